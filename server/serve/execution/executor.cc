@@ -152,13 +152,14 @@ void ExecutorPool::Run(int index, int core) {
   Seat& seat = places_[index]->seat;
   const int width = options_.lane_width == 0 ? threads() : std::min(options_.lane_width, threads());
   const BatchContext context{workspace, responder_, clock_, options_.log_batches, &scheduler_, &help_, width - 1};
+  const bool has_stand_in = index < options_.StandInCount();
   while (std::optional<Batch> batch = NextBatch([this] { return scheduler_.NextBatch(); })) {
     const Busy busy(worker, clock_, /*is_batch=*/batch->team == nullptr);
     if (batch->team != nullptr) {
       batch->team->Join();
       continue;
     }
-    if (!batch->is_slow || index >= options_.StandInCount()) {
+    if (!batch->is_slow || !has_stand_in) {
       ExecuteBatch(*std::move(batch), context);
       continue;
     }

@@ -183,7 +183,7 @@ absl::Status Admission::CheckBytes(const Place& place, bool shared) const {
 
 absl::Status Admission::CheckModel(const Place& place, bool shared) const {
   const auto model = models_.find(place.model);
-  if (model == models_.end()) return absl::OkStatus();
+  if (model == models_.end() || model->second.all.requests == 0) return absl::OkStatus();
   const Holding all = model->second.all, own = model->second.Of(place.caller);
   const int64_t max_requests = place.model->max_requests, max_bytes = place.model->max_bytes;
   const absl::Duration retry = TimeToFree(1.0 / server_.all.requests);

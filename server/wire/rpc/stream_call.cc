@@ -43,7 +43,8 @@ void StreamCall::OnRead(bool ok) {
     MutexLock lock(mutex_);
     reading_ = false;
     if (!ok) half_closed_ = true;
-    if (ok && !finishing_) read = Line();  // what came too late is neither accepted nor answered
+    // What came too late, or whose answer could reach nobody, is neither accepted nor answered.
+    if (ok && !finishing_ && !broken_ && refused_.ok()) read = Line();
     if (read == nullptr) {
       MaybeFinish();
       return Release();
@@ -118,8 +119,8 @@ void StreamCall::AnswerWith(InFlight& read, absl::StatusOr<grpc::ByteBuffer> byt
 
 std::shared_ptr<StreamCall::InFlight> StreamCall::Line() {
   // The analysis looks into a lambda by itself.
-  const auto line = [this, &in_flight = in_flight_]() -> absl::StatusOr<std::shared_ptr<InFlight>> {
-    return in_flight.emplace_back(std::make_shared<InFlight>(InFlight{shared_from_this()}));
+  const auto line = [this, in_flight = &in_flight_]() -> absl::StatusOr<std::shared_ptr<InFlight>> {
+    return in_flight->emplace_back(std::make_shared<InFlight>(InFlight{shared_from_this()}));
   };
   absl::StatusOr<std::shared_ptr<InFlight>> last = OrOutOfMemory(line);
   if (last.ok()) return *std::move(last);
@@ -170,8 +171,10 @@ void StreamCall::Settle(const InFlight& answered) {
 
 void StreamCall::MaybeFinish() {
   if (!IsEnding() || finishing_ || !in_flight_.empty() || writing_ != nullptr) return;
+  const absl::Status ended = !refused_.ok()            ? refused_
+                             : half_closed_ || broken_ ? absl::OkStatus()
+                                                       : OrOutOfMemory([] { return DrainingError(); });
   finishing_ = true;
-  const absl::Status ended = !refused_.ok() ? refused_ : half_closed_ || broken_ ? absl::OkStatus() : DrainingError();
   FinishWith(ended, [this](const grpc::Status& status) { stream_.Finish(status, &finished_); });
 }
 
