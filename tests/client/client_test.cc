@@ -18,11 +18,7 @@ namespace {
 using testing::HasSubstr;
 
 TEST(Connect, SaysThatNobodyAnswers) {
-  std::string address;
-  {
-    const SmallServer server({});
-    address = server.address();
-  }
+  const std::string address = LastingAddress();
   const absl::Time start = absl::Now();
   const auto client = Client::Connect({.address = address});
   EXPECT_EQ(client.status().code(), absl::StatusCode::kUnavailable);

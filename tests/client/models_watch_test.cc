@@ -7,6 +7,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <utility>
 
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
@@ -74,16 +75,18 @@ TEST(WatchModels, TellsTheStateThenEachChange) {
 }
 
 TEST(WatchModels, WaitsForAServerThatWentAwayAndTellsWhatChangedMeanwhile) {
-  auto server = std::make_unique<SmallServer>(Telling({Event("m", 1, v1::READY), Event("m", 2, v1::READY)}, 2));
-  const std::string address = server->address();
+  const std::string address = LastingAddress();
+  const auto listen = [&](SmallServer::Methods methods) {
+    return std::make_unique<SmallServer>(std::move(methods), 64 << 20, nullptr, address);
+  };
+  auto server = listen(Telling({Event("m", 1, v1::READY), Event("m", 2, v1::READY)}, 2));
   std::ostringstream out, errors;
   int lines = 0;
   WatchCommand command{.client = {.address = address}, .model = {}};
   command.more = [&] {
     if (++lines == 2) {
       server->Stop();
-      server = std::make_unique<SmallServer>(Telling({Event("m", 2, v1::READY), Event("m", 3, v1::LOADING)}, 1),
-                                             64 << 20, nullptr, address);
+      server = listen(Telling({Event("m", 2, v1::READY), Event("m", 3, v1::LOADING)}, 1));
     }
     return lines < 4;
   };

@@ -9,8 +9,10 @@
 #include <cstdlib>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "grpc/health/v1/health.grpc.pb.h"
+#include "tests/free_port.h"
 
 namespace vitrine {
 
@@ -132,6 +134,10 @@ v1::ClassifyStreamResponse StreamAnswerTo(const v1::ClassifyRequest& request) {
   answer.set_request_id(request.request_id());
   *answer.mutable_response() = AnswerTo(request);
   return answer;
+}
+
+std::string LastingAddress() {
+  return absl::StrCat("127.0.0.1:", FreePort());
 }
 
 v1::ClassifyStreamResponse StreamErrorTo(const v1::ClassifyRequest& request, grpc::StatusCode code,

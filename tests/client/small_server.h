@@ -54,6 +54,9 @@ class SmallServer {
   std::string address_;
 };
 
+// host:port for the server of a test that stops it: the port is given to nobody else meanwhile, who would answer there.
+std::string LastingAddress();
+
 // A client of that server with waits short enough for a test.
 std::unique_ptr<Client> ConnectTo(const SmallServer& server, absl::Duration deadline = absl::Seconds(10),
                                   int max_in_flight = 8);

@@ -20,19 +20,22 @@ namespace vitrine {
 // Counts what reaches the server, by model.
 class CountingServer {
  public:
-  explicit CountingServer(std::function<grpc::Status(const v1::ClassifyRequest&, grpc::ServerContext*)> behaviour = {})
-      : server_({.classify = [this, behaviour](const v1::ClassifyRequest& request, v1::ClassifyResponse* response,
-                                               grpc::ServerContext* context) {
-          {
-            const std::lock_guard lock(mutex_);
-            ++seen_[request.model()];
-            order_ += request.model();
-          }
-          response->add_predictions()->set_probability(1);
-          response->mutable_timings()->set_total(0.001F);
-          response->mutable_batch()->set_images(2);
-          return behaviour ? behaviour(request, context) : grpc::Status::OK;
-        }}) {}
+  explicit CountingServer(std::function<grpc::Status(const v1::ClassifyRequest&, grpc::ServerContext*)> behaviour = {},
+                          const std::string& listen = "127.0.0.1:0")
+      : server_({.classify =
+                     [this, behaviour](const v1::ClassifyRequest& request, v1::ClassifyResponse* response,
+                                       grpc::ServerContext* context) {
+                       {
+                         const std::lock_guard lock(mutex_);
+                         ++seen_[request.model()];
+                         order_ += request.model();
+                       }
+                       response->add_predictions()->set_probability(1);
+                       response->mutable_timings()->set_total(0.001F);
+                       response->mutable_batch()->set_images(2);
+                       return behaviour ? behaviour(request, context) : grpc::Status::OK;
+                     }},
+                64 << 20, nullptr, listen) {}
 
   LoadConnections Connect(int count) const {
     ClientOptions options;

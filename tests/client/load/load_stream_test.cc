@@ -262,7 +262,8 @@ TEST(LoadStream, AServerWithoutStreamsIsAnErrorClass) {
 }
 
 TEST(LoadStream, AServerThatGoesAwayIsAnErrorClassAndNoFlood) {
-  SmallServer server({.stream = [](StreamOfServer* stream, grpc::ServerContext*) { return AnswerEach(stream); }});
+  SmallServer server({.stream = [](StreamOfServer* stream, grpc::ServerContext*) { return AnswerEach(stream); }},
+                     64 << 20, nullptr, LastingAddress());
   const LoadConnections connections = Connections(server, 1);
   server.Stop();
   const LoadRecord record =

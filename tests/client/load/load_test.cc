@@ -248,7 +248,7 @@ TEST(RunLoad, RequestsThatAreNeverAnsweredAreGivenUp) {
 }
 
 TEST(RunLoad, AServerThatGoesAwayIsAnErrorClassAndNoFlood) {
-  CountingServer server;
+  CountingServer server({}, LastingAddress());
   const LoadConnections connections = server.Connect(1);
   server.server().Stop();
   LoadSettings settings;
