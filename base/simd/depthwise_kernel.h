@@ -34,18 +34,29 @@ struct DepthwiseCall {
 
 // A vector of channels of one row of tokens, so that its weights stay in registers and three rows in the first cache.
 // `load` and `store` take whole vectors or the last part of one. Every sum goes over its neighbours in order, whatever
-// lies beside it.
+// lies beside it. What a place asks for of the call is copied, since the compiler takes every vector that is stored for
+// one that may change the call.
 template <class V, class Gelu, class Load, class Store>
 class DepthwiseChannels {
  public:
-  DepthwiseChannels(const DepthwiseCall& call, int64_t channel, Load load, Store store)
-      : call_(call), channel_(channel), load_(load), store_(store), bias_(load(call.bias + channel)) {
+  [[gnu::always_inline]] DepthwiseChannels(const DepthwiseCall& call, int64_t channel, Load load, Store store)
+      : call_(call),
+        channel_(channel),
+        load_(load),
+        store_(store),
+        bias_(load(call.bias + channel)),
+        columns_(call.columns),
+        has_gelu_(call.scale != nullptr),
+        scale_(load(has_gelu_ ? call.scale + channel : call.zeros + channel)),
+        shift_(load(has_gelu_ ? call.shift + channel : call.zeros + channel)),
+        y_step_(call.y_stride),
+        residual_step_(call.residual_stride) {
 #pragma GCC unroll 9
     for (int k = 0; k < 9; ++k) weights_[k] = load(call.weights + k * call.channels + channel);
   }
 
   [[gnu::always_inline]] void Run(int64_t row) {
-    const int64_t line = call_.columns * call_.x_stride;
+    const int64_t line = columns_ * call_.x_stride;
     const float* const middle = call_.x + row * line + channel_;
     const bool has_above = row > 0, has_below = row + 1 < call_.rows;
     // A line beyond the border is one place of zeros again and again.
@@ -55,15 +66,17 @@ class DepthwiseChannels {
     steps_[0] = has_above ? call_.x_stride : 0;
     steps_[1] = call_.x_stride;
     steps_[2] = has_below ? call_.x_stride : 0;
+    y_ = call_.y + row * columns_ * y_step_ + channel_;
+    if (call_.residual != nullptr) residual_ = call_.residual + row * columns_ * residual_step_ + channel_;
     int64_t column = 0;
-    for (; column + kMost <= call_.columns; column += kMost) Places<kMost>(row, column);
+    for (; column + kMost <= columns_; column += kMost) Places<kMost>(column);
     if constexpr (kMost > 2) {
-      if (column + 2 <= call_.columns) {
-        Places<2>(row, column);
+      if (column + 2 <= columns_) {
+        Places<2>(column);
         column += 2;
       }
     }
-    for (; column < call_.columns; ++column) Places<1>(row, column);
+    for (; column < columns_; ++column) Places<1>(column);
   }
 
  private:
@@ -72,8 +85,8 @@ class DepthwiseChannels {
   static constexpr int kMost = V::kLanes == 16 ? 4 : 2;
 
   template <int kPlaces>
-  [[gnu::always_inline]] void Places(int64_t row, int64_t column) {
-    const bool has_left = column > 0, has_right = column + kPlaces < call_.columns;
+  [[gnu::always_inline]] void Places(int64_t column) {
+    const bool has_left = column > 0, has_right = column + kPlaces < columns_;
     Reg sums[kPlaces];
 #pragma GCC unroll 4
     for (int i = 0; i < kPlaces; ++i) sums[i] = bias_;
@@ -92,18 +105,18 @@ class DepthwiseChannels {
         for (int i = 0; i < kPlaces; ++i) sums[i] = V::Fma(values[i + kx], weights_[3 * ky + kx], sums[i]);
       }
     }
+    if (has_gelu_) {
 #pragma GCC unroll 4
-    for (int i = 0; i < kPlaces; ++i) {
-      Reg sum = sums[i];
-      if (call_.scale != nullptr) {
-        sum = V::Fma(Gelu::template Of<V>(sum), load_(call_.scale + channel_), load_(call_.shift + channel_));
-      }
-      const int64_t token = row * call_.columns + column + i;
-      if (call_.residual != nullptr) {
-        sum = V::Add(load_(call_.residual + token * call_.residual_stride + channel_), sum);
-      }
-      store_(call_.y + token * call_.y_stride + channel_, sum);
+      for (int i = 0; i < kPlaces; ++i) sums[i] = V::Fma(Gelu::template Of<V>(sums[i]), scale_, shift_);
     }
+    if (residual_ != nullptr) {
+      const float* const residual = residual_ + column * residual_step_;
+#pragma GCC unroll 4
+      for (int i = 0; i < kPlaces; ++i) sums[i] = V::Add(load_(residual + i * residual_step_), sums[i]);
+    }
+    float* const y = y_ + column * y_step_;
+#pragma GCC unroll 4
+    for (int i = 0; i < kPlaces; ++i) store_(y + i * y_step_, sums[i]);
   }
 
   const DepthwiseCall& call_;
@@ -111,9 +124,15 @@ class DepthwiseChannels {
   const Load load_;
   const Store store_;
   const Reg bias_;
+  const int64_t columns_;
+  const bool has_gelu_;
+  const Reg scale_, shift_;  // of GELU
+  const int64_t y_step_, residual_step_;
   Reg weights_[9];
   const float* lines_[3];
   int64_t steps_[3];
+  float* y_ = nullptr;
+  const float* residual_ = nullptr;
 };
 
 template <class V, class Gelu>
