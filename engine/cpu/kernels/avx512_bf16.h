@@ -28,8 +28,9 @@ struct Avx512Bf16 {
   static V::Reg Floats(Sums sums) { return sums; }
   static void Store(std::byte* to, Words groups) { _mm512_storeu_si512(to, groups); }
   static Words Pair(V::Reg even, V::Reg odd) {
-    const __m512i low = _mm512_cvtepu16_epi32(V::Narrow(even)), high = _mm512_cvtepu16_epi32(V::Narrow(odd));
-    return _mm512_or_si512(low, _mm512_slli_epi32(high, 16));
+    alignas(64) static constexpr short kInTurn[32] = {0, 16, 1, 17, 2,  18, 3,  19, 4,  20, 5,  21, 6,  22, 7,  23,
+                                                      8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31};
+    return _mm512_permutexvar_epi16(_mm512_load_si512(kInTurn), (__m512i)_mm512_cvtne2ps_pbh(odd, even));
   }
   static float Largest(V::Reg v) { return _mm512_reduce_max_ps(v); }
   // Columns of pairs of rows, then of fours within each quarter of a vector, then the quarters of a column together.
