@@ -6,6 +6,7 @@
 
 #include <cstdint>
 
+#include "base/simd/four.h"
 #include "base/simd/view.h"
 
 // The vectors of files built for AVX2 with FMA; see gelu.h. In an anonymous namespace so that nothing built with their
@@ -29,16 +30,32 @@ struct Avx2 {
   static Reg Add(Reg a, Reg b) { return _mm256_add_ps(a, b); }
   static Reg Sub(Reg a, Reg b) { return _mm256_sub_ps(a, b); }
   static Reg Mul(Reg a, Reg b) { return _mm256_mul_ps(a, b); }
+  static Reg Divide(Reg a, Reg b) { return _mm256_div_ps(a, b); }
+  static Reg Root(Reg v) { return _mm256_sqrt_ps(v); }
   static Reg Min(Reg a, Reg b) { return _mm256_min_ps(a, b); }
   static Reg Max(Reg a, Reg b) { return _mm256_max_ps(a, b); }
   static Reg Fma(Reg a, Reg b, Reg c) { return _mm256_fmadd_ps(a, b, c); }
   static Reg Reciprocal(Reg v) { return _mm256_div_ps(_mm256_set1_ps(1), v); }
   static constexpr bool kLooksUp = false;
-  static float Sum(Reg v) {
-    const __m128 four = _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
-    const __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
-    return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
+  // All lanes combined: the halves, then halves and pairs within one.
+  template <class Combine>
+  [[gnu::always_inline]] static float Across(Reg v, Combine combine) {
+    v = combine(v, _mm256_permute2f128_ps(v, v, 1));
+    v = combine(v, _mm256_permute_ps(v, 0x4e));
+    return _mm256_cvtss_f32(combine(v, _mm256_permute_ps(v, 0xb1)));
   }
+  // The same of each of four vectors.
+  template <class Combine>
+  [[gnu::always_inline]] static Four Across(const Reg (&v)[4], Combine combine) {
+    const Reg first = combine(_mm256_permute2f128_ps(v[0], v[1], 0x20), _mm256_permute2f128_ps(v[0], v[1], 0x31));
+    const Reg last = combine(_mm256_permute2f128_ps(v[2], v[3], 0x20), _mm256_permute2f128_ps(v[2], v[3], 0x31));
+    // Rows 0 and 2 in the lower half, 1 and 3 in the upper one.
+    const Reg pairs = combine(_mm256_shuffle_ps(first, last, 0x44), _mm256_shuffle_ps(first, last, 0xee));
+    const Reg rows = combine(pairs, _mm256_permute_ps(pairs, 0xb1));
+    return (Four)_mm_unpacklo_ps(_mm_permute_ps(_mm256_castps256_ps128(rows), 0x08),
+                                 _mm_permute_ps(_mm256_extractf128_ps(rows, 1), 0x08));
+  }
+  static float Sum(Reg v) { return Across(v, Add); }
   static Reg WhereGreater(Reg a, Reg b, Reg x, Reg y) {
     return _mm256_blendv_ps(y, x, _mm256_cmp_ps(a, b, _CMP_GT_OQ));
   }

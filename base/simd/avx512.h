@@ -6,6 +6,7 @@
 
 #include <cstdint>
 
+#include "base/simd/four.h"
 #include "base/simd/view.h"
 
 // The vectors of the two files built for AVX-512; see gelu.h. In an anonymous namespace so that nothing built
@@ -27,6 +28,8 @@ struct Avx512 {
   static Reg Add(Reg a, Reg b) { return _mm512_add_ps(a, b); }
   static Reg Sub(Reg a, Reg b) { return _mm512_sub_ps(a, b); }
   static Reg Mul(Reg a, Reg b) { return _mm512_mul_ps(a, b); }
+  static Reg Divide(Reg a, Reg b) { return _mm512_div_ps(a, b); }
+  static Reg Root(Reg v) { return _mm512_sqrt_ps(v); }
   static Reg Min(Reg a, Reg b) { return _mm512_min_ps(a, b); }
   static Reg Max(Reg a, Reg b) { return _mm512_max_ps(a, b); }
   static Reg Fma(Reg a, Reg b, Reg c) { return _mm512_fmadd_ps(a, b, c); }
@@ -42,7 +45,32 @@ struct Avx512 {
   static Reg LookUp(const float* table, Reg index) {
     return _mm512_permutex2var_ps(_mm512_load_ps(table), _mm512_castps_si512(index), _mm512_load_ps(table + 16));
   }
-  static float Sum(Reg v) { return _mm512_reduce_add_ps(v); }
+  static constexpr int kLowerHalf = 0x44, kUpperHalf = 0xee, kEvenQuarters = 0x88, kOddQuarters = 0xdd;
+  // All lanes combined: halves of the vector, quarters, then halves and pairs within one.
+  template <class Combine>
+  [[gnu::always_inline]] static float Across(Reg v, Combine combine) {
+    v = combine(v, _mm512_shuffle_f32x4(v, v, 0x4e));
+    v = combine(v, _mm512_shuffle_f32x4(v, v, 0xb1));
+    return _mm512_cvtss_f32(WithinQuarters(v, combine));
+  }
+  // The same of each of four vectors, by a third of the operations.
+  template <class Combine>
+  [[gnu::always_inline]] static Four Across(const Reg (&v)[4], Combine combine) {
+    const Reg first =
+        combine(_mm512_shuffle_f32x4(v[0], v[1], kLowerHalf), _mm512_shuffle_f32x4(v[0], v[1], kUpperHalf));
+    const Reg last =
+        combine(_mm512_shuffle_f32x4(v[2], v[3], kLowerHalf), _mm512_shuffle_f32x4(v[2], v[3], kUpperHalf));
+    const Reg quarters =
+        combine(_mm512_shuffle_f32x4(first, last, kEvenQuarters), _mm512_shuffle_f32x4(first, last, kOddQuarters));
+    const __m512i one_of_each = _mm512_setr_epi32(0, 4, 8, 12, 0, 4, 8, 12, 0, 4, 8, 12, 0, 4, 8, 12);
+    return (Four)_mm512_castps512_ps128(_mm512_permutexvar_ps(one_of_each, WithinQuarters(quarters, combine)));
+  }
+  template <class Combine>
+  [[gnu::always_inline]] static Reg WithinQuarters(Reg v, Combine combine) {
+    v = combine(v, _mm512_permute_ps(v, 0x4e));
+    return combine(v, _mm512_permute_ps(v, 0xb1));
+  }
+  static float Sum(Reg v) { return Across(v, Add); }
   // x where a > b, y elsewhere.
   static Reg WhereGreater(Reg a, Reg b, Reg x, Reg y) {
     return _mm512_mask_mov_ps(y, _mm512_cmp_ps_mask(a, b, _CMP_GT_OQ), x);

@@ -4,14 +4,27 @@
 
 #include <cstdint>
 
+#include "base/simd/four.h"
+
 // Included by one file per instruction set; see gelu.h.
 namespace vitrine::cpu {
+
+// The lanes of each of as many vectors combined; of one, four times the same.
+template <class V, int kRows, class Combine>
+[[gnu::always_inline]] inline Four AcrossEach(const typename V::Reg (&v)[kRows], Combine combine) {
+  if constexpr (kRows == 4) {
+    return V::Across(v, combine);
+  } else {
+    static_assert(kRows == 1);
+    const float result = V::Across(v[0], combine);
+    return Four{result, result, result, result};
+  }
+}
 
 // Sums over kRows rows, `stride` floats apart, of value(row, x). Two running sums a row, so that additions overlap;
 // their order depends on `columns` alone, so that a row's sum is the same bits beside any others.
 template <class V, int kRows, class Value>
-[[gnu::always_inline]] inline void SumsOfRows(const float* x, int64_t stride, int64_t columns, Value value,
-                                              float (&sums)[kRows]) {
+[[gnu::always_inline]] inline Four SumsOfRows(const float* x, int64_t stride, int64_t columns, Value value) {
   typename V::Reg even[kRows], odd[kRows];
 #pragma GCC unroll 4
   for (int r = 0; r < kRows; ++r) even[r] = odd[r] = V::Broadcast(0);
@@ -34,35 +47,28 @@ template <class V, int kRows, class Value>
     }
   }
 #pragma GCC unroll 4
-  for (int r = 0; r < kRows; ++r) sums[r] = V::Sum(V::Add(even[r], odd[r]));
+  for (int r = 0; r < kRows; ++r) even[r] = V::Add(even[r], odd[r]);
+  return AcrossEach<V, kRows>(even, V::Add);
 }
 
-// Mean and 1 / sqrt(variance + epsilon) of rows, as vectors; the mean is taken before the variance.
-template <class V, int kRows>
+// Mean and 1 / sqrt(variance + epsilon) of each row; the mean is taken before the variance.
 struct RowStatistics {
-  typename V::Reg center[kRows];
-  typename V::Reg scale[kRows];
+  Four center;
+  Four scale;
 };
 template <class V, int kRows>
-[[gnu::always_inline]] inline RowStatistics<V, kRows> StatisticsOf(const float* rows, int64_t stride, int64_t columns,
-                                                                   float epsilon) {
-  RowStatistics<V, kRows> statistics;
-  float sums[kRows];
-  SumsOfRows<V>(
-      rows, stride, columns, [](int, auto v) { return v; }, sums);
+[[gnu::always_inline]] inline RowStatistics StatisticsOf(const float* rows, int64_t stride, int64_t columns,
+                                                         float epsilon) {
+  const Four sums = SumsOfRows<V, kRows>(rows, stride, columns, [](int, auto v) { return v; });
+  const Four center = sums / static_cast<float>(columns);
+  typename V::Reg centers[kRows];
 #pragma GCC unroll 4
-  for (int r = 0; r < kRows; ++r) statistics.center[r] = V::Broadcast(sums[r] / static_cast<float>(columns));
-  const auto square = [&statistics](int r, auto v) {
-    const auto distance = V::Sub(v, statistics.center[r]);
+  for (int r = 0; r < kRows; ++r) centers[r] = V::Broadcast(center[r]);
+  const Four squares = SumsOfRows<V, kRows>(rows, stride, columns, [&centers](int r, auto v) {
+    const auto distance = V::Sub(v, centers[r]);
     return V::Mul(distance, distance);
-  };
-  SumsOfRows<V>(rows, stride, columns, square, sums);
-#pragma GCC unroll 4
-  for (int r = 0; r < kRows; ++r) {
-    const float variance = sums[r] / static_cast<float>(columns);
-    statistics.scale[r] = V::Broadcast(1 / __builtin_sqrtf(variance + epsilon));
-  }
-  return statistics;
+  });
+  return {.center = center, .scale = 1 / RootOf(squares / static_cast<float>(columns) + epsilon)};
 }
 
 }  // namespace vitrine::cpu

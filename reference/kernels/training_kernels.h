@@ -52,14 +52,14 @@ void RunNorm(const NormCall<E>& call) {
   for (int64_t i = 0; i < call.x.rows; ++i) {
     const float* const row = call.x.Row(i);
     const auto statistics = StatisticsOf<V, 1>(row, 0, call.x.columns, call.epsilon);
-    const auto center = statistics.center[0], scale = statistics.scale[0];
+    const auto center = V::Broadcast(statistics.center[0]), scale = V::Broadcast(statistics.scale[0]);
     E* const y = call.y + i * call.x.columns;
     ForVectors<V>(call.x.columns, [&](int64_t j, auto load, auto store) {
       const auto normalized = V::Mul(V::Sub(load(row + j), center), scale);
       store(y + j, V::Fma(normalized, load(call.weight + j), load(call.bias + j)));
     });
-    V::StorePart(call.statistics + 2 * i, center, 1);
-    V::StorePart(call.statistics + 2 * i + 1, scale, 1);
+    call.statistics[2 * i] = statistics.center[0];
+    call.statistics[2 * i + 1] = statistics.scale[0];
   }
 }
 

@@ -30,16 +30,6 @@ struct Avx2Words {
     const __m256i words = _mm256_and_si256(_mm256_castps_si256(v), _mm256_set1_epi32(0xff));
     return _mm_packus_epi32(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1));
   }
-  static float Least(V::Reg v) {
-    const __m128 four = _mm_min_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
-    const __m128 two = _mm_min_ps(four, _mm_movehl_ps(four, four));
-    return _mm_cvtss_f32(_mm_min_ss(two, _mm_movehdup_ps(two)));
-  }
-  static float Largest(V::Reg v) {
-    const __m128 four = _mm_max_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
-    const __m128 two = _mm_max_ps(four, _mm_movehl_ps(four, four));
-    return _mm_cvtss_f32(_mm_max_ss(two, _mm_movehdup_ps(two)));
-  }
 };
 
 }  // namespace

@@ -45,8 +45,6 @@ struct Avx512Int8 {
     const __m512i quarters = _mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7);  // packed within quarters of a vector
     _mm512_storeu_si512(to, _mm512_permutexvar_epi64(quarters, _mm512_packus_epi16(first, second)));
   }
-  static float Least(V::Reg v) { return _mm512_reduce_min_ps(v); }
-  static float Largest(V::Reg v) { return _mm512_reduce_max_ps(v); }
 };
 
 }  // namespace

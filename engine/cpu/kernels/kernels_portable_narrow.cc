@@ -10,11 +10,6 @@ struct PortableGroups {
   using V = cpu::Portable;
   typedef uint32_t Words __attribute__((vector_size(16)));
 
-  static float Largest(V::Reg v) {
-    const V::Reg pairs = V::Max(v, V::Reg{v[2], v[3], v[2], v[3]});
-    return pairs[0] > pairs[1] ? pairs[0] : pairs[1];
-  }
-
   static Words Load(const std::byte* groups) {
     Words words;
     __builtin_memcpy(&words, groups, sizeof(words));
@@ -73,10 +68,6 @@ struct PortableInt8 : PortableGroups {
   static void StoreBytes(std::byte* to, V::Reg v, int64_t count) {
     const Words words = (Words)v;
     for (int64_t i = 0; i < V::kLanes && i < count; ++i) to[i] = static_cast<std::byte>(words[i] & 0xff);
-  }
-  static float Least(V::Reg v) {
-    const V::Reg pairs = V::Min(v, V::Reg{v[2], v[3], v[2], v[3]});
-    return pairs[0] < pairs[1] ? pairs[0] : pairs[1];
   }
 };
 

@@ -10,7 +10,7 @@
 
 // How activations become both sides of a product of bf16: attention's. Included by one file per instruction set; see
 // base/simd/gelu.h. N, of bf16, says besides what narrow_gemm_kernel.h asks for
-//   Pair(even, odd): the groups of two vectors of floats; Store(to, groups); Largest(vector);
+//   Pair(even, odd): the groups of two vectors of floats; Store(to, groups);
 //   Turn(rows, count, to, stride): of as many rows as lanes, each of as many groups, the first `count` columns as rows
 //   that are `stride` bytes apart.
 namespace vitrine::engine {
@@ -110,7 +110,7 @@ void SoftmaxRows(View<float> x, float scale, const float* offsets, std::byte* a,
       }
     }
 #pragma GCC unroll 4
-    for (int r = 0; r < kRows; ++r) largest[r] = V::Broadcast(N::Largest(largest[r]));
+    for (int r = 0; r < kRows; ++r) largest[r] = V::Broadcast(V::Across(largest[r], V::Max));
     for (int64_t j = 0; j < x.columns; j += V::kLanes) {
       const auto offset = V::Load(offsets + j);
 #pragma GCC unroll 4

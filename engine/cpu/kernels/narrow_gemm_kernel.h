@@ -13,8 +13,8 @@
 // the vectors of fp32 beside it, N::kNumbers those of a group, N::kOfBytes whether they are bytes or bf16, N::Words a
 // vector of groups, N::Sums one of sums, and
 //   Zero(), Load(groups of as many outputs), Spread(one group), Dot(spread, loaded, sums), Floats(sums);
-// of bytes also StoreBytes(to, vector, how many), the lowest byte of each lane, Least(vector), Largest(vector) and,
-// where kStoresFour, StoreFour(to, four vectors) for lanes whose lower half is no more than that byte.
+// of bytes also StoreBytes(to, vector, how many), the lowest byte of each lane, and where kStoresFour, StoreFour(to,
+// four vectors) for lanes whose lower half is no more than that byte.
 namespace vitrine::engine {
 
 template <class N>

@@ -23,11 +23,12 @@ inline constexpr float kWhole = 12582912;  // 1.5 * 2^23
 inline constexpr float kMostSteps = 262144;
 inline constexpr float kLeastStep = 0x1p-126f;  // whose inverse is finite
 
-// The least and the largest of each row.
-template <class N, int kRows>
-[[gnu::always_inline]] inline void BoundsOf(View<const float> x, int64_t first, float (&least)[kRows],
-                                            float (&largest)[kRows]) {
-  using V = typename N::V;
+struct RowBounds {
+  cpu::Four least;
+  cpu::Four largest;
+};
+template <class V, int kRows>
+[[gnu::always_inline]] inline RowBounds BoundsOf(View<const float> x, int64_t first) {
   typename V::Reg low[kRows], high[kRows];
 #pragma GCC unroll 4
   for (int r = 0; r < kRows; ++r) low[r] = high[r] = V::Broadcast(x.Row(first + r)[0]);
@@ -40,34 +41,33 @@ template <class N, int kRows>
       high[r] = V::Max(high[r], v);
     }
   }
+  for (; j < x.columns; ++j) {
 #pragma GCC unroll 4
-  for (int r = 0; r < kRows; ++r) {
-    least[r] = N::Least(low[r]);
-    largest[r] = N::Largest(high[r]);
-    for (int64_t i = j; i < x.columns; ++i) {
-      const float v = x.Row(first + r)[i];
-      least[r] = v < least[r] ? v : least[r];
-      largest[r] = v > largest[r] ? v : largest[r];
+    for (int r = 0; r < kRows; ++r) {
+      const auto v = V::Broadcast(x.Row(first + r)[j]);
+      low[r] = V::Min(low[r], v);
+      high[r] = V::Max(high[r], v);
     }
   }
+  return {.least = cpu::AcrossEach<V, kRows>(low, V::Min), .largest = cpu::AcrossEach<V, kRows>(high, V::Max)};
 }
 
-// The bytes of a row: the lowest bits of x inverse + offset.
+// The bytes of rows: the lowest bits of x inverse + offset.
 struct RowSteps {
-  float step;
-  float inverse;
-  float offset;
+  cpu::Four step;
+  cpu::Four inverse;
+  cpu::Four offset;
 
-  [[gnu::always_inline]] float least() const { return (kWhole - offset) * step; }  // what a byte of 0 stands for
+  [[gnu::always_inline]] cpu::Four least() const { return (kWhole - offset) * step; }  // what a byte of 0 stands for
 };
 
-[[gnu::always_inline]] inline RowSteps StepsOf(float least, float largest) {
-  const float size = largest > -least ? largest : -least;
-  const float of_range = (largest - least) / kSteps, of_size = size / kMostSteps;
-  const float step = of_range > of_size ? of_range : of_size;
-  const float inverse = step >= kLeastStep ? 1 / step : 0;
+[[gnu::always_inline]] inline RowSteps StepsOf(const RowBounds& bounds) {
+  const cpu::Four size = bounds.largest > -bounds.least ? bounds.largest : -bounds.least;
+  const cpu::Four of_range = (bounds.largest - bounds.least) / kSteps, of_size = size / kMostSteps;
+  const cpu::Four step = of_range > of_size ? of_range : of_size;
+  const cpu::Four inverse = step >= kLeastStep ? 1 / step : cpu::Four{};
   // Rounded up, so that no byte is below 0.
-  return {.step = step, .inverse = inverse, .offset = (0.5f - least * inverse) + kWhole};
+  return {.step = step, .inverse = inverse, .offset = (0.5f - bounds.least * inverse) + kWhole};
 }
 
 [[gnu::always_inline]] inline void FillGroup(std::byte* row, int64_t bytes) {
@@ -80,27 +80,20 @@ void TakeBytes(View<const float> x, float epsilon, std::byte* a, int64_t a_strid
   using V = typename N::V;
   ForRowsAtOnce(x.rows, [&](auto at_once, int64_t first) {
     constexpr int kRows = at_once.kCount;
-    float least[kRows], largest[kRows];
-    BoundsOf<N, kRows>(x, first, least, largest);
-    RowSteps steps[kRows];
-#pragma GCC unroll 4
-    for (int r = 0; r < kRows; ++r) {
-      steps[r] = StepsOf(least[r], largest[r]);
-      ranges[first + r] = {.step = steps[r].step, .least = steps[r].least()};
-    }
+    const RowSteps steps = StepsOf(BoundsOf<V, kRows>(x, first));
+    cpu::Four step = steps.step, least = steps.least();
     if (epsilon >= 0) {
-      const auto statistics = cpu::StatisticsOf<V, kRows>(x.Row(first), x.stride, x.columns, epsilon);
-#pragma GCC unroll 4
-      for (int r = 0; r < kRows; ++r) {
-        const float scale = FirstLane<V>(statistics.scale[r]), center = FirstLane<V>(statistics.center[r]);
-        ranges[first + r] = {.step = steps[r].step * scale, .least = (steps[r].least() - center) * scale};
-      }
+      const cpu::RowStatistics rows = cpu::StatisticsOf<V, kRows>(x.Row(first), x.stride, x.columns, epsilon);
+      step *= rows.scale;
+      least = (least - rows.center) * rows.scale;
     }
+#pragma GCC unroll 4
+    for (int r = 0; r < kRows; ++r) ranges[first + r] = {.step = step[r], .least = least[r]};
 #pragma GCC unroll 4
     for (int r = 0; r < kRows; ++r) {
       const float* const row = x.Row(first + r);
       std::byte* const to = a + (first + r) * a_stride;
-      const auto inverse = V::Broadcast(steps[r].inverse), offset = V::Broadcast(steps[r].offset);
+      const auto inverse = V::Broadcast(steps.inverse[r]), offset = V::Broadcast(steps.offset[r]);
       int64_t j = 0;
       const auto bytes = [&](int64_t at) { return V::Fma(V::Load(row + at), inverse, offset); };
       if constexpr (N::kStoresFour) {
@@ -141,7 +134,7 @@ void TakeBf16(View<const float> x, float epsilon, std::byte* a, int64_t a_stride
     const auto statistics = cpu::StatisticsOf<V, kRows>(x.Row(first), x.stride, x.columns, epsilon);
 #pragma GCC unroll 4
     for (int r = 0; r < kRows; ++r) {
-      const auto center = statistics.center[r], scale = statistics.scale[r];
+      const auto center = V::Broadcast(statistics.center[r]), scale = V::Broadcast(statistics.scale[r]);
       auto* const to = reinterpret_cast<cpu::Bf16*>(a + (first + r) * a_stride);
       put(x.Row(first + r), to, x.columns, [=](auto v) { return V::Mul(V::Sub(v, center), scale); });
     }

@@ -50,7 +50,7 @@ template <class V, class Finish>
 #pragma GCC unroll 4
     for (int r = 0; r < kRows; ++r) {
       const float* const row = x.Row(first + r);
-      const auto center = statistics.center[r], scale = statistics.scale[r];
+      const auto center = V::Broadcast(statistics.center[r]), scale = V::Broadcast(statistics.scale[r]);
       ForVectors<V>(x.columns, y.Row(first + r), [=](auto load, int64_t j) {
         return finish(load, V::Mul(V::Sub(load(row + j), center), scale), j);
       });
@@ -103,13 +103,13 @@ template <class V>
 void RunScaleToLength(View<const float> x, float factor, float epsilon, View<float> y) {
   ForRowsAtOnce(x.rows, [&](auto at_once, int64_t first) {
     constexpr int kRows = at_once.kCount;
-    float squares[kRows];
-    cpu::SumsOfRows<V>(
-        x.Row(first), x.stride, x.columns, [](int, auto v) { return V::Mul(v, v); }, squares);
+    const cpu::Four squares =
+        cpu::SumsOfRows<V, kRows>(x.Row(first), x.stride, x.columns, [](int, auto v) { return V::Mul(v, v); });
+    const cpu::Four factors = factor / (cpu::RootOf(squares) + epsilon);
 #pragma GCC unroll 4
     for (int r = 0; r < kRows; ++r) {
       const float* const row = x.Row(first + r);
-      const auto scale = V::Broadcast(factor / (__builtin_sqrtf(squares[r]) + epsilon));
+      const auto scale = V::Broadcast(factors[r]);
       ForVectors<V>(x.columns, y.Row(first + r), [=](auto load, int64_t j) { return V::Mul(load(row + j), scale); });
     }
   });
@@ -138,17 +138,40 @@ void RunDots(View<const float> x, const float* z, float* y) {
   });
 }
 
+// Of kVectors vectors of columns, whose sums stay in registers.
+template <class V, int kVectors, class Load, class Store>
+[[gnu::always_inline]] inline void InverseLengthsOf(View<const float> x, float least, Load load, Store store) {
+  typename V::Reg squares[kVectors];
+#pragma GCC unroll 8
+  for (int v = 0; v < kVectors; ++v) squares[v] = V::Broadcast(0);
+  for (int64_t t = 0; t < x.rows; ++t) {
+#pragma GCC unroll 8
+    for (int v = 0; v < kVectors; ++v) {
+      const auto value = load(x.Row(t) + v * V::kLanes);
+      squares[v] = V::Fma(value, value, squares[v]);
+    }
+  }
+#pragma GCC unroll 8
+  for (int v = 0; v < kVectors; ++v) {
+    store(v * V::kLanes, V::Divide(V::Broadcast(1), V::Max(V::Root(squares[v]), V::Broadcast(least))));
+  }
+}
+
 template <class V>
 void RunInverseLengths(View<const float> x, float least, float* inverse) {
-  for (int64_t c = 0; c < x.columns; ++c) inverse[c] = 0;
-  for (int64_t t = 0; t < x.rows; ++t) {
-    const float* const row = x.Row(t);
-    ForVectors<V>(x.columns, inverse,
-                  [=](auto load, int64_t j) { return V::Fma(load(row + j), load(row + j), load(inverse + j)); });
+  constexpr int kAtOnce = 8;  // more than a multiply-add takes cycles on any two units
+  const auto load = [](const float* from) { return V::Load(from); };
+  int64_t c = 0;
+  const auto store = [&](int64_t j, auto v) { V::Store(inverse + c + j, v); };
+  const auto columns = [&](int64_t count) { return View<const float>{x.data + c, x.rows, count, x.stride}; };
+  for (; c + kAtOnce * V::kLanes <= x.columns; c += kAtOnce * V::kLanes) {
+    InverseLengthsOf<V, kAtOnce>(columns(kAtOnce * V::kLanes), least, load, store);
   }
-  for (int64_t c = 0; c < x.columns; ++c) {
-    const float length = __builtin_sqrtf(inverse[c]);
-    inverse[c] = 1 / (length > least ? length : least);
+  for (; c + V::kLanes <= x.columns; c += V::kLanes) InverseLengthsOf<V, 1>(columns(V::kLanes), least, load, store);
+  if (const int64_t rest = x.columns - c; rest > 0) {
+    InverseLengthsOf<V, 1>(
+        columns(rest), least, [rest](const float* from) { return V::LoadPart(from, rest); },
+        [&](int64_t j, auto v) { V::StorePart(inverse + c + j, v, rest); });
   }
 }
 

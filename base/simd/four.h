@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_BASE_SIMD_FOUR_H_
+#define VITRINE_BASE_SIMD_FOUR_H_
+
+namespace vitrine::cpu {
+
+// A number of each of four rows, the compiler's own vector.
+typedef float Four __attribute__((vector_size(16)));
+
+[[gnu::always_inline]] inline Four RootOf(Four v) {
+  return Four{__builtin_sqrtf(v[0]), __builtin_sqrtf(v[1]), __builtin_sqrtf(v[2]), __builtin_sqrtf(v[3])};
+}
+
+}  // namespace vitrine::cpu
+
+#endif  // VITRINE_BASE_SIMD_FOUR_H_
