@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include "engine/cpu/kernels/narrow_gelu.h"
 #include "engine/cpu/kernels/narrow_kernels.h"
@@ -23,20 +24,18 @@ template <class N>
 inline constexpr int64_t kNumberBytes = kGroupBytes / N::kNumbers;
 
 // What a tile's sums become, with all that is its columns' in registers. A copy of the call's, since the compiler takes
-// every vector that is stored for one that may change the call.
-template <class N, int kVectors>
+// every vector that is stored for one that may change the call. `Number` is what the result has.
+template <class N, int kVectors, Activation kActivation, bool kHasResidual, class Number>
 class TileEnd {
  public:
   using V = typename N::V;
   using Reg = typename V::Reg;
 
-  [[gnu::always_inline]] TileEnd(const NarrowGemmCall& call, int64_t row, int64_t column)
+  [[gnu::always_inline]] TileEnd(const NarrowGemmCall& call, Number* y, int64_t row, int64_t column)
       : ranges_(N::kOfBytes ? call.ranges + row : nullptr),
-        activation_(call.activation),
-        residual_(call.residual == nullptr ? nullptr : call.residual + row * call.residual_stride + column),
+        residual_(kHasResidual ? call.residual + row * call.residual_stride + column : nullptr),
         residual_stride_(call.residual_stride),
-        y_(call.y == nullptr ? nullptr : call.y + row * call.y_stride + column),
-        narrow_(call.y == nullptr ? call.narrow + row * call.y_stride + column : nullptr),
+        y_(y + row * call.y_stride + column),
         y_stride_(call.y_stride),
         last_(call.columns - column - (kVectors - 1) * V::kLanes) {
 #pragma GCC unroll 2
@@ -55,19 +54,15 @@ class TileEnd {
   [[gnu::always_inline]] void Rows(int64_t row, const typename N::Sums* sums) const {
     Reg y[kRows][kVectors];
     Each<kRows>([&](int r, int v) { y[r][v] = Linear(row + r, v, sums[r * kVectors + v]); });
-    if (activation_ == Activation::kGelu) {
+    if constexpr (kActivation == Activation::kGelu) {
       Each<kRows>([&](int r, int v) { y[r][v] = NarrowGelu::Of<V>(y[r][v]); });
-    } else if (activation_ == Activation::kRelu) {
+    } else if constexpr (kActivation == Activation::kRelu) {
       Each<kRows>([&](int r, int v) { y[r][v] = V::Max(y[r][v], V::Broadcast(0)); });
     }
-    if (residual_ != nullptr) {
+    if constexpr (kHasResidual) {
       Each<kRows>([&](int r, int v) { y[r][v] = V::Add(Residual(row + r, v), y[r][v]); });
     }
-    if (y_ != nullptr) {
-      Each<kRows>([&](int r, int v) { Put(y_, row + r, v, y[r][v]); });
-    } else {
-      Each<kRows>([&](int r, int v) { Put(narrow_, row + r, v, y[r][v]); });
-    }
+    Each<kRows>([&](int r, int v) { Put(row + r, v, y[r][v]); });
   }
 
  private:
@@ -99,31 +94,52 @@ class TileEnd {
     return IsWhole(v) ? V::Load(from) : V::LoadPart(from, last_);
   }
 
-  template <class Number>
-  [[gnu::always_inline]] void Put(Number* y, int64_t row, int v, Reg value) const {
-    Number* const to = y + row * y_stride_ + v * V::kLanes;
+  [[gnu::always_inline]] void Put(int64_t row, int v, Reg value) const {
+    Number* const to = y_ + row * y_stride_ + v * V::kLanes;
     IsWhole(v) ? V::Store(to, value) : V::StorePart(to, value, last_);
   }
 
   const RowRange* const ranges_;
-  const Activation activation_;
   const float* const residual_;
   const int64_t residual_stride_;
-  float* const y_;
-  cpu::Bf16* const narrow_;
+  Number* const y_;
   const int64_t y_stride_;
   const int64_t last_;  // columns of the last vector, or more
   Reg bias_[kVectors], scale_[kVectors], sums_[kVectors];
 };
 
 // Not part of the tile, which is compiled for every number of rows.
-template <class N, int kVectors>
-[[gnu::noinline]] void FinishTile(const NarrowGemmCall& call, int64_t row, int64_t rows, int64_t column,
+template <class N, int kVectors, Activation kActivation, bool kHasResidual, class Number>
+[[gnu::noinline]] void FinishRows(const NarrowGemmCall& call, Number* y, int64_t row, int64_t rows, int64_t column,
                                   const typename N::Sums* sums) {
-  const TileEnd<N, kVectors> end(call, row, column);
+  const TileEnd<N, kVectors, kActivation, kHasResidual, Number> end(call, y, row, column);
   int64_t r = 0;
   for (; r + 2 <= rows; r += 2) end.template Rows<2>(r, sums + r * kVectors);
   if (r < rows) end.template Rows<1>(r, sums + r * kVectors);
+}
+
+// By what the call asks for, which no row looks at again.
+template <class N, int kVectors>
+void FinishTile(const NarrowGemmCall& call, int64_t row, int64_t rows, int64_t column, const typename N::Sums* sums) {
+  const auto with = [&](auto activation) {
+    const auto to = [&](auto* y) {
+      constexpr Activation kActivation = decltype(activation)::value;
+      if (call.residual != nullptr) {
+        FinishRows<N, kVectors, kActivation, true>(call, y, row, rows, column, sums);
+      } else {
+        FinishRows<N, kVectors, kActivation, false>(call, y, row, rows, column, sums);
+      }
+    };
+    call.y != nullptr ? to(call.y) : to(call.narrow);
+  };
+  switch (call.activation) {
+    case Activation::kNone:
+      return with(std::integral_constant<Activation, Activation::kNone>());
+    case Activation::kGelu:
+      return with(std::integral_constant<Activation, Activation::kGelu>());
+    case Activation::kRelu:
+      return with(std::integral_constant<Activation, Activation::kRelu>());
+  }
 }
 
 template <class N, int kRows, int kVectors>
