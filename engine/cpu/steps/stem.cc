@@ -17,6 +17,10 @@ using program::MapSize;
 // Places of a result that a panel of weights is read for, at least.
 constexpr int kLeastPlaces = 56;
 
+// Rows of the picture that are asked for ahead: what a CPU fetches by itself ends with each page of each plane.
+constexpr int kRowsAhead = 2;
+constexpr int kLineFloats = 16;
+
 // Numbers behind a map that a neighbourhood of an odd number of bf16 reads, and multiplies with 0.
 constexpr int64_t kSlack = 2;
 
@@ -161,7 +165,17 @@ class Passage {
     return made + rows;
   }
 
+  // Inlined, since the compiler leaves out calls of what has no effect that it knows of.
+  [[gnu::always_inline]] void AskFor(int row) const {
+    if (row >= maps_[0].size.height) return;
+    for (int c = 0; c < picture_.channels; ++c) {
+      const float* const line = picture_.data + (int64_t{c} * picture_.height + row) * picture_.width;
+      for (int i = 0; i < picture_.width; i += kLineFloats) __builtin_prefetch(line + i);
+    }
+  }
+
   void Interleave(int row) {
+    AskFor(row + kRowsAhead);
     const Map<Number>& map = maps_[0];
     View<const float> planes = {picture_.data + int64_t{row} * picture_.width, map.channels, map.size.width,
                                 int64_t{picture_.height} * picture_.width};
