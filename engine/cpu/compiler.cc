@@ -367,7 +367,7 @@ void Compiler::Do(const Operator& op, const program::ConvolveGrid& convolve) {
       weights.scale = affine.scale;
       weights.shift = affine.shift;
       done_.insert({gelu, norm});
-      Add(op, MakeDepthwise(x, Write(norm->output), std::move(weights), std::nullopt));
+      Add(op, MakeDepthwise(x, Write(norm->output), std::move(weights), std::nullopt, NumbersOf(op)));
       return;
     }
     const auto fold = [&](std::span<const float> scale, std::span<const float> shift) {
@@ -387,7 +387,7 @@ void Compiler::Do(const Operator& op, const program::ConvolveGrid& convolve) {
       done_.insert(residual);
       last = residual;
     }
-    Add(op, MakeDepthwise(x, Write(last->output), std::move(weights), added));
+    Add(op, MakeDepthwise(x, Write(last->output), std::move(weights), added, NumbersOf(op)));
     return;
   }
   LinearWeights weights;

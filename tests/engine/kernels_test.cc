@@ -230,52 +230,6 @@ TEST_P(EngineKernels, ARowIsTheSameBitsInAnyBlock) {
   }
 }
 
-// Of every grid so narrow that blocks of places end anywhere, with what follows a convolution and without.
-TEST_P(EngineKernels, AConvolutionOfEachChannelIsThatOfTheFormula) {
-  constexpr int64_t kRows = 3, kChannels = 21, kGap = 2;
-  for (int64_t columns = 1; columns <= 13; ++columns) {
-    Matrix<float> x(kRows * columns, kChannels, kGap, NAN), residual(kRows * columns, kChannels, 5, NAN);
-    Matrix<float> y(kRows * columns, kChannels, 1, kUntouched);
-    x.FillWithNoise(1);
-    residual.FillWithNoise(2);
-    const std::vector<float> weights = NoiseVector(3, 9 * kChannels), bias = NoiseVector(4, kChannels),
-                             scale = NoiseVector(5, kChannels), shift = NoiseVector(6, kChannels), zeros(kChannels, 0);
-    for (const bool follows : {false, true}) {
-      kernels_.depthwise({.x = x.view().data,
-                          .x_stride = x.view().stride,
-                          .rows = kRows,
-                          .columns = columns,
-                          .channels = kChannels,
-                          .weights = weights.data(),
-                          .bias = bias.data(),
-                          .zeros = zeros.data(),
-                          .scale = follows ? scale.data() : nullptr,
-                          .shift = follows ? shift.data() : nullptr,
-                          .y = y.view().data,
-                          .y_stride = y.view().stride,
-                          .residual = follows ? residual.view().data : nullptr,
-                          .residual_stride = residual.view().stride});
-      for (int64_t cell = 0; cell < kRows * columns; ++cell) {
-        for (int64_t c = 0; c < kChannels; ++c) {
-          const auto at = [c](const std::vector<float>& of) { return double{of[static_cast<size_t>(c)]}; };
-          double expected = at(bias);
-          for (int64_t k = 0; k < 9; ++k) {
-            const int64_t row = cell / columns + k / 3 - 1, column = cell % columns + k % 3 - 1;
-            if (row < 0 || row >= kRows || column < 0 || column >= columns) continue;
-            expected +=
-                double{weights[static_cast<size_t>(k * kChannels + c)]} * x.view().Row(row * columns + column)[c];
-          }
-          if (follows) {
-            expected = Activated(Activation::kGelu, expected) * at(scale) + at(shift) + residual.view().Row(cell)[c];
-          }
-          ASSERT_NEAR(y.view().Row(cell)[c], expected, 1e-5) << columns << " columns, cell " << cell;
-        }
-        ASSERT_EQ(y.view().Row(cell)[kChannels], kUntouched);
-      }
-    }
-  }
-}
-
 TEST_P(EngineKernels, AColumnOfASoftmaxIsTheSameBitsInAWholeVectorAndInTheLast) {
   constexpr int64_t kRows = 7;
   const std::vector<float> column = NoiseVector(1, kRows);

@@ -60,6 +60,9 @@ struct NarrowKernels {
   // a row has 254 steps from its least to its largest, or as many of 2^-18 of its largest size if these are longer.
   void (*take)(cpu::View<const float> x, float epsilon, std::byte* a, int64_t a_stride, RowRange* ranges);
 
+  // As Kernels', with the GELU of a product. In fp32: a sum of nine has no rows of groups.
+  void (*depthwise)(const cpu::DepthwiseCall& call);
+
   // Of bf16 alone, for products whose both sides are activations: x [inputs, outputs] or [outputs, inputs] as the
   // panels of a right side (see PackPanels), in groups of two inputs; what fills up a group or a vector is zero.
   void (*pack_inputs)(cpu::View<const float> x, std::byte* panels);

@@ -2,6 +2,7 @@
 #ifndef VITRINE_ENGINE_CPU_KERNELS_NARROW_TABLE_H_
 #define VITRINE_ENGINE_CPU_KERNELS_NARROW_TABLE_H_
 
+#include "base/simd/depthwise_kernel.h"
 #include "engine/cpu/kernels/narrow_attention_kernel.h"
 #include "engine/cpu/kernels/narrow_gemm_kernel.h"
 #include "engine/cpu/kernels/narrow_rows_kernel.h"
@@ -45,6 +46,7 @@ constexpr NarrowKernels NarrowTableOf() {
                          .panel_columns = kTileVectors * V::kLanes,
                          .gemm = RunNarrowGemm<N>,
                          .take = nullptr,
+                         .depthwise = cpu::RunDepthwise<V, NarrowGelu>,
                          .pack_inputs = nullptr,
                          .pack_outputs = nullptr,
                          .softmax_rows = nullptr,

@@ -18,8 +18,14 @@ void HandOnClass(const Frame& frame, Operand x, Operand y, int image) {
 
 class Depthwise : public Step {
  public:
-  Depthwise(Operand x, Operand y, DepthwiseWeights weights, std::optional<Operand> residual)
-      : x_(x), y_(y), residual_(residual), weights_(std::move(weights)), zeros_(static_cast<size_t>(x.columns), 0.0f) {
+  Depthwise(Operand x, Operand y, DepthwiseWeights weights, std::optional<Operand> residual,
+            const NarrowKernels* narrow)
+      : x_(x),
+        y_(y),
+        residual_(residual),
+        weights_(std::move(weights)),
+        zeros_(static_cast<size_t>(x.columns), 0.0f),
+        narrow_(narrow) {
     reads = {x};
     if (residual) reads.push_back(*residual);
     writes = y;
@@ -30,28 +36,29 @@ class Depthwise : public Step {
             .outside_floats = static_cast<int64_t>(weights_.weights.size())};
   }
   void Run(const Frame& frame) const override {
+    const auto depthwise = narrow_ == nullptr ? frame.kernels().depthwise : narrow_->depthwise;
     for (int image = 0; image < frame.images(); ++image) {
       const View<float> x = frame.CellsOf(x_, image), y = frame.CellsOf(y_, image);
       const Grid grid = frame.grid(image);
       const Segment rows = frame.Share(grid.rows);
       View<const float> residual;
       if (residual_) residual = frame.CellsOf(*residual_, image);
-      frame.kernels().depthwise({.x = x.data,
-                                 .x_stride = x.stride,
-                                 .rows = grid.rows,
-                                 .columns = grid.columns,
-                                 .channels = x.columns,
-                                 .weights = weights_.weights.data(),
-                                 .bias = weights_.bias.data(),
-                                 .zeros = zeros_.data(),
-                                 .scale = weights_.scale.empty() ? nullptr : weights_.scale.data(),
-                                 .shift = weights_.shift.empty() ? nullptr : weights_.shift.data(),
-                                 .y = y.data,
-                                 .y_stride = y.stride,
-                                 .residual = residual.data,
-                                 .residual_stride = residual.stride,
-                                 .first_row = rows.first,
-                                 .wanted_rows = rows.count});
+      depthwise({.x = x.data,
+                 .x_stride = x.stride,
+                 .rows = grid.rows,
+                 .columns = grid.columns,
+                 .channels = x.columns,
+                 .weights = weights_.weights.data(),
+                 .bias = weights_.bias.data(),
+                 .zeros = zeros_.data(),
+                 .scale = weights_.scale.empty() ? nullptr : weights_.scale.data(),
+                 .shift = weights_.shift.empty() ? nullptr : weights_.shift.data(),
+                 .y = y.data,
+                 .y_stride = y.stride,
+                 .residual = residual.data,
+                 .residual_stride = residual.stride,
+                 .first_row = rows.first,
+                 .wanted_rows = rows.count});
       HandOnClass(frame, x_, y_, image);
     }
   }
@@ -61,6 +68,7 @@ class Depthwise : public Step {
   const std::optional<Operand> residual_;
   const DepthwiseWeights weights_;
   const std::vector<float> zeros_;
+  const NarrowKernels* const narrow_;
 };
 
 class DenseConvolution : public Step {
@@ -121,8 +129,9 @@ class DenseConvolution : public Step {
 
 }  // namespace
 
-StepPtr MakeDepthwise(Operand x, Operand y, DepthwiseWeights weights, std::optional<Operand> residual) {
-  return std::make_unique<Depthwise>(x, y, std::move(weights), residual);
+StepPtr MakeDepthwise(Operand x, Operand y, DepthwiseWeights weights, std::optional<Operand> residual,
+                      const NarrowKernels* narrow) {
+  return std::make_unique<Depthwise>(x, y, std::move(weights), residual, narrow);
 }
 StepPtr MakeDenseConvolution(Operand x, Operand y, std::shared_ptr<const LinearMatrix> matrix, Activation activation) {
   return std::make_unique<DenseConvolution>(x, y, std::move(matrix), activation);

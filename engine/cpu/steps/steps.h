@@ -82,14 +82,15 @@ StepPtr MakeAttendLinearly(const program::AttendLinearly& attend, Operand q, Ope
                            std::vector<float> query_scale, std::vector<float> context_scale, Operand y);
 
 // 3x3 over the grid; class tokens are handed on. `scale` and `shift`, if any: y = scale GELU(convolution) + shift. A
-// residual is added to that; it is of cells alone.
+// residual is added to that; it is of cells alone. `narrow` says whose GELU it is, or null of fp32.
 struct DepthwiseWeights {
   std::vector<float> weights;  // [9, channels]
   std::vector<float> bias;
   std::vector<float> scale;
   std::vector<float> shift;
 };
-StepPtr MakeDepthwise(Operand x, Operand y, DepthwiseWeights weights, std::optional<Operand> residual);
+StepPtr MakeDepthwise(Operand x, Operand y, DepthwiseWeights weights, std::optional<Operand> residual,
+                      const NarrowKernels* narrow);
 StepPtr MakeDenseConvolution(Operand x, Operand y, std::shared_ptr<const LinearMatrix> matrix, Activation activation);
 StepPtr MakeCustom(const program::Custom& custom, Operand x, Operand y);
 
