@@ -56,19 +56,19 @@ TEST_P(EngineDepthwise, IsThatOfTheFormula) {
                              scale = NoiseVector(5, kChannels), shift = NoiseVector(6, kChannels), zeros(kChannels, 0);
     for (const bool follows : {false, true}) {
       GetParam().run({.x = x.view().data,
-                          .x_stride = x.view().stride,
-                          .rows = kRows,
-                          .columns = columns,
-                          .channels = kChannels,
-                          .weights = weights.data(),
-                          .bias = bias.data(),
-                          .zeros = zeros.data(),
-                          .scale = follows ? scale.data() : nullptr,
-                          .shift = follows ? shift.data() : nullptr,
-                          .y = y.view().data,
-                          .y_stride = y.view().stride,
-                          .residual = follows ? residual.view().data : nullptr,
-                          .residual_stride = residual.view().stride});
+                      .x_stride = x.view().stride,
+                      .rows = kRows,
+                      .columns = columns,
+                      .channels = kChannels,
+                      .weights = weights.data(),
+                      .bias = bias.data(),
+                      .zeros = zeros.data(),
+                      .scale = follows ? scale.data() : nullptr,
+                      .shift = follows ? shift.data() : nullptr,
+                      .y = y.view().data,
+                      .y_stride = y.view().stride,
+                      .residual = follows ? residual.view().data : nullptr,
+                      .residual_stride = residual.view().stride});
       for (int64_t cell = 0; cell < kRows * columns; ++cell) {
         for (int64_t c = 0; c < kChannels; ++c) {
           const auto at = [c](const std::vector<float>& of) { return double{of[static_cast<size_t>(c)]}; };
@@ -82,7 +82,8 @@ TEST_P(EngineDepthwise, IsThatOfTheFormula) {
           if (follows) {
             expected = Activated(Activation::kGelu, expected) * at(scale) + at(shift) + residual.view().Row(cell)[c];
           }
-          ASSERT_NEAR(y.view().Row(cell)[c], expected, follows ? GetParam().tolerance : 1e-5) << columns << " columns, cell " << cell;
+          ASSERT_NEAR(y.view().Row(cell)[c], expected, follows ? GetParam().tolerance : 1e-5)
+              << columns << " columns, cell " << cell;
         }
         ASSERT_EQ(y.view().Row(cell)[kChannels], kUntouched);
       }

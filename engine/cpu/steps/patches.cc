@@ -19,19 +19,24 @@ class Patchify : public Step {
       for (int64_t cell = share.first; cell < share.first + share.count; ++cell) {
         const int64_t top = cell / grid.columns * patch_, left = cell % grid.columns * patch_;
         const float* const corner = picture.data + top * picture.width + left;
-        picture.channels == 3 ? Take<3>(picture, corner, y.Row(cell)) : Take<0>(picture, corner, y.Row(cell));
+        const bool is_last = top + 2 * patch_ > picture.height;
+        const int64_t below = is_last ? 0 : int64_t{patch_} * picture.width;
+        picture.channels == 3 ? Take<3>(picture, corner, below, y.Row(cell))
+                              : Take<0>(picture, corner, below, y.Row(cell));
       }
     }
   }
 
  private:
-  // A patch, pixel by pixel; of a number of channels that is known, or 0, several pixels at a time.
+  // A patch, pixel by pixel; of a number of channels that is known, or 0, several pixels at a time. The patch `below`,
+  // so many floats on, is asked for: its lines lie in as many places as it has rows and planes, which no CPU foresees.
   template <int kChannels>
-  void Take(const Picture& picture, const float* corner, float* __restrict out) const {
+  void Take(const Picture& picture, const float* corner, int64_t below, float* __restrict out) const {
     const int64_t plane = int64_t{picture.height} * picture.width;
     const int channels = kChannels > 0 ? kChannels : picture.channels;
     for (int row = 0; row < patch_; ++row, out += patch_ * channels) {
       const float* const line = corner + int64_t{row} * picture.width;
+      for (int c = 0; c < channels; ++c) __builtin_prefetch(line + c * plane + below);
       for (int column = 0; column < patch_; ++column) {
         for (int c = 0; c < channels; ++c) out[column * channels + c] = line[c * plane + column];
       }
