@@ -2,6 +2,7 @@
 # One file per instruction set. Kernels say themselves where a product and a sum are rounded once: elsewhere the compiler
 # may not contract, or one register tile could round another way than the next. Without errno a root is an instruction
 # alone, and four of them are one.
+set(kernels_arithmetic -ffp-contract=off -fno-math-errno)
 set(kernels_avx2 -mavx2 -mfma)
 set(kernels_avx512 -mavx512f -mavx512bw -mavx512dq -mavx512vl -mfma)
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
@@ -22,6 +23,6 @@ function(add_kernels target)
     endif()
     target_sources(${target} PRIVATE kernels/kernels_${path}.cc)
     set_source_files_properties(kernels/kernels_${path}.cc PROPERTIES
-      COMPILE_OPTIONS "${kernels_${path}};-ffp-contract=off;-fno-math-errno" SKIP_PRECOMPILE_HEADERS ON)
+      COMPILE_OPTIONS "${kernels_${path}};${kernels_arithmetic}" SKIP_PRECOMPILE_HEADERS ON)
   endforeach()
 endfunction()

@@ -8,6 +8,8 @@
 #include <numeric>
 #include <utility>
 
+#include "models/program/readers.h"
+
 namespace vitrine {
 namespace {
 
@@ -27,7 +29,8 @@ std::vector<OperatorGroup> NarrowableOperators(const program::Program& program) 
   constexpr size_t kNone = std::numeric_limits<size_t>::max();
   const bool has_stem = HasNarrowableStem(program);
   std::vector<OperatorGroup> groups;
-  size_t stem = kNone;
+  const program::OnlyReaders readers(program);
+  size_t stem = kNone, activated = kNone;
   std::map<std::pair<int, int>, size_t> products;  // by the value that is read and the weights: coded linears share one
   const auto add = [&](size_t& group, const Operator& op) {
     if (group == kNone) {
@@ -46,6 +49,8 @@ std::vector<OperatorGroup> NarrowableOperators(const program::Program& program) 
     } else if (linear != nullptr || (grid != nullptr && !grid->depthwise) ||
                (attend != nullptr && !attend->class_query) || op.As<program::AttendChannels>() != nullptr) {
       add(own, op);
+    } else if (grid != nullptr && readers.GeluAfter(&op) != nullptr) {
+      add(activated, op);
     } else if (has_stem && op.As<program::Convolve>() != nullptr) {
       add(stem, op);
     }

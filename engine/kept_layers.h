@@ -15,12 +15,12 @@ namespace vitrine {
 // Which operators of a program are kept from a precision (PrecisionChoice). Pure: what an operator costs is measured
 // elsewhere.
 
-// Operators, by name, that are multiplied in narrow numbers together or not at all; never empty.
+// Operators, by name, that are computed in a precision together or not at all; never empty.
 using OperatorGroup = std::vector<std::string>;
 
-// What engines can multiply in narrow numbers, in the program's order: every linear map, dense convolution of a grid
-// and attention of tokens or channels by itself, those that share one product together, and all convolutions of
-// pictures together, if none of them pools.
+// What engines compute otherwise in bf16 and int8, in the program's order: every linear map, dense convolution of a
+// grid and attention of tokens or channels by itself, those that share one product together, all convolutions of
+// pictures together, if none of them pools, and all depthwise convolutions before a GELU together, whose GELU it is.
 std::vector<OperatorGroup> NarrowableOperators(const program::Program& program);
 
 // Places of groups, the one with the largest error first; what is no number goes before all, and of equal ones the

@@ -53,7 +53,7 @@ struct Avx512 {
     v = combine(v, _mm512_shuffle_f32x4(v, v, 0xb1));
     return _mm512_cvtss_f32(WithinQuarters(v, combine));
   }
-  // The same of each of four vectors, by a third of the operations.
+  // The same of each of four vectors, by less than half of the operations.
   template <class Combine>
   [[gnu::always_inline]] static Four Across(const Reg (&v)[4], Combine combine) {
     const Reg first =

@@ -10,6 +10,7 @@
 #include <limits>
 
 #include "models/model_description.h"
+#include "models/program/readers.h"
 #include "tests/models/config_text.h"
 #include "tests/models/small_forms.h"
 
@@ -31,9 +32,10 @@ TEST(NarrowableOperators, NamesEveryProductOfEveryFamilyOnce) {
       const auto* convolve = op.As<program::Convolve>();
       pools |= convolve != nullptr && convolve->pool > 0;
     }
+    const program::OnlyReaders readers(model->program());
     for (const program::Operator& op : model->program().operators()) {
       const auto* grid = op.As<program::ConvolveGrid>();
-      const bool of_grid = grid != nullptr && !grid->depthwise;
+      const bool of_grid = grid != nullptr && (!grid->depthwise || readers.GeluAfter(&op) != nullptr);
       const bool of_pictures = op.As<program::Convolve>() != nullptr && !pools;
       const auto* attend = op.As<program::Attend>();
       const bool attends = attend != nullptr ? !attend->class_query : op.As<program::AttendChannels>() != nullptr;

@@ -264,18 +264,20 @@ TEST_P(EngineKernels, ColumnsOfASoftmaxSumToOneWhateverTheirNumber) {
 }
 
 TEST_P(EngineKernels, LengthsOfColumnsHaveALeast) {
-  constexpr int64_t kColumns = 21;
-  Matrix<float> x(9, kColumns, 4, NAN);
-  x.FillWithNoise(1);
-  for (int64_t i = 0; i < 9; ++i) x.view().Row(i)[3] = 0;
-  std::vector<float> inverse(kColumns);
-  kernels_.inverse_lengths(x.view(), 0.25f, inverse.data());
-  for (int64_t j = 0; j < kColumns; ++j) {
-    double squares = 0;
-    for (int64_t i = 0; i < 9; ++i) squares += double{x.view().Row(i)[j]} * x.view().Row(i)[j];
-    EXPECT_NEAR(inverse[static_cast<size_t>(j)], 1 / std::max(0.25, std::sqrt(squares)), 1e-5);
+  for (const int64_t columns : {21, 149}) {  // with eight vectors at once, single ones and a part of one
+    Matrix<float> x(9, columns, 4, NAN);
+    x.FillWithNoise(1);
+    for (int64_t i = 0; i < 9; ++i) x.view().Row(i)[3] = 0;
+    std::vector<float> inverse(static_cast<size_t>(columns + 1), kUntouched);
+    kernels_.inverse_lengths(x.view(), 0.25f, inverse.data());
+    for (int64_t j = 0; j < columns; ++j) {
+      double squares = 0;
+      for (int64_t i = 0; i < 9; ++i) squares += double{x.view().Row(i)[j]} * x.view().Row(i)[j];
+      EXPECT_NEAR(inverse[static_cast<size_t>(j)], 1 / std::max(0.25, std::sqrt(squares)), 1e-5) << j << "/" << columns;
+    }
+    EXPECT_EQ(inverse[3], 4);
+    EXPECT_EQ(inverse.back(), kUntouched);
   }
-  EXPECT_EQ(inverse[3], 4);
 }
 
 }  // namespace

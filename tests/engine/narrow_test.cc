@@ -10,6 +10,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/cpu/instructions.h"
+#include "engine/cpu/kernels/narrow_kernels.h"
+#include "models/program/readers.h"
 #include "tests/engine/company.h"
 #include "tests/engine/compiled.h"
 #include "tests/reference/pictures.h"
@@ -123,6 +125,26 @@ TEST_P(NarrowBf16, ConvolutionsOfPicturesAreNarrowByThemselves) {
   const Compiled narrow_stem(form().config, narrow().path, choice);
   const std::vector<at::Tensor> pictures = Pictures();
   EXPECT_EQ(narrow_stem.ByEngine(pictures) != fp32.ByEngine(pictures), convolves && !pools);
+}
+
+// GELU behind a depthwise convolution is that of narrow products where lanes look its pieces up.
+TEST_P(NarrowBf16, DepthwiseConvolutionsHaveTheirGelu) {
+  PrecisionChoice choice = {.precision = Precision::kBf16, .kept = {}};
+  const Compiled fp32(form().config, narrow().path);
+  const program::OnlyReaders readers(*fp32.program);
+  bool activates = false;
+  for (const program::Operator& op : fp32.program->operators()) {
+    const auto* const grid = op.As<program::ConvolveGrid>();
+    if (grid != nullptr && grid->depthwise && readers.GeluAfter(&op) != nullptr) {
+      activates = true;
+    } else {
+      choice.kept.insert(op.name);
+    }
+  }
+  const Compiled narrow_gelu(form().config, narrow().path, choice);
+  const std::vector<at::Tensor> pictures = Pictures();
+  const bool looks_up = engine::FindBf16Kernels(narrow().path)->vector_columns == 16;
+  EXPECT_EQ(narrow_gelu.ByEngine(pictures) != fp32.ByEngine(pictures), activates && looks_up);
 }
 
 TEST_P(Narrow, DependsOnThePictureAlone) {

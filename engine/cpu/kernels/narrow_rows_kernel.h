@@ -8,7 +8,6 @@
 #include "base/simd/row_statistics.h"
 #include "engine/cpu/kernels/narrow_gemm_kernel.h"
 #include "engine/cpu/kernels/narrow_kernels.h"
-#include "engine/cpu/kernels/peak_kernel.h"
 #include "engine/cpu/kernels/row_kernels.h"
 
 // How rows of fp32 become the left side of a narrow product. Included by one file per instruction set; see
@@ -45,8 +44,8 @@ template <class V, int kRows>
 #pragma GCC unroll 4
     for (int r = 0; r < kRows; ++r) {
       const auto v = V::Broadcast(x.Row(first + r)[j]);
-      low[r] = V::Min(low[r], v);
-      high[r] = V::Max(high[r], v);
+      low[r] = V::Min(v, low[r]);  // which keeps the latter where a number is none
+      high[r] = V::Max(v, high[r]);
     }
   }
   return {.least = cpu::AcrossEach<V, kRows>(low, V::Min), .largest = cpu::AcrossEach<V, kRows>(high, V::Max)};

@@ -159,7 +159,7 @@ template <class V, int kVectors, class Load, class Store>
 
 template <class V>
 void RunInverseLengths(View<const float> x, float least, float* inverse) {
-  constexpr int kAtOnce = 8;  // more than a multiply-add takes cycles on any two units
+  constexpr int kAtOnce = 8;  // as many as two units have under way at four cycles each
   const auto load = [](const float* from) { return V::Load(from); };
   int64_t c = 0;
   const auto store = [&](int64_t j, auto v) { V::Store(inverse + c + j, v); };
