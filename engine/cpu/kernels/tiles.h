@@ -13,7 +13,7 @@ inline constexpr int kTileRows = V::kLanes == 16 ? 14 : 6;
 inline constexpr int kTileVectors = 2;
 
 // Steps of the inner loop by which weights are asked for ahead. A group of pictures reads all weights once, and those
-// of most models do not fit the second cache: what comes from the third takes as long as 20 to 40 steps.
+// of most models do not fit the second cache. Of 8, 16, 32, 64, 128 and 256 the fastest beside 128 on a Zen 5.
 inline constexpr int64_t kAhead = 64;
 inline constexpr int64_t kLineBytes = 64;  // that one prefetch asks for
 
