@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# The rooms and who may use whom. tests/structure checks includes and link edges against this table.
+# The rooms and who may use whom. tests/structure checks includes and link edges against this table, and that no room but
+# client links gRPC: vitrine_services, which is linked as a library, is the client's and the tests'.
 set(ROOM_ALLOWS_proto "")
 set(ROOM_ALLOWS_imaging proto)
 set(ROOM_ALLOWS_data imaging proto)

@@ -1,401 +1,292 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/http/connection.h"
 
-#include <netdb.h>
+#include <errno.h>
+#include <sys/socket.h>
 
 #include <algorithm>
-#include <chrono>
-#include <exception>
-#include <new>
+#include <random>
 #include <utility>
 
-#include "absl/strings/match.h"
-#include "absl/strings/str_cat.h"
-#include "base/gunzip.h"
-#include "base/http/response_text.h"
-#include "base/status_macros.h"
+#include "absl/time/clock.h"
+#include "base/http/http1.h"
+#include "base/http/http2.h"
+#include "base/http/proxy_header.h"
 
 namespace vitrine {
 namespace {
 
-using Next = HttpStream::Result::Next;
-using SteadyTime = std::chrono::steady_clock;
+using Next = ByteStream::Result::Next;
 
-// How long a client may go on sending behind its last answer: to hang up on it would take the answer away from it.
-constexpr std::chrono::seconds kEndingTime{1};
-// What is taken of a client that sends its next requests before it was answered.
-constexpr size_t kMostAhead = size_t{64} << 10;
-// Steps of one connection before others have their turn.
-constexpr int kStepsAtOnce = 16;
-constexpr absl::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
-constexpr absl::string_view kNoMemoryLeft =
-    "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Type: text/plain\r\nContent-Length: 14\r\n"
-    "Connection: close\r\n\r\nout of memory\n";
+constexpr absl::string_view kPreface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+constexpr absl::string_view kPlainHttpRefusal =
+    "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nContent-Length: 46\r\nConnection: close\r\n\r\n"
+    "this port speaks HTTPS; ask for https:// here\n";
+constexpr std::chrono::milliseconds kLingerTime{1000};
+constexpr std::chrono::milliseconds kLastLinger{50};  // once the server ends
+constexpr size_t kLingerBytes = size_t{1} << 20;
+constexpr std::chrono::seconds kCertificateCheck{1};
+// Points that are taken from an address's account at once, whose lock all its connections share.
+constexpr double kSettledAtOnce = 64;
+constexpr double kSharedFactor = 3;
+// A connection is not closed for what others of its address spend while it has this share of its own points.
+constexpr double kUnsuspicious = 0.5;
+// What a new connection may spend of its burst while its address has none.
+constexpr double kSuspiciousStart = 0.01;
 
-EventLoop::Time After(absl::Duration duration) {
-  return SteadyTime::now() + absl::ToChronoNanoseconds(duration);
-}
-
-// Of a request that could not be read.
-HttpResponse Unreadable(const absl::Status& why) {
-  return {.code = absl::IsResourceExhausted(why) ? 431 : 400,
-          .type = kPlainText,
-          .body = absl::StrCat(std::string(why.message()), "\n")};
-}
-
-bool IsGzipped(const HttpRequest& request) {
-  return absl::EqualsIgnoreCase(request.Header("Content-Encoding").value_or(""), "gzip");
-}
-
-absl::StatusOr<std::string> Unfolded(const std::string& body, BodyRoom& room, int64_t max_bytes) {
-  RETURN_IF_ERROR(room.Take(std::min<int64_t>(static_cast<int64_t>(StatedGunzipSize(body)), max_bytes)));
-  return Gunzip(body, static_cast<size_t>(max_bytes));
-}
-
-// What can be said of a body before any of it is read.
-absl::Status CheckAnnouncedBody(const HttpRequest& request, int64_t max_bytes) {
-  if (!IsGzipped(request) &&
-      !absl::EqualsIgnoreCase(request.Header("Content-Encoding").value_or("identity"), "identity")) {
-    return absl::InvalidArgumentError("the body's Content-Encoding is not known; send it as it is, or with gzip");
-  }
-  const std::optional<int64_t> length = request.head.ContentLength();
-  if (!length.has_value() && !request.head.AnnouncesBody()) {
-    return absl::InvalidArgumentError("the request has no Content-Length");
-  }
-  if (length.value_or(0) > max_bytes) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("the body has ", *length, " bytes; at most ", max_bytes, " are read"));
-  }
-  return absl::OkStatus();
+// Spreads `age` by 10 % either way, so that clients that came together do not come back together.
+std::chrono::nanoseconds Spread(absl::Duration age) {
+  thread_local std::minstd_rand random(std::random_device{}());
+  std::uniform_real_distribution<double> factor(0.9, 1.1);
+  return age == absl::InfiniteDuration() ? Nanoseconds(age) : Nanoseconds(age * factor(random));
 }
 
 }  // namespace
 
-// Keeps the room of the body until it is sent.
-class HttpConnection::Reply final : public HttpReply {
- public:
-  Reply(std::shared_ptr<HttpConnection> to, std::shared_ptr<BodyRoom> room)
-      : to_(std::move(to)), room_(std::move(room)) {}
-  ~Reply() override {
-    if (to_ == nullptr) return;
-    to_->out_of_memory_ = true;
-    HandOver();
-  }
-
-  void Send(absl::FunctionRef<HttpResponse()> make) override {
-    if (to_ == nullptr) return;
-    try {
-      to_->Write(make());
-    } catch (const std::bad_alloc&) {
-      to_->out_of_memory_ = true;
-      if (to_->common_.out_of_memory != nullptr) to_->common_.out_of_memory();
-    }
-    HandOver();
-  }
-
- private:
-  void HandOver() {
-    if (room_ != nullptr) room_->GiveBack();
-    HttpCommon& common = to_->common_;
-    common.replied(std::move(to_));
-    to_ = nullptr;
-  }
-
-  std::shared_ptr<HttpConnection> to_;
-  std::shared_ptr<BodyRoom> room_;
-};
-
-HttpConnection::HttpConnection(EventLoop& loop, int socket, const sockaddr_storage& address, socklen_t address_bytes,
-                               const std::shared_ptr<const TlsContext>& tls, HttpCommon& common)
-    : Watched(loop),
-      common_(common),
+HttpConnection::HttpConnection(EventLoop& loop, FileDescriptor socket, const sockaddr_storage& address,
+                               std::shared_ptr<AddressAccount> account, bool is_from_proxy,
+                               std::shared_ptr<HttpCommon> common, std::vector<char>& scratch,
+                               std::function<void(HttpConnection&)> closed)
+    : Watched(loop, std::move(socket)),
+      common_(std::move(common)),
+      tls_(address.ss_family == AF_UNIX || common_->tls == nullptr ? nullptr : common_->tls()),
+      scratch_(scratch),
+      closed_(std::move(closed)),
       address_(address),
-      address_bytes_(address_bytes),
-      is_encrypted_(tls != nullptr),
-      stream_(is_encrypted_ ? TlsStream(socket, *tls) : PlainStream(socket)),
-      until_(After(common.head_time)),
-      since_(SteadyTime::now()) {}
+      account_(std::move(account)),
+      is_from_proxy_(is_from_proxy),
+      stream_(tls_ == nullptr ? PlainStream(descriptor()) : TlsStream(descriptor(), tls_)),
+      making_peer_(std::make_shared<HttpPeer>()),
+      opened_(loop.now()),
+      last_received_(opened_),
+      idle_since_(opened_),
+      leaves_(opened_ + Spread(common_->options.max_age)),
+      given_up_(opened_ + Nanoseconds(common_->options.request_timeout)),
+      points_(common_->options.abuse.connection_burst, common_->options.abuse.connection_rate, opened_),
+      trusted_by_(tls_) {
+  common_->open.fetch_add(1, std::memory_order_relaxed);
+}
 
-void HttpConnection::OnReady() {
-  try {
-    Advance();
-  } catch (const std::bad_alloc&) {
-    if (common_.out_of_memory != nullptr) common_.out_of_memory();
-    // A request that is worked on answers for itself: what failed was to listen whether its client is there.
-    if (phase_ != Phase::kWorking) SendOutOfMemory();
-  } catch (const std::exception&) {  // nothing known throws; should something, it costs this connection alone
-    Close();
+HttpConnection::~HttpConnection() = default;
+
+void HttpConnection::Begin() {
+  if (account_ != nullptr && !account_->Spend(0, loop().now())) points_.Cap(kSuspiciousStart);
+  making_peer_->address = AddressText(address_);
+  making_peer_->is_encrypted = IsEncrypted();
+  if (address_.ss_family == AF_UNIX) {
+    ucred peer = {};
+    socklen_t size = sizeof(peer);
+    if (getsockopt(descriptor(), SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0) making_peer_->uid = peer.uid;
+  }
+  phase_ = Phase::kProxy;
+  if (!is_from_proxy_) return BeginHandshake();
+  Await(true, false);
+}
+
+void HttpConnection::OnReady(bool readable, bool writable, bool failed) {
+  switch (phase_) {
+    case Phase::kProxy:
+      return ReadProxy();
+    case Phase::kHandshake:
+      return ContinueHandshake();
+    case Phase::kDetect:
+      return Detect();
+    case Phase::kServing:
+      return protocol_->OnReady(readable, writable, failed);
+    case Phase::kLingering:
+      const ByteStream::Result result = stream_->Read(scratch_.data(), scratch_.size());
+      lingering_bytes_ += result.bytes;
+      if (result.next == Next::kGone || failed || lingering_bytes_ > kLingerBytes) Close(leaving_reason_);
   }
 }
 
-void HttpConnection::Advance() {
-  for (int i = 0; i < kStepsAtOnce && !is_closed(); ++i) {
-    Step step = Step::kWait;
-    switch (phase_) {
-      case Phase::kGreeting:
-        step = Greet();
-        break;
-      case Phase::kHead:
-        step = ReadHead();
-        break;
-      case Phase::kBody:
-        step = ReadBody();
-        break;
-      case Phase::kWorking:
-        step = WatchClient();
-        break;
-      case Phase::kSending:
-        step = SendMore();
-        break;
-      case Phase::kEnding:
-        step = PassOver();
-    }
-    if (step == Step::kWait) return;
+void HttpConnection::OnWoken() {
+  if (phase_ == Phase::kHandshake && is_shaking_) return EndHandshake();
+  if (phase_ == Phase::kServing) protocol_->OnWoken();
+}
+
+// Looks at the header before it takes it: what follows belongs to TLS.
+void HttpConnection::ReadProxy() {
+  char bytes[kMaxProxyHeaderBytes];
+  const ssize_t seen = recv(descriptor(), bytes, sizeof(bytes), MSG_PEEK);
+  if (seen == 0 || (seen < 0 && errno != EAGAIN && errno != EINTR)) return Close(CloseReason::kClient);
+  if (seen < 0) return;
+  const absl::StatusOr<ProxyHeader> header = ReadProxyHeader(absl::string_view(bytes, static_cast<size_t>(seen)));
+  // The bytes stay in the socket, which is readable for as long: OnTick looks again.
+  if (absl::IsUnavailable(header.status())) return Await(false, false);
+  if (!header.ok()) return Close(CloseReason::kProtocol);
+  if (header->bytes > 0) (void)recv(descriptor(), bytes, header->bytes, 0);
+  if (header->client.has_value()) {
+    address_ = *header->client;
+    making_peer_->address = AddressText(address_);
+    AddressLimits::Admission admission = common_->addresses->Admit(AddressKeyOf(address_), loop().now());
+    if (admission.account == nullptr) return Close(admission.refused);
+    account_ = std::move(admission.account);
+    if (!account_->Spend(0, loop().now())) points_.Cap(kSuspiciousStart);
   }
-  AwaitWritable();  // at once, after the others
+  BeginHandshake();
 }
 
-HttpConnection::Step HttpConnection::Await(Next next) {
-  if (next == Next::kAwaitReadable) AwaitReadable();
-  if (next == Next::kAwaitWritable) AwaitWritable();
-  if (next == Next::kGone) Close();
-  return Step::kWait;
-}
-
-HttpConnection::Step HttpConnection::Greet() {
-  const Next next = stream_->Greet().next;
-  if (next != Next::kGoOn) return Await(next);
-  phase_ = Phase::kHead;
-  return Step::kAgain;
-}
-
-bool HttpConnection::ReadMore() {
-  const HttpStream::Result result = stream_->Read(common_.scratch.data(), common_.scratch.size());
-  received_.append(common_.scratch.data(), result.bytes);
-  if (result.next == Next::kGoOn) return true;
-  is_gone_ = result.next == Next::kGone;
-  if (!is_gone_) Await(result.next);
-  return false;
-}
-
-HttpConnection::Step HttpConnection::ReadHead() {
-  if (parser_ == nullptr) {
-    if (received_.empty() && !ReadMore()) {
-      if (is_gone_) Close();
-      return Step::kWait;
-    }
-    parser_ = std::make_unique<HttpRequestParser>();
-    // The whole head, however its bytes drip.
-    until_ = std::min(until_, After(common_.head_time));
+void HttpConnection::BeginHandshake() {
+  phase_ = tls_ == nullptr ? Phase::kDetect : Phase::kHandshake;
+  if (tls_ != nullptr && account_ != nullptr && !account_->Handshake(loop().now())) {
+    return Close(CloseReason::kHandshakeRate);
   }
-  const absl::StatusOr<size_t> taken = parser_->Take(received_);
-  if (!taken.ok()) {
-    is_whole_ = false;
-    Answer(Unreadable(taken.status()));
-    return Step::kAgain;
+  Await(true, false);
+}
+
+// A signature takes a millisecond, which the loop's other connections would wait for.
+void HttpConnection::ContinueHandshake() {
+  if (is_shaking_) return;
+  is_shaking_ = true;
+  Ignore();
+  auto self = std::static_pointer_cast<HttpConnection>(shared_from_this());
+  common_->handshakers->Do(false, [self = std::move(self)] { self->Shake(); });
+}
+
+void HttpConnection::Shake() {
+  const bool is_late = common_->is_shutting_down.load(std::memory_order_relaxed);
+  shaken_ = is_late ? ByteStream::Result{.next = Next::kGone} : stream_->Handshake();
+  Wake();
+}
+
+void HttpConnection::EndHandshake() {
+  is_shaking_ = false;
+  if (close_when_shaken_.has_value()) return Close(*close_when_shaken_);
+  if (shaken_.next == Next::kAwaitReadable) return Await(true, false);
+  if (shaken_.next == Next::kAwaitWritable) return Await(false, true);
+  if (shaken_.next == Next::kGone) {
+    if (!stream_->HasSeenPlainHttp()) return Close(CloseReason::kTls);
+    (void)send(descriptor(), kPlainHttpRefusal.data(), kPlainHttpRefusal.size(), MSG_NOSIGNAL);
+    shutdown(descriptor(), SHUT_WR);
+    return Linger(CloseReason::kTls);
   }
-  received_.erase(0, *taken);
-  if (parser_->has_head()) {
-    Serve();
-    return Step::kAgain;
+  making_peer_->certificate_names = stream_->CertificateNames();
+  certificate_expires_ = stream_->CertificateExpires();
+  phase_ = Phase::kDetect;
+  if (stream_->HasChosenHttp2()) return Serve("");
+  Await(true, false);
+  Detect();
+}
+
+void HttpConnection::Detect() {
+  const ByteStream::Result read = stream_->Read(scratch_.data(), scratch_.size());
+  if (read.next == Next::kGone) return Close(CloseReason::kClient);
+  if (read.next != Next::kGoOn) return Await(read.next == Next::kAwaitReadable, read.next == Next::kAwaitWritable);
+  NoteReceived();
+  first_.append(scratch_.data(), read.bytes);
+  const size_t compared = std::min(first_.size(), kPreface.size());
+  const bool may_be_http2 = absl::string_view(first_).substr(0, compared) == kPreface.substr(0, compared);
+  if (may_be_http2 && compared < kPreface.size()) return Detect();
+  Serve(std::exchange(first_, std::string()));
+}
+
+void HttpConnection::Serve(std::string first) {
+  const bool is_http2 = stream_->HasChosenHttp2() || absl::string_view(first).substr(0, kPreface.size()) == kPreface;
+  peer_ = std::move(making_peer_);
+  phase_ = Phase::kServing;
+  given_up_ = Time::max();
+  idle_since_ = loop().now();
+  protocol_ = is_http2 ? MakeHttp2(*this, std::move(first)) : MakeHttp1(*this, std::move(first));
+  if (is_leaving_ || common_->is_leaving.load(std::memory_order_relaxed)) {
+    protocol_->StartLeaving(std::exchange(is_leaving_, true) ? leaving_reason_ : CloseReason::kShutdown);
   }
-  if (ReadMore()) return Step::kAgain;
-  if (is_gone_) Close();
-  return Step::kWait;
+  if (!is_closed() && phase_ == Phase::kServing) protocol_->OnReady(true, true, false);
 }
 
-void HttpConnection::Serve() {
-  absl::StatusOr<HttpHead> head = parser_->Head();
-  is_whole_ = parser_->is_done();
-  if (!head.ok()) {
-    is_whole_ = false;
-    return Answer(Unreadable(head.status()));
+void HttpConnection::OnTick() {
+  const Time now = loop().now();
+  if (now >= given_up_) {
+    const bool has_said = phase_ == Phase::kLingering || phase_ == Phase::kServing;
+    return Close(has_said ? leaving_reason_ : CloseReason::kHeadTimeout);
   }
-  request_ = std::make_shared<HttpRequest>(HttpRequest{.head = *std::move(head),
-                                                       .peer = Peer(),
-                                                       .certificate_names = stream_->CertificateNames(),
-                                                       .is_encrypted = is_encrypted_});
-  if (common_.read_only && request_->method() != "GET" && request_->method() != "HEAD") {
-    return Answer({.code = 405, .type = kPlainText, .body = "only GET and HEAD are served here\n"});
+  if (phase_ == Phase::kProxy) ReadProxy();
+  if (is_closed() || phase_ != Phase::kServing) return;
+  const bool has_idled = now - idle_since_ >= Nanoseconds(common_->options.idle_timeout);
+  if (!is_leaving_ && now >= leaves_) StartLeaving(CloseReason::kAge);
+  if (!is_closed() && !HasRequests() && has_idled) StartLeaving(CloseReason::kIdle);
+  if (!is_closed() && now - certificate_checked_ >= kCertificateCheck) CheckCertificate();
+  if (!is_closed() && phase_ == Phase::kServing) protocol_->OnTick();
+}
+
+void HttpConnection::CheckCertificate() {
+  certificate_checked_ = loop().now();
+  if (tls_ == nullptr || peer_->certificate_names.empty()) return;
+  bool is_trusted = absl::Now() < certificate_expires_;
+  const std::shared_ptr<const TlsContext> current = common_->tls();
+  if (is_trusted && current != trusted_by_) is_trusted = stream_->IsTrustedBy(*current);
+  trusted_by_ = current;
+  if (!is_trusted) StartLeaving(CloseReason::kCertificate);
+}
+
+void HttpConnection::StartLeaving(CloseReason reason) {
+  if (phase_ == Phase::kLingering) return;
+  is_leaving_ = true;
+  leaving_reason_ = reason;
+  if (phase_ != Phase::kServing) return;
+  if (given_up_ == Time::max() && reason != CloseReason::kShutdown) {
+    given_up_ = loop().now() + Nanoseconds(common_->options.age_grace);
   }
-  HttpNext next = common_.handler(request_);
-  if (next.response.has_value()) return Answer(*std::move(next.response));
-  if (next.make != nullptr) {
-    return Work(false, [make = std::move(next.make)](const std::shared_ptr<HttpReply>& reply) { reply->Send(make); });
-  }
-  with_body_ = std::move(next.with_body);
-  BeginBody();
-}
-
-void HttpConnection::Work(bool on_a_body, std::function<void(std::shared_ptr<HttpReply>)> work) {
-  auto reply = std::make_shared<Reply>(std::static_pointer_cast<HttpConnection>(shared_from_this()), room_);
-  phase_ = Phase::kWorking;  // from here on the reply answers, whatever becomes of the work
-  until_ = EventLoop::Time::max();
-  common_.workers.Do(on_a_body, [work = std::move(work), reply = std::move(reply)] { work(reply); });
-}
-
-void HttpConnection::BeginBody() {
-  room_ = std::make_shared<BodyRoom>(common_.bodies);
-  absl::Status fault = CheckAnnouncedBody(*request_, common_.max_body_bytes);
-  if (fault.ok()) fault = room_->Take(request_->head.ContentLength().value_or(0));
-  if (!fault.ok()) return GiveBody(std::move(fault));
-  phase_ = Phase::kBody;
-  until_ = After(common_.body_time);
-  if (parser_->is_done()) return;
-  parser_->ReadBody(common_.max_body_bytes);
-  if (received_.empty() && absl::EqualsIgnoreCase(request_->Header("Expect").value_or(""), "100-continue")) {
-    (void)stream_->Write({}, kContinue);  // who does not get it sends the body after a while
-  }
-}
-
-HttpConnection::Step HttpConnection::ReadBody() {
-  if (!parser_->is_done() && !received_.empty()) {
-    const absl::StatusOr<size_t> taken = parser_->Take(received_);
-    absl::Status fault = taken.status();
-    if (fault.ok()) {
-      received_.erase(0, *taken);
-      fault = room_->Hold(static_cast<int64_t>(parser_->body_bytes()));
-    }
-    if (fault.ok() && received_.size() > kMaxHttpHeadBytes && !parser_->is_done()) {
-      fault = absl::InvalidArgumentError("the body is not in chunks as HTTP/1.1 has them: one begins with a long line");
-    }
-    if (!fault.ok()) {
-      GiveBody(std::move(fault));
-      return Step::kAgain;
-    }
-  }
-  if (parser_->is_done()) {
-    GiveBody(parser_->TakeBody());
-    return Step::kAgain;
-  }
-  if (ReadMore()) return Step::kAgain;
-  if (!is_gone_) return Step::kWait;
-  GiveBody(absl::InvalidArgumentError("the body ended before its Content-Length"));
-  return Step::kAgain;
-}
-
-void HttpConnection::GiveBody(absl::StatusOr<std::string> body) {
-  is_whole_ = parser_->is_done();
-  Work(true, [body = std::make_shared<absl::StatusOr<std::string>>(std::move(body)), with_body = std::move(with_body_),
-              room = room_, is_gzipped = IsGzipped(*request_),
-              max_bytes = common_.max_body_bytes](std::shared_ptr<HttpReply> reply) {
-    if (is_gzipped && body->ok()) *body = Unfolded(**body, *room, max_bytes);
-    with_body(std::move(*body), std::move(reply));
-  });
-}
-
-HttpConnection::Step HttpConnection::WatchClient() {
-  if (is_gone_ || received_.size() >= kMostAhead) return Step::kWait;
-  if (ReadMore()) return Step::kAgain;
-  if (is_gone_) request_->hung_up->store(true, std::memory_order_release);
-  return Step::kWait;
-}
-
-void HttpConnection::Answer(HttpResponse response) {
-  Write(std::move(response));
-  BeginSending();
-}
-
-void HttpConnection::Write(HttpResponse response) {
-  keep_ = request_ != nullptr && is_whole_ && common_.keep_alive > absl::ZeroDuration() && request_->head.KeepsAlive();
-  head_ = ResponseHead(response, request_.get(), keep_);
-  if (request_ == nullptr || request_->method() != "HEAD") body_ = std::move(response.body);
-  held_ = std::move(response.held);
-}
-
-void HttpConnection::BeginSending() {
-  phase_ = Phase::kSending;
-  until_ = After(common_.head_time);
-  sent_ = 0;
-  room_ = nullptr;
-}
-
-HttpConnection::Step HttpConnection::SendMore() {
-  const absl::string_view head = head_, body = body_;
-  while (sent_ < head.size() + body.size()) {
-    const size_t of_body = sent_ - std::min(sent_, head.size());
-    const HttpStream::Result result = stream_->Write(head.substr(std::min(sent_, head.size())), body.substr(of_body));
-    if (result.next != Next::kGoOn) return Await(result.next);
-    sent_ += result.bytes;
-  }
-  held_ = nullptr;
-  head_ = body_ = std::string();
-  parser_ = nullptr;
-  if (!keep_) {
-    End();
-    return Step::kAgain;
-  }
-  request_ = nullptr;
-  is_gone_ = false;
-  phase_ = Phase::kHead;
-  since_ = SteadyTime::now();
-  until_ = After(common_.keep_alive);
-  return Step::kAgain;
-}
-
-void HttpConnection::SendOutOfMemory() {
-  if (phase_ == Phase::kGreeting) return Close();
-  if (phase_ != Phase::kSending || sent_ == 0) (void)stream_->Write({}, kNoMemoryLeft);
-  head_ = body_ = std::string();
-  held_ = nullptr;
-  with_body_ = nullptr;
-  End();
-  AwaitReadable();
+  protocol_->StartLeaving(reason);
 }
 
 void HttpConnection::End() {
-  stream_->EndWriting();
-  phase_ = Phase::kEnding;
-  until_ = SteadyTime::now() + kEndingTime;
+  if (phase_ == Phase::kLingering) return Close(leaving_reason_);
+  if (phase_ != Phase::kServing) return Close(CloseReason::kShutdown);
+  protocol_->End();
 }
 
-HttpConnection::Step HttpConnection::PassOver() {
-  const HttpStream::Result result = stream_->Read(common_.scratch.data(), common_.scratch.size());
-  return result.next == Next::kGoOn ? Step::kAgain : Await(result.next);
-}
-
-void HttpConnection::TakeReply() {
-  if (is_closed()) return void(held_ = nullptr);
-  if (std::exchange(out_of_memory_, false)) return SendOutOfMemory();
-  BeginSending();
-  OnReady();
-}
-
-void HttpConnection::TimeIsUp() {
-  if (phase_ != Phase::kBody) return Close();
-  GiveUpBody(absl::DeadlineExceededError("the body took too long to arrive"));
-}
-
-void HttpConnection::GiveUpBody(const absl::Status& why) {
-  try {
-    GiveBody(why);
-  } catch (const std::bad_alloc&) {
-    if (common_.out_of_memory != nullptr) common_.out_of_memory();
-    if (phase_ != Phase::kWorking) return SendOutOfMemory();
-  }
-  OnReady();
-}
-
-void HttpConnection::ServerEnds(EventLoop::Time until) {
-  if (phase_ == Phase::kGreeting || phase_ == Phase::kHead || phase_ == Phase::kEnding) return Close();
-  if (phase_ == Phase::kBody) return GiveUpBody(absl::UnavailableError("the server is draining"));
-  if (phase_ == Phase::kSending) until_ = std::min(until_, until);
-}
-
-void HttpConnection::Close() {
+void HttpConnection::Linger(CloseReason reason) {
   if (is_closed()) return;
-  CloseDescriptor();
-  if (phase_ != Phase::kWorking) held_ = nullptr;
-  common_.closed(*this);
+  if (phase_ != Phase::kHandshake) stream_->EndWriting();
+  if (protocol_ != nullptr) protocol_->OnClosed();
+  phase_ = Phase::kLingering;
+  leaving_reason_ = reason;
+  given_up_ = loop().now() + (common_->is_shutting_down.load(std::memory_order_relaxed) ? kLastLinger : kLingerTime);
+  Await(true, false);
 }
 
-std::string HttpConnection::Peer() const {
-  char host[NI_MAXHOST] = "?";
-  char port[NI_MAXSERV] = "?";
-  getnameinfo(reinterpret_cast<const sockaddr*>(&address_), address_bytes_, host, sizeof(host), port, sizeof(port),
-              NI_NUMERICHOST | NI_NUMERICSERV);
-  return address_.ss_family == AF_INET6 ? absl::StrCat("ipv6:[", host, "]:", port)
-                                        : absl::StrCat("ipv4:", host, ":", port);
+void HttpConnection::Close(CloseReason reason) {
+  if (is_closed()) return;
+  if (is_shaking_) {  // the descriptor is in use
+    close_when_shaken_ = reason;
+    return;
+  }
+  if (protocol_ != nullptr && phase_ == Phase::kServing) protocol_->OnClosed();
+  if (account_ != nullptr && unsettled_points_ > 0) (void)account_->Spend(unsettled_points_, loop().now());
+  CloseDescriptor();
+  common_->open.fetch_sub(1, std::memory_order_relaxed);
+  if (HttpObserver* const observer = common_->options.observer; observer != nullptr) {
+    observer->OnClosed(reason);
+    if (IsCutOff(reason)) observer->OnCutOff(reason, AddressText(address_));
+  }
+  closed_(*this);
+}
+
+bool HttpConnection::Spend(double points) {
+  if (address_.ss_family == AF_UNIX) return true;
+  const Time now = loop().now();
+  bool has_points = points_.Take(points, now);
+  unsettled_points_ += points;
+  if (account_ != nullptr && unsettled_points_ >= kSettledAtOnce) {
+    const double settled = std::exchange(unsettled_points_, 0);
+    const bool address_has_points = account_->Spend(settled, now);
+    // Many connections that each spend little share what their address has.
+    if (!address_has_points) has_points = points_.Take(kSharedFactor * settled, now) && has_points;
+    has_points = has_points && (address_has_points || points_.Share(now) >= kUnsuspicious);
+  }
+  return has_points;
+}
+
+HttpConnectionStatus HttpConnection::Describe() const {
+  HttpConnectionStatus status = {.peer = AddressText(address_), .protocol = "handshake", .age = absl::ZeroDuration()};
+  if (protocol_ != nullptr) {
+    status = protocol_->Describe();
+    status.peer = peer_->address;
+    if (IsEncrypted()) status.protocol += "+tls";
+  }
+  status.age = absl::FromChrono(loop().now() - opened_);
+  return status;
 }
 
 }  // namespace vitrine

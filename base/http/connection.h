@@ -4,122 +4,167 @@
 
 #include <sys/socket.h>
 
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "absl/time/time.h"
-#include "base/http/body_room.h"
+#include "base/http/address_limits.h"
+#include "base/http/byte_stream.h"
 #include "base/http/event_loop.h"
-#include "base/http/exchange.h"
-#include "base/http/request_parser.h"
-#include "base/http/stream.h"
+#include "base/http/network.h"
+#include "base/http/server.h"
 #include "base/http/workers.h"
 
 namespace vitrine {
 
 class HttpConnection;
 
-// What every connection of a server has in common. Outlives them.
+// What all connections of a server share. Constant but for the atomics.
 struct HttpCommon {
+  HttpServerOptions options;
   HttpHandler handler;
-  bool read_only = false;  // whether anything but GET and HEAD is answered 405
-  absl::Duration head_time;
-  absl::Duration body_time;
-  absl::Duration keep_alive;
-  int64_t max_body_bytes = 0;
-  std::function<void()> out_of_memory;  // may be null
-  std::shared_ptr<BodyBytes> bodies;
-  HttpWorkers& workers;
-  std::vector<char> scratch;  // what is read into; the loop's thread alone
-  // A reply is there: HttpConnection::TakeReply follows on the loop's thread. Any thread; takes no memory.
-  std::function<void(std::shared_ptr<HttpConnection>)> replied;
-  // The connection is closed. On the loop's thread.
-  std::function<void(HttpConnection&)> closed;
+  std::shared_ptr<ByteBudget> received;
+  std::vector<Network> proxies;
+  std::function<std::shared_ptr<const TlsContext>()> tls;  // thread-safe; null: plaintext
+  std::unique_ptr<HttpWorkers> workers;                    // for bodies and responses
+  std::unique_ptr<HttpWorkers> handshakers;                // for TLS handshakes; null without TLS
+  std::unique_ptr<AddressLimits> addresses;
+  std::atomic<int64_t> open = 0;
+  std::atomic<int64_t> unsent = 0;       // bytes of responses that were made and not handed to the kernel
+  std::atomic<bool> is_leaving = false;  // HttpServer::StartLeaving was called
+  std::atomic<bool> is_shutting_down = false;
 };
 
-// One connection of a client: from head to body to answer, and again. Nothing of it blocks, and each phase has its end.
-// Everything is called on the loop's thread.
-class HttpConnection : public Watched {
+// Points of a KeyUpdate of TLS, which takes both sides' keys anew.
+inline constexpr double kKeyUpdatePoints = 16;
+
+// What is spoken on a connection. Every function is called on the loop's thread, none after OnClosed.
+class HttpProtocol {
  public:
-  enum class Phase { kGreeting, kHead, kBody, kWorking, kSending, kEnding };
+  virtual ~HttpProtocol() = default;
+  // The connection's stream may be read or written. Chooses what to wait for next (HttpConnection::Await).
+  virtual void OnReady(bool readable, bool writable, bool failed) = 0;
+  // Something was sent on another thread.
+  virtual void OnWoken() = 0;
+  // Every tick: what takes too long is given up.
+  virtual void OnTick() = 0;
+  // The client is asked to leave: `reason` names why in the end.
+  virtual void StartLeaving(CloseReason reason) = 0;
+  // The server ends: requests whose bodies have not come are given up.
+  virtual void End() = 0;
+  // The connection is closed.
+  virtual void OnClosed() = 0;
+  virtual bool HasRequests() const = 0;
+  // Whether all that it waits for is the client.
+  virtual bool AwaitsClient() const { return !HasRequests(); }
+  // Since when its client has not taken what is to be sent; nothing where there is nothing.
+  virtual std::optional<EventLoop::Time> UnsentSince() const = 0;
+  virtual HttpConnectionStatus Describe() const = 0;
+};
 
-  // For `socket`, which is to be watched. `tls` null: plaintext. May throw std::bad_alloc.
-  HttpConnection(EventLoop& loop, int socket, const sockaddr_storage& address, socklen_t address_bytes,
-                 const std::shared_ptr<const TlsContext>& tls, HttpCommon& common);
+// One connection of a client: its socket, TLS and PROXY header, how long it may last, and its account of abuse. Every
+// function is called on the loop's thread.
+class HttpConnection final : public Watched {
+ public:
+  using Time = EventLoop::Time;
 
-  // Requires that the socket is watched.
-  void Begin() { OnReady(); }
-  // Sends the reply that the connection told of. It may have been closed meanwhile.
-  void TakeReply();
-  // Its phase is given up.
-  void TimeIsUp();
-  // The server ends: a body that has not come is not waited for, an answer on its way only until `until`.
-  void ServerEnds(EventLoop::Time until);
-  void Close();
+  // `account` is null for connections that count against no address. `closed` is called once, when it is closed.
+  HttpConnection(EventLoop& loop, FileDescriptor socket, const sockaddr_storage& address,
+                 std::shared_ptr<AddressAccount> account, bool is_from_proxy, std::shared_ptr<HttpCommon> common,
+                 std::vector<char>& scratch, std::function<void(HttpConnection&)> closed);
+  ~HttpConnection() override;
 
-  Phase phase() const { return phase_; }
-  EventLoop::Time until() const { return until_; }  // when its phase is given up
-  EventLoop::Time since() const { return since_; }  // when it was accepted, or its last answer was out
-  size_t unsent_bytes() const { return phase_ == Phase::kSending ? head_.size() + body_.size() - sent_ : 0; }
+  void Begin();
+  void OnTick();
+  // Asks the client to leave, at once if it is between requests.
+  void StartLeaving(CloseReason reason);
+  // The server ends.
+  void End();
+  void Close(CloseReason reason);
+  // The last response was sent: what the client still sends is read and dropped for a second, a megabyte at most, so
+  // that the kernel does not reset the connection under the response.
+  void Linger(CloseReason reason);
+  // Counts HttpAbuseLimits points. False if there are none left: the connection is to be closed with kAbuse.
+  bool Spend(double points);
+  // Whether it has spent a tenth of them.
+  bool IsSuspicious() { return points_.Share(loop().now()) < 0.9; }
 
-  size_t place = 0;  // among the server's connections
+  ByteStream& stream() { return *stream_; }
+  HttpCommon& common() { return *common_; }
+  const std::shared_ptr<const HttpPeer>& peer() const { return peer_; }
+  // What is read into, of all connections of the loop.
+  std::vector<char>& scratch() { return scratch_; }
+  HttpProtocol* protocol() { return protocol_.get(); }
+  bool IsEncrypted() const { return tls_ != nullptr; }
+  bool HasRequests() const { return protocol_ != nullptr && protocol_->HasRequests(); }
+  bool AwaitsClient() const { return !is_shaking_ && (protocol_ == nullptr || protocol_->AwaitsClient()); }
+  Time opened() const { return opened_; }
+  // Of the last byte that was received.
+  Time last_received() const { return last_received_; }
+  void NoteReceived() { last_received_ = loop().now(); }
+  void NoteRequestDone() { idle_since_ = loop().now(); }
+  HttpConnectionStatus Describe() const;
+
+  size_t place = 0;  // among the loop's connections
 
  private:
-  class Reply;
-  enum class Step { kWait, kAgain };
+  enum class Phase { kProxy, kHandshake, kDetect, kServing, kLingering };
 
-  void OnReady() override;
-  void Advance();
-  Step Greet();
-  Step ReadHead();
-  Step ReadBody();
-  Step WatchClient();
-  Step SendMore();
-  Step PassOver();
-  // More of what the client sends, behind received_; true if there was something.
-  bool ReadMore();
-  Step Await(HttpStream::Result::Next next);
-  void Serve();
-  void Work(bool on_a_body, std::function<void(std::shared_ptr<HttpReply>)> work);
-  void BeginBody();
-  void GiveBody(absl::StatusOr<std::string> body);
-  void GiveUpBody(const absl::Status& why);
-  // What was asked is answered with `response`; a body that has not come is left.
-  void Answer(HttpResponse response);
-  void Write(HttpResponse response);
-  void BeginSending();
-  void SendOutOfMemory();
-  void End();
-  std::string Peer() const;
+  void OnReady(bool readable, bool writable, bool failed) override;
+  void OnWoken() override;
+  void ReadProxy();
+  void BeginHandshake();
+  void ContinueHandshake();
+  void Shake();
+  void EndHandshake();
+  void Detect();
+  void Serve(std::string first);
+  void CheckCertificate();
 
-  HttpCommon& common_;
-  const sockaddr_storage address_;
-  const socklen_t address_bytes_;
-  const bool is_encrypted_;
-  const std::unique_ptr<HttpStream> stream_;
+  const std::shared_ptr<HttpCommon> common_;
+  const std::shared_ptr<const TlsContext> tls_;  // null: plaintext
+  std::vector<char>& scratch_;
+  const std::function<void(HttpConnection&)> closed_;
+  sockaddr_storage address_;
+  std::shared_ptr<AddressAccount> account_;
+  const bool is_from_proxy_;
+  const std::unique_ptr<ByteStream> stream_;
+  std::shared_ptr<HttpPeer> making_peer_;
+  std::shared_ptr<const HttpPeer> peer_;
+  std::unique_ptr<HttpProtocol> protocol_;  // from kServing on; lives as long as the connection
 
-  Phase phase_ = Phase::kGreeting;
-  EventLoop::Time until_, since_;
-  std::string received_;  // what has come and no request has taken
-  std::unique_ptr<HttpRequestParser> parser_;
-  std::shared_ptr<HttpRequest> request_;  // the one that is answered; null where none could be read
-  HttpNext::WithBody with_body_;
-  std::shared_ptr<BodyRoom> room_;
-  bool is_whole_ = true;  // nothing of the request is left unread
-  bool is_gone_ = false;  // the client sends no more
-  // The answer on its way; written on the thread of the reply in kWorking, before `replied` is called.
-  std::string head_, body_;
-  size_t sent_ = 0;  // of both
-  bool keep_ = false;
-  bool out_of_memory_ = false;
-  std::shared_ptr<void> held_;
+  Phase phase_ = Phase::kDetect;
+  std::string first_;  // what was read before the protocol was known
+  const Time opened_;
+  Time last_received_;
+  Time idle_since_;
+  Time leaves_ = Time::max();    // when it is asked to leave for its age
+  Time given_up_ = Time::max();  // when the present phase is
+  bool is_leaving_ = false;
+  CloseReason leaving_reason_ = CloseReason::kDone;
+  size_t lingering_bytes_ = 0;
+  TokenBucket points_;
+  double unsettled_points_ = 0;  // not taken from the account yet
+  absl::Time certificate_expires_ = absl::InfiniteFuture();
+  std::shared_ptr<const TlsContext> trusted_by_;  // whose authorities vouch for the client
+  Time certificate_checked_ = {};
+  // Written by the handshake's thread while phase_ is kHandshake and is_shaking_.
+  ByteStream::Result shaken_;
+  bool is_shaking_ = false;
+  std::optional<CloseReason> close_when_shaken_;
 };
+
+// How long a deadline of HttpServerOptions is.
+inline std::chrono::nanoseconds Nanoseconds(absl::Duration duration) {
+  return duration >= absl::Hours(24 * 365) ? std::chrono::nanoseconds(std::chrono::hours(24 * 365))
+                                           : absl::ToChronoNanoseconds(duration);
+}
 
 }  // namespace vitrine
 

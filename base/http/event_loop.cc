@@ -1,147 +1,145 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/http/event_loop.h"
 
+#include <errno.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
 #include <algorithm>
-#include <boost/asio/executor_work_guard.hpp>
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/posix/stream_descriptor.hpp>
-#include <cstddef>
-#include <new>
+#include <cstring>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+
 namespace vitrine {
+namespace {
 
-namespace asio = boost::asio;
+constexpr int kEventsAtOnce = 128;
 
-// Room for one wait of one descriptor, so that to wait takes no memory, which may have run out.
-class WaitRoom {
- public:
-  void* Take(size_t bytes) {
-    if (taken_ || bytes > sizeof(room_)) return ::operator new(bytes);
-    taken_ = true;
-    return room_;
-  }
-  void GiveBack(void* place) {
-    if (place != room_) return ::operator delete(place);
-    taken_ = false;
-  }
+}  // namespace
 
- private:
-  alignas(std::max_align_t) std::byte room_[256];
-  bool taken_ = false;
-};
-
-template <typename T>
-struct WaitAllocator {
-  using value_type = T;
-  explicit WaitAllocator(WaitRoom* of) : room(of) {}
-  template <typename Other>
-  WaitAllocator(const WaitAllocator<Other>& other) : room(other.room) {}  // NOLINT(google-explicit-constructor)
-
-  T* allocate(size_t count) { return static_cast<T*>(room->Take(count * sizeof(T))); }
-  void deallocate(T* place, size_t) { room->GiveBack(place); }
-  template <typename Other>
-  bool operator==(const WaitAllocator<Other>& other) const {
-    return room == other.room;
-  }
-
-  WaitRoom* room;
-};
-
-template <>
-struct WaitAllocator<void> {
-  using value_type = void;
-  explicit WaitAllocator(WaitRoom* of) : room(of) {}
-  template <typename Other>
-  WaitAllocator(const WaitAllocator<Other>& other) : room(other.room) {}  // NOLINT(google-explicit-constructor)
-  template <typename Other>
-  bool operator==(const WaitAllocator<Other>& other) const {
-    return room == other.room;
-  }
-  WaitRoom* room;
-};
-
-// What Asio calls when a wait ends: `ready` unless it was given up.
-template <typename Ready>
-struct WaitEnds {
-  using allocator_type = WaitAllocator<void>;
-  allocator_type get_allocator() const { return allocator_type(room); }
-  void operator()(const boost::system::error_code& error) { ready(error); }
-
-  WaitRoom* room;
-  Ready ready;
-};
-
-struct EventLoop::Reactor {
-  asio::io_context context{1};
-  asio::executor_work_guard<asio::io_context::executor_type> goes_on = asio::make_work_guard(context);
-};
-
-EventLoop::EventLoop() : reactor_(std::make_unique<Reactor>()) {}
-
-EventLoop::~EventLoop() = default;
-
-void EventLoop::Run(const std::function<Time()>& next, const std::function<void()>& tick) {
-  asio::io_context& context = reactor_->context;
-  while (!context.stopped()) {
-    context.run_one_until(next());
-    if (std::chrono::steady_clock::now() >= next()) tick();
-  }
-}
-
-void EventLoop::Stop() {
-  reactor_->context.stop();
-}
-
-struct Watched::Waits {
-  explicit Waits(EventLoop& loop) : descriptor(loop.reactor_->context) {}
-
-  asio::posix::basic_stream_descriptor<asio::io_context::executor_type> descriptor;
-  bool read = false;  // is awaited
-  bool write = false;
-  WaitRoom read_room, write_room;
-};
-
-Watched::Watched(EventLoop& loop) : waits_(std::make_unique<Waits>(loop)) {}
-
-void Watched::Watch(FileDescriptor& descriptor) {
-  waits_->descriptor.assign(descriptor.get());
-  descriptor.Release();
-}
+Watched::Watched(EventLoop& loop, FileDescriptor descriptor)
+    : loop_(loop.shared_from_this()), descriptor_(std::move(descriptor)) {}
 
 Watched::~Watched() = default;
 
-int Watched::descriptor() const {
-  return waits_->descriptor.native_handle();
+void Watched::Await(bool readable, bool writable) {
+  if (is_closed()) return;
+  const uint32_t wanted = (readable ? EPOLLIN | EPOLLRDHUP : 0U) | (writable ? EPOLLOUT : 0U);
+  if (is_added_ && events_ == wanted) return;
+  epoll_event event = {.events = wanted, .data = {.ptr = this}};
+  if (epoll_ctl(loop_->epoll_.get(), is_added_ ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, descriptor(), &event) != 0) return;
+  is_added_ = true;
+  events_ = wanted;
 }
 
-bool Watched::is_closed() const {
-  return !waits_->descriptor.is_open();
+void Watched::Ignore() {
+  if (is_closed() || !std::exchange(is_added_, false)) return;
+  epoll_ctl(loop_->epoll_.get(), EPOLL_CTL_DEL, descriptor(), nullptr);
+}
+
+void Watched::Wake() {
+  if (!is_woken_.exchange(true, std::memory_order_acq_rel)) loop_->Add(shared_from_this());
 }
 
 void Watched::CloseDescriptor() {
-  boost::system::error_code ignored;
-  waits_->descriptor.close(ignored);
+  if (is_closed()) return;
+  if (is_added_) epoll_ctl(loop_->epoll_.get(), EPOLL_CTL_DEL, descriptor(), nullptr);
+  descriptor_ = FileDescriptor();
+  loop_->closed_.push_back(shared_from_this());
 }
 
-void Watched::AwaitReadable() {
-  if (is_closed() || std::exchange(waits_->read, true)) return;
-  auto ready = [self = shared_from_this()](const boost::system::error_code& error) {
-    self->waits_->read = false;
-    if (error != asio::error::operation_aborted && !self->is_closed()) self->OnReady();
-  };
-  waits_->descriptor.async_wait(asio::posix::descriptor_base::wait_read,
-                                WaitEnds<decltype(ready)>{&waits_->read_room, std::move(ready)});
+absl::StatusOr<std::shared_ptr<EventLoop>> EventLoop::Make() {
+  FileDescriptor epoll(epoll_create1(EPOLL_CLOEXEC));
+  FileDescriptor wake(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  epoll_event event = {.events = EPOLLIN, .data = {.ptr = nullptr}};
+  if (!epoll.valid() || !wake.valid() || epoll_ctl(epoll.get(), EPOLL_CTL_ADD, wake.get(), &event) != 0) {
+    return absl::UnavailableError(absl::StrCat("the system gives no event queue: ", strerror(errno)));
+  }
+  return std::shared_ptr<EventLoop>(new EventLoop(std::move(epoll), std::move(wake)));
 }
 
-void Watched::AwaitWritable() {
-  if (is_closed() || std::exchange(waits_->write, true)) return;
-  auto ready = [self = shared_from_this()](const boost::system::error_code& error) {
-    self->waits_->write = false;
-    if (error != asio::error::operation_aborted && !self->is_closed()) self->OnReady();
-  };
-  waits_->descriptor.async_wait(asio::posix::descriptor_base::wait_write,
-                                WaitEnds<decltype(ready)>{&waits_->write_room, std::move(ready)});
+EventLoop::EventLoop(FileDescriptor epoll, FileDescriptor wake) : epoll_(std::move(epoll)), wake_(std::move(wake)) {}
+
+EventLoop::~EventLoop() = default;
+
+void EventLoop::Add(std::shared_ptr<Watched> woken) {
+  if (stops_.load(std::memory_order_acquire)) return;
+  MutexLock lock(mutex_);
+  woken_.push_back(std::move(woken));
+  WakeUp();
+}
+
+void EventLoop::Post(std::function<void()> work) {
+  MutexLock lock(mutex_);
+  posted_.push_back(std::move(work));
+  WakeUp();
+}
+
+// The thread itself looks at the lists before it waits.
+void EventLoop::WakeUp() {
+  if (IsThisThread() || std::exchange(is_signalled_, true)) return;
+  const uint64_t one = 1;
+  (void)!write(wake_.get(), &one, sizeof(one));
+}
+
+void EventLoop::Stop() {
+  stops_.store(true, std::memory_order_release);
+  MutexLock lock(mutex_);
+  WakeUp();
+}
+
+void EventLoop::RunPosted() {
+  std::vector<std::function<void()>> posted;
+  {
+    MutexLock lock(mutex_);
+    if (is_signalled_) {
+      uint64_t woken;
+      (void)!read(wake_.get(), &woken, sizeof(woken));
+      is_signalled_ = false;
+    }
+    taken_.swap(woken_);
+    posted.swap(posted_);
+  }
+  for (const std::shared_ptr<Watched>& each : taken_) {
+    each->is_woken_.exchange(false, std::memory_order_acq_rel);
+    if (!each->is_closed()) each->OnWoken();
+  }
+  taken_.clear();
+  for (const std::function<void()>& each : posted) each();
+}
+
+void EventLoop::Run(std::chrono::milliseconds period, const std::function<void()>& tick) {
+  thread_.store(std::this_thread::get_id(), std::memory_order_relaxed);
+  epoll_event events[kEventsAtOnce];
+  Time next_tick = std::chrono::steady_clock::now() + period;
+  while (!stops_.load(std::memory_order_acquire)) {
+    bool has_more = false;
+    {
+      MutexLock lock(mutex_);
+      has_more = !woken_.empty() || !posted_.empty();
+    }
+    const auto wait = std::chrono::ceil<std::chrono::milliseconds>(next_tick - std::chrono::steady_clock::now());
+    const int timeout = has_more ? 0 : static_cast<int>(std::clamp<int64_t>(wait.count(), 0, period.count()));
+    const int count = epoll_wait(epoll_.get(), events, kEventsAtOnce, timeout);
+    now_ = std::chrono::steady_clock::now();
+    for (int i = 0; i < count; ++i) {
+      auto* const ready = static_cast<Watched*>(events[i].data.ptr);
+      if (ready == nullptr || ready->is_closed()) continue;
+      const uint32_t what = events[i].events;
+      const bool failed = (what & (EPOLLERR | EPOLLHUP)) != 0;
+      ready->OnReady(failed || (what & (EPOLLIN | EPOLLRDHUP)) != 0, failed || (what & EPOLLOUT) != 0, failed);
+    }
+    RunPosted();
+    if (now_ >= next_tick) {
+      tick();
+      next_tick = now_ + period;
+    }
+    closed_.clear();
+  }
+  RunPosted();
+  closed_.clear();
 }
 
 }  // namespace vitrine

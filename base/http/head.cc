@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/http/head.h"
 
+#include <algorithm>
+
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
@@ -39,13 +41,16 @@ absl::StatusOr<std::string> DecodePath(absl::string_view encoded) {
 }  // namespace
 
 absl::Status ReadTarget(absl::string_view target, HttpHead& head) {
-  if (absl::StartsWithIgnoreCase(target, "http://")) {  // as proxies are asked
-    target.remove_prefix(absl::string_view("http://").size());
+  for (const absl::string_view scheme : {"http://", "https://"}) {  // as proxies are asked
+    if (!absl::StartsWithIgnoreCase(target, scheme)) continue;
+    target.remove_prefix(scheme.size());
     const size_t slash = target.find('/');
     target = slash == absl::string_view::npos ? "/" : target.substr(slash);
+    break;
   }
   const size_t question = target.find('?');
   if (question != absl::string_view::npos) head.query = std::string(target.substr(question + 1));
+  head.has_escapes = absl::StrContains(target.substr(0, question), '%');
   ASSIGN_OR_RETURN(head.path, DecodePath(target.substr(0, question)));
   return absl::OkStatus();
 }
@@ -61,6 +66,21 @@ absl::Status CheckBodyLength(const HttpHead& head) {
   const bool digits = length->find_first_not_of("0123456789") == std::string::npos;
   if (!digits || !absl::SimpleAtoi(*length, &bytes)) return Malformed("Content-Length must be one whole number");
   if (coding.has_value()) return Malformed("Content-Length and Transfer-Encoding exclude each other");
+  return absl::OkStatus();
+}
+
+absl::Status CheckHost(const HttpHead& head) {
+  const auto hosts = std::count_if(head.headers.begin(), head.headers.end(),
+                                   [](const auto& each) { return absl::EqualsIgnoreCase(each.first, "Host"); });
+  if (hosts == 0 && head.major_version == 1 && head.minor_version == 0) return absl::OkStatus();
+  if (hosts == 0) return Malformed("the header Host is missing");
+  if (hosts > 1) return Malformed("the header Host is there more than once");
+  const std::string host = head.Header("Host").value_or("");
+  for (const unsigned char c : host) {
+    if (!absl::ascii_isgraph(c) || absl::StrContains("/?#@\\\"<>^`{|}", c)) {
+      return Malformed("the header Host is not HOST or HOST:PORT");
+    }
+  }
   return absl::OkStatus();
 }
 

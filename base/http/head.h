@@ -14,16 +14,21 @@
 
 namespace vitrine {
 
-// Longest head of a request that is read.
+// Longest head of a request that is read unless another limit is set.
 inline constexpr size_t kMaxHttpHeadBytes = size_t{16} << 10;
+
+// Names and values.
+using HttpHeaders = std::vector<std::pair<std::string, std::string>>;
 
 // What stands before the body of a request.
 struct HttpHead {
-  std::string method;                                        // "GET"
-  std::string path;                                          // decoded, without query; may hold any byte but NUL
-  std::string query;                                         // what follows the "?", as it came
-  std::vector<std::pair<std::string, std::string>> headers;  // in their order, values without spaces around them
-  int minor_version = 1;                                     // of HTTP/1.x
+  std::string method;        // "GET"
+  std::string path;          // decoded, without query; may hold any byte but NUL
+  bool has_escapes = false;  // the path was written with percent signs
+  std::string query;         // what follows the "?", as it came
+  HttpHeaders headers;       // in their order, values without spaces around them; ":authority" of HTTP/2 is "host"
+  int major_version = 1;     // 1, or 2
+  int minor_version = 1;     // of HTTP/1.x
 
   // The value of the header, whatever the case of its name; nothing if it is absent, "" if it is there twice.
   std::optional<std::string> Header(absl::string_view name) const;
@@ -42,6 +47,10 @@ absl::Status ReadTarget(absl::string_view target, HttpHead& head);
 // INVALID_ARGUMENT where two readers may see the end of the body at different places, which would let one hide a
 // request from the other.
 absl::Status CheckBodyLength(const HttpHead& head);
+
+// INVALID_ARGUMENT unless the request names one host, as HTTP/1.1 and HTTP/2 demand, and it can be one. HTTP/1.0 may
+// name none.
+absl::Status CheckHost(const HttpHead& head);
 
 }  // namespace vitrine
 

@@ -8,7 +8,9 @@
 #include <stdexcept>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/http/body.h"
 #include "base/status_macros.h"
 
 namespace vitrine {
@@ -16,17 +18,44 @@ namespace vitrine {
 namespace beast = boost::beast;
 
 struct HttpRequestParser::Parser {
+  explicit Parser(size_t max_head_bytes) : max_head_bytes(max_head_bytes) {}
+
   beast::http::request_parser<beast::http::string_body> of;
+  const size_t max_head_bytes;
+  int64_t max_body_bytes = 0;
 };
 
-HttpRequestParser::HttpRequestParser() : parser_(std::make_unique<Parser>()) {
-  parser_->of.header_limit(kMaxHttpHeadBytes);
+namespace {
+
+constexpr absl::string_view kEndOfHead = "\r\n\r\n";
+
+// Whether a line of the head begins with a space or a tab, which continues the one before: Beast joins them, RFC 9112
+// (section 5.2) wants them refused.
+bool IsFolded(absl::string_view head) {
+  return absl::StrContains(head, "\n ") || absl::StrContains(head, "\n\t");
+}
+
+}  // namespace
+
+HttpRequestParser::HttpRequestParser(size_t max_head_bytes) : parser_(std::make_unique<Parser>(max_head_bytes)) {
+  parser_->of.header_limit(static_cast<uint32_t>(max_head_bytes));
   parser_->of.body_limit(boost::none);  // who reads the head looks at the length
 }
 
 HttpRequestParser::~HttpRequestParser() = default;
 
 absl::StatusOr<size_t> HttpRequestParser::Take(absl::string_view bytes) {
+  if (!has_head()) {  // which Beast takes when it is whole
+    const size_t end = bytes.find(kEndOfHead);
+    const bool is_whole = end != absl::string_view::npos;
+    if ((is_whole ? end + kEndOfHead.size() : bytes.size()) > parser_->max_head_bytes) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat("the head of the request is longer than ", parser_->max_head_bytes, " bytes"));
+    }
+    if (is_whole && IsFolded(bytes.substr(0, end))) {
+      return absl::InvalidArgumentError("the request is not HTTP/1.1: a header is folded over several lines");
+    }
+  }
   beast::error_code error;
   size_t taken = 0;
   try {
@@ -35,12 +64,8 @@ absl::StatusOr<size_t> HttpRequestParser::Take(absl::string_view bytes) {
     return absl::InvalidArgumentError("a field behind the body is longer than 65,533 bytes");
   }
   if (!error || error == beast::http::error::need_more) return taken;
-  if (error == beast::http::error::header_limit) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("the head of the request is longer than ", kMaxHttpHeadBytes, " bytes"));
-  }
   if (error == beast::http::error::body_limit) {
-    return absl::ResourceExhaustedError("the body has more bytes than are read");
+    return TooLargeError(absl::StrCat("the body has more than the ", parser_->max_body_bytes, " bytes that are read"));
   }
   return absl::InvalidArgumentError(absl::StrCat("the request is not HTTP/1.1: ", error.message()));
 }
@@ -59,11 +84,13 @@ absl::StatusOr<HttpHead> HttpRequestParser::Head() const {
   }
   const beast::string_view target = message.target();
   RETURN_IF_ERROR(ReadTarget(absl::string_view(target.data(), target.size()), head));
+  RETURN_IF_ERROR(CheckHost(head));
   RETURN_IF_ERROR(CheckBodyLength(head));
   return head;
 }
 
 void HttpRequestParser::ReadBody(int64_t max_bytes) {
+  parser_->max_body_bytes = max_bytes;
   parser_->of.eager(true);
   parser_->of.body_limit(static_cast<uint64_t>(max_bytes));
 }

@@ -10,12 +10,15 @@
 #include <openssl/x509v3.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <climits>
+#include <ctime>
 #include <new>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "base/http/stream.h"
+#include "base/http/byte_stream.h"
 #include "base/status_macros.h"
 
 namespace vitrine {
@@ -118,17 +121,41 @@ void AddAlternativeNames(const X509* certificate, std::vector<std::string>& name
   GENERAL_NAMES_free(alternatives);
 }
 
-class TlsSocket final : public HttpStream {
+// HTTP/2 where the client offers it.
+int ChooseProtocol(SSL*, const unsigned char** chosen, unsigned char* size, const unsigned char* offered,
+                   unsigned int offered_size, void*) {
+  static constexpr unsigned char kKnown[] = "\x02h2\x08http/1.1";
+  unsigned char* found = nullptr;
+  if (SSL_select_next_proto(&found, size, kKnown, sizeof(kKnown) - 1, offered, offered_size) !=
+      OPENSSL_NPN_NEGOTIATED) {
+    return SSL_TLSEXT_ERR_NOACK;
+  }
+  *chosen = found;
+  return SSL_TLSEXT_ERR_OK;
+}
+
+absl::Time ExpiryOf(const X509* certificate) {
+  tm expires = {};
+  if (certificate == nullptr || ASN1_TIME_to_tm(X509_get0_notAfter(certificate), &expires) != 1) {
+    return absl::InfiniteFuture();
+  }
+  return absl::FromTimeT(timegm(&expires));
+}
+
+class TlsSocket final : public ByteStream {
  public:
-  TlsSocket(int socket, const TlsContext& context) : socket_(socket), tls_(SSL_new(context.get()), &SSL_free) {
+  TlsSocket(int socket, std::shared_ptr<const TlsContext> context)
+      : socket_(socket), context_(std::move(context)), tls_(SSL_new(context_->get()), &SSL_free) {
     BIO* bio = tls_ == nullptr ? nullptr : BIO_new(SocketWithoutSignal());
     if (bio == nullptr) throw std::bad_alloc();
     BIO_set_fd(bio, socket, BIO_NOCLOSE);
     SSL_set_bio(tls_.get(), bio, bio);
     SSL_set_accept_state(tls_.get());
+    SSL_set_msg_callback(tls_.get(), CountKeyUpdate);
+    SSL_set_msg_callback_arg(tls_.get(), this);
   }
 
-  Result Greet() override { return After(SSL_do_handshake(tls_.get())); }
+  Result Handshake() override { return After(SSL_do_handshake(tls_.get())); }
 
   Result Read(char* bytes, size_t size) override {
     return After(SSL_read(tls_.get(), bytes, static_cast<int>(std::min<size_t>(size, INT_MAX))));
@@ -146,9 +173,19 @@ class TlsSocket final : public HttpStream {
     shutdown(socket_, SHUT_WR);
   }
 
+  int TakeKeyUpdates() override { return std::exchange(key_updates_, 0); }
+  bool HasPending() const override { return SSL_has_pending(tls_.get()) == 1; }
+
+  bool HasChosenHttp2() const override {
+    const unsigned char* chosen = nullptr;
+    unsigned int size = 0;
+    SSL_get0_alpn_selected(tls_.get(), &chosen, &size);
+    return absl::string_view(reinterpret_cast<const char*>(chosen), size) == "h2";
+  }
+
   std::vector<std::string> CertificateNames() const override {
-    const X509Owner certificate(SSL_get1_peer_certificate(tls_.get()), &X509_free);
-    if (certificate == nullptr || SSL_get_verify_result(tls_.get()) != X509_V_OK) return {};
+    const X509Owner certificate = Verified();
+    if (certificate == nullptr) return {};
     std::vector<std::string> names;
     AddAlternativeNames(certificate.get(), names);
     const BioOwner subject(BIO_new(BIO_s_mem()), &BIO_free);
@@ -160,11 +197,51 @@ class TlsSocket final : public HttpStream {
     return names;
   }
 
+  absl::Time CertificateExpires() const override {
+    absl::Time first = ExpiryOf(Verified().get());
+    STACK_OF(X509)* const chain = SSL_get0_verified_chain(tls_.get());
+    for (int i = 0; i < sk_X509_num(chain); ++i) first = std::min(first, ExpiryOf(sk_X509_value(chain, i)));
+    return first;
+  }
+
+  bool IsTrustedBy(const TlsContext& context) const override {
+    const X509Owner certificate = Verified();
+    if (certificate == nullptr) return true;
+    const std::unique_ptr<X509_STORE_CTX, decltype(&X509_STORE_CTX_free)> check(X509_STORE_CTX_new(),
+                                                                                &X509_STORE_CTX_free);
+    const bool begun =
+        check != nullptr && X509_STORE_CTX_init(check.get(), SSL_CTX_get_cert_store(context.get()), certificate.get(),
+                                                SSL_get_peer_cert_chain(tls_.get())) == 1;
+    const bool trusted =
+        begun && X509_STORE_CTX_set_default(check.get(), "ssl_client") == 1 && X509_verify_cert(check.get()) == 1;
+    ERR_clear_error();
+    return trusted;
+  }
+
+  bool HasSeenPlainHttp() const override { return has_seen_plain_http_; }
+
  private:
+  static void CountKeyUpdate(int is_sent, int, int type, const void* bytes, size_t size, SSL*, void* self) {
+    const bool is_update = is_sent == 0 && type == SSL3_RT_HANDSHAKE && size > 0 &&
+                           *static_cast<const unsigned char*>(bytes) == SSL3_MT_KEY_UPDATE;
+    if (is_update) ++static_cast<TlsSocket*>(self)->key_updates_;
+  }
+
+  // The client's certificate; null without one.
+  X509Owner Verified() const {
+    X509Owner certificate(SSL_get1_peer_certificate(tls_.get()), &X509_free);
+    if (SSL_get_verify_result(tls_.get()) != X509_V_OK) certificate.reset();
+    return certificate;
+  }
+
   Result After(int returned) {
     using Next = Result::Next;
     if (returned > 0) return {.next = Next::kGoOn, .bytes = static_cast<size_t>(returned)};
     const int why = SSL_get_error(tls_.get(), returned);
+    if (why == SSL_ERROR_SSL) {
+      const int reason = ERR_GET_REASON(ERR_peek_error());
+      has_seen_plain_http_ = reason == SSL_R_HTTP_REQUEST || reason == SSL_R_HTTPS_PROXY_REQUEST;
+    }
     ERR_clear_error();
     if (why == SSL_ERROR_WANT_READ) return {.next = Next::kAwaitReadable};
     if (why == SSL_ERROR_WANT_WRITE) return {.next = Next::kAwaitWritable};
@@ -172,7 +249,10 @@ class TlsSocket final : public HttpStream {
   }
 
   const int socket_;
+  const std::shared_ptr<const TlsContext> context_;
   const std::unique_ptr<SSL, decltype(&SSL_free)> tls_;
+  bool has_seen_plain_http_ = false;
+  int key_updates_ = 0;
 };
 
 }  // namespace
@@ -184,11 +264,15 @@ absl::StatusOr<std::shared_ptr<const TlsContext>> TlsContext::Make(const TlsPem&
   SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
   SSL_CTX_set_mode(context,
                    SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS);
+  // One record at a time: with it SSL_read goes on while a client sends KeyUpdates, and no other connection has its
+  // turn.
+  SSL_CTX_clear_mode(context, SSL_MODE_AUTO_RETRY);
   SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_CIPHER_SERVER_PREFERENCE);
   // Sessions are resumed by tickets alone: a table of them would grow, and knows no certificate that has changed.
   SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
   constexpr unsigned char kContext[] = "vitrine";
   SSL_CTX_set_session_id_context(context, kContext, sizeof(kContext) - 1);
+  SSL_CTX_set_alpn_select_cb(context, ChooseProtocol, nullptr);
   RETURN_IF_ERROR(UseCertificate(context, pem));
   RETURN_IF_ERROR(AskForClients(context, pem));
   return made;
@@ -198,8 +282,8 @@ TlsContext::~TlsContext() {
   SSL_CTX_free(context_);
 }
 
-std::unique_ptr<HttpStream> TlsStream(int socket, const TlsContext& context) {
-  return std::make_unique<TlsSocket>(socket, context);
+std::unique_ptr<ByteStream> TlsStream(int socket, std::shared_ptr<const TlsContext> context) {
+  return std::make_unique<TlsSocket>(socket, std::move(context));
 }
 
 }  // namespace vitrine

@@ -2,8 +2,11 @@
 #ifndef VITRINE_BASE_HTTP_WORKERS_H_
 #define VITRINE_BASE_HTTP_WORKERS_H_
 
+#include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <functional>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -12,21 +15,27 @@
 
 namespace vitrine {
 
-// A few threads for what may block. One of them takes no work on bodies, which is the heavy one, so that small requests
-// are answered beside it. Thread-safe.
+// A few threads for what may block. One of them, of two at least, takes no work on bodies, so that small requests are
+// answered beside large ones. Thread-safe.
 class HttpWorkers {
  public:
-  // `niceness` as of setpriority(2); `on_thread` runs each thread, and like `out_of_memory` may be null.
-  HttpWorkers(int threads, int niceness, std::function<void(const std::function<void()>&)> on_thread,
-              std::function<void()> out_of_memory);
-  // Ends what was given to them.
+  struct Options {
+    std::string name = "http-worker";  // of the threads; at most 15 bytes
+    int threads = 2;
+    int niceness = 0;        // see setpriority(2)
+    size_t most = SIZE_MAX;  // pieces of work that wait; more are dropped, whose replies say 503
+    // Runs each thread: calls its argument, which returns when the thread ends. May be null.
+    std::function<void(const std::function<void()>&)> on_thread = {};
+  };
+
+  explicit HttpWorkers(Options options);
+  // Finishes the work that was given.
   ~HttpWorkers();
   HttpWorkers(const HttpWorkers&) = delete;
   HttpWorkers& operator=(const HttpWorkers&) = delete;
 
-  // UNAVAILABLE if the system gives the process no thread more. Once.
+  // UNAVAILABLE if the system gives the process no more threads. Once.
   absl::Status Start();
-  // May throw std::bad_alloc, and so may `work`, which is then given up.
   void Do(bool on_a_body, std::function<void()> work);
 
  private:
@@ -35,15 +44,13 @@ class HttpWorkers {
   // Null at the end.
   Work Next(bool& on_a_body);
 
-  const int most_;
-  const int niceness_;
-  const std::function<void(const std::function<void()>&)> on_thread_;
-  const std::function<void()> out_of_memory_;
+  const Options options_;
 
   Mutex mutex_;
   CondVar work_;
   std::deque<Work> on_bodies_ ABSL_GUARDED_BY(mutex_);
   std::deque<Work> others_ ABSL_GUARDED_BY(mutex_);
+  bool was_a_body_ ABSL_GUARDED_BY(mutex_) = false;  // the work that was begun last: both kinds take turns
   int busy_with_bodies_ ABSL_GUARDED_BY(mutex_) = 0;
   bool ending_ ABSL_GUARDED_BY(mutex_) = false;
   std::vector<std::thread> threads_;

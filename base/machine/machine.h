@@ -21,7 +21,7 @@ struct Machine {
   bool memory_limited = false;  // it is a limit of the control group
 
   // Threads that compute: one for each whole core of `cpus`, at least 1. A thread more would only be throttled, and
-  // what is left of a core is for the threads that read calls.
+  // what is left of a core is for the event loops.
   int Threads() const;
   // "cores=0-1 cpus=1.5 ...", for the log.
   std::string Describe() const;

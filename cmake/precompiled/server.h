@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the server's sources include. No tensors and no JSON: most of them handle requests and know none.
-#include <grpcpp/grpcpp.h>
 #include <spdlog/spdlog.h>
 
 #include "cmake/precompiled/text.h"

@@ -4,7 +4,9 @@
 
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "base/http/body.h"
 #include "base/http/request_parser.h"
 
 namespace vitrine {
@@ -71,25 +73,89 @@ TEST(HttpHead, ComesInAnyParts) {
 }
 
 TEST(HttpHead, WhatIsNotHttpIsRefusedWithASentence) {
-  for (const std::string head :
-       {"\r\n\r\n", "GET /\r\n\r\n", "GET  / HTTP/1.1\r\n\r\n", "GET / HTTP/2.0\r\n\r\n", "BREW / HTCPCP/1.0\r\n\r\n",
-        "G(T / HTTP/1.1\r\n\r\n", "GET /%zz HTTP/1.1\r\n\r\n", "GET /%4 HTTP/1.1\r\n\r\n", "GET /%00 HTTP/1.1\r\n\r\n",
-        "GET /%C3%28 HTTP/1.1\r\n\r\n", "GET / HTTP/1.1\r\nno colon\r\n\r\n", "GET / HTTP/1.1\r\nName : x\r\n\r\n",
-        "GET / HTTP/1.1\r\n folded: x\r\n\r\n", "GET / HTTP/1.1\r\nA: x\ny\r\n\r\n",
-        "GET / HTTP/1.1\nHost: x\r\n\r\n"}) {
+  std::vector<std::string> heads = {"\r\n\r\n", "GET / HTTP/1.1\nHost: x\r\n\r\n"};
+  for (const std::string line :
+       {"GET /", "GET  / HTTP/1.1", "GET / HTTP/2.0", "BREW / HTCPCP/1.0", "G(T / HTTP/1.1", "GET /%zz HTTP/1.1",
+        "GET /%4 HTTP/1.1", "GET /%00 HTTP/1.1", "GET /%C3%28 HTTP/1.1"}) {
+    heads.push_back(line + "\r\nHost: x\r\n\r\n");
+  }
+  for (const std::string field : {"no colon", "Name : x", "A: x\ny", ": x"}) {
+    heads.push_back("GET / HTTP/1.1\r\nHost: x\r\n" + field + "\r\n\r\n");
+  }
+  for (const std::string& head : heads) {
     const auto read = ParseHttpHead(head);
     EXPECT_EQ(read.status().code(), absl::StatusCode::kInvalidArgument) << head;
     EXPECT_THAT(std::string(read.status().message()), HasSubstr("HTTP/1.1")) << head;
   }
-  const auto read = ParseHttpHead("GET /" + std::string(kMaxHttpHeadBytes, 'a') + " HTTP/1.1\r\n\r\n");
-  EXPECT_EQ(read.status().code(), absl::StatusCode::kResourceExhausted);
+}
+
+TEST(HttpHead, NamesOneHost) {
+  const auto why_not = [](const std::string& version, const std::string& fields) {
+    return std::string(ParseHttpHead("GET / HTTP/" + version + "\r\n" + fields + "\r\n").status().message());
+  };
+  EXPECT_THAT(why_not("1.1", ""), HasSubstr("Host is missing"));
+  EXPECT_THAT(why_not("1.1", "Hosts: x\r\n"), HasSubstr("Host is missing"));
+  EXPECT_THAT(why_not("1.1", "Host: x\r\nhost: x\r\n"), HasSubstr("more than once"));
+  EXPECT_THAT(why_not("1.0", "Host: x\r\nHost: y\r\n"), HasSubstr("more than once"));
+  EXPECT_EQ(why_not("1.0", ""), "");
+  for (const std::string host : {"x", "x:80", "[::1]:80", "a-b.c_d", "", "127.0.0.1", "%C3%A9.example"}) {
+    EXPECT_EQ(why_not("1.1", "Host: " + host + "\r\n"), "") << host;
+  }
+  for (const std::string host : {"a b", "a/b", "user@x", "x?y", "x#y", "\"x\"", "<x>", "\xC3\xA9"}) {
+    EXPECT_THAT(why_not("1.1", "Host: " + host + "\r\n"), HasSubstr("Host is not")) << host;
+  }
+}
+
+// Readers differ in what a folded line means, which would let one hide a header from the other.
+TEST(HttpHead, AFoldedHeaderIsRefused) {
+  for (const std::string fold : {" ", "\t", "   ", " \t"}) {
+    for (const std::string& fields :
+         {fold + "folded: x\r\nHost: x\r\n", "Host: x\r\nA: b\r\n" + fold + "c\r\n", "Host: x\r\n" + fold + "\r\n",
+          "Host: x\r\nA:\r\n" + fold + "Content-Length: 1\r\n"}) {
+      const auto read = ParseHttpHead("GET / HTTP/1.1\r\n" + fields + "\r\n");
+      EXPECT_EQ(read.status().code(), absl::StatusCode::kInvalidArgument) << fields;
+      EXPECT_THAT(std::string(read.status().message()), HasSubstr("folded")) << fields;
+    }
+  }
+  HttpRequestParser parser;
+  const std::string before = "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 12\r\n\r\n";
+  ASSERT_TRUE(parser.Take(before + "a\r\n b\r\n\r\n c").ok()) << "a body may begin lines with spaces";
+}
+
+TEST(HttpHead, ALongOneIsRefusedWithItsLimit) {
+  for (const size_t most : {size_t{100}, kMaxHttpHeadBytes}) {
+    const std::string fields = " HTTP/1.1\r\nHost: x\r\n\r\n";
+    for (const bool is_too_long : {false, true}) {
+      HttpRequestParser parser(most);
+      const auto taken =
+          parser.Take("GET /" + std::string(most - 5 - fields.size() + (is_too_long ? 1 : 0), 'a') + fields);
+      EXPECT_EQ(parser.has_head(), !is_too_long) << most;
+      if (!is_too_long) continue;
+      EXPECT_EQ(taken.status().code(), absl::StatusCode::kResourceExhausted);
+      EXPECT_THAT(std::string(taken.status().message()), HasSubstr(std::to_string(most)));
+    }
+  }
+}
+
+// The length that a head announces is for who reads the head.
+TEST(HttpRequestParser, ChunksThatAreTooLongAreRefusedWithTheLimit) {
+  HttpRequestParser parser;
+  std::string sent = "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n65\r\n" + std::string(101, 'x');
+  absl::StatusOr<size_t> taken = parser.Take(sent);
+  parser.ReadBody(100);
+  while (taken.ok() && *taken > 0) {
+    sent.erase(0, *taken);
+    taken = parser.Take(sent);
+  }
+  EXPECT_TRUE(IsTooLarge(taken.status())) << taken.status();
+  EXPECT_THAT(std::string(taken.status().message()), HasSubstr("100 bytes"));
 }
 
 // The limit of the head does not hold for what follows the last chunk.
 TEST(HttpRequestParser, AFieldBehindTheBodyHasAnEnd) {
   for (const size_t bytes : {size_t{100}, size_t{65'533}, size_t{65'534}, size_t{1'000'000}}) {
     HttpRequestParser parser;
-    ASSERT_TRUE(parser.Take("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n").ok());
+    ASSERT_TRUE(parser.Take("POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n").ok());
     parser.ReadBody(1000);
     const auto taken = parser.Take("0\r\nX: " + std::string(bytes, 'a') + "\r\n\r\n");
     EXPECT_EQ(parser.is_done(), bytes <= 65'533) << bytes;
@@ -100,7 +166,7 @@ TEST(HttpRequestParser, AFieldBehindTheBodyHasAnEnd) {
 
 TEST(HttpRequestParser, TheLastChunkMayComeInParts) {
   HttpRequestParser parser;
-  std::string left = "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n";
+  std::string left = "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n";
   bool has_head = false;
   for (const char c : std::string("0\r\n\r\n")) {
     const auto taken = parser.Take(left);
@@ -119,9 +185,9 @@ TEST(HttpHead, ABodyHasOneLength) {
        {"Content-Length: 1\r\nContent-Length: 1\r\n", "Content-Length: -1\r\n", "Content-Length: +1\r\n",
         "Content-Length: 1 1\r\n", "Content-Length: 0x1\r\n", "Content-Length:\r\n",
         "Content-Length: 99999999999999999999\r\n", "Content-Length: 1\r\nTransfer-Encoding: chunked\r\n"}) {
-    EXPECT_FALSE(ParseHttpHead("POST / HTTP/1.1\r\n" + headers + "\r\n").ok()) << headers;
+    EXPECT_FALSE(ParseHttpHead("POST / HTTP/1.1\r\nHost: x\r\n" + headers + "\r\n").ok()) << headers;
   }
-  const auto chunked = ParseHttpHead("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n");
+  const auto chunked = ParseHttpHead("POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n");
   ASSERT_TRUE(chunked.ok()) << chunked.status();
   EXPECT_TRUE(chunked->AnnouncesBody());
   EXPECT_EQ(chunked->ContentLength(), std::nullopt);
@@ -129,17 +195,18 @@ TEST(HttpHead, ABodyHasOneLength) {
 
 TEST(HttpHead, KeepsAliveByVersionUnlessSaidOtherwise) {
   const auto keeps = [](const std::string& head) { return ParseHttpHead(head)->KeepsAlive(); };
-  EXPECT_TRUE(keeps("GET / HTTP/1.1\r\n\r\n"));
-  EXPECT_FALSE(keeps("GET / HTTP/1.1\r\nConnection: Close\r\n\r\n"));
-  EXPECT_FALSE(keeps("GET / HTTP/1.1\r\nConnection: TE, close\r\n\r\n"));
-  EXPECT_FALSE(keeps("GET / HTTP/1.1\r\nConnection: keep-alive\r\nConnection: close\r\n\r\n"));
+  EXPECT_TRUE(keeps("GET / HTTP/1.1\r\nHost: x\r\n\r\n"));
+  EXPECT_FALSE(keeps("GET / HTTP/1.1\r\nHost: x\r\nConnection: Close\r\n\r\n"));
+  EXPECT_FALSE(keeps("GET / HTTP/1.1\r\nHost: x\r\nConnection: TE, close\r\n\r\n"));
+  EXPECT_FALSE(keeps("GET / HTTP/1.1\r\nHost: x\r\nConnection: keep-alive\r\nConnection: close\r\n\r\n"));
   EXPECT_FALSE(keeps("GET / HTTP/1.0\r\n\r\n"));
   EXPECT_TRUE(keeps("GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n"));
 }
 
 TEST(HttpHead, AProxysFormOfAPathIsThePath) {
-  EXPECT_EQ(ParseHttpHead("GET http://host:80/metrics?a HTTP/1.1\r\n\r\n")->path, "/metrics");
-  EXPECT_EQ(ParseHttpHead("GET http://host HTTP/1.1\r\n\r\n")->path, "/");
+  EXPECT_EQ(ParseHttpHead("GET http://host:80/metrics?a HTTP/1.1\r\nHost: x\r\n\r\n")->path, "/metrics");
+  EXPECT_EQ(ParseHttpHead("GET http://host HTTP/1.1\r\nHost: x\r\n\r\n")->path, "/");
+  EXPECT_EQ(ParseHttpHead("GET HTTPS://host/a HTTP/1.1\r\nHost: x\r\n\r\n")->path, "/a");
 }
 
 }  // namespace

@@ -17,9 +17,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/file/descriptor.h"
-#include "base/http/connections.h"
 #include "base/http/server.h"
-#include "base/tcp_listen.h"
 
 namespace vitrine {
 namespace {
@@ -30,7 +28,7 @@ using ::testing::HasSubstr;
 using ::testing::StartsWith;
 using Head = std::shared_ptr<HttpRequest>;
 
-constexpr char kRequest[] = "GET / HTTP/1.1\r\n\r\n";
+constexpr char kRequest[] = "GET / HTTP/1.1\r\nHost: x\r\n\r\n";
 
 class Client {
  public:
@@ -96,8 +94,8 @@ TEST(HttpServer, RequestsSentAheadAreAnsweredInTheirOrder) {
   const auto server = Serve({}, PathItself);
   Client client(server->address());
   std::string ahead;
-  for (int i = 0; i < 50; ++i) ahead += absl::StrCat("GET /", i, " HTTP/1.1\r\n\r\n");
-  client.Send(ahead + "GET /last HTTP/1.1\r\nConnection: close\r\n\r\n");
+  for (int i = 0; i < 50; ++i) ahead += absl::StrCat("GET /", i, " HTTP/1.1\r\nHost: x\r\n\r\n");
+  client.Send(ahead + "GET /last HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
   const std::string answers = client.ReadAll();
   size_t at = 0;
   for (int i = 0; i < 50; ++i) {
@@ -110,7 +108,7 @@ TEST(HttpServer, RequestsSentAheadAreAnsweredInTheirOrder) {
 TEST(HttpServer, HeadHasTheLengthAndNoBody) {
   const auto server = Serve({}, PathItself);
   Client client(server->address());
-  client.Send("HEAD /path HTTP/1.1\r\nConnection: close\r\n\r\n");
+  client.Send("HEAD /path HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
   EXPECT_THAT(client.ReadAll(), AllOf(HasSubstr("Content-Length: 5\r\n"), EndsWith("\r\n\r\n")));
 }
 
@@ -118,7 +116,7 @@ TEST(HttpServer, ABodyInChunksIsReadWithinTheLimit) {
   const auto server = Serve({.listen = "", .max_body_bytes = 12}, BodyItself);
   const auto post = [&](const std::string& chunks) {
     Client client(server->address());
-    client.Send("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n" + chunks);
+    client.Send("POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n" + chunks);
     return client.ReadAll();
   };
   EXPECT_THAT(post("5\r\nhello\r\n1;a=b\r\n \r\n5\r\nworld\r\n0\r\nTrailer: x\r\n\r\n"),
@@ -131,8 +129,7 @@ TEST(HttpServer, ABodyInChunksIsReadWithinTheLimit) {
 
 // Byte by byte, and never late with the next one.
 TEST(HttpServer, AHeadThatDripsHasOneEnd) {
-  const auto server =
-      Serve({.listen = "", .request_timeout = absl::Milliseconds(400), .keep_alive = absl::Minutes(1)}, PathItself);
+  const auto server = Serve({.listen = "", .request_timeout = absl::Milliseconds(400)}, PathItself);
   for (const bool is_second : {false, true}) {
     Client client(server->address());
     if (is_second) {  // of a connection that was kept
@@ -150,7 +147,7 @@ TEST(HttpServer, AHeadThatDripsHasOneEnd) {
 TEST(HttpServer, ABodyThatDripsIsGivenUp) {
   const auto server = Serve({.listen = "", .body_timeout = absl::Milliseconds(300)}, BodyItself);
   Client client(server->address());
-  client.Send("POST / HTTP/1.1\r\nContent-Length: 100000\r\n\r\n");
+  client.Send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n");
   std::future<std::string> answer = std::async(std::launch::async, [&] { return client.ReadUntil("arrive"); });
   while (answer.wait_for(std::chrono::milliseconds(20)) != std::future_status::ready) client.Send("x");
   EXPECT_THAT(answer.get(), AllOf(HasSubstr("DEADLINE_EXCEEDED"), HasSubstr("Connection: close")));
@@ -159,7 +156,7 @@ TEST(HttpServer, ABodyThatDripsIsGivenUp) {
 TEST(HttpServer, ABodyIsAskedForWhereTheClientWaits) {
   const auto server = Serve({}, BodyItself);
   Client client(server->address());
-  client.Send("POST / HTTP/1.1\r\nContent-Length: 2\r\nExpect: 100-continue\r\nConnection: close\r\n\r\n");
+  client.Send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nExpect: 100-continue\r\nConnection: close\r\n\r\n");
   EXPECT_EQ(client.Read(), "HTTP/1.1 100 Continue\r\n\r\n");
   client.Send("ok");
   EXPECT_THAT(client.ReadAll(), EndsWith("\r\n\r\nok"));
@@ -178,7 +175,7 @@ TEST(HttpServer, AnswersThatAreAwaitedHoldNoThread) {
   std::vector<std::unique_ptr<Client>> clients;
   for (int i = 0; i < 100; ++i) {
     clients.push_back(std::make_unique<Client>(server->address()));
-    clients.back()->Send("POST / HTTP/1.1\r\nContent-Length: 1\r\nConnection: close\r\n\r\nx");
+    clients.back()->Send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nConnection: close\r\n\r\nx");
     while (asked <= i) std::this_thread::yield();
   }
   for (int i = 99; i >= 0; --i) {
@@ -197,7 +194,7 @@ TEST(HttpServer, ItIsToldThatTheClientHasHungUp) {
     });
   });
   Client client(server->address());
-  client.Send("POST / HTTP/1.1\r\nContent-Length: 1\r\nConnection: close\r\n\r\nx");
+  client.Send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nConnection: close\r\n\r\nx");
   const Head request = asked.get_future().get();
   EXPECT_FALSE(request->hung_up->load());
   client.Send(kRequest);  // of the next request, which is no hanging up
@@ -211,43 +208,18 @@ TEST(HttpServer, AReplyThatIsDroppedIsAnswered) {
     return HttpNext::Read([](const absl::StatusOr<std::string>&, const std::shared_ptr<HttpReply>&) {});
   });
   Client client(server->address());
-  client.Send("POST / HTTP/1.1\r\nContent-Length: 1\r\n\r\nx");
+  client.Send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\nx");
   EXPECT_THAT(client.ReadAll(), StartsWith("HTTP/1.1 503 "));
 }
 
 class Places : public ::testing::Test {
  protected:
-  Places() {
-    absl::StatusOr<TcpListening> listening = ListenOnTcp("127.0.0.1:0", "a test", absl::Seconds(20));
-    EXPECT_TRUE(listening.ok()) << listening.status();
-    address_ = listening->address;
-    std::vector<FileDescriptor> sockets;
-    for (const int each : listening->sockets) sockets.emplace_back(each);
-    EXPECT_TRUE(workers_.Start().ok());
-    connections_ =
-        HttpConnections::Open(std::move(sockets), {.most = 3, .unsent_bytes = 1 << 20}, nullptr, nullptr, common_)
-            .value();
-    connections_->Start();
-  }
-
-  std::string address_;
-  HttpWorkers workers_{2, 0, nullptr, nullptr};
-  HttpCommon common_{.handler = [](const Head& request) -> HttpNext {
-                       if (request->method() == "POST") return BodyItself(request);
-                       return HttpNext::Answer({.body = "here"});
-                     },
-                     .read_only = false,
-                     .head_time = absl::Seconds(10),
-                     .body_time = absl::Seconds(10),
-                     .keep_alive = absl::Minutes(1),
-                     .max_body_bytes = 1 << 20,
-                     .out_of_memory = nullptr,
-                     .bodies = std::make_shared<BodyBytes>(1 << 20),
-                     .workers = workers_,
-                     .scratch = std::vector<char>(4096),
-                     .replied = {},
-                     .closed = {}};
-  std::unique_ptr<HttpConnections> connections_;
+  const std::unique_ptr<HttpServer> server_ =
+      Serve({.listen = "", .max_connections = 3}, [](const Head& request) -> HttpNext {
+        if (request->method() == "POST") return BodyItself(request);
+        return HttpNext::Answer({.body = "here"});
+      });
+  const std::string address_ = server_->address();
 };
 
 TEST_F(Places, TheOneOfWhichNothingCameForLongestMakesRoom) {
@@ -267,7 +239,7 @@ TEST_F(Places, TheOneOfWhichNothingCameForLongestMakesRoom) {
 }
 
 TEST_F(Places, ABodyThatDoesNotComeMakesRoomAfterThoseThatAreIdle) {
-  const std::string begun = "POST / HTTP/1.1\r\nContent-Length: 9\r\nExpect: 100-continue\r\n\r\n";
+  const std::string begun = "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\nExpect: 100-continue\r\n\r\n";
   Client first(address_), second(address_), idle(address_);
   for (Client* client : {&first, &second}) {
     client->Send(begun);
@@ -293,7 +265,7 @@ TEST(HttpServerThatEnds, WithAnAnswerJustGivenBack) {
       });
     });
     Client client(server->address());
-    client.Send("POST / HTTP/1.1\r\nContent-Length: 1\r\nConnection: close\r\n\r\nx");
+    client.Send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nConnection: close\r\n\r\nx");
     std::shared_ptr<HttpReply> reply = asked.get_future().get();
     std::thread answers([&] {
       reply->Send([] { return HttpResponse{.body = "in time"}; });

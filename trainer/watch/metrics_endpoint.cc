@@ -51,7 +51,7 @@ absl::StatusOr<std::unique_ptr<MetricsEndpoint>> MetricsEndpoint::Start(const Op
                                   .purpose = "metrics",
                                   .threads = 2,
                                   .request_timeout = absl::Seconds(5),
-                                  .keep_alive = absl::ZeroDuration(),
+                                  .idle_timeout = absl::ZeroDuration(),
                                   .read_only = true};
   ASSIGN_OR_RETURN(std::unique_ptr<HttpServer> server,
                    HttpServer::Start(http, [&metrics, stalled_after = options.stalled_after](

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/http/stream.h"
+#include "base/http/byte_stream.h"
 
 #include <errno.h>
 #include <sys/socket.h>
@@ -8,17 +8,17 @@
 namespace vitrine {
 namespace {
 
-using Next = HttpStream::Result::Next;
+using Next = ByteStream::Result::Next;
 
 bool WouldBlock() {
   return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
 }
 
-class PlainSocket final : public HttpStream {
+class PlainSocket final : public ByteStream {
  public:
   explicit PlainSocket(int socket) : socket_(socket) {}
 
-  Result Greet() override { return {}; }
+  Result Handshake() override { return {}; }
 
   Result Read(char* bytes, size_t size) override {
     const ssize_t got = recv(socket_, bytes, size, 0);
@@ -45,7 +45,7 @@ class PlainSocket final : public HttpStream {
 
 }  // namespace
 
-std::unique_ptr<HttpStream> PlainStream(int socket) {
+std::unique_ptr<ByteStream> PlainStream(int socket) {
   return std::make_unique<PlainSocket>(socket);
 }
 

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_BASE_GZIP_H_
+#define VITRINE_BASE_GZIP_H_
+
+#include <string>
+
+#include "absl/strings/string_view.h"
+
+namespace vitrine {
+
+// One gzip member (RFC 1952) that holds `bytes`, compressed at the fastest level: several hundred megabytes a second.
+std::string Gzip(absl::string_view bytes);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_BASE_GZIP_H_

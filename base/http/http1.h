@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_BASE_HTTP_HTTP1_H_
+#define VITRINE_BASE_HTTP_HTTP1_H_
+
+#include <memory>
+#include <string>
+
+#include "base/http/connection.h"
+
+namespace vitrine {
+
+// HTTP/1.1 and 1.0 on a connection, which outlives it: one request after the other, from head to body to response.
+// `first` was read from the connection before.
+std::unique_ptr<HttpProtocol> MakeHttp1(HttpConnection& connection, std::string first);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_BASE_HTTP_HTTP1_H_

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_BASE_HTTP_HTTP2_H_
+#define VITRINE_BASE_HTTP_HTTP2_H_
+
+#include <memory>
+#include <string>
+
+#include "base/http/connection.h"
+
+namespace vitrine {
+
+// HTTP/2 (RFC 9113) on a connection, which outlives it. `first` was read from the connection before.
+std::unique_ptr<HttpProtocol> MakeHttp2(HttpConnection& connection, std::string first);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_BASE_HTTP_HTTP2_H_

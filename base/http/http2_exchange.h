@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_BASE_HTTP_HTTP2_EXCHANGE_H_
+#define VITRINE_BASE_HTTP_HTTP2_EXCHANGE_H_
+
+#include <memory>
+
+#include "base/http/connection.h"
+#include "base/http/exchange.h"
+
+namespace vitrine {
+
+// The whole response as one part of a stream.
+HttpStream::Part ResponsePart(HttpResponse response, const HttpRequest& request);
+
+// Does what `next` says of a plain request (not HttpNext::Stream) on an HTTP/2 stream. The handler that is to be told
+// of its body; null where the body is not read. On the connection's thread.
+std::shared_ptr<HttpStreamHandler> BeginExchange(HttpNext next, const std::shared_ptr<HttpRequest>& request,
+                                                 const std::shared_ptr<HttpStream>& stream, HttpCommon& common);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_BASE_HTTP_HTTP2_EXCHANGE_H_
