@@ -3,11 +3,11 @@
 //
 //   stages_bench --weights=bundled/kv-pos-mnist/1/weights.safetensors --picture=PHOTO [Google Benchmark's flags]
 #include <benchmark/benchmark.h>
-#include <grpcpp/support/byte_buffer.h>
 
 #include <fstream>
 #include <iostream>
 #include <iterator>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,8 +22,7 @@
 #include "repository/safetensors.h"
 #include "server/serve/execution/picture_input.h"
 #include "server/serve/scheduling/batching_policy.h"
-#include "server/wire/rpc/outline.h"
-#include "server/wire/rpc/wire.h"
+#include "server/wire/message/read_message.h"
 
 namespace vitrine {
 namespace {
@@ -47,12 +46,9 @@ void PreprocessPicture(benchmark::State& state, const std::string& picture, cons
   for (auto _ : state) benchmark::DoNotOptimize(Preprocess(*image, preprocessing, *geometry));
 }
 
-// As the transport hands it over: in pieces as long as a frame of HTTP/2.
-grpc::ByteBuffer Received(const std::string& message) {
-  constexpr size_t kFrame = 16384;
-  std::vector<grpc::Slice> pieces;
-  for (size_t at = 0; at < message.size(); at += kFrame) pieces.emplace_back(message.substr(at, kFrame));
-  return {pieces.data(), pieces.size()};
+// As the transport hands it over.
+MessageBytes Received(const v1::ClassifyRequest& request) {
+  return std::make_shared<const ReceivedBytes>(ReceivedBytes{request.SerializeAsString(), {}});
 }
 
 // From the transport to what a lane reads: a tensor of 224x224 that is normalised already.
@@ -67,23 +63,22 @@ void TakeTensor(benchmark::State& state, v1::RawTensor::Layout layout) {
   tensor.set_width(kSide);
   tensor.set_channels(kChannels);
   tensor.set_data(std::string(sizeof(float) * kSide * kSide * kChannels, '\0'));
-  const grpc::ByteBuffer message = Received(request.SerializeAsString());
+  const MessageBytes bytes = Received(request);
   for (auto _ : state) {
-    grpc::ByteBuffer bytes = message;
-    const absl::StatusOr<v1::ClassifyRequest> received = ParseRequest(bytes);
-    benchmark::DoNotOptimize(MakePictureInput(*received, v1::Preprocessing(), Geometry()));
+    const absl::StatusOr<ReceivedClassify> read = ReadClassify(bytes);
+    benchmark::DoNotOptimize(MakePictureInput(read->message, read->input, v1::Preprocessing(), Geometry()));
   }
 }
 
-// What is read of a request with a picture of 110 KB that will be refused.
-void ReadOutline(benchmark::State& state) {
+// A request with a picture of 110 KB.
+void ReadRequest(benchmark::State& state) {
   v1::ClassifyRequest request;
   request.set_model("model");
   request.set_top_k(5);
   request.set_request_id("0123456789abcdef");
   request.set_image(std::string(110'000, 'x'));
-  grpc::ByteBuffer bytes = Received(request.SerializeAsString());
-  for (auto _ : state) benchmark::DoNotOptimize(OutlineOf(bytes, kFirstLookBytes));
+  const MessageBytes bytes = Received(request);
+  for (auto _ : state) benchmark::DoNotOptimize(ReadClassify(bytes));
 }
 
 // A queue of small requests for two models, all alive.
@@ -140,7 +135,7 @@ int Main(int argc, char** argv) {
   }
   benchmark::RegisterBenchmark("tensor/chw", TakeTensor, v1::RawTensor::CHW)->Unit(benchmark::kMicrosecond);
   benchmark::RegisterBenchmark("tensor/hwc", TakeTensor, v1::RawTensor::HWC)->Unit(benchmark::kMicrosecond);
-  benchmark::RegisterBenchmark("outline", ReadOutline)->Unit(benchmark::kMicrosecond);
+  benchmark::RegisterBenchmark("read_request", ReadRequest);
   benchmark::RegisterBenchmark("decide", DecideBatch)->Arg(1)->Arg(64)->Arg(1024)->Unit(benchmark::kMicrosecond);
   benchmark::RegisterBenchmark("parse_safetensors", ParseWeights, weights)->Unit(benchmark::kMicrosecond);
   int left = static_cast<int>(arguments.size());

@@ -5,12 +5,16 @@
 
 #include "absl/strings/match.h"
 #include "base/status_macros.h"
+#include "server/process/clock.h"
+#include "server/process/crash_stack.h"
 
 namespace vitrine {
 namespace {
 
 // How long calls may take to end once their answers are out.
 constexpr absl::Duration kShutdownGrace = absl::Milliseconds(400);
+// Bytes of responses that clients have not taken, beside those that the budget of answers covers.
+constexpr int64_t kUnsentBeside = int64_t{32} << 20;
 
 // What was opened, and its address as bound; or why not.
 template <typename Front>
@@ -22,6 +26,13 @@ void Keep(absl::StatusOr<std::unique_ptr<Front>> opened, std::unique_ptr<Front>&
 }
 
 }  // namespace
+
+Fronts::Fronts(const ServerOptions& options, Parts parts)
+    : options_(options),
+      parts_(std::move(parts)),
+      received_(std::make_shared<ByteBudget>(options.rpc.max_transport_bytes)),
+      rpc_observer_("grpc", parts_.metrics.server(), SteadyClock()),
+      http_observer_("http", parts_.metrics.server(), SteadyClock()) {}
 
 void Fronts::Open(std::vector<absl::Status>& faults) {
   // Whatever is wrong with a file of the identity, no calls are taken: there is no falling back to plaintext.
@@ -40,29 +51,52 @@ void Fronts::Open(std::vector<absl::Status>& faults) {
   }
 }
 
+HttpServerOptions Fronts::CallerOptions(HttpObserver& observer) const {
+  HttpServerOptions http = ToHttpServerOptions(options_.rpc);
+  http.received = received_;
+  http.max_unsent_bytes = options_.admission.max_answer_bytes + kUnsentBeside;
+  http.abuse = options_.abuse;
+  http.trusted_proxies = options_.trusted_proxies;
+  http.tls = identity_->HttpTls();
+  http.on_thread = [](const std::function<void()>& run) {
+    const CrashHandlerStack crash_stack;
+    run();
+  };
+  http.observer = &observer;
+  return http;
+}
+
 void Fronts::OpenCalls(std::vector<absl::Status>& faults) {
-  ClassifyService& service = parts_.service;
-  Registry& registry = parts_.registry;
-  Health& health = parts_.health;
-  Keep(RpcFront::Start(options_.rpc, service, registry, *identity_, health), rpc_, addresses_.rpc, faults);
-  if (rpc_ != nullptr) addresses_.socket = rpc_->socket_address();
-  if (!options_.http.empty()) {
-    HttpServerOptions http = {.listen = options_.http, .max_body_bytes = options_.rpc.max_message_bytes};
-    // The same share of the machine's memory as messages over gRPC, see docs/operations/serving.md.
-    http.max_all_bodies_bytes = std::min(http.max_all_bodies_bytes, options_.rpc.max_transport_bytes);
-    http.tls = identity_->HttpTls();
+  const RpcFront::Parts calls = {
+      .service = parts_.service, .registry = parts_.registry, .identity = *identity_, .health = parts_.health};
+  if (options_.serves_http()) {
     absl::StatusOr<HttpPortPage> page = OpenPage();
     if (!page.ok()) return faults.push_back(page.status());
-    Keep(StartHttpPort(http, options_.http_cors_origins, service, registry, *identity_, health, *std::move(page)),
-         http_port_, addresses_.http, faults);
+    plain_ = std::make_shared<HttpPort>(options_.http_cors_origins, parts_.service, parts_.registry, *identity_,
+                                        parts_.health, *std::move(page));
+  }
+  const HttpHandler plain = [port = plain_](const std::shared_ptr<HttpRequest>& request) {
+    return port->Begin(request);
+  };
+  HttpServerOptions rpc = CallerOptions(rpc_observer_);
+  rpc.listen = options_.rpc.listen;
+  rpc.socket = options_.rpc.socket;
+  rpc.loops = std::max(1, options_.rpc.queues);
+  Keep(RpcFront::Start(std::move(rpc), calls, options_.listen_grpc_only ? nullptr : plain), rpc_, addresses_.rpc,
+       faults);
+  if (rpc_ != nullptr) addresses_.socket = rpc_->socket_address();
+  if (!options_.http.empty()) {
+    HttpServerOptions http = CallerOptions(http_observer_);
+    http.listen = options_.http;
+    Keep(HttpServer::Start(http, plain), http_port_, addresses_.http, faults);
   }
   if (!options_.admin.listen.empty()) {
     Keep(AdminFront::Start(options_.admin, parts_.admin, *identity_, parts_.metrics), admin_front_, addresses_.admin,
          faults);
   }
   if (!options_.health_listen.empty()) {
-    Keep(RpcFront::Start(ProbeOptions(options_.health_listen), service, registry, *identity_, health), health_front_,
-         addresses_.health, faults);
+    Keep(RpcFront::StartProbes(options_.health_listen, calls, parts_.not_ready), health_front_, addresses_.health,
+         faults);
   }
 }
 
@@ -84,12 +118,21 @@ std::vector<std::pair<std::string, absl::Time>> Fronts::Certificates() const {
   return certificates;
 }
 
+int64_t Fronts::open_connections() const {
+  return (rpc_ == nullptr ? 0 : rpc_->open_connections()) + (http_port_ == nullptr ? 0 : http_port_->connections());
+}
+
+void Fronts::StartLeaving() {
+  if (rpc_ != nullptr) rpc_->StartLeaving();
+  if (http_port_ != nullptr) http_port_->StartLeaving();
+}
+
 void Fronts::CloseStreams() {
   if (rpc_ != nullptr) rpc_->CloseStreams();
 }
 
 void Fronts::EndCalls() {
-  http_port_.reset();
+  if (http_port_ != nullptr) http_port_->Shutdown(kShutdownGrace);
   if (rpc_ != nullptr) rpc_->Shutdown(kShutdownGrace);
   if (health_front_ != nullptr) health_front_->Shutdown(absl::ZeroDuration());
 }

@@ -12,9 +12,12 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "base/http/byte_budget.h"
+#include "base/http/server.h"
 #include "server/identity/identity.h"
 #include "server/models/admin/admin_service.h"
 #include "server/models/registry/registry.h"
+#include "server/observe/connection_observer.h"
 #include "server/observe/metrics.h"
 #include "server/options.h"
 #include "server/pages/http_endpoint.h"
@@ -45,19 +48,27 @@ class Fronts {
   };
 
   // `options` outlive the fronts.
-  Fronts(const ServerOptions& options, Parts parts) : options_(options), parts_(std::move(parts)) {}
+  Fronts(const ServerOptions& options, Parts parts);
 
   // Opens every listener that the options have, and adds to `faults` what keeps one from being opened.
   void Open(std::vector<absl::Status>& faults);
   const Addresses& addresses() const { return addresses_; }  // constant after Open
 
   bool TakeCalls() const { return rpc_ != nullptr; }
-  int64_t open_connections() const { return rpc_ == nullptr ? 0 : rpc_->open_connections(); }
+  // Connections of the listeners of callers that are open.
+  int64_t open_connections() const;
   int64_t open_streams() const { return rpc_ == nullptr ? 0 : rpc_->open_streams(); }
+  // Bytes of callers' messages and bodies that are still held.
+  ReceivedStatus received() const { return {received_->used(), received_->limit()}; }
   // Listeners that show a certificate, and its end; none without TLS. A unix socket shows none.
   std::vector<std::pair<std::string, absl::Time>> Certificates() const;
 
-  // The end, in this order. Streams take no further requests.
+  // Reads the files of the identity now: see Identity::Reread.
+  absl::Status Reread() { return identity_ == nullptr ? absl::OkStatus() : identity_->Reread(); }
+
+  // The end, in this order. Clients are asked to go elsewhere, and served until they do.
+  void StartLeaving();
+  // Streams take no further requests.
   void CloseStreams();
   // No calls are taken any more; those whose answers are out have a moment to end.
   void EndCalls();
@@ -67,11 +78,17 @@ class Fronts {
  private:
   void OpenCalls(std::vector<absl::Status>& faults);
   absl::StatusOr<HttpPortPage> OpenPage();
+  // Returns the options of a listener of callers, without its address.
+  HttpServerOptions CallerOptions(HttpObserver& observer) const;
 
   const ServerOptions& options_;
   const Parts parts_;
+  const std::shared_ptr<ByteBudget> received_;
+  ConnectionObserver rpc_observer_;
+  ConnectionObserver http_observer_;
   Addresses addresses_;
   std::unique_ptr<Identity> identity_;
+  std::shared_ptr<HttpPort> plain_;  // what callers get over HTTP, on any listener; null: nothing
   std::unique_ptr<RpcFront> rpc_;
   std::unique_ptr<RpcFront> health_front_;
   std::unique_ptr<AdminFront> admin_front_;

@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
+#include "base/http/network.h"
 #include "server/observe/log.h"
 #include "server/wire/http/cors.h"
 
@@ -74,6 +76,27 @@ void CheckTransport(const TransportOptions& transport, Faults& faults) {
   faults.InRange("--max-connection-idle", transport.max_connection_idle, absl::Seconds(1), absl::InfiniteDuration());
   faults.InRange("--keepalive-time", transport.keepalive_time, absl::Seconds(1), absl::InfiniteDuration());
   faults.InRange("--keepalive-timeout", transport.keepalive_timeout, absl::Seconds(1), absl::Hours(1));
+  faults.InRange("--min-ping-interval", transport.min_ping_interval, absl::ZeroDuration(), absl::Hours(1));
+}
+
+// Resets and control frames a second of one connection; bursts, and addresses, are in proportion.
+void SetResetLimit(int64_t points, HttpAbuseLimits& abuse) {
+  const HttpAbuseLimits defaults;
+  const double scale = static_cast<double>(points) / defaults.connection_rate;
+  abuse.connection_rate = static_cast<double>(points);
+  abuse.connection_burst = defaults.connection_burst * scale;
+  abuse.address_rate = defaults.address_rate * scale;
+  abuse.address_burst = defaults.address_burst * scale;
+}
+
+void CheckAbuse(const ServerOptions& options, Faults& faults) {
+  faults.InRange<int64_t>("--reset-limit", std::llround(options.abuse.connection_rate), 100, 100'000'000);
+  faults.InRange<int64_t>("--max-connections-per-address", options.abuse.connections, 0, 1 << 20);
+  for (const std::string& proxies : options.trusted_proxies) {
+    if (const absl::Status network = Network::Parse(proxies).status(); !network.ok()) {
+      faults.Add(absl::StrCat("--trusted-proxies: ", std::string(network.message())));
+    }
+  }
 }
 
 // Durations are written as absl does: 250ms, 1.5s, 10m, inf.
@@ -105,20 +128,51 @@ CLI::Option* AddBudget(CLI::App& app, ServerOptions& options, const std::string&
 }
 
 void BindTransport(CLI::App& app, TransportOptions& transport) {
-  Add(app, "--max-metadata-bytes", transport.max_metadata_bytes, "most bytes of the headers of a call", "BYTES");
+  Add(app, "--max-metadata-bytes", transport.max_metadata_bytes,
+      "most bytes of the head of a request: names, values and 32 for each header", "BYTES");
   Add(app, "--max-concurrent-streams", transport.max_concurrent_streams, "most calls at once on a connection", "N");
   AddDuration(app, "--max-connection-age", transport.max_connection_age, "age at which a connection is asked to go");
   AddDuration(app, "--connection-age-grace", transport.connection_age_grace, "longest that its calls go on then");
-  AddDuration(app, "--max-connection-idle", transport.max_connection_idle, "a connection without calls is closed then");
+  AddDuration(app, "--max-connection-idle", transport.max_connection_idle,
+              "a connection without requests is closed then; longer than a balancer in front keeps one");
   AddDuration(app, "--keepalive-time", transport.keepalive_time, "how often a silent connection is pinged");
   AddDuration(app, "--keepalive-timeout", transport.keepalive_timeout, "longest wait for the answer to a ping");
+  AddDuration(app, "--min-ping-interval", transport.min_ping_interval,
+              "a client that pings more often, less a tenth, is sent away");
+}
+
+// Texts with commas between them.
+CLI::Option* AddList(CLI::App& app, const std::string& flag, std::vector<std::string>& values, const std::string& help,
+                     const std::string& type) {
+  return app.add_option(flag, values, help)
+      ->delimiter(',')
+      ->expected(1)
+      ->take_all()
+      ->type_name(type)
+      ->default_str(absl::StrJoin(values, ","));
+}
+
+void BindAbuse(CLI::App& app, ServerOptions& options) {
+  HttpAbuseLimits& abuse = options.abuse;
+  AddList(app, "--trusted-proxies", options.trusted_proxies,
+          "networks of proxies in front, with commas between them, as in 10.0.0.0/8: they may begin connections with a "
+          "header of the PROXY protocol, version 2, and no limit of an address counts theirs",
+          "CIDR,...");
+  Add(app, "--max-connections-per-address", abuse.connections,
+      "most open connections of one IPv4 address or IPv6 /64 network; 0: no limit", "N");
+  app.add_option_function<int64_t>(
+         "--reset-limit", [&abuse](const int64_t& points) { SetResetLimit(points, abuse); },
+         "resets, pings, settings and other frames without work that a connection may send a second, twice as many "
+         "from one address; who sends more is sent away")
+      ->default_str(absl::StrCat(std::llround(abuse.connection_rate)))
+      ->type_name("N");
 }
 
 void BindTracing(CLI::App& app, OtlpOptions& tracing) {
   Add(app, "--otlp-endpoint", tracing.endpoint,
-      "HOST:PORT of an OpenTelemetry collector that gets spans by OTLP over gRPC, https:// in front for TLS; empty: "
-      "none",
-      "ADDRESS");
+      "where an OpenTelemetry collector takes spans by OTLP over HTTP: http://HOST:4318[/v1/traces], or https:// for "
+      "TLS; empty: none",
+      "URL");
   Add(app, "--trace-sample", tracing.sample,
       "share of the requests without a traceparent that are traced, 0 to 1; of the others the caller decides",
       "FRACTION");
@@ -168,10 +222,15 @@ absl::Status ServerOptions::Validate() const {
   if (!admin.audit_log.empty() && admin.listen.empty()) faults.Add("--audit-log needs --admin");
   if (!health_listen.empty()) CheckAddress("--health-listen", health_listen, faults);
   if (!http.empty()) CheckAddress("--http", http, faults);
-  if (page && http.empty()) faults.Add("--page needs --http, on whose port the page is; for instance 127.0.0.1:8000");
+  if (page && !serves_http()) {
+    faults.Add("--page needs HTTP, which --listen-grpc-only keeps from --listen; leave it out, or give --http");
+  }
   if (!page_samples.empty() && !page) faults.Add("--page-samples needs --page, which offers them");
   faults.Add(CrossOrigin::Validate(http_cors_origins));
-  if (!http_cors_origins.empty() && http.empty()) faults.Add("--http-cors-origin needs --http");
+  if (!http_cors_origins.empty() && !serves_http()) {
+    faults.Add(
+        "--http-cors-origin needs HTTP, which --listen-grpc-only keeps from --listen; leave it out, or give --http");
+  }
   if (!http.empty() && identity.takes_credentials() && !identity.tls.enabled() && !identity.plaintext_tokens &&
       !IsLocalAddress(http)) {
     faults.Add(absl::StrCat("--http is ", http,
@@ -195,6 +254,7 @@ absl::Status ServerOptions::Validate() const {
   }
   faults.InRange<int64_t>("--queues", rpc.queues, 0, 256);
   CheckTransport(rpc, faults);
+  CheckAbuse(*this, faults);
   faults.InRange("--lame-duck", lame_duck, absl::ZeroDuration(), absl::Hours(1));
   faults.InRange("--hung-worker-timeout", hung_worker_timeout, absl::Milliseconds(1), absl::InfiniteDuration());
   faults.InRange("--drain-deadline", drain_deadline, absl::ZeroDuration(), absl::Hours(1));
@@ -213,21 +273,21 @@ void BindFlags(CLI::App& app, ServerOptions& options) {
   Add(app, "--repository", options.repository, "folder that holds <model>/<version>/", "DIR");
   app.add_flag("--allow-empty", options.allow_empty, "be ready without any model, as a server that waits for its first")
       ->default_str(options.allow_empty ? "true" : "false");
-  Add(app, "--listen", options.rpc.listen, "address of the gRPC service; port 0 picks a free one", "HOST:PORT");
+  Add(app, "--listen", options.rpc.listen,
+      "address of gRPC, pictures (/v1), the Open Inference Protocol (/v2) and the page; port 0 picks a free one",
+      "HOST:PORT");
+  app.add_flag("--listen-grpc-only", options.listen_grpc_only,
+               "serve gRPC alone on --listen and --socket; HTTP where --http says")
+      ->default_str(options.listen_grpc_only ? "true" : "false");
   Add(app, "--socket", options.rpc.socket,
-      "unix:///PATH of a socket that takes calls beside --listen, for this user and root alone; empty: none",
-      "ADDRESS");
+      "unix:///PATH of a socket that takes the same as --listen, for this user and root alone; empty: none", "ADDRESS");
   Add(app, "--metrics", options.metrics, "address of /metrics, /healthz, /readyz and /statusz; empty turns them off",
       "HOST:PORT");
-  Add(app, "--http", options.http,
-      "address of pictures (/v1) and the Open Inference Protocol (/v2) over HTTP; empty turns it off", "HOST:PORT");
-  app.add_option("--http-cors-origin", options.http_cors_origins,
-                 "origin of pages that may read its answers in a browser; may be given several times")
-      ->expected(1)
-      ->take_all()
-      ->type_name("ORIGIN")
-      ->default_str(absl::StrJoin(options.http_cors_origins, ","));
-  app.add_flag("--page", options.page, "a page for people at / of the HTTP port, which needs --http")
+  Add(app, "--http", options.http, "address of a second listener with all of --listen but gRPC; empty: there is none",
+      "HOST:PORT");
+  AddList(app, "--http-cors-origin", options.http_cors_origins,
+          "origins of pages that may read answers in a browser, with commas between them", "ORIGIN,...");
+  app.add_flag("--page", options.page, "a page for people at / of --listen and --http")
       ->default_str(options.page ? "true" : "false");
   Add(app, "--page-samples", options.page_samples,
       "folder with folders of JPEG, PNG or WebP pictures that the page offers as samples; empty: none", "DIR");
@@ -251,15 +311,19 @@ void BindFlags(CLI::App& app, ServerOptions& options) {
   Add(app, "--max-batch-pixels", options.batch.max_batch_pixels, "most pixels of the pictures of a batch", "PIXELS");
   AddDuration(app, "--max-wait", options.batch.max_wait,
               "longest wait for company while an executor is idle; above 0 a batch is all that fits, on a CPU too");
-  Add(app, "--max-queue-requests", options.admission.max_requests, "most requests between admission and answer", "N");
-  AddBudget(app, options, "--max-queue-bytes", options.admission.max_bytes, "most bytes between admission and answer");
+  Add(app, "--max-queue-requests", options.admission.max_requests,
+      "most requests admitted whose answer has not been handed over", "N");
+  AddBudget(app, options, "--max-queue-bytes", options.admission.max_bytes, "most bytes of their pictures and tensors");
   AddBudget(app, options, "--max-answer-bytes", options.admission.max_answer_bytes,
             "most bytes of answers that their clients have not taken yet");
   Add(app, "--max-message-bytes", options.rpc.max_message_bytes, "largest message that is read", "BYTES");
-  AddBudget(app, options, "--max-transport-bytes", options.rpc.max_transport_bytes,
-            "most bytes of messages on their way, over all connections; at least two messages");
-  Add(app, "--queues", options.rpc.queues, "threads that read calls; 0 takes one for each eight executors", "N");
+  AddBudget(
+      app, options, "--max-transport-bytes", options.rpc.max_transport_bytes,
+      "most bytes of messages and bodies that were received and are held, over all connections; at least two messages");
+  Add(app, "--queues", options.rpc.queues,
+      "threads that read and write connections; 0 takes one for each eight executors", "N");
   BindTransport(app, options.rpc);
+  BindAbuse(app, options);
   BindIdentity(app, options);
   AddDuration(app, "--lame-duck", options.lame_duck, "serve on this long after NOT_SERVING before draining");
   AddDuration(app, "--drain-deadline", options.drain_deadline, "longest wait for accepted requests at the end");

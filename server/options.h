@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "base/http/server.h"
 #include "server/identity/identity.h"
 #include "server/models/registry/registry.h"
 #include "server/observe/request_log.h"
@@ -39,12 +40,14 @@ struct ServerOptions {
   // Between two texts of /metrics, on the average: a scraper that asks a hundred times a second would take processor
   // time from the executors. No flag; zero puts one together for everyone who asks.
   absl::Duration scrape_period = absl::Milliseconds(250);
-  // host:port of pictures (/v1) and the Open Inference Protocol (/v2) over HTTP, with TLS where gRPC has it. Port 0
-  // picks a free one; empty turns it off.
+  // host:port of a second listener for pictures (/v1), the Open Inference Protocol (/v2) and the page over HTTP,
+  // without gRPC, with TLS where rpc.listen has it. Port 0 picks a free one; empty: there is none.
   std::string http = {};
-  // Origins of pages that may read the answers of `http` in a browser: see wire/http/cors.h.
+  // Keeps rpc.listen and rpc.socket to gRPC: HTTP is served on `http` alone.
+  bool listen_grpc_only = false;
+  // Origins of pages that may read the answers in a browser: see wire/http/cors.h.
   std::vector<std::string> http_cors_origins = {};
-  // Whether the HTTP port has the page for people, and a folder of pictures GROUP/NAME that it offers; empty: none.
+  // Whether there is the page for people, and a folder of pictures GROUP/NAME that it offers; empty: none.
   bool page = false;
   std::string page_samples = {};
   // Where the bound addresses are written, as "grpc=ADDR" and "metrics=ADDR" lines; empty writes no file.
@@ -65,8 +68,12 @@ struct ServerOptions {
   ComputeProbeOptions probe;
   // How the repository is followed: see registry.h. `root` is filled in from `repository` at start.
   RegistryOptions registry;
-  // The transport: see rpc_front.h and served_port.h.
+  // The transport: see rpc_front.h and rpc/transport_options.h.
   RpcOptions rpc;
+  // What connections may ask for beside their requests, on rpc.listen and `http`: see base/http/server.h.
+  HttpAbuseLimits abuse;
+  // Networks of proxies that may tell whose connection theirs is: see HttpServerOptions.
+  std::vector<std::string> trusted_proxies = {};
   // Who may call: see identity.h.
   IdentityOptions identity;
   // host:port that answers grpc.health.v1.Health in plaintext and nothing else; empty: there is none.
@@ -97,6 +104,9 @@ struct ServerOptions {
   std::set<std::string> chosen;
   // Commit that the program was built from, for those who look; the program says it, no flag.
   std::string revision = {};
+
+  // Whether anybody gets HTTP beside gRPC.
+  bool serves_http() const { return !listen_grpc_only || !http.empty(); }
 
   // INVALID_ARGUMENT with every fault at once, one line each: the setting, the value and the allowed range.
   absl::Status Validate() const;

@@ -21,12 +21,11 @@
 namespace vitrine {
 namespace {
 
-// How the memory of a process in a control group with a limit is divided, in percent. The rest, a fifth, or a tenth
-// where bodies come over HTTP, is for what decoding and computing take, for the program itself and for what the
-// allocator keeps.
+// How the memory of a process in a control group with a limit is divided, in percent. The rest, a fifth, is for what
+// decoding and computing take, for the program itself and for what the allocator keeps.
 constexpr int kModelShare = 50;
 constexpr int kQueueShare = 10;      // pictures and tensors between admission and answer
-constexpr int kTransportShare = 10;  // messages on their way in
+constexpr int kTransportShare = 10;  // messages and bodies that were received and are held
 constexpr int kAnswerShare = 10;     // answers that clients have not taken yet
 static_assert(kModelShare + kQueueShare + kTransportShare + kAnswerShare <= 80);
 

@@ -49,6 +49,8 @@ namespace {
 constexpr absl::Duration kHungBatch = absl::Minutes(1);
 // Between two tries of a server that is not ready because nothing is computed.
 constexpr absl::Duration kProbeRetry = absl::Seconds(1);
+// How long Reread waits for the registry, which reads the serving configuration.
+constexpr absl::Duration kRereadPatience = absl::Seconds(1);
 // How long the last spans may take to their collector.
 constexpr absl::Duration kSpansGrace = absl::Seconds(1);
 constexpr char kStuck[] = "a picture of the server's own does not come back; an executor or the device hangs";
@@ -165,18 +167,25 @@ class RunningServer : public Server {
     return phase_ == Phase::kServing;
   }
 
+  absl::Status Reread() override {
+    // A look that loads models as well goes on by itself.
+    (void)registry_.Reconcile({}, kRereadPatience);
+    return JoinFaults({fronts_.Reread(), settings_->fault()});
+  }
+
   void Hurry() override { drain_.Hurry(); }
 
   Counts Drain() override {
     if (!StartDraining()) return CountsNow();
     health_.SetNotServing();
+    fronts_.StartLeaving();
     if (begun_) {
       const auto refuse = [this] {
         service_.StartDraining();
         fronts_.CloseStreams();
       };
       drain_.Run(service_.ledger(), refuse, [this] {
-        return vitrine::Drain::Unanswered{admission_.load().requests > 0, admission_.answers().reserved()};
+        return vitrine::Drain::Unanswered{admission_.load().computing > 0, admission_.answers().reserved()};
       });
     }
     probe_.Stop();
@@ -208,6 +217,7 @@ class RunningServer : public Server {
                 [this] {
                   return AnswerStatus{admission_.answers().reserved(), admission_.answers().limit()};
                 },
+            .received = [this] { return fronts_.received(); },
             .executors =
                 [this] {
                   MutexLock lock(executors_mutex_);

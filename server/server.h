@@ -6,14 +6,15 @@
 #include <memory>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "server/options.h"
 
 namespace vitrine {
 
-// The whole service: registry, admission, scheduler, executors, the gRPC front and the HTTP page.
-// Thread-safe but for Drain, which one thread calls.
+// The whole service: registry, admission, scheduler, executors and the listeners. Thread-safe but for Drain, which one
+// thread calls.
 class Server {
  public:
   // Requests over the life of the server.
@@ -31,16 +32,17 @@ class Server {
   // Drains without lame duck or patience if Drain was not called.
   virtual ~Server() = default;
 
-  // host:port as bound. metrics_address is empty where the page is off.
+  // host:port as bound, of gRPC, and of HTTP unless ServerOptions::listen_grpc_only.
   virtual const std::string& address() const = 0;
+  // Empty where the page is off.
   virtual const std::string& metrics_address() const = 0;
-  // "unix:///PATH" of the socket on which calls are taken too; empty where there is none.
+  // "unix:///PATH" of the socket that takes the same as address(); empty where there is none.
   virtual const std::string& socket_address() const = 0;
   // Of the listener for health probes; empty where there is none.
   virtual const std::string& health_address() const = 0;
   // Of the Admin service, as bound; empty where there is none.
   virtual const std::string& admin_address() const = 0;
-  // Of pictures and the Open Inference Protocol over HTTP; empty where it is off.
+  // Of the listener for HTTP without gRPC; empty where there is none.
   virtual const std::string& http_address() const = 0;
 
   // True once every version that the repository held at start is ready or refused, and requests are answered by that;
@@ -54,6 +56,10 @@ class Server {
   // Returns the final counts; ends the process instead, after the last log line, where ServerOptions::end_patience is
   // over before a load is.
   virtual Counts Drain() = 0;
+
+  // Reads the files again that are read again when they change: TLS, tokens, policy and serving configuration. The
+  // status has every fault, one per line; what a file at fault said before holds on. Any thread.
+  virtual absl::Status Reread() = 0;
 
   // Makes a running or coming Drain skip the lame duck and wait no longer than a second. Any thread.
   virtual void Hurry() = 0;

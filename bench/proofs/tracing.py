@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """A tenth of the requests traced, at full load: what it takes from the rate."""
+import http.server
 import multiprocessing
 import os
 import re
 import urllib.request
-from concurrent import futures
-
-import grpc
 
 from driver import workers
 from driver.report import Row
@@ -19,19 +17,27 @@ SPANS = 5  # of a request that is answered: itself and its four stages
 SENT = 0.9  # of the spans that were due: else the rate was measured beside fewer
 
 
+class Taker(http.server.BaseHTTPRequestHandler):
+    """Answers every message with an empty one."""
+    protocol_version = "HTTP/1.1"
+
+    def do_POST(self):
+        self.rfile.read(int(self.headers["content-length"]))
+        self.send_response(200)
+        self.send_header("content-type", "application/x-protobuf")
+        self.send_header("content-length", "0")
+        self.end_headers()
+
+    def log_message(self, *arguments):
+        pass
+
+
 def collect(core, pipe):
-    """A collector that takes everything, in a process of its own: every message is answered with an empty one."""
+    """A collector that takes everything, in a process of its own."""
     os.sched_setaffinity(0, {core})
-    export = grpc.unary_unary_rpc_method_handler(lambda request, context: b"")
-    service = grpc.method_handlers_generic_handler("opentelemetry.proto.collector.trace.v1.TraceService",
-                                                   {"Export": export})
-    server = grpc.server(futures.ThreadPoolExecutor(2))
-    server.add_generic_rpc_handlers((service,))
-    port = server.add_insecure_port("127.0.0.1:0")
-    server.start()
-    pipe.send(port)
-    pipe.recv()  # until the end
-    server.stop(0).wait()
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Taker)
+    pipe.send(server.server_port)
+    server.serve_forever()
 
 
 class Collector:
@@ -43,11 +49,11 @@ class Collector:
 
     def __enter__(self):
         self.process.start()
-        self.address = f"127.0.0.1:{self.pipe.recv()}"
+        self.address = f"http://127.0.0.1:{self.pipe.recv()}"
         return self
 
     def __exit__(self, *_):
-        self.pipe.send("end")
+        self.process.terminate()
         self.process.join(30)
 
 

@@ -86,7 +86,7 @@ absl::StatusOr<std::vector<v1::ClassifyResponse>> Answers(const CheckSetting& se
     request.set_request_id(absl::StrCat(i));
     v1::AttentionRequest& attention = *request.add_attention();
     attention.set_kind(v1::CLASS_TOKEN_ROW);
-    ASSIGN_OR_RETURN(InferenceRequest planned, PlanRequest(std::move(request), model));
+    ASSIGN_OR_RETURN(InferenceRequest planned, PlanRequest(ReceivedOf(std::move(request)), model));
     planned.arrival = SteadyClock().Now();
     planned.done = [&mutex, &answer = answers[i]](absl::StatusOr<v1::ClassifyResponse> result) {
       const std::lock_guard lock(mutex);

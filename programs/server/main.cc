@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// vitrine-server: serves the models of a repository over gRPC until SIGTERM or SIGINT.
+// vitrine-server: serves the models of a repository over gRPC and HTTP until SIGTERM or SIGINT.
 #include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
@@ -8,21 +8,29 @@
 
 #include <CLI/CLI.hpp>
 #include <atomic>
+#include <future>
 #include <iostream>
 #include <memory>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <thread>
+#include <utility>
+#include <vector>
 
+#include "absl/status/statusor.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "base/command_line/command_line.h"
 #include "base/file/replace.h"
+#include "base/machine/machine.h"
 #include "base/status_macros.h"
 #include "programs/server/health_check.h"
 #include "server/observe/library_log.h"
 #include "server/observe/log.h"
 #include "server/options.h"
+#include "server/process/address_space.h"
 #include "server/process/crash_stack.h"
 #include "server/process/standard_files.h"
 #include "server/resolve.h"
@@ -33,21 +41,23 @@ namespace {
 
 // See ServerOptions::end_patience. The arithmetic of docs/operations/kubernetes.md has it.
 constexpr absl::Duration kEndPatience = absl::Seconds(2);
+// Threads of a server beside those that compute: of the listeners, of loads, and those that watch.
+constexpr int kOtherThreads = 32;
 // Container runtimes give a health check three seconds.
 constexpr absl::Duration kHealthPatience = absl::Seconds(2);
 
-// Signals wait for sigwait: no thread started after this sees them.
+// Signals wait for sigwait: no thread started after this sees them. Those that mean nothing here, and end a process by
+// default, are ignored.
 sigset_t BlockSignals() {
-  signal(SIGPIPE, SIG_IGN);
+  for (const int ignored : {SIGPIPE, SIGUSR1, SIGUSR2, SIGALRM}) signal(ignored, SIG_IGN);
   sigset_t signals;
   sigemptyset(&signals);
-  sigaddset(&signals, SIGTERM);
-  sigaddset(&signals, SIGINT);
+  for (const int awaited : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&signals, awaited);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   return signals;
 }
 
-// Every connection is a file descriptor, and gRPC 1.51 stops accepting for good once it runs out of them.
+// Every connection is a file descriptor.
 void RaiseFileLimit() {
   rlimit limit;
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
@@ -85,27 +95,105 @@ absl::Status WritePortFile(const std::string& path, const Server& server) {
   return absl::Status(written.code(), absl::StrCat("--port-file: ", std::string(written.message())));
 }
 
+absl::Status NoThread(const std::system_error& error) {
+  return absl::ResourceExhaustedError(absl::StrCat("a thread cannot be started: ", error.code().message(),
+                                                   "; raise the limit of processes (ulimit -u, pids.max), or lower "
+                                                   "--executors"));
+}
+
+// RESOURCE_EXHAUSTED if the system does not let the process have the threads of a server. Begins them all at once and
+// lets them end: what starts a few threads one after the other cannot give those back that it has.
+absl::Status CheckThreads(int count) {
+  std::vector<std::thread> threads;
+  std::promise<void> end;
+  const std::shared_future<void> ended = end.get_future().share();
+  absl::Status status;
+  try {
+    threads.reserve(count);
+    while (static_cast<int>(threads.size()) < count) threads.emplace_back([ended] { ended.wait(); });
+  } catch (const std::system_error& error) {
+    status = NoThread(error);
+  }
+  end.set_value();
+  for (std::thread& thread : threads) thread.join();
+  return status;
+}
+
+// Executors and their stand-ins, of the machine as the server finds it.
+int ComputingThreads(const ServerOptions& options) {
+  if (absl::StartsWith(options.device, "cuda")) return 1;
+  return 2 * (options.executor.threads > 0 ? options.executor.threads : FindMachine().Threads());
+}
+
+absl::StatusOr<std::unique_ptr<Server>> StartServer(const ServerOptions& options) {
+  const int computing = ComputingThreads(options);
+  RETURN_IF_ERROR(CheckAddressSpace(computing));
+  RETURN_IF_ERROR(CheckThreads(computing + kOtherThreads));
+  try {
+    return Server::Start(options);
+  } catch (const std::system_error& error) {
+    return NoThread(error);
+  }
+}
+
+// What each listener serves, on a line of its own: printed, and logged.
+void SayListeners(const ServerOptions& options, const Server& server) {
+  const std::string http = absl::StrCat("HTTP/1.1, HTTP/2: /v1, /v2", options.page ? ", page" : "");
+  const std::string calls = options.listen_grpc_only ? "gRPC" : "gRPC, " + http;
+  const std::string tls = options.identity.tls.enabled() ? "; TLS" : "";
+  const bool admin_has_tls = !absl::StartsWith(server.admin_address(), "unix:");
+  const std::pair<std::string, std::string> listeners[] = {
+      {server.address(), calls + tls},
+      {server.socket_address(), calls},
+      {server.http_address(), http + tls},
+      {server.admin_address(), "gRPC: admin" + (admin_has_tls ? tls : "")},
+      {server.health_address(), "gRPC: health; HTTP: /healthz, /readyz"},
+      {server.metrics_address(), "HTTP: metrics, probes, status"}};
+  std::string lines;
+  for (const auto& [address, serves] : listeners) {
+    if (address.empty()) continue;
+    absl::StrAppend(&lines, "listening on ", address, " (", serves, ")\n");
+    Log(LogLevel::kInfo, "listening", {{"address", address}, {"serves", serves}});
+  }
+  std::cout << lines << std::flush;
+}
+
+// On SIGHUP.
+void Reread(Server& server) {
+  const absl::Status read = server.Reread();
+  if (read.ok()) {
+    Log(LogLevel::kInfo, "configuration read again", {{"signal", "SIGHUP"}});
+  } else {
+    Log(LogLevel::kError, "configuration not read again; what was read before holds on",
+        {{"signal", "SIGHUP"}, {"fault", std::string(read.message())}});
+  }
+}
+
+// The signal that ends the server.
+int AwaitEnd(const sigset_t& signals, Server& server) {
+  for (;;) {
+    int signal = 0;
+    if (sigwait(&signals, &signal) != 0) continue;
+    if (signal != SIGHUP) return signal;
+    Reread(server);
+  }
+}
+
 absl::Status Run(const ServerOptions& options, const sigset_t& signals) {
   ShareArenas(options.executor.ThreadCount());
-  ASSIGN_OR_RETURN(const std::unique_ptr<Server> server, Server::Start(options));
-  // Before the sentence, so that who has read it finds the file.
+  ASSIGN_OR_RETURN(const std::unique_ptr<Server> server, StartServer(options));
+  // Before the lines, so that who has read them finds the file.
   if (!options.port_file.empty()) RETURN_IF_ERROR(WritePortFile(options.port_file, *server));
-  const std::string metrics = server->metrics_address();
-  const std::string socket = server->socket_address();
-  std::cout << "listening on " << server->address() << " (gRPC)"
-            << (metrics.empty() ? "" : absl::StrCat(" and http://", metrics, " (metrics)"))
-            << (socket.empty() ? "" : absl::StrCat(" and ", socket, " (gRPC)"))
-            << (options.page ? absl::StrCat(" and http://", server->http_address(), "/ (page)") : "") << std::endl;
-
-  int signal = 0;
-  sigwait(&signals, &signal);
+  SayListeners(options, *server);
+  const int signal = AwaitEnd(signals, *server);
   spdlog::info("signal={}", signal == SIGTERM ? "SIGTERM" : "SIGINT");
   // A second signal hurries.
   std::atomic<bool> drained = false;
   std::thread second([&] {
     const timespec tick = {.tv_sec = 0, .tv_nsec = 50'000'000};
     while (!drained) {
-      if (sigtimedwait(&signals, nullptr, &tick) > 0) server->Hurry();
+      const int again = sigtimedwait(&signals, nullptr, &tick);
+      if (again == SIGTERM || again == SIGINT) server->Hurry();
     }
   });
   const Server::Counts counts = server->Drain();
@@ -122,7 +210,7 @@ int Main(int argc, char** argv) {
   RaiseFileLimit();
   KeepFreedMemory();
   ServerOptions options;
-  CLI::App app("Serves the models of a repository over gRPC.", "vitrine-server");
+  CLI::App app("Serves the models of a repository over gRPC and HTTP.", "vitrine-server");
   BindFlags(app, options);
   bool check = false;
   app.add_flag(

@@ -149,7 +149,8 @@ absl::StatusOr<std::unique_ptr<Identity>> Identity::Open(const IdentityOptions& 
     identity->state_ = std::make_shared<const State>(std::move(state));
   }
   if (identity->tls_ != nullptr || !options.tokens.empty() || !options.policy.empty()) {
-    identity->ticker_ = std::make_unique<Ticker>(options.reread_interval, [self = identity.get()] { self->Refresh(); });
+    identity->ticker_ =
+        std::make_unique<Ticker>(options.reread_interval, [self = identity.get()] { (void)self->Reread(); });
   }
   return identity;
 }
@@ -159,9 +160,9 @@ absl::Status Identity::ReadInto(State& state) const {
                      ReadParsed("--policy", options_.policy, &AccessRules::Parse, state.rules, state.policy_text)});
 }
 
-void Identity::Refresh() {
-  MutexLock refreshing(refresh_mutex_);
-  if (tls_ != nullptr) tls_->Refresh();
+absl::Status Identity::Reread() {
+  MutexLock rereading(reread_mutex_);
+  const absl::Status tls = tls_ == nullptr ? absl::OkStatus() : tls_->Reread();
   // A file that is wrong keeps only its own old contents: it must not hold up what the other one takes away.
   State found = *Snapshot();
   const absl::Status read = ReadInto(found);
@@ -169,10 +170,12 @@ void Identity::Refresh() {
   const std::string fault(read.message());
   if (!fault.empty() && fault != last_fault_) spdlog::error("identity: {}; what that file said before holds on", fault);
   last_fault_ = fault;
-  if (found.tokens_text == state_->tokens_text && found.policy_text == state_->policy_text) return;
+  const absl::Status faults = JoinFaults({tls, read});
+  if (found.tokens_text == state_->tokens_text && found.policy_text == state_->policy_text) return faults;
   state_ = std::make_shared<const State>(std::move(found));
   spdlog::info("identity: new tokens or policy hold tokens={}",
                state_->tokens.has_value() ? state_->tokens->size() : 0);
+  return faults;
 }
 
 std::shared_ptr<const Identity::State> Identity::Snapshot() const {
@@ -237,10 +240,6 @@ absl::StatusOr<Caller> Identity::ByDefault(RpcName rpc, const KnownAs& known, co
     }
   }
   return Caller{.name = NameOf(known)};
-}
-
-std::shared_ptr<grpc::ServerCredentials> Identity::ListenerCredentials() const {
-  return tls_ == nullptr ? grpc::InsecureServerCredentials() : TlsSource::Credentials(tls_);
 }
 
 std::function<std::shared_ptr<const TlsPem>()> Identity::HttpTls() const {

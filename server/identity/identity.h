@@ -2,8 +2,6 @@
 #ifndef VITRINE_SERVER_IDENTITY_IDENTITY_H_
 #define VITRINE_SERVER_IDENTITY_IDENTITY_H_
 
-#include <grpcpp/security/server_credentials.h>
-
 #include <functional>
 #include <memory>
 #include <optional>
@@ -17,8 +15,8 @@
 #include "server/identity/authorization.h"
 #include "server/identity/caller.h"
 #include "server/identity/credentials.h"
-#include "server/identity/tls_credentials.h"
 #include "server/identity/tls_files.h"
+#include "server/identity/tls_source.h"
 #include "server/identity/token_table.h"
 #include "server/process/ticker.h"
 
@@ -63,17 +61,15 @@ class Identity {
   // known: CheckModel.
   absl::StatusOr<Caller> Authorize(RpcName rpc, const Credentials& credentials) const;
 
-  // Of a new listener: TLS where there are files for it, else plaintext.
-  std::shared_ptr<grpc::ServerCredentials> ListenerCredentials() const;
-
-  // The same for HTTP, asked at each new connection; null without TLS.
+  // What a listener shows to each new connection; null without TLS.
   std::function<std::shared_ptr<const TlsPem>()> HttpTls() const;
 
   // When the certificate expires; infinite without TLS.
   absl::Time certificate_expires() const;
 
-  // Looks at the files now; what they say when it is called holds when it returns.
-  void Refresh();
+  // Looks at the files now; what they say when it is called holds when it returns. Every fault, one per line; what a
+  // file at fault said before holds on.
+  absl::Status Reread();
 
  private:
   explicit Identity(const IdentityOptions& options) : options_(options) {}
@@ -96,7 +92,7 @@ class Identity {
   const IdentityOptions options_;
   std::shared_ptr<TlsSource> tls_;  // constant after Open; null without TLS
 
-  Mutex refresh_mutex_;  // one at a time: who read first must not bring back what was taken away since
+  Mutex reread_mutex_;  // one at a time: who read first must not bring back what was taken away since
   mutable Mutex mutex_;
   std::shared_ptr<const State> state_ ABSL_GUARDED_BY(mutex_);
   std::string last_fault_ ABSL_GUARDED_BY(mutex_);

@@ -6,6 +6,6 @@ list(APPEND server_sources
   identity/caller.cc
   identity/guarded_file.cc
   identity/identity.cc
-  identity/tls_credentials.cc
+  identity/tls_source.cc
   identity/tls_files.cc
   identity/token_table.cc)

@@ -4,9 +4,8 @@
 
 namespace vitrine {
 
-// Brings what gRPC and protobuf would write to stderr in a form of their own into the log of the process, as warnings
-// with the library and the place; at most so many a second, since whoever connects can cause them. What gRPC writes at
-// all is $GRPC_VERBOSITY's. After StartLogging, before other threads.
+// Brings what protobuf would write to stderr in a form of its own into the log of the process, as warnings with the
+// place; at most so many a second, since whoever connects can cause them. After StartLogging, before other threads.
 void TakeLibraryLogs();
 inline constexpr int kMaxLibraryLinesPerSecond = 20;
 

@@ -5,6 +5,7 @@
 #include <prometheus/collectable.h>
 #include <prometheus/metric_family.h>
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -17,6 +18,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "base/http/close_reason.h"
 #include "base/mutex.h"
 #include "server/observe/families.h"
 #include "server/observe/model_metrics.h"
@@ -25,9 +27,11 @@ namespace vitrine {
 
 // What is counted about the server as a whole. Thread-safe.
 struct ServerCounters {
-  std::atomic<uint64_t> connections = 0;          // accepted on the gRPC listener
-  std::atomic<uint64_t> connections_refused = 0;  // closed at once for want of file descriptors
-  std::atomic<uint64_t> unauthenticated = 0;      // calls refused for who calls
+  std::atomic<uint64_t> connections = 0;          // accepted on the listeners of callers
+  std::atomic<uint64_t> connections_refused = 0;  // closed before a byte was read
+  // Closed, and refused, by CloseReason.
+  std::array<std::atomic<uint64_t>, kCloseReasons> connections_closed = {};
+  std::atomic<uint64_t> unauthenticated = 0;  // calls refused for who calls
   std::atomic<uint64_t> permission_denied = 0;
 
   // Does nothing for other codes.
@@ -57,10 +61,17 @@ struct AdmissionStatus {
   absl::Duration work;  // executor time, as predicted
   int64_t limit_requests = 0;
   int64_t limit_bytes = 0;
+  int64_t computing = 0;  // of `requests`, those that wait or compute; of the others the client takes the answer
 };
 
 struct AnswerStatus {
   int64_t bytes = 0;  // reserved
+  int64_t limit = 0;
+};
+
+// Messages and bodies that were received and are still held.
+struct ReceivedStatus {
+  int64_t bytes = 0;
   int64_t limit = 0;
 };
 
@@ -88,12 +99,13 @@ class Metrics : public prometheus::Collectable {
     std::function<QueueStatus()> queue = {};
     std::function<AdmissionStatus()> admission = {};
     std::function<AnswerStatus()> answers = {};
+    std::function<ReceivedStatus()> received = {};
     std::function<std::vector<ExecutorStatus>()> executors = {};
     std::function<double()> lanes_busy_ratio = {};  // see StatusReader::LanesBusyRatio
     std::function<MachineLimits()> machine = {};
     std::function<bool()> ready = {};
     std::function<bool()> repository_readable = {};
-    std::function<int64_t()> connections = {};   // open on the gRPC listener
+    std::function<int64_t()> connections = {};   // open on the listeners of callers
     std::function<int64_t()> open_streams = {};  // calls that last until their clients end them
     // Listener ("grpc", "admin") and wall-clock time at which its certificate expires.
     std::function<std::vector<std::pair<std::string, absl::Time>>()> certificates = {};

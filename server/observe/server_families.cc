@@ -70,6 +70,11 @@ void Metrics::AddQueue(MetricFamilies& families) const {
     AddSingle(families, MetricOf("vitrine_answer_bytes"), answers.bytes);
     AddSingle(families, MetricOf("vitrine_answer_limit_bytes"), answers.limit);
   }
+  if (sources_.received) {
+    const ReceivedStatus received = sources_.received();
+    AddSingle(families, MetricOf("vitrine_received_bytes"), received.bytes);
+    AddSingle(families, MetricOf("vitrine_received_limit_bytes"), received.limit);
+  }
 }
 
 void Metrics::AddExecutors(MetricFamilies& families) const {
@@ -116,6 +121,11 @@ void Metrics::AddServer(MetricFamilies& families) const {
   if (sources_.ready) AddSingle(families, MetricOf("vitrine_ready"), sources_.ready() ? 1 : 0);
   AddSingle(families, MetricOf("vitrine_connections_total"), Read(server_.connections));
   AddSingle(families, MetricOf("vitrine_connections_refused_total"), Read(server_.connections_refused));
+  MetricFamily& closed = AddFamily(families, MetricOf("vitrine_connections_closed_total"));
+  for (int reason = 0; reason < kCloseReasons; ++reason) {
+    AddValue(closed, {{"reason", CloseReasonName(static_cast<CloseReason>(reason))}},
+             Read(server_.connections_closed[reason]));
+  }
   if (sources_.connections) {
     AddSingle(families, MetricOf("vitrine_connections"), static_cast<double>(sources_.connections()));
   }

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # What operators see.
 list(APPEND server_sources
+  observe/connection_observer.cc
   observe/families.cc
   observe/histogram.cc
   observe/library_log.cc

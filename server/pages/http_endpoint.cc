@@ -4,9 +4,13 @@
 #include <prometheus/collectable.h>
 #include <prometheus/text_serializer.h>
 
+#include <cstdint>
 #include <memory>
 #include <utility>
 
+#include "base/http/byte_budget.h"
+#include "base/http/compress.h"
+#include "server/observe/request_id.h"
 #include "server/pages/kept_text.h"
 #include "server/process/clock.h"
 #include "server/process/crash_stack.h"
@@ -16,6 +20,8 @@ namespace {
 
 // A scrape takes a millisecond, a request's compute comes first; a probe is answered in microseconds all the same.
 constexpr int kNiceness = 10;
+// Nobody has a body to send here.
+constexpr int64_t kMaxReceivedBytes = 1 << 20;
 
 HttpResponse Text(std::string body, int code = 200) {
   return {.code = code, .type = kPlainText, .body = std::move(body)};
@@ -43,20 +49,23 @@ absl::StatusOr<std::unique_ptr<HttpServer>> StartHttpEndpoint(const std::string&
                                      .threads = 4,
                                      .niceness = kNiceness,
                                      .request_timeout = absl::Seconds(5),
-                                     .keep_alive = absl::ZeroDuration(),
+                                     .idle_timeout = absl::ZeroDuration(),
                                      .read_only = true,
-                                     .max_all_bodies_bytes = 16 << 20,
-                                     .on_thread = [](const std::function<void()>& run) {
-                                       const CrashHandlerStack crash_stack;
-                                       run();
-                                     }};
+                                     .max_connections = kOperatorConnections,
+                                     .received = std::make_shared<ByteBudget>(kMaxReceivedBytes),
+                                     .on_thread = WithCrashStack};
   const auto metrics = std::make_shared<KeptText>(SteadyClock(), sources.scrape_period, [of = sources.metrics] {
     return prometheus::TextSerializer().Serialize(of->Collect());
   });
   const auto pages = std::make_shared<const HttpEndpointSources>(std::move(sources));
   return HttpServer::Start(options, [pages, metrics](const std::shared_ptr<HttpRequest>& request) {
     request->answer_headers.emplace_back("X-Content-Type-Options", "nosniff");
-    return HttpNext::Make([pages, metrics, request] { return Page(*pages, *metrics, request->path()); });
+    ReturnRequestId(*request);
+    return HttpNext::Make([pages, metrics, request] {
+      HttpResponse response = Page(*pages, *metrics, request->path());
+      CompressFor(*request, response);
+      return response;
+    });
   });
 }
 

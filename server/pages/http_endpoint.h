@@ -27,8 +27,9 @@ struct HttpEndpointSources {
 
 // Plain HTTP for probes, scrapers and people: /metrics (Prometheus text), /healthz (200 while the process runs its
 // loops), /readyz (200 when requests are served, else 503 with the reason) and /statusz (JSON: see status.h). GET and
-// HEAD only; every other path is 404. Has threads of its own and never touches the path of a request, so that a slow
-// scraper blocks no request. Listens on host:port; port 0 picks one. Errors as HttpServer::Start.
+// HEAD only; every other path is 404. Texts are compressed where that is asked for, and sent whole whatever their size.
+// Has threads of its own and never touches the path of a request, so that a slow scraper blocks no request. Listens on
+// host:port; port 0 picks one. Errors as HttpServer::Start.
 absl::StatusOr<std::unique_ptr<HttpServer>> StartHttpEndpoint(const std::string& address, HttpEndpointSources sources);
 
 }  // namespace vitrine

@@ -2,6 +2,7 @@
 #ifndef VITRINE_SERVER_PROCESS_CRASH_STACK_H_
 #define VITRINE_SERVER_PROCESS_CRASH_STACK_H_
 
+#include <functional>
 #include <memory>
 
 namespace vitrine {
@@ -28,6 +29,12 @@ class CrashHandlerStack {
  private:
   const std::unique_ptr<char[]> bytes_;
 };
+
+// Calls `run` on a thread that has such a stack: for HttpServerOptions::on_thread.
+inline void WithCrashStack(const std::function<void()>& run) {
+  const CrashHandlerStack stack;
+  run();
+}
 
 }  // namespace vitrine
 

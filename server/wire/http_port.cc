@@ -6,8 +6,8 @@
 #include <string_view>
 #include <utility>
 
-#include "server/process/crash_stack.h"
-#include "server/process/out_of_memory.h"
+#include "base/http/compress.h"
+#include "server/observe/request_id.h"
 #include "server/wire/http/authorize.h"
 #include "server/wire/http/openapi.h"
 #include "server/wire/http/refusal.h"
@@ -21,6 +21,43 @@ std::string_view FirstName(std::string_view path) {
   return path.substr(0, path.find('/'));
 }
 
+// Compresses what is sent, on the thread that makes it.
+class CompressingReply final : public HttpReply {
+ public:
+  CompressingReply(std::shared_ptr<const HttpRequest> request, std::shared_ptr<HttpReply> reply)
+      : request_(std::move(request)), reply_(std::move(reply)) {}
+
+  void Send(absl::FunctionRef<HttpResponse()> make) override {
+    reply_->Send([&] {
+      HttpResponse response = make();
+      CompressFor(*request_, response);
+      return response;
+    });
+  }
+
+ private:
+  const std::shared_ptr<const HttpRequest> request_;
+  const std::shared_ptr<HttpReply> reply_;
+};
+
+// The same with responses compressed where the request asks for it, but for those that are sent at once: these are
+// refusals and small.
+HttpNext WithCompression(std::shared_ptr<const HttpRequest> request, HttpNext next) {
+  if (next.make) {
+    next.make = [request = std::move(request), make = std::move(next.make)] {
+      HttpResponse response = make();
+      CompressFor(*request, response);
+      return response;
+    };
+  } else if (next.with_body) {
+    next.with_body = [request = std::move(request), with_body = std::move(next.with_body)](
+                         absl::StatusOr<std::string> body, std::shared_ptr<HttpReply> reply) {
+      with_body(std::move(body), std::make_shared<CompressingReply>(request, std::move(reply)));
+    };
+  }
+  return next;
+}
+
 }  // namespace
 
 HttpNext HttpPort::Status(const HttpRequest& request) {
@@ -32,32 +69,29 @@ HttpNext HttpPort::Status(const HttpRequest& request) {
 }
 
 HttpNext HttpPort::Begin(const std::shared_ptr<HttpRequest>& request) {
-  if (std::optional<HttpResponse> told = cors_.Apply(*request)) return HttpNext::Answer(*std::move(told));
-  const bool is_get = request->method() == "GET" || request->method() == "HEAD";
-  if (is_get && page_.files != nullptr && page_.files->Has(request->path())) {
-    // A copy of the file, which may be large, is made one after the other, so that the bound of what is unsent holds.
-    return HttpNext::Make([this, request] {
-      return *page_.files->Answer(request->method(), request->path(), request->Header("If-None-Match").value_or(""));
-    });
-  }
-  if (is_get && request->path() == "/openapi.json") return HttpNext::Answer({.body = kOpenApiJson});
-  if (page_.status_json && is_get && request->path() == "/v1/status") return Status(*request);
-  return FirstName(request->path()) == "v1" ? classify_.Begin(request) : oip_.Begin(request);
+  ReturnRequestId(*request);
+  return WithCompression(request, Route(request));
 }
 
-absl::StatusOr<std::unique_ptr<HttpServer>> StartHttpPort(const HttpServerOptions& options,
-                                                          std::vector<std::string> cors_origins,
-                                                          ClassifyService& service, Registry& registry,
-                                                          const Identity& identity, Health& health, HttpPortPage page) {
-  const auto port =
-      std::make_shared<HttpPort>(std::move(cors_origins), service, registry, identity, health, std::move(page));
-  HttpServerOptions told = options;
-  told.out_of_memory = CountOutOfMemory;
-  told.on_thread = [](const std::function<void()>& run) {
-    const CrashHandlerStack crash_stack;
-    run();
-  };
-  return HttpServer::Start(told, [port](const std::shared_ptr<HttpRequest>& request) { return port->Begin(request); });
+HttpNext HttpPort::Route(const std::shared_ptr<HttpRequest>& request) {
+  if (std::optional<HttpResponse> told = cors_.Apply(*request)) return HttpNext::Answer(*std::move(told));
+  const std::string& path = request->path();
+  const bool is_file = page_.files != nullptr && page_.files->Has(path);
+  const bool is_document = path == "/openapi.json";
+  const bool is_status = page_.status_json != nullptr && path == "/v1/status";
+  if (!is_file && !is_document && !is_status) {
+    return FirstName(path) == "v1" ? classify_.Begin(request) : oip_.Begin(request);
+  }
+  if (request->method() != "GET" && request->method() != "HEAD") {
+    return HttpNext::Answer(MethodNotAllowed("GET, HEAD", TypedErrorBody));
+  }
+  if (is_status) return Status(*request);
+  if (is_document) return HttpNext::Make([] { return HttpResponse{.body = kOpenApiJson}; });
+  // A copy of the file, which may be large, is made one after the other, so that the bound of what is unsent holds.
+  return HttpNext::Make([this, request] {
+    return *page_.files->Answer(request->method(), request->path(), request->Header("If-None-Match").value_or(""),
+                                request->Header("Accept-Encoding").value_or(""));
+  });
 }
 
 }  // namespace vitrine

@@ -8,8 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "absl/status/statusor.h"
-#include "base/http/server.h"
+#include "base/http/exchange.h"
 #include "server/identity/identity.h"
 #include "server/models/registry/registry.h"
 #include "server/serve/request/classify_service.h"
@@ -27,9 +26,10 @@ struct HttpPortPage {
   std::function<std::string(const Caller&)> status_json = nullptr;  // what this caller may see; null: no /v1/status
 };
 
-// The HTTP port of the callers: /v1 is answered by HttpClassifyFront, the page by its files, everything else by
-// OipHttpFront, which has /v2. GET /v1/status is for those who may list models; GET /openapi.json, which needs no
-// credential, says what there is. Thread-safe. The parts outlive the object.
+// What callers get over HTTP, on any listener: /v1 is answered by HttpClassifyFront, the page by its files, everything
+// else by OipHttpFront, which has /v2. GET /v1/status is for those who may list models; GET /openapi.json, which needs
+// no credential, says what there is. The id that a request has in "x-request-id" is returned; responses are compressed
+// with gzip where that is asked for. Thread-safe. The parts outlive the object.
 class HttpPort {
  public:
   // `cors_origins`: of pages of others whose scripts may read the answers.
@@ -46,6 +46,7 @@ class HttpPort {
   HttpNext Begin(const std::shared_ptr<HttpRequest>& request);
 
  private:
+  HttpNext Route(const std::shared_ptr<HttpRequest>& request);
   HttpNext Status(const HttpRequest& request);
 
   ClassifyService& service_;
@@ -55,13 +56,6 @@ class HttpPort {
   HttpClassifyFront classify_;
   OipHttpFront oip_;
 };
-
-// Serves it. Errors as HttpServer::Start. The parts outlive what is returned, and every request in flight is answered
-// without its help when it dies.
-absl::StatusOr<std::unique_ptr<HttpServer>> StartHttpPort(const HttpServerOptions& options,
-                                                          std::vector<std::string> cors_origins,
-                                                          ClassifyService& service, Registry& registry,
-                                                          const Identity& identity, Health& health, HttpPortPage page);
 
 }  // namespace vitrine
 

@@ -33,7 +33,7 @@ BundledServer::BundledServer(const ScratchFolder& folder) {
                             "--log-requests all "
                             ">server.log 2>&1 & echo $!");
   pid_ = std::atoi(started.out.c_str());
-  const std::regex listening("listening on (\\S+) \\(gRPC\\)"), ready("version ready model=kv-pos-mnist version=1");
+  const std::regex listening("listening on (\\S+) \\(gRPC"), ready("version ready model=kv-pos-mnist version=1");
   const absl::Time end = absl::Now() + absl::Minutes(1);
   for (std::string log; absl::Now() < end && kill(pid_, 0) == 0; absl::SleepFor(absl::Milliseconds(20))) {
     log = folder.Read("server.log");

@@ -61,16 +61,17 @@ std::string ChildServer::Output() const {
 }
 
 std::string ChildServer::AwaitReady(absl::Duration patience) {
-  static const std::regex kLine("listening on (\\S+) \\(gRPC\\) and http://(\\S+) \\(metrics\\)\n");
-  std::smatch match;
+  static const std::regex kCalls("listening on (\\S+) \\(gRPC"), kMetrics("listening on (\\S+) \\(HTTP: metrics");
+  std::smatch match, metrics;
   std::string output;
   const bool ready = Eventually(
       [&] {
         output = Output();
-        if (!std::regex_search(output, match, kLine)) return false;
-        metrics_address_ = match[2];
-        return absl::StartsWith(HttpExchange(metrics_address_, "GET /readyz HTTP/1.1\r\nConnection: close\r\n\r\n"),
-                                "HTTP/1.1 200 ");
+        if (!std::regex_search(output, match, kCalls) || !std::regex_search(output, metrics, kMetrics)) return false;
+        metrics_address_ = metrics[1];
+        return absl::StartsWith(
+            HttpExchange(metrics_address_, "GET /readyz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"),
+            "HTTP/1.1 200 ");
       },
       patience);
   EXPECT_TRUE(ready) << output;

@@ -28,7 +28,7 @@ class ChildServer {
   int Wait();
   // stdout and stderr so far.
   std::string Output() const;
-  // The address in "listening on ADDRESS (gRPC) and http://ADDRESS (metrics)", once it is printed and /readyz is 200.
+  // The address in "listening on ADDRESS (gRPC, ...", once it is printed, with that of metrics, and /readyz is 200.
   // The test fails if that takes longer than `patience`.
   std::string AwaitReady(absl::Duration patience = absl::Seconds(30));
   const std::string& metrics_address() const { return metrics_address_; }

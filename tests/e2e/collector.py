@@ -1,36 +1,82 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A stand-in for an OpenTelemetry collector: OpenTelemetry's own service, which keeps what it is sent."""
+"""A stand-in for an OpenTelemetry collector: OTLP over HTTP, which keeps what it is sent."""
 
+import http.server
 import threading
-from concurrent import futures
 
-import grpc
-from opentelemetry.proto.collector.trace.v1 import trace_service_pb2, trace_service_pb2_grpc
+from opentelemetry.proto.collector.trace.v1 import trace_service_pb2
+
+PROTOBUF = "application/x-protobuf"
+REASON = b"as the test wants it"
+STATUS = bytes([0x12, len(REASON)]) + REASON  # google.rpc.Status with this message
 
 
-class Collector(trace_service_pb2_grpc.TraceServiceServicer):
-    """Listens on a free port, or on `port`; `address` is its own. `answer(number)` of each call may raise, wait, or return
-    a response."""
+class Collector:
+    """Listens on a free port, or on `port`; `address` is its own. `answer(number)` of each call may wait, or return a response
+    or an HTTP code, alone or with a dictionary of headers. With `tls`, an ssl.SSLContext, it speaks HTTPS."""
 
-    def __init__(self, answer=None, port=0):
+    def __init__(self, answer=None, port=0, tls=None):
         self.answer = answer or (lambda number: trace_service_pb2.ExportTraceServiceResponse())
         self.changed = threading.Condition()
         self.requests, self.metadata = [], []
-        self.server = grpc.server(futures.ThreadPoolExecutor(4), options=[("grpc.so_reuseport", 0)])
-        trace_service_pb2_grpc.add_TraceServiceServicer_to_server(self, self.server)
-        self.address = f"127.0.0.1:{self.server.add_insecure_port(f'127.0.0.1:{port}')}"
-        self.server.start()
+        self.connections = 0
+        collector = self
 
-    def Export(self, request, context):
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def setup(self):
+                super().setup()
+                with collector.changed:
+                    collector.connections += 1
+
+            def do_POST(self):
+                body = self.rfile.read(int(self.headers["content-length"]))
+                if (self.path, self.headers["content-type"]) != ("/v1/traces", PROTOBUF):
+                    return self.reply(404 if self.path != "/v1/traces" else 415)
+                self.reply(*collector.take(body, {name.lower(): value for name, value in self.headers.items()}))
+
+            def reply(self, code, body=b"", headers=()):
+                self.send_response(code)
+                for name, value in dict(headers).items():
+                    self.send_header(name, value)
+                self.send_header("content-type", PROTOBUF)
+                self.send_header("content-length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *arguments):
+                pass
+
+        class Listener(http.server.ThreadingHTTPServer):
+            daemon_threads = True
+            request_queue_size = 16
+
+            def handle_error(self, request, client_address):
+                pass  # a client that is gone, or whose handshake failed
+
+            def finish_request(self, request, client_address):
+                if tls:
+                    request = tls.wrap_socket(request, server_side=True)
+                super().finish_request(request, client_address)
+
+        self.server = Listener(("127.0.0.1", port), Handler)
+        self.address = f"{'https' if tls else 'http'}://127.0.0.1:{self.server.server_port}"
+        self.thread = threading.Thread(target=self.server.serve_forever, args=(0.05,))
+        self.thread.start()
+
+    def take(self, body, headers):
+        """Code, body and headers of the answer."""
         with self.changed:
-            self.requests.append(request)
-            self.metadata.append(dict(context.invocation_metadata()))
+            self.requests.append(trace_service_pb2.ExportTraceServiceRequest.FromString(body))
+            self.metadata.append(headers)
             number = len(self.requests)
             self.changed.notify_all()
         response = self.answer(number)
-        if isinstance(response, grpc.StatusCode):
-            context.abort(response, "as the test wants it")
-        return response
+        code, headers = response if isinstance(response, tuple) else (response, {})
+        if isinstance(code, int):
+            return code, STATUS, headers
+        return 200, code.SerializeToString(), headers
 
     def spans(self):
         return [span for request in self.requests for resource in request.resource_spans
@@ -49,7 +95,9 @@ class Collector(trace_service_pb2_grpc.TraceServiceServicer):
                 raise AssertionError(f"{len(self.requests)} calls came, not {count}")
 
     def stop(self):
-        self.server.stop(0).wait()
+        self.server.shutdown()
+        self.thread.join()
+        self.server.server_close()
 
 
 def attributes(of):

@@ -252,8 +252,9 @@ TEST(HttpClassifyAccess, IsThatOfTheCallsOverGrpc) {
     return PostPicture(running, absl::StrCat("/v1/models/", model, ":classify"), picture, headers[caller]);
   };
   const auto list = [&](const char* caller) {
-    return HttpExchange(running.server().http_address(),
-                        absl::StrCat("GET /v1/models HTTP/1.1\r\nConnection: close\r\n", headers[caller], "\r\n"));
+    return HttpExchange(
+        running.server().http_address(),
+        absl::StrCat("GET /v1/models HTTP/1.1\r\nHost: x\r\nConnection: close\r\n", headers[caller], "\r\n"));
   };
   for (const char* caller : {"none", "wrong"}) {
     EXPECT_THAT(classify(caller, "mixed"), AllOf(StartsWith("HTTP/1.1 401 "), HasSubstr("WWW-Authenticate: Bearer"),
@@ -336,7 +337,8 @@ TEST(HttpClassifyTls, SpeaksItWithTheFilesOfTheServer) {
       absl::StrCat(trusting, " --cert ", authority.Path("client.pem"), " --key ", authority.Path("client.key"));
   EXPECT_EQ(curl(as_client), "200");
   EXPECT_EQ(BodyOf("\r\n\r\n" + folder.Read("out"))["model"], "mixed");
-  const std::string plain = HttpExchange(running.server().http_address(), "GET /v2/health/live HTTP/1.1\r\n\r\n");
+  const std::string plain =
+      HttpExchange(running.server().http_address(), "GET /v2/health/live HTTP/1.1\r\nHost: x\r\n\r\n");
   EXPECT_THAT(plain, ::testing::Not(HasSubstr("live"))) << "plaintext";
 
   const Authority other;

@@ -16,7 +16,7 @@ vitrine_script_test(perf_analyzer_http_test
   COMMAND ${CMAKE_COMMAND} -E env PERF_ANALYZER_PROTOCOL=http
           ${CMAKE_SOURCE_DIR}/script/perf-analyzer ${CMAKE_BINARY_DIR} ${few_requests}
   PROGRAMS vitrine-server)
-# Spans of real calls, at a stand-in for a collector that is made of OpenTelemetry's own service.
+# Spans of real calls, at a stand-in for a collector that is made of OpenTelemetry's own messages.
 vitrine_script_test(tracing_test
   COMMAND ${CMAKE_SOURCE_DIR}/script/test-oip-clients ${CMAKE_BINARY_DIR} tracing_test
   PROGRAMS vitrine-server vitrine)

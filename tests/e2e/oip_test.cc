@@ -45,7 +45,7 @@ TEST(OipAnswers, OneThatIsNotReadKeepsItsRoom) {
       client.Call(absl::StrCat(kService, method), PixelsRequest(2).SerializeAsString());
       ASSERT_TRUE(Eventually([&] { return running.Metric(counter) == before + 2; })) << method;
       EXPECT_FALSE(Eventually([&] { return reserved() == 0; }, absl::Milliseconds(300))) << method;
-      EXPECT_GE(reserved(), 2 * 1024) << method << ": one for each picture";
+      EXPECT_GT(reserved(), 0) << method << ": what it takes";
     }
     EXPECT_TRUE(Eventually([&] { return reserved() == 0; })) << method << ": it will never be read";
   }

@@ -8,13 +8,16 @@
 #include <signal.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <regex>
 #include <sstream>
 #include <thread>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "tests/e2e/child_server.h"
 #include "tests/e2e/published.h"
@@ -111,7 +114,7 @@ TEST(Program, WhatIsQueuedAtSigtermIsAnswered) {
   }
   EXPECT_TRUE(Eventually([&] {
     const std::string page =
-        HttpExchange(server.metrics_address(), "GET /metrics HTTP/1.1\r\nConnection: close\r\n\r\n");
+        HttpExchange(server.metrics_address(), "GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
     static const std::regex kTwentyAndMore("\nvitrine_queue_depth 2[0-9]");
     return std::regex_search(page, kTwentyAndMore);
   }));
@@ -145,6 +148,54 @@ TEST(Program, SigtermDuringTheFirstLoadEndsIt) {
   PublishModel(folder.path() / "repository", "slow", SlowConfig());
   ChildServer server(folder.path(), Flags(folder.path() / "repository"));
   EXPECT_TRUE(Eventually([&] { return server.Output().find("listening on") != std::string::npos; }));
+  server.Signal(SIGTERM);
+  EXPECT_EQ(server.Wait(), 0) << server.Output();
+}
+
+// What operators send to have files read again, and what a lost terminal sends.
+TEST(Program, SighupReadsAgainWhatIsReadAgainAndNothingEndsTheServerButTheEnd) {
+  const ScratchFolder folder;
+  PublishModel(folder.path() / "repository", "mixed", MixedConfig());
+  const std::filesystem::path policy = folder.path() / "policy.textproto";
+  std::ofstream(policy) << "roles { name: \"all\" methods: \"/vitrine.v1.Classifier/*\" models: \"*\" }";
+  std::vector<std::string> flags = Flags(folder.path() / "repository");
+  flags.insert(flags.end(), {"--policy", policy.string()});
+  ChildServer server(folder.path(), flags);
+  ASSERT_FALSE(server.AwaitReady().empty());
+  for (const int ignored : {SIGUSR1, SIGUSR2, SIGALRM}) server.Signal(ignored);
+  server.Signal(SIGHUP);
+  EXPECT_TRUE(Eventually([&] { return absl::StrContains(server.Output(), "configuration read again"); }));
+  std::ofstream(policy) << "roles {";
+  server.Signal(SIGHUP);
+  EXPECT_TRUE(Eventually([&] { return absl::StrContains(server.Output(), "configuration not read again"); }));
+  EXPECT_THAT(server.Output(), HasSubstr("--policy"));
+  server.Signal(SIGTERM);
+  EXPECT_EQ(server.Wait(), 0) << server.Output();
+}
+
+TEST(Program, TimeInWhichItWasStoppedIsNoHang) {
+  const ScratchFolder folder;
+  PublishModel(folder.path() / "repository", "slow", SlowConfig());
+  std::vector<std::string> flags = Flags(folder.path() / "repository");
+  flags.insert(flags.end(), {"--executors", "1", "--hung-worker-timeout", "4s"});
+  ChildServer server(folder.path(), flags);
+  const std::string address = server.AwaitReady();
+  ASSERT_FALSE(address.empty());
+  const auto stub = v1::Classifier::NewStub(grpc::CreateChannel(address, grpc::InsecureChannelCredentials()));
+  std::jthread caller([&] {
+    for (int i = 0; i < 3; ++i) {
+      grpc::ClientContext context;
+      v1::ClassifyResponse response;
+      const grpc::Status status = stub->Classify(&context, PictureRequest("slow", SlowPicture()), &response);
+      EXPECT_TRUE(status.ok()) << status.error_message();
+    }
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  server.Signal(SIGSTOP);
+  std::this_thread::sleep_for(std::chrono::seconds(6));
+  server.Signal(SIGCONT);
+  caller.join();
+  EXPECT_TRUE(Eventually([&] { return absl::StrContains(server.Output(), "the process did not run for"); }));
   server.Signal(SIGTERM);
   EXPECT_EQ(server.Wait(), 0) << server.Output();
 }

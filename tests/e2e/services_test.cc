@@ -123,7 +123,7 @@ TEST(Health, ARepositoryThatCannotBeReadIsNotReadyUntilItCan) {
   }
   const auto page = [&](const char* path) {
     return HttpExchange(server->metrics_address(),
-                        absl::StrCat("GET ", path, " HTTP/1.1\r\nConnection: close\r\n\r\n"));
+                        absl::StrCat("GET ", path, " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"));
   };
   EXPECT_TRUE(Eventually([&] { return page("/readyz").find("cannot be read") != std::string::npos; }));
   EXPECT_THAT(page("/readyz"), StartsWith("HTTP/1.1 503 "));

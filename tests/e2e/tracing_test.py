@@ -8,11 +8,13 @@ import pathlib
 import random
 import re
 import socket
+import ssl
 import subprocess
 import tempfile
 import threading
 import time
 import unittest
+import unittest.mock
 import urllib.error
 import urllib.request
 
@@ -239,7 +241,7 @@ class Tracing(unittest.TestCase):
         self.assertEqual({(span.parent_span_id, span.flags) for span in roots}, {(b"", 0x101)})
 
     def test_a_dead_collector_delays_nobody(self):
-        server = self.start(f"127.0.0.1:{free_port()}")
+        server = self.start(f"http://127.0.0.1:{free_port()}")
         for _ in range(20):
             begun = time.monotonic()
             self.assertEqual(self.post(server, SAMPLED), 200)
@@ -273,7 +275,7 @@ class Tracing(unittest.TestCase):
 
     def test_a_collector_that_comes_back_gets_what_waits(self):
         port = free_port()
-        server = self.start(f"127.0.0.1:{port}")
+        server = self.start(f"http://127.0.0.1:{port}")
         self.assertEqual(self.post(server, SAMPLED), 200)
         server.wait(lambda: "spans not exported" in server.log.read_text())
         collector = Collector(port=port)
@@ -287,7 +289,7 @@ class Tracing(unittest.TestCase):
         partial = trace_service_pb2.ExportTraceServiceResponse()
         partial.partial_success.rejected_spans = 2
         partial.partial_success.error_message = "two are too old"
-        collector, server = self.collect(answer=lambda number: [grpc.StatusCode.INVALID_ARGUMENT, partial][number - 1])
+        collector, server = self.collect(answer=lambda number: [400, partial][number - 1])
         self.assertEqual(self.post(server, SAMPLED), 200)
         self.await_count(server, "vitrine_spans_dropped_total", 5)
         self.assertEqual(self.post(server, SAMPLED), 200)
@@ -296,6 +298,58 @@ class Tracing(unittest.TestCase):
         self.assertEqual(len(collector.requests), 2)
         # Also where the first sending met no connection and was repeated.
         self.assertIn("as the test wants it", server.log.read_text())
+
+    def test_a_busy_collector_is_believed(self):
+        taken = trace_service_pb2.ExportTraceServiceResponse()
+        times = []
+
+        def answer(number):
+            times.append(time.monotonic())
+            return (503, {"Retry-After": "2"}) if number == 1 else taken
+
+        collector, server = self.collect(answer=answer)
+        self.assertEqual(self.post(server, SAMPLED), 200)
+        self.await_count(server, "vitrine_spans_exported_total", 5)
+        self.assertEqual(self.count(server, "vitrine_spans_dropped_total"), 0)
+        self.assertGreaterEqual(times[1] - times[0], 2)
+        self.assertIn("spans not exported", server.log.read_text())
+        self.assertEqual(collector.connections, 1)
+
+    def certificate(self, folder, name):
+        """Signed by itself; returns its file, with the key in it."""
+        file = folder / f"{name}.pem"
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
+                        "-subj", "/CN=collector", "-addext", f"subjectAltName={name}", "-keyout", file, "-out", folder / "certificate"],
+                       check=True, capture_output=True, timeout=60)
+        file.write_text(file.read_text() + (folder / "certificate").read_text())
+        return file
+
+    def test_over_tls(self):
+        folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
+        right, other = self.certificate(folder, "IP:127.0.0.1"), self.certificate(folder, "DNS:collector.test")
+        for file, trusted, reason in ((right, right, ""), (right, other, "self-signed certificate"), (other, other, "IP address mismatch")):
+            with self.subTest(file=file.name, trusted=trusted.name):
+                tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+                tls.load_cert_chain(file)
+                collector = Collector(tls=tls)
+                self.addCleanup(collector.stop)
+                with unittest.mock.patch.dict(os.environ, SSL_CERT_FILE=str(trusted)):
+                    server = self.start(collector.address)
+                self.assertEqual(self.post(server, SAMPLED), 200)
+                if reason:
+                    server.wait(lambda: reason in server.log.read_text())
+                    self.assertEqual(collector.requests, [])
+                else:
+                    collector.await_spans(5)
+
+    def test_where_spans_go_is_checked_at_the_start(self):
+        for endpoint, sentence in (("127.0.0.1:4318", "does not begin with http:// or https://"),
+                                   ("http://127.0.0.1:4317", "a collector's port for gRPC")):
+            refused = subprocess.run([oip_server.PROGRAM, "--repository", str(oip_server.SOURCE / "bundled"), "--listen", "127.0.0.1:0",
+                                      "--metrics", "", "--otlp-endpoint", endpoint], capture_output=True, text=True, timeout=60)
+            self.assertEqual(refused.returncode, 2, refused.stderr)
+            self.assertIn(sentence, refused.stderr)
+            self.assertIn("http://127.0.0.1:4318", refused.stderr)
 
     def test_headers_for_the_collector(self):
         collector = Collector()

@@ -103,7 +103,8 @@ TEST(Hang, AWorkerThatHangsTakesReadinessAwayAndEndsTheProcess) {
                                      "--metrics", "127.0.0.1:0", "--executors", "1", "--hung-worker-timeout", "4s"});
   const Callers callers(server.AwaitReady());
   const auto get = [&](const std::string& page) {
-    return HttpExchange(server.metrics_address(), absl::StrCat("GET ", page, " HTTP/1.1\r\nConnection: close\r\n\r\n"));
+    return HttpExchange(server.metrics_address(),
+                        absl::StrCat("GET ", page, " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"));
   };
   const pid_t thread = ThreadOf(server.pid(), "executor-0");
   ASSERT_GT(thread, 0) << "no thread of this name";

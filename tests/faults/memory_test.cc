@@ -161,7 +161,8 @@ TEST(Memory, BombsAreRefusedBeforeTheyTakeAny) {
 }
 
 int64_t OpenConnections(const ChildServer& server) {
-  const std::string page = HttpExchange(server.metrics_address(), "GET /metrics HTTP/1.1\r\nConnection: close\r\n\r\n");
+  const std::string page =
+      HttpExchange(server.metrics_address(), "GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
   const std::string name = "\nvitrine_connections ";
   int64_t count = -1;
   if (const size_t at = page.find(name); at != std::string::npos) {

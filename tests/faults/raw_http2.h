@@ -2,8 +2,11 @@
 #ifndef VITRINE_TESTS_FAULTS_RAW_HTTP2_H_
 #define VITRINE_TESTS_FAULTS_RAW_HTTP2_H_
 
+#include <nghttp2/nghttp2.h>
+
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -63,6 +66,7 @@ class RawHttp2 {
   bool SendSome();                        // false if no call may send
   void Receive(absl::Duration patience);  // handles what is there
   void OnFrame(int type, int flags, uint32_t stream, const std::string& payload);
+  void OnHeaders(const std::string& block);
 
   int socket_;
   bool closed_ = false;
@@ -76,7 +80,9 @@ class RawHttp2 {
   int64_t initial_window_ = 65535;
   std::map<uint32_t, Sending> calls_;
   std::string received_;
-  std::string last_headers_;  // of every call, end to end
+  // Reads the blocks of headers, which share a table.
+  std::unique_ptr<nghttp2_hd_inflater, void (*)(nghttp2_hd_inflater*)> inflater_;
+  std::map<std::string, int> statuses_;  // how often grpc-status had each value
 };
 
 }  // namespace vitrine::testing

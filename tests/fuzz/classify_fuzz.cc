@@ -4,27 +4,24 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <optional>
+#include <memory>
+#include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
-#include "base/request_size.h"
 #include "models/attention_request.h"
 #include "models/model_description.h"
 #include "server/serve/execution/attention_encoding.h"
 #include "server/serve/execution/picture_input.h"
 #include "server/serve/request/plan_request.h"
-#include "server/wire/rpc/outline.h"
-#include "server/wire/rpc/wire.h"
+#include "server/wire/message/read_message.h"
 #include "tests/fuzz/mutate_message.h"
 #include "tests/fuzz/require.h"
 #include "tests/server/served.h"
 
 namespace vitrine {
 namespace {
-
-// As far as the server looks, and so little that a picture made by the fuzzer is cut too.
-constexpr size_t kLooks[] = {kFirstLookBytes, 40};
 
 // Pictures above this are planned and not decoded, so that a run is quick.
 constexpr int64_t kMostPixels = 1 << 12;
@@ -45,22 +42,24 @@ const std::vector<ModelHandle>& Models() {
   return models;
 }
 
-// All but the bytes of the picture or tensor are there, and these are told.
-void CheckOutline(const std::optional<Outline<v1::ClassifyRequest>>& outline, const v1::ClassifyRequest& request,
-                  size_t look) {
-  if (!outline.has_value()) return;
-  v1::ClassifyRequest expected = request;
-  size_t sent = 0;
-  if (request.has_image()) {
-    sent = request.image().size();
-    expected.set_image(request.image().substr(0, look));
-  } else if (request.has_tensor()) {
-    sent = request.tensor().data().size();
-    expected.mutable_tensor()->clear_data();
+// What is read is what protobuf reads, and the picture is a view into the message.
+void CheckRead(const absl::StatusOr<ReceivedClassify>& read, std::string_view bytes) {
+  v1::ClassifyRequest expected;
+  const bool parses = expected.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
+  if (!read.ok()) {
+    Require(read.status().code() == absl::StatusCode::kInvalidArgument);
+    const bool has_much = read.status().message().find("beside its pictures") != absl::string_view::npos;
+    return Require(!parses || has_much);
   }
-  Require(outline->request.SerializeAsString() == expected.SerializeAsString());
-  Require(outline->is_picture == request.has_image());
-  Require(outline->left_out == static_cast<int64_t>(sent - expected.image().size()));
+  Require(parses && read->message.input_case() == expected.input_case());
+  Require(read->input == (expected.has_image() ? expected.image() : expected.tensor().data()));
+  if (!read->input.empty()) {
+    const std::string& owned = read->owner->bytes;
+    Require(read->input.data() >= owned.data() && read->input.end() <= owned.data() + owned.size());
+  }
+  if (expected.has_image()) expected.set_image("");
+  if (expected.has_tensor()) expected.mutable_tensor()->clear_data();
+  Require(read->message.SerializeAsString() == expected.SerializeAsString());
 }
 
 void CheckAttention(const InferenceRequest& plan, const v1::AttentionRequest& wish) {
@@ -89,7 +88,7 @@ void CheckPlan(const InferenceRequest& plan) {
 
 void CheckInput(const InferenceRequest& plan) {
   const v1::Preprocessing& preprocessing = plan.model->manifest.config().preprocessing();
-  const auto input = MakePictureInput(plan.request, preprocessing, plan.geometry);
+  const auto input = MakePictureInput(plan.request, plan.input, preprocessing, plan.geometry);
   if (!input.ok()) return Require(input.status().code() == absl::StatusCode::kInvalidArgument);
   const Size size = plan.geometry.input;
   const engine::Picture& pixels = input->pixels;
@@ -108,22 +107,14 @@ extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using vitrine::Require;
-  const grpc::Slice slice(data, size);
-  grpc::ByteBuffer bytes(&slice, 1);
-  const absl::Status unfolded = vitrine::Unfold(bytes, vitrine::kMaxRequestBytes);
-  std::optional<vitrine::Outline<vitrine::v1::ClassifyRequest>> outlines[2];
-  for (int i = 0; i < 2; ++i) {
-    if (unfolded.ok()) outlines[i] = vitrine::OutlineOf(bytes, vitrine::kLooks[i]);
-  }
-  auto request = unfolded.ok() ? vitrine::ParseRequest(bytes) : absl::StatusOr<vitrine::v1::ClassifyRequest>(unfolded);
-  if (!request.ok()) {
-    Require(request.status().code() == absl::StatusCode::kInvalidArgument ||
-            request.status().code() == absl::StatusCode::kResourceExhausted);
-    return 0;
-  }
-  for (int i = 0; i < 2; ++i) vitrine::CheckOutline(outlines[i], *request, vitrine::kLooks[i]);
-  const size_t chosen = request->model().empty() ? 0 : static_cast<uint8_t>(request->model()[0]);
-  const auto plan = vitrine::PlanRequest(*std::move(request), vitrine::Models()[chosen % vitrine::Models().size()]);
+  const std::string_view bytes(reinterpret_cast<const char*>(data), size);
+  auto read = vitrine::ReadClassify(
+      std::make_shared<const vitrine::ReceivedBytes>(vitrine::ReceivedBytes{std::string(bytes), {}}));
+  vitrine::CheckRead(read, bytes);
+  if (!read.ok()) return 0;
+  const std::string& model = read->message.model();
+  const size_t chosen = model.empty() ? 0 : static_cast<uint8_t>(model[0]);
+  const auto plan = vitrine::PlanRequest(*std::move(read), vitrine::Models()[chosen % vitrine::Models().size()]);
   if (!plan.ok()) {
     Require(!plan.status().message().empty());
     Require(plan.status().code() == absl::StatusCode::kInvalidArgument ||

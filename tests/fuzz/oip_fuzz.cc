@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Requests of the Open Inference Protocol as hostile clients send them: refused with a status, or planned picture by
 // picture, answered, and written as HTTP sends it. The first byte chooses the form.
-#include <grpcpp/support/byte_buffer.h>
+#include <google/protobuf/util/message_differencer.h>
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -16,7 +17,6 @@
 #include "server/wire/http/refusal.h"
 #include "server/wire/oip/http_body.h"
 #include "server/wire/oip/infer_answer.h"
-#include "server/wire/oip/infer_outline.h"
 #include "server/wire/oip/infer_plan.h"
 #include "server/wire/oip/split_input.h"
 #include "tests/fuzz/mutate_message.h"
@@ -52,15 +52,15 @@ v1::ClassifyResponse AnswerTo(const InferenceRequest& plan) {
 }
 
 // Null where the request is refused.
-std::optional<inference::ModelInferResponse> Answer(inference::ModelInferRequest request) {
-  (void)TimeoutOf(request).ok();
+std::optional<inference::ModelInferResponse> Answer(ReceivedInfer request) {
+  (void)TimeoutOf(request.message).ok();
   const int classes = TheModel()->manifest.config().classes();
   auto plan = PlanInfer(std::move(request), classes);
   if (!plan.ok()) return std::nullopt;
   Require(!plan->parts.empty() && plan->parts.size() <= kMaxBatch && !plan->outputs.empty());
   std::vector<v1::ClassifyResponse> answers;
-  for (v1::ClassifyRequest& part : plan->parts) {
-    Require(part.top_k() <= classes && (part.has_image() || part.has_tensor()));
+  for (ReceivedClassify& part : plan->parts) {
+    Require(part.message.top_k() <= classes && (part.message.has_image() || part.message.has_tensor()));
     const auto planned = PlanRequest(std::move(part), TheModel());
     if (!planned.ok()) return std::nullopt;
     answers.push_back(AnswerTo(*planned));
@@ -71,37 +71,31 @@ std::optional<inference::ModelInferResponse> Answer(inference::ModelInferRequest
   return *std::move(answer);
 }
 
-// What is planned of an outline is what is planned of the whole, but for the bytes of its picture.
-void CheckOutline(const inference::ModelInferRequest& request, std::string_view bytes) {
-  constexpr size_t kLook = 40;  // so little that a picture made by the fuzzer is cut
-  const grpc::Slice slice(bytes.data(), bytes.size());
-  grpc::ByteBuffer buffer(&slice, 1);
-  const auto outline = InferOutlineOf(buffer, kLook);
-  if (!outline.has_value()) return;
-  const int classes = TheModel()->manifest.config().classes();
-  const auto whole = PlanInfer(request, classes);
-  const auto cut = PlanInfer(outline->request, classes, outline->is_picture ? 0 : outline->left_out);
-  Require(whole.ok() == cut.ok());
-  if (!whole.ok()) return;
-  Require(whole->parts.size() == 1 && cut->parts.size() == 1);
-  v1::ClassifyRequest expected = whole->parts[0];
-  if (expected.has_image()) {
-    Require(outline->is_picture);
-    expected.mutable_image()->resize(std::min(expected.image().size(), kLook));
-  } else {
-    expected.mutable_tensor()->clear_data();
+// What is read is what protobuf reads, and raw contents are views into the message.
+void CheckRead(const absl::StatusOr<ReceivedInfer>& read, std::string_view bytes) {
+  inference::ModelInferRequest expected;
+  const bool parses = expected.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
+  if (!read.ok()) {
+    Require(read.status().code() == absl::StatusCode::kInvalidArgument);
+    return Require(!parses || bytes.size() > (size_t{8} << 10));  // of a short one nothing is too much
   }
-  Require(cut->parts[0].SerializeAsString() == expected.SerializeAsString());
+  Require(parses && read->raw.size() == std::min<size_t>(expected.raw_input_contents_size(), kMostRawContents));
+  for (size_t i = 0; i < read->raw.size(); ++i) {
+    Require(read->raw[i] == expected.raw_input_contents(static_cast<int>(i)));
+  }
+  expected.clear_raw_input_contents();
+  Require(google::protobuf::util::MessageDifferencer::Equals(read->message, expected) ||
+          read->message.ByteSizeLong() == expected.ByteSizeLong());  // NaN differs from itself
 }
 
 void TryBody(std::string_view body, std::optional<size_t> json_bytes) {
-  auto read = ReadInferBody(body, json_bytes);
+  auto read = ReadInferBody(std::string(body), json_bytes);
   if (!read.ok()) {
     Require(read.status().code() == absl::StatusCode::kInvalidArgument);
     Require(nlohmann::json::accept(ErrorBody(read.status())));
     return;
   }
-  const auto answer = Answer(std::move(read->message));
+  const auto answer = Answer(std::move(read->infer));
   if (!answer.has_value()) return;
   const HttpInferBody written = WriteInferBody(*answer, *read);
   Require(written.json_bytes.value_or(0) <= written.bytes.size());
@@ -126,10 +120,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view body(reinterpret_cast<const char*>(data) + 1, size - 1);
   switch (data[0] % vitrine::kForms) {
     case vitrine::kMessage: {
-      inference::ModelInferRequest request;
-      if (!request.ParseFromArray(body.data(), static_cast<int>(body.size()))) break;
-      vitrine::CheckOutline(request, body);
-      vitrine::Answer(std::move(request));
+      auto read = vitrine::ReadInfer(
+          std::make_shared<const vitrine::ReceivedBytes>(vitrine::ReceivedBytes{std::string(body), {}}));
+      vitrine::CheckRead(read, body);
+      if (read.ok()) vitrine::Answer(*std::move(read));
       break;
     }
     case vitrine::kJson:

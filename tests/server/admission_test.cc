@@ -26,7 +26,8 @@ class AdmissionTest : public ::testing::Test {
     InferenceRequest request;
     request.model = model_;
     request.tokens = tokens;
-    request.request.set_image(std::string(bytes, 'x'));
+    static const std::string& picture = *new std::string(1 << 22, 'x');
+    request.input = std::string_view(picture).substr(0, bytes);
     return request;
   }
 
@@ -252,11 +253,44 @@ TEST_F(AdmissionTest, ManyThreadsNeverExceedTheBoundAndLeaveNothingBehind) {
 TEST_F(AdmissionTest, FinishReleasesBeforeItAnswers) {
   Admission admission({.max_requests = 1}, clock_);
   InferenceRequest request = Request();
-  request.admitted.place = admission.Admit(request).value();
+  request.admitted = std::make_shared<Admitted>(Admitted{.place = admission.Admit(request).value()});
   bool place_was_free = false;
   request.done = [&](absl::StatusOr<v1::ClassifyResponse>) { place_was_free = admission.Admit(Request()).ok(); };
   request.Finish(absl::CancelledError(""));
   EXPECT_TRUE(place_was_free);
+}
+
+// What is computed delays nobody any more, but its answer takes room until the client has it.
+TEST_F(AdmissionTest, AnAnswerThatIsNotTakenKeepsItsPlaceAndNotItsWork) {
+  Admission admission({.max_requests = 2, .max_predicted_wait = absl::Seconds(1)}, clock_);
+  InferenceRequest request = Request(1000, 10);
+  request.admitted = std::make_shared<Admitted>(Admitted{.place = admission.Admit(request).value()});
+  const std::shared_ptr<Admitted> hold = request.admitted;
+  EXPECT_EQ(ShedReasonOf(admission.Admit(Request(1000)).status()), ShedReason::kWait);
+  request.done = [](const absl::StatusOr<v1::ClassifyResponse>&) {};
+  request.Finish(v1::ClassifyResponse());
+  EXPECT_EQ(admission.load().requests, 1);
+  EXPECT_EQ(admission.load().bytes, 10);
+  EXPECT_EQ(admission.load().computing, 0);
+  EXPECT_EQ(admission.load().work, absl::ZeroDuration());
+  const auto second = admission.Admit(Request(1000));
+  EXPECT_TRUE(second.ok()) << second.status();
+  EXPECT_EQ(ShedReasonOf(admission.Admit(Request()).status()), ShedReason::kRequests) << "both places are held";
+  *hold = {};
+  EXPECT_EQ(admission.load().requests, 1);
+  EXPECT_EQ(admission.load().computing, 1);
+}
+
+TEST_F(AdmissionTest, WorkEndsOnce) {
+  Admission admission({}, clock_);
+  Admitted admitted{.place = admission.Admit(Request(10)).value()};
+  const auto other = admission.Admit(Request(5));
+  admitted.Answered(true);
+  admitted.Answered(true);
+  EXPECT_EQ(admission.load().work, absl::Milliseconds(5));
+  admitted = {};
+  EXPECT_EQ(admission.load().work, absl::Milliseconds(5));
+  EXPECT_EQ(admission.load().computing, 1);
 }
 
 TEST(AdmissionOptions, RefusalsNameTheFieldAndTheRange) {

@@ -73,7 +73,7 @@ TEST_F(ExecuteBatchTest, ABatchThatFailedIsOneOfTheStageCompute) {
   requests.back().request.mutable_tensor()->set_height(3);
   requests.back().request.mutable_tensor()->set_width(3);
   requests.back().request.mutable_tensor()->set_channels(2);
-  requests.back().request.mutable_tensor()->set_data(std::string(4 * 3 * 3 * 2, '\0'));
+  requests.back().input = kZeros;
   Execute(BatchOf(std::move(requests)));
   EXPECT_EQ(answers[0].result.status().code(), absl::StatusCode::kInternal);
   EXPECT_THAT(metrics.Text(), HasSubstr(StageCount("compute", "error", 1)));

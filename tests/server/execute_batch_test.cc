@@ -9,6 +9,8 @@
 #include <stdexcept>
 #include <thread>
 
+#include "server/observe/metrics.h"
+
 namespace vitrine {
 namespace {
 
@@ -208,15 +210,44 @@ TEST_F(ExecuteBatchTest, ADamagedPictureFailsOnlyItself) {
   EXPECT_EQ(answers[0].result->batch().images(), 2);
 }
 
-TEST_F(ExecuteBatchTest, AClientThatLeftWhileDecodingIsNotComputed) {
-  std::vector<Answer> answers(2);
+// Neither decoded nor computed: in the stage of decoding is only the third.
+TEST_F(ExecuteBatchTest, WhoLeftOrIsLateBeforeTheBatchBeginsIsNotDecoded) {
+  Metrics metrics("");
+  model_->metrics = metrics.ForModel("small");
+  FakeClock clock;
+  std::vector<Answer> answers(3);
   std::vector<InferenceRequest> requests;
-  for (int i = 0; i < 2; ++i) requests.push_back(PictureRequest(model_, NoisePng(16, 16, i), answers[i]));
+  for (int i = 0; i < 3; ++i) requests.push_back(PictureRequest(model_, NoisePng(16, 16, i), answers[i]));
   requests[0].cancelled = std::make_shared<std::atomic<bool>>(true);
-  Execute(BatchOf(std::move(requests)));
+  requests[1].deadline = clock.Now();
+  ExecuteBatch(BatchOf(std::move(requests)), {workspace_, responder_, clock});
   EXPECT_EQ(answers[0].result.status().code(), absl::StatusCode::kCancelled);
-  ASSERT_TRUE(answers[1].result.ok());
-  EXPECT_EQ(answers[1].result->batch().images(), 1);
+  EXPECT_EQ(answers[1].result.status().code(), absl::StatusCode::kDeadlineExceeded);
+  ASSERT_TRUE(answers[2].result.ok());
+  EXPECT_EQ(answers[2].result->batch().images(), 1);
+  EXPECT_THAT(metrics.Text(), HasSubstr(StageCount("decode", "ok", 1)));
+  EXPECT_THAT(metrics.Text(), HasSubstr(StageCount("decode", "error", 0)));
+}
+
+// A clock that goes on by a second whenever it is asked, so that decoding takes time.
+class BusyClock : public FakeClock {
+ public:
+  absl::Time Now() const override {
+    const_cast<BusyClock*>(this)->Advance(absl::Seconds(1));
+    return FakeClock::Now();
+  }
+};
+
+TEST_F(ExecuteBatchTest, WhoseDeadlinePassesWhileOthersAreDecodedIsNotComputed) {
+  BusyClock clock;
+  std::vector<Answer> answers(8);
+  std::vector<InferenceRequest> requests;
+  for (int i = 0; i < 8; ++i) requests.push_back(PictureRequest(model_, NoisePng(16, 16, i), answers[i]));
+  requests[0].deadline = clock.Now() + absl::Seconds(10);
+  ExecuteBatch(BatchOf(std::move(requests)), {workspace_, responder_, clock});
+  EXPECT_THAT(answers[0].result.status().ToString(), HasSubstr("before the model ran"));
+  ASSERT_TRUE(answers[7].result.ok()) << answers[7].result.status();
+  EXPECT_EQ(answers[7].result->batch().images(), 7);
 }
 
 // All three are computed. While the first answer is made the second caller leaves and the third one's deadline passes.
@@ -255,7 +286,7 @@ TEST_F(ExecuteBatchTest, AnExceptionFailsTheBatchWithAFixedTextAndTheNextOneRuns
     tensor.set_height(3);
     tensor.set_width(3);
     tensor.set_channels(2);
-    tensor.set_data(std::string(4 * 3 * 3 * 2, '\0'));
+    requests.back().input = kZeros;
     tensor.set_normalized(true);
   }
   Execute(BatchOf(std::move(requests), 9));

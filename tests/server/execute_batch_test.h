@@ -7,6 +7,7 @@
 #include <cstring>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -18,6 +19,10 @@
 #include "tests/server/small_models.h"
 
 namespace vitrine {
+
+// Values of a tensor of 3 x 3 pixels and 2 channels in fp32.
+inline constexpr char kZeroBytes[4 * 3 * 3 * 2] = {};
+inline constexpr std::string_view kZeros(kZeroBytes, sizeof(kZeroBytes));
 
 // Batches of a small model, computed on the calling thread.
 class ExecuteBatchTest : public ::testing::Test {

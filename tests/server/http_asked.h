@@ -19,7 +19,8 @@ inline std::shared_ptr<HttpRequest> HeadOf(std::string method, const std::string
                    .path = url.substr(0, url.find('?')),
                    .query = url.find('?') == std::string::npos ? "" : url.substr(url.find('?') + 1),
                    .headers = {headers.begin(), headers.end()}};
-  return std::make_shared<HttpRequest>(HttpRequest{.head = std::move(head), .peer = "ipv4:127.0.0.1:1"});
+  return std::make_shared<HttpRequest>(HttpRequest{
+      .head = std::move(head), .peer = std::make_shared<HttpPeer>(HttpPeer{.address = "ipv4:127.0.0.1:1"})});
 }
 
 // What is answered, without a connection.

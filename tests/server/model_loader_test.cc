@@ -224,9 +224,10 @@ TEST_F(ModelLoaderTest, ACorruptVersionNeverServesAndANewGoodOneDoes) {
   const VersionId third = PublishVersion(folder_.path(), "small", SmallNativeConfig(), 3);
   registry.Poll();
   EXPECT_EQ(registry.Find("small").value()->id, third);
-  const v1::ModelVersion shown = Describe(registry.Get("small").value(), /*with_labels=*/true);
+  const VersionStatus status = registry.Get("small").value();
+  const v1::ModelVersion shown = Describe(status);
   EXPECT_EQ(shown.state(), v1::READY);
-  EXPECT_EQ(shown.labels_size(), 5);
+  EXPECT_EQ(status.model->labels.size(), 5u);
   EXPECT_GT(shown.parameters(), 0);
   EXPECT_GT(shown.device_bytes(), 0);
 }

@@ -98,7 +98,7 @@ TEST(ServerOptions, EveryFlagIsInForceAsItWasSaid) {
                                                     {"--socket", "unix:///b"},
                                                     {"--metrics", "c:3"},
                                                     {"--http", "d:4"},
-                                                    {"--http-cors-origin", "https://d"},
+                                                    {"--http-cors-origin", "https://d,https://e"},
                                                     {"--page-samples", "/p"},
                                                     {"--port-file", "/e"},
                                                     {"--device", "cuda:6"},
@@ -123,6 +123,10 @@ TEST(ServerOptions, EveryFlagIsInForceAsItWasSaid) {
                                                     {"--max-connection-idle", "24s"},
                                                     {"--keepalive-time", "25s"},
                                                     {"--keepalive-timeout", "26s"},
+                                                    {"--min-ping-interval", "32s"},
+                                                    {"--trusted-proxies", "10.0.0.0/8,::1"},
+                                                    {"--max-connections-per-address", "33"},
+                                                    {"--reset-limit", "3400"},
                                                     {"--tls-cert", "/f"},
                                                     {"--tls-key", "/g"},
                                                     {"--tls-client-ca", "/h"},
@@ -137,16 +141,16 @@ TEST(ServerOptions, EveryFlagIsInForceAsItWasSaid) {
                                                     {"--poll-interval", "30s"},
                                                     {"--serving-config", "/n"},
                                                     {"--admin-state", "/o"},
-                                                    {"--otlp-endpoint", "collector:4317"},
+                                                    {"--otlp-endpoint", "http://collector:4318"},
                                                     {"--trace-sample", "0.25"},
                                                     {"--otlp-headers", "/headers"},
                                                     {"--log-level", "trace"},
                                                     {"--log-format", "json"},
                                                     {"--log-requests", "all"},
                                                     {"--log-slow-requests", "31s"}};
-  std::vector<std::string> flags = {
-      "--allow-empty",    "--log-batches", "--plaintext-tokens", "--page", "--tls-client-cert=optional",
-      "--model-memory=32"};
+  std::vector<std::string> flags = {"--allow-empty",    "--log-batches",      "--plaintext-tokens",
+                                    "--page",           "--listen-grpc-only", "--tls-client-cert=optional",
+                                    "--model-memory=32"};
   for (const auto& [flag, value] : kSaid) flags.push_back(absl::StrCat(flag, "=", value));
   const ServerOptions options = Said(flags);
   const auto told = FlagsInForce(options);
@@ -156,6 +160,7 @@ TEST(ServerOptions, EveryFlagIsInForceAsItWasSaid) {
   EXPECT_EQ(in_force.at("--allow-empty"), "true");
   EXPECT_EQ(in_force.at("--log-batches"), "true");
   EXPECT_EQ(in_force.at("--page"), "true");
+  EXPECT_EQ(in_force.at("--listen-grpc-only"), "true");
   EXPECT_TRUE(options.allow_empty && options.executor.log_batches && options.identity.plaintext_tokens);
   EXPECT_TRUE(options.identity.tls.client_certificate_optional);
   EXPECT_EQ(options.registry.max_memory_bytes, 32);
@@ -181,6 +186,9 @@ TEST(ServerOptions, EveryRangeEndsWhereItSays) {
       {"--max-connection-idle", "--max-connection-idle is", "1s", "inf", "999ms", ""},
       {"--keepalive-time", "--keepalive-time is", "1s", "inf", "999ms", ""},
       {"--keepalive-timeout", "--keepalive-timeout is", "1s", "1h", "999ms", "1h1ns"},
+      {"--min-ping-interval", "--min-ping-interval is", "0", "1h", "-1ns", "1h1ns"},
+      {"--reset-limit", "--reset-limit is", "100", "100000000", "99", "100000001"},
+      {"--max-connections-per-address", "--max-connections-per-address is", "0", "1048576", "-1", "1048577"},
       {"--queues", "--queues is", "0", "256", "-1", "257"},
       {"--lame-duck", "--lame-duck is", "0", "1h", "-1ns", "1h1ns"},
       {"--drain-deadline", "--drain-deadline is", "0", "1h", "-1ns", "1h1ns"},
@@ -229,10 +237,32 @@ TEST(ServerOptions, AddressesAreAHostAndAPort) {
   EXPECT_EQ(FaultsOf({"--audit-log=/l"}), "--audit-log needs --admin");
 }
 
-TEST(ServerOptions, ThePageIsOnTheHttpPort) {
-  EXPECT_THAT(FaultsOf({"--page"}), HasSubstr("--page needs --http"));
+TEST(ServerOptions, ThePageIsWhereHttpIs) {
+  for (const std::string flag : {"--page", "--http-cors-origin=https://a"}) {
+    EXPECT_EQ(FaultsOf({flag}), "");
+    EXPECT_THAT(FaultsOf({flag, "--listen-grpc-only"}), HasSubstr("which --listen-grpc-only keeps from --listen"));
+    EXPECT_EQ(FaultsOf({flag, "--listen-grpc-only", "--http=a:80"}), "");
+  }
   EXPECT_THAT(FaultsOf({"--http=a:80", "--page-samples=/p"}), HasSubstr("--page-samples needs --page"));
-  EXPECT_EQ(FaultsOf({"--http=a:80", "--page", "--page-samples=/p"}), "");
+  EXPECT_EQ(FaultsOf({"--page", "--page-samples=/p"}), "");
+}
+
+TEST(ServerOptions, OneFlagSetsWhatConnectionsMayAskBesideRequests) {
+  const HttpAbuseLimits defaults, limits = Said({"--reset-limit=500"}).abuse;
+  EXPECT_EQ(limits.connection_rate, 500);
+  for (const auto field :
+       {&HttpAbuseLimits::connection_burst, &HttpAbuseLimits::address_rate, &HttpAbuseLimits::address_burst}) {
+    EXPECT_DOUBLE_EQ(limits.*field / limits.connection_rate, defaults.*field / defaults.connection_rate);
+  }
+  EXPECT_EQ(limits.connect_rate, defaults.connect_rate);
+}
+
+TEST(ServerOptions, TrustedProxiesAreNetworks) {
+  EXPECT_EQ(FaultsOf({"--trusted-proxies=10.0.0.0/8,127.0.0.1,fd00::/8"}), "");
+  for (const char* wrong : {"10.0.0.0/33", "proxy.example", "10.0.0"}) {
+    EXPECT_THAT(FaultsOf({std::string("--trusted-proxies=10.0.0.0/8,") + wrong}),
+                AllOf(HasSubstr("--trusted-proxies"), HasSubstr(wrong)));
+  }
 }
 
 TEST(ServerOptions, TokensDoNotTravelInTheOpen) {

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <limits>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "server/models/registry/golden_input.h"
@@ -53,6 +54,11 @@ v1::ClassifyRequest RequestOf(const v1::RawTensor& raw) {
   return request;
 }
 
+// Where the walk over a message would find them.
+std::string_view BytesOf(const v1::ClassifyRequest& request) {
+  return request.has_image() ? request.image() : request.tensor().data();
+}
+
 // What becomes of a tensor, beside the request that it may be a view of.
 class Input {
  public:
@@ -60,7 +66,7 @@ class Input {
     const v1::ModelConfig config = SmallNativeConfig();
     const auto geometry = PlanGeometry(config.preprocessing(), Size{kHeight, kWidth});
     EXPECT_TRUE(geometry.ok()) << geometry.status();
-    input_ = MakePictureInput(request_, config.preprocessing(), *geometry);
+    input_ = MakePictureInput(request_, BytesOf(request_), config.preprocessing(), *geometry);
   }
 
   bool ok() const { return input_.ok(); }
@@ -110,8 +116,8 @@ TEST(MakePictureInput, FloatPixelsCanBeDrawnOn) {
   *bytes.mutable_tensor() = Pixels(v1::RawTensor::HWC, v1::RawTensor::DATA_UINT8);
   *floats.mutable_tensor() = Pixels(v1::RawTensor::CHW, v1::RawTensor::DATA_FLOAT32);
   for (v1::ClassifyRequest* request : {&bytes, &floats}) request->add_attention()->set_encoding(v1::OVERLAY_PNG);
-  const auto expected = MakePictureInput(bytes, config.preprocessing(), *geometry);
-  const auto input = MakePictureInput(floats, config.preprocessing(), *geometry);
+  const auto expected = MakePictureInput(bytes, BytesOf(bytes), config.preprocessing(), *geometry);
+  const auto input = MakePictureInput(floats, BytesOf(floats), config.preprocessing(), *geometry);
   ASSERT_TRUE(expected.ok() && input.ok());
   ASSERT_NE(input->picture, nullptr);
   EXPECT_EQ(input->picture->width, kWidth);
@@ -159,7 +165,7 @@ TEST(MakePictureInput, RefusesAPictureThatIsNotOfThePlannedSize) {
   const v1::ModelConfig config = SmallNativeConfig();
   const auto geometry = PlanGeometry(config.preprocessing(), Size{16, 24});
   ASSERT_TRUE(geometry.ok());
-  EXPECT_THAT(MakePictureInput(request, config.preprocessing(), *geometry).status().ToString(),
+  EXPECT_THAT(MakePictureInput(request, BytesOf(request), config.preprocessing(), *geometry).status().ToString(),
               HasSubstr("header says 24x16, its data is 16x16"));
 }
 
@@ -177,11 +183,11 @@ TEST(PictureInput, KeepsTheOriginalForAnOverlayOnly) {
   const v1::ModelConfig config = SmallNativeConfig();
   const auto geometry = PlanGeometry(config.preprocessing(), Size{kHeight, kWidth});
   ASSERT_TRUE(geometry.ok());
-  auto input = MakePictureInput(request, config.preprocessing(), *geometry);
+  auto input = MakePictureInput(request, BytesOf(request), config.preprocessing(), *geometry);
   ASSERT_TRUE(input.ok());
   EXPECT_EQ(input->picture, nullptr) << "a batch would hold every original";
   request.add_attention()->set_encoding(v1::OVERLAY_PNG);
-  input = MakePictureInput(request, config.preprocessing(), *geometry);
+  input = MakePictureInput(request, BytesOf(request), config.preprocessing(), *geometry);
   ASSERT_TRUE(input.ok());
   EXPECT_NE(input->picture, nullptr);
 }
@@ -197,11 +203,11 @@ TEST(PictureInput, OverlaysAreDrawnOnTheWholePictureOfAModelThatDecodesReduced) 
   const Geometry geometry = *PlanGeometry(preprocessing, whole);
   v1::ClassifyRequest request;
   request.set_image(NoisePng(whole.height, whole.width, 1));
-  const auto full = MakePictureInput(request, preprocessing, geometry);
+  const auto full = MakePictureInput(request, BytesOf(request), preprocessing, geometry);
   preprocessing.set_decode(v1::Preprocessing::REDUCED);
-  const auto plain = MakePictureInput(request, preprocessing, geometry);
+  const auto plain = MakePictureInput(request, BytesOf(request), preprocessing, geometry);
   request.add_attention()->set_encoding(v1::OVERLAY_PNG);
-  const auto drawn = MakePictureInput(request, preprocessing, geometry);
+  const auto drawn = MakePictureInput(request, BytesOf(request), preprocessing, geometry);
   ASSERT_TRUE(full.ok() && plain.ok() && drawn.ok());
   EXPECT_NE(plain->values, full->values);
   EXPECT_EQ(drawn->values, plain->values);

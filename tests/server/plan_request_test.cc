@@ -34,13 +34,13 @@ v1::ClassifyRequest Tensor(int height, int width, int channels, bool normalized)
 
 void ExpectRefused(const v1::ClassifyRequest& request, const ModelHandle& model, absl::StatusCode code,
                    const std::string& part) {
-  const absl::StatusOr<InferenceRequest> plan = PlanRequest(request, model);
+  const absl::StatusOr<InferenceRequest> plan = PlanRequest(ReceivedOf(request), model);
   EXPECT_EQ(plan.status().code(), code) << plan.status();
   EXPECT_THAT(std::string(plan.status().message()), HasSubstr(part));
 }
 
 TEST(PlanRequest, TokensAreKnownFromTheHeader) {
-  const absl::StatusOr<InferenceRequest> plan = PlanRequest(Picture(24, 16), ServedEit());
+  const absl::StatusOr<InferenceRequest> plan = PlanRequest(ReceivedOf(Picture(24, 16)), ServedEit());
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_EQ(plan->grid, (Grid{4, 6}));
   EXPECT_EQ(plan->tokens, 24 + plan->model->description->prefix_tokens());
@@ -52,7 +52,7 @@ TEST(PlanRequest, TopKDefaultsToAllOfFewClasses) {
   const ModelHandle model = Served("few",
                                    "classes: 3 preprocessing { channels: 1 mean: 0.5 std: 0.25 interpolation: BILINEAR "
                                    "fixed { height: 8 width: 8 fit: STRETCH } } null {}");
-  const absl::StatusOr<InferenceRequest> plan = PlanRequest(Picture(9, 9), model);
+  const absl::StatusOr<InferenceRequest> plan = PlanRequest(ReceivedOf(Picture(9, 9)), model);
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_EQ(plan->top_k, 3);
 }
@@ -60,7 +60,7 @@ TEST(PlanRequest, TopKDefaultsToAllOfFewClasses) {
 TEST(PlanRequest, TheOrientationOfTheFileDecidesTheGrid) {
   v1::ClassifyRequest request;
   request.set_image(JpegFile(SmoothImage(24, 16, 3), {.exif = ExifBlock(6)}));  // a quarter turn
-  const absl::StatusOr<InferenceRequest> plan = PlanRequest(request, ServedEit());
+  const absl::StatusOr<InferenceRequest> plan = PlanRequest(ReceivedOf(request), ServedEit());
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_EQ(plan->grid, (Grid{6, 4}));
 }
@@ -69,7 +69,7 @@ TEST(PlanRequest, AResolutionWishReplacesThePicturesSize) {
   v1::ClassifyRequest request = Picture(24, 16);
   request.mutable_resolution()->set_height(8);
   request.mutable_resolution()->set_width(32);
-  const absl::StatusOr<InferenceRequest> plan = PlanRequest(request, ServedEit());
+  const absl::StatusOr<InferenceRequest> plan = PlanRequest(ReceivedOf(request), ServedEit());
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_EQ(plan->grid, (Grid{2, 8}));
   ExpectRefused(request, ServedKv(), absl::StatusCode::kInvalidArgument, "28 x 28");
@@ -78,7 +78,7 @@ TEST(PlanRequest, AResolutionWishReplacesThePicturesSize) {
 }
 
 TEST(PlanRequest, ANormalizedTensorMustBeWhatTheModelTakes) {
-  const absl::StatusOr<InferenceRequest> plan = PlanRequest(Tensor(16, 24, 3, true), ServedEit());
+  const absl::StatusOr<InferenceRequest> plan = PlanRequest(ReceivedOf(Tensor(16, 24, 3, true)), ServedEit());
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_EQ(plan->grid, (Grid{4, 6}));
   ExpectRefused(Tensor(17, 24, 3, true), ServedEit(), absl::StatusCode::kInvalidArgument, "17 x 24");
@@ -96,20 +96,20 @@ TEST(PlanRequest, ANormalizedTensorIsNotCroppedAgain) {
              "classes: 10 preprocessing { channels: 1 mean: 0.5 std: 0.25 interpolation: BILINEAR "
              "fixed { height: 28 width: 28 fit: CENTER_CROP crop: 0.9 } } "
              "kv { patch: 7 width: 16 depth: 2 heads: 2 mlp_width: 32 attention: KV grid_rows: 4 grid_columns: 4 }");
-  const absl::StatusOr<InferenceRequest> plan = PlanRequest(Tensor(28, 28, 1, true), model);
+  const absl::StatusOr<InferenceRequest> plan = PlanRequest(ReceivedOf(Tensor(28, 28, 1, true)), model);
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_EQ(plan->geometry.input, (Size{28, 28}));
   EXPECT_EQ(plan->geometry.OriginalX(0), 0) << "the grid covers the whole tensor";
   EXPECT_EQ(plan->geometry.OriginalY(28), 28);
   EXPECT_EQ(plan->grid, (Grid{4, 4}));
   ExpectRefused(Tensor(31, 31, 1, true), model, absl::StatusCode::kInvalidArgument, "the nearest size is 28 x 28");
-  const absl::StatusOr<InferenceRequest> picture = PlanRequest(Picture(28, 28), model);
+  const absl::StatusOr<InferenceRequest> picture = PlanRequest(ReceivedOf(Picture(28, 28)), model);
   ASSERT_TRUE(picture.ok()) << picture.status();
   EXPECT_EQ(picture->geometry.scaled, (Size{31, 31}));
 }
 
 TEST(PlanRequest, PixelsOfATensorAreResizedLikeAPicture) {
-  const absl::StatusOr<InferenceRequest> plan = PlanRequest(Tensor(100, 90, 3, false), ServedKv());
+  const absl::StatusOr<InferenceRequest> plan = PlanRequest(ReceivedOf(Tensor(100, 90, 3, false)), ServedKv());
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_EQ(plan->geometry.input, (Size{28, 28}));
 }
@@ -123,7 +123,7 @@ TEST(PlanRequest, ABytesTensorCannotBeNormalized) {
 TEST(PlanRequest, AttentionIsResolvedAndEncodedAsHalvesUnlessSaid) {
   v1::ClassifyRequest request = Picture(24, 16);
   request.add_attention()->set_kind(v1::CLASS_TOKEN_ROW);
-  const absl::StatusOr<InferenceRequest> plan = PlanRequest(request, ServedEit());
+  const absl::StatusOr<InferenceRequest> plan = PlanRequest(ReceivedOf(request), ServedEit());
   ASSERT_TRUE(plan.ok()) << plan.status();
   ASSERT_EQ(plan->attention.size(), 1u);
   ASSERT_EQ(plan->attention[0].layers_size(), 1);
@@ -139,7 +139,7 @@ TEST(PlanRequest, TheSizeOfAttentionIsKnownBeforeCompute) {
   const ModelHandle model = ServedKv();
   const int64_t n = 16 + model->description->prefix_tokens();
   request.set_max_attention_bytes(4 * n * n);
-  EXPECT_TRUE(PlanRequest(request, model).ok());
+  EXPECT_TRUE(PlanRequest(ReceivedOf(request), model).ok());
   request.set_max_attention_bytes(4 * n * n - 1);
   ExpectRefused(request, model, absl::StatusCode::kResourceExhausted, std::to_string(4 * n * n) + " bytes");
   request.set_max_attention_bytes(kMaxAttentionBytes + 1);
@@ -152,7 +152,7 @@ TEST(PlanRequest, FeaturesAreResolvedAndCountWithTheAttention) {
   request.add_features()->set_kind(v1::PATCH_TOKENS);
   const int64_t bytes = 4 * 16 * model->description->features().width;
   request.set_max_attention_bytes(bytes);
-  const absl::StatusOr<InferenceRequest> plan = PlanRequest(request, model);
+  const absl::StatusOr<InferenceRequest> plan = PlanRequest(ReceivedOf(request), model);
   ASSERT_TRUE(plan.ok()) << plan.status();
   ASSERT_EQ(plan->features.size(), 1u);
   EXPECT_EQ(plan->features[0].encoding(), v1::FEATURE_FLOAT32);
@@ -165,7 +165,7 @@ TEST(PlanRequest, FeaturesAreResolvedAndCountWithTheAttention) {
 TEST(PlanRequest, PredictionsCanBeLeftOut) {
   v1::ClassifyRequest request = Picture(24, 16);
   request.set_omit_predictions(true);
-  const absl::StatusOr<InferenceRequest> plan = PlanRequest(request, ServedEit());
+  const absl::StatusOr<InferenceRequest> plan = PlanRequest(ReceivedOf(request), ServedEit());
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_EQ(plan->top_k, 0);
   request.set_top_k(3);
@@ -179,7 +179,9 @@ TEST(PlanRequest, TooManyWishesAreRefused) {
 }
 
 TEST(PlanRequest, EveryLimitIsTheLastThatIsTaken) {
-  const auto taken = [](const v1::ClassifyRequest& request) { return PlanRequest(request, ServedEit()).ok(); };
+  const auto taken = [](const v1::ClassifyRequest& request) {
+    return PlanRequest(ReceivedOf(request), ServedEit()).ok();
+  };
   v1::ClassifyRequest maps = Picture(24, 16);
   for (int i = 0; i < 16; ++i) maps.add_attention()->set_kind(v1::CLASS_TOKEN_ROW);
   EXPECT_TRUE(taken(maps));
@@ -216,29 +218,30 @@ TEST(PlanRequest, EveryLimitIsTheLastThatIsTaken) {
 
 TEST(PlanRequest, TheAnswersRoomIsWhatItWillTakeOrMayTake) {
   v1::ClassifyRequest request = Picture(24, 16);
-  EXPECT_EQ(PlanRequest(request, ServedEit())->answer_bytes, 0);
+  EXPECT_EQ(PlanRequest(ReceivedOf(request), ServedEit())->answer_bytes, 0);
   request.add_attention()->set_kind(v1::CLASS_TOKEN_ROW);  // halves, of 4 x 6 cells
-  EXPECT_EQ(PlanRequest(request, ServedEit())->answer_bytes, 2 * 24);
+  EXPECT_EQ(PlanRequest(ReceivedOf(request), ServedEit())->answer_bytes, 2 * 24);
   request.add_features()->set_kind(v1::CLASS_TOKEN);
-  EXPECT_EQ(PlanRequest(request, ServedEit())->answer_bytes, 2 * 24 + 4 * 24);
+  EXPECT_EQ(PlanRequest(ReceivedOf(request), ServedEit())->answer_bytes, 2 * 24 + 4 * 24);
   request.mutable_features(0)->set_encoding(v1::FEATURE_FLOAT16);
-  EXPECT_EQ(PlanRequest(request, ServedEit())->answer_bytes, 2 * 24 + 2 * 24);
+  EXPECT_EQ(PlanRequest(ReceivedOf(request), ServedEit())->answer_bytes, 2 * 24 + 2 * 24);
   request.mutable_attention(0)->set_encoding(v1::OVERLAY_PNG);
   request.set_max_attention_bytes(12345);
-  EXPECT_EQ(PlanRequest(request, ServedEit())->answer_bytes, 12345) << "nobody knows how large a drawing gets";
+  EXPECT_EQ(PlanRequest(ReceivedOf(request), ServedEit())->answer_bytes, 12345)
+      << "nobody knows how large a drawing gets";
 }
 
 TEST(PlanRequest, TheSizeOfOverlaysIsKnownBeforeCompute) {
   v1::ClassifyRequest request = Picture(24, 16);
   v1::AttentionRequest& wish = *request.add_attention();
   wish.set_kind(v1::CLASS_TOKEN_ROW);
-  EXPECT_EQ(PlanRequest(request, ServedEit())->overlay_pixels, 0) << "values are not drawn";
+  EXPECT_EQ(PlanRequest(ReceivedOf(request), ServedEit())->overlay_pixels, 0) << "values are not drawn";
   wish.set_encoding(v1::OVERLAY_PNG);
-  const InferenceRequest one = *PlanRequest(request, ServedEit());
+  const InferenceRequest one = *PlanRequest(ReceivedOf(request), ServedEit());
   const int64_t longer = 256, shorter = 171;  // brought to 256 pixels: 256 * 16 / 24
   EXPECT_EQ(one.overlay_pixels, longer * shorter);
   *request.add_attention() = wish;
-  EXPECT_EQ(PlanRequest(request, ServedEit())->overlay_pixels, 2 * longer * shorter);
+  EXPECT_EQ(PlanRequest(ReceivedOf(request), ServedEit())->overlay_pixels, 2 * longer * shorter);
 }
 
 TEST(PlanRequest, AnOverlayNeedsAPicture) {

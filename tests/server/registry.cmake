@@ -6,6 +6,6 @@ vitrine_test(server_registry_test
           registry/registry_load_test.cc registry/registry_precision_test.cc registry/registry_settings_test.cc
           registry/repository_watch_test.cc registry/serving_rules_test.cc
           registry/side_by_side_test.cc
-          registry/serving_settings_test.cc registry/traffic_test.cc registry/version_policy_test.cc
+          registry/serving_settings_test.cc registry/traffic_test.cc registry/version_costs_test.cc registry/version_policy_test.cc
           registry/version_status_test.cc registry/version_table_test.cc
   ROOMS server SANITIZE asan tsan)

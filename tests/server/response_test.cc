@@ -28,7 +28,7 @@ InferenceRequest Plan(const ModelHandle& model, int width, int height, v1::Atten
     wish.set_kind(model->attention.offers[0].kind);
     wish.set_encoding(encoding);
   }
-  absl::StatusOr<InferenceRequest> plan = PlanRequest(std::move(request), model);
+  absl::StatusOr<InferenceRequest> plan = PlanRequest(ReceivedOf(std::move(request)), model);
   EXPECT_TRUE(plan.ok()) << plan.status();
   return *std::move(plan);
 }

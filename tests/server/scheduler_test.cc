@@ -31,7 +31,7 @@ class SchedulerTest : public ::testing::Test {
     request.tokens = tokens;
     request.arrival = clock_.Now();
     request.request.set_request_id(std::to_string(i));
-    request.request.set_image("x");
+    request.input = "x";
     request.done = [this, i](absl::StatusOr<v1::ClassifyResponse> answer) {
       codes_[i].push_back(answer.status().code());
     };

@@ -109,7 +109,9 @@ InferenceRequest PictureRequest(ModelHandle model, std::string picture, Answer& 
   request.grid = model->description->GridFor(request.geometry.input.height, request.geometry.input.width).value();
   request.tokens = request.grid.cells() + model->description->prefix_tokens();
   request.request.set_model(model->id.model);
-  request.request.set_image(std::move(picture));
+  request.request.mutable_image();
+  request.owner = std::make_shared<const ReceivedBytes>(ReceivedBytes{std::move(picture), {}});
+  request.input = request.owner->bytes;
   request.top_k = 1;
   request.model = std::move(model);
   request.done = [&answer](absl::StatusOr<v1::ClassifyResponse> result) {

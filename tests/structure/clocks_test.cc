@@ -18,14 +18,12 @@ namespace fs = std::filesystem;
 
 // The files that ask for the time of day, and why none of them is off when it jumps.
 const std::map<std::string, std::string> kMayAsk = {
+    {"base/http/connection.cc", "certificates end by the time of day"},
     {"server/identity/audit_log.cc", "writes down when something was done"},
-    {"server/identity/tls_credentials.cc", "certificates end by the time of day"},
+    {"server/identity/tls_source.cc", "certificates end by the time of day"},
     {"server/pages/status_reader.cc", "shows a person the time"},
     {"server/pages/status_reader.h", "shows a person the time of the start"},
     {"server/trace/otlp_exporter.cc", "spans are told in the time of day, brought over from the steady clock"},
-    {"server/trace/tracing.cc", "a deadline of gRPC"},
-    {"server/wire/rpc/call_origin.cc", "a deadline of gRPC, brought over to the steady clock on arrival"},
-    {"server/wire/rpc/served_port.cc", "a deadline of gRPC, which is brought over at once"},
 };
 
 // absl's locks, whose timed waits follow the time of day, are refused with it: base/mutex.h has others.
@@ -64,6 +62,7 @@ TEST(Clocks, NothingIsMeasuredByTheTimeOfDay) {
 const std::map<std::string, std::string> kMaySleep = {
     {"tests/client/eval/run_progress_test.cc", "a thread of its own draws twice a second"},
     {"tests/e2e/deadline_test.cc", "admission forgets on the clock of the machine, and is waited for where it refused"},
+    {"tests/e2e/program_test.cc", "a process is stopped for longer than its work may take"},
     {"tests/client/load/stall_test.cc", "stops a real server at moments of a load"},
 };
 

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs that do without LibTorch are linked with none of it; libvitrine_torch.so has no messages of its own."""
+"""Programs that do without LibTorch are linked with none of it, the server with no gRPC; libvitrine_torch.so has no messages
+of its own."""
 import subprocess
 import sys
 import unittest
 from pathlib import Path
 
 BUILD = Path(sys.argv.pop(1))
+# gRPC, what only it brings, and libcurl.
+NOT_IN_THE_SERVER = ("libgrpc", "libgpr.", "libupb", "libcares", "libre2", "libaddress_sorting", "libabsl_random", "libcurl")
 
 
 def needed(file: Path) -> "list[str]":
@@ -19,6 +22,11 @@ class Linked(unittest.TestCase):
             libraries = needed(BUILD / "bin" / program)
             self.assertGreater(len(libraries), 5, program)
             self.assertEqual([name for name in libraries if "torch" in name or "c10" in name], [], program)
+
+    def test_the_server_needs_no_grpc(self) -> None:
+        libraries = needed(BUILD / "bin/vitrine-server")
+        self.assertIn("libnghttp2.so.14", libraries)
+        self.assertEqual([name for name in libraries if name.startswith(NOT_IN_THE_SERVER)], [])
 
     def test_the_library_that_brings_it_borrows_the_messages(self) -> None:
         library = BUILD / "lib/libvitrine_torch.so"

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "engine/cpu/steps/attend.h"
+#include "engine/cpu/steps/layer.h"
 #include "engine/cpu/steps/narrow_product.h"
 
 namespace vitrine::engine {

@@ -33,7 +33,7 @@ v1::ModelServingStatus DescribeServing(const std::string& model, const Registry&
   status.set_stable_version(registry.Traffic(model).stable);
   for (const VersionStatus& version : versions) {
     v1::ModelVersion& described = *status.add_versions();
-    described = Describe(version, /*with_labels=*/false);
+    described = Describe(version);
     described.clear_config();
     described.clear_provenance();
   }

@@ -2,6 +2,7 @@
 #ifndef VITRINE_SERVER_MODELS_REGISTRY_LOADED_MODEL_H_
 #define VITRINE_SERVER_MODELS_REGISTRY_LOADED_MODEL_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -13,6 +14,7 @@
 #include "server/models/registry/compute_times.h"
 #include "server/models/registry/cost_model.h"
 #include "server/models/registry/model_limits.h"
+#include "server/models/registry/version_costs.h"
 #include "server/observe/model_metrics.h"
 #include "vitrine/v1/manifest.pb.h"
 
@@ -27,6 +29,7 @@ struct LoadedModel {
   v1::Manifest manifest;
   std::string weights_sha256;
   std::vector<std::string> labels;
+  size_t longest_label = 0;  // in bytes
   std::string device;        // "cpu" or "cuda:N"
   std::string precision;     // "fp32", "bf16" or "int8"
   int64_t device_bytes = 0;  // of the weights, as fp32
@@ -45,6 +48,8 @@ struct LoadedModel {
 
   // How long it computes, of batches that hold more than the server's own probes: for the canary guard.
   const std::shared_ptr<ComputeRecord> computed = std::make_shared<ComputeRecord>();
+  // What pictures of each size cost: see CostOf.
+  const std::shared_ptr<VersionCosts> costs = std::make_shared<VersionCosts>();
   // The goldens, with the manifest and without the weights, to be run again while the version serves. Null in tests.
   std::shared_ptr<const StoredVersion> golden;
 };

@@ -133,6 +133,7 @@ absl::StatusOr<ModelHandle> BuildAndProve(StoredVersion stored, const VersionId&
   loaded->manifest = std::move(stored.manifest);
   loaded->weights_sha256 = std::move(stored.weights_sha256);
   loaded->labels = std::move(stored.labels);
+  for (const std::string& label : loaded->labels) loaded->longest_label = std::max(loaded->longest_label, label.size());
   loaded->device = device.name();
   loaded->attention = loaded->description->attention();
   loaded->features = loaded->description->features();

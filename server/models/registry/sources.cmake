@@ -16,6 +16,7 @@ list(APPEND server_sources
   models/registry/serving_rules.cc
   models/registry/serving_settings.cc
   models/registry/traffic.cc
+  models/registry/version_costs.cc
   models/registry/version_policy.cc
   models/registry/version_status.cc
   models/registry/version_table.cc)

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/models/registry/version_status.h"
 
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
+
 #include <algorithm>
 #include <optional>
 
 namespace vitrine {
 
-v1::ModelVersion Describe(const VersionStatus& status, bool with_labels) {
+v1::ModelVersion Describe(const VersionStatus& status) {
   v1::ModelVersion version;
   version.set_model(status.id.model);
   version.set_version(status.id.version);
@@ -35,10 +38,21 @@ v1::ModelVersion Describe(const VersionStatus& status, bool with_labels) {
   version.set_feature_width(model.features.width);
   const std::optional<BatchLimits> batch = model.queue_limits->batch();
   if (status.state == v1::READY && batch.has_value()) *version.mutable_batching() = ToProto(*batch);
-  if (with_labels) {
-    for (const std::string& label : model.labels) version.add_labels(label);
-  }
   return version;
+}
+
+std::string SerializeWithLabels(const v1::ModelVersion& version, const VersionStatus& status) {
+  constexpr uint32_t kTag = v1::ModelVersion::kLabelsFieldNumber << 3 | 2;  // of bytes with their length
+  std::string bytes = version.SerializeAsString();
+  if (status.model == nullptr) return bytes;
+  google::protobuf::io::StringOutputStream stream(&bytes);
+  google::protobuf::io::CodedOutputStream out(&stream);
+  for (const std::string& label : status.model->labels) {
+    out.WriteTag(kTag);
+    out.WriteVarint32(static_cast<uint32_t>(label.size()));
+    out.WriteString(label);
+  }
+  return bytes;
 }
 
 }  // namespace vitrine

@@ -26,8 +26,13 @@ struct VersionStatus {
   double traffic_percent = 0;
 };
 
-// As the Registry service shows it. Class labels are long and only wanted by GetModel.
-v1::ModelVersion Describe(const VersionStatus& status, bool with_labels);
+// As the Registry service shows it, without the labels of classes, which only GetModel tells.
+v1::ModelVersion Describe(const VersionStatus& status);
+
+// The message that Describe made of `status`, with the labels of its classes, as bytes. They are written from where
+// they are: a message with its own copies of 20,000 labels keeps the allocator, and whoever shares it, busy for
+// milliseconds.
+std::string SerializeWithLabels(const v1::ModelVersion& version, const VersionStatus& status);
 
 }  // namespace vitrine
 

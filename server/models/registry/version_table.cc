@@ -182,7 +182,7 @@ void VersionTable::Change(const VersionId& id, const std::function<void(KnownVer
     known.status.id = id;
     change(known);
     Divide(entry);
-    *event.mutable_version() = Describe(Pinned(known), /*with_labels=*/false);
+    *event.mutable_version() = Describe(Pinned(known));
   }
   for (const auto& [number, listener] : listeners_) listener(event);
 }
@@ -197,7 +197,7 @@ void VersionTable::Remove(const VersionId& id) {
     if (model == models_.end()) return;
     const auto version = model->second.versions.find(id.version);
     if (version == model->second.versions.end()) return;
-    *event.mutable_version() = Describe(version->second.status, /*with_labels=*/false);
+    *event.mutable_version() = Describe(version->second.status);
     model->second.versions.erase(version);
     Divide(model->second);
     if (!IsKnown(model->second)) models_.erase(model);
@@ -234,7 +234,7 @@ uint64_t VersionTable::Subscribe(Listener listener) {
     status.labels.clear();
     status.traffic_percent = 0;
     v1::ModelEvent event;
-    *event.mutable_version() = Describe(status, /*with_labels=*/false);
+    *event.mutable_version() = Describe(status);
     listener(event);
   }
   listeners_.emplace(next_listener_, std::move(listener));

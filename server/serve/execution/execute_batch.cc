@@ -88,25 +88,38 @@ class BatchRun {
     TokenTap tokens;
   };
 
-  // Answers and removes the requests whose picture is damaged, and those whose client has left meanwhile.
+  // Answers and removes the requests whose picture is damaged, and those that nobody waits for any more: before they
+  // are decoded, and once all are, which can take long.
   void Decode() {
     for (Item& item : items_) {
       const absl::Time begin = context_.clock.Now();
+      Note(item, Stage::kQueue, item.request->arrival, start_);
+      if (EndIfUnwanted(item)) continue;
       absl::StatusOr<PictureInput> decoded = ReadInput(*item.request, id_);
       const absl::Duration spent = context_.clock.Now() - begin;
       item.decode = spent;
-      Note(item, Stage::kQueue, item.request->arrival, start_);
       Note(item, Stage::kDecode, begin, begin + spent);
       if (!decoded.ok()) {
         Finish(item, decoded.status());
-      } else if (item.request->IsCancelled()) {
-        Finish(item, absl::CancelledError("the client cancelled the request; nothing was computed"));
-      } else {
-        item.input = *std::move(decoded);
-        model_->cost->ObserveDecode(item.request->InputPixels(), spent);
+        continue;
       }
+      item.input = *std::move(decoded);
+      model_->cost->ObserveDecode(item.request->InputPixels(), spent);
+    }
+    for (Item& item : items_) {
+      if (item.request != nullptr) EndIfUnwanted(item);
     }
     std::erase_if(items_, [](const Item& item) { return item.request == nullptr; });
+  }
+
+  // Answers a request whose client has left or whose deadline has passed; whether it did.
+  bool EndIfUnwanted(Item& item) const {
+    if (item.request->IsCancelled()) {
+      Finish(item, absl::CancelledError("the client cancelled the request; nothing was computed"));
+    } else if (item.request->deadline <= context_.clock.Now()) {
+      Finish(item, absl::DeadlineExceededError("the deadline passed before the model ran; nothing was computed"));
+    }
+    return item.request == nullptr;
   }
 
   // For the spans of a request that is traced.

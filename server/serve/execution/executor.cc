@@ -71,7 +71,7 @@ int ExecutorOptions::StandInCount() const {
 ExecutorStatus ExecutorPool::Worker::Status(const Clock& clock) const {
   MutexLock lock(mutex);
   const absl::Duration age = busy_since.has_value() ? clock.Now() - *busy_since : absl::ZeroDuration();
-  return {.busy = busy + age, .batches = batches, .batch_age = age};
+  return {.busy = busy + age, .batches = batches, .batch_age = std::max(age - paused, absl::ZeroDuration())};
 }
 
 // A thread at work, for those who watch.
@@ -80,6 +80,7 @@ class ExecutorPool::Busy {
   Busy(Worker& worker, const Clock& clock, bool is_batch) : worker_(worker), clock_(clock) {
     MutexLock lock(worker_.mutex);
     worker_.busy_since = clock_.Now();
+    worker_.paused = absl::ZeroDuration();
     if (is_batch) ++worker_.batches;
   }
   ~Busy() {
@@ -107,7 +108,10 @@ ExecutorPool::ExecutorPool(const ExecutorOptions& options, Scheduler& scheduler,
     if (i < stand_ins) places_[i]->stand_in.thread = std::thread([this, i, core] { StandIn(i, core); });
   }
   if (watchdog != nullptr) {
-    watch_.emplace(kWatchPeriod, [this, watchdog = std::move(watchdog)] { watchdog(LongestRunning()); });
+    watch_.emplace(kWatchPeriod, [this, watchdog = std::move(watchdog)] {
+      NotePause();
+      watchdog(LongestRunning());
+    });
   }
 }
 
@@ -127,6 +131,21 @@ absl::Duration ExecutorPool::LongestRunning() const {
     }
   }
   return longest;
+}
+
+void ExecutorPool::NotePause() {
+  const absl::Time now = SteadyClock().Now();
+  const absl::Duration pause = now - last_look_ - kWatchPeriod;
+  last_look_ = now;
+  if (pause < kLongestLook) return;
+  spdlog::warn("the process did not run for {}, which does not count as time of a running batch",
+               absl::FormatDuration(absl::Trunc(pause, absl::Milliseconds(1))));
+  for (const auto& place : places_) {
+    for (Worker* worker : {&place->executor, &place->stand_in}) {
+      MutexLock lock(worker->mutex);
+      worker->paused += pause;
+    }
+  }
 }
 
 std::vector<ExecutorStatus> ExecutorPool::Status() const {

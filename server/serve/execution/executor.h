@@ -48,9 +48,12 @@ struct ExecutorOptions {
 // its stand-in takes what is quick, see Seat.
 class ExecutorPool {
  public:
-  // Hears again and again for how long the longest running batch has been at it; zero if every thread waits.
+  // Hears again and again for how long the longest running batch has been at it; zero if every thread waits. Time in
+  // which the whole process did not run (SIGSTOP, a frozen control group) does not count.
   using Watchdog = std::function<void(absl::Duration longest)>;
   static constexpr absl::Duration kWatchPeriod = absl::Milliseconds(100);
+  // A look that comes later than this after the last one says that the process did not run meanwhile.
+  static constexpr absl::Duration kLongestLook = absl::Seconds(1);
 
   // Starts the threads. `scheduler` and `clock` outlive the pool. `watchdog` has a thread of its own and is called
   // every kWatchPeriod until the threads have ended; null watches nothing.
@@ -71,6 +74,7 @@ class ExecutorPool {
     std::thread thread;
     mutable Mutex mutex;
     std::optional<absl::Time> busy_since ABSL_GUARDED_BY(mutex);  // nothing while it waits
+    absl::Duration paused ABSL_GUARDED_BY(mutex);                 // since then: the process did not run
     absl::Duration busy ABSL_GUARDED_BY(mutex);                   // with what has ended
     uint64_t batches ABSL_GUARDED_BY(mutex) = 0;                  // begun
 
@@ -89,6 +93,8 @@ class ExecutorPool {
   // What a thread begins with.
   void Settle(const char* name, int index, int core) const;
   absl::Duration LongestRunning() const;
+  // Notes how long the process did not run since the last call, one period after which this one should have come.
+  void NotePause();
 
   const ExecutorOptions options_;
   Scheduler& scheduler_;
@@ -96,7 +102,8 @@ class ExecutorPool {
   const Clock& clock_;
   HelpRecord help_{clock_};
   std::vector<std::unique_ptr<Place>> places_;
-  std::optional<Ticker> watch_;  // last: it looks at the places
+  absl::Time last_look_ = absl::InfiniteFuture();  // of the steady clock; touched by the thread of `watch_` alone
+  std::optional<Ticker> watch_;                    // last: it looks at the places
 };
 
 }  // namespace vitrine

@@ -31,23 +31,22 @@ PixelOrder OrderOf(const v1::RawTensor& raw) {
   return raw.layout() == v1::RawTensor::CHW ? PixelOrder::kPlanar : PixelOrder::kInterleaved;
 }
 
-absl::Status CheckSize(const v1::RawTensor& raw) {
+absl::Status CheckSize(const v1::RawTensor& raw, std::string_view data) {
   const int64_t bytes_per_value = raw.data_type() == v1::RawTensor::DATA_FLOAT32 ? 4 : 1;
   const int64_t expected = int64_t{raw.height()} * raw.width() * raw.channels() * bytes_per_value;
-  if (static_cast<int64_t>(raw.data().size()) == expected) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("the tensor has ", raw.data().size(), " bytes, its size needs ", expected));
+  if (static_cast<int64_t>(data.size()) == expected) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("the tensor has ", data.size(), " bytes, its size needs ", expected));
 }
 
-absl::StatusOr<Image> BytesToImage(const v1::RawTensor& raw) {
-  RETURN_IF_ERROR(CheckSize(raw));
-  return Image{raw.width(), raw.height(), raw.channels(), InterleavedBytes(raw.data(), raw.channels(), OrderOf(raw))};
+absl::StatusOr<Image> BytesToImage(const v1::RawTensor& raw, std::string_view data) {
+  RETURN_IF_ERROR(CheckSize(raw, data));
+  return Image{raw.width(), raw.height(), raw.channels(), InterleavedBytes(data, raw.channels(), OrderOf(raw))};
 }
 
 // 0 to 1 in the message, 0 to 255 in the picture.
-absl::StatusOr<FloatImage> FloatsToImage(const v1::RawTensor& raw) {
-  RETURN_IF_ERROR(CheckSize(raw));
-  std::optional<std::vector<float>> values = PlanarFloats(raw.data(), raw.channels(), OrderOf(raw), {0, 1}, 255);
+absl::StatusOr<FloatImage> FloatsToImage(const v1::RawTensor& raw, std::string_view data) {
+  RETURN_IF_ERROR(CheckSize(raw, data));
+  std::optional<std::vector<float>> values = PlanarFloats(data, raw.channels(), OrderOf(raw), {0, 1}, 255);
   if (!values.has_value()) {
     return absl::InvalidArgumentError(
         "the tensor holds pixels outside 0 to 1; set normalized if they are already what the model expects");
@@ -65,21 +64,21 @@ Image Rounded(const FloatImage& image) {
   return rounded;
 }
 
-absl::StatusOr<PictureInput> NormalizedToInput(const v1::RawTensor& raw) {
-  RETURN_IF_ERROR(CheckSize(raw));
+absl::StatusOr<PictureInput> NormalizedToInput(const v1::RawTensor& raw, std::string_view data) {
+  RETURN_IF_ERROR(CheckSize(raw, data));
   constexpr ValueRange kRange = {-kMaxNormalizedValue, kMaxNormalizedValue};
   PictureInput input;
-  const float* data = OrderOf(raw) == PixelOrder::kPlanar ? FloatsInPlace(raw.data(), kRange) : nullptr;
-  if (data == nullptr) {
-    std::optional<std::vector<float>> values = PlanarFloats(raw.data(), raw.channels(), OrderOf(raw), kRange, 1);
+  const float* pixels = OrderOf(raw) == PixelOrder::kPlanar ? FloatsInPlace(data, kRange) : nullptr;
+  if (pixels == nullptr) {
+    std::optional<std::vector<float>> values = PlanarFloats(data, raw.channels(), OrderOf(raw), kRange, 1);
     if (!values.has_value()) {
       return absl::InvalidArgumentError(
           absl::StrCat("the tensor holds a number that is not finite or beyond ", kMaxNormalizedValue, " either way"));
     }
     input.values = *std::move(values);
-    data = input.values.data();
+    pixels = input.values.data();
   }
-  input.pixels = {data, raw.channels(), raw.height(), raw.width()};
+  input.pixels = {pixels, raw.channels(), raw.height(), raw.width()};
   return input;
 }
 
@@ -110,30 +109,30 @@ engine::Picture Unread(const InferenceRequest& request, const v1::Preprocessing&
 
 }  // namespace
 
-absl::StatusOr<PictureInput> MakePictureInput(const v1::ClassifyRequest& request,
+absl::StatusOr<PictureInput> MakePictureInput(const v1::ClassifyRequest& request, std::string_view bytes,
                                               const v1::Preprocessing& preprocessing, const Geometry& geometry) {
-  if (request.has_tensor() && request.tensor().normalized()) return NormalizedToInput(request.tensor());
+  if (request.has_tensor() && request.tensor().normalized()) return NormalizedToInput(request.tensor(), bytes);
   if (request.has_tensor() && request.tensor().data_type() == v1::RawTensor::DATA_FLOAT32) {
-    ASSIGN_OR_RETURN(const FloatImage image, FloatsToImage(request.tensor()));
+    ASSIGN_OR_RETURN(const FloatImage image, FloatsToImage(request.tensor(), bytes));
     PictureInput input = ImageToInput(image, preprocessing, geometry);
     if (Draws(request)) input.picture = std::make_shared<const Image>(Rounded(image));
     return input;
   }
   if (request.has_tensor()) {
-    ASSIGN_OR_RETURN(Image image, BytesToImage(request.tensor()));
+    ASSIGN_OR_RETURN(Image image, BytesToImage(request.tensor(), bytes));
     PictureInput input = ImageToInput(image, preprocessing, geometry);
     if (Draws(request)) input.picture = std::make_shared<const Image>(std::move(image));
     return input;
   }
   if (!Draws(request)) {
-    ASSIGN_OR_RETURN(std::vector<float> values, DecodeInput(request.image(), preprocessing, geometry));
+    ASSIGN_OR_RETURN(std::vector<float> values, DecodeInput(bytes, preprocessing, geometry));
     return InputOf(std::move(values), preprocessing, geometry);
   }
-  ASSIGN_OR_RETURN(Image image, DecodePlanned(request.image(), preprocessing, geometry));
+  ASSIGN_OR_RETURN(Image image, DecodePlanned(bytes, preprocessing, geometry));
   PictureInput input = ImageToInput(image, preprocessing, geometry);
   // Drawn on whole, whatever the model was given: whether maps are asked for does not change the answer.
   if (DecodeDivisor(preprocessing, geometry) > 1) {
-    ASSIGN_OR_RETURN(image, Decode(request.image()));
+    ASSIGN_OR_RETURN(image, Decode(bytes));
   }
   input.picture = std::make_shared<const Image>(std::move(image));
   return input;
@@ -142,7 +141,9 @@ absl::StatusOr<PictureInput> MakePictureInput(const v1::ClassifyRequest& request
 absl::StatusOr<PictureInput> ReadInput(const InferenceRequest& request, uint64_t batch) {
   const v1::ModelConfig& config = request.model->description->config();
   try {
-    if (!config.has_null()) return MakePictureInput(request.request, config.preprocessing(), request.geometry);
+    if (!config.has_null()) {
+      return MakePictureInput(request.request, request.input, config.preprocessing(), request.geometry);
+    }
     PictureInput unread;
     unread.pixels = Unread(request, config.preprocessing());
     return unread;

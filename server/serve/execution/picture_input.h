@@ -24,7 +24,7 @@ struct PictureInput {
   PictureInput(PictureInput&&) = default;
   PictureInput& operator=(PictureInput&&) = default;
 
-  engine::Picture pixels;                // normalised; of `values`, or of the request's own bytes
+  engine::Picture pixels;                // normalised; of `values`, or of the bytes as received
   std::vector<float> values;             // empty where the message holds just what the model reads
   std::shared_ptr<const Image> picture;  // oriented; null for a normalised tensor
 };
@@ -32,8 +32,9 @@ struct PictureInput {
 // Turns the picture or tensor of a validated request into the model's input. `geometry` was planned from its header or
 // declared size and is unused for a normalised tensor. INVALID_ARGUMENT for damage inside the picture, for float pixels
 // outside [0, 1] and for numbers that are not finite. Float pixels are resized as they are, without rounding; only the
-// picture that overlays are drawn on has 8 bits. `request` has to outlive what is made of it.
-absl::StatusOr<PictureInput> MakePictureInput(const v1::ClassifyRequest& request,
+// picture that overlays are drawn on has 8 bits. `bytes`, of the image or the tensor's data, have to outlive what is
+// made of them.
+absl::StatusOr<PictureInput> MakePictureInput(const v1::ClassifyRequest& request, std::string_view bytes,
                                               const v1::Preprocessing& preprocessing, const Geometry& geometry);
 
 // The same for a request of a batch, as its model wants it. Never throws: want of memory is RESOURCE_EXHAUSTED, a fault

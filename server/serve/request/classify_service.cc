@@ -6,21 +6,21 @@
 #include <algorithm>
 #include <exception>
 #include <memory>
-#include <new>
 #include <optional>
 #include <string>
 #include <utility>
 
 #include "base/status_macros.h"
 #include "server/identity/identity.h"
-#include "server/process/out_of_memory.h"
 #include "server/serve/request/plan_request.h"
 
 namespace vitrine {
 namespace {
 
-// Of an answer beside attention and features, about: predictions with their labels, provenance, timings.
+// Of an answer beside predictions, attention and features, about: provenance, timings.
 constexpr int64_t kPlainAnswerBytes = 1024;
+// Of a v1::Prediction beside its label.
+constexpr int64_t kPredictionBytes = 16;
 
 std::optional<int64_t> VersionOf(const v1::ClassifyRequest& request) {
   return request.has_version() ? std::optional<int64_t>(request.version()) : std::nullopt;
@@ -33,11 +33,9 @@ absl::Time DeadlineOf(const v1::ClassifyRequest& request, const CallContext& cal
 
 // Nothing that reads what callers send throws, and fuzzing holds it to that. Should something all the same, it costs
 // this request and not the server.
-absl::StatusOr<InferenceRequest> Plan(v1::ClassifyRequest request, ModelHandle model, int64_t left_out = 0) {
+absl::StatusOr<InferenceRequest> Plan(ReceivedClassify request, ModelHandle model) {
   try {
-    return PlanRequest(std::move(request), std::move(model), left_out);
-  } catch (const std::bad_alloc&) {  // its callers know what to do
-    throw;
+    return PlanRequest(std::move(request), std::move(model));
   } catch (const std::exception& error) {
     spdlog::error("a request could not be read: {}", error.what());
     return absl::InternalError("the server failed while it read the request");
@@ -54,6 +52,7 @@ struct ClassifyService::Asked {
   std::unique_ptr<RequestTrace> spans;   // null: it is not traced
   ModelMetrics* metrics = nullptr;       // of the model as soon as it is known; till then of unknown ones
   const LoadedModel* version = nullptr;  // that took it, and that it keeps, with its metrics; null: none did
+  std::shared_ptr<AnswerHold> held;      // where nobody else holds what the answer takes
   Done done;
 };
 
@@ -69,7 +68,7 @@ absl::StatusOr<ModelHandle> ClassifyService::Find(const v1::ClassifyRequest& req
 }
 
 // Each line is a stage that can refuse.
-absl::StatusOr<InferenceRequest> ClassifyService::Accept(absl::StatusOr<v1::ClassifyRequest> request,
+absl::StatusOr<InferenceRequest> ClassifyService::Accept(absl::StatusOr<ReceivedClassify> request,
                                                          const CallContext& call, Asked& asked) {
   if (draining_.load(std::memory_order_acquire)) return DrainingError();
   // Before the quota, of which it takes nothing.
@@ -77,29 +76,22 @@ absl::StatusOr<InferenceRequest> ClassifyService::Accept(absl::StatusOr<v1::Clas
     asked.metrics = call.model->metrics.get();
     return AbandonedError();
   }
-  Admitted admitted;
-  ASSIGN_OR_RETURN(admitted.quota, admission_.quotas().Admit(call.caller));
+  const auto admitted = std::make_shared<Admitted>();
+  ASSIGN_OR_RETURN(admitted->quota, admission_.quotas().Admit(call.caller));
   ModelHandle model = call.model;
   if (model == nullptr) {
     RETURN_IF_ERROR(request.status());
-    RETURN_IF_ERROR(CheckModel(call.caller, request->model()));
-    if ((model = call.foreseen) == nullptr) {
-      ASSIGN_OR_RETURN(model, Find(*request, call.caller));
-    }
+    RETURN_IF_ERROR(CheckModel(call.caller, request->message.model()));
+    ASSIGN_OR_RETURN(model, Find(request->message, call.caller));
   }
   asked.metrics = model->metrics.get();
   RETURN_IF_ERROR(request.status());
   // Before the picture's header is read. Admit looks again: others come meanwhile.
   if (absl::Status places = admission_.CheckPlaces(call.caller.Account()); !places.ok()) {
-    admitted.Cancel();
+    admitted->Cancel();
     return places;
   }
-  if (!call.refusal.ok()) {
-    admitted.Cancel();
-    admission_.NoteAsked(call.caller.Account());
-    return call.refusal;
-  }
-  const bool is_routed = call.model == nullptr ? LeavesTheVersionOpen(*request) : call.is_routed;
+  const bool is_routed = call.model == nullptr ? LeavesTheVersionOpen(request->message) : call.is_routed;
   ASSIGN_OR_RETURN(InferenceRequest plan, Plan(*std::move(request), std::move(model)));
   plan.is_routed = is_routed;
   plan.arrival = asked.arrival;
@@ -107,35 +99,20 @@ absl::StatusOr<InferenceRequest> ClassifyService::Accept(absl::StatusOr<v1::Clas
   plan.deadline = DeadlineOf(plan.request, call, asked.arrival);
   plan.cancelled = call.cancelled;
   plan.abandoned = call.abandoned;
-  plan.admitted = std::move(admitted);
-  if (absl::Status places = Admit(plan); !places.ok()) {
-    plan.admitted.Cancel();
+  plan.admitted = admitted;
+  if (absl::Status places = Admit(plan, call.form); !places.ok()) {
+    admitted->Cancel();
     return places;
   }
   return plan;
 }
 
-std::optional<absl::Status> ClassifyService::Foresee(v1::ClassifyRequest& outline, int64_t left_out,
-                                                     CallContext& call) {
-  if (call.foreseen == nullptr) call.foreseen = call.model;
-  if (call.foreseen == nullptr) {
-    absl::StatusOr<ModelHandle> model = Find(outline, call.caller);
-    if (!model.ok()) return std::nullopt;
-    call.foreseen = *std::move(model);
-  }
-  absl::StatusOr<InferenceRequest> plan = Plan(std::move(outline), call.foreseen, left_out);
-  if (!plan.ok()) return std::nullopt;
-  call.caller.account = accounts_.AccountOf(call.caller, call.peer);
-  plan->caller = call.caller.account;
-  plan->deadline = DeadlineOf(plan->request, call, clock_.Now());
-  absl::Status foreseen = admission_.Foresee(*plan);
-  if (!foreseen.ok()) outline = std::move(plan->request);
-  return foreseen;
-}
-
-absl::Status ClassifyService::Admit(InferenceRequest& plan) {
-  ASSIGN_OR_RETURN(plan.admitted.room, admission_.answers().Reserve(kPlainAnswerBytes + plan.answer_bytes));
-  ASSIGN_OR_RETURN(plan.admitted.place, admission_.Admit(plan));
+absl::Status ClassifyService::Admit(InferenceRequest& plan, const AnswerForm& form) {
+  const int64_t predictions =
+      form.prediction_bytes.value_or(plan.top_k * (kPredictionBytes + static_cast<int64_t>(plan.model->longest_label)));
+  ASSIGN_OR_RETURN(plan.admitted->room,
+                   admission_.answers().Reserve(kPlainAnswerBytes + form.scale * (predictions + plan.answer_bytes)));
+  ASSIGN_OR_RETURN(plan.admitted->place, admission_.Admit(plan));
   return absl::OkStatus();
 }
 
@@ -147,22 +124,18 @@ void ClassifyService::Count(Asked& asked, const absl::Status& status, absl::Dura
 }
 
 void ClassifyService::WriteLine(const Asked& asked, const absl::Status& status, absl::Duration spent) {
-  try {
-    // The line belongs to the span of the request where there is one, else to the caller's.
-    std::optional<TraceContext> trace = asked.trace;
-    if (asked.spans != nullptr) trace = TraceContext{Hex(asked.spans->trace_id), Hex(asked.spans->span_id), true};
-    log_.Write({.method = MethodName(asked.method),
-                .caller = asked.caller,
-                .peer = asked.peer,
-                .model = asked.model,
-                .version = asked.version == nullptr ? 0 : asked.version->id.version,
-                .request_id = asked.request_id,
-                .trace = std::move(trace),
-                .status = status,
-                .spent = spent});
-  } catch (const std::bad_alloc&) {  // the answer goes before the line
-    CountOutOfMemory();
-  }
+  // The line belongs to the span of the request where there is one, else to the caller's.
+  std::optional<TraceContext> trace = asked.trace;
+  if (asked.spans != nullptr) trace = TraceContext{Hex(asked.spans->trace_id), Hex(asked.spans->span_id), true};
+  log_.Write({.method = MethodName(asked.method),
+              .caller = asked.caller,
+              .peer = asked.peer,
+              .model = asked.model,
+              .version = asked.version == nullptr ? 0 : asked.version->id.version,
+              .request_id = asked.request_id,
+              .trace = std::move(trace),
+              .status = status,
+              .spent = spent});
 }
 
 void ClassifyService::EndSpans(Asked& asked, const absl::Status& status, absl::Duration spent) {
@@ -172,7 +145,7 @@ void ClassifyService::EndSpans(Asked& asked, const absl::Status& status, absl::D
   spans.request_id = std::move(asked.request_id);
   if (asked.version != nullptr) {
     spans.version = asked.version->id.version;
-    spans.precision = asked.version->precision;  // a few letters, which take no memory of their own
+    spans.precision = asked.version->precision;
     // It was given up while it waited.
     if (!spans.stages[static_cast<int>(Stage::kQueue)].has_value()) spans.Note(Stage::kQueue, spans.whole.begin, end);
   }
@@ -196,43 +169,41 @@ void ClassifyService::EndCall(std::unique_ptr<RequestTrace> spans, const absl::S
   if (spans != nullptr) tracer_->End(std::move(spans), status, clock_.Now());
 }
 
-void ClassifyService::Classify(absl::StatusOr<v1::ClassifyRequest> request, CallContext call, Done done) {
-  ledger_.Accept();
-  Asked asked;
-  asked.method = call.method;
-  asked.arrival = clock_.Now();
-  asked.peer = std::move(call.peer);
-  asked.metrics = &metrics_.unknown();
-  std::unique_ptr<Asked> waiting;
-  absl::StatusOr<InferenceRequest> plan = OrOutOfMemory([&] {
-    if (call.caller.account.empty()) call.caller.account = accounts_.AccountOf(call.caller, asked.peer);
-    asked.caller = call.caller.name;
-    asked.trace = std::move(call.trace);
-    if (request.ok()) asked.model = request->model();
-    if (request.ok()) asked.request_id = request->request_id();
-    if (tracer_ != nullptr) {
-      asked.spans = call.part.has_value() ? tracer_->BeginPart(asked.trace, asked.method, asked.arrival, *call.part)
-                                          : tracer_->Begin(asked.trace, asked.method, asked.arrival);
-    }
-    waiting = std::make_unique<Asked>();
-    return Accept(std::move(request), call, asked);
-  });
+void ClassifyService::Classify(absl::StatusOr<ReceivedClassify> request, CallContext call, Done done) {
+  auto asked = std::make_unique<Asked>();
+  if (call.held == nullptr) call.held = asked->held = std::make_shared<AnswerHold>(ledger_);
+  call.held->Accept();
+  asked->method = call.method;
+  asked->arrival = clock_.Now();
+  asked->peer = std::move(call.peer);
+  asked->metrics = &metrics_.unknown();
+  if (call.caller.account.empty()) call.caller.account = accounts_.AccountOf(call.caller, asked->peer);
+  asked->caller = call.caller.name;
+  asked->trace = std::move(call.trace);
+  if (request.ok()) asked->model = request->message.model();
+  if (request.ok()) asked->request_id = request->message.request_id();
+  if (tracer_ != nullptr) {
+    asked->spans = call.part.has_value() ? tracer_->BeginPart(asked->trace, asked->method, asked->arrival, *call.part)
+                                         : tracer_->Begin(asked->trace, asked->method, asked->arrival);
+  }
+  absl::StatusOr<InferenceRequest> plan = Accept(std::move(request), call, *asked);
   if (!plan.ok()) {
-    if (absl::IsDeadlineExceeded(plan.status())) asked.metrics->CountExpired(Progress::kAdmission);
-    Count(asked, plan.status(), clock_.Now() - asked.arrival);
+    if (absl::IsDeadlineExceeded(plan.status())) asked->metrics->CountExpired(Progress::kAdmission);
+    Count(*asked, plan.status(), clock_.Now() - asked->arrival);
+    call.held = nullptr;  // whoever sends the answer decides from here on when it dies
     return done(std::move(plan).status());
   }
-  if (call.planned) call.planned(plan->answer_bytes);
-  if (call.room != nullptr) *call.room = std::move(plan->admitted.room);
-  if (asked.spans != nullptr) {
-    asked.spans->tokens = plan->tokens;
-    plan->trace = asked.spans.get();
+  if (call.planned) call.planned(plan->admitted->room->bytes);
+  call.held->Keep(plan->admitted);
+  call.held = nullptr;
+  if (asked->spans != nullptr) {
+    asked->spans->tokens = plan->tokens;
+    plan->trace = asked->spans.get();
   }
-  asked.version = plan->model.get();
-  asked.done = std::move(done);
-  *waiting = std::move(asked);
-  plan->done = [this, waiting = std::move(waiting)](absl::StatusOr<v1::ClassifyResponse> answer) {
-    Answer(*waiting, std::move(answer));
+  asked->version = plan->model.get();
+  asked->done = std::move(done);
+  plan->done = [this, asked = std::move(asked)](absl::StatusOr<v1::ClassifyResponse> answer) {
+    Answer(*asked, std::move(answer));
   };
   scheduler_.Submit(*std::move(plan));
 }

@@ -3,8 +3,11 @@
 #define VITRINE_SERVER_SERVE_REQUEST_CLASSIFY_SERVICE_H_
 
 #include <atomic>
+#include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
+#include <string>
 
 #include "absl/functional/any_invocable.h"
 #include "absl/status/statusor.h"
@@ -15,7 +18,9 @@
 #include "server/observe/request_log.h"
 #include "server/observe/trace_context.h"
 #include "server/process/clock.h"
+#include "server/serve/request/answer_hold.h"
 #include "server/serve/request/ledger.h"
+#include "server/serve/request/received.h"
 #include "server/serve/scheduling/admission.h"
 #include "server/serve/scheduling/inference_request.h"
 #include "server/serve/scheduling/peer_accounts.h"
@@ -25,30 +30,35 @@
 
 namespace vitrine {
 
-// What the RPC side knows of a request beside its message.
+// How the answer is written, as far as its size depends on it.
+struct AnswerForm {
+  // Bytes of the predictions. Without it: of those of a v1::ClassifyResponse.
+  std::optional<int64_t> prediction_bytes = {};
+  int scale = 1;  // bytes for each byte of predictions, attention and features: text takes several times their size
+};
+
+// What the wire knows of a request beside its message.
 struct CallContext {
-  Caller caller = {};     // Foresee or Classify gives it its account
+  Caller caller = {};     // Classify gives it its account
   std::string peer = {};  // where the connection comes from, as gRPC writes it
   Method method = Method::kClassify;
-  absl::Time deadline = absl::InfiniteFuture();  // on the service's clock
-  CancelFlag cancelled;
+  absl::Time deadline = absl::InfiniteFuture();  // on the service's clock, which does not follow the wall clock
+  CancelFlag cancelled = nullptr;
   CancelFlag abandoned = nullptr;  // of InferenceRequest; only where `model` is set
   std::optional<TraceContext> trace = {};
-  // Of a picture of a call that BeginCall was asked for: its place in the call. `trace` is then the call's own span, or
-  // what its caller sent where the call is not traced.
+  // Index of this picture within a call that BeginCall was asked for. `trace` is then the call's own span, or what its
+  // caller sent where the call is not traced.
   std::optional<int> part = {};
   // The version that answers, as Find returned it, so that several requests get the same one. Null: looked up.
   ModelHandle model = nullptr;
   bool is_routed = false;  // of InferenceRequest, where `model` is set
-  // Called, within Classify, before an accepted request is submitted: bytes of attention and features in the answer to
-  // come. May be null.
+  AnswerForm form = {};
+  // Called, within Classify, before an accepted request is submitted, with the bytes that are reserved for its answer.
+  // May be null.
   std::function<void(int64_t)> planned = {};
-  // Why the request is refused, of which only the outline was read: Foresee's answer. OK: it was read whole.
-  absl::Status refusal = absl::OkStatus();
-  ModelHandle foreseen = nullptr;  // the version that Foresee asked about: the shares are drawn once a request
-  // Takes over, within Classify, the room that an accepted request's answer was given in the budget of answers; whoever
-  // hands the answer to the transport keeps it until the client has taken it. Null: given back when Done has returned.
-  std::shared_ptr<HeldRoom> room = nullptr;
+  // Takes over what an accepted request holds, and counts it: see AnswerHold. The parts of one call share it. Null: a
+  // hold of the request's own, which dies when Done has returned.
+  std::shared_ptr<AnswerHold> held = nullptr;
 };
 
 // Whether the traffic's shares choose the version that answers.
@@ -72,24 +82,16 @@ class ClassifyService {
         tracer_(tracer) {}
 
   // Calls `done` exactly once: on this thread with a refusal, or later on an executor's. Counts the request as
-  // accepted; whoever hands the answer to the transport counts it as answered. A message that could not be parsed
-  // passes here with its status, so that it is counted too. Never throws: what finds no memory is refused.
-  void Classify(absl::StatusOr<v1::ClassifyRequest> request, CallContext call, Done done);
+  // accepted; it counts as answered when call.held dies. A message that could not be parsed passes here with its
+  // status, so that it is counted too.
+  void Classify(absl::StatusOr<ReceivedClassify> request, CallContext call, Done done);
 
   // The span of a call that holds several requests, whose model is known; each of them passes through Classify as a
-  // part of the call. Null: the call is not traced. May throw std::bad_alloc.
+  // part of the call. Null: the call is not traced.
   std::unique_ptr<RequestTrace> BeginCall(const CallContext& call, absl::Time arrival, const std::string& request_id,
                                           int pictures);
-  // The call ended so, now; `spans` may be null. Never throws.
+  // The call ended so, now; `spans` may be null.
   void EndCall(std::unique_ptr<RequestTrace> spans, const absl::Status& status);
-
-  // Whether requests were refused of late because their answers would come too late: what Foresee is worth asking for.
-  bool RefusesTheLate() const { return admission_.RefusesTheLate(); }
-  // RESOURCE_EXHAUSTED, for call.refusal, where Classify would refuse the request whose outline this is (rpc/outline.h)
-  // because its answer would come too late; OK where it would not. Nothing where it cannot be planned: Classify has
-  // another reason to refuse it, or its picture's header goes on in what was left out. Notes in `call` whose account it
-  // is and which version. Leaves the outline only with a refusal.
-  std::optional<absl::Status> Foresee(v1::ClassifyRequest& outline, int64_t left_out, CallContext& call);
 
   // The version that would answer the request now. What Registry::Route says, to a caller who may use the model.
   absl::StatusOr<ModelHandle> Find(const v1::ClassifyRequest& request, const Caller& caller) const;
@@ -109,11 +111,11 @@ class ClassifyService {
   void Count(Asked& asked, const absl::Status& status, absl::Duration spent);
   void WriteLine(const Asked& asked, const absl::Status& status, absl::Duration spent);
   void EndSpans(Asked& asked, const absl::Status& status, absl::Duration spent);
-  absl::StatusOr<InferenceRequest> Accept(absl::StatusOr<v1::ClassifyRequest> request, const CallContext& call,
+  absl::StatusOr<InferenceRequest> Accept(absl::StatusOr<ReceivedClassify> request, const CallContext& call,
                                           Asked& asked);
   void Answer(Asked& asked, absl::StatusOr<v1::ClassifyResponse> answer);
   // Reserves the room for the answer and the place in the queue.
-  absl::Status Admit(InferenceRequest& plan);
+  absl::Status Admit(InferenceRequest& plan, const AnswerForm& form);
 
   const Registry& registry_;
   Admission& admission_;

@@ -20,7 +20,7 @@ constexpr int kFailuresBeforeFatal = 2;
 // Of the grey picture that is classified: what computes it shows as much with a small one.
 constexpr int kSide = 32;
 
-v1::ClassifyRequest GreyPicture(const std::string& model) {
+ReceivedClassify GreyPicture(const std::string& model) {
   v1::ClassifyRequest request;
   request.set_model(model);
   request.set_priority(v1::HIGH);
@@ -30,7 +30,7 @@ v1::ClassifyRequest GreyPicture(const std::string& model) {
   tensor.set_channels(3);
   tensor.set_data_type(v1::RawTensor::DATA_UINT8);
   tensor.set_data(std::string(kSide * kSide * 3, '\x80'));
-  return request;
+  return ReceivedOf(std::move(request));
 }
 
 // What Run and the answer share; the answer may come after Run has given up.

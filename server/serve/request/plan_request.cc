@@ -5,6 +5,7 @@
 #include <cmath>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -71,7 +72,7 @@ absl::StatusOr<int> PlanTopK(const v1::ClassifyRequest& request, const LoadedMod
   return request.top_k();
 }
 
-absl::Status CheckTensorForm(const v1::RawTensor& tensor, int64_t left_out) {
+absl::Status CheckTensorForm(const v1::RawTensor& tensor, std::string_view data) {
   if (tensor.data_type() != v1::RawTensor::DATA_UINT8 && tensor.data_type() != v1::RawTensor::DATA_FLOAT32) {
     return absl::InvalidArgumentError("tensor.data_type must be DATA_UINT8 or DATA_FLOAT32");
   }
@@ -92,7 +93,7 @@ absl::Status CheckTensorForm(const v1::RawTensor& tensor, int64_t left_out) {
   }
   const int64_t value_bytes = tensor.data_type() == v1::RawTensor::DATA_UINT8 ? 1 : 4;
   const int64_t expected = int64_t{tensor.height()} * tensor.width() * tensor.channels() * value_bytes;
-  const int64_t sent = static_cast<int64_t>(tensor.data().size()) + left_out;
+  const int64_t sent = static_cast<int64_t>(data.size());
   if (sent != expected) {
     return absl::InvalidArgumentError(absl::StrCat("the tensor's data has ", sent, " bytes, but ", tensor.height(),
                                                    " x ", tensor.width(), " x ", tensor.channels(), " values of ",
@@ -101,8 +102,9 @@ absl::Status CheckTensorForm(const v1::RawTensor& tensor, int64_t left_out) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<Size> PlanTensor(const v1::RawTensor& tensor, const v1::Preprocessing& preprocessing, int64_t left_out) {
-  RETURN_IF_ERROR(CheckTensorForm(tensor, left_out));
+absl::StatusOr<Size> PlanTensor(const v1::RawTensor& tensor, std::string_view data,
+                                const v1::Preprocessing& preprocessing) {
+  RETURN_IF_ERROR(CheckTensorForm(tensor, data));
   const Size size{tensor.height(), tensor.width()};
   if (!tensor.normalized()) return size;
   if (tensor.channels() != preprocessing.channels()) {
@@ -120,15 +122,15 @@ absl::StatusOr<Size> PlanTensor(const v1::RawTensor& tensor, const v1::Preproces
 }
 
 // Size of the oriented picture or tensor.
-absl::StatusOr<Size> InputSize(const v1::ClassifyRequest& request, const v1::Preprocessing& preprocessing,
-                               int64_t left_out) {
+absl::StatusOr<Size> InputSize(const v1::ClassifyRequest& request, std::string_view input,
+                               const v1::Preprocessing& preprocessing) {
   switch (request.input_case()) {
     case v1::ClassifyRequest::kImage: {
-      ASSIGN_OR_RETURN(const ImageHeader header, ReadHeader(request.image()));
+      ASSIGN_OR_RETURN(const ImageHeader header, ReadHeader(input));
       return Size{header.height, header.width};
     }
     case v1::ClassifyRequest::kTensor:
-      return PlanTensor(request.tensor(), preprocessing, left_out);
+      return PlanTensor(request.tensor(), input, preprocessing);
     default:
       return absl::InvalidArgumentError("the request has no input; set image (a JPEG, PNG or WebP file) or tensor");
   }
@@ -219,15 +221,17 @@ absl::Status PlanAttentionAndFeatures(InferenceRequest& plan) {
 
 }  // namespace
 
-absl::StatusOr<InferenceRequest> PlanRequest(v1::ClassifyRequest request, ModelHandle model, int64_t left_out) {
+absl::StatusOr<InferenceRequest> PlanRequest(ReceivedClassify request, ModelHandle model) {
   InferenceRequest plan;
   plan.model = std::move(model);
-  plan.request = std::move(request);
+  plan.request = std::move(request.message);
+  plan.input = request.input;
+  plan.owner = std::move(request.owner);
   const LoadedModel& served = *plan.model;
   const v1::Preprocessing& preprocessing = served.manifest.config().preprocessing();
   RETURN_IF_ERROR(CheckEnvelope(plan.request));
   ASSIGN_OR_RETURN(plan.top_k, PlanTopK(plan.request, served));
-  ASSIGN_OR_RETURN(const Size original, InputSize(plan.request, preprocessing, left_out));
+  ASSIGN_OR_RETURN(const Size original, InputSize(plan.request, plan.input, preprocessing));
   ASSIGN_OR_RETURN(const std::optional<Size> wish, PlanWish(plan.request, served));
   if (plan.request.tensor().normalized()) {
     plan.geometry = {.original = original, .scaled = original, .top = 0, .left = 0, .input = original};

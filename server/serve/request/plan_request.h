@@ -2,9 +2,10 @@
 #ifndef VITRINE_SERVER_SERVE_REQUEST_PLAN_REQUEST_H_
 #define VITRINE_SERVER_SERVE_REQUEST_PLAN_REQUEST_H_
 
-#include <cstdint>
+#include <cstddef>
 
 #include "absl/status/statusor.h"
+#include "server/serve/request/received.h"
 #include "server/serve/scheduling/inference_request.h"
 
 namespace vitrine {
@@ -13,11 +14,11 @@ namespace vitrine {
 inline constexpr size_t kMaxRequestIdBytes = 128;
 
 // Checks a request against its model and plans its geometry, grid and attention: everything that can be refused before
-// a pixel is decoded. The picture's header is read; its cost does not depend on the picture's size. The result lacks
-// arrival, deadline, cancelled and done. Of a tensor `left_out` bytes of the data may be missing.
+// a pixel is decoded. The picture's header is read where it lies; its cost does not depend on the picture's size. The
+// result lacks arrival, deadline, cancelled and done.
 // INVALID_ARGUMENT, or RESOURCE_EXHAUSTED for attention over max_attention_bytes; each sentence names the fault and the
 // way out. Thread-safe.
-absl::StatusOr<InferenceRequest> PlanRequest(v1::ClassifyRequest request, ModelHandle model, int64_t left_out = 0);
+absl::StatusOr<InferenceRequest> PlanRequest(ReceivedClassify request, ModelHandle model);
 
 }  // namespace vitrine
 

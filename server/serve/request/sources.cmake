@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # What is asked: the message checked, planned, handed over.
 list(APPEND server_sources
+  serve/request/answer_hold.cc
   serve/request/classify_service.cc
   serve/request/compute_probe.cc
   serve/request/drain.cc
-  serve/request/plan_request.cc)
+  serve/request/plan_request.cc
+  serve/request/received.cc)

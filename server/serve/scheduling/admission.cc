@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <new>
 #include <utility>
 #include <vector>
 
@@ -23,9 +22,6 @@ constexpr size_t kBusiest = 64;
 // Places are kept free for a caller that was here so short a time ago.
 constexpr absl::Duration kSharedFor = absl::Minutes(1);
 
-// For so long after a refusal the next is expected.
-constexpr absl::Duration kRefusesFor = absl::Milliseconds(100);
-
 // What is left of a rate of late if nothing more comes.
 double Left(absl::Duration passed) {
   return std::exp(-absl::ToDoubleSeconds(passed));
@@ -37,10 +33,9 @@ std::string Milliseconds(absl::Duration duration) {
 
 }  // namespace
 
-void Admitted::Release(bool used) {
-  // First the place: a client that sends its next request on the answer must find it free.
-  place.Release();
-  used ? quota.Release() : quota.Cancel();
+void Admitted::Answered(bool used) {
+  if (Admission* const admission = place.owner()) admission->EndWork(place.share());
+  if (!used) quota.Cancel();
 }
 
 void Admitted::Cancel() {
@@ -55,7 +50,7 @@ Admission::Holding Admission::Room::Of(const std::string& caller) const {
 }
 
 void Admission::Room::Take(const Place& place) {
-  Holding& own = callers[place.caller];  // which may throw
+  Holding& own = callers[place.caller];
   own.requests += 1;
   own.bytes += place.bytes;
   all.requests += 1;
@@ -85,29 +80,10 @@ absl::StatusOr<HeldPlace> Admission::Admit(const InferenceRequest& request) {
     RETURN_IF_ERROR(CheckRequests(place.caller, shared));
     RETURN_IF_ERROR(CheckBytes(place, shared));
     RETURN_IF_ERROR(CheckModel(place, shared));
-    RETURN_IF_ERROR(CheckTime(asked, now));
   }
+  if (computing_ > 0) RETURN_IF_ERROR(CheckTime(asked, now));
   Take(place, now);
   return HeldPlace(this, std::move(asked.place));
-}
-
-absl::Status Admission::Foresee(const InferenceRequest& request) {
-  const absl::Time now = clock_.Now();
-  if (request.deadline <= now) return absl::OkStatus();  // Admit has a sentence of its own for it
-  const Question asked = QuestionOf(request, now);
-  MutexLock lock(mutex_);
-  return server_.all.requests > 0 ? CheckTime(asked, now) : absl::OkStatus();
-}
-
-void Admission::NoteAsked(const std::string& caller) {
-  const absl::Time now = clock_.Now();
-  MutexLock lock(mutex_);
-  NoteAsker(caller, now);
-}
-
-bool Admission::RefusesTheLate() const {
-  const int64_t at = refused_at_.load(std::memory_order_relaxed);
-  return at != std::numeric_limits<int64_t>::min() && clock_.Now() - absl::FromUnixNanos(at) <= kRefusesFor;
 }
 
 Admission::Question Admission::QuestionOf(const InferenceRequest& request, absl::Time now) const {
@@ -141,7 +117,7 @@ absl::Status Admission::CheckPlaces(const std::string& caller) const {
 
 void Admission::NoteAsker(const std::string& caller, absl::Time now) {
   if (caller != last_caller_) {
-    last_caller_ = caller;  // which may throw
+    last_caller_ = caller;
     other_asked_ = last_asked_;
   }
   last_asked_ = now;
@@ -202,13 +178,7 @@ absl::Status Admission::CheckModel(const Place& place, bool shared) const {
   return absl::OkStatus();
 }
 
-absl::Status Admission::CheckTime(const Question& asked, absl::Time now) {
-  absl::Status compared = CompareTime(asked, now);
-  if (!compared.ok()) refused_at_.store(absl::ToUnixNanos(now), std::memory_order_relaxed);
-  return compared;
-}
-
-absl::Status Admission::CompareTime(const Question& asked, absl::Time now) const {
+absl::Status Admission::CheckTime(const Question& asked, absl::Time now) const {
   const Place& place = asked.place;
   const absl::Duration limit = asked.limit;
   const absl::Duration batch = std::min(asked.batch, std::max(asked.group, LongestPart(work_, options_.executors)));
@@ -276,7 +246,7 @@ std::vector<OtherCaller> Admission::Others(const std::string& asks, absl::Time n
     if (looks++ == kBusiest) break;
     if (caller->first == asks) continue;
     const OtherCaller seen = look(caller->second);
-    if (caller->second.requests > 0 || seen.rate >= kForgottenRate) others.push_back(seen);
+    if (caller->second.computing > 0 || seen.rate >= kForgottenRate) others.push_back(seen);
   }
   if (rest.callers > 0 && (rest.work > absl::ZeroDuration() || rest.rate >= kForgottenRate)) {
     rest.rate = std::max(rest.rate, 0.0);  // a difference of decayed sums
@@ -320,26 +290,8 @@ void Admission::Change(Callers::iterator caller, int priority_class, absl::Durat
 
 Admission::Callers::iterator Admission::Account(const std::string& name) {
   const auto [caller, is_new] = callers_.try_emplace(name);
-  if (!is_new) return caller;
-  try {
-    busiest_.insert({caller->second.total, &*caller});
-  } catch (const std::bad_alloc&) {
-    callers_.erase(caller);
-    throw;
-  }
+  if (is_new) busiest_.insert({caller->second.total, &*caller});
   return caller;
-}
-
-// A model's room that is left empty for want of memory goes with its next request.
-void Admission::TakePlaces(const Place& place) {
-  Room& model = models_[place.model];
-  model.Take(place);
-  try {
-    server_.Take(place);
-  } catch (const std::bad_alloc&) {
-    model.Give(place);
-    throw;
-  }
 }
 
 void Admission::Take(const Place& place, absl::Time now) {
@@ -349,12 +301,23 @@ void Admission::Take(const Place& place, absl::Time now) {
     return idle;
   });
   const auto caller = Account(place.caller);
-  TakePlaces(place);
-  // Nothing throws from here on.
+  models_[place.model].Take(place);
+  server_.Take(place);
+  ++computing_;
   Change(caller, place.priority_class, place.cost);
   ++caller->second.requests;
+  ++caller->second.computing;
   caller->second.recent[place.priority_class].Add(place.cost, now);
   recent_.Add(place.cost, now);
+}
+
+void Admission::EndWork(Place& place) {
+  MutexLock lock(mutex_);
+  if (std::exchange(place.is_computed, true)) return;
+  const auto caller = callers_.find(place.caller);
+  Change(caller, place.priority_class, -std::exchange(place.cost, absl::ZeroDuration()));
+  --caller->second.computing;
+  --computing_;
 }
 
 void Admission::Release(const Place& place) {
@@ -364,8 +327,11 @@ void Admission::Release(const Place& place) {
   model->second.Give(place);
   if (model->second.all.requests == 0) models_.erase(model);
   const auto caller = callers_.find(place.caller);
-  Change(caller, place.priority_class, -place.cost);
   --caller->second.requests;
+  if (place.is_computed) return;
+  Change(caller, place.priority_class, -place.cost);
+  --caller->second.computing;
+  --computing_;
 }
 
 size_t Admission::callers() const {
@@ -375,7 +341,12 @@ size_t Admission::callers() const {
 
 AdmissionStatus Admission::load() const {
   MutexLock lock(mutex_);
-  return {server_.all.requests, server_.all.bytes, work_, options_.max_requests, options_.max_bytes};
+  return {.requests = server_.all.requests,
+          .bytes = server_.all.bytes,
+          .work = work_,
+          .limit_requests = options_.max_requests,
+          .limit_bytes = options_.max_bytes,
+          .computing = computing_};
 }
 
 }  // namespace vitrine

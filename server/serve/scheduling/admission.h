@@ -3,10 +3,8 @@
 #define VITRINE_SERVER_SERVE_SCHEDULING_ADMISSION_H_
 
 #include <array>
-#include <atomic>
 #include <cstdint>
 #include <functional>
-#include <limits>
 #include <map>
 #include <memory>
 #include <set>
@@ -36,9 +34,10 @@ struct InferenceRequest;
 class Admission;
 
 struct AdmissionOptions {
-  // Most requests between admission and answer, waiting or computing. More of them only wait longer.
+  // Most requests between admission and the end of their answers, which clients have to take. More of them only wait
+  // longer.
   int64_t max_requests = 4096;
-  // Most bytes of their pictures and tensors, which stay in memory until the answer.
+  // Most bytes of their pictures and tensors.
   int64_t max_bytes = int64_t{256} << 20;
   // Longest predicted time to the answer for requests without a deadline.
   absl::Duration max_predicted_wait = absl::Seconds(30);
@@ -60,26 +59,28 @@ struct AdmissionOptions {
   absl::Status Validate() const;  // names the field, the value and the allowed range
 };
 
-// Of a request that may wait, what it takes until its answer.
+// What an admitted request takes: its work until it is computed, all else until its answer has been handed over.
 struct Place {
   std::string caller;
   std::shared_ptr<const QueueLimits> model;
   int priority_class = 0;
   int64_t bytes = 0;
-  absl::Duration cost;  // executor time that was predicted
+  absl::Duration cost;       // executor time that was predicted; zero once it is computed
+  bool is_computed = false;  // or will never be
 };
 using HeldPlace = Held<Admission, Place>;
 
 // All that a request holds. Each part is given back once, when this dies or before.
 struct Admitted {
-  HeldPlace place;
-  HeldQuota quota;  // of its caller
-  HeldRoom room;    // for the answer, until whoever hands it to the transport takes it over
-
-  // The request has ended; the room stays with its answer. Of its quota, what was not `used` is as if never taken.
-  void Release(bool used);
+  // The request was computed, or will not be: its work is none any more. Of its quota, what was not `used` is as if
+  // never taken.
+  void Answered(bool used);
   // The request is refused because the server is busy: all is as if it had never been taken.
   void Cancel();
+
+  HeldRoom room = {};    // for the answer
+  HeldQuota quota = {};  // of its caller
+  HeldPlace place = {};  // goes first: a client that sends its next request on the answer must find it free
 };
 
 // Decides at once whether a request may wait. Bounded by requests and bytes, for the whole server and for each model,
@@ -99,13 +100,6 @@ class Admission {
   // time after which the request would be admitted if nothing else came.
   absl::StatusOr<HeldPlace> Admit(const InferenceRequest& request);
 
-  // Whether Admit refused a request of late because its answer would have come too late.
-  bool RefusesTheLate() const;
-  // What Admit would say of time alone. Takes no place.
-  absl::Status Foresee(const InferenceRequest& request);
-  // A caller asked for what Foresee refused.
-  void NoteAsked(const std::string& caller);
-
   // Whether Admit would refuse whatever this caller asks, since the server or the caller's share of it is full of
   // requests: what it asks need not be looked at to be refused. Takes no place.
   absl::Status CheckPlaces(const std::string& caller) const;
@@ -116,12 +110,13 @@ class Admission {
   CallerQuotas& quotas() { return quotas_; }
   AnswerBudget& answers() { return answers_; }
 
-  // What is admitted and not yet answered, and the limits.
+  // What is admitted and whose answer has not been handed over, and the limits.
   AdmissionStatus load() const;
   size_t callers() const;  // that something is kept for
 
  private:
   friend HeldPlace;
+  friend Admitted;
   // Executor time admitted of late: each second ago counts by 1 / e.
   struct Recent {
     absl::Duration work;
@@ -131,7 +126,8 @@ class Admission {
     void Add(absl::Duration cost, absl::Time now);
   };
   struct CallerWork {
-    int64_t requests = 0;
+    int64_t requests = 0;                               // that hold a place
+    int64_t computing = 0;                              // of them, those that wait or compute
     std::array<absl::Duration, kPriorityClasses> work;  // executor time, by class
     absl::Duration total;                               // of `work`
     std::array<Recent, kPriorityClasses> recent;        // by class
@@ -149,11 +145,10 @@ class Admission {
   };
   struct Room {
     Holding all;
-    // None without requests. Of the standard library, whose maps are whole after std::bad_alloc; Abseil's are not.
-    std::unordered_map<std::string, Holding> callers;
+    std::unordered_map<std::string, Holding> callers;  // none without requests
 
     Holding Of(const std::string& caller) const;
-    void Take(const Place& place);  // nothing is taken if it throws std::bad_alloc
+    void Take(const Place& place);
     void Give(const Place& place);  // what was taken before
   };
 
@@ -173,17 +168,16 @@ class Admission {
   absl::Status CheckRequests(const std::string& caller, bool shared) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckBytes(const Place& place, bool shared) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckModel(const Place& place, bool shared) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Status CheckTime(const Question& asked, absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Status CompareTime(const Question& asked, absl::Time now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status CheckTime(const Question& asked, absl::Time now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The callers beside this one. However many there are, only the busiest are looked at one by one.
   std::vector<OtherCaller> Others(const std::string& asks, absl::Time now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Until `part` of what is held is answered.
   absl::Duration TimeToFree(double part) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Nothing is taken if one of these throws std::bad_alloc. What gives back never does.
   void Take(const Place& place, absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Callers::iterator Account(const std::string& name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void TakePlaces(const Place& place) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Release(const Place& place);
+  // Takes the place out of the predicted work.
+  void EndWork(Place& place);
   // More work of this caller is in flight, or less.
   void Change(Callers::iterator caller, int priority_class, absl::Duration by) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
@@ -195,17 +189,16 @@ class Admission {
   mutable Mutex mutex_;
   Room server_ ABSL_GUARDED_BY(mutex_);
   absl::Duration work_ ABSL_GUARDED_BY(mutex_);
-  Recent recent_ ABSL_GUARDED_BY(mutex_);    // of all callers together
-  Callers callers_ ABSL_GUARDED_BY(mutex_);  // that ask or asked of late
-  Busiest busiest_ ABSL_GUARDED_BY(mutex_);  // each of callers_
+  int64_t computing_ ABSL_GUARDED_BY(mutex_) = 0;  // places that wait or compute
+  Recent recent_ ABSL_GUARDED_BY(mutex_);          // of all callers together
+  Callers callers_ ABSL_GUARDED_BY(mutex_);        // that ask or asked of late
+  Busiest busiest_ ABSL_GUARDED_BY(mutex_);        // each of callers_
   RollingPrune<Callers> prune_ ABSL_GUARDED_BY(mutex_);
   std::map<std::shared_ptr<const QueueLimits>, Room> models_ ABSL_GUARDED_BY(mutex_);  // with requests in flight
   // Who asked last, when, and when last somebody else had: the server's own probe apart.
   std::string last_caller_ ABSL_GUARDED_BY(mutex_);
   absl::Time last_asked_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   absl::Time other_asked_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
-  // When a request was last refused for its time, in nanoseconds of the clock. Read without the lock.
-  std::atomic<int64_t> refused_at_ = std::numeric_limits<int64_t>::min();
 };
 
 }  // namespace vitrine

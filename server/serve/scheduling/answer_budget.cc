@@ -2,6 +2,7 @@
 #include "server/serve/scheduling/answer_budget.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "server/process/shed.h"
@@ -28,6 +29,13 @@ absl::StatusOr<HeldRoom> AnswerBudget::Reserve(int64_t bytes) {
   }
   reserved_ += bytes;
   return HeldRoom(this, {.bytes = bytes, .since = now});
+}
+
+void AnswerBudget::Resize(HeldRoom& room, int64_t bytes) {
+  AnswerBudget* const budget = room.owner();
+  if (budget == nullptr) return;
+  MutexLock lock(budget->mutex_);
+  budget->reserved_ += bytes - std::exchange(room.share().bytes, bytes);
 }
 
 int64_t AnswerBudget::reserved() const {

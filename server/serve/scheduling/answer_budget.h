@@ -35,6 +35,9 @@ class AnswerBudget {
   // if clients take answers as fast as so far. One answer alone is always admitted.
   absl::StatusOr<HeldRoom> Reserve(int64_t bytes);
 
+  // The answer takes so many bytes now that it is made, whatever was reserved for it. Nothing where nothing is held.
+  static void Resize(HeldRoom& room, int64_t bytes);
+
   int64_t reserved() const;
   int64_t limit() const { return limit_; }
 

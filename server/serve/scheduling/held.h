@@ -34,6 +34,9 @@ class Held {
   }
 
   const Share* operator->() const { return &share_; }
+  // For the owner, which may change what is held. Null: nothing is held.
+  Owner* owner() const { return owner_; }
+  Share& share() { return share_; }
 
  private:
   Owner* owner_ = nullptr;  // null: nothing is held

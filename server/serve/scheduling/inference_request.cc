@@ -3,13 +3,7 @@
 
 #include <utility>
 
-#include "server/process/out_of_memory.h"
-
 namespace vitrine {
-
-int64_t InferenceRequest::InputBytes() const {
-  return request.has_image() ? request.image().size() : request.tensor().data().size();
-}
 
 absl::Status AbandonedError() {
   return absl::AbortedError("another picture of the same request was refused; nothing became of this one");
@@ -21,8 +15,9 @@ absl::Status DrainingError() {
 
 void InferenceRequest::Finish(absl::StatusOr<v1::ClassifyResponse> answer) {
   const bool dropped = absl::IsCancelled(answer.status()) && IsAbandoned();
-  if (dropped) answer = OrOutOfMemory([] { return AbandonedError(); });
-  admitted.Release(/*used=*/!dropped || progress == Progress::kCompute);
+  if (dropped) answer = AbandonedError();
+  if (admitted != nullptr) admitted->Answered(/*used=*/!dropped || progress == Progress::kCompute);
+  admitted.reset();
   if (absl::IsDeadlineExceeded(answer.status())) model->metrics->CountExpired(progress);
   if (absl::IsCancelled(answer.status())) model->metrics->CountCancelled(progress);
   auto callback = std::move(done);

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/functional/any_invocable.h"
@@ -18,6 +19,7 @@
 #include "server/models/registry/loaded_model.h"
 #include "server/observe/model_metrics.h"
 #include "server/serve/scheduling/admission.h"
+#include "server/serve/scheduling/message_bytes.h"
 #include "server/trace/request_trace.h"
 #include "vitrine/v1/classifier.pb.h"
 
@@ -30,7 +32,9 @@ using CancelFlag = std::shared_ptr<std::atomic<bool>>;
 // Made by PlanRequest; everything that can be refused has been, but for damage inside the picture.
 struct InferenceRequest {
   ModelHandle model;
-  v1::ClassifyRequest request;  // owns the encoded picture or the tensor
+  v1::ClassifyRequest request;  // without the bytes of its image or tensor
+  std::string_view input;       // those bytes, as they were received
+  MessageBytes owner;           // of them; null where they are of static memory
   Geometry geometry;            // of a normalised tensor: taken whole, as it is
   Grid grid;
   int64_t tokens = 0;                           // prefix included
@@ -49,7 +53,7 @@ struct InferenceRequest {
   absl::Time deadline = absl::InfiniteFuture();
   CancelFlag cancelled;                  // null: cannot be cancelled
   CancelFlag abandoned;                  // set when another picture of its batch was refused; null: there is none
-  Admitted admitted;                     // released before `done` is called
+  std::shared_ptr<Admitted> admitted;    // shared with the hold of its answer, if there is one; null: nothing is held
   Progress progress = Progress::kQueue;  // kCompute once the model has run on it
   RequestTrace* trace = nullptr;         // where its stages are noted; null: it is not traced. `done` keeps it
 
@@ -62,14 +66,15 @@ struct InferenceRequest {
     return IsAbandoned() || (cancelled != nullptr && cancelled->load(std::memory_order_acquire));
   }
   // Bytes of the picture or tensor, as sent.
-  int64_t InputBytes() const;
+  int64_t InputBytes() const { return static_cast<int64_t>(input.size()); }
   // Pixels of the picture once decoded, or of the tensor: what its header or shape says.
   int64_t InputPixels() const { return int64_t{geometry.original.height} * geometry.original.width; }
-  // Releases what was admitted, counts an expired or cancelled request, then calls `done`. The one way to end a
-  // request. One that was dropped because it is abandoned ends with AbandonedError, and what was not computed gives its
-  // part of the quota back: its caller has to send it again. Never throws.
+  // Takes its work out of what is predicted, counts an expired or cancelled request, then calls `done`. The one way to
+  // end a request. What was admitted is given back before `done` is called, unless the hold of the answer shares it.
+  // One that was dropped because it is abandoned ends with AbandonedError, and what was not computed gives its part of
+  // the quota back: its caller has to send it again.
   void Finish(absl::StatusOr<v1::ClassifyResponse> answer);
-  // Ends a request that no executor has looked at: the time that it waited until `now` is counted. Never throws.
+  // Ends a request that no executor has looked at: the time that it waited until `now` is counted.
   void EndWaiting(absl::Status why, absl::Time now);
 };
 

@@ -63,7 +63,7 @@ absl::Status Scheduler::Enqueue(InferenceRequest& request) {
   entry.waiting.tokens = request.tokens;
   entry.waiting.pixels = request.InputPixels() + request.overlay_pixels;
   entry.waiting.priority = ClassOf(request.request.priority());
-  entry.waiting.cost = request.admitted.place->cost;
+  if (request.admitted != nullptr) entry.waiting.cost = request.admitted->place->cost;
   entry.waiting.arrival = request.arrival;
   entry.waiting.deadline = request.deadline;
   if (!request.is_probe) {

@@ -8,7 +8,7 @@ namespace vitrine {
 absl::StatusOr<Caller> AuthorizeHttp(const Identity& identity, ClassifyService& service, RpcName rpc,
                                      const HttpRequest& request) {
   absl::StatusOr<Caller> caller = identity.Authorize(
-      rpc, {.authorization = request.Header("Authorization"), .certificate_names = request.certificate_names});
+      rpc, {.authorization = request.Header("Authorization"), .certificate_names = request.peer->certificate_names});
   service.metrics().server().CountAuthorization(caller.status().code());
   return caller;
 }
@@ -16,7 +16,7 @@ absl::StatusOr<Caller> AuthorizeHttp(const Identity& identity, ClassifyService& 
 CallContext HttpCall(Method method, const absl::StatusOr<Caller>& caller, const HttpRequest& request,
                      const Clock& clock) {
   return {.caller = CallerOf(caller),
-          .peer = request.peer,
+          .peer = request.peer->address,
           .method = method,
           .deadline = clock.Now() + kMaxHttpWait,
           .cancelled = request.hung_up,

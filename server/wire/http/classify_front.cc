@@ -12,8 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/status_macros.h"
-#include "server/process/out_of_memory.h"
-#include "server/serve/scheduling/answer_budget.h"
+#include "server/observe/request_id.h"
 #include "server/wire/http/address.h"
 #include "server/wire/http/authorize.h"
 #include "server/wire/http/classify_json.h"
@@ -45,12 +44,6 @@ constexpr char kClassifyVerb[] = ":classify";
 // Who asks for maps wants them, whatever their size.
 constexpr int64_t kHttpAttentionBytes = int64_t{16} << 20;
 
-// What a HeldAnswer keeps.
-struct HeldClassification {
-  int requests = 0;
-  std::shared_ptr<HeldRoom> room = {};
-};
-
 absl::Status NothingHere(const HttpRequest& request) {
   return absl::NotFoundError(
       absl::StrCat("nothing answers ", request.method(),
@@ -77,17 +70,18 @@ absl::StatusOr<std::string> CheckedBody(absl::StatusOr<std::string> body, const 
       absl::StrCat(std::string(body.status().message()), "; a picture is sent like this: ", curl_line));
 }
 
-absl::StatusOr<v1::ClassifyRequest> WithPicture(v1::ClassifyRequest wanted, const ClassifyQuery& query,
-                                                absl::StatusOr<std::string> sent, const std::string& curl_line,
-                                                const LoadedModel& model) {
+// The request, whose picture is the body itself.
+absl::StatusOr<ReceivedClassify> WithPicture(v1::ClassifyRequest wanted, const ClassifyQuery& query,
+                                             absl::StatusOr<std::string> sent, const std::string& curl_line,
+                                             const LoadedModel& model) {
   ASSIGN_OR_RETURN(std::string body, CheckedBody(std::move(sent), curl_line));
   RETURN_IF_ERROR(CheckPicture(body, curl_line));
-  wanted.set_image(std::move(body));
   for (const AttentionParameter& wish : query.attention) {
     ASSIGN_OR_RETURN(*wanted.add_attention(), AttentionOf(wish, model.attention, query.attention_encoding));
   }
   if (!query.attention.empty() || !wanted.features().empty()) wanted.set_max_attention_bytes(kHttpAttentionBytes);
-  return wanted;
+  wanted.set_image(std::move(body));
+  return ReceivedOf(std::move(wanted));
 }
 
 HttpResponse ResponseTo(const absl::StatusOr<v1::ClassifyResponse>& answer) {
@@ -97,7 +91,7 @@ HttpResponse ResponseTo(const absl::StatusOr<v1::ClassifyResponse>& answer) {
 }  // namespace
 
 HttpNext HttpClassifyFront::Begin(const std::shared_ptr<HttpRequest>& request) {
-  absl::StatusOr<HttpNext> next = OrOutOfMemory([&] { return Route(request); });
+  absl::StatusOr<HttpNext> next = Route(request);
   return next.ok() ? *std::move(next) : HttpNext::Answer(Refusal(next.status(), TypedErrorBody));
 }
 
@@ -110,18 +104,18 @@ absl::StatusOr<HttpNext> HttpClassifyFront::Route(const std::shared_ptr<HttpRequ
                      AuthorizeHttp(identity_, service_, "/vitrine.v1.Registry/ListModels", *request));
     return HttpNext::Make([this, caller] { return HttpResponse{.body = ModelsJson(registry_.List(), caller)}; });
   }
-  if (request->method() == "GET" || request->method() == "HEAD") {
-    const bool names_version = path.size() == 5 && path[3] == "versions";
-    if ((path.size() != 3 && !names_version) || absl::EndsWith(path.back(), kClassifyVerb)) {
-      return NothingHere(*request);
-    }
-    return Describe({.model = path[2], .version = names_version ? path[4] : ""}, *request);
+  const bool names_version = path.size() == 5 && path[3] == "versions";
+  if (path.size() != 3 && !names_version) return NothingHere(*request);
+  const bool classifies = absl::EndsWith(path.back(), kClassifyVerb);
+  std::string last = path.back().substr(0, path.back().size() - (classifies ? sizeof(kClassifyVerb) - 1 : 0));
+  if (names_version && last.empty()) return NothingHere(*request);
+  Target target = {.model = names_version ? path[2] : last, .version = names_version ? last : ""};
+  if (classifies) {
+    if (request->method() == "POST") return Classify(target, request);
+    return HttpNext::Answer(MethodNotAllowed("POST", TypedErrorBody));
   }
-  if (!absl::EndsWith(path.back(), kClassifyVerb) || request->method() != "POST") return NothingHere(*request);
-  std::string last = path.back().substr(0, path.back().size() - (sizeof(kClassifyVerb) - 1));
-  if (path.size() == 3) return Classify({.model = std::move(last)}, request);
-  if (path.size() != 5 || path[3] != "versions" || last.empty()) return NothingHere(*request);
-  return Classify({.model = path[2], .version = std::move(last)}, request);
+  const bool is_get = request->method() == "GET" || request->method() == "HEAD";
+  return is_get ? Describe(target, *request) : NothingHere(*request);
 }
 
 absl::StatusOr<HttpNext> HttpClassifyFront::Describe(const Target& target, const HttpRequest& request) {
@@ -143,6 +137,7 @@ absl::Status HttpClassifyFront::ReadHead(const Target& target, const absl::Statu
     return absl::InvalidArgumentError("the path names a version already; leave version_label out, or /versions/V");
   }
   asked.wanted.MergeFrom(asked.query.request);
+  if (asked.wanted.request_id().empty()) asked.wanted.set_request_id(RequestIdOf(request).value_or(""));
   // Found here, before the picture comes; the model says how many layers and heads "all" are. The same version answers,
   // and what is wrong from here on counts as its requests.
   ASSIGN_OR_RETURN(asked.call.model, service_.Find(asked.wanted, *caller));
@@ -154,27 +149,27 @@ HttpNext HttpClassifyFront::Classify(const Target& target, const std::shared_ptr
   const auto asked = std::make_shared<Asked>();
   const absl::StatusOr<Caller> caller = AuthorizeHttp(identity_, service_, "/vitrine.v1.Classifier/Classify", *request);
   asked->call = HttpCall(Method::kHttpClassify, caller, *request, service_.clock());
-  asked->call.room = std::make_shared<HeldRoom>();
-  const absl::Status why_not = OrOutOfMemory([&] { return ReadHead(target, caller, *request, *asked); });
+  asked->call.form = {.scale = kJsonScale};
+  const absl::Status why_not = ReadHead(target, caller, *request, *asked);
   if (!why_not.ok()) {
     return AnswerAtOnce([&](std::shared_ptr<HttpReply> reply) { Submit(why_not, *asked, std::move(reply)); });
   }
   return HttpNext::Read([this, asked](absl::StatusOr<std::string> body, std::shared_ptr<HttpReply> reply) {
-    absl::StatusOr<v1::ClassifyRequest> message = OrOutOfMemory([&] {
-      return WithPicture(std::move(asked->wanted), asked->query, std::move(body), asked->curl_line, *asked->call.model);
-    });
+    absl::StatusOr<ReceivedClassify> message =
+        WithPicture(std::move(asked->wanted), asked->query, std::move(body), asked->curl_line, *asked->call.model);
     Submit(std::move(message), *asked, std::move(reply));
   });
 }
 
-void HttpClassifyFront::Submit(absl::StatusOr<v1::ClassifyRequest> message, Asked& asked,
+void HttpClassifyFront::Submit(absl::StatusOr<ReceivedClassify> message, Asked& asked,
                                std::shared_ptr<HttpReply> reply) {
-  const auto held = std::make_shared<HeldAnswer<HeldClassification>>(service_.ledger(), std::move(reply));
-  const std::shared_ptr<HeldRoom> room = asked.call.room;
-  service_.Classify(std::move(message), std::move(asked.call),
-                    [held, room](const absl::StatusOr<v1::ClassifyResponse>& answer) {
-                      held->Send({.requests = 1, .room = room}, [&] { return ResponseTo(answer); });
-                    });
+  auto held = std::make_shared<AnswerHold>(service_.ledger());
+  asked.call.held = held;
+  service_.Classify(
+      std::move(message), std::move(asked.call),
+      [held = std::move(held), reply = std::move(reply)](const absl::StatusOr<v1::ClassifyResponse>& answer) mutable {
+        SendHeld(*reply, std::move(held), [&] { return ResponseTo(answer); });
+      });
 }
 
 }  // namespace vitrine

@@ -37,7 +37,7 @@ class HttpClassifyFront {
   absl::Status ReadHead(const Target& target, const absl::StatusOr<Caller>& caller, const HttpRequest& request,
                         Asked& asked) const;
   // To the service, which counts what was refused before as well; that is sent before this returns.
-  void Submit(absl::StatusOr<v1::ClassifyRequest> message, Asked& asked, std::shared_ptr<HttpReply> reply);
+  void Submit(absl::StatusOr<ReceivedClassify> message, Asked& asked, std::shared_ptr<HttpReply> reply);
 
   ClassifyService& service_;
   Registry& registry_;

@@ -50,13 +50,13 @@ std::optional<HttpResponse> CrossOrigin::Apply(HttpRequest& request) const {
   request.answer_headers.emplace_back("Access-Control-Allow-Origin", *origin);
   if (request.method() != "OPTIONS" || !request.Header("Access-Control-Request-Method").has_value()) {
     request.answer_headers.emplace_back("Access-Control-Expose-Headers",
-                                        "Inference-Header-Content-Length, Retry-After");
+                                        "Inference-Header-Content-Length, Retry-After, X-Request-Id");
     return std::nullopt;
   }
   request.answer_headers.emplace_back("Access-Control-Allow-Methods", "GET, POST");
   request.answer_headers.emplace_back(
       "Access-Control-Allow-Headers",
-      "Authorization, Content-Encoding, Content-Type, Inference-Header-Content-Length, traceparent");
+      "Authorization, Content-Encoding, Content-Type, Inference-Header-Content-Length, traceparent, X-Request-Id");
   request.answer_headers.emplace_back("Access-Control-Max-Age", kMaxAge);
   return HttpResponse{.code = 204};
 }

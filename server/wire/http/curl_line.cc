@@ -47,7 +47,7 @@ bool LostBytes(std::string_view body) {
 }  // namespace
 
 std::string CurlLine(const HttpRequest& request, const std::string& model, const std::string& version) {
-  return absl::StrCat("curl --data-binary @PICTURE http", request.is_encrypted ? "s" : "", "://",
+  return absl::StrCat("curl --data-binary @PICTURE http", request.peer->is_encrypted ? "s" : "", "://",
                       Pasteable(request.Header("Host").value_or(""), "HOST:PORT"), "/v1/models/",
                       Pasteable(model, "NAME"), version.empty() ? "" : "/versions/",
                       version.empty() ? "" : Pasteable(version, "VERSION"), ":classify");

@@ -2,44 +2,28 @@
 #ifndef VITRINE_SERVER_WIRE_HTTP_HELD_ANSWER_H_
 #define VITRINE_SERVER_WIRE_HTTP_HELD_ANSWER_H_
 
+#include <cstdint>
 #include <memory>
 #include <utility>
 
 #include "absl/functional/function_ref.h"
 #include "base/http/exchange.h"
-#include "server/serve/request/ledger.h"
+#include "server/serve/request/answer_hold.h"
 
 namespace vitrine {
 
-// The answer to come to a request that was handed to the service. Whoever waits for it keeps it; once it is sent it is
-// HttpResponse::held, until the answer was written, or nobody takes it. `Held` has the member `requests`, how many the
-// service has counted as accepted, which are counted as answered in the end, and may keep more for so long.
-template <typename Held>
-class HeldAnswer : public std::enable_shared_from_this<HeldAnswer<Held>> {
- public:
-  HeldAnswer(Ledger& ledger, std::shared_ptr<HttpReply> reply) : ledger_(ledger), reply_(std::move(reply)) {}
-  ~HeldAnswer() {
-    for (int i = 0; i < held_.requests; ++i) ledger_.Answer();
-  }
-  HeldAnswer(const HeldAnswer&) = delete;
-  HeldAnswer& operator=(const HeldAnswer&) = delete;
+// Bytes of JSON for each byte of the values in it, about: numbers are written with up to twelve digits.
+inline constexpr int kJsonScale = 3;
 
-  // Once: as HttpReply::Send.
-  void Send(Held held, absl::FunctionRef<HttpResponse()> make) {
-    held_ = std::move(held);
-    const std::shared_ptr<HttpReply> reply = std::move(reply_);
-    reply->Send([&] {
-      HttpResponse response = make();
-      response.held = this->shared_from_this();
-      return response;
-    });
-  }
-
- private:
-  Ledger& ledger_;
-  std::shared_ptr<HttpReply> reply_;  // until it is sent
-  Held held_;
-};
+// Sends what `make` returns. `held` knows its size from then on, and lives until the client has taken it or is gone.
+inline void SendHeld(HttpReply& reply, std::shared_ptr<AnswerHold> held, absl::FunctionRef<HttpResponse()> make) {
+  reply.Send([&] {
+    HttpResponse response = make();
+    held->SetBytes(static_cast<int64_t>(response.body.size()));
+    response.held = AnswerHold::UntilSent(std::move(held));
+    return response;
+  });
+}
 
 // The body is not read: what `submit` sends before it returns is the answer, as refusals are.
 inline HttpNext AnswerAtOnce(absl::FunctionRef<void(std::shared_ptr<HttpReply>)> submit) {

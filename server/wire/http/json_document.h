@@ -9,18 +9,11 @@
 
 namespace vitrine {
 
-// JSON that costs its request alone where memory runs out: what needs some throws std::bad_alloc, and the end needs
-// none. A plain nlohmann::json that holds anything asks for memory in its destructor, and ends the process if there is
-// none. What is put into `root` must therefore be plain values and new JsonArray() and JsonObject(), filled where they
-// are.
+// A JSON document that came from a client, or is written for one.
 class JsonDocument {
  public:
-  JsonDocument() = default;
-  ~JsonDocument();
-  JsonDocument(const JsonDocument&) = delete;
-  JsonDocument& operator=(const JsonDocument&) = delete;
-
-  // Makes `text` the root. False if it is no JSON, or nested deeper than kMaxDepth; the root is anything then.
+  // Makes `text` the root. False if it is no JSON, or nested deeper than kMaxDepth; the root is anything then. Of
+  // members with the same name the last one counts.
   static constexpr size_t kMaxDepth = 64;
   bool Parse(std::string_view text);
   // In one line. What is no UTF-8 is replaced.
@@ -32,10 +25,10 @@ class JsonDocument {
 
 // Empty ones.
 inline nlohmann::json JsonArray() {
-  return nlohmann::json(nlohmann::json::value_t::array);
+  return nlohmann::json::array();
 }
 inline nlohmann::json JsonObject() {
-  return nlohmann::json(nlohmann::json::value_t::object);
+  return nlohmann::json::object();
 }
 // A new last element of an array, null.
 inline nlohmann::json& Append(nlohmann::json& array) {

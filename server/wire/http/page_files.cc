@@ -11,6 +11,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/gzip.h"
+#include "base/http/compress.h"
 #include "base/sha256.h"
 #include "base/status_macros.h"
 #include "server/wire/http/embedded_page.h"
@@ -92,9 +94,17 @@ absl::StatusOr<std::unique_ptr<const PageFiles>> PageFiles::Open(const std::stri
 
 void PageFiles::Add(std::string path, std::string type, std::string_view bytes) {
   constexpr size_t kTagDigits = 16;
-  files_.emplace(std::move(path), File{.type = std::move(type),
-                                       .bytes = bytes,
-                                       .tag = absl::StrCat("\"", Sha256Hex(bytes).substr(0, kTagDigits), "\"")});
+  const std::string digits = Sha256Hex(bytes).substr(0, kTagDigits);
+  File file = {.type = std::move(type),
+               .bytes = bytes,
+               .packed = {},
+               .tag = absl::StrCat("\"", digits, "\""),
+               .packed_tag = absl::StrCat("\"", digits, "-gzip\"")};
+  if (bytes.size() >= kLeastCompressedBytes && IsCompressible(file.type)) {
+    file.packed = Gzip(absl::string_view(bytes.data(), bytes.size()));
+    if (file.packed.size() >= bytes.size()) file.packed.clear();
+  }
+  files_.emplace(std::move(path), std::move(file));
 }
 
 absl::Status PageFiles::AddSamples(const std::string& folder) {
@@ -129,20 +139,27 @@ absl::Status PageFiles::AddSamples(const std::string& folder) {
 }
 
 std::optional<HttpResponse> PageFiles::Answer(std::string_view method, std::string_view path,
-                                              std::string_view if_none_match) const {
+                                              std::string_view if_none_match, std::string_view accept_encoding) const {
   if (method != "GET" && method != "HEAD") return std::nullopt;
   const auto found = files_.find(path);
   if (found == files_.end()) return std::nullopt;
   const File& file = found->second;
-  const bool has_it = if_none_match.find(file.tag) != std::string_view::npos;
-  return HttpResponse{.code = has_it ? 304 : 200,
-                      .type = file.type,
-                      .body = has_it ? "" : std::string(file.bytes),
-                      .headers = {{"Content-Security-Policy", kPagePolicy},
-                                  {"X-Content-Type-Options", "nosniff"},
-                                  {"Referrer-Policy", "no-referrer"},
-                                  {"ETag", file.tag},
-                                  {"Cache-Control", "no-cache"}}};
+  const bool has_it = if_none_match.find(file.tag) != std::string_view::npos ||
+                      if_none_match.find(file.packed_tag) != std::string_view::npos;
+  const bool packed =
+      !file.packed.empty() && TakesGzip(absl::string_view(accept_encoding.data(), accept_encoding.size()));
+  HttpResponse response = {.code = has_it ? 304 : 200,
+                           .type = file.type,
+                           .headers = {{"Content-Security-Policy", kPagePolicy},
+                                       {"X-Content-Type-Options", "nosniff"},
+                                       {"Referrer-Policy", "no-referrer"},
+                                       {"ETag", packed ? file.packed_tag : file.tag},
+                                       {"Cache-Control", "no-cache"},
+                                       {"Vary", "Accept-Encoding"}}};
+  if (has_it) return response;
+  response.body = packed ? file.packed : std::string(file.bytes);
+  if (packed) response.headers.emplace_back("Content-Encoding", "gzip");
+  return response;
 }
 
 }  // namespace vitrine

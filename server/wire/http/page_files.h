@@ -31,15 +31,16 @@ class PageFiles {
 
   bool Has(std::string_view path) const { return files_.contains(path); }
   // The answer to a GET or HEAD of that path, 304 where the client has it already; nothing if no such file is here.
-  // `if_none_match` is the header of that name, empty without one.
-  std::optional<HttpResponse> Answer(std::string_view method, std::string_view path,
-                                     std::string_view if_none_match) const;
+  // `if_none_match` and `accept_encoding` are the headers of these names, empty without one.
+  std::optional<HttpResponse> Answer(std::string_view method, std::string_view path, std::string_view if_none_match,
+                                     std::string_view accept_encoding) const;
 
  private:
   struct File {
     std::string type;
     std::string_view bytes;
-    std::string tag;
+    std::string packed;  // with gzip; empty where that gains nothing
+    std::string tag, packed_tag;
   };
   PageFiles() = default;
   void Add(std::string path, std::string type, std::string_view bytes);

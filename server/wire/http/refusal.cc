@@ -5,11 +5,16 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
-#include "server/serve/scheduling/admission.h"
+#include "base/http/body.h"
+#include "server/process/shed.h"
 #include "server/wire/http/json_document.h"
 #include "server/wire/rpc/grpc_status.h"
 
 namespace vitrine {
+
+int HttpCode(const absl::Status& status) {
+  return IsTooLarge(status) ? 413 : HttpCode(status.code());
+}
 
 int HttpCode(absl::StatusCode code) {
   switch (code) {
@@ -39,23 +44,31 @@ int HttpCode(absl::StatusCode code) {
 }
 
 std::string ErrorBody(const absl::Status& status) {
-  return absl::StrCat("{\"error\":", JsonDocument::TextOf(ToGrpcStatus(status).error_message()), "}");
+  return absl::StrCat("{\"error\":", JsonDocument::TextOf(ToGrpcStatus(status).message), "}");
 }
 
 std::string TypedErrorBody(const absl::Status& status) {
   // The sentence first, which is for people.
-  return absl::StrCat("{\"error\":", JsonDocument::TextOf(ToGrpcStatus(status).error_message()), ",\"code\":\"",
+  return absl::StrCat("{\"error\":", JsonDocument::TextOf(ToGrpcStatus(status).message), ",\"code\":\"",
                       absl::StatusCodeToString(status.code()), "\"}\n");
 }
 
 HttpResponse Refusal(const absl::Status& status, std::string (*body_of)(const absl::Status&)) {
-  HttpResponse response = {.code = HttpCode(status.code()), .body = body_of(status)};
+  HttpResponse response = {.code = HttpCode(status), .body = body_of(status)};
   const std::optional<absl::Duration> retry_after = RetryAfter(status);
   if (retry_after.has_value()) {
     response.headers.emplace_back("Retry-After", absl::StrCat(std::ceil(absl::ToDoubleSeconds(*retry_after))));
   }
   if (response.code == 401) response.headers.emplace_back("WWW-Authenticate", "Bearer");
   return response;
+}
+
+HttpResponse MethodNotAllowed(absl::string_view allow, std::string (*body_of)(const absl::Status&),
+                              absl::string_view sentence) {
+  const std::string alone = absl::StrCat("this path takes ", allow, " alone");
+  return {.code = 405,
+          .body = body_of(absl::UnimplementedError(sentence.empty() ? absl::string_view(alone) : sentence)),
+          .headers = {{"Allow", std::string(allow)}}};
 }
 
 }  // namespace vitrine

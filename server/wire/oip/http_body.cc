@@ -5,7 +5,9 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <nlohmann/json.hpp>
+#include <string_view>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -146,20 +148,20 @@ absl::Status AddValues(const json& data, size_t depth, InputTensor& input) {
 }
 
 // Cuts the input's binary data off the front of `binary`.
-absl::Status TakeBinary(int64_t size, std::string_view& binary, inference::ModelInferRequest& request) {
+absl::Status TakeBinary(int64_t size, std::string_view& binary, ReceivedInfer& request) {
   if (size < 0 || static_cast<uint64_t>(size) > binary.size()) {
     return RefuseBody(
         absl::StrCat("\"binary_data_size\" is ", size, ", but ", binary.size(),
                      " bytes are left behind the JSON; Inference-Header-Content-Length says where it ends"));
   }
-  request.add_raw_input_contents(std::string(binary.substr(0, size)));
+  request.raw.push_back(binary.substr(0, size));
   binary.remove_prefix(size);
   return absl::OkStatus();
 }
 
-absl::Status ReadInput(const json& object, std::string_view& binary, inference::ModelInferRequest& request) {
+absl::Status ReadInput(const json& object, std::string_view& binary, ReceivedInfer& request) {
   if (!object.is_object()) return RefuseBody("\"inputs\" must be made of objects");
-  InputTensor& input = *request.add_inputs();
+  InputTensor& input = *request.message.add_inputs();
   ASSIGN_OR_RETURN(*input.mutable_name(), RequiredText(object, "name", "an input"));
   ASSIGN_OR_RETURN(*input.mutable_datatype(), RequiredText(object, "datatype", "an input"));
   RETURN_IF_ERROR(ReadShape(object, input));
@@ -178,7 +180,7 @@ absl::Status ReadInput(const json& object, std::string_view& binary, inference::
 
 absl::Status ReadOutput(const json& object, HttpInferRequest& request) {
   if (!object.is_object()) return RefuseBody("\"outputs\" must be made of objects");
-  OutputTensor& output = *request.message.add_outputs();
+  OutputTensor& output = *request.infer.message.add_outputs();
   ASSIGN_OR_RETURN(*output.mutable_name(), RequiredText(object, "name", "an output"));
   RETURN_IF_ERROR(ReadParameters(object, *output.mutable_parameters()));
   ASSIGN_OR_RETURN(const std::optional<bool> binary, TakeTruth(*output.mutable_parameters(), "binary_data"));
@@ -193,17 +195,17 @@ absl::Status CheckCount(const json& list, const char* name) {
 
 absl::StatusOr<HttpInferRequest> ReadDocument(const json& document, std::string_view binary) {
   HttpInferRequest request;
+  inference::ModelInferRequest& message = request.infer.message;
   if (!document.is_object()) return RefuseBody("the body must be a JSON object");
   ASSIGN_OR_RETURN(const json* id, Member(document, "id", &json::is_string, "a string"));
-  if (id != nullptr) request.message.set_id(id->get<std::string>());
-  RETURN_IF_ERROR(ReadParameters(document, *request.message.mutable_parameters()));
-  ASSIGN_OR_RETURN(const std::optional<bool> all,
-                   TakeTruth(*request.message.mutable_parameters(), "binary_data_output"));
+  if (id != nullptr) message.set_id(id->get<std::string>());
+  RETURN_IF_ERROR(ReadParameters(document, *message.mutable_parameters()));
+  ASSIGN_OR_RETURN(const std::optional<bool> all, TakeTruth(*message.mutable_parameters(), "binary_data_output"));
   request.binary_by_default = all.value_or(false);
   ASSIGN_OR_RETURN(const json* inputs, Member(document, "inputs", &json::is_array, "an array"));
   if (inputs == nullptr) return RefuseBody("the body lacks \"inputs\"");
   RETURN_IF_ERROR(CheckCount(*inputs, "inputs"));
-  for (const json& input : *inputs) RETURN_IF_ERROR(ReadInput(input, binary, request.message));
+  for (const json& input : *inputs) RETURN_IF_ERROR(ReadInput(input, binary, request.infer));
   if (!binary.empty()) return RefuseBody(absl::StrCat(binary.size(), " bytes of the body belong to no input"));
   ASSIGN_OR_RETURN(const json* outputs, Member(document, "outputs", &json::is_array, "an array"));
   if (outputs == nullptr) return request;
@@ -249,26 +251,27 @@ void PutTensor(const inference::ModelInferResponse::InferOutputTensor& tensor, j
 }
 
 // A raw binary request: the body is the one element of the one input, and the answer's tensors are binary too.
-HttpInferRequest RawElement(std::string_view body) {
+HttpInferRequest RawElement(std::string body) {
   HttpInferRequest request;
   request.binary_by_default = true;
-  InputTensor& input = *request.message.add_inputs();
+  InputTensor& input = *request.infer.message.add_inputs();
   input.set_name(kInputName);
   input.set_datatype("BYTES");
   input.add_shape(1);
-  input.mutable_contents()->add_bytes_contents(body.data(), body.size());
+  *input.mutable_contents()->add_bytes_contents() = std::move(body);
   return request;
 }
 
 }  // namespace
 
-absl::StatusOr<HttpInferRequest> ReadInferBody(std::string_view body, std::optional<size_t> json_bytes) {
+absl::StatusOr<HttpInferRequest> ReadInferBody(std::string body, std::optional<size_t> json_bytes) {
   if (json_bytes.value_or(0) > body.size()) {
     return RefuseBody(
         absl::StrCat("Inference-Header-Content-Length is ", *json_bytes, ", but the body has ", body.size(), " bytes"));
   }
-  if (json_bytes == size_t{0}) return RawElement(body);
-  const std::string_view text = body.substr(0, json_bytes.value_or(body.size()));
+  if (json_bytes == size_t{0}) return RawElement(std::move(body));
+  MessageBytes owner = std::make_shared<const ReceivedBytes>(ReceivedBytes{std::move(body), {}});
+  const std::string_view all = owner->bytes, text = all.substr(0, json_bytes.value_or(all.size()));
   if (text.size() > kMaxJsonBytes) {
     return RefuseBody(absl::StrCat("the JSON has ", text.size(), " bytes; at most ", kMaxJsonBytes,
                                    " are read; send the values as binary data behind it"));
@@ -281,7 +284,9 @@ absl::StatusOr<HttpInferRequest> ReadInferBody(std::string_view body, std::optio
                             "is not JSON"
                           : "the body is not JSON");
   }
-  return ReadDocument(document.root, body.substr(text.size()));
+  ASSIGN_OR_RETURN(HttpInferRequest request, ReadDocument(document.root, all.substr(text.size())));
+  request.infer.owner = std::move(owner);
+  return request;
 }
 
 HttpInferBody WriteInferBody(const inference::ModelInferResponse& response, const HttpInferRequest& request) {

@@ -6,10 +6,10 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <string_view>
 
 #include "absl/status/statusor.h"
 #include "inference/grpc_service.pb.h"
+#include "server/wire/message/read_message.h"
 
 namespace vitrine {
 
@@ -19,16 +19,16 @@ inline constexpr size_t kMaxJsonBytes = size_t{4} << 20;
 
 // An inference request of the protocol's REST form.
 struct HttpInferRequest {
-  inference::ModelInferRequest message;
-  bool binary_by_default = false;      // parameter binary_data_output
-  std::map<std::string, bool> binary;  // per output: parameter binary_data
+  ReceivedInfer infer = {};                 // its binary data are views into the body
+  bool binary_by_default = false;           // parameter binary_data_output
+  std::map<std::string, bool> binary = {};  // per output: parameter binary_data
 };
 
 // Reads a body. `json_bytes` is the value of Inference-Header-Content-Length: how much of it is JSON, the rest being
 // the inputs' binary data; without it all is JSON, and with 0 all is one picture (Triton's raw binary request). Model
 // and version are those of the path and stay empty. INVALID_ARGUMENT says what is wrong and where. Of memory it takes
-// at most about twenty times the JSON and one copy of the binary data.
-absl::StatusOr<HttpInferRequest> ReadInferBody(std::string_view body, std::optional<size_t> json_bytes);
+// at most about twenty times the JSON; binary data are not copied.
+absl::StatusOr<HttpInferRequest> ReadInferBody(std::string body, std::optional<size_t> json_bytes);
 
 // An answer's body.
 struct HttpInferBody {

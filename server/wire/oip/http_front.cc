@@ -3,6 +3,7 @@
 
 #include <google/protobuf/message.h>
 
+#include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -14,7 +15,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/status_macros.h"
-#include "server/process/out_of_memory.h"
+#include "server/observe/request_id.h"
+#include "server/process/shed.h"
 #include "server/wire/http/address.h"
 #include "server/wire/http/authorize.h"
 #include "server/wire/http/curl_line.h"
@@ -41,6 +43,7 @@ struct OipHttpFront::Asked {
   CallContext call = {};
   std::optional<size_t> json_bytes = {};
   std::string curl_line = {};
+  std::string request_id = {};  // of the header, for a message without an id
 };
 
 namespace {
@@ -50,8 +53,10 @@ using google::protobuf::Message;
 using google::protobuf::Reflection;
 using nlohmann::json;
 
-// JSON above this is read one at a time.
-constexpr size_t kLargeJsonBytes = size_t{64} << 10;
+// Longest body of a request for the repository's index.
+constexpr size_t kMaxIndexBytes = size_t{64} << 10;
+// After so long most of the JSON that is being parsed has been read.
+constexpr absl::Duration kParsingRetry = absl::Milliseconds(100);
 
 // A message as the protocol's REST form writes it: fields by their names in the .proto, whole numbers as numbers (which
 // protobuf's own JSON writes as strings), enums by name, set or not; messages that are not set are left out. Requires
@@ -132,7 +137,7 @@ HttpResponse InferenceResponse(const inference::ModelInferResponse& answer, cons
 }  // namespace
 
 HttpNext OipHttpFront::Begin(const std::shared_ptr<HttpRequest>& request) {
-  absl::StatusOr<HttpNext> next = OrOutOfMemory([&] { return Route(request); });
+  absl::StatusOr<HttpNext> next = Route(request);
   return next.ok() ? *std::move(next) : HttpNext::Answer(OrRefusal(next.status()));
 }
 
@@ -157,12 +162,11 @@ absl::StatusOr<HttpNext> OipHttpFront::Route(const std::shared_ptr<HttpRequest>&
     ASSIGN_OR_RETURN(const Caller caller,
                      AuthorizeHttp(identity_, service_, "/inference.GRPCInferenceService/RepositoryIndex", *request));
     if (!request->head.AnnouncesBody()) {
-      return HttpNext::Make(
-          [this, caller] { return OrRefusal(OrOutOfMemory([&] { return ServeIndex(caller, ""); })); });
+      return HttpNext::Make([this, caller] { return OrRefusal(ServeIndex(caller, "")); });
     }
     return HttpNext::Read(
         [this, caller](const absl::StatusOr<std::string>& body, const std::shared_ptr<HttpReply>& reply) {
-          reply->Send([&] { return OrRefusal(OrOutOfMemory([&] { return ServeIndex(caller, body); })); });
+          reply->Send([&] { return OrRefusal(ServeIndex(caller, body)); });
         });
   }
   if (size < 3 || path[1] != "models") return NoSuchPath(*request);
@@ -176,10 +180,10 @@ absl::StatusOr<HttpNext> OipHttpFront::Route(const std::shared_ptr<HttpRequest>&
   if (size == next + 1) target.verb = path[next];
   if (target.verb == "infer") {
     if (request->method() == "POST") return Infer(std::move(target), request);
+    return HttpNext::Answer(MethodNotAllowed("POST", ErrorBody));
   } else if (is_get) {
-    return HttpNext::Make([this, target = std::move(target), request] {
-      return OrRefusal(OrOutOfMemory([&] { return ServeModel(target, *request); }));
-    });
+    return HttpNext::Make(
+        [this, target = std::move(target), request] { return OrRefusal(ServeModel(target, *request)); });
   }
   return NoSuchPath(*request);
 }
@@ -229,7 +233,7 @@ absl::StatusOr<HttpResponse> OipHttpFront::ServeIndex(const Caller& caller, cons
   RETURN_IF_ERROR(body.status());
   bool ready = false;
   if (!body->empty()) {
-    if (body->size() > kLargeJsonBytes) return absl::InvalidArgumentError("the body is too long for {\"ready\": true}");
+    if (body->size() > kMaxIndexBytes) return absl::InvalidArgumentError("the body is too long for {\"ready\": true}");
     JsonDocument wanted;
     if (!wanted.Parse(*body) || !wanted.root.is_object()) {
       return absl::InvalidArgumentError("the body is no JSON object");
@@ -257,21 +261,21 @@ absl::Status OipHttpFront::ReadHead(const absl::StatusOr<Caller>& caller, const 
   return service_.Find(wanted, *caller).status();
 }
 
-absl::StatusOr<HttpInferRequest> OipHttpFront::ReadBody(const Asked& asked, const absl::StatusOr<std::string>& body) {
+absl::StatusOr<HttpInferRequest> OipHttpFront::ReadBody(const Asked& asked, absl::StatusOr<std::string> body) {
   RETURN_IF_ERROR(body.status());
   if (!asked.json_bytes.has_value() && LooksLikePicture(*body)) {
     return absl::InvalidArgumentError(absl::StrCat(
         "the body is a picture, where this protocol has JSON; send it to :classify instead: ", asked.curl_line));
   }
-  const auto read_alone = [&] {
-    MutexLock lock(parsing_);
-    return ReadInferBody(*body, asked.json_bytes);
-  };
-  const bool is_large = asked.json_bytes.value_or(body->size()) > kLargeJsonBytes;
-  absl::StatusOr<HttpInferRequest> read = is_large ? read_alone() : ReadInferBody(*body, asked.json_bytes);
-  if (!read.ok()) return read;
-  read->message.set_model_name(asked.target.model);
-  read->message.set_model_version(asked.target.version);
+  BudgetShare parsed(parsed_);
+  if (!parsed.Add(static_cast<int64_t>(std::min(asked.json_bytes.value_or(body->size()), kMaxJsonBytes)))) {
+    return ShedError(ShedReason::kBytes, "the server reads as much JSON as it may at once", kParsingRetry);
+  }
+  ASSIGN_OR_RETURN(HttpInferRequest read, ReadInferBody(*std::move(body), asked.json_bytes));
+  inference::ModelInferRequest& message = read.infer.message;
+  message.set_model_name(asked.target.model);
+  message.set_model_version(asked.target.version);
+  if (message.id().empty()) message.set_id(asked.request_id);
   return read;
 }
 
@@ -281,24 +285,28 @@ HttpNext OipHttpFront::Infer(Target target, const std::shared_ptr<HttpRequest>& 
   const absl::StatusOr<Caller> caller =
       AuthorizeHttp(identity_, service_, "/inference.GRPCInferenceService/ModelInfer", *request);
   asked->call = HttpCall(Method::kHttpInfer, caller, *request, service_.clock());
-  const absl::Status why_not = OrOutOfMemory([&] { return ReadHead(caller, *request, *asked); });
+  asked->request_id = RequestIdOf(*request).value_or("");
+  const absl::Status why_not = ReadHead(caller, *request, *asked);
   if (!why_not.ok()) {
     return AnswerAtOnce([&](std::shared_ptr<HttpReply> reply) { Submit(why_not, *asked, std::move(reply)); });
   }
-  return HttpNext::Read([this, asked](const absl::StatusOr<std::string>& body, std::shared_ptr<HttpReply> reply) {
-    Submit(OrOutOfMemory([&] { return ReadBody(*asked, body); }), *asked, std::move(reply));
+  return HttpNext::Read([this, asked](absl::StatusOr<std::string> body, std::shared_ptr<HttpReply> reply) {
+    Submit(ReadBody(*asked, std::move(body)), *asked, std::move(reply));
   });
 }
 
 void OipHttpFront::Submit(absl::StatusOr<HttpInferRequest> read, Asked& asked, std::shared_ptr<HttpReply> reply) {
-  absl::StatusOr<inference::ModelInferRequest> message =
-      read.ok() ? absl::StatusOr<inference::ModelInferRequest>(std::move(read->message)) : read.status();
+  absl::StatusOr<ReceivedInfer> message =
+      read.ok() ? absl::StatusOr<ReceivedInfer>(std::move(read->infer)) : absl::StatusOr<ReceivedInfer>(read.status());
   // What is asked of the answer's form; the message is gone.
-  const auto form = std::make_shared<HttpInferRequest>(read.ok() ? *std::move(read) : HttpInferRequest());
-  const auto held = std::make_shared<HeldAnswer<InferHeld>>(service_.ledger(), std::move(reply));
+  auto form = std::make_shared<HttpInferRequest>(read.ok() ? *std::move(read) : HttpInferRequest());
+  auto held = std::make_shared<AnswerHold>(service_.ledger());
+  asked.call.held = held;
+  asked.call.form.scale = form->binary_by_default && form->binary.empty() ? 1 : kJsonScale;
   vitrine::Infer(service_, std::move(message), std::move(asked.call),
-                 [held, form](const absl::StatusOr<inference::ModelInferResponse>& answer, InferHeld kept) {
-                   held->Send(std::move(kept), [&] {
+                 [held = std::move(held), form = std::move(form),
+                  reply = std::move(reply)](const absl::StatusOr<inference::ModelInferResponse>& answer) mutable {
+                   SendHeld(*reply, std::move(held), [&] {
                      return answer.ok() ? InferenceResponse(*answer, *form) : OrRefusal(answer.status());
                    });
                  });

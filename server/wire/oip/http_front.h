@@ -2,12 +2,13 @@
 #ifndef VITRINE_SERVER_WIRE_OIP_HTTP_FRONT_H_
 #define VITRINE_SERVER_WIRE_OIP_HTTP_FRONT_H_
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "base/http/byte_budget.h"
 #include "base/http/exchange.h"
-#include "base/mutex.h"
 #include "server/identity/identity.h"
 #include "server/models/registry/registry.h"
 #include "server/serve/request/classify_service.h"
@@ -32,6 +33,9 @@ class OipHttpFront {
   // What can be refused without the body is refused at once. An inference is cancelled when its client hangs up.
   HttpNext Begin(const std::shared_ptr<HttpRequest>& request);
 
+  // Most bytes of JSON that are parsed at the same time; what comes beyond is told to come again.
+  static constexpr int64_t kMaxParsedJsonBytes = int64_t{2 * kMaxJsonBytes};
+
  private:
   struct Target;
   struct Asked;
@@ -42,7 +46,7 @@ class OipHttpFront {
   absl::StatusOr<ModelHandle> FindModel(RpcName rpc, const Target& target, const HttpRequest& request) const;
   HttpNext Infer(Target target, const std::shared_ptr<HttpRequest>& request);
   absl::Status ReadHead(const absl::StatusOr<Caller>& caller, const HttpRequest& request, Asked& asked) const;
-  absl::StatusOr<HttpInferRequest> ReadBody(const Asked& asked, const absl::StatusOr<std::string>& body);
+  absl::StatusOr<HttpInferRequest> ReadBody(const Asked& asked, absl::StatusOr<std::string> body);
   // To the service, which counts what was refused before as well; that is sent before this returns.
   void Submit(absl::StatusOr<HttpInferRequest> read, Asked& asked, std::shared_ptr<HttpReply> reply);
 
@@ -50,7 +54,8 @@ class OipHttpFront {
   Registry& registry_;
   const Identity& identity_;
   Health& health_;
-  Mutex parsing_;  // held while a large JSON is read: it takes many times its size
+  // Bytes of JSON that are read at once: in memory they take many times their size.
+  const std::shared_ptr<ByteBudget> parsed_ = std::make_shared<ByteBudget>(kMaxParsedJsonBytes);
 };
 
 }  // namespace vitrine

@@ -13,12 +13,9 @@
 #include "base/mutex.h"
 #include "base/status_macros.h"
 #include "server/identity/identity.h"
-#include "server/process/out_of_memory.h"
 #include "server/serve/scheduling/caller_quotas.h"
 #include "server/wire/oip/infer_answer.h"
-#include "server/wire/oip/infer_outline.h"
 #include "server/wire/oip/infer_plan.h"
-#include "server/wire/rpc/outline.h"
 
 namespace vitrine {
 namespace {
@@ -34,15 +31,13 @@ class Gathering {
 
   Gathering(ClassifyService& service, std::vector<OutputWish> outputs, size_t parts)
       : service_(service), outputs_(std::move(outputs)), answers_(parts), left_(parts) {
-    held_.requests = static_cast<int>(parts);
-    for (size_t i = 0; i < parts; ++i) {
-      parts_.push_back({this, i});
-      held_.rooms.push_back(std::make_shared<HeldRoom>());
-    }
+    for (size_t i = 0; i < parts; ++i) parts_.push_back({this, i});
   }
 
-  // Before the first part is taken, since it may throw no more once it has what is to be called.
+  // Before the first part is taken.
   void SetDone(InferDone done) { done_ = std::move(done); }
+  // A hold of its own, which dies once the whole is answered.
+  std::shared_ptr<AnswerHold> Hold() { return held_ = std::make_shared<AnswerHold>(service_.ledger()); }
   // The span of the whole; likewise. Pictures are parts of it, and belong to no span but it.
   void SetSpans(std::unique_ptr<RequestTrace> spans) { spans_ = std::move(spans); }
   // What the pictures' spans stand under, where the whole is traced.
@@ -51,12 +46,9 @@ class Gathering {
     return TraceContext{Hex(spans_->trace_id), Hex(spans_->span_id), true};
   }
   const Part& part(size_t i) const { return parts_[i]; }
-  // Where the room of a part's answer goes. Before the part is taken.
-  std::shared_ptr<HeldRoom> room(size_t part) const { return held_.rooms[part]; }
   // Set once a part is refused: the others are of no use then. Not where the client has left, which they know.
   const CancelFlag& abandoned() const { return abandoned_; }
 
-  // Never throws.
   void Take(const Part& part, absl::StatusOr<v1::ClassifyResponse> answer) {
     {
       MutexLock lock(mutex_);
@@ -74,14 +66,10 @@ class Gathering {
  private:
   // After the last answer; nobody else touches this any more.
   void Finish() ABSL_NO_THREAD_SAFETY_ANALYSIS {
-    if (!refusal_.ok()) {
-      service_.EndCall(std::move(spans_), refusal_);
-      return done_(refusal_, {.requests = held_.requests});  // the rooms are free again
-    }
-    // The analysis looks into a lambda by itself.
-    auto response = OrOutOfMemory([this, answers = &answers_] { return MakeInferResponse(outputs_, *answers); });
+    auto response = refusal_.ok() ? MakeInferResponse(outputs_, answers_) : refusal_;
+    answers_.clear();
     service_.EndCall(std::move(spans_), response.status());
-    done_(std::move(response), std::move(held_));
+    done_(std::move(response));
   }
 
   ClassifyService& service_;
@@ -89,8 +77,8 @@ class Gathering {
   const CancelFlag abandoned_ = std::make_shared<std::atomic<bool>>(false);
   std::vector<Part> parts_;  // constant
   InferDone done_;
-  InferHeld held_;                       // constant until Finish
-  std::unique_ptr<RequestTrace> spans_;  // likewise
+  std::shared_ptr<AnswerHold> held_;     // null where the caller has one
+  std::unique_ptr<RequestTrace> spans_;  // constant until Finish
 
   Mutex mutex_;
   std::vector<v1::ClassifyResponse> answers_ ABSL_GUARDED_BY(mutex_);
@@ -105,47 +93,27 @@ absl::Status CheckLimit(int64_t held, int64_t limit, const std::string& what) {
 }
 
 absl::Status CheckSize(const ClassifyService& service, const CallContext& call,
-                       const std::vector<v1::ClassifyRequest>& parts) {
+                       const std::vector<ReceivedClassify>& parts) {
   BatchSize size{.requests = static_cast<int64_t>(parts.size())};
-  for (const v1::ClassifyRequest& part : parts) {
-    size.bytes += static_cast<int64_t>(part.has_image() ? part.image().size() : part.tensor().data().size());
-  }
+  for (const ReceivedClassify& part : parts) size.bytes += static_cast<int64_t>(part.input.size());
   return CheckBatch(size, service.limits(), *call.model->queue_limits, call.caller.quota.get());
 }
 
-// What is to be done; `call` gets the version that does it and the deadline. Of a tensor `left_out` bytes are missing.
-absl::StatusOr<InferPlan> Prepare(const ClassifyService& service, absl::StatusOr<inference::ModelInferRequest> request,
-                                  CallContext& call, int64_t left_out = 0) {
+// What is to be done; `call` gets the version that does it, the deadline and the size of the answer.
+absl::StatusOr<InferPlan> Prepare(const ClassifyService& service, absl::StatusOr<ReceivedInfer> request,
+                                  CallContext& call) {
   RETURN_IF_ERROR(request.status());
-  RETURN_IF_ERROR(CheckModel(call.caller, request->model_name()));
-  ASSIGN_OR_RETURN(const absl::Duration timeout, TimeoutOf(*request));
+  const inference::ModelInferRequest& message = request->message;
+  RETURN_IF_ERROR(CheckModel(call.caller, message.model_name()));
+  ASSIGN_OR_RETURN(const absl::Duration timeout, TimeoutOf(message));
   call.deadline = std::min(call.deadline, service.clock().Now() + timeout);
-  ASSIGN_OR_RETURN(const v1::ClassifyRequest envelope, EnvelopeOf(*request));
-  if ((call.model = call.foreseen) == nullptr) {
-    ASSIGN_OR_RETURN(call.model, service.Find(envelope, call.caller));
-  }
+  ASSIGN_OR_RETURN(const v1::ClassifyRequest envelope, EnvelopeOf(message));
+  ASSIGN_OR_RETURN(call.model, service.Find(envelope, call.caller));
   call.is_routed = LeavesTheVersionOpen(envelope);
-  ASSIGN_OR_RETURN(InferPlan plan, PlanInfer(*std::move(request), call.model->manifest.config().classes(), left_out));
+  const int classes = call.model->manifest.config().classes();
+  ASSIGN_OR_RETURN(InferPlan plan, PlanInfer(*std::move(request), classes));
+  call.form.prediction_bytes = OutputBytes(plan.outputs, classes, call.model->longest_label);
   RETURN_IF_ERROR(CheckSize(service, call, plan.parts));
-  return plan;
-}
-
-// ClassifyService::Foresee for a request of one picture, of which `outline` was read.
-std::optional<absl::Status> ForeseeInfer(ClassifyService& service, const Outline<inference::ModelInferRequest>& outline,
-                                         CallContext& call) {
-  const int64_t left_out = outline.is_picture ? 0 : outline.left_out;
-  absl::StatusOr<InferPlan> plan = Prepare(service, outline.request, call, left_out);
-  // Known from here on, but no part of the call before all of it is read.
-  call.foreseen = std::exchange(call.model, nullptr);
-  if (!plan.ok() || plan->parts.size() != 1) return std::nullopt;
-  return service.Foresee(plan->parts[0], left_out, call);
-}
-
-// Of an outline whose refusal was foreseen, the one part that is refused.
-absl::StatusOr<InferPlan> Foreseen(const inference::ModelInferRequest& outline, CallContext& call) {
-  InferPlan plan;
-  ASSIGN_OR_RETURN(plan.parts.emplace_back(), EnvelopeOf(outline));
-  call.model = call.foreseen;
   return plan;
 }
 
@@ -162,12 +130,12 @@ CallContext PartOf(const CallContext& call, const Gathering& gathering, size_t p
           .part = is_only ? std::nullopt : std::optional<int>(static_cast<int>(part)),
           .model = call.model,
           .is_routed = call.is_routed,
+          .form = call.form,
           .planned = call.planned,
-          .refusal = call.refusal,
-          .room = gathering.room(part)};
+          .held = call.held};
 }
 
-// Takes the answer of one part. As small as it is, it needs no memory of its own.
+// Takes the answer of one part.
 ClassifyService::Done TakerOf(const std::shared_ptr<Gathering>& gathering, size_t part) {
   const std::shared_ptr<const Gathering::Part> taken(gathering, &gathering->part(part));
   return [taken](absl::StatusOr<v1::ClassifyResponse> answer) { taken->gathering->Take(*taken, std::move(answer)); };
@@ -190,49 +158,27 @@ absl::Status CheckBatch(const BatchSize& batch, const AdmissionOptions& server, 
   return CheckLimit(bytes, model.max_bytes, "bytes of pictures, and the server holds for this model at most");
 }
 
-absl::StatusOr<inference::ModelInferRequest> ReadInfer(ClassifyService& service, grpc::ByteBuffer& bytes,
-                                                       CallContext& call) {
-  return ReadOrForesee(service, bytes, call, InferOutlineOf, [&](const Outline<inference::ModelInferRequest>& outline) {
-    return ForeseeInfer(service, outline, call);
-  });
-}
-
-void Infer(ClassifyService& service, absl::StatusOr<inference::ModelInferRequest> request, CallContext call,
-           InferDone done) {
+void Infer(ClassifyService& service, absl::StatusOr<ReceivedInfer> request, CallContext call, InferDone done) {
   const absl::Time arrival = service.clock().Now();
-  const bool is_outline = request.ok() && !call.refusal.ok();
-  absl::StatusOr<InferPlan> plan =
-      OrOutOfMemory([&] { return is_outline ? Foreseen(*request, call) : Prepare(service, std::move(request), call); });
-  std::shared_ptr<Gathering> gathering;
-  const absl::Status gathers = OrOutOfMemory([&] {
-    if (!plan.ok()) {
-      gathering = std::make_shared<Gathering>(service, std::vector<OutputWish>(), 1);
-      return absl::OkStatus();
-    }
-    const size_t pictures = plan->parts.size();
-    gathering = std::make_shared<Gathering>(service, std::move(plan->outputs), pictures);
-    if (pictures > 1) {
-      const std::string& id = plan->parts.front().request_id();
-      gathering->SetSpans(service.BeginCall(call, arrival, id, static_cast<int>(pictures)));
-    }
-    return absl::OkStatus();
-  });
-  if (!gathers.ok()) {
-    service.ledger().Accept();
-    return done(gathers, {.requests = 1});
+  absl::StatusOr<InferPlan> plan = Prepare(service, std::move(request), call);
+  if (!plan.ok()) {  // counted and logged as every other refusal
+    return service.Classify(plan.status(), std::move(call),
+                            [done = std::move(done)](const absl::StatusOr<v1::ClassifyResponse>& refusal) mutable {
+                              done(refusal.status());
+                            });
   }
+  const size_t pictures = plan->parts.size();
+  const auto gathering = std::make_shared<Gathering>(service, std::move(plan->outputs), pictures);
   gathering->SetDone(std::move(done));
-  // Counted and logged as every other refusal.
-  if (!plan.ok()) return service.Classify(plan.status(), std::move(call), TakerOf(gathering, 0));
-  for (size_t part = 0; part < plan->parts.size(); ++part) {
-    CallContext context;
-    context.method = call.method;
-    if (plan->parts.size() > 1) context.part = static_cast<int>(part);  // whatever else there is no memory for
-    absl::StatusOr<v1::ClassifyRequest> picture = OrOutOfMemory([&]() -> absl::StatusOr<v1::ClassifyRequest> {
-      context = PartOf(call, *gathering, part, plan->parts.size() == 1);
-      return std::move(plan->parts[part]);
-    });
-    service.Classify(std::move(picture), std::move(context), TakerOf(gathering, part));
+  if (pictures > 1) {
+    const std::string& id = plan->parts.front().message.request_id();
+    gathering->SetSpans(service.BeginCall(call, arrival, id, static_cast<int>(pictures)));
+  }
+  if (call.held == nullptr) call.held = gathering->Hold();
+  for (size_t part = 0; part < pictures; ++part) {
+    CallContext context = PartOf(call, *gathering, part, pictures == 1);
+    if (part + 1 == pictures) call.held = nullptr;  // whoever sends the answer decides when it dies
+    service.Classify(std::move(plan->parts[part]), std::move(context), TakerOf(gathering, part));
   }
 }
 

@@ -2,11 +2,7 @@
 #ifndef VITRINE_SERVER_WIRE_OIP_INFER_H_
 #define VITRINE_SERVER_WIRE_OIP_INFER_H_
 
-#include <grpcpp/support/byte_buffer.h>
-
 #include <cstdint>
-#include <memory>
-#include <vector>
 
 #include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
@@ -16,26 +12,12 @@
 #include "server/models/registry/model_limits.h"
 #include "server/serve/request/classify_service.h"
 #include "server/serve/scheduling/admission.h"
-#include "server/serve/scheduling/answer_budget.h"
+#include "server/wire/message/read_message.h"
 
 namespace vitrine {
 
-// What whoever hands an answer to the transport keeps until the client has taken it.
-struct InferHeld {
-  int requests = 0;  // that the service has counted as accepted: to be counted as answered
-  // In the budget of answers, one for each accepted picture.
-  std::vector<std::shared_ptr<HeldRoom>> rooms = {};
-};
-
 // The answer or refusal.
-using InferDone = absl::AnyInvocable<void(absl::StatusOr<inference::ModelInferResponse>, InferHeld)>;
-
-// The message for Infer; `bytes` are given up. What ReadRequest (wire/rpc/outline.h) is for a ClassifyRequest: while
-// the server refuses what would come too late, a request of one picture that it would refuse as well is returned as its
-// outline, and call.refusal says why; its deadline and whether the caller chose the version are noted in `call` too.
-// Requires that call.caller is authorized. Errors as ParseMessage's.
-absl::StatusOr<inference::ModelInferRequest> ReadInfer(ClassifyService& service, grpc::ByteBuffer& bytes,
-                                                       CallContext& call);
+using InferDone = absl::AnyInvocable<void(absl::StatusOr<inference::ModelInferResponse>)>;
 
 // The pictures of one request.
 struct BatchSize {
@@ -50,13 +32,11 @@ absl::Status CheckBatch(const BatchSize& batch, const AdmissionOptions& server, 
                         const CallerQuota* quota);
 
 // Carries a ModelInfer request through the service: each picture of it becomes one request, which is admitted, batched
-// with everybody's and counted as every other. All of them are answered by one version. The first refusal is the
-// answer to the whole; the rest is dropped and counted as ABORTED. A batch that no idle server would admit (see
-// CheckBatch) is refused as one request. Calls `done` exactly once: on this thread, or later on an executor's. A
-// message that could not be parsed passes here with its status, and an outline with call.refusal. Never throws; nor may
-// `done`.
-void Infer(ClassifyService& service, absl::StatusOr<inference::ModelInferRequest> request, CallContext call,
-           InferDone done);
+// with everybody's and counted as every other. All of them are answered by one version, and share call.held. The first
+// refusal is the answer to the whole; the rest is dropped and counted as ABORTED. A batch that no idle server would
+// admit (see CheckBatch) is refused as one request. Calls `done` exactly once: on this thread, or later on an
+// executor's. A message that could not be parsed passes here with its status.
+void Infer(ClassifyService& service, absl::StatusOr<ReceivedInfer> request, CallContext call, InferDone done);
 
 }  // namespace vitrine
 

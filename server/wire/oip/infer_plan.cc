@@ -156,13 +156,25 @@ absl::StatusOr<absl::Duration> TimeoutOf(const ModelInferRequest& request) {
   return absl::Microseconds(*microseconds);
 }
 
-absl::StatusOr<InferPlan> PlanInfer(ModelInferRequest request, int classes, int64_t left_out) {
+absl::StatusOr<InferPlan> PlanInfer(ReceivedInfer request, int classes) {
   InferPlan plan;
-  ASSIGN_OR_RETURN(v1::ClassifyRequest base, EnvelopeOf(request));
-  RETURN_IF_ERROR(AddOutputs(request, classes, base, plan));
-  ASSIGN_OR_RETURN(plan.parts, SplitInput(request, left_out));
-  for (v1::ClassifyRequest& part : plan.parts) part.MergeFrom(base);
+  ASSIGN_OR_RETURN(v1::ClassifyRequest base, EnvelopeOf(request.message));
+  RETURN_IF_ERROR(AddOutputs(request.message, classes, base, plan));
+  ASSIGN_OR_RETURN(plan.parts, SplitInput(request));
+  for (ReceivedClassify& part : plan.parts) part.message.MergeFrom(base);
   return plan;
+}
+
+int64_t OutputBytes(const std::vector<OutputWish>& outputs, int classes, size_t longest_label) {
+  // Of a text beside its label: its length, "-123.456789", ":" twice and the index.
+  constexpr int64_t kTextBytes = 24;
+  int64_t bytes = 0;
+  for (const OutputWish& output : outputs) {
+    if (output.name != kProbabilities && output.name != kLogits) continue;
+    bytes += output.classification > 0 ? output.classification * (kTextBytes + static_cast<int64_t>(longest_label))
+                                       : classes * static_cast<int64_t>(sizeof(float));
+  }
+  return bytes;
 }
 
 }  // namespace vitrine

@@ -2,6 +2,7 @@
 #ifndef VITRINE_SERVER_WIRE_OIP_INFER_PLAN_H_
 #define VITRINE_SERVER_WIRE_OIP_INFER_PLAN_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "inference/grpc_service.pb.h"
+#include "server/wire/message/read_message.h"
 #include "vitrine/v1/classifier.pb.h"
 
 namespace vitrine {
@@ -32,8 +34,8 @@ struct OutputWish {
 
 // A ModelInfer request as requests of ours, each of one picture.
 struct InferPlan {
-  std::vector<v1::ClassifyRequest> parts;  // per element of the batch, at least one; what to compute of each
-  std::vector<OutputWish> outputs;         // at least one
+  std::vector<ReceivedClassify> parts = {};  // per element of the batch, at least one; what to compute of each
+  std::vector<OutputWish> outputs = {};      // at least one
 };
 
 // What of a request says where it goes and when: model, version or label, id, priority; no picture. INVALID_ARGUMENT
@@ -43,9 +45,11 @@ absl::StatusOr<v1::ClassifyRequest> EnvelopeOf(const inference::ModelInferReques
 // How long the request may take, from its parameter timeout (microseconds); infinite without one.
 absl::StatusOr<absl::Duration> TimeoutOf(const inference::ModelInferRequest& request);
 
-// The whole of it, for a model with so many classes. Of a tensor `left_out` bytes may be missing. INVALID_ARGUMENT or
-// UNIMPLEMENTED with the fault and the way out.
-absl::StatusOr<InferPlan> PlanInfer(inference::ModelInferRequest request, int classes, int64_t left_out = 0);
+// The whole of it, for a model with so many classes. INVALID_ARGUMENT or UNIMPLEMENTED with the fault and the way out.
+absl::StatusOr<InferPlan> PlanInfer(ReceivedInfer request, int classes);
+
+// Bytes that these outputs take of one picture, beside attention; of labels at most so long.
+int64_t OutputBytes(const std::vector<OutputWish>& outputs, int classes, size_t longest_label);
 
 }  // namespace vitrine
 

@@ -6,11 +6,10 @@
 
 namespace vitrine {
 
-// Calls of inference.GRPCInferenceService; see calls.h for what posting means.
-void PostModelInfer(CallParts& parts, CallQueue& queue);
-void PostModelStreamInfer(CallParts& parts, CallQueue& queue);
-// One of each other method.
-void PostOipCalls(CallParts& parts, CallQueue& queue);
+// Adds the methods of inference.GRPCInferenceService. `parts` outlive the server's calls.
+void AddOipCalls(GrpcServer& server, CallParts& parts);
+// The part of them that carries pictures.
+void AddInferCalls(GrpcServer& server, CallParts& parts);
 
 }  // namespace vitrine
 

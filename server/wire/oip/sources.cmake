@@ -6,10 +6,8 @@ list(APPEND server_sources
   wire/oip/http_front.cc
   wire/oip/infer.cc
   wire/oip/infer_answer.cc
-  wire/oip/infer_call.cc
-  wire/oip/infer_outline.cc
+  wire/oip/infer_calls.cc
   wire/oip/infer_plan.cc
   wire/oip/parameters.cc
   wire/oip/service_calls.cc
-  wire/oip/split_input.cc
-  wire/oip/stream_infer_call.cc)
+  wire/oip/split_input.cc)

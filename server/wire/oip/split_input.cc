@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -42,33 +43,54 @@ absl::StatusOr<int64_t> BatchOf(const InputTensor& input) {
 }
 
 // Elements that each follow their length.
-absl::StatusOr<std::vector<std::string>> CutElements(std::string_view raw, int64_t batch) {
-  std::vector<std::string> elements;
+absl::StatusOr<std::vector<std::string_view>> CutElements(std::string_view raw, int64_t batch) {
+  std::vector<std::string_view> elements;
   for (int64_t i = 0; i < batch; ++i) {
     if (raw.size() < kElementLengthBytes || raw.size() - kElementLengthBytes < ElementLength(raw)) {
       return RefuseInput(absl::StrCat("ends within element ", i, " of ", batch,
                                       "; each element follows its length as four little-endian bytes"));
     }
     const size_t length = ElementLength(raw);
-    elements.emplace_back(raw.substr(kElementLengthBytes, length));
+    elements.push_back(raw.substr(kElementLengthBytes, length));
     raw.remove_prefix(kElementLengthBytes + length);
   }
   if (raw.empty()) return elements;
   return RefuseInput(absl::StrCat("has ", raw.size(), " bytes after its last element"));
 }
 
-absl::StatusOr<std::vector<std::string>> ElementsOf(InputTensor& input, const std::string* raw, int64_t batch) {
-  if (raw != nullptr) return CutElements(*raw, batch);
+MessageBytes Owned(std::string bytes) {
+  return std::make_shared<const ReceivedBytes>(ReceivedBytes{std::move(bytes), {}});
+}
+
+ReceivedClassify ImageOf(std::string_view bytes, MessageBytes owner) {
+  ReceivedClassify part{.input = bytes, .owner = std::move(owner)};
+  part.message.mutable_image();
+  return part;
+}
+
+// Elements of the typed contents become owners of themselves.
+absl::StatusOr<std::vector<ReceivedClassify>> SplitElements(ReceivedInfer& request, InputTensor& input,
+                                                            const std::string_view* raw, int64_t batch) {
+  std::vector<ReceivedClassify> parts;
+  if (raw != nullptr) {
+    ASSIGN_OR_RETURN(const std::vector<std::string_view> elements, CutElements(*raw, batch));
+    for (const std::string_view element : elements) parts.push_back(ImageOf(element, request.owner));
+    return parts;
+  }
   auto& contents = *input.mutable_contents()->mutable_bytes_contents();
   if (contents.size() != batch) {
     return RefuseInput(absl::StrCat("has ", contents.size(), " bytes_contents, but its shape says ", batch));
   }
-  std::vector<std::string> elements;
-  for (std::string& element : contents) elements.push_back(std::move(element));
-  return elements;
+  for (std::string& element : contents) {
+    MessageBytes owner = Owned(std::move(element));
+    const std::string_view bytes = owner->bytes;
+    parts.push_back(ImageOf(bytes, std::move(owner)));
+  }
+  return parts;
 }
 
-absl::StatusOr<std::vector<v1::ClassifyRequest>> SplitFiles(InputTensor& input, const std::string* raw) {
+absl::StatusOr<std::vector<ReceivedClassify>> SplitFiles(ReceivedInfer& request, InputTensor& input,
+                                                         const std::string_view* raw) {
   ASSIGN_OR_RETURN(const int64_t batch, BatchOf(input));
   if (input.shape_size() > 2 || (input.shape_size() == 2 && input.shape(1) != 1)) {
     return RefuseInput(absl::StrCat("has the shape ", ShapeText(input), "; of BYTES it must be [n] or [n, 1]"));
@@ -77,14 +99,15 @@ absl::StatusOr<std::vector<v1::ClassifyRequest>> SplitFiles(InputTensor& input, 
   if (content_type.has_value() && *content_type != "base64") {
     return RefuseInput(absl::StrCat("has the content_type \"", Shown(*content_type), "\"; only \"base64\" is known"));
   }
-  ASSIGN_OR_RETURN(std::vector<std::string> elements, ElementsOf(input, raw, batch));
-  std::vector<v1::ClassifyRequest> parts(elements.size());
+  ASSIGN_OR_RETURN(std::vector<ReceivedClassify> parts, SplitElements(request, input, raw, batch));
+  if (!content_type.has_value()) return parts;
   for (size_t i = 0; i < parts.size(); ++i) {
-    if (!content_type.has_value()) {
-      parts[i].set_image(std::move(elements[i]));
-    } else if (!absl::Base64Unescape(elements[i], parts[i].mutable_image())) {
+    std::string decoded;
+    if (!absl::Base64Unescape({parts[i].input.data(), parts[i].input.size()}, &decoded)) {
       return RefuseInput(absl::StrCat("is no base64 in element ", i));
     }
+    parts[i].owner = Owned(std::move(decoded));
+    parts[i].input = parts[i].owner->bytes;
   }
   return parts;
 }
@@ -149,28 +172,29 @@ absl::StatusOr<std::string> PackContents(const InputTensor& input) {
   return packed;
 }
 
-absl::StatusOr<std::vector<v1::ClassifyRequest>> SplitTensor(InputTensor& input, std::string* raw, int64_t left_out) {
+absl::StatusOr<std::vector<ReceivedClassify>> SplitTensor(ReceivedInfer& request, const InputTensor& input,
+                                                          const std::string_view* raw) {
   ASSIGN_OR_RETURN(const int64_t batch, BatchOf(input));
   ASSIGN_OR_RETURN(const v1::RawTensor form, FormOf(input));
-  std::string values;
-  if (raw != nullptr) {
-    values = std::move(*raw);
-  } else {
-    ASSIGN_OR_RETURN(values, PackContents(input));
+  MessageBytes owner = request.owner;
+  if (raw == nullptr) {
+    ASSIGN_OR_RETURN(std::string packed, PackContents(input));
+    owner = Owned(std::move(packed));
   }
+  const std::string_view values = raw != nullptr ? *raw : std::string_view(owner->bytes);
   const int64_t value_bytes = form.data_type() == v1::RawTensor::DATA_FLOAT32 ? 4 : 1;
   const int64_t each = int64_t{form.height()} * form.width() * form.channels() * value_bytes;
-  const int64_t sent = static_cast<int64_t>(values.size()) + left_out;
+  const int64_t sent = static_cast<int64_t>(values.size());
   if (sent != batch * each) {
     return RefuseInput(absl::StrCat("has ", sent / value_bytes, " values (", sent, " bytes), but its shape ",
                                     ShapeText(input), " of ", input.datatype(), " needs ", batch * each, " bytes"));
   }
-  std::vector<v1::ClassifyRequest> parts(batch);
+  std::vector<ReceivedClassify> parts(batch);
   for (int64_t i = 0; i < batch; ++i) {
-    *parts[i].mutable_tensor() = form;
-    if (batch > 1) parts[i].mutable_tensor()->set_data(values.substr(i * each, each));
+    *parts[i].message.mutable_tensor() = form;
+    parts[i].input = values.substr(i * each, each);
+    parts[i].owner = owner;
   }
-  if (batch == 1) parts[0].mutable_tensor()->set_data(std::move(values));
   return parts;
 }
 
@@ -187,23 +211,24 @@ std::string ElementLengthOf(std::string_view element) {
   return length;
 }
 
-absl::StatusOr<std::vector<v1::ClassifyRequest>> SplitInput(inference::ModelInferRequest& request, int64_t left_out) {
-  if (request.inputs_size() != 1 || request.inputs(0).name() != kInputName) {
+absl::StatusOr<std::vector<ReceivedClassify>> SplitInput(ReceivedInfer& request) {
+  inference::ModelInferRequest& message = request.message;
+  if (message.inputs_size() != 1 || message.inputs(0).name() != kInputName) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "the request has ", request.inputs_size(), " inputs",
-        request.inputs_size() == 0 ? "" : absl::StrCat(", the first \"", Shown(request.inputs(0).name()), "\""),
+        "the request has ", message.inputs_size(), " inputs",
+        message.inputs_size() == 0 ? "" : absl::StrCat(", the first \"", Shown(message.inputs(0).name()), "\""),
         "; it must have one, \"", kInputName, "\""));
   }
-  InputTensor& input = *request.mutable_inputs(0);
+  InputTensor& input = *message.mutable_inputs(0);
   // KServe's client says binary_data_size over gRPC too, where each value of raw_input_contents knows its size.
   RETURN_IF_ERROR(CheckNames(input.parameters(), absl::StrCat("input \"", kInputName, "\""),
                              {"content_type", "layout", "normalized", "binary_data_size"}));
-  if (request.raw_input_contents_size() > 1 || (request.raw_input_contents_size() == 1 && input.has_contents())) {
+  if (request.raw.size() > 1 || (request.raw.size() == 1 && input.has_contents())) {
     return RefuseInput("has its values twice; give raw_input_contents once, or contents");
   }
-  std::string* raw = request.raw_input_contents_size() == 1 ? request.mutable_raw_input_contents(0) : nullptr;
-  if (input.datatype() == "BYTES") return SplitFiles(input, raw);
-  if (input.datatype() == "UINT8" || input.datatype() == "FP32") return SplitTensor(input, raw, left_out);
+  const std::string_view* const raw = request.raw.empty() ? nullptr : &request.raw.front();
+  if (input.datatype() == "BYTES") return SplitFiles(request, input, raw);
+  if (input.datatype() == "UINT8" || input.datatype() == "FP32") return SplitTensor(request, input, raw);
   return RefuseInput(
       absl::StrCat("has the datatype \"", Shown(input.datatype()), "\"; it must be BYTES, UINT8 or FP32"));
 }

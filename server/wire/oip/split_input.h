@@ -9,8 +9,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "inference/grpc_service.pb.h"
-#include "vitrine/v1/classifier.pb.h"
+#include "server/wire/message/read_message.h"
 
 namespace vitrine {
 
@@ -25,18 +24,16 @@ inline constexpr size_t kElementLengthBytes = 4;
 uint32_t ElementLength(std::string_view raw);           // of the first element; requires these bytes
 std::string ElementLengthOf(std::string_view element);  // these bytes
 
-// Takes the input of `request` apart: one ClassifyRequest for each element of the batch, with nothing but its picture
-// or tensor set.
+// Takes the input of `request` apart: one request for each element of the batch, with nothing but its picture or
+// tensor set. Raw contents stay where they are; typed ones are moved out of `request`.
 // - BYTES [n] or [n, 1]: JPEG, PNG or WebP files; with the parameter content_type "base64" base64 text of them.
 // - UINT8 [n, H, W, C] or [n, C, H, W]: pixels from 0 to 255.
 // - FP32 of the same shapes: pixels from 0 to 1; with the parameter normalized what the model computes with.
 // C is 1 or 3 and tells the layout; where two sides could be C, the parameter layout (NHWC or NCHW) must.
 // The parameter binary_data_size is ignored.
-// Of UINT8 and FP32 `left_out` bytes of the values may be missing.
 // INVALID_ARGUMENT says what is wrong; the values themselves (a picture's bytes, a float's range) are not looked at.
 // UNIMPLEMENTED for shared memory.
-absl::StatusOr<std::vector<v1::ClassifyRequest>> SplitInput(inference::ModelInferRequest& request,
-                                                            int64_t left_out = 0);
+absl::StatusOr<std::vector<ReceivedClassify>> SplitInput(ReceivedInfer& request);
 
 }  // namespace vitrine
 

@@ -1,40 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/wire/rpc/admin_front.h"
 
-#include <grpcpp/server_context.h>
-#include <spdlog/spdlog.h>
-#include <sys/socket.h>
+#include <google/protobuf/descriptor.h>
 #include <unistd.h>
 
 #include <cstdint>
 #include <functional>
-#include <map>
-#include <optional>
 #include <type_traits>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "base/status_macros.h"
-#include "inference/grpc_service.grpc.pb.h"
+#include "inference/grpc_service.pb.h"
 #include "server/identity/audit_log.h"
 #include "server/process/clock.h"
-#include "server/wire/rpc/call_origin.h"
-#include "server/wire/rpc/grpc_status.h"
-#include "server/wire/rpc/listener.h"
-#include "server/wire/rpc/served_port.h"
-#include "vitrine/v1/admin.grpc.pb.h"
+#include "server/process/crash_stack.h"
+#include "server/wire/rpc/calls.h"
+#include "server/wire/rpc/grpc_server.h"
+#include "server/wire/rpc/grpc_wire.h"
+#include "server/wire/rpc/single_call.h"
+#include "server/wire/rpc/transport_options.h"
 
 namespace vitrine {
 namespace {
 
 // Names and numbers only.
-TransportOptions AdminTransport() {
-  TransportOptions options;
-  options.max_message_bytes = 1 << 20;
-  options.max_transport_bytes = 64 << 20;
-  options.max_concurrent_streams = 32;
-  return options;
-}
+constexpr int64_t kMaxMessageBytes = 1 << 20;
+constexpr int64_t kMaxReceivedBytes = 16 << 20;
+constexpr int kMaxConcurrentCalls = 32;
+// A call may wait for a model; another one, that undoes it, must find a thread.
+constexpr int kThreads = 8;
+constexpr size_t kMaxWaitingCalls = 256;
 
 // A request that names no model asks for every one, and is answered with those that the caller may see.
 void KeepVisible(const Caller& caller, v1::ServingStatus& status) {
@@ -45,173 +41,191 @@ void KeepVisible(const Caller& caller, v1::ServingStatus& status) {
 }
 void KeepVisible(const Caller&, v1::ServingChange&) {}
 
-// What the methods work with. Outlives them.
+// The service behind the calls, and what they share. Outlives them.
 struct AdminParts {
   AdminService& service;
   const Identity& identity;
   std::unique_ptr<AuditLog> audit;
   Metrics& metrics;
+  CallWorkers workers{
+      {.name = "admin-calls", .threads = kThreads, .most = kMaxWaitingCalls, .most_per_account = kMaxWaitingCalls}};
 };
 
-// The methods of the service, each behind the one check. Thread-safe.
-class AdminRpc final : public v1::Admin::Service {
+// Returns true if a connection of the unix socket is of this server's user, or root's.
+bool IsTrusted(const HttpPeer& peer) {
+  return peer.uid.has_value() && (*peer.uid == geteuid() || *peer.uid == 0);
+}
+
+// Returns the request that AdminService gets: the same, but for those of another protocol.
+template <typename Request>
+const Request& AskedBy(const Request& request) {
+  return request;
+}
+
+// Loading and unloading as clients of the Open Inference Protocol ask for it: the same calls, by other names. The
+// parameter unload_dependents, which clients always send, has no meaning: no model depends on another.
+v1::LoadModelRequest AskedBy(const inference::RepositoryModelLoadRequest& request) {
+  v1::LoadModelRequest asked;
+  asked.set_model(request.model_name());
+  return asked;
+}
+v1::UnloadModelRequest AskedBy(const inference::RepositoryModelUnloadRequest& request) {
+  v1::UnloadModelRequest asked;
+  asked.set_model(request.model_name());
+  return asked;
+}
+
+template <typename Request>
+absl::Status Check(const Request&) {
+  return absl::OkStatus();
+}
+absl::Status Check(const inference::RepositoryModelLoadRequest& request) {
+  if (request.parameters().empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      "models are loaded from the repository as they are; a load takes no configuration and no files");
+}
+
+// One call: a request of the service (see AskedBy), for which `Act` asks it. Authorised and written to the audit log
+// whatever becomes of it, also where its client has left.
+template <typename Request, typename Response, auto Act>
+class AdminCall final : public SingleCall {
  public:
-  // `uid`: of the user behind every connection of this server; nothing where that is not known.
-  AdminRpc(const AdminParts& parts, std::optional<uint32_t> uid) : parts_(parts), uid_(uid) {}
+  AdminCall(AdminParts& parts, RpcName rpc, GrpcOpening opening)
+      : SingleCall(std::move(opening), kMaxMessageBytes), parts_(parts), rpc_(rpc) {}
 
-// Each goes to the one of that name.
-#define VITRINE_ADMIN(METHOD, RESPONSE)                                                                       \
-  grpc::Status METHOD(grpc::ServerContext* context, const v1::METHOD##Request* request, v1::RESPONSE* answer) \
-      override {                                                                                              \
-    return Call("/vitrine.v1.Admin/" #METHOD, *context, *request, *answer, &AdminService::METHOD);            \
+  static void AddTo(GrpcServer& server, AdminParts& parts, RpcName rpc) {
+    server.Add(rpc.method(), [&parts, rpc](GrpcOpening opening) {
+      return std::make_shared<AdminCall>(parts, rpc, std::move(opening));
+    });
   }
-  VITRINE_ADMIN(LoadModel, ServingChange)
-  VITRINE_ADMIN(UnloadModel, ServingChange)
-  VITRINE_ADMIN(RollbackModel, ServingChange)
-  VITRINE_ADMIN(SetVersionPolicy, ServingChange)
-  VITRINE_ADMIN(SetTraffic, ServingChange)
-  VITRINE_ADMIN(SetLabel, ServingChange)
-  VITRINE_ADMIN(ClearLabel, ServingChange)
-  VITRINE_ADMIN(ResetServing, ServingChange)
-  VITRINE_ADMIN(GetServing, ServingStatus)
-#undef VITRINE_ADMIN
 
-  // Who asks, whether they may, what comes of it, and what the audit log says of it.
-  template <typename Request, typename Response, typename Method>
-  grpc::Status Call(RpcName rpc, const grpc::ServerContext& context, const Request& request, Response& response,
-                    Method method) {
+ private:
+  using Asked = std::decay_t<decltype(AskedBy(Request()))>;
+  using Answer = typename std::invoke_result_t<decltype(Act), AdminService&, const Asked&>::value_type;
+
+  void OnRequest(absl::StatusOr<MessageBytes> message) override {
+    const absl::Status taken =
+        parts_.workers.Do(place(), [self = std::static_pointer_cast<AdminCall>(shared_from_this()),
+                                    message = std::move(message)] { self->Respond(message); });
+    if (!taken.ok()) Finish(taken);
+  }
+
+  // Authorises the call, does it, and writes both to the audit log.
+  void Respond(const absl::StatusOr<MessageBytes>& message) {
     const absl::Time start = SteadyClock().Now();
-    Credentials credentials = CredentialsOf(context);
-    credentials.uid = uid_;
+    Request sent;
+    const absl::Status parsed = message.ok() ? ParseMessage(**message, sent) : message.status();
+    const Asked& asked = AskedBy(sent);
+    Credentials credentials = CredentialsOf(request());
+    credentials.uid = request().peer->uid;
     credentials.on_admin_listener = true;
-    const absl::StatusOr<Caller> caller = parts_.identity.Authorize(rpc, credentials);
+    const absl::StatusOr<Caller> caller = parts_.identity.Authorize(rpc_, credentials);
     AuditRecord record = {.caller = CallerOf(caller).name,
-                          .peer = context.peer(),
-                          .method = std::string(rpc.method()),
-                          .arguments = request};
+                          .peer = request().peer->address,
+                          .method = std::string(rpc_.method()),
+                          .arguments = asked};
     // A change leaves a trace even where the process does not live to tell what came of it.
-    if (caller.ok() && std::is_same_v<Response, v1::ServingChange>) parts_.audit->Write(record);
-    const absl::Status status = caller.ok() ? Do(*caller, request, response, method) : caller.status();
+    if (caller.ok() && parsed.ok() && std::is_same_v<Answer, v1::ServingChange>) parts_.audit->Write(record);
+    Response response;
+    const absl::Status status = !caller.ok()   ? caller.status()
+                                : !parsed.ok() ? parsed
+                                               : Do(*caller, sent, asked, response);
     record.outcome = status;
     record.took = SteadyClock().Now() - start;
     parts_.audit->Write(record);
-    const std::string_view name = rpc.method();
+    const std::string_view name = rpc_.method();
     parts_.metrics.CountAdminAction(name.substr(name.rfind('/') + 1), status.code());
     parts_.metrics.server().CountAuthorization(caller.status().code());
-    return ToGrpcStatus(status);
+    status.ok() ? FinishWith(GrpcFrame(response)) : Finish(status);
   }
 
- private:
-  template <typename Request, typename Response, typename Method>
-  absl::Status Do(const Caller& caller, const Request& request, Response& response, Method method) {
-    if (!request.model().empty()) RETURN_IF_ERROR(CheckModel(caller, request.model()));
-    ASSIGN_OR_RETURN(response, std::invoke(method, parts_.service, request));
-    KeepVisible(caller, response);
+  absl::Status Do(const Caller& caller, const Request& sent, const Asked& asked, Response& response) {
+    if (!asked.model().empty()) RETURN_IF_ERROR(CheckModel(caller, asked.model()));
+    RETURN_IF_ERROR(Check(sent));
+    ASSIGN_OR_RETURN(Answer answer, std::invoke(Act, parts_.service, asked));
+    KeepVisible(caller, answer);
+    if constexpr (std::is_same_v<Answer, Response>) response = std::move(answer);
     return absl::OkStatus();
   }
 
-  const AdminParts& parts_;
-  const std::optional<uint32_t> uid_;
+  AdminParts& parts_;
+  const RpcName rpc_;
 };
 
-// Loading and unloading as clients of the Open Inference Protocol ask for it: the same calls, by other names.
-class OipAdminRpc final : public inference::GRPCInferenceService::Service {
- public:
-  explicit OipAdminRpc(AdminRpc& admin) : admin_(admin) {}
-
-  grpc::Status RepositoryModelLoad(grpc::ServerContext* context, const inference::RepositoryModelLoadRequest* request,
-                                   inference::RepositoryModelLoadResponse*) override {
-    v1::LoadModelRequest wanted;
-    wanted.set_model(request->model_name());
-    v1::ServingChange change;
-    const auto load = [request](AdminService& service,
-                                const v1::LoadModelRequest& load) -> absl::StatusOr<v1::ServingChange> {
-      if (request->parameters().empty()) return service.LoadModel(load);
-      return absl::InvalidArgumentError(
-          "models are loaded from the repository as they are; a load takes no configuration and no files");
-    };
-    return admin_.Call("/inference.GRPCInferenceService/RepositoryModelLoad", *context, wanted, change, load);
-  }
-  // The parameter unload_dependents, which clients always send, has no meaning: no model depends on another.
-  grpc::Status RepositoryModelUnload(grpc::ServerContext* context,
-                                     const inference::RepositoryModelUnloadRequest* request,
-                                     inference::RepositoryModelUnloadResponse*) override {
-    v1::UnloadModelRequest wanted;
-    wanted.set_model(request->model_name());
-    v1::ServingChange change;
-    return admin_.Call("/inference.GRPCInferenceService/RepositoryModelUnload", *context, wanted, change,
-                       &AdminService::UnloadModel);
-  }
-
- private:
-  AdminRpc& admin_;
-};
-
-// One grpc::Server. gRPC does not tell a call which connection it came over, so that a unix socket has one for each
-// user that may connect.
-struct OneServer {
-  OneServer(const AdminParts& parts, std::optional<uint32_t> uid) : rpc(parts, uid), oip(rpc), port(AdminTransport()) {
-    port.builder().RegisterService(&rpc);
-    port.builder().RegisterService(&oip);
-  }
-  AdminRpc rpc;
-  OipAdminRpc oip;
-  ServedPort port;  // gone before the service
-};
+void AddAdminCalls(GrpcServer& server, AdminParts& parts) {
+#define VITRINE_ADMIN(METHOD, RESPONSE)                                                     \
+  AdminCall<v1::METHOD##Request, v1::RESPONSE, &AdminService::METHOD>::AddTo(server, parts, \
+                                                                             "/vitrine.v1.Admin/" #METHOD)
+  VITRINE_ADMIN(LoadModel, ServingChange);
+  VITRINE_ADMIN(UnloadModel, ServingChange);
+  VITRINE_ADMIN(RollbackModel, ServingChange);
+  VITRINE_ADMIN(SetVersionPolicy, ServingChange);
+  VITRINE_ADMIN(SetTraffic, ServingChange);
+  VITRINE_ADMIN(SetLabel, ServingChange);
+  VITRINE_ADMIN(ClearLabel, ServingChange);
+  VITRINE_ADMIN(ResetServing, ServingChange);
+  VITRINE_ADMIN(GetServing, ServingStatus);
+#undef VITRINE_ADMIN
+#define VITRINE_OIP_ADMIN(METHOD, ACT)                                                           \
+  AdminCall<inference::METHOD##Request, inference::METHOD##Response, &AdminService::ACT>::AddTo( \
+      server, parts, "/inference.GRPCInferenceService/" #METHOD)
+  VITRINE_OIP_ADMIN(RepositoryModelLoad, LoadModel);
+  VITRINE_OIP_ADMIN(RepositoryModelUnload, UnloadModel);
+#undef VITRINE_OIP_ADMIN
+}
 
 class AdminServer : public AdminFront {
  public:
-  explicit AdminServer(AdminParts parts) : parts_(std::move(parts)) {
+  AdminServer(AdminService& service, const Identity& identity, std::unique_ptr<AuditLog> audit, Metrics& metrics)
+      : parts_{.service = service, .identity = identity, .audit = std::move(audit), .metrics = metrics},
+        grpc_({.max_message_bytes = kMaxMessageBytes, .received = received_, .takes_gzip = false}, SteadyClock()) {
     const google::protobuf::ServiceDescriptor* const methods =
         google::protobuf::DescriptorPool::generated_pool()->FindServiceByName("vitrine.v1.Admin");
     for (int i = 0; methods != nullptr && i < methods->method_count(); ++i) {
-      parts_.metrics.DeclareAdminAction(methods->method(i)->name());
+      metrics.DeclareAdminAction(methods->method(i)->name());
     }
+    AddAdminCalls(grpc_, parts_);
   }
 
-  ~AdminServer() override { Shutdown(absl::ZeroDuration()); }
-
   absl::Status Listen(const std::string& address) {
-    if (!absl::StartsWith(address, "unix:")) {
-      ASSIGN_OR_RETURN(listener_, Listener::Open(address, AdminTransport().keepalive_timeout));
-      OneServer& server = Add(std::nullopt);
-      RETURN_IF_ERROR(server.port.Start(parts_.identity.ListenerCredentials()));
-      listener_->Start([&server](int connection) { server.port.Take(connection); });
-      return absl::OkStatus();
-    }
-    ASSIGN_OR_RETURN(listener_, Listener::OpenUnix(address));
-    for (const uint32_t uid : {uint32_t{geteuid()}, uint32_t{0}}) {
-      if (servers_.contains(uid)) continue;
-      RETURN_IF_ERROR(Add(uid).port.Start(grpc::InsecureServerCredentials()));
-    }
-    listener_->Start([this](int connection) { TakeFromUser(connection); });
+    RETURN_IF_ERROR(parts_.workers.Start());
+    TransportOptions transport;
+    transport.max_message_bytes = kMaxMessageBytes;
+    transport.max_concurrent_streams = kMaxConcurrentCalls;
+    HttpServerOptions options = ToHttpServerOptions(transport);
+    const bool is_unix = absl::StartsWith(address, "unix:");
+    (is_unix ? options.socket : options.listen) = address;
+    options.purpose = "gRPC";
+    options.threads = 2;
+    options.max_connections = kOperatorConnections;
+    options.received = received_;
+    if (!is_unix) options.tls = parts_.identity.HttpTls();
+    options.on_thread = WithCrashStack;
+    ASSIGN_OR_RETURN(http_, HttpServer::Start(options, [this, is_unix](const std::shared_ptr<HttpRequest>& request) {
+                       return Begin(request, is_unix);
+                     }));
+    address_ = is_unix ? http_->socket_address() : http_->address();
     return absl::OkStatus();
   }
 
-  const std::string& address() const override { return listener_->address(); }
-
-  void Shutdown(absl::Duration grace) override {
-    if (listener_ != nullptr) listener_->Stop();
-    for (const auto& [uid, server] : servers_) server->port.Shutdown(grace);
-  }
+  const std::string& address() const override { return address_; }
+  void Shutdown(absl::Duration grace) override { http_->Shutdown(grace); }
 
  private:
-  OneServer& Add(std::optional<uint32_t> uid) { return *(servers_[uid] = std::make_unique<OneServer>(parts_, uid)); }
-
-  // The mode of the socket keeps others out already, unless somebody has changed it.
-  void TakeFromUser(int connection) {
-    ucred peer = {};
-    socklen_t size = sizeof(peer);
-    const bool known = getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0;
-    const auto server = known ? servers_.find(peer.uid) : servers_.end();
-    if (server != servers_.end()) return server->second->port.Take(connection);
-    spdlog::warn("admin: a connection of uid={} is turned away", known ? std::to_string(peer.uid) : "unknown");
-    close(connection);
+  HttpNext Begin(const std::shared_ptr<HttpRequest>& request, bool is_unix) {
+    // The mode of the socket keeps others out already, unless somebody has changed it.
+    if (is_unix && !IsTrusted(*request->peer)) {
+      return HttpNext::Answer({.code = 403, .type = kPlainText, .body = "only this server's user and root may call\n"});
+    }
+    if (grpc_.Takes(*request)) return grpc_.Begin(request);
+    return HttpNext::Answer({.code = 415, .type = kPlainText, .body = "this is the Admin service, for gRPC alone\n"});
   }
 
-  const AdminParts parts_;
-  std::map<std::optional<uint32_t>, std::unique_ptr<OneServer>> servers_;  // constant after Listen
-  std::unique_ptr<Listener> listener_;                                     // its thread uses the servers
+  const std::shared_ptr<ByteBudget> received_ = std::make_shared<ByteBudget>(kMaxReceivedBytes);
+  AdminParts parts_;
+  GrpcServer grpc_;  // waits for its calls, some of which the workers have
+  std::string address_;
+  std::unique_ptr<HttpServer> http_;
 };
 
 }  // namespace
@@ -219,9 +233,8 @@ class AdminServer : public AdminFront {
 absl::StatusOr<std::unique_ptr<AdminFront>> AdminFront::Start(const AdminOptions& options, AdminService& service,
                                                               const Identity& identity, Metrics& metrics) {
   ASSIGN_OR_RETURN(std::unique_ptr<AuditLog> audit, AuditLog::Open(options.audit_log));
-  auto front = std::make_unique<AdminServer>(AdminParts{service, identity, std::move(audit), metrics});
-  const absl::Status listening = front->Listen(options.listen);
-  if (!listening.ok()) return listening;
+  auto front = std::make_unique<AdminServer>(service, identity, std::move(audit), metrics);
+  RETURN_IF_ERROR(front->Listen(options.listen));
   return front;
 }
 

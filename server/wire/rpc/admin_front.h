@@ -21,9 +21,8 @@ struct AdminOptions {
   std::string audit_log = {};
 };
 
-// The listener of the Admin service: a gRPC server of its own, since services belong to a server and not to a port, so
-// that no policy can open them on the callers' listener. Every call is authorised and written to the audit log, refused
-// ones too. Thread-compatible.
+// The listener of the Admin service: a server of its own, so that no policy can open its methods on the callers'
+// listener. Every call is authorised and written to the audit log, refused ones too. Thread-compatible.
 class AdminFront {
  public:
   // The parts outlive the front. UNAVAILABLE if the address cannot be bound; the errors of AuditLog::Open.

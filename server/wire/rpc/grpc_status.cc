@@ -2,22 +2,22 @@
 #include "server/wire/rpc/grpc_status.h"
 
 #include <optional>
-#include <string>
 
+#include "absl/strings/str_cat.h"
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
-#include "server/serve/scheduling/admission.h"
+#include "server/process/shed.h"
+#include "server/wire/rpc/grpc_wire.h"
 
 namespace vitrine {
 namespace {
 
-// Codes of absl and gRPC are the same numbers.
-grpc::StatusCode CodeOf(const absl::Status& status) {
-  return static_cast<grpc::StatusCode>(status.raw_code());
-}
+constexpr char kForCallerUrl[] = "vitrine.for_caller";
 
 std::string TextOf(const absl::Status& status) {
-  if (IsWithheld(status.code())) return "the server failed on this request; its log says more";
+  if (IsWithheld(status.code()) && !status.GetPayload(kForCallerUrl).has_value()) {
+    return "the server failed on this request; its log says more";
+  }
   return std::string(status.message());
 }
 
@@ -28,21 +28,28 @@ bool IsWithheld(absl::StatusCode code) {
          code == absl::StatusCode::kDataLoss;
 }
 
-grpc::Status ToGrpcStatus(const absl::Status& status) {
-  if (status.ok()) return grpc::Status::OK;
-  const std::string text = TextOf(status);
+absl::Status GrpcProtocolError(std::string_view sentence) {
+  absl::Status status = absl::InternalError(absl::string_view(sentence.data(), sentence.size()));
+  status.SetPayload(kForCallerUrl, absl::Cord());
+  return status;
+}
+
+GrpcStatus ToGrpcStatus(const absl::Status& status) {
+  if (status.ok()) return {};
+  GrpcStatus answer = {.code = status.raw_code(), .message = TextOf(status)};
   const std::optional<absl::Duration> retry_after = RetryAfter(status);
-  if (!retry_after.has_value()) return grpc::Status(CodeOf(status), text);
+  if (!retry_after.has_value()) return answer;
 
   google::rpc::RetryInfo retry;
   absl::Duration rest;
   retry.mutable_retry_delay()->set_seconds(absl::IDivDuration(*retry_after, absl::Seconds(1), &rest));
   retry.mutable_retry_delay()->set_nanos(static_cast<int32_t>(absl::ToInt64Nanoseconds(rest)));
   google::rpc::Status details;
-  details.set_code(status.raw_code());
-  details.set_message(text);
+  details.set_code(answer.code);
+  details.set_message(answer.message);
   details.add_details()->PackFrom(retry);
-  return grpc::Status(CodeOf(status), text, details.SerializeAsString());
+  answer.details = details.SerializeAsString();
+  return answer;
 }
 
 v1::StreamError ToStreamError(const absl::Status& status) {
@@ -51,6 +58,15 @@ v1::StreamError ToStreamError(const absl::Status& status) {
   error.set_message(TextOf(status));
   error.set_retry_after(static_cast<float>(absl::ToDoubleSeconds(RetryAfter(status).value_or(absl::ZeroDuration()))));
   return error;
+}
+
+HttpHeaders GrpcTrailers(const absl::Status& status) {
+  if (status.ok()) return {{"grpc-status", "0"}};
+  const GrpcStatus answer = ToGrpcStatus(status);
+  HttpHeaders trailers = {{"grpc-status", absl::StrCat(answer.code)}};
+  if (!answer.message.empty()) trailers.emplace_back("grpc-message", PercentEncoded(answer.message));
+  if (!answer.details.empty()) trailers.emplace_back("grpc-status-details-bin", BinaryValue(answer.details));
+  return trailers;
 }
 
 }  // namespace vitrine

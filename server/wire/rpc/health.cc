@@ -8,8 +8,9 @@ namespace {
 
 using grpc::health::v1::HealthCheckResponse;
 
-constexpr char kServer[] = "";
-constexpr char kClassifier[] = "vitrine.v1.Classifier";
+// The server as a whole, and its services.
+constexpr const char* kServices[] = {"", "vitrine.v1.Classifier", "vitrine.v1.Registry",
+                                     "inference.GRPCInferenceService", "grpc.health.v1.Health"};
 
 }  // namespace
 
@@ -130,8 +131,7 @@ std::string Health::Reason() const {
 
 void Health::Update() {
   const Status status = Reason().empty() ? HealthCheckResponse::SERVING : HealthCheckResponse::NOT_SERVING;
-  Set(kServer, status);
-  Set(kClassifier, status);
+  for (const char* const service : kServices) Set(service, status);
   for (const auto& [model, versions] : versions_) {
     Set("model/" + model,
         ServesOneOf(model, versions) ? HealthCheckResponse::SERVING : HealthCheckResponse::NOT_SERVING);

@@ -16,8 +16,8 @@
 namespace vitrine {
 
 // Whether requests are served, for the standard health service and for /readyz:
-//   "" and "vitrine.v1.Classifier"   WhyNotServing is empty
-//   "model/<name>"                   a version of the model is ready and computes
+//   "" and the full name of a service   WhyNotServing is empty
+//   "model/<name>"                      a version of the model is ready and computes
 // Follows the registry. Thread-safe.
 class Health {
  public:

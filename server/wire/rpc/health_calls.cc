@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "server/wire/rpc/health.h"
-#include "server/wire/rpc/typed_calls.h"
+#include "server/wire/rpc/single_call.h"
 
 namespace vitrine {
 namespace {
@@ -21,38 +21,23 @@ HealthCheckResponse ResponseOf(Health::Status status) {
   return response;
 }
 
-struct CheckMethod {
-  static constexpr std::string_view kName = "/grpc.health.v1.Health/Check";
+absl::StatusOr<HealthCheckResponse> Check(const Health& health, const HealthCheckRequest& request) {
+  RETURN_IF_ERROR(CheckAskedName("service", request.service()));
+  const std::optional<Health::Status> status = health.Check(request.service());
+  if (status.has_value()) return ResponseOf(*status);
+  return absl::NotFoundError(
+      absl::StrCat("there is no service \"", absl::CHexEscape(request.service()),
+                   "\"; there are \"\", the full names of services, as vitrine.v1.Classifier, and \"model/<name>\""));
+}
+
+struct WatchHealthKind {
+  static constexpr CallPlace kPlace = CallPlace::kConnection;
   using Request = HealthCheckRequest;
-  using Response = HealthCheckResponse;
+  using Event = HealthCheckResponse;
 
-  static void Post(CallParts& parts, grpc::ServerContext* context, grpc::ByteBuffer* bytes,
-                   grpc::ServerAsyncResponseWriter<grpc::ByteBuffer>* writer, grpc::ServerCompletionQueue* queue,
-                   CompletionTag* tag) {
-    parts.health_rpc.RequestCheck(context, bytes, writer, queue, queue, tag);
-  }
-  static absl::StatusOr<Response> Handle(CallParts& parts, const Request& request) {
-    RETURN_IF_ERROR(CheckAskedName("service", request.service()));
-    const std::optional<Health::Status> status = parts.health.Check(request.service());
-    if (status.has_value()) return ResponseOf(*status);
-    return absl::NotFoundError(absl::StrCat("there is no service \"", absl::CHexEscape(request.service()),
-                                            "\"; there are \"\", \"vitrine.v1.Classifier\" and \"model/<name>\""));
-  }
-};
-
-struct WatchHealthMethod {
-  static constexpr std::string_view kName = "/grpc.health.v1.Health/Watch";
-  using Request = HealthCheckRequest;
-  using Response = HealthCheckResponse;
-
-  static void Post(CallParts& parts, grpc::ServerContext* context, grpc::ByteBuffer* bytes,
-                   grpc::ServerAsyncWriter<grpc::ByteBuffer>* writer, grpc::ServerCompletionQueue* queue,
-                   CompletionTag* tag) {
-    parts.health_rpc.RequestWatch(context, bytes, writer, queue, queue, tag);
-  }
   static absl::Status Check(const Request& request) { return CheckAskedName("service", request.service()); }
   static uint64_t Subscribe(CallParts& parts, const Caller&, const Request& request,
-                            std::function<void(const Response&)> listener) {
+                            std::function<void(const Event&)> listener) {
     return parts.health.Watch(
         request.service(), [listener = std::move(listener)](Health::Status status) { listener(ResponseOf(status)); });
   }
@@ -61,9 +46,11 @@ struct WatchHealthMethod {
 
 }  // namespace
 
-void PostHealthCalls(CallParts& parts, CallQueue& queue) {
-  PostUnaryCall<PlainCall<CheckMethod>>(parts, queue);
-  WatchCall<WatchHealthMethod>::Post(parts, queue);
+void AddHealthCalls(GrpcServer& server, CallParts& parts) {
+  AddPlainCall<HealthCheckRequest, HealthCheckResponse>(
+      server, parts, "/grpc.health.v1.Health/Check", CallPlace::kConnection,
+      [&health = parts.health](const Caller&, const HealthCheckRequest& request) { return Check(health, request); });
+  WatchCall<WatchHealthKind>::AddTo(server, parts, "/grpc.health.v1.Health/Watch");
 }
 
 }  // namespace vitrine

@@ -8,7 +8,9 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "server/wire/http/curl_line.h"
 #include "server/wire/http_port.h"
@@ -29,6 +31,12 @@ struct Sent {
       : request(testing::HeadOf(std::move(method), url, headers)), body(std::move(sent)) {}
   std::shared_ptr<HttpRequest> request;
   std::string body;
+};
+
+// A reply that goes nowhere.
+class Unheard final : public HttpReply {
+ public:
+  void Send(absl::FunctionRef<HttpResponse()> make) override { (void)make(); }
 };
 
 // Nobody computes here: every request of these tests is refused before, or answered without.
@@ -144,8 +152,11 @@ TEST_F(HttpClassifyFrontTest, PathsThatAreNotThereAreToldWhichAre) {
                            "/v1/models/m/of/1:classify"}) {
     EXPECT_THAT(Refused(404, "NOT_FOUND", path, ""), HasSubstr("POST /v1/models/NAME[/versions/V]:classify")) << path;
   }
-  EXPECT_EQ(Ask(Sent("GET", kPath)).code, 404);
-  EXPECT_THAT(Ask(Sent("GET", kPath)).body, HasSubstr("nothing answers GET here"));
+  for (const char* method : {"GET", "PUT", "DELETE"}) {
+    const HttpResponse response = Ask(Sent(method, kPath));
+    EXPECT_EQ(response.code, 405) << method;
+    EXPECT_THAT(response.headers, ::testing::Contains(::testing::Pair("Allow", "POST")));
+  }
   EXPECT_THAT(Ask(Sent("GET", "/")).body, AllOf(HasSubstr("/v2/models/NAME"), HasSubstr(":classify")));
   EXPECT_EQ(Ask(Sent("GET", "//v1//models/")).code, 200);
   EXPECT_EQ(Ask(Sent("GET", "/v2/models/m")).code, 200);
@@ -184,7 +195,7 @@ TEST_F(HttpClassifyFrontTest, TheStatusIsToldWhereThereIsOne) {
     return testing::AnswerOf(port.Begin(testing::HeadOf(method, "/v1/status", {})), "");
   };
   EXPECT_EQ(ask("GET").body, "of anonymous");
-  EXPECT_EQ(ask("POST").code, 404);
+  EXPECT_EQ(ask("POST").code, 405);
 }
 
 TEST_F(HttpClassifyFrontTest, ADrainingServerTakesNone) {
@@ -192,6 +203,21 @@ TEST_F(HttpClassifyFrontTest, ADrainingServerTakesNone) {
   EXPECT_THAT(Refused(503, "UNAVAILABLE", kPath, NoisePng(8, 8, 1)), HasSubstr("draining"));
   EXPECT_EQ(service_.ledger().accepted(), 1);
   EXPECT_EQ(service_.ledger().answered(), 1) << "once its answer was written";
+}
+
+// The picture that the executor decodes is the body itself.
+TEST_F(HttpClassifyFrontTest, ABodyIsNotCopiedAndItsIdIsThatOfTheHeader) {
+  const Sent sent("POST", kPath, NoisePng(8, 8, 1), {{"x-request-id", "of a proxy"}});
+  std::string body = sent.body;
+  const char* const bytes = body.data();
+  const HttpNext next = port_.Begin(sent.request);
+  next.with_body(std::move(body), std::make_shared<Unheard>());
+  const std::optional<Batch> batch = scheduler_.NextBatch();
+  const InferenceRequest& request = *batch->requests.front();
+  EXPECT_EQ(request.input.data(), bytes);
+  EXPECT_EQ(request.request.request_id(), "of a proxy");
+  EXPECT_TRUE(request.request.has_image());
+  batch->requests.front()->Finish(absl::CancelledError(""));
 }
 
 // Where JSON is expected, and a picture comes.

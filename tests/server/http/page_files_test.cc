@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "base/gunzip.h"
 #include "server/wire/http/embedded_page.h"
 #include "tests/paths.h"
 #include "tests/scratch_folder.h"
@@ -51,7 +52,7 @@ TEST(PageFiles, AreServedUnderAStrictPolicy) {
   const auto page = *PageFiles::Open("");
   for (const EmbeddedFile& file : EmbeddedPage()) {
     const std::string name(file.name);
-    const auto answer = page->Answer("GET", name == "index.html" ? "/" : "/page/" + name, "");
+    const auto answer = page->Answer("GET", name == "index.html" ? "/" : "/page/" + name, "", "");
     ASSERT_TRUE(answer.has_value()) << name;
     EXPECT_EQ(answer->code, 200);
     EXPECT_EQ(answer->body, file.bytes);
@@ -61,28 +62,44 @@ TEST(PageFiles, AreServedUnderAStrictPolicy) {
     EXPECT_EQ(headers["X-Content-Type-Options"], "nosniff");
     EXPECT_EQ(headers["Cache-Control"], "no-cache");
   }
-  EXPECT_EQ(page->Answer("GET", "/", "")->type, "text/html; charset=utf-8");
-  EXPECT_EQ(page->Answer("GET", "/page/main.js", "")->type, "text/javascript; charset=utf-8");
-  EXPECT_EQ(page->Answer("HEAD", "/page/style.css", "")->type, "text/css; charset=utf-8");
+  EXPECT_EQ(page->Answer("GET", "/", "", "")->type, "text/html; charset=utf-8");
+  EXPECT_EQ(page->Answer("GET", "/page/main.js", "", "")->type, "text/javascript; charset=utf-8");
+  EXPECT_EQ(page->Answer("HEAD", "/page/style.css", "", "")->type, "text/css; charset=utf-8");
   for (const char* path : {"", "//", "/page", "/page/", "/page/nobody.js", "/index.html", "/page/../page/main.js",
                            "/page/samples/a/b.jpg", "/v1/models"}) {
-    EXPECT_FALSE(page->Answer("GET", path, "").has_value()) << path;
+    EXPECT_FALSE(page->Answer("GET", path, "", "").has_value()) << path;
   }
-  EXPECT_FALSE(page->Answer("POST", "/", "").has_value());
-  EXPECT_EQ(page->Answer("GET", "/page/samples", "")->body, R"({"samples":[]})");
+  EXPECT_FALSE(page->Answer("POST", "/", "", "").has_value());
+  EXPECT_EQ(page->Answer("GET", "/page/samples", "", "")->body, R"({"samples":[]})");
 }
 
 TEST(PageFiles, WhatTheClientHasIsNotSentAgain) {
   const auto page = *PageFiles::Open("");
-  const std::string tag = HeadersOf(*page->Answer("GET", "/page/main.js", ""))["ETag"];
+  const std::string tag = HeadersOf(*page->Answer("GET", "/page/main.js", "", ""))["ETag"];
   ASSERT_GT(tag.size(), 10u);
   for (const std::string& has : {tag, "W/" + tag, "\"x\", " + tag}) {
-    const auto answer = page->Answer("GET", "/page/main.js", has);
+    const auto answer = page->Answer("GET", "/page/main.js", has, "");
     EXPECT_EQ(answer->code, 304) << has;
     EXPECT_EQ(answer->body, "");
     EXPECT_EQ(HeadersOf(*answer)["ETag"], tag);
   }
-  EXPECT_EQ(page->Answer("GET", "/page/style.css", tag)->code, 200) << "that of another file";
+  EXPECT_EQ(page->Answer("GET", "/page/style.css", tag, "")->code, 200) << "that of another file";
+}
+
+TEST(PageFiles, TextsAreCompressedForWhoAsks) {
+  const auto page = *PageFiles::Open("");
+  const auto plain = page->Answer("GET", "/page/main.js", "", ""),
+             packed = page->Answer("GET", "/page/main.js", "", "gzip");
+  EXPECT_EQ(Gunzip(packed->body, plain->body.size()).value(), plain->body);
+  EXPECT_EQ(HeadersOf(*packed)["Content-Encoding"], "gzip");
+  EXPECT_EQ(HeadersOf(*plain).count("Content-Encoding"), 0u);
+  EXPECT_NE(HeadersOf(*packed)["ETag"], HeadersOf(*plain)["ETag"]);
+  for (const auto& answer : {plain, packed}) {
+    EXPECT_EQ(HeadersOf(*answer)["Vary"], "Accept-Encoding");
+    for (const char* accepts : {"", "gzip"}) {
+      EXPECT_EQ(page->Answer("GET", "/page/main.js", HeadersOf(*answer)["ETag"], accepts)->code, 304) << accepts;
+    }
+  }
 }
 
 TEST(PageFiles, SamplesAreThePicturesOfTheFoldersInAFolder) {
@@ -96,14 +113,14 @@ TEST(PageFiles, SamplesAreThePicturesOfTheFoldersInAFolder) {
   write("a/z.JPG", "z");
   const auto page = PageFiles::Open(root);
   ASSERT_TRUE(page.ok()) << page.status();
-  const auto list = nlohmann::json::parse((*page)->Answer("GET", "/page/samples", "")->body)["samples"];
+  const auto list = nlohmann::json::parse((*page)->Answer("GET", "/page/samples", "", "")->body)["samples"];
   ASSERT_EQ(list.size(), 2u);
   EXPECT_EQ(list[0], nlohmann::json::parse(R"({"group": "a", "name": "z.JPG", "path": "/page/samples/a/z.JPG"})"));
   EXPECT_EQ(list[1]["group"], "b");
-  EXPECT_EQ((*page)->Answer("GET", "/page/samples/b/x.png", "")->body, "x");
-  EXPECT_EQ((*page)->Answer("GET", "/page/samples/a/z.JPG", "")->type, "image/jpeg");
-  EXPECT_FALSE((*page)->Answer("GET", "/page/samples/a/readme.txt", "").has_value());
-  EXPECT_FALSE((*page)->Answer("GET", "/page/samples/beside.jpg", "").has_value());
+  EXPECT_EQ((*page)->Answer("GET", "/page/samples/b/x.png", "", "")->body, "x");
+  EXPECT_EQ((*page)->Answer("GET", "/page/samples/a/z.JPG", "", "")->type, "image/jpeg");
+  EXPECT_FALSE((*page)->Answer("GET", "/page/samples/a/readme.txt", "", "").has_value());
+  EXPECT_FALSE((*page)->Answer("GET", "/page/samples/beside.jpg", "", "").has_value());
 }
 
 TEST(PageFiles, AFolderThatIsNoneOrTooMuchIsRefused) {

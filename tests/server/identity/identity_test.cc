@@ -125,16 +125,16 @@ TEST_F(IdentityTest, FilesAreReadAgainAndABrokenOneChangesNothing) {
   WithTokens(TokenLine("ci", kSecret));
   const auto identity = Open();
   WithTokens(TokenLine("ci", kSecret) + TokenLine("ops", kSecret + "ops"));
-  identity->Refresh();
+  identity->Reread().IgnoreError();
   EXPECT_EQ(Ask(*identity, kClassify, Bearer(kSecret + "ops")), kOk);
   WithTokens("ci " + kSecret);
-  identity->Refresh();
+  identity->Reread().IgnoreError();
   EXPECT_EQ(Ask(*identity, kClassify, Bearer(kSecret + "ops")), kOk);
   std::filesystem::remove(options_.tokens);
-  identity->Refresh();
+  identity->Reread().IgnoreError();
   EXPECT_EQ(Ask(*identity, kClassify, Bearer(kSecret + "ops")), kOk);
   WithTokens(TokenLine("ops", kSecret + "ops"));
-  identity->Refresh();
+  identity->Reread().IgnoreError();
   EXPECT_EQ(Ask(*identity, kClassify, Bearer(kSecret)), kUnauthenticated) << "a token that was taken away";
   EXPECT_EQ(Ask(*identity, kClassify, Bearer(kSecret + "ops")), kOk);
 }
@@ -146,14 +146,14 @@ TEST_F(IdentityTest, ALookThatBeganEarlierBringsNothingBack) {
   std::vector<std::thread> lookers;
   for (int i = 0; i < 3; ++i) {
     lookers.emplace_back([&] {
-      while (!end) identity->Refresh();
+      while (!end) identity->Reread().IgnoreError();
     });
   }
   int brought_back = 0;
   for (int round = 0; round < 50; ++round) {
     const std::string secret = kSecret + std::to_string(round);
     WithTokens(TokenLine("ci", secret));
-    identity->Refresh();
+    identity->Reread().IgnoreError();
     for (int ask = 0; ask < 20; ++ask) {
       std::this_thread::yield();
       brought_back += Ask(*identity, kClassify, Bearer(secret)) == kOk ? 0 : 1;
@@ -168,7 +168,7 @@ TEST_F(IdentityTest, TheLastTokenCanBeTakenAway) {
   WithTokens(TokenLine("ci", kSecret));
   const auto identity = Open();
   WithTokens("# nobody\n");
-  identity->Refresh();
+  identity->Reread().IgnoreError();
   EXPECT_EQ(Ask(*identity, kClassify, Bearer(kSecret)), kUnauthenticated);
   EXPECT_EQ(Ask(*identity, kClassify, {}), kUnauthenticated) << "no token is no open door";
   EXPECT_THAT(std::string(Identity::Open(options_).status().message()), HasSubstr("no line holds a token"))
@@ -183,13 +183,13 @@ TEST_F(IdentityTest, ABrokenFileDoesNotHoldUpTheOtherOne) {
   const auto identity = Open();
   WithPolicy("nonsense");
   WithTokens(TokenLine("ops", kSecret + "ops"));
-  identity->Refresh();
+  identity->Reread().IgnoreError();
   EXPECT_EQ(Ask(*identity, kClassify, Bearer(kSecret)), kUnauthenticated) << "revoked in spite of the policy";
   EXPECT_EQ(Ask(*identity, kClassify, Bearer(kSecret + "ops")), kOk) << "the policy before holds on";
   EXPECT_EQ(Ask(*identity, kLoad, Bearer(kSecret + "ops")), kDenied);
   WithTokens("nonsense");
   WithPolicy(R"(callers { token: "ops" })");
-  identity->Refresh();
+  identity->Reread().IgnoreError();
   EXPECT_EQ(Ask(*identity, kClassify, Bearer(kSecret + "ops")), kDenied) << "a right is taken away all the same";
 }
 

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "absl/time/clock.h"
-#include "server/identity/tls_credentials.h"
+#include "server/identity/tls_source.h"
 #include "tests/server/identity/authority.h"
 
 namespace vitrine::testing {
@@ -153,7 +153,7 @@ TEST_F(Tls, AnAuthorityThatHasExpiredDoesNotHoldUpTheOthers) {
   authority_.Issue("next", "DNS:vitrine.test", "serverAuth");
   authority_.Write("server.pem", authority_.Read("next.pem"));
   authority_.Write("server.key", authority_.Read("next.key"));
-  (*source)->Refresh();
+  (*source)->Reread().IgnoreError();
   EXPECT_NE((*source)->Pem(), first) << "a rotation goes on";
   authority_.Write("clients.pem", old + old);
   ExpectRefused("--tls-client-ca", "clients.pem", "has expired");
@@ -180,23 +180,23 @@ TEST_F(Tls, ANewPairIsTakenAndABadOneIsNot) {
   spdlog::set_level(spdlog::level::off);
   const std::shared_ptr<TlsSource> source = *TlsSource::Open(options_);
   const std::shared_ptr<const TlsPem> first = source->Pem();
-  source->Refresh();
+  source->Reread().IgnoreError();
   EXPECT_EQ(source->Pem(), first) << "nothing has changed";
 
   authority_.Issue("next", "DNS:vitrine.test", "serverAuth", 3);
   authority_.Write("server.pem", authority_.Read("next.pem"));
-  source->Refresh();
+  source->Reread().IgnoreError();
   EXPECT_EQ(source->Pem(), first) << "the key is still the old one";
   authority_.Write("server.key", authority_.Read("next.key"));
-  source->Refresh();
+  source->Reread().IgnoreError();
   const std::shared_ptr<const TlsPem> second = source->Pem();
   EXPECT_NE(second, first);
   EXPECT_GT(source->expires(), absl::Now() + absl::Hours(47));
 
   authority_.Write("server.pem", authority_.Read("next.pem").substr(0, 100));
-  source->Refresh();
+  source->Reread().IgnoreError();
   unlink(options_.key.c_str());
-  source->Refresh();
+  source->Reread().IgnoreError();
   EXPECT_EQ(source->Pem(), second) << "half a file, and a file that is gone, change nothing";
 }
 

@@ -157,7 +157,7 @@ TEST_F(ComputeProbeTest, AsksForASmallGreyPictureInItsOwnName) {
   EXPECT_EQ(kept_[0].arrival, clock_.Now());
   EXPECT_EQ(kept_[0].request.model(), models_[0]->id.model);
   EXPECT_EQ(kept_[0].request.priority(), v1::HIGH);
-  EXPECT_EQ(kept_[0].request.tensor().data(), std::string(32 * 32 * 3, '\x80'));
+  EXPECT_EQ(kept_[0].input, std::string(32 * 32 * 3, '\x80'));
   for (InferenceRequest& request : kept_) request.Finish(v1::ClassifyResponse());
 }
 

@@ -3,9 +3,6 @@
 #include "server/process/crash_stack.h"
 
 #include <gmock/gmock.h>
-#include <grpcpp/alarm.h>
-#include <grpcpp/server.h>
-#include <grpcpp/server_builder.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -14,7 +11,6 @@
 
 #include "server/models/registry/registry.h"
 #include "server/pages/http_endpoint.h"
-#include "server/wire/rpc/call_queue.h"
 #include "tests/server/dripping.h"
 #include "tests/server/lifecycle/full_pipe.h"
 #include "tests/server/registry/fake_repository.h"
@@ -44,21 +40,16 @@ void Overflow() {
 }
 
 // The threads of the server, each of which overflows its stack.
-void OverflowInACallQueue() {
-  class Overflowing final : public CompletionTag {
-   public:
-    void Complete(bool) override { Overflow(); }
-  };
+void OverflowInAConnection() {
   NoLongerThan(9);
   PrintStackOnCrash();
-  grpc::ServerBuilder builder;
-  CallQueue queue(builder.AddCompletionQueue(), [] { return false; });
-  const std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
-  queue.Start();
-  Overflowing tag;
-  grpc::Alarm alarm;
-  queue.Post([&](grpc::ServerCompletionQueue* of) { alarm.Set(of, gpr_now(GPR_CLOCK_MONOTONIC), &tag); });
-  for (;;) pause();
+  HttpServerOptions options = {.listen = "127.0.0.1:0"};
+  options.on_thread = WithCrashStack;
+  const auto server = HttpServer::Start(options, [](const std::shared_ptr<HttpRequest>&) -> HttpNext {
+    Overflow();
+    return HttpNext::Answer({});
+  });
+  testing::AnswerToADrip((*server)->address(), "GET / HTTP/1.1\r\nHost: x\r\n\r\n");
 }
 
 void OverflowInTheRegistry(const FakeRepository& files) {
@@ -148,7 +139,7 @@ TEST(CrashHandlerStack, AThreadThatHasOneReportsAnOverflow) {
 }
 
 TEST(CrashHandlerStack, TheThreadsThatServeHaveOne) {
-  EXPECT_EXIT(OverflowInACallQueue(), KilledBySignal(SIGSEGV), "crash: signal 11 in thread");
+  EXPECT_EXIT(OverflowInAConnection(), KilledBySignal(SIGSEGV), "crash: signal 11 in thread");
   EXPECT_EXIT(OverflowInAnHttpHandler(), KilledBySignal(SIGSEGV), "crash: signal 11 in thread");
 }
 

@@ -90,6 +90,7 @@ class Full {
                          .queue = [] { return QueueStatus(); },
                          .admission = [] { return AdmissionStatus(); },
                          .answers = [] { return AnswerStatus(); },
+                         .received = [] { return ReceivedStatus(); },
                          .executors = [] { return std::vector<ExecutorStatus>(2); },
                          .lanes_busy_ratio = [] { return 0.5; },
                          .machine =

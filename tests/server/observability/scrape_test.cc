@@ -45,6 +45,7 @@ void SetSources(Metrics& metrics) {
                  .requests = 21, .bytes = 22, .work = absl::Seconds(2.5), .limit_requests = 23, .limit_bytes = 24};
            },
        .answers = [] { return AnswerStatus{.bytes = 31, .limit = 32}; },
+       .received = [] { return ReceivedStatus{.bytes = 33, .limit = 34}; },
        .executors =
            [] {
              return std::vector<ExecutorStatus>{
@@ -101,6 +102,7 @@ TEST(Scrape, SaysEveryNumberUnderItsName) {
   metrics.CountAdminAction("LoadModel", absl::StatusCode::kAborted);
   metrics.server().connections = 101;
   metrics.server().connections_refused = 102;
+  metrics.server().connections_closed[static_cast<size_t>(CloseReason::kAbuse)] = 105;
   metrics.server().unauthenticated = 103;
   metrics.server().permission_denied = 104;
   std::string lines;

@@ -33,8 +33,8 @@ TEST(HttpBody, BinaryDataStandsBehindTheJson) {
   const std::string body = std::string(kBinaryHead) + "abcdefghijkl";
   const auto read = ReadInferBody(body, strlen(kBinaryHead));
   ASSERT_TRUE(read.ok()) << read.status();
-  EXPECT_THAT(read->message.raw_input_contents(), ElementsAre("abcdefghijkl"));
-  EXPECT_TRUE(read->message.inputs(0).parameters().empty());
+  EXPECT_THAT(read->infer.raw, ElementsAre("abcdefghijkl"));
+  EXPECT_TRUE(read->infer.message.inputs(0).parameters().empty());
   EXPECT_FALSE(read->binary_by_default);
 }
 
@@ -58,10 +58,10 @@ TEST(HttpBody, NestedDataIsFlattened) {
           "outputs":[{"name":"logits","parameters":{"binary_data":false,"classification":2}}]})",
       std::nullopt);
   ASSERT_TRUE(read.ok()) << read.status();
-  EXPECT_THAT(read->message.inputs(0).contents().fp32_contents(), ElementsAre(0, 0.5f, 1, 1, 2e-3f, 0));
-  EXPECT_EQ(read->message.id(), "7");
-  EXPECT_EQ(read->message.parameters().at("priority").int64_param(), 1);
-  EXPECT_EQ(read->message.outputs(0).parameters().at("classification").int64_param(), 2);
+  EXPECT_THAT(read->infer.message.inputs(0).contents().fp32_contents(), ElementsAre(0, 0.5f, 1, 1, 2e-3f, 0));
+  EXPECT_EQ(read->infer.message.id(), "7");
+  EXPECT_EQ(read->infer.message.parameters().at("priority").int64_param(), 1);
+  EXPECT_EQ(read->infer.message.outputs(0).parameters().at("classification").int64_param(), 2);
   EXPECT_TRUE(read->binary_by_default);
   EXPECT_FALSE(read->binary.at("logits"));
 }
@@ -134,7 +134,7 @@ TEST(HttpBody, ValuesAreThoseOfTheirDatatype) {
   const auto contents = [&](const std::string& datatype, const std::string& data) {
     const auto read = ReadInferBody(valued(datatype, data), std::nullopt);
     EXPECT_TRUE(read.ok()) << read.status();
-    return read.ok() ? read->message.inputs(0).contents() : inference::InferTensorContents();
+    return read.ok() ? read->infer.message.inputs(0).contents() : inference::InferTensorContents();
   };
   EXPECT_THAT(contents("UINT8", "0,255").uint_contents(), ElementsAre(0u, 255u));
   for (const char* bad : {"256", "-1", "0.5", "\"1\""}) {
@@ -155,7 +155,7 @@ TEST(HttpBody, ParametersKeepTheirTypes) {
       R"({"inputs":[],"parameters":{"t":true,"s":"x","i":-5,"l":9223372036854775807,"u":9223372036854775808,"d":0.5}})",
       std::nullopt);
   ASSERT_TRUE(read.ok()) << read.status();
-  const auto& parameters = read->message.parameters();
+  const auto& parameters = read->infer.message.parameters();
   EXPECT_TRUE(parameters.at("t").bool_param());
   EXPECT_EQ(parameters.at("s").string_param(), "x");
   EXPECT_EQ(parameters.at("i").int64_param(), -5);
@@ -214,11 +214,11 @@ TEST(HttpBody, WithoutAnyJsonItIsOnePicture) {
   const auto read = ReadInferBody(picture, 0);
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_TRUE(read->binary_by_default);
-  ASSERT_EQ(read->message.inputs_size(), 1);
-  EXPECT_EQ(read->message.inputs(0).name(), "image");
-  EXPECT_EQ(read->message.inputs(0).datatype(), "BYTES");
-  EXPECT_THAT(read->message.inputs(0).shape(), ::testing::ElementsAre(1));
-  EXPECT_THAT(read->message.inputs(0).contents().bytes_contents(), ElementsAre(picture));
+  ASSERT_EQ(read->infer.message.inputs_size(), 1);
+  EXPECT_EQ(read->infer.message.inputs(0).name(), "image");
+  EXPECT_EQ(read->infer.message.inputs(0).datatype(), "BYTES");
+  EXPECT_THAT(read->infer.message.inputs(0).shape(), ::testing::ElementsAre(1));
+  EXPECT_THAT(read->infer.message.inputs(0).contents().bytes_contents(), ElementsAre(picture));
 }
 
 TEST(HttpCode, OfEachCode) {

@@ -2,10 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <future>
 #include <memory>
-#include <new>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -44,29 +42,9 @@ TEST(HttpServer, ABodyThatNobodyReadsIsNotWaitedFor) {
   }
 }
 
-// In whichever of its parts.
-TEST(HttpServer, AHandlerThatFindsNoMemoryIsAnsweredForAndTheServerGoesOn) {
-  std::atomic<int> told = 0;
-  const auto server = HttpServer::Start(
-      {.listen = "127.0.0.1:0", .out_of_memory = [&] { ++told; }}, [](const Head& request) -> HttpNext {
-        if (request->path() == "/head") throw std::bad_alloc();
-        if (request->path() == "/make") return HttpNext::Make([]() -> HttpResponse { throw std::bad_alloc(); });
-        return HttpNext::Read([](const absl::StatusOr<std::string>&, const std::shared_ptr<HttpReply>& reply) {
-          if (reply != nullptr) throw std::bad_alloc();
-        });
-      });
-  ASSERT_TRUE(server.ok()) << server.status();
-  for (const char* line : {"GET /head", "GET /make", "POST /body", "GET /head"}) {
-    EXPECT_THAT(testing::AnswerToADrip((*server)->address(),
-                                       absl::StrCat(line, " HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n")),
-                AllOf(StartsWith("HTTP/1.1 503"), HasSubstr("Retry-After: 1"), HasSubstr("out of memory")));
-  }
-  EXPECT_EQ(told, 4);
-}
-
 TEST(HttpServer, BodiesOfAllConnectionsHaveOneBudget) {
-  const auto server =
-      HttpServer::Start({.listen = "127.0.0.1:0", .max_all_bodies_bytes = 1000}, [](const Head&) { return Echo(); });
+  const auto server = HttpServer::Start({.listen = "127.0.0.1:0", .received = std::make_shared<ByteBudget>(1000)},
+                                        [](const Head&) { return Echo(); });
   ASSERT_TRUE(server.ok()) << server.status();
   EXPECT_THAT(
       testing::AnswerToADrip((*server)->address(), "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1001\r\n\r\n"),

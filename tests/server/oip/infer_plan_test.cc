@@ -12,6 +12,7 @@
 
 #include "server/wire/http/address.h"
 #include "server/wire/oip/split_input.h"
+#include "tests/server/received_messages.h"
 
 namespace vitrine {
 namespace {
@@ -42,21 +43,21 @@ void SetOutput(ModelInferRequest& request, const std::string& name, int64_t clas
   if (classification != 0) (*output.mutable_parameters())["classification"].set_int64_param(classification);
 }
 
-std::string Refusal(ModelInferRequest request) {
-  const auto plan = PlanInfer(std::move(request), 10);
+std::string Refusal(const ModelInferRequest& request) {
+  const auto plan = PlanInfer(*testing::Received(request), 10);
   EXPECT_EQ(plan.status().code(), absl::StatusCode::kInvalidArgument);
   return std::string(plan.status().message());
 }
 
 TEST(InferPlan, EachFileIsARequest) {
-  const auto plan = PlanInfer(Request("BYTES", {2, 1}, Element("one") + Element("other")), 10);
+  const auto plan = PlanInfer(*testing::Received(Request("BYTES", {2, 1}, Element("one") + Element("other"))), 10);
   ASSERT_TRUE(plan.ok()) << plan.status();
   ASSERT_EQ(plan->parts.size(), 2u);
-  EXPECT_EQ(plan->parts[0].image(), "one");
-  EXPECT_EQ(plan->parts[1].image(), "other");
-  EXPECT_EQ(plan->parts[1].model(), "m");
-  EXPECT_EQ(plan->parts[1].top_k(), 10);
-  EXPECT_EQ(plan->parts[1].priority(), v1::NORMAL);
+  EXPECT_EQ(plan->parts[0].input, "one");
+  EXPECT_EQ(plan->parts[1].input, "other");
+  EXPECT_EQ(plan->parts[1].message.model(), "m");
+  EXPECT_EQ(plan->parts[1].message.top_k(), 10);
+  EXPECT_EQ(plan->parts[1].message.priority(), v1::NORMAL);
 }
 
 TEST(InferPlan, EveryCutOfTheFilesIsRefused) {
@@ -69,16 +70,16 @@ TEST(InferPlan, EveryCutOfTheFilesIsRefused) {
 }
 
 TEST(InferPlan, TensorsAreCutByElementAndKeepTheirLayout) {
-  const auto rows = PlanInfer(Request("UINT8", {2, 2, 2, 3}, "abcdefghijklmnopqrstuvwx"), 10);
+  const auto rows = PlanInfer(*testing::Received(Request("UINT8", {2, 2, 2, 3}, "abcdefghijklmnopqrstuvwx")), 10);
   ASSERT_TRUE(rows.ok()) << rows.status();
-  EXPECT_EQ(rows->parts[0].tensor().data(), "abcdefghijkl");
-  EXPECT_EQ(rows->parts[1].tensor().data(), "mnopqrstuvwx");
-  EXPECT_EQ(rows->parts[1].tensor().layout(), v1::RawTensor::HWC);
-  EXPECT_EQ(rows->parts[1].tensor().data_type(), v1::RawTensor::DATA_UINT8);
+  EXPECT_EQ(rows->parts[0].input, "abcdefghijkl");
+  EXPECT_EQ(rows->parts[1].input, "mnopqrstuvwx");
+  EXPECT_EQ(rows->parts[1].message.tensor().layout(), v1::RawTensor::HWC);
+  EXPECT_EQ(rows->parts[1].message.tensor().data_type(), v1::RawTensor::DATA_UINT8);
 
-  const auto planes = PlanInfer(Request("FP32", {1, 3, 2, 4}, std::string(96, '\0')), 10);
+  const auto planes = PlanInfer(*testing::Received(Request("FP32", {1, 3, 2, 4}, std::string(96, '\0'))), 10);
   ASSERT_TRUE(planes.ok()) << planes.status();
-  const v1::RawTensor& tensor = planes->parts[0].tensor();
+  const v1::RawTensor& tensor = planes->parts[0].message.tensor();
   EXPECT_EQ(tensor.layout(), v1::RawTensor::CHW);
   EXPECT_THAT((std::vector<int>{tensor.height(), tensor.width(), tensor.channels()}), ElementsAre(2, 4, 3));
   EXPECT_FALSE(tensor.normalized());
@@ -99,7 +100,9 @@ TEST(InferPlan, ShapesThatAreNoPictures) {
 }
 
 TEST(InferPlan, EveryLimitIsTheLastThatIsTaken) {
-  const auto status = [](ModelInferRequest request) { return PlanInfer(std::move(request), 10).status().ToString(); };
+  const auto status = [](const ModelInferRequest& request) {
+    return PlanInfer(*testing::Received(request), 10).status().ToString();
+  };
   for (const std::vector<int64_t>& shape : {std::vector<int64_t>{1, 8192, 2, 3}, {1, 2, 8192, 3}, {1, 3, 2, 8192}}) {
     EXPECT_EQ(status(Request("UINT8", shape, std::string(49152, 'a'))), "OK");
   }
@@ -143,7 +146,7 @@ TEST(InferPlan, PrioritiesAreCountedFromHigh) {
   const v1::Priority kMeant[] = {v1::NORMAL, v1::HIGH, v1::NORMAL, v1::LOW};
   for (int level = 0; level <= 3; ++level) {
     priority.set_int64_param(level);
-    EXPECT_EQ(PlanInfer(request, 10)->parts[0].priority(), kMeant[level]) << level;
+    EXPECT_EQ(PlanInfer(*testing::Received(request), 10)->parts[0].message.priority(), kMeant[level]) << level;
   }
   for (const int level : {-1, 4}) {
     priority.set_int64_param(level);
@@ -155,9 +158,9 @@ TEST(InferPlan, ASequenceHasANumberOrAName) {
   ModelInferRequest request = Request("BYTES", {1}, Element("one"));
   auto& sequence = (*request.mutable_parameters())["sequence_id"];
   sequence.set_string_param("");
-  EXPECT_TRUE(PlanInfer(request, 10).ok());
+  EXPECT_TRUE(PlanInfer(*testing::Received(request), 10).ok());
   sequence.set_uint64_param(0);
-  EXPECT_TRUE(PlanInfer(request, 10).ok());
+  EXPECT_TRUE(PlanInfer(*testing::Received(request), 10).ok());
   sequence.set_string_param("a");
   EXPECT_THAT(Refusal(request), HasSubstr("sequence"));
   sequence.set_uint64_param(1);
@@ -176,17 +179,17 @@ TEST(InferPlan, AttentionIsAnOutput) {
   parameters["kind"].set_string_param("WEIGHTS");
   parameters["layer"].set_int64_param(INT32_MAX);
   parameters["head"].set_int64_param(INT32_MIN);
-  const auto plan = PlanInfer(request, 10);
+  const auto plan = PlanInfer(*testing::Received(request), 10);
   ASSERT_TRUE(plan.ok()) << plan.status();
-  ASSERT_EQ(plan->parts[0].attention_size(), 1);
-  const v1::AttentionRequest& wish = plan->parts[0].attention(0);
+  ASSERT_EQ(plan->parts[0].message.attention_size(), 1);
+  const v1::AttentionRequest& wish = plan->parts[0].message.attention(0);
   EXPECT_EQ(wish.kind(), v1::WEIGHTS);
   EXPECT_EQ(wish.encoding(), v1::FLOAT32);
   EXPECT_THAT(wish.layers(), ElementsAre(INT32_MAX));
   EXPECT_THAT(wish.heads(), ElementsAre(INT32_MIN));
-  EXPECT_EQ(plan->parts[0].max_attention_bytes(), 16 << 20);
-  EXPECT_TRUE(plan->parts[0].omit_predictions()) << "nobody asked for them";
-  EXPECT_FALSE(plan->parts[0].has_top_k());
+  EXPECT_EQ(plan->parts[0].message.max_attention_bytes(), 16 << 20);
+  EXPECT_TRUE(plan->parts[0].message.omit_predictions()) << "nobody asked for them";
+  EXPECT_FALSE(plan->parts[0].message.has_top_k());
   EXPECT_EQ(plan->outputs[0].name, kAttention);
   for (const int64_t beyond : {int64_t{INT32_MAX} + 1, int64_t{INT32_MIN} - 1}) {
     parameters["layer"].set_int64_param(beyond);
@@ -197,24 +200,24 @@ TEST(InferPlan, AttentionIsAnOutput) {
 TEST(InferPlan, WhetherAnAnswerIsUnsureNeedsOneClass) {
   ModelInferRequest request = Request("BYTES", {1}, Element("one"));
   SetOutput(request, kUnsure, 0);
-  const auto alone = PlanInfer(request, 10);
+  const auto alone = PlanInfer(*testing::Received(request), 10);
   ASSERT_TRUE(alone.ok()) << alone.status();
-  EXPECT_EQ(alone->parts[0].top_k(), 1);
-  EXPECT_FALSE(alone->parts[0].omit_predictions());
+  EXPECT_EQ(alone->parts[0].message.top_k(), 1);
+  EXPECT_FALSE(alone->parts[0].message.omit_predictions());
   EXPECT_EQ(alone->outputs[0].name, kUnsure);
   SetOutput(request, kLogits, 0);
-  EXPECT_EQ(PlanInfer(request, 10)->parts[0].top_k(), 10);
+  EXPECT_EQ(PlanInfer(*testing::Received(request), 10)->parts[0].message.top_k(), 10);
   (*request.mutable_outputs(0)->mutable_parameters())["classification"].set_int64_param(1);
   EXPECT_THAT(Refusal(request), HasSubstr("\"classification\""));
 }
 
 TEST(InferPlan, WithoutOutputsBothAreMeant) {
-  const auto plan = PlanInfer(Request("BYTES", {1}, Element("one")), 10);
+  const auto plan = PlanInfer(*testing::Received(Request("BYTES", {1}, Element("one"))), 10);
   ASSERT_TRUE(plan.ok()) << plan.status();
   ASSERT_EQ(plan->outputs.size(), 2u);
   EXPECT_EQ(plan->outputs[0].name, kProbabilities);
   EXPECT_EQ(plan->outputs[1].name, kLogits);
-  EXPECT_FALSE(plan->parts[0].omit_predictions());
+  EXPECT_FALSE(plan->parts[0].message.omit_predictions());
 }
 
 TEST(InferPlan, FilesMayComeAsText) {
@@ -224,11 +227,11 @@ TEST(InferPlan, FilesMayComeAsText) {
   input.mutable_contents()->add_bytes_contents("b25l");
   EXPECT_THAT(Refusal(request), HasSubstr("has 1 bytes_contents, but its shape says 2"));
   input.mutable_contents()->add_bytes_contents("b3RoZXI=");
-  EXPECT_EQ(PlanInfer(request, 10)->parts[0].image(), "b25l");
+  EXPECT_EQ(PlanInfer(*testing::Received(request), 10)->parts[0].input, "b25l");
   auto& type = (*input.mutable_parameters())["content_type"];
   type.set_string_param("base64");
-  EXPECT_EQ(PlanInfer(request, 10)->parts[0].image(), "one");
-  EXPECT_EQ(PlanInfer(request, 10)->parts[1].image(), "other");
+  EXPECT_EQ(PlanInfer(*testing::Received(request), 10)->parts[0].input, "one");
+  EXPECT_EQ(PlanInfer(*testing::Received(request), 10)->parts[1].input, "other");
   input.mutable_contents()->set_bytes_contents(1, "!");
   EXPECT_THAT(Refusal(request), HasSubstr("no base64 in element 1"));
   type.set_string_param("base32");
@@ -240,12 +243,12 @@ TEST(InferPlan, LayoutAndNormalizedAreParameters) {
   auto& parameters = *request.mutable_inputs(0)->mutable_parameters();
   parameters["layout"].set_string_param("NCHW");
   parameters["normalized"].set_bool_param(true);
-  const auto plan = PlanInfer(request, 10);
+  const auto plan = PlanInfer(*testing::Received(request), 10);
   ASSERT_TRUE(plan.ok()) << plan.status();
-  EXPECT_EQ(plan->parts[0].tensor().height(), 4);
-  EXPECT_TRUE(plan->parts[0].tensor().normalized());
+  EXPECT_EQ(plan->parts[0].message.tensor().height(), 4);
+  EXPECT_TRUE(plan->parts[0].message.tensor().normalized());
   parameters["layout"].set_string_param("NHWC");
-  EXPECT_EQ(PlanInfer(request, 10)->parts[0].tensor().height(), 3);
+  EXPECT_EQ(PlanInfer(*testing::Received(request), 10)->parts[0].message.tensor().height(), 3);
   parameters["layout"].set_string_param("HWC");
   EXPECT_THAT(Refusal(request), HasSubstr("\"HWC\""));
   parameters["layout"].set_int64_param(1);
@@ -256,9 +259,9 @@ TEST(InferPlan, TheSizeOfBinaryDataIsIgnored) {
   ModelInferRequest request = Request("UINT8", {1, 2, 2, 3}, "abcdefghijkl");
   auto& parameters = *request.mutable_inputs(0)->mutable_parameters();
   parameters["binary_data_size"].set_int64_param(12);
-  const auto plan = PlanInfer(request, 10);
+  const auto plan = PlanInfer(*testing::Received(request), 10);
   ASSERT_TRUE(plan.ok()) << plan.status();
-  EXPECT_EQ(plan->parts[0].tensor().data(), "abcdefghijkl");
+  EXPECT_EQ(plan->parts[0].input, "abcdefghijkl");
   parameters["binary_data_sizes"].set_int64_param(12);
   EXPECT_THAT(Refusal(request), HasSubstr("\"binary_data_sizes\", which is not known"));
 }
@@ -266,16 +269,16 @@ TEST(InferPlan, TheSizeOfBinaryDataIsIgnored) {
 TEST(InferPlan, TopKIsWhatTheLargestOutputNeeds) {
   ModelInferRequest request = Request("BYTES", {1}, Element("one"));
   SetOutput(request, kProbabilities, 3);
-  EXPECT_EQ(PlanInfer(request, 10)->parts[0].top_k(), 3);
+  EXPECT_EQ(PlanInfer(*testing::Received(request), 10)->parts[0].message.top_k(), 3);
   SetOutput(request, kLogits, 5);
-  EXPECT_EQ(PlanInfer(request, 10)->parts[0].top_k(), 5);
-  EXPECT_EQ(PlanInfer(request, 4)->parts[0].top_k(), 4);
+  EXPECT_EQ(PlanInfer(*testing::Received(request), 10)->parts[0].message.top_k(), 5);
+  EXPECT_EQ(PlanInfer(*testing::Received(request), 4)->parts[0].message.top_k(), 4);
   SetOutput(request, kLogits, 0);
   EXPECT_THAT(Refusal(request), HasSubstr("twice"));
   request.mutable_outputs(1)->clear_parameters();
   request.mutable_outputs()->RemoveLast();
-  const auto plan = PlanInfer(request, 10);
-  EXPECT_EQ(plan->parts[0].top_k(), 10);
+  const auto plan = PlanInfer(*testing::Received(request), 10);
+  EXPECT_EQ(plan->parts[0].message.top_k(), 10);
   EXPECT_EQ(plan->outputs[0].classification, 3);
   EXPECT_EQ(plan->outputs[1].classification, 0);
 }
@@ -292,9 +295,9 @@ TEST(InferPlan, PriorityTimeoutAndSequence) {
   ModelInferRequest request = Request("BYTES", {1}, Element("one"));
   auto& parameters = *request.mutable_parameters();
   parameters["priority"].set_uint64_param(1);
-  EXPECT_EQ(PlanInfer(request, 10)->parts[0].priority(), v1::HIGH);
+  EXPECT_EQ(PlanInfer(*testing::Received(request), 10)->parts[0].message.priority(), v1::HIGH);
   parameters["priority"].set_int64_param(3);
-  EXPECT_EQ(PlanInfer(request, 10)->parts[0].priority(), v1::LOW);
+  EXPECT_EQ(PlanInfer(*testing::Received(request), 10)->parts[0].message.priority(), v1::LOW);
   parameters["priority"].set_uint64_param(UINT64_MAX);
   EXPECT_THAT(Refusal(request), HasSubstr("priority"));
   parameters.erase("priority");
@@ -307,7 +310,7 @@ TEST(InferPlan, PriorityTimeoutAndSequence) {
   parameters.erase("timeout");
 
   parameters["sequence_id"].set_int64_param(0);
-  EXPECT_TRUE(PlanInfer(request, 10).ok());
+  EXPECT_TRUE(PlanInfer(*testing::Received(request), 10).ok());
   parameters["sequence_id"].set_int64_param(4);
   EXPECT_THAT(Refusal(request), HasSubstr("sequence"));
 }
@@ -320,9 +323,9 @@ TEST(InferPlan, ValuesThatAreThereTwice) {
   EXPECT_THAT(Refusal(request), HasSubstr("1 values"));
   for (int i = 1; i < 12; ++i) request.mutable_inputs(0)->mutable_contents()->add_uint_contents(i);
   request.mutable_inputs(0)->mutable_contents()->set_uint_contents(0, 255);
-  const auto plan = PlanInfer(request, 10);
+  const auto plan = PlanInfer(*testing::Received(request), 10);
   ASSERT_TRUE(plan.ok()) << plan.status();
-  EXPECT_EQ(plan->parts[0].tensor().data(), "\xff\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b");
+  EXPECT_EQ(plan->parts[0].input, "\xff\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b");
   request.mutable_inputs(0)->mutable_contents()->set_uint_contents(0, 256);
   EXPECT_THAT(Refusal(request), HasSubstr("256"));
 }

@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "server/process/shed.h"
-#include "server/wire/rpc/outline.h"
+#include "tests/server/received_messages.h"
 #include "tests/server/registry/fake_repository.h"
 #include "tests/server/small_models.h"
 
@@ -33,23 +33,6 @@ inference::ModelInferRequest PixelsRequest(int pictures) {
   return request;
 }
 
-// One picture of so many bytes, which follow its length.
-inference::ModelInferRequest FileRequest(size_t bytes) {
-  inference::ModelInferRequest request;
-  request.set_model_name("m");
-  request.set_id("7");
-  auto& input = *request.add_inputs();
-  input.set_name("image");
-  input.set_datatype("BYTES");
-  input.add_shape(1);
-  std::string file = NoisePng(8, 8, 1);
-  file.resize(bytes, '.');
-  std::string& raw = *request.add_raw_input_contents();
-  for (int shift = 0; shift < 32; shift += 8) raw.push_back(static_cast<char>(bytes >> shift));
-  raw += file;
-  return request;
-}
-
 class InferTest : public ::testing::Test {
  protected:
   InferTest() {
@@ -58,32 +41,12 @@ class InferTest : public ::testing::Test {
     registry_.Poll();
   }
 
-  // The answer lands in answer_ and held_.
+  // The answer lands in answer_, and what it holds in held_.
   void Ask(int pictures, Caller caller = {}) {
-    vitrine::Infer(service_, PixelsRequest(pictures),
-                   {.caller = std::move(caller), .method = Method::kModelInfer, .cancelled = cancelled_},
-                   [this](absl::StatusOr<inference::ModelInferResponse> answer, InferHeld held) {
-                     answer_ = std::move(answer);
-                     held_ = std::move(held);
-                   });
-  }
-
-  // The same as it comes over gRPC, with so much time left; how much of the values was read.
-  size_t AskWithin(absl::Duration left, const inference::ModelInferRequest& message) {
-    CallContext call = {.method = Method::kModelInfer, .deadline = clock_.Now() + left, .cancelled = cancelled_};
-    const grpc::Slice slice(message.SerializeAsString());
-    grpc::ByteBuffer bytes(&slice, 1);
-    absl::StatusOr<inference::ModelInferRequest> request = ReadInfer(service_, bytes, call);
-    EXPECT_TRUE(request.ok()) << request.status();
-    EXPECT_EQ(request->id(), message.id());
-    const size_t read = request->raw_input_contents(0).size();
-    answer_ = absl::UnknownError("no answer yet");
-    vitrine::Infer(service_, std::move(request), std::move(call),
-                   [this](absl::StatusOr<inference::ModelInferResponse> answer, InferHeld held) {
-                     answer_ = std::move(answer);
-                     held_ = std::move(held);
-                   });
-    return read;
+    held_ = std::make_shared<AnswerHold>(service_.ledger());
+    vitrine::Infer(service_, testing::Received(PixelsRequest(pictures)),
+                   {.caller = std::move(caller), .method = Method::kModelInfer, .cancelled = cancelled_, .held = held_},
+                   [this](absl::StatusOr<inference::ModelInferResponse> answer) { answer_ = std::move(answer); });
   }
 
   // Ends the next request in the queue, as an executor would.
@@ -118,7 +81,7 @@ class InferTest : public ::testing::Test {
   ClassifyService service_{registry_, admission_, scheduler_, metrics_, clock_};
   const CancelFlag cancelled_ = std::make_shared<std::atomic<bool>>(false);
   absl::StatusOr<inference::ModelInferResponse> answer_ = absl::UnknownError("no answer yet");
-  InferHeld held_;
+  std::shared_ptr<AnswerHold> held_;
 };
 
 // What a caller sends to a version by its name tells nothing of how the shares' versions compare.
@@ -126,10 +89,8 @@ TEST_F(InferTest, OnlyWhatNamesNoVersionIsRouted) {
   for (const char* version : {"", "1"}) {
     inference::ModelInferRequest request = PixelsRequest(2);
     request.set_model_version(version);
-    vitrine::Infer(service_, std::move(request), {.method = Method::kModelInfer, .cancelled = cancelled_},
-                   [this](absl::StatusOr<inference::ModelInferResponse> answer, const InferHeld&) {
-                     answer_ = std::move(answer);
-                   });
+    vitrine::Infer(service_, testing::Received(request), {.method = Method::kModelInfer, .cancelled = cancelled_},
+                   [this](absl::StatusOr<inference::ModelInferResponse> answer) { answer_ = std::move(answer); });
     for (int i = 0; i < 2; ++i) {
       std::optional<Batch> batch = scheduler_.NextBatch();
       EXPECT_EQ(batch->requests.front()->is_routed, std::string(version).empty());
@@ -144,7 +105,11 @@ TEST_F(InferTest, TheOthersOfARefusedBatchHaveNotLeft) {
   End(absl::InvalidArgumentError("damaged"));
   scheduler_.Sweep();
   EXPECT_EQ(answer_.status(), absl::InvalidArgumentError("damaged")) << "the first refusal, whatever follows";
-  EXPECT_EQ(held_.requests, 4);
+  EXPECT_EQ(held_->requests(), 4);
+  EXPECT_EQ(service_.ledger().in_flight(), 4) << "until the refusal is handed over";
+  EXPECT_EQ(admission_.load().computing, 0);
+  held_ = nullptr;
+  EXPECT_EQ(service_.ledger().in_flight(), 0);
   EXPECT_EQ(Counted("INVALID_ARGUMENT"), 1);
   EXPECT_EQ(Counted("ABORTED"), 3);
   EXPECT_EQ(Counted("CANCELLED"), 0);
@@ -189,7 +154,7 @@ TEST_F(InferTest, WhatNoIdleServerWouldAdmitIsNotToBeTriedAgain) {
     EXPECT_TRUE(absl::IsResourceExhausted(answer_.status())) << answer_.status();
     EXPECT_FALSE(RetryAfter(answer_.status()).has_value()) << answer_.status();
     EXPECT_THAT(std::string(answer_.status().message()), AllOf(HasSubstr(limit), HasSubstr("send fewer pictures")));
-    EXPECT_EQ(held_.requests, 1);
+    EXPECT_EQ(held_->requests(), 1);
     EXPECT_EQ(scheduler_.depth().requests, 0) << "nothing of it waits";
   };
   const auto with = [](const CallerQuota& quota) { return Caller{.quota = std::make_shared<CallerQuota>(quota)}; };
@@ -214,74 +179,51 @@ TEST(BatchLimits, BytesOfTheServerAndOnePictureAlone) {
       << "an idle server admits any one picture";
 }
 
-TEST_F(InferTest, AnswersHoldTheirRoomUntilTheyAreTaken) {
-  Ask(2);
-  const int64_t planned = admission_.answers().reserved();
-  EXPECT_GE(planned, 2 * 5 * 8);
+TEST_F(InferTest, AnswersHoldWhatTheyTakeUntilTheyAreTaken) {
+  const Caller caller = {.quota = std::make_shared<CallerQuota>(CallerQuota{.max_in_flight = 2})};
+  Ask(2, caller);
+  EXPECT_GE(admission_.answers().reserved(), 2 * 2 * 5 * 4) << "both outputs of all classes";
+  EXPECT_EQ(held_->bytes(), admission_.answers().reserved());
   End(Right());
   End(Right());
   ASSERT_TRUE(answer_.ok()) << answer_.status();
-  EXPECT_EQ(admission_.answers().reserved(), planned) << "made, and not yet taken";
-  held_ = {};
+  const auto size = static_cast<int64_t>(answer_->ByteSizeLong());
+  held_->SetBytes(size);
+  EXPECT_EQ(admission_.answers().reserved(), size) << "made, and not yet taken";
+  EXPECT_EQ(admission_.load().requests, 2);
+  EXPECT_EQ(admission_.load().computing, 0);
+
+  std::shared_ptr<AnswerHold> first = std::move(held_);
+  Ask(1, caller);
+  EXPECT_EQ(ShedReasonOf(answer_.status()), ShedReason::kQuota) << "answers that nobody has taken are in flight";
+  first = nullptr;
   EXPECT_EQ(admission_.answers().reserved(), 0);
+  EXPECT_EQ(admission_.load().requests, 0);
+  Ask(2, caller);
+  End(Right());
+  End(Right());
+  EXPECT_TRUE(answer_.ok()) << answer_.status();
 }
 
-TEST_F(InferTest, ARefusedBatchHoldsNoRoomForAnswers) {
+TEST_F(InferTest, ARefusedBatchHoldsNoMoreThanItsRefusal) {
   Ask(2);
   End(Right());
   End(absl::InvalidArgumentError("damaged"));
   EXPECT_FALSE(answer_.ok());
-  EXPECT_EQ(admission_.answers().reserved(), 0) << "also of the part that was answered";
+  held_->SetBytes(20);
+  EXPECT_EQ(admission_.answers().reserved(), 20) << "also of the part that was answered";
 }
 
-// The server refuses what would come too late, and looks no further into a picture than that takes.
-class LateInferTest : public InferTest {
- protected:
-  LateInferTest() {
-    model_->cost->ObserveCompute(1, absl::Seconds(1));  // each token
-    EXPECT_EQ(AskWithin(absl::Hours(1), PixelsRequest(1)), 192U);
-    EXPECT_EQ(AskWithin(absl::Milliseconds(10), PixelsRequest(1)), 192U) << "nobody was refused before it";
-    EXPECT_TRUE(service_.RefusesTheLate());
-    EXPECT_EQ(Refusal(), ShedReason::kDeadline);
-  }
-  ~LateInferTest() override { scheduler_.Stop(absl::ZeroDuration()); }
-
-  std::optional<ShedReason> Refusal() const { return ShedReasonOf(answer_.status()); }
-};
-
-TEST_F(LateInferTest, IsRefusedByItsOutline) {
-  const absl::Status first = answer_.status();
-  EXPECT_EQ(AskWithin(absl::Milliseconds(10), PixelsRequest(1)), 0U);
-  EXPECT_EQ(answer_.status(), first) << "the same refusal, with the same advice";
-  EXPECT_EQ(held_.requests, 1);
-  EXPECT_EQ(AskWithin(absl::Milliseconds(10), FileRequest(50'000)), 4 + kFirstLookBytes);
-  EXPECT_EQ(Refusal(), ShedReason::kDeadline);
-  EXPECT_EQ(AskWithin(absl::Milliseconds(10), FileRequest(300)), 304U);
-  EXPECT_EQ(Refusal(), ShedReason::kDeadline);
-  EXPECT_EQ(Counted("RESOURCE_EXHAUSTED"), 4);
-  EXPECT_EQ(admission_.load().requests, 1) << "the first";
-}
-
-TEST_F(LateInferTest, WhatIsNotRefusedForItsTimeIsReadWhole) {
-  EXPECT_EQ(AskWithin(absl::Hours(1), PixelsRequest(1)), 192U);
-  EXPECT_EQ(admission_.load().requests, 2);
-  EXPECT_EQ(AskWithin(absl::Milliseconds(10), PixelsRequest(2)), 384U) << "several are refused one by one";
-  inference::ModelInferRequest wrong = FileRequest(50'000);
-  wrong.mutable_raw_input_contents(0)->pop_back();
-  EXPECT_EQ(AskWithin(absl::Milliseconds(10), wrong), 50'003U);
-  EXPECT_EQ(answer_.status().code(), absl::StatusCode::kInvalidArgument) << answer_.status();
-  wrong = PixelsRequest(1);
-  wrong.mutable_raw_input_contents(0)->pop_back();
-  EXPECT_EQ(AskWithin(absl::Milliseconds(10), wrong), 191U);
-  EXPECT_EQ(answer_.status().code(), absl::StatusCode::kInvalidArgument) << answer_.status();
-  wrong = FileRequest(50'000);
-  (*wrong.mutable_inputs(0)->mutable_parameters())["content_type"].set_string_param("base64");
-  EXPECT_EQ(AskWithin(absl::Milliseconds(10), wrong), 50'004U);
-  EXPECT_EQ(answer_.status().code(), absl::StatusCode::kInvalidArgument) << answer_.status();
-  wrong = PixelsRequest(1);
-  wrong.set_model_name("nobody");
-  EXPECT_EQ(AskWithin(absl::Milliseconds(10), wrong), 192U);
-  EXPECT_EQ(answer_.status().code(), absl::StatusCode::kNotFound) << answer_.status();
+TEST_F(InferTest, WithoutAHoldOfTheCallersAllIsGivenBackWithTheAnswer) {
+  vitrine::Infer(service_, testing::Received(PixelsRequest(2)), {.method = Method::kModelInfer},
+                 [this](absl::StatusOr<inference::ModelInferResponse> answer) { answer_ = std::move(answer); });
+  EXPECT_EQ(service_.ledger().in_flight(), 2);
+  End(Right());
+  End(Right());
+  EXPECT_TRUE(answer_.ok()) << answer_.status();
+  EXPECT_EQ(service_.ledger().in_flight(), 0);
+  EXPECT_EQ(admission_.load().requests, 0);
+  EXPECT_EQ(admission_.answers().reserved(), 0);
 }
 
 }  // namespace

@@ -58,29 +58,35 @@ constexpr char kShown[] = R"pb(
   batching { max_batch_tokens: 21 max_batch_images: 22 max_batch_pixels: 23 max_wait_seconds: 0.5 }
 )pb";
 
+v1::ModelVersion WithLabels(const VersionStatus& status) {
+  v1::ModelVersion read;
+  EXPECT_TRUE(read.ParseFromString(SerializeWithLabels(Describe(status), status)));
+  return read;
+}
+
 void ExpectShown(const v1::ModelVersion& shown, const v1::ModelVersion& expected) {
   EXPECT_TRUE(google::protobuf::util::MessageDifferencer::Equals(shown, expected)) << shown.DebugString();
 }
 
 TEST(DescribeVersion, SaysEverythingOfAReadyOne) {
   auto expected = FromText<v1::ModelVersion>(kShown);
-  ExpectShown(Describe(EverythingOf(v1::READY), /*with_labels=*/false), expected);
+  ExpectShown(Describe(EverythingOf(v1::READY)), expected);
   expected.add_labels("cat");
   expected.add_labels("dog");
-  ExpectShown(Describe(EverythingOf(v1::READY), /*with_labels=*/true), expected);
+  ExpectShown(WithLabels(EverythingOf(v1::READY)), expected);
 }
 
 TEST(DescribeVersion, OnlyReadyOnesAreBatched) {
   auto expected = FromText<v1::ModelVersion>(kShown);
   expected.set_state(v1::RETIRING);
   expected.clear_batching();
-  ExpectShown(Describe(EverythingOf(v1::RETIRING), false), expected);
+  ExpectShown(Describe(EverythingOf(v1::RETIRING)), expected);
 }
 
 TEST(DescribeVersion, OfWhatIsNotInMemoryTheStateIsKnown) {
   VersionStatus status = EverythingOf(v1::FAILED);
   status.model = nullptr;
-  ExpectShown(Describe(status, true), FromText<v1::ModelVersion>(R"pb(
+  ExpectShown(WithLabels(status), FromText<v1::ModelVersion>(R"pb(
                 model: "m"
                 version: 7
                 state: FAILED

@@ -140,14 +140,13 @@ TEST_F(VersionTableTest, DescribesAVersionWithAllThatIsKnownOfIt) {
   const std::string limits =
       " batching { max_batch_tokens: 21 max_batch_images: 22 max_batch_pixels: 23 max_wait_seconds: 0.5 }";
   const auto expected = [](const std::string& text) { return FromText<v1::ModelVersion>(text).DebugString(); };
-  EXPECT_EQ(Describe(status, false).DebugString(), expected(known + limits));
-  EXPECT_EQ(Describe(status, true).DebugString(), expected(known + limits + " labels: [ 'cat', 'dog' ]"));
+  EXPECT_EQ(Describe(status).DebugString(), expected(known + limits));
   status.state = v1::RETIRING;
   std::string retiring = known;
   retiring.replace(retiring.find("READY"), 5, "RETIRING");
-  EXPECT_EQ(Describe(status, false).DebugString(), expected(retiring)) << "nothing is batched with it any more";
+  EXPECT_EQ(Describe(status).DebugString(), expected(retiring)) << "nothing is batched with it any more";
   status.model = nullptr;
-  EXPECT_FALSE(Describe(status, true).has_config());
+  EXPECT_FALSE(Describe(status).has_config());
 }
 
 TEST_F(VersionTableTest, ARefusalNamesOnlyModelsThatTheCallerMaySee) {

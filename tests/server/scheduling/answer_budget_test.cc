@@ -30,6 +30,22 @@ TEST(AnswerBudget, IsBoundedAndGivesBack) {
   EXPECT_EQ(budget.reserved(), 60) << "a reservation that nobody keeps is given back";
 }
 
+TEST(AnswerBudget, AMadeAnswerTakesWhatItTakes) {
+  FakeClock clock;
+  AnswerBudget budget(100, clock);
+  HeldRoom first = *budget.Reserve(60);
+  AnswerBudget::Resize(first, 20);
+  EXPECT_EQ(budget.reserved(), 20);
+  HeldRoom second = *budget.Reserve(80);
+  AnswerBudget::Resize(second, 300);
+  EXPECT_EQ(budget.reserved(), 320) << "it is there, whatever was reserved for it";
+  first.Release();
+  second.Release();
+  EXPECT_EQ(budget.reserved(), 0);
+  AnswerBudget::Resize(first, 5);
+  EXPECT_EQ(budget.reserved(), 0) << "nothing is held";
+}
+
 TEST(AnswerBudget, OneAnswerAloneIsAlwaysAdmitted) {
   FakeClock clock;
   AnswerBudget budget(100, clock);

@@ -66,7 +66,7 @@ class PartsTest : public ::testing::Test {
     request.tokens = tokens;
     request.arrival = clock_.Now();
     request.request.set_request_id(id);
-    request.request.set_image("x");
+    request.input = "x";
     return request;
   }
 
@@ -74,7 +74,7 @@ class PartsTest : public ::testing::Test {
     InferenceRequest request = Request(tokens, std::to_string(i));
     Place place;
     place.cost = tokens * absl::Milliseconds(1);
-    request.admitted.place = HeldPlace(nullptr, place);
+    request.admitted = std::make_shared<Admitted>(Admitted{.place = HeldPlace(nullptr, place)});
     request.done = [](const absl::StatusOr<v1::ClassifyResponse>&) {};
     scheduler.Submit(std::move(request));
   }

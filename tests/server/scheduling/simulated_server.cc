@@ -95,10 +95,10 @@ void SimulatedServer::Arrive(const SimulatedRequest& what, std::function<void(co
   request.arrival = Now();
   request.deadline = what.deadline;
   request.request.set_priority(what.priority);
-  request.request.set_image("x");
+  request.input = "x";
   absl::StatusOr<HeldPlace> ticket = admission_.Admit(request);
   if (!ticket.ok() && options_.fault != Fault::kAdmitsAll) return ended(ticket.status());
-  if (ticket.ok()) request.admitted.place = *std::move(ticket);
+  if (ticket.ok()) request.admitted = std::make_shared<Admitted>(Admitted{.place = *std::move(ticket)});
   if (options_.fault == Fault::kComputesWhatIsExpired) request.deadline = absl::InfiniteFuture();
   waiting_.insert(request.deadline);
   request.done = [this, in_queue = request.deadline, deadline = what.deadline,

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/observe/connection_observer.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+#include "server/observe/log.h"
+
+namespace vitrine {
+namespace {
+
+constexpr int kLinesPerSecond = 10;
+
+// Scanners and clients that hang cause the others every day.
+bool IsALimit(CloseReason reason) {
+  switch (reason) {
+    case CloseReason::kTooManyPings:
+    case CloseReason::kAbuse:
+    case CloseReason::kUnsent:
+    case CloseReason::kConnectRate:
+    case CloseReason::kHandshakeRate:
+    case CloseReason::kAddressLimit:
+    case CloseReason::kConnectionLimit:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+ConnectionObserver::ConnectionObserver(std::string listener, ServerCounters& counters, const Clock& clock)
+    : listener_(std::move(listener)), counters_(counters), lines_(kLinesPerSecond, clock) {}
+
+void ConnectionObserver::OnAccepted() {
+  counters_.connections.fetch_add(1, std::memory_order_relaxed);
+}
+
+void ConnectionObserver::OnRefused(CloseReason reason) {
+  counters_.connections_refused.fetch_add(1, std::memory_order_relaxed);
+  OnClosed(reason);
+}
+
+void ConnectionObserver::OnClosed(CloseReason reason) {
+  counters_.connections_closed[static_cast<size_t>(reason)].fetch_add(1, std::memory_order_relaxed);
+}
+
+void ConnectionObserver::OnCutOff(CloseReason reason, const std::string& peer) {
+  const std::optional<int64_t> left_out = lines_.Admit();
+  if (!left_out.has_value()) return;
+  LogFields fields = {{"reason", CloseReasonName(reason)}, {"peer", peer}, {"listener", listener_}};
+  if (*left_out > 0) fields.emplace_back("lines_left_out", *left_out);
+  Log(IsALimit(reason) ? LogLevel::kWarning : LogLevel::kInfo, "connection cut off", fields);
+}
+
+}  // namespace vitrine

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_SERVER_OBSERVE_CONNECTION_OBSERVER_H_
+#define VITRINE_SERVER_OBSERVE_CONNECTION_OBSERVER_H_
+
+#include <string>
+
+#include "base/http/server.h"
+#include "server/observe/line_limit.h"
+#include "server/observe/metrics.h"
+#include "server/process/clock.h"
+
+namespace vitrine {
+
+// Counts the connections of a listener by why they ended, and logs those that the server has cut off, a few a second.
+// Thread-safe.
+class ConnectionObserver final : public HttpObserver {
+ public:
+  // `listener` stands in the log: "grpc", "http", "admin". `counters` and `clock` outlive the observer.
+  ConnectionObserver(std::string listener, ServerCounters& counters, const Clock& clock);
+
+  void OnAccepted() override;
+  void OnRefused(CloseReason reason) override;
+  void OnClosed(CloseReason reason) override;
+  void OnCutOff(CloseReason reason, const std::string& peer) override;
+
+ private:
+  const std::string listener_;
+  ServerCounters& counters_;
+  LineLimit lines_;
+};
+
+}  // namespace vitrine
+
+#endif  // VITRINE_SERVER_OBSERVE_CONNECTION_OBSERVER_H_

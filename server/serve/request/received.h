@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_SERVER_SERVE_REQUEST_RECEIVED_H_
+#define VITRINE_SERVER_SERVE_REQUEST_RECEIVED_H_
+
+#include <string_view>
+
+#include "server/serve/scheduling/message_bytes.h"
+#include "vitrine/v1/classifier.pb.h"
+
+namespace vitrine {
+
+// A request whose picture is not copied out of what was received.
+struct ReceivedClassify {
+  v1::ClassifyRequest message = {};  // `image` and `tensor.data` are empty; input_case is set
+  std::string_view input = {};       // bytes of the image or the tensor's data, a view into `owner`
+  MessageBytes owner = nullptr;      // null where `input` is empty or of static memory
+};
+
+// Takes the bytes of the image or tensor out of a whole message, into an owner. Nothing is copied.
+ReceivedClassify ReceivedOf(v1::ClassifyRequest whole);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_SERVER_SERVE_REQUEST_RECEIVED_H_

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_SERVER_SERVE_SCHEDULING_MESSAGE_BYTES_H_
+#define VITRINE_SERVER_SERVE_SCHEDULING_MESSAGE_BYTES_H_
+
+#include <memory>
+#include <string>
+
+#include "base/http/byte_budget.h"
+
+namespace vitrine {
+
+// A body as it was received, decompressed, and its share of the budget of received bytes.
+struct ReceivedBytes {
+  std::string bytes = {};
+  BudgetShare share = {};
+};
+
+// Shared by the requests whose pictures are views into it.
+using MessageBytes = std::shared_ptr<const ReceivedBytes>;
+
+}  // namespace vitrine
+
+#endif  // VITRINE_SERVER_SERVE_SCHEDULING_MESSAGE_BYTES_H_

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/wire/message/read_message.h"
+
+#include <google/protobuf/message.h>
+
+#include <cstddef>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "server/wire/message/walker.h"
+
+namespace vitrine {
+namespace {
+
+using inference::InferTensorContents;
+using inference::ModelInferRequest;
+using InputTensor = ModelInferRequest::InferInputTensor;
+
+// Most bytes beside pictures and values: as objects in memory small fields take up to a hundred times their bytes.
+constexpr size_t kMostBesideBytes = size_t{64} << 10;
+// Most elements, or pieces of values, in the typed contents of an input.
+constexpr size_t kMostPieces = 4096;
+
+// The fields of a message that protobuf parses: a view while they lie one behind the other.
+class SmallFields {
+ public:
+  void Add(std::string_view whole) {
+    if (joined_.empty() && (run_.empty() || run_.data() + run_.size() == whole.data())) {
+      run_ = {run_.empty() ? whole.data() : run_.data(), run_.size() + whole.size()};
+      return;
+    }
+    if (joined_.empty()) joined_ = run_;
+    joined_ += whole;
+  }
+  void Clear() {
+    run_ = {};
+    joined_.clear();
+  }
+  size_t size() const { return joined_.empty() ? run_.size() : joined_.size(); }
+  bool ParseInto(google::protobuf::Message& message) const {
+    const std::string_view all = joined_.empty() ? run_ : joined_;
+    return message.ParseFromArray(all.data(), static_cast<int>(all.size()));
+  }
+
+ private:
+  std::string_view run_;
+  std::string joined_;  // empty while `run_` is all
+};
+
+absl::Status CannotParse(const google::protobuf::Message& message) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("the message cannot be parsed as ", message.GetDescriptor()->full_name()));
+}
+
+absl::Status CheckBeside(size_t bytes) {
+  if (bytes <= kMostBesideBytes) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("the message has ", bytes, " bytes beside its pictures; at most ", kMostBesideBytes, " are read"));
+}
+
+// Adds one occurrence of a tensor to what came before of it. False if it is malformed.
+bool AddTensor(std::string_view tensor, SmallFields& form, std::string_view& data) {
+  MessageWalker walker(tensor, MessageWalker::kMaxDepth - 1);
+  while (const std::optional<WireField> field = walker.Next()) {
+    if (field->IsBytes(v1::RawTensor::kDataFieldNumber)) {
+      data = field->value;
+    } else {
+      form.Add(field->whole);
+    }
+  }
+  return !walker.is_malformed();
+}
+
+// Adds to `beside` what of an input's contents is no value that the server reads, and to `pieces` what is. Malformed
+// ones are protobuf's to refuse.
+void MeasureContents(std::string_view contents, size_t& pieces, size_t& beside) {
+  MessageWalker walker(contents);
+  while (const std::optional<WireField> field = walker.Next()) {
+    const bool is_value = field->number == InferTensorContents::kBytesContentsFieldNumber ||
+                          field->number == InferTensorContents::kUintContentsFieldNumber ||
+                          field->number == InferTensorContents::kFp32ContentsFieldNumber;
+    if (!is_value || field->type == WireType::kGroup) beside += field->whole.size();
+    if (field->type == WireType::kBytes) ++pieces;
+  }
+}
+
+// What of a field, which is not one of raw contents, is no value of a tensor. The contents of inputs are walked over.
+size_t BytesBeside(const WireField& field, size_t& pieces) {
+  size_t beside = field.whole.size();
+  if (!field.IsBytes(ModelInferRequest::kInputsFieldNumber)) return beside;
+  MessageWalker walker(field.value);
+  while (const std::optional<WireField> member = walker.Next()) {
+    if (!member->IsBytes(InputTensor::kContentsFieldNumber)) continue;
+    beside -= member->value.size();
+    MeasureContents(member->value, pieces, beside);
+  }
+  return beside;
+}
+
+std::string LastText(std::string_view message, int field_number) {
+  std::string_view text;
+  MessageWalker walker(message);
+  while (const std::optional<WireField> field = walker.Next()) {
+    if (field->IsBytes(field_number)) text = field->value;
+  }
+  return std::string(text);
+}
+
+}  // namespace
+
+absl::StatusOr<ReceivedClassify> ReadClassify(MessageBytes bytes) {
+  using v1::ClassifyRequest;
+  ReceivedClassify read;
+  SmallFields rest, form;
+  size_t form_bytes = 0;                             // of every tensor, also of one that an image replaces
+  auto input_case = ClassifyRequest::INPUT_NOT_SET;  // of the last input, which counts
+  MessageWalker walker(bytes->bytes);
+  while (const std::optional<WireField> field = walker.Next()) {
+    if (field->IsBytes(ClassifyRequest::kImageFieldNumber)) {
+      input_case = ClassifyRequest::kImage;
+      read.input = field->value;
+      form.Clear();
+    } else if (field->IsBytes(ClassifyRequest::kTensorFieldNumber)) {
+      if (std::exchange(input_case, ClassifyRequest::kTensor) == ClassifyRequest::kImage) read.input = {};
+      const size_t before = form.size();
+      if (!AddTensor(field->value, form, read.input)) return CannotParse(read.message);
+      form_bytes += form.size() - before;
+    } else {
+      rest.Add(field->whole);
+    }
+    RETURN_IF_ERROR(CheckBeside(rest.size() + form_bytes));
+  }
+  if (walker.is_malformed() || !rest.ParseInto(read.message)) return CannotParse(read.message);
+  if (input_case == ClassifyRequest::kImage) read.message.mutable_image();
+  if (input_case == ClassifyRequest::kTensor && !form.ParseInto(*read.message.mutable_tensor())) {
+    return CannotParse(read.message);
+  }
+  read.owner = std::move(bytes);
+  return read;
+}
+
+absl::StatusOr<ReceivedInfer> ReadInfer(MessageBytes bytes) {
+  ReceivedInfer read;
+  SmallFields rest;
+  size_t beside = 0, pieces = 0;
+  MessageWalker walker(bytes->bytes);
+  while (const std::optional<WireField> field = walker.Next()) {
+    if (field->IsBytes(ModelInferRequest::kRawInputContentsFieldNumber)) {
+      if (read.raw.size() < kMostRawContents) read.raw.push_back(field->value);
+      continue;
+    }
+    rest.Add(field->whole);
+    beside += BytesBeside(*field, pieces);
+    RETURN_IF_ERROR(CheckBeside(beside));
+    if (pieces > kMostPieces) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("the contents of the inputs are in more than ", kMostPieces, " pieces"));
+    }
+  }
+  if (walker.is_malformed() || !rest.ParseInto(read.message)) return CannotParse(read.message);
+  read.owner = std::move(bytes);
+  return read;
+}
+
+std::string RequestIdOf(std::string_view classify_request) {
+  return LastText(classify_request, v1::ClassifyRequest::kRequestIdFieldNumber);
+}
+
+std::string InferIdOf(std::string_view infer_request) {
+  return LastText(infer_request, ModelInferRequest::kIdFieldNumber);
+}
+
+}  // namespace vitrine

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// The calls ModelInfer and ModelStreamInfer.
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "server/serve/request/plan_request.h"
+#include "server/wire/oip/infer.h"
+#include "server/wire/oip/oip_calls.h"
+#include "server/wire/rpc/grpc_status.h"
+#include "server/wire/rpc/single_call.h"
+#include "server/wire/rpc/stream_call.h"
+
+namespace vitrine {
+namespace {
+
+struct InferKind {
+  static constexpr Method kMethod = Method::kModelInfer;
+  using Received = ReceivedInfer;
+  using Response = inference::ModelInferResponse;
+  static absl::StatusOr<Received> Read(MessageBytes bytes) { return ReadInfer(std::move(bytes)); }
+  template <typename Done>
+  static void Submit(ClassifyService& service, absl::StatusOr<Received> request, CallContext call, Done done) {
+    Infer(service, std::move(request), std::move(call), std::move(done));
+  }
+};
+
+constexpr RpcName kStream = "/inference.GRPCInferenceService/ModelStreamInfer";
+
+// Answers are written in the order of the requests, which clients of the protocol may count on.
+class StreamInferCall final : public StreamCall {
+ public:
+  StreamInferCall(CallParts& parts, const GrpcOpening& opening)
+      : StreamCall(parts, kStream, opening, opening.server.options().max_message_bytes, Order::kAsAsked) {}
+
+ private:
+  void Submit(std::shared_ptr<InFlight> read, absl::StatusOr<MessageBytes> message) override {
+    read->held = std::make_shared<AnswerHold>(parts_.service.ledger());
+    if (message.ok()) read->id = InferIdOf((*message)->bytes);
+    // A longer one is refused; it is not kept until the client reads.
+    if (read->id.size() > kMaxRequestIdBytes) read->id.clear();
+    CallContext call;
+    absl::StatusOr<ReceivedInfer> request = Read(*read, std::move(message), call);
+    Infer(parts_.service, std::move(request), std::move(call),
+          [read](absl::StatusOr<inference::ModelInferResponse> answer) {
+            Answer(read, GrpcFrame(MessageOf(*read, std::move(answer))));
+          });
+  }
+
+  absl::StatusOr<ReceivedInfer> Read(InFlight& read, absl::StatusOr<MessageBytes> message, CallContext& call) {
+    RETURN_IF_ERROR(Describe(read, Method::kModelInfer, call));
+    RETURN_IF_ERROR(message.status());
+    return ReadInfer(*std::move(message));
+  }
+
+  static inference::ModelStreamInferResponse MessageOf(const InFlight& read,
+                                                       absl::StatusOr<inference::ModelInferResponse> answer) {
+    inference::ModelStreamInferResponse message;
+    if (answer.ok()) {
+      *message.mutable_infer_response() = *std::move(answer);
+    } else {
+      const absl::Status& refusal = answer.status();
+      message.set_error_message(
+          absl::StrCat(absl::StatusCodeToString(refusal.code()), ": ", ToGrpcStatus(refusal).message));
+      message.mutable_infer_response()->set_id(read.id);
+    }
+    return message;
+  }
+};
+
+}  // namespace
+
+void AddInferCalls(GrpcServer& server, CallParts& parts) {
+  ServedCall<InferKind>::AddTo(server, parts, "/inference.GRPCInferenceService/ModelInfer");
+  AddStreamCall<StreamInferCall>(server, parts, kStream.method());
+}
+
+}  // namespace vitrine

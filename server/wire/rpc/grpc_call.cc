@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/wire/rpc/grpc_call.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "base/http/body.h"
+#include "server/serve/scheduling/peer_accounts.h"
+#include "server/wire/rpc/grpc_server.h"
+#include "server/wire/rpc/grpc_status.h"
+#include "server/wire/rpc/grpc_wire.h"
+
+namespace vitrine {
+namespace {
+
+// A message of fewer bytes is sent as it is.
+constexpr size_t kLeastCompressed = size_t{1} << 10;
+
+HttpHeaders HeadOf(const HttpRequest& request) {
+  HttpHeaders head = {{":status", "200"}, {"content-type", "application/grpc"}};
+  for (const auto& [name, value] : request.answer_headers) head.emplace_back(absl::AsciiStrToLower(name), value);
+  return head;
+}
+
+void Append(HttpHeaders& to, HttpHeaders more) {
+  for (auto& each : more) to.push_back(std::move(each));
+}
+
+}  // namespace
+
+HttpStream::Part TrailersOnly(const HttpRequest& request, const absl::Status& status, HttpHeaders beside) {
+  HttpStream::Part part = {.head = HeadOf(request), .is_last = true};
+  Append(part.head, std::move(beside));
+  Append(part.head, GrpcTrailers(status));
+  return part;
+}
+
+GrpcCall::GrpcCall(GrpcOpening opening, int64_t max_message_bytes, bool is_single)
+    : opening_(std::move(opening)),
+      max_message_bytes_(std::min(max_message_bytes, opening_.server.options().max_message_bytes)),
+      is_single_(is_single),
+      place_(PlaceOf(opening_.request->peer->address)),
+      reader_(max_message_bytes_, opening_.is_gzip, opening_.server.options().received),
+      unread_share_(opening_.server.options().received) {
+  opening_.server.calls_.fetch_add(1, std::memory_order_relaxed);
+  Await(is_single);
+}
+
+void GrpcCall::Begin() {
+  if (opening_.deadline != absl::InfiniteFuture()) {
+    MutexLock lock(opening_.server.mutex_);
+    expiring_ = opening_.server.expiring_.insert(opening_.server.expiring_.end(), this);
+  }
+  Start();
+}
+
+GrpcCall::~GrpcCall() {
+  if (expiring_.has_value()) {
+    MutexLock lock(opening_.server.mutex_);
+    opening_.server.expiring_.erase(*expiring_);
+  }
+  std::atomic<int64_t>& calls = opening_.server.calls_;
+  if (calls.fetch_sub(1, std::memory_order_acq_rel) == 1) calls.notify_all();
+}
+
+void GrpcCall::OnData(absl::string_view bytes) {
+  bool is_full = false;
+  {
+    MutexLock lock(read_mutex_);
+    if (is_over_) return opening_.stream->Consume(bytes.size());
+    if (is_reading_ || is_paused_) {
+      is_full = !unread_share_.Add(static_cast<int64_t>(bytes.size()));
+      if (!is_full) {
+        unread_.append(bytes.data(), bytes.size());
+        return;
+      }
+    } else {
+      is_reading_ = true;
+    }
+  }
+  is_full ? Fault(NoRoomError()) : Read(bytes);
+}
+
+void GrpcCall::OnEnd() {
+  {
+    MutexLock lock(read_mutex_);
+    has_ended_ = true;
+    if (is_reading_ || is_paused_ || is_over_) return;
+    is_reading_ = true;
+  }
+  Read({});
+}
+
+void GrpcCall::OnTooSlow() {
+  Fault(absl::DeadlineExceededError("the message took too long to arrive"));
+}
+
+void GrpcCall::OnClosed(bool) {
+  EndReading();
+  OnGone();
+}
+
+void GrpcCall::Read(absl::string_view bytes) {
+  std::string more;
+  do {
+    while (!bytes.empty()) {
+      const size_t before = bytes.size();
+      absl::StatusOr<std::optional<MessageReader::Message>> message = reader_.Take(bytes);
+      opening_.stream->Consume(before - bytes.size());
+      if (!message.ok()) {
+        Fault(message.status());
+      } else if (message->has_value() && (*message)->is_compressed) {
+        return Decompress(**std::move(message), std::string(bytes));
+      } else if (message->has_value()) {
+        OnMessage(std::move((*message)->received));
+      }
+      if (!bytes.empty() && KeepUnread(bytes)) return;
+    }
+    Await(is_single_ || reader_.is_within_message());
+  } while (NextBytes(more) && (bytes = more, true));
+}
+
+bool GrpcCall::KeepUnread(absl::string_view rest) {
+  MutexLock lock(read_mutex_);
+  if (!is_over_ && !is_paused_) return false;
+  is_reading_ = false;
+  if (is_over_) {
+    opening_.stream->Consume(rest.size());
+    return true;
+  }
+  Await(false);
+  (void)unread_share_.Add(static_cast<int64_t>(rest.size()));
+  unread_.insert(0, rest.data(), rest.size());
+  return true;
+}
+
+bool GrpcCall::NextBytes(std::string& bytes) {
+  {
+    MutexLock lock(read_mutex_);
+    if (!is_over_ && !is_paused_ && !unread_.empty()) {
+      bytes = std::exchange(unread_, std::string());
+      unread_share_.Release();
+      return true;
+    }
+    if (is_paused_) Await(false);
+    is_reading_ = false;
+    if (is_over_ || is_paused_ || !has_ended_) return false;
+    is_over_ = true;
+  }
+  if (reader_.is_within_message()) {
+    OnFault(GrpcProtocolError("Unable to parse request: the body ends within a message"));
+  } else {
+    OnHalfClosed();
+  }
+  return false;
+}
+
+void GrpcCall::Decompress(MessageReader::Message message, std::string rest) {
+  ReadLater(
+      [this, received = std::move(message.received)] {
+        if (cancelled()->load(std::memory_order_acquire)) return;
+        OnMessage(Decompressed(*received, max_message_bytes_, server().options().received));
+      },
+      std::move(rest));
+}
+
+void GrpcCall::ReadLater(std::function<void()> first, std::string rest) {
+  const absl::Status taken = server().body_workers().Do(
+      place_, [self = shared_from_this(), first = std::move(first), rest = std::move(rest)]() mutable {
+        if (first != nullptr) std::exchange(first, nullptr)();
+        if (rest.empty() || !self->KeepUnread(rest)) self->Read(rest);
+      });
+  if (taken.ok()) return;
+  Fault(taken);
+  MutexLock lock(read_mutex_);
+  is_reading_ = false;
+}
+
+void GrpcCall::Fault(const absl::Status& why) {
+  if (EndReading()) OnFault(why);
+}
+
+bool GrpcCall::EndReading() {
+  MutexLock lock(read_mutex_);
+  unread_.clear();
+  unread_share_.Release();
+  return !std::exchange(is_over_, true);
+}
+
+void GrpcCall::PauseReading() {
+  MutexLock lock(read_mutex_);
+  is_paused_ = true;
+}
+
+void GrpcCall::ResumeReading() {
+  {
+    MutexLock lock(read_mutex_);
+    if (!std::exchange(is_paused_, false) || is_reading_ || is_over_) return;
+    if (unread_.empty() && !has_ended_) return;
+    is_reading_ = true;
+  }
+  ReadLater(nullptr, {});
+}
+
+void GrpcCall::Await(bool body) {
+  if (std::exchange(awaits_body_, body) != body) opening_.stream->SetBodyAwaited(body);
+}
+
+void GrpcCall::SendMessage(std::string frame, std::shared_ptr<void> held) {
+  Send(std::move(frame), nullptr, std::move(held));
+}
+
+void GrpcCall::Finish(const absl::Status& status, std::shared_ptr<void> held) {
+  Send({}, &status, std::move(held));
+}
+
+void GrpcCall::FinishWith(std::string frame, std::shared_ptr<void> held) {
+  const absl::Status ok;
+  Send(std::move(frame), &ok, std::move(held));
+}
+
+void GrpcCall::Send(std::string frame, const absl::Status* end, std::shared_ptr<void> held) {
+  // A part that nobody takes dies without the lock: what it holds may want to send. No other reference is kept: the
+  // client may send its next request before this thread goes on, and must find free what this one held.
+  HttpStream::Part part = {.bytes = std::move(frame), .is_last = end != nullptr, .held = std::move(held)};
+  if (end != nullptr) {
+    part.trailers = GrpcTrailers(*end);
+    Append(part.trailers, trailing_metadata_);
+  }
+  {
+    MutexLock lock(send_mutex_);
+    if (std::exchange(has_finished_, has_finished_ || part.is_last)) return;
+    if (!std::exchange(has_begun_, true)) {
+      part.head = HeadOf(request());
+      if (part.is_last && part.bytes.empty()) {
+        Append(part.head, std::exchange(part.trailers, HttpHeaders()));
+      } else {
+        part.head.emplace_back("grpc-accept-encoding", server().options().takes_gzip ? "identity, gzip" : "identity");
+        if (opening_.wants_gzip) part.head.emplace_back("grpc-encoding", "gzip");
+      }
+      Append(part.head, initial_metadata_);
+    }
+    opening_.stream->Send(std::move(part));
+  }
+  if (end != nullptr) EndReading();
+}
+
+void GrpcCall::Compress(std::string frame, std::function<void(std::string)> send) {
+  if (!opening_.wants_gzip || frame.size() < kLeastCompressed) return send(std::move(frame));
+  const auto whole = std::make_shared<std::string>(std::move(frame));
+  if (!server().body_workers().Do(place_, [whole, send] { send(GzipFrame(std::move(*whole))); }).ok()) {
+    send(std::move(*whole));
+  }
+}
+
+}  // namespace vitrine

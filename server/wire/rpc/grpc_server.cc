@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/wire/rpc/grpc_server.h"
+
+#include <optional>
+#include <utility>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "server/observe/request_id.h"
+#include "server/wire/rpc/grpc_wire.h"
+
+namespace vitrine {
+namespace {
+
+constexpr char kGzip[] = "gzip";
+
+HttpNext Refuse(const std::shared_ptr<HttpRequest>& request, const absl::Status& status,
+                const HttpHeaders& beside = {}) {
+  return HttpNext::Stream([=](const std::shared_ptr<HttpStream>& stream) {
+    stream->Send(TrailersOnly(*request, status, beside));
+    return nullptr;
+  });
+}
+
+HttpNext RefuseAsHttp(int code, std::string sentence, HttpHeaders headers = {}) {
+  return HttpNext::Answer(
+      {.code = code, .type = kPlainText, .body = std::move(sentence) + "\n", .headers = std::move(headers)});
+}
+
+}  // namespace
+
+GrpcServer::GrpcServer(GrpcServerOptions options, const Clock& clock)
+    : options_(std::move(options)),
+      clock_(clock),
+      body_workers_({.name = "bodies", .threads = options_.body_threads, .most = 4096, .most_per_account = 4096}) {}
+
+GrpcServer::~GrpcServer() {
+  for (int64_t left = calls_.load(); left != 0; left = calls_.load()) calls_.wait(left);
+}
+
+void GrpcServer::Add(std::string_view path, Open open) {
+  methods_.emplace(path, std::move(open));
+}
+
+std::vector<std::string> GrpcServer::services() const {
+  std::vector<std::string> services;
+  for (const auto& [path, open] : methods_) {
+    std::string service = path.substr(1, path.rfind('/') - 1);
+    if (services.empty() || services.back() != service) services.push_back(std::move(service));
+  }
+  return services;
+}
+
+bool GrpcServer::Takes(const HttpRequest& request) const {
+  return IsGrpcType(request.Header("content-type").value_or("")) ||
+         (request.method() == "POST" && methods_.contains(request.path()));
+}
+
+void GrpcServer::EndExpiredCalls() {
+  std::vector<std::shared_ptr<GrpcCall>> expired;
+  {
+    const absl::Time now = clock_.Now();
+    MutexLock lock(mutex_);
+    for (GrpcCall* const call : expiring_) {
+      if (call->deadline() > now) continue;
+      if (auto held = call->weak_from_this().lock(); held != nullptr) expired.push_back(std::move(held));
+    }
+  }
+  for (const std::shared_ptr<GrpcCall>& call : expired) call->OnDeadline();
+}
+
+HttpNext GrpcServer::Begin(const std::shared_ptr<HttpRequest>& request) {
+  ReturnRequestId(*request);
+  if (!IsProtobufType(request->Header("content-type").value_or(""))) {
+    return RefuseAsHttp(415, "the Content-Type must be application/grpc or application/grpc+proto");
+  }
+  if (request->method() != "POST") return RefuseAsHttp(405, "gRPC takes POST alone", {{"allow", "POST"}});
+  const bool is_plain = request->query().empty() && !request->head.has_escapes;
+  const auto method = is_plain ? methods_.find(request->path()) : methods_.end();
+  if (method == methods_.end()) {
+    return Refuse(request, absl::UnimplementedError(absl::StrCat(
+                               "there is no method ", absl::CHexEscape(request->path().substr(0, 256)), " here")));
+  }
+  absl::Duration timeout = absl::InfiniteDuration();
+  if (const std::optional<std::string> value = request->Header("grpc-timeout"); value.has_value()) {
+    const std::optional<absl::Duration> parsed = ParseGrpcTimeout(*value);
+    if (!parsed.has_value()) {
+      return Refuse(request, absl::InvalidArgumentError(
+                                 absl::StrCat("grpc-timeout is \"", absl::CHexEscape(value->substr(0, 32)),
+                                              "\"; it must be 1 to 8 digits and one of H, M, S, m, u, n")));
+    }
+    if (*parsed == absl::ZeroDuration()) return Refuse(request, absl::DeadlineExceededError("Deadline Exceeded"));
+    timeout = *parsed;
+  }
+  const std::string encoding = request->Header("grpc-encoding").value_or("identity");
+  const bool is_gzip = encoding == kGzip && options_.takes_gzip;
+  if (!is_gzip && encoding != "identity") {
+    return Refuse(
+        request,
+        absl::UnimplementedError(absl::StrCat("grpc-encoding is \"", absl::CHexEscape(encoding.substr(0, 32)),
+                                              "\"; it must be ", options_.takes_gzip ? "gzip or " : "", "identity")),
+        {{"grpc-accept-encoding", options_.takes_gzip ? "identity, gzip" : "identity"}});
+  }
+  const bool wants_gzip = is_gzip && HasEncoding(request->Header("grpc-accept-encoding").value_or(""), kGzip);
+  return HttpNext::Stream([=, this, open = &method->second, deadline = clock_.Now() + timeout](
+                              std::shared_ptr<HttpStream> stream) -> std::shared_ptr<HttpStreamHandler> {
+    std::shared_ptr<GrpcCall> call = (*open)({.server = *this,
+                                              .request = request,
+                                              .stream = std::move(stream),
+                                              .deadline = deadline,
+                                              .is_gzip = is_gzip,
+                                              .wants_gzip = wants_gzip});
+    call->Begin();
+    return call;
+  });
+}
+
+}  // namespace vitrine

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// What every response of the HTTP port has in common.
+#include "server/wire/http_port.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "base/gunzip.h"
+#include "base/http/body.h"
+#include "server/process/clock.h"
+#include "server/wire/http/refusal.h"
+#include "tests/server/http_asked.h"
+#include "tests/server/registry/fake_repository.h"
+
+namespace vitrine {
+namespace {
+
+using testing::AnswerOf;
+using testing::HeadOf;
+
+class HttpPortTest : public ::testing::Test {
+ protected:
+  HttpNext Begin(const std::shared_ptr<HttpRequest>& request) { return port_.Begin(request); }
+  static std::string HeaderOf(const HttpHeaders& headers, const std::string& name) {
+    for (const auto& [each, value] : headers) {
+      if (each == name) return value;
+    }
+    return "";
+  }
+
+  FakeRepository files_;
+  FakeClock clock_;
+  Metrics metrics_{"1"};
+  Registry registry_{{.root = files_.root(), .serving_config = "", .admin_state = ""},
+                     [](const VersionId&) -> absl::StatusOr<ModelHandle> { return absl::NotFoundError("none"); },
+                     clock_};
+  Health health_{registry_};
+  Admission admission_{{}, clock_};
+  Scheduler scheduler_{{.max_batch_images = 1}, clock_, /*sweep=*/false};
+  ClassifyService service_{registry_, admission_, scheduler_, metrics_, clock_};
+  const std::unique_ptr<Identity> identity_ = *Identity::Open({});
+  HttpPort port_{
+      {},        service_,
+      registry_, *identity_,
+      health_,   {.files = *PageFiles::Open(""), .status_json = [](const Caller&) { return std::string(5000, 'x'); }}};
+};
+
+TEST_F(HttpPortTest, ReturnsTheIdOfARequest) {
+  for (const char* url : {"/", "/v1/models", "/v1/models/nobody:classify", "/v2", "/nowhere"}) {
+    const auto request = HeadOf("GET", url, {{"X-Request-ID", "a b/c-1"}});
+    Begin(request);
+    EXPECT_EQ(HeaderOf(request->answer_headers, "x-request-id"), "a b/c-1") << url;
+  }
+  for (const std::string& id : {std::string(), std::string(129, 'x'), std::string("a\tb"), std::string("\xC3\xA9")}) {
+    const auto request = HeadOf("GET", "/v1/models", {{"x-request-id", id}});
+    Begin(request);
+    EXPECT_TRUE(request->answer_headers.empty()) << id;
+  }
+}
+
+TEST_F(HttpPortTest, CompressesWhereThatIsAskedFor) {
+  for (const char* url : {"/v1/status", "/openapi.json", "/", "/page/main.js"}) {
+    const HttpResponse plain = AnswerOf(Begin(HeadOf("GET", url)));
+    const HttpResponse packed = AnswerOf(Begin(HeadOf("GET", url, {{"Accept-Encoding", "br, gzip"}})));
+    EXPECT_EQ(HeaderOf(packed.headers, "Content-Encoding"), "gzip") << url;
+    EXPECT_LT(packed.body.size(), plain.body.size() / 2) << url;
+    EXPECT_EQ(Gunzip(packed.body, plain.body.size()).value(), plain.body) << url;
+    EXPECT_EQ(HeaderOf(plain.headers, "Content-Encoding"), "") << url;
+    EXPECT_EQ(HeaderOf(plain.headers, "Vary"), "Accept-Encoding") << url;
+  }
+}
+
+TEST_F(HttpPortTest, OtherMethodsAreToldWhichThereAre) {
+  for (const char* url : {"/", "/page/main.js", "/openapi.json", "/v1/status"}) {
+    for (const char* method : {"POST", "PUT", "DELETE", "OPTIONS"}) {
+      const HttpResponse response = AnswerOf(Begin(HeadOf(method, url)));
+      EXPECT_EQ(response.code, 405) << method << " " << url;
+      EXPECT_EQ(HeaderOf(response.headers, "Allow"), "GET, HEAD") << url;
+    }
+    EXPECT_EQ(AnswerOf(Begin(HeadOf("HEAD", url))).code, 200) << url;
+  }
+}
+
+TEST(Refusal, AMessageThatIsTooLargeIs413AndRetryingDoesNotHelp) {
+  const HttpResponse large = Refusal(TooLargeError("20 bytes; at most 10"), TypedErrorBody);
+  EXPECT_EQ(large.code, 413);
+  EXPECT_NE(large.body.find("RESOURCE_EXHAUSTED"), std::string::npos) << "as over gRPC";
+  EXPECT_EQ(Refusal(absl::ResourceExhaustedError("full"), TypedErrorBody).code, 429);
+}
+
+}  // namespace
+}  // namespace vitrine

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/wire/message/read_message.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+
+#include "server/wire/oip/split_input.h"
+#include "tests/server/received_messages.h"
+
+namespace vitrine {
+namespace {
+
+using ::testing::HasSubstr;
+using v1::ClassifyRequest;
+
+bool Views(std::string_view view, const MessageBytes& bytes) {
+  return view.data() >= bytes->bytes.data() && view.data() + view.size() <= bytes->bytes.data() + bytes->bytes.size();
+}
+
+TEST(ReadClassify, APictureStaysWhereItWasReceived) {
+  ClassifyRequest request;
+  request.set_model("m");
+  request.set_image(std::string(100'000, 'p'));
+  request.set_request_id("id");
+  const MessageBytes bytes = testing::Received(request.SerializeAsString());
+  const absl::StatusOr<ReceivedClassify> read = ReadClassify(bytes);
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->input, request.image());
+  EXPECT_TRUE(Views(read->input, bytes));
+  EXPECT_EQ(read->owner, bytes);
+  EXPECT_TRUE(read->message.has_image() && read->message.image().empty());
+  EXPECT_EQ(read->message.request_id(), "id");
+}
+
+TEST(ReadClassify, ATensorsDataStayWhereTheyWereReceived) {
+  ClassifyRequest request;
+  request.mutable_tensor()->set_height(5);
+  request.mutable_tensor()->set_data(std::string(1000, 't'));
+  request.mutable_tensor()->set_normalized(true);
+  const MessageBytes bytes = testing::Received(request.SerializeAsString());
+  const absl::StatusOr<ReceivedClassify> read = ReadClassify(bytes);
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->input, request.tensor().data());
+  EXPECT_TRUE(Views(read->input, bytes));
+  EXPECT_TRUE(read->message.tensor().data().empty());
+  EXPECT_EQ(read->message.tensor().height(), 5);
+  EXPECT_TRUE(read->message.tensor().normalized());
+}
+
+std::string Image(const std::string& bytes) {
+  ClassifyRequest request;
+  request.set_image(bytes);
+  return request.SerializeAsString();
+}
+
+std::string Tensor(int height, const std::string& data) {
+  ClassifyRequest request;
+  request.mutable_tensor()->set_height(height);
+  request.mutable_tensor()->set_data(data);
+  return request.SerializeAsString();
+}
+
+TEST(ReadClassify, TheLastInputCounts) {
+  const auto read = [](const std::string& message) { return *ReadClassify(testing::Received(message)); };
+  EXPECT_EQ(read(Image("first") + Image("second")).input, "second");
+  EXPECT_EQ(read(Image("first") + Image("")).input, "");
+  const ReceivedClassify image = read(Tensor(5, "t") + Image("i"));
+  EXPECT_TRUE(image.message.has_image());
+  EXPECT_EQ(image.input, "i");
+  const ReceivedClassify tensor = read(Tensor(5, "old") + Image("i") + Tensor(0, ""));
+  EXPECT_TRUE(tensor.message.has_tensor());
+  EXPECT_EQ(tensor.message.tensor().height(), 0) << "nothing is left of the first";
+  EXPECT_EQ(tensor.input, "");
+  const ReceivedClassify merged = read(Tensor(5, "data") + Tensor(0, ""));
+  EXPECT_EQ(merged.message.tensor().height(), 5);
+  EXPECT_EQ(merged.input, "data") << "a second one without data changes nothing";
+}
+
+TEST(ReadClassify, AMalformedMessageIsNamed) {
+  EXPECT_EQ(ReadClassify(testing::Received("\x0a")).status(),
+            absl::InvalidArgumentError("the message cannot be parsed as vitrine.v1.ClassifyRequest"));
+  EXPECT_EQ(ReadInfer(testing::Received("\x0a")).status(),
+            absl::InvalidArgumentError("the message cannot be parsed as inference.ModelInferRequest"));
+  EXPECT_FALSE(ReadClassify(testing::Received("\x0a\x01\xff")).ok()) << "a model's name that is not UTF-8";
+}
+
+// Small fields are objects of a hundred bytes in memory.
+TEST(ReadClassify, NoMoreThanAnyRequestNeedsIsParsed) {
+  std::string message = Image(std::string(1'000'000, 'p'));
+  for (int i = 0; i < 32 << 10; ++i) message += std::string("\x3a\0", 2);  // attention
+  EXPECT_TRUE(ReadClassify(testing::Received(message)).ok());
+  message += std::string("\x3a\0", 2);
+  EXPECT_THAT(ReadClassify(testing::Received(message)).status().ToString(), HasSubstr("beside its pictures"));
+  std::string tensors;
+  for (int i = 0; i < 33 << 10; ++i) tensors += std::string("\x22\x02\x38\x01", 4) + std::string("\x1a\0", 2);
+  EXPECT_FALSE(ReadClassify(testing::Received(tensors)).ok()) << "those that are replaced count too";
+}
+
+TEST(ReadInfer, RawContentsStayWhereTheyWereReceived) {
+  inference::ModelInferRequest request;
+  request.set_model_name("m");
+  auto& input = *request.add_inputs();
+  input.set_name("image");
+  input.set_datatype("UINT8");
+  for (const int64_t side : {2, 4, 4, 3}) input.add_shape(side);
+  request.add_raw_input_contents(std::string(96, 'x'));
+  const MessageBytes bytes = testing::Received(request.SerializeAsString());
+  absl::StatusOr<ReceivedInfer> read = ReadInfer(bytes);
+  ASSERT_TRUE(read.ok()) << read.status();
+  ASSERT_EQ(read->raw.size(), 1U);
+  EXPECT_TRUE(Views(read->raw[0], bytes));
+  EXPECT_EQ(read->message.raw_input_contents_size(), 0);
+  const absl::StatusOr<std::vector<ReceivedClassify>> parts = SplitInput(*read);
+  ASSERT_TRUE(parts.ok()) << parts.status();
+  ASSERT_EQ(parts->size(), 2U);
+  for (size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ((*parts)[i].input.data(), read->raw[0].data() + i * 48);
+    EXPECT_EQ((*parts)[i].input.size(), 48U);
+    EXPECT_EQ((*parts)[i].owner, bytes);
+  }
+}
+
+TEST(ReadInfer, FilesInRawContentsAreViews) {
+  inference::ModelInferRequest request;
+  auto& input = *request.add_inputs();
+  input.set_name("image");
+  input.set_datatype("BYTES");
+  input.add_shape(2);
+  request.add_raw_input_contents(std::string("\3\0\0\0one\5\0\0\0other", 16));
+  const MessageBytes bytes = testing::Received(request.SerializeAsString());
+  absl::StatusOr<ReceivedInfer> read = ReadInfer(bytes);
+  const absl::StatusOr<std::vector<ReceivedClassify>> parts = SplitInput(*read);
+  ASSERT_TRUE(parts.ok()) << parts.status();
+  EXPECT_EQ((*parts)[0].input, "one");
+  EXPECT_EQ((*parts)[1].input, "other");
+  for (const ReceivedClassify& part : *parts) EXPECT_TRUE(Views(part.input, bytes) && part.message.has_image());
+}
+
+TEST(ReadInfer, ValuesMayBeLargeAndAllElseMayNot) {
+  inference::ModelInferRequest request;
+  auto& input = *request.add_inputs();
+  for (int i = 0; i < 300'000; ++i) input.mutable_contents()->add_fp32_contents(1);
+  input.mutable_contents()->add_bytes_contents(std::string(1'000'000, 'b'));
+  EXPECT_TRUE(testing::Received(request).ok()) << testing::Received(request).status();
+  inference::ModelInferRequest names = request;
+  names.mutable_inputs(0)->set_name(std::string(70'000, 'n'));
+  EXPECT_THAT(testing::Received(names).status().ToString(), HasSubstr("beside its pictures"));
+  for (int i = 0; i < 5000; ++i) input.mutable_contents()->add_bytes_contents("");
+  EXPECT_THAT(testing::Received(request).status().ToString(), HasSubstr("pieces"));
+  inference::ModelInferRequest inputs;
+  for (int i = 0; i < 40'000; ++i) inputs.add_inputs();
+  EXPECT_THAT(testing::Received(inputs).status().ToString(), HasSubstr("beside its pictures"));
+}
+
+TEST(RequestIdOf, IsReadAlsoFromADamagedMessage) {
+  ClassifyRequest request;
+  request.set_request_id("id");
+  request.set_image("picture");
+  std::string message = request.SerializeAsString();
+  EXPECT_EQ(RequestIdOf(message), "id");
+  EXPECT_EQ(RequestIdOf(message + "\x0a"), "id");
+  EXPECT_EQ(RequestIdOf(""), "");
+  inference::ModelInferRequest infer;
+  infer.set_id("7");
+  EXPECT_EQ(InferIdOf(infer.SerializeAsString() + "\x0a"), "7");
+}
+
+TEST(ReceivedOf, MovesTheBytesOut) {
+  ClassifyRequest request;
+  request.set_image(std::string(1000, 'p'));
+  const char* const bytes = request.image().data();
+  const ReceivedClassify received = ReceivedOf(std::move(request));
+  EXPECT_EQ(received.input.data(), bytes);
+  EXPECT_TRUE(received.message.has_image() && received.message.image().empty());
+}
+
+}  // namespace
+}  // namespace vitrine

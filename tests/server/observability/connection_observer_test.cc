@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/observe/connection_observer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "tests/server/logged.h"
+
+namespace vitrine {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+TEST(ConnectionObserver, CountsByReason) {
+  FakeClock clock;
+  ServerCounters counters;
+  ConnectionObserver observer("grpc", counters, clock);
+  observer.OnAccepted();
+  observer.OnClosed(CloseReason::kIdle);
+  observer.OnClosed(CloseReason::kAbuse);
+  observer.OnRefused(CloseReason::kConnectRate);
+  observer.OnRefused(CloseReason::kConnectRate);
+  const auto closed = [&](CloseReason reason) {
+    return counters.connections_closed[static_cast<size_t>(reason)].load();
+  };
+  EXPECT_EQ(counters.connections, 1u);
+  EXPECT_EQ(counters.connections_refused, 2u);
+  EXPECT_EQ(closed(CloseReason::kIdle), 1u);
+  EXPECT_EQ(closed(CloseReason::kAbuse), 1u);
+  EXPECT_EQ(closed(CloseReason::kConnectRate), 2u);
+  EXPECT_EQ(closed(CloseReason::kClient), 0u);
+}
+
+TEST(ConnectionObserver, LogsWhoWasCutOffAFewASecond) {
+  FakeClock clock;
+  ServerCounters counters;
+  ConnectionObserver observer("http", counters, clock);
+  const std::string lines = Logged("info", "text", [&] {
+    for (int i = 0; i < 100; ++i) observer.OnCutOff(CloseReason::kAbuse, absl::StrCat("ipv4:192.0.2.7:", i));
+  });
+  EXPECT_THAT(lines, HasSubstr("connection cut off reason=abuse peer=ipv4:192.0.2.7:0 listener=http"));
+  EXPECT_THAT(lines, HasSubstr("192.0.2.7:9 "));
+  EXPECT_THAT(lines, Not(HasSubstr("192.0.2.7:10 ")));
+  clock.Advance(absl::Seconds(1));
+  EXPECT_THAT(Logged("info", "text", [&] { observer.OnCutOff(CloseReason::kProtocol, "ipv4:192.0.2.8:1"); }),
+              HasSubstr("lines_left_out=90"));
+}
+
+}  // namespace
+}  // namespace vitrine

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_TESTS_SERVER_RECEIVED_MESSAGES_H_
+#define VITRINE_TESTS_SERVER_RECEIVED_MESSAGES_H_
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "server/wire/message/read_message.h"
+
+namespace vitrine::testing {
+
+// Bytes as a transport hands them over.
+inline MessageBytes Received(std::string bytes) {
+  return std::make_shared<const ReceivedBytes>(ReceivedBytes{std::move(bytes), {}});
+}
+
+// A message as it comes over the wire.
+inline absl::StatusOr<ReceivedInfer> Received(const inference::ModelInferRequest& message) {
+  return ReadInfer(Received(message.SerializeAsString()));
+}
+
+}  // namespace vitrine::testing
+
+#endif  // VITRINE_TESTS_SERVER_RECEIVED_MESSAGES_H_
