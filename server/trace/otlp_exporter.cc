@@ -5,14 +5,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <new>
 #include <utility>
 
-#include "google/rpc/error_details.pb.h"
-#include "google/rpc/status.pb.h"
 #include "server/observe/families.h"
 #include "server/observe/log.h"
-#include "server/process/out_of_memory.h"
 
 namespace vitrine {
 namespace {
@@ -32,40 +28,11 @@ void CountSpans(std::atomic<uint64_t>& counter, int64_t spans) {
 constexpr absl::Duration kFirstDelay = absl::Milliseconds(500);
 constexpr absl::Duration kLongestDelay = absl::Seconds(30);
 
-// What a collector says about when to come back.
-std::optional<absl::Duration> SaidDelay(const grpc::Status& status) {
-  google::rpc::Status details;
-  if (!details.ParseFromString(status.error_details())) return std::nullopt;
-  for (const auto& detail : details.details()) {
-    google::rpc::RetryInfo info;
-    if (!detail.UnpackTo(&info)) continue;
-    return absl::Seconds(info.retry_delay().seconds()) + absl::Nanoseconds(info.retry_delay().nanos());
-  }
-  return std::nullopt;
-}
-
-bool IsRetryable(grpc::StatusCode code) {
-  switch (code) {
-    case grpc::StatusCode::CANCELLED:
-    case grpc::StatusCode::DEADLINE_EXCEEDED:
-    case grpc::StatusCode::ABORTED:
-    case grpc::StatusCode::OUT_OF_RANGE:
-    case grpc::StatusCode::UNAVAILABLE:
-    case grpc::StatusCode::DATA_LOSS:
-      return true;
-    default:
-      return false;
-  }
-}
-
 }  // namespace
 
-std::optional<absl::Duration> RetryDelay(const grpc::Status& status, int sends) {
-  if (sends >= kMostSends) return std::nullopt;
-  const std::optional<absl::Duration> said = SaidDelay(status);
-  const bool may_come_back = status.error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED && said.has_value();
-  if (!IsRetryable(status.error_code()) && !may_come_back) return std::nullopt;
-  if (said.has_value()) return std::clamp(*said, absl::ZeroDuration(), kLongestDelay);
+std::optional<absl::Duration> RetryDelay(const SpansSent& failed, int sends) {
+  if (sends >= kMostSends || !failed.may_pass) return std::nullopt;
+  if (failed.retry_after.has_value()) return std::clamp(*failed.retry_after, absl::ZeroDuration(), kLongestDelay);
   return kFirstDelay * (1 << (sends - 1));
 }
 
@@ -74,18 +41,7 @@ OtlpExporter::OtlpExporter(Parts parts)
 
 void OtlpExporter::Loop() {
   (void)setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kExporterNiceness);
-  for (;;) {
-    SpanQueue::Traces traces;
-    try {
-      traces = parts_.queue.Take();
-      if (traces.empty()) break;
-      Export(traces);
-    } catch (const std::bad_alloc&) {
-      CountOutOfMemory();
-      CountSpans(parts_.counters.failed, SpansOf(traces));
-      (void)Pause(kOutOfMemoryPause);
-    }
-  }
+  for (SpanQueue::Traces traces = parts_.queue.Take(); !traces.empty(); traces = parts_.queue.Take()) Export(traces);
   MutexLock lock(mutex_);
   is_done_ = true;
   changed_.NotifyAll();
@@ -93,15 +49,13 @@ void OtlpExporter::Loop() {
 
 void OtlpExporter::Export(const SpanQueue::Traces& traces) {
   OtlpResponse response;
-  const grpc::Status status = SendPatiently(Message(traces), response);
+  const absl::Status status = SendPatiently(Message(traces), response);
   const int64_t spans = SpansOf(traces);
   const int64_t rejected =
       status.ok() ? std::clamp<int64_t>(response.partial_success().rejected_spans(), 0, spans) : spans;
   CountSpans(parts_.counters.failed, rejected);
   CountSpans(parts_.counters.exported, spans - rejected);
-  Say(rejected > 0 && status.ok()
-          ? grpc::Status(grpc::StatusCode::INVALID_ARGUMENT, response.partial_success().error_message())
-          : status,
+  Say(rejected > 0 && status.ok() ? absl::InvalidArgumentError(response.partial_success().error_message()) : status,
       status.ok() && rejected == 0 ? Outcome::kExported : Outcome::kLost);
 }
 
@@ -117,16 +71,16 @@ OtlpRequest OtlpExporter::Message(const SpanQueue::Traces& traces) const {
   return request;
 }
 
-grpc::Status OtlpExporter::SendPatiently(const OtlpRequest& request, OtlpResponse& response) {
+absl::Status OtlpExporter::SendPatiently(const OtlpRequest& request, OtlpResponse& response) {
   for (int sends = 1;; ++sends) {
     const absl::Duration left = TimeLeft();
-    if (left <= absl::ZeroDuration()) return {grpc::StatusCode::CANCELLED, "the server ends"};
-    const grpc::Status status = parts_.sink.Send(request, response, left);
-    if (status.ok()) return status;
-    const std::optional<absl::Duration> delay = RetryDelay(status, sends);
-    if (!delay.has_value()) return status;
-    Say(status, Outcome::kWaits);
-    if (!Pause(*delay)) return status;
+    if (left <= absl::ZeroDuration()) return absl::CancelledError("the server ends");
+    const SpansSent sent = parts_.sink.Send(request, response, left);
+    if (sent.status.ok()) return sent.status;
+    const std::optional<absl::Duration> delay = RetryDelay(sent, sends);
+    if (!delay.has_value()) return sent.status;
+    Say(sent.status, Outcome::kWaits);
+    if (!Pause(*delay)) return sent.status;
   }
 }
 
@@ -146,12 +100,12 @@ bool OtlpExporter::Pause(absl::Duration longest) {
 
 // Once when it begins, when the first spans are lost and when it ends: a collector that is away for a day is three
 // lines. Why spans were lost is told also where the collector was away before.
-void OtlpExporter::Say(const grpc::Status& status, Outcome outcome) {
+void OtlpExporter::Say(const absl::Status& status, Outcome outcome) {
   if (outcome == said_ || (outcome == Outcome::kWaits && said_ == Outcome::kLost)) return;
   said_ = outcome;
   if (outcome == Outcome::kExported) return Log(LogLevel::kInfo, "spans exported again");
   Log(LogLevel::kWarning, "spans not exported",
-      {{"code", CodeName(static_cast<int>(status.error_code()))}, {"reason", status.error_message()}});
+      {{"code", CodeName(static_cast<int>(status.code()))}, {"reason", std::string(status.message())}});
 }
 
 void OtlpExporter::Stop(absl::Duration longest) {

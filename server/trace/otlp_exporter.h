@@ -2,12 +2,11 @@
 #ifndef VITRINE_SERVER_TRACE_OTLP_EXPORTER_H_
 #define VITRINE_SERVER_TRACE_OTLP_EXPORTER_H_
 
-#include <grpcpp/support/status.h>
-
 #include <optional>
 #include <string>
 #include <thread>
 
+#include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "base/mutex.h"
 #include "opentelemetry/proto/collector/trace/v1/trace_service.pb.h"
@@ -21,12 +20,19 @@ namespace vitrine {
 using OtlpRequest = opentelemetry::proto::collector::trace::v1::ExportTraceServiceRequest;
 using OtlpResponse = opentelemetry::proto::collector::trace::v1::ExportTraceServiceResponse;
 
+// The result of one sending.
+struct SpansSent {
+  absl::Status status;
+  bool may_pass = false;                           // the same spans may be taken later
+  std::optional<absl::Duration> retry_after = {};  // when the collector says so
+};
+
 // Where the exporter sends spans.
 class SpanSink {
  public:
   virtual ~SpanSink() = default;
   // Returns once they are taken or refused, after `timeout` at the latest. One thread.
-  virtual grpc::Status Send(const OtlpRequest& request, OtlpResponse& response, absl::Duration timeout) = 0;
+  virtual SpansSent Send(const OtlpRequest& request, OtlpResponse& response, absl::Duration timeout) = 0;
   // Ends the running Send and every later one with CANCELLED. Any thread.
   virtual void Cancel() = 0;
 };
@@ -34,10 +40,9 @@ class SpanSink {
 // A batch of spans is sent at most so often.
 inline constexpr int kMostSends = 5;
 
-// How long to wait before a batch is sent again that failed with `status`, `sends` (at least 1) times by now; nothing:
-// it is given up. Which codes are worth it is OTLP's (https://opentelemetry.io/docs/specs/otlp/#failures); a collector
-// that says when (google.rpc.RetryInfo) is believed, up to half a minute. Else half a second, doubled each time. Pure.
-std::optional<absl::Duration> RetryDelay(const grpc::Status& status, int sends);
+// How long to wait before a batch is sent again that failed so, `sends` (at least 1) times by now; nothing: it is given
+// up. A collector that says when is believed, up to half a minute. Else half a second, doubled each time. Pure.
+std::optional<absl::Duration> RetryDelay(const SpansSent& failed, int sends);
 
 // Takes traced requests out of a queue and sends their spans, on a thread of its own that stands behind the rest of the
 // process where cores are short. A batch that fails is sent again after a while; meanwhile the queue fills, and what
@@ -71,12 +76,12 @@ class OtlpExporter {
   void Export(const SpanQueue::Traces& traces);
   OtlpRequest Message(const SpanQueue::Traces& traces) const;
   // Sends until it succeeds, is given up or the exporter stops.
-  grpc::Status SendPatiently(const OtlpRequest& request, OtlpResponse& response);
+  absl::Status SendPatiently(const OtlpRequest& request, OtlpResponse& response);
   // How long a sending may take now; zero or less: the end has passed.
   absl::Duration TimeLeft();
   // Waits; false: the exporter stops.
   bool Pause(absl::Duration longest);
-  void Say(const grpc::Status& status, Outcome outcome);
+  void Say(const absl::Status& status, Outcome outcome);
 
   const Parts parts_;
   const opentelemetry::proto::resource::v1::Resource resource_;

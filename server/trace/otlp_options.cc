@@ -2,19 +2,23 @@
 #include "server/trace/otlp_options.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
-#include "absl/strings/strip.h"
 #include "base/status_macros.h"
 #include "server/identity/guarded_file.h"
 
 namespace vitrine {
 namespace {
+
+constexpr absl::string_view kPortOfGrpc = "4317";
+
+// Headers that OtlpCollector and HttpClient write.
+constexpr absl::string_view kOwnHeaders[] = {"host",       "content-length",    "content-type", "content-encoding",
+                                             "connection", "transfer-encoding", "expect"};
 
 bool IsHeaderName(absl::string_view name) {
   return !name.empty() && std::all_of(name.begin(), name.end(), [](char c) {
@@ -24,18 +28,22 @@ bool IsHeaderName(absl::string_view name) {
 
 }  // namespace
 
+absl::StatusOr<HttpUrl> CollectorUrl(const std::string& endpoint) {
+  absl::StatusOr<HttpUrl> url = ParseHttpUrl(endpoint);
+  const auto refuse = [&](absl::string_view why) {
+    return absl::InvalidArgumentError(absl::StrCat("--otlp-endpoint is \"", endpoint, "\", which ", why,
+                                                   "; it must be where a collector takes OTLP over HTTP, for instance "
+                                                   "http://127.0.0.1:4318, with https:// for TLS"));
+  };
+  if (!url.ok()) return refuse(url.status().message());
+  if (url->port == kPortOfGrpc)
+    return refuse("is a collector's port for gRPC, which the server does not use for spans");
+  if (url->path == "/") url->path = "/v1/traces";
+  return url;
+}
+
 absl::Status OtlpOptions::Validate() const {
-  absl::string_view address = endpoint;
-  if (!absl::ConsumePrefix(&address, "https://")) absl::ConsumePrefix(&address, "http://");
-  absl::ConsumeSuffix(&address, "/");
-  const size_t colon = address.rfind(':');
-  int port = 0;
-  if (!endpoint.empty() && (colon == absl::string_view::npos || colon == 0 || absl::StrContains(address, '/') ||
-                            !absl::SimpleAtoi(address.substr(colon + 1), &port) || port < 1 || port > 65535)) {
-    return absl::InvalidArgumentError(absl::StrCat("--otlp-endpoint is \"", endpoint,
-                                                   "\"; it must be HOST:PORT of a collector's OTLP over gRPC, for "
-                                                   "instance 127.0.0.1:4317, with https:// in front for TLS"));
-  }
+  if (!endpoint.empty()) RETURN_IF_ERROR(CollectorUrl(endpoint).status());
   if (!(sample >= 0 && sample <= 1)) {
     return absl::InvalidArgumentError(
         absl::StrCat("--trace-sample is ", sample, "; it must be 0 to 1, the share of the requests that are traced"));
@@ -63,6 +71,10 @@ absl::StatusOr<OtlpHeaders> ReadOtlpHeaders(const std::string& path) {
           absl::StrCat("--otlp-headers ", path, " line ", number, " is no header; write NAME: VALUE"));
     }
     headers.emplace_back(absl::AsciiStrToLower(name), value);
+    if (std::find(std::begin(kOwnHeaders), std::end(kOwnHeaders), headers.back().first) != std::end(kOwnHeaders)) {
+      return absl::InvalidArgumentError(absl::StrCat("--otlp-headers ", path, " line ", number, " has ",
+                                                     headers.back().first, ", which the server sets"));
+    }
   }
   return headers;
 }

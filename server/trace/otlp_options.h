@@ -3,17 +3,17 @@
 #define VITRINE_SERVER_TRACE_OTLP_OPTIONS_H_
 
 #include <string>
-#include <utility>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/http/head.h"
+#include "server/trace/http_url.h"
 
 namespace vitrine {
 
 struct OtlpOptions {
-  // Where an OpenTelemetry collector takes OTLP over gRPC: HOST:PORT in plaintext, https://HOST:PORT over TLS with the
-  // system's authorities. Empty: nothing is traced, and nothing is paid for it.
+  // Where an OpenTelemetry collector takes OTLP over HTTP: http://HOST:PORT[/PATH], or https:// for TLS with the
+  // system's CA certificates. Empty: nothing is traced, and nothing is paid for it.
   std::string endpoint = {};
   // Share of the requests without a caller's trace that are traced, 0 to 1; of the others the caller decides.
   double sample = 0.1;
@@ -24,10 +24,14 @@ struct OtlpOptions {
   absl::Status Validate() const;  // names the flag, the value and what is allowed
 };
 
-using OtlpHeaders = std::vector<std::pair<std::string, std::string>>;
+// The address that OtlpOptions::endpoint stands for, with the path /v1/traces if it has none. INVALID_ARGUMENT names
+// the flag and what is allowed.
+absl::StatusOr<HttpUrl> CollectorUrl(const std::string& endpoint);
 
-// What the file of OtlpOptions::headers holds: names in lower case, as gRPC wants them. INVALID_ARGUMENT names the
-// line, never its value; else what ReadGuardedFile says.
+using OtlpHeaders = HttpHeaders;
+
+// Reads the file of OtlpOptions::headers; names become lower case. INVALID_ARGUMENT names the line, never its value;
+// else fails as ReadGuardedFile does.
 absl::StatusOr<OtlpHeaders> ReadOtlpHeaders(const std::string& path);
 
 }  // namespace vitrine

@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # Spans of requests, on their way to a collector of OpenTelemetry.
 list(APPEND server_sources
+  trace/client_connection.cc
+  trace/http_client.cc
+  trace/http_url.cc
+  trace/otlp_collector.cc
   trace/otlp_exporter.cc
   trace/otlp_options.cc
   trace/otlp_spans.cc

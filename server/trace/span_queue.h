@@ -21,7 +21,7 @@ class SpanQueue {
 
   SpanQueue() { waiting_.reserve(kCapacity); }
 
-  // False, and the trace is gone: the queue is full or closed. Never throws; wakes at most two threads a batch.
+  // False, and the trace is gone: the queue is full or closed. Wakes at most two threads a batch.
   bool Push(std::unique_ptr<RequestTrace> trace);
 
   // The oldest requests, kBatch at most, once there are so many, or kPatience after there is one, or at once when

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/trace/tracer.h"
 
-#include <algorithm>
-#include <new>
 #include <string>
 #include <utility>
 
 #include "absl/strings/string_view.h"
 #include "base/utf8.h"
-#include "server/process/out_of_memory.h"
 
 namespace vitrine {
 namespace {
@@ -16,8 +13,7 @@ namespace {
 // Of a sentence, or of a word that a caller made up.
 constexpr size_t kMostText = 256;
 
-// Shortens it to what a span may say. One text that is not UTF-8 would make the whole export unreadable. Takes no
-// memory.
+// Shortens it to what a span may say. One text that is not UTF-8 would make the whole export unreadable.
 void CutText(std::string& text) {
   text.resize(FrontOf(text, kMostText).size());
   if (!IsUtf8(text)) text.clear();
@@ -51,12 +47,7 @@ void Tracer::End(std::unique_ptr<RequestTrace> trace, const absl::Status& status
   trace->whole.end = end;
   trace->code = status.code();
   const int64_t spans = trace->Spans();
-  try {
-    const absl::string_view message = status.message();
-    trace->message.assign(message.data(), std::min(message.size(), kMostText + 1));  // cut below
-  } catch (const std::bad_alloc&) {  // the span says the code all the same
-    CountOutOfMemory();
-  }
+  trace->message = std::string(status.message().substr(0, kMostText + 1));  // cut below
   CutText(trace->message);
   CutText(trace->model);
   CutText(trace->request_id);

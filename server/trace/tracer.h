@@ -30,12 +30,12 @@ class Tracer {
   // traceparent). Queue and counters outlive the tracer.
   Tracer(double ratio, SpanQueue& queue, SpanCounters& counters) : ratio_(ratio), queue_(queue), counters_(counters) {}
 
-  // Null: the request is not traced. May throw std::bad_alloc.
+  // Null: the request is not traced.
   std::unique_ptr<RequestTrace> Begin(const std::optional<TraceContext>& caller, Method method, absl::Time arrival);
   // A picture of a call, at this place in it, that is traced where the call is: `call` is then the call's own span.
   std::unique_ptr<RequestTrace> BeginPart(const std::optional<TraceContext>& call, Method method, absl::Time arrival,
                                           int part);
-  // The request ended so; `trace` is not null. Never throws, never waits for the collector.
+  // The request ended so; `trace` is not null. Never waits for the collector.
   void End(std::unique_ptr<RequestTrace> trace, const absl::Status& status, absl::Time end);
 
  private:

@@ -11,8 +11,6 @@
 #include <vector>
 
 #include "absl/strings/str_split.h"
-#include "google/rpc/error_details.pb.h"
-#include "google/rpc/status.pb.h"
 #include "server/wire/http/refusal.h"
 #include "tests/server/logged.h"
 
@@ -22,51 +20,48 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-grpc::Status Failed(grpc::StatusCode code) {
-  return {code, "so"};
+SpansSent Away() {
+  return {.status = absl::UnavailableError("away"), .may_pass = true};
 }
 
-grpc::Status WithDelay(grpc::StatusCode code, int64_t seconds) {
-  google::rpc::RetryInfo info;
-  info.mutable_retry_delay()->set_seconds(seconds);
-  google::rpc::Status details;
-  details.add_details()->PackFrom(info);
-  return {code, "so", details.SerializeAsString()};
+SpansSent Refused() {
+  return {.status = absl::InvalidArgumentError("of another kind")};
+}
+
+SpansSent Taken() {
+  return {.status = absl::OkStatus()};
 }
 
 TEST(RetryDelay, DoublesUntilItIsGivenUp) {
-  const grpc::Status away = Failed(grpc::StatusCode::UNAVAILABLE);
-  EXPECT_EQ(RetryDelay(away, 1), absl::Milliseconds(500));
-  EXPECT_EQ(RetryDelay(away, 2), absl::Seconds(1));
-  EXPECT_EQ(RetryDelay(away, 4), absl::Seconds(4));
-  EXPECT_EQ(RetryDelay(away, kMostSends), std::nullopt);
+  EXPECT_EQ(RetryDelay(Away(), 1), absl::Milliseconds(500));
+  EXPECT_EQ(RetryDelay(Away(), 2), absl::Seconds(1));
+  EXPECT_EQ(RetryDelay(Away(), 4), absl::Seconds(4));
+  EXPECT_EQ(RetryDelay(Away(), kMostSends), std::nullopt);
 }
 
 TEST(RetryDelay, OnlyForWhatMayPass) {
-  using enum grpc::StatusCode;
-  for (const auto code : {CANCELLED, DEADLINE_EXCEEDED, ABORTED, OUT_OF_RANGE, UNAVAILABLE, DATA_LOSS}) {
-    EXPECT_TRUE(RetryDelay(Failed(code), 1).has_value()) << code;
-  }
-  for (const auto code : {INVALID_ARGUMENT, UNAUTHENTICATED, PERMISSION_DENIED, UNIMPLEMENTED, INTERNAL, UNKNOWN}) {
-    EXPECT_FALSE(RetryDelay(Failed(code), 1).has_value()) << code;
-  }
+  EXPECT_EQ(RetryDelay(Refused(), 1), std::nullopt);
+  SpansSent refused = Refused();
+  refused.retry_after = absl::Seconds(3);
+  EXPECT_EQ(RetryDelay(refused, 1), std::nullopt);
 }
 
 TEST(RetryDelay, BelievesACollectorThatSaysWhen) {
-  EXPECT_EQ(RetryDelay(Failed(grpc::StatusCode::RESOURCE_EXHAUSTED), 1), std::nullopt);
-  EXPECT_EQ(RetryDelay(WithDelay(grpc::StatusCode::RESOURCE_EXHAUSTED, 7), 1), absl::Seconds(7));
-  EXPECT_EQ(RetryDelay(WithDelay(grpc::StatusCode::UNAVAILABLE, 3), 1), absl::Seconds(3));
-  EXPECT_EQ(RetryDelay(WithDelay(grpc::StatusCode::UNAVAILABLE, 86'400), 1), absl::Seconds(30)) << "not for a day";
-  EXPECT_EQ(RetryDelay(WithDelay(grpc::StatusCode::INVALID_ARGUMENT, 3), 1), std::nullopt);
+  SpansSent away = Away();
+  away.retry_after = absl::Seconds(7);
+  EXPECT_EQ(RetryDelay(away, 1), absl::Seconds(7));
+  EXPECT_EQ(RetryDelay(away, kMostSends), std::nullopt);
+  away.retry_after = absl::Seconds(86'400);
+  EXPECT_EQ(RetryDelay(away, 1), absl::Seconds(30)) << "not for a day";
 }
 
 // A collector that answers as it is told; Cancel ends what waits in it.
 class FakeSink : public SpanSink {
  public:
-  using Answer = std::function<grpc::Status(int call, OtlpResponse& response)>;
+  using Answer = std::function<SpansSent(int call, OtlpResponse& response)>;
   explicit FakeSink(Answer answer) : answer_(std::move(answer)) {}
 
-  grpc::Status Send(const OtlpRequest& request, OtlpResponse& response, absl::Duration timeout) override {
+  SpansSent Send(const OtlpRequest& request, OtlpResponse& response, absl::Duration timeout) override {
     {
       MutexLock lock(mutex_);
       EXPECT_LE(timeout, OtlpExporter::kTimeout);
@@ -82,10 +77,10 @@ class FakeSink : public SpanSink {
   }
 
   // Until Cancel, as a collector that does not answer.
-  grpc::Status Hang() {
+  SpansSent Hang() {
     MutexLock lock(mutex_);
     while (!is_cancelled_) changed_.Wait(mutex_);
-    return {grpc::StatusCode::CANCELLED, "cancelled"};
+    return {.status = absl::CancelledError("cancelled")};
   }
   void AwaitCalls(int calls) {
     MutexLock lock(mutex_);
@@ -127,7 +122,7 @@ class OtlpExporterTest : public ::testing::Test {
 };
 
 TEST_F(OtlpExporterTest, SendsWhatWaitsBeforeItStops) {
-  FakeSink sink([](int, OtlpResponse&) { return grpc::Status::OK; });
+  FakeSink sink([](int, OtlpResponse&) { return Taken(); });
   const auto exporter = Start(sink);
   Push(SpanQueue::kBatch + 3);
   exporter->Stop(absl::Seconds(60));
@@ -137,9 +132,7 @@ TEST_F(OtlpExporterTest, SendsWhatWaitsBeforeItStops) {
 }
 
 TEST_F(OtlpExporterTest, SendsAgainWhatMayPass) {
-  FakeSink sink([](int call, OtlpResponse&) {
-    return call == 1 ? grpc::Status(grpc::StatusCode::UNAVAILABLE, "away") : grpc::Status::OK;
-  });
+  FakeSink sink([](int call, OtlpResponse&) { return call == 1 ? Away() : Taken(); });
   const auto exporter = Start(sink);
   Push(SpanQueue::kBatch);
   sink.AwaitCalls(2);
@@ -152,7 +145,7 @@ TEST_F(OtlpExporterTest, SendsAgainWhatMayPass) {
 TEST_F(OtlpExporterTest, CountsWhatIsRefusedOrTakenInPart) {
   FakeSink sink([](int call, OtlpResponse& response) {
     response.mutable_partial_success()->set_rejected_spans(10);
-    return call == 1 ? grpc::Status(grpc::StatusCode::INVALID_ARGUMENT, "no") : grpc::Status::OK;
+    return call == 1 ? Refused() : Taken();
   });
   const auto exporter = Start(sink);
   Push(2 * SpanQueue::kBatch);
@@ -165,8 +158,8 @@ TEST_F(OtlpExporterTest, CountsWhatIsRefusedOrTakenInPart) {
 // A collector that is away, then refuses what it is sent, twice, then takes it.
 TEST_F(OtlpExporterTest, SaysOnceWhyItWaitsAndOnceWhySpansWereLost) {
   FakeSink sink([](int call, OtlpResponse&) {
-    if (call == 1) return grpc::Status(grpc::StatusCode::UNAVAILABLE, "away");
-    return call < 4 ? grpc::Status(grpc::StatusCode::INVALID_ARGUMENT, "of another kind") : grpc::Status::OK;
+    if (call == 1) return Away();
+    return call < 4 ? Refused() : Taken();
   });
   const std::string log = Logged("info", "text", [&] {
     const auto exporter = Start(sink);
@@ -199,7 +192,7 @@ TEST_F(OtlpExporterTest, ACollectorThatHangsHoldsNobodyAtTheEnd) {
 }
 
 TEST_F(OtlpExporterTest, AnEndInterruptsTheWaitForAnotherTry) {
-  FakeSink sink([](int, OtlpResponse&) { return grpc::Status(grpc::StatusCode::UNAVAILABLE, "away"); });
+  FakeSink sink([](int, OtlpResponse&) { return Away(); });
   const auto exporter = Start(sink);
   Push(SpanQueue::kBatch);
   sink.AwaitCalls(4);  // then it waits for four seconds

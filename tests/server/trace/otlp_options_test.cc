@@ -25,14 +25,25 @@ std::string FaultOf(const OtlpOptions& options) {
 
 TEST(OtlpOptions, TakesAddressesOfCollectors) {
   EXPECT_TRUE(OtlpOptions().Validate().ok());
-  for (const char* endpoint :
-       {"127.0.0.1:4317", "collector:4317", "[::1]:4317", "http://collector:4317", "https://collector:4317/"}) {
+  for (const char* endpoint : {"http://127.0.0.1:4318", "http://collector:4318/", "http://[::1]:4318/v1/traces",
+                               "https://collector", "https://collector/otlp/v1/traces"}) {
     EXPECT_EQ(FaultOf({.endpoint = endpoint}), "") << endpoint;
   }
-  for (const char* endpoint : {"collector", ":4317", "collector:0", "collector:65536", "collector:otlp",
-                               "https://collector", "https://collector:4317/v1/traces"}) {
-    EXPECT_THAT(FaultOf({.endpoint = endpoint}), AllOf(HasSubstr("--otlp-endpoint"), HasSubstr("4317"))) << endpoint;
+  for (const char* endpoint :
+       {"collector", "collector:4318", "http://:4318", "http://collector:0", "http://collector:otlp"}) {
+    EXPECT_THAT(FaultOf({.endpoint = endpoint}),
+                AllOf(HasSubstr("--otlp-endpoint"), HasSubstr(endpoint), HasSubstr("http://127.0.0.1:4318")));
   }
+  for (const char* endpoint : {"http://collector:4317", "https://collector:4317/v1/traces"}) {
+    EXPECT_THAT(FaultOf({.endpoint = endpoint}), HasSubstr("a collector's port for gRPC")) << endpoint;
+  }
+}
+
+TEST(OtlpOptions, ThePathIsOtlpsUnlessThereIsOne) {
+  for (const char* endpoint : {"http://collector:4318", "http://collector:4318/", "http://collector:4318/v1/traces"}) {
+    EXPECT_EQ(CollectorUrl(endpoint)->path, "/v1/traces") << endpoint;
+  }
+  EXPECT_EQ(CollectorUrl("https://collector/otlp/v1/traces")->path, "/otlp/v1/traces");
 }
 
 TEST(OtlpOptions, SampleIsAShare) {
@@ -69,6 +80,14 @@ TEST_F(OtlpHeadersTest, AFaultNamesTheLineAndNotTheSecret) {
     const auto headers = Read(std::string("a: b\n") + line + "\n");
     EXPECT_TRUE(absl::IsInvalidArgument(headers.status())) << line;
     EXPECT_THAT(std::string(headers.status().message()), AllOf(HasSubstr("line 2"), Not(HasSubstr("secret")))) << line;
+  }
+}
+
+TEST_F(OtlpHeadersTest, DoNotReplaceTheServersOwn) {
+  for (const char* name : {"Host", "content-length", "Content-Type", "transfer-encoding", "connection"}) {
+    const auto headers = Read(std::string("a: b\n") + name + ": secret\n");
+    EXPECT_TRUE(absl::IsInvalidArgument(headers.status())) << name;
+    EXPECT_THAT(std::string(headers.status().message()), AllOf(HasSubstr("line 2"), Not(HasSubstr("secret")))) << name;
   }
 }
 

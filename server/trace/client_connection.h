@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_SERVER_TRACE_CLIENT_CONNECTION_H_
+#define VITRINE_SERVER_TRACE_CLIENT_CONNECTION_H_
+
+#include <netdb.h>
+#include <openssl/types.h>
+
+#include <cstddef>
+#include <memory>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "base/file/descriptor.h"
+#include "server/trace/http_url.h"
+
+namespace vitrine {
+
+// A connection to a server over TCP or TLS, which blocks, but never beyond the time that is set for it. Every function
+// returns UNAVAILABLE if there is no connection or it breaks, DEADLINE_EXCEEDED and CANCELLED. One thread, except for
+// Cancel; SIGPIPE must be ignored.
+class ClientConnection {
+ public:
+  // Connects in Open. TLS trusts $SSL_CERT_FILE and $SSL_CERT_DIR, or else the system's CA certificates.
+  explicit ClientConnection(HttpUrl url);
+  ~ClientConnection();
+
+  void SetEnd(absl::Time end) { end_ = end; }  // on SteadyClock()
+  // Connects, or keeps the connection that is there unless the server has closed it.
+  absl::Status Open();
+  void Close();
+  // Writes all bytes.
+  absl::Status Write(absl::string_view bytes);
+  // Reads at least one byte; 0: the server sends no more.
+  absl::StatusOr<size_t> Read(char* bytes, size_t most);
+  // Ends the running function and every later one. Any thread.
+  void Cancel();
+
+ private:
+  struct Lookup;
+
+  absl::Status OpenAnew();
+  absl::Status Wait(int file, short events, absl::Time end);
+  absl::Status Resolve(const std::shared_ptr<Lookup>& lookup);
+  absl::Status Connect(const addrinfo& to, absl::Time end);
+  absl::Status Encrypt();
+  absl::StatusOr<size_t> Repeat(absl::string_view what, short events, absl::FunctionRef<int()> call);
+  absl::Status TlsFault(absl::string_view what, int error) const;
+
+  const HttpUrl url_;
+  const FileDescriptor cancelled_;  // an eventfd, readable once Cancel was called
+  absl::Time end_;
+  std::unique_ptr<SSL_CTX, void (*)(SSL_CTX*)> context_;
+  FileDescriptor socket_;
+  std::unique_ptr<SSL, void (*)(SSL*)> tls_;
+};
+
+}  // namespace vitrine
+
+#endif  // VITRINE_SERVER_TRACE_CLIENT_CONNECTION_H_

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_SERVER_TRACE_HTTP_URL_H_
+#define VITRINE_SERVER_TRACE_HTTP_URL_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace vitrine {
+
+// An address of HTTP: http://HOST[:PORT][/PATH], or https:// for TLS.
+struct HttpUrl {
+  bool is_tls = false;
+  std::string host;       // a name or an address; without the brackets of IPv6
+  std::string port;       // "4318"; 80 or 443 if the address has none
+  std::string authority;  // host and port as they were written
+  std::string path;       // with the query; "/" if there is none
+};
+
+// INVALID_ARGUMENT says what is wrong, as the end of a sentence that begins with the address: "has no host".
+absl::StatusOr<HttpUrl> ParseHttpUrl(absl::string_view url);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_SERVER_TRACE_HTTP_URL_H_
