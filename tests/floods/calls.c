@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <stdio.h>
+#include <string.h>
+
+#include "flood.h"
+
+static Stream* Find(Connection* connection, uint32_t stream) {
+  for (int i = 0; i < options.in_flight; ++i)
+    if (connection->streams[i].id == stream) return &connection->streams[i];
+  return NULL;
+}
+
+static void Free(Stream* stream) {
+  counts.waiting -= stream->has_headers;
+  memset(stream, 0, sizeof *stream);
+}
+
+static void Received(Connection* connection, uint8_t type, uint8_t flags, uint32_t stream, size_t length) {
+  if (type != kData && type != kHeaders && type != kRstStream) return;
+  Stream* found = stream ? Find(connection, stream) : NULL;
+  if (!found) return;
+  if (type == kData && length > 5) found->has_data = true;
+  if (type == kRstStream || (flags & kEndStream)) {
+    ++*(found->has_data ? &counts.answered : &counts.ended);
+    Free(found);
+  } else if (type == kHeaders && !found->has_headers) {
+    found->has_headers = true;
+    ++counts.waiting;
+  }
+}
+
+// SETTINGS with the window of each stream, and the connection's window at its largest. gRPC's own window of a stream
+// would let answers of 64 KB through.
+static void OpenWithWindow(Connection* connection, uint32_t window) {
+  const uint8_t body[] = {
+      0, 4, (uint8_t)(window >> 24), (uint8_t)(window >> 16), (uint8_t)(window >> 8), (uint8_t)window};
+  PutFrame(connection, kSettings, 0, 0, body, sizeof body);
+  PutNumber(connection, kWindowUpdate, 0, 0x7fff0000);
+}
+
+static void OpenWide(Connection* connection) {
+  OpenWithWindow(connection, 0x7fffffff);
+}
+static void OpenNarrow(Connection* connection) {
+  OpenWithWindow(connection, 0);
+}
+
+static const char* Timeout(void) {
+  static char text[16];
+  snprintf(text, sizeof text, "%dm", (int)(options.deadline * 1000));
+  return options.deadline > 0 ? text : NULL;
+}
+
+// Begins calls, at most `most`, in what streams are free and the server's window lets through. The number of them.
+static int Begin(Connection* connection, int most, double now) {
+  static const uint8_t kEmpty[5];
+  const uint8_t* message = options.message ? options.message : kEmpty;
+  const size_t size = options.message ? options.message_size : sizeof kEmpty;
+  int begun = 0;
+  for (int i = 0; i < options.in_flight && begun < most; ++i) {
+    Stream* stream = &connection->streams[i];
+    if (stream->id || !RoomFor(connection, size + 600) || connection->send_window < (int64_t)size) continue;
+    const bool is_first = connection->next_stream == 1;
+    if (!is_first && !connection->had_bytes) break;  // until the server's limits are known
+    if (connection->had_bytes && i >= (int)connection->most_streams) break;
+    uint8_t headers[600];
+    stream->id = TakeStream(connection);
+    stream->since = now;
+    const size_t head =
+        is_first ? FirstHeaders(headers, options.path, Timeout()) : NextHeaders(headers, options.deadline > 0);
+    PutFrame(connection, kHeaders, kEndHeaders, stream->id, headers, head);
+    PutFrame(connection, kData, kEndStream, stream->id, message, size);
+    connection->send_window -= (int64_t)size;
+    ++counts.begun;
+    ++begun;
+  }
+  return begun;
+}
+
+static void FillCalls(Connection* connection) {
+  if (options.refill || connection->next_stream < 2u * (uint32_t)options.in_flight)
+    Begin(connection, kMostStreams, Now());
+}
+
+// Calls at a fixed rate, each reset when its deadline has passed.
+static void FillProxy(Connection* connection) {
+  const double now = Now();
+  for (int i = 0; i < options.in_flight; ++i) {
+    Stream* stream = &connection->streams[i];
+    if (!stream->id || now < stream->since + options.deadline) continue;
+    PutNumber(connection, kRstStream, stream->id, 8);
+    ++counts.given_up;
+    Free(stream);
+  }
+  const double due = (now - connection->opened_at) * options.rate / options.connections - connection->tokens;
+  if (due >= 1) Begin(connection, (int)due, now);
+  connection->tokens += due >= 1 ? (double)(int)due : 0;  // users who are busy do not call twice later
+}
+
+// A message that is announced as 100,000 bytes, a byte a second of it.
+static void FillSlowBodies(Connection* connection) {
+  static const uint8_t kPrefix[] = {0, 0, 1, 0x86, 0xa0};
+  uint8_t headers[600];
+  for (int i = 0; i < options.in_flight && RoomFor(connection, 700); ++i) {
+    Stream* stream = &connection->streams[i];
+    if (stream->id) {
+      if (connection->send_window-- > 0) PutFrame(connection, kData, 0, stream->id, "x", 1);
+      continue;
+    }
+    if (connection->had_bytes && i >= (int)connection->most_streams) break;
+    const bool is_first = connection->next_stream == 1;
+    stream->id = TakeStream(connection);
+    PutFrame(connection, kHeaders, kEndHeaders, stream->id, headers,
+             is_first ? FirstHeaders(headers, options.path, NULL) : NextHeaders(headers, false));
+    PutFrame(connection, kData, 0, stream->id, kPrefix, sizeof kPrefix);
+    connection->send_window -= (int64_t)sizeof kPrefix;
+    ++counts.begun;
+  }
+}
+
+const Flood kCallFloods[] = {
+    {"window-0", "calls whose answers get no window", 1, 0.001, false, false, OpenNarrow, FillCalls, Received, NULL},
+    {"slow-bodies", "bodies of 100 KB on 256 streams, a byte a second", 1, 1, false, false, OpenWide, FillSlowBodies,
+     Received, NULL},
+    {"calls", "no flood: --in-flight calls on each connection", 1, 0.001, false, false, OpenWide, FillCalls, Received,
+     NULL},
+    {"proxy", "no flood: --rate calls a second, each reset at its --deadline", 1, 0.001, false, false, OpenWide,
+     FillProxy, Received, NULL},
+    {0}};

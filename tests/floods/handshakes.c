@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <openssl/ssl.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "flood.h"
+
+// 1 byte of the preface, and then of SETTINGS without end, a second.
+static void FillSlowPreface(Connection* connection) {
+  static const char kBytes[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\6\4\0\0\0\0\0";
+  Put(connection, kBytes + connection->next_stream++ % (sizeof kBytes - 1), 1);
+}
+
+static void Ignore(Connection* connection, const uint8_t* bytes, size_t size) {
+  (void)connection, (void)bytes, (void)size;
+}
+
+static void OpenPreface(Connection* connection) {
+  connection->next_stream = 0;
+}
+
+// Leaves before a byte, or with the preface sent and unread.
+static void FillAndLeave(Connection* connection) {
+  if (connection->variant % 2 && connection->begin == 0 && connection->next_stream++ == 1) {
+    PutPreface(connection);
+    PutFrame(connection, kSettings, 0, 0, NULL, 0);
+    return;
+  }
+  ++counts.given_up;
+  Leave(connection);
+}
+
+static SSL_CTX* Context(void) {
+  static SSL_CTX* context;
+  if (context) return context;
+  static const unsigned char kProtocols[] = {2, 'h', '2'};
+  context = SSL_CTX_new(TLS_client_method());
+  SSL_CTX_set_verify(context, SSL_VERIFY_NONE, NULL);
+  SSL_CTX_set_alpn_protos(context, kProtocols, sizeof kProtocols);
+  SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
+  return context;
+}
+
+static void PutPending(Connection* connection) {
+  char bytes[8192];
+  const int size = BIO_read(SSL_get_wbio(connection->tls), bytes, sizeof bytes);
+  if (size > 0) Put(connection, bytes, (size_t)size);
+}
+
+// Two of three handshakes end when the server has signed: the hello is made once, so they cost the client nothing.
+static bool IsWhole(const Connection* connection) {
+  return connection->variant % 3 == 0;
+}
+
+static void OpenHandshake(Connection* connection) {
+  static Connection* hello;
+  if (hello && !IsWhole(connection)) {
+    Put(connection, hello->out, hello->end);
+    ++counts.frames;
+    return;
+  }
+  SSL_free(connection->tls);
+  SSL* tls = SSL_new(Context());
+  SSL_set_bio(tls, BIO_new(BIO_s_mem()), BIO_new(BIO_s_mem()));
+  SSL_set_connect_state(tls);
+  connection->tls = tls;
+  SSL_do_handshake(tls);
+  PutPending(connection);
+  ++counts.frames;
+  if (hello) return;
+  hello = calloc(1, sizeof *hello);
+  hello->out = malloc(8192);
+  hello->end = connection->end;
+  for (size_t i = 0; i < hello->end; ++i) hello->out[i] = connection->out[i];
+}
+
+static void HandshakeBytes(Connection* connection, const uint8_t* bytes, size_t size) {
+  ++counts.answered;
+  if (!IsWhole(connection)) return Leave(connection);
+  BIO_write(SSL_get_rbio(connection->tls), bytes, (int)size);
+  if (SSL_do_handshake(connection->tls) == 1) {
+    ++counts.given_up;
+    return Leave(connection);
+  }
+  PutPending(connection);
+}
+
+static void FillNothing(Connection* connection) {
+  (void)connection;
+}
+
+const Flood kRawFloods[] = {{"slow-preface", "1,000 connections, a byte a second of the preface", 334, 1, true, false,
+                             OpenPreface, FillSlowPreface, NULL, Ignore},
+                            {"tls-handshakes", "ClientHello, whole handshakes too; leaves when the server has signed",
+                             16, 0.001, true, false, OpenHandshake, FillNothing, NULL, HandshakeBytes},
+                            {"connect-and-leave", "connections that are reset at once or after the preface", 16, 0,
+                             true, false, NULL, FillAndLeave, NULL, Ignore},
+                            {0}};
