@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a case of the conformance tests is, and what it may expect of the server."""
+
+import dataclasses
+import typing
+
+from http2_client import *
+
+CASES = []
+
+
+@dataclasses.dataclass
+class Case:
+    section: str  # "9113 5.1": RFC and section
+    name: str
+    run: typing.Callable  # sends frames on the connection that it is given; returns what is expected
+    begins: bool  # whether preface and SETTINGS were exchanged before
+
+    @property
+    def title(self):
+        return f"{self.section} {self.name}"
+
+
+def case(section, name, begins=True):
+    """Declares a function as a case."""
+
+    def declare(run):
+        made = Case(section, name, run, begins)
+        if any(each.title == made.title for each in CASES):
+            raise ValueError(f"two cases are called {made.title}")
+        CASES.append(made)
+        return run
+
+    return declare
+
+
+class Connection(Http2Client):
+    """A connection to a target: PATH of a unary method that takes an empty message, and WATCH of one whose stream stays
+    open after the request is whole."""
+
+    PATH = "/grpc.health.v1.Health/Check"
+    WATCH = "/grpc.health.v1.Health/Watch"
+    MESSAGE = bytes(5)  # an empty message of gRPC
+
+    def fields(self, path=None, **others):
+        """A request's header fields. `others` replace, or leave out where they are None."""
+        made = {":method": "POST", ":scheme": "http", ":authority": "localhost", ":path": path or self.PATH,
+                "content-type": "application/grpc", "te": "trailers"}
+        made.update({name.replace("__", ":").replace("_", "-"): value for name, value in others.items()})
+        return [(name, value) for name, value in made.items() if value is not None]
+
+    def open(self, stream=1, **others):
+        """Sends the head of a request whose body is to follow."""
+        self.headers(stream, self.fields(**others))
+
+    def request(self, stream=1, extra=(), **others):
+        """Sends a whole request."""
+        self.headers(stream, self.fields(**others) + list(extra))
+        self.data(stream, self.MESSAGE, True)
+
+    def finish(self, stream=1):
+        """Sends the body of a request that was opened."""
+        self.data(stream, self.MESSAGE, True)
+
+    def whole(self, block, stream=1):
+        """Sends a whole request with this header block."""
+        self.send_frame(HEADERS, END_HEADERS, stream, block)
+        self.data(stream, self.MESSAGE, True)
+
+    def answered(self, stream=1):
+        """Sends a whole request and waits for the end of its answer."""
+        self.request(stream)
+        if not self.wait(lambda: self.stream(stream).closed):
+            raise AssertionError("a request was not answered")
+
+    def watch(self, stream=1):
+        """Sends a whole request whose answer stays open, and waits for its head. The stream is half-closed (remote)."""
+        self.request(stream, path=self.WATCH)
+        self.wait(lambda: self.stream(stream).blocks or self.stream(stream).closed)
+        if self.stream(stream).closed:
+            raise NotImplementedError("this target has no stream that stays open")
+
+    def block(self, *without, **others):
+        """A request's header block in literals, without the fields named."""
+        return b"".join(literal(name, value) for name, value in self.fields(**others) if name not in without)
+
+
+def describe(client, stream=None):
+    """What has come, in words."""
+    parts = []
+    if client.goaway:
+        parts.append(f"GOAWAY {code_name(client.goaway[1])} {client.goaway[2].decode('latin-1')!r}")
+    for number, each in sorted(client.streams.items()):
+        if stream not in (None, number):
+            continue
+        if each.reset is not None:
+            parts.append(f"stream {number}: RST_STREAM {code_name(each.reset)}")
+        if each.blocks:
+            parts.append(f"stream {number}: status {each.status}" + ("" if each.ended else ", open"))
+    if client.text:
+        parts.append(f"text {client.text[:40]!r}")
+    if client.closed:
+        parts.append("connection reset" if client.was_reset else "connection closed")
+    return "; ".join(parts) or "nothing"
+
+
+# Expectations: check(client) returns why it is not met, or None.
+
+
+@dataclasses.dataclass
+class Goaway:
+    """The connection is ended: GOAWAY with one of these codes, then it is closed."""
+    codes: tuple
+
+    def __init__(self, *codes):
+        self.codes = codes
+
+    def check(self, client):
+        client.wait(lambda: client.closed)
+        if client.goaway is None:
+            return "no GOAWAY"
+        if client.goaway[1] not in self.codes:
+            return "another code in GOAWAY"
+        return None if client.closed else "the connection stays open"
+
+    def __str__(self):
+        return "GOAWAY " + " or ".join(map(code_name, self.codes))
+
+
+@dataclasses.dataclass
+class Reset:
+    """The stream is ended with one of these codes, and the connection goes on."""
+    stream: int
+    codes: tuple
+
+    def __init__(self, stream, *codes):
+        self.stream, self.codes = stream, codes
+
+    def check(self, client):
+        client.wait(lambda: client.goaway or client.closed or client.stream(self.stream).reset is not None)
+        if client.goaway or client.closed:
+            return "the connection was ended"
+        if client.stream(self.stream).reset not in self.codes:
+            return "no RST_STREAM with that code"
+        return None if client.ping() else "PING is not answered afterwards"
+
+    def __str__(self):
+        return f"RST_STREAM {' or '.join(map(code_name, self.codes))} on {self.stream}"
+
+
+@dataclasses.dataclass
+class Malformed:
+    """A malformed request (RFC 9113, section 8.1.1): RST_STREAM PROTOCOL_ERROR, perhaps after an answer that is an
+    error; the connection goes on."""
+    stream: int = 1
+
+    def check(self, client):
+        client.wait(lambda: client.goaway or client.closed or client.stream(self.stream).closed)
+        taken = client.stream(self.stream)
+        if client.goaway or client.closed:
+            return "the connection was ended"
+        if taken.reset != PROTOCOL_ERROR and not (taken.status or "2").startswith("4"):
+            return "it is not refused"
+        return None if client.ping() else "PING is not answered afterwards"
+
+    def __str__(self):
+        return f"stream {self.stream} refused as malformed"
+
+
+@dataclasses.dataclass
+class Answered:
+    """The request is answered, and the connection goes on."""
+    stream: int = 1
+    status: tuple = ("200",)
+
+    def check(self, client):
+        taken = client.stream(self.stream)
+        client.wait(lambda: client.closed or taken.closed)
+        if not taken.ended or taken.status not in self.status:
+            return "no answer of status " + " or ".join(self.status)
+        return None if client.ping() else "PING is not answered afterwards"
+
+    def __str__(self):
+        return f"stream {self.stream} answered"
+
+
+@dataclasses.dataclass
+class Alive:
+    """The connection goes on: PING and a request are answered."""
+    stream: int = 101
+
+    def check(self, client):
+        if not client.ping(b"conforms"):
+            return "PING is not answered"
+        client.request(self.stream)
+        return Answered(self.stream).check(client)
+
+    def __str__(self):
+        return "the connection goes on"
+
+
+@dataclasses.dataclass
+class Closed:
+    """The connection is closed, with or without GOAWAY or a refusal in HTTP/1."""
+
+    def check(self, client):
+        return None if client.wait(lambda: client.closed, 15) else "the connection stays open"
+
+    def __str__(self):
+        return "connection closed"
+
+
+@dataclasses.dataclass
+class OneOf:
+    """Where the RFC leaves a choice."""
+    choices: tuple
+
+    def __init__(self, *choices):
+        self.choices = choices
+
+    def check(self, client):
+        faults = [each.check(client) for each in self.choices]
+        return None if None in faults else " / ".join(faults)
+
+    def __str__(self):
+        return " or ".join(map(str, self.choices))
+
+
+@dataclasses.dataclass
+class Holds:
+    """A condition that the case has looked at itself."""
+    held: bool
+    what: str
+
+    def check(self, client):
+        return None if self.held else "not so: " + self.what
+
+    def __str__(self):
+        return self.what

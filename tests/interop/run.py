@@ -1,0 +1,158 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""gRPC's interoperability cases of many clients against TestService on this server's transport, as a matrix.
+
+    run.py [BUILD] [CASE...]      BUILD/tests has interop_server and interop_cpp_client (default build)
+
+Clients: grpcio as tests/requirements.txt has it, the oldest that PyPI has for this Python, grpclib, gRPC C++ 1.51, Debian's
+grpc-go and grpc-java (over Netty). Python's are fetched into $VITRINE_DEPENDENCIES. Go's and Java's are Debian's packages
+(GO_PACKAGES, JAVA_PACKAGES below), installed, or unpacked below $INTEROP_DEBIAN_ROOT.
+Exit code: 0 if no case failed; a client that cannot be had is named and fails nothing, 77 if none could."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+CASES = ("empty_unary", "large_unary", "client_compressed_unary", "server_compressed_unary", "client_streaming", "client_compressed_streaming",
+         "server_streaming", "server_compressed_streaming", "ping_pong", "empty_stream", "custom_metadata", "status_code_and_message", "special_status_message",
+         "unimplemented_method", "unimplemented_service", "cancel_after_begin", "cancel_after_first_response", "timeout_on_sleeping_server",
+         "concurrent_large_unary")
+# The oldest grpcio of PyPI with a wheel for Python 3.11, and the protobuf of its day.
+OLDEST = ("grpcio==1.49.1", "protobuf==4.21.12")
+NEWEST = ("grpcio==1.85.1", "protobuf==7.36.2")
+GRPCLIB = ("grpclib==0.4.9", "h2==4.4.1", "hpack==4.2.0", "hyperframe==6.1.0", "multidict==7.2.1", "protobuf==7.36.2")
+
+
+GO_PACKAGES = ("golang-1.19-go", "golang-1.19-src", "golang-google-grpc-dev", "golang-google-protobuf-dev", "golang-github-golang-protobuf-1-5-dev",
+               "golang-golang-x-net-dev", "golang-golang-x-text-dev", "golang-golang-x-sys-dev", "golang-google-genproto-dev")
+JAVA_PACKAGES = ("openjdk-17-jdk-headless", "openjdk-17-jre-headless", "libgrpc-java", "libnetty-java", "libguava-java", "libprotobuf-java", "libperfmark-java",
+                 "libopencensus-java", "libgoogle-gson-java", "libjsr305-java")
+
+
+class Absent(Exception):
+    """The client cannot be had here."""
+
+
+def python(packages, script):
+    """Returns the command of a client in an environment of its own with these packages."""
+    cache = pathlib.Path(os.environ.get("VITRINE_DEPENDENCIES") or pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "vitrine")
+    folder = cache / ("interop-" + packages[0].replace("==", "-"))
+    if not (folder / "complete").exists():
+        shutil.rmtree(folder, ignore_errors=True)
+        base = "/usr/bin/python3" if os.access("/usr/bin/python3", os.X_OK) else sys.executable
+        subprocess.run([base, "-m", "venv", "--without-pip", folder], check=True)
+        done = subprocess.run([base, "-m", "pip", "--python", folder / "bin/python", "install", "-q", "--no-input", "--disable-pip-version-check", "--no-deps",
+                               "--only-binary=:all:", *packages, "typing_extensions==4.16.0", "six==1.17.0"], capture_output=True, text=True)
+        if done.returncode:
+            raise Absent("pip: " + (done.stderr.strip().splitlines() or ["no reason given"])[-1])
+        (folder / "complete").touch()
+    return [folder / "bin/python", "-B", HERE / script]
+
+
+def go(scratch):
+    """Builds the client of grpc-go and returns its command."""
+    root = pathlib.Path(os.environ.get("INTEROP_DEBIAN_ROOT", "/"))
+    goroot = root / "usr/lib/go-1.19"
+    if not (goroot / "bin/go").exists() or not (root / "usr/share/gocode/src/google.golang.org/grpc").exists():
+        raise Absent("of Debian's packages some are not installed: " + " ".join(GO_PACKAGES))
+    if root != pathlib.Path("/"):  # links of the package point to /usr/share
+        made = scratch / "goroot"
+        made.mkdir()
+        for name in ("VERSION", "bin"):
+            (made / name).symlink_to(goroot / name)
+        shared = root / "usr/share/go-1.19"
+        for name in ("src", "misc", "test", "api"):
+            (made / name).symlink_to(shared / name)
+        (made / "pkg").mkdir()
+        for each in (goroot / "pkg").iterdir():
+            (made / "pkg" / each.name).symlink_to(shared / "pkg/include" if each.name == "include" else each)
+        goroot = made
+    path = scratch / "go"
+    (path / "src/interop/client").mkdir(parents=True)
+    shutil.copy(HERE / "go_client.go", path / "src/interop/client/main.go")
+    environment = os.environ | {"GOROOT": str(goroot), "GOPATH": f"{path}:{root / 'usr/share/gocode'}", "GO111MODULE": "off", "CGO_ENABLED": "0",
+                                "GOCACHE": str(scratch / "cache"), "GOFLAGS": ""}
+    for command in ([goroot / "bin/go", "build", "-o", path / "protoc-gen-go", "google.golang.org/protobuf/cmd/protoc-gen-go"],
+                    ["protoc", f"-I{HERE / 'proto'}", f"--plugin=protoc-gen-go={path / 'protoc-gen-go'}", f"--go_out={path / 'src'}",
+                     "--go_opt=Mempty.proto=interop/testing", "--go_opt=Mmessages.proto=interop/testing", "empty.proto", "messages.proto"],
+                    [goroot / "bin/go", "build", "-o", path / "client", "interop/client"]):
+        subprocess.run(command, check=True, env=environment)
+    return [path / "client"]
+
+
+def java(scratch):
+    """Builds the client of grpc-java and returns its command."""
+    root = pathlib.Path(os.environ.get("INTEROP_DEBIAN_ROOT", "/"))
+    found = sorted((root / "usr/lib/jvm").glob("java-17-openjdk-*/bin/javac"))
+    jars = [root / "usr/share/java" / f"{name}.jar" for name in
+            ("grpc-api", "grpc-context", "grpc-core", "grpc-netty", "grpc-protobuf", "grpc-protobuf-lite", "grpc-stub", "guava", "gson", "jsr305", "perfmark-api",
+             "perfmark-impl", "protobuf", "netty-buffer", "netty-codec", "netty-codec-http", "netty-codec-http2", "netty-codec-socks", "netty-common", "netty-handler",
+             "netty-handler-proxy", "netty-resolver", "netty-transport", "netty-transport-native-epoll", "netty-transport-native-unix-common")]
+    if not found or not all(each.exists() for each in jars):
+        raise Absent("of Debian's packages some are not installed: " + " ".join(JAVA_PACKAGES))
+    path = ":".join(map(str, jars))
+    source, made = scratch / "java", scratch / "classes"
+    source.mkdir()
+    subprocess.run(["protoc", f"-I{HERE / 'proto'}", f"--java_out={source}", "empty.proto", "messages.proto"], check=True)
+    subprocess.run([found[-1], "-encoding", "UTF-8", "-proc:none", "-nowarn", "-cp", path, "-d", made, *source.rglob("*.java"), HERE / "JavaClient.java"],
+                   check=True, stderr=subprocess.DEVNULL)
+    return [found[-1].with_name("java"), "-Djava.util.logging.config.file=/dev/null", "-cp", f"{made}:{path}", "JavaClient"]
+
+
+def outcomes(command, address, cases, environment):
+    """Returns what a client says of each case: (ok, none or failed, words)."""
+    try:
+        done = subprocess.run([*command, address, *cases], capture_output=True, text=True, timeout=300, env=environment)
+        told = done.stdout, done.stderr
+    except subprocess.TimeoutExpired as late:
+        told = (late.stdout or b"").decode(), "it did not end in 300 s"
+    found = {}
+    for line in told[0].splitlines():
+        name, outcome, *words = line.split(" ", 2)
+        found[name] = (outcome, " ".join(words))
+    for name in cases or CASES:
+        found.setdefault(name, ("failed", "the client said nothing of it: " + " ".join(told[1].split())[-200:]))
+    return found
+
+
+def main():
+    build = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else "build").resolve()
+    only = [name for name in sys.argv[2:] if name in CASES]
+    scratch = pathlib.Path(tempfile.mkdtemp(prefix="vitrine-interop-"))
+    protos = scratch / "interop.binpb"
+    subprocess.run(["protoc", f"-I{HERE / 'proto'}", "--include_imports", f"--descriptor_set_out={protos}", "test.proto"], check=True)
+    clients = {"C++ 1.51": lambda: [build / "tests/interop_cpp_client"], "grpcio 1.49.1": lambda: python(OLDEST, "grpcio_client.py"),
+               "grpcio 1.85.1": lambda: python(NEWEST, "grpcio_client.py"), "grpclib 0.4.9": lambda: python(GRPCLIB, "grpclib_client.py"), "grpc-go 1.33.3": lambda: go(scratch), "grpc-java 1.41.3": lambda: java(scratch)}
+    server = subprocess.Popen([build / "tests/interop_server", "127.0.0.1:0"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    table, notes = {}, []
+    try:
+        address = server.stdout.readline().strip()
+        for name, make in clients.items():
+            try:
+                table[name] = outcomes(make(), address, only, os.environ | {"INTEROP_PROTOS": str(protos), "PYTHONDONTWRITEBYTECODE": "1"})
+            except (Absent, OSError, subprocess.CalledProcessError) as reason:
+                notes.append(f"{name}: cannot be had here: {reason}")
+    finally:
+        server.stdin.close()
+        code = server.wait(30)
+        subprocess.run(["chmod", "-R", "u+w", scratch], check=False)
+        shutil.rmtree(scratch, ignore_errors=True)
+    width = max(map(len, CASES))
+    print(" " * width, *table, sep="  ")
+    for case in only or CASES:
+        print(case.ljust(width), *(each[case][0].ljust(len(name)) for name, each in table.items()), sep="  ")
+    for name, each in table.items():
+        notes += [f"{name}: {case}: {outcome}: {words}" for case, (outcome, words) in each.items() if outcome != "ok"]
+    print(*notes, sep="\n")
+    failed = sum(outcome == "failed" for each in table.values() for outcome, _ in each.values())
+    passed = sum(outcome == "ok" for each in table.values() for outcome, _ in each.values())
+    print(f"{passed} passed, {failed} failed, of {len(table)} clients; the server ended with {code}")
+    return 77 if not table else 1 if failed or code else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
