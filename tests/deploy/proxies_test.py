@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The examples of deploy/proxies: nginx and HAProxy in front of real servers, as far as they are installed.
+
+Exit code 77: neither is, so nothing was tested.
+"""
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
+BIN = pathlib.Path(os.environ.get("VITRINE_BIN", SOURCE / "build/bin"))
+MODEL = "eit-mini-cifar10"
+PICTURE = SOURCE / "samples/cifar/horse-bay.jpg"
+PATH = os.environ["PATH"] + ":/usr/sbin"
+NGINX, HAPROXY = shutil.which("nginx", path=PATH), shutil.which("haproxy", path=PATH)
+
+
+def free_port():
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
+
+
+def wait_for(what, holds, patience=30):
+    end = time.monotonic() + patience
+    while not holds():
+        if time.monotonic() > end:
+            raise AssertionError(f"{what}: not within {patience} s")
+        time.sleep(0.02)
+
+
+class Server:
+    def __init__(self, folder, name, port, metrics):
+        self.log = folder / f"{name}.log"
+        self.metrics = metrics
+        self.address = f"127.0.0.1:{port}"
+        command = [BIN / "vitrine-server", "--repository", folder / "models", "--listen", self.address, "--executors", "1",
+                   "--metrics", f"127.0.0.1:{metrics}", "--trusted-proxies", "127.0.0.0/8", "--lame-duck", "3s", "--page",
+                   "--log-requests", "all"]
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(list(map(str, command)), stdout=log, stderr=subprocess.STDOUT)
+
+    def is_ready(self):
+        if self.process.poll() is not None:
+            raise AssertionError(f"the server ended: {self.log.read_text()}")
+        said = subprocess.run(["curl", "-sf", "-o", "/dev/null", f"http://127.0.0.1:{self.metrics}/readyz"], timeout=10)
+        return said.returncode == 0
+
+    def stop(self):
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(60)
+
+
+class Behind:
+    """What holds behind either proxy."""
+
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory(prefix="vitrine-proxies-")
+        self.addCleanup(scratch.cleanup)
+        folder = self.folder = pathlib.Path(scratch.name)
+        folder.chmod(0o755)  # for workers that are nobody
+        shutil.copytree(SOURCE / "bundled" / MODEL, folder / "models" / MODEL)
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
+                        "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1",
+                        "-keyout", folder / "tls.key", "-out", folder / "tls.crt"], check=True, capture_output=True, timeout=60)
+        (folder / "tls.pem").write_text((folder / "tls.crt").read_text() + (folder / "tls.key").read_text())
+        self.ports = {"8443": free_port(), "8500": free_port(), "8501": free_port(), "8600": free_port(), "8601": free_port()}
+        self.servers = [self.start("one", "8500", "8501"), self.start("two", "8600", "8601")]
+        for server in self.servers:
+            wait_for("ready", server.is_ready)
+        self.proxy = f"localhost:{self.ports['8443']}"
+        self.start_proxy()
+        wait_for("the proxy serves", lambda: self.curl("/v2/health/ready", "--http1.1")[0] == "200")
+
+    def start(self, name, port, metrics):
+        server = Server(self.folder, name, self.ports[port], self.ports[metrics])
+        self.addCleanup(server.stop)
+        return server
+
+    def example(self, name):
+        """The example with the ports and files of this test, and with its second server."""
+        text = (SOURCE / "deploy/proxies" / name).read_text().replace("/etc/vitrine", str(self.folder))
+        text = text.replace("# server", "server").replace("/tmp/vitrine-nginx", str(self.folder / "nginx"))
+        for port, free in self.ports.items():
+            text = text.replace(port, str(free))
+        (self.folder / name).write_text(text)
+        return self.folder / name
+
+    def run_proxy(self, *command):
+        self.proxy_log = self.folder / "proxy.log"
+        with self.proxy_log.open("wb") as log:
+            process = subprocess.Popen(list(map(str, command)), stdout=log, stderr=subprocess.STDOUT)
+        self.addCleanup(process.wait, 30)
+        self.addCleanup(process.terminate)
+
+    def curl(self, path, *arguments):
+        """Code and body."""
+        said = subprocess.run(["curl", "-s", "--cacert", self.folder / "tls.crt", "-w", "\n%{http_code}", *arguments,
+                               f"https://{self.proxy}{path}"], capture_output=True, timeout=60)
+        body, code = said.stdout.rsplit(b"\n", 1)
+        return code.decode(), body
+
+    def classify(self, *arguments):
+        return subprocess.run([BIN / "vitrine", "classify", PICTURE, "--server", self.proxy, "--tls-ca", self.folder / "tls.crt",
+                               "--model", MODEL, *arguments], capture_output=True, text=True, timeout=60)
+
+    def logs(self):
+        return "".join(server.log.read_text() for server in self.servers)
+
+    def test_http_of_either_version(self):
+        for version in ("--http1.1", "--http2"):
+            with self.subTest(version):
+                code, body = self.curl(f"/v1/models/{MODEL}:classify", version, "--data-binary", f"@{PICTURE}",
+                                       "-H", f"X-Request-Id: id-of{version}")
+                self.assertEqual(code, "200", body)
+                self.assertIn(b'"predictions"', body)
+                wait_for("the id is in the log", lambda: f"id-of{version}" in self.logs())
+                self.assertEqual(self.curl("/", version)[0], "200")
+                self.assertEqual(self.curl("/page/main.js", version, "--compressed")[0], "200")
+                self.assertEqual(self.curl(f"/v1/models/{MODEL}:classify", version, "-X", "PUT", "-d", "x")[0], "405")
+
+    def test_what_is_too_large(self):
+        """Over HTTP/2, curl 7.88 forgets an answer that comes before it has sent all."""
+        too_large = self.folder / "large"
+        too_large.write_bytes(b"\xff\xd8\xff" + bytes(17 << 20))
+        code, body = self.curl(f"/v1/models/{MODEL}:classify", "--http1.1", "--data-binary", f"@{too_large}")
+        self.assertEqual(code, "413", body)
+
+    def test_grpc(self):
+        said = self.classify()
+        self.assertEqual(said.returncode, 0, said.stderr)
+        # Many pictures go over ClassifyStream.
+        said = subprocess.run([BIN / "vitrine", "classify", *sorted(PICTURE.parent.glob("*.jpg")), "--server", self.proxy, "--tls-ca",
+                               self.folder / "tls.crt", "--model", MODEL], capture_output=True, text=True, timeout=60)
+        self.assertEqual(said.returncode, 0, said.stderr)
+        self.assertNotEqual(self.classify("--model", "nobody").returncode, 0)
+
+    def test_a_server_that_ends_loses_nothing(self):
+        codes, failures, stop = [], [], threading.Event()
+
+        def ask_http():
+            while not stop.is_set():
+                codes.append(self.curl(f"/v1/models/{MODEL}:classify", "--http2", "--data-binary", f"@{PICTURE}")[0])
+
+        def ask_grpc():
+            while not stop.is_set():
+                said = self.classify()
+                codes.append("200" if said.returncode == 0 else said.stderr)
+
+        threads = [threading.Thread(target=ask) for ask in (ask_http, ask_http, ask_grpc, ask_grpc)]
+        for thread in threads:
+            thread.start()
+        try:
+            for index, (name, port, metrics) in enumerate((("one", "8500", "8501"), ("two", "8600", "8601"))):
+                time.sleep(1)
+                self.assertEqual(self.servers[index].stop(), 0)
+                self.servers[index] = self.start(name, port, metrics)
+                wait_for("ready again", self.servers[index].is_ready)
+                time.sleep(2)  # until the proxy has found it
+        finally:
+            stop.set()
+            for thread in threads:
+                thread.join(60)
+        self.assertGreater(len(codes), 20)
+        self.assertEqual({code for code in codes if code != "200"}, set(), failures)
+
+
+@unittest.skipUnless(NGINX, "nginx is not installed (nginx-light)")
+class Nginx(Behind, unittest.TestCase):
+    def start_proxy(self):
+        file = self.example("nginx.conf")
+        paths = "".join(f"    {kind}_temp_path {self.folder};\n" for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
+        file.write_text(file.read_text().replace("    access_log off;\n", "    access_log off;\n" + paths))
+        self.run_proxy(NGINX, "-c", file, "-p", self.folder, "-g", "daemon off;")
+
+
+@unittest.skipUnless(HAPROXY, "HAProxy is not installed (haproxy)")
+class Haproxy(Behind, unittest.TestCase):
+    def start_proxy(self):
+        self.run_proxy(HAPROXY, "-W", "-f", self.example("haproxy.cfg"))
+
+    def test_the_server_sees_the_clients_address(self):
+        said = subprocess.run(["curl", "-s", "--cacert", self.folder / "tls.crt", "--interface", "127.0.0.9", "-H",
+                               "X-Request-Id: from-nine", "--data-binary", f"@{PICTURE}",
+                               f"https://{self.proxy}/v1/models/{MODEL}:classify"], capture_output=True, timeout=60)
+        self.assertIn(b'"predictions"', said.stdout)
+        wait_for("the request is in the log", lambda: "from-nine" in self.logs())
+        line = next(line for line in self.logs().splitlines() if "from-nine" in line)
+        self.assertIn("ipv4:127.0.0.9:", line)
+
+
+if __name__ == "__main__":
+    if not NGINX and not HAPROXY:
+        print("neither nginx nor HAProxy is installed: nothing was tested")
+        sys.exit(77)
+    unittest.main()
