@@ -13,7 +13,7 @@ namespace {
 
 // Most bytes that are given to the library at once, whose counts have 32 bits.
 constexpr size_t kMostAtOnce = size_t{1} << 30;
-// What a member of no bytes takes, with room to spare.
+// Least room for output: an empty member fits into it.
 constexpr size_t kLeastRoom = 256;
 
 }  // namespace

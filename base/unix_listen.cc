@@ -15,7 +15,7 @@
 namespace vitrine {
 namespace {
 
-// Whether somebody accepts connections on the socket at this path.
+// Returns true if somebody accepts connections on the socket at this path.
 bool IsAlive(const sockaddr_un& where) {
   const FileDescriptor probe(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!probe.valid()) return true;

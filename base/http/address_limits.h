@@ -16,12 +16,12 @@
 
 namespace vitrine {
 
-// What an address is counted by: an IPv4 address (also one that is mapped into IPv6), or the first 64 bits of an IPv6
-// address.
+// AddressKey is what an address is counted by: an IPv4 address (also one that is mapped into IPv6), or the first 64
+// bits of an IPv6 address.
 using AddressKey = std::array<uint8_t, 9>;
 AddressKey AddressKeyOf(const sockaddr_storage& address);
 
-// What the connections of one address have used of HttpAbuseLimits. Thread-safe.
+// AddressAccount counts what the connections of one address have used of HttpAbuseLimits. Thread-safe.
 class AddressAccount {
  public:
   using Time = TokenBucket::Time;

@@ -32,7 +32,7 @@ class ByteBudget {
   std::atomic<int64_t> used_ = 0;
 };
 
-// What one holder has of a budget; given back when it dies. Movable. Thread-compatible.
+// BudgetShare is what one holder has of a budget; it is given back when the share dies. Movable. Thread-compatible.
 class BudgetShare {
  public:
   BudgetShare() = default;

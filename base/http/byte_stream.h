@@ -16,7 +16,7 @@ namespace vitrine {
 // Bytes from and to a client over a non-blocking socket, plain or within TLS. Thread-compatible.
 class ByteStream {
  public:
-  // What came of a call: bytes, or what to wait for before the same call is made again, or that the client is gone.
+  // Result of a call: bytes, or what to wait for before the same call is made again, or that the client is gone.
   struct Result {
     enum class Next { kGoOn, kAwaitReadable, kAwaitWritable, kGone } next = Next::kGoOn;
     size_t bytes = 0;
@@ -30,21 +30,22 @@ class ByteStream {
   virtual Result Write(absl::string_view first, absl::string_view second) = 0;
   // Tells the client that nothing more is written.
   virtual void EndWriting() = 0;
-  // Whether Read has bytes that were received before, so that the socket may not become readable.
+  // Tells whether Read has bytes that were received before, so that the socket may not become readable.
   virtual bool HasPending() const { return false; }
 
   // How many KeyUpdates of TLS the client has sent since the last call: they cost and carry nothing.
   virtual int TakeKeyUpdates() { return 0; }
 
-  // What TLS has negotiated. After Handshake.
+  // Protocol that TLS has negotiated. After Handshake.
   virtual bool HasChosenHttp2() const { return false; }
-  // Of the client's verified certificate, as gRPC has them: alternative names, then the subject. Empty without one.
+  // Names in the client's verified certificate, in gRPC's order: alternative names, then the subject. Empty without
+  // one.
   virtual std::vector<std::string> CertificateNames() const { return {}; }
   // When the first certificate of the client's chain expires; infinite without one.
   virtual absl::Time CertificateExpires() const { return absl::InfiniteFuture(); }
-  // Whether the authorities of that context vouch for the client's certificate; true without one.
+  // Tells whether the authorities of that context vouch for the client's certificate; true without one.
   virtual bool IsTrustedBy(const TlsContext&) const { return true; }
-  // Whether the handshake failed because the client speaks HTTP without TLS.
+  // Tells whether the handshake failed because the client speaks HTTP without TLS.
   virtual bool HasSeenPlainHttp() const { return false; }
 };
 

@@ -30,7 +30,7 @@ inline constexpr int kCloseReasons = static_cast<int>(CloseReason::kShutdown) + 
 // As a label: "client", "idle", "too_many_pings".
 const char* CloseReasonName(CloseReason reason);
 
-// Whether the server cut the connection off for what its client did: worth a line in the log.
+// Tells whether the server cut the connection off for what its client did: worth a line in the log.
 bool IsCutOff(CloseReason reason);
 
 }  // namespace vitrine

@@ -31,7 +31,7 @@ constexpr double kSettledAtOnce = 64;
 constexpr double kSharedFactor = 3;
 // A connection is not closed for what others of its address spend while it has this share of its own points.
 constexpr double kUnsuspicious = 0.5;
-// What a new connection may spend of its burst while its address has none.
+// Points that a new connection may spend of its burst while its address has none.
 constexpr double kSuspiciousStart = 0.01;
 
 // Spreads `age` by 10 % either way, so that clients that came together do not come back together.

@@ -25,7 +25,7 @@ namespace vitrine {
 
 class HttpConnection;
 
-// What all connections of a server share. Constant but for the atomics.
+// HttpCommon is what all connections of a server share. Constant but for the atomics.
 struct HttpCommon {
   HttpServerOptions options;
   HttpHandler handler;
@@ -44,7 +44,7 @@ struct HttpCommon {
 // Points of a KeyUpdate of TLS, which takes both sides' keys anew.
 inline constexpr double kKeyUpdatePoints = 16;
 
-// What is spoken on a connection. Every function is called on the loop's thread, none after OnClosed.
+// HttpProtocol is what is spoken on a connection. Every function is called on the loop's thread, none after OnClosed.
 class HttpProtocol {
  public:
   virtual ~HttpProtocol() = default;
@@ -61,7 +61,7 @@ class HttpProtocol {
   // The connection is closed.
   virtual void OnClosed() = 0;
   virtual bool HasRequests() const = 0;
-  // Whether all that it waits for is the client.
+  // Tells whether it waits for the client alone.
   virtual bool AwaitsClient() const { return !HasRequests(); }
   // Since when its client has not taken what is to be sent; nothing where there is nothing.
   virtual std::optional<EventLoop::Time> UnsentSince() const = 0;
@@ -92,7 +92,7 @@ class HttpConnection final : public Watched {
   void Linger(CloseReason reason);
   // Counts HttpAbuseLimits points. False if there are none left: the connection is to be closed with kAbuse.
   bool Spend(double points);
-  // Whether it has spent a tenth of them.
+  // Tells whether it has spent a tenth of them.
   bool IsSuspicious() { return points_.Share(loop().now()) < 0.9; }
 
   ByteStream& stream() { return *stream_; }
@@ -105,7 +105,7 @@ class HttpConnection final : public Watched {
   bool HasRequests() const { return protocol_ != nullptr && protocol_->HasRequests(); }
   bool AwaitsClient() const { return !is_shaking_ && (protocol_ == nullptr || protocol_->AwaitsClient()); }
   Time opened() const { return opened_; }
-  // Of the last byte that was received.
+  // Time of the last byte that was received.
   Time last_received() const { return last_received_; }
   void NoteReceived() { last_received_ = loop().now(); }
   void NoteRequestDone() { idle_since_ = loop().now(); }

@@ -72,7 +72,7 @@ class HttpReply {
 // also where the client has reset it: who holds a reference while it works on the request bounds that work.
 class HttpStream {
  public:
-  // What is sent next. Parts are sent in the order of the calls.
+  // Part of a response: what is sent next. Parts are sent in the order of the calls.
   struct Part {
     HttpHeaders head = {};            // of the response, ":status" included; in the first part only
     std::string bytes = {};           // of the body
@@ -111,7 +111,7 @@ class HttpStreamHandler {
   virtual void OnClosed(bool is_answered) = 0;
 };
 
-// What becomes of a request once its head was read: exactly one member is set.
+// HttpNext is what becomes of a request once its head was read: exactly one member is set.
 struct HttpNext {
   // Called on a worker thread, with the whole body, decompressed if its Content-Encoding is gzip, or the reason why
   // there is none: INVALID_ARGUMENT with another encoding, without length or chunks, or if it ends early or is no gzip;

@@ -20,7 +20,7 @@ inline constexpr size_t kMaxHttpHeadBytes = size_t{16} << 10;
 // Names and values.
 using HttpHeaders = std::vector<std::pair<std::string, std::string>>;
 
-// What stands before the body of a request.
+// HttpHead is what stands before the body of a request.
 struct HttpHead {
   std::string method;        // "GET"
   std::string path;          // decoded, without query; may hold any byte but NUL
@@ -34,9 +34,9 @@ struct HttpHead {
   std::optional<std::string> Header(absl::string_view name) const;
   // The bytes of the body that are announced; nothing where they are not, or in chunks.
   std::optional<int64_t> ContentLength() const;
-  // Whether bytes of a body follow the head, whether or not they can be read.
+  // Tells whether bytes of a body follow the head, whether or not they can be read.
   bool AnnouncesBody() const;
-  // Whether the client means to send another request on the connection.
+  // Tells whether the client means to send another request on the connection.
   bool KeepsAlive() const;
 };
 

@@ -19,7 +19,7 @@ namespace {
 using Next = ByteStream::Result::Next;
 using Time = EventLoop::Time;
 
-// What is read of a client that sends its next requests before it was answered.
+// Bytes that are read of a client that sends its next requests before it was answered.
 constexpr size_t kMostAhead = size_t{64} << 10;
 // Steps of one connection before others have their turn.
 constexpr int kStepsAtOnce = 16;

@@ -14,7 +14,7 @@ using Next = ByteStream::Result::Next;
 // Bytes of frames that are made before the kernel takes them, and that one turn of a connection may write.
 constexpr size_t kOutBytes = size_t{64} << 10;
 constexpr size_t kTurnBytes = size_t{256} << 10;
-// What one turn reads of a connection that has spent points of late: its frames may be small and many.
+// Bytes that one turn reads of a connection that has spent points of late: its frames may be small and many.
 constexpr size_t kSuspiciousBytes = size_t{8} << 10;
 constexpr size_t kMostQueuedFrames = 4096;
 constexpr std::chrono::seconds kRateCheck{1};
@@ -41,7 +41,7 @@ std::string GoawayFrame(int32_t last_stream, uint32_t code, absl::string_view wh
   return frame;
 }
 
-// Whether fewer bytes than `least_rate` a second have passed since then, after a grace.
+// Returns true if fewer bytes than `least_rate` a second have passed since then, after a grace.
 bool IsSlower(int64_t bytes, std::chrono::duration<double> spent, absl::Duration grace, int64_t least_rate) {
   const double beyond = spent.count() - absl::ToDoubleSeconds(grace);
   return beyond > 0 && static_cast<double>(bytes) < beyond * static_cast<double>(least_rate);

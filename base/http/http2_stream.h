@@ -18,7 +18,7 @@ namespace vitrine {
 
 class Http2Stream;
 
-// What other threads want of the streams of one connection. Thread-safe.
+// Http2Mailbox holds what other threads want of the streams of one connection. Thread-safe.
 class Http2Mailbox {
  public:
   // What was asked of one stream since the mailbox was emptied.

@@ -29,8 +29,8 @@ namespace {
 
 constexpr absl::string_view kEndOfHead = "\r\n\r\n";
 
-// Whether a line of the head begins with a space or a tab, which continues the one before: Beast joins them, RFC 9112
-// (section 5.2) wants them refused.
+// Tells whether a line of the head begins with a space or a tab, which continues the one before: Beast joins them, RFC
+// 9112 (section 5.2) wants them refused.
 bool IsFolded(absl::string_view head) {
   return absl::StrContains(head, "\n ") || absl::StrContains(head, "\n\t");
 }

@@ -34,8 +34,8 @@ int64_t MostConnections() {
   return most - std::min(kReservedDescriptors, most / 4);
 }
 
-// What new connections speak, made anew when the files have changed. Files that OpenSSL does not take leave what was.
-// Thread-safe.
+// CurrentTls is the TLS of new connections, made anew when the files have changed. Files that OpenSSL does not take
+// leave what was. Thread-safe.
 class CurrentTls {
  public:
   using Source = std::function<std::shared_ptr<const TlsPem>()>;

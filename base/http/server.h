@@ -40,7 +40,7 @@ struct HttpAbuseLimits {
   int64_t connections = 0;
 };
 
-// What happens on the connections, for metrics. Called on any thread; must not block.
+// HttpObserver is told what happens on the connections, for metrics. Called on any thread; must not block.
 class HttpObserver {
  public:
   virtual ~HttpObserver() = default;
@@ -52,8 +52,8 @@ class HttpObserver {
   virtual void OnCutOff(CloseReason, const std::string& /*peer*/) {}
 };
 
-// Of a listener for probes, metrics or administration: few enough that callers, who leave a reserve of descriptors, can
-// never take its place.
+// Connections of a listener for probes, metrics or administration: few enough that callers, who leave a reserve of
+// descriptors, can never take its place.
 inline constexpr int64_t kOperatorConnections = 256;
 
 struct HttpServerOptions {
@@ -89,7 +89,7 @@ struct HttpServerOptions {
   absl::Duration keepalive_timeout = absl::Seconds(20);
   // A client that pings more often than this, less a tenth, without reading an answer meanwhile is sent away.
   absl::Duration min_ping_interval = absl::Seconds(10);
-  // Whether anything but GET and HEAD is answered 405 without asking the handler.
+  // Tells whether anything but GET and HEAD is answered 405 without asking the handler.
   bool read_only = false;
   // Largest body that is read for HttpNext::Read.
   int64_t max_body_bytes = int64_t{16} << 20;
@@ -145,7 +145,7 @@ class HttpServer {
   const std::string& socket_address() const;
   // Open connections.
   int64_t connections() const;
-  // What is open, at most `most` of them.
+  // Describes what is open, at most `most` of them.
   std::vector<HttpConnectionStatus> Describe(size_t most) const;
 
   // From here on every response of HTTP/1 says "Connection: close", and HTTP/2 clients are asked to leave (GOAWAY,

@@ -19,7 +19,8 @@ namespace vitrine {
 struct LoadedModel;
 struct VersionStatus;
 
-// What pictures cost a version, by their size: its program is built once, and counted once for each size. Thread-safe.
+// VersionCosts is what pictures cost a version, by their size: its program is built once, and counted once for each
+// size. Thread-safe.
 class VersionCosts {
  public:
   // Sizes that are kept. Beyond them one is forgotten for each that is new.
