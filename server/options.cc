@@ -297,7 +297,9 @@ void BindFlags(CLI::App& app, ServerOptions& options) {
       "what models are computed in unless --serving-config says otherwise: fp32, bf16 or int8. Versions whose manifest "
       "has no plan for it (vitrine-repo quantize) are refused",
       "NAME");
-  Add(app, "--executors", options.executor.threads, "threads that decode and compute, one per core; 0 takes every core",
+  Add(app, "--executors", options.executor.threads,
+      "threads that decode and compute, one per core; 0 takes every core, "
+      "of a CUDA device at most 8",
       "N");
   Add(app, "--lane-width", options.executor.lane_width,
       "most executors that compute one batch together while the others are idle; 1 lets each work alone, 0 takes all",

@@ -36,6 +36,13 @@ void Share(const ServerOptions& options, const Machine& machine, const char* fla
   bytes = std::min(bytes, std::max<int64_t>(machine.memory_bytes / 100 * percent, 1));
 }
 
+// A device takes what about eight threads decode; cuDNN prepares the convolutions of each of them anew.
+constexpr int kDeviceExecutors = 8;
+
+int ExecutorsFor(const Device& device, int threads) {
+  return device.kind == Device::Kind::kCuda ? std::min(threads, kDeviceExecutors) : threads;
+}
+
 absl::Status CheckPortFile(const std::string& path) {
   if (path.empty()) return absl::OkStatus();
   const std::filesystem::path folder = std::filesystem::absolute(path).parent_path();
@@ -49,7 +56,7 @@ absl::Status CheckPortFile(const std::string& path) {
 ServerOptions Resolve(ServerOptions options, const Device& device, const Machine& machine) {
   options.executor.device = device;
   options.executor.cores = machine.cores;
-  if (options.executor.threads == 0) options.executor.threads = machine.Threads();
+  if (options.executor.threads == 0) options.executor.threads = ExecutorsFor(device, machine.Threads());
   const bool room = options.executor.threads <= static_cast<int>(machine.cores.size());
   options.executor.pin = options.pin == "on" || (options.pin == "auto" && machine.exclusive && room);
   options.admission.executors = options.executor.ThreadCount();

@@ -121,8 +121,8 @@ absl::Status CheckThreads(int count) {
 
 // Executors and their stand-ins, of the machine as the server finds it.
 int ComputingThreads(const ServerOptions& options) {
-  if (absl::StartsWith(options.device, "cuda")) return 1;
-  return 2 * (options.executor.threads > 0 ? options.executor.threads : FindMachine().Threads());
+  const int executors = options.executor.threads > 0 ? options.executor.threads : FindMachine().Threads();
+  return absl::StartsWith(options.device, "cuda") ? executors : 2 * executors;
 }
 
 absl::StatusOr<std::unique_ptr<Server>> StartServer(const ServerOptions& options) {

@@ -167,7 +167,7 @@ TEST(ExecutorOptions, RefusalsNameTheFieldAndTheRange) {
   EXPECT_THAT((ExecutorOptions{.device = {}, .threads = -1}).Validate().ToString(),
               HasSubstr("threads is -1; it must be 0"));
   EXPECT_GE(ExecutorOptions{}.ThreadCount(), 1);
-  EXPECT_EQ((ExecutorOptions{.device = {Device::Kind::kCuda, 0}, .threads = 8}.ThreadCount()), 1);
+  EXPECT_EQ((ExecutorOptions{.device = {Device::Kind::kCuda, 0}, .threads = 8}.ThreadCount()), 8);
   EXPECT_EQ((ExecutorOptions{.device = {Device::Kind::kCuda, 0}, .threads = 8}.StandInCount()), 0);
   EXPECT_EQ((ExecutorOptions{.device = {}, .threads = 8}.StandInCount()), 8);
 }

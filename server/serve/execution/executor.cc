@@ -59,7 +59,6 @@ absl::Status ExecutorOptions::Validate() const {
 }
 
 int ExecutorOptions::ThreadCount() const {
-  if (device.kind == Device::Kind::kCuda) return 1;
   return threads > 0 ? threads : static_cast<int>(CoresOf(*this).size());
 }
 

@@ -24,8 +24,8 @@ namespace vitrine {
 
 struct ExecutorOptions {
   Device device;
-  // Threads on the CPU, each with one core and one single-threaded instance; 0 takes one for every core this process
-  // may use. A CUDA device has one.
+  // Threads; 0 takes one for every core this process may use. On a CPU each computes on its core. On a CUDA device each
+  // decodes on its core and gives its batch to the device, which runs one after the other.
   int threads = 0;
   // Cores to run on; empty takes those that this process may use.
   std::vector<int> cores = {};

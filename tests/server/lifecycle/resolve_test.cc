@@ -30,6 +30,16 @@ TEST(Resolve, ThreadsFollowTheMachineAndTheFlagWins) {
   EXPECT_EQ(Resolve(Parse({"--executors", "7"}), {}, machine).executor.ThreadCount(), 7);
 }
 
+TEST(Resolve, EightThreadsFeedADeviceUnlessTheFlagSaysHowMany) {
+  const Device cuda = {Device::Kind::kCuda, 0};
+  const auto threads = [&](const ServerOptions& options, double cpus) {
+    return Resolve(options, cuda, {.cores = {}, .cpus = cpus}).executor.ThreadCount();
+  };
+  EXPECT_EQ(threads({}, 4), 4);
+  EXPECT_EQ(threads({}, 16), 8);
+  EXPECT_EQ(threads(Parse({"--executors", "12"}), 16), 12);
+}
+
 TEST(Resolve, OnACpuBatchesArePartsOfWhatWaits) {
   const Machine machine = {.cores = {4, 5, 6, 7}, .cpus = 3};
   EXPECT_EQ(Resolve({}, {}, machine).batch.executors, 3);
