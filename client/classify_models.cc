@@ -15,12 +15,12 @@
 #include "absl/strings/str_split.h"
 #include "base/status_macros.h"
 #include "client/files.h"
-#include "client/fit_picture.h"
 #include "client/json_lines.h"
 #include "client/models_sheet.h"
 #include "client/table.h"
 #include "client/text.h"
 #include "imaging/decode.h"
+#include "imaging/fit_picture.h"
 #include "report/attention_words.h"
 #include "report/thumbnail.h"
 

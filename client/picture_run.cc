@@ -9,9 +9,9 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "base/status_macros.h"
-#include "client/fit_picture.h"
 #include "client/pictures.h"
 #include "client/text.h"
+#include "imaging/fit_picture.h"
 
 namespace vitrine {
 namespace {

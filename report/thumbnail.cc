@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "base/status_macros.h"
+#include "imaging/encode_jpeg.h"
 #include "imaging/encode_png.h"
 #include "imaging/resize.h"
-#include "report/jpeg.h"
 
 namespace vitrine {
 namespace {

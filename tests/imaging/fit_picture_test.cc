@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "client/fit_picture.h"
+#include "imaging/fit_picture.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

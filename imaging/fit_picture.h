@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef VITRINE_CLIENT_FIT_PICTURE_H_
-#define VITRINE_CLIENT_FIT_PICTURE_H_
+#ifndef VITRINE_IMAGING_FIT_PICTURE_H_
+#define VITRINE_IMAGING_FIT_PICTURE_H_
 
 #include <cstdint>
 #include <optional>
@@ -36,4 +36,4 @@ absl::StatusOr<std::optional<FittedPicture>> FitPicture(std::string_view encoded
 
 }  // namespace vitrine
 
-#endif  // VITRINE_CLIENT_FIT_PICTURE_H_
+#endif  // VITRINE_IMAGING_FIT_PICTURE_H_

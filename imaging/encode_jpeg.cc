@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report/jpeg.h"
+#include "imaging/encode_jpeg.h"
 
 #include <csetjmp>
 #include <cstddef>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef VITRINE_REPORT_JPEG_H_
-#define VITRINE_REPORT_JPEG_H_
+#ifndef VITRINE_IMAGING_ENCODE_JPEG_H_
+#define VITRINE_IMAGING_ENCODE_JPEG_H_
 
 #include <string>
 
@@ -15,4 +15,4 @@ absl::StatusOr<std::string> EncodeJpeg(const Image& image, int quality);
 
 }  // namespace vitrine
 
-#endif  // VITRINE_REPORT_JPEG_H_
+#endif  // VITRINE_IMAGING_ENCODE_JPEG_H_

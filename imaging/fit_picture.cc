@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "client/fit_picture.h"
+#include "imaging/fit_picture.h"
 
 #include <algorithm>
 #include <limits>
@@ -9,8 +9,8 @@
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
 #include "imaging/decode.h"
+#include "imaging/encode_jpeg.h"
 #include "imaging/header.h"
-#include "report/jpeg.h"
 
 namespace vitrine {
 namespace {
