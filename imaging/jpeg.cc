@@ -9,6 +9,7 @@
 #include <jerror.h>
 #include <jpeglib.h>
 
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -29,6 +30,8 @@ struct Decoder {
   jpeg_source_mgr source;
   jpeg_progress_mgr progress;
   int max_scans;
+  bool lacks_end;    // the file has no end marker, and libjpeg was not given one yet
+  bool is_complete;  // no scan of a progressive file is missing
   std::jmp_buf escape;
   char message[JMSG_LENGTH_MAX];
 };
@@ -64,15 +67,27 @@ void OnOutput(j_common_ptr) {}  // nothing is ever printed
 void InitSource(j_decompress_ptr) {}
 void EndSource(j_decompress_ptr) {}
 
-// All bytes were there from the start, so a request for more is the end of a truncated file.
+// All bytes were there from the start, so a request for more is the end of a truncated file. If that lacks no more than
+// its end marker, libjpeg needs one to give the last rows, and warns if it had to make up any pixel before it.
 boolean NoMoreBytes(j_decompress_ptr jpeg) {
-  jpeg->err->msg_code = JERR_INPUT_EOF;
-  Escape(reinterpret_cast<j_common_ptr>(jpeg));
+  static constexpr JOCTET kEnd[] = {0xFF, JPEG_EOI};
+  Decoder& decoder = DecoderOf(reinterpret_cast<j_common_ptr>(jpeg));
+  if (!decoder.lacks_end) {
+    jpeg->err->msg_code = JERR_INPUT_EOF;
+    Escape(reinterpret_cast<j_common_ptr>(jpeg));
+  }
+  decoder.lacks_end = false;
+  decoder.source.next_input_byte = kEnd;
+  decoder.source.bytes_in_buffer = sizeof(kEnd);
+  return TRUE;
 }
 
 void SkipBytes(j_decompress_ptr jpeg, long count) {  // NOLINT: libjpeg's signature
   if (count <= 0) return;
-  if (static_cast<size_t>(count) > jpeg->src->bytes_in_buffer) NoMoreBytes(jpeg);
+  if (static_cast<size_t>(count) > jpeg->src->bytes_in_buffer) {
+    NoMoreBytes(jpeg);
+    return;
+  }
   jpeg->src->next_input_byte += count;
   jpeg->src->bytes_in_buffer -= count;
 }
@@ -127,14 +142,11 @@ bool Start(Decoder& decoder, const char* bytes, size_t size, int max_scans) {
   return true;
 }
 
-// Four inks to RGB without a colour profile. Adobe's programs store the inks inverted and say so with their marker.
-void CmykRowToRgb(const uint8_t* cmyk, int width, bool inverted, uint8_t* rgb) {
+// Four inks to RGB without a colour profile. Inks are stored inverted, as Adobe's programs store them: Pillow and
+// Chromium take them so whether Adobe's marker is there or not.
+void CmykRowToRgb(const uint8_t* cmyk, int width, uint8_t* rgb) {
   for (int x = 0; x < width; ++x, cmyk += 4, rgb += 3) {
-    const int key = inverted ? cmyk[3] : 255 - cmyk[3];
-    for (int c = 0; c < 3; ++c) {
-      const int light = inverted ? cmyk[c] : 255 - cmyk[c];
-      rgb[c] = static_cast<uint8_t>((light * key + 127) / 255);
-    }
+    for (int c = 0; c < 3; ++c) rgb[c] = static_cast<uint8_t>((cmyk[c] * cmyk[3] + 127) / 255);
   }
 }
 
@@ -165,11 +177,21 @@ void ReadRow(Decoder& decoder, uint8_t* cmyk_row, JpegRows& rows) {
   uint8_t* room = rows.RoomFor(y);
   JSAMPROW row = cmyk_row != nullptr ? cmyk_row : room;
   jpeg_read_scanlines(&decoder.jpeg, &row, 1);
-  if (cmyk_row != nullptr) {
-    CmykRowToRgb(cmyk_row, static_cast<int>(decoder.jpeg.output_width), decoder.jpeg.saw_Adobe_marker, room);
-  }
+  if (cmyk_row != nullptr) CmykRowToRgb(cmyk_row, static_cast<int>(decoder.jpeg.output_width), room);
   rows.Take(y);
   GiveWay();
+}
+
+// Whether the scans of a progressive file brought every bit of every coefficient. libjpeg shows what came without a
+// warning.
+bool HasEveryBit(const jpeg_decompress_struct& jpeg) {
+  if (!jpeg.progressive_mode) return true;
+  for (int c = 0; c < jpeg.num_components; ++c) {
+    for (const int missing : jpeg.coef_bits[c]) {
+      if (missing != 0) return false;  // -1: no bit of it came
+    }
+  }
+  return true;
 }
 
 // Gives `rows` what they need of `part`, and reads to the end marker. `cmyk_row` has room for one row of four bytes per
@@ -188,12 +210,23 @@ bool ReadRows(Decoder& decoder, const PicturePart& part, uint8_t* cmyk_row, Jpeg
     jpeg_skip_scanlines(&jpeg, jpeg.output_height - 1 - jpeg.output_scanline);
   }
   while (jpeg.output_scanline < jpeg.output_height) ReadRow(decoder, cmyk_row, rows);
+  decoder.is_complete = HasEveryBit(jpeg);
   jpeg_finish_decompress(&jpeg);
   return true;
 }
 
-absl::Status DamagedJpeg(const Decoder& decoder) {
-  return absl::InvalidArgumentError(absl::StrCat("the JPEG is damaged or cut short: ", decoder.message));
+// How far a decoder had read when it found damage, whatever it left out.
+std::string PlaceOf(const jpeg_decompress_struct& jpeg) {
+  const JDIMENSION rows = jpeg.input_iMCU_row * static_cast<JDIMENSION>(jpeg.max_v_samp_factor) * DCTSIZE;
+  return absl::StrCat("in scan ", jpeg.input_scan_number, " near row ", rows, " of ", jpeg.image_height);
+}
+
+// Why a file without an end marker is refused: what it lacks besides. `decoded`: libjpeg found nothing missing.
+absl::Status WithoutEnd(const Decoder& decoder, bool decoded) {
+  constexpr absl::string_view kCure = "send the whole file";
+  if (!decoded) return DamagedJpeg(absl::StrCat("its pixels end ", PlaceOf(decoder.jpeg), "; ", kCure));
+  if (!decoder.is_complete) return DamagedJpeg(absl::StrCat("its last scans are missing; ", kCure));
+  return DamagedJpeg("its end marker (EOI) is missing, though all of its pixels are there; save it again");
 }
 
 class WholeImage : public JpegRows {
@@ -229,13 +262,14 @@ absl::StatusOr<Image> DecodeJpeg(std::string_view bytes, const ImageHeader& head
 
 absl::Status DecodeJpegRows(std::string_view bytes, const ImageHeader& header, const ImageLimits& limits, int divisor,
                             const PicturePart& part, JpegRows& rows) {
-  RETURN_IF_ERROR(CheckJpegScans(bytes, limits.max_scans));
+  ASSIGN_OR_RETURN(const bool has_end, CheckJpegScans(bytes, limits.max_scans));
   Decoder decoder = {};
+  decoder.lacks_end = !has_end;
   struct Destroy {
     Decoder& decoder;
     ~Destroy() { jpeg_destroy_decompress(&decoder.jpeg); }
   } destroy{decoder};
-  if (!Start(decoder, bytes.data(), bytes.size(), limits.max_scans)) return DamagedJpeg(decoder);
+  if (!Start(decoder, bytes.data(), bytes.size(), limits.max_scans)) return DamagedJpeg(decoder.message);
   if (decoder.jpeg.image_width != static_cast<JDIMENSION>(header.stored_width) ||
       decoder.jpeg.image_height != static_cast<JDIMENSION>(header.stored_height)) {
     return absl::InvalidArgumentError("the JPEG is damaged: its headers contradict each other about its size");
@@ -244,8 +278,9 @@ absl::Status DecodeJpegRows(std::string_view bytes, const ImageHeader& header, c
   decoder.jpeg.scale_denom = static_cast<unsigned int>(divisor);
   const bool cmyk = decoder.jpeg.out_color_space == JCS_CMYK;
   std::vector<uint8_t> cmyk_row(cmyk ? size_t{4} * header.stored_width : 0);
-  if (!ReadRows(decoder, part, cmyk ? cmyk_row.data() : nullptr, rows)) return DamagedJpeg(decoder);
-  return absl::OkStatus();
+  const bool decoded = ReadRows(decoder, part, cmyk ? cmyk_row.data() : nullptr, rows);
+  if (!has_end) return WithoutEnd(decoder, decoded);
+  return decoded ? absl::OkStatus() : DamagedJpeg(absl::StrCat(decoder.message, ", ", PlaceOf(decoder.jpeg)));
 }
 
 }  // namespace vitrine

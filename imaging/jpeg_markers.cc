@@ -6,8 +6,11 @@
 #include <cstdint>
 #include <cstring>
 #include <optional>
+#include <string>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/status_macros.h"
 #include "imaging/orientation.h"
 
 namespace vitrine {
@@ -16,6 +19,8 @@ namespace {
 constexpr int kMostHeaderSegments = 1024;
 constexpr size_t kMostHeaderGarbage = 64 << 10;
 constexpr std::string_view kExifPrefix("Exif\0\0", 6);
+constexpr std::string_view kXmpPrefix("http://ns.adobe.com/xap/1.0/\0", 29);
+constexpr size_t kFrameFront = 6;  // bytes of a frame header before its components, each of 3
 
 enum Marker : int {
   kNoMarker = -1,  // the data ended
@@ -32,7 +37,12 @@ enum Marker : int {
   kStartOfImage = 0xD8,
   kEndOfImage = 0xD9,
   kStartOfScan = 0xDA,
+  kQuantizationTables = 0xDB,
+  kRestartInterval = 0xDD,
+  kApp0 = 0xE0,
   kApp1 = 0xE1,
+  kApp15 = 0xEF,
+  kComment = 0xFE,
 };
 
 bool IsRestart(int marker) {
@@ -44,8 +54,24 @@ bool IsFrame(int marker) {
          marker != kArithmeticConditioning;
 }
 
-absl::Status DamagedJpeg(absl::string_view what) {
-  return absl::InvalidArgumentError(absl::StrCat("the JPEG is damaged or cut short: ", what));
+// The name that the JPEG standard gives a marker.
+std::string NameOf(int marker) {
+  if (IsFrame(marker)) return absl::StrCat("SOF", marker - kSof0);
+  if (marker >= kApp0 && marker <= kApp15) return absl::StrCat("APP", marker - kApp0);
+  switch (marker) {
+    case kHuffmanTables:
+      return "DHT";
+    case kStartOfScan:
+      return "SOS";
+    case kQuantizationTables:
+      return "DQT";
+    case kRestartInterval:
+      return "DRI";
+    case kComment:
+      return "COM";
+    default:
+      return absl::StrFormat("FF%02X", marker);
+  }
 }
 
 // Walks from marker to marker, by the rules that libjpeg follows: bytes before a marker are skipped, 0xFF may be
@@ -100,7 +126,7 @@ absl::Status ReadFrame(int marker, std::string_view content, ImageHeader& header
     return absl::InvalidArgumentError(
         absl::StrCat("the picture is a ", kind, " JPEG, which is not supported; send a baseline or progressive JPEG"));
   }
-  if (content.size() < 6) return DamagedJpeg("its frame header is too short");
+  if (content.size() < kFrameFront) return DamagedJpeg("its frame header (SOF) is too short");
   const auto byte = [&](size_t at) { return static_cast<int>(static_cast<uint8_t>(content[at])); };
   if (byte(0) != 8) {
     return absl::InvalidArgumentError(absl::StrCat("the picture is a JPEG with ", byte(0),
@@ -110,23 +136,61 @@ absl::Status ReadFrame(int marker, std::string_view content, ImageHeader& header
   header.stored_width = byte(3) << 8 | byte(4);
   const int components = byte(5);
   if (header.stored_height == 0 || header.stored_width == 0)
-    return DamagedJpeg("its header states no height or no width");
+    return DamagedJpeg("its frame header (SOF) states no height or no width");
   if (components != 1 && components != 3 && components != 4) {
     return absl::InvalidArgumentError(
         absl::StrCat("the picture is a JPEG with ", components,
                      " colour components, which is not supported; send grey, colour or CMYK with 1, 3 or 4"));
   }
-  if (content.size() != 6u + 3u * components) return DamagedJpeg("its frame header has a wrong length");
+  if (content.size() != kFrameFront + 3u * components) return DamagedJpeg("its frame header (SOF) has a wrong length");
   return absl::OkStatus();
 }
 
+// Which components of the frame the scans have brought. A component is told by its place in the frame, not by its id,
+// which several may have: the component i of a scan is the first one with its id that is not before i in the frame,
+// since those were taken for the components before it.
+class SentComponents {
+ public:
+  void TakeFrame(std::string_view content) {
+    if (!ids_.empty()) return;  // libjpeg refuses a second one
+    for (size_t at = kFrameFront; at < content.size(); at += 3) ids_.push_back(content[at]);
+  }
+
+  void TakeScan(std::string_view content) {
+    if (content.empty()) return;
+    const size_t in_scan = std::min<size_t>(static_cast<uint8_t>(content[0]), (content.size() - 1) / 2);
+    for (size_t i = 0; i < in_scan; ++i) {
+      const size_t component = ids_.find(content[1 + 2 * i], i);
+      if (component < sent_.size()) sent_.set(component);
+    }
+  }
+
+  // OK if none is missing.
+  absl::Status Check() const {
+    for (size_t i = 0; i < ids_.size(); ++i) {
+      if (!sent_.test(i)) {
+        return DamagedJpeg(absl::StrCat("a colour component is missing, number ", i + 1, " of ", ids_.size()));
+      }
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  std::string ids_;
+  std::bitset<4> sent_;  // by place in the frame
+};
+
 }  // namespace
+
+absl::Status DamagedJpeg(absl::string_view what) {
+  return absl::InvalidArgumentError(absl::StrCat("the JPEG is damaged or cut short: ", what));
+}
 
 absl::StatusOr<ImageHeader> ReadJpegHeader(std::string_view bytes) {
   ImageHeader header;
   header.format = ImageFormat::kJpeg;
   bool has_frame = false;
-  bool has_exif = false;
+  std::string_view exif, xmp;
   MarkerReader reader(bytes);
   if (reader.Next() != kStartOfImage) return DamagedJpeg("its start marker is missing");
   for (int segments = 0; segments < kMostHeaderSegments; ++segments) {
@@ -137,46 +201,43 @@ absl::StatusOr<ImageHeader> ReadJpegHeader(std::string_view bytes) {
     if (marker == kEndOfImage || marker == kStartOfImage) return DamagedJpeg("its header holds no picture");
     if (marker == kTemporary || IsRestart(marker)) continue;  // have no content
     const std::optional<std::string_view> content = reader.Segment();
-    if (!content) return DamagedJpeg("it ends within its header");
+    if (!content) return DamagedJpeg(absl::StrCat("it ends within its ", NameOf(marker), " segment"));
     if (IsFrame(marker)) {
-      if (has_frame) return DamagedJpeg("it has two frame headers");
-      if (absl::Status status = ReadFrame(marker, *content, header); !status.ok()) return status;
+      if (has_frame) return DamagedJpeg("it has two frame headers (SOF)");
+      RETURN_IF_ERROR(ReadFrame(marker, *content, header));
       has_frame = true;
-    } else if (marker == kApp1 && !has_exif && content->substr(0, kExifPrefix.size()) == kExifPrefix) {
-      header.orientation = ExifOrientation(content->substr(kExifPrefix.size()));
-      has_exif = true;
+    } else if (marker == kApp1 && exif.empty() && content->starts_with(kExifPrefix)) {
+      exif = *content;
+    } else if (marker == kApp1 && content->starts_with(kXmpPrefix)) {
+      xmp = content->substr(kXmpPrefix.size());
     } else if (marker == kStartOfScan) {
-      if (!has_frame) return DamagedJpeg("its frame header is missing");
+      if (!has_frame) return DamagedJpeg("its frame header is missing before its first scan (SOS)");
+      header.orientation = OrientationOf(exif, xmp);
       return header;
     }
   }
   return DamagedJpeg("its header has more than 1024 segments");
 }
 
-absl::Status CheckJpegScans(std::string_view bytes, int max_scans) {
+absl::StatusOr<bool> CheckJpegScans(std::string_view bytes, int max_scans) {
   MarkerReader reader(bytes);
   reader.Next();  // start of image
   int scans = 0;
-  int components = 0;
-  std::bitset<256> sent;  // by component id
-  for (int marker = reader.Next(); marker != kNoMarker; marker = reader.Next()) {
-    if (marker == kEndOfImage) {
-      return static_cast<int>(sent.count()) == components ? absl::OkStatus()
-                                                          : DamagedJpeg("a colour component is missing");
-    }
+  SentComponents sent;
+  int marker = reader.Next();
+  for (; marker != kNoMarker && marker != kEndOfImage; marker = reader.Next()) {
     if (marker == kTemporary || IsRestart(marker)) continue;
     if (marker == kStartOfScan && ++scans > max_scans) {
       return absl::InvalidArgumentError(
           absl::StrCat("the JPEG has more than ", max_scans, " scans; send a baseline JPEG or one with fewer scans"));
     }
     const std::optional<std::string_view> content = reader.Segment();
-    if (!content) break;
-    if (IsFrame(marker) && content->size() >= 6) components = static_cast<uint8_t>((*content)[5]);
-    if (marker != kStartOfScan || content->empty()) continue;
-    const size_t in_scan = std::min<size_t>(static_cast<uint8_t>((*content)[0]), (content->size() - 1) / 2);
-    for (size_t i = 0; i < in_scan; ++i) sent.set(static_cast<uint8_t>((*content)[1 + 2 * i]));
+    if (!content) return DamagedJpeg(absl::StrCat("it ends within a ", NameOf(marker), " segment"));
+    if (IsFrame(marker)) sent.TakeFrame(*content);
+    if (marker == kStartOfScan) sent.TakeScan(*content);
   }
-  return DamagedJpeg("its end marker is missing");
+  RETURN_IF_ERROR(sent.Check());
+  return marker == kEndOfImage;
 }
 
 }  // namespace vitrine

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <optional>
 #include <utility>
 
 #include "base/give_way.h"
@@ -10,16 +11,18 @@
 namespace vitrine {
 namespace {
 
-constexpr size_t kMostExifBytes = 64 << 10;
+constexpr size_t kMostMetadataBytes = 64 << 10;
 constexpr size_t kEntryBytes = 12;
 constexpr uint32_t kOrientationTag = 0x0112;
-constexpr uint32_t kShort = 3;  // TIFF type: 16-bit unsigned
+constexpr uint32_t kTiffMagic = 42;
+constexpr std::string_view kExifHeader("Exif\0\0", 6);
 
 // Little- or big-endian numbers of a TIFF block. The caller stays inside the block.
 class TiffNumbers {
  public:
   TiffNumbers(std::string_view block, bool little_endian) : block_(block), little_endian_(little_endian) {}
 
+  uint32_t Number(size_t at, size_t bytes) const { return bytes == 1 ? Byte(at) : bytes == 2 ? U16(at) : U32(at); }
   uint32_t U16(size_t at) const { return little_endian_ ? Byte(at) | Byte(at + 1) << 8 : Byte(at) << 8 | Byte(at + 1); }
   uint32_t U32(size_t at) const { return little_endian_ ? U16(at) | U16(at + 2) << 16 : U16(at) << 16 | U16(at + 2); }
 
@@ -29,6 +32,66 @@ class TiffNumbers {
   std::string_view block_;
   bool little_endian_;
 };
+
+// Bytes of a value of an integer type of TIFF; 0 for the other types. The standard has the orientation as SHORT, some
+// programs write another.
+size_t IntegerBytes(uint32_t type) {
+  switch (type) {
+    case 6:  // SBYTE
+      return 1;
+    case 3:  // SHORT
+    case 8:  // SSHORT
+      return 2;
+    case 4:   // LONG
+    case 9:   // SLONG
+    case 13:  // IFD
+      return 4;
+    default:
+      return 0;
+  }
+}
+
+// The first value of the entry at `entry`, which lies within the block; 1 where that is no whole number.
+uint32_t FirstValue(const TiffNumbers& numbers, size_t entry, size_t block_bytes) {
+  const size_t each = IntegerBytes(numbers.U16(entry + 2));
+  const uint64_t bytes = uint64_t{each} * numbers.U32(entry + 4);
+  if (bytes == 0) return 1;
+  const uint64_t at = bytes <= 4 ? entry + 8 : numbers.U32(entry + 8);
+  return at + bytes <= block_bytes ? numbers.Number(at, each) : 1;
+}
+
+// The value of the orientation tag, which may be nonsense; nothing where there is no such tag.
+std::optional<uint32_t> ExifOrientation(std::string_view tiff) {
+  while (tiff.starts_with(kExifHeader)) tiff.remove_prefix(kExifHeader.size());
+  tiff = tiff.substr(0, kMostMetadataBytes);
+  if (tiff.size() < 10) return std::nullopt;
+  const bool little_endian = tiff.starts_with("II");
+  if (!little_endian && !tiff.starts_with("MM")) return std::nullopt;
+  const TiffNumbers numbers(tiff, little_endian);
+  // Some programs swap the bytes of the magic number alone.
+  if (numbers.U16(2) != kTiffMagic && numbers.U16(2) != kTiffMagic << 8) return std::nullopt;
+  const size_t directory = numbers.U32(4);
+  if (directory > tiff.size() - 2) return std::nullopt;
+  const size_t entries = std::min<size_t>(numbers.U16(directory), (tiff.size() - directory - 2) / kEntryBytes);
+  for (size_t i = 0; i < entries; ++i) {
+    const size_t entry = directory + 2 + i * kEntryBytes;
+    if (numbers.U16(entry) == kOrientationTag) return FirstValue(numbers, entry, tiff.size());
+  }
+  return std::nullopt;
+}
+
+// tiff:Orientation="6" or <tiff:Orientation>6<; 1 where there is none.
+uint32_t XmpOrientation(std::string_view xmp) {
+  constexpr std::string_view kName = "tiff:Orientation";
+  xmp = xmp.substr(0, kMostMetadataBytes);
+  for (size_t at = xmp.find(kName); at != std::string_view::npos; at = xmp.find(kName, at + 1)) {
+    const std::string_view rest = xmp.substr(at + kName.size());
+    const size_t digit = rest.starts_with("=\"") ? 2 : rest.starts_with(">") ? 1 : rest.size();
+    if (digit < rest.size() && rest[digit] >= '0' && rest[digit] <= '9')
+      return static_cast<uint32_t>(rest[digit] - '0');
+  }
+  return 1;
+}
 
 // Where the upright picture's pixel (y, x) lies in the stored one: origin + y * down + x * right, in pixels.
 struct Walk {
@@ -80,24 +143,10 @@ void CopyAlong(const Walk& walk, const uint8_t* stored, Image& upright) {
 
 }  // namespace
 
-int ExifOrientation(std::string_view tiff) {
-  tiff = tiff.substr(0, kMostExifBytes);
-  if (tiff.size() < 10) return 1;
-  const bool little_endian = tiff.substr(0, 2) == "II";
-  if (!little_endian && tiff.substr(0, 2) != "MM") return 1;
-  const TiffNumbers numbers(tiff, little_endian);
-  if (numbers.U16(2) != 42) return 1;
-  const size_t directory = numbers.U32(4);
-  if (directory > tiff.size() - 2) return 1;
-  const size_t entries = std::min<size_t>(numbers.U16(directory), (tiff.size() - directory - 2) / kEntryBytes);
-  for (size_t i = 0; i < entries; ++i) {
-    const size_t entry = directory + 2 + i * kEntryBytes;
-    if (numbers.U16(entry) != kOrientationTag) continue;
-    if (numbers.U16(entry + 2) != kShort || numbers.U32(entry + 4) != 1) return 1;
-    const uint32_t orientation = numbers.U16(entry + 8);
-    return orientation >= 1 && orientation <= 8 ? static_cast<int>(orientation) : 1;
-  }
-  return 1;
+int OrientationOf(std::string_view exif, std::string_view xmp) {
+  const std::optional<uint32_t> stated = ExifOrientation(exif);
+  const uint32_t orientation = stated ? *stated : XmpOrientation(xmp);
+  return orientation >= 1 && orientation <= 8 ? static_cast<int>(orientation) : 1;
 }
 
 Image Orient(Image stored, int orientation) {

@@ -8,10 +8,11 @@
 
 namespace vitrine {
 
-// The orientation, 1 to 8, that an EXIF block states: the TIFF structure after "Exif\0\0" in a JPEG's APP1 segment, or
-// the content of a PNG's eXIf or a WebP's EXIF chunk. 1 where it says nothing or nonsense. Looks at the first 64 KiB
-// and only at the tags of IFD0; allocates nothing.
-int ExifOrientation(std::string_view tiff);
+// Returns the orientation, 1 to 8, that the metadata of a file state, as Pillow reads it: the tag of IFD0 in `exif`,
+// and where that has none, tiff:Orientation in `xmp`. 1 where neither is there or it is nonsense. `exif` is a TIFF
+// structure, with or without "Exif\0\0" before it: what a JPEG's APP1 segment, a PNG's eXIf or a WebP's EXIF chunk
+// holds. Looks at the first 64 KiB of each; allocates nothing.
+int OrientationOf(std::string_view exif, std::string_view xmp);
 
 // True where the orientation exchanges width and height.
 constexpr bool SwapsSides(int orientation) {

@@ -6,9 +6,9 @@
 
 namespace vitrine {
 
-// A value with `alpha` laid over white, rounded; all of them are 0 to `white`, which is 255 or 65535.
-constexpr uint32_t OverWhite(uint32_t value, uint32_t alpha, uint32_t white) {
-  return (value * alpha + white * (white - alpha) + white / 2) / white;
+// A value with `alpha` laid over white, rounded.
+constexpr uint8_t OverWhite(uint32_t value, uint32_t alpha) {
+  return static_cast<uint8_t>((value * alpha + 255 * (255 - alpha) + 127) / 255);
 }
 
 }  // namespace vitrine

@@ -4,9 +4,12 @@
 #include <spng.h>
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -52,9 +55,9 @@ absl::Status DamagedPng(int error) {
   return absl::InvalidArgumentError(absl::StrCat("the PNG is damaged or cut short: ", spng_strerror(error)));
 }
 
-// Rounded, not truncated: 65535 becomes 255 and 0 becomes 0.
-uint8_t To8Bits(uint32_t value) {
-  return static_cast<uint8_t>((value * 255 + 32767) / 65535);
+// The upper 8 bits, as Pillow and libpng take them: what an image of Pillow has lost cannot count here.
+uint8_t To8Bits(uint16_t value) {
+  return static_cast<uint8_t>(value >> 8);
 }
 
 // One pixel as the decoder gives it to one pixel of the image.
@@ -75,7 +78,7 @@ struct Rgba8Over {
   using In = uint8_t;
   static constexpr int kIn = 4, kOut = kChannels;
   static void Convert(const In* in, uint8_t* out) {
-    for (int c = 0; c < kOut; ++c) out[c] = static_cast<uint8_t>(OverWhite(in[c], in[3], 255));
+    for (int c = 0; c < kOut; ++c) out[c] = OverWhite(in[c], in[3]);
   }
 };
 template <int kChannels>
@@ -83,7 +86,7 @@ struct Rgba16Over {
   using In = uint16_t;
   static constexpr int kIn = 4, kOut = kChannels;
   static void Convert(const In* in, uint8_t* out) {
-    for (int c = 0; c < kOut; ++c) out[c] = To8Bits(OverWhite(in[c], in[3], 65535));
+    for (int c = 0; c < kOut; ++c) out[c] = OverWhite(To8Bits(in[c]), To8Bits(in[3]));
   }
 };
 
@@ -110,30 +113,54 @@ struct Plan {
   int channels = 0;
   size_t row_bytes_per_pixel = 0;
   void (*convert)(const void* row, Columns columns, int width, uint8_t* out) = nullptr;
+  std::optional<std::array<uint8_t, 3>> clear = std::nullopt;  // the colour that becomes white after the conversion
 };
 
 template <typename Pixel>
 Plan Converting(int format, int flags) {
-  return {format, flags, Pixel::kOut, sizeof(typename Pixel::In) * Pixel::kIn, &ConvertRow<Pixel>};
+  return {.format = format,
+          .flags = flags,
+          .channels = Pixel::kOut,
+          .row_bytes_per_pixel = sizeof(typename Pixel::In) * Pixel::kIn,
+          .convert = &ConvertRow<Pixel>};
 }
 
-Plan PlanFor(const spng_ihdr& header, bool has_trns) {
+// The pixels of a row that have the colour `clear` become white.
+void ClearRow(const std::array<uint8_t, 3>& clear, Columns columns, int width, uint8_t* row) {
+  for (int x = columns.first; x < width; x += columns.step) {
+    uint8_t* pixel = row + ptrdiff_t{3} * x;
+    if (std::equal(clear.begin(), clear.end(), pixel)) std::fill_n(pixel, 3, uint8_t{255});
+  }
+}
+
+// The transparent colour of 16 bits is compared once both have 8: that is what can be compared in an image of Pillow.
+Plan PlanForDeepColour(const spng_trns* trns) {
+  Plan plan = Converting<Rgb16>(SPNG_FMT_PNG, 0);
+  if (trns != nullptr) plan.clear = {To8Bits(trns->red), To8Bits(trns->green), To8Bits(trns->blue)};
+  return plan;
+}
+
+// `trns` is null where the file has none.
+Plan PlanFor(const spng_ihdr& header, const spng_trns* trns) {
   const bool grey = header.color_type == SPNG_COLOR_TYPE_GRAYSCALE ||  //
                     header.color_type == SPNG_COLOR_TYPE_GRAYSCALE_ALPHA;
-  const bool alpha = has_trns || header.color_type == SPNG_COLOR_TYPE_GRAYSCALE_ALPHA ||
+  const bool alpha = trns != nullptr || header.color_type == SPNG_COLOR_TYPE_GRAYSCALE_ALPHA ||
                      header.color_type == SPNG_COLOR_TYPE_TRUECOLOR_ALPHA;
   const bool deep = header.bit_depth == 16;
+  if (deep && header.color_type == SPNG_COLOR_TYPE_TRUECOLOR) return PlanForDeepColour(trns);
   if (alpha && deep) {
-    return grey ? Converting<Rgba16Over<1>>(SPNG_FMT_RGBA16, SPNG_DECODE_TRNS)
-                : Converting<Rgba16Over<3>>(SPNG_FMT_RGBA16, SPNG_DECODE_TRNS);
+    // Grey with alpha has three channels, since Pillow has no grey mode for it.
+    return header.color_type == SPNG_COLOR_TYPE_GRAYSCALE
+               ? Converting<Rgba16Over<1>>(SPNG_FMT_RGBA16, SPNG_DECODE_TRNS)
+               : Converting<Rgba16Over<3>>(SPNG_FMT_RGBA16, SPNG_DECODE_TRNS);
   }
   if (alpha) {
     return grey ? Converting<Rgba8Over<1>>(SPNG_FMT_RGBA8, SPNG_DECODE_TRNS)
                 : Converting<Rgba8Over<3>>(SPNG_FMT_RGBA8, SPNG_DECODE_TRNS);
   }
-  if (deep) return grey ? Converting<Grey16>(SPNG_FMT_PNG, 0) : Converting<Rgb16>(SPNG_FMT_PNG, 0);
-  if (grey) return {SPNG_FMT_G8, 0, 1, 0, nullptr};
-  return {SPNG_FMT_RGB8, 0, 3, 0, nullptr};
+  if (deep) return Converting<Grey16>(SPNG_FMT_PNG, 0);
+  if (grey) return {.format = SPNG_FMT_G8, .channels = 1};
+  return {.format = SPNG_FMT_RGB8, .channels = 3};
 }
 
 absl::Status DecodeRows(spng_ctx* context, bool interlaced, const Plan& plan, Image& image) {
@@ -151,7 +178,9 @@ absl::Status DecodeRows(spng_ctx* context, bool interlaced, const Plan& plan, Im
     error = plan.convert == nullptr ? spng_decode_row(context, out, stride)
                                     : spng_decode_row(context, scratch.data(), scratch.size());
     if (error != 0 && error != SPNG_EOI) return DamagedPng(error);
-    if (plan.convert != nullptr) plan.convert(scratch.data(), ColumnsOf(interlaced, row.pass), image.width, out);
+    const Columns columns = ColumnsOf(interlaced, row.pass);
+    if (plan.convert != nullptr) plan.convert(scratch.data(), columns, image.width, out);
+    if (plan.clear) ClearRow(*plan.clear, columns, image.width, out);
     GiveWay();
   }
   return absl::OkStatus();
@@ -176,7 +205,7 @@ absl::StatusOr<Image> DecodePng(std::string_view bytes, const ImageHeader& heade
   spng_trns trns = {};
   const int trns_error = spng_get_trns(context.get(), &trns);
   if (trns_error != 0 && trns_error != SPNG_ECHUNKAVAIL) return DamagedPng(trns_error);
-  const Plan plan = PlanFor(ihdr, trns_error == 0);
+  const Plan plan = PlanFor(ihdr, trns_error == 0 ? &trns : nullptr);
   Image image;
   image.width = header.stored_width;
   image.height = header.stored_height;

@@ -3,17 +3,24 @@
 
 #include <zlib.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <string>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "base/give_way.h"
+#include "base/status_macros.h"
 #include "imaging/orientation.h"
 
 namespace vitrine {
 namespace {
 
 constexpr int kMostHeaderChunks = 1024;
+constexpr int kMostChunks = 64 << 10;
+constexpr size_t kMostTextBytes = 64 << 10;
 constexpr size_t kChecksumPiece = 64 << 10;  // bytes looked at before others may go: some 20 us
 constexpr std::string_view kSignature("\x89PNG\r\n\x1a\n", 8);
 constexpr size_t kMostPngSide = 0x7FFFFFFF;
@@ -45,12 +52,28 @@ struct Chunk {
   }
 };
 
+// For a sentence: "IDAT chunk".
+std::string NameOf(std::string_view type) {
+  return absl::StrCat(absl::CHexEscape(absl::string_view(type.data(), type.size())), " chunk");
+}
+
 // The chunk at the front of `bytes`, or nothing if the file ends within it.
 std::optional<Chunk> FirstChunk(std::string_view bytes) {
   if (bytes.size() < 12) return std::nullopt;
   const size_t length = U32(bytes, 0);
   if (length > bytes.size() - 12) return std::nullopt;
   return Chunk{bytes.substr(0, length + 12), bytes.substr(4, 4), bytes.substr(8, length)};
+}
+
+// Why a file ends where a chunk, of which these bytes are the front, was expected.
+absl::Status EndsEarly(std::string_view bytes) {
+  if (bytes.empty()) return DamagedPng("its end chunk (IEND) is missing");
+  if (bytes.size() < 8) return DamagedPng("it ends within the header of a chunk");
+  return DamagedPng(absl::StrCat("it ends within its ", NameOf(bytes.substr(4, 4))));
+}
+
+absl::Status WrongChecksum(std::string_view type) {
+  return DamagedPng(absl::StrCat("the checksum of its ", NameOf(type), " is wrong"));
 }
 
 bool IsDepthOf(int depth, int colour) {
@@ -70,7 +93,7 @@ bool IsDepthOf(int depth, int colour) {
 
 absl::Status ReadImageHeader(const Chunk& chunk, ImageHeader& header) {
   if (chunk.type != "IHDR" || chunk.content.size() != 13) return DamagedPng("it does not begin with its header");
-  if (!chunk.ChecksumIsRight()) return DamagedPng("the checksum of its header is wrong");
+  if (!chunk.ChecksumIsRight()) return WrongChecksum(chunk.type);
   const size_t width = U32(chunk.content, 0);
   const size_t height = U32(chunk.content, 4);
   if (width == 0 || height == 0 || width > kMostPngSide || height > kMostPngSide) {
@@ -85,6 +108,79 @@ absl::Status ReadImageHeader(const Chunk& chunk, ImageHeader& header) {
   return absl::OkStatus();
 }
 
+// At most kMostTextBytes of what zlib compressed; as much as there is before damage.
+std::string Inflated(std::string_view compressed) {
+  z_stream stream = {};
+  if (inflateInit(&stream) != Z_OK) return "";
+  std::string text(kMostTextBytes, '\0');
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(compressed.data()));
+  stream.avail_in = static_cast<uInt>(compressed.size());
+  stream.next_out = reinterpret_cast<Bytef*>(text.data());
+  stream.avail_out = static_cast<uInt>(text.size());
+  inflate(&stream, Z_SYNC_FLUSH);
+  text.resize(stream.total_out);
+  inflateEnd(&stream);
+  return text;
+}
+
+// Cuts `text` behind the next zero byte and returns what stood before it.
+std::string_view UpToZero(std::string_view& text) {
+  const std::string_view front = text.substr(0, text.find('\0'));
+  text.remove_prefix(std::min(text.size(), front.size() + 1));
+  return front;
+}
+
+// The text of a chunk of text with this keyword, of which the first 64 KiB count; nothing for every other chunk.
+std::optional<std::string> TextOf(const Chunk& chunk, std::string_view keyword) {
+  std::string_view rest = chunk.content;
+  if (chunk.type != "tEXt" && chunk.type != "zTXt" && chunk.type != "iTXt") return std::nullopt;
+  if (!rest.starts_with(keyword) || UpToZero(rest) != keyword) return std::nullopt;
+  bool compressed = chunk.type == "zTXt";
+  if (compressed) rest = rest.substr(std::min<size_t>(1, rest.size()));  // the method
+  if (chunk.type == "iTXt") {
+    compressed = rest.starts_with('\1');
+    rest = rest.substr(std::min<size_t>(2, rest.size()));  // whether, and by which method
+    UpToZero(rest);                                        // the language
+    UpToZero(rest);                                        // the keyword in it
+  }
+  return compressed ? Inflated(rest) : std::string(rest.substr(0, kMostTextBytes));
+}
+
+// The bytes of a profile that ImageMagick wrote as text: an empty line, its name, its length, then digits.
+std::string RawProfile(std::string_view text) {
+  for (int line = 0; line < 3; ++line) text.remove_prefix(std::min(text.size(), text.find('\n') + 1));
+  std::string digits;
+  for (const char c : text) {
+    if (absl::ascii_isxdigit(static_cast<unsigned char>(c))) digits.push_back(c);
+  }
+  digits.resize(digits.size() / 2 * 2);
+  return absl::HexStringToBytes(digits);
+}
+
+// What the chunks of a file say of its orientation; of each kind the first counts.
+class Metadata {
+ public:
+  absl::Status Take(const Chunk& chunk) {
+    if (chunk.type == "eXIf" && exif_.empty()) {
+      if (!chunk.ChecksumIsRight()) return WrongChecksum(chunk.type);
+      exif_ = chunk.content;
+    }
+    if (!raw_profile_) raw_profile_ = TextOf(chunk, "Raw profile type exif");
+    if (!xmp_) xmp_ = TextOf(chunk, "XML:com.adobe.xmp");
+    return absl::OkStatus();
+  }
+
+  int orientation() const {
+    const std::string profile = raw_profile_ && exif_.empty() ? RawProfile(*raw_profile_) : "";
+    return OrientationOf(exif_.empty() ? profile : exif_, xmp_.value_or(""));
+  }
+
+ private:
+  std::string_view exif_;
+  std::optional<std::string> raw_profile_;  // text, as it stands in the file
+  std::optional<std::string> xmp_;
+};
+
 }  // namespace
 
 absl::StatusOr<ImageHeader> ReadPngHeader(std::string_view bytes) {
@@ -94,22 +190,23 @@ absl::StatusOr<ImageHeader> ReadPngHeader(std::string_view bytes) {
   bytes.remove_prefix(kSignature.size());
   std::optional<Chunk> chunk = FirstChunk(bytes);
   if (!chunk) return DamagedPng("it ends within its header");
-  if (absl::Status status = ReadImageHeader(*chunk, header); !status.ok()) return status;
-  bool has_exif = false;
-  for (int chunks = 0; chunks < kMostHeaderChunks; ++chunks) {
+  RETURN_IF_ERROR(ReadImageHeader(*chunk, header));
+  Metadata metadata;
+  bool has_pixels = false;
+  for (int chunks = 0; chunks < (has_pixels ? kMostChunks : kMostHeaderChunks); ++chunks) {
     bytes.remove_prefix(chunk->whole.size());
     // The chunk with the first pixels may end beyond what is here: its beginning is enough for a header.
-    if (bytes.size() >= 8 && bytes.substr(4, 4) == "IDAT") return header;
+    has_pixels = has_pixels || (bytes.size() >= 8 && bytes.substr(4, 4) == "IDAT");
     chunk = FirstChunk(bytes);
-    if (!chunk) return DamagedPng("it ends within its header");
-    if (chunk->type == "IEND") return DamagedPng("it has no pixels");
-    if (chunk->type == "eXIf" && !has_exif) {
-      if (!chunk->ChecksumIsRight()) return DamagedPng("a checksum is wrong");
-      header.orientation = ExifOrientation(chunk->content);
-      has_exif = true;
+    if (!chunk && !has_pixels) return EndsEarly(bytes);
+    if (!chunk || chunk->type == "IEND") {
+      if (!has_pixels) return DamagedPng("it has no pixels (IDAT)");
+      header.orientation = metadata.orientation();
+      return header;
     }
+    RETURN_IF_ERROR(metadata.Take(*chunk));
   }
-  return DamagedPng("it has more than 1024 chunks before its pixels");
+  return DamagedPng(absl::StrCat("it has more than ", has_pixels ? "65536 chunks" : "1024 chunks before its pixels"));
 }
 
 absl::StatusOr<std::vector<std::string_view>> SelectPngPixels(std::string_view bytes) {
@@ -124,21 +221,23 @@ absl::StatusOr<std::vector<std::string_view>> SelectPngPixels(std::string_view b
   enum { kBefore, kWithin, kAfter } pixels = kBefore;
   for (size_t at = kSignature.size();;) {
     const std::optional<Chunk> chunk = FirstChunk(bytes.substr(at));
-    if (!chunk) return DamagedPng("its end chunk is missing");
-    if (!chunk->ChecksumIsRight()) return DamagedPng("a checksum is wrong");
+    if (!chunk) return EndsEarly(bytes.substr(at));
+    if (!chunk->ChecksumIsRight()) return WrongChecksum(chunk->type);
     at += chunk->whole.size();
     if (chunk->type == "IDAT") {
-      if (pixels == kAfter) return DamagedPng("its pixels stand in two places");
+      if (pixels == kAfter) return DamagedPng("its pixels (IDAT) stand in two places");
       pixels = kWithin;
       keep(chunk->whole);
       continue;
     }
     if (pixels == kWithin) pixels = kAfter;
     const bool essential = chunk->type == "IHDR" || chunk->type == "PLTE" || chunk->type == "IEND";
-    if (!essential && chunk->critical()) return DamagedPng("it holds a critical chunk that PNG does not define");
+    if (!essential && chunk->critical()) {
+      return DamagedPng(absl::StrCat("PNG does not define its critical ", NameOf(chunk->type)));
+    }
     if (essential || chunk->type == "tRNS") keep(chunk->whole);
     if (chunk->type != "IEND") continue;
-    if (pixels == kBefore) return DamagedPng("it has no pixels");
+    if (pixels == kBefore) return DamagedPng("it has no pixels (IDAT)");
     return kept;
   }
 }

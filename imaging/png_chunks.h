@@ -10,8 +10,10 @@
 
 namespace vitrine {
 
-// The header of a PNG: IHDR, and the orientation of an eXIf chunk if one stands before the pixels.
-// INVALID_ARGUMENT: a damaged header, or more than 1024 chunks before the pixels. Knows no limits of size.
+// The header of a PNG: IHDR, and the orientation that its metadata state, before or behind the pixels: an eXIf chunk,
+// else ImageMagick's text "Raw profile type exif", else XMP in an iTXt chunk. Where the file is cut after its pixels
+// began, what stands further back counts as absent. INVALID_ARGUMENT: a damaged header, more than 1024 chunks before
+// the pixels or 65536 in all. Knows no limits of size.
 absl::StatusOr<ImageHeader> ReadPngHeader(std::string_view bytes);
 
 // The parts of the file that its pixels depend on, in order: signature, IHDR, PLTE, tRNS, IDAT, IEND. Everything else

@@ -40,7 +40,7 @@ void OverWhiteInPlace(size_t width, std::vector<uint8_t>& pixels) {
     const uint8_t* in = &pixels[4 * i];
     const uint8_t colour[3] = {in[0], in[1], in[2]};
     const uint32_t alpha = in[3];
-    for (size_t c = 0; c < 3; ++c) pixels[3 * i + c] = static_cast<uint8_t>(OverWhite(colour[c], alpha, 255));
+    for (size_t c = 0; c < 3; ++c) pixels[3 * i + c] = OverWhite(colour[c], alpha);
     if ((i + 1) % width == 0) GiveWay();
   }
   pixels.resize(3 * count);

@@ -5,7 +5,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "imaging/orientation.h"
@@ -17,10 +19,11 @@ constexpr int kMostWebpChunks = 1024;
 constexpr size_t kRiffHeader = 12;  // RIFF, length, WEBP
 constexpr size_t kChunkHeader = 8;  // four letters, length
 constexpr std::string_view kLossyStart = "\x9D\x01\x2A";
-constexpr std::string_view kJpegExifPrefix("Exif\0\0", 6);  // some programs write it here as well
 
 // Bits of the first byte of VP8X.
 constexpr int kAnimationFlag = 0x02;
+constexpr int kXmpFlag = 0x04;
+constexpr int kExifFlag = 0x08;
 
 absl::Status DamagedWebp(absl::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat("the WebP is damaged or cut short: ", what));
@@ -94,9 +97,21 @@ std::string_view Covered(std::string_view bytes) {
   return bytes.substr(0, static_cast<size_t>(std::clamp<uint64_t>(stated, kRiffHeader, bytes.size())));
 }
 
-int WebpOrientation(std::string_view exif) {
-  if (exif.substr(0, kJpegExifPrefix.size()) == kJpegExifPrefix) exif.remove_prefix(kJpegExifPrefix.size());
-  return ExifOrientation(exif);
+// Sets the orientation from the chunks behind the first one, VP8X, which `left` begins with. libwebp gives Pillow and
+// browsers no more metadata than VP8X announces.
+absl::Status ReadOrientation(std::string_view left, ImageHeader& header) {
+  std::string_view exif, xmp;
+  std::optional<RiffChunk> chunk = FirstRiffChunk(left);
+  const int flags = static_cast<uint8_t>(chunk->content[0]);
+  for (int chunks = 0; chunk.has_value(); ++chunks) {
+    if (chunks == kMostWebpChunks) return DamagedWebp("it has more than 1024 chunks");
+    if (chunk->complete() && chunk->type == "EXIF" && exif.empty() && (flags & kExifFlag) != 0) exif = chunk->content;
+    if (chunk->complete() && chunk->type == "XMP " && xmp.empty() && (flags & kXmpFlag) != 0) xmp = chunk->content;
+    left.remove_prefix(std::min(left.size(), chunk->whole()));
+    chunk = FirstRiffChunk(left);
+  }
+  header.orientation = OrientationOf(exif, xmp);
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -109,24 +124,16 @@ absl::StatusOr<ImageHeader> ReadWebpHeader(std::string_view bytes) {
   if (!BeginsAsWebp(bytes)) return DamagedWebp("its signature is wrong");
   ImageHeader header;
   header.format = ImageFormat::kWebp;
-  std::string_view left = Covered(bytes).substr(kRiffHeader);
-  std::optional<RiffChunk> chunk = FirstRiffChunk(left);
+  const std::string_view left = Covered(bytes).substr(kRiffHeader);
+  const std::optional<RiffChunk> chunk = FirstRiffChunk(left);
   if (!chunk) return DamagedWebp("it ends within its header");
   const bool is_extended = chunk->type == "VP8X";
   RETURN_IF_ERROR(ReadSize(*chunk, header));
   if (header.stored_width == 0 || header.stored_height == 0) {
     return DamagedWebp("its header states no height or no width");
   }
-  if (!is_extended) return header;  // what follows the pixels of a simple file means nothing
-  for (int chunks = 0; chunk.has_value(); ++chunks) {
-    if (chunks == kMostWebpChunks) return DamagedWebp("it has more than 1024 chunks");
-    if (chunk->type == "EXIF" && chunk->complete()) {
-      header.orientation = WebpOrientation(chunk->content);
-      break;
-    }
-    left.remove_prefix(std::min(left.size(), chunk->whole()));
-    chunk = FirstRiffChunk(left);
-  }
+  // What follows the pixels of a simple file means nothing.
+  if (is_extended) RETURN_IF_ERROR(ReadOrientation(left, header));
   return header;
 }
 
@@ -138,7 +145,11 @@ absl::Status CheckWebpIsWhole(std::string_view bytes) {
   for (int chunks = 0; !left.empty(); ++chunks) {
     if (chunks == kMostWebpChunks) return DamagedWebp("it has more than 1024 chunks");
     const std::optional<RiffChunk> chunk = FirstRiffChunk(left);
-    if (!chunk || !chunk->complete()) return DamagedWebp("it ends within a chunk");
+    if (!chunk) return DamagedWebp("it ends within the header of a chunk");
+    if (!chunk->complete()) {
+      const std::string name = absl::CHexEscape(absl::string_view(chunk->type.data(), chunk->type.size()));
+      return DamagedWebp(absl::StrCat("it ends within its ", name, " chunk"));
+    }
     if (HoldsPixels(*chunk) && ++pictures > 1) return DamagedWebp("its pixels stand in two places");
     left.remove_prefix(std::min(left.size(), chunk->whole()));
   }

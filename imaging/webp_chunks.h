@@ -13,8 +13,9 @@ namespace vitrine {
 // Whether the file begins as a WebP does: RIFF, any length, WEBP.
 bool BeginsAsWebp(std::string_view bytes);
 
-// The header of a WebP: the size that its first chunk states, and the orientation of its EXIF chunk. That chunk stands
-// behind the pixels, so the front of a file says orientation 1 where the whole may say another.
+// The header of a WebP: the size that its first chunk states, and the orientation of its EXIF chunk or, where
+// that has none, of its XMP chunk, if the header announces them. They stand behind the pixels, so the front of a file
+// says orientation 1 where the whole may say another.
 // INVALID_ARGUMENT: a damaged header, more than 1024 chunks, an animation. Knows no limits of size.
 absl::StatusOr<ImageHeader> ReadWebpHeader(std::string_view bytes);
 

@@ -55,14 +55,14 @@ TEST(DecodePng, LowDepthGreyIsScaledToTheFullRange) {
   EXPECT_THAT(MustDecode(PngFile(4, 1, {0b10110000}, bits)).pixels, ElementsAre(255, 0, 255, 255));
 }
 
-TEST(DecodePng, SixteenBitsAreRounded) {
+TEST(DecodePng, OfSixteenBitsTheUpperHalfIsKept) {
   const std::vector<uint8_t> samples = Bytes16({0, 128, 129, 32767, 65407, 65535});
   const PngOptions grey = {.color_type = SPNG_COLOR_TYPE_GRAYSCALE, .bit_depth = 16};
-  EXPECT_THAT(MustDecode(PngFile(6, 1, samples, grey)).pixels, ElementsAre(0, 0, 1, 127, 255, 255));
+  EXPECT_THAT(MustDecode(PngFile(6, 1, samples, grey)).pixels, ElementsAre(0, 0, 0, 127, 255, 255));
   const PngOptions colour = {.color_type = SPNG_COLOR_TYPE_TRUECOLOR, .bit_depth = 16};
   const Image rgb = MustDecode(PngFile(2, 1, samples, colour));
   EXPECT_EQ(rgb.channels, 3);
-  EXPECT_THAT(rgb.pixels, ElementsAre(0, 0, 1, 127, 255, 255));
+  EXPECT_THAT(rgb.pixels, ElementsAre(0, 0, 0, 127, 255, 255));
 }
 
 TEST(DecodePng, PaletteAndItsTransparency) {
@@ -89,7 +89,8 @@ TEST(DecodePng, DeepAlphaIsCompositedOverWhite) {
   const Image image = MustDecode(PngFile(2, 1, Bytes16({0, 25700, 65535, 13107, 1, 2, 3, 0}), rgba));
   EXPECT_THAT(image.pixels, ElementsAre(204, 224, 255, 255, 255, 255));
   const PngOptions grey = {.color_type = SPNG_COLOR_TYPE_GRAYSCALE_ALPHA, .bit_depth = 16};
-  EXPECT_THAT(MustDecode(PngFile(2, 1, Bytes16({0, 13107, 514, 65535}), grey)).pixels, ElementsAre(204, 2));
+  EXPECT_THAT(MustDecode(PngFile(2, 1, Bytes16({0, 13107, 514, 65535}), grey)).pixels,
+              ElementsAre(204, 204, 204, 2, 2, 2));
 }
 
 TEST(DecodePng, ATransparentColourIsWhite) {
@@ -98,7 +99,20 @@ TEST(DecodePng, ATransparentColourIsWhite) {
   const PngOptions grey = {.color_type = SPNG_COLOR_TYPE_GRAYSCALE, .transparent = {7}};
   EXPECT_THAT(MustDecode(PngFile(3, 1, {6, 7, 8}, grey)).pixels, ElementsAre(6, 255, 8));
   const PngOptions deep = {.color_type = SPNG_COLOR_TYPE_GRAYSCALE, .bit_depth = 16, .transparent = {700}};
-  EXPECT_THAT(MustDecode(PngFile(2, 1, Bytes16({700, 701}), deep)).pixels, ElementsAre(255, 3));
+  EXPECT_THAT(MustDecode(PngFile(2, 1, Bytes16({700, 701}), deep)).pixels, ElementsAre(255, 2));
+  const PngOptions low = {.color_type = SPNG_COLOR_TYPE_GRAYSCALE, .bit_depth = 2, .transparent = {1}};
+  EXPECT_THAT(MustDecode(PngFile(4, 1, {0b00011011}, low)).pixels, ElementsAre(0, 255, 170, 255));
+}
+
+// The upper half of 16 bits is compared, which is what an image of Pillow has.
+TEST(DecodePng, ATransparentColourOfSixteenBitsIsWhite) {
+  PngOptions options = {.color_type = SPNG_COLOR_TYPE_TRUECOLOR, .bit_depth = 16, .transparent = {0x0102, 0x2000, 0}};
+  const std::vector<uint8_t> samples = Bytes16({0x0102, 0x2000, 0, 0x0103, 0x20FF, 1, 0x0202, 0x2000, 0});
+  for (const bool interlaced : {false, true}) {
+    options.interlaced = interlaced;
+    EXPECT_THAT(MustDecode(PngFile(3, 1, samples, options)).pixels,
+                ElementsAre(255, 255, 255, 255, 255, 255, 2, 32, 0));
+  }
 }
 
 TEST(DecodePng, InterlacedTransparencyConvertsEveryPixelOnce) {
@@ -139,6 +153,10 @@ TEST(DecodePng, AWrongChecksumAnywhereIsRefused) {
     damaged[at] ^= 4;
     ExpectRefused(damaged, "damaged");
   }
+  std::string damaged = file;
+  damaged[kBehindHeader + 9] ^= 4;
+  ExpectRefused(damaged, "the checksum of its tEXt chunk is wrong");
+  ExpectRefused(file.substr(0, kBehindHeader + text.size() + 20), "it ends within its IDAT chunk");
 }
 
 TEST(DecodePng, DisorderIsRefused) {
@@ -147,8 +165,8 @@ TEST(DecodePng, DisorderIsRefused) {
   const std::string back = file.substr(kBehindHeader);
   const std::string end = file.substr(file.size() - 12);
   ExpectRefused(front + end, "no pixels");
-  ExpectRefused(file.substr(0, file.size() - 12), "end chunk");
-  ExpectRefused(front + PngChunk("ABCD", "") + back, "critical chunk");
+  ExpectRefused(file.substr(0, file.size() - 12), "its end chunk (IEND) is missing");
+  ExpectRefused(front + PngChunk("ABCD", "") + back, "critical ABCD chunk");
   ExpectRefused(front + front.substr(8) + back, "damaged");
   ExpectRefused(file.substr(0, 8) + back, "does not begin with its header");
   ExpectRefused(file.substr(0, file.size() - 12) + PngChunk("tEXt", "a") + PngChunk("IDAT", "b") + end, "two places");

@@ -84,7 +84,7 @@ std::optional<Image> DecodedAtOnce(const std::string& file) {
   Image image{width, height, 3, {}};
   for (int i = 0; i < width * height; ++i) {
     for (int c = 0; c < 3; ++c) {
-      image.pixels.push_back(static_cast<uint8_t>(OverWhite(rgba[4 * i + c], rgba[4 * i + 3], 255)));
+      image.pixels.push_back(OverWhite(rgba[4 * i + c], rgba[4 * i + 3]));
     }
   }
   WebPFree(rgba);
@@ -163,7 +163,7 @@ TEST(DecodeWebp, DisorderIsRefused) {
   ExpectRefused(WebpOfChunks(WebpHeaderChunk(0, 9, 8) + pixels), "damaged");
   ExpectRefused(WebpOfChunks(WebpChunk("ABCD", "x") + pixels), "neither pixels nor a header");
   ExpectRefused(WebpOfChunks(""), "ends within its header");
-  ExpectRefused(WebpOfChunks(header + pixels + "EXIF"), "ends within a chunk");
+  ExpectRefused(WebpOfChunks(header + pixels + "EXIF"), "ends within the header of a chunk");
   ExpectRefused(WebpOfChunks(WebpChunk("VP8 ", std::string(20, 'x'))), "do not begin as a picture");
   ExpectRefused(WebpOfChunks(WebpChunk("VP8L", std::string(20, 'x'))), "do not begin as a picture");
   std::string many = header;

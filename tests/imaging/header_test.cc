@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <ctime>
 
+#include "absl/strings/escaping.h"
 #include "imaging/decode.h"
 #include "tests/imaging/pictures.h"
 #include "tests/imaging/webp_files.h"
@@ -59,6 +60,11 @@ TEST(ReadHeader, SaysSizeAndOrientation) {
     EXPECT_EQ(webp.width, 30);
     EXPECT_EQ(webp.height, 20);
   }
+  std::string late = PngFile(NoiseImage(30, 20, 1));
+  late.insert(late.size() - 12, PngChunk("eXIf", ExifBlock(6)));
+  EXPECT_EQ(ReadHeader(late)->orientation, 6) << "behind the pixels";
+  EXPECT_EQ(ReadHeader(late)->width, 20);
+
   const ImageHeader turned = *ReadHeader(WebpFile(NoiseImage(30, 20, 3), {.exif = ExifBlock(5)}));
   EXPECT_EQ(turned.orientation, 5);
   EXPECT_EQ(turned.width, 20);
@@ -76,11 +82,38 @@ TEST(ReadHeader, NeedsTheFrontOfTheFileAlone) {
   EXPECT_EQ(ReadHeader(webp.substr(0, 16 << 10))->width, 300) << "what turns it stands behind its pixels";
 }
 
+// As Pillow reads them.
+TEST(ReadHeader, TakesTheOrientationOfTextAndXmpWhereNoExifStatesOne) {
+  const std::string xmp = "<rdf:Description tiff:Orientation=\"6\"/>";
+  const std::string in_text = "XML:com.adobe.xmp" + std::string(5, '\0') + xmp;
+  const std::string profile =
+      std::string("Raw profile type exif\0", 22) + "\nexif\n      34\n" + absl::BytesToHexString(ExifBlock(6)) + "\n";
+  for (const bool behind : {false, true}) {
+    for (const std::string& chunk : {PngChunk("iTXt", in_text), PngChunk("tEXt", profile)}) {
+      std::string png = PngFile(NoiseImage(30, 20, 1));
+      png.insert(behind ? png.size() - 12 : 33, chunk);
+      EXPECT_EQ(ReadHeader(png)->orientation, 6);
+      png.insert(33, PngChunk("eXIf", ExifBlock(3)));
+      EXPECT_EQ(ReadHeader(png)->orientation, 3) << "EXIF comes first";
+    }
+  }
+  std::string jpeg = JpegFile(SmoothImage(30, 20, 3));
+  const std::string segment = std::string("http://ns.adobe.com/xap/1.0/\0", 29) + xmp;
+  jpeg.insert(2, std::string("\xFF\xE1\0", 3) + static_cast<char>(segment.size() + 2) + segment);
+  EXPECT_EQ(ReadHeader(jpeg)->orientation, 6);
+  constexpr int kXmpFlag = 0x04;
+  const std::string pixels = WebpFile(NoiseImage(30, 20, 3)).substr(12) + WebpChunk("XMP ", xmp);
+  EXPECT_EQ(ReadHeader(WebpOfChunks(WebpHeaderChunk(kXmpFlag, 30, 20) + pixels))->orientation, 6);
+  EXPECT_EQ(ReadHeader(WebpOfChunks(WebpHeaderChunk(0, 30, 20) + pixels))->orientation, 1) << "not announced";
+}
+
 TEST(ReadHeader, NamesWhatIsNotAPicture) {
   EXPECT_THAT(Refusal(""), HasSubstr("empty"));
   EXPECT_THAT(Refusal("hello"), HasSubstr("neither a JPEG nor a PNG"));
   EXPECT_THAT(Refusal(std::string(20, '\0')), HasSubstr("neither a JPEG nor a PNG"));
-  EXPECT_THAT(Refusal("GIF89a\1\0\1\0"), AllOf(HasSubstr("a GIF"), HasSubstr("send a JPEG, PNG or WebP")));
+  EXPECT_THAT(Refusal("GIF89a\1\0\1\0"), AllOf(HasSubstr("a GIF by its first bytes, whatever its name says"),
+                                               HasSubstr("send a JPEG, PNG or WebP")));
+  EXPECT_THAT(Refusal("version https://git-lfs.github.com/spec/v1"), HasSubstr("a pointer of Git LFS"));
   EXPECT_THAT(Refusal(std::string("II*\0\x08\0\0\0", 8)), HasSubstr("a TIFF"));
   EXPECT_THAT(Refusal(std::string("MM\0*\0\0\0\x08", 8)), HasSubstr("a TIFF"));
   EXPECT_THAT(Refusal("BM\x36\x10"), HasSubstr("a BMP"));
@@ -152,6 +185,10 @@ TEST(ReadHeader, HostileHeadersCostLittle) {
     EXPECT_THAT(Refusal(junk), HasSubstr("1024 chunks"));
     least = std::min(least, std::clock() - start);
   }
+  std::string empty = PngFile(SmoothImage(4, 4, 3));
+  empty.resize(empty.size() - 12);
+  while (empty.size() < (16 << 20)) empty += PngChunk("eXIf", "");
+  EXPECT_THAT(Refusal(empty), HasSubstr("65536 chunks"));
   EXPECT_LT(least, CLOCKS_PER_SEC / 20) << "of the processor's time: all 48 MB were looked at";
 }
 

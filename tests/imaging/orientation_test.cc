@@ -6,6 +6,8 @@
 
 #include <cstdlib>
 #include <memory>
+#include <string>
+#include <utility>
 
 #include "imaging/decode.h"
 #include "tests/imaging/pictures.h"
@@ -89,29 +91,58 @@ TEST(ExifOrientation, AgreesWithLibexif) {
   for (int orientation = 0; orientation <= 10; ++orientation) {
     for (const ExifByteOrder order : {EXIF_BYTE_ORDER_INTEL, EXIF_BYTE_ORDER_MOTOROLA}) {
       const std::string block = WrittenByLibexif(orientation, order);
-      EXPECT_EQ(ExifOrientation(block), ByLibexif(block));
-      EXPECT_EQ(ExifOrientation(block), orientation >= 1 && orientation <= 8 ? orientation : 1);
+      EXPECT_EQ(OrientationOf(block, ""), ByLibexif(block));
+      EXPECT_EQ(OrientationOf(block, ""), orientation >= 1 && orientation <= 8 ? orientation : 1);
     }
   }
 }
 
+// What Pillow reads besides what the standard says.
+TEST(ExifOrientation, IsReadOfEveryWholeNumber) {
+  const std::string block = ExifBlock(6);
+  EXPECT_EQ(OrientationOf(std::string("Exif\0\0", 6) + block, ""), 6);
+  for (const char type : {'\3', '\4', '\6', '\x8', '\x9', '\xD'}) {
+    std::string other = block;
+    ASSERT_EQ(other[24], 3);
+    other[24] = type;
+    EXPECT_EQ(OrientationOf(other, ""), 6) << static_cast<int>(type);
+  }
+  std::string two = block;
+  two[26] = 2;
+  EXPECT_EQ(OrientationOf(two, ""), 6) << "the first of two";
+  two[26] = 0;
+  EXPECT_EQ(OrientationOf(two, ""), 1) << "of none";
+  std::string swapped = block;
+  std::swap(swapped[2], swapped[3]);
+  EXPECT_EQ(OrientationOf(swapped, ""), 6) << "some programs swap the bytes of the number 42";
+}
+
+TEST(XmpOrientation, CountsWhereExifHasNone) {
+  EXPECT_EQ(OrientationOf("", "<a tiff:Orientation=\"6\"/>"), 6);
+  EXPECT_EQ(OrientationOf("", "<tiff:Orientation>8</tiff:Orientation>"), 8);
+  EXPECT_EQ(OrientationOf("", "tiff:Orientation tiff:Orientation=\"3\""), 3);
+  EXPECT_EQ(OrientationOf("", "tiff:Orientation=\"9\""), 1);
+  EXPECT_EQ(OrientationOf("", "tiff:Orientation=\""), 1);
+  EXPECT_EQ(OrientationOf(ExifBlock(1), "tiff:Orientation=\"6\""), 1);
+}
+
 TEST(ExifOrientation, OfNonsenseIsUpright) {
   const std::string block = ExifBlock(6);
-  EXPECT_EQ(ExifOrientation(block), 6);
-  EXPECT_EQ(ExifOrientation(""), 1);
-  EXPECT_EQ(ExifOrientation("II*"), 1);
-  EXPECT_EQ(ExifOrientation("XX" + block.substr(2)), 1);
+  EXPECT_EQ(OrientationOf(block, ""), 6);
+  EXPECT_EQ(OrientationOf("", ""), 1);
+  EXPECT_EQ(OrientationOf("II*", ""), 1);
+  EXPECT_EQ(OrientationOf("XX" + block.substr(2), ""), 1);
   std::string far = block;
   far[4] = far[5] = far[6] = far[7] = '\xFF';
-  EXPECT_EQ(ExifOrientation(far), 1);
+  EXPECT_EQ(OrientationOf(far, ""), 1);
   std::string wrong_type = block;
   wrong_type[24] = 2;
-  EXPECT_EQ(ExifOrientation(wrong_type), 1);
+  EXPECT_EQ(OrientationOf(wrong_type, ""), 1);
   // The last entry ends at byte 34; what is cut before is nonsense, never a read beyond the end.
   for (size_t size = 0; size < 34; ++size) {
     const std::unique_ptr<char[]> exact(new char[size]);
     std::copy_n(block.data(), size, exact.get());
-    EXPECT_EQ(ExifOrientation({exact.get(), size}), 1) << size;
+    EXPECT_EQ(OrientationOf({exact.get(), size}, ""), 1) << size;
   }
 }
 
