@@ -2,6 +2,7 @@
 #include "data/picture_files.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -9,11 +10,18 @@
 #include "base/status_macros.h"
 #include "data/file.h"
 #include "imaging/decode.h"
+#include "imaging/fit_picture.h"
 
 namespace vitrine {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr int64_t kRoomInRequest = 64 << 10;  // bytes, for what a request says besides its picture
+
+absl::Status Named(std::string_view name, const absl::Status& reason) {
+  return absl::Status(reason.code(), absl::StrCat(std::string(name), ": ", reason.message()));
+}
 
 class PictureFiles final : public Dataset {
  public:
@@ -27,15 +35,20 @@ class PictureFiles final : public Dataset {
   std::string name(int64_t index) const override { return files_[index].path; }
 
   absl::StatusOr<Image> image(int64_t index) const override {
-    ASSIGN_OR_RETURN(const std::string bytes, encoded(index));
-    return DecodeNamed((root_ / files_[index].path).string(), bytes);
+    ASSIGN_OR_RETURN(std::string bytes, stored(index));
+    return DecodeNamed(PathOf(index), std::move(bytes));
   }
 
   absl::StatusOr<std::string> encoded(int64_t index) const override {
-    return ReadWholeFile(root_ / files_[index].path);
+    ASSIGN_OR_RETURN(std::string bytes, stored(index));
+    return SentFile(PathOf(index), std::move(bytes));
   }
 
+  absl::StatusOr<std::string> stored(int64_t index) const override { return ReadWholeFile(PathOf(index)); }
+
  private:
+  std::string PathOf(int64_t index) const { return (root_ / files_[index].path).string(); }
+
   const fs::path root_;
   const std::vector<LabelledFile> files_;
 };
@@ -80,10 +93,19 @@ bool IsPictureEnding(std::string_view ending) {
   return lower == ".jpg" || lower == ".jpeg" || lower == ".png" || lower == ".webp";
 }
 
-absl::StatusOr<Image> DecodeNamed(std::string_view name, std::string_view bytes) {
-  absl::StatusOr<Image> decoded = Decode(bytes);
-  if (decoded.ok()) return decoded;
-  return absl::Status(decoded.status().code(), absl::StrCat(std::string(name), ": ", decoded.status().message()));
+absl::StatusOr<std::string> SentFile(std::string_view name, std::string bytes) {
+  FitLimits limits;
+  limits.max_bytes -= kRoomInRequest;
+  absl::StatusOr<std::optional<FittedPicture>> fitted = FitPicture(bytes, limits);
+  if (!fitted.ok()) return Named(name, fitted.status());
+  return fitted->has_value() ? std::move((*fitted)->encoded) : std::move(bytes);
+}
+
+absl::StatusOr<Image> DecodeNamed(std::string_view name, std::string bytes) {
+  ASSIGN_OR_RETURN(const std::string sent, SentFile(name, std::move(bytes)));
+  absl::StatusOr<Image> decoded = Decode(sent);
+  if (!decoded.ok()) return Named(name, decoded.status());
+  return decoded;
 }
 
 }  // namespace vitrine

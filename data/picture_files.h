@@ -32,8 +32,12 @@ absl::StatusOr<std::vector<std::string>> SortedPictures(const std::filesystem::p
 // Whether a file's ending (".JPEG") is that of a picture.
 bool IsPictureEnding(std::string_view ending);
 
-// Decode, with `name` in front of what an error says.
-absl::StatusOr<Image> DecodeNamed(std::string_view name, std::string_view bytes);
+// The file as a client of a server sends it: as it is, or made smaller where a server would refuse it for its size
+// (imaging/fit_picture.h). INVALID_ARGUMENT, with `name` in front, where it is too large for that as well.
+absl::StatusOr<std::string> SentFile(std::string_view name, std::string bytes);
+
+// The picture that a server would decode: Decode of SentFile, with `name` in front of what an error says.
+absl::StatusOr<Image> DecodeNamed(std::string_view name, std::string bytes);
 
 }  // namespace vitrine
 

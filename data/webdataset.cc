@@ -52,16 +52,27 @@ class WebDataset final : public Dataset {
 
   absl::StatusOr<Image> image(int64_t index) const override {
     const auto [shard, sample] = Find(index);
-    ASSIGN_OR_RETURN(const std::string bytes, Read(shard, sample));
-    return DecodeNamed(absl::StrCat(shard.path.string(), ": ", sample.key), bytes);
+    ASSIGN_OR_RETURN(std::string bytes, Read(shard, sample));
+    return DecodeNamed(NameOf(shard, sample), std::move(bytes));
   }
 
   absl::StatusOr<std::string> encoded(int64_t index) const override {
+    const auto [shard, sample] = Find(index);
+    ASSIGN_OR_RETURN(std::string bytes, Read(shard, sample));
+    return SentFile(NameOf(shard, sample), std::move(bytes));
+  }
+
+  absl::StatusOr<std::string> stored(int64_t index) const override {
     const auto [shard, sample] = Find(index);
     return Read(shard, sample);
   }
 
  private:
+  // For the sentence of an error.
+  static std::string NameOf(const Shard& shard, const ShardSample& sample) {
+    return absl::StrCat(shard.path.string(), ": ", sample.key);
+  }
+
   std::pair<const Shard&, const ShardSample&> Find(int64_t index) const {
     const size_t shard = std::upper_bound(begins_.begin(), begins_.end(), index) - begins_.begin() - 1;
     return {shards_[shard], shards_[shard].samples[index - begins_[shard]]};

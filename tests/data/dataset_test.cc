@@ -7,7 +7,9 @@
 #include <sstream>
 
 #include "absl/strings/str_cat.h"
+#include "imaging/decode.h"
 #include "imaging/encode_png.h"
+#include "imaging/fit_picture.h"
 #include "tests/scratch_folder.h"
 
 namespace vitrine {
@@ -36,6 +38,22 @@ TEST(OpenDataset, EveryFormatSaysWhatItNeedsWhereNothingIs) {
     }
   }
   EXPECT_EQ(count, 10);
+}
+
+TEST(OpenDataset, ALargePictureIsReadAsAClientSendsIt) {
+  ScratchFolder folder;
+  Image wide{.width = 8400, .height = 16, .channels = 1, .pixels = {}};
+  for (int i = 0; i < wide.width * wide.height; ++i) wide.pixels.push_back(static_cast<uint8_t>(i % 8400 / 40));
+  const std::string file = *EncodePng(wide);
+  folder.Write("train/a/wide.png", file);
+  const auto data = *OpenDataset("imagefolder:" + folder.path().string(), Split::kTrain);
+  const absl::StatusOr<Image> image = data->image(0);
+  ASSERT_TRUE(image.ok()) << image.status();
+  EXPECT_EQ(image->width, 4200);
+  EXPECT_EQ(image->height, 8);
+  EXPECT_EQ(*data->encoded(0), (**FitPicture(file, {})).encoded);
+  EXPECT_EQ(image->pixels, Decode(*data->encoded(0))->pixels);
+  EXPECT_EQ(*data->stored(0), file) << "what digests are of";
 }
 
 class Cache : public ::testing::Test {
