@@ -30,17 +30,22 @@ def free_port() -> int:
     raise AssertionError("no port is free")
 
 
+def program(name: str) -> str:
+    """One of ours that was built."""
+    path = Path(os.environ.get("VITRINE_BIN", str(ROOT / "build/bin"))) / name
+    if not path.exists():
+        pytest.skip("there is no %s; build it, or name its folder in VITRINE_BIN" % path)
+    return str(path)
+
+
 class Server:
     """A vitrine-server of its own process."""
 
     def __init__(self, scratch: Path, repository: Path, port: int = 0, options: Optional[List[str]] = None) -> None:
-        program = Path(os.environ.get("VITRINE_BIN", str(ROOT / "build/bin"))) / "vitrine-server"
-        if not program.exists():
-            pytest.skip("there is no %s; build vitrine-server, or name its folder in VITRINE_BIN" % program)
         ports = scratch / "ports"
         ports.unlink(missing_ok=True)
-        command = [str(program), "--repository", str(repository), "--listen", "127.0.0.1:%d" % port, "--metrics", ""]
-        command += ["--port-file", str(ports), "--executors", "1", *(options or [])]
+        command = [program("vitrine-server"), "--repository", str(repository), "--listen", "127.0.0.1:%d" % port]
+        command += ["--metrics", "", "--port-file", str(ports), "--executors", "1", *(options or [])]
         command += [] if "--log-level" in command else ["--log-level", "warning"]
         self.log = scratch / "log"
         with self.log.open("ab") as log:

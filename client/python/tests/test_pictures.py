@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 import io
+import json
+import subprocess
 import warnings
 from pathlib import Path
-from typing import Any, Dict, Tuple
+from typing import Any, Dict, List, Tuple
 
 import numpy as np
 import pytest
-from conftest import MODEL
+from conftest import MODEL, Server, program
 from PIL import Image
 
 import vitrine
@@ -38,8 +40,8 @@ def sent(picture: Picture) -> Image.Image:
     [
         ("JPEG", (6000, 4000), (3000, 2000)),  # by the decoder itself
         ("JPEG", (9000, 100), (4500, 50)),
-        ("PNG", (8400, 90), (8192, 87)),
-        ("PNG", (5000, 3500), (4895, 3426)),
+        ("PNG", (8400, 90), (4200, 45)),
+        ("PNG", (5000, 3500), (2500, 1750)),
     ],
 )
 def test_too_many_pixels_are_shrunk(
@@ -82,9 +84,41 @@ def test_too_many_bytes(client: vitrine.Client) -> None:
     with pytest.warns(vitrine.PictureWarning, match="sent as a JPEG"):
         assert client.classify(noise, MODEL).grid.image_width == 2600
     with pytest.warns(vitrine.PictureWarning):
-        assert sent(load(gradient(5000, 5000))).size == (4096, 4096)
+        assert sent(load(gradient(5000, 5000))).size == (2500, 2500)
     with pytest.warns(vitrine.PictureWarning):
-        assert sent(load(np.zeros((9000, 20), np.float32))).size == (18, 8192)
+        assert sent(load(np.zeros((9000, 20), np.float32))).size == (10, 4500)
+
+
+def test_pixels_of_more_than_16_mib_lose_nothing(client: vitrine.Client, tmp_path: Path) -> None:
+    image = gradient(2900, 2100)
+    path = tmp_path / "large.png"
+    image.save(path)
+    assert np.asarray(image).nbytes > MAX_BYTES
+    by_path, *others = [client.classify(source, MODEL, top_k=10) for source in (path, image, np.asarray(image))]
+    for other in others:
+        assert [one.logit for one in other.predictions] == [one.logit for one in by_path.predictions]
+
+
+@pytest.mark.parametrize(
+    "kind, mode", [("JPEG", "RGB"), ("JPEG", "L"), ("JPEG", "CMYK"), ("PNG", "RGB"), ("PNG", "RGBA")]
+)
+@pytest.mark.parametrize("orientation", [1, 6])
+def test_made_smaller_as_the_command_line_does(
+    client: vitrine.Client, server: Server, tmp_path: Path, kind: str, mode: str, orientation: int
+) -> None:
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    path = tmp_path / ("large." + kind.lower())
+    image = gradient(8401, 1303)
+    if mode == "RGBA":
+        image.putalpha(image.getchannel("R"))
+    image.convert(mode).save(path, kind, exif=exif, quality=90)
+    with pytest.warns(vitrine.PictureWarning):
+        here = client.classify(path, MODEL, top_k=10)
+    command = [program("vitrine"), "classify", "--server", server.address, "--model", MODEL, "--top-k", "10"]
+    ran = subprocess.run([*command, "--format", "json", str(path)], capture_output=True, text=True, check=True)
+    there = json.loads(ran.stdout)["predictions"]
+    assert [one.logit for one in here.predictions] == [float(np.float32(one["logit"])) for one in there]
 
 
 def test_turned_as_exif_says(client: vitrine.Client, cat: Path) -> None:
@@ -112,12 +146,12 @@ def test_turned_as_exif_says_when_shrunk(kind: str, mode: str) -> None:
         image = Image.fromarray(pixels.astype(np.uint16) * 257)
     else:
         image = Image.fromarray(pixels).convert(mode)
-    with pytest.warns(vitrine.PictureWarning, match="pixels, is larger.*JPEG of 39 x 8192"):
+    with pytest.warns(vitrine.PictureWarning, match="pixels, is larger.*JPEG of 20 x 4200"):
         picture = load(encode(image, kind, exif=exif))
     shown = sent(picture)
-    assert shown.size == (39, 8192)
+    assert shown.size == (20, 4200)
     grey = np.asarray(shown.convert("L"))
-    assert grey[:4000].max() < 8 and grey[-4000:].min() > 247
+    assert grey[:2000].max() < 8 and grey[-2000:].min() > 247
 
 
 @pytest.mark.parametrize("orientation", range(1, 9))
@@ -186,6 +220,97 @@ def test_arrays() -> None:
     load((array / 255).astype(">f4")).put_into(request)
     assert request.tensor.data_type == pb.RawTensor.DATA_FLOAT32
     np.testing.assert_allclose(np.frombuffer(request.tensor.data, "<f4"), array.ravel() / 255, atol=1e-7)
+
+
+@pytest.mark.parametrize(
+    "shape, line",
+    [
+        ((3, 224, 224), "image.transpose(1, 2, 0)"),
+        ((4, 224, 224), "image[:3].transpose(1, 2, 0)"),
+        ((1, 224, 224), "image[0]"),
+        ((1, 224, 224, 3), "image[0]"),
+        ((1, 224, 224, 1), "image[0]"),
+        ((1, 3, 224, 224), "image[0].transpose(1, 2, 0)"),
+        ((1, 1, 224, 224), "image[0][0]"),
+        ((224, 224, 4), "image[:, :, :3]"),
+        ((1, 224, 224, 4), "image[0][:, :, :3]"),
+        ((224, 224, 2), "image[:, :, 0]"),
+    ],
+)
+def test_another_layout_is_refused_with_the_line_to_write(shape: Tuple[int, ...], line: str) -> None:
+    image = np.zeros(shape, np.uint8)
+    with pytest.raises(vitrine.InvalidArgument) as refused:
+        load(image)
+    written = str(refused.value).partition("; write ")[2].partition(", or")[0]
+    assert written.startswith(line), refused.value
+    assert load(eval(line)).pixels is not None
+
+
+def test_a_batch_and_no_picture_at_all_are_refused() -> None:
+    with pytest.raises(vitrine.InvalidArgument, match=r"classify_many\(images\)"):
+        load(np.zeros((2, 8, 8, 3), np.uint8))
+    for shape in ((9,), (0, 8, 3), (7, 8, 9)):
+        with pytest.raises(vitrine.InvalidArgument, match=r"\(RGB\), or x 1, or height x width$"):
+            load(np.zeros(shape, np.uint8))
+
+
+def test_values_that_look_scaled_twice_or_never() -> None:
+    array = np.random.default_rng(3).integers(0, 256, (5, 7, 3), dtype=np.uint8)
+    ones = (array > 127).astype(np.uint8)
+    doubtful: List[Any] = [array / 255 / 255, ones, array.astype(np.uint16), Image.fromarray(array[:, :, 0]).convert("I")]
+    for source in doubtful:
+        with pytest.warns(vitrine.PictureWarning, match="black"):
+            load(source)
+    for source in (array / 255, np.zeros((4, 4)), np.zeros((4, 4), np.uint8), np.zeros((4, 4), np.uint16), ones == 1):
+        load(source)
+
+
+def test_arrays_of_16_bits_and_of_truth_are_read_as_pngs_of_them() -> None:
+    deep = np.random.default_rng(4).integers(256, 65536, (5, 7), dtype=np.uint16)
+    np.testing.assert_array_equal(load(deep).pixels[:, :, 0], deep >> 8)  # type: ignore[index]
+    np.testing.assert_array_equal(load(Image.fromarray(deep)).pixels[:, :, 0], deep >> 8)  # type: ignore[index]
+    truth = Image.fromarray((deep > 32768).astype(np.uint8) * 255).convert("1")
+    np.testing.assert_array_equal(load(np.asarray(truth)).pixels, load(truth).pixels)
+
+
+def test_an_image_of_floats_is_read_as_its_array() -> None:
+    shares = np.linspace(0, 1, 12, dtype=np.float32).reshape(3, 4)
+    np.testing.assert_array_equal(load(Image.fromarray(shares)).pixels, load(shares).pixels)
+    with pytest.raises(vitrine.InvalidArgument, match="write image / 255"):
+        load(Image.fromarray(shares * 255))
+
+
+@pytest.mark.parametrize("mode", ["LA", "La", "RGBA", "RGBa", "PA", "P"])
+def test_every_mode_with_alpha_lies_over_white(mode: str) -> None:
+    clear = Image.new("RGBA", (3, 2), (200, 100, 50, 0))
+    for step in {"La": ["LA", "La"], "PA": ["P", "PA"]}.get(mode, [mode]):
+        clear = clear.convert(step)
+    if mode == "PA":
+        clear.putalpha(0)
+    pixels = load(clear).pixels
+    assert pixels is not None and pixels.min() == 255
+    assert pixels.shape[2] == (1 if mode in ("LA", "La") else 3)
+
+
+def test_pillow_does_not_warn_of_what_is_shrunk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 20_000_000)
+    path = tmp_path / "large.jpg"
+    gradient(6000, 4000).save(path)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.simplefilter("ignore", vitrine.PictureWarning)
+        load(path)
+        assert Picture("large", path=str(path)).open().size[0] <= 2048
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 10_000_000)
+    with pytest.raises(vitrine.InvalidArgument, match="more pixels than Pillow opens; scale it down"):
+        load(path)
+
+
+@pytest.mark.parametrize("block", [b"hello, no TIFF", b"II*\0", b"MM\0\x37\0\0\0\x08"])
+def test_damaged_exif_is_passed_over(client: vitrine.Client, block: bytes) -> None:
+    content = encode(gradient(40, 30), "PNG", exif=b"Exif\0\0" + block)
+    np.testing.assert_array_equal(load(Image.open(io.BytesIO(content))).pixels, np.asarray(gradient(40, 30)))
+    assert client.classify(content, MODEL).grid.image_width == 40
 
 
 def test_the_callers_array_may_change_afterwards(client: vitrine.Client) -> None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import io
 import os
+import threading
 import warnings
 from dataclasses import dataclass, replace
 from typing import IO, Any, Optional, Tuple, Union
 
 import numpy as np
 import numpy.typing as npt
-from PIL import Image, ImageOps, UnidentifiedImageError
+from PIL import Image, UnidentifiedImageError
 
 from vitrine.errors import InvalidArgument
 from vitrine.v1 import classifier_pb2 as pb
@@ -26,10 +27,21 @@ MAX_BYTES = (16 << 20) - (64 << 10)
 _MAGIC = (b"\xff\xd8", b"\x89PNG\r\n\x1a\n")
 _JPEG_QUALITY = 95
 _ORIENTATION = 0x0112  # in EXIF
+_TURNS = {  # by orientation
+    2: Image.Transpose.FLIP_LEFT_RIGHT,
+    3: Image.Transpose.ROTATE_180,
+    4: Image.Transpose.FLIP_TOP_BOTTOM,
+    5: Image.Transpose.TRANSPOSE,
+    6: Image.Transpose.ROTATE_270,
+    7: Image.Transpose.TRANSVERSE,
+    8: Image.Transpose.ROTATE_90,
+}
+_opening = threading.Lock()  # warnings.catch_warnings changes what all threads share
 
 
 class PictureWarning(UserWarning):
-    """The server would refuse the picture as it is, so something else was sent: a smaller one, or a JPEG."""
+    """The server would refuse the picture as it is, so something else was sent: a smaller one, or a JPEG. Or its values
+    look as if they had been scaled twice or never."""
 
 
 @dataclass(frozen=True)
@@ -65,9 +77,9 @@ class Picture:
             image = Image.fromarray(pixels[:, :, 0] if pixels.shape[2] == 1 else pixels)
         else:
             encoded = self.encoded if self.encoded is not None else _read(str(self.path))
-            image = Image.open(io.BytesIO(encoded))
+            image = _open(encoded)
             image.draft("RGB", (longest, longest))
-        image = _upright(image)
+        image = _plain(_upright(image))
         if max(image.size) > 2 * longest:
             image.thumbnail((longest, longest))
         return image.convert("RGB")
@@ -103,23 +115,32 @@ def _read(path: str) -> bytes:
         return file.read()
 
 
+def _open(content: bytes) -> Image.Image:
+    """As Image.open, without its warnings: what is too large is made smaller here, and what is odd the server says."""
+    with _opening, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return Image.open(io.BytesIO(content))
+
+
 def _of_file(content: bytes, name: str, path: Optional[str]) -> Picture:
     as_it_is = Picture(name, encoded=content, path=path)
     try:
-        image = Image.open(io.BytesIO(content))
+        image = _open(content)
     except UnidentifiedImageError:
         return as_it_is
     except Image.DecompressionBombError as error:
-        raise InvalidArgument("%s: %s" % (name, error)) from error
+        form = "%s has more pixels than Pillow opens; scale it down, or raise PIL.Image.MAX_IMAGE_PIXELS: %s"
+        raise InvalidArgument(form % (name, error)) from error
     except (OSError, SyntaxError, ValueError):  # what Pillow raises for damaged headers, depending on the format
         return as_it_is
     known = _is_taken(content, image)
     if known and _fits(image.size) and len(content) <= MAX_BYTES:
         return as_it_is
     try:
-        if _fits(image.size) and not known:
-            return replace(_of_image(image, name), path=path)
-        return replace(_shrunk(image, name, len(content)), path=path)
+        picture = _shrunk(image, name, len(content)) if known else _of_image(image, name)
+        return replace(picture, path=path)
+    except InvalidArgument:
+        raise
     except (OSError, SyntaxError, ValueError) as error:
         if known:
             return as_it_is
@@ -135,6 +156,8 @@ def _is_taken(content: bytes, image: Image.Image) -> bool:
 def _of_image(image: Image.Image, name: str) -> Picture:
     if image.width < 1 or image.height < 1:
         raise InvalidArgument("%s has no pixels" % name)
+    if image.mode == "F":  # what the floats mean is to be said as of an array
+        return _of_array(np.asarray(_upright(image)))
     if not _fits(image.size):
         return _shrunk(image, name, 0)
     return _of_pixels(np.asarray(_plain(_upright(image))), name)
@@ -144,18 +167,52 @@ def _of_array(array: npt.NDArray[Any]) -> Picture:
     shape = "x".join(map(str, array.shape))
     pixels = array[:, :, np.newaxis] if array.ndim == 2 else array
     if pixels.ndim != 3 or pixels.shape[2] not in (1, 3) or 0 in pixels.shape:
-        raise InvalidArgument("the array has shape %s, must be height x width x 3, or x 1, or height x width" % shape)
+        found = "the array has shape %s, must be height x width x 3 (RGB), or x 1, or height x width" % shape
+        raise InvalidArgument(found + _other_layout(array.shape))
     if pixels.dtype.kind == "f":
         with np.errstate(over="ignore"):  # infinity is refused
             pixels = pixels.astype(np.float32)
         _check_floats(pixels)
+    elif pixels.dtype == np.uint16:
+        pixels = _upper_bits(pixels)
+    elif pixels.dtype == np.bool_:
+        pixels = pixels.astype(np.uint8) * 255
     elif pixels.dtype != np.uint8:
-        form = 'the array has type %s, must be uint8 (0 to 255), as of image.astype("uint8"), or float (0 to 1)'
-        raise InvalidArgument(form % array.dtype)
+        form = 'the array has type %s, must be uint8 (0 to 255), as of image.astype("uint8"), float (0 to 1)'
+        raise InvalidArgument((form + ", uint16 or bool") % array.dtype)
+    elif pixels.max() == 1:
+        line = '(image * 255).astype("uint8")'
+        _warn("the array's largest value is 1 of 255, which is black; if it was scaled to 0 to 1, write %s" % line)
     name = "an array of %s" % shape
     if _fits((pixels.shape[1], pixels.shape[0])) and pixels.nbytes <= MAX_BYTES:
         return Picture(name, pixels=np.array(pixels, order="C"))  # the caller may go on changing his own
     return _of_pixels(_bytes(pixels), name) if pixels.dtype == np.float32 else _of_pixels(pixels, name)
+
+
+def _other_layout(shape: Tuple[int, ...]) -> str:
+    """The line that makes a picture of an array of this shape; empty where none is known."""
+    image = "image"
+    if len(shape) == 4 and shape[0] > 1:
+        return "; for several pictures write client.classify_many(images)"
+    if len(shape) == 4 or (len(shape) == 3 and shape[0] == 1):
+        image, shape = "image[0]", shape[1:]
+    if len(shape) == 3 and shape[2] == 4:
+        return "; write {0}[:, :, :3], or PIL.Image.fromarray({0}) to lay it over white".format(image)
+    if len(shape) == 3 and shape[2] == 2:
+        return "; write %s[:, :, 0]" % image
+    if len(shape) == 3 and shape[2] not in (1, 3) and shape[0] in (1, 3, 4):
+        planes = {1: "[0]", 3: ".transpose(1, 2, 0)", 4: "[:3].transpose(1, 2, 0)"}
+        return "; write %s%s" % (image, planes[shape[0]])
+    return "" if image == "image" else "; write " + image
+
+
+def _upper_bits(pixels: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
+    """8 bits of 16, as the server and Pillow take them of a PNG."""
+    high = int(pixels.max())
+    if 0 < high <= 255:
+        form = 'the largest value is %d of 65535, which is black; if 255 is white, give image.astype("uint8")'
+        _warn(form % high + ', or image.convert("L") of a PIL image')
+    return np.asarray(pixels >> 8, dtype=np.uint8)
 
 
 def _check_floats(pixels: npt.NDArray[Any]) -> None:
@@ -165,6 +222,9 @@ def _check_floats(pixels: npt.NDArray[Any]) -> None:
         form = "the array has NaN or infinite values, which no picture has; write numpy.nan_to_num(image) if they are 0"
         raise InvalidArgument(form)
     if 0 <= low and high <= 1:
+        if 0 < high < 2 / 255:
+            form = "the array has floats up to %.3g, where 1 is white: it is black; was it divided by 255 twice?"
+            _warn(form % high)
         return
     found = "the array has floats from %.4g to %.4g, must be 0 to 1" % (low, high)
     if high > 4:  # what was normalised by mean and deviation stays below 3
@@ -184,78 +244,116 @@ def _of_pixels(pixels: npt.NDArray[Any], name: str) -> Picture:
     if _fits((pixels.shape[1], pixels.shape[0])) and pixels.nbytes <= MAX_BYTES:
         return Picture(name, pixels=np.ascontiguousarray(pixels))
     image = Image.fromarray(pixels[:, :, 0] if pixels.shape[2] == 1 else pixels)
-    if not _fits(image.size):
-        return _shrunk(image, name, 0)
-    _warn("%s has %d bytes of pixels, the server takes 16 MiB: sent as a JPEG" % (name, pixels.nbytes))
-    return _as_jpeg(image, name)
+    if _fits(image.size):
+        encoded = _encoded(image, "PNG", compress_level=1)  # nothing is lost
+        if len(encoded) <= MAX_BYTES:
+            return Picture(name, encoded=encoded)
+    return _shrunk(image, name, pixels.nbytes)
 
 
 def _fits(size: Tuple[int, int]) -> bool:
     return size[0] * size[1] <= MAX_PIXELS and max(size) <= MAX_SIDE
 
 
-def _largest(size: Tuple[int, int]) -> Tuple[int, int]:
-    """What the server takes of a picture that does not fit."""
-    scale = min((MAX_PIXELS / (size[0] * size[1])) ** 0.5, MAX_SIDE / max(size))
-    return max(1, int(size[0] * scale)), max(1, int(size[1] * scale))
-
-
 def _shrunk(image: Image.Image, name: str, file_bytes: int) -> Picture:
-    """`file_bytes` of the file that the image was opened from; 0: it is the caller's own."""
+    """As `vitrine classify` does it: a half, a quarter or an eighth of each side, the first that fits, as a JPEG.
+
+    `file_bytes` of the file that the image was opened from; 0: it is the caller's own."""
     width, height = image.size
-    larger = not _fits(image.size)
-    # A JPEG is decoded at a half, a quarter or an eighth. draft() never goes below what it is asked for, and the
-    # largest size that the server takes is always more than enough; so half of that is asked for. It changes the image,
-    # so not one of the caller's.
-    if larger and file_bytes:
-        half = [max(1, side // 2) for side in _largest(image.size)]
-        image.draft(None, (half[0], half[1]))
-    image = _upright(image)  # first: what EXIF says is lost with everything else that is done to an image
-    if not _fits(image.size):
-        image = _plain(image).resize(_largest(image.size), Image.Resampling.BOX, reducing_gap=2.0)
-    picture = _as_jpeg(image, name)
-    sent = Image.open(io.BytesIO(picture.encoded or b"")).size
-    why = "is larger than the server takes (16 megapixels, 8192 pixels a side)"
-    if not larger:
-        why = "has %d bytes, more than the server takes (16 MiB)" % file_bytes
-    _warn("%s, %d x %d pixels, %s: sent as a JPEG of %d x %d" % ((name, width, height, why) + sent))
-    return picture
+    drafted = 1
+    for divisor in (1, 2, 4, 8):
+        if not _fits((-(-width // divisor), -(-height // divisor))):
+            continue
+        # By the decoder itself where it can. It changes the image, so not one of the caller's, and not twice.
+        if divisor > 1 and file_bytes and drafted == 1:
+            image.draft(None, (max(1, width // divisor), max(1, height // divisor)))
+            drafted = -(-width // image.width)
+        turn = _turn(image)
+        small = _plain(image)
+        small = small if drafted == divisor else small.reduce(divisor // drafted)
+        small = small if turn is None else small.transpose(turn)
+        encoded = _encoded(small, "JPEG", quality=_JPEG_QUALITY)
+        if len(encoded) > MAX_BYTES:  # noise, say
+            continue
+        why = "is larger than the server takes (16 megapixels, 8192 pixels a side)"
+        if divisor == 1:
+            why = "has %d bytes, more than the server takes (16 MiB)" % file_bytes
+        _warn("%s, %d x %d pixels, %s: sent as a JPEG of %d x %d" % ((name, width, height, why) + small.size))
+        return Picture(name, encoded=encoded)
+    form = "%s has %d x %d pixels; even an eighth of it is more than the server takes, so scale it down yourself"
+    raise InvalidArgument(form % (name, width, height))
 
 
-def _as_jpeg(image: Image.Image, name: str) -> Picture:
-    image = _plain(image)
-    while True:
-        file = io.BytesIO()
-        image.save(file, "JPEG", quality=_JPEG_QUALITY, subsampling=0)
-        if file.tell() <= MAX_BYTES:
-            return Picture(name, encoded=file.getvalue())
-        image = image.reduce(2)  # noise, say
+def _encoded(image: Image.Image, kind: str, **options: int) -> bytes:
+    file = io.BytesIO()
+    image.save(file, kind, **options)
+    return file.getvalue()
+
+
+def _turn(image: Image.Image) -> Optional[Image.Transpose]:
+    """How to turn it as its metadata say. Loads it: Pillow itself turns a TIFF then, and reads a PNG to its end."""
+    image.load()
+    try:
+        value = image.getexif().get(_ORIENTATION, 1)
+    except Exception:  # whatever Pillow raises for damaged metadata, which the server passes over
+        return None
+    return _TURNS.get(value) if isinstance(value, int) else None
 
 
 def _upright(image: Image.Image) -> Image.Image:
-    """As the server does: turned as EXIF says; the same image if it says nothing."""
-    if image.getexif().get(_ORIENTATION, 1) == 1:
-        return image
-    turned: Optional[Image.Image] = ImageOps.exif_transpose(image)
-    return image if turned is None else turned
+    """As the server does: turned as its metadata say; the same image if they say nothing."""
+    turn = _turn(image)
+    return image if turn is None else image.transpose(turn)
 
 
 def _plain(image: Image.Image) -> Image.Image:
     """As the server does: grey stays grey, transparency lies over white, everything else becomes RGB; 8 bits."""
-    if image.mode in ("L", "RGB"):
-        return image
     if image.mode == "F":
         raise InvalidArgument("what the floats of the image mean is not known; give an array with values of 0 to 1")
+    key = image.info.get("transparency")
     if image.mode.startswith("I"):  # 16 bits: Pillow's own conversion would cut them
-        values = np.asarray(image, dtype=np.float64)
+        values = np.asarray(image)
         if values.min() < 0 or values.max() > 65535:
             raise InvalidArgument("the image has mode %s and values outside 0 to 65535" % image.mode)
-        return Image.fromarray((values / 257 + 0.5).astype(np.uint8))
-    if "A" in image.getbands() or "transparency" in image.info:
-        layer = image.convert("RGBA")
+        pixels = _upper_bits(values)
+        return Image.fromarray(pixels if key is None else np.where(values == key, np.uint8(255), pixels))
+    if image.mode in ("1", "L"):
+        grey = image.convert("L")
+        return grey if key is None else _without_grey(grey, 255 if image.mode == "1" and key else key)
+    if image.mode == "RGB":
+        return image if key is None else _without_colour(image, key)
+    if _has_alpha(image):
+        grey_alpha = image.mode in ("LA", "La")
+        layer = image.convert("LA" if image.mode == "La" else "RGBA").convert("RGBA")
         white = Image.new("RGBA", layer.size, "white")
-        return Image.alpha_composite(white, layer).convert("L" if image.mode in ("LA", "La") else "RGB")
-    return image.convert("L" if image.mode == "1" else "RGB")
+        return Image.alpha_composite(white, layer).convert("L" if grey_alpha else "RGB")
+    try:
+        return image.convert("RGB")
+    except ValueError as error:
+        raise InvalidArgument("the image has mode %s; convert it to RGB" % image.mode) from error
+
+
+def _has_alpha(image: Image.Image) -> bool:
+    palette = image.palette.mode if image.mode == "P" and image.palette else ""
+    return bool({"A", "a"} & set(image.getbands())) or "transparency" in image.info or palette.endswith("A")
+
+
+def _without_grey(image: Image.Image, key: int) -> Image.Image:
+    """White where it is `key`, which counts in the bits of the PNG: Pillow spreads 2 and 4 bits over 0 to 255."""
+    pixels = np.asarray(image)
+    for step in (85, 17):
+        if key <= 255 // step and not np.any(pixels % step):
+            key *= step
+            break
+    return Image.fromarray(np.where(pixels == key, np.uint8(255), pixels))
+
+
+def _without_colour(image: Image.Image, key: Tuple[int, int, int]) -> Image.Image:
+    """White where it is `key`, which has 16 bits where the PNG had them; of the pixels Pillow keeps the upper 8."""
+    colour = np.array([value >> 8 for value in key] if max(key) > 255 else key, np.uint8)
+    pixels = np.array(image)
+    pixels[(pixels == colour).all(axis=2)] = 255
+    return Image.fromarray(pixels)
 
 
 def _warn(text: str) -> None:

@@ -116,7 +116,7 @@ class Client:
         """Classifies one picture.
 
         Args:
-            image: a path, the bytes of a file, a binary file object, a PIL.Image, or an array of [height, width, 3],
+            image: a path, the bytes of a file, a binary file object, a PIL.Image, or an array of [height, width, 3] (RGB),
                 [height, width, 1] or [height, width], uint8 (0 to 255) or float (0 to 1). A picture that the server
                 would refuse for its size is shrunk first, with a PictureWarning.
             model: its name; default the only model that is ready.
