@@ -2,7 +2,7 @@
 // A picture that was chosen: the bytes that the server gets, and what the browser shows.
 import {Refusal} from "./api.js";
 
-const MOST_PIXELS = 16e6;  // that the server decodes
+const MOST_PIXELS = 16e6, LONGEST_SIDE = 8192;  // that the server decodes
 
 // By its first 12 bytes: a format of the server's.
 const isTaken = (head) => (head[0] === 0xff && head[1] === 0xd8) ||
@@ -10,8 +10,13 @@ const isTaken = (head) => (head[0] === 0xff && head[1] === 0xd8) ||
     (String.fromCharCode(...head.slice(0, 4)) === "RIFF" && String.fromCharCode(...head.slice(8, 12)) === "WEBP");
 
 async function encoded(bitmap, type, scale = 1) {
-  const canvas = new OffscreenCanvas(Math.round(bitmap.width * scale), Math.round(bitmap.height * scale));
-  canvas.getContext("2d").drawImage(bitmap, 0, 0, canvas.width, canvas.height);
+  const canvas = new OffscreenCanvas(Math.ceil(bitmap.width * scale), Math.ceil(bitmap.height * scale));
+  const context = canvas.getContext("2d");
+  if (type === "image/jpeg") {  // has no transparency, which the server lays over white
+    context.fillStyle = "white";
+    context.fillRect(0, 0, canvas.width, canvas.height);
+  }
+  context.drawImage(bitmap, 0, 0, canvas.width, canvas.height);
   return canvas.convertToBlob({type, quality: 0.92});
 }
 
@@ -26,13 +31,16 @@ export async function open(blob) {
     return {blob, bitmap, note: ""};
   }
   const pixels = bitmap.width * bitmap.height;
-  if (pixels > MOST_PIXELS) {
-    const smaller = await encoded(bitmap, "image/jpeg", Math.sqrt(MOST_PIXELS / pixels) * 0.999);
+  const longest = Math.max(bitmap.width, bitmap.height);
+  if (pixels > MOST_PIXELS || longest > LONGEST_SIDE) {
+    const scale = Math.min(Math.sqrt(MOST_PIXELS / pixels), LONGEST_SIDE / longest) * 0.999;
+    const sent = await encoded(bitmap, "image/jpeg", scale);
+    const smaller = await createImageBitmap(sent);
     return {
-      blob: smaller,
-      bitmap: await createImageBitmap(smaller),
-      note: `The picture has ${
-          Math.round(pixels / 1e6)} megapixels; it was made smaller here, to the 16 that the server reads.`
+      blob: sent,
+      bitmap: smaller,
+      note: `The picture has ${bitmap.width} x ${bitmap.height} pixels; it was made smaller here, to ${
+          smaller.width} x ${smaller.height}, as the server reads up to 16 megapixels and ${LONGEST_SIDE} a side.`
     };
   }
   if (isTaken(new Uint8Array(await blob.slice(0, 12).arrayBuffer()))) return {blob, bitmap, note: ""};
