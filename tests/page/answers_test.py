@@ -37,6 +37,23 @@ class Answers(PageCase):
         times = page.locator(".times li").all_text_contents()
         self.assertEqual([text.split()[0] for text in times], ["waiting", "decoding", "computing", "maps"])
 
+    def test_a_long_clear_picture_is_made_smaller_over_white(self):
+        page = self.open()
+        sides, corner, note = page.evaluate("""async () => {
+            const {open} = await import("/page/picture.js");
+            const long = new OffscreenCanvas(9000, 400);
+            long.getContext("2d").fillRect(0, 0, 10, 10);
+            const {blob, note} = await open(await long.convertToBlob());
+            const sent = await createImageBitmap(blob), seen = new OffscreenCanvas(sent.width, sent.height);
+            seen.getContext("2d").drawImage(sent, 0, 0);
+            const {data} = seen.getContext("2d").getImageData(sent.width - 1, sent.height - 1, 1, 1);
+            return [[sent.width, sent.height], [...data], note];
+        }""")
+        self.assertEqual(corner, [255, 255, 255, 255])
+        self.assertLessEqual(max(sides), 8192)
+        self.assertGreater(max(sides), 8000)
+        self.assertIn("9000 x 400 pixels; it was made smaller here, to %d x %d" % tuple(sides), note)
+
     def give(self, page, kind):
         """A paste or drop of a file, as a browser makes one."""
         page.evaluate("""([kind, data]) => {
