@@ -201,7 +201,8 @@ absl::StatusOr<ImageHeader> ReadJpegHeader(std::string_view bytes) {
     if (marker == kEndOfImage || marker == kStartOfImage) return DamagedJpeg("its header holds no picture");
     if (marker == kTemporary || IsRestart(marker)) continue;  // have no content
     const std::optional<std::string_view> content = reader.Segment();
-    if (!content) return DamagedJpeg(absl::StrCat("it ends within its ", NameOf(marker), " segment"));
+    if (!content)
+      return DamagedJpeg(absl::StrCat("it ends within its ", NameOf(marker), " segment; send the whole file"));
     if (IsFrame(marker)) {
       if (has_frame) return DamagedJpeg("it has two frame headers (SOF)");
       RETURN_IF_ERROR(ReadFrame(marker, *content, header));
@@ -232,7 +233,8 @@ absl::StatusOr<bool> CheckJpegScans(std::string_view bytes, int max_scans) {
           absl::StrCat("the JPEG has more than ", max_scans, " scans; send a baseline JPEG or one with fewer scans"));
     }
     const std::optional<std::string_view> content = reader.Segment();
-    if (!content) return DamagedJpeg(absl::StrCat("it ends within a ", NameOf(marker), " segment"));
+    if (!content)
+      return DamagedJpeg(absl::StrCat("it ends within its ", NameOf(marker), " segment; send the whole file"));
     if (IsFrame(marker)) sent.TakeFrame(*content);
     if (marker == kStartOfScan) sent.TakeScan(*content);
   }

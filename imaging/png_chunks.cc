@@ -67,9 +67,9 @@ std::optional<Chunk> FirstChunk(std::string_view bytes) {
 
 // Why a file ends where a chunk, of which these bytes are the front, was expected.
 absl::Status EndsEarly(std::string_view bytes) {
-  if (bytes.empty()) return DamagedPng("its end chunk (IEND) is missing");
-  if (bytes.size() < 8) return DamagedPng("it ends within the header of a chunk");
-  return DamagedPng(absl::StrCat("it ends within its ", NameOf(bytes.substr(4, 4))));
+  if (bytes.empty()) return DamagedPng("its end chunk (IEND) is missing; send the whole file");
+  if (bytes.size() < 8) return DamagedPng("it ends within the header of a chunk; send the whole file");
+  return DamagedPng(absl::StrCat("it ends within its ", NameOf(bytes.substr(4, 4)), "; send the whole file"));
 }
 
 absl::Status WrongChecksum(std::string_view type) {

@@ -145,10 +145,10 @@ absl::Status CheckWebpIsWhole(std::string_view bytes) {
   for (int chunks = 0; !left.empty(); ++chunks) {
     if (chunks == kMostWebpChunks) return DamagedWebp("it has more than 1024 chunks");
     const std::optional<RiffChunk> chunk = FirstRiffChunk(left);
-    if (!chunk) return DamagedWebp("it ends within the header of a chunk");
+    if (!chunk) return DamagedWebp("it ends within the header of a chunk; send the whole file");
     if (!chunk->complete()) {
       const std::string name = absl::CHexEscape(absl::string_view(chunk->type.data(), chunk->type.size()));
-      return DamagedWebp(absl::StrCat("it ends within its ", name, " chunk"));
+      return DamagedWebp(absl::StrCat("it ends within its ", name, " chunk; send the whole file"));
     }
     if (HoldsPixels(*chunk) && ++pictures > 1) return DamagedWebp("its pixels stand in two places");
     left.remove_prefix(std::min(left.size(), chunk->whole()));

@@ -5,6 +5,7 @@ import base64
 import io
 import json
 import subprocess
+import urllib.error
 import urllib.request
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Tuple
@@ -125,6 +126,25 @@ def test_the_command_line_gives_the_same_answer(client: vitrine.Client, server: 
         expected = logits(client.classify(file.pixels, MODEL, top_k=10))
         got = [float(np.float32(one["logit"])) for one in sorted(answers[file.name], key=lambda one: one["index"])]
         assert got == expected, file.name
+
+
+@pytest.mark.parametrize("kind, name", [("GIF", "a GIF"), ("BMP", "a BMP"), ("TIFF", "a TIFF"), ("PPM", "a PPM")])
+def test_other_files_are_named_whatever_they_are_called(
+    client: vitrine.Client, server: Server, tmp_path: Path, kind: str, name: str
+) -> None:
+    path = tmp_path / "picture.jpg"
+    image = generated.smooth(np.random.default_rng(1), (32, 32), "RGB")
+    image.save(path, kind)
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        by_http(server, path.read_bytes())
+    assert "the body is %s" % name in json.load(refused.value)["error"]
+    ran = subprocess.run(
+        [program("vitrine"), "classify", "--server", server.address, "--model", MODEL, str(path)],
+        capture_output=True,
+        text=True,
+    )
+    assert ran.returncode != 0 and "the picture is %s" % name in ran.stderr and "whatever its name says" in ran.stderr
+    assert client.classify(path, MODEL).top1 == client.classify(np.asarray(Image.open(path).convert("RGB")), MODEL).top1
 
 
 DRAW = """async urls => {

@@ -4,6 +4,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "imaging/file_type.h"
 
 namespace vitrine {
 namespace {
@@ -63,8 +64,10 @@ absl::Status CheckPicture(std::string_view body, const std::string& curl_line) {
         absl::StrCat("the body is empty; it must be the bytes of a JPEG, PNG or WebP: ", curl_line));
   }
   if (!LooksLikePicture(body)) {
+    const absl::string_view type = FileTypeOf(body);
     return absl::InvalidArgumentError(
-        absl::StrCat("the body is not a JPEG, PNG or WebP; send the bytes of one and nothing else: ", curl_line));
+        absl::StrCat("the body is ", type, type.empty() ? "" : ", ",
+                     "not a JPEG, PNG or WebP; send the bytes of one and nothing else: ", curl_line));
   }
   if (LostBytes(body)) {
     return absl::InvalidArgumentError(absl::StrCat(
