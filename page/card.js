@@ -14,7 +14,7 @@ const largest = (values) => values.reduce((most, value) => Math.max(most, Math.a
 const isDiverging = (map) => map.diverging || map.values.some((value) => value < 0);
 
 export class Card {
-  // `act`: {state(), patch(x, y), leave(), head(h), draw()}: what the hands do.
+  // `act`: {state(), patch([x, y]), leave(), head(h)}: what the hands do.
   constructor(id, act) {
     this.id = id;
     this.act = act;

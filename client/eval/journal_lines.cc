@@ -17,7 +17,8 @@
 namespace vitrine {
 namespace {
 
-// Objects keep the order of their members. Probabilities are written as shortest floats; times need doubles.
+// Objects keep the order of their members. Probabilities are written with the nine digits that a float needs; times
+// need doubles.
 using Json = nlohmann::ordered_json;
 
 constexpr int kFormat = 1;
@@ -33,7 +34,7 @@ std::string Line(const Json& json) {
   return absl::StrCat(Checksum(text), " ", text, "\n");
 }
 
-// A double whose shortest form is that of the float.
+// The double of at most nine digits that reads back as the float.
 double Short(float value) {
   double result = value;
   (void)absl::SimpleAtod(absl::StrFormat("%.9g", value), &result);
