@@ -53,6 +53,8 @@ function(add_precompiled_kinds)
     list(APPEND kinds tensors)
     set(suffixes _test)
   endif()
+  # Without a launcher of its own no empty word follows.
+  set(anew ${CMAKE_SOURCE_DIR}/cmake/anew ${CMAKE_CXX_COMPILER_LAUNCHER})
   foreach(kind ${kinds})
     foreach(suffix "" ${suffixes})
       set(target precompiled_${kind}${suffix})
@@ -66,8 +68,7 @@ function(add_precompiled_kinds)
       if(CMAKE_CXX_COMPILER_ID STREQUAL Clang)
         target_compile_options(${target} PRIVATE "SHELL:-Xclang -fno-pch-timestamp")  # or ccache takes none for known
       endif()
-      set_target_properties(${target} PROPERTIES
-        CXX_COMPILER_LAUNCHER "${CMAKE_SOURCE_DIR}/cmake/anew;${CMAKE_CXX_COMPILER_LAUNCHER}")
+      set_target_properties(${target} PROPERTIES CXX_COMPILER_LAUNCHER "${anew}")
       target_precompile_headers(${target} PRIVATE "\"cmake/precompiled/${kind}${suffix}.h\"")
     endforeach()
   endforeach()

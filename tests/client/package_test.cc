@@ -51,6 +51,20 @@ TEST(ClientPackage, IsConfiguredWithNothingButWhatItNeeds) {
   ran = Shell(folder, cmake + " --build out --target help");
   EXPECT_THAT(ran.out, HasSubstr("client_package: "));
   EXPECT_THAT(ran.out, testing::Not(HasSubstr("vitrine-server: ")));
+  // Every file that is built of others has what it needs, and a precompiled header needs no compiler's cache.
+  ran = Shell(folder, cmake + " --build out -- -n && " + cmake + " --build out --target precompiled_client");
+  EXPECT_EQ(ran.exit_code, 0) << ran.out << ran.errors;
+}
+
+// A preset compiles through ccache, where there is one in the PATH.
+TEST(ClientPackage, APresetNeedsNoCcache) {
+  const ScratchFolder folder;
+  const std::string configure = "env PATH=$PWD " VITRINE_CMAKE " -S " VITRINE_SOURCE
+                                " --preset release -B $PWD/out -DVITRINE_CLIENT_ONLY=ON"
+                                " -DCMAKE_MAKE_PROGRAM=$(command -v ninja) -DCMAKE_CXX_COMPILER=" VITRINE_CXX;
+  const Ran ran = Shell(folder, configure);
+  ASSERT_EQ(ran.exit_code, 0) << ran.out << ran.errors;
+  EXPECT_THAT(ReadFile(folder.Path("out/CMakeFiles/rules.ninja")), testing::Not(HasSubstr("ccache")));
 }
 
 TEST(ClientPackage, BuildsAndRunsTheExample) {
