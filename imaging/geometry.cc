@@ -213,6 +213,9 @@ absl::Status ValidatePreprocessing(const v1::Preprocessing& preprocessing) {
   if (!v1::Preprocessing::Decode_IsValid(preprocessing.decode())) {
     return OutOfRange("decode", preprocessing.decode(), "FULL or REDUCED");
   }
+  if (!v1::Preprocessing::Rounding_IsValid(preprocessing.rounding())) {
+    return OutOfRange("rounding", preprocessing.rounding(), "NONE or PILLOW");
+  }
   return ValidateResolution(preprocessing);
 }
 

@@ -30,7 +30,8 @@ std::vector<float> PreprocessRows(const AnyImage& image, Size size, const v1::Pr
 InputRows::InputRows(Size picture, const v1::Preprocessing& preprocessing, const Geometry& geometry)
     : preprocessing_(preprocessing),
       geometry_(geometry),
-      resizer_(picture, geometry.scaled, {geometry.top, geometry.left, geometry.input}, preprocessing.interpolation()),
+      resizer_(picture, geometry.scaled, {geometry.top, geometry.left, geometry.input}, preprocessing.interpolation(),
+               preprocessing.rounding()),
       resized_(size_t{RowResizer::kMostChannels} * geometry.input.width),
       values_(static_cast<size_t>(preprocessing.channels()) * geometry.input.height * geometry.input.width) {}
 
@@ -57,6 +58,12 @@ void InputRows::Normalise(int y, int channels) {
   for (int c = 0; c < preprocessing_.channels(); ++c) {
     const float* from = resized_.data() + (repeat ? 0 : c * width);
     float* to = values_.data() + c * plane + static_cast<ptrdiff_t>(y) * width;
+    if (preprocessing_.rounding() == v1::Preprocessing::PILLOW) {
+      // The operations of torchvision's ToTensor and Normalize, one by one: its bits are wanted.
+      const float mean = preprocessing_.mean(c), std = preprocessing_.std(c);
+      for (int x = 0; x < width; ++x) to[x] = (from[x] / 255 - mean) / std;
+      continue;
+    }
     const float factor = 1 / (255 * preprocessing_.std(c));
     const float shift = preprocessing_.mean(c) / preprocessing_.std(c);
     for (int x = 0; x < width; ++x) to[x] = from[x] * factor - shift;
@@ -69,6 +76,9 @@ std::vector<float> Preprocess(const Image& image, const v1::Preprocessing& prepr
 
 std::vector<float> Preprocess(const FloatImage& image, const v1::Preprocessing& preprocessing,
                               const Geometry& geometry) {
+  if (preprocessing.rounding() == v1::Preprocessing::PILLOW) {
+    return Preprocess(RoundedToBytes(image), preprocessing, geometry);
+  }
   return PreprocessRows(image, image.size, preprocessing, geometry);
 }
 

@@ -30,7 +30,8 @@ class InputRows {
 
   // What each row depends on.
   const RowResizer& resizer() const { return resizer_; }
-  // Makes row y from rows of the picture as RowResizer::Resize takes them, or from all of it.
+  // Makes row y from rows of the picture as RowResizer::Resize takes them, or from all of it; one of floats is not
+  // rounded.
   void Make(int y, const uint8_t* const* rows, int channels);
   void Make(int y, const Image& picture);
   void Make(int y, const FloatImage& picture);

@@ -5,14 +5,8 @@
 #include <cmath>
 #include <cstring>
 
-// The loops below are compiled for AVX2 and for any processor; the loader picks one. Sanitizers run before the loader's
-// choice is made, so they get the plain one. No fused multiply-add is used in either, hence equal bits.
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && \
-    !defined(__clang__)
-#define VITRINE_PER_PROCESSOR __attribute__((target_clones("avx2", "default")))
-#else
-#define VITRINE_PER_PROCESSOR
-#endif
+#include "imaging/byte_passes.h"
+#include "imaging/per_processor.h"
 
 namespace vitrine {
 namespace {
@@ -32,7 +26,7 @@ double Keys(double x) {
 }
 
 // For the outputs [from, from + outputs) of an axis that is resized from `in` to `out`.
-ResizeFilter MakeFilter(int in, int out, int from, int outputs, v1::Interpolation interpolation) {
+ResizeFilter MakeFilter(int in, int out, int from, int outputs, v1::Interpolation interpolation, Rounding rounding) {
   const auto kernel = interpolation == v1::BICUBIC ? Keys : Triangle;
   const double radius = interpolation == v1::BICUBIC ? 2 : 1;
   const double scale = static_cast<double>(in) / out;
@@ -41,7 +35,13 @@ ResizeFilter MakeFilter(int in, int out, int from, int outputs, v1::Interpolatio
   const int most_taps = std::min(in, static_cast<int>(std::ceil(support)) * 2 + 1);
   ResizeFilter filter;
   filter.taps = (most_taps + kLanes - 1) / kLanes * kLanes;
-  filter.weights.resize(static_cast<size_t>(filter.taps) * outputs);
+  const bool fixed = rounding == v1::Preprocessing::PILLOW;
+  const size_t weights = static_cast<size_t>(filter.taps) * outputs;
+  if (fixed) {
+    filter.fixed.resize(weights);
+  } else {
+    filter.weights.resize(weights);
+  }
   filter.begin = in;
   std::vector<double> values(most_taps);
   for (int i = 0; i < outputs; ++i) {
@@ -51,9 +51,19 @@ ResizeFilter MakeFilter(int in, int out, int from, int outputs, v1::Interpolatio
     const int end = std::min(in, static_cast<int>(center + support + 0.5));
     // NOLINTEND(bugprone-incorrect-roundings)
     double sum = 0;
-    for (int t = first; t < end; ++t) sum += values[t - first] = kernel((t - center + 0.5) / stretch);
-    float* weights = &filter.weights[static_cast<size_t>(i) * filter.taps];
-    for (int t = 0; t < end - first; ++t) weights[t] = static_cast<float>(values[t] / sum);
+    const auto at = [&](int t) {
+      // Pillow multiplies by the reciprocal, which may differ in the last bit.
+      return fixed ? (t - center + 0.5) * (1 / stretch) : (t - center + 0.5) / stretch;
+    };
+    for (int t = first; t < end; ++t) sum += values[t - first] = kernel(at(t));
+    const size_t row = static_cast<size_t>(i) * filter.taps;
+    for (int t = 0; t < end - first; ++t) {
+      if (fixed) {
+        filter.fixed[row + t] = FixedWeight(values[t] / sum);
+      } else {
+        filter.weights[row + t] = static_cast<float>(values[t] / sum);
+      }
+    }
     filter.first.push_back(first);
     filter.count.push_back(end - first);
     filter.begin = std::min(filter.begin, first);
@@ -175,12 +185,26 @@ VITRINE_PER_PROCESSOR void FilterColours(const float* row, const ResizeFilter& f
 
 }  // namespace
 
-RowResizer::RowResizer(Size from, Size to, const Region& region, v1::Interpolation interpolation)
-    : down_(MakeFilter(from.height, to.height, region.top, region.size.height, interpolation)),
-      along_(MakeFilter(from.width, to.width, region.left, region.size.width, interpolation)),
-      sums_(static_cast<size_t>(along_.end - along_.begin) * kMostChannels + kMostChannels * kLanes + 1),
+RowResizer::RowResizer(Size from, Size to, const Region& region, v1::Interpolation interpolation, Rounding rounding)
+    : down_(MakeFilter(from.height, to.height, region.top, region.size.height, interpolation, rounding)),
+      along_(MakeFilter(from.width, to.width, region.left, region.size.width, interpolation, rounding)),
+      rounds_(rounding == v1::Preprocessing::PILLOW),
+      down_first_(to.height < from.height && from.height - to.height > 2 * (from.width - to.width)),
       bytes_(down_.most_taps),
-      floats_(down_.most_taps) {}
+      floats_(down_.most_taps) {
+  const size_t inputs = static_cast<size_t>(along_.end - along_.begin) * kMostChannels;
+  if (!rounds_) {
+    sums_.resize(inputs + kMostChannels * kLanes + 1);
+    return;
+  }
+  const size_t outputs = along_.first.size() * kMostChannels;
+  line_.resize(inputs + 1);
+  passed_.resize(down_first_ ? inputs : outputs * down_.most_taps);
+  held_.resize(down_.most_taps, -1);
+  passed_rows_.resize(down_.most_taps);
+  byte_sums_.resize(down_first_ ? inputs : outputs);
+  byte_row_.resize(outputs);
+}
 
 // Down the columns first: that pass reads whole rows at a time, and it leaves only the output's rows to the other.
 template <typename T>
@@ -194,6 +218,44 @@ void RowResizer::ResizeRows(int y, const T* const* rows, int channels, float* ou
   }
 }
 
+// Along a row of the picture once for all rows of the output that it counts in.
+void RowResizer::AlongThenDown(int y, const uint8_t* const* rows, int channels) {
+  for (int t = 0; t < down_.count[y]; ++t) {
+    const int row = down_.first[y] + t;
+    const int place = row % down_.most_taps;
+    uint8_t* passed = &passed_[static_cast<size_t>(place) * width() * kMostChannels];
+    if (held_[place] != row) {
+      std::copy_n(rows[t], (along_.end - along_.begin) * channels, line_.data());
+      FilterAlong(line_.data(), along_, channels, passed);
+      held_[place] = row;
+    }
+    passed_rows_[t] = passed;
+  }
+  FilterDown(passed_rows_.data(), &down_.fixed[static_cast<size_t>(y) * down_.taps], down_.count[y], width() * channels,
+             byte_sums_.data(), byte_row_.data());
+}
+
+void RowResizer::DownThenAlong(int y, const uint8_t* const* rows, int channels) {
+  const int inputs = (along_.end - along_.begin) * channels;
+  FilterDown(rows, &down_.fixed[static_cast<size_t>(y) * down_.taps], down_.count[y], inputs, byte_sums_.data(),
+             passed_.data());
+  std::copy_n(passed_.data(), inputs, line_.data());
+  FilterAlong(line_.data(), along_, channels, byte_row_.data());
+}
+
+// What rounding leaves depends on the order of the passes. Pillow goes along the rows first, and since version 13 down
+// the columns first where that takes away more than twice as many rows as columns.
+void RowResizer::ResizeBytes(int y, const uint8_t* const* rows, int channels, float* out, ptrdiff_t plane) {
+  if (down_first_) {
+    DownThenAlong(y, rows, channels);
+  } else {
+    AlongThenDown(y, rows, channels);
+  }
+  for (int c = 0; c < channels; ++c) {
+    for (int x = 0; x < width(); ++x) out[c * plane + x] = byte_row_[static_cast<size_t>(x) * channels + c];
+  }
+}
+
 template <typename T>
 const T* const* RowResizer::RowsOf(int y, const T* picture, ptrdiff_t stride, int channels,
                                    std::vector<const T*>& rows) const {
@@ -204,12 +266,13 @@ const T* const* RowResizer::RowsOf(int y, const T* picture, ptrdiff_t stride, in
 }
 
 void RowResizer::Resize(int y, const uint8_t* const* rows, int channels, float* out, ptrdiff_t plane) {
+  if (rounds_) return ResizeBytes(y, rows, channels, out, plane);
   ResizeRows(y, rows, channels, out, plane);
 }
 
 void RowResizer::Resize(int y, const Image& picture, float* out, ptrdiff_t plane) {
   const ptrdiff_t stride = static_cast<ptrdiff_t>(picture.width) * picture.channels;
-  ResizeRows(y, RowsOf(y, picture.pixels.data(), stride, picture.channels, bytes_), picture.channels, out, plane);
+  Resize(y, RowsOf(y, picture.pixels.data(), stride, picture.channels, bytes_), picture.channels, out, plane);
 }
 
 void RowResizer::Resize(int y, const FloatImage& picture, float* out, ptrdiff_t plane) {

@@ -28,6 +28,7 @@ v1::ModelConfig Input(int side, const Triple& mean, const Triple& std, v1::Inter
   preprocessing.mutable_mean()->Assign(mean, mean + 3);
   preprocessing.mutable_std()->Assign(std, std + 3);
   preprocessing.set_interpolation(interpolation);
+  preprocessing.set_rounding(v1::Preprocessing::PILLOW);
   v1::FixedResolution& fixed = *preprocessing.mutable_fixed();
   fixed.set_height(side);
   fixed.set_width(side);

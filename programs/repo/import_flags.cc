@@ -58,6 +58,11 @@ CLI::App* AddImportCommand(CLI::App& app, ImportOptions& options) {
       import->add_option("--crop", options.crop, "fraction of the scaled picture that is kept, as timm's crop_pct");
   import->add_option("--interpolation", options.interpolation, "bilinear or bicubic")
       ->check(CLI::IsMember({"bilinear", "bicubic"}));
+  import
+      ->add_option("--rounding", options.rounding,
+                   "pillow (default): the resized picture is rounded to bytes, as timm and\ntransformers do it; none: "
+                   "it is not")
+      ->check(CLI::IsMember({"pillow", "none"}));
   CLI::Option* fit = import->add_option("--fit", options.fit, "stretch or crop: what happens to another aspect")
                          ->check(CLI::IsMember({"stretch", "crop"}));
   import

@@ -113,6 +113,7 @@ absl::Status Override(const ImportOptions& options, v1::ModelConfig& config) {
   if (!options.interpolation.empty()) {
     preprocessing.set_interpolation(options.interpolation == "bilinear" ? v1::BILINEAR : v1::BICUBIC);
   }
+  if (options.rounding == "none") preprocessing.clear_rounding();
   if (!options.fit.empty()) {
     fixed.set_fit(options.fit == "stretch" ? v1::FixedResolution::STRETCH : v1::FixedResolution::CENTER_CROP);
     if (options.fit == "stretch") fixed.clear_crop();
@@ -130,6 +131,7 @@ std::string InWords(const ImportOptions& options) {
   if (!options.pull.empty()) absl::StrAppend(&words, " --pull ", options.pull);
   if (options.crop.has_value()) absl::StrAppend(&words, " --crop ", *options.crop);
   if (!options.interpolation.empty()) absl::StrAppend(&words, " --interpolation ", options.interpolation);
+  if (!options.rounding.empty()) absl::StrAppend(&words, " --rounding ", options.rounding);
   if (!options.fit.empty()) absl::StrAppend(&words, " --fit ", options.fit);
   if (!options.native.empty()) absl::StrAppend(&words, " --native ", options.native);
   return words;

@@ -28,6 +28,7 @@ struct ImportOptions {
   std::vector<float> std = {};
   std::optional<double> crop = {};
   std::string interpolation = {};  // "bilinear" or "bicubic"
+  std::string rounding = {};       // of the resize: "pillow" or "none"
   std::string fit = {};            // "stretch" or "crop"
 
   // "36-1024": pictures at their own aspect and size, on a grid of so many patches; empty for the architecture's size.

@@ -97,11 +97,17 @@ vitrine::v1::Preprocessing Cropping(vitrine::v1::Preprocessing::Decode decode) {
   return model;
 }
 
+vitrine::v1::Preprocessing RoundedLikePillow(vitrine::v1::Preprocessing model) {
+  model.set_rounding(vitrine::v1::Preprocessing::PILLOW);
+  return model;
+}
+
 // Row by row or by way of the whole picture: the same bits or the same refusal.
 void CompareInputs(std::string_view bytes, vitrine::Size picture) {
   using vitrine::v1::Preprocessing;
   static const auto& models =
-      *new std::vector<Preprocessing>{Model(), Cropping(Preprocessing::FULL), Cropping(Preprocessing::REDUCED)};
+      *new std::vector<Preprocessing>{Model(), Cropping(Preprocessing::FULL), Cropping(Preprocessing::REDUCED),
+                                      RoundedLikePillow(Cropping(Preprocessing::FULL))};
   for (const Preprocessing& model : models) {
     const auto geometry = vitrine::PlanGeometry(model, picture);
     if (!geometry.ok()) continue;

@@ -60,6 +60,8 @@ std::vector<v1::Preprocessing> Models() {
       models.back().mutable_native()->set_cell(4);
       models.back().mutable_native()->set_min_tokens(4);
       models.back().mutable_native()->set_max_tokens(64);
+      models.push_back(Fixed(colour, 12, 12, v1::FixedResolution::CENTER_CROP, 0.7f));
+      models.back().set_rounding(v1::Preprocessing::PILLOW);
     }
   }
   return models;

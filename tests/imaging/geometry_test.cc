@@ -255,6 +255,7 @@ TEST(ValidatePreprocessing, NamesTheField) {
   expect("a std", [](auto& p) { p.set_std(1, NAN); });
   expect("a mean", [](auto& p) { p.set_mean(1, INFINITY); });
   expect("interpolation", [](auto& p) { p.clear_interpolation(); });
+  expect("rounding", [](auto& p) { p.set_rounding(static_cast<v1::Preprocessing::Rounding>(3)); });
   expect("decode", [](auto& p) { p.set_decode(static_cast<v1::Preprocessing::Decode>(3)); });
   expect("resolution", [](auto& p) { p.clear_native(); });
   expect("cell", [](auto& p) { p.mutable_native()->set_cell(0); });

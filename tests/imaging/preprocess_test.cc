@@ -69,5 +69,30 @@ TEST(Preprocess, FloatsGiveWhatBytesGive) {
   EXPECT_EQ(Preprocess(image, preprocessing, geometry), Preprocess(floats, preprocessing, geometry));
 }
 
+v1::Preprocessing RoundedLikePillow(v1::Preprocessing preprocessing) {
+  preprocessing.set_rounding(v1::Preprocessing::PILLOW);
+  return preprocessing;
+}
+
+TEST(Preprocess, RoundingNormalisesAsTorchvisionDoes) {
+  const v1::Preprocessing preprocessing = RoundedLikePillow(Stretch(3, 7, 5));
+  const Image image = NoiseImage(40, 30, 3);
+  const FloatImage bytes = Resize(image, {7, 5}, v1::BILINEAR, v1::Preprocessing::PILLOW);
+  const std::vector<float> input = Input(image, preprocessing);
+  for (size_t i = 0; i < input.size(); ++i) {
+    const float mean = preprocessing.mean(static_cast<int>(i / 35)), std = preprocessing.std(static_cast<int>(i / 35));
+    EXPECT_EQ(input[i], (bytes.values[i] / 255 - mean) / std);
+  }
+}
+
+TEST(Preprocess, RoundingTakesFloatsAsTheNearestBytes) {
+  const Image image = NoiseImage(20, 10, 3);
+  FloatImage floats{3, {10, 20}, std::vector<float>(600)};
+  for (int i = 0; i < 600; ++i) floats.values[i % 3 * 200 + i / 3] = image.pixels[i] + (i % 2 == 0 ? 0.4f : -0.4f);
+  const v1::Preprocessing preprocessing = RoundedLikePillow(Stretch(3, 7, 7));
+  const Geometry geometry = *PlanGeometry(preprocessing, {10, 20});
+  EXPECT_EQ(Preprocess(image, preprocessing, geometry), Preprocess(floats, preprocessing, geometry));
+}
+
 }  // namespace
 }  // namespace vitrine

@@ -37,6 +37,39 @@ TEST(Resize, AgreesWithTheRecordedResults) {
   }
 }
 
+struct PillowResize {
+  Size from, to;
+  int channels;
+  v1::Interpolation interpolation;
+  uint64_t hash;  // FNV-1a of the bytes, row by row with interleaved channels
+};
+
+// Noise of black and white, so that bicubic overshoots at every edge and is cut off after either pass.
+Image Contrasting(int width, int height, int channels) {
+  Image image = NoiseImage(width, height, channels);
+  for (size_t i = 0; i < image.pixels.size(); i += 2) image.pixels[i] = image.pixels[i] < 128 ? 0 : 255;
+  return image;
+}
+
+TEST(Resize, RoundedIsPillowsToTheByte) {
+  const PillowResize kRecorded[] = {
+#include "tests/golden/resize_pillow.inc"
+  };
+  for (const PillowResize& recorded : kRecorded) {
+    const Image image = Contrasting(recorded.from.width, recorded.from.height, recorded.channels);
+    const FloatImage resized = Resize(image, recorded.to, recorded.interpolation, v1::Preprocessing::PILLOW);
+    const size_t plane = static_cast<size_t>(recorded.to.height) * recorded.to.width;
+    uint64_t hash = 0xcbf29ce484222325;
+    for (size_t i = 0; i < resized.values.size(); ++i) {
+      const float value = resized.values[i % recorded.channels * plane + i / recorded.channels];
+      hash = (hash ^ static_cast<uint8_t>(value)) * 0x100000001b3;
+    }
+    EXPECT_EQ(hash, recorded.hash) << recorded.from.width << " x " << recorded.from.height << " to "
+                                   << recorded.to.width << " x " << recorded.to.height << ", " << recorded.channels
+                                   << " channels, " << v1::Interpolation_Name(recorded.interpolation);
+  }
+}
+
 TEST(Resize, ChannelsDoNotMix) {
   const Image grey = NoiseImage(37, 23, 1);
   const Image other = NoiseImage(37, 23, 1, 5);
@@ -60,9 +93,11 @@ TEST(Resize, ChannelsDoNotMix) {
 TEST(Resize, OwnSizeIsTheIdentity) {
   const Image image = NoiseImage(33, 21, 3);
   for (const v1::Interpolation interpolation : {v1::BILINEAR, v1::BICUBIC}) {
-    const FloatImage same = Resize(image, {21, 33}, interpolation);
-    for (int i = 0; i < 33 * 21; ++i) {
-      for (int c = 0; c < 3; ++c) ASSERT_EQ(same.values[c * 33 * 21 + i], image.pixels[i * 3 + c]);
+    for (const Rounding rounding : {v1::Preprocessing::NONE, v1::Preprocessing::PILLOW}) {
+      const FloatImage same = Resize(image, {21, 33}, interpolation, rounding);
+      for (int i = 0; i < 33 * 21; ++i) {
+        for (int c = 0; c < 3; ++c) ASSERT_EQ(same.values[c * 33 * 21 + i], image.pixels[i * 3 + c]);
+      }
     }
   }
 }
@@ -77,22 +112,26 @@ TEST(Resize, KeepsThePlainAndTheMean) {
   }
 }
 
-TEST(Resize, ARegionIsAPartOfTheWhole) {
+void ExpectPartOfTheWhole(Size size, v1::Interpolation interpolation, Rounding rounding) {
   const Image image = NoiseImage(101, 67, 3);
-  for (const v1::Interpolation interpolation : {v1::BILINEAR, v1::BICUBIC}) {
-    for (const Size size : {Size{40, 30}, Size{200, 300}}) {
-      const FloatImage whole = Resize(image, size, interpolation);
-      const Region region = {7, 11, {16, 9}};
-      const FloatImage part = ResizeRegion(image, size, region, interpolation);
-      ASSERT_EQ(part.size, region.size);
-      for (int c = 0; c < 3; ++c) {
-        for (int y = 0; y < 16; ++y) {
-          for (int x = 0; x < 9; ++x) {
-            ASSERT_EQ(part.values[(c * 16 + y) * 9 + x],
-                      whole.values[(c * size.height + y + 7) * static_cast<size_t>(size.width) + x + 11]);
-          }
-        }
+  const FloatImage whole = Resize(image, size, interpolation, rounding);
+  const Region region = {7, 11, {16, 9}};
+  const FloatImage part = ResizeRegion(image, size, region, interpolation, rounding);
+  ASSERT_EQ(part.size, region.size);
+  for (int c = 0; c < 3; ++c) {
+    for (int y = 0; y < 16; ++y) {
+      for (int x = 0; x < 9; ++x) {
+        ASSERT_EQ(part.values[(c * 16 + y) * 9 + x],
+                  whole.values[(c * size.height + y + 7) * static_cast<size_t>(size.width) + x + 11]);
       }
+    }
+  }
+}
+
+TEST(Resize, ARegionIsAPartOfTheWhole) {
+  for (const v1::Interpolation interpolation : {v1::BILINEAR, v1::BICUBIC}) {
+    for (const Rounding rounding : {v1::Preprocessing::NONE, v1::Preprocessing::PILLOW}) {
+      for (const Size size : {Size{40, 30}, Size{200, 300}}) ExpectPartOfTheWhole(size, interpolation, rounding);
     }
   }
 }

@@ -17,7 +17,8 @@ std::vector<float> Render(const Image& picture, const View& view, const v1::Augm
   const bool recolours = augmentation.rand_augment().operations() > 0 || augmentation.colour_jitter() > 0;
   if (!recolours) return RenderView(picture, view, preprocessing);
   const Colour mean = MeanColour(preprocessing);
-  Image pixels = Scaled(CutWindow(picture, view, mean), view.size, preprocessing.interpolation());
+  Image pixels =
+      Scaled(CutWindow(picture, view, mean), view.size, preprocessing.interpolation(), preprocessing.rounding());
   pixels = RandAugmented(std::move(pixels), augmentation.rand_augment(), mean, random);
   if (augmentation.colour_jitter() > 0) pixels = Jittered(std::move(pixels), augmentation.colour_jitter(), random);
   const Geometry unchanged{.original = view.size, .scaled = view.size, .top = 0, .left = 0, .input = view.size};

@@ -75,9 +75,9 @@ Image CutWindow(const Image& picture, const View& view, const Colour& outside) {
   return window;
 }
 
-Image Scaled(const Image& picture, Size size, v1::Interpolation interpolation) {
+Image Scaled(const Image& picture, Size size, v1::Interpolation interpolation, Rounding rounding) {
   if (picture.width == size.width && picture.height == size.height) return picture;
-  const FloatImage scaled = Resize(picture, size, interpolation);
+  const FloatImage scaled = Resize(picture, size, interpolation, rounding);
   Image image{.width = size.width, .height = size.height, .channels = scaled.channels, .pixels = {}};
   image.pixels.resize(scaled.values.size());
   const size_t plane = static_cast<size_t>(size.width) * size.height;

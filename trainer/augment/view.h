@@ -38,7 +38,8 @@ Colour MeanColour(const v1::Preprocessing& preprocessing);
 Image CutWindow(const Image& picture, const View& view, const Colour& outside);
 
 // The picture at another size, in 8 bits.
-Image Scaled(const Image& picture, Size size, v1::Interpolation interpolation);
+Image Scaled(const Image& picture, Size size, v1::Interpolation interpolation,
+             Rounding rounding = v1::Preprocessing::NONE);
 
 // The model's input for a view, planar [channels, view.size.height, view.size.width], through the resize and
 // normalisation that serving uses. Outside of the picture lies the mean colour of `preprocessing`.

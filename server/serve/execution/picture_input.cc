@@ -4,7 +4,6 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <cmath>
 #include <exception>
 #include <new>
 #include <optional>
@@ -18,6 +17,7 @@
 #include "imaging/decode_planned.h"
 #include "imaging/preprocess.h"
 #include "imaging/raw_pixels.h"
+#include "imaging/resize.h"
 #include "server/process/out_of_memory.h"
 
 namespace vitrine {
@@ -52,16 +52,6 @@ absl::StatusOr<FloatImage> FloatsToImage(const v1::RawTensor& raw, std::string_v
         "the tensor holds pixels outside 0 to 1; set normalized if they are already what the model expects");
   }
   return FloatImage{raw.channels(), Size{raw.height(), raw.width()}, *std::move(values)};
-}
-
-// To be drawn on.
-Image Rounded(const FloatImage& image) {
-  const size_t pixels = size_t{1} * image.size.height * image.size.width;
-  Image rounded{image.size.width, image.size.height, image.channels, std::vector<uint8_t>(image.values.size())};
-  for (size_t i = 0; i < image.values.size(); ++i) {
-    rounded.pixels[i % pixels * image.channels + i / pixels] = static_cast<uint8_t>(std::lround(image.values[i]));
-  }
-  return rounded;
 }
 
 absl::StatusOr<PictureInput> NormalizedToInput(const v1::RawTensor& raw, std::string_view data) {
@@ -115,7 +105,7 @@ absl::StatusOr<PictureInput> MakePictureInput(const v1::ClassifyRequest& request
   if (request.has_tensor() && request.tensor().data_type() == v1::RawTensor::DATA_FLOAT32) {
     ASSIGN_OR_RETURN(const FloatImage image, FloatsToImage(request.tensor(), bytes));
     PictureInput input = ImageToInput(image, preprocessing, geometry);
-    if (Draws(request)) input.picture = std::make_shared<const Image>(Rounded(image));
+    if (Draws(request)) input.picture = std::make_shared<const Image>(RoundedToBytes(image));
     return input;
   }
   if (request.has_tensor()) {
