@@ -41,6 +41,11 @@ std::vector<std::string> ForeignArchs(ForeignSource source);
 // INVALID_ARGUMENT where the source has no such family. Thread-safe.
 absl::StatusOr<TensorMap> RenameForeign(ForeignSource source, const v1::ModelConfig& config, const TensorMap& tensors);
 
+// The reverse: the tensors of a model that `config` describes under the names and in the layout of the source. Requires
+// that `tensors` fit the config. INVALID_ARGUMENT where the source has no such family or no models of that form.
+// Thread-safe.
+absl::StatusOr<TensorMap> ForeignTensors(ForeignSource source, const v1::ModelConfig& config, const TensorMap& tensors);
+
 // Reads a safetensors file of at most 4 GiB; symbolic links are followed, a download cache is full of them.
 // INVALID_ARGUMENT for a pickle, by its name (.bin, .pth, .pt, .ckpt, .pkl) or its first bytes: unpickling runs code
 // that the file brings along. The sentence says how to save the tensors as safetensors instead.

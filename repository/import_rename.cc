@@ -84,6 +84,37 @@ StoredTensor Reshaped(Reshape reshape, const std::vector<StoredTensor>& foreign,
   return {.dtype = foreign[0].dtype, .shape = ours, .data = foreign[0].data};
 }
 
+// [outputs, height x width x channels] as `foreign`, [outputs, channels, height, width].
+StoredTensor ChannelsFirst(const StoredTensor& rows, const Shape& foreign) {
+  const int64_t channels = foreign[1], places = foreign[2] * foreign[3];
+  const auto item = static_cast<size_t>(BytesOf(rows.dtype));
+  std::byte* bytes = nullptr;
+  StoredTensor tensor = MakeStored(rows.dtype, foreign, bytes);
+  for (int64_t output = 0; output < foreign[0]; ++output) {
+    for (int64_t channel = 0; channel < channels; ++channel) {
+      for (int64_t place = 0; place < places; ++place) {
+        const auto from = static_cast<size_t>((output * places + place) * channels + channel);
+        std::memcpy(bytes, rows.data.get() + from * item, item);
+        bytes += item;
+      }
+    }
+  }
+  return tensor;
+}
+
+// Part `part` of those that Reshaped makes one of.
+StoredTensor Restored(Reshape reshape, const StoredTensor& ours, const Shape& foreign, size_t part) {
+  if (reshape == Reshape::kPatchRows) return ChannelsFirst(ours, foreign);
+  StoredTensor tensor{.dtype = ours.dtype, .shape = foreign, .data = ours.data};
+  if (reshape == Reshape::kStackedQkv) {
+    std::byte* bytes = nullptr;
+    tensor = MakeStored(ours.dtype, foreign, bytes);
+    std::memcpy(bytes, ours.data.get() + part * static_cast<size_t>(tensor.bytes()),
+                static_cast<size_t>(tensor.bytes()));
+  }
+  return tensor;
+}
+
 // A rule with its number put in.
 struct Rename {
   std::vector<std::string> foreign;
@@ -205,6 +236,25 @@ absl::StatusOr<TensorMap> RenameForeign(ForeignSource source, const v1::ModelCon
   ASSIGN_OR_RETURN(TensorMap renamed, RenameAll(source, config, rules, tensors));
   RETURN_IF_ERROR(CheckFinite({tensors, {}}));
   return renamed;
+}
+
+absl::StatusOr<TensorMap> ForeignTensors(ForeignSource source, const v1::ModelConfig& config,
+                                         const TensorMap& tensors) {
+  const std::span<const NameRule> rules = NameRules(source, config.family_case());
+  if (rules.empty()) return absl::InvalidArgumentError("this source has no models of the config's family");
+  TensorMap foreign;
+  for (const Rename& rename : Expand(rules, config)) {
+    const auto ours = tensors.find(rename.ours);
+    if (ours == tensors.end()) {
+      return absl::InvalidArgumentError(absl::StrCat("the model has no tensor ", Quoted(rename.ours),
+                                                     ", which this source's models have; its config is another form"));
+    }
+    const Shape shape = ForeignShape(rename.reshape, ours->second.shape, config);
+    for (size_t part = 0; part < rename.foreign.size(); ++part) {
+      foreign[rename.foreign[part]] = Restored(rename.reshape, ours->second, shape, part);
+    }
+  }
+  return foreign;
 }
 
 }  // namespace vitrine

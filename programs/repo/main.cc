@@ -11,6 +11,7 @@
 #include "describe/describe.h"
 #include "describe/zoo.h"
 #include "programs/repo/flags.h"
+#include "publish/against/against.h"
 #include "publish/commands.h"
 #include "publish/create.h"
 
@@ -41,6 +42,8 @@ constexpr char kExamples[] =
     "  vitrine-repo list bundled                         what is there\n"
     "  vitrine-repo show bundled kv-pos-mnist            the newest version in full\n"
     "  vitrine-repo verify bundled                       digests, weights and goldens of every version\n"
+    "  vitrine-repo verify staging xcit --against timm --pictures photos --python venv/bin/python\n"
+    "                                                    compares its answers with those of timm\n"
     "  vitrine-repo publish production kv-pos-mnist@3 --from staging\n"
     "                                                    verifies version 3 and publishes it in production\n"
     "Every command explains itself: vitrine-repo describe --help. Results go to stdout, all else to stderr.\n"
@@ -52,6 +55,7 @@ struct Flags {
   std::string source;
   std::string format = "table";
   std::string storage = "fp32";
+  AgainstOptions against;
   CreateOptions create;
   DescribeOptions describe;
   ImportOptions import_options;
@@ -193,7 +197,31 @@ Command AddVerify(CLI::App& app, Flags& flags) {
   AddRepository(*verify, flags);
   verify->add_option("MODEL[@VERSION]", flags.which, "without it: everything; without a version: all of the model's");
   AddFormat(*verify, flags, {"table", "json"});
-  return {verify, [&flags] { return VerifyCommand(flags.repository, flags.which, flags.output()); }};
+  AgainstOptions& against = flags.against;
+  CLI::Option* library =
+      verify
+          ->add_option("--against", against.library,
+                       "instead, one version beside the library that it comes from: largest difference\n"
+                       "of input and logits, and flips of top-1, picture by picture")
+          ->check(CLI::IsMember({"timm"}));
+  CLI::Option* pictures =
+      verify->add_option("--pictures", against.pictures, "JPEG, PNG and WebP below this folder")->type_name("DIR");
+  library->needs(pictures);
+  pictures->needs(library);
+  verify->add_option("--python", against.python, "an interpreter that has timm and safetensors; default python3")
+      ->needs(library);
+  verify->add_option("--arch", against.arch, "timm's name of the model; default that of its import")->needs(library);
+  verify->add_option("--tolerance", against.tolerance, "of logits, in parts of the largest or of 1; default 0.001")
+      ->check(CLI::PositiveNumber)
+      ->needs(library);
+  verify->footer(
+      "  vitrine-repo verify bundled\n"
+      "  vitrine-repo verify my-models vit --against timm --pictures photos --python venv/bin/python\n"
+      "Exit code 1: a version fails, or a picture's logits or top-1 differ.");
+  return {verify, [&flags] {
+            if (flags.against.library.empty()) return VerifyCommand(flags.repository, flags.which, flags.output());
+            return VerifyAgainstCommand(flags.repository, flags.which, flags.against, flags.output());
+          }};
 }
 
 Command AddPublish(CLI::App& app, Flags& flags) {

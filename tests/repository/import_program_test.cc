@@ -116,6 +116,39 @@ TEST_F(ImportProgram, TransformersVitWithItsOwnStatistics) {
   EXPECT_EQ(RunRepo(absl::StrCat("verify ", Path("models"))).code, 0);
 }
 
+TEST_F(ImportProgram, RoundsAsPillowUnlessToldNotTo) {
+  Write("deit.safetensors", TimmVitWeights({.width = 192, .depth = 12, .patch = 16, .cells = 196, .classes = 7}));
+  WriteLabels(7);
+  ASSERT_EQ(Import("timm", "deit_tiny_patch16_224", "deit.safetensors").code, 0);
+  ASSERT_EQ(Import("timm", "deit_tiny_patch16_224", "deit.safetensors", "--rounding none").code, 0);
+  EXPECT_EQ(ReadManifest(Path("models"), {"imported", 1})->config().preprocessing().rounding(),
+            v1::Preprocessing::PILLOW);
+  const v1::Manifest unrounded = *ReadManifest(Path("models"), {"imported", 2});
+  EXPECT_EQ(unrounded.config().preprocessing().rounding(), v1::Preprocessing::ROUNDING_UNSPECIFIED);
+  EXPECT_THAT(unrounded.provenance().recipe(), HasSubstr("--rounding none"));
+}
+
+// With timm itself: script/parity --check.
+TEST_F(ImportProgram, VerifyingAgainstTimmSaysWhatIsMissing) {
+  Write("deit.safetensors", TimmVitWeights({.width = 192, .depth = 12, .patch = 16, .cells = 196, .classes = 7}));
+  WriteLabels(7);
+  ASSERT_EQ(Import("timm", "deit_tiny_patch16_224", "deit.safetensors").code, 0);
+  const std::string verify = absl::StrCat("verify ", Path("models"), " imported --against timm --pictures ");
+  Outcome said = RunRepo(absl::StrCat(verify, Path("models")));
+  EXPECT_EQ(said.code, 1);
+  EXPECT_THAT(said.output, HasSubstr("there is no JPEG, PNG or WebP in it"));
+  const std::string pictures = VITRINE_SOURCE "/samples/cifar";
+  said = RunRepo(absl::StrCat(verify, pictures, " --python ", Path("none")));
+  EXPECT_EQ(said.code, 1);
+  EXPECT_THAT(said.output, HasSubstr(absl::StrCat("--python ", Path("none"), " cannot be run")));
+  said = RunRepo(absl::StrCat(verify, pictures, " --python /bin/false"));
+  EXPECT_EQ(said.code, 1);
+  EXPECT_THAT(said.output, HasSubstr("--python /bin/false ended without an answer"));
+  said = RunRepo(absl::StrCat(verify, pictures, " --python /usr/bin/python3"));
+  EXPECT_EQ(said.code, 1);
+  EXPECT_THAT(said.output, HasSubstr("--python /usr/bin/python3 has no timm to compare with"));
+}
+
 TEST_F(ImportProgram, NativeResolutionTakesPicturesAtTheirOwnSize) {
   Write("deit.safetensors", TimmVitWeights({.width = 192, .depth = 12, .patch = 16, .cells = 196, .classes = 7}));
   WriteLabels(7);

@@ -13,6 +13,7 @@
 #include <google/protobuf/text_format.h>
 
 #include <cmath>
+#include <cstring>
 #include <fstream>
 
 #include "checkpoint/checkpoint.h"
@@ -166,6 +167,33 @@ TEST(Import, TimmXcitFillsTheModel) {
   }
 }
 
+bool AreTheSame(const StoredTensor& a, const StoredTensor& b) {
+  return a.dtype == b.dtype && a.shape == b.shape &&
+         std::memcmp(a.data.get(), b.data.get(), static_cast<size_t>(a.bytes())) == 0;
+}
+
+void ExpectGivenBack(ForeignSource source, const v1::ModelConfig& config, const Tensors& tensors) {
+  TensorMap foreign = Stored(tensors);
+  const TensorMap back = *ForeignTensors(source, config, *RenameForeign(source, config, foreign));
+  std::erase_if(foreign, [](const auto& named) { return named.first.ends_with(".num_batches_tracked"); });
+  ASSERT_EQ(back.size(), foreign.size());
+  for (const auto& [name, tensor] : foreign) {
+    ASSERT_TRUE(back.contains(name)) << name;
+    EXPECT_TRUE(AreTheSame(back.at(name), tensor)) << name;
+  }
+}
+
+TEST(Import, ForeignTensorsAreGivenBack) {
+  ExpectGivenBack(ForeignSource::kTimm, SmallVit(ForeignSource::kTimm), TimmVitWeights(kSmall));
+  ExpectGivenBack(ForeignSource::kHuggingFace, SmallVit(ForeignSource::kHuggingFace), HuggingFaceVitWeights(kSmall));
+  ExpectGivenBack(ForeignSource::kTimm, *ForeignConfig(ForeignSource::kTimm, "xcit_nano_12_p16_224", 7),
+                  TimmXcitWeights(128, 12, 4, 16, 7));
+  v1::ModelConfig config = SmallVit(ForeignSource::kTimm);
+  EXPECT_THAT(ForeignTensors(ForeignSource::kTimm, config, {}).status(), Refuses(kInvalid, HasSubstr("another form")));
+  config.mutable_null();
+  EXPECT_THAT(ForeignTensors(ForeignSource::kTimm, config, {}).status(), Refuses(kInvalid, HasSubstr("family")));
+}
+
 class ImportRefusal : public testing::Test {
  protected:
   absl::Status Try(const Tensors& tensors) {
@@ -276,6 +304,7 @@ TEST(ForeignConfig, PreprocessingIsTheSources) {
   const v1::Preprocessing vit = ForeignConfig(ForeignSource::kTimm, "vit_small_patch16_224", 10)->preprocessing();
   EXPECT_EQ(vit.mean(1), 0.5F);
   EXPECT_EQ(vit.interpolation(), v1::BICUBIC);
+  EXPECT_EQ(vit.rounding(), v1::Preprocessing::PILLOW);
   EXPECT_EQ(vit.fixed().fit(), v1::FixedResolution::CENTER_CROP);
   EXPECT_EQ(vit.fixed().crop(), 0.9);
   EXPECT_EQ(ForeignConfig(ForeignSource::kTimm, "vit_small_patch16_384", 10)->preprocessing().fixed().crop(), 0);

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The timm side of `vitrine-repo verify --against timm`, run by the interpreter of --python.
+
+Stdin is a socket. Each message on it, either way, is a line of JSON and as many bytes as its "bytes" says. The first one names the
+model and holds its weights under timm's names; it is answered with versions and timm's configuration. Each other one holds a picture and
+is answered with its input and its logits, floats one behind the other. An answer with "error" or "lacks" is the last.
+"""
+import io
+import json
+import socket
+
+stream = socket.socket(fileno=0).makefile("rwb")
+
+
+def receive():
+    line = stream.readline()
+    if not line:
+        return None, b""
+    request = json.loads(line)
+    return request, stream.read(request["bytes"])
+
+
+def send(answer, payload=b""):
+    stream.write(json.dumps({**answer, "bytes": len(payload)}).encode() + b"\n" + payload)
+    stream.flush()
+
+
+def load(request, weights, timm, torch, safetensors):
+    model = timm.create_model(request["arch"], pretrained=False, num_classes=request["classes"]).eval()
+    found = model.load_state_dict(safetensors.load(weights), strict=False)
+    missing = [name for name in found.missing_keys if not name.endswith("num_batches_tracked")]
+    if missing or found.unexpected_keys:
+        raise ValueError(f"its {request['arch']} has other tensors: {(missing + found.unexpected_keys)[0]}")
+    return model
+
+
+def serve(timm, torch, safetensors, pillow):
+    model = load(*receive(), timm, torch, safetensors)
+    config = timm.data.resolve_model_data_config(model)
+    transform = timm.data.create_transform(**config, is_training=False)
+    told = {name: config[name] for name in ("input_size", "mean", "std", "crop_pct", "interpolation")}
+    send({"versions": f"timm {timm.__version__}, torch {torch.__version__}, Pillow {pillow.__version__}", "config": told})
+    while True:
+        request, picture = receive()
+        if request is None:
+            return
+        try:
+            image = pillow.ImageOps.exif_transpose(pillow.Image.open(io.BytesIO(picture))).convert("RGB")
+        except Exception as fault:
+            send({"unread": f"{type(fault).__name__}: {fault}"})
+            continue
+        tensor = transform(image)
+        with torch.inference_mode():
+            logits = model(tensor[None])[0]
+        send({"shape": list(tensor.shape)}, b"".join(values.float().contiguous().numpy().tobytes() for values in (tensor, logits)))
+
+
+def main():
+    try:
+        import PIL
+        import PIL.Image
+        import PIL.ImageOps
+        import safetensors.torch
+        import timm
+        import timm.data
+        import torch
+    except ImportError as fault:
+        return send({"lacks": str(fault)})
+    try:
+        serve(timm, torch, safetensors.torch, PIL)
+    except Exception as fault:
+        send({"error": f"{type(fault).__name__}: {fault}"})
+
+
+main()
