@@ -5,7 +5,12 @@ import re
 import subprocess
 
 PROGRAMS = ("vitrine", "vitrine-repo", "vitrine-train", "vitrine-server")
-INTRODUCTION = """# Programs and flags
+# Who looks for a flag wants its own row before what is measured or told with it.
+INTRODUCTION = """---
+search:
+  boost: 100
+---
+# Programs and flags
 
 What every program and every command prints with `--help`, taken from the programs when this site was built.
 """
