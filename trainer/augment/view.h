@@ -7,6 +7,7 @@
 #include "absl/status/statusor.h"
 #include "imaging/geometry.h"
 #include "imaging/image.h"
+#include "imaging/resize.h"
 #include "trainer/augment/picture_operations.h"
 #include "trainer/sampler.h"
 #include "vitrine/v1/recipe.pb.h"
