@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 import asyncio
+import os
+import subprocess
+import time
 from pathlib import Path
-from typing import Any, List
+from typing import Any, Iterator, List
 
 import numpy as np
 import pytest
@@ -10,6 +13,8 @@ from scripted import Script, serve
 
 import vitrine
 import vitrine.aio
+from vitrine.v1 import classifier_pb2 as pb
+from vitrine.v1 import features_pb2
 
 DIGITS = [ROOT / ("samples/digits/digit-%d.png" % digit) for digit in range(4)]
 
@@ -70,6 +75,69 @@ def test_embed_many(client: vitrine.Client, cats: List[Path]) -> None:
     assert good[0].to_numpy() is good[0].values
     assert "mean, 250, %s@" % MODEL in repr(good[0])
     assert [r.code for r in results if isinstance(r, vitrine.Refused)] == ["UNREADABLE", "INVALID_ARGUMENT"]
+
+
+@pytest.fixture
+def canary(tmp_path: Path) -> Iterator[Server]:
+    """Two versions of a model, half of the requests that name none for the second."""
+    program = Path(os.environ.get("VITRINE_BIN", str(ROOT / "build/bin"))) / "vitrine-repo"
+    models = tmp_path / "models"
+    for source in (ROOT / "bundled", models):
+        subprocess.run([program, "publish", models, "kv-pos-mnist", "--from", source], check=True, capture_output=True)
+    serving = tmp_path / "serving"
+    serving.write_text(
+        'models { model: "kv-pos-mnist" version_policy { all: true }\n'
+        '  labels { label: "stable" version: 1 } traffic { version: 2 percent: 50 } }'
+    )
+    server = Server(tmp_path, models, options=["--serving-config", str(serving)])
+    try:
+        with vitrine.Client(server.address) as client:
+            while len([model for model in client.models() if model.ready]) < 2:
+                time.sleep(0.02)
+        yield server
+    finally:
+        server.process.terminate()
+        server.process.wait()
+
+
+def test_one_array_is_of_one_version_whatever_share_a_canary_has(canary: Server) -> None:
+    async def each(address: str) -> List[Any]:
+        async with vitrine.aio.Client(address) as client:
+            return [r async for r in client.embed_many(DIGITS * 3, "kv-pos-mnist")]
+
+    with vitrine.Client(canary.address) as client:
+        divided = list(client.classify_many(DIGITS * 3, "kv-pos-mnist"))
+        assert {r.served_by.version for r in divided if isinstance(r, vitrine.Result)} == {1, 2}
+        for label, version in ((None, 1), ("stable", 1), ("canary", 2)):
+            embedded = list(client.embed_many(DIGITS * 3, "kv-pos-mnist", version_label=label))
+            assert {r.served_by.version for r in embedded if isinstance(r, vitrine.Embedding)} == {version}
+            assert all(r.ok for r in embedded)
+        features = list(client.classify_many(DIGITS * 3, features="mean"))
+        assert {r.served_by.version for r in features if isinstance(r, vitrine.Result)} == {1}
+        two = list(client.embed_many(DIGITS, "kv-pos-mnist", 2))
+        assert {r.served_by.version for r in two if isinstance(r, vitrine.Embedding)} == {2}
+    embedded = asyncio.run(each(canary.address))
+    assert {r.served_by.version for r in embedded} == {1}
+
+
+def test_who_may_only_classify_is_told_of_a_second_version() -> None:
+    def divided(requests: Iterator[pb.ClassifyRequest], context: Any) -> Iterator[pb.ClassifyStreamResponse]:
+        for place, request in enumerate(requests):
+            response = pb.ClassifyStreamResponse(request_id=request.request_id)
+            feature = response.response.features.add(
+                kind=features_pb2.MEAN_TOKEN, rows=1, columns=1, width=1, encoding=features_pb2.FEATURE_FLOAT32
+            )
+            feature.values = b"\0\0\0\0"
+            response.response.served_by.version = 2 + place % 2
+            yield response
+
+    script = Script()
+    script.stream = divided
+    with serve(script) as address, vitrine.Client(address) as client:
+        results = list(client.embed_many(DIGITS, "m", feature="mean"))
+    assert [r.ok for r in results] == [True, False, True, False]
+    assert isinstance(results[1], vitrine.Refused) and results[1].code == "FAILED_PRECONDITION"
+    assert "version 3" in str(results[1].error) and "name one with `version`" in str(results[1].error)
 
 
 def test_embed_many_takes_a_folder(client: vitrine.Client) -> None:

@@ -21,6 +21,7 @@ from vitrine._connection import TimeLeft, check_deadline, check_traceparent, onl
 from vitrine._connection import time_left
 from vitrine._embedding import Embedded, each_async, first_vector, values_of
 from vitrine._health import Readiness
+from vitrine._one_version import OneVersion, keep_to, version_wanted
 from vitrine._picture import ImageSource
 from vitrine._pipeline import Pipeline
 from vitrine._request import Ask, Attention, with_picture
@@ -137,11 +138,13 @@ class Client:
         check_traceparent(traceparent)
         source = pictures(images)
         template = await self._template(Ask(*wish))
+        await self._keep_to_one_version(template)
         pipeline = Pipeline(deadline, self._settings.max_in_flight, self._settings.retries)
         run = _aio_many.Run(self._stubs, self._settings, traceparent, pipeline)
+        one = OneVersion()
         try:
             async for result in run.results(_aio_many.asynchronous(source), template):
-                yield result
+                yield one.check(result)
         finally:
             await run.close()
 
@@ -296,6 +299,15 @@ class Client:
             response = await self._call(self._stubs.list, request, Attempts(self._settings, None))
             self._only_model = only_model(response.versions)
         return ask.template(self._only_model)
+
+    async def _keep_to_one_version(self, template: classifier_pb2.ClassifyRequest) -> None:
+        wanted = version_wanted(template)
+        if wanted is None:
+            return
+        try:
+            keep_to(template, await self._call(self._stubs.get, wanted, Attempts(self._settings, None)))
+        except (errors.PermissionDenied, errors.Unimplemented):
+            pass  # who may only classify: OneVersion refuses what is of another
 
     async def _call(self, method: Any, request: Any, attempts: Attempts, traceparent: Optional[str] = None) -> Any:
         while True:

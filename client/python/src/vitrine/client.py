@@ -19,6 +19,7 @@ from vitrine._connection import TimeLeft, check_deadline, check_traceparent, onl
 from vitrine._connection import time_left
 from vitrine._embedding import Embedded, each, first_vector, values_of
 from vitrine._health import Readiness
+from vitrine._one_version import keep_to, of_one_version, version_wanted
 from vitrine._picture import ImageSource, load
 from vitrine._request import Ask, Attention, with_picture
 from vitrine._result import Outcome, Result, of_response
@@ -175,6 +176,9 @@ class Client:
         endless. It is read, and the pictures are, in the thread that takes the results. A picture's deadline starts
         when it is first sent; time that passes in the code around the generator and in `images` does not count.
 
+        With `features` all results are of one version, `stable` where none is named, whatever share a canary has; what
+        another one computes all the same, as after files were replaced, is Refused with FAILED_PRECONDITION.
+
         What fails alone is given as Refused in its place, and the others go on; that holds for whatever reading a
         picture raises, also a PictureWarning where warnings are errors. A stream that breaks is opened again, and what
         it had not answered is sent again as `retries` says.
@@ -191,7 +195,10 @@ class Client:
         check_deadline(deadline)
         check_traceparent(traceparent)
         source = iter(pictures(images))
-        return _many.run(self._stubs, self._settings, source, self._template(Ask(*wish)), deadline, traceparent)
+        template = self._template(Ask(*wish))
+        self._keep_to_one_version(template)
+        outcomes = _many.run(self._stubs, self._settings, source, template, deadline, traceparent)
+        return of_one_version(outcomes) if template.features else outcomes
 
     def embed(
         self,
@@ -371,6 +378,15 @@ class Client:
             response = self._call(self._stubs.list, request, Attempts(self._settings, None))
             self._only_model = only_model(response.versions)
         return ask.template(self._only_model)
+
+    def _keep_to_one_version(self, template: classifier_pb2.ClassifyRequest) -> None:
+        wanted = version_wanted(template)
+        if wanted is None:
+            return
+        try:
+            keep_to(template, self._call(self._stubs.get, wanted, Attempts(self._settings, None)))
+        except (errors.PermissionDenied, errors.Unimplemented):
+            pass  # who may only classify: of_one_version refuses what is of another
 
     def _call(self, method: Any, request: Any, attempts: Attempts, traceparent: Optional[str] = None) -> Any:
         while True:
