@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -46,10 +47,40 @@ absl::StatusOr<TensorMap> RenameForeign(ForeignSource source, const v1::ModelCon
 // Thread-safe.
 absl::StatusOr<TensorMap> ForeignTensors(ForeignSource source, const v1::ModelConfig& config, const TensorMap& tensors);
 
-// Reads a safetensors file of at most 4 GiB; symbolic links are followed, a download cache is full of them.
+// Weights under the names of their source, freed of what training put around them.
+struct UnwrappedWeights {
+  TensorMap tensors;
+  std::string prefix;                    // that every name had in the file, as "module."; empty: none
+  std::vector<std::string> others;       // prefixes of the copies of the model that were not chosen
+  std::vector<std::string> passed_over;  // names of tensors that are not of the model, sorted
+};
+
+// Takes the segments of torch.compile, FSDP and activation checkpointing out of the names ("_orig_mod"), then cuts off
+// what DataParallel, Lightning, an average of weights or a nested dictionary put before all of them ("module.",
+// "model.", "ema_model.", "state_dict."). Of several copies the one with this `prefix` is taken, else the one that is
+// an average by its name. Tensors beside the model are passed over where a prefix tells them from it.
+// FAILED_PRECONDITION lists the copies where none can be chosen. Weights in which no model is found are returned as
+// they are.
+absl::StatusOr<UnwrappedWeights> UnwrapForeign(TensorMap tensors,
+                                               const std::optional<std::string>& prefix = std::nullopt);
+
+// What timm and transformers call the file of the weights, and the index where they are in several files.
+inline constexpr char kForeignWeightsFile[] = "model.safetensors";
+inline constexpr char kForeignIndexFile[] = "model.safetensors.index.json";
+
+// The files that an index of shards names, sorted. INVALID_ARGUMENT: no index, or a file elsewhere than beside it.
+absl::StatusOr<std::vector<std::string>> ShardsOfIndex(std::string_view json);
+
+// The files that hold the weights that `named` stands for: itself; all shards, of one of them
+// ("model-00001-of-00002.safetensors") or of their index; those of a folder. NOT_FOUND names a shard that is missing.
+absl::StatusOr<std::vector<std::filesystem::path>> ForeignFiles(const std::filesystem::path& named);
+
+// Reads safetensors files of at most 4 GiB together; symbolic links are followed, a download cache is full of them.
 // INVALID_ARGUMENT for a pickle, by its name (.bin, .pth, .pt, .ckpt, .pkl) or its first bytes: unpickling runs code
 // that the file brings along. The sentence says how to save the tensors as safetensors instead.
-absl::StatusOr<TensorMap> ReadForeignWeights(const std::filesystem::path& file);
+absl::StatusOr<TensorMap> ReadForeignWeights(const std::vector<std::filesystem::path>& files);
+// The same of ForeignFiles(named).
+absl::StatusOr<TensorMap> ReadForeignWeights(const std::filesystem::path& named);
 
 }  // namespace vitrine
 

@@ -100,8 +100,8 @@ constexpr NameRule kHuggingFaceVit[] = {
     {"vit.embeddings.patch_embeddings.projection.bias", "patches.proj.bias"},
     {"vit.encoder.layer.#.layernorm_before.weight", "blocks.#.norm.weight", kSame, kBlocks},
     {"vit.encoder.layer.#.layernorm_before.bias", "blocks.#.norm.bias", kSame, kBlocks},
-    {"vit.encoder.layer.#.attention.attention.QKV.weight", "blocks.#.attention.qkv.weight", kStackedQkv, kBlocks},
-    {"vit.encoder.layer.#.attention.attention.QKV.bias", "blocks.#.attention.qkv.bias", kStackedQkv, kBlocks},
+    {"vit.encoder.layer.#.attention.attention.{query|key|value}.weight", "blocks.#.attention.qkv.weight", kStackedQkv, kBlocks},
+    {"vit.encoder.layer.#.attention.attention.{query|key|value}.bias", "blocks.#.attention.qkv.bias", kStackedQkv, kBlocks},
     {"vit.encoder.layer.#.attention.output.dense.weight", "blocks.#.attention.proj.weight", kSame, kBlocks},
     {"vit.encoder.layer.#.attention.output.dense.bias", "blocks.#.attention.proj.bias", kSame, kBlocks},
     {"vit.encoder.layer.#.layernorm_after.weight", "blocks.#.feed_forward.norm.weight", kSame, kBlocks},
@@ -115,14 +115,43 @@ constexpr NameRule kHuggingFaceVit[] = {
     {"classifier.weight", "head.weight"},
     {"classifier.bias", "head.bias"},
 };
+
+// transformers' state_dict() as later 5.x have it; save_pretrained writes the names above.
+constexpr NameRule kTransformers5Vit[] = {
+    {"vit.embeddings.cls_token", "class_token", kOneLess},
+    {"vit.embeddings.position_embeddings", "positions.table", kOneLess},
+    {"vit.embeddings.patch_embeddings.projection.weight", "patches.proj.weight", kPatchRows},
+    {"vit.embeddings.patch_embeddings.projection.bias", "patches.proj.bias"},
+    {"vit.layers.#.layernorm_before.weight", "blocks.#.norm.weight", kSame, kBlocks},
+    {"vit.layers.#.layernorm_before.bias", "blocks.#.norm.bias", kSame, kBlocks},
+    {"vit.layers.#.attention.{q|k|v}_proj.weight", "blocks.#.attention.qkv.weight", kStackedQkv, kBlocks},
+    {"vit.layers.#.attention.{q|k|v}_proj.bias", "blocks.#.attention.qkv.bias", kStackedQkv, kBlocks},
+    {"vit.layers.#.attention.o_proj.weight", "blocks.#.attention.proj.weight", kSame, kBlocks},
+    {"vit.layers.#.attention.o_proj.bias", "blocks.#.attention.proj.bias", kSame, kBlocks},
+    {"vit.layers.#.layernorm_after.weight", "blocks.#.feed_forward.norm.weight", kSame, kBlocks},
+    {"vit.layers.#.layernorm_after.bias", "blocks.#.feed_forward.norm.bias", kSame, kBlocks},
+    {"vit.layers.#.mlp.fc1.weight", "blocks.#.feed_forward.fc1.weight", kSame, kBlocks},
+    {"vit.layers.#.mlp.fc1.bias", "blocks.#.feed_forward.fc1.bias", kSame, kBlocks},
+    {"vit.layers.#.mlp.fc2.weight", "blocks.#.feed_forward.fc2.weight", kSame, kBlocks},
+    {"vit.layers.#.mlp.fc2.bias", "blocks.#.feed_forward.fc2.bias", kSame, kBlocks},
+    {"vit.layernorm.weight", "norm.weight"},
+    {"vit.layernorm.bias", "norm.bias"},
+    {"classifier.weight", "head.weight"},
+    {"classifier.bias", "head.bias"},
+};
 // clang-format on
 
 }  // namespace
 
-std::span<const NameRule> NameRules(ForeignSource source, v1::ModelConfig::FamilyCase family) {
+std::span<const NameRule> NameRules(ForeignSource source, v1::ModelConfig::FamilyCase family,
+                                    const TensorMap& tensors) {
   if (source == ForeignSource::kTimm && family == v1::ModelConfig::kVit) return kTimmVit;
   if (source == ForeignSource::kTimm && family == v1::ModelConfig::kXcit) return kTimmXcit;
-  if (source == ForeignSource::kHuggingFace && family == v1::ModelConfig::kVit) return kHuggingFaceVit;
+  if (source == ForeignSource::kHuggingFace && family == v1::ModelConfig::kVit) {
+    const auto layer = tensors.lower_bound("vit.layers.");
+    const bool later = layer != tensors.end() && layer->first.starts_with("vit.layers.");
+    return later ? std::span<const NameRule>(kTransformers5Vit) : kHuggingFaceVit;
+  }
   return {};
 }
 

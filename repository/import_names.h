@@ -22,14 +22,15 @@ enum class Reshape {
 enum class Repeat { kOnce, kBlocks, kClassBlocks, kStem };
 
 struct NameRule {
-  std::string_view foreign;  // of kStackedQkv: "QKV" stands for query, key and value
+  std::string_view foreign;  // of kStackedQkv: "{a|b|c}" is a in the name of query's tensor, b in key's, c in value's
   std::string_view ours;
   Reshape reshape = Reshape::kSame;
   Repeat repeat = Repeat::kOnce;
 };
 
-// The table of a source and a family; empty where the source has no such family.
-std::span<const NameRule> NameRules(ForeignSource source, v1::ModelConfig::FamilyCase family);
+// The table of a source and a family, in the spelling that these tensors have where the source changed its names;
+// empty where the source has no such family.
+std::span<const NameRule> NameRules(ForeignSource source, v1::ModelConfig::FamilyCase family, const TensorMap& tensors);
 
 // Whether a foreign tensor may be left out of the model.
 bool IsIgnorable(ForeignSource source, std::string_view name);

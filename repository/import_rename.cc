@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
 #include "base/status_macros.h"
 #include "models/model_description.h"
 #include "repository/import_names.h"
@@ -136,6 +137,10 @@ int Count(Repeat repeat, const v1::ModelConfig& config) {
   return 0;
 }
 
+std::vector<std::string> Parts(const std::string& alternatives) {
+  return absl::StrSplit(alternatives, '|');
+}
+
 std::vector<Rename> Expand(std::span<const NameRule> rules, const v1::ModelConfig& config) {
   std::vector<Rename> renames;
   for (const NameRule& rule : rules) {
@@ -145,9 +150,10 @@ std::vector<Rename> Expand(std::span<const NameRule> rules, const v1::ModelConfi
           absl::StrReplaceAll(std::string(rule.foreign), {{"#", number}, {"@", absl::StrCat(2 * i)}});
       Rename rename{{foreign}, absl::StrReplaceAll(std::string(rule.ours), {{"#", number}}), rule.reshape};
       if (rule.reshape == Reshape::kStackedQkv) {
+        const size_t open = foreign.find('{'), close = foreign.find('}');
         rename.foreign.clear();
-        for (const char* part : {"query", "key", "value"}) {
-          rename.foreign.push_back(absl::StrReplaceAll(foreign, {{"QKV", part}}));
+        for (const std::string& part : Parts(foreign.substr(open + 1, close - open - 1))) {
+          rename.foreign.push_back(absl::StrCat(foreign.substr(0, open), part, foreign.substr(close + 1)));
         }
       }
       renames.push_back(std::move(rename));
@@ -163,6 +169,9 @@ std::string Hint(ForeignSource source, const TensorMap& tensors) {
   }
   if (source == ForeignSource::kHuggingFace && tensors.contains("cls_token")) {
     return "; the names are those of --from timm";
+  }
+  if (source == ForeignSource::kHuggingFace && tensors.contains("embeddings.cls_token")) {
+    return "; the file is of transformers' ViTModel, which has no classifier: save ViTForImageClassification";
   }
   return "";
 }
@@ -231,7 +240,7 @@ absl::StatusOr<TensorMap> RenameAll(ForeignSource source, const v1::ModelConfig&
 }  // namespace
 
 absl::StatusOr<TensorMap> RenameForeign(ForeignSource source, const v1::ModelConfig& config, const TensorMap& tensors) {
-  const std::span<const NameRule> rules = NameRules(source, config.family_case());
+  const std::span<const NameRule> rules = NameRules(source, config.family_case(), tensors);
   if (rules.empty()) return absl::InvalidArgumentError("this source has no models of the config's family");
   ASSIGN_OR_RETURN(TensorMap renamed, RenameAll(source, config, rules, tensors));
   RETURN_IF_ERROR(CheckFinite({tensors, {}}));

@@ -42,13 +42,20 @@ CLI::App* AddImportCommand(CLI::App& app, ImportOptions& options) {
       "\nArchitectures of --from huggingface: ", absl::StrJoin(ForeignArchs(ForeignSource::kHuggingFace), ", ")));
   import->add_option("DIR", options.repository, "the repository to publish in; created if it is not there")->required();
   import->add_option("NAME", options.model, "the name to publish under")->required();
-  CLI::Option* weights = import->add_option("WEIGHTS", options.weights, "a safetensors file; pickles are refused");
+  CLI::Option* weights =
+      import->add_option("WEIGHTS", options.weights,
+                         "a safetensors file, a shard of several, their index or their\nfolder; pickles are refused");
   import->add_option("--from", options.source, "whose names the tensors have: timm or huggingface")
       ->required()
       ->check(CLI::IsMember({"timm", "huggingface"}));
   import->add_option("--arch", options.arch, "the model, as its source calls it")->required();
   import->add_option("--labels", options.labels,
-                     "a text file; line i is the label of class i. With --pull\nImageNet-1k's are the default");
+                     "a text file; line i is the label of class i; or a config.json. With\n--pull the default is what "
+                     "the model's config.json says, else\nImageNet-1k's");
+  import
+      ->add_option("--prefix", options.prefix,
+                   "what stands before the names of the model that is meant, where the\nfile holds several: ema_model.")
+      ->type_name("NAME");
   AddPullOptions(*import, *weights, options);
   import->add_option("--mean", options.mean, "per channel, in units of [0, 1], instead of the architecture's")
       ->delimiter(',')

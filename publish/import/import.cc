@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "publish/import/import.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cstdlib>
 #include <filesystem>
@@ -16,10 +17,12 @@
 #include "imaging/geometry.h"
 #include "publish/forward.h"
 #include "publish/goldens.h"
+#include "publish/import/config_labels.h"
 #include "publish/import/pull.h"
 #include "repository/import.h"
 #include "repository/labels.h"
 #include "repository/stored_version.h"
+#include "repository/text.h"
 
 namespace vitrine {
 namespace {
@@ -38,7 +41,13 @@ const char* HeadBias(ForeignSource source) {
   return source == ForeignSource::kTimm ? "head.bias" : "classifier.bias";
 }
 
-absl::StatusOr<std::vector<std::string>> ReadLabels(const std::string& path) {
+using Labels = std::vector<std::string>;
+
+absl::Status Prefixed(const std::string& prefix, const absl::Status& status) {
+  return absl::Status(status.code(), absl::StrCat(prefix, ": ", status.message()));
+}
+
+absl::StatusOr<Labels> ReadLabels(const std::string& path) {
   std::error_code error;
   constexpr uintmax_t kMost = 32 << 20;
   if (!std::filesystem::is_regular_file(path, error) || std::filesystem::file_size(path, error) > kMost) {
@@ -46,10 +55,12 @@ absl::StatusOr<std::vector<std::string>> ReadLabels(const std::string& path) {
   }
   std::ifstream file(path, std::ios::binary);
   std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  if (!text.empty() && text.back() != '\n') text.push_back('\n');
-  absl::StatusOr<std::vector<std::string>> labels = ParseLabels(text);
-  if (!labels.ok()) {
-    return absl::Status(labels.status().code(), absl::StrCat(path, ": ", labels.status().message()));
+  const bool is_json = std::filesystem::path(path).extension() == ".json";
+  if (!is_json && !text.empty() && text.back() != '\n') text.push_back('\n');
+  const absl::StatusOr<Labels> labels = is_json ? LabelsOfConfig(text) : ParseLabels(text);
+  if (!labels.ok()) return Prefixed(path, labels.status());
+  if (is_json && labels->empty()) {
+    return absl::FailedPreconditionError(absl::StrCat(path, ": names no labels (label_names, id2label)"));
   }
   return labels;
 }
@@ -58,28 +69,40 @@ constexpr char kImageNet[] =
 #include "imagenet_1k.inc"
     ;
 
-// Those of the file, or of ImageNet-1k's classes where none is named and the head has as many.
-absl::StatusOr<std::vector<std::string>> LabelsFor(const ImportOptions& options, ForeignSource source,
-                                                   const TensorMap& tensors) {
-  if (!options.labels.empty()) return ReadLabels(options.labels);
-  ASSIGN_OR_RETURN(std::vector<std::string> labels, ParseLabels(kImageNet));
+// What is imported: weights that were read or fetched, and labels of the model's own.
+struct Given {
+  std::string weights;  // as messages name them
+  TensorMap tensors = {};
+  Labels labels = {};            // empty: it has none
+  std::string labels_from = {};  // as messages name it
+};
+
+// The number of classes of the head; nullopt where it has none, which RenameForeign says.
+std::optional<int64_t> ClassesOf(const TensorMap& tensors, ForeignSource source) {
   const auto bias = tensors.find(HeadBias(source));
-  if (bias == tensors.end() || bias->second.shape.size() != 1) return labels;  // RenameForeign says what is missing
-  if (bias->second.shape[0] == static_cast<int64_t>(labels.size())) return labels;
-  return absl::FailedPreconditionError(absl::StrCat(options.pull, " has ", bias->second.shape[0], " classes (tensor \"",
-                                                    HeadBias(source), "\"), which are not the ", labels.size(),
-                                                    " of ImageNet-1k; name them in a file for --labels"));
+  if (bias == tensors.end() || bias->second.shape.size() != 1) return std::nullopt;
+  return bias->second.shape[0];
+}
+
+// Those of ImageNet-1k's classes where the model names none and the head has as many.
+absl::Status TakeImageNet(ForeignSource source, Given& given) {
+  ASSIGN_OR_RETURN(given.labels, ParseLabels(kImageNet));
+  const auto size = static_cast<int64_t>(given.labels.size());
+  const int64_t classes = ClassesOf(given.tensors, source).value_or(size);
+  if (classes == size) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat(given.weights, " has ", classes, " classes (tensor \"", HeadBias(source), "\"), which are not the ",
+                   size, " of ImageNet-1k, and its config.json names none; name them in a file for --labels"));
 }
 
 // The commonest mismatch deserves a better sentence than a tensor's shape.
-absl::Status CheckLabels(const TensorMap& tensors, ForeignSource source, const ImportOptions& options, size_t labels) {
-  const char* name = HeadBias(source);
-  const auto bias = tensors.find(name);
-  if (bias == tensors.end() || bias->second.shape.size() != 1) return absl::OkStatus();
-  if (bias->second.shape[0] == static_cast<int64_t>(labels)) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrCat(options.labels, " has ", labels, " labels, but ", options.weights,
-                                                    " has ", bias->second.shape[0], " classes (tensor \"", name,
-                                                    "\"); one label stands on each line"));
+absl::Status CheckLabels(const Given& given, ForeignSource source) {
+  const auto labels = static_cast<int64_t>(given.labels.size());
+  const int64_t classes = ClassesOf(given.tensors, source).value_or(labels);
+  if (classes == labels) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(given.labels_from, " has ", labels, " labels, but ", given.weights,
+                                                    " has ", classes, " classes (tensor \"", HeadBias(source),
+                                                    "\"); one label stands on each line of --labels"));
 }
 
 // "36-1024": whole numbers, the first at least 1 and the second no less.
@@ -129,6 +152,7 @@ std::string InWords(const ImportOptions& options) {
   if (!options.mean.empty()) absl::StrAppend(&words, " --mean ", absl::StrJoin(options.mean, ","));
   if (!options.std.empty()) absl::StrAppend(&words, " --std ", absl::StrJoin(options.std, ","));
   if (!options.pull.empty()) absl::StrAppend(&words, " --pull ", options.pull);
+  if (options.prefix.has_value()) absl::StrAppend(&words, " --prefix ", *options.prefix);
   if (options.crop.has_value()) absl::StrAppend(&words, " --crop ", *options.crop);
   if (!options.interpolation.empty()) absl::StrAppend(&words, " --interpolation ", options.interpolation);
   if (!options.rounding.empty()) absl::StrAppend(&words, " --rounding ", options.rounding);
@@ -137,17 +161,40 @@ std::string InWords(const ImportOptions& options) {
   return words;
 }
 
-absl::StatusOr<Draft> MakeDraft(const ImportOptions& options) {
+// Says what was left out, which nobody can see in the version.
+void TellUnwrapped(const UnwrappedWeights& weights, const std::string& file) {
+  const auto quoted = [](std::string* text, const std::string& name) { absl::StrAppend(text, Quoted(name)); };
+  if (!weights.prefix.empty()) {
+    std::cerr << file << ": " << Quoted(weights.prefix) << " before the names of tensors is left out\n";
+  }
+  if (!weights.others.empty()) {
+    std::cerr << file << ": the copy of the model that begins with " << Quoted(weights.prefix)
+              << " is imported; --prefix chooses " << absl::StrJoin(weights.others, " or ", quoted) << "\n";
+  } else if (!weights.passed_over.empty()) {
+    constexpr size_t kShown = 3;
+    const size_t more = weights.passed_over.size() - std::min(kShown, weights.passed_over.size());
+    const std::vector<std::string> shown(weights.passed_over.begin(), weights.passed_over.end() - more);
+    std::cerr << file << ": tensors beside the model are passed over: " << absl::StrJoin(shown, ", ", quoted)
+              << (more > 0 ? absl::StrCat(" and ", more, " more") : "") << "\n";
+  }
+}
+
+absl::StatusOr<Draft> MakeDraft(const ImportOptions& options, Given given) {
   ASSIGN_OR_RETURN(const ForeignSource source, SourceOf(options.source));
   Draft draft;
   v1::ModelConfig config;
   {
-    ASSIGN_OR_RETURN(const TensorMap foreign, ReadForeignWeights(options.weights));
-    ASSIGN_OR_RETURN(draft.labels, LabelsFor(options, source, foreign));
-    ASSIGN_OR_RETURN(config, ForeignConfig(source, options.arch, static_cast<int>(draft.labels.size())));
+    absl::StatusOr<UnwrappedWeights> weights = UnwrapForeign(std::move(given.tensors), options.prefix);
+    if (!weights.ok()) return Prefixed(given.weights, weights.status());
+    TellUnwrapped(*weights, given.weights);
+    given.tensors = std::move(weights->tensors);
+    if (given.labels.empty()) RETURN_IF_ERROR(TakeImageNet(source, given));
+    ASSIGN_OR_RETURN(config, ForeignConfig(source, options.arch, static_cast<int>(given.labels.size())));
     RETURN_IF_ERROR(Override(options, config));
-    RETURN_IF_ERROR(CheckLabels(foreign, source, options, draft.labels.size()));
-    ASSIGN_OR_RETURN(draft.weights.tensors, RenameForeign(source, config, foreign));
+    RETURN_IF_ERROR(CheckLabels(given, source));
+    ASSIGN_OR_RETURN(draft.weights.tensors, RenameForeign(source, config, given.tensors));
+    draft.labels = std::move(given.labels);
+    given.tensors.clear();
   }
   ASSIGN_OR_RETURN(WeightedModel model, WithWeights(config, std::move(draft.weights)));
   draft.weights = AsStored(model, options.bf16);
@@ -167,18 +214,39 @@ absl::StatusOr<Draft> MakeDraft(const ImportOptions& options) {
 }
 
 // Fetches what is to be imported. What the command line says of pictures goes before what the hub says.
-absl::StatusOr<v1::Origin> PullInto(ImportOptions& options) {
+absl::StatusOr<Pulled> PullInto(ImportOptions& options) {
   const char* mirror = std::getenv("VITRINE_PULL_FROM");
   PullRequest request{.model = options.pull, .arch = options.arch, .sha256 = options.sha256, .cache = PullCache()};
   if (mirror != nullptr && *mirror != '\0') request.base = mirror;
   if (!options.pull_from.empty()) request.base = options.pull_from;
-  ASSIGN_OR_RETURN(const Pulled pulled, Pull(request));
-  options.weights = pulled.weights;
+  ASSIGN_OR_RETURN(Pulled pulled, Pull(request));
   if (options.mean.empty()) options.mean = pulled.mean;
   if (options.std.empty()) options.std = pulled.std;
   if (options.interpolation.empty()) options.interpolation = pulled.interpolation;
   if (!options.crop.has_value() && options.native.empty() && options.fit != "stretch") options.crop = pulled.crop;
-  return pulled.origin;
+  return pulled;
+}
+
+// Reads what the command line names, or what was fetched. The labels of the command line go before those of the model.
+absl::StatusOr<Given> Read(const ImportOptions& options, const Pulled& pulled) {
+  Given given{.weights = options.pull.empty() ? options.weights : options.pull, .labels_from = options.labels};
+  if (!options.labels.empty()) {
+    ASSIGN_OR_RETURN(given.labels, ReadLabels(options.labels));
+  } else if (!pulled.config.empty()) {
+    given.labels_from = absl::StrCat("config.json of ", options.pull);
+    const absl::StatusOr<Labels> labels = LabelsOfConfig(pulled.config);
+    if (!labels.ok()) {
+      return Prefixed(given.labels_from, absl::FailedPreconditionError(absl::StrCat(
+                                             labels.status().message(), "; name the labels in a file for --labels")));
+    }
+    given.labels = *labels;
+  }
+  if (options.pull.empty()) {
+    ASSIGN_OR_RETURN(given.tensors, ReadForeignWeights(std::filesystem::path(options.weights)));
+  } else {
+    ASSIGN_OR_RETURN(given.tensors, ReadForeignWeights(pulled.weights));
+  }
+  return given;
 }
 
 // Before anything is fetched: the architecture and the name are known here.
@@ -197,12 +265,13 @@ std::string FaultOfTokens(const std::string& text) {
 absl::Status ImportCommand(const ImportOptions& asked) {
   RETURN_IF_ERROR(CheckBefore(asked));
   ImportOptions options = asked;
-  v1::Origin origin;
+  Pulled pulled;
   if (!options.pull.empty()) {
-    ASSIGN_OR_RETURN(origin, PullInto(options));
+    ASSIGN_OR_RETURN(pulled, PullInto(options));
   }
-  ASSIGN_OR_RETURN(Draft draft, MakeDraft(options));
-  if (!options.pull.empty()) *draft.manifest.mutable_provenance()->mutable_origin() = origin;
+  ASSIGN_OR_RETURN(Given given, Read(options, pulled));
+  ASSIGN_OR_RETURN(Draft draft, MakeDraft(options, std::move(given)));
+  if (!options.pull.empty()) *draft.manifest.mutable_provenance()->mutable_origin() = pulled.origin;
   ASSIGN_OR_RETURN(const VersionId published, Publish(options.repository, options.model, draft));
   std::cout << published.model << "/" << published.version << " in " << options.repository << ": " << options.source
             << "'s " << options.arch << ", " << draft.manifest.parameters() << " parameters, " << draft.labels.size()

@@ -15,9 +15,13 @@ struct ImportOptions {
   std::string model;       // the name to publish under
   std::string source;      // "timm" or "huggingface"
   std::string arch;        // as the source calls the model
-  std::string weights;     // a safetensors file; empty with `pull`
-  std::string labels;      // a text file, line i is the label of class i; empty with `pull`: ImageNet's
-  bool bf16 = false;       // storage
+  std::string weights;     // a safetensors file, one of several shards, their index or folder; empty with `pull`
+  // A text file, line i is the label of class i, or a config.json; empty with `pull`: those of its config.json, else
+  // ImageNet's.
+  std::string labels;
+  bool bf16 = false;  // storage
+
+  std::optional<std::string> prefix = {};  // of the names of the model's copy that is meant
 
   std::string pull = {};       // "hf:ORG/NAME@REVISION": fetched from a hub of models
   std::string pull_from = {};  // another address of it; empty: kPullFrom

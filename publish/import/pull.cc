@@ -17,16 +17,17 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "base/sha256.h"
 #include "base/status_macros.h"
 #include "publish/import/download.h"
 #include "publish/import/https.h"
 #include "report/progress_display.h"
+#include "repository/import.h"
 #include "repository/manifest.h"
 
 namespace vitrine {
 namespace {
 
-constexpr char kWeights[] = "model.safetensors";
 constexpr char kByHand[] =
     "; or fetch model.safetensors in another way and give the file: vitrine-repo import DIR NAME model.safetensors ...";
 
@@ -60,9 +61,10 @@ class Hub {
  public:
   Hub(std::string base, ModelOnHub model) : base_(std::move(base)), model_(std::move(model)) {}
 
-  // Says at which commit the revision is, so that all files are of one; asks nothing of where the bytes lie.
-  absl::StatusOr<FetchReply> HeadOfWeights() {
-    std::string url = UrlOf(kWeights);
+  // Says at which commit the revision is, so that all files are of one; asks nothing of where the bytes lie. nullopt
+  // where the model has no such file.
+  absl::StatusOr<std::optional<FetchReply>> Head(const std::string& name) {
+    std::string url = UrlOf(name);
     constexpr int kMostMoves = 5;
     for (int move = 0; move < kMostMoves; ++move) {
       ASSIGN_OR_RETURN(FetchReply reply, Reach({.url = url, .head = true, .follow = false}));
@@ -72,9 +74,10 @@ class Hub {
         url = absl::StrCat(base_, to);
         continue;
       }
-      if (reply.status >= 400) return Refused(reply, kWeights);
       if (const std::string commit = reply.Header("x-repo-commit"); IsHexOf(commit, 40)) model_.revision = commit;
-      return reply;
+      if (reply.Header("x-error-code") == "EntryNotFound") return std::nullopt;
+      if (reply.status >= 400) return Refused(reply);
+      return std::optional(std::move(reply));
     }
     return absl::UnavailableError(absl::StrCat(url, ": moved too often"));
   }
@@ -84,8 +87,13 @@ class Hub {
     constexpr size_t kMostBytes = size_t{4} << 20;
     ASSIGN_OR_RETURN(FetchReply reply, Reach({.url = UrlOf(name), .most_bytes = kMostBytes}));
     if (reply.status == 404 && reply.Header("x-error-code") != "RevisionNotFound") return std::nullopt;
-    if (reply.status != 200) return Refused(reply, name);
+    if (reply.status != 200) return Refused(reply);
     return std::optional(std::move(reply.body));
+  }
+
+  absl::Status Lacks(const std::string& name) const {
+    return absl::NotFoundError(absl::StrCat("hf:", model_.name, "@", model_.revision, " has no ", name,
+                                            "; weights in other formats have to be saved as safetensors first"));
   }
 
   std::string UrlOf(const std::string& name) const {
@@ -101,17 +109,13 @@ class Hub {
         reply.status().message(), "; the same command again goes on, --pull-from names a mirror", kByHand));
   }
 
-  absl::Status Refused(const FetchReply& reply, const std::string& name) const {
+  absl::Status Refused(const FetchReply& reply) const {
     const std::string what = absl::StrCat("hf:", model_.name, "@", model_.revision);
     const std::string code = reply.Header("x-error-code");
     if (code == "RevisionNotFound") {
       return absl::NotFoundError(absl::StrCat(what,
                                               ": the model has no such revision; its page lists branches, tags and "
                                               "commits, and without \"@...\" it is \"main\""));
-    }
-    if (code == "EntryNotFound") {
-      return absl::NotFoundError(
-          absl::StrCat(what, " has no ", name, "; weights in other formats have to be saved as safetensors first"));
     }
     if (code == "GatedRepo" || reply.status == 403) {
       return absl::PermissionDeniedError(absl::StrCat(what, " asks for a login, and none is ever sent", kByHand));
@@ -121,7 +125,7 @@ class Hub {
                                               ": there is no such model, or not for everybody; is it spelled as on "
                                               "its page?"));
     }
-    return absl::UnavailableError(absl::StrCat(UrlOf(name), " was answered with status ", reply.status,
+    return absl::UnavailableError(absl::StrCat(base_, " answered for ", what, " with status ", reply.status,
                                                "; the same command again goes on, --pull-from names a mirror",
                                                kByHand));
   }
@@ -142,17 +146,20 @@ std::string DigestIn(const FetchReply& head) {
   return "";
 }
 
-absl::StatusOr<Download> PlanDownload(const FetchReply& head, const Hub& hub, const PullRequest& request) {
-  const std::string told = DigestIn(head), wanted = absl::AsciiStrToLower(request.sha256);
+// How one file is fetched. `wanted` is the digest that the user asks for, or empty.
+absl::StatusOr<Download> PlanDownload(const FetchReply& head, const std::string& url, const std::string& wanted,
+                                      const PullRequest& request) {
+  const std::string told = DigestIn(head);
   if (!wanted.empty() && !told.empty() && wanted != told) {
     return absl::DataLossError(absl::StrCat(request.model, " has SHA-256 ", told, " there, and --sha256 says ", wanted,
                                             "; nothing was fetched. Is it the revision that you mean?"));
   }
   if (wanted.empty() && told.empty()) {
     return absl::FailedPreconditionError(
-        absl::StrCat(request.base, " does not say what the SHA-256 of ", kWeights, " is; give it with --sha256"));
+        absl::StrCat(request.base, " does not say what the SHA-256 of ", url.substr(url.rfind('/') + 1),
+                     " is; give it with --sha256, or, of one shard of several, fetch them by hand"));
   }
-  Download download{.url = hub.UrlOf(kWeights), .sha256 = wanted.empty() ? told : wanted};
+  Download download{.url = url, .sha256 = wanted.empty() ? told : wanted};
   download.file = request.cache / absl::StrCat(download.sha256, ".safetensors");
   const std::string linked = head.Header("x-linked-size");
   if (!absl::SimpleAtoi(linked.empty() && head.status == 200 ? head.Header("content-length") : linked,
@@ -160,11 +167,58 @@ absl::StatusOr<Download> PlanDownload(const FetchReply& head, const Hub& hub, co
     download.bytes = -1;
   }
   download.most_bytes = kMaxFileBytes;
-  if (download.bytes > kMaxFileBytes) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(request.model, " has ", download.bytes, " bytes; at most ", kMaxFileBytes, " are imported"));
-  }
   return download;
+}
+
+// What a model's weights are: one download, or one for each shard.
+struct Weights {
+  std::vector<Download> files;
+  v1::Origin origin;
+};
+
+absl::StatusOr<Weights> PlanShards(Hub& hub, const PullRequest& request) {
+  ASSIGN_OR_RETURN(const std::optional<std::string> index, hub.Text(kForeignIndexFile));
+  if (!index.has_value()) return hub.Lacks(absl::StrCat(kForeignWeightsFile, " and no ", kForeignIndexFile));
+  const absl::StatusOr<std::vector<std::string>> names = ShardsOfIndex(*index);
+  if (!names.ok()) {
+    return absl::DataLossError(
+        absl::StrCat(request.model, ": its ", kForeignIndexFile, " is ", names.status().message()));
+  }
+  Weights weights;
+  std::string digests;  // as sha256sum prints them
+  for (const std::string& name : *names) {
+    ASSIGN_OR_RETURN(const std::optional<FetchReply> head, hub.Head(name));
+    if (!head.has_value()) return hub.Lacks(absl::StrCat(name, ", which its ", kForeignIndexFile, " names"));
+    ASSIGN_OR_RETURN(Download download, PlanDownload(*head, hub.UrlOf(name), /*wanted=*/"", request));
+    absl::StrAppend(&digests, download.sha256, "  ", name, "\n");
+    weights.files.push_back(std::move(download));
+  }
+  weights.origin.set_url(hub.UrlOf(kForeignIndexFile));
+  weights.origin.set_sha256(Sha256Hex(digests));
+  const std::string wanted = absl::AsciiStrToLower(request.sha256);
+  if (wanted.empty() || wanted == weights.origin.sha256()) return weights;
+  return absl::DataLossError(absl::StrCat(
+      "the shards of ", request.model, " have SHA-256s there whose list (what sha256sum prints of them) has ",
+      weights.origin.sha256(), ", and --sha256 says ", wanted, "; nothing was fetched"));
+}
+
+absl::StatusOr<Weights> PlanWeights(Hub& hub, const PullRequest& request) {
+  Weights weights;
+  ASSIGN_OR_RETURN(const std::optional<FetchReply> head, hub.Head(kForeignWeightsFile));
+  if (head.has_value()) {
+    ASSIGN_OR_RETURN(Download download, PlanDownload(*head, hub.UrlOf(kForeignWeightsFile),
+                                                     absl::AsciiStrToLower(request.sha256), request));
+    weights.origin.set_url(download.url);
+    weights.origin.set_sha256(download.sha256);
+    weights.files.push_back(std::move(download));
+  } else {
+    ASSIGN_OR_RETURN(weights, PlanShards(hub, request));
+  }
+  int64_t bytes = 0;
+  for (const Download& file : weights.files) bytes += std::max<int64_t>(file.bytes, 0);
+  if (bytes <= kMaxFileBytes) return weights;
+  return absl::FailedPreconditionError(
+      absl::StrCat(request.model, " has ", bytes, " bytes; at most ", kMaxFileBytes, " are imported"));
 }
 
 // `licence:` of the YAML between the first two lines of "---", as model cards have it.
@@ -252,17 +306,20 @@ absl::StatusOr<Pulled> Pull(const PullRequest& request) {
   const std::optional<ModelOnHub> model = ParseModel(request.model);
   if (!model.has_value()) return absl::InvalidArgumentError(FaultOfPull(request.model));
   Hub hub(std::string(absl::StripSuffix(request.base, "/")), *model);
-  ASSIGN_OR_RETURN(const FetchReply head, hub.HeadOfWeights());
-  ASSIGN_OR_RETURN(const Download download, PlanDownload(head, hub, request));
-  Pulled pulled{.weights = download.file};
+  ASSIGN_OR_RETURN(Weights weights, PlanWeights(hub, request));
+  Pulled pulled{.origin = std::move(weights.origin)};
   ASSIGN_OR_RETURN(const std::optional<std::string> config, hub.Text("config.json"));
-  if (config.has_value()) RETURN_IF_ERROR(TakeConfig(*config, request, pulled));
+  if (config.has_value()) {
+    RETURN_IF_ERROR(TakeConfig(*config, request, pulled));
+    pulled.config = *config;
+  }
   ASSIGN_OR_RETURN(const std::optional<std::string> card, hub.Text("README.md"));
   if (card.has_value()) pulled.origin.set_licence(LicenceIn(*card));
-  pulled.origin.set_url(download.url);
-  pulled.origin.set_sha256(download.sha256);
-  ProgressDisplay display(std::cerr, {.is_terminal = isatty(STDERR_FILENO) != 0, .plain_lines = absl::Seconds(10)});
-  RETURN_IF_ERROR(Fetch(download, display));
+  for (const Download& file : weights.files) {
+    ProgressDisplay display(std::cerr, {.is_terminal = isatty(STDERR_FILENO) != 0, .plain_lines = absl::Seconds(10)});
+    RETURN_IF_ERROR(Fetch(file, display));
+    pulled.weights.push_back(file.file);
+  }
   return pulled;
 }
 

@@ -40,8 +40,8 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         hub = self.server.hub
         with hub.lock:
             hub.asked.append((self.command, self.path, self.headers.get("Range")))
-        if self.path == "/objects/weights":
-            return self.weights(hub)
+        if self.path.startswith("/objects/"):
+            return self.weights(hub, hub.shards[self.path.removeprefix("/objects/")] if hub.shards else hub.sent)
         for name in hub.old_names:
             if self.path.startswith(f"/{name}/"):
                 return self.reply(307, [("Location", self.path.replace(name, hub.name, 1))])
@@ -53,7 +53,11 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         if parts[4] not in ("main", "refs%2Fpr%2F1", COMMIT):
             return self.reply(404, [("X-Error-Code", "RevisionNotFound")], b"no such revision", body)
         commit = [("X-Repo-Commit", COMMIT)]
-        if parts[5] == "model.safetensors":
+        if hub.shards and parts[5] in hub.shards:
+            shard = hub.shards[parts[5]]
+            told = [("X-Linked-Etag", '"%s"' % hashlib.sha256(shard).hexdigest()), ("X-Linked-Size", str(len(shard)))]
+            return self.reply(302, [*commit, *told, ("Location", f"{hub.objects}/objects/{parts[5]}")], b"", body)
+        if parts[5] == "model.safetensors" and not hub.shards:
             told = [("X-Linked-Etag", f'"{hub.told_digest}"')] if hub.told_digest else []
             size = [("X-Linked-Size", str(len(hub.weights)))]
             return self.reply(302, [*commit, *told, *size, ("Location", f"{hub.objects}/objects/weights")], b"", body)
@@ -62,8 +66,8 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         content = hub.files[parts[5]]
         return self.reply(200, [*commit, ("ETag", '"%s"' % hashlib.sha1(content).hexdigest())], content, body)
 
-    def weights(self, hub):
-        content, start, asked = hub.sent, 0, self.headers.get("Range")
+    def weights(self, hub, content):
+        start, asked = 0, self.headers.get("Range")
         if asked and hub.ranges:
             start = int(asked.removeprefix("bytes=").rstrip("-"))
             if start >= len(content):
@@ -95,7 +99,7 @@ class _Server(http.server.ThreadingHTTPServer):
 class Hub:
     """Two servers; what they say may be changed between requests.
 
-    `weights` are the bytes of the file, `sent` those that are sent for it.
+    `weights` are the bytes of the file, `sent` those that are sent for it; with `shards`, by name, there is no such file.
     """
 
     def __init__(self, name, weights, arch, certificate=None):
@@ -107,7 +111,7 @@ class Hub:
             "README.md": b"---\ntags:\n- timm\nlicense: apache-2.0\n---\n# A model\nlicense: not this\n",
         }
         self.gated, self.ranges, self.breaks_after, self.old_names = False, True, [], []
-        self.pause = lambda: None
+        self.pause, self.shards = lambda: None, {}
         self.asked, self.lock = [], threading.Lock()
         self.servers = []
         self.objects = self.serve(certificate)
@@ -126,7 +130,7 @@ class Hub:
 
     def ranges_asked(self):
         with self.lock:
-            return [asked for _, path, asked in self.asked if path == "/objects/weights"]
+            return [asked for _, path, asked in self.asked if path.startswith("/objects/")]
 
     def close(self):
         for server in self.servers:

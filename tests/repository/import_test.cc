@@ -373,7 +373,10 @@ TEST(ReadForeignWeights, PicklesAreRefusedByNameAndByContent) {
   EXPECT_THAT(refused("old.safetensors", std::string("\x80\x02}q\x00.", 6)), Refuses(kInvalid, HasSubstr("a pickle")));
   EXPECT_THAT(refused("text.safetensors", "hello, world"), Refuses(kInvalid, HasSubstr("is no safetensors file")));
   EXPECT_EQ(ReadForeignWeights(folder.path() / "absent.safetensors").status().code(), absl::StatusCode::kNotFound);
-  EXPECT_THAT(ReadForeignWeights(folder.path()).status(), Refuses(kInvalid, HasSubstr("not a file")));
+  EXPECT_THAT(ReadForeignWeights(folder.path()).status(),
+              Refuses(absl::StatusCode::kNotFound, HasSubstr("is a folder with neither model.safetensors nor")));
+  EXPECT_THAT(ReadForeignWeights(std::filesystem::path("/dev/null")).status(),
+              Refuses(kInvalid, HasSubstr("not a file")));
 }
 
 TEST(ReadForeignWeights, ReadsThroughLinks) {

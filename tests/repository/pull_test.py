@@ -63,6 +63,20 @@ def vit_tiny(classes=1000):
 WEIGHTS = vit_tiny()
 
 
+def halves(file):
+    """The tensors of a file in two files, as save_pretrained cuts them."""
+    length = struct.unpack("<Q", file[:8])[0]
+    header, data = json.loads(file[8 : 8 + length]), file[8 + length :]
+    for part in (list(header)[: len(header) // 2], list(header)[len(header) // 2 :]):
+        head, body = {}, b""
+        for name in part:
+            begin, end = header[name]["data_offsets"]
+            head[name] = {**header[name], "data_offsets": [len(body), len(body) + end - begin]}
+            body += data[begin:end]
+        text = json.dumps(head).encode()
+        yield struct.pack("<Q", len(text)) + text + body
+
+
 class Pull(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory(prefix="vitrine-pull-")
@@ -216,6 +230,92 @@ class Pull(unittest.TestCase):
         self.refused(self.pull(), "has 3 classes", "--labels")
         (self.folder / "labels.txt").write_text("a\nb\nc\n")
         self.assertEqual(self.pull("--labels", str(self.folder / "labels.txt")).returncode, 0)
+
+    def head(self, classes):
+        """A model with so many classes in place of the one of ImageNet's."""
+        self.hub.weights = self.hub.sent = vit_tiny(classes)
+        self.hub.told_digest = hashlib.sha256(self.hub.sent).hexdigest()
+
+    def config(self, more=None, **members):
+        pictures = {"mean": [0.5] * 3, "std": [0.5] * 3, **(more or {})}
+        self.hub.files["config.json"] = json.dumps({"architecture": ARCH, "pretrained_cfg": pictures, **members}).encode()
+
+    def labels(self):
+        return (self.versions()[-1] / "labels.txt").read_text().splitlines()
+
+    def test_labels_of_the_config_go_before_imagenets(self):
+        parts = [f"part-{i:04d}" for i in range(1000)]
+        for config in ({"label_names": parts}, {"more": {"label_names": parts}}, {"labels": parts},
+                       {"id2label": {str(i): part for i, part in enumerate(parts)}}, {"label2id": {p: i for i, p in enumerate(parts)}},
+                       {"label_names": {str(i): part for i, part in enumerate(parts)}, "id2label": {"0": "LABEL_0"}}):
+            self.config(**config)
+            done = self.pull()
+            self.assertEqual(done.returncode, 0, done.stdout)
+            self.assertEqual(self.labels(), parts, str(config)[:60])
+        for nothing in ({}, {"label_names": None}, {"label_names": []}, {"label_names": "imagenet-1k"}):
+            self.config(**nothing)
+            self.assertEqual(self.pull().returncode, 0)
+            self.assertEqual(self.labels()[:2], ["tench", "goldfish"], nothing)
+
+    def test_labels_of_a_small_head_come_by_their_numbers(self):
+        self.head(11)
+        numbers = (0, 1, 10, 2, 3, 4, 5, 6, 7, 8, 9)
+        self.config(id2label={str(i): f"c{i}" for i in numbers})
+        done = self.pull()
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertEqual(self.labels(), [f"c{i}" for i in range(11)])
+        self.config(label_names=list(range(11)))  # digits are called by numbers
+        self.assertEqual(self.pull().returncode, 0)
+        self.assertEqual(self.labels(), [str(i) for i in range(11)])
+        file = self.folder / "config.json"
+        file.write_text(json.dumps({"id2label": {str(i): f"d{i}" for i in numbers}}))
+        self.assertEqual(self.pull("--labels", str(file)).returncode, 0)
+        self.assertEqual(self.labels()[10], "d10")
+
+    def test_labels_that_do_not_fit_are_refused_unless_others_are_given(self):
+        self.head(3)
+        for labels, word in ((["x", "y"], "has 2 labels"), ({"0": "x", "1": "y", "3": "z"}, "not 0 to 2"),
+                             ({"0": "x", "00": "y", "1": "z"}, "not 0 to 2"), (["x", None, "z"], "class 1 that is no text"),
+                             ({"a": "x", "b": "y", "c": "z"}, "no class's number"), (["x", "", "z"], "is empty")):
+            self.config(label_names=labels)
+            self.refused(self.pull(), word)
+            self.assertFalse(self.versions())
+        given = self.folder / "labels.txt"
+        given.write_text("a\nb\nc\n")
+        self.assertEqual(self.pull("--labels", str(given)).returncode, 0)
+        self.assertEqual(self.labels(), ["a", "b", "c"])
+
+    def test_shards_are_fetched_and_imported(self):
+        self.assertEqual(self.pull().returncode, 0)
+        whole = (self.versions()[0] / "weights.safetensors").read_bytes()
+        names = ["model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"]
+        self.hub.shards = dict(zip(names, halves(WEIGHTS)))
+        self.refused_with_one(self.pull(), "no model.safetensors and no model.safetensors.index.json")
+        index = {"weight_map": {"cls_token": names[0], "norm.bias": names[1]}}
+        self.hub.files["model.safetensors.index.json"] = json.dumps(index).encode()
+        done = self.pull()
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertEqual((self.versions()[1] / "weights.safetensors").read_bytes(), whole)
+        listed = "".join(f"{hashlib.sha256(self.hub.shards[name]).hexdigest()}  {name}\n" for name in names)
+        digest = hashlib.sha256(listed.encode()).hexdigest()
+        manifest = self.check_whole(self.versions()[1])
+        self.assertIn(f'sha256: "{digest}"', manifest)
+        self.assertIn(f"{COMMIT}/model.safetensors.index.json", manifest)
+        self.assertEqual(self.pull("--sha256", digest).returncode, 0)
+        self.assertEqual(len(self.hub.ranges_asked()), 3, "one whole file, two shards, and then nothing")
+        done = self.pull("--sha256", "a" * 64)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("nothing was fetched", done.stdout)
+        index["weight_map"]["norm.bias"] = "model-00003-of-00003.safetensors"
+        self.hub.files["model.safetensors.index.json"] = json.dumps(index).encode()
+        done = self.pull()
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("has no model-00003-of-00003.safetensors", done.stdout)
+
+    def refused_with_one(self, done, word):
+        self.assertEqual(done.returncode, 1, done.stdout)
+        self.assertIn(word, done.stdout)
+        self.assertEqual(len(self.versions()), 1)
 
     def test_a_card_without_licence(self):
         self.hub.files["README.md"] = b"license: mit\n"
