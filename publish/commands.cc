@@ -17,6 +17,7 @@
 #include "publish/page.h"
 #include "publish/picture.h"
 #include "repository/golden.h"
+#include "repository/manifest.h"
 #include "repository/selection.h"
 #include "repository/stored_version.h"
 #include "repository/weights.h"
@@ -62,6 +63,20 @@ std::string PrecisionsInWords(const v1::Manifest& manifest) {
   return words;
 }
 
+// A line for each link of a model, or of all; they are no versions, so that nothing else tells of them.
+void TellLinks(const Listing& listing, const std::string& model) {
+  for (const std::string& link : listing.links) {
+    if (model.empty() || link == model || link.starts_with(model + "/")) std::cerr << PassedOver(link) << "\n";
+  }
+}
+
+// What a newer program wrote, and this one neither needs nor can copy.
+void TellUnknown(const StoredVersion& version, const VersionId& id) {
+  for (const std::string& field : version.unknown) {
+    std::cerr << id.model << "/" << id.version << ": " << kManifestFile << ": " << field << " It is passed over.\n";
+  }
+}
+
 int64_t CountGoldens(const StoredVersion& version) {
   int64_t goldens = 0;
   while (version.golden.tensors.contains(absl::StrCat("logits.", goldens))) ++goldens;
@@ -72,6 +87,7 @@ int64_t CountGoldens(const StoredVersion& version) {
 
 absl::Status ListCommand(const std::string& repository, OutputFormat format) {
   ASSIGN_OR_RETURN(const Listing listing, ListRepository(repository));
+  TellLinks(listing, /*model=*/"");
   std::vector<v1::Manifest> manifests;
   absl::Status unreadable = listing.status();
   for (const VersionId& id : listing.versions) {
@@ -117,6 +133,7 @@ absl::Status VerifyCommand(const std::string& repository, const std::string& whi
       if (selection.model.empty() || id.model == selection.model) ids.push_back(id);
     }
     ASSIGN_OR_RETURN(const Listing listing, ListRepository(repository));
+    TellLinks(listing, selection.model);
     unreadable = listing.status();
     if (ids.empty() && unreadable.ok() && !selection.model.empty()) return NoSuchModel(repository, selection.model);
   }
@@ -133,6 +150,7 @@ absl::Status VerifyCommand(const std::string& repository, const std::string& whi
                 << " files as the manifest says, " << WithSeparators(version->manifest.parameters())
                 << " parameters fit the model, " << CountGoldens(*version) << " goldens within tolerance"
                 << PrecisionsInWords(version->manifest) << std::endl;
+      TellUnknown(*version, id);
     } else {
       std::cout << "FAILED  " << version.status().message() << std::endl;
     }
@@ -144,6 +162,7 @@ absl::Status VerifyCommand(const std::string& repository, const std::string& whi
 absl::Status PublishCommand(const std::string& repository, const std::string& source, const std::string& which) {
   ASSIGN_OR_RETURN(const VersionId from, FindOneVersion(source, which));
   ASSIGN_OR_RETURN(StoredVersion version, ReadAndCheck(source, from));
+  TellUnknown(version, from);
   const Draft draft = {std::move(version.manifest), std::move(version.weights), std::move(version.golden),
                        std::move(version.labels), std::move(version.extra_files)};
   ASSIGN_OR_RETURN(const VersionId published, Publish(repository, from.model, draft));

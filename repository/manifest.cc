@@ -94,13 +94,8 @@ absl::Status CheckTolerances(const v1::Manifest& manifest) {
   }
   std::set<std::pair<std::string, std::string>> seen;
   for (const v1::GoldenTolerance& row : manifest.golden_tolerances()) {
-    if (row.device() != "cpu" && row.device() != "cuda") {
-      return RefusedField("golden_tolerances", absl::StrCat("has device ", Quoted(row.device()), ", not cpu or cuda"));
-    }
-    if (row.precision() != "fp32" && !IsNarrow(row.precision())) {
-      return RefusedField("golden_tolerances",
-                          absl::StrCat("has precision ", Quoted(row.precision()), ", not fp32, bf16 or int8"));
-    }
+    const bool device = row.device() == "cpu" || row.device() == "cuda";
+    if (!device || (row.precision() != "fp32" && !IsNarrow(row.precision()))) continue;
     if (!(row.tolerance() > 0 && row.tolerance() <= kMaxGoldenTolerance)) {
       return RefusedField("golden_tolerances", absl::StrCat("has tolerance ", row.tolerance(),
                                                             "; it must be above 0 and at most ", kMaxGoldenTolerance));
@@ -109,15 +104,20 @@ absl::Status CheckTolerances(const v1::Manifest& manifest) {
       return RefusedField("golden_tolerances", absl::StrCat("has ", row.device(), " ", row.precision(), " twice"));
     }
   }
+  if (seen.empty()) {
+    return RefusedField("golden_tolerances",
+                        "has no row for cpu or cuda in fp32, bf16 or int8, which is what this program computes in");
+  }
   return absl::OkStatus();
 }
 
 absl::Status CheckPrecisions(const v1::Manifest& manifest) {
   std::set<std::string> precisions;
   for (const v1::PrecisionPlan& plan : manifest.precisions()) {
-    if (!IsNarrow(plan.precision())) {
-      return RefusedField("precisions", absl::StrCat("has ", Quoted(plan.precision()), ", not bf16 or int8"));
+    if (plan.precision() == "fp32" || plan.precision().empty()) {
+      return RefusedField("precisions", absl::StrCat("has ", Quoted(plan.precision()), ", which has no plan"));
     }
+    if (!IsNarrow(plan.precision())) continue;
     if (!precisions.insert(plan.precision()).second) {
       return RefusedField("precisions", absl::StrCat("has ", plan.precision(), " twice"));
     }
@@ -165,20 +165,64 @@ absl::Status CheckProvenance(const v1::Provenance& provenance) {
   return absl::OkStatus();
 }
 
+// What the parser says: its first error, and every field that it passed over.
+class Complaints final : public google::protobuf::io::ErrorCollector {
+ public:
+  struct Unknown {
+    int line, column;
+    std::string sentence;
+  };
+
+  void AddError(int line, google::protobuf::io::ColumnNumber column, const std::string& message) override {
+    error.AddError(line, column, message);
+  }
+  void AddWarning(int line, google::protobuf::io::ColumnNumber column, const std::string& message) override {
+    FirstError place;
+    place.AddError(line, column, message);
+    unknown.push_back({line, column, place.message()});
+  }
+
+  FirstError error;
+  std::vector<Unknown> unknown;
+};
+
+// Whether a field stands within one whose every part bears on the answers.
+bool SaysWhatIsComputed(const Complaints::Unknown& field, const google::protobuf::TextFormat::ParseInfoTree& places) {
+  for (const int number : {v1::Manifest::kConfigFieldNumber, v1::Manifest::kCalibrationFieldNumber}) {
+    const auto range = places.GetLocationRange(v1::Manifest::descriptor()->FindFieldByNumber(number), /*index=*/-1);
+    const auto at = std::pair(field.line, field.column);
+    if (at >= std::pair(range.start.line, range.start.column) && at <= std::pair(range.end.line, range.end.column)) {
+      return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
-absl::StatusOr<v1::Manifest> ParseManifest(std::string_view text) {
+absl::StatusOr<v1::Manifest> ParseManifest(std::string_view text, std::vector<std::string>* unknown) {
   constexpr int kDeepest = 10;
   if (text.size() > static_cast<size_t>(kMaxManifestBytes)) {
     return absl::InvalidArgumentError(absl::StrCat("longer than ", kMaxManifestBytes, " bytes"));
   }
-  FirstError error;
+  Complaints complaints;
+  google::protobuf::TextFormat::ParseInfoTree places;
   google::protobuf::TextFormat::Parser parser;
-  parser.RecordErrorsTo(&error);
+  parser.RecordErrorsTo(&complaints);
+  parser.WriteLocationsTo(&places);
   parser.SetRecursionLimit(kDeepest);
+  parser.AllowUnknownField(true);
   v1::Manifest manifest;
   if (!parser.ParseFromString(std::string(text), &manifest)) {
-    return absl::InvalidArgumentError(error.message().empty() ? "not a manifest in text form" : error.message());
+    return absl::InvalidArgumentError(complaints.error.message().empty() ? "not a manifest in text form"
+                                                                         : complaints.error.message());
+  }
+  for (const Complaints::Unknown& field : complaints.unknown) {
+    if (SaysWhatIsComputed(field, places)) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          field.sentence, " It says what the model computes, so that this program cannot serve it; a newer one can."));
+    }
+    if (unknown != nullptr) unknown->push_back(field.sentence);
   }
   return manifest;
 }

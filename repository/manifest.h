@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -23,14 +24,18 @@ inline constexpr int64_t kMaxManifestBytes = 1 << 20;
 inline constexpr int64_t kMaxExtraFileBytes = 16 << 20;
 inline constexpr int64_t kMaxFileBytes = int64_t{4} << 30;
 
-// Parses the text form; prints nothing. INVALID_ARGUMENT gives line, column and fault. Unknown fields are refused: a
-// manifest that says more than this program understands may not be served as if it did not.
-absl::StatusOr<v1::Manifest> ParseManifest(std::string_view text);
+// Parses the text form; prints nothing. INVALID_ARGUMENT gives line, column and fault.
+//
+// Fields that this program does not know are passed over, each with its place in `unknown` if that is not null: a newer
+// program may say more of a version than this one needs. Those within `config` and `calibration` are refused, since
+// they say what an answer is: whoever passed over them would serve another model.
+absl::StatusOr<v1::Manifest> ParseManifest(std::string_view text, std::vector<std::string>* unknown = nullptr);
 
 std::string FormatManifest(const v1::Manifest& manifest);
 
 // Whether the manifest is complete and consistent in itself. INVALID_ARGUMENT names the field. The sizes of the model
-// family are MakeModel's to judge, the files' content ReadVersion's.
+// family are MakeModel's to judge, the files' content ReadVersion's. Plans and tolerances for precisions and devices
+// that this program does not know are passed over: it serves in none of them.
 absl::Status ValidateManifest(const v1::Manifest& manifest);
 
 // How the version is computed in "bf16" or "int8"; null where the manifest has no plan for it.

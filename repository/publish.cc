@@ -175,6 +175,24 @@ absl::StatusOr<VersionId> Publish(const std::filesystem::path& root, const std::
   return VersionId{model, *version};
 }
 
+absl::Status RemoveVersion(const std::filesystem::path& root, const VersionId& id) {
+  RETURN_IF_ERROR(ValidateModelName(id.model));
+  const std::string name = absl::StrCat(id.version);
+  ASSIGN_OR_RETURN(const FileDescriptor root_folder, OpenFolder(root));
+  ASSIGN_OR_RETURN(const FileDescriptor model_folder, OpenBeneath(root_folder, id.model));
+  if (id.version < 1 || KindOf(model_folder, name) != EntryKind::kFolder) {
+    return absl::NotFoundError(absl::StrCat(id.model, "/", name, ": there is no such version"));
+  }
+  ASSIGN_OR_RETURN(std::unique_ptr<TemporaryFolder> folder, TemporaryFolder::Create(model_folder));
+  // First: of a version that is gone nothing else says that its number was given.
+  ASSIGN_OR_RETURN(const int64_t next, NextVersion(model_folder));
+  ASSIGN_OR_RETURN(const int64_t given, HighestGiven(model_folder));
+  if (given < next - 1) RETURN_IF_ERROR(folder->ReplaceBeside(kHighestFile, absl::StrCat(next - 1, "\n")));
+  RETURN_IF_ERROR(folder->TakeIn(name));
+  folder.reset();
+  return SyncToDisk(model_folder, "the model's folder");
+}
+
 absl::Status CheckPublishable(const std::filesystem::path& root, const std::string& model, int64_t expected_bytes) {
   RETURN_IF_ERROR(ValidateModelName(model));
   absl::Status status = TryTheFolder(root, model, expected_bytes);

@@ -38,14 +38,15 @@ absl::StatusOr<FileDescriptor> OpenVersion(const std::filesystem::path& root, co
   return version;
 }
 
-absl::StatusOr<v1::Manifest> ReadManifestIn(const FileDescriptor& folder, const VersionId& id) {
+absl::StatusOr<v1::Manifest> ReadManifestIn(const FileDescriptor& folder, const VersionId& id,
+                                            std::vector<std::string>* unknown = nullptr) {
   absl::StatusOr<std::string> text = ReadFileBeneath(folder, kManifestFile, kMaxManifestBytes);
   if (absl::IsNotFound(text.status())) {
     return absl::FailedPreconditionError(
         absl::StrCat(kManifestFile, " is missing; the version is not complete, publish it again"));
   }
   RETURN_IF_ERROR(text.status());
-  absl::StatusOr<v1::Manifest> manifest = ParseManifest(*text);
+  absl::StatusOr<v1::Manifest> manifest = ParseManifest(*text, unknown);
   if (!manifest.ok()) return AsPrecondition(kManifestFile, manifest.status());
   if (const absl::Status valid = ValidateManifest(*manifest); !valid.ok()) return AsPrecondition(kManifestFile, valid);
   if (manifest->model() != id.model || manifest->version() != id.version) {
@@ -70,7 +71,9 @@ absl::StatusOr<Safetensors> ReadTensors(const FileDescriptor& folder, const v1::
 
 absl::StatusOr<StoredVersion> ReadVersionIn(const FileDescriptor& folder, const VersionId& id) {
   StoredVersion version;
-  ASSIGN_OR_RETURN(version.manifest, ReadManifestIn(folder, id));
+  ASSIGN_OR_RETURN(version.manifest, ReadManifestIn(folder, id, &version.unknown));
+  // First, since it costs nothing: a copy that has not ended lacks a file or the end of one.
+  for (const v1::FileDigest& file : version.manifest.files()) RETURN_IF_ERROR(ListedFile::Open(folder, file).status());
   for (const v1::FileDigest& file : version.manifest.files()) {
     if (file.name() == kWeightsFile) {
       ASSIGN_OR_RETURN(version.weights, ReadTensors(folder, file));
@@ -94,49 +97,62 @@ absl::StatusOr<StoredVersion> ReadVersionIn(const FileDescriptor& folder, const 
   return version;
 }
 
-// Names of the folders directly in `folder` that satisfy `accept`, and of what may be one and cannot be looked at.
+// Names in a folder: of folders, among them what may be one and cannot be looked at, and of symbolic links.
+struct Entries {
+  std::vector<std::string> folders, links;
+};
+
 template <typename Accept>
-absl::StatusOr<std::vector<std::string>> Folders(const FileDescriptor& folder, Accept accept) {
-  std::vector<std::string> names;
+absl::StatusOr<Entries> EntriesOf(const FileDescriptor& folder, Accept accept) {
+  Entries entries;
   RETURN_IF_ERROR(ForEachEntry(folder, [&](const std::string& name) {
     if (!accept(name)) return;
     const EntryKind kind = KindOf(folder, name);
-    if (kind == EntryKind::kFolder || kind == EntryKind::kUnreadable) names.push_back(name);
+    if (kind == EntryKind::kFolder || kind == EntryKind::kUnreadable) entries.folders.push_back(name);
+    if (kind == EntryKind::kLink) entries.links.push_back(name);
   }));
-  return names;
+  return entries;
 }
 
-template <typename Accept>
-absl::StatusOr<std::vector<std::string>> VersionFolders(const FileDescriptor& root, const std::string& model,
-                                                        Accept accept) {
+enum class Manifests { kRequired, kOptional };
+
+// Adds the versions of one model to the listing.
+absl::Status ListModel(const FileDescriptor& root, const std::string& model, Manifests manifests, Listing& listing) {
   ASSIGN_OR_RETURN(const FileDescriptor folder, OpenBeneath(root, model));
-  return Folders(folder, [&](const std::string& name) { return accept(folder, name); });
+  ASSIGN_OR_RETURN(const Entries versions,
+                   EntriesOf(folder, [](const std::string& name) { return ParseVersion(name).has_value(); }));
+  for (const std::string& link : versions.links) listing.links.push_back(absl::StrCat(model, "/", link));
+  for (const std::string& version : versions.folders) {
+    const std::string manifest = absl::StrCat(version, "/", kManifestFile);
+    const EntryKind kind = KindOf(folder, manifest);
+    if (kind == EntryKind::kLink) listing.links.push_back(absl::StrCat(model, "/", manifest));
+    const bool complete = kind == EntryKind::kFile || kind == EntryKind::kUnreadable;
+    if (complete || manifests == Manifests::kOptional) listing.versions.push_back({model, *ParseVersion(version)});
+  }
+  return absl::OkStatus();
 }
 
-// The folders named like a version of a model for which `accept(model's folder, version)` holds.
-template <typename Accept>
-absl::StatusOr<Listing> ListFolders(const std::filesystem::path& root, Accept accept) {
+absl::StatusOr<Listing> ListFolders(const std::filesystem::path& root, Manifests manifests) {
   const auto unreadable = [](const absl::Status& status) {
     return absl::UnavailableError(absl::StrCat("repository cannot be read: ", status.message()));
   };
   const absl::StatusOr<FileDescriptor> folder = OpenFolder(root);
   if (!folder.ok()) return unreadable(folder.status());
-  const absl::StatusOr<std::vector<std::string>> models = Folders(*folder, IsPlainName);
+  const absl::StatusOr<Entries> models = EntriesOf(*folder, IsPlainName);
   if (!models.ok()) return unreadable(models.status());
 
   Listing listing;
-  for (const std::string& model : *models) {
-    const absl::StatusOr<std::vector<std::string>> versions =
-        VersionFolders(*folder, model, [&](const FileDescriptor& model_folder, const std::string& name) {
-          return ParseVersion(name).has_value() && accept(model_folder, name);
-        });
+  for (const std::string& link : models->links) {
+    if (link.front() != '.' && !LeadsToNoFolder(*folder, link)) listing.links.push_back(link);
+  }
+  for (const std::string& model : models->folders) {
+    const absl::Status listed = ListModel(*folder, model, manifests, listing);
     // Removed, or replaced by a link, since it was listed.
-    if (absl::IsNotFound(versions.status()) || absl::IsFailedPrecondition(versions.status())) continue;
-    if (!versions.ok()) listing.unreadable[model] = versions.status();
-    if (!versions.ok()) continue;
-    for (const std::string& version : *versions) listing.versions.push_back({model, *ParseVersion(version)});
+    if (absl::IsNotFound(listed) || absl::IsFailedPrecondition(listed)) continue;
+    if (!listed.ok()) listing.unreadable[model] = listed;
   }
   std::sort(listing.versions.begin(), listing.versions.end());
+  std::sort(listing.links.begin(), listing.links.end());
   return listing;
 }
 
@@ -156,11 +172,14 @@ absl::Status Listing::status() const {
   return absl::UnavailableError(absl::StrCat("repository cannot be read in part: ", models));
 }
 
+std::string PassedOver(const std::string& link) {
+  return absl::StrCat(link,
+                      " is a symbolic link and is passed over: links are not followed within a repository, only to ",
+                      "it; put a copy in its place");
+}
+
 absl::StatusOr<Listing> ListRepository(const std::filesystem::path& root) {
-  return ListFolders(root, [](const FileDescriptor& model_folder, const std::string& version) {
-    const EntryKind manifest = KindOf(model_folder, absl::StrCat(version, "/", kManifestFile));
-    return manifest == EntryKind::kFile || manifest == EntryKind::kUnreadable;
-  });
+  return ListFolders(root, Manifests::kRequired);
 }
 
 absl::StatusOr<std::vector<VersionId>> ListVersions(const std::filesystem::path& root) {
@@ -169,7 +188,7 @@ absl::StatusOr<std::vector<VersionId>> ListVersions(const std::filesystem::path&
 }
 
 absl::StatusOr<std::vector<VersionId>> ListVersionFolders(const std::filesystem::path& root) {
-  ASSIGN_OR_RETURN(Listing listing, ListFolders(root, [](const FileDescriptor&, const std::string&) { return true; }));
+  ASSIGN_OR_RETURN(Listing listing, ListFolders(root, Manifests::kOptional));
   return std::move(listing.versions);
 }
 

@@ -29,13 +29,18 @@ absl::Status ValidateModelName(std::string_view name);
 struct Listing {
   std::vector<VersionId> versions;                 // sorted
   std::map<std::string, absl::Status> unreadable;  // models whose folders cannot be read, and why
+  // Symbolic links in the place of a model, a version or a manifest, as "model/2", sorted. They are passed over.
+  std::vector<std::string> links;
 
   absl::Status status() const;  // UNAVAILABLE names what cannot be read
 };
 
+// A sentence for one of Listing::links.
+std::string PassedOver(const std::string& link);
+
 // Every <model>/<positive integer>/ under the root that holds a manifest.textproto, or may hold one that cannot be
-// seen. Other entries (temporary folders, files, symbolic links) are passed over. UNAVAILABLE if the root cannot be
-// read.
+// seen. Other entries (temporary folders, files, symbolic links) are passed over; the root itself may be a link.
+// UNAVAILABLE if the root cannot be read.
 absl::StatusOr<Listing> ListRepository(const std::filesystem::path& root);
 
 // The versions alone: those of models that cannot be read are left out.
@@ -46,6 +51,10 @@ absl::StatusOr<std::vector<VersionId>> ListVersionFolders(const std::filesystem:
 
 // The manifest alone, validated; the files it lists are not looked at. Errors as ReadVersion (stored_version.h).
 absl::StatusOr<v1::Manifest> ReadManifest(const std::filesystem::path& root, const VersionId& id);
+
+// Removes a version, complete or not, atomically: at any moment it is there as a whole or not at all. Its number is not
+// given again. A server that has it in memory serves it on. NOT_FOUND if there is none; others as the disk says.
+absl::Status RemoveVersion(const std::filesystem::path& root, const VersionId& id);
 
 // Whether Publish could write a version of about `expected_bytes` there now, so that what takes hours can ask first.
 // Makes the folders of the repository and of the model where they are missing, which holds no version yet, and writes

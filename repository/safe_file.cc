@@ -116,7 +116,13 @@ EntryKind KindOf(const FileDescriptor& folder, const std::string& name) {
     return errno == ENOENT || errno == ENOTDIR ? EntryKind::kNone : EntryKind::kUnreadable;
   }
   if (S_ISREG(status.st_mode)) return EntryKind::kFile;
+  if (S_ISLNK(status.st_mode)) return EntryKind::kLink;
   return S_ISDIR(status.st_mode) ? EntryKind::kFolder : EntryKind::kOther;
+}
+
+bool LeadsToNoFolder(const FileDescriptor& folder, const std::string& link) {
+  struct stat status;
+  return fstatat(folder.get(), link.c_str(), &status, 0) == 0 && !S_ISDIR(status.st_mode);
 }
 
 }  // namespace vitrine

@@ -32,11 +32,14 @@ absl::StatusOr<std::string> ReadFileBeneath(const FileDescriptor& folder, const 
 // Calls `visit` for every entry of the folder but "." and "..", in no particular order.
 absl::Status ForEachEntry(const FileDescriptor& folder, const std::function<void(const std::string& name)>& visit);
 
-enum class EntryKind { kNone, kFile, kFolder, kOther, kUnreadable };
+enum class EntryKind { kNone, kFile, kFolder, kLink, kOther, kUnreadable };
 
-// Kind of the entry itself: a symbolic link is kOther, whatever it leads to. kUnreadable: there may be one, and rights
+// Kind of the entry itself: a symbolic link is kLink, whatever it leads to. kUnreadable: there may be one, and rights
 // or the disk do not let anybody tell.
 EntryKind KindOf(const FileDescriptor& folder, const std::string& name);
+
+// True if a symbolic link leads to something else than a folder.
+bool LeadsToNoFolder(const FileDescriptor& folder, const std::string& link);
 
 }  // namespace vitrine
 

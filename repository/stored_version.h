@@ -22,6 +22,7 @@ struct StoredVersion {
   std::vector<std::string> labels;
   std::map<std::string, std::string> extra_files;  // name to bytes
   std::string weights_sha256;
+  std::vector<std::string> unknown;  // fields of the manifest that were passed over, see ParseManifest
 };
 
 // Reads and verifies one version. Opens beneath the root only, follows no symbolic link, reads with pread.

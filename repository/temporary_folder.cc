@@ -129,6 +129,12 @@ absl::Status TemporaryFolder::ReplaceBeside(const std::string& name, std::string
   return absl::OkStatus();
 }
 
+absl::Status TemporaryFolder::TakeIn(const std::string& name) {
+  if (renameat(parent_.get(), name.c_str(), parent_.get(), name_.c_str()) != 0) return FileError(errno, name);
+  folder_ = OpenEntry(parent_, name_);
+  return folder_.valid() ? absl::OkStatus() : FileError(errno, name);
+}
+
 absl::Status TemporaryFolder::Sync() {
   return SyncToDisk(folder_, "the temporary folder");
 }

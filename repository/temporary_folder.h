@@ -30,6 +30,9 @@ class TemporaryFolder {
   absl::Status Write(const std::string& name, std::string_view bytes);
   // Replaces a file of the parent, atomically.
   absl::Status ReplaceBeside(const std::string& name, std::string_view bytes);
+  // Puts a folder of the parent into the place of this one, which is empty, atomically: it vanishes with it. The folder
+  // holds files alone. NOT_FOUND if it is not there.
+  absl::Status TakeIn(const std::string& name);
   // Brings the list of files down to the disk.
   absl::Status Sync();
   // Renames the folder within its parent, atomically. ALREADY_EXISTS if the name is taken; it may be tried again.

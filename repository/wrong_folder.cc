@@ -101,6 +101,9 @@ std::string WhyNoVersions(const fs::path& root) {
     return absl::StrCat(repository, "holds repositories and is none (", Told(inner), "); name one of them, as ",
                         quoted(root / inner.front()));
   }
+  if (const absl::StatusOr<Listing> listing = ListRepository(path); listing.ok() && !listing->links.empty()) {
+    return absl::StrCat(repository, "holds no version but behind symbolic links: ", PassedOver(listing->links.front()));
+  }
   if (const std::vector<std::string> sources = Sources(path); !sources.empty()) {
     return absl::StrCat(repository, "is a folder of source code (", Told(sources),
                         ") and holds no model; name the folder that holds <model>/<version>/");

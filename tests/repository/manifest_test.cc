@@ -4,10 +4,13 @@
 #include <gmock/gmock.h>
 
 #include <cmath>
+#include <fstream>
 #include <iterator>
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "tests/paths.h"
 #include "tests/repository/sample_version.h"
 
 namespace vitrine {
@@ -46,7 +49,6 @@ TEST(Manifest, ParseErrorsGiveThePlaceAndStayOffStderr) {
     EXPECT_THAT(ParseManifest(text), Fails(absl::StatusCode::kInvalidArgument, HasSubstr(message)));
   };
   refused("model: \"a\"\nversion: x\n", "line 2, column 10");
-  refused("colour: 1\n", "no field named \"colour\"");
   refused("version: 1 version: 2", "specified multiple times");
   refused("config {", "line 1");
   refused("version: 99999999999999999999", "line 1");
@@ -56,7 +58,72 @@ TEST(Manifest, ParseErrorsGiveThePlaceAndStayOffStderr) {
   std::string deep;
   for (int i = 0; i < 100000; ++i) deep += "config{";
   refused(deep, "line 1");
+  refused(absl::StrReplaceAll(deep, {{"config", "colour"}}), "line 1");
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+}
+
+TEST(Manifest, FieldsThatANewerProgramAddsArePassedOverAndTold) {
+  v1::Manifest manifest = SampleManifest();
+  manifest.add_precisions()->set_precision("int8");
+  const std::string text = FormatManifest(manifest);
+  std::string more = absl::StrReplaceAll(
+      text, {{"provenance {",
+              "colour: 1\nsignature { key: \"k\" nested { a: 1 } list: [1, 2] }\nprovenance {\n  mood: \"good\""},
+             {"precisions {", "precisions {\n  scheme: PER_ROW"},
+             {"golden_tolerances {", "golden_tolerances {\n  top1: true"},
+             {"files {", "files {\n  blake3: \"x\""}});
+  std::vector<std::string> unknown;
+  const auto read = ParseManifest(more, &unknown);
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_TRUE(ValidateManifest(*read).ok()) << ValidateManifest(*read);
+  EXPECT_EQ(read->SerializeAsString(), manifest.SerializeAsString()) << "what is known is read as ever";
+  ASSERT_EQ(unknown.size(), 8u);
+  EXPECT_THAT(unknown, testing::Contains(testing::AllOf(HasSubstr("line "), HasSubstr("no field named \"mood\""))));
+  EXPECT_TRUE(ParseManifest(more).ok());
+}
+
+TEST(Manifest, WhatSaysWhatIsComputedIsRefusedWhereItIsNotKnown) {
+  v1::Manifest manifest = SampleManifest();
+  manifest.mutable_calibration()->set_temperature(1);
+  manifest.mutable_calibration()->set_pictures(1);
+  const std::string text = FormatManifest(manifest);
+  const auto refused = [&](const std::string& place, const std::string& with) {
+    const std::string other = absl::StrReplaceAll(text, {{place, with}});
+    ASSERT_NE(other, text) << place;
+    EXPECT_THAT(ParseManifest(other), Fails(absl::StatusCode::kInvalidArgument, HasSubstr("line "))) << with;
+  };
+  refused("config {", "config {\n  rotary: true");
+  refused("config {", "config { mamba { width: 3 }");
+  refused("preprocessing {", "preprocessing {\n  gamma: 2.2");
+  refused("interpolation: BILINEAR", "interpolation: LANCZOS");
+  refused("calibration {", "calibration {\n  bias: 1");
+  EXPECT_THAT(
+      ParseManifest(absl::StrReplaceAll(text, {{"config {", "config { rotary: true"}})),
+      Fails(absl::StatusCode::kInvalidArgument, testing::AllOf(HasSubstr("\"rotary\""), HasSubstr("a newer one can"))));
+}
+
+TEST(Manifest, PlansAndTolerancesOfANewerProgramArePassedOver) {
+  v1::Manifest manifest = SampleManifest();
+  v1::GoldenTolerance& row = *manifest.add_golden_tolerances();
+  row.set_device("npu");
+  row.set_precision("fp4");
+  row.set_tolerance(5);
+  manifest.add_precisions()->set_precision("fp4");
+  manifest.mutable_precisions(0)->add_kept("");
+  EXPECT_TRUE(ValidateManifest(manifest).ok()) << ValidateManifest(manifest);
+}
+
+// What was written once is read for ever: the manifest of every field of 0.1, as its program wrote it.
+TEST(Manifest, ThatOfTheFirstReleaseIsReadAndItsProgramReadsOurs) {
+  std::ifstream file(VITRINE_SOURCE "/tests/repository/manifest-0.1.textproto");
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  std::vector<std::string> unknown;
+  const auto manifest = ParseManifest(text, &unknown);
+  ASSERT_TRUE(manifest.ok()) << manifest.status();
+  EXPECT_THAT(unknown, testing::IsEmpty());
+  EXPECT_TRUE(ValidateManifest(*manifest).ok()) << ValidateManifest(*manifest);
+  // Written by us it is the same to the byte: that program, which refused what it did not know, serves it.
+  EXPECT_EQ(FormatManifest(*manifest), text);
 }
 
 TEST(Manifest, EveryTruncationIsRefused) {
@@ -94,11 +161,12 @@ constexpr Fault kFaults[] = {
     {"tolerance 0", [](v1::Manifest& m) { m.mutable_golden_tolerances(0)->set_tolerance(0); }, "must be above 0"},
     {"tolerance NaN", [](v1::Manifest& m) { m.mutable_golden_tolerances(0)->set_tolerance(NAN); }, "must be above 0"},
     {"tolerance wide", [](v1::Manifest& m) { m.mutable_golden_tolerances(0)->set_tolerance(1e9f); }, "at most 0.1"},
-    {"device", [](v1::Manifest& m) { m.mutable_golden_tolerances(0)->set_device("cuda:0"); }, "not cpu or cuda"},
-    {"precision", [](v1::Manifest& m) { m.mutable_golden_tolerances(0)->set_precision("int4"); },
-     "not fp32, bf16 or int8"},
+    {"unknown device alone", [](v1::Manifest& m) { m.mutable_golden_tolerances(0)->set_device("cuda:0"); },
+     "no row for cpu or cuda"},
+    {"unknown precision alone", [](v1::Manifest& m) { m.mutable_golden_tolerances(0)->set_precision("int4"); },
+     "no row for cpu or cuda in fp32, bf16 or int8"},
     {"tolerance twice", [](v1::Manifest& m) { *m.add_golden_tolerances() = m.golden_tolerances(0); }, "cpu fp32 twice"},
-    {"plan of fp32", [](v1::Manifest& m) { m.add_precisions()->set_precision("fp32"); }, "not bf16 or int8"},
+    {"plan of fp32", [](v1::Manifest& m) { m.add_precisions()->set_precision("fp32"); }, "\"fp32\", which has no plan"},
     {"plan twice",
      [](v1::Manifest& m) {
        m.add_precisions()->set_precision("int8");

@@ -73,6 +73,52 @@ TEST_F(RepositoryTest, ListsOnlyCompleteVersions) {
   EXPECT_THAT(*ListVersions(root_), ElementsAre(VersionId{"other", 1}, VersionId{"sample", 1}, VersionId{"sample", 2}));
 }
 
+TEST_F(RepositoryTest, LinksAreListedAsPassedOver) {
+  fs::create_directory_symlink("1", root_ / "sample/9");
+  fs::create_directory_symlink("nowhere", root_ / "sample/10");
+  fs::create_directory_symlink("1", root_ / "sample/latest");  // no version's name
+  fs::create_directory_symlink("sample", root_ / "alias");
+  fs::create_directory_symlink("nowhere", root_ / "gone");
+  fs::create_directory_symlink("sample", root_ / ".hidden");
+  fs::create_symlink("sample/1/labels.txt", root_ / "README");  // leads to a file
+  fs::create_directories(root_ / "sample/11");
+  fs::create_symlink("../1/manifest.textproto", root_ / "sample/11/manifest.textproto");
+  const auto listing = ListRepository(root_);
+  ASSERT_TRUE(listing.ok());
+  EXPECT_THAT(listing->versions, ElementsAre(VersionId{"sample", 1}));
+  EXPECT_THAT(listing->links, ElementsAre("alias", "gone", "sample/10", "sample/11/manifest.textproto", "sample/9"));
+  EXPECT_THAT(PassedOver("sample/9"), HasSubstr("sample/9 is a symbolic link and is passed over"));
+  fs::create_directory_symlink(root_, scratch_.path() / "current");
+  EXPECT_THAT(*ListVersions(scratch_.path() / "current"), ElementsAre(VersionId{"sample", 1}));
+  EXPECT_TRUE(ReadVersion(scratch_.path() / "current", {"sample", 1}).ok());
+}
+
+TEST_F(RepositoryTest, AVersionThatIsRemovedLeavesItsNumber) {
+  ASSERT_TRUE(Publish(root_, "sample", SampleDraft(2)).ok());
+  ASSERT_TRUE(RemoveVersion(root_, {"sample", 2}).ok());
+  EXPECT_THAT(*ListVersionFolders(root_), ElementsAre(VersionId{"sample", 1}));
+  EXPECT_THAT(Entries(root_ / "sample"), testing::UnorderedElementsAre("1", ".highest-version"));
+  EXPECT_EQ(Publish(root_, "sample", SampleDraft(3))->version, 3);
+  // Also where nothing but the folder said that the number was given.
+  fs::remove(root_ / "sample/.highest-version");
+  fs::create_directories(root_ / "sample/8");
+  ASSERT_TRUE(RemoveVersion(root_, {"sample", 8}).ok()) << "one that is not complete";
+  EXPECT_EQ(Publish(root_, "sample", SampleDraft(4))->version, 9);
+  EXPECT_EQ(RemoveVersion(root_, {"sample", 8}).code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(RemoveVersion(root_, {"absent", 1}).code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(RemoveVersion(root_, {"..", 1}).code(), absl::StatusCode::kInvalidArgument);
+  fs::create_directory_symlink("1", root_ / "sample/12");
+  EXPECT_EQ(RemoveVersion(root_, {"sample", 12}).code(), absl::StatusCode::kNotFound) << "a link";
+}
+
+// Whoever copies a large version file by file must not have all of it read at every look.
+TEST_F(RepositoryTest, ACopyThatHasNotEndedIsRefusedBeforeAnythingIsRead) {
+  Forge(kWeightsFile, "not safetensors");  // what reading it would refuse
+  const std::string golden = ReadFile(folder_ / kGoldenFile);
+  WriteFile(folder_ / kGoldenFile, golden.substr(0, golden.size() / 2));
+  EXPECT_THAT(Read(), Fails(kRefused, AllOf(HasSubstr(kGoldenFile), HasSubstr("copied in part"))));
+}
+
 TEST_F(RepositoryTest, AVanishedRootIsUnavailable) {
   fs::remove_all(root_);
   EXPECT_THAT(ListVersions(root_), Fails(absl::StatusCode::kUnavailable, HasSubstr("repository")));

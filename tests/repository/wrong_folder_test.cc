@@ -51,6 +51,13 @@ TEST_F(WrongFolder, ACopyInPartIsNamed) {
   EXPECT_THAT(Why("models"), HasSubstr("m/3 lacks manifest.textproto"));
 }
 
+TEST_F(WrongFolder, LinksAreCalledLinks) {
+  folder_.Write("real/m/1/manifest.textproto", "");
+  std::filesystem::create_directory(folder_.path() / "models");
+  std::filesystem::create_directory_symlink("../real/m", folder_.path() / "models/m");
+  EXPECT_THAT(Why("models"), HasSubstr("behind symbolic links: m is a symbolic link and is passed over"));
+}
+
 TEST_F(WrongFolder, NobodyPublishesAmongSources) {
   folder_.Write("code/publish.cc", "");
   const auto published = Publish(folder_.path() / "code", "m", SampleDraft(1));

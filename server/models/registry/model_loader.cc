@@ -169,6 +169,10 @@ absl::StatusOr<ModelHandle> ModelLoader::Load(const VersionId& id) {
   std::string fault;
   try {
     ASSIGN_OR_RETURN(StoredVersion stored, ReadVersion(root_, id));
+    for (const std::string& field : stored.unknown) {
+      Log(LogLevel::kInfo, "a field of a manifest is not known here and is passed over",
+          {{"model", id.model}, {"version", id.version}, {"field", field}});
+    }
     absl::StatusOr<ModelHandle> loaded =
         BuildAndProve(std::move(stored), id, device_, precision, std::move(cost), parts_);
     malloc_trim(0);  // the weights as they were read are as large as the model, and lie between what stays

@@ -160,7 +160,10 @@ void Registry::Poll() {
   if (listed.ok()) {
     for (const VersionId& id : listed->versions) present[id.model].insert(id.version);
     TellUnreadable(listed->unreadable);
+    TellLinks(listed->links);
+    if (listed->unreadable.empty()) TellAbsent(present);
   }
+  RetryChanged();
   std::vector<ModelLook> loads;
   for (const auto& [model, versions] : present) {
     const ModelLook look = {model, listed.ok() && !listed->unreadable.contains(model) ? &versions : nullptr};

@@ -36,7 +36,8 @@ struct RegistryOptions {
   absl::Duration poll_interval = absl::Seconds(1);
   // How many of the newest good versions of a model are in memory, where the settings give no policy.
   int keep_versions = 1;
-  // A version that failed is tried again when its manifest changes, and after a delay that doubles from first to last.
+  // A version that failed is tried again when its manifest changes, when the other files of its folder have changed
+  // and rest for a look, and after a delay that doubles from first to last.
   absl::Duration first_retry = absl::Seconds(2);
   absl::Duration last_retry = absl::Minutes(2);
   // What versions are computed in where the settings say nothing: "fp32", "bf16" or "int8".
@@ -160,7 +161,9 @@ class Registry {
   absl::StatusOr<ModelHandle> LoadWithinLimits(const VersionId& id, const ModelPlan& plan);
   static void TellReady(const LoadedModel& loaded, absl::Duration spent);
   absl::Duration DelayAfter(int failures) const;  // of as many attempts before this one
-  void TellFailure(const VersionId& id, const absl::Status& fault, const std::string& stamp);
+  // The stamps are those of before the attempt, so that files that change meanwhile are noticed.
+  void TellFailure(const VersionId& id, const absl::Status& fault, const std::string& manifest_stamp,
+                   const std::string& folder_stamp);
   void Retire(const VersionId& id, const ModelPlan& plan);
   void ReapRetired();
   void TellUnreadable(const std::map<std::string, absl::Status>& models);
@@ -168,6 +171,13 @@ class Registry {
   // What a version is loaded from as it is now, and the precision that it is to be computed in.
   std::string ManifestStamp(const VersionId& id) const;
   std::string FilesStamp(const VersionId& id) const;
+  std::string FolderStamp(const VersionId& id) const;  // of every file
+  // Lets a version that was refused be tried again at once where its folder has changed since, and not since the last
+  // look: a copy that ended need not wait for the next try.
+  void RetryChanged() ABSL_EXCLUSIVE_LOCKS_REQUIRED(poll_mutex_);
+  // Each once, until it is gone: links in the repository; models and versions of the settings that it does not hold.
+  void TellLinks(const std::vector<std::string>& links) ABSL_EXCLUSIVE_LOCKS_REQUIRED(poll_mutex_);
+  void TellAbsent(const std::map<std::string, std::set<int64_t>>& present) ABSL_EXCLUSIVE_LOCKS_REQUIRED(poll_mutex_);
 
   void Follow();
 
@@ -182,8 +192,11 @@ class Registry {
   Reclaimer reclaimer_{[this] { watch_.Wake(); }};  // after watch_, which it wakes
   std::atomic<bool> stop_ = false;
 
-  Mutex poll_mutex_;                                      // held during a look
-  std::string empty_stamp_ ABSL_GUARDED_BY(poll_mutex_);  // of the root where it holds no version
+  Mutex poll_mutex_;                                                         // held during a look
+  std::string empty_stamp_ ABSL_GUARDED_BY(poll_mutex_);                     // of the root where it holds no version
+  std::map<VersionId, std::string> looked_at_ ABSL_GUARDED_BY(poll_mutex_);  // folders of versions that were refused
+  std::set<std::string> links_told_ ABSL_GUARDED_BY(poll_mutex_);
+  std::set<VersionId> absent_told_ ABSL_GUARDED_BY(poll_mutex_);
   // Held while a plan is taken from the settings, put into the table and versions retire by it: no old one comes after
   // a new one.
   Mutex plan_mutex_;

@@ -73,10 +73,10 @@ void Registry::Bring(const VersionId& id, const ModelPlan& plan) {
     version.status.reason.clear();
   });
   // Before reading, so that files that change meanwhile are noticed.
-  const std::string manifest_stamp = ManifestStamp(id), stamp = FilesStamp(id);
+  const std::string manifest_stamp = ManifestStamp(id), stamp = FilesStamp(id), folder_stamp = FolderStamp(id);
   const absl::Time begin = clock_.Now();
   const absl::StatusOr<ModelHandle> loaded = Load(id, plan);
-  if (!loaded.ok()) return TellFailure(id, loaded.status(), manifest_stamp);
+  if (!loaded.ok()) return TellFailure(id, loaded.status(), manifest_stamp, folder_stamp);
   claims_.Release(id, [&] {
     table_.Change(id, [&](KnownVersion& version) {
       version = KnownVersion{};
@@ -109,7 +109,8 @@ void Registry::ReloadReplaced(const std::string& model, const std::set<int64_t>&
 // What cannot be loaded leaves what is in memory serving, and is tried again as a version that failed is.
 void Registry::Replace(const KnownVersion& known) {
   const VersionId& id = known.status.id;
-  const std::string stamp = FilesStamp(id);  // before reading, so that files that change meanwhile are noticed
+  // Before reading, so that files that change meanwhile are noticed.
+  const std::string stamp = FilesStamp(id), folder_stamp = FolderStamp(id);
   const absl::Time begin = clock_.Now();
   const absl::StatusOr<ModelHandle> loaded = Load(id, settings_.Plan(id.model));
   const bool differs =
@@ -135,6 +136,7 @@ void Registry::Replace(const KnownVersion& known) {
     table_.Change(id, [&](KnownVersion& version) {
       if (!loaded.ok()) {
         version.retry_at = clock_.Now() + DelayAfter(version.failures++);
+        version.refused = folder_stamp;
         version.status.reason = absl::StrCat(wants_other ? absl::StrCat("it cannot be served in ", wanted)
                                                          : "its files were replaced and cannot be served",
                                              ", so it serves as before: ", loaded.status().message());
@@ -188,12 +190,14 @@ absl::Duration Registry::DelayAfter(int failures) const {
   return std::min(options_.last_retry, options_.first_retry * (int64_t{1} << std::min(failures, 20)));
 }
 
-void Registry::TellFailure(const VersionId& id, const absl::Status& fault, const std::string& stamp) {
+void Registry::TellFailure(const VersionId& id, const absl::Status& fault, const std::string& manifest_stamp,
+                           const std::string& folder_stamp) {
   absl::Duration delay;
   table_.Change(id, [&](KnownVersion& known) {
     known.status.state = v1::FAILED;
     known.status.reason = std::string(fault.message());
-    known.stamp = stamp;
+    known.stamp = manifest_stamp;
+    known.refused = folder_stamp;
     delay = DelayAfter(known.failures++);
     known.retry_at = clock_.Now() + delay;
   });

@@ -12,6 +12,7 @@ list(APPEND server_sources
   models/registry/reclaimer.cc
   models/registry/registry.cc
   models/registry/registry_load.cc
+  models/registry/registry_look.cc
   models/registry/repository_watch.cc
   models/registry/serving_rules.cc
   models/registry/serving_settings.cc

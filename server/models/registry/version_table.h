@@ -37,6 +37,7 @@ struct KnownVersion {
   int failures = 0;
   absl::Time retry_at = absl::InfinitePast();
   std::string stamp;       // READY: of the files that were loaded; FAILED: of the manifest
+  std::string refused;     // of the whole folder as it was when it was last refused
   bool suspended = false;  // see VersionTable::Suspend
 };
 

@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "absl/strings/str_cat.h"
+#include "tests/server/logged.h"
 #include "tests/server/registry/registry_test.h"
 
 namespace vitrine {
@@ -14,6 +15,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 TEST_F(RegistryTest, ABadVersionLeavesTheOldOneServing) {
   Add("m", 1);
@@ -98,6 +100,85 @@ TEST_F(RegistryTest, RetriesAtOnceWhenTheManifestChanges) {
   Add("m", 1, "another manifest");
   registry.Poll();
   EXPECT_THAT(States(registry), ElementsAre("m/1 READY"));
+}
+
+// A copy by hand whose manifest came first: its last byte is what is waited for, not the next try.
+TEST_F(RegistryTest, RetriesSoonAfterACopyThatEnded) {
+  Add("m", 1);
+  Add("m", 2);
+  bad_.insert({"m", 2});
+  RegistryOptions options = Options();
+  options.first_retry = options.last_retry = absl::Hours(1);
+  Registry registry(options, Loader(), clock_);
+  registry.Poll();
+  const auto copy = [&](const std::string& name, const std::string& bytes) {
+    std::ofstream(root() / "m/2" / name, std::ios::app) << bytes;
+  };
+  for (int piece = 0; piece < 5; ++piece) {
+    copy("weights.safetensors", "piece");
+    registry.Poll();
+  }
+  EXPECT_THAT(loads_, ElementsAre("m/2", "m/1")) << "what still grows is not tried";
+  registry.Poll();
+  EXPECT_EQ(loads_.size(), 3u) << "it rests: it may be whole";
+  registry.Poll();
+  registry.Poll();
+  EXPECT_EQ(loads_.size(), 3u) << "what was refused as it is waits for its time";
+  copy("golden.safetensors", "all");
+  bad_.clear();
+  registry.Poll();
+  registry.Poll();
+  EXPECT_THAT(States(registry), ElementsAre("m/1 RETIRING", "m/2 READY"));
+}
+
+TEST_F(RegistryTest, RetriesSoonAfterAReplacementThatEnded) {
+  Add("m", 1);
+  RegistryOptions options = Options();
+  options.first_retry = options.last_retry = absl::Hours(1);
+  Registry registry(options, Loader(), clock_);
+  registry.Poll();
+  bad_.insert({"m", 1});
+  std::ofstream(root() / "m/1/weights.safetensors") << "half";
+  registry.Poll();
+  EXPECT_EQ(loads_.size(), 2u);
+  std::ofstream(root() / "m/1/weights.safetensors") << "both halves";
+  bad_.clear();
+  registry.Poll();
+  registry.Poll();
+  EXPECT_EQ(loads_.size(), 3u);
+  EXPECT_EQ(registry.Get("m", 1)->reason, "");
+}
+
+TEST_F(RegistryTest, LinksAreToldOnce) {
+  Add("m", 1);
+  std::filesystem::create_directory_symlink("1", root() / "m/2");
+  std::filesystem::create_directory_symlink(folder_, root() / "elsewhere");
+  std::filesystem::create_symlink("m/1/manifest.textproto", root() / "README");
+  Registry registry(Options(), Loader(), clock_);
+  const auto poll = [&] { return Logged("info", "text", [&] { registry.Poll(); }); };
+  const std::string log = poll();
+  EXPECT_THAT(log, HasSubstr("m/2 is a symbolic link and is passed over"));
+  EXPECT_THAT(log, HasSubstr("elsewhere is a symbolic link and is passed over"));
+  EXPECT_THAT(log, Not(HasSubstr("README")));
+  EXPECT_THAT(poll(), Not(HasSubstr("symbolic link")));
+  EXPECT_THAT(States(registry), ElementsAre("m/1 READY"));
+}
+
+// As one that is switched to another release by `ln -sfn`.
+TEST_F(RegistryTest, ARootThatIsALinkIsServed) {
+  Add("m", 1);
+  std::filesystem::create_directory_symlink(root(), folder_ / "current");
+  RegistryOptions options = Options();
+  options.root = folder_ / "current";
+  Registry registry(options, Loader(), clock_);
+  registry.Poll();
+  EXPECT_THAT(States(registry), ElementsAre("m/1 READY"));
+  std::filesystem::create_directories(folder_ / "next/m/2");
+  std::ofstream(folder_ / "next/m/2/manifest.textproto") << "manifest";
+  std::filesystem::remove(folder_ / "current");
+  std::filesystem::create_directory_symlink("next", folder_ / "current");
+  registry.Poll();
+  EXPECT_EQ(registry.Find("m").value()->id.version, 2);
 }
 
 TEST_F(RegistryTest, AFailedVersionThatIsRemovedIsForgotten) {

@@ -9,6 +9,7 @@
 #include "server/models/registry/registry.h"
 #include "server/models/registry/serving_rules.h"
 #include "server/serve/scheduling/batching_policy.h"
+#include "tests/server/logged.h"
 #include "tests/server/registry/fake_repository.h"
 
 namespace vitrine {
@@ -17,6 +18,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 class RegistrySettingsTest : public ::testing::Test {
  protected:
@@ -48,6 +50,26 @@ class RegistrySettingsTest : public ::testing::Test {
   std::unique_ptr<ServingSettings> settings_;
   std::unique_ptr<Registry> registry_;
 };
+
+TEST_F(RegistrySettingsTest, WhatTheSettingsNameAndTheRepositoryDoesNotHoldIsWarnedOf) {
+  files_.Add("m", 1);
+  files_.Write("serving",
+               "models { model: 'nosuch' } models { model: 'm' labels { label: 'stable' version: 1 }"
+               " labels { label: 'next' version: 7 } }");
+  Open();
+  const auto poll = [&] { return Logged("info", "text", [&] { registry_->Poll(); }); };
+  const std::string log = poll();
+  EXPECT_THAT(log, HasSubstr("the serving settings name what the repository does not hold model=nosuch"));
+  EXPECT_THAT(log, HasSubstr("model=m version=7"));
+  EXPECT_THAT(log, HasSubstr("held=m"));
+  EXPECT_THAT(log, Not(HasSubstr("version=1 held")));
+  EXPECT_THAT(poll(), Not(HasSubstr("does not hold"))) << "once";
+  files_.Add("nosuch", 1);
+  files_.Write("serving", "models { model: 'nosuch' } models { model: 'm2' }");
+  const std::string later = poll();
+  EXPECT_THAT(later, HasSubstr("model=m2"));
+  EXPECT_THAT(later, Not(HasSubstr("model=nosuch")));
+}
 
 TEST_F(RegistrySettingsTest, FollowsAPolicyThatChanges) {
   for (int version = 1; version <= 4; ++version) files_.Add("m", version);
