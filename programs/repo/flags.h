@@ -7,6 +7,7 @@
 #include "publish/calibrate.h"
 #include "publish/import/import.h"
 #include "publish/quantize.h"
+#include "publish/remove.h"
 
 namespace vitrine {
 
@@ -14,7 +15,9 @@ namespace vitrine {
 // parse.
 CLI::App* AddCalibrateCommand(CLI::App& app, CalibrateOptions& options);
 CLI::App* AddImportCommand(CLI::App& app, ImportOptions& options);
+CLI::App* AddPruneCommand(CLI::App& app, RemoveOptions& options);
 CLI::App* AddQuantizeCommand(CLI::App& app, QuantizeOptions& options);
+CLI::App* AddRemoveCommand(CLI::App& app, RemoveOptions& options);
 
 }  // namespace vitrine
 

@@ -46,6 +46,8 @@ constexpr char kExamples[] =
     "                                                    compares its answers with those of timm\n"
     "  vitrine-repo publish production kv-pos-mnist@3 --from staging\n"
     "                                                    verifies version 3 and publishes it in production\n"
+    "  vitrine-repo prune production --keep 3 --serving-config serving.textproto\n"
+    "                                                    removes versions that nobody needs any more\n"
     "Every command explains itself: vitrine-repo describe --help. Results go to stdout, all else to stderr.\n"
     "Exit codes: 0 success, 1 a version fails or something cannot be done, 2 usage.";
 
@@ -61,6 +63,7 @@ struct Flags {
   ImportOptions import_options;
   CalibrateOptions calibrate;
   QuantizeOptions quantize;
+  RemoveOptions remove;
 
   OutputFormat output() const {
     return format == "json" ? OutputFormat::kJson : format == "csv" ? OutputFormat::kCsv : OutputFormat::kTable;
@@ -232,6 +235,14 @@ Command AddPublish(CLI::App& app, Flags& flags) {
   return {publish, [&flags] { return PublishCommand(flags.repository, flags.source, flags.which); }};
 }
 
+Command AddRemove(CLI::App& app, Flags& flags) {
+  return {AddRemoveCommand(app, flags.remove), [&flags] { return RemoveCommand(flags.remove); }};
+}
+
+Command AddPrune(CLI::App& app, Flags& flags) {
+  return {AddPruneCommand(app, flags.remove), [&flags] { return PruneCommand(flags.remove); }};
+}
+
 int Main(int argc, char** argv) {
   Flags flags;
   CLI::App app(kDescription, kProgram);
@@ -239,7 +250,7 @@ int Main(int argc, char** argv) {
   app.require_subcommand(1);
   std::vector<Command> commands;
   for (const auto add : {AddZoo, AddDescribe, AddInit, AddCreate, AddImport, AddQuantize, AddCalibrate, AddList,
-                         AddShow, AddVerify, AddPublish}) {
+                         AddShow, AddVerify, AddPublish, AddRemove, AddPrune}) {
     commands.push_back(add(app, flags));
   }
   if (const auto exit_code = ParseCommandLine(app, argc, argv)) return *exit_code;

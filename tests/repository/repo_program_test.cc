@@ -27,6 +27,7 @@ namespace {
 using nlohmann::json;
 using ::testing::AllOf;
 using ::testing::Contains;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -249,6 +250,123 @@ TEST_F(RepoProgram, CreatedVersionsVerifyAndSayThatTheyAreRandom) {
   const Outcome described = Run("describe small@1 --no-measure --format csv --repository " + repository);
   EXPECT_EQ(described.exit_code, 0) << described.error;
   EXPECT_THAT(described.out, HasSubstr("\nblocks.*.attention.projection,LINEAR,2,"));
+}
+
+class RepoRemoval : public RepoProgram {
+ protected:
+  RepoRemoval() {
+    for (int i = 0; i < 5; ++i) CopyFrom(VITRINE_SOURCE "/bundled", "digits");
+    CopyFrom(VITRINE_SOURCE "/bundled", "other");
+  }
+  // A version more of the model of digits.
+  void CopyFrom(const std::string& source, const std::string& as) {
+    const StoredVersion stored = *ReadVersion(source, {"kv-pos-mnist", 1});
+    Draft draft{stored.manifest, stored.weights, stored.golden, stored.labels, {}};
+    ASSERT_TRUE(Publish(folder_ / "m", as, draft).ok());
+  }
+  std::vector<std::string> Left() const {
+    std::vector<std::string> left;
+    for (const VersionId& id : *ListVersionFolders(folder_ / "m")) left.push_back(absl::StrCat(id.model, id.version));
+    return left;
+  }
+  std::string Write(const std::string& name, const std::string& text) {
+    std::ofstream(folder_ / name) << text;
+    return Path(name);
+  }
+};
+
+TEST_F(RepoRemoval, PruneKeepsTheNewestAndWhatServersName) {
+  const std::string serving = Write("serving",
+                                    "models { model: 'digits' labels { label: 'stable' version: 2 }\n"
+                                    "  traffic { version: 3 percent: 5 } }\n");
+  const std::string state = Write("state", "models { model: 'digits' loaded: 1 }");
+  const std::string files = absl::StrCat(" --serving-config ", serving, " --admin-state ", state);
+  Outcome prune = Run(absl::StrCat("prune ", Path("m"), " --keep 1 --dry-run", files));
+  EXPECT_EQ(prune.exit_code, 0) << prune.error;
+  EXPECT_EQ(prune.out, "would be removed  digits/4\n");
+  EXPECT_THAT(prune.error, AllOf(HasSubstr("kept  digits/2: label \"stable\" names it"),
+                                 HasSubstr("kept  digits/3: a share of the traffic names it"),
+                                 HasSubstr("kept  digits/1: an operator who loaded it names it")));
+  EXPECT_EQ(Left().size(), 6u);
+  prune = Shell(absl::StrCat(kProgram, " prune ", Path("m"), " --keep 1", files, " < /dev/null"));
+  EXPECT_EQ(prune.exit_code, 1);
+  EXPECT_THAT(prune.error, HasSubstr("nothing was removed: there is no terminal to ask at; --yes"));
+  EXPECT_EQ(Left().size(), 6u);
+  prune = Run(absl::StrCat("prune ", Path("m"), " digits --keep 1 --yes", files));
+  EXPECT_EQ(prune.exit_code, 0) << prune.error;
+  EXPECT_EQ(prune.out, "removed  digits/4\n");
+  EXPECT_THAT(Left(), ElementsAre("digits1", "digits2", "digits3", "digits5", "other1"));
+  prune = Run(absl::StrCat("prune ", Path("m"), " --keep 2 --yes"));
+  EXPECT_THAT(prune.error, HasSubstr("nothing is known of labels"));
+  EXPECT_THAT(Left(), ElementsAre("digits3", "digits5", "other1"));
+}
+
+TEST_F(RepoRemoval, PruneKeepsWhatAPolicyServes) {
+  const std::string serving =
+      Write("serving", "default_policy { latest: 3 } models { model: 'other' version_policy { all: true } }");
+  Outcome prune = Run(absl::StrCat("prune ", Path("m"), " --keep 1 --yes --serving-config ", serving));
+  EXPECT_EQ(prune.exit_code, 0) << prune.error;
+  EXPECT_THAT(prune.error, HasSubstr("kept  other: its policy serves every version"));
+  EXPECT_THAT(Left(), ElementsAre("digits3", "digits4", "digits5", "other1"));
+  Write("serving", "models { modle: 'x' }");
+  prune = Run(absl::StrCat("prune ", Path("m"), " --keep 1 --yes --serving-config ", serving));
+  EXPECT_EQ(prune.exit_code, 1);
+  EXPECT_THAT(prune.error, AllOf(HasSubstr("line 1"), HasSubstr("modle")));
+  EXPECT_EQ(Run(absl::StrCat("prune ", Path("m"), " --keep 1 --yes --serving-config ", Path("gone"))).exit_code, 1);
+  EXPECT_EQ(Run(absl::StrCat("prune ", Path("m"), " --keep 0 --yes")).exit_code, 2);
+  EXPECT_EQ(Left().size(), 4u);
+}
+
+TEST_F(RepoRemoval, PruneCountsGoodVersionsAlone) {
+  std::ofstream(folder_ / "m/digits/5/weights.safetensors") << "broken";
+  std::filesystem::remove(folder_ / "m/digits/4/manifest.textproto");
+  const Outcome prune = Run(absl::StrCat("prune ", Path("m"), " --keep 1 --yes"));
+  EXPECT_EQ(prune.exit_code, 0) << prune.error;
+  EXPECT_THAT(prune.error, HasSubstr("kept  digits/5: it is newer than a good one and does not count"));
+  EXPECT_THAT(Left(), ElementsAre("digits3", "digits4", "digits5", "other1")) << "4 may be a copy that has not ended";
+}
+
+TEST_F(RepoRemoval, RemoveTakesAVersionOrAModelUnlessAServerNamesIt) {
+  const std::string serving =
+      Write("serving", "models { model: 'digits' version_policy { specific { versions: 2 } } }");
+  const std::string with = absl::StrCat(" --yes --serving-config ", serving);
+  Outcome remove = Run(absl::StrCat("remove ", Path("m"), " digits@5", with));
+  EXPECT_EQ(remove.exit_code, 0) << remove.error;
+  EXPECT_EQ(remove.out, "removed  digits/5\n");
+  for (const char* which : {" digits@2", " digits"}) {
+    remove = Run(absl::StrCat("remove ", Path("m"), which, with));
+    EXPECT_EQ(remove.exit_code, 1);
+    EXPECT_THAT(remove.error, HasSubstr("digits/2 stays, and nothing was removed: the version policy names it"));
+  }
+  EXPECT_THAT(Run(absl::StrCat("remove ", Path("m"), " digits@9", with)).error,
+              HasSubstr("digits/9: there is no such"));
+  EXPECT_EQ(Run(absl::StrCat("remove ", Path("m"), " nosuch", with)).exit_code, 1);
+  EXPECT_EQ(Run(absl::StrCat("remove ", Path("m"), " digits@3 --dry-run")).out, "would be removed  digits/3\n");
+  EXPECT_EQ(Left().size(), 5u);
+  EXPECT_EQ(Run(absl::StrCat("remove ", Path("m"), " digits --yes")).exit_code, 0);
+  EXPECT_THAT(Left(), ElementsAre("other1"));
+  CopyFrom(VITRINE_SOURCE "/bundled", "digits");
+  EXPECT_THAT(Left(), ElementsAre("digits6", "other1")) << "numbers are not given again";
+}
+
+// As `ln -s` in the place of a copy.
+TEST_F(RepoRemoval, LinksAreNamedByListAndVerify) {
+  std::filesystem::create_directory_symlink("1", folder_ / "m/other/2");
+  std::filesystem::create_directory_symlink("digits", folder_ / "m/alias");
+  for (const char* command : {"verify ", "list "}) {
+    const Outcome outcome = Run(absl::StrCat(command, Path("m")));
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.error;
+    EXPECT_THAT(outcome.error, AllOf(HasSubstr("other/2 is a symbolic link and is passed over"),
+                                     HasSubstr("alias is a symbolic link and is passed over")));
+  }
+  EXPECT_THAT(Run(absl::StrCat("verify ", Path("m"), " digits")).error, Not(HasSubstr("symbolic link")));
+}
+
+TEST_F(RepoRemoval, VerifyTellsWhatANewerProgramWrote) {
+  std::ofstream(folder_ / "m/other/1/manifest.textproto", std::ios::app) << "signature { by: \"a newer one\" }\n";
+  const Outcome verify = Run(absl::StrCat("verify ", Path("m"), " other"));
+  EXPECT_EQ(verify.exit_code, 0) << verify.out;
+  EXPECT_THAT(verify.error, HasSubstr("no field named \"signature\". It is passed over."));
 }
 
 TEST_F(RepoProgram, RefusesWhatCannotBeCreated) {
