@@ -96,7 +96,8 @@ struct ShardName {
 };
 
 std::optional<ShardName> ParseShard(const fs::path& file) {
-  absl::string_view stem = absl::StripSuffix(file.filename().native(), ".safetensors");
+  const std::string name = file.filename().native();
+  const absl::string_view stem = absl::StripSuffix(name, ".safetensors");
   const size_t of = stem.rfind("-of-"), dash = of == stem.npos ? of : stem.rfind('-', of - 1);
   if (file.extension() != ".safetensors" || of == stem.npos || of == 0 || dash == stem.npos) return std::nullopt;
   const absl::string_view number = stem.substr(dash + 1, of - dash - 1), count = stem.substr(of + 4);
