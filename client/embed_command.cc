@@ -44,6 +44,11 @@ v1::ClassifyRequest RequestFor(const EmbedCommand& command, const v1::ModelVersi
   v1::ClassifyRequest request;
   request.set_model(model.model());
   AskForVersion(command.model, request);
+  // All vectors are of one version, whatever share of the requests a canary has: others are not comparable.
+  if (model.version() > 0) {
+    request.set_version(model.version());
+    request.clear_version_label();
+  }
   if (command.resolution.has_value()) *request.mutable_resolution() = *command.resolution;
   request.set_priority(command.priority);
   request.set_omit_predictions(true);
@@ -70,6 +75,7 @@ class Embedding {
     if (picture.answer.features_size() != 1) {
       return absl::InternalError("the server answered without features; it may be older than this program");
     }
+    RETURN_IF_ERROR(CheckVersion(picture.answer.served_by()));
     const v1::Feature& feature = picture.answer.features(0);
     ASSIGN_OR_RETURN(const std::vector<float> values, FeatureValues(feature));
     FeatureLinePlace place;
@@ -109,6 +115,16 @@ class Embedding {
   }
 
  private:
+  // Vectors of another version do not belong to those before.
+  absl::Status CheckVersion(const v1::ServedBy& by) {
+    if (taken_ == 0) first_ = by;
+    if (by.version() == first_.version() && by.weights_sha256() == first_.weights_sha256()) return absl::OkStatus();
+    return absl::FailedPreconditionError(
+        absl::StrCat("version ", by.version(), " (weights ", by.weights_sha256().substr(0, 12),
+                     ") computed it, and version ", first_.version(), " (weights ",
+                     first_.weights_sha256().substr(0, 12), ") those before; name one with --model NAME@VERSION"));
+  }
+
   absl::Status Append(size_t index, const v1::Feature& feature, const std::vector<float>& values) {
     const std::vector<int64_t> shape = ShapeOf(feature);
     if (array_ == nullptr) {
@@ -129,6 +145,7 @@ class Embedding {
   std::ostream& out_;
   std::unique_ptr<NpyFile> array_;
   std::string listed_;
+  v1::ServedBy first_;  // of the first answer
   int taken_ = 0;
 };
 

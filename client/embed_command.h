@@ -27,8 +27,9 @@ struct EmbedCommand {
   Format format = Format::kTable;
 };
 
-// Asks for the features of every picture and writes them. A picture that cannot be read, that the server refuses, or
-// whose features do not fit the array costs a line in `errors` and has no row.
+// Asks for the features of every picture, all of one version (`stable` where none is named), and writes them. A picture
+// that cannot be read, that the server refuses, that another version computed, or whose features do not fit the array
+// costs a line in `errors` and has no row.
 // Returns how many pictures failed, or why nothing could be begun or completed.
 absl::StatusOr<int> RunEmbed(const EmbedCommand& command, std::ostream& out, std::ostream& errors);
 

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -62,6 +63,34 @@ TEST_F(EmbedCommandTest, APictureThatFailsHasNoRow) {
   EXPECT_EQ(folder_.Read("features.txt"), folder_.Path("a.png") + "\n" + folder_.Path("b.png") + "\n");
   EXPECT_THAT(errors_.str(), HasSubstr("broken.png: this is no picture"));
   EXPECT_THAT(out_.str(), HasSubstr("float32, 2 x 4"));
+}
+
+// While a canary has a share, requests that name no version are answered by either.
+TEST_F(EmbedCommandTest, AllVectorsAreOfOneVersion) {
+  command_.paths = {folder_.Path("a.png"), folder_.Path("b.png"), folder_.Path("c.png")};
+  command_.output = folder_.Path("features.npy");
+  std::atomic<bool> replaced = false;
+  SmallServer::Methods methods = ServerWithEveryKind();
+  methods.stream = [&replaced](StreamOfServer* stream, auto*) {
+    v1::ClassifyRequest request;
+    for (int place = 0; stream->Read(&request); ++place) {
+      v1::ClassifyStreamResponse answer;
+      answer.set_request_id(request.request_id());
+      AnswerWithEveryKind(request, answer.mutable_response()).ok();
+      v1::ServedBy& by = *answer.mutable_response()->mutable_served_by();
+      if (!request.has_version()) by.set_version(3 + place % 2);
+      by.set_weights_sha256(replaced && place > 0 ? "bbbb" : "aaaa");
+      stream->Write(answer);
+    }
+    return grpc::Status::OK;
+  };
+  const SmallServer server(methods);
+  command_.client.address = server.address();
+  EXPECT_EQ(RunCommand().value_or(-1), 0) << errors_.str();
+  EXPECT_THAT(out_.str(), HasSubstr("float32, 3 x 4"));
+  replaced = true;  // its files, in place
+  EXPECT_EQ(RunCommand().value_or(-1), 2);
+  EXPECT_THAT(errors_.str(), HasSubstr("those before; name one with --model NAME@VERSION"));
 }
 
 TEST_F(EmbedCommandTest, PatchesKeepTheirGrid) {
