@@ -266,7 +266,8 @@ class RepoRemoval : public RepoProgram {
   }
   std::vector<std::string> Left() const {
     std::vector<std::string> left;
-    for (const VersionId& id : *ListVersionFolders(folder_ / "m")) left.push_back(absl::StrCat(id.model, id.version));
+    const std::vector<VersionId> versions = *ListVersionFolders(folder_ / "m");
+    for (const VersionId& id : versions) left.push_back(absl::StrCat(id.model, id.version));
     return left;
   }
   std::string Write(const std::string& name, const std::string& text) {
