@@ -68,7 +68,7 @@ TEST_F(RegistrySettingsTest, WhatTheSettingsNameAndTheRepositoryDoesNotHoldIsWar
   files_.Write("serving", "models { model: 'nosuch' } models { model: 'm2' }");
   const std::string later = poll();
   EXPECT_THAT(later, HasSubstr("model=m2"));
-  EXPECT_THAT(later, Not(HasSubstr("model=nosuch")));
+  EXPECT_THAT(later, Not(HasSubstr("hold model=nosuch")));
 }
 
 TEST_F(RegistrySettingsTest, FollowsAPolicyThatChanges) {
