@@ -3,6 +3,7 @@
 
 import asyncio
 import io
+import os
 import warnings
 from pathlib import Path
 from typing import Any, List
@@ -15,6 +16,7 @@ from scripted import Script, serve
 
 import vitrine
 import vitrine.aio
+from vitrine._names import escaped, unescaped
 from vitrine._picture import load
 from vitrine._sources import pictures
 
@@ -54,17 +56,32 @@ def test_what_is_no_iterable() -> None:
 
 
 def test_a_folder_stands_for_its_pictures(tmp_path: Path) -> None:
-    for name in ("b.png", "A.JPG", "c.jpeg", "notes.txt", "d.png.part"):
+    for name in ("b.png", "A.JPG", "c.jpeg", "e.jfif", "._b.png", ".f.png", "Thumbs.db"):
         (tmp_path / name).write_bytes(name.encode())
     (tmp_path / "inside/empty").mkdir(parents=True)
     (tmp_path / "inside/e.png").write_bytes(b"e")
+    (tmp_path / "g.png").symlink_to("/nowhere/g.png")
+    (tmp_path / "notes.TXT").write_bytes(b"notes")
     with serve(Script()) as address, vitrine.Client(address) as client:
         for folder in (tmp_path, str(tmp_path)):
-            results = list(client.classify_many(folder, "m"))
-            assert [Path(r.source).name for r in results] == ["A.JPG", "b.png", "c.jpeg"]
-            assert all(r.ok for r in results)
+            with pytest.warns(vitrine.PictureWarning, match=r"passed over in .*: 1 \.txt, 1 folders"):
+                results = list(client.classify_many(folder, "m"))
+            assert [Path(r.source).name for r in results] == ["A.JPG", "b.png", "c.jpeg", "e.jfif", "g.png"]
+            assert [r.ok for r in results] == [True] * 4 + [False], "a link that leads nowhere is not left out"
     with pytest.raises(FileNotFoundError, match="has no picture"):
         pictures(tmp_path / "inside/empty")
+
+
+def test_names_that_are_no_utf8_can_be_had_back(tmp_path: Path) -> None:
+    name = os.fsdecode(b"caf\xe9 \\.png")
+    (tmp_path / name).write_bytes(b"a picture")
+    written = escaped(str(tmp_path / name))
+    assert written == str(tmp_path) + r"/caf\xe9 \x5c.png"
+    assert load(written).encoded == b"a picture"
+    assert unescaped(written) == str(tmp_path / name)
+    assert escaped("caf\u00e9.png") == "caf\u00e9.png"
+    with pytest.raises(FileNotFoundError):
+        load(str(tmp_path / r"other\xe9.png"))
 
 
 def test_a_folder_of_the_samples(client: vitrine.Client) -> None:

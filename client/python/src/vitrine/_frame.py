@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Union
 
+from vitrine._names import escaped
 from vitrine._result import Outcome, Refused, Result
 
 if TYPE_CHECKING:
@@ -15,7 +16,8 @@ def to_dataframe(results: Union[Outcome, Iterable[Outcome]]) -> pandas.DataFrame
     """A row per picture, in the order given: what classify_many gives, a list of results, or one.
 
     Columns: index, source, ok, code ("OK", or why it was refused), label, label_index, probability and logit of the
-    best prediction, unsure, model, version, seconds (that the server spent), error. What there is not is NA.
+    best prediction, unsure, model, version, seconds (that the server spent), error. What there is not is NA. In sources that are
+    no UTF-8 the bytes that are not are written as \\xHH, as `vitrine` does.
 
     Raises:
         ImportError: pandas is not installed. TypeError: something that is no Result and no Refused.
@@ -45,7 +47,7 @@ def _row(result: Union[Outcome, None]) -> Dict[str, Any]:
     refused = result if isinstance(result, Refused) else None
     return {
         "index": result.index if result is not None else None,
-        "source": result.source if result is not None else None,
+        "source": escaped(result.source) if result is not None else None,
         "ok": answer is not None,
         "code": "OK" if refused is None else refused.code,
         "label": best.label if best is not None else None,

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image, UnidentifiedImageError
 
+from vitrine._names import unescaped
 from vitrine.errors import InvalidArgument
 from vitrine.v1 import classifier_pb2 as pb
 
@@ -41,7 +42,7 @@ _opening = threading.Lock()  # warnings.catch_warnings changes what all threads 
 
 class PictureWarning(UserWarning):
     """The server would refuse the picture as it is, so something else was sent: a smaller one, or a JPEG. Or its values
-    look as if they had been scaled twice or never."""
+    look as if they had been scaled twice or never. Or a folder has files and folders that were passed over."""
 
 
 @dataclass(frozen=True)
@@ -111,8 +112,15 @@ def load(source: ImageSource) -> Picture:
 
 
 def _read(path: str) -> bytes:
-    with open(path, "rb") as file:
-        return file.read()
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except FileNotFoundError:
+        named = unescaped(path)  # as a list of `vitrine` has it
+        if named == path or not os.path.exists(named):
+            raise
+        with open(named, "rb") as file:
+            return file.read()
 
 
 def _open(content: bytes) -> Image.Image:

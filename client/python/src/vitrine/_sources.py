@@ -4,17 +4,22 @@
 from __future__ import annotations
 
 import os
+import warnings
+from collections import Counter
 from typing import Any, List
 
 import numpy as np
 from PIL import Image
 
-# As `vitrine classify FOLDER` takes them.
-_ENDINGS = (".jpg", ".jpeg", ".png", ".webp")
+from vitrine._picture import PictureWarning
+
+# As `vitrine classify FOLDER` takes them, and what it passes over without a word besides names that begin with a dot.
+_ENDINGS = (".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".webp")
+_LEFT_BEHIND = {"__macosx", "thumbs.db", "ehthumbs.db", "desktop.ini", "@eadir", "$recycle.bin", "lost+found"}
 
 
 def pictures(images: Any) -> Any:
-    """The same, or the pictures of the folder that it names.
+    """The same, or the pictures of the folder that it names, with a PictureWarning where it has other files too.
 
     One picture can be iterated too: the letters of its path, its bytes, its rows of pixels. Each would be sent as if it
     were a picture, so it is refused: TypeError. FileNotFoundError: a folder without a picture.
@@ -38,10 +43,26 @@ def pictures(images: Any) -> Any:
 
 
 def _of_folder(folder: str) -> List[str]:
-    found = sorted(name for name in os.listdir(folder) if name.lower().endswith(_ENDINGS))
+    found = []
+    others: Counter[str] = Counter()
+    for name in sorted(os.listdir(folder), key=os.fsencode):
+        if name.startswith(".") or name.lower() in _LEFT_BEHIND:
+            continue
+        path = os.path.join(folder, name)
+        ending = os.path.splitext(name)[1].lower()
+        if os.path.isdir(path):
+            others["folders"] += 1
+        elif ending in _ENDINGS:
+            if os.path.isfile(path) or not os.path.exists(path):  # a link that leads nowhere becomes a Refused
+                found.append(path)
+        else:
+            others[ending or "files without an ending"] += 1
+    if others:
+        what = ", ".join("%d %s" % (count, kind) for kind, count in sorted(others.items()))
+        warnings.warn("passed over in %s: %s" % (folder, what), PictureWarning, stacklevel=4)
     if not found:
-        raise FileNotFoundError("the folder %s has no picture (.jpg, .jpeg, .png or .webp)" % folder)
-    return [os.path.join(folder, name) for name in found]
+        raise FileNotFoundError("the folder %s has no picture (%s)" % (folder, ", ".join(_ENDINGS)))
+    return found
 
 
 def _one(what: str) -> TypeError:

@@ -169,7 +169,7 @@ class Client:
     ) -> Generator[Outcome, None, None]:
         """Classifies any number of pictures over one stream; a generator of one Result or Refused for each, in order.
 
-        `images` is an iterable of pictures, or a folder: its .jpg, .jpeg, .png and .webp files by name. One picture is a
+        `images` is an iterable of pictures, or a folder: its pictures by name. One picture is a
         TypeError: write [image].
 
         At most `max_in_flight` pictures are with the server and four times as many are held here, so `images` may be
