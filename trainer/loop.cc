@@ -37,6 +37,10 @@ struct StepTotals {
   double stops = 0;  // processes that were asked to stop
 };
 
+// A state continues with the settings that it was written with.
+constexpr char kBeginAgain[] =
+    "; a lower optimizer.lr or clip_norm may help: begin again with it in a new folder (--work), without --resume";
+
 // The batch that broke a run, for whoever looks into it.
 absl::Status SaveBatch(const std::filesystem::path& file, const TrainingBatch& batch) {
   std::vector<NamedTensor> tensors;
@@ -135,7 +139,17 @@ absl::Status Run::Restore() {
         "accumulate so that batch x accumulate x processes stays the same",
         StateFile(options_.work_dir).string(), position_.samples_per_step, plan_.samples_per_step()));
   }
+  if (position_.step > plan_.total_steps) {
+    return absl::FailedPreconditionError(absl::StrFormat(
+        "%s is at step %d (epoch %.2f), beyond the %g epochs asked for; continue it with --epochs %g or more, or give "
+        "another folder to start anew",
+        StateFile(options_.work_dir).string(), position_.step, Epochs(), recipe_.epochs(), std::ceil(Epochs())));
+  }
   options_.say(absl::StrFormat("resumed at step %d of %d (epoch %.2f)", position_.step, plan_.total_steps, Epochs()));
+  if (position_.epochs != recipe_.epochs()) {
+    options_.say(absl::StrFormat("epochs %g -> %g: the schedule of the learning rate follows the new end",
+                                 position_.epochs, recipe_.epochs()));
+  }
   if (position_.threads != options_.threads || position_.processes != group_.size()) {
     options_.say(
         absl::StrFormat("the state was written by %d processes of %d threads, now there are %d of %d: the "
@@ -243,9 +257,9 @@ absl::Status Run::RefuseUnlessFinite(double loss, double norm, const TrainingBat
   std::error_code ignored;
   const bool has_state = std::filesystem::exists(StateFile(options_.work_dir), ignored);
   return absl::AbortedError(absl::StrFormat(
-      "the %s is %f at step %d (epoch %.2f); a lower optimizer.lr or clip_norm may help. %s%s",
-      std::isfinite(loss) ? "norm of the gradients" : "loss", std::isfinite(loss) ? norm : loss, position_.step,
-      Epochs(), saved.ok() ? absl::StrCat("The batch is in ", file.string(), ".") : std::string(saved.message()),
+      "the %s is %f at step %d (epoch %.2f)%s. %s%s", std::isfinite(loss) ? "norm of the gradients" : "loss",
+      std::isfinite(loss) ? norm : loss, position_.step, Epochs(), kBeginAgain,
+      saved.ok() ? absl::StrCat("The batch is in ", file.string(), ".") : std::string(saved.message()),
       has_state ? absl::StrCat(" The last state is in ", options_.work_dir.string()) : std::string()));
 }
 
@@ -306,6 +320,7 @@ absl::StatusOr<std::string> Run::MeasureNow() {
   ASSIGN_OR_RETURN(const Score score, task_.MeasureOn(MeasuredSplit::kValidation, Measured(),
                                                       {.threads = options_.threads, .stop = stop}));
   measuring_ += absl::Now() - start;
+  RETURN_IF_ERROR(RefuseDiverged(score));
   ScoreReport report{.step = position_.step, .epoch = Epochs(), .split = "", .score = score};
   report.split = recipe_.validation_share() > 0 ? "validation" : score.split;
   if (recipe_.validation_share() == 0 && position_.step == plan_.total_steps) measured_on_test_ = score;
@@ -362,6 +377,16 @@ absl::StatusOr<TrainResult> Run::Result() {
 }
 
 }  // namespace
+
+absl::Status RefuseDiverged(const Score& score) {
+  for (const Measure& measure : score.measures) {
+    const bool absurd = measure.name == "loss" && measure.value > score.absurd_loss;
+    if (std::isfinite(measure.value) && !absurd) continue;
+    return absl::AbortedError(absl::StrFormat("the run has diverged: the %s on the %s split is %g%s", measure.name,
+                                              score.split, measure.value, kBeginAgain));
+  }
+  return absl::OkStatus();
+}
 
 void SetComputeThreads(int threads) {
   at::set_num_threads(threads);

@@ -56,14 +56,19 @@ struct TrainResult {
   double last_epoch = 0;  // passes over it at the last step
 };
 
+// ABORTED if a measure is not a finite number or the loss is absurd: the run has diverged, and nothing of it shall be
+// published. The sentence says how to begin again.
+absl::Status RefuseDiverged(const Score& score);
+
 // How many threads LibTorch uses within one operator. Train sets 1, since its replicas are the threads.
 void SetComputeThreads(int threads);
 
 // Trains the task's model as the recipe says. Deterministic from the recipe's seed on one kind of CPU at one thread
 // count; stopping and resuming changes nothing.
-// INVALID_ARGUMENT: a recipe that does not fit itself, the model or the data. ABORTED: a loss or gradient that is not
-// finite; the sentence names step, epoch and the file that holds the batch, and the last state stays on disk.
-// UNAVAILABLE: another process was lost.
+// INVALID_ARGUMENT: a recipe that does not fit itself, the model or the data. FAILED_PRECONDITION: a state that is
+// beyond the recipe's epochs, or does not belong to the run. ABORTED: a loss or gradient that is not finite; the
+// sentence names step, epoch and the file that holds the batch, and the last state stays on disk; or errors of
+// RefuseDiverged. UNAVAILABLE: another process was lost.
 absl::StatusOr<TrainResult> Train(const v1::Recipe& recipe, const Task& task, const TrainOptions& options);
 
 }  // namespace vitrine

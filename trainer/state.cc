@@ -61,13 +61,14 @@ v1::Recipe Binding(v1::Recipe recipe) {
   return recipe;
 }
 
-absl::Status CheckRecipe(const fs::path& file, const std::string& stored_text, const v1::Recipe& recipe) {
+// The recipe of the state.
+absl::StatusOr<v1::Recipe> CheckRecipe(const fs::path& file, const std::string& stored_text, const v1::Recipe& recipe) {
   v1::Recipe stored;
   if (!google::protobuf::TextFormat::ParseFromString(stored_text, &stored)) return StateFault(file, "holds no recipe");
   google::protobuf::util::MessageDifferencer differencer;
   std::string differences;
   differencer.ReportDifferencesToString(&differences);
-  if (differencer.Compare(Binding(stored), Binding(recipe))) return absl::OkStatus();
+  if (differencer.Compare(Binding(stored), Binding(recipe))) return stored;
   return StateFault(file,
                     absl::StrCat("belongs to another recipe; continue with the same settings, or train in another "
                                  "folder. Differences: ",
@@ -203,11 +204,12 @@ absl::StatusOr<RunPosition> RestoreState(const fs::path& work_dir, const RunPart
   absl::StatusOr<Safetensors> read = ReadTensors(file);
   if (!read.ok()) return NamingThePrevious(read.status(), work_dir);
   Safetensors content = *std::move(read);
-  RETURN_IF_ERROR(CheckRecipe(file, content.metadata["recipe"], parts.recipe));
+  ASSIGN_OR_RETURN(const v1::Recipe stored, CheckRecipe(file, content.metadata["recipe"], parts.recipe));
   if (content.metadata["data_digest"] != parts.data_digest) {
     return StateFault(file, "was written while training on other data (names, labels or pictures differ)");
   }
   RunPosition position;
+  position.epochs = stored.epochs();
   ASSIGN_OR_RETURN(position.step, NumberAt(content, "step", file));
   ASSIGN_OR_RETURN(position.samples, NumberAt(content, "samples", file));
   ASSIGN_OR_RETURN(position.seconds, NumberAt(content, "seconds", file));

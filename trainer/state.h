@@ -28,6 +28,7 @@ struct RunPosition {
   int64_t samples_per_step = 0;               // over all processes; a count of steps means nothing without it
   std::optional<double> best = std::nullopt;  // the first measure of the best score so far
   int64_t best_step = 0;                      // when it was measured
+  double epochs = 0;                          // that the run which wrote the state was to have
   // The measurement or the end of the epoch that belongs to `step` is still to come.
   bool unmeasured = false;
 };

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -54,6 +55,8 @@ struct Score {
   std::string split = "test";  // or "train", where there is no other
   // Whether `measures.front()` is better the larger it is.
   bool larger_is_better = true;
+  // A "loss" above this is that of a training that has diverged, not of one that learns badly.
+  double absurd_loss = std::numeric_limits<double>::infinity();
 };
 
 enum class MeasuredSplit { kValidation, kTest };

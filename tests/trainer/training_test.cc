@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <fstream>
+#include <limits>
 #include <sstream>
 
 #include "base/status_macros.h"
@@ -280,6 +282,19 @@ TEST(Train, HeldOutSamplesChooseTheBestState) {
   const auto score = (*task)->MeasureOn(MeasuredSplit::kValidation, *result->model, {});
   ASSERT_TRUE(score.ok());
   EXPECT_EQ(score->measures[0].value, best) << "the model returned is the one that was measured best";
+}
+
+TEST(Train, AMeasuredLossThatIsNotFiniteOrAbsurdIsNoResult) {
+  Score score{.measures = {{"top1", 0.5}, {"loss", 60}}, .split = "validation", .absurd_loss = 69};
+  EXPECT_TRUE(RefuseDiverged(score).ok()) << "learned badly";
+  for (const double loss : {70.0, 1e22, std::nan(""), HUGE_VAL}) {
+    score.measures[1].value = loss;
+    EXPECT_EQ(RefuseDiverged(score).code(), absl::StatusCode::kAborted) << loss;
+  }
+  EXPECT_THAT(std::string(RefuseDiverged(score).message()), HasSubstr("the loss on the validation split is inf"));
+  score.absurd_loss = std::numeric_limits<double>::infinity();
+  score.measures = {{"bleu", std::nan("")}};
+  EXPECT_EQ(RefuseDiverged(score).code(), absl::StatusCode::kAborted);
 }
 
 TEST(Train, ALossThatIsNotFiniteNamesTheStepAndKeepsTheBatch) {
