@@ -140,7 +140,9 @@ absl::Status WriteSheet(const ModelsSheet& sheet, const std::string& file) {
 
 absl::StatusOr<int> RunClassifyModels(const ClassifyCommand& command, const Page& page, std::ostream& out,
                                       std::ostream& errors) {
-  ASSIGN_OR_RETURN(const std::vector<std::string> paths, FindPictures(command.paths, command.search));
+  ASSIGN_OR_RETURN(const FoundPictures found, FindPictures(command.paths, command.search));
+  const std::vector<std::string>& paths = found.paths;
+  if (!found.passed_over.empty()) errors << "vitrine: passed over: " << Printable(found.passed_over) << std::endl;
   if (std::ranges::find(paths, "-") != paths.end()) {
     return absl::InvalidArgumentError("the standard input can be read once, and --models reads it for each of them");
   }

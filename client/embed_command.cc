@@ -19,6 +19,7 @@
 #include "client/numbers.h"
 #include "client/pictures.h"
 #include "client/text.h"
+#include "data/file_names.h"
 #include "report/attention_words.h"
 
 namespace vitrine {
@@ -135,7 +136,7 @@ class Embedding {
           "its features are ", absl::StrJoin(shape, "x"), " numbers, those of the first picture ",
           absl::StrJoin(array_->row_shape(), "x"), "; give --output a folder to get a file for each picture"));
     }
-    absl::StrAppend(&listed_, paths_[index], "\n");
+    absl::StrAppend(&listed_, EscapedBytes(paths_[index]), "\n");
     return array_->Append(values);
   }
 
@@ -156,7 +157,9 @@ absl::StatusOr<int> RunEmbed(const EmbedCommand& command, std::ostream& out, std
     return absl::InvalidArgumentError(
         "nowhere to put the numbers; name a .npy file or a folder with --output, or ask for --format json");
   }
-  ASSIGN_OR_RETURN(const std::vector<std::string> paths, FindPictures(command.paths, command.search));
+  ASSIGN_OR_RETURN(const FoundPictures found, FindPictures(command.paths, command.search));
+  const std::vector<std::string>& paths = found.paths;
+  if (!found.passed_over.empty()) errors << "vitrine: passed over: " << Printable(found.passed_over) << std::endl;
   ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(command.client));
   ASSIGN_OR_RETURN(const v1::ModelVersion model, ChooseModel(*client, command.model));
   ASSIGN_OR_RETURN(const v1::FeatureKind kind, ChooseKind(command.kind, model));

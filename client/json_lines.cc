@@ -10,6 +10,7 @@
 
 #include "client/names.h"
 #include "client/numbers.h"
+#include "data/file_names.h"
 #include "report/attention_words.h"
 
 namespace vitrine {
@@ -64,7 +65,7 @@ Json Attention(const v1::ClassifyResponse& answer, const std::vector<std::string
                   {"columns", map.columns()},
                   {"diverging", map.diverging()}};
     if (map.kind() == v1::DISTANCE) entry["distances"] = Distances(map);
-    if (static_cast<size_t>(i) < files.size()) entry["file"] = files[static_cast<size_t>(i)];
+    if (static_cast<size_t>(i) < files.size()) entry["file"] = EscapedBytes(files[static_cast<size_t>(i)]);
     if (map.has_covers()) entry["covers"] = Covers(map.covers());
     result.push_back(std::move(entry));
   }
@@ -78,7 +79,7 @@ std::string ClassificationLine(const std::string& picture, const v1::ClassifyRes
   const v1::Grid& grid = answer.grid();
   const v1::Timings& timings = answer.timings();
   Json json;
-  json["image"] = picture;
+  json["image"] = EscapedBytes(picture);
   json["model"] = answer.served_by().model();
   json["version"] = answer.served_by().version();
   json["predictions"] = Predictions(answer);
@@ -108,14 +109,14 @@ std::string ClassificationLine(const std::string& picture, const v1::ClassifyRes
 }
 
 std::string FailureLine(const std::string& picture, const absl::Status& why) {
-  return JsonLine(
-      {{"image", picture}, {"error", {{"code", absl::StatusCodeToString(why.code())}, {"message", why.message()}}}});
+  return JsonLine({{"image", EscapedBytes(picture)},
+                   {"error", {{"code", absl::StatusCodeToString(why.code())}, {"message", why.message()}}}});
 }
 
 std::string FeatureLine(const std::string& picture, const v1::ClassifyResponse& answer, const v1::Feature& feature,
                         const std::vector<float>& values, const FeatureLinePlace& place) {
   Json json;
-  json["image"] = picture;
+  json["image"] = EscapedBytes(picture);
   json["model"] = answer.served_by().model();
   json["version"] = answer.served_by().version();
   json["kind"] = FeatureKindName(feature.kind());
@@ -125,7 +126,7 @@ std::string FeatureLine(const std::string& picture, const v1::ClassifyResponse& 
   if (place.file.empty()) {
     json["values"] = values;
   } else {
-    json["file"] = place.file;
+    json["file"] = EscapedBytes(place.file);
     if (place.row >= 0) json["row"] = place.row;
   }
   json["weights_sha256"] = answer.served_by().weights_sha256();

@@ -17,7 +17,7 @@ namespace vitrine {
 
 // One classified picture as a JSON object on one line (docs/how-to/command-line.md lists the members). `files` holds
 // the file of each attention map, or nothing; `sent_as` the size of a picture that was made smaller before it was sent.
-// Bytes that are not UTF-8 become U+FFFD.
+// Names of files are as EscapedBytes (data/file_names.h) writes them.
 std::string ClassificationLine(const std::string& picture, const v1::ClassifyResponse& answer,
                                const std::vector<std::string>& files,
                                const std::optional<Size>& sent_as = std::nullopt);

@@ -10,13 +10,16 @@
 #include <filesystem>
 #include <memory>
 #include <system_error>
+#include <utility>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "absl/strings/strip.h"
+#include "data/file.h"
+#include "data/file_names.h"
+#include "data/folder.h"
 
 namespace vitrine {
 namespace {
@@ -26,35 +29,52 @@ namespace fs = std::filesystem;
 constexpr char kStandardInput[] = "-";
 constexpr int64_t kLargestList = 256 << 20;
 
-bool LooksLikePicture(const fs::path& path) {
-  const std::string ending = absl::AsciiStrToLower(path.extension().string());
-  return ending == ".jpg" || ending == ".jpeg" || ending == ".png" || ending == ".webp";
-}
+// Finds pictures, and keeps what it passes over.
+class PictureFinder {
+ public:
+  explicit PictureFinder(bool recursive) : recursive_(recursive) {}
 
-// Adds the folder's pictures; the folder itself where it cannot be read.
-void AddPicturesIn(const fs::path& folder, bool recursive, std::vector<std::string>& found) {
-  std::error_code error;
-  std::vector<std::string> names;
-  std::vector<fs::path> folders;
-  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+  void AddPath(const std::string& path) {
     std::error_code ignored;
-    if (LooksLikePicture(it->path()) && it->is_regular_file(ignored)) names.push_back(it->path().string());
-    // A link to a folder may lead back up.
-    if (recursive && it->is_directory(ignored) && !it->is_symlink(ignored)) folders.push_back(it->path());
+    const size_t before = found_.size();
+    if (path != kStandardInput && fs::is_directory(path, ignored)) AddPicturesIn(path);
+    if (found_.size() == before) found_.push_back(path);
   }
-  if (error) names = {folder.string()};
-  std::sort(names.begin(), names.end());
-  std::sort(folders.begin(), folders.end());
-  found.insert(found.end(), names.begin(), names.end());
-  for (const fs::path& inside : folders) AddPicturesIn(inside, recursive, found);
-}
 
-void AddPath(const std::string& path, bool recursive, std::vector<std::string>& found) {
-  std::error_code ignored;
-  const size_t before = found.size();
-  if (path != kStandardInput && fs::is_directory(path, ignored)) AddPicturesIn(path, recursive, found);
-  if (found.size() == before) found.push_back(path);
-}
+  FoundPictures Take() && {
+    std::string words = passed_over_.InWords();
+    if (unopened_ > 0) {
+      absl::StrAppend(&words, words.empty() ? "" : "; ", unopened_, unopened_ == 1 ? " folder" : " folders",
+                      " (--recursive takes the pictures in them)");
+    }
+    return {.paths = std::move(found_), .passed_over = std::move(words)};
+  }
+
+ private:
+  // Adds the folder's pictures; the folder itself where it cannot be read.
+  void AddPicturesIn(const fs::path& folder) {
+    const absl::StatusOr<FolderContent> content = ReadFolder(folder);
+    if (!content.ok()) {
+      found_.push_back(folder.string());
+      return;
+    }
+    for (const std::string& name : content->pictures) found_.push_back((folder / name).string());
+    passed_over_.AddOthers(*content);
+    if (!recursive_) {
+      unopened_ += content->folders.size();
+      return;
+    }
+    for (const std::string& name : content->folders) {
+      std::error_code ignored;
+      if (!fs::is_symlink(folder / name, ignored)) AddPicturesIn(folder / name);  // it may lead back up
+    }
+  }
+
+  const bool recursive_;
+  std::vector<std::string> found_;
+  PassedOver passed_over_;
+  size_t unopened_ = 0;  // folders
+};
 
 bool LooksLikePattern(const std::string& path) {
   std::error_code ignored;
@@ -99,13 +119,15 @@ absl::StatusOr<std::vector<std::string>> ReadList(const PictureSearch& search) {
     return absl::NotFoundError(absl::StrCat("the list ", name, ": ", absl::AsciiStrToLower(std::strerror(errno))));
   }
   absl::StatusOr<std::string> text = ReadAll(file.get(), kLargestList);
+  if (text.ok() && !search.null_separated) text = PlainText(*text);
   if (!text.ok())
     return absl::Status(text.status().code(), absl::StrCat("the list ", name, ": ", text.status().message()));
   std::vector<std::string> paths;
-  for (absl::string_view path : absl::StrSplit(*text, search.null_separated ? '\0' : '\n')) {
-    if (!search.null_separated) absl::ConsumeSuffix(&path, "\r");  // a list from Windows
+  for (const absl::string_view path : absl::StrSplit(*text, search.null_separated ? '\0' : '\n')) {
+    if (path.empty()) continue;
+    const std::string name(path);
     // In a list it is a file like any other, and not the standard input.
-    if (!path.empty()) paths.push_back(path == kStandardInput ? "./-" : std::string(path));
+    paths.push_back(name == kStandardInput ? "./-" : search.null_separated ? name : ListedFile("", name));
   }
   return paths;
 }
@@ -115,33 +137,32 @@ absl::Status NoPictureIn(const std::string& folder) {
   std::error_code error;
   const fs::directory_iterator unused(folder, error);
   if (error) return absl::PermissionDeniedError(absl::AsciiStrToLower(error.message()));
-  return absl::NotFoundError("no picture (.jpg, .jpeg, .png or .webp) in this folder");
+  return absl::NotFoundError(absl::StrCat("no picture (", kPictureEndings, ") in this folder"));
 }
 
 }  // namespace
 
-absl::StatusOr<std::vector<std::string>> FindPictures(const std::vector<std::string>& paths,
-                                                      const PictureSearch& search) {
+absl::StatusOr<FoundPictures> FindPictures(const std::vector<std::string>& paths, const PictureSearch& search) {
   const auto standard = std::count(paths.begin(), paths.end(), kStandardInput);
   if (standard + (search.files_from == kStandardInput ? 1 : 0) > 1) {
     return absl::InvalidArgumentError("the standard input can be read once; give - once");
   }
-  std::vector<std::string> found;
+  PictureFinder finder(search.recursive);
   for (const std::string& path : paths) {
     const std::vector<std::string> matches = LooksLikePattern(path) ? Matches(path) : std::vector<std::string>();
-    if (matches.empty()) AddPath(path, search.recursive, found);
-    for (const std::string& match : matches) AddPath(match, search.recursive, found);
+    if (matches.empty()) finder.AddPath(path);
+    for (const std::string& match : matches) finder.AddPath(match);
   }
+  bool any = !paths.empty();
   if (!search.files_from.empty()) {
-    absl::StatusOr<std::vector<std::string>> listed = ReadList(search);
+    const absl::StatusOr<std::vector<std::string>> listed = ReadList(search);
     if (!listed.ok()) return listed.status();
-    for (const std::string& path : *listed) AddPath(path, search.recursive, found);
-    if (found.empty()) {
-      return absl::InvalidArgumentError(absl::StrCat("the list ", search.files_from, " names no picture"));
-    }
+    for (const std::string& path : *listed) finder.AddPath(path);
+    any = any || !listed->empty();
+    if (!any) return absl::InvalidArgumentError(absl::StrCat("the list ", search.files_from, " names no picture"));
   }
-  if (found.empty()) return absl::InvalidArgumentError("no picture was named");
-  return found;
+  if (!any) return absl::InvalidArgumentError("no picture was named");
+  return std::move(finder).Take();
 }
 
 std::vector<std::string> DistinctStems(const std::vector<std::string>& paths) {

@@ -17,14 +17,18 @@ struct PictureSearch {
   bool null_separated = false;  // the list, as find -print0 writes it; otherwise a path a line, CR LF or LF behind it
 };
 
-// The pictures to ask about, those on the command line first. Of a folder its .jpg, .jpeg, .png and .webp files,
-// sorted; a name with * ? or [ that no file has is a pattern (glob(7)) and stands for the files that match it, sorted;
-// "-" is the picture on the standard input. The paths of a list are no patterns, and "-" is a file there. What has no
-// picture (an empty folder, a pattern without a match, a missing file) stays in the result as it is; ReadPicture says
-// what is wrong with it. NOT_FOUND, ...: the list cannot be read. INVALID_ARGUMENT: no path at all, or two wishes for
-// the standard input.
-absl::StatusOr<std::vector<std::string>> FindPictures(const std::vector<std::string>& paths,
-                                                      const PictureSearch& search = {});
+struct FoundPictures {
+  std::vector<std::string> paths = {};
+  std::string passed_over = {};  // what the folders have besides, in words (data/folder.h); empty: nothing
+};
+
+// The pictures to ask about, those on the command line first. Of a folder its visible pictures (data/folder.h), sorted;
+// a name with * ? or [ that no file has is a pattern (glob(7)) and stands for the files that match it, sorted; "-" is
+// the picture on the standard input. The paths of a list are no patterns, "-" is a file there, and what ListedFile
+// (data/file_names.h) finds is taken. What has no picture (an empty folder, a pattern without a match, a missing file)
+// stays in the result as it is; ReadPicture says what is wrong with it. NOT_FOUND, ...: the list cannot be read.
+// INVALID_ARGUMENT: no path at all, a list in UTF-16, or two wishes for the standard input.
+absl::StatusOr<FoundPictures> FindPictures(const std::vector<std::string>& paths, const PictureSearch& search = {});
 
 // A name for each picture's results: its file name without the ending, and "-2", "-3", ... behind it where that would
 // be some other picture's as well. Same order as `paths`.

@@ -87,20 +87,6 @@ std::string Printable(absl::string_view text) {
   return result;
 }
 
-std::string EscapedBytes(absl::string_view text) {
-  std::string escaped;
-  while (!text.empty()) {
-    const Character first = First(text);
-    if (first.valid && first.bytes != "\\") {
-      escaped.append(first.bytes.data(), first.bytes.size());
-    } else {
-      absl::StrAppend(&escaped, "\\x", absl::Hex(static_cast<uint8_t>(first.bytes[0]), absl::kZeroPad2));
-    }
-    text.remove_prefix(first.bytes.size());
-  }
-  return escaped;
-}
-
 int DisplayWidth(absl::string_view text) {
   int width = 0;
   for (const Character& character : Split(text)) width += character.valid ? ColumnsOf(character.point) : 1;

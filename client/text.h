@@ -12,10 +12,6 @@ namespace vitrine {
 // are not UTF-8 become U+FFFD.
 std::string Printable(absl::string_view text);
 
-// The same text with every byte that is no UTF-8 as \xHH, and the backslash as \x5c, so that different texts stay
-// different and each can be had back.
-std::string EscapedBytes(absl::string_view text);
-
 // Columns that printable text takes on a terminal: combining marks none, East Asian wide characters and emoji two.
 int DisplayWidth(absl::string_view text);
 

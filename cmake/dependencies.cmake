@@ -37,6 +37,8 @@ pkg_check_modules(SPNG REQUIRED IMPORTED_TARGET spng)
 pkg_check_modules(WEBP REQUIRED IMPORTED_TARGET libwebp)
 pkg_check_modules(ISAL REQUIRED IMPORTED_TARGET libisal)
 pkg_check_modules(DW REQUIRED IMPORTED_TARGET libdw)
+find_library(UNISTRING unistring REQUIRED)
+find_path(UNISTRING_INCLUDE uninorm.h REQUIRED)
 find_path(BACKWARD_INCLUDE backward.hpp REQUIRED)
 
 # OpenCV's CMake package comes only with libopencv-dev and its 300 packages; two libraries are enough.

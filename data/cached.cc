@@ -19,7 +19,7 @@ class CachedDataset final : public Dataset {
  public:
   CachedDataset(std::unique_ptr<Dataset> source, std::vector<Image> images)
       : source_(std::move(source)), images_(std::move(images)) {
-    labels_ = source_->labels();
+    DescribeAs(*source_);
   }
 
   int64_t size() const override { return source_->size(); }
@@ -40,27 +40,23 @@ absl::StatusOr<std::vector<int64_t>> DecodeAll(const Dataset& dataset, int threa
                                                const std::function<absl::Status(int64_t, Image)>& keep) {
   absl::Mutex mutex;
   std::map<int64_t, absl::Status> reasons;
-  bool stopped = false;  // over the limit: decoding the rest would cost time and change nothing
-  const absl::Status status = ParallelFor(dataset.size(), threads, [&](int64_t index) -> absl::Status {
+  RETURN_IF_ERROR(ParallelFor(dataset.size(), threads, [&](int64_t index) -> absl::Status {
     absl::StatusOr<Image> image = dataset.image(index);
     if (image.ok()) return keep(index, *std::move(image));
     if (corrupt == nullptr || !CorruptPictures::IsCorrupt(image.status())) return image.status();
-    absl::MutexLock lock(&mutex);
+    const absl::MutexLock lock(&mutex);
     reasons.emplace(index, image.status());
-    stopped = static_cast<int64_t>(reasons.size()) > corrupt->limit() - corrupt->count();
-    return stopped ? image.status() : absl::OkStatus();
-  });
-  if (!status.ok() && !stopped) return status;
+    return absl::OkStatus();
+  }));
   std::vector<int64_t> kept;
   for (int64_t index = 0; index < dataset.size(); ++index) {
     const auto found = reasons.find(index);
     if (found == reasons.end()) {
       kept.push_back(index);
     } else {
-      RETURN_IF_ERROR(corrupt->Add(dataset.name(index), found->second));
+      corrupt->Add(found->second);
     }
   }
-  if (kept.empty() && !reasons.empty()) return absl::DataLossError("no picture of the set can be decoded");
   return kept;
 }
 

@@ -4,15 +4,23 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "absl/types/span.h"
 #include "base/status_macros.h"
 #include "data/file.h"
+#include "data/file_names.h"
+#include "data/folder.h"
 #include "data/picture_files.h"
+#include "data/unicode.h"
 
 namespace vitrine {
 namespace {
@@ -42,25 +50,36 @@ class Reader {
   }
 
  private:
-  bool AtLineEnd() const { return text_.empty() || text_[0] == '\n' || text_.substr(0, 2) == "\r\n" || text_ == "\r"; }
+  bool AtLineEnd() const { return text_.empty() || text_[0] == '\n' || text_[0] == '\r'; }
   void SkipLineEnd() {
     ++line_;
-    text_.remove_prefix(text_.size() > 1 && text_[0] == '\r' ? 2 : 1);
+    text_.remove_prefix(text_.starts_with("\r\n") ? 2 : 1);
+  }
+  void SkipBlanks() {
+    while (!text_.empty() && text_[0] == ' ') text_.remove_prefix(1);
+  }
+  bool BeginsWithQuote() const {
+    const size_t begin = text_.find_first_not_of(' ');
+    return begin != std::string_view::npos && text_[begin] == '"';
   }
 
   absl::Status ReadCell(std::string& cell) {
-    if (text_.empty() || text_[0] != '"') {
+    if (!BeginsWithQuote()) {
       while (!AtLineEnd() && text_[0] != separator_) Take(cell);
       return absl::OkStatus();
     }
     const int64_t begun = line_;
+    SkipBlanks();
     text_.remove_prefix(1);
     while (!text_.empty()) {
       if (text_[0] == '\n') ++line_;
       if (text_[0] == '"') {
         text_.remove_prefix(1);
-        if (AtLineEnd() || text_[0] == separator_) return absl::OkStatus();
-        if (text_[0] != '"') return absl::InvalidArgumentError(absl::StrCat("line ", line_, ": text behind a quote"));
+        if (text_.empty() || text_[0] != '"') {
+          SkipBlanks();
+          if (AtLineEnd() || text_[0] == separator_) return absl::OkStatus();
+          return absl::InvalidArgumentError(absl::StrCat("line ", line_, ": text behind a quote"));
+        }
       }
       Take(cell);
     }
@@ -77,22 +96,126 @@ class Reader {
   int64_t line_ = 1;
 };
 
+// Places of the two columns that are read.
 struct Columns {
   size_t path = 0, label = 1;
 };
 
-// Where the first row names the columns, these.
-std::optional<Columns> NamedColumns(const CsvRow& row) {
-  constexpr std::array kPaths = {"path", "file", "filename", "file_name", "image"};
-  constexpr std::array kLabels = {"label", "class"};
-  std::optional<size_t> path, label;
-  for (size_t i = 0; i < row.cells.size(); ++i) {
-    const std::string name = absl::AsciiStrToLower(absl::StripAsciiWhitespace(row.cells[i]));
-    if (!path && std::find(kPaths.begin(), kPaths.end(), name) != kPaths.end()) path = i;
-    if (!label && std::find(kLabels.begin(), kLabels.end(), name) != kLabels.end()) label = i;
+// Names of columns, the plainest first; in other case and in the plural too, with "-" or blanks for "_", and without.
+constexpr std::array kPathNames = {"path",       "file_path",  "image_path", "img_path", "file", "file_name",
+                                   "image_file", "image_name", "image",      "img",      "name", "fname",
+                                   "fn",         "picture",    "photo",      "uri"};
+constexpr std::array kLabelNames = {"label",       "class",      "target",      "category", "class_name",
+                                    "class_label", "label_name", "target_name", "tag",      "y"};
+
+// "File Names" -> "filename"
+std::string PlainName(absl::string_view cell) {
+  const std::string lower = absl::AsciiStrToLower(absl::StripAsciiWhitespace(cell));
+  return absl::StrReplaceAll(lower, {{"_", ""}, {"-", ""}, {" ", ""}});
+}
+
+std::optional<size_t> FindColumn(const CsvRow& header, absl::Span<const char* const> names) {
+  for (const char* name : names) {
+    const std::string plain = PlainName(name);
+    const std::string plural = plain.back() == 's'                       ? plain + "es"
+                               : plain.back() == 'y' && plain.size() > 1 ? plain.substr(0, plain.size() - 1) + "ies"
+                                                                         : plain + "s";
+    for (size_t i = 0; i < header.cells.size(); ++i) {
+      const std::string cell = PlainName(header.cells[i]);
+      if (cell == plain || cell == plural) return i;
+    }
   }
-  if (!path || !label) return std::nullopt;
-  return Columns{*path, *label};
+  return std::nullopt;
+}
+
+// Columns by the names in the first row. Of two columns the one that is not known is the other one.
+std::optional<Columns> NamedColumns(const CsvRow& row) {
+  const std::optional<size_t> path = FindColumn(row, kPathNames), label = FindColumn(row, kLabelNames);
+  if (path && label) return Columns{*path, *label};
+  if (row.cells.size() != 2 || (!path && !label)) return std::nullopt;
+  return path ? Columns{*path, 1 - *path} : Columns{1 - *label, *label};
+}
+
+// Columns by the first cell that is the name of a picture: an index of numbers may stand before it.
+std::optional<Columns> ColumnsOfPictures(const CsvRow& row) {
+  for (size_t i = 0; i < row.cells.size(); ++i) {
+    const std::filesystem::path path = std::string(absl::StripAsciiWhitespace(row.cells[i]));
+    if (IsPictureEnding(path.extension().string()))
+      return Columns{i, i + 1 < row.cells.size() || i == 0 ? i + 1 : i - 1};
+  }
+  return std::nullopt;
+}
+
+// Rows and where their columns are.
+struct Listed {
+  std::vector<CsvRow> rows;
+  Columns columns;
+};
+
+// The rows behind the header, if there is one. A first row of which no cell is the name of a picture, though the next
+// one has one, is a header; INVALID_ARGUMENT lists the names that are known if it has none of them.
+absl::StatusOr<Listed> WithoutHeader(std::vector<CsvRow> rows) {
+  Listed listed{.rows = std::move(rows), .columns = {}};
+  if (listed.rows.empty()) return listed;
+  const CsvRow& first = listed.rows.front();
+  if (const auto pictures = ColumnsOfPictures(first)) {
+    listed.columns = *pictures;
+    return listed;
+  }
+  if (const auto named = NamedColumns(first)) {
+    listed.columns = *named;
+  } else if (listed.rows.size() > 1 && ColumnsOfPictures(listed.rows[1])) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("line ", first.line, ": the header has \"", absl::StrJoin(first.cells, "\", \""),
+                     "\"; the column of paths is called ", absl::StrJoin(kPathNames, ", "), ", the column of labels ",
+                     absl::StrJoin(kLabelNames, ", ")));
+  } else {
+    return listed;
+  }
+  listed.rows.erase(listed.rows.begin());
+  return listed;
+}
+
+// Reads the text with the first separator of , ; and tab that makes a list of it.
+absl::StatusOr<Listed> ReadSeparated(const std::string& text) {
+  for (const char separator : {',', ';', '\t'}) {
+    absl::StatusOr<std::vector<CsvRow>> rows = ParseCsv(text, separator);
+    if (!rows.ok() || rows->empty() || rows->front().cells.size() < 2) continue;
+    if (ColumnsOfPictures(rows->front()) || NamedColumns(rows->front())) return WithoutHeader(*std::move(rows));
+  }
+  ASSIGN_OR_RETURN(std::vector<CsvRow> rows, ParseCsv(text));
+  return WithoutHeader(std::move(rows));
+}
+
+// JSON as text, numbers by their digits; nothing for lists, objects and null.
+std::string CellOf(const nlohmann::json& value) {
+  if (value.is_string()) return value.get<std::string>();
+  return value.is_number() || value.is_boolean() ? value.dump() : std::string();
+}
+
+// One JSON object a line, as HuggingFace's metadata.jsonl has them.
+absl::StatusOr<Listed> ReadJsonLines(const std::string& text) {
+  Listed listed;
+  int64_t number = 0;
+  for (const absl::string_view line : absl::StrSplit(text, '\n')) {
+    ++number;
+    if (absl::StripAsciiWhitespace(line).empty()) continue;
+    const auto json = nlohmann::json::parse(line.begin(), line.end(), nullptr, /*allow_exceptions=*/false);
+    if (!json.is_object()) return absl::InvalidArgumentError(absl::StrCat("line ", number, ": no JSON object"));
+    CsvRow names{.line = number}, values{.line = number};
+    for (const auto& [name, value] : json.items()) {
+      names.cells.push_back(name);
+      values.cells.push_back(CellOf(value));
+    }
+    const std::optional<size_t> path = FindColumn(names, kPathNames), label = FindColumn(names, kLabelNames);
+    if (!path || !label) {
+      return absl::InvalidArgumentError(absl::StrCat("line ", number,
+                                                     ": expected a path and a label, as in "
+                                                     "{\"file_name\": \"1.jpg\", \"label\": \"cat\"}"));
+    }
+    listed.rows.push_back({.cells = {values.cells[*path], values.cells[*label]}, .line = number});
+  }
+  return listed;
 }
 
 // By value where all are numbers: "9" before "10".
@@ -125,36 +248,35 @@ absl::StatusOr<std::vector<CsvRow>> ParseCsv(std::string_view text, char separat
 }
 
 absl::StatusOr<std::unique_ptr<Dataset>> OpenCsv(const std::filesystem::path& path) {
-  ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(path));
+  ASSIGN_OR_RETURN(const std::string text, ReadText(path));
   const auto wrong = [&](int64_t line, const std::string& what) {
     return absl::InvalidArgumentError(absl::StrCat(path.string(), " line ", line, ": ", what));
   };
-  absl::StatusOr<std::vector<CsvRow>> rows = ParseCsv(text);
-  if (!rows.ok()) return absl::InvalidArgumentError(absl::StrCat(path.string(), " ", rows.status().message()));
-  Columns columns;
-  if (const auto named = rows->empty() ? std::nullopt : NamedColumns(rows->front())) {
-    columns = *named;
-    rows->erase(rows->begin());
-  }
-  if (rows->empty()) return absl::InvalidArgumentError(absl::StrCat(path.string(), " lists no picture"));
+  absl::StatusOr<Listed> listed = path.extension() == ".jsonl" ? ReadJsonLines(text) : ReadSeparated(text);
+  if (!listed.ok()) return absl::InvalidArgumentError(absl::StrCat(path.string(), " ", listed.status().message()));
+  const auto& [rows, columns] = *listed;
+  if (rows.empty()) return absl::InvalidArgumentError(absl::StrCat(path.string(), " lists no picture"));
 
   std::map<std::string, int> numbers;
   std::map<std::string, int64_t> lines;
+  std::vector<std::string> row_labels;
+  PictureList list{.undivided = true};
   const auto cell = [](const CsvRow& row, size_t column) {
     return column < row.cells.size() ? std::string(absl::StripAsciiWhitespace(row.cells[column])) : std::string();
   };
-  for (const CsvRow& row : *rows) {
-    const std::string picture = cell(row, columns.path), label = cell(row, columns.label);
+  for (const CsvRow& row : rows) {
+    const std::string picture = cell(row, columns.path), label = Composed(cell(row, columns.label));
     if (picture.empty() || label.empty()) return wrong(row.line, "expected a path and a label, as in cat/1.jpg,cat");
-    const auto [known, added] = lines.emplace(picture, row.line);
+    list.files.push_back({ListedFile(path.parent_path(), picture), 0});
+    const auto [known, added] = lines.emplace(list.files.back().path, row.line);
     if (!added) return wrong(row.line, absl::StrCat(picture, " stands in line ", known->second, " already"));
     numbers.emplace(label, 0);
+    row_labels.push_back(label);
   }
-  std::vector<std::string> labels = SortedLabels(numbers);
-  for (size_t i = 0; i < labels.size(); ++i) numbers[labels[i]] = static_cast<int>(i);
-  std::vector<LabelledFile> files;
-  for (const CsvRow& row : *rows) files.push_back({cell(row, columns.path), numbers.at(cell(row, columns.label))});
-  return MakePictureFiles(path.parent_path(), std::move(files), std::move(labels));
+  list.labels = SortedLabels(numbers);
+  for (size_t i = 0; i < list.labels.size(); ++i) numbers[list.labels[i]] = static_cast<int>(i);
+  for (size_t i = 0; i < row_labels.size(); ++i) list.files[i].label = numbers.at(row_labels[i]);
+  return MakePictureFiles(path.parent_path(), std::move(list));
 }
 
 }  // namespace vitrine

@@ -48,11 +48,11 @@ constexpr Format kFormats[] = {
     {"cars", "DIR", "Stanford Cars as an image folder: DIR/{train,test}/<class>/*.jpg",
      [](std::string_view path, Split split) { return OpenImageFolder(path, split); }},
     {"imagefolder", "DIR",
-     "DIR/{train,test or val}/<class>/*, or DIR/<class>/* for both splits; .jpg, .jpeg, .png, .webp",
+     "DIR/{train,test or val}/<class>/*, or DIR/<class>/* for both splits; JPEG, PNG and WebP by their endings",
      [](std::string_view path, Split split) { return OpenImageFolder(path, split); }},
     {"tar", "PATH", "WebDataset shards of KEY.jpg and KEY.cls: a folder with train-*.tar and test-*.tar, or a pattern",
      OpenWebDataset},
-    {"csv", "FILE", "rows of a picture's path, relative to FILE, and its label; both splits",
+    {"csv", "FILE", "rows of a picture's path, relative to FILE, and its label (or .jsonl); both splits",
      [](std::string_view path, Split) { return OpenCsv(path); }},
 };
 

@@ -30,9 +30,22 @@ class Dataset {
   // so that they are the same under every version of an encoder.
   virtual absl::StatusOr<std::string> stored(int64_t index) const { return encoded(index); }
   const std::vector<std::string>& labels() const { return labels_; }
+  // True where nothing divides the set, so that both of its splits are all of it.
+  bool undivided() const { return undivided_; }
+  // Says what was passed over when the set was opened, in one line; empty where nothing was.
+  const std::string& passed_over() const { return passed_over_; }
 
  protected:
+  // Takes labels and what else is said of the whole set from another one.
+  void DescribeAs(const Dataset& other) {
+    labels_ = other.labels_;
+    undivided_ = other.undivided_;
+    passed_over_ = other.passed_over_;
+  }
+
   std::vector<std::string> labels_;
+  bool undivided_ = false;
+  std::string passed_over_ = {};
 };
 
 enum class Split { kTrain, kTest };
@@ -51,8 +64,8 @@ bool SamePictures(const Dataset& a, const Dataset& b);
 class CorruptPictures;
 
 // The same set with every picture decoded now, by `threads` threads, and kept in memory. RESOURCE_EXHAUSTED if the
-// pixels need more than `max_bytes`. Corrupt pictures are left out and added to `corrupt` (data/tolerant.h), with its
-// error over the limit; without it, the first one's error is returned.
+// pixels need more than `max_bytes`. Corrupt pictures are left out and added to `corrupt` (data/tolerant.h); without
+// it, the first one's error is returned.
 absl::StatusOr<std::unique_ptr<Dataset>> CacheInMemory(std::unique_ptr<Dataset> dataset, int threads,
                                                        int64_t max_bytes = int64_t{4} << 30,
                                                        CorruptPictures* corrupt = nullptr);

@@ -8,10 +8,11 @@
 #include <cerrno>
 #include <cstring>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
-#include "absl/strings/strip.h"
 #include "base/status_macros.h"
 
 namespace vitrine {
@@ -30,8 +31,10 @@ absl::Status Fault(const ReadOnlyFile& file, const std::string& fault) {
 absl::StatusOr<ReadOnlyFile> ReadOnlyFile::Open(const std::filesystem::path& path) {
   ReadOnlyFile file(path.string(), open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file.descriptor_ < 0) {
-    const std::string fault = absl::StrCat(file.path_, " cannot be opened: ", std::strerror(errno));
-    return errno == ENOENT || errno == ENOTDIR ? absl::NotFoundError(fault) : absl::UnavailableError(fault);
+    const int reason = errno;
+    const std::string fault = absl::StrCat(file.path_, " cannot be opened: ", std::strerror(reason));
+    if (reason == ENOENT || reason == ENOTDIR || reason == ELOOP) return absl::NotFoundError(fault);
+    return reason == EACCES ? absl::PermissionDeniedError(fault) : absl::UnavailableError(fault);
   }
   struct stat about = {};
   if (fstat(file.descriptor_, &about) != 0) {
@@ -72,10 +75,30 @@ absl::StatusOr<std::string> ReadWholeFile(const std::filesystem::path& path, int
   return file.ReadAt(0, file.size());
 }
 
+absl::StatusOr<std::string> PlainText(std::string_view bytes) {
+  constexpr std::string_view kUtf8Mark = "\xEF\xBB\xBF", kBigEndianMark = "\xFE\xFF", kLittleEndianMark = "\xFF\xFE";
+  // Texts have no NUL; without a mark it is what betrays UTF-16.
+  if (bytes.starts_with(kBigEndianMark) || bytes.starts_with(kLittleEndianMark) ||
+      bytes.find('\0') != std::string_view::npos) {
+    return absl::InvalidArgumentError("the text is UTF-16 or UTF-32; save it as UTF-8");
+  }
+  if (bytes.starts_with(kUtf8Mark)) bytes.remove_prefix(kUtf8Mark.size());
+  return absl::StrReplaceAll(absl::string_view(bytes.data(), bytes.size()), {{"\r\n", "\n"}, {"\r", "\n"}});
+}
+
+absl::StatusOr<std::string> ReadText(const std::filesystem::path& path) {
+  ASSIGN_OR_RETURN(const std::string bytes, ReadWholeFile(path));
+  absl::StatusOr<std::string> text = PlainText(bytes);
+  if (!text.ok()) return Fault(path.string(), std::string(text.status().message()));
+  return text;
+}
+
 absl::StatusOr<std::vector<std::string>> ReadLines(const std::filesystem::path& path) {
-  ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(path));
+  ASSIGN_OR_RETURN(const std::string text, ReadText(path));
   std::vector<std::string> lines;
-  for (const absl::string_view line : absl::StrSplit(text, '\n')) lines.emplace_back(absl::StripSuffix(line, "\r"));
+  for (const absl::string_view line : absl::StrSplit(text, '\n')) {
+    lines.emplace_back(absl::StripTrailingAsciiWhitespace(line));
+  }
   while (!lines.empty() && lines.back().empty()) lines.pop_back();
   return lines;
 }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -17,7 +18,8 @@ namespace vitrine {
 // no lock.
 class ReadOnlyFile {
  public:
-  // NOT_FOUND if there is no such file, INVALID_ARGUMENT if it is not a regular one; never blocks on a FIFO.
+  // NOT_FOUND if there is no such file, PERMISSION_DENIED if it may not be read, INVALID_ARGUMENT if it is not a
+  // regular one; never blocks on a FIFO.
   static absl::StatusOr<ReadOnlyFile> Open(const std::filesystem::path& path);
 
   ReadOnlyFile(ReadOnlyFile&& other) noexcept
@@ -46,7 +48,14 @@ absl::Status Fault(const ReadOnlyFile& file, const std::string& fault);
 // INVALID_ARGUMENT if the file is larger than `most_bytes`; nothing is allocated then.
 absl::StatusOr<std::string> ReadWholeFile(const std::filesystem::path& path, int64_t most_bytes = int64_t{256} << 20);
 
-// The lines of a text file without line ends ("\n" or "\r\n") and without empty lines at its end.
+// A text that people wrote without its byte order mark and with "\n" at its line ends, which may be "\n", "\r\n" or
+// "\r". INVALID_ARGUMENT says that it is UTF-16 or UTF-32.
+absl::StatusOr<std::string> PlainText(std::string_view bytes);
+
+// The same of a file, which errors name.
+absl::StatusOr<std::string> ReadText(const std::filesystem::path& path);
+
+// The lines of such a file without blanks behind them and without empty lines at its end.
 absl::StatusOr<std::vector<std::string>> ReadLines(const std::filesystem::path& path);
 
 // One class name per line. INVALID_ARGUMENT if there are not `count` of them or one is empty.

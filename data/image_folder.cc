@@ -11,7 +11,9 @@
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
 #include "data/file.h"
+#include "data/folder.h"
 #include "data/picture_files.h"
+#include "data/unicode.h"
 
 namespace vitrine {
 namespace {
@@ -27,13 +29,13 @@ fs::path TestFolder(const fs::path& root, bool beside_train) {
   for (const char* name : kTestFolders) {
     const fs::path folder = root / name;
     if (!IsFolder(folder)) continue;
-    const absl::StatusOr<std::vector<std::string>> classes = SortedFolders(folder);
-    if (beside_train || (classes.ok() && !classes->empty())) return folder;
+    const absl::StatusOr<FolderContent> content = ReadFolder(folder);
+    if (beside_train || (content.ok() && !content->folders.empty())) return folder;
   }
   return {};
 }
 
-// What holds the folders of the classes, for training and for the split that is asked for.
+// Holders of the folders of the classes, for training and for the split that is asked for.
 struct Folders {
   fs::path train;  // empty: there is none, and `split` alone has the classes
   fs::path split;
@@ -54,33 +56,78 @@ absl::StatusOr<Folders> FindFolders(const fs::path& root, Split split) {
   return Folders{train, split == Split::kTrain ? train : test};
 }
 
+// Numbers classes in the order in which they are met. Names that differ in their Unicode form alone are one class.
+class FolderClasses {
+ public:
+  int NumberOf(const std::string& folder) {
+    std::string label = Composed(folder);
+    const auto [number, is_new] = numbers_.emplace(label, static_cast<int>(labels_.size()));
+    if (is_new) labels_.push_back(std::move(label));
+    return number->second;
+  }
+  std::vector<std::string> Take() && { return std::move(labels_); }
+
+ private:
+  std::map<std::string, int> numbers_;
+  std::vector<std::string> labels_;
+};
+
+// Reads the folder that holds those of the classes. INVALID_ARGUMENT where one of them is a link that leads nowhere:
+// without it, its class would be missing.
+absl::StatusOr<FolderContent> ReadClassFolders(const fs::path& folder) {
+  ASSIGN_OR_RETURN(FolderContent content, ReadFolder(folder));
+  if (content.broken_links.empty()) return content;
+  return absl::InvalidArgumentError(
+      absl::StrCat((folder / content.broken_links.front()).string(), " is a link that leads nowhere"));
+}
+
+// Numbers the classes of the training split: its folders that have a picture.
+absl::Status AddClasses(const fs::path& train, FolderClasses& classes) {
+  ASSIGN_OR_RETURN(const FolderContent content, ReadClassFolders(train));
+  for (const std::string& name : content.folders) {
+    ASSIGN_OR_RETURN(const FolderContent pictures, ReadFolder(train / name));
+    if (!pictures.pictures.empty()) classes.NumberOf(name);
+  }
+  return absl::OkStatus();
+}
+
+// Adds the pictures of a split's folders, in byte order.
+absl::Status AddPictures(const fs::path& folder, FolderClasses& classes, std::vector<LabelledFile>& files,
+                         PassedOver& passed_over) {
+  ASSIGN_OR_RETURN(const FolderContent content, ReadClassFolders(folder));
+  passed_over.AddOthers(content);
+  passed_over.AddBeside(static_cast<int64_t>(content.pictures.size()));
+  for (const std::string& name : content.folders) {
+    ASSIGN_OR_RETURN(const FolderContent own, ReadFolder(folder / name));
+    passed_over.AddOthers(own);
+    const int64_t deeper = own.folders.empty() ? 0 : CountPicturesBelow(folder / name);
+    passed_over.AddDeeper(name, deeper);
+    if (own.pictures.empty() && deeper == 0) passed_over.AddEmptyFolder(name);
+    if (own.pictures.empty()) continue;
+    const int number = classes.NumberOf(name);
+    for (const std::string& picture : own.pictures) files.push_back({absl::StrCat(name, "/", picture), number});
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Dataset>> OpenImageFolder(const fs::path& root, Split split) {
   if (!IsFolder(root)) return absl::NotFoundError(absl::StrCat(root.string(), " is not a folder"));
   ASSIGN_OR_RETURN(const Folders folders, FindFolders(root, split));
-  std::vector<std::string> labels;
-  if (!folders.train.empty()) {
-    ASSIGN_OR_RETURN(labels, SortedFolders(folders.train));
+  FolderClasses classes;
+  if (!folders.train.empty() && folders.train != folders.split) RETURN_IF_ERROR(AddClasses(folders.train, classes));
+  PictureList list{.undivided = folders.split == root};
+  PassedOver passed_over;
+  RETURN_IF_ERROR(AddPictures(folders.split, classes, list.files, passed_over));
+  const std::string words = passed_over.InWords();
+  if (!words.empty()) list.passed_over = absl::StrCat("passed over in ", folders.split.string(), ": ", words);
+  if (list.files.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(folders.split.string(), " holds no picture; expected <class>/*",
+                                                   kPictureEndings, words.empty() ? "" : "; ", list.passed_over));
   }
-  std::map<std::string, int> numbers;
-  for (const std::string& label : labels) numbers.emplace(label, static_cast<int>(numbers.size()));
-  const fs::path& folder = folders.split;
-  ASSIGN_OR_RETURN(const std::vector<std::string> present, SortedFolders(folder));
-  std::vector<LabelledFile> files;
-  for (const std::string& name : present) {
-    const auto [number, is_new] = numbers.emplace(name, static_cast<int>(numbers.size()));
-    if (is_new) labels.push_back(name);
-    ASSIGN_OR_RETURN(const std::vector<std::string> pictures, SortedPictures(folder / name));
-    for (const std::string& picture : pictures) {
-      files.push_back({absl::StrCat(name, "/", picture), number->second});
-    }
-  }
-  if (files.empty()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(folder.string(), " holds no picture; expected <class>/*.jpg, *.jpeg, *.png or *.webp"));
-  }
-  return MakePictureFiles(folder, std::move(files), std::move(labels));
+  list.labels = std::move(classes).Take();
+  return MakePictureFiles(folders.split, std::move(list));
 }
 
 }  // namespace vitrine

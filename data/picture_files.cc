@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "data/picture_files.h"
 
-#include <algorithm>
 #include <optional>
 #include <utility>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "data/file.h"
@@ -25,9 +23,10 @@ absl::Status Named(std::string_view name, const absl::Status& reason) {
 
 class PictureFiles final : public Dataset {
  public:
-  PictureFiles(fs::path root, std::vector<LabelledFile> files, std::vector<std::string> labels)
-      : root_(std::move(root)), files_(std::move(files)) {
-    labels_ = std::move(labels);
+  PictureFiles(fs::path root, PictureList list) : root_(std::move(root)), files_(std::move(list.files)) {
+    labels_ = std::move(list.labels);
+    undivided_ = list.undivided;
+    passed_over_ = std::move(list.passed_over);
   }
 
   int64_t size() const override { return static_cast<int64_t>(files_.size()); }
@@ -53,44 +52,10 @@ class PictureFiles final : public Dataset {
   const std::vector<LabelledFile> files_;
 };
 
-// Names of the visible entries of a folder that `accept` takes, in byte order.
-template <typename Accept>
-absl::StatusOr<std::vector<std::string>> SortedEntries(const fs::path& folder, Accept accept) {
-  std::error_code error;
-  std::vector<std::string> names;
-  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
-    const std::string name = entry->path().filename().string();
-    if (!name.starts_with('.') && accept(*entry)) names.push_back(name);
-  }
-  if (error) return absl::NotFoundError(absl::StrCat(folder.string(), " cannot be read: ", error.message()));
-  std::sort(names.begin(), names.end());
-  return names;
-}
-
 }  // namespace
 
-std::unique_ptr<Dataset> MakePictureFiles(fs::path root, std::vector<LabelledFile> files,
-                                          std::vector<std::string> labels) {
-  return std::make_unique<PictureFiles>(std::move(root), std::move(files), std::move(labels));
-}
-
-absl::StatusOr<std::vector<std::string>> SortedFolders(const fs::path& folder) {
-  return SortedEntries(folder, [](const fs::directory_entry& entry) {
-    std::error_code ignored;
-    return entry.is_directory(ignored);
-  });
-}
-
-absl::StatusOr<std::vector<std::string>> SortedPictures(const fs::path& folder) {
-  return SortedEntries(folder, [](const fs::directory_entry& entry) {
-    std::error_code ignored;
-    return IsPictureEnding(entry.path().extension().string()) && entry.is_regular_file(ignored);
-  });
-}
-
-bool IsPictureEnding(std::string_view ending) {
-  const std::string lower = absl::AsciiStrToLower(std::string(ending));
-  return lower == ".jpg" || lower == ".jpeg" || lower == ".png" || lower == ".webp";
+std::unique_ptr<Dataset> MakePictureFiles(fs::path root, PictureList list) {
+  return std::make_unique<PictureFiles>(std::move(root), std::move(list));
 }
 
 absl::StatusOr<std::string> SentFile(std::string_view name, std::string bytes) {

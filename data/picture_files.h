@@ -18,19 +18,16 @@ struct LabelledFile {
   int label = 0;
 };
 
+// The files of a set and what is said of all of them.
+struct PictureList {
+  std::vector<LabelledFile> files = {};
+  std::vector<std::string> labels = {};
+  bool undivided = false;        // Dataset::undivided
+  std::string passed_over = {};  // Dataset::passed_over
+};
+
 // A set of JPEG, PNG and WebP files below `root`, in the given order. They are opened when they are asked for.
-std::unique_ptr<Dataset> MakePictureFiles(std::filesystem::path root, std::vector<LabelledFile> files,
-                                          std::vector<std::string> labels);
-
-// Names of the visible folders in `folder`, in byte order. NOT_FOUND if it cannot be read.
-absl::StatusOr<std::vector<std::string>> SortedFolders(const std::filesystem::path& folder);
-
-// Names of the visible .jpg, .jpeg, .png and .webp files in `folder`, in upper or lower case, in byte order. NOT_FOUND
-// if it cannot be read.
-absl::StatusOr<std::vector<std::string>> SortedPictures(const std::filesystem::path& folder);
-
-// Whether a file's ending (".JPEG") is that of a picture.
-bool IsPictureEnding(std::string_view ending);
+std::unique_ptr<Dataset> MakePictureFiles(std::filesystem::path root, PictureList list);
 
 // The file as a client of a server sends it: as it is, or made smaller where a server would refuse it for its size
 // (imaging/fit_picture.h). INVALID_ARGUMENT, with `name` in front, where it is too large for that as well.

@@ -14,7 +14,7 @@ class Reduced final : public Dataset {
  public:
   Reduced(std::unique_ptr<Dataset> source, v1::Preprocessing preprocessing)
       : source_(std::move(source)), preprocessing_(std::move(preprocessing)) {
-    labels_ = source_->labels();
+    DescribeAs(*source_);
   }
 
   int64_t size() const override { return source_->size(); }

@@ -11,7 +11,7 @@ class Subset final : public Dataset {
  public:
   Subset(std::shared_ptr<const Dataset> source, std::vector<int64_t> indices)
       : source_(std::move(source)), indices_(std::move(indices)) {
-    labels_ = source_->labels();
+    DescribeAs(*source_);
   }
 
   int64_t size() const override { return static_cast<int64_t>(indices_.size()); }

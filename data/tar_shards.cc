@@ -16,6 +16,7 @@
 #include "absl/strings/str_split.h"
 #include "base/status_macros.h"
 #include "data/file.h"
+#include "data/folder.h"
 
 namespace vitrine {
 namespace {
@@ -95,6 +96,10 @@ absl::StatusOr<std::vector<fs::path>> ShardsBelow(const fs::path& folder) {
   std::error_code error;
   for (fs::recursive_directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
     if (entry.depth() > 0) entry.disable_recursion_pending();
+    if (IsHiddenName(entry->path().filename().string())) {
+      entry.disable_recursion_pending();
+      continue;
+    }
     if (entry->path().extension() == ".tar" && IsRegularFile(entry->path())) shards.push_back(entry->path());
   }
   if (error) return absl::NotFoundError(absl::StrCat(folder.string(), " cannot be read: ", error.message()));

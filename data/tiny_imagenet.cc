@@ -11,6 +11,7 @@
 #include "absl/strings/str_split.h"
 #include "base/status_macros.h"
 #include "data/file.h"
+#include "data/folder.h"
 #include "data/picture_files.h"
 
 namespace vitrine {
@@ -61,8 +62,8 @@ absl::StatusOr<std::vector<LabelledFile>> TrainingFiles(const fs::path& train, c
   std::vector<LabelledFile> files;
   for (const auto& [label, wnid] : in_order) {
     const std::string folder = absl::StrCat(wnid, "/images/");
-    ASSIGN_OR_RETURN(const std::vector<std::string> pictures, SortedPictures(train / folder));
-    for (const std::string& picture : pictures) files.push_back({folder + picture, label});
+    ASSIGN_OR_RETURN(const FolderContent content, ReadFolder(train / folder));
+    for (const std::string& picture : content.pictures) files.push_back({folder + picture, label});
   }
   return files;
 }
@@ -70,7 +71,8 @@ absl::StatusOr<std::vector<LabelledFile>> TrainingFiles(const fs::path& train, c
 absl::StatusOr<std::vector<LabelledFile>> AnnotatedFiles(const fs::path& val, const Classes& classes) {
   const fs::path annotations = val / "val_annotations.txt";
   ASSIGN_OR_RETURN(const std::vector<std::string> lines, ReadLines(annotations));
-  ASSIGN_OR_RETURN(const std::vector<std::string> pictures, SortedPictures(val / "images"));
+  ASSIGN_OR_RETURN(const FolderContent content, ReadFolder(val / "images"));
+  const std::vector<std::string>& pictures = content.pictures;
   const std::set<std::string> present(pictures.begin(), pictures.end());
   std::map<std::string, int> annotated;
   for (size_t line = 0; line < lines.size(); ++line) {
@@ -108,7 +110,7 @@ absl::StatusOr<std::unique_ptr<Dataset>> OpenTinyImageNet(const fs::path& direct
   ASSIGN_OR_RETURN(std::vector<LabelledFile> files,
                    split == Split::kTrain ? TrainingFiles(folder, classes) : AnnotatedFiles(folder, classes));
   if (files.empty()) return absl::InvalidArgumentError(absl::StrCat(folder.string(), " holds no picture"));
-  return MakePictureFiles(folder, std::move(files), std::move(labels));
+  return MakePictureFiles(folder, {.files = std::move(files), .labels = std::move(labels)});
 }
 
 }  // namespace vitrine

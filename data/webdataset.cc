@@ -33,9 +33,10 @@ struct Shard {
 
 class WebDataset final : public Dataset {
  public:
-  WebDataset(fs::path folder, std::vector<Shard> shards, std::vector<std::string> labels)
+  WebDataset(fs::path folder, std::vector<Shard> shards, std::vector<std::string> labels, bool undivided)
       : folder_(std::move(folder)), shards_(std::move(shards)) {
     labels_ = std::move(labels);
+    undivided_ = undivided;
     for (const Shard& shard : shards_) {
       begins_.push_back(size_);
       size_ += static_cast<int64_t>(shard.samples.size());
@@ -151,7 +152,7 @@ absl::StatusOr<std::unique_ptr<Dataset>> OpenWebDataset(std::string_view where, 
   }
   if (labels.empty() && !from_train) classes = CountClasses(shards);
   for (int i = static_cast<int>(labels.size()); i < classes; ++i) labels.push_back(absl::StrCat(i));
-  return std::make_unique<WebDataset>(found.folder, std::move(shards), std::move(labels));
+  return std::make_unique<WebDataset>(found.folder, std::move(shards), std::move(labels), found.undivided);
 }
 
 }  // namespace vitrine

@@ -10,7 +10,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "data/picture_files.h"
+#include "data/folder.h"
 #include "data/tar_index.h"
 
 namespace vitrine {
@@ -99,7 +99,7 @@ absl::StatusOr<std::vector<ShardSample>> ReadShard(const ReadOnlyFile& shard, in
     if (found == keys.end()) continue;
     const auto& [key, parts] = *found;
     if (&member == parts.number && parts.picture == nullptr) {
-      return Fault(shard, absl::StrCat(key, " has a label but no picture (", key, ".jpg, .jpeg, .png or .webp)"));
+      return Fault(shard, absl::StrCat(key, " has a label but no picture (", kPictureEndings, ")"));
     }
     if (&member != parts.picture) continue;
     ASSIGN_OR_RETURN(const int label, ReadLabel(shard, key, parts, classes));

@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -20,7 +21,9 @@
 #include "base/simd/chosen_path.h"
 #include "base/status_macros.h"
 #include "data/dataset.h"
+#include "data/label_map.h"
 #include "data/parallel.h"
+#include "data/unicode.h"
 #include "engine/cpu/instructions.h"
 #include "engine/kept_layers.h"
 #include "publish/forward.h"
@@ -38,26 +41,30 @@ namespace {
 constexpr int64_t kSample = 64;  // pictures that an operator's error is measured on; each operator takes them all
 constexpr size_t kBatch = 64;    // pictures that are held in memory at once
 
-// For each label of the data set the model's class: the same place where both have the same labels, else by name.
-absl::StatusOr<std::vector<int64_t>> MatchClasses(const std::vector<std::string>& data,
+// For each label of the data set the model's class: the same place where both have the same labels, else as MatchLabels
+// finds it. All of them must have one.
+absl::StatusOr<std::vector<int32_t>> MatchClasses(const std::vector<std::string>& data,
                                                   const std::vector<std::string>& model) {
-  const bool same = data == model;
-  std::vector<int64_t> classes(data.size());
-  for (size_t i = 0; i < data.size(); ++i) {
-    const auto found =
-        same ? model.begin() + static_cast<std::ptrdiff_t>(i) : std::find(model.begin(), model.end(), data[i]);
-    if (found == model.end()) {
-      return absl::FailedPreconditionError(absl::StrCat(
-          "the data set has the label \"", absl::CHexEscape(data[i]), "\", which is none of the model's ", model.size(),
-          ", \"", absl::CHexEscape(model.front()), "\" and so on; it takes pictures of what the model was trained on"));
-    }
-    if (!same && std::find(found + 1, model.end(), data[i]) != model.end()) {
-      return absl::FailedPreconditionError(absl::StrCat("the data set's label \"", absl::CHexEscape(data[i]),
-                                                        "\" is the name of several of the model's classes"));
-    }
-    classes[i] = found - model.begin();
+  if (SameNames(data, model)) {
+    std::vector<int32_t> classes(data.size());
+    std::iota(classes.begin(), classes.end(), 0);
+    return classes;
   }
-  return classes;
+  absl::StatusOr<LabelMatch> match = MatchLabels(data, model);
+  if (match.ok() && match->unknown.empty()) {
+    if (match->by_number)
+      std::cerr << "vitrine-repo: the data set's labels are numbers; they are taken as the model's\n";
+    if (match->by_wnid) std::cerr << "vitrine-repo: WordNet ids are taken for the classes of ImageNet-1k\n";
+    return std::move(match->classes);
+  }
+  if (absl::IsInvalidArgument(match.status())) {
+    const absl::string_view fault = match.status().message();
+    return absl::FailedPreconditionError(fault.substr(0, fault.find(';')));  // there is no --label-map here
+  }
+  const std::string& label = match.ok() ? match->unknown.front() : data.front();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "the data set has the label \"", absl::CHexEscape(label), "\", which is none of the model's ", model.size(),
+      ", \"", absl::CHexEscape(model.front()), "\" and so on; it takes pictures of what the model was trained on"));
 }
 
 // "cifar10 test, 2000 pictures": no path of this machine gets into a manifest.
@@ -73,7 +80,7 @@ std::string DataInWords(const QuantizeOptions& options, size_t pictures) {
 class ErrorMeasurement {
  public:
   // The references outlive it.
-  ErrorMeasurement(const WeightedModel& model, const Dataset& data, std::vector<int64_t> classes, cpu::CpuPath path,
+  ErrorMeasurement(const WeightedModel& model, const Dataset& data, std::vector<int32_t> classes, cpu::CpuPath path,
                    ProgressDisplay& display)
       : model_(model), data_(data), classes_(std::move(classes)), path_(path), display_(display) {}
 
@@ -148,7 +155,7 @@ class ErrorMeasurement {
 
   const WeightedModel& model_;
   const Dataset& data_;
-  const std::vector<int64_t> classes_;  // of the model, by the data set's
+  const std::vector<int32_t> classes_;  // of the model, by the data set's
   const cpu::CpuPath path_;
   ProgressDisplay& display_;
 };
@@ -221,8 +228,9 @@ absl::StatusOr<Found> Measure(const StoredVersion& version, const WeightedModel&
                               cpu::CpuPath path, const QuantizeOptions& options) {
   ASSIGN_OR_RETURN(const std::unique_ptr<Dataset> data,
                    OpenDataset(options.data, options.split == "train" ? Split::kTrain : Split::kTest));
+  if (!data->passed_over().empty()) std::cerr << "vitrine-repo: " << absl::CHexEscape(data->passed_over()) << "\n";
   if (data->size() == 0) return absl::FailedPreconditionError(absl::StrCat(options.data, " has no pictures"));
-  ASSIGN_OR_RETURN(std::vector<int64_t> classes, MatchClasses(data->labels(), version.labels));
+  ASSIGN_OR_RETURN(std::vector<int32_t> classes, MatchClasses(data->labels(), version.labels));
   ProgressDisplay display(std::cerr, {.is_terminal = isatty(STDERR_FILENO) != 0, .plain_lines = absl::Seconds(10)});
   ErrorMeasurement measurement(model, *data, std::move(classes), path, display);
   return FindPlan(model, precision, options, measurement, display);

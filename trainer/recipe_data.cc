@@ -28,22 +28,20 @@ absl::StatusOr<std::string> CompleteData(const v1::Recipe& recipe, const std::st
 
 absl::StatusOr<std::unique_ptr<Dataset>> OpenSplit(const v1::Recipe& recipe, const std::string& data, Split split,
                                                    const v1::Preprocessing& preprocessing, bool cache, int threads,
-                                                   std::shared_ptr<CorruptPictures> corrupt) {
+                                                   CorruptPictures& corrupt) {
   absl::StatusOr<std::unique_ptr<Dataset>> opened = OpenDataset(data, split);
   if (!opened.ok()) {
     return absl::Status(opened.status().code(), absl::StrCat(opened.status().message(), Origin(recipe)));
   }
   if (cache) {
     absl::StatusOr<std::unique_ptr<Dataset>> cached =
-        CacheInMemory(MakeReduced(*std::move(opened), preprocessing), threads, int64_t{4} << 30, corrupt.get());
+        CacheInMemory(MakeReduced(*std::move(opened), preprocessing), threads, int64_t{4} << 30, &corrupt);
     if (!absl::IsResourceExhausted(cached.status())) return cached;
     // Too large to keep: each picture is decoded when it is needed.
     opened = OpenDataset(data, split);
     RETURN_IF_ERROR(opened.status());
   }
-  std::unique_ptr<Dataset> pictures = MakeReduced(*std::move(opened), preprocessing);
-  if (split == Split::kTest) return LeaveOutCorrupt(std::move(pictures), threads, *corrupt);
-  return ReplaceCorrupt(std::move(pictures), std::move(corrupt));
+  return LeaveOutCorrupt(MakeReduced(*std::move(opened), preprocessing), threads, corrupt);
 }
 
 }  // namespace vitrine

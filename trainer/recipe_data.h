@@ -16,11 +16,11 @@ namespace vitrine {
 // INVALID_ARGUMENT, with the data's origin, if it is empty.
 absl::StatusOr<std::string> CompleteData(const v1::Recipe& recipe, const std::string& data);
 
-// One split, decoded as `preprocessing` says and kept in memory if `cache`. Pictures that cannot be decoded are added
-// to `corrupt`, named, and left out. Errors as OpenDataset, with the data's origin.
+// One split, of which every picture is decoded now as `preprocessing` says, and kept in memory if `cache`. Pictures
+// that cannot be decoded are added to `corrupt` and left out. Errors as OpenDataset, with the data's origin.
 absl::StatusOr<std::unique_ptr<Dataset>> OpenSplit(const v1::Recipe& recipe, const std::string& data, Split split,
                                                    const v1::Preprocessing& preprocessing, bool cache, int threads,
-                                                   std::shared_ptr<CorruptPictures> corrupt);
+                                                   CorruptPictures& corrupt);
 
 }  // namespace vitrine
 

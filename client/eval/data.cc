@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "client/text.h"
+#include "data/file_names.h"
 
 namespace vitrine {
 namespace {
@@ -13,7 +13,8 @@ namespace {
 class Escaped final : public Dataset {
  public:
   explicit Escaped(std::unique_ptr<Dataset> data) : data_(std::move(data)) {
-    for (const std::string& label : data_->labels()) labels_.push_back(EscapedBytes(label));
+    DescribeAs(*data_);
+    for (std::string& label : labels_) label = EscapedBytes(label);
   }
   int64_t size() const override { return data_->size(); }
   int label(int64_t index) const override { return data_->label(index); }

@@ -8,8 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "base/file/replace.h"
 #include "base/status_macros.h"
-#include "client/eval/label_map.h"
 #include "client/eval/page_sections.h"
+#include "data/label_map.h"
 
 namespace vitrine {
 namespace {

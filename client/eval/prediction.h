@@ -39,7 +39,7 @@ struct Stages {
 // What became of one picture of an evaluation: a line of the journal and of predictions.csv.
 struct Prediction {
   int64_t index = 0;       // in the whole data set, whatever the shard
-  std::string name = {};   // Dataset::name as EscapedBytes writes it (client/text.h)
+  std::string name = {};   // Dataset::name as EscapedBytes writes it (data/file_names.h)
   int32_t data_label = 0;  // class of the data set
   int32_t label = -1;      // class of the model that is right; -1: kUnlabelled
   Outcome outcome = Outcome::kAnswered;

@@ -12,9 +12,10 @@
 #include "absl/time/clock.h"
 #include "base/status_macros.h"
 #include "client/eval/data.h"
-#include "client/eval/label_map.h"
 #include "client/text.h"
 #include "data/digest.h"
+#include "data/file_names.h"
+#include "data/label_map.h"
 
 namespace vitrine {
 namespace {
@@ -110,6 +111,7 @@ absl::StatusOr<PreparedRun> PrepareRun(const EvalCommand& command, ProgressDispl
                                        const std::atomic<bool>* stop) {
   PreparedRun run;
   ASSIGN_OR_RETURN(run.data, OpenEvaluationData(command.data, command.split));
+  if (!run.data->passed_over().empty()) display.Line(absl::StrCat("vitrine: ", Printable(run.data->passed_over())));
   std::vector<LabelRow> rows;
   if (!command.label_map.empty()) {
     ASSIGN_OR_RETURN(rows, ReadLabelMap(command.label_map));
@@ -123,6 +125,7 @@ absl::StatusOr<PreparedRun> PrepareRun(const EvalCommand& command, ProgressDispl
   const std::vector<std::string> labels(model.labels().begin(), model.labels().end());
   ASSIGN_OR_RETURN(LabelMatch match, MatchLabels(run.data->labels(), labels, rows));
   if (match.by_number) display.Line("vitrine: the data set's labels are numbers; they are taken as the model's");
+  if (match.by_wnid) display.Line("vitrine: WordNet ids are taken for the classes of ImageNet-1k");
   if (!match.unknown.empty()) display.Line(UnknownLabels(match));
 
   run.evaluation.data = command.data;

@@ -2,7 +2,7 @@
 # `vitrine eval`: a whole data set through a server, counted once, reported.
 set(eval_sources
   eval/busy_time.cc eval/calibrate.cc eval/data.cc eval/eval_gates.cc eval/evaluation.cc eval/evaluation_files.cc eval/fate.cc eval/journal.cc
-  eval/journal_lines.cc eval/label_map.cc eval/likelihood.cc eval/merge.cc eval/metrics.cc eval/patience.cc eval/prepare.cc
+  eval/journal_lines.cc eval/likelihood.cc eval/merge.cc eval/metrics.cc eval/patience.cc eval/prepare.cc
   eval/read_ahead.cc eval/run.cc eval/run_answers.cc eval/run_progress.cc eval/run_server.cc eval/shard.cc eval/summary.cc eval/temperature.cc)
 list(APPEND eval_sources
   eval/compare.cc eval/compare_page.cc eval/compare_print.cc eval/distance.cc eval/holm.cc eval/look.cc eval/mcnemar.cc eval/page.cc

@@ -186,7 +186,8 @@ absl::StatusOr<std::string> ReadRegularFile(const std::string& path) {
 absl::StatusOr<Trace> ParseTrace(absl::string_view text, const std::string& folder, const RequestClass& defaults) {
   RequestClass expanded = defaults;
   if (!defaults.pictures.empty()) {
-    ASSIGN_OR_RETURN(expanded.pictures, FindPictures(defaults.pictures));
+    ASSIGN_OR_RETURN(FoundPictures found, FindPictures(defaults.pictures));
+    expanded.pictures = std::move(found.paths);
   }
   TraceBuilder builder(folder, expanded);
   const absl::string_view start = absl::StripLeadingAsciiWhitespace(text);

@@ -113,7 +113,8 @@ absl::StatusOr<Workload> PrepareWorkload(std::vector<RequestClass> classes, cons
   for (uint32_t number = 0; number < workload.classes.size(); ++number) {
     std::vector<std::string> paths = {""};
     if (!workload.classes[number].pictures.empty()) {
-      ASSIGN_OR_RETURN(paths, FindPictures(workload.classes[number].pictures));
+      ASSIGN_OR_RETURN(FoundPictures found, FindPictures(workload.classes[number].pictures));
+      paths = std::move(found.paths);
     }
     for (const std::string& path : paths) RETURN_IF_ERROR(builder.Add(number, path));
   }

@@ -18,6 +18,10 @@
 #include "base/status_macros.h"
 #include "checkpoint/checkpoint.h"
 #include "data/dataset.h"
+#include "data/label_map.h"
+#include "data/relabelled.h"
+#include "data/tolerant.h"
+#include "data/unicode.h"
 #include "programs/train/commands.h"
 #include "report/data_table.h"
 #include "repository/stored_version.h"
@@ -71,6 +75,19 @@ absl::Status WritePredictions(const std::string& path, const Dataset& data, cons
   return absl::OkStatus();
 }
 
+// The data with the model's classes, found by name. INVALID_ARGUMENT, begun with `mismatch`, if a label has none.
+absl::StatusOr<std::unique_ptr<Dataset>> WithClassesOf(const std::vector<std::string>& labels,
+                                                       std::unique_ptr<Dataset> data, const std::string& mismatch) {
+  absl::StatusOr<LabelMatch> match = MatchLabels(data->labels(), labels);
+  if (!match.ok()) {
+    const absl::string_view fault = match.status().message();
+    return absl::InvalidArgumentError(
+        absl::StrCat(mismatch, ": ", fault.substr(0, fault.find(';'))));  // no --label-map
+  }
+  if (match->unknown.empty()) return MakeRelabelled(std::move(data), std::move(match->classes), labels);
+  return absl::InvalidArgumentError(absl::StrCat(mismatch, ": it has no \"", match->unknown.front(), "\""));
+}
+
 }  // namespace
 
 absl::Status EvaluateModel(const EvaluateFlags& flags) {
@@ -78,9 +95,14 @@ absl::Status EvaluateModel(const EvaluateFlags& flags) {
   ASSIGN_OR_RETURN(const StoredVersion version, ReadVersion(flags.repository, id));
   ASSIGN_OR_RETURN(const std::unique_ptr<Model> model, BuildModel(version));
   ASSIGN_OR_RETURN(std::unique_ptr<Dataset> opened, OpenDataset(flags.data, Split::kTest));
-  ASSIGN_OR_RETURN(const std::unique_ptr<Dataset> data, CacheInMemory(std::move(opened), flags.threads));
-  if (data->labels() != version.labels) {
-    return absl::InvalidArgumentError(absl::StrCat(flags.data, " has other classes than ", id.model));
+  CorruptPictures corrupt;
+  ASSIGN_OR_RETURN(std::unique_ptr<Dataset> data,
+                   CacheInMemory(std::move(opened), flags.threads, int64_t{4} << 30, &corrupt));
+  if (!data->passed_over().empty()) std::cerr << kTrainProgram << ": " << data->passed_over() << "\n";
+  RETURN_IF_ERROR(corrupt.Judge(0));
+  if (!SameNames(data->labels(), version.labels)) {
+    ASSIGN_OR_RETURN(data, WithClassesOf(version.labels, std::move(data),
+                                         absl::StrCat(flags.data, " has other classes than ", id.model)));
   }
   SetComputeThreads(1);  // each batch is a thread
   std::vector<std::optional<Size>> sizes;

@@ -99,6 +99,25 @@ void FoldShortFlags(RunFlags& flags) {
   if (!flags.teacher.empty()) flags.overrides.push_back("distillation.teacher=" + flags.teacher);
 }
 
+// DATA_LOSS lists all pictures that cannot be decoded, if they are too many.
+absl::Status SayWhatIsNotUsed(const v1::Recipe& recipe, const Experiment& experiment, const CorruptPictures& corrupt,
+                              Progress& progress) {
+  const std::string& of_train = experiment.train->passed_over();
+  const std::string& of_test = experiment.test->passed_over();
+  if (!of_train.empty()) progress.Line(of_train);
+  if (!of_test.empty() && of_test != of_train) progress.Line(of_test);
+  RETURN_IF_ERROR(corrupt.Judge(recipe.corrupt_limit()));
+  for (const std::string& reason : corrupt.reasons()) progress.Line(absl::StrCat("left out: ", reason));
+  if (!SamePictures(*experiment.train, *experiment.test)) return absl::OkStatus();
+  progress.Line(absl::StrCat(
+      experiment.test->undivided()
+          ? absl::StrCat(experiment.data, " has no test split")
+          : absl::StrCat("the test split of ", experiment.data, " has the same pictures as the training split"),
+      ": every accuracy will be that on the pictures learned from, and is called so; sort pictures into train/ and ",
+      "test/ to know more"));
+  return absl::OkStatus();
+}
+
 absl::StatusOr<Experiment> OpenExperiment(const RunFlags& flags, Progress& progress) {
   Experiment experiment;
   ASSIGN_OR_RETURN(experiment.recipe, WrongCommandLine(ReadRecipe(flags.recipe, flags.overrides)));
@@ -116,19 +135,12 @@ absl::StatusOr<Experiment> OpenExperiment(const RunFlags& flags, Progress& progr
   }
   ASSIGN_OR_RETURN(experiment.data, WrongCommandLine(CompleteData(recipe, flags.data)));
   ASSIGN_OR_RETURN(const v1::Preprocessing preprocessing, ImageTask::PreprocessingOf(recipe));
-  const auto corrupt = std::make_shared<CorruptPictures>(
-      recipe.corrupt_limit(), [&progress](const std::string& name, const absl::Status& reason) {
-        progress.Line(absl::StrCat("left out: ", name, ": ", std::string(reason.message())));
-      });
+  CorruptPictures corrupt;
   ASSIGN_OR_RETURN(experiment.train, OpenSplit(recipe, experiment.data, Split::kTrain, preprocessing, !flags.no_cache,
                                                flags.threads, corrupt));
   ASSIGN_OR_RETURN(experiment.test, OpenSplit(recipe, experiment.data, Split::kTest, preprocessing, !flags.no_cache,
                                               flags.threads, corrupt));
-  if (experiment.test != nullptr && SamePictures(*experiment.train, *experiment.test)) {
-    progress.Line(absl::StrCat(experiment.data,
-                               " has no test split: every accuracy will be that on the pictures learned from, and ",
-                               "is called so; sort pictures into train/ and test/ to know more"));
-  }
+  RETURN_IF_ERROR(SayWhatIsNotUsed(recipe, experiment, corrupt, progress));
   ASSIGN_OR_RETURN(std::unique_ptr<ImageTask> task,
                    ImageTask::Make(recipe, *experiment.train, experiment.test.get(), flags.threads));
   if (const std::string start = task->StartInWords(); !start.empty()) progress.Line(start);
@@ -224,12 +236,13 @@ absl::Status Report(const RunFlags& flags, const Experiment& experiment, const T
 // The score of the result, which is the last point of every curve.
 absl::StatusOr<Score> FinalScore(const RunFlags& flags, const Experiment& experiment, const TrainResult& result,
                                  const std::vector<Observer*>& observers, Progress& progress) {
-  if (result.score) return *result.score;  // the observers know it
+  if (result.score) return *result.score;  // the observers know it, and it was checked
   MeasureOptions options;
   options.threads = flags.threads;
   options.stop = InterruptedFlag();
   options.progress = progress.Measuring("model", experiment.task->samples_in_words());
   ASSIGN_OR_RETURN(Score test, experiment.task->MeasureOn(MeasuredSplit::kTest, *result.model, options));
+  RETURN_IF_ERROR(RefuseDiverged(test));
   const ScoreReport report{
       .step = result.position.step, .epoch = result.last_epoch, .split = test.split, .score = test};
   for (Observer* observer : observers) observer->OnScore(report);

@@ -5,15 +5,14 @@
 #include <charconv>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
-#include <iterator>
 #include <memory>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "base/status_macros.h"
+#include "data/file.h"
 #include "imaging/geometry.h"
 #include "publish/forward.h"
 #include "publish/goldens.h"
@@ -53,15 +52,17 @@ absl::StatusOr<Labels> ReadLabels(const std::string& path) {
   if (!std::filesystem::is_regular_file(path, error) || std::filesystem::file_size(path, error) > kMost) {
     return absl::NotFoundError(absl::StrCat(path, ": no file of labels"));
   }
-  std::ifstream file(path, std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  const bool is_json = std::filesystem::path(path).extension() == ".json";
-  if (!is_json && !text.empty() && text.back() != '\n') text.push_back('\n');
-  const absl::StatusOr<Labels> labels = is_json ? LabelsOfConfig(text) : ParseLabels(text);
-  if (!labels.ok()) return Prefixed(path, labels.status());
-  if (is_json && labels->empty()) {
-    return absl::FailedPreconditionError(absl::StrCat(path, ": names no labels (label_names, id2label)"));
+  if (std::filesystem::path(path).extension() == ".json") {
+    std::ifstream file(path, std::ios::binary);
+    const absl::StatusOr<Labels> labels = LabelsOfConfig({std::istreambuf_iterator<char>(file), {}});
+    if (!labels.ok()) return Prefixed(path, labels.status());
+    if (labels->empty()) {
+      return absl::FailedPreconditionError(absl::StrCat(path, ": names no labels (label_names, id2label)"));
+    }
+    return labels;
   }
+  ASSIGN_OR_RETURN(Labels labels, ReadLines(path));
+  if (const auto checked = FormatLabels(labels); !checked.ok()) return Prefixed(path, checked.status());
   return labels;
 }
 

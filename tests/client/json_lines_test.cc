@@ -6,6 +6,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "data/file_names.h"
+
 namespace vitrine {
 namespace {
 
@@ -64,9 +66,12 @@ TEST(ClassificationLine, HasTheDocumentedMembers) {
   for (const char* member : {"images", "tokens", "grids"}) EXPECT_TRUE(json["batch"][member].is_number_integer());
 }
 
-TEST(ClassificationLine, SurvivesNamesThatAreNotUtf8) {
-  const std::string line = ClassificationLine("a\xff\"\n.jpg", AnswerAboutACat(), {});
-  EXPECT_EQ(nlohmann::json::parse(line)["image"], "a\xef\xbf\xbd\"\n.jpg");
+TEST(ClassificationLine, NamesThatAreNotUtf8CanBeHadBack) {
+  const std::string name = "a\xff\"\n\\.jpg";
+  const std::string line = ClassificationLine(name, AnswerAboutACat(), {});
+  EXPECT_EQ(nlohmann::json::parse(line)["image"], "a\\xff\"\\x0a\\x5c.jpg");
+  EXPECT_EQ(UnescapedBytes(nlohmann::json::parse(line)["image"].get<std::string>()), name);
+  EXPECT_EQ(nlohmann::json::parse(FailureLine(name, absl::NotFoundError("x")))["image"], EscapedBytes(name));
   EXPECT_FALSE(nlohmann::json::parse(line)["attention"][0].contains("file"));
 }
 

@@ -20,7 +20,7 @@ TEST(FindPictures, TakesTheSortedPicturesOfAFolder) {
   const ScratchFolder folder;
   for (const char* name : {"b.png", "a.JPEG", "c.jpg", "e.WebP", "notes.txt", "d.gif"}) folder.Write(name, "x");
   std::filesystem::create_directory(folder.Path("z.png"));  // a folder, whatever its name
-  EXPECT_THAT(*FindPictures({"nowhere.jpg", folder.path(), "last.png"}),
+  EXPECT_THAT(FindPictures({"nowhere.jpg", folder.path(), "last.png"})->paths,
               ElementsAre("nowhere.jpg", folder.Path("a.JPEG"), folder.Path("b.png"), folder.Path("c.jpg"),
                           folder.Path("e.WebP"), "last.png"));
 }
@@ -29,21 +29,42 @@ TEST(FindPictures, GoesIntoFoldersOnlyWhenAsked) {
   const ScratchFolder folder;
   for (const char* name : {"b.png", "y/a.png", "y/deep/a.png", "x/b.jpg", "empty/notes.txt"}) folder.Write(name, "x");
   std::filesystem::create_directory_symlink(folder.path(), folder.Path("y/up"));
-  EXPECT_THAT(*FindPictures({folder.path()}), ElementsAre(folder.Path("b.png")));
+  EXPECT_THAT(FindPictures({folder.path()})->paths, ElementsAre(folder.Path("b.png")));
   EXPECT_THAT(
-      *FindPictures({folder.path()}, {.recursive = true}),
+      FindPictures({folder.path()}, {.recursive = true})->paths,
       ElementsAre(folder.Path("b.png"), folder.Path("x/b.jpg"), folder.Path("y/a.png"), folder.Path("y/deep/a.png")))
       << "and never in circles";
+}
+
+TEST(FindPictures, PassesOverWhatIsHiddenAndSaysWhatElse) {
+  const ScratchFolder folder;
+  for (const char* name : {"a.png", "._a.png", ".b.png", ".c/d.png", "__MACOSX/._a.png", "Thumbs.db", "e.jfif",
+                           "f/g.jpe", "f/h.gif", "i.BMP"}) {
+    folder.Write(name, "x");
+  }
+  std::filesystem::create_symlink("/nowhere/z.jpg", folder.Path("z.jpg"));
+  const FoundPictures flat = *FindPictures({folder.path()});
+  EXPECT_THAT(flat.paths, ElementsAre(folder.Path("a.png"), folder.Path("e.jfif"), folder.Path("z.jpg")))
+      << "a link that leads nowhere is named when it is read";
+  EXPECT_EQ(flat.passed_over, "1 .bmp; 1 folder (--recursive takes the pictures in them)");
+  const FoundPictures deep = *FindPictures({folder.path()}, {.recursive = true});
+  EXPECT_THAT(deep.paths,
+              ElementsAre(folder.Path("a.png"), folder.Path("e.jfif"), folder.Path("z.jpg"), folder.Path("f/g.jpe")));
+  EXPECT_EQ(deep.passed_over, "1 .bmp, 1 .gif");
+  EXPECT_THAT(FindPictures({folder.Path(".b.png")})->paths, ElementsAre(folder.Path(".b.png")))
+      << "who names it wants it";
 }
 
 TEST(FindPictures, ExpandsPatternsThatAreNoFiles) {
   const ScratchFolder folder;
   for (const char* name : {"b1.png", "a1.png", "a2.jpg", "a[1].png", "f1/x.png", "f1/notes.txt"})
     folder.Write(name, "x");
-  EXPECT_THAT(*FindPictures({folder.Path("a?.*")}), ElementsAre(folder.Path("a1.png"), folder.Path("a2.jpg")));
-  EXPECT_THAT(*FindPictures({folder.Path("a[1].png")}), ElementsAre(folder.Path("a[1].png"))) << "a file of that name";
-  EXPECT_THAT(*FindPictures({folder.Path("f*")}), ElementsAre(folder.Path("f1/x.png"))) << "a folder that matches";
-  EXPECT_THAT(*FindPictures({folder.Path("z*.png")}), ElementsAre(folder.Path("z*.png")));
+  EXPECT_THAT(FindPictures({folder.Path("a?.*")})->paths, ElementsAre(folder.Path("a1.png"), folder.Path("a2.jpg")));
+  EXPECT_THAT(FindPictures({folder.Path("a[1].png")})->paths, ElementsAre(folder.Path("a[1].png")))
+      << "a file of that name";
+  EXPECT_THAT(FindPictures({folder.Path("f*")})->paths, ElementsAre(folder.Path("f1/x.png")))
+      << "a folder that matches";
+  EXPECT_THAT(FindPictures({folder.Path("z*.png")})->paths, ElementsAre(folder.Path("z*.png")));
   EXPECT_EQ(ReadPicture(folder.Path("z*.png"), 1 << 20).status().message(), "no file matches this pattern");
 }
 
@@ -52,9 +73,9 @@ TEST(FindPictures, ReadsListsOfPaths) {
   folder.Write("in/a.png", "x");
   folder.Write("lines", folder.Path("in") + "\n\nno*pattern.png\nwith space.png");
   folder.Write("zeros", std::string("two\nlines.png\0b.png\0", 20));
-  EXPECT_THAT(*FindPictures({"first.png"}, {.files_from = folder.Path("lines")}),
+  EXPECT_THAT(FindPictures({"first.png"}, {.files_from = folder.Path("lines")})->paths,
               ElementsAre("first.png", folder.Path("in/a.png"), "no*pattern.png", "with space.png"));
-  EXPECT_THAT(*FindPictures({}, {.files_from = folder.Path("zeros"), .null_separated = true}),
+  EXPECT_THAT(FindPictures({}, {.files_from = folder.Path("zeros"), .null_separated = true})->paths,
               ElementsAre("two\nlines.png", "b.png"));
   folder.Write("empty", "\n\n");
   EXPECT_EQ(FindPictures({}, {.files_from = folder.Path("empty")}).status().message(),
@@ -68,23 +89,38 @@ TEST(FindPictures, ReadsListsOfPaths) {
 TEST(FindPictures, AListMayHaveCarriageReturnsAndADash) {
   const ScratchFolder folder;
   const std::string list = folder.Write("list", "a.png\r\n\r\n-\r\nb.png");
-  EXPECT_THAT(*FindPictures({"-"}, {.files_from = list}), ElementsAre("-", "a.png", "./-", "b.png"));
+  EXPECT_THAT(FindPictures({"-"}, {.files_from = list})->paths, ElementsAre("-", "a.png", "./-", "b.png"));
   folder.Write("list", std::string("a\r\0-\0", 5));
-  EXPECT_THAT(*FindPictures({}, {.files_from = list, .null_separated = true}), ElementsAre("a\r", "./-"));
+  EXPECT_THAT(FindPictures({}, {.files_from = list, .null_separated = true})->paths, ElementsAre("a\r", "./-"));
+}
+
+TEST(FindPictures, ListsOfOtherSystemsAreRead) {
+  const ScratchFolder folder;
+  folder.Write("sub/a.png", "x");
+  folder.Write("caf\xE9.png", "x");
+  const std::string in = folder.path().string();
+  const std::string list =
+      folder.Write("list", "\xEF\xBB\xBF" + in + "/sub\\a.png\r" + in + "/sub/a.png \r" + in + "/caf\\xe9.png\r");
+  EXPECT_THAT(FindPictures({}, {.files_from = list})->paths,
+              ElementsAre(in + "/sub/a.png", in + "/sub/a.png", in + "/caf\xE9.png"));
+  folder.Write("list", std::string("\xFF\xFE"
+                                   "a\0",
+                                   4));
+  EXPECT_THAT(FindPictures({}, {.files_from = list}).status().ToString(), HasSubstr("UTF-16"));
 }
 
 TEST(FindPictures, TheStandardInputHoldsOneThing) {
-  EXPECT_THAT(*FindPictures({"-", "a.png"}), ElementsAre("-", "a.png"));
+  EXPECT_THAT(FindPictures({"-", "a.png"})->paths, ElementsAre("-", "a.png"));
   EXPECT_THAT(FindPictures({"-", "-"}).status().ToString(), HasSubstr("give - once"));
   EXPECT_THAT(FindPictures({"-"}, {.files_from = "-"}).status().ToString(), HasSubstr("give - once"));
 }
 
 TEST(FindPictures, WhatHasNoPictureStaysAndIsNamed) {
   const ScratchFolder folder;
-  EXPECT_THAT(*FindPictures({folder.path(), "a.png"}), ElementsAre(folder.path(), "a.png"));
-  EXPECT_THAT(*FindPictures({folder.path()}, {.recursive = true}), ElementsAre(folder.path()));
+  EXPECT_THAT(FindPictures({folder.path(), "a.png"})->paths, ElementsAre(folder.path(), "a.png"));
+  EXPECT_THAT(FindPictures({folder.path()}, {.recursive = true})->paths, ElementsAre(folder.path()));
   EXPECT_EQ(ReadPicture(folder.path(), 1 << 20).status().message(),
-            "no picture (.jpg, .jpeg, .png or .webp) in this folder");
+            "no picture (.jpg, .jpeg, .jpe, .jfif, .png or .webp) in this folder");
 }
 
 TEST(DistinctStems, NeverNameTwoPicturesAlike) {

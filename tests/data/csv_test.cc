@@ -68,6 +68,67 @@ TEST_F(CsvList, AHeaderMayPutTheColumnsAnywhere) {
   EXPECT_THAT((*data)->labels(), ElementsAre("9", "10")) << "numbers are sorted by value";
 }
 
+TEST_F(CsvList, HeadersOfPandasFastaiAndHuggingFaceAreKnown) {
+  for (const char* text : {
+           "filepath,label\na.png,cat\nb.png,dog\n",
+           "filepaths,labels\na.png,cat\nb.png,dog\n",
+           "file_name,label\na.png,cat\nb.png,dog\n",
+           "image_path;class\na.png;cat\nb.png;dog\n",
+           "image\tcategory\na.png\tcat\nb.png\tdog\n",
+           "name,label\na.png,cat\nb.png,dog\n",
+           ",filename,target\n0,a.png,cat\n1,b.png,dog\n",
+           "Unnamed: 0,Image Path,Class Name\n0,a.png,cat\n1,b.png,dog\n",
+           "\xEF\xBB\xBF\"file_name\",\"labels\"\r\n\"a.png\", \"cat\"\r\n\"b.png\",\"dog\" \r\n",
+           "categories,paths\ncat,a.png\ndog,b.png\n",
+           "img,breed\na.png,cat\nb.png,dog\n",
+           "path,label\ra.png,cat\rb.png,dog\r",
+           "0,a.png,cat\n1,b.png,dog\n",
+           "a.png;cat\nb.png;dog\n",
+           "cat\ta.png\ndog\tb.png\n",
+       }) {
+    const auto data = Open(text);
+    ASSERT_TRUE(data.ok()) << text << data.status();
+    ASSERT_EQ((*data)->size(), 2) << text;
+    EXPECT_EQ((*data)->name(0), "a.png") << text;
+    EXPECT_EQ((*data)->name(1), "b.png") << text;
+    EXPECT_THAT((*data)->labels(), ElementsAre("cat", "dog")) << text;
+    EXPECT_EQ((*data)->label(1), 1) << text;
+  }
+}
+
+TEST_F(CsvList, AHeaderOfOtherWordsIsRefusedWithThoseThatAreKnown) {
+  EXPECT_THAT(Refusal("where,what,when\na.png,cat,1\n"),
+              AllOf(HasSubstr("list.csv line 1: the header has \"where\", \"what\", \"when\""), HasSubstr("file_name"),
+                    HasSubstr("label")));
+  EXPECT_THAT(Refusal(std::string("\xFF\xFE"
+                                  "a\0",
+                                  4)),
+              HasSubstr("UTF-16"));
+}
+
+TEST_F(CsvList, PathsOfWindowsAndLabelsInEitherFormAreFound) {
+  folder_.Write("sub/1.png", "one");
+  folder_.Write("caf\xE9.png", "two");
+  const auto data = Open("sub\\1.png,cafe\xCC\x81\ncaf\\xe9.png,caf\xC3\xA9\n");
+  ASSERT_TRUE(data.ok()) << data.status();
+  EXPECT_EQ((*data)->name(0), "sub/1.png");
+  EXPECT_EQ(*(*data)->encoded(1), "two");
+  EXPECT_THAT((*data)->labels(), ElementsAre("caf\xC3\xA9"));
+  EXPECT_THAT(Refusal("sub/1.png,a\nsub\\1.png,a\n"), HasSubstr("stands in line 1 already"));
+}
+
+TEST_F(CsvList, LinesOfJsonAreAListToo) {
+  const std::string list = folder_.Write("metadata.jsonl",
+                                         "{\"file_name\": \"b.png\", \"label\": 10}\n\n"
+                                         "{\"label\": 9, \"file_name\": \"a.png\", \"x\": []}\n");
+  const auto data = OpenDataset("csv:" + list, Split::kTest);
+  ASSERT_TRUE(data.ok()) << data.status();
+  EXPECT_EQ((*data)->name(0), "b.png");
+  EXPECT_THAT((*data)->labels(), ElementsAre("9", "10"));
+  folder_.Write("metadata.jsonl", "{\"file_name\": \"b.png\"}");
+  EXPECT_THAT(std::string(OpenDataset("csv:" + list, Split::kTest).status().message()), HasSubstr("line 1: expected"));
+}
+
 TEST_F(CsvList, BrokenListsNameTheLine) {
   EXPECT_THAT(Refusal("a.png,cat\nb.png\n"), AllOf(HasSubstr("list.csv line 2"), HasSubstr("a path and a label")));
   EXPECT_THAT(Refusal("a.png,cat\n,dog\n"), HasSubstr("line 2"));

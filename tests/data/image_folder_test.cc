@@ -6,6 +6,7 @@
 
 #include "tests/data/grey_pictures.h"
 #include "tests/scratch_folder.h"
+#include "tests/without_rights.h"
 
 namespace vitrine {
 namespace {
@@ -114,6 +115,69 @@ TEST(ImageFolder, EmptyAndMissingFoldersAreRefused) {
   ScratchFolder folder;
   EXPECT_EQ(OpenImageFolder(folder.path() / "none", Split::kTrain).status().code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(OpenImageFolder(folder.path(), Split::kTrain).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST(ImageFolder, WhatIsNotReadIsSaidInOneLine) {
+  ScratchFolder folder;
+  for (const char* name : {"cat/1.png", "cat/2.JFIF", "cat/3.jpe", "cat/4.bmp", "cat/deep/5.png", "cat/._1.png",
+                           "dog/1.png", "dog/2.gif", "6.png", "__MACOSX/cat/7.png"}) {
+    folder.Write(name, GreyPng(1));
+  }
+  std::filesystem::create_directory(folder.Path("bird"));
+  const auto data = OpenImageFolder(folder.path(), Split::kTest);
+  ASSERT_TRUE(data.ok()) << data.status();
+  EXPECT_THAT(NamesOf(**data), ElementsAre("cat/1.png", "cat/2.JFIF", "cat/3.jpe", "dog/1.png"));
+  EXPECT_THAT((*data)->labels(), ElementsAre("cat", "dog"));
+  EXPECT_TRUE((*data)->undivided());
+  EXPECT_EQ((*data)->passed_over(),
+            "passed over in " + folder.path().string() +
+                ": 1 .bmp, 1 .gif; 1 picture in folders of cat/; 1 picture beside the folders of "
+                "the classes; 1 folder without a picture, no class: bird");
+}
+
+TEST(ImageFolder, FoldersWithoutAPictureAreNoClassOfEitherSplit) {
+  ScratchFolder folder;
+  for (const char* name : {"train/b/1.png", "train/a/notes.txt", "test/a/1.png", "test/b/1.png"}) {
+    folder.Write(name, GreyPng(1));
+  }
+  EXPECT_THAT((*OpenImageFolder(folder.path(), Split::kTrain))->labels(), ElementsAre("b"));
+  const auto test = OpenImageFolder(folder.path(), Split::kTest);
+  EXPECT_THAT((*test)->labels(), ElementsAre("b", "a"));
+  EXPECT_FALSE((*test)->undivided());
+}
+
+TEST(ImageFolder, LinksThatLeadNowhereAreNotLost) {
+  ScratchFolder folder;
+  folder.Write("cat/1.png", GreyPng(1));
+  std::filesystem::create_symlink("/nowhere/2.png", folder.Path("cat/2.png"));
+  const auto data = OpenImageFolder(folder.path(), Split::kTest);
+  ASSERT_TRUE(data.ok()) << data.status();
+  EXPECT_THAT(NamesOf(**data), ElementsAre("cat/1.png", "cat/2.png"));
+  EXPECT_EQ((*data)->image(1).status().code(), absl::StatusCode::kNotFound);
+  std::filesystem::create_symlink("/nowhere/dog", folder.Path("dog"));
+  const auto refused = OpenImageFolder(folder.path(), Split::kTest);
+  EXPECT_EQ(refused.status(), absl::InvalidArgumentError(folder.Path("dog") + " is a link that leads nowhere"));
+}
+
+TEST(ImageFolder, NamesInBothUnicodeFormsAreOneClass) {
+  ScratchFolder folder;
+  folder.Write("train/caf\xC3\xA9/1.png", GreyPng(1));
+  folder.Write("test/cafe\xCC\x81/2.png", GreyPng(2));
+  const auto test = OpenImageFolder(folder.path(), Split::kTest);
+  ASSERT_TRUE(test.ok()) << test.status();
+  EXPECT_THAT((*test)->labels(), ElementsAre("caf\xC3\xA9"));
+  EXPECT_EQ((*test)->image(0)->pixels[0], 2) << "the file is read by its own name";
+}
+
+TEST(ImageFolder, AFolderThatMayNotBeReadIsNamed) {
+  ScratchFolder folder;
+  folder.Write("cat/1.png", GreyPng(1));
+  folder.Write("dog/1.png", GreyPng(1));
+  std::filesystem::permissions(folder.Path("dog"), std::filesystem::perms::none);
+  const WithoutRights nobody;
+  const absl::Status refused = OpenImageFolder(folder.path(), Split::kTest).status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kPermissionDenied);
+  EXPECT_THAT(std::string(refused.message()), HasSubstr(folder.Path("dog")));
 }
 
 TEST(ImageFolder, CorruptPictureIsNamed) {

@@ -10,9 +10,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "client/eval/journal.h"
-#include "client/eval/label_map.h"
 #include "client/eval/metrics.h"
 #include "data/csv.h"
+#include "data/label_map.h"
 #include "tests/fuzz/require.h"
 
 namespace vitrine {

@@ -191,6 +191,23 @@ TEST_F(ImportProgram, NativeRangesThatAreNoneAreRefused) {
   ExpectNothingPublished();
 }
 
+TEST_F(ImportProgram, LabelsAreReadAsEditorsWriteThem) {
+  Write("deit.safetensors", TimmVitWeights({.width = 192, .depth = 12, .patch = 16, .cells = 196, .classes = 2}));
+  int64_t version = 0;
+  for (const std::string text :
+       {"\xEF\xBB\xBFtench\ngoldfish\n", "tench\r\ngoldfish\r\n", "tench\rgoldfish", "tench \ngoldfish\t\n\n"}) {
+    std::ofstream(folder_.path() / "labels.txt", std::ios::binary) << text;
+    const Outcome outcome = Import("timm", "deit_tiny_patch16_224", "deit.safetensors");
+    ASSERT_EQ(outcome.code, 0) << outcome.output;
+    EXPECT_THAT(ReadVersion(Path("models"), {"imported", ++version})->labels,
+                ::testing::ElementsAre("tench", "goldfish"));
+  }
+  std::ofstream(folder_.path() / "labels.txt", std::ios::binary) << "\xFF\xFEt";
+  const Outcome refused = Import("timm", "deit_tiny_patch16_224", "deit.safetensors");
+  EXPECT_EQ(refused.code, 1);
+  EXPECT_THAT(refused.output, HasSubstr("labels.txt: the text is UTF-16 or UTF-32; save it as UTF-8"));
+}
+
 TEST_F(ImportProgram, RefusalsSayWhatToDoAndPublishNothing) {
   Tensors tensors = TimmVitWeights({.width = 192, .depth = 12, .patch = 16, .cells = 196, .classes = 7});
   Write("deit.safetensors", tensors);

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <filesystem>
+#include <fstream>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -16,6 +18,7 @@ namespace vitrine {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 using Program = TrainProgram;
 
@@ -64,6 +67,77 @@ TEST_F(Program, AccuracyOnThePicturesLearnedFromIsCalledThat) {
   for (const v1::Metric& metric : version->manifest.provenance().metrics()) {
     EXPECT_THAT(metric.split(), ::testing::StartsWith("train"));
   }
+}
+
+TEST_F(Program, ATestSplitOfTheSamePicturesIsSaid) {
+  std::filesystem::remove_all(data_ + "/test");
+  std::filesystem::copy(data_ + "/train", data_ + "/test", std::filesystem::copy_options::recursive);
+  const Outcome run = Trainer(absl::StrCat("run ", recipe_, flags_, "--epochs 1"));
+  ASSERT_EQ(run.exit_code, 0) << run.output;
+  EXPECT_THAT(run.output, HasSubstr("has the same pictures as the training split: every accuracy"));
+}
+
+TEST_F(Program, BadPicturesAreAllListedBeforeTheFirstStep) {
+  const std::string flat = data_ + "/train";
+  const std::string one_class = std::filesystem::directory_iterator(flat)->path();
+  for (const char* name : {"bad1.jpg", "bad2.png"}) std::ofstream(one_class + "/" + name) << "GIF89a";
+  std::filesystem::create_symlink("/nowhere/bad3.jpg", one_class + "/bad3.jpg");
+  std::ofstream(one_class + "/other.bmp") << "BM";
+  for (const char* cache : {"", " --no-cache"}) {
+    const std::string command = absl::StrCat("run ", recipe_, " --data imagefolder:", flat,
+                                             " --threads 2 --epochs 1 --no-report --work ", work_, cache);
+    const Outcome refused = Trainer(command);
+    EXPECT_EQ(refused.exit_code, 1);
+    EXPECT_THAT(refused.output, HasSubstr("3 pictures cannot be decoded"));
+    EXPECT_THAT(refused.output, HasSubstr("passed over in " + flat + ": 1 .bmp"));
+    EXPECT_THAT(refused.output, Not(HasSubstr("left out")));
+    for (const char* name : {"bad1.jpg", "bad2.png", "bad3.jpg"}) {
+      const size_t named = refused.output.find(name);
+      ASSERT_NE(named, std::string::npos) << refused.output;
+      EXPECT_EQ(refused.output.find(name, named + 1), std::string::npos) << "once\n" << refused.output;
+    }
+    const Outcome tolerant = Trainer(command + " --set corrupt_limit=3");
+    EXPECT_EQ(tolerant.exit_code, 0) << tolerant.output;
+    EXPECT_THAT(tolerant.output, HasSubstr("left out: " + one_class + "/bad1.jpg: "));
+    std::filesystem::remove_all(work_);
+  }
+}
+
+TEST_F(Program, AClassThatIsNoUtf8IsRefusedBeforeTheFirstStep) {
+  std::filesystem::copy(std::filesystem::directory_iterator(data_ + "/train")->path(), data_ + "/train/caf\xE9",
+                        std::filesystem::copy_options::recursive);
+  const Outcome run = Trainer(absl::StrCat("run ", recipe_, flags_, "--epochs 1"));
+  EXPECT_EQ(run.exit_code, 1);
+  EXPECT_THAT(run.output, HasSubstr("\\xe9\" is not UTF-8; rename the class"));
+  EXPECT_THAT(run.output, Not(HasSubstr("pictures to train on")));
+}
+
+TEST_F(Program, OtherEpochsOfAContinuedRunAreSaidOrRefused) {
+  const std::string run = absl::StrCat("run ", recipe_, flags_, "--no-report --epochs ");
+  ASSERT_EQ(Trainer(run + "1").exit_code, 0);
+  const Outcome longer = Trainer(run + "2 --resume");
+  EXPECT_EQ(longer.exit_code, 0) << longer.output;
+  EXPECT_THAT(longer.output, HasSubstr("epochs 1 -> 2: the schedule of the learning rate follows the new end"));
+  const Outcome shorter = Trainer(run + "1 --resume");
+  EXPECT_EQ(shorter.exit_code, 1) << shorter.output;
+  EXPECT_THAT(shorter.output,
+              HasSubstr("(epoch 2.00), beyond the 1 epochs asked for; continue it with --epochs 2 or more"));
+  const Outcome again = Trainer(run + "2 --resume");
+  EXPECT_EQ(again.exit_code, 0) << again.output;
+  EXPECT_THAT(again.output, Not(HasSubstr("->")));
+}
+
+TEST_F(Program, ARunThatHasDivergedPublishesNothing) {
+  const std::string run =
+      absl::StrCat("run ", recipe_, " --data imagefolder:", data_,
+                   " --no-report --set optimizer.kind=SGD --set clip_norm=0 --set bf16=false --publish ", repository_,
+                   " --epochs 4 --set optimizer.lr=");
+  const Outcome diverged = Trainer(absl::StrCat(run, "99 --work ", work_));
+  EXPECT_EQ(diverged.exit_code, 1) << diverged.output;
+  EXPECT_THAT(diverged.output, HasSubstr("begin again with it in a new folder (--work), without --resume"));
+  EXPECT_FALSE(std::filesystem::exists(repository_ + "/small"));
+  const Outcome advised = Trainer(absl::StrCat(run, "0.01 --work ", work_, "-2"));
+  EXPECT_EQ(advised.exit_code, 0) << advised.output;
 }
 
 TEST_F(Program, SigtermWritesTheStateAndSaysHowToGoOn) {

@@ -5,6 +5,7 @@
 #include <ATen/ops/empty.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <set>
 #include <utility>
@@ -13,6 +14,8 @@
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
 #include "data/subset.h"
+#include "data/unicode.h"
+#include "repository/labels.h"
 #include "trainer/augment/input.h"
 #include "trainer/augment/mixing.h"
 #include "trainer/augment/repeats.h"
@@ -28,6 +31,9 @@ namespace {
 
 // Epochs that no run reaches: streams of numbers for other purposes.
 constexpr uint64_t kHoldOutEpoch = ~uint64_t{0};
+
+// So many times the loss of guessing tells of a training that has diverged.
+constexpr double kAbsurdLosses = 100;
 
 // A set that somebody else owns.
 std::shared_ptr<const Dataset> Borrowed(const Dataset& data) {
@@ -78,7 +84,7 @@ absl::StatusOr<v1::Preprocessing> ImageTask::PreprocessingOf(const v1::Recipe& r
 absl::Status ImageTask::CheckStart(const Dataset& train) {
   if (!start_) return absl::OkStatus();
   replaces_head_ = ReplacesHead(recipe_, start_->labels, train.labels());
-  if (!replaces_head_ && start_->labels != train.labels()) {
+  if (!replaces_head_ && !SameNames(start_->labels, train.labels())) {
     return absl::InvalidArgumentError(absl::StrCat("start.version: ", recipe_.start().version(),
                                                    " tells other classes apart than the data; set "
                                                    "start.replace_head"));
@@ -114,6 +120,10 @@ absl::Status ImageTask::CheckFit(const Dataset& train) const {
     return absl::InvalidArgumentError(absl::StrCat("the test split has the class ",
                                                    test_->labels()[train.labels().size()],
                                                    ", which the training split does not have: nothing would learn it"));
+  }
+  if (const auto published = FormatLabels(train.labels()); !published.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the labels of a version cannot be the data's classes: ", published.status().message(), "; rename the class"));
   }
   if (train.labels().size() < 2) {
     return absl::InvalidArgumentError(
@@ -254,7 +264,8 @@ absl::StatusOr<Score> ImageTask::MeasureOn(MeasuredSplit split, const Module& mo
                             {.threads = options.threads, .stop = options.stop, .progress = options.progress}));
   return Score{.measures = {{"top1", accuracy.top1()}, {"loss", accuracy.loss}},
                .samples = accuracy.images,
-               .split = has_test_split_ ? "test" : "train"};
+               .split = has_test_split_ ? "test" : "train",
+               .absurd_loss = kAbsurdLosses * std::log(config_.classes())};
 }
 
 }  // namespace vitrine

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "base/status_macros.h"
+#include "data/unicode.h"
 #include "models/zoo.h"
 #include "trainer/recipe.h"
 
@@ -97,7 +98,7 @@ absl::StatusOr<v1::ModelConfig> ConfigFrom(const v1::Manifest& start, const v1::
 
 bool ReplacesHead(const v1::Recipe& recipe, const std::vector<std::string>& version_labels,
                   const std::vector<std::string>& labels) {
-  return recipe.start().replace_head() || (recipe.model().empty() && version_labels != labels);
+  return recipe.start().replace_head() || (recipe.model().empty() && !SameNames(version_labels, labels));
 }
 
 }  // namespace vitrine

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "client/eval/label_map.h"
+#include "data/label_map.h"
 
 #include <algorithm>
 #include <map>
@@ -13,6 +13,8 @@
 #include "base/status_macros.h"
 #include "data/csv.h"
 #include "data/file.h"
+#include "data/imagenet.h"
+#include "data/unicode.h"
 
 namespace vitrine {
 namespace {
@@ -25,20 +27,22 @@ std::optional<int32_t> AsNumber(const std::string& label) {
   return number;
 }
 
-// Labels by name.
+// Labels by name, in whatever Unicode form they are written.
 class Names {
  public:
   explicit Names(const std::vector<std::string>& labels) {
     for (size_t i = 0; i < labels.size(); ++i) {
       const auto number = static_cast<int32_t>(i);
-      exact_[labels[i]].push_back(number);
-      any_case_[absl::AsciiStrToLower(labels[i])].push_back(number);
+      const std::string label = Composed(labels[i]);
+      exact_[label].push_back(number);
+      any_case_[absl::AsciiStrToLower(label)].push_back(number);
     }
   }
   // All labels of exactly that name; where there is none the one that differs in case, if it is one alone.
   std::vector<int32_t> All(const std::string& label) const {
-    if (const auto found = exact_.find(label); found != exact_.end()) return found->second;
-    const auto found = any_case_.find(absl::AsciiStrToLower(label));
+    const std::string composed = Composed(label);
+    if (const auto found = exact_.find(composed); found != exact_.end()) return found->second;
+    const auto found = any_case_.find(absl::AsciiStrToLower(composed));
     return found == any_case_.end() || found->second.size() > 1 ? std::vector<int32_t>() : found->second;
   }
   // -1: none or several.
@@ -46,7 +50,7 @@ class Names {
     const std::vector<int32_t> all = All(label);
     return all.size() == 1 ? all.front() : -1;
   }
-  bool Has(const std::string& label) const { return exact_.contains(label); }
+  bool Has(const std::string& label) const { return exact_.contains(Composed(label)); }
 
  private:
   std::map<std::string, std::vector<int32_t>> exact_, any_case_;
@@ -60,9 +64,9 @@ std::string FirstOf(const std::vector<std::string>& labels) {
 }
 
 absl::Status NothingFits(const std::vector<std::string>& data, const std::vector<std::string>& model) {
-  return absl::InvalidArgumentError(
-      absl::StrCat("no label of the data set is a class of the model: the data set has ", FirstOf(data), ", the model ",
-                   FirstOf(model), "; give a file of lines \"data label<TAB>model label\" with --label-map"));
+  return absl::NotFoundError(absl::StrCat("no label of the data set is a class of the model: the data set has ",
+                                          FirstOf(data), ", the model ", FirstOf(model),
+                                          "; give a file of lines \"data label<TAB>model label\" with --label-map"));
 }
 
 // The model's class that the row names.
@@ -98,6 +102,44 @@ absl::StatusOr<std::map<int32_t, const LabelRow*>> RowsOf(const std::vector<Labe
   return row_of;
 }
 
+// The first of the synonyms that a label of ImageNet may list, in lower case: "tench" of "Tench, Tinca tinca".
+std::string FirstName(const std::string& label) {
+  return absl::AsciiStrToLower(absl::StripAsciiWhitespace(label.substr(0, label.find(','))));
+}
+
+// The name of the class that a WordNet id of ImageNet-1k stands for; of another label its first name.
+std::string NameOrFirstName(const std::string& label) {
+  const std::optional<int> number = ImageNetClass(label);
+  return number ? ImageNetNames()[static_cast<size_t>(*number)] : FirstName(label);
+}
+
+// True if the model's classes are those of ImageNet-1k in their order; lists differ in some of the names.
+bool HasImageNetsClasses(const std::vector<std::string>& model) {
+  const std::vector<std::string>& names = ImageNetNames();
+  if (model.size() != names.size()) return false;
+  size_t equal = 0;
+  for (size_t i = 0; i < names.size(); ++i) equal += FirstName(model[i]) == FirstName(names[i]) ? 1 : 0;
+  return 2 * equal > names.size();
+}
+
+// Matches what has no class yet by WordNet ids, of the data set or of the model. Returns whether any was.
+bool MatchWnids(const std::vector<std::string>& data, const std::vector<std::string>& model, LabelMatch& match) {
+  const auto is_wnid = [](const std::string& label) { return ImageNetClass(label).has_value(); };
+  const bool of_data = std::any_of(data.begin(), data.end(), is_wnid);
+  if (of_data == std::any_of(model.begin(), model.end(), is_wnid)) return false;
+  const bool in_order = of_data && HasImageNetsClasses(model);
+  std::vector<std::string> names;
+  for (const std::string& label : model) names.push_back(NameOrFirstName(label));
+  const Names by_name(names);
+  bool matched = false;
+  for (size_t i = 0; i < data.size(); ++i) {
+    if (match.classes[i] >= 0 || (of_data && !is_wnid(data[i]))) continue;
+    match.classes[i] = in_order ? *ImageNetClass(data[i]) : by_name.Find(NameOrFirstName(data[i]));
+    matched = matched || match.classes[i] >= 0;
+  }
+  return matched;
+}
+
 }  // namespace
 
 absl::StatusOr<std::vector<LabelRow>> ParseLabelMap(std::string_view text, std::string_view path) {
@@ -130,7 +172,7 @@ absl::StatusOr<std::vector<LabelRow>> ParseLabelMap(std::string_view text, std::
 }
 
 absl::StatusOr<std::vector<LabelRow>> ReadLabelMap(const std::string& path) {
-  ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(path));
+  ASSIGN_OR_RETURN(const std::string text, ReadText(path));
   return ParseLabelMap(text, path);
 }
 
@@ -150,6 +192,7 @@ absl::StatusOr<LabelMatch> MatchLabels(const std::vector<std::string>& data, con
       if (number < model.size()) match.classes[i] = static_cast<int32_t>(number);
     }
   }
+  match.by_wnid = MatchWnids(data, model, match);
   for (const LabelRow& row : rows) RETURN_IF_ERROR(ClassOf(row, model_names, model).status());
   ASSIGN_OR_RETURN(const auto row_of, RowsOf(rows, data_names));
   for (const auto& [label, row] : row_of) {

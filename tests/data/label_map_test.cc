@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "client/eval/label_map.h"
+#include "data/label_map.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "data/imagenet.h"
 
 namespace vitrine {
 namespace {
@@ -34,14 +36,41 @@ TEST(LabelMap, NumbersAreNumbersOnlyWhereNoNameFits) {
   EXPECT_THAT(MatchLabels({"2", "3"}, {"cat", "dog", "owl"})->classes, ElementsAre(2, -1)) << "they count from 0";
 }
 
+TEST(LabelMap, NamesInEitherUnicodeFormAreEqual) {
+  const Labels composed = {"caf\xC3\xA9", "\xED\x95\x9C", "\xC3\x85"};
+  const Labels decomposed = {"cafe\xCC\x81", "\xE1\x84\x92\xE1\x85\xA1\xE1\x86\xAB", "A\xCC\x8A"};
+  EXPECT_THAT(MatchLabels(decomposed, composed)->classes, ElementsAre(0, 1, 2));
+  EXPECT_THAT(MatchLabels(composed, decomposed)->classes, ElementsAre(0, 1, 2));
+  EXPECT_THAT(MatchLabels({"dog"}, {"cat", "dog"}, *ParseLabelMap("dog,cat\n", "map.csv"))->classes, ElementsAre(0));
+  EXPECT_THAT(MatchLabels({"cafe\xCC\x81"}, {"caf\xC3\xA9", "tea"}, *ParseLabelMap("caf\xC3\xA9,tea\n", "m"))->classes,
+              ElementsAre(1))
+      << "a row speaks of the label in whatever form";
+}
+
+TEST(LabelMap, WordNetIdsAreImageNetsClasses) {
+  // By name: as timm, and with all synonyms as transformers writes them; of either side.
+  const auto match = MatchLabels({"n01440764", "n01443537", "n00000001"}, {"goldfish, Carassius auratus", "Tench"});
+  ASSERT_TRUE(match.ok()) << match.status();
+  EXPECT_THAT(match->classes, ElementsAre(1, 0, -1));
+  EXPECT_TRUE(match->by_wnid);
+  EXPECT_THAT(MatchLabels({"goldfish"}, {"n01440764", "n01443537"})->classes, ElementsAre(1));
+  // By place, where the model has all of them: names may differ, or be those of two classes.
+  Labels model = ImageNetNames();
+  for (int i = 200; i < 300; ++i) model[static_cast<size_t>(i)] = "same";
+  const int place = *ImageNetClass("n02123045");
+  EXPECT_GE(place, 200);
+  EXPECT_THAT(MatchLabels({"n01443537", "n02123045"}, model)->classes, ElementsAre(1, place));
+  EXPECT_FALSE(MatchLabels({"n01440764"}, {"n01440764"})->by_wnid) << "names that are equal";
+}
+
 TEST(LabelMap, NothingFitsNamesBothSides) {
-  const auto match = MatchLabels({"n01440764", "n01443537"}, {"tench", "goldfish"});
-  EXPECT_EQ(match.status().code(), absl::StatusCode::kInvalidArgument);
+  const auto match = MatchLabels({"n00000764", "n00000537"}, {"tench", "goldfish"});
+  EXPECT_EQ(match.status().code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(std::string(match.status().message()),
-              AllOf(HasSubstr("\"n01440764\""), HasSubstr("\"tench\""), HasSubstr("--label-map")));
+              AllOf(HasSubstr("\"n00000764\""), HasSubstr("\"tench\""), HasSubstr("--label-map")));
   EXPECT_EQ(
       MatchLabels({"a", "b", "c", "d", "e", "f"}, {"v", "w", "x", "y", "z"}).status(),
-      absl::InvalidArgumentError(
+      absl::NotFoundError(
           "no label of the data set is a class of the model: the data set has \"a\", \"b\", \"c\", \"d\", \"e\", "
           "..., the model \"v\", \"w\", \"x\", \"y\", \"z\"; give a file of lines \"data label<TAB>model label\" with "
           "--label-map"))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef VITRINE_CLIENT_EVAL_LABEL_MAP_H_
-#define VITRINE_CLIENT_EVAL_LABEL_MAP_H_
+#ifndef VITRINE_DATA_LABEL_MAP_H_
+#define VITRINE_DATA_LABEL_MAP_H_
 
 #include <cstdint>
 #include <string>
@@ -28,19 +28,22 @@ struct LabelMatch {
   std::vector<int32_t> classes = {};      // of the model, for each label of the data set; -1: none
   std::vector<std::string> unknown = {};  // labels of the data set that have none
   bool by_number = false;                 // the data set has numbers only, and they were taken as the model's numbers
+  bool by_wnid = false;                   // WordNet ids were taken for the classes of ImageNet-1k
 };
 
 // Finds the model's class for every label of the data set, by the first of these that says something:
 //   1. its row in `rows`, whose second column is a label of the model, or the number of one from 0 on; a row of exactly
 //      this label goes before one in other case;
-//   2. the label of equal name; in other case (A, a) only where exactly one label is meant;
-//   3. where all labels of the data set are numbers and no name fits: the class of that number.
+//   2. the label of equal name, in whatever Unicode form; in other case (A, a) only where exactly one label is meant;
+//   3. where all labels of the data set are numbers and no name fits: the class of that number;
+//   4. where either side alone has WordNet ids ("n01440764"): the class of ImageNet-1k that the id stands for, by its
+//      place where the model has ImageNet-1k's classes, else by its name.
 // INVALID_ARGUMENT: a row names a class that the model has not, or a name that several of its classes have; two rows in
-// other case speak of one label; without a row, a label is the name of several classes; or no label has a class, with
-// the first labels of both.
+// other case speak of one label; without a row, a label is the name of several classes. NOT_FOUND: no label has a
+// class; the sentence has the first labels of both.
 absl::StatusOr<LabelMatch> MatchLabels(const std::vector<std::string>& data, const std::vector<std::string>& model,
                                        const std::vector<LabelRow>& rows = {});
 
 }  // namespace vitrine
 
-#endif  // VITRINE_CLIENT_EVAL_LABEL_MAP_H_
+#endif  // VITRINE_DATA_LABEL_MAP_H_

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "data/file.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/scratch_folder.h"
+
+namespace vitrine {
+namespace {
+
+using ::testing::ElementsAre;
+
+TEST(ReadLines, TakesWhatEditorsWrite) {
+  const ScratchFolder folder;
+  for (const std::string text : {"\xEF\xBB\xBFtench\ngoldfish\n", "tench\r\ngoldfish\r\n", "tench\rgoldfish\r",
+                                 "tench \t\ngoldfish  \n\n \n", "tench\ngoldfish"}) {
+    EXPECT_THAT(*ReadLines(folder.Write("list.txt", text)), ElementsAre("tench", "goldfish")) << text;
+  }
+  EXPECT_THAT(*ReadLines(folder.Write("list.txt", "a\n\n  b\n")), ElementsAre("a", "", "  b"));
+  EXPECT_TRUE(ReadLines(folder.Write("list.txt", ""))->empty());
+}
+
+TEST(ReadLines, OtherEncodingsAreRefusedByName) {
+  const ScratchFolder folder;
+  for (const std::string& text : {std::string("\xFF\xFE"
+                                              "a\0",
+                                              4),
+                                  std::string("\xFE\xFF\0a", 4), std::string("a\0b\0", 4)}) {
+    EXPECT_EQ(ReadLines(folder.Write("list.txt", text)).status(),
+              absl::InvalidArgumentError(folder.Path("list.txt") + ": the text is UTF-16 or UTF-32; save it as UTF-8"));
+  }
+}
+
+}  // namespace
+}  // namespace vitrine
