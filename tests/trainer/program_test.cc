@@ -135,7 +135,7 @@ TEST_F(Program, ARunThatHasDivergedPublishesNothing) {
   const Outcome diverged = Trainer(absl::StrCat(run, "99 --work ", work_));
   EXPECT_EQ(diverged.exit_code, 1) << diverged.output;
   EXPECT_THAT(diverged.output, HasSubstr("begin again with it in a new folder (--work), without --resume"));
-  EXPECT_FALSE(std::filesystem::exists(repository_ + "/small"));
+  EXPECT_FALSE(std::filesystem::exists(repository_ + "/small/1"));
   const Outcome advised = Trainer(absl::StrCat(run, "0.01 --work ", work_, "-2"));
   EXPECT_EQ(advised.exit_code, 0) << advised.output;
 }
