@@ -5,7 +5,9 @@
 #include <charconv>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <iostream>
+#include <iterator>
 #include <memory>
 
 #include "absl/strings/str_cat.h"
@@ -54,7 +56,8 @@ absl::StatusOr<Labels> ReadLabels(const std::string& path) {
   }
   if (std::filesystem::path(path).extension() == ".json") {
     std::ifstream file(path, std::ios::binary);
-    const absl::StatusOr<Labels> labels = LabelsOfConfig({std::istreambuf_iterator<char>(file), {}});
+    const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+    const absl::StatusOr<Labels> labels = LabelsOfConfig(text);
     if (!labels.ok()) return Prefixed(path, labels.status());
     if (labels->empty()) {
       return absl::FailedPreconditionError(absl::StrCat(path, ": names no labels (label_names, id2label)"));
