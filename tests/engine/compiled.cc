@@ -90,10 +90,13 @@ std::vector<float> Logits(const engine::Engine& engine, const std::vector<at::Te
   return logits;
 }
 
-std::vector<float> Compiled::ByReference(const std::vector<at::Tensor>& pictures) const {
-  const absl::StatusOr<at::Tensor> logits = RunModel(*model, pictures);
-  EXPECT_TRUE(logits.ok()) << logits.status();
-  const at::Tensor values = logits->contiguous();
+std::vector<float> Compiled::ByReference(const std::vector<at::Tensor>& pictures, AttentionTap* attention,
+                                         TokenTap* tokens) const {
+  ForwardContext context;
+  context.tap = attention;
+  context.tokens = tokens;
+  context.library_only = true;
+  const at::Tensor values = model->Forward(pictures, context).contiguous();
   return {values.const_data_ptr<float>(), values.const_data_ptr<float>() + values.numel()};
 }
 

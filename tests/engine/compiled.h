@@ -43,7 +43,10 @@ struct Compiled {
   Compiled(const v1::ModelConfig& config, cpu::CpuPath path, const PrecisionChoice& choice = {});
 
   std::vector<float> ByEngine(const std::vector<at::Tensor>& pictures) const { return Logits(*engine, pictures); }
-  std::vector<float> ByReference(const std::vector<at::Tensor>& pictures) const;
+  // By LibTorch's operators alone: the reference's own kernels are built from base/simd/ as the engine's are, and a
+  // fault there would be on both sides.
+  std::vector<float> ByReference(const std::vector<at::Tensor>& pictures, AttentionTap* attention = nullptr,
+                                 TokenTap* tokens = nullptr) const;
 
   std::unique_ptr<Model> model;
   std::unique_ptr<const program::Program> program;

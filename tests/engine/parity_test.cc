@@ -7,7 +7,10 @@
 #include <tuple>
 
 #include "absl/strings/str_cat.h"
+#include "models/workload/conventions.h"
+#include "models/workload/workload.h"
 #include "tests/engine/compiled.h"
+#include "tests/reference/mac_counter.h"
 #include "tests/reference/pictures.h"
 
 namespace vitrine::testing {
@@ -75,7 +78,7 @@ TEST_P(Parity, WhatIsHandedOut) {
     for (TokenTap* tap : {&our_tokens, &their_tokens}) tap->Request(stage);
   }
   const std::vector<float> logits = Logits(*compiled_.engine, pictures, &ours, &our_tokens);
-  ASSERT_TRUE(RunModel(*compiled_.model, pictures, &theirs, &their_tokens).ok());
+  static_cast<void>(compiled_.ByReference(pictures, &theirs, &their_tokens));
 
   EXPECT_EQ(logits, compiled_.ByEngine(pictures)) << "what was asked changed the logits";
   for (int stage = TokenTap::kFinal; stage < stages; ++stage) {
@@ -96,6 +99,16 @@ TEST_P(Parity, WhatIsHandedOut) {
       ExpectEqual(a->keys, b->keys, absl::StrCat("keys of layer ", layer));
     }
   }
+}
+
+// Products and convolutions of a kernel of ours are none that LibTorch counts.
+TEST_P(Parity, TheReferenceRunsOnLibTorchAlone) {
+  const auto [height, width] = form().sizes[0];
+  const absl::StatusOr<Workload> workload = WorkloadOf(form().config, {height, width, 2}, Form::kExecuted);
+  ASSERT_TRUE(workload.ok()) << workload.status();
+  const MacCounter counter;
+  static_cast<void>(compiled_.ByReference({Sized(0, 1), Sized(0, 2)}));
+  EXPECT_GE(counter.total(), Macs(*workload));
 }
 
 // What parity proves: with any one weight changed both compute something else, and the same. Left out are those that no
