@@ -17,6 +17,8 @@ namespace vitrine {
 namespace {
 
 constexpr std::string_view kPicture = "picture.";
+// Logits that are all smaller are told from zeros no better.
+constexpr float kLeastScale = 1e-3F;
 
 std::string LogitsName(std::string_view precision, size_t i) {
   const std::string name = absl::StrCat("logits.", i);
@@ -120,15 +122,22 @@ absl::StatusOr<GoldenInputs> CollectInputs(const Safetensors& golden, const Mode
   return inputs;
 }
 
-// Largest |logit - golden| / max(1, largest |golden|). NaN if a logit is.
-float Distance(std::span<const float> logits, std::span<const float> golden) {
+// What distances are parts of: max(kLeastScale, largest |golden|) of all goldens.
+float ScaleOf(std::span<const std::span<const float>> golden) {
+  float scale = kLeastScale;
+  for (const std::span<const float> logits : golden) {
+    for (const float logit : logits) scale = std::max(scale, std::fabs(logit));
+  }
+  return scale;
+}
+
+// Largest |logit - golden| / scale. NaN if a logit is.
+float Distance(std::span<const float> logits, std::span<const float> golden, float scale) {
   float largest = 0;
-  float scale = 1;
   for (size_t i = 0; i < golden.size(); ++i) {
     const float difference = std::fabs(logits[i] - golden[i]);
     if (std::isnan(difference)) return difference;
     largest = std::max(largest, difference);
-    scale = std::max(scale, std::fabs(golden[i]));
   }
   return largest / scale;
 }
@@ -142,9 +151,9 @@ absl::StatusOr<float> ToleranceFor(const v1::Manifest& manifest, const std::stri
       absl::StrCat("the manifest has no golden tolerance for ", precision, " on ", kind));
 }
 
-absl::Status Compare(const std::string& name, std::span<const float> logits, std::span<const float> golden,
+absl::Status Compare(const std::string& name, std::span<const float> logits, std::span<const float> golden, float scale,
                      float tolerance, const std::string& how) {
-  const float distance = Distance(logits, golden);
+  const float distance = Distance(logits, golden, scale);
   if (distance <= tolerance) return absl::OkStatus();
   return RefusedGolden(name,
                        absl::StrCat(how, " gives logits that are off by ", distance, "; the tolerance is ", tolerance));
@@ -203,9 +212,10 @@ absl::Status CheckWithin(const StoredVersion& version, const ModelDescription& m
   ASSIGN_OR_RETURN(GoldenInputs inputs, CollectInputs(version.golden, model, to_input));
   ASSIGN_OR_RETURN(auto golden, CollectLogits(version, inputs, precision));
   if (run.few) KeepFew(inputs, golden);
+  const float scale = ScaleOf(golden);
   ASSIGN_OR_RETURN(const FloatArray together, Logits(model, forward, inputs.images));
   for (size_t i = 0; i < golden.size(); ++i) {
-    RETURN_IF_ERROR(Compare(inputs.names[i], together[static_cast<int64_t>(i)], golden[i], tolerance,
+    RETURN_IF_ERROR(Compare(inputs.names[i], together[static_cast<int64_t>(i)], golden[i], scale, tolerance,
                             absl::StrCat("in a batch of ", golden.size())));
   }
   const FloatArray& first = inputs.images[0];
@@ -215,7 +225,7 @@ absl::Status CheckWithin(const StoredVersion& version, const ModelDescription& m
     ASSIGN_OR_RETURN(const Grid grid, GridOf(first, model));
     run.after_alone(grid.cells() + model.prefix_tokens());
   }
-  return Compare(inputs.names[0], alone[0], golden[0], tolerance, "alone");
+  return Compare(inputs.names[0], alone[0], golden[0], scale, tolerance, "alone");
 }
 
 }  // namespace
@@ -236,9 +246,10 @@ absl::StatusOr<float> GoldenDrift(const StoredVersion& version, const ModelDescr
   ASSIGN_OR_RETURN(const GoldenInputs inputs, CollectInputs(version.golden, model, to_input));
   ASSIGN_OR_RETURN(const auto golden, CollectLogits(version, inputs, precision));
   ASSIGN_OR_RETURN(const FloatArray together, Logits(model, forward, inputs.images));
+  const float scale = ScaleOf(golden);
   float drift = 0;
   for (size_t i = 0; i < golden.size(); ++i) {
-    const float distance = Distance(together[static_cast<int64_t>(i)], golden[i]);
+    const float distance = Distance(together[static_cast<int64_t>(i)], golden[i], scale);
     if (!(distance <= drift)) drift = distance;  // a NaN stays
     if (std::isnan(drift)) return drift;
   }

@@ -46,8 +46,8 @@ absl::Status CheckGolden(const StoredVersion& version, const ModelDescription& m
                          const PictureToInput& to_input, std::string_view device, std::string_view precision,
                          const GoldenRun& run = {});
 
-// How far a model is off now, against the logits that CheckGolden would take: the largest |logit - golden| / max(1,
-// largest |golden|) over the goldens, all in one batch. NaN if a logit is. Of `version` the manifest and the goldens
+// How far a model is off now, against the logits that CheckGolden would take: the largest |logit - golden| / max(0.001,
+// largest |golden| of all goldens), all in one batch. NaN if a logit is. Of `version` the manifest and the goldens
 // are looked at; the weights may be left out. Errors as CheckGolden.
 absl::StatusOr<float> GoldenDrift(const StoredVersion& version, const ModelDescription& model, const Forward& forward,
                                   const PictureToInput& to_input, std::string_view precision);

@@ -128,12 +128,29 @@ TEST_F(GoldenTest, NoticesAnotherPreprocessing) {
   EXPECT_THAT(CheckWith(darker), Refuses(kRefused, HasSubstr("golden \"picture.1\"")));
 }
 
-TEST_F(GoldenTest, TheToleranceIsRelativeToTheLargestLogitAndAtLeastAbsolute) {
+TEST_F(GoldenTest, TheToleranceIsRelativeToTheLargestLogit) {
   version_.manifest.mutable_golden_tolerances(0)->set_tolerance(0.01f);
-  Golden("logits.0").add_(0.005);
+  const at::Tensor logits = Golden("logits.0");
+  const double largest = logits.abs().max().item<double>();
+  logits.add_(0.005 * largest);
   EXPECT_TRUE(Check().ok()) << Check();
-  Golden("logits.0").add_(0.05);
+  logits.add_(0.05 * largest);
   Refused("the tolerance is 0.01");
+}
+
+// A head as it is drawn has logits of a few hundredths, which zeros would be near to if the tolerance was absolute.
+TEST_F(GoldenTest, SmallLogitsAreNotReproducedByZeros) {
+  version_.manifest.mutable_golden_tolerances(0)->set_tolerance(0.05f);
+  for (const char* weight : {"head_out.weight", "head_out.bias"}) {
+    TensorOf(version_.weights.tensors.at(weight)).mul_(0.001);
+  }
+  ASSERT_TRUE(Record().ok());
+  ASSERT_LT(Golden("logits.0").abs().max().item<double>(), 0.05);
+  EXPECT_TRUE(Check().ok()) << Check();
+  for (const char* weight : {"head_out.weight", "head_out.bias"}) {
+    TensorOf(version_.weights.tensors.at(weight)).zero_();
+  }
+  Refused("gives logits that are off by 1");
 }
 
 TEST_F(GoldenTest, DriftIsTheLargestDistanceInPartsOfTheLargestLogit) {
@@ -148,10 +165,10 @@ TEST_F(GoldenTest, DriftIsTheLargestDistanceInPartsOfTheLargestLogit) {
   const auto drift = [&] { return drift_of(3).value(); };
   for (const char* name : {"logits.0", "logits.1", "logits.2"}) Golden(name).fill_(0);
   EXPECT_EQ(drift(), 0);
-  Golden("logits.1").select(0, 2).fill_(-0.5);
-  EXPECT_EQ(drift(), 0.5) << "below one it counts as it is";
-  Golden("logits.0").select(0, 1).fill_(0.25);
-  EXPECT_EQ(drift(), 0.5) << "of all of them";
+  Golden("logits.1").select(0, 2).fill_(0x1p-12);
+  EXPECT_EQ(drift(), 0x1p-12F / 1e-3F) << "below a thousandth it counts as thousandths";
+  Golden("logits.0").select(0, 1).fill_(0x1p-11);
+  EXPECT_EQ(drift(), 0x1p-11F / 1e-3F) << "of all of them";
   Golden("logits.2").select(0, 0).fill_(-8);
   EXPECT_EQ(drift(), 1);
   Golden("logits.2").select(0, 1).fill_(std::nan(""));
