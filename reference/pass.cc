@@ -128,7 +128,8 @@ void Interpreter::Pass::Do(const Operator& op, const program::Patchify& patchify
 void Interpreter::Pass::Do(const Operator& op, const program::TablePosition& position, Held& result) {
   const PackedTokens x = Packed(op.inputs[0]);
   result.data = AddPositions(x, x.data.size(0), [&](Grid grid) {
-    return TableFor(Weight(op, 0), position.grid, grid, /*prefix_tokens=*/1, *plan_.interpolations_.at(&op));
+    return TableFor(Weight(op, 0), position.grid, grid, program_.PrefixOf(op.inputs[0]),
+                    *plan_.interpolations_.at(&op));
   });
 }
 

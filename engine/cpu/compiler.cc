@@ -154,6 +154,11 @@ std::shared_ptr<const LinearMatrix> Compiler::Pack(const Operator& op, const Lin
                                                    const NarrowKernels* numbers, int64_t parts) {
   std::shared_ptr<const LinearMatrix> matrix = matrices_.Find(op);
   if (matrix == nullptr) {
+    if (numbers != nullptr && numbers->of_bytes && weights.inputs() > kMostByteInputs) {
+      Refuse(op, absl::StrCat("of ", weights.inputs(), " inputs is too wide for int8, whose sums hold ",
+                              kMostByteInputs, "; keep it from int8"));
+      numbers = nullptr;
+    }
     matrix = std::make_shared<const LinearMatrix>(
         numbers == nullptr ? LinearMatrix(PackedMatrix(weights.matrix(), weights.bias.data(), *instructions_.fp32))
                            : LinearMatrix(NarrowMatrix(weights.matrix(), weights.bias.data(), *numbers, parts)));
@@ -229,8 +234,10 @@ void Compiler::Do(const Operator& op, const program::Patchify& patchify) {
 
 void Compiler::Do(const Operator& op, const program::TablePosition& position) {
   const Operand x = Read(op.inputs[0]);
-  auto rows = [table = Copy(op, 0), columns = x.columns, from = position.grid](Grid grid) {
-    return grid == from ? table : TableRows({table.data(), 1 + from.cells(), columns, columns}, from, grid);
+  auto rows = [table = Copy(op, 0), prefix = program_.PrefixOf(op.inputs[0]), columns = x.columns,
+               from = position.grid](Grid grid) {
+    return grid == from ? table
+                        : TableRows({table.data(), prefix + from.cells(), columns, columns}, prefix, from, grid);
   };
   const Operand y = Write(op.output);
   Add(op, MakeAddPositions(x, y, std::move(rows)));

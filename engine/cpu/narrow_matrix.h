@@ -11,13 +11,16 @@
 
 namespace vitrine::engine {
 
+// Products of a byte of 0 to 255 and a weight of -127 to 127 whose sum surely fits 32 bits.
+inline constexpr int64_t kMostByteInputs = 0x7fffffff / (255 * 127);
+
 // The weights W [outputs, inputs] and the bias of y = x W^T + b as bf16 or as bytes, in panels of groups (see
 // PackPanels). bf16 is the nearest there is; bytes are those of the largest weight of each output, from -127 to 127.
 // Immutable; thread-safe.
 class NarrowMatrix {
  public:
   // `bias` as PackedMatrix's. A row of the left side is `parts` pieces of equally many inputs, each of which begins
-  // with a group of its own. At most 60,000 inputs: the exact sum of more bytes could leave 32 bits.
+  // with a group of its own. Of bytes at most kMostByteInputs.
   NarrowMatrix(cpu::View<const float> weight, const float* bias, const NarrowKernels& kernels, int64_t parts = 1);
 
   int64_t inputs() const { return inputs_; }

@@ -11,18 +11,18 @@
 
 namespace vitrine::engine {
 
-std::vector<float> TableRows(cpu::View<const float> table, Grid from, Grid to) {
-  const size_t columns = static_cast<size_t>(table.columns);
-  std::vector<float> rows(static_cast<size_t>(1 + to.cells()) * columns, 0.0f);
-  std::copy_n(table.Row(0), columns, rows.begin());
-  float* out = rows.data() + columns;
+std::vector<float> TableRows(cpu::View<const float> table, int64_t prefix, Grid from, Grid to) {
+  const size_t columns = static_cast<size_t>(table.columns), kept = static_cast<size_t>(prefix) * columns;
+  std::vector<float> rows(static_cast<size_t>(prefix + to.cells()) * columns, 0.0f);
+  std::copy_n(table.Row(0), kept, rows.begin());
+  float* out = rows.data() + kept;
   const std::vector<Taps> across = CubicTaps(from.columns, to.columns);
   for (const Taps& y : CubicTaps(from.rows, to.rows)) {
     for (const Taps& x : across) {
       for (size_t i = 0; i < y.weights.size(); ++i) {
         for (size_t j = 0; j < x.weights.size(); ++j) {
           const int64_t cell = (y.first + static_cast<int64_t>(i)) * from.columns + x.first + static_cast<int64_t>(j);
-          const float* const values = table.Row(1 + cell);
+          const float* const values = table.Row(prefix + cell);
           const float weight = y.weights[i] * x.weights[j];
           for (size_t c = 0; c < columns; ++c) out[c] += weight * values[c];
         }

@@ -9,9 +9,9 @@
 
 namespace vitrine::engine {
 
-// A learned table [1 + from.cells(), columns] for another grid: [1 + to.cells(), columns]. The class token's row stays;
-// the others are interpolated (models/grid_interpolation.h).
-std::vector<float> TableRows(cpu::View<const float> table, Grid from, Grid to);
+// A learned table [prefix + from.cells(), columns] for another grid: [prefix + to.cells(), columns]. The rows before
+// the cells', of class tokens, stay; the others are interpolated (models/grid_interpolation.h).
+std::vector<float> TableRows(cpu::View<const float> table, int64_t prefix, Grid from, Grid to);
 
 // XCiT's sines and cosines of every cell's place, mapped by weight [columns, 64] and bias: [cells, columns].
 std::vector<float> FourierRows(cpu::View<const float> weight, const float* bias, Grid grid);

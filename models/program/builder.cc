@@ -118,7 +118,7 @@ Value Builder::Patchify(int patch) {
 Value Builder::TablePosition(const std::string& name, Value x, Grid grid, Initial initial) {
   program_.table_ = grid;
   const int table = Within(name, [&] {
-    return NeverDecays(AddWeight("table", {1 + grid.cells(), columns(x)}, initial));
+    return NeverDecays(AddWeight("table", {program_.PrefixOf(x) + grid.cells(), columns(x)}, initial));
   });
   return Add(name, program::TablePosition{grid}, {x}, {table}, Like(x));
 }
@@ -261,6 +261,7 @@ Value Builder::AttendChannels(const std::string& name, const std::vector<Value>&
 
 Value Builder::AttendLinearly(const std::string& name, const std::vector<Value>& qkv,
                               program::AttendLinearly settings) {
+  Require(qkv.size() == (settings.class_query ? 2 : 1), FullName(name), "takes q, k and v in other values");
   settings.layer = settings.class_query ? class_layers_++ : token_layers_++;
   settings.site = site_ + kWeightsSite;
   std::vector<int> weights = {AddWeight("query_scale", {settings.heads}, Ones()),

@@ -21,7 +21,8 @@ class Walk {
     } else if (op.As<TakeCells>() != nullptr) {
       Ask(op.inputs[0], Demand::kAll);
     } else if (const Attend* attend = op.As<Attend>()) {
-      OfAttention(op, attend->class_query ? Demand::kClass : wanted);
+      // The matrices that are handed out have a row for every query, whatever is read of the result.
+      OfAttention(op, attend->class_query ? Demand::kClass : Demand::kAll);
     } else if (op.As<AttendLinearly>() != nullptr) {
       OfAttention(op, wanted);
     } else if (op.As<AttendChannels>() != nullptr) {

@@ -74,7 +74,7 @@ struct Patchify {
 };
 
 // x plus a learned table, interpolated (bicubic, antialiased) where the grid is not the table's. Weights: table
-// [1 + cells, columns], the class token's first.
+// [cells, columns] for cells, and [1 + cells, columns] with the class token's first for tokens.
 struct TablePosition {
   Grid grid;
 };
@@ -149,8 +149,8 @@ struct AttendChannels {
   int site = 0;
 };
 
-// X-ViT's attention: XN(q) XN(k^T v) per image and head. Three inputs, or q, k, v side by side. Weights: query_scale,
-// context_scale [heads].
+// X-ViT's attention: XN(q) XN(k^T v) per image and head. Input: q, k, v side by side; with class_query two, q and then
+// k, v side by side. Weights: query_scale, context_scale [heads].
 struct AttendLinearly {
   int heads = 1;
   bool over_values = false;  // XN of k^T v goes over the features of v, not those of k

@@ -38,6 +38,8 @@ class Program {
   // Pixels of the input per grid cell, along each side; 0 for a model without a grid.
   int cell() const { return cell_; }
   bool has_class_token() const { return class_token_; }
+  // Rows of each image before its cells': one in tokens.
+  int PrefixOf(Value value) const { return info(value).kind == ValueKind::kTokens ? 1 : 0; }
   // The grid that learned positions were made for; empty without.
   Grid table() const { return table_; }
 

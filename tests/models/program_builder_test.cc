@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -24,8 +25,16 @@ std::vector<std::string> Listed(const Program& program) {
   return names;
 }
 
+size_t PlaceOf(const Program& program, const std::string& name) {
+  const std::vector<std::string> names = Listed(program);
+  return static_cast<size_t>(std::find(names.begin(), names.end(), name) - names.begin());
+}
+
+Value Tokens(Builder& b, int64_t width, Value cells) {
+  return b.JoinClass("join", b.ClassToken("class_token", width, {}), cells);
+}
 Value Tokens(Builder& b, int64_t width) {
-  return b.JoinClass("join", b.ClassToken("class_token", width, {}), b.Linear("patches", b.Patchify(2), width));
+  return Tokens(b, width, b.Linear("patches", b.Patchify(2), width));
 }
 
 TEST(Builder, AScopesOwnWeightsAreListedBeforeThoseBelow) {
@@ -40,6 +49,17 @@ TEST(Builder, AScopesOwnWeightsAreListedBeforeThoseBelow) {
               ElementsAre("class_token", "patches.weight", "patches.bias", "block.scale", "block.norm.weight",
                           "block.norm.bias", "block.norm.running_mean", "block.norm.running_var"));
   EXPECT_FALSE(program.weights().back().trained);
+}
+
+TEST(Builder, ATableOfPositionsHasARowForTheClassTokenWhereThereIsOne) {
+  for (const bool tokens : {true, false}) {
+    Builder b(3);
+    const Value cells = b.Linear("patches", b.Patchify(2), 4);
+    const Value x = tokens ? Tokens(b, 4, cells) : cells;
+    const Value y = b.TablePosition("positions", x, {2, 3}, {});
+    const Program program = b.Take(tokens ? b.TakeClass(y) : b.MeanTokens(y));
+    EXPECT_EQ(program.weights()[PlaceOf(program, "positions.table")].shape, (std::vector<int64_t>{tokens ? 7 : 6, 4}));
+  }
 }
 
 TEST(Builder, WeightsAreDrawnAsTheyWereAddedOrAsAsked) {

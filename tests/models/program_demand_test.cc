@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "models/families/family.h"
+#include "models/program/builder.h"
 #include "models/program/demand.h"
 #include "tests/models/small_forms.h"
 
@@ -61,6 +62,16 @@ TEST(DemandOf, NobodyReadsThePatchesOfTheLastClassBlock) {
     const std::vector<Value> final = {program.final_tokens()};
     EXPECT_EQ(OnOperator(program, "class_blocks.1.patches.double", final), Demand::kAll) << form;
   }
+}
+
+// What is offered of attention has a row for every query, whoever reads the result.
+TEST(DemandOf, QueriesOfTheirOwnAreAllComputed) {
+  Builder b(3);
+  const Value x = b.JoinClass("join", b.ClassToken("class_token", 4, {}), b.Linear("patches", b.Patchify(2), 4));
+  const std::vector<Value> qkv = {b.Linear("q", x, 4), b.Linear("k", x, 4), b.Linear("v", x, 4)};
+  const Program program = b.Take(b.TakeClass(b.Attend("attend", qkv, {.heads = 2, .scale = 1}, {})));
+  EXPECT_EQ(OnOperator(program, "q", {program.logits()}), Demand::kAll);
+  EXPECT_EQ(OnOperator(program, "attend", {program.logits()}), Demand::kClass);
 }
 
 TEST(DemandOf, ChannelsMixOverAllCells) {

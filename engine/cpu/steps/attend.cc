@@ -130,7 +130,9 @@ void Attend::Softmax(const Frame& frame, float* scores, int64_t keys, int64_t qu
 // the same q and k in fp32, whatever they are multiplied in.
 void Attend::HandOut(const Frame& frame, int image) const {
   const int64_t width = head_width();
-  const View<float> all = frame.Of(q_, image), keys = frame.Of(k_, image);
+  View<float> all = frame.Of(q_, image);
+  if (source_ == AttentionSource::kClassQuery) all.rows = 1;  // of tokens the first
+  const View<float> keys = frame.Of(k_, image);
   AttentionTap::Matrices matrices;
   const auto append = [](const float* from, int64_t queries, int64_t count, FloatArray& to) {
     for (int64_t i = 0; i < queries; ++i) {
