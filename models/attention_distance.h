@@ -13,7 +13,8 @@ namespace vitrine {
 //
 // `weights` is the head's [n, n], row by row, with `prefix_tokens` before the grid. The prefix's rows and columns are
 // left out, and every row is divided by what remains of its mass, unless `keep_class_mass`, where the prefix's mass
-// counts as 0 pixels. Signed maps are taken by their magnitude, divided by the row's sum.
+// counts as 0 pixels. Signed maps are taken by their magnitude, divided by the row's sum. A query without any mass has
+// no distance and is left out of the average, which is 0 where no query has any.
 double AttentionDistance(std::span<const float> weights, Grid grid, int prefix_tokens, int cell, bool keep_class_mass);
 
 }  // namespace vitrine

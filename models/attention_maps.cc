@@ -74,7 +74,7 @@ AttentionMap MapOf(const Matrices& matrices, int head, const v1::AttentionReques
     map.values = WeightsOf(matrices, head);
   }
   map.rows = static_cast<int>(RowsOf(matrices).shape[1]);
-  map.columns = static_cast<int>(map.values.size()) / map.rows;
+  map.columns = static_cast<int>(map.values.size() / static_cast<size_t>(map.rows));
   return map;
 }
 

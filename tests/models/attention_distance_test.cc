@@ -76,6 +76,20 @@ TEST(AttentionDistance, CountsCellsNotTokens) {
   EXPECT_NEAR(Distance(weights, {2, 5}, 0, 3), 3, 1e-12);
 }
 
+// A softmax may give all it has to the class token, and a map of queries that are zero has no mass at all.
+TEST(AttentionDistance, LeavesOutQueriesWithoutMass) {
+  Weights weights = Weights::Identity(5);
+  EXPECT_EQ(Distance(weights, {2, 2}, 1, 4), 0);
+  weights.at(1, 1) = 0;
+  weights.at(1, 0) = 1;  // a sink
+  weights.at(2, 2) = 0;
+  weights.at(2, 1) = 1;
+  EXPECT_NEAR(Distance(weights, {2, 2}, 1, 9), 3, 1e-12) << "one step of nine pixels, by one query of three";
+  EXPECT_NEAR(Distance(weights, {2, 2}, 1, 8, true), 2, 1e-12) << "the sink is at 0 pixels";
+  EXPECT_EQ(Distance(Weights(5), {2, 2}, 1, 4), 0);
+  EXPECT_EQ(Distance(Weights(5), {2, 2}, 1, 4, true), 0);
+}
+
 // A signed map counts by magnitude.
 TEST(AttentionDistance, OfASignedMapIsThatOfItsMagnitude) {
   Weights weights = Weights::Identity(4, 3);
