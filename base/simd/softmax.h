@@ -7,11 +7,12 @@
 // Included by one file per instruction set; see gelu.h.
 namespace vitrine::cpu {
 
-// e^x for x <= 88 within 2e-7 of it, 0 below -87.
+// e^x for x <= 88 within 2e-7 of it, 0 below -87, NaN for NaN: V's Max and Min return their second operand if either
+// is.
 template <class V>
 [[gnu::always_inline]] inline typename V::Reg ExpOf(typename V::Reg x) {
   const auto constant = [](float value) { return V::Broadcast(value); };
-  x = V::Max(x, constant(-87.0f));
+  x = V::Max(constant(-87.0f), x);
   // x = n ln 2 + r; ln 2 in two parts, the first with few bits.
   const auto n = V::Round(V::Mul(x, constant(1.44269504f)));
   auto r = V::Fma(n, constant(-0.693359375f), x);

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 #include <string>
 #include <tuple>
@@ -85,6 +86,14 @@ TEST_P(Narrow, IsNearTheReference) {
   const std::vector<float> reference = compiled.ByReference(pictures), ours = compiled.ByEngine(pictures);
   EXPECT_LE(Apart(ours, reference), ToleranceOf(narrow().precision));
   EXPECT_NE(Apart(ours, reference), 0);
+}
+
+// A row of bytes has no NaN, so of int8 only what comes before bytes is sure to.
+TEST_P(Narrow, WhatIsNoNumberReachesTheLogits) {
+  const Compiled compiled(form().config, narrow().path, {.precision = narrow().precision, .kept = {}});
+  at::Tensor picture = Pictures()[0].clone();
+  picture.fill_(NAN);
+  for (const float logit : compiled.ByEngine({picture})) EXPECT_TRUE(std::isnan(logit));
 }
 
 // With everything kept, bf16 is fp32, and int8 is bf16 where there is any but for what is never bytes.

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <tuple>
 
@@ -99,6 +100,16 @@ TEST_P(Parity, WhatIsHandedOut) {
       ExpectEqual(a->keys, b->keys, absl::StrCat("keys of layer ", layer));
     }
   }
+}
+
+// No maximum on the way, of a ReLU, a softmax or a pool, takes another number in place of what is none.
+TEST_P(Parity, WhatIsNoNumberReachesTheLogits) {
+  at::Tensor picture = Sized(0, 1).clone();
+  picture.select(1, picture.size(1) / 2).select(1, picture.size(2) / 2).fill_(NAN);
+  const auto is_none = [](float logit) { return std::isnan(logit); };
+  const std::vector<float> theirs = compiled_.ByReference({picture}), ours = compiled_.ByEngine({picture});
+  ASSERT_TRUE(std::all_of(theirs.begin(), theirs.end(), is_none));
+  EXPECT_TRUE(std::all_of(ours.begin(), ours.end(), is_none));
 }
 
 // Products and convolutions of a kernel of ours are none that LibTorch counts.

@@ -52,7 +52,7 @@ void GemmTile(const GemmCall& call, int64_t row, int64_t column, const float* we
 #pragma GCC unroll 16
     for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 2
-      for (int v = 0; v < kVectors; ++v) sums[r][v] = V::Max(sums[r][v], V::Broadcast(0));
+      for (int v = 0; v < kVectors; ++v) sums[r][v] = V::Max(V::Broadcast(0), sums[r][v]);
     }
   }
   const int64_t last = call.columns - column - (kVectors - 1) * V::kLanes;

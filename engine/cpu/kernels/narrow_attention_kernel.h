@@ -81,7 +81,7 @@ void PackOutputs(View<const float> x, std::byte* panels) {
 // 2^x for x <= 0, of which 8e-5 is wrong at most: a fiftieth of what rounding to bf16 changes.
 template <class V>
 [[gnu::always_inline]] inline typename V::Reg PowerOfTwo(typename V::Reg x) {
-  x = V::Max(x, V::Broadcast(-126.0f));
+  x = V::Max(V::Broadcast(-126.0f), x);
   const auto n = V::Round(x);
   const auto r = V::Sub(x, n);
   auto p = V::Fma(V::Broadcast(0.0551716691f), r, V::Broadcast(0.242611122f));

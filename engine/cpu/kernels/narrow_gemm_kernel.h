@@ -57,7 +57,7 @@ class TileEnd {
     if constexpr (kActivation == Activation::kGelu) {
       Each<kRows>([&](int r, int v) { y[r][v] = NarrowGelu::Of<V>(y[r][v]); });
     } else if constexpr (kActivation == Activation::kRelu) {
-      Each<kRows>([&](int r, int v) { y[r][v] = V::Max(y[r][v], V::Broadcast(0)); });
+      Each<kRows>([&](int r, int v) { y[r][v] = V::Max(V::Broadcast(0), y[r][v]); });
     }
     if constexpr (kHasResidual) {
       Each<kRows>([&](int r, int v) { y[r][v] = V::Add(Residual(row + r, v), y[r][v]); });

@@ -94,7 +94,7 @@ void RunActivate(View<const float> x, Activation activation, View<float> y) {
     if (activation == Activation::kGelu) {
       ForVectors<V>(x.columns, y.Row(i), [=](auto load, int64_t j) { return EngineGelu::Of<V>(load(row + j)); });
     } else {
-      ForVectors<V>(x.columns, y.Row(i), [=](auto load, int64_t j) { return V::Max(load(row + j), V::Broadcast(0)); });
+      ForVectors<V>(x.columns, y.Row(i), [=](auto load, int64_t j) { return V::Max(V::Broadcast(0), load(row + j)); });
     }
   }
 }
@@ -153,7 +153,7 @@ template <class V, int kVectors, class Load, class Store>
   }
 #pragma GCC unroll 8
   for (int v = 0; v < kVectors; ++v) {
-    store(v * V::kLanes, V::Divide(V::Broadcast(1), V::Max(V::Root(squares[v]), V::Broadcast(least))));
+    store(v * V::kLanes, V::Divide(V::Broadcast(1), V::Max(V::Broadcast(least), V::Root(squares[v]))));
   }
 }
 

@@ -48,14 +48,15 @@ struct Map {
   }
 };
 
-// The largest of every pool x pool places: `x` has `pool` rows of columns * pool places, `y` one of `columns`.
+// The largest of every pool x pool places, NaN if one of them is: `x` has `pool` rows of columns * pool places, `y` one
+// of `columns`.
 void MaxPool(const float* x, int columns, int64_t channels, int pool, float* y) {
   for (int column = 0; column < columns; ++column, y += channels) {
     const float* const first = x + int64_t{column} * pool * channels;
     std::copy_n(first, channels, y);
     for (int i = 1; i < pool * pool; ++i) {
       const float* const from = first + (int64_t{i / pool} * columns * pool + i % pool) * channels;
-      for (int64_t c = 0; c < channels; ++c) y[c] = std::max(y[c], from[c]);
+      for (int64_t c = 0; c < channels; ++c) y[c] = from[c] > y[c] || from[c] != from[c] ? from[c] : y[c];
     }
   }
 }
