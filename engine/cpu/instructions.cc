@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/cpu/instructions.h"
 
+#include <algorithm>
+
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
@@ -25,6 +27,10 @@ absl::StatusOr<Instructions> FindInstructions(cpu::CpuPath path) {
     return absl::FailedPreconditionError(absl::StrCat("this CPU cannot run the kernels of ", cpu::Name(path)));
   }
   return Instructions{.fp32 = kernels, .bf16 = FindBf16Kernels(path), .int8 = FindInt8Kernels(path)};
+}
+
+cpu::CpuPath PathOf(cpu::CpuPath path, Precision precision) {
+  return precision == Precision::kFp32 ? std::min(path, cpu::CpuPath::kAvx512) : path;
 }
 
 absl::Status CanCompute(Precision precision, cpu::CpuPath path) {

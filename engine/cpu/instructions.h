@@ -22,6 +22,9 @@ struct Instructions {
 // FAILED_PRECONDITION where this CPU cannot run `path`.
 absl::StatusOr<Instructions> FindInstructions(cpu::CpuPath path);
 
+// The path whose kernels multiply in `precision` where `path` was chosen: those of fp32 are the same from AVX-512 on.
+cpu::CpuPath PathOf(cpu::CpuPath path, Precision precision);
+
 // FAILED_PRECONDITION where this CPU cannot run `path`, or has no instructions for products of that precision beside
 // it.
 absl::Status CanCompute(Precision precision, cpu::CpuPath path);

@@ -96,6 +96,17 @@ TEST_P(Narrow, WhatIsNoNumberReachesTheLogits) {
   for (const float logit : compiled.ByEngine({picture})) EXPECT_TRUE(std::isnan(logit));
 }
 
+TEST(PathOf, IsThatOfThePrecisionsKernels) {
+  EXPECT_EQ(engine::PathOf(cpu::CpuPath::kAmx, Precision::kFp32), cpu::CpuPath::kAvx512);
+  for (const Precision precision : {Precision::kBf16, Precision::kInt8}) {
+    EXPECT_EQ(engine::PathOf(cpu::CpuPath::kAmx, precision), cpu::CpuPath::kAmx);
+    EXPECT_EQ(engine::PathOf(cpu::CpuPath::kAvx2, precision), cpu::CpuPath::kAvx2);
+  }
+  for (const cpu::CpuPath path : cpu::SupportedPaths()) {
+    EXPECT_EQ(engine::PathOf(path, Precision::kFp32), engine::FindKernels(path)->path);
+  }
+}
+
 // With everything kept, bf16 is fp32, and int8 is bf16 where there is any but for what is never bytes.
 TEST_P(Narrow, WhatIsKeptIsWider) {
   PrecisionChoice choice = {.precision = narrow().precision, .kept = {}};

@@ -71,7 +71,7 @@ Compute ComputeOn(const Device& device, Precision precision) {
       .device = device.name(), .cpu = cpu::CpuDescription(), .path = "libtorch", .precision = Name(precision)};
   if (device.kind != Device::Kind::kCpu) return compute;
   const absl::StatusOr<cpu::CpuPath> path = cpu::ChosenPath();
-  if (path.ok()) compute.path = cpu::Name(engine::FindKernels(*path)->path);
+  if (path.ok()) compute.path = cpu::Name(engine::PathOf(*path, precision));
   return compute;
 }
 

@@ -34,7 +34,7 @@ absl::Status OpenDevice(const Device& device, Precision precision = Precision::k
 struct Compute {
   std::string device;
   std::string cpu;        // its own name and numbers
-  std::string path;       // of the engine's kernels, "avx512"; "libtorch" on a CUDA device
+  std::string path;       // of the kernels of that precision, "avx512", "amx"; "libtorch" on a CUDA device
   std::string precision;  // that models compute in, unless they say otherwise
 };
 Compute ComputeOn(const Device& device, Precision precision);
