@@ -181,31 +181,30 @@ void RunColumnNorm(const ColumnNormCall<E>& call) {
   }
 }
 
-// With n = (x - mean) inverse and g = dz: dx = weight inverse (g - mean(g) - n mean(g n)).
-template <class V, class E>
+// With n = (x - mean) inverse and g = dz: the sums of g and g n over the rows, and from those over all rows dx = weight
+// inverse (g - mean(g) - n mean(g n)).
+template <class V, class E, bool kSumsAreKnown>
 void RunColumnNormGradient(const ColumnNormGradientCall<E>& call) {
   const ColumnNormCall<E>& forward = call.forward;
   const auto share = V::Broadcast(1.0f / static_cast<float>(forward.rows));
-  for (const bool sums_are_known : {false, true}) {
-    for (int64_t i = 0; i < forward.rows; ++i) {
-      const int64_t row = i * forward.columns;
-      ForVectors<V>(forward.columns, [&](int64_t j, auto load, auto store) {
-        const auto inverse = load(forward.inverse + j), weight = load(forward.weight + j);
-        const auto normalized = V::Mul(V::Sub(load(forward.x + row + j), load(forward.mean + j)), inverse);
-        auto gradient = load(call.dy + row + j);
-        if (forward.gelu) {
-          gradient = V::Mul(gradient, GeluSlopeOf<V>(V::Fma(normalized, weight, load(forward.bias + j))));
-        }
-        const auto sum = load(call.dbias + j), product = load(call.dweight + j);
-        if (sums_are_known) {
-          const auto common = V::Mul(share, V::Fma(normalized, product, sum));
-          store(call.dx + row + j, V::Mul(V::Mul(weight, inverse), V::Sub(gradient, common)));
-        } else {
-          store(call.dbias + j, V::Add(sum, gradient));
-          store(call.dweight + j, V::Fma(gradient, normalized, product));
-        }
-      });
-    }
+  for (int64_t i = 0; i < forward.rows; ++i) {
+    const int64_t row = i * forward.columns;
+    ForVectors<V>(forward.columns, [&](int64_t j, auto load, auto store) {
+      const auto inverse = load(forward.inverse + j), weight = load(forward.weight + j);
+      const auto normalized = V::Mul(V::Sub(load(forward.x + row + j), load(forward.mean + j)), inverse);
+      auto gradient = load(call.dy + row + j);
+      if (forward.gelu) {
+        gradient = V::Mul(gradient, GeluSlopeOf<V>(V::Fma(normalized, weight, load(forward.bias + j))));
+      }
+      const auto sum = load(call.dbias + j), product = load(call.dweight + j);
+      if constexpr (kSumsAreKnown) {
+        const auto common = V::Mul(share, V::Fma(normalized, product, sum));
+        store(call.dx + row + j, V::Mul(V::Mul(weight, inverse), V::Sub(gradient, common)));
+      } else {
+        store(call.dbias + j, V::Add(sum, gradient));
+        store(call.dweight + j, V::Fma(gradient, normalized, product));
+      }
+    });
   }
 }
 
@@ -245,7 +244,8 @@ constexpr TrainingKernels<E> TrainingKernelsOf() {
           .column_sums = RunColumnSums<V, E>,
           .column_squares = RunColumnSquares<V, E>,
           .column_norm = RunColumnNorm<V, E>,
-          .column_norm_gradient = RunColumnNormGradient<V, E>,
+          .column_norm_sums = RunColumnNormGradient<V, E, false>,
+          .column_norm_gradient = RunColumnNormGradient<V, E, true>,
           .attention = RunAttention<V, E>,
           .attention_gradient = RunAttentionGradient<V, E>,
           .channel_attention = RunChannelAttention<V, E>,

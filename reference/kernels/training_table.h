@@ -72,7 +72,7 @@ struct ColumnNormGradientCall {
   ColumnNormCall<E> forward;  // y is not read
   const E* dy;
   E* dx;           // through mean and variance too, which are those of these rows
-  float* dweight;  // [columns], zeros before
+  float* dweight;  // [columns], sums over the rows, as dbias
   float* dbias;
 };
 
@@ -154,7 +154,8 @@ struct TrainingKernels {
   void (*column_sums)(View<const E> x, float* sums);                          // added to
   void (*column_squares)(View<const E> x, const float* center, float* sums);  // of x - center; added to
   void (*column_norm)(const ColumnNormCall<E>& call);
-  void (*column_norm_gradient)(const ColumnNormGradientCall<E>& call);
+  void (*column_norm_sums)(const ColumnNormGradientCall<E>& call);      // adds to dweight and dbias alone
+  void (*column_norm_gradient)(const ColumnNormGradientCall<E>& call);  // dx from dy and the sums over all rows
   void (*attention)(const AttentionCall<E>& call);
   void (*attention_gradient)(const AttentionGradientCall<E>& call);
   void (*channel_attention)(const ChannelAttentionCall<E>& call);

@@ -13,6 +13,7 @@
 #include <algorithm>
 
 #include "reference/operators/cpu_kernels.h"
+#include "reference/operators/sum_by_chunks.h"
 
 namespace vitrine {
 namespace {
@@ -22,19 +23,14 @@ struct ColumnStatistics {
   at::Tensor variance;  // the mean square, not the unbiased estimate
 };
 
-// Summed chunk by chunk, so that sums over a million pixels keep their digits.
 ColumnStatistics StatisticsOf(const at::Tensor& x) {
-  constexpr int64_t kChunk = 4096;
   const int64_t rows = x.size(0), columns = x.size(1);
   ColumnStatistics statistics{at::zeros({columns}, at::kFloat), at::zeros({columns}, at::kFloat)};
   WithKernels(x.scalar_type(), [&]<class E>(const cpu::TrainingKernels<E>& kernels, E) {
     const auto add_chunks = [&](at::Tensor& total, const auto& add) {
-      for (int64_t first = 0; first < rows; first += kChunk) {
-        at::Tensor sums = at::zeros({columns}, at::kFloat);
-        add({Elements<E>(x) + first * columns, std::min(kChunk, rows - first), columns, columns},
-            MutableElements<float>(sums));
-        total.add_(sums);
-      }
+      SumByChunks<1>(rows, kRowsOfAChunk, {total}, [&](int64_t first, int64_t count, const auto& sums) {
+        add({Elements<E>(x) + first * columns, count, columns, columns}, MutableElements<float>(sums[0]));
+      });
       total.div_(rows);
     };
     using Chunk = cpu::View<const E>;
@@ -68,11 +64,22 @@ class BatchNormFunction : public torch::autograd::Function<BatchNormFunction> {
     const at::Tensor dy = gradients[0].contiguous();
     at::Tensor dx = at::empty_like(dy), dweight = at::zeros_like(saved[1]), dbias = at::zeros_like(saved[1]);
     WithKernels(dy.scalar_type(), [&]<class E>(const cpu::TrainingKernels<E>& kernels, E) {
-      kernels.column_norm_gradient({.forward = CallFor<E>(saved, context->saved_data["gelu"].toBool()),
-                                    .dy = Elements<E>(dy),
-                                    .dx = MutableElements<E>(dx),
-                                    .dweight = MutableElements<float>(dweight),
-                                    .dbias = MutableElements<float>(dbias)});
+      const cpu::ColumnNormGradientCall<E> call{.forward = CallFor<E>(saved, context->saved_data["gelu"].toBool()),
+                                                .dy = Elements<E>(dy),
+                                                .dx = MutableElements<E>(dx),
+                                                .dweight = MutableElements<float>(dweight),
+                                                .dbias = MutableElements<float>(dbias)};
+      const auto add = [&](int64_t first, int64_t count, const auto& sums) {
+        cpu::ColumnNormGradientCall<E> chunk = call;
+        chunk.forward.x += first * call.forward.columns;
+        chunk.forward.rows = count;
+        chunk.dy += first * call.forward.columns;
+        chunk.dweight = MutableElements<float>(sums[0]);
+        chunk.dbias = MutableElements<float>(sums[1]);
+        kernels.column_norm_sums(chunk);
+      };
+      SumByChunks<2>(call.forward.rows, kRowsOfAChunk, {dweight, dbias}, add);
+      kernels.column_norm_gradient(call);
     });
     return {dx, dweight, dbias, at::Tensor(), at::Tensor(), at::Tensor()};
   }

@@ -18,6 +18,7 @@
 #include "reference/operators/cpu_kernels.h"
 #include "reference/operators/elementwise.h"
 #include "reference/operators/held_layout.h"
+#include "reference/operators/sum_by_chunks.h"
 #include "reference/operators/token_sequence.h"
 
 namespace vitrine {
@@ -78,7 +79,8 @@ class DepthwiseFunction : public torch::autograd::Function<DepthwiseFunction> {
     int64_t most = 0;
     for (const TokenLayout::Run& run : layout->runs()) most = std::max(most, run.tokens_per_image);
     std::vector<const float*> taps(9 * most);
-    for (int image = 0; image < layout->images(); ++image) {
+    SumByChunks<2>(layout->images(), 1, {dweights, dbias}, [&](int64_t first, int64_t /*count*/, const auto& sums) {
+      const int image = static_cast<int>(first);
       CpuKernels().training.depthwise_gradient({.x = Elements<float>(x) + layout->offset(image) * channels,
                                                 .dy = Elements<float>(dy) + layout->offset(image) * channels,
                                                 .rows = layout->grid(image).rows,
@@ -86,9 +88,9 @@ class DepthwiseFunction : public torch::autograd::Function<DepthwiseFunction> {
                                                 .channels = channels,
                                                 .zeros = Elements<float>(none),
                                                 .taps = taps.data(),
-                                                .dweights = MutableElements<float>(dweights),
-                                                .dbias = MutableElements<float>(dbias)});
-    }
+                                                .dweights = MutableElements<float>(sums[0]),
+                                                .dbias = MutableElements<float>(sums[1])});
+    });
     return {dx, dweights.t().reshape(weight.sizes()), dbias, at::Tensor()};
   }
 };

@@ -11,6 +11,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "reference/operators/cpu_kernels.h"
+#include "reference/operators/sum_by_chunks.h"
 
 namespace vitrine {
 namespace {
@@ -74,13 +75,17 @@ class BranchFunction : public torch::autograd::Function<BranchFunction> {
     at::Tensor dy = at::empty(dz.sizes(), y.options());
     const at::Tensor dscale = scale.defined() ? at::zeros(scale.sizes(), scale.options()) : at::Tensor();
     WithKernels(y.scalar_type(), [&]<class E>(const cpu::TrainingKernels<E>& kernels, E) {
-      kernels.branch_gradient({.rows = dz.size(0),
-                               .columns = dz.size(1),
-                               .dz = Elements<float>(dz),
-                               .scale = scale.defined() ? Elements<float>(scale) : nullptr,
-                               .y = Elements<E>(y),
-                               .dy = MutableElements<E>(dy),
-                               .dscale = scale.defined() ? MutableElements<float>(dscale) : nullptr});
+      const bool scaled = scale.defined();
+      const int64_t columns = dz.size(1);
+      SumByChunks<1>(dz.size(0), kRowsOfAChunk, {dscale}, [&](int64_t first, int64_t count, const auto& sums) {
+        kernels.branch_gradient({.rows = count,
+                                 .columns = columns,
+                                 .dz = Elements<float>(dz) + first * columns,
+                                 .scale = scaled ? Elements<float>(scale) : nullptr,
+                                 .y = scaled ? Elements<E>(y) + first * columns : nullptr,
+                                 .dy = MutableElements<E>(dy) + first * columns,
+                                 .dscale = scaled ? MutableElements<float>(sums[0]) : nullptr});
+      });
     });
     return {dz, dy, dscale};
   }
@@ -104,7 +109,10 @@ at::Tensor ColumnSums(const at::Tensor& x) {
   if (!ours || x.stride(1) != 1) return x.sum(0, /*keepdim=*/false, at::kFloat);
   at::Tensor sums = at::zeros({x.size(1)}, at::kFloat);
   WithKernels(x.scalar_type(), [&]<class E>(const cpu::TrainingKernels<E>& kernels, E) {
-    kernels.column_sums({Elements<E>(x), x.size(0), x.size(1), x.stride(0)}, MutableElements<float>(sums));
+    SumByChunks<1>(x.size(0), kRowsOfAChunk, {sums}, [&](int64_t first, int64_t count, const auto& chunk) {
+      kernels.column_sums({Elements<E>(x) + first * x.stride(0), count, x.size(1), x.stride(0)},
+                          MutableElements<float>(chunk[0]));
+    });
   });
   return sums;
 }

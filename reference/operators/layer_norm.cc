@@ -9,6 +9,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "reference/operators/cpu_kernels.h"
+#include "reference/operators/sum_by_chunks.h"
 
 namespace vitrine {
 namespace {
@@ -51,13 +52,16 @@ class NormFunction : public torch::autograd::Function<NormFunction> {
     at::Tensor dx = at::empty_like(x);
     at::Tensor dweight = at::zeros({x.size(1)}, at::kFloat), dbias = at::zeros({x.size(1)}, at::kFloat);
     WithKernels(dy.scalar_type(), [&]<class E>(const cpu::TrainingKernels<E>& kernels, E) {
-      kernels.norm_gradient({.x = {Elements<float>(x), x.size(0), x.size(1), x.size(1)},
-                             .weight = Elements<float>(saved[1]),
-                             .statistics = Elements<float>(saved[2]),
-                             .dy = Elements<E>(dy),
-                             .dx = MutableElements<float>(dx),
-                             .dweight = MutableElements<float>(dweight),
-                             .dbias = MutableElements<float>(dbias)});
+      const int64_t width = x.size(1);
+      SumByChunks<2>(x.size(0), kRowsOfAChunk, {dweight, dbias}, [&](int64_t first, int64_t count, const auto& sums) {
+        kernels.norm_gradient({.x = {Elements<float>(x) + first * width, count, width, width},
+                               .weight = Elements<float>(saved[1]),
+                               .statistics = Elements<float>(saved[2]) + 2 * first,
+                               .dy = Elements<E>(dy) + first * width,
+                               .dx = MutableElements<float>(dx) + first * width,
+                               .dweight = MutableElements<float>(sums[0]),
+                               .dbias = MutableElements<float>(sums[1])});
+      });
     });
     return {dx, dweight, dbias, at::Tensor(), at::Tensor()};
   }

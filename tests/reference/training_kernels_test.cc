@@ -106,6 +106,7 @@ std::vector<float> ColumnNormBothWays(const TrainingKernels<E>& kernels, int64_t
   const ColumnNormCall<E> call = {kRows,         columns,     x.data(), mean.data(), inverse.data(),
                                   weight.data(), bias.data(), gelu,     y.data()};
   kernels.column_norm(call);
+  kernels.column_norm_sums({call, dy.data(), dx.data(), dweight.data(), dbias.data()});
   kernels.column_norm_gradient({call, dy.data(), dx.data(), dweight.data(), dbias.data()});
   kernels.column_squares({x.data(), kRows, columns, columns}, mean.data(), squares.data());
   return Values(y, dx, dweight, dbias, squares);

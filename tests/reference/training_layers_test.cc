@@ -150,6 +150,35 @@ TEST(TrainingLayers, ColumnSums) {
   }
 }
 
+// 0.1 added up 300,000 times as one chain of fp32 is off by 3e-3.
+TEST(TrainingLayers, SumsOverManyRowsKeepTheirDigits) {
+  constexpr int64_t kImages = 3000, kRows = 100 * kImages;
+  const auto layout = TokenLayout::Make(std::vector<Grid>(kImages, Grid{10, 10}), 0);
+  Weights w({{"norm.weight", {2}}, {"norm.bias", {2}}, {"mean", {2}}, {"variance", {2}}, {"kernel", {2, 1, 3, 3}}});
+  testing::HashWeights(w);
+  w.RequireGrad(true);
+  const at::Tensor x = Hashed({kRows, 2}, 1).set_requires_grad(true);
+  const ForwardContext own, training{.training = true};
+  const BatchNormTensors norm{w[0], w[1], w[2].detach().clone(), w[3].detach().abs(), 1e-5, 0.1};
+  const std::pair<const char*, std::function<at::Tensor()>> layers[] = {
+      {"LayerNorm", [&] { return NormalizeLayer(x, w[0], w[1], 1e-6, own, at::kFloat); }},
+      {"BatchNorm", [&] { return NormalizeBatch(x, norm, training); }},
+      {"scale of a branch", [&] { return AddBranch(x, x.detach() * 0 + 1, w[1], own); }},
+      {"depthwise convolution",
+       [&] {
+         return ConvolveDepthwise({x, layout}, w[4], w[1], own);
+       }},
+  };
+  for (const auto& [name, layer] : layers) {
+    w[1].mutable_grad().reset();
+    (layer() * 0.1).sum().backward();
+    for (int column = 0; column < 2; ++column) {
+      EXPECT_NEAR(w[1].grad()[column].item<float>() / kRows, 0.1, 3e-5) << name;
+    }
+  }
+  EXPECT_NEAR(ColumnSums(x.detach() * 0 + 0.1)[0].item<float>() / kRows, 0.1, 3e-5);
+}
+
 TEST(TrainingLayers, SelfAttention) {
   const auto layout = MixedLayout(1);
   for (const int width : {5, 16, 25, 40}) {

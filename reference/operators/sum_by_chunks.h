@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_REFERENCE_OPERATORS_SUM_BY_CHUNKS_H_
+#define VITRINE_REFERENCE_OPERATORS_SUM_BY_CHUNKS_H_
+
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/zeros_like.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+
+namespace vitrine {
+
+// Rows that one chain of fp32 sums is made of, so that sums over a million of them keep their digits.
+inline constexpr int64_t kRowsOfAChunk = 4096;
+
+// Adds to `totals`, chunk by chunk of the items, what add(first, count, sums) adds to `sums`: zeros of the shapes of
+// `totals`, of which some may be undefined.
+template <size_t kSums, class Add>
+void SumByChunks(int64_t items, int64_t chunk, const std::array<at::Tensor, kSums>& totals, const Add& add) {
+  for (int64_t first = 0; first < items; first += chunk) {
+    std::array<at::Tensor, kSums> sums;
+    for (size_t i = 0; i < kSums; ++i) sums[i] = totals[i].defined() ? at::zeros_like(totals[i]) : at::Tensor();
+    add(first, std::min(chunk, items - first), sums);
+    for (size_t i = 0; i < kSums; ++i) {
+      if (totals[i].defined()) totals[i].add_(sums[i]);
+    }
+  }
+}
+
+}  // namespace vitrine
+
+#endif  // VITRINE_REFERENCE_OPERATORS_SUM_BY_CHUNKS_H_
