@@ -4,13 +4,15 @@
 
 #if defined(__x86_64__)
 #include <xmmintrin.h>
+#elif defined(__aarch64__)
+#include <cstdint>
 #endif
 
 namespace vitrine::cpu {
 
 // While it lives, this thread computes with floats in one way whatever was set before: it rounds to nearest, raises no
 // signal, and takes denormals for zero as operands and as results, since an x86 computes with them a hundred times
-// slower and no logit is as small. Then all is as before. Does nothing on another CPU.
+// slower and no logit is as small. Then all is as before. On x86-64 and AArch64; does nothing on another CPU.
 //
 // Compilers do not know of it: what shall run under it is called through something that they cannot see into.
 class FloatMode {
@@ -21,6 +23,14 @@ class FloatMode {
   }
   ~FloatMode() {
     _mm_setcsr(before_);
+  }
+#elif defined(__aarch64__)
+  FloatMode() {
+    asm volatile("mrs %0, fpcr" : "=r"(before_));
+    Set(kDenormalsAreZero);  // and zeros elsewhere: to nearest, no traps
+  }
+  ~FloatMode() {
+    Set(before_);
   }
 #else
   FloatMode() {}   // NOLINT(modernize-use-equals-default): or it would be an unused variable where it is held
@@ -33,6 +43,13 @@ class FloatMode {
  private:
   static constexpr unsigned kDenormalsAreZero = _MM_FLUSH_ZERO_ON | 0x40;  // results, operands
   const unsigned before_;
+#elif defined(__aarch64__)
+ private:
+  static constexpr uint64_t kDenormalsAreZero = uint64_t{1} << 24;  // FZ: results and operands
+  static void Set(uint64_t control) {
+    asm volatile("msr fpcr, %0" : : "r"(control) : "memory");
+  }
+  uint64_t before_ = 0;
 #endif
 };
 

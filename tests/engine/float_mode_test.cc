@@ -3,6 +3,7 @@
 #include <ATen/ops/full.h>
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -12,9 +13,36 @@
 
 #if defined(__x86_64__)
 #include <xmmintrin.h>
+#endif
 
+#if defined(__x86_64__) || defined(__aarch64__)
 namespace vitrine::testing {
 namespace {
+
+// How the thread computes with floats.
+#if defined(__x86_64__)
+using Control = unsigned;
+constexpr Control kKeep = _MM_MASK_MASK, kFlush = kKeep | _MM_FLUSH_ZERO_ON | 0x40;
+constexpr Control kRoundings[] = {_MM_ROUND_UP, _MM_ROUND_DOWN, _MM_ROUND_TOWARD_ZERO};
+Control Get() {
+  return _mm_getcsr();
+}
+void Set(Control control) {
+  _mm_setcsr(control);
+}
+#else
+using Control = uint64_t;
+constexpr Control kKeep = 0, kFlush = Control{1} << 24;
+constexpr Control kRoundings[] = {Control{1} << 22, Control{2} << 22, Control{3} << 22};
+Control Get() {
+  Control control = 0;
+  asm volatile("mrs %0, fpcr" : "=r"(control));
+  return control;
+}
+void Set(Control control) {
+  asm volatile("msr fpcr, %0" : : "r"(control) : "memory");
+}
+#endif
 
 class EngineFloatMode : public ::testing::TestWithParam<cpu::CpuPath> {};
 INSTANTIATE_TEST_SUITE_P(, EngineFloatMode, ::testing::ValuesIn(EnginePaths()),
@@ -22,17 +50,15 @@ INSTANTIATE_TEST_SUITE_P(, EngineFloatMode, ::testing::ValuesIn(EnginePaths()),
 
 // What `compute` returns where the thread's control word is `set`, which it must leave as it was.
 template <class Compute>
-std::vector<float> Under(unsigned set, const Compute& compute) {
-  const unsigned before = _mm_getcsr();
-  _mm_setcsr(set);
+std::vector<float> Under(Control set, const Compute& compute) {
+  const Control before = Get();
+  Set(set);
   std::vector<float> result = compute();
-  const unsigned after = _mm_getcsr();
-  _mm_setcsr(before);
+  const Control after = Get();
+  Set(before);
   EXPECT_EQ(after, set) << "the caller's settings changed";
   return result;
 }
-
-constexpr unsigned kFlush = _MM_MASK_MASK | _MM_FLUSH_ZERO_ON | 0x40, kKeep = _MM_MASK_MASK;
 
 // x times 1e-25, 1e-14 and 1e38: x / 10, but for what lies between being denormal.
 TEST_P(EngineFloatMode, DenormalsOnTheWayAreZeroForEveryCaller) {
@@ -57,7 +83,7 @@ TEST_P(EngineFloatMode, BitsDoNotDependOnTheCallersRounding) {
     const at::Tensor picture = Picture(form.config.preprocessing().channels(), height, width, 1);
     const Compiled compiled(form.config, GetParam());
     const std::vector<float> expected = compiled.ByEngine({picture});
-    for (const unsigned rounding : {_MM_ROUND_UP, _MM_ROUND_DOWN, _MM_ROUND_TOWARD_ZERO}) {
+    for (const Control rounding : kRoundings) {
       EXPECT_EQ(Under(kKeep | rounding,
                       [&] {
                         const absl::StatusOr<engine::Engine> engine =
