@@ -22,7 +22,8 @@ struct TorchLibrary {
   // Makes a CUDA device usable. Once, before anything else of these. FAILED_PRECONDITION says what is missing.
   absl::Status (*open_device)(const std::string& device);
   // Whether an open CUDA device is lost for good: after some errors (an illegal address, a fallen-off bus) every call
-  // of the process fails, and only a new process gets the device back. Tries a small computation; waits for it.
+  // of the process fails, and only a new process gets the device back. Tries a small computation and waits for it, for
+  // ever behind one that does not end. A device without free memory is not lost.
   bool (*is_lost)(const std::string& device);
   // The reference of a model, on a device. `weights` as MakeCpuBackend's, but on the CPU they are shared and outlive
   // the backend. Errors as ModelDescription::Make, and RESOURCE_EXHAUSTED or INTERNAL of the device.

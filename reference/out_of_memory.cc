@@ -3,16 +3,22 @@
 
 #include <c10/util/Exception.h>
 
+#include <algorithm>
+#include <iterator>
 #include <new>
 #include <string_view>
 
 namespace vitrine {
 
-// LibTorch's allocator of a processor's memory throws its plain error, which only its text tells from others.
+// LibTorch's allocator of a processor's memory, a CUDA call that wants memory of its own and CUDA's libraries throw
+// plain errors, which only their texts tell from others.
 bool IsOutOfMemory(const std::exception& error) {
+  constexpr std::string_view kTexts[] = {"can't allocate memory", "out of memory", "_ALLOC_FAILED"};
+  const std::string_view text = error.what();
   return dynamic_cast<const std::bad_alloc*>(&error) != nullptr ||
          dynamic_cast<const c10::OutOfMemoryError*>(&error) != nullptr ||
-         std::string_view(error.what()).find("can't allocate memory") != std::string_view::npos;
+         std::any_of(std::begin(kTexts), std::end(kTexts),
+                     [&](std::string_view each) { return text.find(each) != std::string_view::npos; });
 }
 
 }  // namespace vitrine

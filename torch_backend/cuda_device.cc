@@ -12,6 +12,7 @@
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
+#include "reference/out_of_memory.h"
 
 namespace vitrine {
 namespace {
@@ -60,11 +61,15 @@ absl::Status OpenCudaDevice(const std::string& device) {
 }
 
 bool IsCudaDeviceLost(const std::string& device) {
+  return FailsForGood([&] { (void)at::zeros({1}, at::Device(device)).cpu(); });
+}
+
+bool FailsForGood(absl::FunctionRef<void()> compute) {
   try {
-    (void)at::zeros({1}, at::Device(device)).cpu();
+    compute();
     return false;
-  } catch (const std::exception&) {
-    return true;
+  } catch (const std::exception& error) {
+    return !IsOutOfMemory(error);
   }
 }
 

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 
 namespace vitrine {
@@ -15,6 +16,9 @@ absl::Status OpenCudaDevice(const std::string& device);
 
 // See TorchLibrary::is_lost.
 bool IsCudaDeviceLost(const std::string& device);
+
+// Returns true if `compute` throws for another reason than want of memory, which passes.
+bool FailsForGood(absl::FunctionRef<void()> compute);
 
 }  // namespace vitrine
 

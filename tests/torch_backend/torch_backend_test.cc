@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <c10/util/Exception.h>
 #include <gmock/gmock.h>
 
 #include <cmath>
@@ -66,6 +67,21 @@ TEST(TorchBackend, HandsOutWhatIsAskedOfTheTaps) {
   ASSERT_TRUE(backend->Run(pictures, workspace, logits.data(), &attention, &tokens).ok());
   EXPECT_NE(attention.Find(1, model->attention().offers.front().source, 0), nullptr);
   EXPECT_NE(tokens.Find(TokenTap::kFinal), nullptr);
+}
+
+// Another process may take a device's memory and give it back; LibTorch says so in several ways.
+TEST(TorchBackend, ADeviceWithoutFreeMemoryIsNotLost) {
+  EXPECT_FALSE(FailsForGood([] {}));
+  EXPECT_FALSE(
+      FailsForGood([] { TORCH_CHECK_WITH(OutOfMemoryError, false, "CUDA out of memory. Tried to allocate"); }));
+  for (const char* text : {"CUDA error: out of memory\nCUDA kernel errors might be reported later",
+                           "CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"}) {
+    EXPECT_FALSE(FailsForGood([&] { TORCH_CHECK(false, text); })) << text;
+  }
+  for (const char* text :
+       {"CUDA error: an illegal memory access was encountered", "CUDA error: unspecified launch failure"}) {
+    EXPECT_TRUE(FailsForGood([&] { TORCH_CHECK(false, text); })) << text;
+  }
 }
 
 TEST(TorchBackend, WeightsAreDrawnAsTrainingDrawsThem) {
