@@ -248,7 +248,7 @@ class RunningServer : public Server {
               health_.SetFailing(found.failing);
               health_.SetBroken(found.stuck ? kStuck : "");
             },
-        .fatal = [this] { return IsLost(options_.executor.device); },
+        .fatal = [device = options_.executor.device] { return IsLost(device); },
         .end =
             [] { EndProcess(kExitDevice, [] { spdlog::critical("probe: the device is lost; the process ends"); }); }};
   }

@@ -4,6 +4,8 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <system_error>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -33,14 +35,43 @@ ReceivedClassify GreyPicture(const std::string& model) {
   return ReceivedOf(std::move(request));
 }
 
-// What Run and the answer share; the answer may come after Run has given up.
-struct Answer {
+}  // namespace
+
+// An answer that may come after whoever waits for it has given up.
+template <class T>
+struct ComputeProbe::Answer {
   Mutex mutex;
   CondVar came;
-  std::optional<absl::Status> status ABSL_GUARDED_BY(mutex);
+  std::optional<T> value ABSL_GUARDED_BY(mutex);
+
+  void Put(T answer) {
+    MutexLock lock(mutex);
+    value = std::move(answer);
+    came.NotifyAll();
+  }
 };
 
-}  // namespace
+template <class T>
+std::optional<T> ComputeProbe::Await(Answer<T>& answer) const {
+  const absl::Time end = SteadyClock().Now() + options_.timeout;
+  MutexLock lock(answer.mutex);
+  while (!answer.value.has_value() && SteadyClock().Now() < end && !stopping_.load(std::memory_order_acquire)) {
+    answer.came.WaitFor(answer.mutex, std::min(end - SteadyClock().Now(), kLongestTick));
+  }
+  return answer.value;
+}
+
+// On a thread of its own: a computation behind a kernel that never ends does not come back.
+bool ComputeProbe::IsLost() const {
+  const auto answer = std::make_shared<Answer<bool>>();
+  try {
+    std::thread([answer, fatal = parts_.fatal] { answer->Put(fatal()); }).detach();
+  } catch (const std::system_error&) {  // the next failure asks again
+    return false;
+  }
+  const std::optional<bool> lost = Await(*answer);
+  return lost.value_or(!stopping_.load(std::memory_order_acquire));
+}
 
 absl::Status ComputeProbeOptions::Validate() const {
   if (interval < absl::Milliseconds(100)) {
@@ -157,7 +188,7 @@ absl::Status ComputeProbe::TryModel(const ModelHandle& model) {
     return status;
   }
   // Before the log, which may hang.
-  if (failures >= kFailuresBeforeFatal && parts_.fatal()) parts_.end();
+  if (failures >= kFailuresBeforeFatal && IsLost()) parts_.end();
   spdlog::error("probe: model \"{}\" version {}: {}", model->id.model, model->id.version,
                 std::string(status.message()));
   return status;
@@ -168,22 +199,13 @@ absl::Status ComputeProbe::Run(const ModelHandle& model) {
   request.is_probe = true;
   request.caller = "vitrine-probe";
   request.arrival = clock_.Now();
-  const auto answer = std::make_shared<Answer>();
-  request.done = [answer](absl::StatusOr<v1::ClassifyResponse> response) {
-    MutexLock lock(answer->mutex);
-    answer->status = response.status();
-    answer->came.NotifyAll();
-  };
+  const auto answer = std::make_shared<Answer<absl::Status>>();
+  request.done = [answer](absl::StatusOr<v1::ClassifyResponse> response) { answer->Put(response.status()); };
   const auto cancelled = std::make_shared<std::atomic<bool>>(false);
   request.cancelled = cancelled;
   parts_.submit(std::move(request));
 
-  const absl::Time end = SteadyClock().Now() + options_.timeout;
-  MutexLock lock(answer->mutex);
-  while (!answer->status.has_value() && SteadyClock().Now() < end && !stopping_.load(std::memory_order_acquire)) {
-    answer->came.WaitFor(answer->mutex, std::min(end - SteadyClock().Now(), kLongestTick));
-  }
-  if (answer->status.has_value()) return *answer->status;
+  if (const std::optional<absl::Status> status = Await(*answer)) return *status;
   cancelled->store(true, std::memory_order_release);
   return absl::DeadlineExceededError(
       absl::StrCat("model \"", model->id.model, "\" has not answered for ", absl::FormatDuration(options_.timeout)));

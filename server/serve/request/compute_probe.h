@@ -49,7 +49,8 @@ class ComputeProbe {
     std::function<void(InferenceRequest)> submit;
     // Hears what is known after each try. From any thread of the probe.
     std::function<void(const ComputeFindings& findings)> report;
-    // Whether the device is lost for good; asked when a model has failed twice, one after the other.
+    // Returns true if the device is lost for good; called when a model has failed twice, one after the other, on a
+    // thread that nobody joins. A device that does not answer within the timeout is lost too.
     std::function<bool()> fatal;
     // Says that the device is lost and ends the process; it does not return but in tests.
     std::function<void()> end;
@@ -92,6 +93,12 @@ class ComputeProbe {
   // Tells `report` and returns what it told.
   ComputeFindings Report();
   absl::Status TryModel(const ModelHandle& model);
+  template <class T>
+  struct Answer;
+  // The answer, or nothing if it does not come within the timeout or before Stop.
+  template <class T>
+  std::optional<T> Await(Answer<T>& answer) const;
+  bool IsLost() const;
   absl::Status Run(const ModelHandle& model);
 
   const ComputeProbeOptions options_;

@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "absl/synchronization/notification.h"
 #include "tests/server/served.h"
 
 namespace vitrine {
@@ -211,6 +212,47 @@ TEST_F(ComputeProbeTest, ALostDeviceEndsTheProcessAndASingleFailureDoesNot) {
   lost_ = true;
   (void)probe.Try();
   EXPECT_EQ(ended_, 1);
+}
+
+// As a computation on a device behind a kernel that never ends.
+struct Hangs {
+  ~Hangs() {
+    released.Notify();
+    if (asked.HasBeenNotified()) left.WaitForNotification();
+  }
+  bool operator()() {
+    asked.Notify();
+    released.WaitForNotification();
+    left.Notify();
+    return false;
+  }
+  absl::Notification asked, released, left;
+};
+
+TEST_F(ComputeProbeTest, ADeviceThatDoesNotAnswerIsLost) {
+  Hangs hangs;
+  ComputeProbe::Parts parts = Parts();
+  parts.fatal = [&] { return hangs(); };
+  ComputeProbe probe({.timeout = absl::Milliseconds(20)}, parts, clock_);
+  answer_ = absl::InternalError("boom");
+  (void)probe.Try();
+  EXPECT_EQ(ended_, 0);
+  (void)probe.Try();
+  EXPECT_EQ(ended_, 1);
+}
+
+TEST_F(ComputeProbeTest, StopDoesNotWaitForADeviceThatDoesNotAnswer) {
+  Hangs hangs;
+  ComputeProbe::Parts parts = Parts();
+  parts.fatal = [&] { return hangs(); };
+  ComputeProbe probe({.interval = absl::Milliseconds(100), .timeout = absl::InfiniteDuration()}, parts, clock_);
+  models_.pop_back();
+  answer_ = absl::InternalError("boom");
+  clock_.Advance(absl::Seconds(1));
+  probe.Start();
+  hangs.asked.WaitForNotification();
+  probe.Stop();
+  EXPECT_EQ(ended_, 0) << "the process ends by itself";
 }
 
 TEST_F(ComputeProbeTest, TriesOnlyAfterASilence) {
