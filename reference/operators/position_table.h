@@ -4,26 +4,26 @@
 
 #include <ATen/core/Tensor.h>
 
-#include <map>
-#include <utility>
+#include <cstdint>
 
-#include "absl/base/thread_annotations.h"
-#include "absl/synchronization/mutex.h"
+#include "models/kept_for_grids.h"
 #include "models/token_layout.h"
 
 namespace vitrine {
 
 // Matrices [cells of `to`, cells of `from`] of the bicubic interpolation with antialiasing from one grid to others,
-// which depend on the grids alone. Those of a bounded number of grids are kept. Thread-safe.
+// which depend on the grids alone. Those used last are kept within kMostBytes; see KeptForGrids. Thread-safe.
 class GridInterpolations {
  public:
+  static constexpr int64_t kMostBytes = int64_t{16} << 20;
+
   explicit GridInterpolations(Grid from) : from_(from) {}
   at::Tensor To(Grid to, const at::Device& device) const;
+  int64_t bytes() const { return kept_.bytes(); }
 
  private:
   const Grid from_;
-  mutable absl::Mutex mutex_;
-  mutable std::map<std::pair<int, int>, at::Tensor> kept_ ABSL_GUARDED_BY(mutex_);
+  mutable KeptForGrids<at::Tensor> kept_{kMostBytes};
 };
 
 // A learned vector per position, prefix tokens first, [prefix + cells of `from`, width], for another grid: [prefix +

@@ -56,6 +56,19 @@ TEST(PositionTable, TheMatrixOfAGridIsMadeOnce) {
   EXPECT_EQ(interpolations.To({3, 2}, at::kCPU).data_ptr(), first.data_ptr());
 }
 
+// Pictures of many shapes must not fill a device: 196 cells to 4,096 are 3.2 MB a grid.
+TEST(PositionTable, MatricesOfManyGridsAreKeptWithinABoundOfBytes) {
+  const GridInterpolations interpolations({14, 14});
+  const at::Tensor first = interpolations.To({64, 64}, at::kCPU);
+  for (int columns = 1; columns < 20; ++columns) interpolations.To({60, 64 - columns}, at::kCPU);
+  EXPECT_GT(interpolations.bytes(), 0);
+  EXPECT_LE(interpolations.bytes(), GridInterpolations::kMostBytes);
+  EXPECT_NE(interpolations.To({64, 64}, at::kCPU).data_ptr(), first.data_ptr()) << "it was used longest ago";
+  const GridInterpolations large({40, 40});
+  const at::Tensor largest = large.To({64, 64}, at::kCPU);
+  EXPECT_EQ(large.To({64, 64}, at::kCPU).data_ptr(), largest.data_ptr()) << "one is kept whatever its size";
+}
+
 // LibTorch's own interpolation gives every row of such a grid the values of the first.
 TEST(PositionTable, AGridOfOneColumnKeepsItsRows) {
   at::Tensor table = Table();

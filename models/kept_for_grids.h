@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_MODELS_KEPT_FOR_GRIDS_H_
+#define VITRINE_MODELS_KEPT_FOR_GRIDS_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <list>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/functional/function_ref.h"
+#include "absl/synchronization/mutex.h"
+#include "models/token_layout.h"
+
+namespace vitrine {
+
+// Values made for grids, those used last of them. Clients choose the grids, so what is kept for them has a bound of
+// bytes; one value is kept whatever its size. Thread-safe.
+template <class Value>
+class KeptForGrids {
+ public:
+  explicit KeptForGrids(int64_t most_bytes) : most_bytes_(most_bytes) {}
+
+  // The value kept for the grid, or `make`'s, which returns a value and its bytes and is called without a lock.
+  Value For(Grid grid, absl::FunctionRef<std::pair<Value, int64_t>()> make) {
+    {
+      const absl::MutexLock lock(&mutex_);
+      if (Find(grid)) return kept_.front().value;
+    }
+    auto [value, bytes] = make();
+    const absl::MutexLock lock(&mutex_);
+    if (Find(grid)) return kept_.front().value;  // another thread was faster
+    kept_.push_front({grid, value, bytes});
+    bytes_ += bytes;
+    while (bytes_ > most_bytes_ && kept_.size() > 1) {
+      bytes_ -= kept_.back().bytes;
+      kept_.pop_back();
+    }
+    return value;
+  }
+
+  int64_t bytes() const {
+    const absl::MutexLock lock(&mutex_);
+    return bytes_;
+  }
+
+ private:
+  struct Kept {
+    Grid grid;
+    Value value;
+    int64_t bytes = 0;
+  };
+
+  // Moves what is kept for the grid, if anything is, to the front.
+  bool Find(Grid grid) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    const auto found = std::find_if(kept_.begin(), kept_.end(), [&](const Kept& each) { return each.grid == grid; });
+    if (found == kept_.end()) return false;
+    kept_.splice(kept_.begin(), kept_, found);
+    return true;
+  }
+
+  const int64_t most_bytes_;
+  mutable absl::Mutex mutex_;
+  std::list<Kept> kept_ ABSL_GUARDED_BY(mutex_);  // the one used last comes first
+  int64_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace vitrine
+
+#endif  // VITRINE_MODELS_KEPT_FOR_GRIDS_H_
