@@ -54,8 +54,8 @@ class TemporaryRepository {
   std::filesystem::path path_;
 };
 
-// Compares logits and attention matrices of the device with those of the CPU, in batches of mixed sizes: the smallest
-// variant of every form in the zoo with random weights, and every published version with real pictures.
+// Compares logits and attention matrices of the device with those of the CPU, in batches of mixed sizes: a small
+// model of every form of every family with random weights, and every published version with real pictures.
 void CheckParity(const CheckSetting& setting, CheckReport& report);
 
 // Every published version is loaded onto the device, proves itself on its goldens, and all its tensors are there.

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <memory>
 #include <set>
 #include <utility>
@@ -16,8 +15,7 @@
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
 #include "checkpoint/checkpoint.h"
-#include "imaging/geometry.h"
-#include "models/zoo.h"
+#include "models/zoo/small_forms.h"
 #include "programs/gpu_check/checks.h"
 #include "reference/float_arrays.h"
 #include "reference/model.h"
@@ -25,27 +23,6 @@
 
 namespace vitrine {
 namespace {
-
-// What a variant is beside its size.
-std::string FormOf(const v1::ModelConfig& config) {
-  const v1::EitConfig& eit = config.eit();
-  return absl::StrCat(int{config.family_case()}, ",", config.preprocessing().channels(), ",",
-                      config.preprocessing().has_fixed(), ",", int{config.kv().attention()}, ",", eit.pool(), ",",
-                      !eit.has_conv_projection() || eit.conv_projection(), ",",
-                      !eit.has_conv_channels() || eit.conv_channels());
-}
-
-// The smallest variant of every form.
-std::vector<const ZooRow*> SmallestVariants() {
-  std::map<std::string, const ZooRow*> smallest;
-  for (const ZooRow& row : Zoo()) {
-    const ZooRow*& known = smallest[FormOf(row.config)];
-    if (known == nullptr || row.parameters < known->parameters) known = &row;
-  }
-  std::vector<const ZooRow*> rows;
-  for (const auto& [form, row] : smallest) rows.push_back(row);
-  return rows;
-}
 
 // Fresh weights have zero biases, which would hide a bias that is left out.
 void Shake(const Model& model, at::Generator& random) {
@@ -56,13 +33,13 @@ void Shake(const Model& model, at::Generator& random) {
   }
 }
 
-// Inputs of the sizes that the preprocessing makes of pictures of many shapes; sizes repeat and come back.
-absl::StatusOr<ImageBatch> RandomInputs(const v1::Preprocessing& preprocessing, at::Generator& random) {
+// Inputs of those sizes that the model takes among multiples of the form's; they repeat and come back.
+ImageBatch RandomInputs(const Model& model, const SmallForm& form, at::Generator& random) {
   ImageBatch images;
-  for (const Size size : {Size{24, 24}, Size{48, 48}, Size{48, 48}, Size{24, 44}, Size{45, 31}, Size{24, 24}}) {
-    ASSIGN_OR_RETURN(const Geometry geometry, PlanGeometry(preprocessing, size));
-    images.push_back(
-        at::randn({preprocessing.channels(), geometry.input.height, geometry.input.width}, random, at::kFloat));
+  for (const auto& [down, across] : {std::pair(1, 1), {2, 1}, {2, 1}, {1, 2}, {2, 3}, {1, 1}}) {
+    const int height = down * form.height, width = across * form.width;
+    if (!model.GridFor(height, width).ok()) continue;
+    images.push_back(at::randn({form.config.preprocessing().channels(), height, width}, random, at::kFloat));
   }
   return images;
 }
@@ -144,12 +121,11 @@ absl::StatusOr<std::string> Compare(Model& model, const ImageBatch& images, at::
   return absl::InternalError(absl::StrFormat("%s; %.0e is allowed", figures, kTolerance));
 }
 
-absl::StatusOr<std::string> VariantParity(const ZooRow& row, const CheckSetting& setting) {
+absl::StatusOr<std::string> FormParity(const SmallForm& form, const CheckSetting& setting) {
   at::Generator random = at::detail::createCPUGenerator(7);
-  ASSIGN_OR_RETURN(const std::unique_ptr<Model> model, MakeModel(row.config, 7));
+  ASSIGN_OR_RETURN(const std::unique_ptr<Model> model, MakeModel(form.config, 7));
   Shake(*model, random);
-  ASSIGN_OR_RETURN(const ImageBatch images, RandomInputs(row.config.preprocessing(), random));
-  return Compare(*model, images, setting.torch_device());
+  return Compare(*model, RandomInputs(*model, form, random), setting.torch_device());
 }
 
 absl::StatusOr<std::string> VersionParity(const VersionId& id, const CheckSetting& setting) {
@@ -166,8 +142,10 @@ absl::StatusOr<std::string> VersionParity(const VersionId& id, const CheckSettin
 }  // namespace
 
 void CheckParity(const CheckSetting& setting, CheckReport& report) {
-  for (const ZooRow* row : SmallestVariants()) {
-    report.Run(absl::StrCat("parity of ", std::string(row->name)), [&] { return VariantParity(*row, setting); });
+  for (const std::vector<SmallForm>& forms : {SmallForms(), SmallKvForms()}) {
+    for (const SmallForm& form : forms) {
+      report.Run(absl::StrCat("parity of ", form.name), [&] { return FormParity(form, setting); });
+    }
   }
   for (const VersionId& id : setting.versions) {
     report.Run(absl::StrCat("parity of ", id.model, "/", id.version), [&] { return VersionParity(id, setting); });

@@ -11,8 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/cpu/kernels/kernels.h"
 #include "models/families/family.h"
-#include "models/zoo.h"
-#include "tests/models/small_forms.h"
+#include "models/zoo/small_forms.h"
 #include "tests/reference/pictures.h"
 
 namespace vitrine::testing {
@@ -28,11 +27,8 @@ std::vector<EngineForm> EngineForms() {
       if (cells >= native.min_tokens() && cells <= native.max_tokens()) each.sizes.emplace_back(height, width);
     }
   }
-  for (const char* name :
-       {"kv-mnist-p7-d64-l2", "kv-pos-mnist-p7-d64-l2", "qkv-mnist-p7-d64-l2", "kv-pos-cifar10-p4-d64-l2"}) {
-    const v1::ModelConfig config = FindVariant(name)->config;
-    const auto& fixed = config.preprocessing().fixed();
-    forms.push_back({name, config, {{fixed.height(), fixed.width()}}});
+  for (const SmallForm& form : SmallKvForms()) {
+    forms.push_back({form.name, form.config, {{form.height, form.width}}});
   }
   return forms;
 }

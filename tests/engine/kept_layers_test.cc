@@ -11,8 +11,8 @@
 
 #include "models/model_description.h"
 #include "models/program/readers.h"
+#include "models/zoo/small_forms.h"
 #include "tests/models/config_text.h"
-#include "tests/models/small_forms.h"
 
 namespace vitrine::testing {
 namespace {

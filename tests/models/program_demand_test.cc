@@ -7,17 +7,17 @@
 #include "models/families/family.h"
 #include "models/program/builder.h"
 #include "models/program/demand.h"
-#include "tests/models/small_forms.h"
+#include "models/zoo/small_forms.h"
 
 namespace vitrine::program {
 namespace {
 
 Program Of(const std::string& form) {
-  for (const testing::SmallForm& each : testing::SmallForms()) {
+  for (const SmallForm& each : SmallForms()) {
     if (each.name == form) return ProgramOf(each.config).value();
   }
   ADD_FAILURE() << "there is no form " << form;
-  return ProgramOf(testing::SmallForms()[0].config).value();
+  return ProgramOf(SmallForms()[0].config).value();
 }
 
 const Operator& Named(const Program& program, const std::string& name) {

@@ -10,8 +10,8 @@
 #include "absl/strings/str_cat.h"
 #include "models/families/family.h"
 #include "models/program/abilities.h"
+#include "models/zoo/small_forms.h"
 #include "tests/models/config_text.h"
-#include "tests/models/small_forms.h"
 
 namespace vitrine::program {
 namespace {
@@ -25,6 +25,12 @@ Program Kv(const std::string& attention) {
                                     "patch: 4 width: 20 depth: 2 heads: 2 mlp_width: 30 grid_rows: 3 grid_columns: 2 ",
                                     attention, " }")))
       .value();
+}
+
+// The message of the config's family.
+const google::protobuf::Message& FamilyOf(const v1::ModelConfig& config) {
+  const auto* family = config.GetDescriptor()->FindOneofByName("family");
+  return config.GetReflection()->GetMessage(config, config.GetReflection()->GetOneofFieldDescriptor(config, family));
 }
 
 std::map<Place, int> DropsOf(const Program& program) {
@@ -47,7 +53,7 @@ std::vector<v1::AttentionKind> KindsOf(const Program& program) {
 
 // As the families' papers have it: once after the positions, and then in every block.
 TEST(Drop, EveryFormDropsOnceAfterItsPositionsAndInEveryBlock) {
-  for (const testing::SmallForm& form : testing::SmallForms()) {
+  for (const SmallForm& form : SmallForms()) {
     std::map<Place, int> drops = DropsOf(ProgramOf(form.config).value());
     EXPECT_EQ(drops[Place::kPositions], 1) << form.name;
     const int blocks = static_cast<int>(ProgramOf(form.config)->stages().size());
@@ -60,12 +66,40 @@ TEST(Drop, EveryFormDropsOnceAfterItsPositionsAndInEveryBlock) {
 TEST(AttentionOf, ScoresAreOfferedInPlaceOfRollout) {
   EXPECT_THAT(KindsOf(Kv("attention: KV")), UnorderedElementsAre(v1::CLASS_TOKEN_ROW, v1::MEAN_OVER_QUERIES,
                                                                  v1::QUERY_ROW, v1::WEIGHTS, v1::DISTANCE, v1::SCORES));
-  for (const testing::SmallForm& form : testing::SmallForms()) {
+  for (const SmallForm& form : SmallForms()) {
     if (form.name != "vit") continue;
     EXPECT_THAT(KindsOf(ProgramOf(form.config).value()),
                 UnorderedElementsAre(v1::CLASS_TOKEN_ROW, v1::MEAN_OVER_QUERIES, v1::QUERY_ROW, v1::WEIGHTS,
                                      v1::DISTANCE, v1::ROLLOUT));
   }
+}
+
+// Every value of every choice that a family's config has, so that what compares all forms leaves out none. The default
+// has a name of its own, and an enum's first value is no choice.
+TEST(SmallForms, TakeEveryChoiceOfEveryFamily) {
+  std::set<std::string> left;
+  for (const std::vector<SmallForm>& forms : {SmallForms(), SmallKvForms()}) {
+    for (const SmallForm& form : forms) {
+      const auto& family = FamilyOf(form.config);
+      for (int i = 0; i < family.GetDescriptor()->field_count(); ++i) {
+        const auto* field = family.GetDescriptor()->field(i);
+        if (field->enum_type() == nullptr) continue;
+        for (int value = 2; value < field->enum_type()->value_count(); ++value) {
+          left.insert(field->enum_type()->value(value)->full_name());
+        }
+      }
+    }
+  }
+  for (const std::vector<SmallForm>& forms : {SmallForms(), SmallKvForms()}) {
+    for (const SmallForm& form : forms) {
+      const auto& family = FamilyOf(form.config);
+      for (int i = 0; i < family.GetDescriptor()->field_count(); ++i) {
+        const auto* field = family.GetDescriptor()->field(i);
+        if (field->enum_type() != nullptr) left.erase(family.GetReflection()->GetEnum(family, field)->full_name());
+      }
+    }
+  }
+  EXPECT_THAT(left, ::testing::IsEmpty());
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "models/zoo.h"
-#include "tests/models/small_forms.h"
+#include "models/zoo/small_forms.h"
 #include "tests/paths.h"
 
 namespace vitrine::testing {

@@ -14,8 +14,8 @@
 #include "models/workload/conventions.h"
 #include "models/workload/review.h"
 #include "models/zoo.h"
+#include "models/zoo/small_forms.h"
 #include "tests/models/config_text.h"
-#include "tests/models/small_forms.h"
 
 namespace vitrine {
 namespace {
@@ -340,7 +340,7 @@ TEST(Workload, AttentionReadsQueriesKeysAndValues) {
 }
 
 TEST(Workload, NoNameIsGivenTwice) {
-  for (const testing::SmallForm& form : testing::SmallForms()) {
+  for (const SmallForm& form : SmallForms()) {
     for (const Form of : {Form::kPublished, Form::kExecuted}) {
       std::set<std::string> names;
       const Workload workload = WorkloadOf(form.config, {form.height, form.width}, of).value();

@@ -21,9 +21,9 @@
 
 #include "absl/strings/match.h"
 #include "models/zoo.h"
+#include "models/zoo/small_forms.h"
 #include "reference/model.h"
 #include "reference/operators/attention.h"
-#include "tests/models/small_forms.h"
 #include "tests/reference/pictures.h"
 
 namespace vitrine {
@@ -303,11 +303,11 @@ void PrintTo(const Form& form, std::ostream* out) {
 }
 
 TEST(Dropout, EveryFormOfEveryFamilyDropsAtEveryPlace) {
-  std::vector<testing::SmallForm> forms = testing::SmallForms();
+  std::vector<SmallForm> forms = SmallForms();
   for (const char* name : {"qkv-mnist-p7-d64-l2", "kv-mnist-p7-d64-l2", "kv-pos-mnist-p7-d64-l2"}) {
     forms.push_back({name, FindVariant(name)->config, 28, 28});
   }
-  for (const testing::SmallForm& form : forms) {
+  for (const SmallForm& form : forms) {
     const std::unique_ptr<Model> model = testing::MakeHashed(form.config);
     const ImageBatch images = {Picture(form.config.preprocessing().channels(), form.height, form.width, 1)};
     const auto logits = [&](const DropRates& rates) {

@@ -9,17 +9,17 @@
 #include "models/workload/conventions.h"
 #include "models/workload/workload.h"
 #include "models/zoo.h"
+#include "models/zoo/small_forms.h"
 #include "reference/model.h"
-#include "tests/models/small_forms.h"
 #include "tests/reference/mac_counter.h"
 #include "tests/reference/pictures.h"
 
 namespace vitrine {
 namespace {
 
-class WhatRuns : public ::testing::TestWithParam<testing::SmallForm> {};
+class WhatRuns : public ::testing::TestWithParam<SmallForm> {};
 
-INSTANTIATE_TEST_SUITE_P(Families, WhatRuns, ::testing::ValuesIn(testing::SmallForms()),
+INSTANTIATE_TEST_SUITE_P(Families, WhatRuns, ::testing::ValuesIn(SmallForms()),
                          [](const auto& info) { return info.param.name; });
 
 // With gradients enabled, though no parameter wants any, no rows of padding follow the tokens.
@@ -59,7 +59,7 @@ TEST(CountedRuns, KvClassifiers) {
 
 // The hook sees what it must: a model with one block less costs one block less.
 TEST(CountedRuns, TheCounterNoticesABlock) {
-  const v1::ModelConfig two = testing::SmallForms()[0].config;
+  const v1::ModelConfig two = SmallForms()[0].config;
   v1::ModelConfig one = two;
   one.mutable_vit()->set_depth(1);
   const ImageBatch images{testing::Picture(3, 12, 16, 1)};

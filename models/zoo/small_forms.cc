@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/models/small_forms.h"
+#include "models/zoo/small_forms.h"
+
+#include <google/protobuf/text_format.h>
+
+#include <cstdlib>
 
 #include "absl/strings/str_cat.h"
-#include "tests/models/config_text.h"
+#include "models/zoo.h"
 
-namespace vitrine::testing {
+namespace vitrine {
 namespace {
 
 const char kEit[] = "eit { width: 20 depth: 3 heads: 4 mlp_width: 48 grid_rows: 3 grid_columns: 4 ";
@@ -59,6 +63,12 @@ std::vector<Case> Cases() {
   };
 }
 
+v1::ModelConfig Config(const std::string& text) {
+  v1::ModelConfig config;
+  if (!google::protobuf::TextFormat::ParseFromString(text, &config)) std::abort();  // a mistake in the table above
+  return config;
+}
+
 }  // namespace
 
 std::vector<SmallForm> SmallForms() {
@@ -71,4 +81,18 @@ std::vector<SmallForm> SmallForms() {
   return forms;
 }
 
-}  // namespace vitrine::testing
+std::vector<SmallForm> SmallKvForms() {
+  std::vector<SmallForm> forms;
+  for (const char* name :
+       {"kv-mnist-p7-d64-l2", "kv-pos-mnist-p7-d64-l2", "qkv-mnist-p7-d64-l2", "kv-pos-cifar10-p4-d64-l2"}) {
+    const v1::ModelConfig config = FindVariant(name)->config;
+    const v1::FixedResolution& size = config.preprocessing().fixed();
+    forms.push_back({name, config, size.height(), size.width()});
+  }
+  forms.push_back(forms.back());
+  forms.back().name = "kv_head_width";
+  forms.back().config.mutable_kv()->set_score_scale(v1::KvConfig::HEAD_WIDTH);
+  return forms;
+}
+
+}  // namespace vitrine
