@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "engine/cpu_backend.h"
+
 #include <utility>
 
 #include "base/status_macros.h"
-#include "engine/backend.h"
 #include "engine/cpu/engine.h"
 
 namespace vitrine {

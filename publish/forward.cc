@@ -6,7 +6,7 @@
 
 #include "base/machine/machine.h"
 #include "base/status_macros.h"
-#include "engine/backend.h"
+#include "engine/cpu_backend.h"
 #include "engine/logits.h"
 #include "engine/torch_library.h"
 

@@ -9,8 +9,8 @@
 #include "engine/cpu/instructions.h"
 #include "engine/cpu/linear_matrix.h"
 #include "engine/cpu/plan.h"
-#include "engine/cpu/weight_source.h"
 #include "engine/precision.h"
+#include "engine/weight_source.h"
 #include "models/program/program.h"
 
 namespace vitrine::engine {

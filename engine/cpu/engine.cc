@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/simd/float_mode.h"
 #include "base/status_macros.h"
+#include "engine/cpu/frame_memory.h"
 #include "engine/cpu/group.h"
 #include "engine/cpu/instructions.h"
 #include "engine/cpu/team.h"
@@ -53,6 +54,7 @@ absl::StatusOr<Engine> Engine::Make(const program::Program& program, WeightSourc
 void Engine::Run(std::span<const Picture> pictures, Workspace& workspace, float* logits, AttentionTap* attention,
                  TokenTap* tokens) const {
   const cpu::FloatMode mode;
+  FrameMemory& memory = workspace.Of<FrameMemory>();
   const Plan& plan = tokens == nullptr ? logits_ : tokens_;
   std::map<int, Frame::HandedOut> handed_out;
   if (tokens != nullptr) {
@@ -64,7 +66,7 @@ void Engine::Run(std::span<const Picture> pictures, Workspace& workspace, float*
   for (size_t first = 0; first < pictures.size();) {
     const std::span<const Picture> group = FirstGroup(pictures.subspan(first), plan.cell);
     const int members = team == nullptr ? 1 : team->members();
-    const std::span<Frame> frames = workspace.Prepare(plan, *kernels_, group, static_cast<int>(first), members);
+    const std::span<Frame> frames = memory.Prepare(plan, *kernels_, group, static_cast<int>(first), members);
     Frame& frame = frames.front();
     frame.attention = attention;
     frame.tokens = handed_out.empty() ? nullptr : &handed_out;

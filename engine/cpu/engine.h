@@ -8,8 +8,8 @@
 #include "absl/status/statusor.h"
 #include "base/simd/cpu_path.h"
 #include "engine/cpu/compile.h"
-#include "engine/cpu/picture.h"
-#include "engine/cpu/workspace.h"
+#include "engine/picture.h"
+#include "engine/workspace.h"
 #include "models/attention_tap.h"
 #include "models/token_tap.h"
 

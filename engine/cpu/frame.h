@@ -10,7 +10,7 @@
 
 #include "base/simd/view.h"
 #include "engine/cpu/kernels/kernels.h"
-#include "engine/cpu/picture.h"
+#include "engine/picture.h"
 #include "models/attention_tap.h"
 #include "models/token_layout.h"
 
@@ -101,7 +101,7 @@ class Frame {
   std::map<int, HandedOut>* tokens = nullptr;
 
  private:
-  friend class Workspace;
+  friend class FrameMemory;
 
   struct Place {
     RowsOf rows = RowsOf::kTokens;

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <span>
 
-#include "engine/cpu/picture.h"
+#include "engine/picture.h"
 
 namespace vitrine::engine {
 

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
+#include "engine/cpu_backend.h"
 #include "engine/logits.h"
 #include "models/zoo.h"
 #include "programs/gpu_check/checks.h"

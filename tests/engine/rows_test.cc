@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "engine/cpu/compile.h"
-#include "engine/cpu/workspace.h"
+#include "engine/cpu/frame_memory.h"
 #include "tests/engine/compiled.h"
 #include "tests/reference/pictures.h"
 
@@ -54,8 +54,8 @@ TEST_P(Rows, AreThoseOfThePicturesAndNoneIsPadding) {
     tensors.push_back(testing::Picture(form.config.preprocessing().channels(), height, width, tensors.size()));
     pictures.push_back(testing::View(tensors.back()));
   }
-  Workspace workspace;
-  const Frame& frame = workspace.Prepare(*plan, kernels, pictures, 0).front();
+  FrameMemory memory;
+  const Frame& frame = memory.Prepare(*plan, kernels, pictures, 0).front();
   for (const auto& step : plan->steps) {
     asked = 0;
     step->Run(frame);

@@ -11,7 +11,7 @@
 #include <set>
 #include <utility>
 
-#include "engine/cpu/workspace.h"
+#include "engine/cpu/frame_memory.h"
 #include "tests/engine/gathered.h"
 
 namespace vitrine::engine {
@@ -30,12 +30,12 @@ class Does : public Step {
 class TeamTest : public ::testing::Test {
  protected:
   void Then(std::function<void(const Frame&)> what) { plan_.steps.push_back(std::make_unique<Does>(std::move(what))); }
-  std::span<Frame> Frames(int members) { return workspace_.Prepare(plan_, kernels_, {&picture_, 1}, 0, members); }
+  std::span<Frame> Frames(int members) { return memory_.Prepare(plan_, kernels_, {&picture_, 1}, 0, members); }
 
   Plan plan_;
   const Kernels kernels_ = {};
   const Picture picture_ = {.data = nullptr, .channels = 1, .height = 1, .width = 1};
-  Workspace workspace_;
+  FrameMemory memory_;
 };
 
 TEST_F(TeamTest, SharesAreNextToEachOtherAndAllThereIs) {

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "checkpoint/checkpoint.h"
-#include "engine/backend.h"
+#include "engine/cpu_backend.h"
 #include "imaging/encode_png.h"
 #include "imaging/header.h"
 #include "reference/model.h"

@@ -76,6 +76,22 @@ TEST(Rooms, IncludeOnlyWhatTheTableAllows) {
   EXPECT_GT(includes, 50);
 }
 
+// What a back end is said in is no back end's own, so that another can be added beside the CPU's.
+TEST(Rooms, TheBackendIncludesNothingOfTheCpus) {
+  std::set<std::string> seen = {"engine/backend.h"};
+  std::vector<std::string> next = {"engine/backend.h"};
+  while (!next.empty()) {
+    const std::string header = next.back();
+    next.pop_back();
+    EXPECT_FALSE(header.starts_with("engine/cpu")) << header;
+    const std::string text = ReadFile(fs::path(VITRINE_SOURCE) / header);
+    for (const std::string& include : Matches(text, std::regex("#include \"([^\"]+)\""))) {
+      if (fs::exists(fs::path(VITRINE_SOURCE) / include) && seen.insert(include).second) next.push_back(include);
+    }
+  }
+  EXPECT_GE(seen.size(), 5u);
+}
+
 // Every room may use it.
 TEST(Rooms, BaseUsesNoRoom) {
   const Edges allowed = AllowedEdges();

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <vector>
 
+#include "engine/cpu_backend.h"
 #include "engine/logits.h"
 #include "reference/float_arrays.h"
 #include "reference/model.h"

@@ -14,7 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/simd/chosen_path.h"
 #include "base/status_macros.h"
-#include "engine/backend.h"
+#include "engine/cpu_backend.h"
 #include "engine/logits.h"
 #include "engine/torch_library.h"
 #include "repository/golden.h"

@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "engine/cpu/team.h"
-#include "engine/cpu/workspace.h"
+#include "engine/workspace.h"
 #include "server/process/clock.h"
 #include "server/serve/scheduling/scheduler.h"
 

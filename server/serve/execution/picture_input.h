@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "engine/cpu/picture.h"
+#include "engine/picture.h"
 #include "imaging/geometry.h"
 #include "imaging/image.h"
 #include "models/float_array.h"

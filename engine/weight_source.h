@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef VITRINE_ENGINE_CPU_WEIGHT_SOURCE_H_
-#define VITRINE_ENGINE_CPU_WEIGHT_SOURCE_H_
+#ifndef VITRINE_ENGINE_WEIGHT_SOURCE_H_
+#define VITRINE_ENGINE_WEIGHT_SOURCE_H_
 
 #include <cstddef>
 #include <span>
@@ -29,4 +29,4 @@ class WeightsInMemory : public WeightSource {
 
 }  // namespace vitrine::engine
 
-#endif  // VITRINE_ENGINE_CPU_WEIGHT_SOURCE_H_
+#endif  // VITRINE_ENGINE_WEIGHT_SOURCE_H_

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef VITRINE_ENGINE_CPU_PICTURE_H_
-#define VITRINE_ENGINE_CPU_PICTURE_H_
+#ifndef VITRINE_ENGINE_PICTURE_H_
+#define VITRINE_ENGINE_PICTURE_H_
 
 namespace vitrine::engine {
 
@@ -14,4 +14,4 @@ struct Picture {
 
 }  // namespace vitrine::engine
 
-#endif  // VITRINE_ENGINE_CPU_PICTURE_H_
+#endif  // VITRINE_ENGINE_PICTURE_H_

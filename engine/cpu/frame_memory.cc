@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/cpu/workspace.h"
+#include "engine/cpu/frame_memory.h"
 
 #include <algorithm>
 #include <new>
@@ -22,8 +22,8 @@ void Grow(AlignedFloats& memory, int64_t count) {
 
 }  // namespace
 
-std::span<Frame> Workspace::Prepare(const Plan& plan, const Kernels& kernels, std::span<const Picture> pictures,
-                                    int first_image, int members) {
+std::span<Frame> FrameMemory::Prepare(const Plan& plan, const Kernels& kernels, std::span<const Picture> pictures,
+                                      int first_image, int members) {
   frames_.resize(static_cast<size_t>(members));
   Frame& frame = frames_.front();
   frame.kernels_ = &kernels;
@@ -57,7 +57,7 @@ std::span<Frame> Workspace::Prepare(const Plan& plan, const Kernels& kernels, st
   return frames_;
 }
 
-int Workspace::GrowScratch(int64_t floats, int members) {
+int FrameMemory::GrowScratch(int64_t floats, int members) {
   members = static_cast<int>(std::clamp<int64_t>(kMostScratch / std::max<int64_t>(1, floats), 1, members));
   if (members > 1) {
     try {

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_ENGINE_CPU_BACKEND_H_
+#define VITRINE_ENGINE_CPU_BACKEND_H_
+
+#include <memory>
+#include <span>
+
+#include "absl/status/statusor.h"
+#include "base/simd/cpu_path.h"
+#include "engine/backend.h"
+#include "engine/precision.h"
+#include "engine/weight_source.h"
+#include "models/program/program.h"
+
+namespace vitrine {
+
+// Weights are copied, one by one, so that a source that lets them go never holds much more than one model.
+// Errors of engine::Engine::Make. Throws std::bad_alloc.
+absl::StatusOr<std::unique_ptr<const Backend>> MakeCpuBackend(const program::Program& program,
+                                                              engine::WeightSource& weights, cpu::CpuPath path,
+                                                              const PrecisionChoice& choice = {});
+// `weights` are in the program's order, each as many floats as its weight has elements.
+absl::StatusOr<std::unique_ptr<const Backend>> MakeCpuBackend(const program::Program& program,
+                                                              std::span<const float* const> weights, cpu::CpuPath path,
+                                                              const PrecisionChoice& choice = {});
+
+}  // namespace vitrine
+
+#endif  // VITRINE_ENGINE_CPU_BACKEND_H_
