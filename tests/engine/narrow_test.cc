@@ -88,14 +88,6 @@ TEST_P(Narrow, IsNearTheReference) {
   EXPECT_NE(Apart(ours, reference), 0);
 }
 
-// A row of bytes has no NaN, so of int8 only what comes before bytes is sure to.
-TEST_P(Narrow, WhatIsNoNumberReachesTheLogits) {
-  const Compiled compiled(form().config, narrow().path, {.precision = narrow().precision, .kept = {}});
-  at::Tensor picture = Pictures()[0].clone();
-  picture.fill_(NAN);
-  for (const float logit : compiled.ByEngine({picture})) EXPECT_TRUE(std::isnan(logit));
-}
-
 TEST(PathOf, IsThatOfThePrecisionsKernels) {
   EXPECT_EQ(engine::PathOf(cpu::CpuPath::kAmx, Precision::kFp32), cpu::CpuPath::kAvx512);
   for (const Precision precision : {Precision::kBf16, Precision::kInt8}) {
@@ -145,6 +137,13 @@ TEST_P(NarrowBf16, ConvolutionsOfPicturesAreNarrowByThemselves) {
   const Compiled narrow_stem(form().config, narrow().path, choice);
   const std::vector<at::Tensor> pictures = Pictures();
   EXPECT_EQ(narrow_stem.ByEngine(pictures) != fp32.ByEngine(pictures), convolves && !pools);
+}
+
+// A row of bytes has no NaN.
+TEST_P(NarrowBf16, WhatIsNoNumberReachesTheLogits) {
+  const Compiled compiled(form().config, narrow().path, {.precision = narrow().precision, .kept = {}});
+  const at::Tensor picture = Pictures()[0].clone().fill_(NAN);
+  for (const float logit : compiled.ByEngine({picture})) EXPECT_TRUE(std::isnan(logit));
 }
 
 // GELU behind a depthwise convolution is that of narrow products where lanes look its pieces up.

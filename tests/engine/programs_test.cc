@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Programs that no family of today makes, as a new one may: the engine computes them, or refuses them by name.
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/full.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/cpu/instructions.h"
 #include "engine/cpu/narrow_matrix.h"
 #include "models/program/builder.h"
 #include "reference/interpreter.h"

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/cpu/frame_memory.h"
 #include "server/serve/execution/helpers.h"
 #include "server/serve/scheduling/scheduler.h"
 
@@ -108,12 +109,12 @@ TEST(Recruit, ARequestThatNobodyIsFreeForCallsOneBack) {
   InferenceRequest request = Request();
   request.done = [&](const absl::StatusOr<v1::ClassifyResponse>& answer) { answered = answer.ok(); };
   scheduler.Submit(std::move(request));
-  engine::Workspace workspace;
+  engine::FrameMemory memory;
   const engine::Kernels kernels = {};
   const engine::Picture picture = {.data = nullptr, .channels = 1, .height = 1, .width = 1};
   engine::Plan plan;
   plan.steps.push_back(std::make_unique<Nothing>());
-  team->Run(plan, workspace.Prepare(plan, kernels, {&picture, 1}, 0, 3));
+  team->Run(plan, memory.Prepare(plan, kernels, {&picture, 1}, 0, 3));
   EXPECT_EQ(team->members(), 2) << "one is enough for one";
   while (!answered) std::this_thread::yield();
   EXPECT_EQ(scheduler.recalls(), 0);
