@@ -89,7 +89,7 @@ std::vector<SmallForm> SmallKvForms() {
     const v1::FixedResolution& size = config.preprocessing().fixed();
     forms.push_back({name, config, size.height(), size.width()});
   }
-  forms.push_back(forms.back());
+  forms.push_back(forms.front());
   forms.back().name = "kv_head_width";
   forms.back().config.mutable_kv()->set_score_scale(v1::KvConfig::HEAD_WIDTH);
   return forms;
