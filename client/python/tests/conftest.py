@@ -45,7 +45,8 @@ class Server:
         ports = scratch / "ports"
         ports.unlink(missing_ok=True)
         command = [program("vitrine-server"), "--repository", str(repository), "--listen", "127.0.0.1:%d" % port]
-        command += ["--metrics", "", "--port-file", str(ports), "--executors", "1", *(options or [])]
+        command += ["--port-file", str(ports), "--executors", "1", *(options or [])]
+        command += [] if "--metrics" in command else ["--metrics", ""]
         command += [] if "--log-level" in command else ["--log-level", "warning"]
         self.log = scratch / "log"
         with self.log.open("ab") as log:

@@ -32,7 +32,7 @@ def test_the_first_vector_is_asked_for_once(client: vitrine.Client, cat: Path, m
     first = next(name for name in client.model("xcit-n12-f-sne-cifar10").features if name != "patches")
     expected = client.embed(cat, "xcit-n12-f-sne-cifar10", feature=first)
     np.testing.assert_array_equal(client.embed(cat, "xcit-n12-f-sne-cifar10"), expected)
-    monkeypatch.delattr(client._stubs, "get")
+    monkeypatch.delattr(client._servers._line.stubs, "get")
     np.testing.assert_array_equal(client.embed(cat, "xcit-n12-f-sne-cifar10"), expected)
 
 

@@ -75,7 +75,7 @@ def test_options_that_contradict_each_other() -> None:
     ]:
         with pytest.raises(ValueError, match=sentence):
             vitrine.Client("example.org:443", **options)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="give host:port"):
+    with pytest.raises(ValueError, match="give its host and port"):
         vitrine.Client("http://127.0.0.1:8500")
     with pytest.raises(ValueError, match="1 to 20"):
         vitrine.RetryPolicy(max_attempts=0)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import ipaddress
 import socket
 from dataclasses import dataclass
-from typing import List, NamedTuple, Tuple
+from typing import List, NamedTuple, Optional, Tuple
 
 from vitrine.errors import Unavailable
 
@@ -21,12 +21,14 @@ class ServerAddress:
     Attributes:
         uri: as gRPC takes it; empty where `hosts` are several.
         hosts: several host:port, in order; otherwise empty.
+        host: the only host, without brackets; empty where there are several, or a socket.
         balanced: requests are spread over what it resolves to.
         local: never leaves this machine: loopback, or a socket in the file system.
     """
 
     uri: str = ""
     hosts: Tuple[str, ...] = ()
+    host: str = ""
     balanced: bool = False
     local: bool = False
 
@@ -47,40 +49,52 @@ def parse(address: str) -> ServerAddress:
         return ServerAddress(address, local=True)
     if address.startswith(("ipv4:", "ipv6:")):  # gRPC's own list
         parts = address.partition(":")[2].split(",")
-        return ServerAddress(address, balanced=len(parts) > 1, local=_all_loopback(parts))
+        local = _all_loopback(parts)
+        return ServerAddress(address, host=_only_host(parts), balanced=len(parts) > 1, local=local)
     if address.startswith("dns:"):  # dns:NAME, dns:///NAME or dns://RESOLVER/NAME
         name, resolver = address[len("dns:") :], ""
         if name.startswith("//"):
             resolver, _, name = name[2:].partition("/")
         # A foreign resolver may say of any name, localhost too, that it is anywhere.
-        local = _is_loopback(_split(name).host) and not resolver
-        return ServerAddress(address, balanced=True, local=local)
+        host = _split(name).host
+        return ServerAddress(address, host=host, balanced=True, local=_is_loopback(host) and not resolver)
     parts = address.split(",")
     local = _all_loopback(parts)
     if len(parts) == 1:
-        return ServerAddress(address, local=local)
+        return ServerAddress(address, host=_only_host(parts), local=local)
     return ServerAddress(hosts=tuple(parts), balanced=True, local=local)
 
 
-def resolve(hosts: Tuple[str, ...]) -> str:
-    """gRPC's address of several hosts: their names are resolved now, once. Unavailable names one without address."""
+def resolve(hosts: Tuple[str, ...], partly: bool = False) -> str:
+    """gRPC's address of several hosts, whose names are resolved now. Unavailable names one without address; `partly`:
+    only if none has an address."""
     four: List[str] = []
     six: List[str] = []
+    missing: Optional[Unavailable] = None
     for text in hosts:
         host, port = _split(text)
         try:
             found = socket.getaddrinfo(host, int(port), type=socket.SOCK_STREAM)
         except OSError as error:
-            raise Unavailable("no address of %s: %s" % (host, error.strerror or error)) from error
+            missing = Unavailable("no address of %s: %s" % (host, error.strerror or error))
+            if not partly:
+                raise missing from error
+            continue
         for family, _, _, _, place in found:
             if family == socket.AF_INET:
                 four.append("%s:%s" % (place[0], port))
             elif family == socket.AF_INET6:
                 six.append("[%s]:%s" % (place[0], port))
+    if missing is not None and not four and not six:
+        raise missing
     # One address of gRPC holds one family; IPv4 has its place among IPv6.
     if six:
         six += ["[::ffff:%s]:%s" % (at.rpartition(":")[0], at.rpartition(":")[2]) for at in four]
     return ("ipv6:" if six else "ipv4:") + ",".join(sorted(set(six or four)))
+
+
+def _only_host(parts: List[str]) -> str:
+    return _split(parts[0]).host if len(parts) == 1 else ""
 
 
 def _all_loopback(parts: List[str]) -> bool:
@@ -92,8 +106,14 @@ def _split(text: str) -> _Endpoint:
         form = "give host:port, as in gpu-box:8500 or [::1]:8500"
         return ValueError('the server\'s address "%s" %s; %s' % (text, what, form))
 
+    scheme, separator, rest = text.partition("://")
+    if separator:
+        place, secure = rest.partition("/")[0], scheme.lower().endswith("s")
+        form = 'the server\'s address "%s" is a URL; give its host and port, as in %s%s'
+        example = place if ":" in place else "%s:8500" % (place or "gpu-box")
+        raise ValueError(form % (text, example, ", and tls=True" if secure else ""))
     if "/" in text:
-        raise wrong("has a path or a scheme")
+        raise wrong("has a path")
     host, colon, port = text.rpartition(":")
     bracketed = text.startswith("[")
     if not colon or (bracketed and not host.endswith("]")):

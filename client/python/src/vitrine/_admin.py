@@ -10,7 +10,7 @@ from typing import Any, Dict, Iterable, Mapping, Optional, Tuple
 import grpc
 
 from vitrine import errors
-from vitrine._connection import TimeLeft
+from vitrine._connection import Settings, TimeLeft
 from vitrine._models import Model, of_version
 from vitrine.v1 import admin_pb2, serving_pb2
 
@@ -151,8 +151,11 @@ def address_of(address: Optional[str]) -> str:
     return found
 
 
-def error_of(rpc: grpc.RpcError, address: str, time: TimeLeft) -> errors.VitrineError:
-    error = errors.of_rpc(rpc, address)
+def error_of(rpc: grpc.RpcError, setting: Settings, time: TimeLeft) -> errors.VitrineError:
+    error = setting.error(rpc)
+    if isinstance(error, errors.Unimplemented) and "speaks no gRPC" not in str(error):
+        form = "there is no Admin service at %s, which takes the requests of callers; give the address of vitrine-server --admin"
+        return errors.Unimplemented(form % setting.address)
     if isinstance(error, errors.DeadlineExceeded):
         form = "the server has not done it within %g s; it may still: serving() tells"
         return errors.DeadlineExceeded(form % time.seconds)

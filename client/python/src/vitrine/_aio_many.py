@@ -10,19 +10,20 @@ from typing import Any, AsyncGenerator, AsyncIterable, AsyncIterator, Iterable, 
 import grpc
 
 from vitrine import errors
-from vitrine._connection import Settings, Stubs
-from vitrine._many import outcome, prepare
+from vitrine._connection import Settings
+from vitrine._many import outcome, prepare, unrefused
 from vitrine._picture import ImageSource, Picture, load
 from vitrine._pipeline import Pipeline
 from vitrine._result import Outcome
+from vitrine._servers import Servers
 from vitrine.v1 import classifier_pb2
 
 
 class Run:
     """One classify_many. Everything that happens comes through one queue: pictures taken, answers, ends of streams."""
 
-    def __init__(self, stubs: Stubs, setting: Settings, traceparent: Optional[str], pipeline: Pipeline) -> None:
-        self._stubs = stubs
+    def __init__(self, servers: Servers, setting: Settings, traceparent: Optional[str], pipeline: Pipeline) -> None:
+        self._servers = servers
         self._settings = setting
         self._traceparent = traceparent
         self._pipeline = pipeline
@@ -40,7 +41,7 @@ class Run:
             if pipeline.wants() and self._taker is None:
                 self._taker = asyncio.create_task(self._take(images, template))
             for request in pipeline.due(time.monotonic()):
-                self._stream = self._stream or _Stream(self._stubs, self._settings, self._traceparent, self._events)
+                self._stream = self._stream or _Stream(self._servers, self._settings, self._traceparent, self._events)
                 self._stream.send(request)
             await self._handle(pipeline.wait(time.monotonic()))
             for entry in pipeline.finished():
@@ -111,13 +112,17 @@ class _Stream:
     """One ClassifyStream call. Its answers go to `events`, and at the end an error, or None for an end without one."""
 
     def __init__(
-        self, stubs: Stubs, setting: Settings, traceparent: Optional[str], events: asyncio.Queue[Tuple[Any, Any]]
+        self, servers: Servers, setting: Settings, traceparent: Optional[str], events: asyncio.Queue[Tuple[Any, Any]]
     ) -> None:
-        self._address = setting.address
+        self._servers = servers
+        self._settings = setting
+        self._metadata = setting.metadata(traceparent)
+        line = servers.begin()
         self._events = events
         self._requests: asyncio.Queue[Optional[classifier_pb2.ClassifyRequest]] = asyncio.Queue()
-        self._call = stubs.stream(self._unsent(), metadata=setting.metadata(traceparent))
+        self._call = line.stubs.stream(self._unsent(), metadata=self._metadata)
         self._reader = asyncio.create_task(self._read())
+        self._reader.add_done_callback(lambda _: servers.end(line))
 
     def send(self, request: classifier_pb2.ClassifyRequest) -> None:
         self._requests.put_nowait(request)
@@ -146,12 +151,13 @@ class _Stream:
                 self._events.put_nowait((self, answer))
             self._events.put_nowait((self, None))
         except grpc.RpcError as rpc:
-            error: Optional[errors.VitrineError] = errors.of_rpc(rpc, self._address)
+            code = rpc.code().name
+            await self._servers.follow_async(code)
+            error = unrefused(self._settings.error(rpc), self._settings.renewed(code, self._metadata))
             # gRPC bug 36066: a write that meets the end of the stream hides the status that the server ended it with.
             # Asked again, the server says it again.
-            if isinstance(error, errors.Internal) and str(error).startswith("Internal error from Core"):
-                error = None
-            self._events.put_nowait((self, error))
+            hidden = isinstance(error, errors.Internal) and str(error).startswith("Internal error from Core")
+            self._events.put_nowait((self, None if hidden else error))
         finally:
             self._requests.put_nowait(None)
 

@@ -13,7 +13,7 @@ from typing import Any, List, Optional, Sequence, Tuple, Union
 
 import grpc
 
-from vitrine import _address, _descriptors, _token, errors
+from vitrine import _address, _descriptors, _proxy, _token, errors
 from vitrine._retry import RetryPolicy
 from vitrine.v1 import classifier_pb2, registry_pb2
 
@@ -44,6 +44,8 @@ class Settings:
 
     address: str
     target: str  # the address as gRPC takes it
+    hosts: Tuple[str, ...]  # of a list of servers, which `target` resolves; otherwise empty
+    proxy: str  # by which the server is reached, as _proxy.of_host says it; empty: none
     options: Tuple[Tuple[str, Any], ...]  # of the channel
     credentials: Optional[grpc.ChannelCredentials]
     token: Optional[_token.BearerToken]
@@ -55,6 +57,16 @@ class Settings:
         """Of one call: the token may be another each time."""
         authorization: Metadata = () if self.token is None else (("authorization", "Bearer " + self.token.get()),)
         return authorization if traceparent is None else (*authorization, ("traceparent", traceparent))
+
+    def error(self, rpc: grpc.RpcError) -> errors.VitrineError:
+        """What a call ended with."""
+        return errors.of_rpc(rpc, self.address, self.proxy)
+
+    def renewed(self, code: str, metadata: Metadata) -> bool:
+        """True if a call that ended with `code` was refused for its token, and there is another by now."""
+        if code != "UNAUTHENTICATED" or self.token is None:
+            return False
+        return self.token.renewed(dict(metadata)["authorization"][len("Bearer ") :])
 
 
 def settings(
@@ -92,14 +104,21 @@ def settings(
     if not 1 <= max_in_flight <= 64:
         raise ValueError("max_in_flight is %r, must be 1 to 64" % (max_in_flight,))
     policy = retries or RetryPolicy()
-    options = _channel_options(place, server_name, keepalive, policy)
+    proxy = "" if place.local or not place.host else _proxy.of_host(place.host, os.environ)
+    options = _channel_options(place, bool(proxy), server_name, keepalive, policy)
     credentials = grpc.ssl_channel_credentials(_pem(ca), _pem(key), _pem(cert)) if secure else None
     target = _address.resolve(place.hosts) if place.hosts else place.uri
-    return Settings(address, target, options, credentials, bearer, deadline, policy, max_in_flight)
+    return Settings(
+        address, target, place.hosts, proxy, options, credentials, bearer, deadline, policy, max_in_flight
+    )
 
 
 def _channel_options(
-    place: _address.ServerAddress, server_name: Optional[str], keepalive: float, retries: RetryPolicy
+    place: _address.ServerAddress,
+    proxied: bool,
+    server_name: Optional[str],
+    keepalive: float,
+    retries: RetryPolicy,
 ) -> Tuple[Tuple[str, Any], ...]:
     options: List[Tuple[str, Any]] = [
         ("grpc.max_send_message_length", _MAX_REQUEST_BYTES),
@@ -109,8 +128,9 @@ def _channel_options(
         ("grpc.initial_reconnect_backoff_ms", int(1000 * retries.initial_backoff)),
         ("grpc.max_reconnect_backoff_ms", int(1000 * retries.max_backoff)),
     ]
-    if place.local:
+    if not proxied:
         # gRPC takes the proxy of $http_proxy for loopback as well; it would read the token, and all else, in the clear.
+        # It would ask it for a whole list of servers at once, and knows no networks in $no_proxy.
         options.append(("grpc.enable_http_proxy", 0))
     if place.balanced:
         options.append(("grpc.service_config", _BALANCED))
@@ -127,11 +147,12 @@ def _channel_options(
     return tuple(options)
 
 
-def open_channel(kind: Any, setting: Settings) -> Any:
-    """`kind`: grpc or grpc.aio."""
+def open_channel(kind: Any, setting: Settings, target: Optional[str] = None) -> Any:
+    """`kind`: grpc or grpc.aio; `target`: in place of that of the settings."""
+    target = target or setting.target
     if setting.credentials is None:
-        return kind.insecure_channel(setting.target, setting.options)
-    return kind.secure_channel(setting.target, setting.credentials, setting.options)
+        return kind.insecure_channel(target, setting.options)
+    return kind.secure_channel(target, setting.credentials, setting.options)
 
 
 def check_traceparent(traceparent: Optional[str]) -> None:
@@ -220,9 +241,11 @@ class Attempts:
     def failed(self, rpc: grpc.RpcError) -> float:
         """Seconds to wait before the next attempt; raises what the call ended with if there is none."""
         self._made += 1
-        error = errors.of_rpc(rpc, self._setting.address)
+        error = self._setting.error(rpc)
         if isinstance(error, errors.DeadlineExceeded) and str(error) == "Deadline Exceeded":
-            error = errors.DeadlineExceeded("no answer within %g s" % self._time.seconds)  # gRPC's own, not the server's
+            way = " through the proxy %s" % self._setting.proxy if self._setting.proxy else ""
+            # gRPC's own, not the server's.
+            error = errors.DeadlineExceeded("no answer within %g s%s" % (self._time.seconds, way))
         delay = self._setting.retries.delay(error, self._made, self.remaining, random.random())
         if delay is None:
             raise error from rpc

@@ -43,7 +43,7 @@ class Readiness:
 
     def failed(self, rpc: grpc.RpcError) -> bool:
         """False: not ready. Raises what no waiting helps against."""
-        error = errors.of_rpc(rpc, self._setting.address)
+        error = self._setting.error(rpc)
         if not isinstance(error, _PASSING):
             raise error from rpc
         # The last question may be cut off by the deadline; what was heard before says more.

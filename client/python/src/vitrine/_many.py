@@ -12,16 +12,17 @@ from typing import Any, Generator, Iterator, Optional, Tuple
 import grpc
 
 from vitrine import errors
-from vitrine._connection import Settings, Stubs
+from vitrine._connection import Settings
 from vitrine._picture import ImageSource, load
 from vitrine._pipeline import Entry, Pipeline
 from vitrine._request import with_picture
 from vitrine._result import Outcome, Refused, of_response
+from vitrine._servers import Servers
 from vitrine.v1 import classifier_pb2
 
 
 def run(
-    stubs: Stubs,
+    servers: Servers,
     setting: Settings,
     images: Iterator[ImageSource],
     template: classifier_pb2.ClassifyRequest,
@@ -39,7 +40,7 @@ def run(
             now = time.monotonic()
             pipeline.paused(now - before)
             for request in pipeline.due(now):
-                stream = stream or _Stream(stubs, setting, traceparent)
+                stream = stream or _Stream(servers, setting, traceparent)
                 stream.send(request)
             for entry in pipeline.finished():
                 before = time.monotonic()
@@ -64,11 +65,14 @@ def run(
 class _Stream:
     """One ClassifyStream call, turned into a queue of requests and a queue of events. It decides nothing."""
 
-    def __init__(self, stubs: Stubs, setting: Settings, traceparent: Optional[str]) -> None:
-        self._address = setting.address
+    def __init__(self, servers: Servers, setting: Settings, traceparent: Optional[str]) -> None:
+        self._servers = servers
+        self._settings = setting
+        self._metadata = setting.metadata(traceparent)
+        self._line = servers.begin()
         self._requests: SimpleQueue[Optional[classifier_pb2.ClassifyRequest]] = SimpleQueue()
         self._events: SimpleQueue[Any] = SimpleQueue()
-        self._call = stubs.stream(iter(self._requests.get, None), metadata=setting.metadata(traceparent))
+        self._call = self._line.stubs.stream(iter(self._requests.get, None), metadata=self._metadata)
         threading.Thread(target=self._read, name="vitrine-stream", daemon=True).start()
 
     def send(self, request: classifier_pb2.ClassifyRequest) -> None:
@@ -90,15 +94,25 @@ class _Stream:
     def cancel(self) -> None:
         self._call.cancel()
 
+    def _reason(self, error: errors.VitrineError) -> errors.VitrineError:
+        self._servers.follow(error.code)
+        return unrefused(error, self._settings.renewed(error.code, self._metadata))
+
     def _read(self) -> None:
         try:
             for answer in self._call:
                 self._events.put(answer)
             self._events.put(None)
         except grpc.RpcError as error:
-            self._events.put(errors.of_rpc(error, self._address))
+            self._events.put(self._reason(self._settings.error(error)))
         finally:
+            self._servers.end(self._line)
             self._requests.put(None)  # or the thread in which gRPC reads them would wait for ever
+
+
+def unrefused(error: errors.VitrineError, renewed: bool) -> errors.VitrineError:
+    """What a stream ended with; where its token is `renewed`, another stream is worth it."""
+    return errors.Unavailable(str(error)) if renewed else error
 
 
 def _take(

@@ -38,6 +38,9 @@ def name_of(names: Mapping[str, int], number: int) -> str:
     return next((name for name, value in names.items() if value == number), "kind-%d" % number)
 
 
+_NO_OFFERS: Mapping[str, Any] = {}
+
+
 @dataclass(frozen=True)
 class Attention:
     """Attention maps to ask for.
@@ -46,27 +49,35 @@ class Attention:
         kind: "class", "mean", "rollout", "class-attention" and "query" lie on the grid of tokens; "scores", "weights"
             and "channels" are matrices; "distance" is one number per layer and head. `Client.model` tells which ones a
             model has.
-        layers: blocks, from 0, or from the end if negative. Empty: the last; for "distance" all.
-        heads: heads of each, from 0. Empty: their mean; for "distance" all.
+        layers: blocks, from 0, or from the end if negative; "all". Empty: the last; for "distance" all.
+        heads: heads of each, from 0; "all". Empty: their mean; for "distance" all. How many "all" are, the client asks
+            the server once.
         query: of "query": the patch whose row it is, row * columns + column of the grid.
         keep_class_mass: of "distance": attention to the class token counts as 0 pixels instead of being left out.
         exact: values as float32 instead of float16 on the wire. Twice the bytes.
     """
 
     kind: str
-    layers: Sequence[int] = ()
-    heads: Sequence[int] = ()
+    layers: Union[str, Sequence[int]] = ()
+    heads: Union[str, Sequence[int]] = ()
     query: int = 0
     keep_class_mass: bool = False
     exact: bool = False
 
-    def to_proto(self) -> attention_pb2.AttentionRequest:
+    @property
+    def wants_all(self) -> bool:
+        """True if to_proto must know how many layers and heads there are."""
+        return isinstance(self.layers, str) or isinstance(self.heads, str)
+
+    def to_proto(self, offers: Mapping[str, Any] = _NO_OFFERS) -> attention_pb2.AttentionRequest:
+        """`offers`: what the model has, as Model.attention, for "all". InvalidArgument: another word than that."""
         encoding = attention_pb2.FLOAT32 if self.exact else attention_pb2.FLOAT16
         request = attention_pb2.AttentionRequest(query=self.query, keep_class_mass=self.keep_class_mass)
         request.kind = _choose(ATTENTION, self.kind, "attention")
         request.encoding = encoding
-        request.layers.extend(self.layers)
-        request.heads.extend(self.heads)
+        offer = offers.get(self.kind)
+        request.layers.extend(_numbers("layers", self.layers, offer.layers if offer else 0))
+        request.heads.extend(_numbers("heads", self.heads, offer.heads if offer else 0))
         return request
 
 
@@ -84,8 +95,17 @@ class Ask:
     priority: str = "normal"
     max_attention_bytes: Optional[int] = None
 
-    def template(self, model: str) -> classifier_pb2.ClassifyRequest:
-        """The request without its picture. InvalidArgument: a word that this package does not know. TypeError: no word."""
+    @property
+    def wants_all(self) -> bool:
+        """True if `template` must know how many layers and heads the model has."""
+        wishes = _several(self.attention, ATTENTION, "attention")
+        return any(isinstance(wish, Attention) and wish.wants_all for wish in wishes)
+
+    def template(self, model: str, offers: Mapping[str, Any] = _NO_OFFERS) -> classifier_pb2.ClassifyRequest:
+        """The request without its picture; `offers` as of Attention.to_proto.
+
+        InvalidArgument: a word that this package does not know. TypeError: no word.
+        """
         request = classifier_pb2.ClassifyRequest(model=model)
         request.priority = _choose(PRIORITIES, self.priority, "priority")
         if self.version is not None:
@@ -102,7 +122,7 @@ class Ask:
         if self.max_attention_bytes is not None:
             request.max_attention_bytes = self.max_attention_bytes
         for wish in _several(self.attention, ATTENTION, "attention"):
-            request.attention.append((wish if isinstance(wish, Attention) else Attention(wish)).to_proto())
+            request.attention.append((wish if isinstance(wish, Attention) else Attention(wish)).to_proto(offers))
         for kind in _several(self.features, FEATURES, "features"):
             request.features.add(kind=_choose(FEATURES, kind, "features"))
         return request
@@ -121,6 +141,14 @@ def _several(value: Any, names: Mapping[str, int], what: str) -> Sequence[Any]:
     if not isinstance(value, Iterable):
         raise TypeError("%s is %r; give one of %s, or a sequence of them" % (what, value, ", ".join(names)))
     return list(value)
+
+
+def _numbers(what: str, wish: Union[str, Sequence[int]], count: int) -> Iterable[int]:
+    if not isinstance(wish, str):
+        return wish
+    if wish != "all":
+        raise InvalidArgument('%s %r are not known; give numbers in a list, or "all"' % (what, wish))
+    return range(count)
 
 
 def _choose(names: Mapping[str, int], name: str, what: str) -> Any:

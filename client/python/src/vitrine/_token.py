@@ -38,14 +38,23 @@ class BearerToken:
     def get(self) -> str:
         """The newest that could be read."""
         with self._lock:
-            now = self._clock()
-            if self._path is not None and now - self._read_at >= _REREAD:
-                self._read_at = now
-                try:
-                    self._token = _read(self._path)
-                except (OSError, ValueError):
-                    pass  # what cannot be read in the middle of a replacement is read a minute later
+            if self._path is not None and self._clock() - self._read_at >= _REREAD:
+                self._read_again()
             return self._token
+
+    def renewed(self, refused: str) -> bool:
+        """Reads the file again after a server refused the token `refused`. True: there is another now."""
+        with self._lock:
+            if self._path is not None and self._token == refused:
+                self._read_again()
+            return self._token != refused
+
+    def _read_again(self) -> None:
+        self._read_at = self._clock()
+        try:
+            self._token = _read(self._path)  # type: ignore[arg-type]
+        except (OSError, ValueError):
+            pass  # what cannot be read in the middle of a replacement is read a minute later
 
 
 def choose(token: Optional[str], path: Union[str, "os.PathLike[str]", None]) -> Optional[BearerToken]:

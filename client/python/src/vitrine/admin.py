@@ -130,4 +130,4 @@ class AdminClient:
         try:
             return method(request, timeout=time.remaining, metadata=self._settings.metadata())
         except grpc.RpcError as error:
-            raise _admin.error_of(error, self._settings.address, time) from error
+            raise _admin.error_of(error, self._settings, time) from error

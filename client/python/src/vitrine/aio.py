@@ -16,8 +16,8 @@ import numpy.typing as npt
 
 from vitrine import _aio_many, _models, errors
 from vitrine._aio_admin import AdminClient
-from vitrine._connection import Attempts, Pem, Stubs
-from vitrine._connection import TimeLeft, check_deadline, check_traceparent, only_model, open_channel, settings
+from vitrine._connection import Attempts, Pem
+from vitrine._connection import TimeLeft, check_deadline, check_traceparent, only_model, settings
 from vitrine._connection import time_left
 from vitrine._embedding import Embedded, each_async, first_vector, values_of
 from vitrine._health import Readiness
@@ -27,6 +27,7 @@ from vitrine._pipeline import Pipeline
 from vitrine._request import Ask, Attention, with_picture
 from vitrine._result import Outcome, Result, of_response
 from vitrine._retry import RetryPolicy
+from vitrine._servers import Servers
 from vitrine._sources import pictures
 from vitrine.v1 import classifier_pb2, registry_pb2
 
@@ -57,15 +58,14 @@ class Client:
     ) -> None:
         security = tls, ca, cert, key, server_name, token, token_file
         self._settings = settings(address, *security, deadline, keepalive, retries, max_in_flight)
-        self._channel = open_channel(grpc.aio, self._settings)
-        self._stubs = Stubs(self._channel)
+        self._servers = Servers(grpc.aio, self._settings)
         self._only_model: Optional[str] = None
-        # The feature of embed by model, version and label.
-        self._vectors: Dict[Tuple[Optional[str], Optional[int], Optional[str]], str] = {}
+        # By model, version and label, until a server refuses what was asked of one.
+        self._known: Dict[Tuple[str, Optional[int], Optional[str]], _models.Model] = {}
 
     async def close(self) -> None:
         """Ends the calls under way. A closed client cannot be used again."""
-        await self._channel.close()
+        await self._servers.close()
 
     async def __aenter__(self) -> Client:
         return self
@@ -106,9 +106,10 @@ class Client:
             raise RuntimeError("reading the picture raised StopIteration") from picture
         request = with_picture(await self._template(Ask(*wish)), picture)
         try:
-            return of_response(await self._call(self._stubs.classify, request, attempts, traceparent), picture)
-        except errors.NotFound:
-            self._only_model = None
+            return of_response(await self._call("classify", request, attempts, traceparent), picture)
+        except (errors.InvalidArgument, errors.NotFound):
+            self._only_model = None  # another version may serve now, or another model
+            self._known.clear()
             raise
 
     async def classify_many(
@@ -137,10 +138,11 @@ class Client:
         check_deadline(deadline)
         check_traceparent(traceparent)
         source = pictures(images)
+        self._known.clear()
         template = await self._template(Ask(*wish))
         await self._keep_to_one_version(template)
         pipeline = Pipeline(deadline, self._settings.max_in_flight, self._settings.retries)
-        run = _aio_many.Run(self._stubs, self._settings, traceparent, pipeline)
+        run = _aio_many.Run(self._servers, self._settings, traceparent, pipeline)
         one = OneVersion()
         try:
             async for result in run.results(_aio_many.asynchronous(source), template):
@@ -164,25 +166,20 @@ class Client:
     ) -> npt.NDArray[np.float32]:
         """As vitrine.Client.embed."""
         left = time_left(self._settings, deadline)
-        which = model, version, version_label
-        kind = await self._feature(feature, *which, left)
-        try:
-            result = await self.classify(
-                image,
-                model,
-                version,
-                version_label=version_label,
-                top_k=0,
-                resolution=resolution,
-                features=kind,
-                priority=priority,
-                max_attention_bytes=max_attention_bytes,
-                deadline=max(left.remaining, 0.001),
-                traceparent=traceparent,
-            )
-        except (errors.InvalidArgument, errors.NotFound):
-            self._vectors.pop(which, None)  # another version may serve now
-            raise
+        kind = await self._feature(feature, model, version, version_label, left)
+        result = await self.classify(
+            image,
+            model,
+            version,
+            version_label=version_label,
+            top_k=0,
+            resolution=resolution,
+            features=kind,
+            priority=priority,
+            max_attention_bytes=max_attention_bytes,
+            deadline=max(left.remaining, 0.001),
+            traceparent=traceparent,
+        )
         return values_of(result)
 
     async def embed_many(
@@ -220,7 +217,7 @@ class Client:
 
     async def models(self) -> List[_models.Model]:
         """As vitrine.Client.models."""
-        response = await self._call(self._stubs.list, registry_pb2.ListModelsRequest(), Attempts(self._settings, None))
+        response = await self._call("list", registry_pb2.ListModelsRequest(), Attempts(self._settings, None))
         return [_models.of_version(version) for version in response.versions]
 
     async def model(
@@ -230,23 +227,29 @@ class Client:
         request = registry_pb2.GetModelRequest(model=name, version_label=version_label)
         if version is not None:
             request.version = version
-        return _models.of_version(await self._call(self._stubs.get, request, Attempts(self._settings, None)))
+        return _models.of_version(await self._call("get", request, Attempts(self._settings, None)))
 
     async def watch(self, model: Optional[str] = None) -> AsyncGenerator[_models.ModelEvent, None]:
         """As vitrine.Client.watch, with `async for`."""
         request = registry_pb2.WatchModelsRequest(model=model or "")
         failures = 0
         while True:
-            call = self._stubs.watch(request, metadata=self._settings.metadata())
+            metadata = self._settings.metadata()
+            line = self._servers.begin()
+            call = line.stubs.watch(request, metadata=metadata)
             try:
                 async for event in call:
                     failures = 0
                     yield _models.ModelEvent(_models.of_version(event.version), event.removed)
                 error: errors.VitrineError = errors.Unavailable("the server ended the stream")
             except grpc.RpcError as rpc:
-                error = errors.of_rpc(rpc, self._settings.address)
+                error = self._settings.error(rpc)
             finally:
                 call.cancel()
+                self._servers.end(line)
+            if self._settings.renewed(error.code, metadata):
+                continue
+            await self._servers.follow_async(error.code)
             failures += 1
             delay = self._settings.retries.delay(error, failures, float("inf"), random.random())
             if delay is None:
@@ -266,8 +269,10 @@ class Client:
     async def _ready(self, readiness: Readiness) -> bool:
         try:
             options = {"timeout": readiness.remaining, "metadata": self._settings.metadata()}
-            return readiness.answered(await self._stubs.health(readiness.request, **options))
+            with self._servers.calls() as stubs:
+                return readiness.answered(await stubs.health(readiness.request, **options))
         except grpc.RpcError as error:
+            await self._servers.follow_async(error.code().name)
             return readiness.failed(error)
 
     async def _feature(
@@ -281,39 +286,51 @@ class Client:
         """The feature to ask for."""
         if feature is not None:
             return feature
-        which = model, version, version_label
-        if which not in self._vectors:
-            name = model if model is not None else (await self._template(Ask())).model
+        name = model if model is not None else (await self._template(Ask())).model
+        return first_vector(await self._described(name, version, version_label, max(left.remaining, 0.001)))
+
+    async def _described(
+        self, name: str, version: Optional[int], version_label: Optional[str], deadline: Optional[float] = None
+    ) -> _models.Model:
+        which = name, version, version_label
+        if which not in self._known:
             request = registry_pb2.GetModelRequest(model=name, version=version, version_label=version_label)
-            attempts = Attempts(self._settings, max(left.remaining, 0.001))
-            found = await self._call(self._stubs.get, request, attempts)
-            self._vectors[which] = first_vector(_models.of_version(found))
-        return self._vectors[which]
+            response = await self._call("get", request, Attempts(self._settings, deadline))
+            self._known[which] = _models.of_version(response)
+        return self._known[which]
 
     async def _template(self, ask: Ask) -> classifier_pb2.ClassifyRequest:
-        if ask.model is not None:
-            return ask.template(ask.model)
-        ask.template("")  # what is wrong with the rest shows before the server is asked
-        if self._only_model is None:
+        name, checked = ask.model, ask.template(ask.model or "")  # what is wrong with it shows before the server is asked
+        if name is not None and not ask.wants_all:
+            return checked
+        if name is None and self._only_model is None:
             request = registry_pb2.ListModelsRequest()
-            response = await self._call(self._stubs.list, request, Attempts(self._settings, None))
+            response = await self._call("list", request, Attempts(self._settings, None))
             self._only_model = only_model(response.versions)
-        return ask.template(self._only_model)
+        name = name or self._only_model or ""
+        if not ask.wants_all:
+            return ask.template(name)
+        return ask.template(name, (await self._described(name, ask.version, ask.version_label)).attention)
 
     async def _keep_to_one_version(self, template: classifier_pb2.ClassifyRequest) -> None:
         wanted = version_wanted(template)
         if wanted is None:
             return
         try:
-            keep_to(template, await self._call(self._stubs.get, wanted, Attempts(self._settings, None)))
+            keep_to(template, await self._call("get", wanted, Attempts(self._settings, None)))
         except (errors.PermissionDenied, errors.Unimplemented):
             pass  # who may only classify: OneVersion refuses what is of another
 
-    async def _call(self, method: Any, request: Any, attempts: Attempts, traceparent: Optional[str] = None) -> Any:
+    async def _call(self, method: str, request: Any, attempts: Attempts, traceparent: Optional[str] = None) -> Any:
         while True:
             metadata = self._settings.metadata(traceparent)
             try:
-                return await method(request, timeout=attempts.remaining, metadata=metadata)
+                with self._servers.calls() as stubs:
+                    return await getattr(stubs, method)(request, timeout=attempts.remaining, metadata=metadata)
             except grpc.RpcError as error:
+                code = error.code().name
+                if self._settings.renewed(code, metadata):
+                    continue
+                await self._servers.follow_async(code)
                 delay = attempts.failed(error)
             await asyncio.sleep(delay)

@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from vitrine import _many, _models, errors
-from vitrine._connection import Attempts, Pem, Stubs
-from vitrine._connection import TimeLeft, check_deadline, check_traceparent, only_model, open_channel, settings
+from vitrine._connection import Attempts, Pem
+from vitrine._connection import TimeLeft, check_deadline, check_traceparent, only_model, settings
 from vitrine._connection import time_left
 from vitrine._embedding import Embedded, each, first_vector, values_of
 from vitrine._health import Readiness
@@ -24,6 +24,7 @@ from vitrine._picture import ImageSource, load
 from vitrine._request import Ask, Attention, with_picture
 from vitrine._result import Outcome, Result, of_response
 from vitrine._retry import RetryPolicy
+from vitrine._servers import Servers
 from vitrine._sources import pictures
 from vitrine.v1 import classifier_pb2, registry_pb2
 
@@ -35,15 +36,16 @@ class Client:
 
     Args:
         address: host:port; or dns:///name:port and host:port,host:port, whose servers take requests in turn; or
-            unix:PATH. Default $VITRINE_SERVER, else 127.0.0.1:8500. The names of a list are resolved once, here.
+            unix:PATH. Default $VITRINE_SERVER, else 127.0.0.1:8500. The names of a list are resolved here,
+            and again when the servers are lost.
         tls: speak TLS; default: if `ca`, `cert` or `server_name` is given.
         ca: certificates to trust, PEM as bytes or a path; default gRPC's own.
         cert, key: what this client shows the server, PEM as bytes or a path.
         server_name: the name in the server's certificate, where the address has another.
         token: sent with every call as "authorization: Bearer ..."; needs TLS unless the server is on this machine.
             Default $VITRINE_TOKEN; "": none.
-        token_file: a file with the token, read again every minute, so that it may be replaced; default
-            $VITRINE_TOKEN_FILE, which comes before $VITRINE_TOKEN.
+        token_file: a file with the token, read again every minute and when the server refuses it, so that it
+            may be replaced; default $VITRINE_TOKEN_FILE, which comes before $VITRINE_TOKEN.
         deadline: seconds for one request, all its attempts and the waits between them included.
         keepalive: seconds between pings of a silent server while calls are under way, so that one that vanished is
             noticed; 0: never. Servers send callers away that ping more often than they allow: vitrine-server takes 10
@@ -74,15 +76,14 @@ class Client:
     ) -> None:
         security = tls, ca, cert, key, server_name, token, token_file
         self._settings = settings(address, *security, deadline, keepalive, retries, max_in_flight)
-        self._channel = open_channel(grpc, self._settings)
-        self._stubs = Stubs(self._channel)
+        self._servers = Servers(grpc, self._settings)
         self._only_model: Optional[str] = None
-        # The feature of embed by model, version and label.
-        self._vectors: Dict[Tuple[Optional[str], Optional[int], Optional[str]], str] = {}
+        # By model, version and label, until a server refuses what was asked of one.
+        self._known: Dict[Tuple[str, Optional[int], Optional[str]], _models.Model] = {}
 
     def close(self) -> None:
         """Ends the calls under way, which then raise Cancelled. A closed client cannot be used again."""
-        self._channel.close()
+        self._servers.close()
 
     def __enter__(self) -> Client:
         return self
@@ -146,9 +147,10 @@ class Client:
         picture = load(image)
         request = with_picture(self._template(Ask(*wish)), picture)
         try:
-            return of_response(self._call(self._stubs.classify, request, attempts, traceparent), picture)
-        except errors.NotFound:
-            self._only_model = None
+            return of_response(self._call("classify", request, attempts, traceparent), picture)
+        except (errors.InvalidArgument, errors.NotFound):
+            self._only_model = None  # another version may serve now, or another model
+            self._known.clear()
             raise
 
     def classify_many(
@@ -195,9 +197,10 @@ class Client:
         check_deadline(deadline)
         check_traceparent(traceparent)
         source = iter(pictures(images))
+        self._known.clear()
         template = self._template(Ask(*wish))
         self._keep_to_one_version(template)
-        outcomes = _many.run(self._stubs, self._settings, source, template, deadline, traceparent)
+        outcomes = _many.run(self._servers, self._settings, source, template, deadline, traceparent)
         return of_one_version(outcomes) if template.features else outcomes
 
     def embed(
@@ -226,25 +229,20 @@ class Client:
             InvalidArgument: the model has no such feature. Others as classify does.
         """
         left = time_left(self._settings, deadline)
-        which = model, version, version_label
-        kind = self._feature(feature, *which, left)
-        try:
-            result = self.classify(
-                image,
-                model,
-                version,
-                version_label=version_label,
-                top_k=0,
-                resolution=resolution,
-                features=kind,
-                priority=priority,
-                max_attention_bytes=max_attention_bytes,
-                deadline=max(left.remaining, 0.001),
-                traceparent=traceparent,
-            )
-        except (errors.InvalidArgument, errors.NotFound):
-            self._vectors.pop(which, None)  # another version may serve now
-            raise
+        kind = self._feature(feature, model, version, version_label, left)
+        result = self.classify(
+            image,
+            model,
+            version,
+            version_label=version_label,
+            top_k=0,
+            resolution=resolution,
+            features=kind,
+            priority=priority,
+            max_attention_bytes=max_attention_bytes,
+            deadline=max(left.remaining, 0.001),
+            traceparent=traceparent,
+        )
         return values_of(result)
 
     def embed_many(
@@ -284,7 +282,7 @@ class Client:
 
     def models(self) -> List[_models.Model]:
         """Every model and version that the server knows, by name, then version; without labels."""
-        response = self._call(self._stubs.list, registry_pb2.ListModelsRequest(), Attempts(self._settings, None))
+        response = self._call("list", registry_pb2.ListModelsRequest(), Attempts(self._settings, None))
         return [_models.of_version(version) for version in response.versions]
 
     def model(
@@ -295,7 +293,7 @@ class Client:
         request = registry_pb2.GetModelRequest(model=name, version_label=version_label)
         if version is not None:
             request.version = version
-        return _models.of_version(self._call(self._stubs.get, request, Attempts(self._settings, None)))
+        return _models.of_version(self._call("get", request, Attempts(self._settings, None)))
 
     def watch(self, model: Optional[str] = None) -> Generator[_models.ModelEvent, None, None]:
         """The present state of every version (of `model`), then each change as it happens; without end.
@@ -306,16 +304,22 @@ class Client:
         request = registry_pb2.WatchModelsRequest(model=model or "")
         failures = 0
         while True:
-            call = self._stubs.watch(request, metadata=self._settings.metadata())
+            metadata = self._settings.metadata()
+            line = self._servers.begin()
+            call = line.stubs.watch(request, metadata=metadata)
             try:
                 for event in call:
                     failures = 0
                     yield _models.ModelEvent(_models.of_version(event.version), event.removed)
                 error: errors.VitrineError = errors.Unavailable("the server ended the stream")
             except grpc.RpcError as rpc:
-                error = errors.of_rpc(rpc, self._settings.address)
+                error = self._settings.error(rpc)
             finally:
                 call.cancel()
+                self._servers.end(line)
+            if self._settings.renewed(error.code, metadata):
+                continue
+            self._servers.follow(error.code)
             failures += 1
             delay = self._settings.retries.delay(error, failures, float("inf"), random.random())
             if delay is None:
@@ -346,8 +350,10 @@ class Client:
     def _ready(self, readiness: Readiness) -> bool:
         try:
             options = {"timeout": readiness.remaining, "metadata": self._settings.metadata()}
-            return readiness.answered(self._stubs.health(readiness.request, **options))
+            with self._servers.calls() as stubs:
+                return readiness.answered(stubs.health(readiness.request, **options))
         except grpc.RpcError as error:
+            self._servers.follow(error.code().name)
             return readiness.failed(error)
 
     def _feature(
@@ -361,37 +367,50 @@ class Client:
         """The feature to ask for."""
         if feature is not None:
             return feature
-        which = model, version, version_label
-        if which not in self._vectors:
-            name = model if model is not None else (self._template(Ask())).model
+        name = model if model is not None else (self._template(Ask())).model
+        return first_vector(self._described(name, version, version_label, max(left.remaining, 0.001)))
+
+    def _described(
+        self, name: str, version: Optional[int], version_label: Optional[str], deadline: Optional[float] = None
+    ) -> _models.Model:
+        which = name, version, version_label
+        if which not in self._known:
             request = registry_pb2.GetModelRequest(model=name, version=version, version_label=version_label)
-            attempts = Attempts(self._settings, max(left.remaining, 0.001))
-            self._vectors[which] = first_vector(_models.of_version(self._call(self._stubs.get, request, attempts)))
-        return self._vectors[which]
+            response = self._call("get", request, Attempts(self._settings, deadline))
+            self._known[which] = _models.of_version(response)
+        return self._known[which]
 
     def _template(self, ask: Ask) -> classifier_pb2.ClassifyRequest:
-        if ask.model is not None:
-            return ask.template(ask.model)
-        ask.template("")  # what is wrong with the rest shows before the server is asked
-        if self._only_model is None:
+        name, checked = ask.model, ask.template(ask.model or "")  # what is wrong with it shows before the server is asked
+        if name is not None and not ask.wants_all:
+            return checked
+        if name is None and self._only_model is None:
             request = registry_pb2.ListModelsRequest()
-            response = self._call(self._stubs.list, request, Attempts(self._settings, None))
+            response = self._call("list", request, Attempts(self._settings, None))
             self._only_model = only_model(response.versions)
-        return ask.template(self._only_model)
+        name = name or self._only_model or ""
+        if not ask.wants_all:
+            return ask.template(name)
+        return ask.template(name, self._described(name, ask.version, ask.version_label).attention)
 
     def _keep_to_one_version(self, template: classifier_pb2.ClassifyRequest) -> None:
         wanted = version_wanted(template)
         if wanted is None:
             return
         try:
-            keep_to(template, self._call(self._stubs.get, wanted, Attempts(self._settings, None)))
+            keep_to(template, self._call("get", wanted, Attempts(self._settings, None)))
         except (errors.PermissionDenied, errors.Unimplemented):
             pass  # who may only classify: of_one_version refuses what is of another
 
-    def _call(self, method: Any, request: Any, attempts: Attempts, traceparent: Optional[str] = None) -> Any:
+    def _call(self, method: str, request: Any, attempts: Attempts, traceparent: Optional[str] = None) -> Any:
         while True:
             metadata = self._settings.metadata(traceparent)
             try:
-                return method(request, timeout=attempts.remaining, metadata=metadata)
+                with self._servers.calls() as stubs:
+                    return getattr(stubs, method)(request, timeout=attempts.remaining, metadata=metadata)
             except grpc.RpcError as error:
+                code = error.code().name
+                if self._settings.renewed(code, metadata):
+                    continue
+                self._servers.follow(code)
                 time.sleep(attempts.failed(error))

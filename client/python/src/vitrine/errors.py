@@ -149,14 +149,27 @@ def of_number(code: int, message: str, retry_after: float) -> VitrineError:
     return of_code(_NAMES.get(code, "UNKNOWN"), message, retry_after if known else None)
 
 
-def of_rpc(error: grpc.RpcError, address: str) -> VitrineError:
-    """The error that ended a call."""
+def of_rpc(error: grpc.RpcError, address: str, proxy: str = "") -> VitrineError:
+    """The error that ended a call to `address` by way of `proxy`, "" for none."""
     call: Any = error
     code = call.code()
     message = call.details() or "no reason given"
+    if _is_no_grpc(code, message):
+        form = "what answers at %s speaks no gRPC (%s); give the host:port of vitrine-server --listen"
+        return Unimplemented(form % (address, message))
     if code == grpc.StatusCode.UNAVAILABLE and "failed to connect" in message.lower():
-        message = "no server answers at %s (%s)" % (address, message)
+        way = " through the proxy %s; $no_proxy names hosts that need none" % proxy if proxy else ""
+        message = "no server answers at %s%s (%s)" % (address, way, message)
     return of_code(code.name, message, _retry_delay(call.trailing_metadata() or ()))
+
+
+def _is_no_grpc(code: grpc.StatusCode, message: str) -> bool:
+    """What gRPC says of a port that is none of gRPC's; UNAVAILABLE may also be a proxy whose server is away."""
+    lower = message.lower()
+    if "http1.x server" in lower or "expected settings frame as the first frame" in lower:
+        return True
+    passing = grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.PERMISSION_DENIED
+    return "received http2 header with status" in lower and code not in passing
 
 
 def _retry_delay(trailers: Any) -> Optional[float]:

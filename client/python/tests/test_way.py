@@ -1,0 +1,297 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is on the way to a server: names that move, a proxy, a token that is replaced, a port of another kind."""
+
+import asyncio
+import contextlib
+import http.server
+import socket
+import threading
+from pathlib import Path
+from typing import Any, Callable, Dict, Iterator, List
+
+import grpc
+import pytest
+from conftest import MODEL, ROOT, Server
+from scripted import Script, answer, serve, stream_answer
+
+import vitrine
+import vitrine.aio
+from vitrine import _proxy, _servers
+
+QUICK = vitrine.RetryPolicy(max_attempts=1)
+DIGIT = ROOT / "samples/digits/digit-7.png"
+
+
+class Names:
+    """A resolver of its own: where names are, in place of the system's."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.places: Dict[str, str] = {}
+        self._system = socket.getaddrinfo
+        monkeypatch.setattr(socket, "getaddrinfo", self._resolve)
+        monkeypatch.setattr(_servers, "_PERIOD", 0.0)
+
+    def _resolve(self, host: str, *rest: Any, **named: Any) -> Any:
+        if host in self.places and not self.places[host]:
+            raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+        return self._system(self.places.get(host, host), *rest, **named)
+
+
+@pytest.fixture()
+def names(monkeypatch: pytest.MonkeyPatch) -> Names:
+    return Names(monkeypatch)
+
+
+@contextlib.contextmanager
+def moving(names: Names, script: Script) -> Iterator[Any]:
+    """Gives the list's address, and what moves its servers; it was at an address where nobody listens any more."""
+    with serve(script) as address:
+        port = address.rpartition(":")[2]
+        names.places = {"a.test": "127.0.0.2", "b.test": "127.0.0.3"}
+        yield "a.test:%s,b.test:%s" % (port, port), lambda: names.places.update({"a.test": "127.0.0.1", "b.test": ""})
+
+
+def test_a_list_of_names_is_resolved_again_once_its_servers_are_lost(names: Names) -> None:
+    with moving(names, Script()) as (address, move):
+        with vitrine.Client(address, retries=QUICK, deadline=10) as client:
+            with pytest.raises(vitrine.Unavailable):
+                client.classify(b"one", "m")
+            move()
+            with pytest.raises(vitrine.Unavailable):
+                client.classify(b"one", "m")  # is what makes it look
+            assert client.classify(b"one", "m").top1.label == "one"
+
+
+@pytest.mark.parametrize("call", ["classify", "stream", "watch", "ready"])
+def test_within_one_call(names: Names, call: str, server: Server) -> None:
+    port = server.address.rpartition(":")[2]
+
+    def calls(client: vitrine.Client) -> Any:
+        if call == "classify":
+            return client.classify(DIGIT, "kv-pos-mnist")
+        if call == "stream":
+            return [result.ok for result in client.classify_many([DIGIT] * 3, "kv-pos-mnist")] == [True] * 3
+        return next(client.watch()) if call == "watch" else client.wait_until_ready()
+
+    async def awaited(client: vitrine.aio.Client) -> Any:
+        if call == "classify":
+            return await client.classify(DIGIT, "kv-pos-mnist")
+        if call == "stream":
+            return [result.ok async for result in client.classify_many([DIGIT] * 3, "kv-pos-mnist")] == [True] * 3
+        return await client.watch().__anext__() if call == "watch" else await client.wait_until_ready()
+
+    async def use() -> None:
+        names.places = {"a.test": "127.0.0.2", "b.test": "127.0.0.3"}
+        async with vitrine.aio.Client("a.test:%s,b.test:%s" % (port, port), deadline=20) as client:
+            names.places = {"a.test": "127.0.0.1", "b.test": "127.0.0.1"}
+            assert await awaited(client) in (True, None) or call in ("classify", "watch")
+
+    names.places = {"a.test": "127.0.0.2", "b.test": "127.0.0.3"}
+    with vitrine.Client("a.test:%s,b.test:%s" % (port, port), deadline=20) as client:
+        names.places = {"a.test": "127.0.0.1", "b.test": "127.0.0.1"}
+        assert calls(client) in (True, None) or call in ("classify", "watch")
+    asyncio.run(use())
+
+
+def test_calls_under_way_are_not_ended_by_a_move(names: Names) -> None:
+    """One server of the list answers slowly, another name moves: the slow answer still comes."""
+    script, begun, go_on = Script(), threading.Event(), threading.Event()
+
+    def classify(request: Any, context: Any) -> Any:
+        if request.image == b"slow":
+            begun.set()
+            go_on.wait(30)
+        if request.image == b"lost":
+            context.abort(grpc.StatusCode.UNAVAILABLE, "going away")
+        return answer(request)
+
+    script.classify = classify
+    with serve(script) as address:
+        port = address.rpartition(":")[2]
+        names.places = {"a.test": "127.0.0.1", "b.test": "127.0.0.2"}
+        found: List[str] = []
+        with vitrine.Client("a.test:%s,b.test:%s" % (port, port), retries=QUICK) as client:
+            slow = threading.Thread(target=lambda: found.append(client.classify(b"slow", "m").top1.label))
+            slow.start()
+            assert begun.wait(30)
+            names.places["b.test"] = "127.0.0.1"
+            with pytest.raises(vitrine.Unavailable, match="going away"):
+                client.classify(b"lost", "m")
+            assert client.classify(b"one", "m").top1.label == "one"
+            go_on.set()
+            slow.join(30)
+    assert found == ["slow"]
+
+
+def test_names_that_are_gone_leave_the_client_where_it_was(names: Names) -> None:
+    with moving(names, Script()) as (address, move):
+        with vitrine.Client(address, retries=QUICK, deadline=10) as client:
+            names.places = {"a.test": "", "b.test": ""}
+            for _ in range(2):
+                with pytest.raises(vitrine.Unavailable, match="no server answers"):
+                    client.classify(b"one", "m")
+
+
+PROXY = {"http_proxy": "http://user:secret@proxy.test:3128"}
+
+
+@pytest.mark.parametrize(
+    "host, no_proxy, by_proxy",
+    [
+        ("gpu-box", "", True),
+        ("gpu-box", "gpu-box", False),
+        ("GPU-box.", "gpu-BOX", False),
+        ("gpu-box", "box", True),
+        ("a.example.org", "example.org", False),
+        ("a.example.org", ".example.org", False),
+        ("example.org", ".example.org", False),
+        ("notexample.org", "example.org", True),
+        ("a.example.org", "b.test, example.org", False),
+        ("a.example.org", "b.test example.org", False),
+        ("a.example.org", "*", False),
+        ("10.1.2.3", "10.0.0.0/8", False),
+        ("11.1.2.3", "10.0.0.0/8", True),
+        ("10.1.2.3", "10.1.2.3", False),
+        ("10.1.2.3", "2.3", True),
+        ("gpu-box", "10.0.0.0/8", True),
+        ("10.1.2.3", "10.0.0.0/99,x", True),
+        ("2001:db8::1", "2001:db8::/32", False),
+        ("2001:db8::1", "[2001:db8:0::1]", False),
+        ("2001:db9::1", "2001:db8::/32", True),
+    ],
+)
+def test_no_proxy_is_as_of_curl(host: str, no_proxy: str, by_proxy: bool) -> None:
+    expected = "proxy.test:3128 of $http_proxy" if by_proxy else ""
+    for variable in ("no_grpc_proxy", "no_proxy", "NO_PROXY"):
+        assert _proxy.of_host(host, {**PROXY, variable: no_proxy}) == expected
+
+
+def test_which_proxy_gRPC_takes() -> None:
+    both = {**PROXY, "grpc_proxy": "http://other.test:1"}
+    assert _proxy.of_host("h", both) == "other.test:1 of $grpc_proxy"
+    assert _proxy.of_host("h", {**PROXY, "https_proxy": ""}) == ""
+    assert _proxy.of_host("h", {"http_proxy": "socks5://other.test:1"}) == ""
+    assert _proxy.of_host("h", {}) == ""
+
+
+def test_the_sentence_names_the_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("grpc_proxy", "https_proxy", "no_grpc_proxy", "no_proxy", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        port = closed.getsockname()[1]
+    monkeypatch.setenv("http_proxy", "http://user:secret@127.0.0.1:%d" % port)
+    with vitrine.Client("gpu-box.test:8500", retries=QUICK) as client:
+        with pytest.raises(vitrine.Unavailable) as caught:
+            client.models()
+    said = "at gpu-box.test:8500 through the proxy 127.0.0.1:%d of $http_proxy; $no_proxy names hosts" % port
+    assert said in str(caught.value) and "secret" not in str(caught.value)
+    monkeypatch.setenv("no_proxy", "127.0.0.0/8")
+    with socket.create_server(("127.0.0.9", 0)) as listening:
+        place = "127.0.0.9:%d" % listening.getsockname()[1]
+    with vitrine.Client(place, retries=QUICK) as client, pytest.raises(vitrine.Unavailable) as caught:
+        client.models()
+    assert "proxy" not in str(caught.value)
+
+
+def test_a_token_is_read_again_when_it_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    script, valid = Script(), ["first"]
+
+    def check(context: Any) -> None:
+        if dict(context.invocation_metadata()).get("authorization") != "Bearer " + valid[0]:
+            context.abort(grpc.StatusCode.UNAUTHENTICATED, "who are you?")
+
+    def stream(requests: Any, context: Any) -> Iterator[Any]:
+        check(context)
+        return map(stream_answer, requests)
+
+    script.classify = lambda request, context: [check(context), answer(request)][1]
+    script.stream = stream
+    with serve(script) as address:
+
+        def replaced(ask: Callable[[], Any], token: str) -> Any:
+            file.write_text(token)
+            valid[0] = token
+            return ask()
+
+        async def use() -> None:
+            async with vitrine.aio.Client(address, token_file=file) as client:
+                assert (await client.classify(b"one", "m")).top1.label == "one"
+                file.write_text("fourth")
+                valid[0] = "fourth"
+                assert (await client.classify(b"one", "m")).top1.label == "one"
+                file.write_text("fifth")
+                valid[0] = "fifth"
+                assert [result.ok async for result in client.classify_many([b"one"] * 3, "m")] == [True] * 3
+
+        file.write_text("first")
+        with vitrine.Client(address, token_file=file) as client:
+            assert client.classify(b"one", "m").top1.label == "one"
+            assert replaced(lambda: client.classify(b"one", "m"), "second").top1.label == "one"
+            many = replaced(lambda: list(client.classify_many([b"one", b"two"], "m")), "third")
+            assert [result.ok for result in many] == [True, True]
+            asyncio.run(use())
+            valid[0] = "nobody has this one"
+            with pytest.raises(vitrine.Unauthenticated, match="who are you"):
+                client.classify(b"one", "m")
+
+
+@contextlib.contextmanager
+def web_server() -> Iterator[str]:
+    """Another server than Vitrine's, that speaks HTTP/1.1."""
+    handler = http.server.SimpleHTTPRequestHandler
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield "127.0.0.1:%d" % server.server_port
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def test_the_wrong_kind_of_port(tmp_path: Path) -> None:
+    server = Server(tmp_path, ROOT / "bundled", options=["--metrics", "127.0.0.1:0", "--admin", "127.0.0.1:0"])
+    with web_server() as web:
+        for address in (web, server.ports["metrics"]):
+            with vitrine.Client(address) as client, pytest.raises(vitrine.Unimplemented, match="speaks no gRPC"):
+                client.models()
+            with vitrine.AdminClient(address) as admin, pytest.raises(vitrine.Unimplemented, match="speaks no gRPC"):
+                admin.serving()
+
+    async def use() -> None:
+        async with vitrine.aio.AdminClient(server.address) as admin:
+            with pytest.raises(vitrine.Unimplemented, match="there is no Admin service at 127.0.0.1:"):
+                await admin.serving()
+
+    with vitrine.AdminClient(server.address) as admin:
+        with pytest.raises(vitrine.Unimplemented, match="give the address of vitrine-server --admin"):
+            admin.load(MODEL)
+    asyncio.run(use())
+    server.stop()
+
+
+def test_all_heads_and_all_layers(client: vitrine.Client, server: Server, cat: Path) -> None:
+    offer = client.model(MODEL).attention["class"]
+
+    def places(result: vitrine.Result) -> List[Any]:
+        return [(found.layer, found.head) for found in result.attention]
+
+    every = [(layer, head) for layer in range(offer.layers) for head in range(offer.heads)]
+    last = [(offer.layers - 1, head) for head in range(offer.heads)]
+    wish = vitrine.Attention("class", layers="all", heads="all")
+    heads = vitrine.Attention("class", heads="all")
+    assert places(client.classify(cat, MODEL, attention=heads)) == last
+    assert places(client.classify(cat, MODEL, attention=wish, max_attention_bytes=16 << 20)) == every
+    assert [places(result) for result in client.classify_many([cat], MODEL, attention=heads) if result.ok] == [last]
+    distance = client.classify(cat, MODEL, attention=vitrine.Attention("distance", heads="all")).attention[0]
+    assert distance.values.shape == (offer.layers, offer.heads)
+    with pytest.raises(vitrine.InvalidArgument, match='heads \'every\' are not known; give numbers in a list, or "all"'):
+        client.classify(cat, MODEL, attention=vitrine.Attention("class", heads="every"))
+
+    async def use() -> None:
+        async with vitrine.aio.Client(server.address) as asynchronous:
+            assert places(await asynchronous.classify(cat, MODEL, attention=heads)) == last
+
+    asyncio.run(use())
