@@ -12,6 +12,7 @@
 #include "client/numbers.h"
 #include "data/file_names.h"
 #include "report/attention_words.h"
+#include "report/input_words.h"
 
 namespace vitrine {
 namespace {

@@ -14,6 +14,7 @@
 #include "client/text.h"
 #include "report/attention_words.h"
 #include "report/calibration_words.h"
+#include "report/input_words.h"
 
 namespace vitrine {
 namespace {

@@ -15,6 +15,7 @@
 #include "client/table.h"
 #include "client/text.h"
 #include "report/attention_words.h"
+#include "report/input_words.h"
 
 namespace vitrine {
 namespace {

@@ -15,9 +15,6 @@ std::string OfferName(const v1::AttentionOffer& offer);
 // "loading", "ready", "retiring", "failed"
 std::string ModelStateName(v1::ModelState state);
 
-// What pictures become: "28x28 grey", "36 to 144 tokens of 4x4 RGB".
-std::string InputDescription(const v1::ModelConfig& config);
-
 }  // namespace vitrine
 
 #endif  // VITRINE_CLIENT_NAMES_H_

@@ -25,30 +25,61 @@ export class Refusal extends Error {
   get shortCode() { return this.status ? `${this.code}, HTTP ${this.status}` : this.code; }
 }
 
-async function refusalOf(response) {
+// The server is away, ends, or does not have its models yet: asked again, it may answer.
+export const passes = (refusal) => ["UNREACHABLE", "UNAVAILABLE"].includes(refusal.code);
+
+const LIMIT = 60e3;  // of one question, which no server takes for longer
+const unreachable = () =>
+    new Refusal("The server does not answer. It is asked again as soon as it does.", "UNREACHABLE");
+
+function refusalOf(status, text, retryAfter) {
   let said = {};
   try {
-    said = await response.json();
+    said = JSON.parse(text);
   } catch { /* no JSON: the status has to do */
   }
   return new Refusal(
-      said.error ?? `The server answered ${response.status} without a sentence.`, said.code ?? "UNKNOWN",
-      response.status, Number(response.headers.get("Retry-After") ?? 0));
+      said.error ?? `The server answered ${status} without a sentence.`, said.code ?? "UNKNOWN", status,
+      Number(retryAfter ?? 0));
 }
 
 // Throws a Refusal; an AbortError where `signal` says so. Who answers 401 is told to "needs-token" of the window.
-export async function call(path, options = {}) {
+export async function call(path, {signal, limit = LIMIT} = {}) {
   const headers = token ? {Authorization: `Bearer ${token}`} : {};
-  let response;
+  const signals = [AbortSignal.timeout(limit), ...(signal ? [signal] : [])];
+  let response, text;
   try {
-    response = await fetch(path, {...options, headers, cache: "no-store"});
+    response = await fetch(path, {headers, cache: "no-store", signal: AbortSignal.any(signals)});
+    text = await response.text();
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    throw new Refusal("The server does not answer; it has ended, or the network is gone.", "UNREACHABLE");
+    throw unreachable();
   }
   if (response.status === 401) dispatchEvent(new Event("needs-token"));
-  if (!response.ok) throw await refusalOf(response);
-  return response.json();
+  if (!response.ok) throw refusalOf(response.status, text, response.headers.get("Retry-After"));
+  return JSON.parse(text);
+}
+
+// Sends a picture; `sent` hears what share of it is on its way. XMLHttpRequest, since fetch does not tell that.
+function post(path, body, signal, sent = () => {}) {
+  return new Promise((resolve, reject) => {
+    const request = new XMLHttpRequest();
+    request.open("POST", path);
+    request.timeout = LIMIT;
+    if (token) request.setRequestHeader("Authorization", `Bearer ${token}`);
+    request.upload.onprogress = ({loaded, total}) => sent(total ? loaded / total : 0);
+    request.upload.onload = () => sent(1);
+    request.onerror = request.ontimeout = () => reject(unreachable());
+    request.onabort = () => reject(new DOMException("another question came", "AbortError"));
+    request.onload = () => {
+      if (request.status === 401) dispatchEvent(new Event("needs-token"));
+      if (request.status === 200) return resolve(JSON.parse(request.responseText));
+      return reject(refusalOf(request.status, request.responseText, request.getResponseHeader("Retry-After")));
+    };
+    if (signal?.aborted) return request.onabort();
+    signal?.addEventListener("abort", () => request.abort(), {once: true});
+    return request.send(body);
+  });
 }
 
 // "NAME" or "NAME@VERSION".
@@ -57,10 +88,13 @@ const pathOf = (id) => {
   return `/v1/models/${encodeURIComponent(name)}${version ? `/versions/${encodeURIComponent(version)}` : ""}`;
 };
 
+export const hasToken = () => token !== "";
 export const models = async () => (await call("/v1/models")).models;
 export const describe = (id) => call(pathOf(id));
-export const status = (signal) => call("/v1/status", {signal});
-export const samples = async () => (await call("/page/samples")).samples;
+export const status = (limit) => call("/v1/status", {limit});
+// {samples, burst}: pictures to offer, and whether the page may send many requests at once.
+export const offers = () => call("/page/samples");
 // `parameters`: [name, value] pairs of docs/how-to/http.md.
-export const classify = (id, picture, parameters, signal) =>
-    call(`${pathOf(id)}:classify?${new URLSearchParams(parameters)}`, {method: "POST", body: picture, signal});
+export const classifyPath = (id, parameters) => `${pathOf(id)}:classify?${new URLSearchParams(parameters)}`;
+export const classify = (id, picture, parameters, signal, sent) =>
+    post(classifyPath(id, parameters), picture, signal, sent);

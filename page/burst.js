@@ -40,7 +40,7 @@ function sentence(results, ended) {
              refused} refused.`;
 }
 
-// `target()`: [model, blob] to ask, or null without a picture.
+// For pages that may. `target()`: [model, blob] to ask, or null without a picture.
 export function start(target) {
   const button = at("burst");
   button.addEventListener("click", async () => {

@@ -5,7 +5,9 @@ import {paint, paintBar, putRgb} from "./colour.js";
 import {make, milliseconds, percent, plural, short} from "./dom.js";
 import {colours, compose, coveredPart, markCell} from "./heat.js";
 import {cellAt, KINDS, lack, ON_PICTURE, parametersOf, unknown} from "./question.js";
+import {download, showCode, showModel} from "./sheet.js";
 
+const PATIENCE = 400, LONG = 2000;  // milliseconds: until progress is shown, and until it counts seconds
 const LEAST_SHARE = 2;  // of an equal share that the colours reach to: attention that is equal everywhere is flat
 const STAGES = [["queue", "waiting"], ["decode", "decoding"], ["compute", "computing"], ["encode", "maps"]];
 
@@ -14,7 +16,7 @@ const largest = (values) => values.reduce((most, value) => Math.max(most, Math.a
 const isDiverging = (map) => map.diverging || map.values.some((value) => value < 0);
 
 export class Card {
-  // `act`: {state(), patch([x, y]), leave(), head(h)}: what the hands do.
+  // `act`: {state(), patch([x, y]), leave(), head(h), asked(card), refused(error)}: what the hands do.
   constructor(id, act) {
     this.id = id;
     this.act = act;
@@ -32,33 +34,41 @@ export class Card {
     this.ends = make("div", {class: "ends"});
     this.told = make("p", {class: "about"});
     this.legend = make("div", {class: "legend"}, this.bar, this.ends);
-    this.words = make("div", {class: "words"});
+    this.words = make("div", {class: "said"});
+    this.bytes = make("progress", {max: 1, "aria-hidden": "true"});
+    this.stage = make("span");
+    this.progress = make("p", {class: "progress", hidden: true}, this.stage, this.bytes);
     this.strip = make("div", {class: "strip"});
+    this.frame = make("div", {class: "frame"}, this.canvas);
+    this.side = make("div", {class: "words"}, this.words);
     this.element = make(
         "article", {class: "card", "data-model": id, "aria-label": id},
         make(
-            "figure", {}, make("div", {class: "frame"}, this.canvas), this.legend,
+            "figure", {}, this.frame, this.legend,
             make("div", {class: "legend"}, this.told), this.strip),
-        this.words);
+        this.side);
   }
 
   // Asks the server; what is shown changes when it has answered. False if another question came between.
   async ask(picture, state, about) {
     this.stop?.abort();
     const {signal} = (this.stop = new AbortController());
-    this.element.classList.add("asking");
     if (picture !== this.picture) {
       this.picture = picture;
-      this.answer = this.map = null;
-      this.heads = [];
+      this.forget();
     }
+    const over = this.follow();
+    this.element.classList.toggle("stale", !this.answer);
     try {
       this.about = about ?? await api.describe(this.id);
-      const question = () => parametersOf(this.about, state, this.answer?.grid);
-      let answer = await api.classify(this.id, picture.blob, question(), signal);
+      const classify = () => {
+        this.parameters = parametersOf(this.about, state, this.answer?.grid);
+        return api.classify(this.id, picture.blob, this.parameters, signal, (share) => this.sent = share);
+      };
+      let answer = await classify();
       if (state.kind === "query" && !this.answer && !lack(this.about, state)) {
         this.answer = answer;  // its grid says which patch it is
-        answer = await api.classify(this.id, picture.blob, question(), signal);
+        answer = await classify();
       }
       this.failure = null;
       this.take(answer, state);
@@ -66,11 +76,51 @@ export class Card {
       if (error.name === "AbortError") return false;
       if (!(error instanceof api.Refusal)) throw error;
       this.failure = error;
-      this.answer = this.map = null;
-      this.heads = [];
+      this.forget();
+    } finally {
+      over();
     }
-    this.element.classList.remove("asking");
+    this.element.classList.remove("asking", "stale");
     return true;
+  }
+
+  forget() {
+    this.answer = this.map = null;
+    this.heads = [];
+  }
+
+  // Shows how far a question, or what comes before it, is until the function that it returns is called.
+  follow(before = "") {
+    clearInterval(this.following);
+    this.element.classList.add("asking");
+    this.element.classList.toggle("stale", Boolean(before));
+    (this.element.classList.contains("blank") ? this.side : this.frame).prepend(this.progress);
+    const since = performance.now();
+    this.sent = 0;
+    const show = () => {
+      const waited = performance.now() - since;
+      this.progress.hidden = waited < PATIENCE;
+      this.bytes.hidden = before || this.sent >= 1;
+      this.bytes.value = this.sent;
+      const seconds = waited < LONG ? "" : `, ${plural(Math.round(waited / 1000), "second")} so far`;
+      const now = this.sent < 1 ? `Sending the picture, ${percent(this.sent, 0)}` : "Waiting for the answer";
+      this.stage.textContent = (before || now) + seconds;
+    };
+    const following = this.following = setInterval(show, 100);
+    return () => {
+      clearInterval(following);
+      if (this.following === following) this.progress.hidden = true;
+    };
+  }
+
+  // Without an answer to the picture that is chosen now.
+  clear() {
+    this.stop?.abort();
+    this.picture = this.failure = null;
+    this.forget();
+    this.element.classList.remove("asking", "stale");
+    this.element.classList.add("blank");
+    this.words.replaceChildren(this.title());
   }
 
   take(answer, state) {
@@ -173,17 +223,37 @@ export class Card {
 
   drawWords(state) {
     const {answer, failure} = this;
-    const parts = [make(
-        "div", {class: "title"}, make("h3", {}, this.id.split("@")[0]),
-        answer ? make("p", {class: "small"}, `version ${answer.version}, ${answer.served_by.precision}`) : null)];
-    if (failure)
+    const parts = [this.title()];
+    if (failure && this.toldAbove)
+      parts.push(make("p", {class: "sentence"}, "No answer."));
+    else if (failure)
       parts.push(make("div", {class: "trouble", role: "alert"}, failure.message, make("code", {}, failure.shortCode)));
     if (answer) parts.push(this.predictions());
     if (answer?.unsure)
       parts.push(make("p", {class: "sentence"}, "Unsure: where it is no surer than this, it is often wrong."));
     if (answer && unknown(this.about, state)) parts.push(make("p", {class: "sentence"}, unknown(this.about, state)));
-    if (answer) parts.push(this.times());
+    if (answer) parts.push(this.times(), this.actions());
     this.words.replaceChildren(...parts);
+  }
+
+  title() {
+    const version = this.answer?.version ?? this.id.split("@")[1] ?? this.about?.version;
+    const precision = this.answer?.served_by.precision ?? this.about?.precision;
+    return make(
+        "div", {class: "title"}, make("h3", {}, this.id.split("@")[0]),
+        version ? make("p", {class: "small"}, `version ${version}${precision ? `, ${precision}` : ""}`) : null);
+  }
+
+  actions() {
+    const button = (text, click) => make("button", {type: "button", class: "quiet", click}, text);
+    const name = `${this.picture.blob.name?.replace(/\.\w+$/, "") ?? "picture"}.${this.id.replace("@", "-")}`;
+    const text = () => new Blob([JSON.stringify(this.answer, null, 2)], {type: "application/json"});
+    const json = () => download(text(), `${name}.json`);
+    const png = () => this.canvas.toBlob((blob) => blob && download(blob, `${name}.png`));
+    return make(
+        "div", {class: "actions", role: "group", "aria-label": `More of ${this.id}`},
+        button("Use from code", () => showCode(this.act.asked(this))), button("Save picture", png),
+        button("Save JSON", json), button("About the model", () => showModel(this.id).catch(this.act.refused)));
   }
 
   predictions() {

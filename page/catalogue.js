@@ -20,9 +20,9 @@ export async function load() {
   return {models, abouts: new Map(await Promise.all(told))};
 }
 
-// {models, samples}: promises, of which `samples` never fails.
+// {models, offers}: promises, of which `offers` never fails.
 export function ask() {
-  const asked = {models: load(), samples: api.samples().catch(() => [])};
+  const asked = {models: load(), offers: api.offers().catch(() => ({samples: [], burst: false}))};
   asked.models.catch(() => {});  // who waits for it is told
   return asked;
 }

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// The server as it is now: a look every second while somebody sees it.
+// The server as it is now: a look every second while the page is seen. One that hangs is told within two seconds.
 import * as api from "./api.js";
 import {at, bytes, draw, make, milliseconds, percent, plural, short} from "./dom.js";
 
-const PERIOD = 1000, KEPT = 60;
+const PERIOD = 800, TICK = 100, KEPT = 60;
+const SLOW = 900, HANGS = 3000, LIMIT = 10000;  // of one look: told, told as down, given up
 const history = {
   rate: [],
   flight: [],
   queue: [],
   batch: []
 };
-let last = null, latest = null, seen = false, told = () => {};
+let last = null, latest = null, looking = 0, looked = -Infinity, told = () => {}, heard = () => {};
 
 function sparkline(values) {
   const most = Math.max(1e-9, ...values);
@@ -104,20 +105,38 @@ function showHead(sentence, severity) {
   at("health").dataset.severity = severity;
 }
 
+function showLost(error) {
+  const sentence = error.status === 401 ? "A token is wanted" :
+      api.passes(error)                 ? "Not reachable, trying again" :
+                                          error.message;
+  showHead(sentence, "down");
+  at("live-verdict").textContent = error.message;
+}
+
+// A look that takes long is what a server that hangs looks like.
+function showSlow() {
+  const waited = looking ? performance.now() - looking : 0;
+  if (waited < SLOW) return;
+  const sentence = `No answer for ${plural(Math.max(1, Math.round(waited / 1000)), "second")}`;
+  showHead(sentence, waited < HANGS ? "degraded" : "down");
+  at("live-verdict").textContent = `${sentence}. What is shown here is from before.`;
+}
+
 export async function look() {
-  let status;
+  if (looking) return;
+  looking = performance.now();
   try {
-    status = await api.status();
+    show(await api.status(LIMIT));
   } catch (error) {
-    latest = null;
-    showHead(
-        error.status === 401             ? "A token is wanted" :
-            error.code === "UNREACHABLE" ? "Not reachable" :
-                                           error.message,
-        "down");
-    at("live-verdict").textContent = error.message;
-    return;
+    if (!(error instanceof api.Refusal)) throw error;
+    showLost(error);
+  } finally {
+    looked = performance.now();
+    looking = 0;
   }
+}
+
+function show(status) {
   follow(status);
   const ready =
       new Set(status.versions.filter((version) => version.state === "READY").map((version) => version.model)).size;
@@ -136,18 +155,17 @@ export async function look() {
   const states = status.versions.map((version) => `${version.model} ${version.version} ${version.state}`).join();
   if (latest !== null && latest !== states) told();
   latest = states;
+  heard();
 }
 
-// Looks by itself while the panel is on the screen, a third as often while it is not. `changed`: other versions are
-// there than before.
-export function start(changed) {
+// Looks by itself while the page is seen. `changed`: other versions are there than before; `answered`: at every look.
+export function start(changed, answered) {
   told = changed;
-  new IntersectionObserver((entries) => {
-    seen = entries.at(-1).isIntersecting;
-  }).observe(at("live"));
-  let turns = 0;
+  heard = answered;
   setInterval(() => {
-    if (!document.hidden && (seen || turns++ % 3 === 0)) look();
-  }, PERIOD);
+    if (document.hidden) return;
+    showSlow();
+    if (performance.now() - looked >= PERIOD) look();
+  }, TICK);
   return look();
 }

@@ -13,12 +13,16 @@ import * as neighbours from "./neighbours.js";
 import * as picker from "./picker.js";
 import * as pictures from "./picture.js";
 import {knows, offerOf, ON_PICTURE} from "./question.js";
+import * as sheet from "./sheet.js";
 import * as states from "./state.js";
 import * as theme from "./theme.js";
 
 let state = states.read(location.hash);
 const LONGEST_WAIT = 1000;  // of everything else for the first answer
-let models = [], samples = [], picture = null, cards = [], before = "", turn = 0;
+const RETRY = 1000;  // milliseconds between two questions by itself
+let models = [], samples = [], picture = null, cards = [], before = "", turn = 0, chosenTurn = 0;
+let missing = "";                  // a sample that could not be fetched
+let asking = false, retried = 0;  // a question under way; when the page last asked by itself
 const abouts = new Map();  // by id, of the models that can be asked
 
 const say = (text) => {
@@ -71,6 +75,12 @@ const act = {
   leave() {
     if (state.kind === "query") change({kind: before || firstKind(), patch: null, head: null, layer: null});
   },
+  asked: ({id, parameters}) => {
+    const sample = samples.find((each) => picker.nameOf(each) === state.sample);
+    const file = sample?.name ?? (picture.own ? picture.blob.name : null) ?? "picture.png";
+    return {id, parameters, file, sample: sample?.path ?? "", origin: location.origin, token: api.hasToken()};
+  },
+  refused: (error) => refuse(error.message, error.shortCode),
 };
 
 function showControls() {
@@ -117,22 +127,52 @@ async function ask() {
   at("answers").dataset.asked = mine;
   layCards();
   const asked = cards, looked = {...state};
+  asking = true;
   const answering = asked.map(async (card) => {
     const whole = await card.ask(picture, looked, abouts.get(card.id));
     if (!whole || mine !== turn) return whole;
-    card.drawWords(looked);
+    card.toldAbove = false;
+    if (!card.failure) card.drawWords(looked);
     await painted();  // maps take longer to draw than classes
     if (mine === turn) drawCards();
     return whole;
   });
   picture.show();  // while the server computes
   const done = await Promise.all(answering);
-  if (mine !== turn || done.includes(false)) return;
+  if (mine !== turn) return;
+  asking = false;
+  if (done.includes(false)) return;
+  tellFailures(asked, looked);
   say(asked.map(sentenceOf).join(". "));
   distance.show(asked);
   at("answers").dataset.answered = mine;
   if (asked.some((card) => card.answer)) performance.mark("answered");
   neighbours.show(asked, samples, looked, () => mine === turn, sample);
+}
+
+// One sentence that all of several models gave is told once.
+function tellFailures(asked, looked) {
+  const sentences = new Set(asked.map((card) => card.failure?.message));
+  const once = asked.length > 1 && sentences.size === 1 && asked[0].failure;
+  refuse(once ? asked[0].failure.message : "", once ? asked[0].failure.shortCode : "");
+  for (const card of asked) {
+    if (!card.failure) continue;
+    card.toldAbove = Boolean(once);
+    card.drawWords(looked);
+  }
+}
+
+// The server answers again: what it owes is asked for.
+async function recover() {
+  if (asking || performance.now() - retried < RETRY) return;
+  const owed = cards.some((card) => card.failure && api.passes(card.failure));
+  if (!owed && !missing && models.length) return;
+  retried = performance.now();
+  if (!models.length) return begin(catalogue.ask());
+  await loadModels().catch(() => {});
+  showControls();
+  if (missing) return sample(missing, "link");
+  return ask();
 }
 
 // Shows `changes` of what is looked at, and asks again where the answers do not hold it.
@@ -150,10 +190,10 @@ function change(changes) {
   ask();
 }
 
-async function take(blob) {
+async function take(opened, own) {
   refuse("");
-  const opened = await pictures.open(blob);
-  picture = {...opened, shown: null, show() { return (this.shown ??= this.bitmap && sized(this.bitmap)); }};
+  missing = "";
+  picture = {...opened, own, shown: null, show() { return (this.shown ??= this.bitmap && sized(this.bitmap)); }};
   refuse("");
   at("hint").textContent = opened.note;
   showControls();
@@ -161,11 +201,20 @@ async function take(blob) {
   await ask();
 }
 
-function own(blob) {
+async function own(blob) {
+  const mine = ++chosenTurn;
+  let opened;
+  try {
+    opened = await pictures.open(blob);
+  } catch (error) {
+    if (!(error instanceof api.Refusal)) throw error;
+    return refuse(error.message);  // what was shown before is still the picture
+  }
+  if (mine !== chosenTurn) return;
   state = {...state, sample: ""};
   history.replaceState(null, "", states.write(state) || location.pathname);
   picker.markSample("");
-  return take(blob);
+  return take(opened, true);
 }
 
 // `bytes`: a promise of the picture, where it is fetched already.
@@ -181,10 +230,20 @@ async function sample(name, by = "hand", bytes = null) {
   }
   history.replaceState(null, "", states.write(state));
   picker.markSample(name);
+  const mine = ++chosenTurn, over = cards.map((card) => card.follow("Fetching the picture"));
   try {
-    await take(await (bytes ?? pictures.fetched(found.path)));
+    const opened = await pictures.open(await (bytes ?? pictures.fetched(found.path)));
+    if (mine === chosenTurn) await take(opened, false);
   } catch (error) {
     if (!(error instanceof api.Refusal)) throw error;
+    if (mine !== chosenTurn) return;
+    for (const end of over) end();
+    ++turn;  // answers to the picture before are none to this one
+    asking = false;
+    picture = null;
+    missing = api.passes(error) ? name : "";
+    for (const card of cards) card.clear();
+    at("distance").hidden = at("neighbours").hidden = true;
     refuse(error.message, error.shortCode);
   }
 }
@@ -206,7 +265,9 @@ function firstPicture() {
 async function begin(asked) {
   let bytes = null;
   try {
-    samples = await asked.samples;
+    const offers = await asked.offers;
+    samples = offers.samples;
+    at("burst-part").hidden = !offers.burst;
     bytes = firstPicture();
     await loadModels(asked.models);
     lock(false);
@@ -253,6 +314,7 @@ addEventListener("hashchange", () => {
 theme.start();
 controls.start(change);
 picker.start(own, refuse);
+sheet.start();
 burst.start(() => (picture && state.models.length ? [state.models[0], picture.blob] : null));
 const begun = begin(catalogue.first);
 Promise.race([begun, new Promise((done) => setTimeout(done, LONGEST_WAIT))]).then(() => {
@@ -261,5 +323,5 @@ Promise.race([begun, new Promise((done) => setTimeout(done, LONGEST_WAIT))]).the
     if (!models.length) return begin(catalogue.ask());
     await loadModels().catch(() => {});
     return showControls();
-  });
+  }, recover);
 });

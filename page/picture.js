@@ -9,6 +9,26 @@ const isTaken = (head) => (head[0] === 0xff && head[1] === 0xd8) ||
     (head[0] === 0x89 && head[1] === 0x50 && head[2] === 0x4e) ||
     (String.fromCharCode(...head.slice(0, 4)) === "RIFF" && String.fromCharCode(...head.slice(8, 12)) === "WEBP");
 
+// What a file is that no browser shows as a picture, by its first bytes.
+const OTHERS = [
+  [/^%PDF/, "a PDF"], [/^PK\x03\x04/, "a ZIP archive or a document"], [/^(II\*\0|MM\0\*)/, "a TIFF"],
+  [/^....ftyp(hei|hev|mif1|msf1)/s, "a HEIC photo"], [/^....ftyp/s, "a video"], [/^\x1aE\xdf\xa3/, "a video"],
+  [/^\s*<(\?xml|svg|!DOCTYPE svg)/i, "a drawing (SVG)"], [/^(ID3|OggS|fLaC|RIFF....WAVE)/s, "a sound"],
+  [/^[\t\n\r\x20-\x7e]*$/, "a text"]
+];
+
+// Why a file is no picture for this page, as a sentence; empty where the server may say more.
+function unfit(head, blob) {
+  const name = blob.name ?? "What was pasted", way = "Choose a JPEG, PNG or WebP.";
+  if (blob.size === 0) return `${name} is empty. ${way}`;
+  if (isTaken(head)) return "";
+  const start = String.fromCharCode(...head), found = OTHERS.find(([pattern]) => pattern.test(start));
+  return found ? `${name} is ${found[1]}, which this page cannot show. ${way}` :
+                 `${name} is no picture that this browser or the server can read. ${way}`;
+}
+
+const headOf = async (blob, bytes) => new Uint8Array(await blob.slice(0, bytes).arrayBuffer());
+
 async function encoded(bitmap, type, scale = 1) {
   const canvas = new OffscreenCanvas(Math.ceil(bitmap.width * scale), Math.ceil(bitmap.height * scale));
   const context = canvas.getContext("2d");
@@ -22,12 +42,14 @@ async function encoded(bitmap, type, scale = 1) {
 
 // {blob, bitmap, note}: `bitmap` is null where the browser cannot read it, and the server says what is wrong with it;
 // `note` tells what was changed on the way. Another format than the server's is brought to PNG here, and what is too
-// large for it made smaller.
+// large for it made smaller. Throws a Refusal for a file that is no picture.
 export async function open(blob) {
   let bitmap = null;
   try {
     bitmap = await createImageBitmap(blob);
   } catch {
+    const sentence = unfit(await headOf(blob, 64), blob);
+    if (sentence) throw new Refusal(sentence, "");
     return {blob, bitmap, note: ""};
   }
   const pixels = bitmap.width * bitmap.height;
@@ -43,13 +65,16 @@ export async function open(blob) {
           smaller.width} x ${smaller.height}, as the server reads up to 16 megapixels and ${LONGEST_SIDE} a side.`
     };
   }
-  if (isTaken(new Uint8Array(await blob.slice(0, 12).arrayBuffer()))) return {blob, bitmap, note: ""};
+  if (isTaken(await headOf(blob, 12))) return {blob, bitmap, note: ""};
   return {blob: await encoded(bitmap, "image/png"), bitmap, note: "The picture was brought to PNG here."};
 }
 
 export async function fetched(path) {
   const response = await fetch(path).catch(() => null);
-  if (!response?.ok)
-    throw new Refusal(`The sample ${path.split("/").pop()} is not there any more.`, "NOT_FOUND", response?.status);
-  return response.blob();
+  const name = path.split("/").pop();
+  if (!response)
+    throw new Refusal("The server does not answer. The picture is shown as soon as it does.", "UNREACHABLE");
+  if (!response.ok) throw new Refusal(`There is no sample ${name} here any more.`, "NOT_FOUND", response.status);
+  const blob = await response.blob();
+  return new File([blob], name, {type: blob.type});
 }

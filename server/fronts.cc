@@ -104,7 +104,7 @@ absl::StatusOr<HttpPortPage> Fronts::OpenPage() {
   HttpPortPage page = {
       .status_json = [this](const Caller& caller) { return StatusJson(ShownTo(caller, parts_.status.Read())); }};
   if (options_.page) {
-    ASSIGN_OR_RETURN(page.files, PageFiles::Open(options_.page_samples));
+    ASSIGN_OR_RETURN(page.files, PageFiles::Open(options_.page_samples, options_.page_burst));
   }
   return page;
 }

@@ -225,6 +225,7 @@ absl::Status ServerOptions::Validate() const {
   if (page && !serves_http()) {
     faults.Add("--page needs HTTP, which --listen-grpc-only keeps from --listen; leave it out, or give --http");
   }
+  if (page_burst && !page) faults.Add("--page-burst needs --page, which offers it");
   if (!page_samples.empty() && !page) faults.Add("--page-samples needs --page, which offers them");
   faults.Add(CrossOrigin::Validate(http_cors_origins));
   if (!http_cors_origins.empty() && !serves_http()) {
@@ -289,6 +290,10 @@ void BindFlags(CLI::App& app, ServerOptions& options) {
           "origins of pages that may read answers in a browser, with commas between them", "ORIGIN,...");
   app.add_flag("--page", options.page, "a page for people at / of --listen and --http")
       ->default_str(options.page ? "true" : "false");
+  app.add_flag(
+         "--page-burst", options.page_burst,
+         "let visitors of the page send 200 requests at once, to see what load does; for pages that are not public")
+      ->default_str(options.page_burst ? "true" : "false");
   Add(app, "--page-samples", options.page_samples,
       "folder with folders of JPEG, PNG or WebP pictures that the page offers as samples; empty: none", "DIR");
   Add(app, "--port-file", options.port_file, "file to write the bound addresses to", "FILE");

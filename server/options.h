@@ -50,6 +50,8 @@ struct ServerOptions {
   // Whether there is the page for people, and a folder of pictures GROUP/NAME that it offers; empty: none.
   bool page = false;
   std::string page_samples = {};
+  // Whether the page offers its visitors to send many requests at once, as a demonstration.
+  bool page_burst = false;
   // Where the bound addresses are written, as "grpc=ADDR" and "metrics=ADDR" lines; empty writes no file.
   std::string port_file;
   // "cpu" or "cuda:N".

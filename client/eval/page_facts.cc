@@ -9,10 +9,10 @@
 #include "absl/time/time.h"
 #include "client/eval/busy_time.h"
 #include "client/eval/page_sections.h"
-#include "client/names.h"
 #include "report/curves.h"
 #include "report/data_table.h"
 #include "report/histogram.h"
+#include "report/input_words.h"
 #include "report/proportion.h"
 
 namespace vitrine {

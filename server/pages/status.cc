@@ -21,6 +21,8 @@ constexpr absl::Duration kLongWait = absl::Seconds(1);
 constexpr double kSaturated = 0.95;
 // Below this a rate is one event that has nearly left the minute.
 constexpr double kRateFloor = 0.001;
+// Of the requests to a model: that few are refused in a burst is what refusing is for.
+constexpr double kShedShare = 0.005;
 
 // Events per second with three digits, or whole: "0.0125", "12.5", "1264".
 std::string RateText(double per_second) {
@@ -43,13 +45,14 @@ class Problems {
 
 void CheckModels(const ServerStatus& status, Problems& problems) {
   for (const ServerStatus::Model& model : status.models) {
-    if (model.shed_per_second > kRateFloor) {
+    if (model.shed_per_second > kRateFloor && model.shed_per_second >= kShedShare * model.requests_per_second) {
       problems.Degraded(absl::StrFormat("%s requests a second to %s are refused because of load, of %s a second",
                                         RateText(model.shed_per_second), model.name,
                                         RateText(model.requests_per_second)));
     }
-    if (model.rollbacks > 0) {
-      problems.Degraded(absl::StrCat("a canary of ", model.name, " was taken out of traffic (", model.rollbacks,
+    // Stable serves its requests since: a trouble of the minute in which it happened.
+    if (model.rollbacks_per_second > kRateFloor) {
+      problems.Degraded(absl::StrCat("a canary of ", model.name, " was just taken out of traffic (", model.rollbacks,
                                      model.rollbacks == 1 ? " time" : " times", " since the start)"));
     }
   }

@@ -39,6 +39,7 @@ struct ServerStatus {
     // Since the start: canaries taken out of traffic by their guard, versions rolled back by operators.
     uint64_t rollbacks = 0;
     uint64_t operator_rollbacks = 0;
+    double rollbacks_per_second = 0;  // those by the guard
   };
   struct Executor {
     double busy_ratio = 0;

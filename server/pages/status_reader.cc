@@ -21,6 +21,11 @@ std::string BusyOf(size_t executor) {
   return absl::StrCat("busy ", executor);
 }
 
+uint64_t GuardRollbacks(const ModelMetrics& metrics) {
+  return metrics.Rollbacks(RollbackCause::kErrorRate) + metrics.Rollbacks(RollbackCause::kGoldenDrift) +
+         metrics.Rollbacks(RollbackCause::kSlow);
+}
+
 }  // namespace
 
 void RateWindow::Sample(absl::Time now, Totals totals) {
@@ -63,6 +68,7 @@ void StatusReader::Sample() {
   for (const auto& [model, metrics] : metrics_.Models()) {
     const RequestTotals of_model = metrics->Requests();
     totals[Of("requests", model)] = static_cast<double>(of_model.All());
+    totals[Of("rollbacks", model)] = static_cast<double>(GuardRollbacks(*metrics));
     totals[Of("shed", model)] = static_cast<double>(of_model.Shed());
     for (const auto& [version, counts] : metrics->Versions()) {
       const RequestTotals of_version = counts->Requests();
@@ -94,10 +100,9 @@ void StatusReader::AddModels(ServerStatus& status) const {
                              .batches = counts->Totals().batches,
                              .requests_per_second = rates_.PerSecond(Of("requests", model)),
                              .shed_per_second = rates_.PerSecond(Of("shed", model)),
-                             .rollbacks = counts->Rollbacks(RollbackCause::kErrorRate) +
-                                          counts->Rollbacks(RollbackCause::kGoldenDrift) +
-                                          counts->Rollbacks(RollbackCause::kSlow),
-                             .operator_rollbacks = counts->Rollbacks(RollbackCause::kOperator)});
+                             .rollbacks = GuardRollbacks(*counts),
+                             .operator_rollbacks = counts->Rollbacks(RollbackCause::kOperator),
+                             .rollbacks_per_second = rates_.PerSecond(Of("rollbacks", model))});
   }
 }
 

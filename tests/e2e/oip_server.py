@@ -18,14 +18,14 @@ class Server:
 
     `grpc`, `http` and `metrics` are its addresses."""
 
-    def __init__(self, *arguments, models=("eit-mini-cifar10",)):
+    def __init__(self, *arguments, models=("eit-mini-cifar10",), listen="127.0.0.1:0"):
         self._folder = tempfile.TemporaryDirectory(prefix="vitrine-oip-")
         folder = self.folder = pathlib.Path(self._folder.name)
         for model in models:
             shutil.copytree(SOURCE / "bundled" / model, folder / "models" / model)
         ports = folder / "ports"
         self.log = folder / "log"
-        command = [str(PROGRAM), "--repository", str(folder / "models"), "--listen", "127.0.0.1:0",
+        command = [str(PROGRAM), "--repository", str(folder / "models"), "--listen", listen,
                    "--metrics", "127.0.0.1:0", "--http", "127.0.0.1:0", "--port-file", str(ports), *(each.format(folder=folder) for each in arguments)]
         with self.log.open("wb") as log:
             self._process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)

@@ -76,9 +76,9 @@ class Answers(PageCase):
         PIL.Image.open(FROG).save(webp, "webp", quality=90)
         page = self.open()
         page.evaluate("""() => {
-            const send = window.fetch;
+            const send = XMLHttpRequest.prototype.send;
             window.sent = [];
-            window.fetch = (path, options) => { if (options?.body) sent.push(options.body); return send(path, options); };
+            XMLHttpRequest.prototype.send = function(body) { sent.push(body); return send.call(this, body); };
         }""")
         path = pathlib.Path(self.server.folder) / "frog.webp"
         path.write_bytes(webp.getvalue())

@@ -31,12 +31,37 @@ class Errors(PageCase):
         self.upload(page, FROG)
         self.assertEqual(self.predictions(page)[0][0], "frog", "the page goes on")
 
-    def test_no_picture_at_all(self):
-        page = self.open()
-        text = pathlib.Path(self.server.folder) / "notes.txt"
-        text.write_text("no picture")
-        self.upload(page, text)
-        self.assertIn("not a JPEG, PNG or WebP", self.refusal(page))
+    def test_a_file_that_is_no_picture(self):
+        """It is told once, in a sentence for people, and what was answered before stays."""
+        page = self.open(f"#sample=cifar/frog-marsh.jpg&models={EIT},{KV}")
+        folder = pathlib.Path(self.server.folder)
+        files = {"report.pdf": b"%PDF-1.7\n", "notes.txt": b"no picture", "empty.jpg": b"", "clip.mp4": b"\0\0\0 ftypisom",
+                 "phone.heic": b"\0\0\0 ftypheic", "scan.tif": b"II*\0\x08", "sheet.docx": b"PK\3\4", "noise.bin": bytes(range(255))}
+        words = {"report.pdf": "is a PDF", "notes.txt": "is a text", "empty.jpg": "is empty", "clip.mp4": "is a video",
+                 "phone.heic": "is a HEIC photo", "scan.tif": "is a TIFF", "sheet.docx": "is a ZIP archive or a document",
+                 "noise.bin": "is no picture"}
+        for name, content in files.items():
+            (folder / name).write_bytes(content)
+            page.locator("#file").set_input_files(str(folder / name))
+            page.locator("#trouble").filter(has_text=f"{name} {words[name]}").wait_for()
+            self.assertIn("Choose a JPEG, PNG or WebP.", page.locator("#trouble").text_content())
+            self.assertEqual(page.locator(".card .trouble").count(), 0)
+        self.assertEqual(self.predictions(page)[0][0], "frog")
+        self.assertNotIn("curl", page.locator("main").inner_text())
+        self.shot(page, "no-picture")
+        self.upload(page, FROG)
+        self.assertTrue(page.locator("#trouble").is_hidden())
+
+    def test_what_several_models_say_is_told_once(self):
+        page = self.open(f"#sample=cifar/frog-marsh.jpg&models={EIT},{KV}")
+        damaged = pathlib.Path(self.server.folder) / "damaged.jpg"
+        damaged.write_bytes(FROG.read_bytes()[:2000])
+        self.upload(page, damaged)
+        self.assertIn("INVALID_ARGUMENT, HTTP 400", page.locator("#trouble").text_content())
+        self.assertEqual(page.locator(".card .trouble").count(), 0)
+        self.assertEqual(page.locator(".card .sentence").all_text_contents(), ["No answer.", "No answer."])
+        self.assertIn("version 2", page.locator(f'[data-model="{EIT}"] .title').text_content())
+        self.shot(page, "damaged-for-two")
 
     def test_model_that_was_never_there(self):
         page = self.open(f"#sample=cifar/frog-marsh.jpg&models={EIT},nobody")

@@ -21,7 +21,7 @@ SAMPLES = SOURCE / "samples"
 FROG = SAMPLES / "cifar" / "frog-marsh.jpg"
 SHOTS = pathlib.Path(os.environ["VITRINE_BUILD"]) / "page-screenshots"
 EIT, XCIT, KV = "eit-mini-cifar10", "xcit-n12-f-sne-cifar10", "kv-pos-mnist"
-PAGE = ("--page", "--page-samples", str(SAMPLES))
+PAGE = ("--page", "--page-burst", "--page-samples", str(SAMPLES))
 PATIENCE = 60  # seconds, on a machine with other things to do
 # Debian's; root in a container may not make the sandbox. The camera is a picture that the browser draws.
 CHROMIUM = {"executable_path": "/usr/bin/chromium",

@@ -7,6 +7,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "report/attention_words.h"
+#include "report/input_words.h"
 #include "server/wire/http/json_document.h"
 
 namespace vitrine {
@@ -24,17 +25,30 @@ void AppendVersion(const VersionStatus& status, std::string& text) {
 }  // namespace
 
 std::string ModelJson(const LoadedModel& model) {
+  const v1::Provenance& provenance = model.manifest.provenance();
   std::string text = absl::StrCat("{\"name\":", JsonDocument::TextOf(model.id.model), ",\"version\":", model.id.version,
                                   ",\"classes\":[");
   for (size_t i = 0; i < model.labels.size(); ++i) {
     absl::StrAppend(&text, i == 0 ? "" : ",", JsonDocument::TextOf(model.labels[i]));
   }
   absl::StrAppend(&text, "],\"parameters\":", model.manifest.parameters(), ",\"precision\":\"", model.precision,
-                  "\",\"attention\":[");
+                  "\",\"input\":", JsonDocument::TextOf(InputDescription(model.manifest.config())),
+                  ",\"data\":", JsonDocument::TextOf(provenance.data()),
+                  ",\"recipe\":", JsonDocument::TextOf(provenance.recipe()),
+                  ",\"created_unix_seconds\":", provenance.created_unix_seconds(), ",\"weights_sha256\":\"",
+                  model.weights_sha256, "\",\"attention\":[");
   const char* between = "";
   for (const AttentionAbility::Offer& offer : model.attention.offers) {
     absl::StrAppend(&text, between, "{\"kind\":\"", AttentionKindName(offer.kind), "\",\"layers\":", offer.layers,
                     ",\"heads\":", offer.heads, "}");
+    between = ",";
+  }
+  text += "],\"metrics\":[";
+  between = "";
+  for (const v1::Metric& metric : provenance.metrics()) {
+    absl::StrAppend(&text, between, "{\"name\":", JsonDocument::TextOf(metric.name()),
+                    ",\"split\":", JsonDocument::TextOf(metric.split()), ",\"value\":", metric.value(),
+                    ",\"images\":", metric.images(), "}");
     between = ",";
   }
   text += "],\"features\":[";

@@ -82,13 +82,13 @@ absl::StatusOr<std::string> ReadSample(const fs::path& path) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<const PageFiles>> PageFiles::Open(const std::string& samples) {
+absl::StatusOr<std::unique_ptr<const PageFiles>> PageFiles::Open(const std::string& samples, bool burst) {
   auto page = std::unique_ptr<PageFiles>(new PageFiles());
   for (const EmbeddedFile& file : EmbeddedPage()) {
     const std::string name(file.name);
     page->Add(name == "index.html" ? "/" : "/page/" + name, TypeOfName(name), file.bytes);
   }
-  RETURN_IF_ERROR(page->AddSamples(samples));
+  RETURN_IF_ERROR(page->AddSamples(samples, burst));
   return page;
 }
 
@@ -107,9 +107,10 @@ void PageFiles::Add(std::string path, std::string type, std::string_view bytes) 
   files_.emplace(std::move(path), std::move(file));
 }
 
-absl::Status PageFiles::AddSamples(const std::string& folder) {
+absl::Status PageFiles::AddSamples(const std::string& folder, bool burst) {
   JsonDocument list;
   list.root = JsonObject();
+  list.root["burst"] = burst;
   nlohmann::json& samples = list.root["samples"] = JsonArray();
   if (!folder.empty()) {
     ASSIGN_OR_RETURN(const std::set<fs::path> found, FindSamples(folder, kMaxSamples));

@@ -17,7 +17,7 @@ namespace vitrine {
 // The page for people and the pictures that it offers as samples, all in memory. Immutable; thread-safe.
 //   GET /                              page/index.html
 //   GET /page/NAME                     the other files of page/
-//   GET /page/samples                  {"samples": [{"group", "name", "path"}]}
+//   GET /page/samples                  {"burst": whether the page may, "samples": [{"group", "name", "path"}]}
 //   GET /page/samples/GROUP/NAME       one of them
 class PageFiles {
  public:
@@ -25,9 +25,10 @@ class PageFiles {
   static constexpr int64_t kMaxSampleBytes = int64_t{16} << 20;
   static constexpr int kMaxSamples = 256;
 
-  // Reads the samples: the pictures DIR/GROUP/NAME of the folder; empty for none. INVALID_ARGUMENT if the folder cannot
+  // Reads the samples: the pictures DIR/GROUP/NAME of the folder; empty for none. `burst`: the page offers to
+  // send many requests at once. INVALID_ARGUMENT if the folder cannot
   // be read, has no such picture or more than it may.
-  static absl::StatusOr<std::unique_ptr<const PageFiles>> Open(const std::string& samples);
+  static absl::StatusOr<std::unique_ptr<const PageFiles>> Open(const std::string& samples, bool burst);
 
   bool Has(std::string_view path) const { return files_.contains(path); }
   // The answer to a GET or HEAD of that path, 304 where the client has it already; nothing if no such file is here.
@@ -44,7 +45,7 @@ class PageFiles {
   };
   PageFiles() = default;
   void Add(std::string path, std::string type, std::string_view bytes);
-  absl::Status AddSamples(const std::string& folder);
+  absl::Status AddSamples(const std::string& folder, bool burst);
 
   std::map<std::string, std::string, std::less<>> kept_;  // what is not the program's own, by path
   std::map<std::string, File, std::less<>> files_;        // by path

@@ -178,6 +178,9 @@ TEST_F(HttpClassifyFrontTest, AModelSaysWhatItCanBeAskedFor) {
   EXPECT_EQ(model["name"], "m");
   EXPECT_EQ(model["version"], 2);
   EXPECT_TRUE(model["classes"].is_array() && model["attention"].is_array() && model["features"].is_array());
+  EXPECT_TRUE(model["metrics"].is_array() && model["data"].is_string() && model["recipe"].is_string());
+  EXPECT_FALSE(model["input"].get<std::string>().empty());
+  EXPECT_TRUE(model["weights_sha256"].is_string() && model["created_unix_seconds"].is_number());
   ASSERT_FALSE(model["attention"].empty());
   EXPECT_TRUE(model["attention"][0]["kind"].is_string() && model["attention"][0]["layers"].is_number());
   EXPECT_FALSE(model["features"].empty());

@@ -42,10 +42,12 @@ class HttpPortTest : public ::testing::Test {
   Scheduler scheduler_{{.max_batch_images = 1}, clock_, /*sweep=*/false};
   ClassifyService service_{registry_, admission_, scheduler_, metrics_, clock_};
   const std::unique_ptr<Identity> identity_ = *Identity::Open({});
-  HttpPort port_{
-      {},        service_,
-      registry_, *identity_,
-      health_,   {.files = *PageFiles::Open(""), .status_json = [](const Caller&) { return std::string(5000, 'x'); }}};
+  HttpPort port_{{},
+                 service_,
+                 registry_,
+                 *identity_,
+                 health_,
+                 {.files = *PageFiles::Open("", false), .status_json = [](const Caller&) { return std::string(5000, 'x'); }}};
 };
 
 TEST_F(HttpPortTest, ReturnsTheIdOfARequest) {

@@ -49,7 +49,7 @@ TEST(EmbeddedPage, IsEveryFileAsItIs) {
 }
 
 TEST(PageFiles, AreServedUnderAStrictPolicy) {
-  const auto page = *PageFiles::Open("");
+  const auto page = *PageFiles::Open("", false);
   for (const EmbeddedFile& file : EmbeddedPage()) {
     const std::string name(file.name);
     const auto answer = page->Answer("GET", name == "index.html" ? "/" : "/page/" + name, "", "");
@@ -70,11 +70,13 @@ TEST(PageFiles, AreServedUnderAStrictPolicy) {
     EXPECT_FALSE(page->Answer("GET", path, "", "").has_value()) << path;
   }
   EXPECT_FALSE(page->Answer("POST", "/", "", "").has_value());
-  EXPECT_EQ(page->Answer("GET", "/page/samples", "", "")->body, R"({"samples":[]})");
+  EXPECT_EQ(page->Answer("GET", "/page/samples", "", "")->body, R"({"burst":false,"samples":[]})");
+  const auto lively = *PageFiles::Open("", true);
+  EXPECT_EQ(lively->Answer("GET", "/page/samples", "", "")->body, R"({"burst":true,"samples":[]})");
 }
 
 TEST(PageFiles, WhatTheClientHasIsNotSentAgain) {
-  const auto page = *PageFiles::Open("");
+  const auto page = *PageFiles::Open("", false);
   const std::string tag = HeadersOf(*page->Answer("GET", "/page/main.js", "", ""))["ETag"];
   ASSERT_GT(tag.size(), 10u);
   for (const std::string& has : {tag, "W/" + tag, "\"x\", " + tag}) {
@@ -87,7 +89,7 @@ TEST(PageFiles, WhatTheClientHasIsNotSentAgain) {
 }
 
 TEST(PageFiles, TextsAreCompressedForWhoAsks) {
-  const auto page = *PageFiles::Open("");
+  const auto page = *PageFiles::Open("", false);
   const auto plain = page->Answer("GET", "/page/main.js", "", ""),
              packed = page->Answer("GET", "/page/main.js", "", "gzip");
   EXPECT_EQ(Gunzip(packed->body, plain->body.size()).value(), plain->body);
@@ -111,7 +113,7 @@ TEST(PageFiles, SamplesAreThePicturesOfTheFoldersInAFolder) {
   for (const char* name : {"beside.jpg", "a/readme.txt", "a/drawing.svg", "b/deeper/c.png"}) write(name, "no sample");
   write("b/x.png", "x");
   write("a/z.JPG", "z");
-  const auto page = PageFiles::Open(root);
+  const auto page = PageFiles::Open(root, false);
   ASSERT_TRUE(page.ok()) << page.status();
   const auto list = nlohmann::json::parse((*page)->Answer("GET", "/page/samples", "", "")->body)["samples"];
   ASSERT_EQ(list.size(), 2u);
@@ -127,7 +129,7 @@ TEST(PageFiles, AFolderThatIsNoneOrTooMuchIsRefused) {
   const ScratchFolder folder;
   const fs::path& root = folder.path();
   const auto why = [&](const fs::path& samples) {
-    const absl::Status status = PageFiles::Open(samples).status();
+    const absl::Status status = PageFiles::Open(samples, false).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
     return std::string(status.message());
   };
@@ -137,7 +139,7 @@ TEST(PageFiles, AFolderThatIsNoneOrTooMuchIsRefused) {
   for (int i = 0; i <= PageFiles::kMaxSamples; ++i) std::ofstream(root / "a" / (std::to_string(i) + ".png")) << "x";
   EXPECT_THAT(why(root), HasSubstr("more than 256 pictures"));
   fs::remove(root / "a" / "0.png");
-  EXPECT_TRUE(PageFiles::Open(root).ok());
+  EXPECT_TRUE(PageFiles::Open(root, false).ok());
   fs::resize_file(root / "a" / "1.png", PageFiles::kMaxSampleBytes);
   EXPECT_THAT(why(root), HasSubstr("more than 16 MiB"));
 }

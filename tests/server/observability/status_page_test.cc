@@ -24,7 +24,7 @@ ServerStatus Hostile() {
   status.compute.cpu = status.compute.path = status.compute.precision = kEvil;
   status.versions = {{.model = kEvil, .version = 1, .state = kEvil, .reason = kEvil, .labels = {kEvil}},
                      {.model = kEvil, .version = 2, .state = "FAILED", .reason = kEvil}};
-  status.models = {{.name = kEvil, .shed_per_second = 1, .rollbacks = 1}};
+  status.models = {{.name = kEvil, .shed_per_second = 1, .rollbacks = 1, .rollbacks_per_second = 1}};
   status.certificates = {{kEvil, status.now}};
   status.log = {{status.now, spdlog::level::err, kEvil}};
   status.flags = {{kEvil, kEvil}};
@@ -46,7 +46,8 @@ ServerStatus Busy() {
                     .batches = 40000,
                     .requests_per_second = 1264.4,
                     .shed_per_second = 12.5,
-                    .rollbacks = 2},
+                    .rollbacks = 2,
+                    .rollbacks_per_second = 0.03},
                    {.name = "kv", .requests_per_second = 99.96}};
   status.versions = {{.model = "eit",
                       .version = 3,

@@ -63,7 +63,9 @@ TEST(Status, EachKindOfTroubleIsSeen) {
 
   status = Healthy();
   status.models[0].rollbacks = 1;
-  EXPECT_THAT(Sentence(status), HasSubstr("a canary of xcit was taken out of traffic (1 time"));
+  EXPECT_TRUE(FindProblems(status).empty()) << "stable has served ever since";
+  status.models[0].rollbacks_per_second = 1.0 / 60;
+  EXPECT_THAT(Sentence(status), HasSubstr("a canary of xcit was just taken out of traffic (1 time"));
 
   status = Healthy();
   status.versions[0].faults_per_second = 0.2;
@@ -101,8 +103,16 @@ TEST(Status, TroubleBeginsWhereItsLimitIs) {
   EXPECT_EQ(told([&](ServerStatus& s) { s.queue.oldest = absl::Seconds(1) - moment; }), 0u);
   EXPECT_EQ(told([](ServerStatus& s) { s.executors = {{.busy_ratio = 0.95}}; }), 1u);
   EXPECT_EQ(told([](ServerStatus& s) { s.executors = {{.busy_ratio = 0.949}}; }), 0u);
-  EXPECT_EQ(told([](ServerStatus& s) { s.models[0].shed_per_second = 0.0011; }), 1u);
-  EXPECT_EQ(told([](ServerStatus& s) { s.models[0].shed_per_second = 0.001; }), 0u);
+  const auto shed = [&](double rate, double all) {
+    return told([&](ServerStatus& s) {
+      s.models[0].shed_per_second = rate;
+      s.models[0].requests_per_second = all;
+    });
+  };
+  EXPECT_EQ(shed(0.33, 66), 1u);
+  EXPECT_EQ(shed(0.32, 66), 0u) << "less than a two-hundredth";
+  EXPECT_EQ(shed(0.0011, 0.0011), 1u);
+  EXPECT_EQ(shed(0.001, 0.001), 0u);
   EXPECT_EQ(told([](ServerStatus& s) { s.versions[0].faults_per_second = 0.0011; }), 1u);
   EXPECT_EQ(told([](ServerStatus& s) { s.versions[0].faults_per_second = 0.001; }), 0u);
   const absl::Duration weeks = absl::Hours(14 * 24);
@@ -119,7 +129,8 @@ TEST(Status, SentencesSayTheirNumbers) {
   EXPECT_EQ(Sentence(status), "0.25 requests a second to xcit are refused because of load, of 40 a second");
   status = Healthy();
   status.models[0].rollbacks = 2;
-  EXPECT_EQ(Sentence(status), "a canary of xcit was taken out of traffic (2 times since the start)");
+  status.models[0].rollbacks_per_second = 1;
+  EXPECT_EQ(Sentence(status), "a canary of xcit was just taken out of traffic (2 times since the start)");
   status = Healthy();
   status.versions[0].faults_per_second = 1234.4;
   EXPECT_EQ(Sentence(status), "xcit version 3 failed 1234 requests a second by the server's own fault, of 40 a second");

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// What lies over the page on demand: the code of what is shown, and the card of a model.
+import * as api from "./api.js";
+import {LANGUAGES} from "./code.js";
+import {at, make, percent, plural} from "./dom.js";
+
+function open(title, ...content) {
+  at("sheet-title").textContent = title;
+  at("sheet-content").replaceChildren(...content);
+  at("sheet").showModal();
+}
+
+export function start() { at("close-sheet").addEventListener("click", () => at("sheet").close()); }
+
+async function copy(button, text) {
+  try {
+    await navigator.clipboard.writeText(text);
+    button.textContent = "Copied";
+  } catch {  // browsers lend the clipboard to https and to this machine alone
+    getSelection().selectAllChildren(at("code-text"));
+    button.textContent = "Selected, press Ctrl C";
+  }
+}
+
+// `asked` as of code.js.
+export function showCode(asked) {
+  const code = make("code", {id: "code-text"});
+  const copying = make("button", {type: "button", click: () => copy(copying, code.textContent)}, "Copy");
+  const tabs = LANGUAGES.map(([name, write]) => make("button", {
+                               type: "button",
+                               "aria-pressed": "false",
+                               click: () => {
+                                 code.textContent = write(asked);
+                                 copying.textContent = "Copy";
+                                 for (const tab of tabs)
+                                   tab.setAttribute("aria-pressed", String(tab.textContent === name));
+                               }
+                             },
+                                                    name));
+  open(
+      `Use ${asked.id} from code`,
+      make(
+          "div", {class: "sources"}, make("div", {class: "tabs", role: "group", "aria-label": "Language"}, ...tabs),
+          copying),
+      make("pre", {class: "listing", tabindex: 0}, code),
+      make(
+          "p", {class: "hint"}, "Python needs the package of client/python, and the address where the server takes ",
+          "gRPC; JavaScript is a module. All of HTTP is in ", make("a", {href: "/openapi.json", target: "_blank", rel: "noopener"}, "openapi.json"), "."));
+  tabs[0].click();
+}
+
+const date = (seconds) => new Date(1000 * seconds).toISOString().slice(0, 10);
+
+function rowsOf(about) {
+  const metrics = (about.metrics ?? []).map(({name, split, value, images}) =>
+      `${name} ${value <= 1 ? percent(value) : value} of ${images.toLocaleString("en")} ${split} pictures`);
+  return [
+    ["Version", `${about.version}, computed in ${about.precision}`],
+    ["Input", about.input],
+    ["Measured", metrics.join("; ")],
+    ["Trained on", about.data],
+    ["Recipe", about.recipe],
+    ["Published", about.created_unix_seconds ? date(about.created_unix_seconds) : ""],
+    ["Parameters", about.parameters.toLocaleString("en")],
+    ["Classes", `${about.classes.length}: ${about.classes.join(", ")}`],
+    [
+      "Attention",
+      about.attention.map(({kind, layers, heads}) => `${kind} (${plural(layers, "layer")}, ${plural(heads, "head")})`)
+          .join(", ")
+    ],
+    ["Features", about.features.join(", ")],
+    ["Weights", about.weights_sha256 ? `SHA-256 ${about.weights_sha256}` : ""],
+  ];
+}
+
+export async function showModel(id) {
+  const about = await api.describe(id);
+  const rows = rowsOf(about).filter(([, value]) => value);
+  open(
+      about.name,
+      make(
+          "dl", {class: "model-card"},
+          ...rows.flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, value)])));
+}
+
+// Gives a file to the person who looks.
+export function download(blob, name) {
+  const link = make("a", {href: URL.createObjectURL(blob), download: name});
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 60e3);
+}

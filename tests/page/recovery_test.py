@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A server that is killed, hangs or is slow is told at once, and asked again by the page itself."""
+
+import io
+import os
+import signal
+import socket
+import threading
+import time
+
+import PIL.Image
+
+import oip_server
+
+from page_case import EIT, PATIENCE, PageCase, start_server
+
+SOON = 2.0  # seconds within which a person is told
+SLACK = 1.0  # of a machine with other things to do
+
+
+class Recovery(PageCase):
+    def told(self, page, words):
+        """Seconds until the header says it."""
+        since = time.monotonic()
+        page.locator("#verdict").filter(has_text=words).wait_for()
+        return time.monotonic() - since
+
+    def answered(self, page, label):
+        page.locator(f'[data-model="{EIT}"] .predictions li').first.filter(has_text=label).wait_for()
+
+    def test_killed(self):
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+        listen = ("--listen", f"127.0.0.1:{port}")
+        server = oip_server.Server("--page", "--page-samples", str(oip_server.SOURCE / "samples"), models=(EIT,),
+                                   listen=listen[1])
+        self.addCleanup(server.stop)
+        server.http = listen[1]
+        page = self.open("#sample=cifar/cat-chelsea.jpg", server)
+        page.locator("#verdict").filter(has_text="Ready").wait_for()
+        server._process.kill()
+        self.assertLess(self.told(page, "Not reachable"), SOON + SLACK)
+        page.locator('[data-name="cifar/horse-bay.jpg"]').click()
+        page.locator("#trouble").filter(has_text="The server does not answer").wait_for()
+        self.assertNotIn("not there", page.locator("#trouble").text_content())
+        self.assertEqual(page.locator(".predictions").count(), 0, "the cat's answer is none to the horse")
+        self.shot(page, "killed")
+        server._process.wait()
+        again = oip_server.Server("--page", "--page-samples", str(oip_server.SOURCE / "samples"), models=(EIT,),
+                                  listen=listen[1])
+        self.addCleanup(again.stop)
+        self.told(page, "Ready")
+        self.answered(page, "horse")
+        self.assertTrue(page.locator("#trouble").is_hidden())
+
+    def test_hung(self):
+        server = start_server(models=(EIT,))
+        self.addCleanup(server.stop)
+        page = self.open("#sample=cifar/cat-chelsea.jpg", server)
+        page.locator("#verdict").filter(has_text="Ready").wait_for()
+        self.addCleanup(os.kill, server._process.pid, signal.SIGCONT)
+        os.kill(server._process.pid, signal.SIGSTOP)
+        self.assertLess(self.told(page, "No answer for"), SOON + SLACK)
+        page.locator("#head").select_option("1")
+        page.locator(".progress").filter(has_text="Waiting for the answer, 2 seconds so far").wait_for()
+        self.shot(page, "hung")
+        os.kill(server._process.pid, signal.SIGCONT)
+        self.told(page, "Ready")
+        page.locator(".progress").wait_for(state="hidden")
+        self.assertEqual(page.locator(".about").text_content(), "Class token, layer 4, head 1, 9 × 14")
+
+    def test_a_question_that_was_lost_is_asked_again(self):
+        server = start_server(models=(EIT,))
+        self.addCleanup(server.stop)
+        page = self.open("#sample=cifar/cat-chelsea.jpg", server)
+        page.route("**/v1/models/*:classify*", lambda route: route.abort())
+        page.locator("#head").select_option("1")
+        page.locator(".card .trouble").filter(has_text="does not answer").wait_for()
+        page.unroute("**/v1/models/*:classify*")
+        page.locator(".predictions").wait_for()
+        self.assertEqual(page.locator(".card .trouble").count(), 0)
+
+    def test_progress_of_a_large_picture(self):
+        """Over a connection of a few hundred kilobytes a second."""
+        picture = io.BytesIO()
+        PIL.Image.effect_noise((900, 700), 90).convert("RGB").save(picture, "png")
+        page = self.open()
+        session = page.context.new_cdp_session(page)
+        session.send("Network.emulateNetworkConditions",
+                     {"offline": False, "latency": 0, "downloadThroughput": -1, "uploadThroughput": 300_000})
+        seen = []
+        over = threading.Event()
+        page.locator("#file").set_input_files({"name": "noise.png", "mimeType": "image/png", "buffer": picture.getvalue()})
+        end = time.monotonic() + PATIENCE
+        while time.monotonic() < end and not over.is_set():
+            line = page.locator(".progress").first
+            if line.is_visible():
+                seen.append(line.text_content())
+                if len(seen) == 3:
+                    self.shot(page, "sending")
+            elif seen:
+                over.set()
+            time.sleep(0.1)
+        self.assertTrue(any("Sending the picture" in text for text in seen), seen)
+        shares = [int(text.split(",")[1].split("%")[0]) for text in seen if text.startswith("Sending")]
+        self.assertEqual(shares, sorted(shares))
+        self.assertGreater(len(set(shares)), 1)

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a visitor takes along: code that asks for what is shown, files, the card of the model."""
+
+import io
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+import PIL.Image
+
+from page_case import EIT, FROG, KV, PAGE, SAMPLES, PageCase, ask, start_server
+
+
+class TakeAway(PageCase):
+    def code(self, page, language):
+        page.get_by_role("button", name="Use from code").first.click()
+        page.get_by_role("button", name=language, exact=True).click()
+        text = page.locator("#code-text").text_content()
+        self.shot(page, f"code-{language}")
+        page.get_by_role("button", name="Close").last.click()
+        return text
+
+    def run_in(self, folder, *command, text):
+        done = subprocess.run(command, input=text, cwd=folder, capture_output=True, text=True, timeout=120, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    def test_curl(self):
+        page = self.open("#sample=cifar/frog-marsh.jpg&kind=mean&layer=1&head=3")
+        with tempfile.TemporaryDirectory() as folder:
+            answer = json.loads(self.run_in(folder, "bash", text=self.code(page, "curl")))
+        self.assertEqual(self.expected(answer), self.predictions(page))
+        places = {(found["kind"], found["layer"], found["head"]) for found in answer["attention"]}
+        self.assertIn(("mean", 1, 3), places)
+
+    def test_curl_of_a_file_of_ones_own(self):
+        page = self.open()
+        with tempfile.TemporaryDirectory() as folder:
+            name = os.path.join(folder, "it's a frog.jpg")
+            shutil.copy(FROG, name)
+            self.upload(page, name)
+            answer = json.loads(self.run_in(folder, "bash", text=self.code(page, "curl")))
+        self.assertEqual(self.expected(answer), self.predictions(page))
+
+    @unittest.skipUnless(shutil.which("node"), "there is no node")
+    def test_javascript(self):
+        page = self.open("#sample=cifar/frog-marsh.jpg")
+        with tempfile.TemporaryDirectory() as folder:
+            lines = self.run_in(folder, "node", "--input-type=module", text=self.code(page, "JavaScript")).splitlines()
+        self.assertEqual([line.split()[0] for line in lines], [label for label, _ in self.predictions(page)])
+
+    def test_python(self):
+        """What it says of a patch is what the client is asked for; script/test-python-client runs the client itself."""
+        page = self.open(f"#sample=cifar/frog-marsh.jpg&models={EIT}@2&kind=query&patch=0.4,0.4")
+        code = self.code(page, "Python")
+        compile(code, "page", "exec")
+        self.assertIn(f'vitrine.Client("{self.server.http}")', code)
+        self.assertIn("version=2", code)
+        self.assertRegex(code, r'vitrine.Attention\("query", layers=\[-1\], query=\d+\)')
+        self.assertIn('heads="all"', code)
+
+    def saved(self, page, name):
+        with page.expect_download() as download:
+            page.get_by_role("button", name=name).first.click()
+        return download.value.suggested_filename, download.value.path().read_bytes()
+
+    def test_files(self):
+        page = self.open("#sample=cifar/frog-marsh.jpg")
+        name, png = self.saved(page, "Save picture")
+        self.assertEqual(name, f"frog-marsh.{EIT}.png")
+        shown = self.canvas(page)
+        self.assertEqual(PIL.Image.open(io.BytesIO(png)).size, (shown.shape[1], shown.shape[0]))
+        name, text = self.saved(page, "Save JSON")
+        self.assertEqual(name, f"frog-marsh.{EIT}.json")
+        self.assertEqual(json.loads(text)["predictions"], ask(self.server, EIT, FROG.read_bytes())["predictions"])
+
+    def test_card_of_the_model(self):
+        page = self.open("#sample=cifar/frog-marsh.jpg")
+        page.get_by_role("button", name="About the model").click()
+        page.locator(".model-card").wait_for()
+        card = page.locator(".model-card").inner_text()
+        for words in ("3,765,760", "airplane, automobile", "36 to 144 tokens", "of 10,000 test 32x32 pictures", "SHA-256"):
+            self.assertIn(words, card)
+        self.shot(page, "model-card")
+        page.keyboard.press("Escape")
+        self.assertTrue(page.locator("#sheet").is_hidden())
+
+    def test_many_requests_only_where_they_are_allowed(self):
+        self.assertTrue(self.open().locator("#burst").is_visible())
+        server = start_server(models=(KV,), page=("--page", "--page-samples", str(SAMPLES)))
+        self.addCleanup(server.stop)
+        page = self.open("#sample=digits/digit-7.png", server)
+        page.locator("#versions tr").first.wait_for()
+        self.assertFalse(page.locator("#burst").is_visible())
+        self.assertIn("--page-burst", PAGE)
