@@ -2,34 +2,17 @@
 #include "models/zoo.h"
 
 #include <algorithm>
-#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/nearest.h"
 #include "models/families/family.h"
 
 namespace vitrine {
-namespace {
-
-// Levenshtein distance.
-int Distance(std::string_view a, std::string_view b) {
-  std::vector<int> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), 0);
-  for (size_t i = 0; i < a.size(); ++i) {
-    int diagonal = std::exchange(row[0], static_cast<int>(i) + 1);
-    for (size_t j = 0; j < b.size(); ++j) {
-      const int replaced = diagonal + (a[i] == b[j] ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({replaced, row[j] + 1, row[j + 1] + 1});
-    }
-  }
-  return row.back();
-}
-
-}  // namespace
+namespace {}  // namespace
 
 std::span<const ZooRow> Zoo() {
   static const auto* const kZoo = new std::vector<ZooRow>([] {
@@ -47,7 +30,7 @@ absl::StatusOr<ZooRow> FindVariant(std::string_view name) {
   std::vector<std::pair<int, std::string>> near;
   for (const ZooRow& row : Zoo()) {
     if (row.name == name) return row;
-    near.emplace_back(Distance(name, row.name), row.name);
+    near.emplace_back(WordDistance(name, row.name), row.name);
   }
   std::stable_sort(near.begin(), near.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   near.resize(std::min<size_t>(near.size(), 3));

@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/command_line/command_line.h"
 
+#include <algorithm>
 #include <iostream>
 #include <string>
+#include <vector>
 
 #include "absl/strings/cord.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/command_line/command_tree.h"
+#include "base/nearest.h"
 #include "vitrine_revision.h"
 
 namespace vitrine {
@@ -33,6 +38,72 @@ void AddPages(CLI::App& app, const std::string& version) {
       ->group("");
 }
 
+const CommandOption* FlagOf(const CommandNode& node, const std::string& name) {
+  for (const auto* options : {&node.options, &node.inherited}) {
+    for (const CommandOption& option : *options) {
+      if (std::find(option.names.begin(), option.names.end(), name) != option.names.end()) return &option;
+    }
+  }
+  return nullptr;
+}
+
+// True for a flag of AddPages, which the tree does not have.
+bool IsHidden(const std::string& flag) {
+  return flag == "--completion" || flag == "--manual-page";
+}
+
+std::string NoSuchFlag(const CommandNode& node, const std::string& flag) {
+  std::vector<std::string> known;
+  for (const auto* options : {&node.options, &node.inherited}) {
+    for (const CommandOption& option : *options) {
+      if (!option.argument) known.insert(known.end(), option.names.begin(), option.names.end());
+    }
+  }
+  const std::string near = NearestWord(flag, known);
+  return absl::StrCat("there is no flag ", flag, near.empty() ? "" : absl::StrCat("; did you mean ", near, "?"));
+}
+
+std::string NoSuchCommand(const CommandNode& node, const std::string& word) {
+  std::vector<std::string> known;
+  for (const CommandNode& command : node.commands) known.push_back(command.path.back());
+  const std::string near = NearestWord(word, known);
+  return absl::StrCat("there is no command ", word,
+                      near.empty() ? absl::StrCat("; there are ", absl::StrJoin(known, ", "))
+                                   : absl::StrCat("; did you mean ", near, "?"));
+}
+
+// The first word of a wrong command line that is no flag and no command, in a sentence; empty: they all are, and CLI11
+// says what is wrong.
+std::string FindUnknownWord(const CommandNode& root, int argc, char** argv) {
+  const CommandNode* node = &root;
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    if (word == "--") return "";
+    if (absl::StartsWith(word, "--")) {
+      const std::string name = word.substr(0, word.find('='));
+      const CommandOption* flag = FlagOf(*node, name);
+      if (flag == nullptr) return IsHidden(name) ? "" : NoSuchFlag(*node, name);
+      if (flag->takes_value && name == word) ++i;
+      continue;
+    }
+    const auto command = std::find_if(node->commands.begin(), node->commands.end(),
+                                      [&](const CommandNode& each) { return each.path.back() == word; });
+    if (command != node->commands.end()) {
+      node = &*command;
+      continue;
+    }
+    const bool takes_words = std::any_of(node->options.begin(), node->options.end(),
+                                         [](const CommandOption& option) { return option.argument; });
+    if (absl::StartsWith(word, "-")) {
+      const CommandOption* flag = FlagOf(*node, word);
+      if (flag != nullptr && flag->takes_value) ++i;
+    } else if (!node->commands.empty() && !takes_words) {
+      return NoSuchCommand(*node, word);
+    }
+  }
+  return "";
+}
+
 constexpr absl::string_view kWrongCommandLine = "vitrine/wrong-command-line";
 
 }  // namespace
@@ -42,11 +113,15 @@ std::optional<int> ParseCommandLine(CLI::App& app, int argc, char** argv) {
   if (!SourceRevision().empty()) absl::StrAppend(&version, " (", std::string(SourceRevision()), ")");
   app.set_version_flag("--version", version);
   AddPages(app, version);
+  app.failure_message([](const CLI::App*, const CLI::Error&) { return std::string(); });
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    // CLI11 prints help and version on stdout, errors with a pointer to --help on stderr.
-    return app.exit(error) == 0 ? kExitSuccess : kExitUsage;
+    if (app.exit(error) == 0) return kExitSuccess;  // help and version, on stdout
+    const std::string unknown = FindUnknownWord(ReadCommandTree(app), argc, argv);
+    std::cerr << app.get_name() << ": " << (unknown.empty() ? error.what() : unknown)
+              << "\nRun with --help for more information.\n";
+    return kExitUsage;
   }
   return std::nullopt;
 }

@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/nearest.h"
 #include "base/status_macros.h"
 #include "repository/repository.h"
 #include "repository/text.h"
@@ -251,11 +253,16 @@ absl::Status VersionTable::NoSuchModel(std::string_view model, const ModelPatter
   RETURN_IF_ERROR(ValidateModelName(model));
   if (!complete_) return StillLoading();
   Listed names;
+  std::vector<std::string> known;
   for (const auto& [name, other] : models_) {
-    if (IsKnown(other) && (visible == nullptr || visible->Fit(name))) names.Add(Quoted(name));
+    if (!IsKnown(other) || (visible != nullptr && !visible->Fit(name))) continue;
+    names.Add(Quoted(name));
+    known.push_back(name);
   }
   std::string others;
-  if (!names.empty()) {
+  if (const std::string near = NearestWord(model, known); !near.empty()) {
+    others = absl::StrCat("; did you mean ", Quoted(near), "? There is ", names.Text());
+  } else if (!names.empty()) {
     others = absl::StrCat("; there is ", names.Text());
   } else if (visible == nullptr) {
     others = "; the repository is empty";

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/nearest.h"
+
+#include <gtest/gtest.h>
+
+namespace vitrine {
+namespace {
+
+TEST(WordDistance, CountsWhatIsTypedWrong) {
+  EXPECT_EQ(WordDistance("", ""), 0);
+  EXPECT_EQ(WordDistance("", "abc"), 3);
+  EXPECT_EQ(WordDistance("classify", "clasify"), 1);
+  EXPECT_EQ(WordDistance("--model", "--modle"), 1) << "neighbours that are exchanged are one mistake";
+  EXPECT_EQ(WordDistance("kitten", "sitting"), 3);
+}
+
+TEST(NearestWord, IsWhatWasMeant) {
+  const std::vector<std::string> words = {"classify", "embed", "models", "bench", "eval", "health", "token"};
+  EXPECT_EQ(NearestWord("clasify", words), "classify");
+  EXPECT_EQ(NearestWord("Modles", words), "models");
+  EXPECT_EQ(NearestWord("model", words), "models");
+  EXPECT_EQ(NearestWord("class", words), "classify") << "the only one that begins so";
+  EXPECT_EQ(NearestWord("evla", words), "eval");
+  EXPECT_EQ(NearestWord("serve", words), "");
+  EXPECT_EQ(NearestWord("", words), "");
+  EXPECT_EQ(NearestWord("embed", {}), "");
+  EXPECT_EQ(NearestWord(std::string(5000, 'a'), words), "");
+  EXPECT_EQ(NearestWord("eit-mini-cifar", {"eit-mini-cifar10", "kv-pos-mnist"}), "eit-mini-cifar10");
+}
+
+}  // namespace
+}  // namespace vitrine
