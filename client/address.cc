@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -31,6 +32,14 @@ absl::StatusOr<Endpoint> SplitHostPort(absl::string_view text) {
     return absl::InvalidArgumentError(absl::StrCat("the server's address \"", text, "\" ", what,
                                                    "; give host:port, as in gpu-box:8500 or [::1]:8500"));
   };
+  if (const size_t scheme = text.find("://"); scheme != absl::string_view::npos) {
+    const absl::string_view rest = text.substr(scheme + 3), place = rest.substr(0, rest.find('/'));
+    const bool secure = scheme > 0 && absl::ascii_tolower(static_cast<unsigned char>(text[scheme - 1])) == 's';
+    return absl::InvalidArgumentError(
+        absl::StrCat("the server's address \"", text, "\" is a URL; give its host and port, as in ",
+                     place.empty() ? "gpu-box" : place, absl::StrContains(place, ":") ? "" : ":8500",
+                     secure ? ", and TLS (--tls)" : ""));
+  }
   const size_t colon = text.rfind(':');
   const bool bracketed = absl::StartsWith(text, "[");
   if (colon == absl::string_view::npos || (bracketed && text[colon - 1] != ']')) return wrong("has no port");
@@ -40,7 +49,7 @@ absl::StatusOr<Endpoint> SplitHostPort(absl::string_view text) {
   if (bracketed) endpoint.host = endpoint.host.substr(1, endpoint.host.size() - 2);
   if (endpoint.host.empty()) return wrong("names no host");
   if (!bracketed && absl::StrContains(endpoint.host, ":")) return wrong("needs its IPv6 address in brackets");
-  if (absl::StrContains(endpoint.host, "/")) return wrong("has a path or a scheme");
+  if (absl::StrContains(endpoint.host, "/")) return wrong("has a path");
   return endpoint;
 }
 
@@ -68,6 +77,7 @@ absl::StatusOr<ServerAddress> ParseNumeric(const std::string& address) {
   for (const std::string& part : parts) {
     ASSIGN_OR_RETURN(const Endpoint endpoint, SplitHostPort(part));
     result.local = result.local && IsLoopback(endpoint.host);
+    result.host = parts.size() == 1 ? endpoint.host : "";
   }
   result.balanced = parts.size() > 1;
   return result;
@@ -87,16 +97,19 @@ absl::StatusOr<ServerAddress> ParseAddress(const std::string& address) {
                      SplitHostPort(slash == absl::string_view::npos ? rest : rest.substr(slash + 1)));
     // A resolver of somebody's choice may answer anything, also for "localhost".
     const bool asks_resolver = absl::StartsWith(rest, "//") && !absl::StartsWith(rest, "///");
-    return ServerAddress{.uri = address, .balanced = true, .local = !asks_resolver && IsLoopback(endpoint.host)};
+    return ServerAddress{
+        .uri = address, .host = endpoint.host, .balanced = true, .local = !asks_resolver && IsLoopback(endpoint.host)};
   }
   ServerAddress result{.local = true};
   for (const absl::string_view part : absl::StrSplit(address, ',')) {
     ASSIGN_OR_RETURN(const Endpoint endpoint, SplitHostPort(part));
     result.local = result.local && IsLoopback(endpoint.host);
     result.hosts.emplace_back(part);
+    result.host = endpoint.host;
   }
   if (result.hosts.size() > 1) {
     result.balanced = true;
+    result.host.clear();
   } else {
     result.uri = address;
     result.hosts.clear();
@@ -104,14 +117,17 @@ absl::StatusOr<ServerAddress> ParseAddress(const std::string& address) {
   return result;
 }
 
-absl::StatusOr<std::string> ResolveHosts(const std::vector<std::string>& hosts) {
+absl::StatusOr<std::string> ResolveHosts(const std::vector<std::string>& hosts, bool partly) {
+  absl::Status missing;
   std::vector<std::pair<std::string, std::string>> four, six;  // address and port
   for (const std::string& host : hosts) {
     ASSIGN_OR_RETURN(const Endpoint endpoint, SplitHostPort(host));
     addrinfo hints = {}, *found = nullptr;
     hints.ai_socktype = SOCK_STREAM;
     if (const int error = getaddrinfo(endpoint.host.c_str(), endpoint.port.c_str(), &hints, &found); error != 0) {
-      return absl::UnavailableError(absl::StrCat("no address of ", endpoint.host, ": ", gai_strerror(error)));
+      missing = absl::UnavailableError(absl::StrCat("no address of ", endpoint.host, ": ", gai_strerror(error)));
+      if (!partly) return missing;
+      continue;
     }
     const std::unique_ptr<addrinfo, void (*)(addrinfo*)> owner(found, freeaddrinfo);
     for (const addrinfo* at = found; at != nullptr; at = at->ai_next) {
@@ -120,6 +136,7 @@ absl::StatusOr<std::string> ResolveHosts(const std::vector<std::string>& hosts) 
       (at->ai_family == AF_INET6 ? six : four).emplace_back(text, endpoint.port);
     }
   }
+  if (four.empty() && six.empty() && !missing.ok()) return missing;
   // One address of gRPC holds one family; IPv4 has its place among IPv6.
   std::vector<std::string> texts;
   for (const auto& [text, port] : six) texts.push_back(absl::StrCat("[", text, "]:", port));

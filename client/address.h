@@ -13,6 +13,7 @@ namespace vitrine {
 struct ServerAddress {
   std::string uri = {};                 // as gRPC takes it; empty where `hosts` are several
   std::vector<std::string> hosts = {};  // several host:port, in order; otherwise empty
+  std::string host = {};                // the only host, without brackets; empty where there are several, or a socket
   bool balanced = false;                // requests are spread over what it resolves to
   bool local = false;                   // never leaves this machine: loopback, or a socket in the file system
 };
@@ -21,8 +22,9 @@ struct ServerAddress {
 // unix-abstract.
 absl::StatusOr<ServerAddress> ParseAddress(const std::string& address);
 
-// gRPC's address of several hosts: their names are resolved now, once. UNAVAILABLE names one that has no address.
-absl::StatusOr<std::string> ResolveHosts(const std::vector<std::string>& hosts);
+// gRPC's address of several hosts, whose names are resolved now. UNAVAILABLE names one that has no address; `partly`:
+// only if none has one.
+absl::StatusOr<std::string> ResolveHosts(const std::vector<std::string>& hosts, bool partly = false);
 
 }  // namespace vitrine
 

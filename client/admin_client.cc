@@ -47,6 +47,14 @@ struct Sender {
   }
 };
 
+// Other listeners than its own do not know the service.
+absl::Status WhereTheServiceIs(const absl::Status& status, const ClientOptions& options) {
+  if (!absl::IsUnimplemented(status)) return status;
+  return absl::UnimplementedError(absl::StrCat("there is no Admin service at ", options.address,
+                                               ", which takes the requests of callers; name the address of "
+                                               "vitrine-server --admin"));
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<AdminClient>> AdminClient::Connect(const ClientOptions& options) {
@@ -68,7 +76,7 @@ absl::StatusOr<v1::ServingChange> AdminClient::Make(const AdminChange& change) {
   v1::ServingChange answer;
   const absl::Status status = FromGrpc(std::visit(Sender{*connection_->admin, context, answer}, change));
   if (status.ok()) return answer;
-  if (!absl::IsDeadlineExceeded(status)) return status;
+  if (!absl::IsDeadlineExceeded(status)) return WhereTheServiceIs(status, connection_->options);
   return absl::DeadlineExceededError(absl::StrCat("the server has not done it within ",
                                                   absl::FormatDuration(connection_->options.deadline),
                                                   "; it may still: see vitrine models serving"));
@@ -78,7 +86,8 @@ absl::StatusOr<v1::ServingStatus> AdminClient::GetServing(const v1::GetServingRe
   grpc::ClientContext context;
   context.set_deadline(absl::ToChronoTime(absl::Now() + connection_->options.deadline));
   v1::ServingStatus answer;
-  RETURN_IF_ERROR(FromGrpc(connection_->admin->GetServing(&context, request, &answer)));
+  RETURN_IF_ERROR(
+      WhereTheServiceIs(FromGrpc(connection_->admin->GetServing(&context, request, &answer)), connection_->options));
   return answer;
 }
 

@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "base/status_macros.h"
+#include "client/picture_run.h"
 #include "imaging/geometry.h"
 #include "imaging/header.h"
 #include "report/attention_words.h"
@@ -59,6 +60,11 @@ absl::StatusOr<std::vector<v1::AttentionKind>> ChooseKinds(const AttentionWish& 
     const bool wanted = kinds.empty() || (wish.side_by_side && wish.kinds.empty());
     if (wanted && IsSpatial(kind) && kind != v1::QUERY_ROW) kinds.push_back(kind);
   }
+  if (kinds.empty() && !IsLookedUp(model)) {
+    return absl::PermissionDeniedError(absl::StrCat("what attention model \"", model.model(),
+                                                    "\" has may not be looked up by this caller; name it with "
+                                                    "--attention-kind"));
+  }
   if (kinds.empty()) {
     return absl::InvalidArgumentError(absl::StrCat(
         "model \"", model.model(), "\" has no attention map that lies on a picture; ",
@@ -66,7 +72,7 @@ absl::StatusOr<std::vector<v1::AttentionKind>> ChooseKinds(const AttentionWish& 
                                         : absl::StrCat("with --attention-kind it has: ", OffersOf(model))));
   }
   for (const v1::AttentionKind kind : kinds) {
-    if (Has(model, kind)) continue;
+    if (Has(model, kind) || !IsLookedUp(model)) continue;
     return absl::InvalidArgumentError(absl::StrCat("model \"", model.model(), "\" has no attention of kind ",
                                                    AttentionKindName(kind), "; it has: ", OffersOf(model)));
   }
@@ -97,6 +103,11 @@ absl::StatusOr<std::vector<int32_t>> Resolve(const Indices& wish, bool all, int 
   if (count > kMostNumbers) {
     return absl::InvalidArgumentError(
         absl::StrCat("the server says that model \"", model.model(), "\" has ", count, " ", what, "s"));
+  }
+  if (wish.all && !IsLookedUp(model)) {
+    return absl::PermissionDeniedError(absl::StrCat("how many ", what, "s model \"", model.model(),
+                                                    "\" has may not be looked up by this caller; give --", what,
+                                                    " as numbers"));
   }
   if (wish.all || (all && wish.empty())) {
     for (int i = 0; i < count; ++i) numbers.push_back(i);

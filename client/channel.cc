@@ -15,6 +15,7 @@
 #include "absl/time/clock.h"
 #include "base/status_macros.h"
 #include "client/address.h"
+#include "client/proxy.h"
 #include "client/status.h"
 #include "client/tls.h"
 #include "client/token.h"
@@ -25,24 +26,27 @@ namespace {
 
 constexpr absl::Duration kKeepaliveTimeout = absl::Seconds(20);
 
-// A token may be stolen where it can be read.
-absl::StatusOr<std::shared_ptr<BearerToken>> TokenOf(const ClientOptions& options, const ServerAddress& address) {
-  if (options.token.empty() && options.token_file.empty()) return nullptr;
-  if (!options.tls.has_value() && !address.local) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the token would cross the network to ", options.address, " unencrypted; use TLS"));
-  }
-  return options.token.empty() ? BearerToken::FromFile(options.token_file) : BearerToken::FromText(options.token);
-}
-
 // In turn, and only those that say of themselves that they serve: a replica that is still loading its models, or is
 // about to go, gets no request. One without the health service is taken to serve.
 constexpr char kBalanced[] =
     R"({"loadBalancingConfig":[{"round_robin":{}}],"healthCheckConfig":{"serviceName":"vitrine.v1.Classifier"}})";
 
+std::string ProxyFor(const ServerAddress& address) {
+  return address.local || address.host.empty() ? "" : ProxyOf(address.host);
+}
+
+// How the server is reached, as a part of a sentence; empty: straight.
+std::string WayTo(const ClientOptions& options) {
+  const absl::StatusOr<ServerAddress> address = ParseAddress(options.address);
+  const std::string proxy = address.ok() ? ProxyFor(*address) : "";
+  if (proxy.empty()) return "";
+  return absl::StrCat(" through the proxy ", proxy, "; with no_proxy=", address->host, " it is asked directly");
+}
+
 void AddAddress(const ClientOptions& options, const ServerAddress& address, grpc::ChannelArguments& arguments) {
-  // gRPC would obey $http_proxy here too, and hand the proxy what was meant to stay on this machine.
-  if (address.local) arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  // gRPC would obey $http_proxy on this machine too, and hand the proxy what was meant to stay here. It would ask it
+  // for a whole list of servers at once, and knows no networks in $no_proxy.
+  if (ProxyFor(address).empty()) arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   if (address.balanced) arguments.SetServiceConfigJSON(kBalanced);
   if (options.tls.has_value() && !options.tls->server_name.empty()) {
     arguments.SetSslTargetNameOverride(options.tls->server_name);
@@ -80,6 +84,13 @@ std::string Meaning(const std::string& detail, const ClientOptions& options) {
   return "";
 }
 
+// What gRPC says of a port that answers in another protocol.
+bool IsNoGrpc(const std::string& detail) {
+  const std::string lower = absl::AsciiStrToLower(detail);
+  return absl::StrContains(lower, "http1.x server") ||
+         absl::StrContains(lower, "expected settings frame as the first frame");
+}
+
 // Asks once, without waiting for a connection: only a call is told why there is none.
 absl::Status WhyNot(const std::shared_ptr<grpc::Channel>& channel, const ClientOptions& options) {
   grpc::ClientContext context;
@@ -87,13 +98,34 @@ absl::Status WhyNot(const std::shared_ptr<grpc::Channel>& channel, const ClientO
   v1::ListModelsResponse ignored;
   const grpc::Status status = v1::Registry::NewStub(channel)->ListModels(&context, {}, &ignored);
   if (status.error_code() != grpc::StatusCode::UNAVAILABLE) return absl::OkStatus();  // somebody answered after all
+  if (IsNoGrpc(status.error_message())) {
+    return absl::UnimplementedError(absl::StrCat("what answers at ", options.address,
+                                                 " speaks no gRPC; give the host:port of vitrine-server --listen"));
+  }
   return absl::UnavailableError(
-      absl::StrCat("no server answers at ", options.address, Meaning(status.error_message(), options)));
+      absl::StrCat("no server answers at ", options.address, WayTo(options), Meaning(status.error_message(), options)));
 }
 
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeChannel(const ClientOptions& options) {
+// A token may be stolen where it can be read.
+absl::StatusOr<std::shared_ptr<BearerToken>> TokenOf(const ClientOptions& options) {
+  ASSIGN_OR_RETURN(const ServerAddress address, ParseAddress(options.address));
+  if (options.token.empty() && options.token_file.empty()) return nullptr;
+  if (!options.tls.has_value() && !address.local) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the token would cross the network to ", options.address, " unencrypted; use TLS"));
+  }
+  return options.token.empty() ? BearerToken::FromFile(options.token_file) : BearerToken::FromText(options.token);
+}
+
+absl::StatusOr<std::string> TargetOf(const ClientOptions& options) {
+  ASSIGN_OR_RETURN(ServerAddress address, ParseAddress(options.address));
+  if (address.hosts.empty()) return std::move(address.uri);
+  return ResolveHosts(address.hosts);
+}
+
+grpc::ChannelArguments ClientArguments(const ClientOptions& options) {
   grpc::ChannelArguments arguments;
   arguments.SetMaxSendMessageSize(static_cast<int>(options.max_request_bytes));
   arguments.SetMaxReceiveMessageSize(static_cast<int>(options.max_response_bytes));
@@ -106,29 +138,32 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeChannel(const ClientOptions& 
     arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, static_cast<int>(absl::ToInt64Milliseconds(kKeepaliveTimeout)));
     arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   }
-  return MakeChannel(options, arguments);
+  return arguments;
 }
 
-absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeChannel(const ClientOptions& options,
-                                                           grpc::ChannelArguments arguments) {
-  ASSIGN_OR_RETURN(ServerAddress address, ParseAddress(options.address));
+absl::StatusOr<std::shared_ptr<grpc::Channel>> ChannelTo(const std::string& target, const ClientOptions& options,
+                                                         grpc::ChannelArguments arguments,
+                                                         std::shared_ptr<BearerToken> token) {
+  ASSIGN_OR_RETURN(const ServerAddress address, ParseAddress(options.address));
   if (!address.hosts.empty() && options.tls.has_value() && options.tls->server_name.empty()) {
     return absl::InvalidArgumentError(
         "several servers over TLS need one name that is in all their certificates: the server name of the TLS options");
   }
-  ASSIGN_OR_RETURN(std::shared_ptr<BearerToken> token, TokenOf(options, address));
   std::shared_ptr<grpc::ChannelCredentials> credentials = grpc::InsecureChannelCredentials();
   if (options.tls.has_value()) {
     ASSIGN_OR_RETURN(credentials, TlsCredentials(*options.tls));
   }
-  if (!address.hosts.empty()) {
-    ASSIGN_OR_RETURN(address.uri, ResolveHosts(address.hosts));
-  }
   AddAddress(options, address, arguments);
   std::vector<std::unique_ptr<grpc::experimental::ClientInterceptorFactoryInterface>> interceptors;
   if (token != nullptr) interceptors.push_back(Authorizing(std::move(token)));
-  return grpc::experimental::CreateCustomChannelWithInterceptors(address.uri, credentials, arguments,
+  return grpc::experimental::CreateCustomChannelWithInterceptors(target, credentials, arguments,
                                                                  std::move(interceptors));
+}
+
+absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeChannel(const ClientOptions& options) {
+  ASSIGN_OR_RETURN(std::shared_ptr<BearerToken> token, TokenOf(options));
+  ASSIGN_OR_RETURN(const std::string target, TargetOf(options));
+  return ChannelTo(target, options, ClientArguments(options), std::move(token));
 }
 
 absl::Status WaitUntilConnected(const std::shared_ptr<grpc::Channel>& channel, const ClientOptions& options) {
@@ -138,7 +173,7 @@ absl::Status WaitUntilConnected(const std::shared_ptr<grpc::Channel>& channel, c
     if (state == GRPC_CHANNEL_TRANSIENT_FAILURE || state == GRPC_CHANNEL_SHUTDOWN) return WhyNot(channel, options);
     if (!channel->WaitForStateChange(state, deadline)) {
       return absl::UnavailableError(absl::StrCat("no server answered at ", options.address, " within ",
-                                                 absl::FormatDuration(options.connect_timeout)));
+                                                 absl::FormatDuration(options.connect_timeout), WayTo(options)));
     }
     state = channel->GetState(true);
   }

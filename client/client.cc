@@ -12,6 +12,7 @@
 #include "client/address.h"
 #include "client/channel.h"
 #include "client/pipeline.h"
+#include "client/servers.h"
 #include "client/status.h"
 #include "client/traceparent.h"
 #include "vitrine/v1/classifier.grpc.pb.h"
@@ -21,16 +22,19 @@ namespace vitrine {
 
 struct Client::Connection {
   ClientOptions options;
-  std::shared_ptr<grpc::Channel> channel;
-  std::unique_ptr<v1::Classifier::Stub> classifier;
-  std::unique_ptr<v1::Registry::Stub> registry;
+  std::shared_ptr<Servers> servers;
 };
 
 namespace {
 
-// One unary call with its retries. `call` is a method of a stub.
-template <typename Response, typename Stub, typename Method, typename Request>
-absl::StatusOr<Response> Call(const ClientOptions& options, Stub& stub, Method method, const Request& request,
+// What gRPC itself says where no server has said it.
+bool IsLocalDeadline(const absl::Status& status) {
+  return absl::IsDeadlineExceeded(status) && status.message() == "Deadline Exceeded";
+}
+
+// One unary call of a service with its retries. `method` is one of its stub's.
+template <typename Response, typename Service, typename Method, typename Request>
+absl::StatusOr<Response> Call(const ClientOptions& options, Servers& servers, Method method, const Request& request,
                               const std::string& traceparent) {
   absl::BitGen random;
   const absl::Time end = absl::Now() + options.deadline;
@@ -39,8 +43,14 @@ absl::StatusOr<Response> Call(const ClientOptions& options, Stub& stub, Method m
     context.set_deadline(absl::ToChronoTime(end));
     AddTraceparent(traceparent, context);
     Response response;
-    const absl::Status status = FromGrpc((stub.*method)(&context, request, &response));
+    const std::string token = servers.Token();
+    const auto stub = Service::NewStub(servers.channel());
+    absl::Status status = FromGrpc((stub.get()->*method)(&context, request, &response));
     if (status.ok()) return response;
+    status = servers.Follow(std::move(status), token);
+    if (IsLocalDeadline(status)) {
+      status = absl::DeadlineExceededError(absl::StrCat("no answer within ", absl::FormatDuration(options.deadline)));
+    }
     const auto delay = RetryDelay(status, attempts, end - absl::Now(), absl::Uniform(random, 0.0, 1.0), options.retry);
     if (!delay.has_value()) return status;
     absl::SleepFor(*delay);
@@ -82,10 +92,8 @@ absl::StatusOr<std::unique_ptr<Client>> Client::Connect(const ClientOptions& opt
   RETURN_IF_ERROR(options.Validate());
   auto connection = std::make_unique<Connection>();
   connection->options = options;
-  ASSIGN_OR_RETURN(connection->channel, MakeChannel(options));
-  RETURN_IF_ERROR(WaitUntilConnected(connection->channel, options));
-  connection->classifier = v1::Classifier::NewStub(connection->channel);
-  connection->registry = v1::Registry::NewStub(connection->channel);
+  ASSIGN_OR_RETURN(connection->servers, Servers::Open(options));
+  RETURN_IF_ERROR(WaitUntilConnected(connection->servers->channel(), options));
   return std::unique_ptr<Client>(new Client(std::move(connection)));
 }
 
@@ -97,8 +105,8 @@ absl::StatusOr<v1::ClassifyResponse> Client::Classify(const v1::ClassifyRequest&
   const ClientOptions& options = connection_->options;
   if (!traceparent.empty()) RETURN_IF_ERROR(CheckTraceparent(traceparent).status());
   RETURN_IF_ERROR(CheckRequestSize(request, options));
-  return Call<v1::ClassifyResponse>(options, *connection_->classifier, &v1::Classifier::Stub::Classify, request,
-                                    traceparent.empty() ? options.traceparent : traceparent);
+  return Call<v1::ClassifyResponse, v1::Classifier>(options, *connection_->servers, &v1::Classifier::Stub::Classify,
+                                                    request, traceparent.empty() ? options.traceparent : traceparent);
 }
 
 absl::Status Client::ClassifyMany(const RequestSource& next, const ResultSink& deliver) {
@@ -107,12 +115,13 @@ absl::Status Client::ClassifyMany(const RequestSource& next, const ResultSink& d
 
 absl::Status Client::ClassifyTraced(const RequestSource& next, const TracedSink& deliver, InFlightLimit* limit,
                                     const std::function<bool()>& stop) {
-  return Pipeline(*connection_->classifier, connection_->options, next, deliver, limit, stop).Run();
+  return Pipeline(*connection_->servers, connection_->options, next, deliver, limit, stop).Run();
 }
 
 absl::StatusOr<v1::ListModelsResponse> Client::ListModels() {
-  return Call<v1::ListModelsResponse>(connection_->options, *connection_->registry, &v1::Registry::Stub::ListModels,
-                                      v1::ListModelsRequest(), connection_->options.traceparent);
+  return Call<v1::ListModelsResponse, v1::Registry>(connection_->options, *connection_->servers,
+                                                    &v1::Registry::Stub::ListModels, v1::ListModelsRequest(),
+                                                    connection_->options.traceparent);
 }
 
 absl::Status Client::WatchModels(const std::string& model,
@@ -121,13 +130,15 @@ absl::Status Client::WatchModels(const std::string& model,
   AddTraceparent(connection_->options.traceparent, context);
   v1::WatchModelsRequest request;
   request.set_model(model);
-  const auto reader = connection_->registry->WatchModels(&context, request);
+  const auto registry = v1::Registry::NewStub(connection_->servers->channel());
+  const std::string token = connection_->servers->Token();
+  const auto reader = registry->WatchModels(&context, request);
   v1::ModelEvent event;
   bool stopped = false;
   while (!stopped && reader->Read(&event)) stopped = !changed(event);
   if (stopped) context.TryCancel();
   const grpc::Status end = reader->Finish();
-  return stopped ? absl::OkStatus() : FromGrpc(end);
+  return stopped ? absl::OkStatus() : connection_->servers->Follow(FromGrpc(end), token);
 }
 
 absl::StatusOr<v1::ModelVersion> Client::GetModel(const std::string& model, std::optional<int64_t> version) {
@@ -138,8 +149,8 @@ absl::StatusOr<v1::ModelVersion> Client::GetModel(const std::string& model, std:
 }
 
 absl::StatusOr<v1::ModelVersion> Client::GetModel(const v1::GetModelRequest& request) {
-  return Call<v1::ModelVersion>(connection_->options, *connection_->registry, &v1::Registry::Stub::GetModel, request,
-                                connection_->options.traceparent);
+  return Call<v1::ModelVersion, v1::Registry>(connection_->options, *connection_->servers,
+                                              &v1::Registry::Stub::GetModel, request, connection_->options.traceparent);
 }
 
 }  // namespace vitrine

@@ -34,7 +34,8 @@ struct ClientOptions {
   // Where the server is. One of
   //   host:port                    as in gpu-box:8500 or [::1]:8500
   //   dns:///name:port             requests are spread over all addresses of the name, and its changes followed
-  //   host:port,host:port          requests are spread over these servers; their names are resolved once
+  //   host:port,host:port          requests are spread over these servers; their names are resolved again
+  //                                once connections to them were lost
   //   ipv4:..., ipv6:..., unix:PATH   as gRPC has them
   // Spreading is by request: a ClassifyMany is one stream and stays with one server.
   std::string address = "127.0.0.1:8500";
@@ -54,7 +55,8 @@ struct ClientOptions {
   // Without it nothing is encrypted and nobody is known.
   std::optional<TlsOptions> tls = std::nullopt;
   // Sent with every call as "authorization: Bearer <token>". Refused where it would cross a network without TLS. At
-  // most one of the two; the file is read again every minute, so that it may be replaced.
+  // most one of the two; the file is read again every minute, and when a server refuses the token, so that it may be
+  // replaced.
   std::string token = {};
   std::string token_file = {};
   // Ping a silent server this often while calls are under way, so that one that vanished is noticed; zero: never.

@@ -28,6 +28,12 @@ namespace {
 constexpr char kArrayEnding[] = ".npy";
 
 absl::StatusOr<v1::FeatureKind> ChooseKind(v1::FeatureKind wish, const v1::ModelVersion& model) {
+  if (!IsLookedUp(model) && wish != v1::FEATURE_KIND_UNSPECIFIED) return wish;
+  if (!IsLookedUp(model)) {
+    return absl::PermissionDeniedError(absl::StrCat("what features model \"", model.model(),
+                                                    "\" has may not be looked up by this caller; name one with "
+                                                    "--kind"));
+  }
   std::vector<std::string> names;
   for (const int number : model.feature_kinds()) {
     const auto kind = static_cast<v1::FeatureKind>(number);

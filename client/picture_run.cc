@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "base/status_macros.h"
+#include "client/load/workload.h"
 #include "client/pictures.h"
 #include "client/text.h"
 #include "imaging/fit_picture.h"
@@ -22,7 +23,12 @@ constexpr int64_t kLargestFile = int64_t{512} << 20;
 constexpr int64_t kRoomInRequest = 64;
 
 absl::StatusOr<std::string> OnlyReadyModel(Client& client) {
-  ASSIGN_OR_RETURN(const v1::ListModelsResponse list, client.ListModels());
+  const absl::StatusOr<v1::ListModelsResponse> listed = client.ListModels();
+  if (absl::IsPermissionDenied(listed.status())) {
+    return absl::PermissionDeniedError(absl::StrCat(listed.status().message(), "; name the model with --model"));
+  }
+  RETURN_IF_ERROR(listed.status());
+  const v1::ListModelsResponse& list = *listed;
   std::vector<std::string> ready;
   for (const v1::ModelVersion& version : list.versions()) {
     if (version.state() == v1::READY) ready.push_back(version.model());
@@ -32,6 +38,17 @@ absl::StatusOr<std::string> OnlyReadyModel(Client& client) {
   if (ready.empty()) return absl::NotFoundError("the server has no model that is ready; see vitrine models");
   return absl::InvalidArgumentError(
       absl::StrCat("the server has several models; choose one with --model: ", absl::StrJoin(ready, ", ")));
+}
+
+// The answer to a made picture, which says which version serves. `top_k` 0: as many guesses as the server gives.
+absl::StatusOr<v1::ClassifyResponse> AskOnce(Client& client, const ModelChoice& choice, int top_k) {
+  constexpr int kSide = 64;
+  v1::ClassifyRequest request;
+  request.set_model(choice.name);
+  AskForVersion(choice, request);
+  if (top_k > 0) request.set_top_k(top_k);
+  request.set_image(MadePicture(kSide));
+  return client.Classify(request);
 }
 
 }  // namespace
@@ -73,7 +90,42 @@ absl::StatusOr<v1::ModelVersion> ChooseModel(Client& client, const ModelChoice& 
   }
   if (choice.version.has_value()) request.set_version(*choice.version);
   request.set_version_label(choice.label);
-  return client.GetModel(request);
+  absl::StatusOr<v1::ModelVersion> model = client.GetModel(request);
+  if (!absl::IsPermissionDenied(model.status())) return model;
+  ASSIGN_OR_RETURN(const v1::ClassifyResponse answer, AskOnce(client, choice, 0));
+  v1::ModelVersion served;
+  served.set_model(answer.served_by().model());
+  served.set_version(answer.served_by().version());
+  served.set_weights_sha256(answer.served_by().weights_sha256());
+  served.set_state(v1::READY);
+  return served;
+}
+
+bool IsLookedUp(const v1::ModelVersion& model) {
+  return model.has_config() || model.parameters() > 0 || model.labels_size() > 0 || model.attention_kinds_size() > 0 ||
+         model.feature_kinds_size() > 0;
+}
+
+absl::StatusOr<std::vector<std::string>> AskForLabels(Client& client, const ModelChoice& choice) {
+  constexpr int kMostClasses = 100000;
+  int known = 1, above = kMostClasses + 1;  // guesses that the model gives, and that it does not
+  std::vector<std::string> labels;
+  while (known + 1 < above) {
+    const int guesses = known == 1 && above > kMostClasses ? 10 : known + (above - known) / 2;
+    const absl::StatusOr<v1::ClassifyResponse> answer = AskOnce(client, choice, guesses);
+    if (absl::IsInvalidArgument(answer.status())) {
+      above = guesses;
+      continue;
+    }
+    RETURN_IF_ERROR(answer.status());
+    known = guesses;
+    labels.assign(static_cast<size_t>(answer->predictions_size()), "");
+    for (const v1::Prediction& guess : answer->predictions()) {
+      if (static_cast<size_t>(guess.index()) < labels.size())
+        labels[static_cast<size_t>(guess.index())] = guess.label();
+    }
+  }
+  return labels;
 }
 
 int PictureRun::Run(Client& client) {

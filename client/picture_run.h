@@ -28,8 +28,13 @@ absl::StatusOr<ModelChoice> ParseModelChoice(absl::string_view text);
 // Asks for the version of the choice, if it names one.
 void AskForVersion(const ModelChoice& choice, v1::ClassifyRequest& request);
 
-// The chosen version in full. INVALID_ARGUMENT or NOT_FOUND where there is no single one.
+// The chosen version in full. For a caller who may classify and not look it up: what an answer says of it, its name,
+// version and weights. INVALID_ARGUMENT or NOT_FOUND where there is no single one.
 absl::StatusOr<v1::ModelVersion> ChooseModel(Client& client, const ModelChoice& choice);
+// True if a version is there in full.
+bool IsLookedUp(const v1::ModelVersion& model);
+// The labels of a model that cannot be looked up, from some twenty answers to a small picture.
+absl::StatusOr<std::vector<std::string>> AskForLabels(Client& client, const ModelChoice& choice);
 
 // Asks a server about pictures: reads them, sends what every request has in common with each, hands the answers on in
 // the order of the paths. One picture goes as a unary call, several over one stream.

@@ -15,6 +15,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "data/file.h"
@@ -190,8 +191,14 @@ absl::StatusOr<std::string> ReadPicture(const std::string& path, int64_t max_byt
   if (path != kStandardInput && fs::is_directory(path, ignored)) return NoPictureIn(path);
   const File file = Open(path);
   if (file == nullptr) {
-    if (errno == ENOENT && LooksLikePattern(path)) return absl::NotFoundError("no file matches this pattern");
-    return absl::NotFoundError(absl::AsciiStrToLower(std::strerror(errno)));
+    const int error = errno;
+    if (absl::StrContains(path, "://")) {
+      return absl::NotFoundError(
+          "a URL, and pictures are read from files; fetch it first, as in curl -s URL | vitrine "
+          "classify -");
+    }
+    if (error == ENOENT && LooksLikePattern(path)) return absl::NotFoundError("no file matches this pattern");
+    return absl::NotFoundError(absl::AsciiStrToLower(std::strerror(error)));
   }
   absl::StatusOr<std::string> bytes = ReadAll(file.get(), max_bytes);
   if (bytes.ok() && bytes->empty()) return absl::InvalidArgumentError("the file is empty");

@@ -14,11 +14,14 @@ constexpr absl::Duration kStopPeriod = absl::Milliseconds(100);  // client.h nam
 
 }  // namespace
 
-Pipeline::Pipeline(v1::Classifier::Stub& stub, const ClientOptions& options, const RequestSource& next,
-                   const TracedSink& deliver, InFlightLimit* limit, const std::function<bool()>& stop)
-    : stub_(stub), options_(options), next_(next), deliver_(deliver), stop_(stop), window_(options, limit, [this] {
-        return absl::Uniform(random_, 0.0, 1.0);
-      }) {}
+Pipeline::Pipeline(Servers& servers, const ClientOptions& options, const RequestSource& next, const TracedSink& deliver,
+                   InFlightLimit* limit, const std::function<bool()>& stop)
+    : servers_(servers),
+      options_(options),
+      next_(next),
+      deliver_(deliver),
+      stop_(stop),
+      window_(options, limit, [this] { return absl::Uniform(random_, 0.0, 1.0); }) {}
 
 // The source may be slow, so it is asked for one request at a time, and only when nothing can be delivered.
 absl::Status Pipeline::Run() {
@@ -60,7 +63,11 @@ void Pipeline::StopIfAsked() {
 
 void Pipeline::SendWhatIsDue(absl::Time now) {
   for (std::shared_ptr<const v1::ClassifyRequest>& request : window_.Due(now)) {
-    if (stream_ == nullptr) stream_ = std::make_unique<ClassifyStream>(stub_, options_.traceparent);
+    if (stream_ == nullptr) {
+      token_ = servers_.Token();
+      const auto stub = v1::Classifier::NewStub(servers_.channel());
+      stream_ = std::make_unique<ClassifyStream>(*stub, options_.traceparent);
+    }
     stream_->Send(std::move(request));
   }
 }
@@ -78,7 +85,7 @@ void Pipeline::WaitForEvents(absl::Time until) {
   for (ClassifyStream::Answer& answer : events.answers) window_.Answered(std::move(answer.response), answer.arrived);
   if (!events.ended.has_value()) return;
   stream_.reset();
-  window_.Ended(*std::move(events.ended), absl::Now());
+  window_.Ended(servers_.Follow(*std::move(events.ended), token_), absl::Now());
 }
 
 }  // namespace vitrine

@@ -8,6 +8,7 @@
 #include "absl/random/random.h"
 #include "client/client.h"
 #include "client/request_window.h"
+#include "client/servers.h"
 #include "client/stream.h"
 
 namespace vitrine {
@@ -16,8 +17,8 @@ namespace vitrine {
 // thread that calls Run.
 class Pipeline {
  public:
-  Pipeline(v1::Classifier::Stub& stub, const ClientOptions& options, const RequestSource& next,
-           const TracedSink& deliver, InFlightLimit* limit, const std::function<bool()>& stop);
+  Pipeline(Servers& servers, const ClientOptions& options, const RequestSource& next, const TracedSink& deliver,
+           InFlightLimit* limit, const std::function<bool()>& stop);
 
   absl::Status Run();
 
@@ -28,7 +29,8 @@ class Pipeline {
   bool DeliverFirst();
   void WaitForEvents(absl::Time until);
 
-  v1::Classifier::Stub& stub_;
+  Servers& servers_;
+  std::string token_;  // that the stream was opened with
   const ClientOptions& options_;
   const RequestSource& next_;
   const TracedSink& deliver_;

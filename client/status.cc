@@ -9,6 +9,8 @@
 #include <string>
 
 #include "absl/strings/cord.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 
 namespace vitrine {
 namespace {
@@ -25,6 +27,11 @@ absl::StatusCode CodeOf(int code) {
 absl::Status FromGrpc(const grpc::Status& status) {
   if (status.ok()) return absl::OkStatus();
   absl::Status result(CodeOf(status.error_code()), status.error_message());
+  // A status of HTTP and none of gRPC; UNAVAILABLE may be a proxy whose server is away.
+  if (absl::StrContains(status.error_message(), "Received http2 header with status") && !absl::IsUnavailable(result)) {
+    result = absl::Status(result.code(), absl::StrCat("what answers there speaks no gRPC (", status.error_message(),
+                                                      "); give the host:port of vitrine-server --listen"));
+  }
   google::rpc::Status details;
   if (details.ParseFromString(status.error_details())) {
     for (const auto& detail : details.details()) {

@@ -73,12 +73,21 @@ absl::StatusOr<std::shared_ptr<BearerToken>> BearerToken::FromFile(const std::st
 
 std::string BearerToken::Get(absl::Time now) {
   absl::MutexLock lock(&mutex_);
-  if (!path_.empty() && now - read_ >= kReread) {
-    read_ = now;
-    // What cannot be read in the middle of a replacement is read a minute later.
-    if (absl::StatusOr<std::string> newer = Read(path_); newer.ok()) token_ = *std::move(newer);
-  }
+  if (now - read_ >= kReread) ReadAgain(now);
   return token_;
+}
+
+bool BearerToken::IsReplaced(const std::string& refused) {
+  absl::MutexLock lock(&mutex_);
+  if (token_ == refused) ReadAgain(absl::Now());
+  return token_ != refused;
+}
+
+void BearerToken::ReadAgain(absl::Time now) {
+  if (path_.empty()) return;
+  read_ = now;
+  // What cannot be read in the middle of a replacement is read a minute later.
+  if (absl::StatusOr<std::string> newer = Read(path_); newer.ok()) token_ = *std::move(newer);
 }
 
 std::unique_ptr<grpc::experimental::ClientInterceptorFactoryInterface> Authorizing(std::shared_ptr<BearerToken> token) {

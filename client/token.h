@@ -29,10 +29,14 @@ class BearerToken {
 
   // The newest that could be read.
   std::string Get(absl::Time now);
+  // Reads the file again after a server refused the token `refused`; true if there is another now.
+  bool IsReplaced(const std::string& refused);
 
  private:
   BearerToken(std::string path, std::string token, absl::Time read)
       : path_(std::move(path)), token_(std::move(token)), read_(read) {}
+
+  void ReadAgain(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const std::string path_;  // empty: the token never changes
 

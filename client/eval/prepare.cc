@@ -121,7 +121,13 @@ absl::StatusOr<PreparedRun> PrepareRun(const EvalCommand& command, ProgressDispl
     if (row.data.find("\\x") == std::string::npos) row.data = EscapedBytes(row.data);
   }
   ASSIGN_OR_RETURN(std::tie(run.client, run.evaluation.model), ChooseReady(command, display, stop));
-  const v1::ModelVersion& model = run.evaluation.model;
+  v1::ModelVersion& model = run.evaluation.model;
+  if (!IsLookedUp(model)) {  // by this caller, who may only classify
+    ASSIGN_OR_RETURN(const std::vector<std::string> known,
+                     AskForLabels(*run.client, {.name = model.model(), .version = model.version()}));
+    model.mutable_labels()->Add(known.begin(), known.end());
+    model.mutable_config()->set_classes(static_cast<int>(known.size()));
+  }
   const std::vector<std::string> labels(model.labels().begin(), model.labels().end());
   ASSIGN_OR_RETURN(LabelMatch match, MatchLabels(run.data->labels(), labels, rows));
   if (match.by_number) display.Line("vitrine: the data set's labels are numbers; they are taken as the model's");

@@ -8,6 +8,7 @@
 #include "absl/time/clock.h"
 #include "base/status_macros.h"
 #include "client/eval/evaluation_run.h"
+#include "client/picture_run.h"
 #include "client/text.h"
 
 namespace vitrine {
@@ -54,7 +55,8 @@ absl::Status EvaluationRun::Reconnect(absl::Duration most) {
   absl::StatusOr<std::unique_ptr<Client>> connected = Client::Connect(options);
   RETURN_IF_ERROR(connected.status());
   const v1::ModelVersion& expected = evaluation_.model;
-  ASSIGN_OR_RETURN(const v1::ModelVersion model, (*connected)->GetModel(expected.model(), expected.version()));
+  ASSIGN_OR_RETURN(const v1::ModelVersion model,
+                   ChooseModel(**connected, {.name = expected.model(), .version = expected.version()}));
   if (model.state() != v1::READY) {
     return absl::UnavailableError(absl::StrCat(model.model(), "@", model.version(), " is not ready"));
   }

@@ -33,12 +33,12 @@ grpc::ChannelArguments Arguments() {
 absl::StatusOr<LoadConnections> OpenConnections(const ClientOptions& options, int count) {
   LoadConnections connections;
   for (int i = 0; i < count; ++i) {
-    ASSIGN_OR_RETURN(std::shared_ptr<grpc::Channel> channel, MakeChannel(options, Arguments()));
-    channel->GetState(/*try_to_connect=*/true);  // all at once, not one after another
-    connections.push_back(std::move(channel));
+    ASSIGN_OR_RETURN(std::shared_ptr<Servers> servers, Servers::Open(options, Arguments()));
+    servers->channel()->GetState(/*try_to_connect=*/true);  // all at once, not one after another
+    connections.push_back(std::move(servers));
   }
-  for (const std::shared_ptr<grpc::Channel>& channel : connections) {
-    RETURN_IF_ERROR(WaitUntilConnected(channel, options));
+  for (const std::shared_ptr<Servers>& servers : connections) {
+    RETURN_IF_ERROR(WaitUntilConnected(servers->channel(), options));
   }
   return connections;
 }

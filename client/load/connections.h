@@ -6,17 +6,13 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "client/client.h"
-
-namespace grpc {
-class Channel;
-}
+#include "client/servers.h"
 
 namespace vitrine {
 
-using LoadConnections = std::vector<std::shared_ptr<grpc::Channel>>;
+using LoadConnections = std::vector<std::shared_ptr<Servers>>;
 
-// `count` connections of their own to one server, all of them established; errors are those of MakeChannel and
+// `count` connections of their own to one server, all of them established; errors are those of Servers::Open and
 // WaitUntilConnected (client/channel.h).
 absl::StatusOr<LoadConnections> OpenConnections(const ClientOptions& options, int count);
 

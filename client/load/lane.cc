@@ -50,7 +50,7 @@ Lane::Lane(const Plan& plan, const LoadConnections& connections, int number)
       started_(plan.interval, plan.workload.classes.size()),
       received_(plan.interval, plan.workload.classes.size()) {
   for (size_t i = static_cast<size_t>(number); i < connections.size(); i += static_cast<size_t>(plan.lanes)) {
-    stubs_.emplace_back(connections[i]);
+    connections_.push_back(connections[i]);
     if (plan.settings.mode == LoadMode::kStream) streams_.emplace_back(connections[i], queue_);
   }
 }
@@ -101,8 +101,8 @@ void Lane::Start(Slot& slot, const Arrival& arrival, int64_t now) {
   if (deadline < absl::InfiniteDuration()) {
     slot.context->set_deadline(Monotonic(plan_.clock.Monotonic(arrival.due) + absl::ToInt64Nanoseconds(deadline)));
   }
-  slot.call =
-      stubs_[sent_++ % stubs_.size()].PrepareUnaryCall(&*slot.context, kMethod, plan_.requests[slot.request], &queue_);
+  slot.call = grpc::GenericStub(connections_[sent_++ % connections_.size()]->channel())
+                  .PrepareUnaryCall(&*slot.context, kMethod, plan_.requests[slot.request], &queue_);
   slot.under_way.store(true, std::memory_order_release);
   outstanding_.fetch_add(1, std::memory_order_release);
   slot.call->StartCall();

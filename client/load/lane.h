@@ -93,7 +93,7 @@ class Lane {
 
   const Plan plan_;
   const int number_;
-  std::vector<grpc::GenericStub> stubs_;
+  LoadConnections connections_;
   grpc::CompletionQueue queue_;
   std::deque<LoadStream> streams_;  // one for each connection in LoadMode::kStream; else none
   const size_t most_slots_;

@@ -34,9 +34,14 @@ MeasuredInterval IntervalOf(const LoadSettings& settings) {
 // Watches a load from beside it: progress, and the processors' time at both ends of the measured interval.
 class Watch {
  public:
-  Watch(const LoadSettings& settings, const LoadHooks& hooks, const SteadyLoadClock& clock,
-        const MeasuredInterval& interval, std::deque<Lane>& lanes)
-      : settings_(settings), hooks_(hooks), clock_(clock), interval_(interval), lanes_(lanes) {}
+  Watch(const LoadConnections& connections, const LoadSettings& settings, const LoadHooks& hooks,
+        const SteadyLoadClock& clock, const MeasuredInterval& interval, std::deque<Lane>& lanes)
+      : connections_(connections),
+        settings_(settings),
+        hooks_(hooks),
+        clock_(clock),
+        interval_(interval),
+        lanes_(lanes) {}
 
   // Until the interval ends or `over`.
   void Run(const std::atomic<bool>& over) {
@@ -57,6 +62,15 @@ class Watch {
   void SleepUntil(int64_t time, const std::atomic<bool>& over) {
     for (int64_t now = clock_.Now(); now < time && !over.load(); now = clock_.Now()) {
       clock_.SleepUntil(std::min(time, now + kLongestSleep));
+      FindLostServers();
+    }
+  }
+
+  // Here, since resolving names takes time that the lanes do not have.
+  void FindLostServers() {
+    for (const std::shared_ptr<Servers>& servers : connections_) {
+      const grpc_connectivity_state state = servers->channel()->GetState(/*try_to_connect=*/false);
+      if (state == GRPC_CHANNEL_TRANSIENT_FAILURE || state == GRPC_CHANNEL_CONNECTING) servers->Look();
     }
   }
 
@@ -77,6 +91,7 @@ class Watch {
     hooks_.progress(progress);
   }
 
+  const LoadConnections& connections_;
   const LoadSettings& settings_;
   const LoadHooks& hooks_;
   const SteadyLoadClock& clock_;
@@ -136,7 +151,7 @@ LoadResult RunLoad(const LoadConnections& connections, const Workload& workload,
   const Lane::Plan plan{workload, requests, settings, hooks, clock, interval, settings.threads};
   std::deque<Lane> lanes;
   for (int i = 0; i < settings.threads; ++i) lanes.emplace_back(plan, connections, i);
-  Watch watch(settings, hooks, clock, interval, lanes);
+  Watch watch(connections, settings, hooks, clock, interval, lanes);
   std::atomic<bool> over = false;
   std::thread watching([&] { watch.Run(over); });
   std::vector<std::thread> senders, receivers;

@@ -32,8 +32,8 @@ grpc::ByteBuffer Numbered(const grpc::ByteBuffer& request, uint64_t id, std::opt
 
 }  // namespace
 
-LoadStream::LoadStream(const std::shared_ptr<grpc::Channel>& channel, grpc::CompletionQueue& queue)
-    : stub_(channel), queue_(queue) {}
+LoadStream::LoadStream(std::shared_ptr<Servers> servers, grpc::CompletionQueue& queue)
+    : servers_(std::move(servers)), queue_(queue) {}
 
 void LoadStream::Send(void* caller, const grpc::ByteBuffer& request, int64_t expires, int64_t now) {
   const std::lock_guard lock(mutex_);
@@ -50,7 +50,7 @@ void LoadStream::Advance(int64_t now) {
 void LoadStream::Open() {
   started_ = writing_ = ending_ = finished_ = cancelled_ = unreadable_ = carried_ = false;
   context_.emplace();
-  call_ = stub_.PrepareCall(&*context_, kStreamMethod, &queue_);
+  call_ = grpc::GenericStub(servers_->channel()).PrepareCall(&*context_, kStreamMethod, &queue_);
   call_->StartCall(&start_);
 }
 

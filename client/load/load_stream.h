@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "client/servers.h"
 
 namespace vitrine {
 
@@ -37,7 +38,7 @@ class LoadStream {
   using Outcomes = std::vector<Outcome>;
 
   // `queue` must be read by one thread, which hands every event to OnEvent.
-  LoadStream(const std::shared_ptr<grpc::Channel>& channel, grpc::CompletionQueue& queue);
+  LoadStream(std::shared_ptr<Servers> servers, grpc::CompletionQueue& queue);
 
   // Sends `request`, a ClassifyRequest that must outlive this; its outcome names `caller`. `expires` and `now` are
   // nanoseconds of one clock; INT64_MAX: never. Any thread.
@@ -74,7 +75,7 @@ class LoadStream {
   void Abandon();
   void End(int64_t now, Outcomes& outcomes);
 
-  grpc::GenericStub stub_;
+  const std::shared_ptr<Servers> servers_;
   grpc::CompletionQueue& queue_;
   Tag start_{this, Operation::kStart}, read_{this, Operation::kRead};
   Tag write_{this, Operation::kWrite}, finish_{this, Operation::kFinish};

@@ -201,8 +201,9 @@ void AddRequestOptions(CLI::App& app, ClientOptions& options, std::optional<v1::
 
 int FailWithHint(const absl::Status& status, const ClientOptions& options, absl::string_view server,
                  absl::string_view flag) {
+  const bool proxied = status.message().find(" through the proxy ") != absl::string_view::npos;
   const bool unreachable =
-      absl::IsUnavailable(status) && status.message().find(options.address) != absl::string_view::npos;
+      !proxied && absl::IsUnavailable(status) && status.message().find(options.address) != absl::string_view::npos;
   if (!unreachable) return Fail("vitrine", status);
   return Fail("vitrine", absl::UnavailableError(
                              absl::StrCat(status.message(), "; start ", server, " there or name another with ", flag)));

@@ -8,6 +8,7 @@ namespace vitrine {
 namespace {
 
 using testing::ElementsAre;
+using testing::EndsWith;
 using testing::HasSubstr;
 
 TEST(ParseAddress, TakesHostsNamesListsAndSockets) {
@@ -48,6 +49,12 @@ TEST(ParseAddress, SaysWhatIsWrong) {
   }
   EXPECT_EQ(ParseAddress("gpu-box").status().message(),
             "the server's address \"gpu-box\" has no port; give host:port, as in gpu-box:8500 or [::1]:8500");
+  EXPECT_THAT(ParseAddress("http://gpu-box:8500").status().message(),
+              EndsWith("is a URL; give its host and port, as in gpu-box:8500"));
+  EXPECT_THAT(ParseAddress("https://gpu-box/v1").status().message(),
+              EndsWith("is a URL; give its host and port, as in gpu-box:8500, and TLS (--tls)"));
+  EXPECT_THAT(ParseAddress("a:1,http://[::1]:2/").status().message(),
+              EndsWith("\"http://[::1]:2/\" is a URL; give its host and port, as in [::1]:2"));
   for (const char* fine : {"gpu-box:1", "gpu-box:65535", "[::1]:65535", "unix-abstract:x"}) {
     EXPECT_TRUE(ParseAddress(fine).ok()) << fine;
   }
@@ -57,6 +64,22 @@ TEST(ParseAddress, SaysWhatIsWrong) {
     EXPECT_FALSE(ParseAddress(scheme + std::string(108, 'x')).ok());
   }
   EXPECT_THAT(ParseAddress("unix:" + std::string(108, 'x')).status().message(), HasSubstr("at most 107"));
+}
+
+TEST(ParseAddress, NamesTheOnlyHost) {
+  for (const char* one : {"gpu-box:1", "dns:///gpu-box:1", "dns:gpu-box:1"}) {
+    EXPECT_EQ(ParseAddress(one)->host, "gpu-box") << one;
+  }
+  EXPECT_EQ(ParseAddress("[2001:db8::1]:1")->host, "2001:db8::1");
+  for (const char* other : {"a:1,b:1", "ipv4:1.2.3.4:1,1.2.3.5:1", "unix:x"}) {
+    EXPECT_EQ(ParseAddress(other)->host, "") << other;
+  }
+}
+
+TEST(ResolveHosts, LeavesOutWhatHasNoAddressIfSomeHave) {
+  EXPECT_EQ(*ResolveHosts({"127.0.0.1:1", "nowhere.invalid:1"}, /*partly=*/true), "ipv4:127.0.0.1:1");
+  EXPECT_FALSE(ResolveHosts({"127.0.0.1:1", "nowhere.invalid:1"}).ok());
+  EXPECT_FALSE(ResolveHosts({"nowhere.invalid:1"}, /*partly=*/true).ok());
 }
 
 TEST(ResolveHosts, GivesOneFamilyAndNothingTwice) {

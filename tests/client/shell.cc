@@ -23,15 +23,16 @@ Ran Shell(const ScratchFolder& folder, const std::string& command) {
   return {WIFEXITED(status) ? WEXITSTATUS(status) : 128, folder.Read("command.out"), folder.Read("command.err")};
 }
 
-BundledServer::BundledServer(const ScratchFolder& folder) {
+BundledServer::BundledServer(const ScratchFolder& folder, const std::string& arguments) {
   namespace fs = std::filesystem;
   fs::create_directories(folder.path() / "repository");
   fs::copy(VITRINE_SOURCE "/bundled/kv-pos-mnist", folder.path() / "repository/kv-pos-mnist",
            fs::copy_options::recursive);
-  const Ran started = Shell(folder, VITRINE_BIN
-                            "/vitrine-server --repository repository --listen 127.0.0.1:0 --metrics 127.0.0.1:0 "
-                            "--log-requests all "
-                            ">server.log 2>&1 & echo $!");
+  const Ran started =
+      Shell(folder, VITRINE_BIN
+                        "/vitrine-server --repository repository --listen 127.0.0.1:0 --metrics 127.0.0.1:0 "
+                        "--log-requests all " +
+                        arguments + " >server.log 2>&1 & echo $!");
   pid_ = std::atoi(started.out.c_str());
   const std::regex listening("listening on (\\S+) \\(gRPC"), ready("version ready model=kv-pos-mnist version=1");
   const absl::Time end = absl::Now() + absl::Minutes(1);

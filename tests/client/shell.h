@@ -18,11 +18,11 @@ struct Ran {
 // A command of the shell in the folder. What the environment says about CMake, a server or a token does not count.
 Ran Shell(const ScratchFolder& folder, const std::string& command);
 
-// vitrine-server in a process of its own, with the bundled kv-pos-mnist in "repository" of the folder. Ends with the
-// object.
+// vitrine-server in a process of its own, with the bundled kv-pos-mnist in "repository" of the folder and more
+// arguments of the shell. Ends with the object.
 class BundledServer {
  public:
-  explicit BundledServer(const ScratchFolder& folder);
+  explicit BundledServer(const ScratchFolder& folder, const std::string& arguments = "");
   ~BundledServer();
   BundledServer(const BundledServer&) = delete;
   BundledServer& operator=(const BundledServer&) = delete;

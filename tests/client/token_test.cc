@@ -24,6 +24,18 @@ TEST(BearerToken, FollowsItsFile) {
   EXPECT_EQ((*token)->Get(start + absl::Seconds(195)), "three");
 }
 
+TEST(BearerToken, IsReadAgainWhereItWasRefused) {
+  const ScratchFolder folder;
+  const auto token = BearerToken::FromFile(folder.Write("token", "one"));
+  ASSERT_TRUE(token.ok()) << token.status();
+  EXPECT_FALSE((*token)->IsReplaced("one"));
+  folder.Write("token", "two");
+  EXPECT_TRUE((*token)->IsReplaced("one"));
+  EXPECT_TRUE((*token)->IsReplaced("one")) << "another call that had sent it";
+  EXPECT_EQ((*token)->Get(absl::Now()), "two");
+  EXPECT_FALSE((*BearerToken::FromText("one"))->IsReplaced("one"));
+}
+
 TEST(BearerToken, OfATextStays) {
   EXPECT_EQ((*BearerToken::FromText("one"))->Get(absl::InfiniteFuture()), "one");
   EXPECT_FALSE(BearerToken::FromText("").ok());

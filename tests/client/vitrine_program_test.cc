@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/time/clock.h"
+#include "base/sha256.h"
 #include "tests/client/shell.h"
 #include "tests/imaging/pictures.h"
 #include "tests/paths.h"
@@ -181,6 +182,93 @@ TEST_F(VitrineProgram, ExitsWithOneForWhatFailedAndTwoForAWrongCommand) {
   EXPECT_THAT(refused("serving --admin unix:nowhere"), HasSubstr("start vitrine-server with --admin there or name"));
   EXPECT_THAT(refused("--server unix:nowhere"), HasSubstr("there is no such socket; start vitrine-server there"));
   ExpectSuccess("VITRINE_TOKEN_FILE=token " + kVitrine + "models" + at_);
+}
+
+TEST_F(VitrineProgram, SaysWhatWasMeant) {
+  const auto said = [&](const std::string& words) {
+    const Ran ran = Shell(folder_, kVitrine + words);
+    EXPECT_EQ(ran.exit_code, 2) << words;
+    return ran.errors.substr(0, ran.errors.find('\n'));
+  };
+  EXPECT_EQ(said("clasify in/a.png"), "vitrine: there is no command clasify; did you mean classify?");
+  EXPECT_EQ(said("models rollbak x"), "vitrine: there is no command rollbak; did you mean rollback?");
+  EXPECT_EQ(said("eval comprae a b"), "vitrine: there is no command comprae; did you mean compare?");
+  EXPECT_THAT(said("dance"), StartsWith("vitrine: there is no command dance; there are classify, embed, models"));
+  EXPECT_EQ(said("classify in/a.png --modle x"), "vitrine: there is no flag --modle; did you mean --model?");
+  EXPECT_EQ(said("eval --dta=x"), "vitrine: there is no flag --dta; did you mean --data?")
+      << "not that --data is required";
+  EXPECT_EQ(said("models rollback x --admn y"), "vitrine: there is no flag --admn; did you mean --admin?");
+  EXPECT_EQ(said("classify in/a.png --frobnicate"), "vitrine: there is no flag --frobnicate");
+  EXPECT_EQ(said("classify"), "vitrine: IMAGE or --files-from is required");
+  EXPECT_EQ(said("--completion fish"),
+            Shell(folder_, kVitrine + "--completion fish")
+                .errors.substr(0, Shell(folder_, kVitrine + "--completion fish").errors.find('\n')));
+  const Ran server = Shell(folder_, VITRINE_BIN "/vitrine-server --repositry repository");
+  EXPECT_THAT(server.errors, StartsWith("vitrine-server: there is no flag --repositry; did you mean --repository?"));
+  const Ran model = Shell(folder_, kVitrine + "classify in/a.png --model kv-pos-mnits" + at_);
+  EXPECT_EQ(model.errors,
+            "vitrine: there is no model \"kv-pos-mnits\"; did you mean \"kv-pos-mnist\"? There is \"kv-pos-mnist\"\n");
+}
+
+TEST_F(VitrineProgram, SaysWhatIsNoAddressNoPictureAndNoPort) {
+  const auto refused = [&](const std::string& words) {
+    const Ran ran = Shell(folder_, kVitrine + words);
+    EXPECT_EQ(ran.exit_code, 1) << words;
+    return ran.errors;
+  };
+  EXPECT_THAT(refused("models --server http://" + server_.address()),
+              HasSubstr("is a URL; give its host and port, as in " + server_.address()));
+  EXPECT_THAT(refused("classify https://example.org/cat.jpg" + at_),
+              HasSubstr("a URL, and pictures are read from files"));
+  EXPECT_THAT(refused("models serving --admin " + server_.address()), HasSubstr("there is no Admin service at"));
+  EXPECT_THAT(refused("models load kv-pos-mnist --admin " + server_.address()),
+              HasSubstr("name the address of vitrine-server --admin"));
+  std::smatch metrics;
+  const std::string log = folder_.Read("server.log");
+  ASSERT_TRUE(std::regex_search(log, metrics, std::regex("listening on (\\S+) \\(HTTP")));
+  EXPECT_THAT(refused("models --server " + std::string(metrics[1])), HasSubstr("speaks no gRPC"));
+  const Ran web = Shell(folder_,
+                        "python3 -c 'import http.server, os\n"
+                        "s = http.server.HTTPServer((\"127.0.0.1\", 0), http.server.SimpleHTTPRequestHandler)\n"
+                        "print(s.server_port, flush=True)\ns.serve_forever()' >port 2>web.log & pid=$!\n"
+                        "while [ ! -s port ]; do sleep 0.05; done\n" +
+                            kVitrine + "models --server 127.0.0.1:$(cat port); kill $pid");
+  EXPECT_THAT(web.errors, HasSubstr("speaks no gRPC; give the host:port of vitrine-server --listen"));
+}
+
+// Of a server that lets a token classify and nothing else.
+TEST(VitrineProgramOfACaller, WhoMayOnlyClassifyCan) {
+  const ScratchFolder folder;
+  folder.Write("token", std::string(48, 'a'));
+  folder.Write("tokens", "app sha256:" + Sha256Hex(std::string(48, 'a')) + "\n");
+  folder.Write("policy", R"(roles { name: "app" methods: "/vitrine.v1.Classifier/*" models: "*" }
+                            callers { token: "app" roles: "app" })");
+  std::filesystem::permissions(folder.path() / "tokens", std::filesystem::perms::owner_read);
+  const BundledServer server(folder, "--tokens tokens --policy policy");
+  const std::string digit = VITRINE_SOURCE "/samples/digits/digit-7.png",
+                    at = " --token-file token --server " + server.address();
+  const auto run = [&](const std::string& words, int code) {
+    const Ran ran = Shell(folder, kVitrine + words + at);
+    EXPECT_EQ(ran.exit_code, code) << ran.errors;
+    return ran.out + ran.errors;
+  };
+  EXPECT_THAT(run("classify --model kv-pos-mnist " + digit, 0), HasSubstr("7"));
+  EXPECT_THAT(run("classify --model kv-pos-mnist@1 --format json " + digit + " " + digit, 0),
+              HasSubstr("\"version\":1"));
+  EXPECT_THAT(run("classify " + digit, 1), HasSubstr("name the model with --model"));
+  EXPECT_THAT(run("classify --model kv-pos-mnits " + digit, 1), HasSubstr("did you mean \"kv-pos-mnist\"?"));
+  EXPECT_THAT(run("classify --model kv-pos-mnist --attention out " + digit, 1), HasSubstr("with --attention-kind"));
+  run("classify --model kv-pos-mnist --attention out --attention-kind mean " + digit, 0);
+  EXPECT_THAT(run("classify --model kv-pos-mnist --attention out --attention-kind mean --head all " + digit, 1),
+              HasSubstr("give --head as numbers"));
+  EXPECT_THAT(run("embed --model kv-pos-mnist --output f.npy " + digit, 1), HasSubstr("name one with --kind"));
+  run("embed --model kv-pos-mnist --kind class --output f.npy " + digit, 0);
+  for (int label : {3, 7}) {
+    const std::filesystem::path kind = folder.path() / "digits" / std::to_string(label);
+    std::filesystem::create_directories(kind);
+    std::filesystem::copy(VITRINE_SOURCE "/samples/digits/digit-" + std::to_string(label) + ".png", kind / "one.png");
+  }
+  EXPECT_THAT(run("eval --model kv-pos-mnist --data digits --out results", 0), HasSubstr("2"));
 }
 
 }  // namespace

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/proxy.h"
+
+#include <gtest/gtest.h>
+
+#include "client/client.h"
+#include "tests/client/environment.h"
+
+namespace vitrine {
+namespace {
+
+struct Exception {
+  const char* host;
+  const char* no_proxy;
+  bool excepted;
+};
+
+TEST(IsExcepted, AsCurlHasIt) {
+  for (const Exception& each : {
+           Exception{"gpu-box", "", false},
+           {"gpu-box", "gpu-box", true},
+           {"GPU-box.", "gpu-BOX", true},
+           {"gpu-box", "box", false},
+           {"a.example.org", "example.org", true},
+           {"a.example.org", ".example.org", true},
+           {"example.org", ".example.org", true},
+           {"notexample.org", "example.org", false},
+           {"a.example.org", "b.test, example.org", true},
+           {"a.example.org", "b.test example.org", true},
+           {"a.example.org", "*", true},
+           {"10.1.2.3", "10.0.0.0/8", true},
+           {"11.1.2.3", "10.0.0.0/8", false},
+           {"10.1.2.3", "10.1.2.0/23", true},
+           {"10.1.4.3", "10.1.2.0/23", false},
+           {"10.1.2.3", "0.0.0.0/0", true},
+           {"10.1.2.3", "10.1.2.3", true},
+           {"10.1.2.3", "2.3", false},
+           {"gpu-box", "10.0.0.0/8", false},
+           {"10.1.2.3", "10.0.0.0/99,10.0.0.0/,x", false},
+           {"2001:db8::1", "2001:db8::/32", true},
+           {"2001:db8::1", "[2001:db8:0::1]", true},
+           {"2001:db9::1", "2001:db8::/32", false},
+           {"10.1.2.3", "2001:db8::/0", false},
+       }) {
+    EXPECT_EQ(IsExcepted(each.host, each.no_proxy), each.excepted) << each.host << " of " << each.no_proxy;
+  }
+}
+
+class Proxy : public testing::Test {
+ private:
+  const Environment none_{{{"grpc_proxy", nullptr},
+                           {"https_proxy", nullptr},
+                           {"http_proxy", nullptr},
+                           {"no_grpc_proxy", nullptr},
+                           {"no_proxy", nullptr},
+                           {"NO_PROXY", nullptr}}};
+};
+
+TEST_F(Proxy, IsTheFirstThatIsSet) {
+  EXPECT_EQ(ProxyOf("h"), "");
+  const Environment proxy({{"http_proxy", "http://user:secret@proxy.test:3128/"}});
+  EXPECT_EQ(ProxyOf("h"), "proxy.test:3128 of $http_proxy");
+  {
+    const Environment empty({{"https_proxy", ""}});
+    EXPECT_EQ(ProxyOf("h"), "") << "empty means none";
+  }
+  {
+    const Environment socks({{"grpc_proxy", "socks5://proxy.test:1"}});
+    EXPECT_EQ(ProxyOf("h"), "");
+  }
+  const Environment exception({{"NO_PROXY", "h"}});
+  EXPECT_EQ(ProxyOf("h"), "");
+  EXPECT_NE(ProxyOf("g"), "");
+}
+
+TEST_F(Proxy, IsNamedWhereNobodyAnswers) {
+  const Environment proxy({{"http_proxy", "http://user:secret@127.0.0.1:9"}});
+  const absl::Status refused = Client::Connect({.address = "gpu-box.test:8500"}).status();
+  EXPECT_EQ(refused.message(),
+            "no server answers at gpu-box.test:8500 through the proxy 127.0.0.1:9 of $http_proxy; with "
+            "no_proxy=gpu-box.test it is asked directly");
+  const Environment exception({{"no_proxy", "127.0.0.0/8,10.0.0.0/8"}});
+  EXPECT_EQ(Client::Connect({.address = "127.0.0.1:9"}).status().message(), "no server answers at 127.0.0.1:9");
+}
+
+}  // namespace
+}  // namespace vitrine
