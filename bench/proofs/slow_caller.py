@@ -18,7 +18,9 @@ def main(address, file, pause):
         request = opened.read()
     response = _descriptors.message("vitrine.v1.ClassifyResponse")
     milliseconds = []
-    with grpc.insecure_channel(address, [("grpc.max_receive_message_length", -1)]) as channel:  # eight overlays are 8 MB
+    # Eight overlays are 8 MB, which the server sends to clients of this project.
+    options = [("grpc.max_receive_message_length", -1), ("grpc.primary_user_agent", "vitrine-bench")]
+    with grpc.insecure_channel(address, options) as channel:
         classify = channel.unary_unary("/vitrine.v1.Classifier/Classify", bytes, response.FromString)
         grpc.channel_ready_future(channel).result(timeout=10)
         print("ready", flush=True)

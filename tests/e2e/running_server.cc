@@ -48,6 +48,7 @@ std::shared_ptr<grpc::Channel> RunningServer::NewChannel() const {
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   arguments.SetMaxReceiveMessageSize(-1);
+  arguments.SetUserAgentPrefix("vitrine-test");  // which says that any size is taken
   return grpc::CreateCustomChannel(server_->address(), grpc::InsecureChannelCredentials(), arguments);
 }
 

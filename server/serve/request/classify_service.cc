@@ -110,6 +110,10 @@ absl::StatusOr<InferenceRequest> ClassifyService::Accept(absl::StatusOr<Received
 absl::Status ClassifyService::Admit(InferenceRequest& plan, const AnswerForm& form) {
   const int64_t predictions =
       form.prediction_bytes.value_or(plan.top_k * (kPredictionBytes + static_cast<int64_t>(plan.model->longest_label)));
+  // The size of overlays is known when they are drawn.
+  plan.most_message_bytes = form.most_message_bytes;
+  const int64_t message_bytes = kPlainAnswerBytes + form.pictures * (predictions + plan.answer_bytes);
+  if (plan.overlay_pixels == 0) RETURN_IF_ERROR(CheckMessageBytes(message_bytes, form.most_message_bytes));
   ASSIGN_OR_RETURN(plan.admitted->room,
                    admission_.answers().Reserve(kPlainAnswerBytes + form.scale * (predictions + plan.answer_bytes)));
   ASSIGN_OR_RETURN(plan.admitted->place, admission_.Admit(plan));

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -35,6 +36,10 @@ struct AnswerForm {
   // Bytes of the predictions. Without it: of those of a v1::ClassifyResponse.
   std::optional<int64_t> prediction_bytes = {};
   int scale = 1;  // bytes for each byte of predictions, attention and features: text takes several times their size
+  // Pictures whose answers are sent as one message, each like this one's.
+  int pictures = 1;
+  // Largest message that the client takes.
+  int64_t most_message_bytes = std::numeric_limits<int64_t>::max();
 };
 
 // What the wire knows of a request beside its message.
@@ -114,7 +119,7 @@ class ClassifyService {
   absl::StatusOr<InferenceRequest> Accept(absl::StatusOr<ReceivedClassify> request, const CallContext& call,
                                           Asked& asked);
   void Answer(Asked& asked, absl::StatusOr<v1::ClassifyResponse> answer);
-  // Reserves the room for the answer and the place in the queue.
+  // Reserves the room for the answer and the place in the queue, once the client would take it.
   absl::Status Admit(InferenceRequest& plan, const AnswerForm& form);
 
   const Registry& registry_;

@@ -3,7 +3,17 @@
 
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+
 namespace vitrine {
+
+absl::Status CheckMessageBytes(int64_t bytes, int64_t most) {
+  if (bytes <= most) return absl::OkStatus();
+  return absl::ResourceExhaustedError(
+      absl::StrCat("the answer takes ", bytes, " bytes, but this client takes ", most,
+                   "; raise its option grpc.max_receive_message_length and say so in the metadata ",
+                   kMessageBytesMetadata, " (bytes, or -1 for any number), or ask for less in a request"));
+}
 
 absl::Status AbandonedError() {
   return absl::AbortedError("another picture of the same request was refused; nothing became of this one");

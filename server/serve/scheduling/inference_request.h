@@ -3,6 +3,8 @@
 #define VITRINE_SERVER_SERVE_SCHEDULING_INFERENCE_REQUEST_H_
 
 #include <atomic>
+#include <cstdint>
+#include <limits>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -43,6 +45,7 @@ struct InferenceRequest {
   std::vector<v1::FeatureRequest> features;     // resolved
   // What attention and features will take in the answer; with overlays, whose size nobody knows, what they may take.
   int64_t answer_bytes = 0;
+  int64_t most_message_bytes = std::numeric_limits<int64_t>::max();  // of the answer: largest that the client takes
   // Pixels of the overlays that will be drawn, over all of them.
   int64_t overlay_pixels = 0;
 
@@ -78,6 +81,10 @@ struct InferenceRequest {
   void EndWaiting(absl::Status why, absl::Time now);
 };
 
+// Metadata of a call by which a client says how large messages it takes.
+inline constexpr char kMessageBytesMetadata[] = "max-receive-message-length";
+// RESOURCE_EXHAUSTED, with what the client has to do, if a message of `bytes` is larger than it takes.
+absl::Status CheckMessageBytes(int64_t bytes, int64_t most);
 // The end of a picture whose batch was refused for another one's sake: ABORTED. Its caller reads the other's refusal.
 absl::Status AbandonedError();
 // What a caller reads when the server goes down: UNAVAILABLE.

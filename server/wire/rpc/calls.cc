@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/wire/rpc/calls.h"
 
+#include <cstdint>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "server/observe/trace_context.h"
 
@@ -47,13 +51,31 @@ absl::StatusOr<Caller> Authorize(const CallParts& parts, RpcName rpc, const Cred
   return caller;
 }
 
+namespace {
+
+// What clients of gRPC take that were not told otherwise; none says in a call what it was told.
+constexpr int64_t kDefaultMessageBytes = int64_t{4} << 20;
+
+// Largest message that the client takes: as its metadata say, without limit for clients of this project, which set
+// their own by what they ask for. Anything that is no number is as if it were not there.
+int64_t MostMessageBytes(const HttpRequest& request) {
+  const std::string agent = request.Header("user-agent").value_or("");
+  if (absl::StartsWith(agent, "vitrine-")) return INT64_MAX;
+  int64_t said = 0;
+  if (!absl::SimpleAtoi(request.Header(kMessageBytesMetadata).value_or(""), &said)) return kDefaultMessageBytes;
+  return said < 0 ? INT64_MAX : said;
+}
+
+}  // namespace
+
 CallContext ContextOf(Method method, const GrpcOpening& opening) {
   const HttpRequest& request = *opening.request;
   return {.peer = request.peer->address,
           .method = method,
           .deadline = opening.deadline,
           .cancelled = request.hung_up,
-          .trace = ParseTraceparent(request.Header("traceparent").value_or(""))};
+          .trace = ParseTraceparent(request.Header("traceparent").value_or("")),
+          .form = {.most_message_bytes = MostMessageBytes(request)}};
 }
 
 absl::Status ParseMessage(const ReceivedBytes& received, google::protobuf::Message& message) {
