@@ -62,6 +62,7 @@ v1::ClassifyRequest RequestFor(const EmbedCommand& command, const v1::ModelVersi
   request.set_max_attention_bytes(kMostAttentionBytes);
   request.add_features()->set_kind(kind);
   request.mutable_features(0)->set_encoding(v1::FEATURE_FLOAT32);
+  request.mutable_features(0)->set_normalize(command.normalize);
   return request;
 }
 
@@ -84,6 +85,9 @@ class Embedding {
     }
     RETURN_IF_ERROR(CheckVersion(picture.answer.served_by()));
     const v1::Feature& feature = picture.answer.features(0);
+    if (feature.normalized() != command_.normalize) {
+      return absl::InternalError("the server answered with features as they are; it is older than --normalize");
+    }
     ASSIGN_OR_RETURN(const std::vector<float> values, FeatureValues(feature));
     FeatureLinePlace place;
     if (one_array()) {

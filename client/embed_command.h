@@ -19,6 +19,7 @@ struct EmbedCommand {
   ClientOptions client;
   ModelChoice model;
   v1::FeatureKind kind = v1::FEATURE_KIND_UNSPECIFIED;  // unspecified: the first vector that the model has
+  bool normalize = false;                               // to the Euclidean length 1
   v1::Priority priority = v1::NORMAL;
   std::optional<v1::ResolutionWish> resolution;
   // "x.npy": one array with a row per picture, and their paths in x.txt; another name: a folder for a file per picture;

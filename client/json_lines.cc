@@ -124,6 +124,7 @@ std::string FeatureLine(const std::string& picture, const v1::ClassifyResponse& 
   json["rows"] = feature.rows();
   json["columns"] = feature.columns();
   json["width"] = feature.width();
+  json["normalized"] = feature.normalized();
   if (place.file.empty()) {
     json["values"] = values;
   } else {

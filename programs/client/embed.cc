@@ -40,6 +40,8 @@ ClientCommand AddEmbed(CLI::App& app) {
           "without it the model's first of class and mean")
       ->check(OneOf(FeatureKindNames()))
       ->type_name("KIND");
+  embed->add_flag("--normalize", command->normalize,
+                  "divide each vector by its length, so that products\nof vectors are their cosines");
   AddRequestOptions(*embed, command->client, command->resolution, command->priority);
   AddServerOptions(*embed, command->client);
   AddFormatOption(*embed, command->format);

@@ -148,6 +148,24 @@ TEST_F(EmbedCommandTest, NothingBeginsWithoutItsConditions) {
   EXPECT_EQ(RunCommand().status().message(), "model \"sizes\" has no class features; it has: patches");
 }
 
+TEST_F(EmbedCommandTest, VectorsThatAServerDidNotNormalizeAreNotTaken) {
+  command_.paths = {folder_.Path("a.png")};
+  command_.output = folder_.Path("x.npy");
+  command_.normalize = true;
+  EXPECT_EQ(RunCommand().value_or(-1), 1) << "this one knows nothing of it";
+  EXPECT_THAT(errors_.str(), HasSubstr("older than --normalize"));
+  SmallServer::Methods methods = ServerWithEveryKind();
+  methods.classify = [answer = methods.classify](const v1::ClassifyRequest& request, v1::ClassifyResponse* response,
+                                                 auto* context) {
+    const grpc::Status status = answer(request, response, context);
+    response->mutable_features(0)->set_normalized(request.features(0).normalize());
+    return status;
+  };
+  const SmallServer server(methods);
+  command_.client.address = server.address();
+  EXPECT_EQ(RunCommand().value_or(-1), 0);
+}
+
 TEST_F(EmbedCommandTest, AnAnswerWithoutFeaturesIsNamed) {
   SmallServer::Methods methods = ServerWithEveryKind();
   methods.classify = [](const auto&, auto*, auto*) { return grpc::Status::OK; };

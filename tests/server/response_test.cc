@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstring>
 #include <memory>
 
 #include "imaging/decode.h"
@@ -16,6 +17,7 @@
 namespace vitrine {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 InferenceRequest Plan(const ModelHandle& model, int width, int height, v1::AttentionEncoding encoding, int top_k = 3) {
@@ -95,6 +97,37 @@ TEST(MakeResponse, ACalibrationTempersProbabilitiesAndSaysWhatIsUnsure) {
   EXPECT_TRUE(MakeResponse(request, Output(request))->unsure());
   request.top_k = 0;
   EXPECT_FALSE(MakeResponse(request, Output(request))->unsure()) << "no prediction, nothing to be unsure of";
+}
+
+TEST(MakeResponse, FeaturesAreDividedByTheirLengthForWhoAsks) {
+  InferenceRequest request = Plan(ServedEit(), 24, 16, v1::FLOAT16, 7);
+  request.features.emplace_back().set_kind(v1::PATCH_TOKENS);
+  request.features.back().set_encoding(v1::FEATURE_FLOAT32);
+  InferenceOutput output = Output(request);
+  output.features.push_back(
+      {.kind = v1::PATCH_TOKENS, .rows = 1, .columns = 3, .width = 2, .values = {3, -4, 0, 0, 1e30F, 0}});
+  const auto values = [&] {
+    const v1::ClassifyResponse response = *MakeResponse(request, output);
+    EXPECT_EQ(response.features(0).normalized(), request.features[0].normalize());
+    std::vector<float> read(response.features(0).values().size() / sizeof(float));
+    std::memcpy(read.data(), response.features(0).values().data(), response.features(0).values().size());
+    return read;
+  };
+  EXPECT_THAT(values(), ElementsAre(3, -4, 0, 0, 1e30F, 0));
+  request.features[0].set_normalize(true);
+  EXPECT_THAT(values(), ElementsAre(0.6F, -0.8F, 0, 0, 1, 0)) << "a vector of zeros stays";
+}
+
+TEST(MakeResponse, AnOverlayThatTheClientDoesNotTakeIsRefused) {
+  InferenceRequest request = Plan(ServedEit(), 24, 16, v1::OVERLAY_PNG, 7);
+  const InferenceOutput output = Output(request);
+  const auto bytes = static_cast<int64_t>(MakeResponse(request, output)->ByteSizeLong());
+  request.most_message_bytes = bytes;
+  EXPECT_TRUE(MakeResponse(request, output).ok());
+  request.most_message_bytes = bytes - 1;
+  const absl::Status refusal = MakeResponse(request, output).status();
+  EXPECT_EQ(refusal.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(refusal.message()), HasSubstr("grpc.max_receive_message_length"));
 }
 
 TEST(MakeResponse, TheGridOfACroppedPictureCoversItsMiddle) {

@@ -28,6 +28,37 @@ def test_embed_is_the_feature_of_classify(client: vitrine.Client, cat: Path) -> 
     np.testing.assert_array_equal(client.embed(cat, MODEL), features["class"])
 
 
+def test_vectors_of_length_one(client: vitrine.Client, cat: Path) -> None:
+    for kind in ("class", "mean", "patches"):
+        plain = client.embed(cat, MODEL, feature=kind)
+        unit = client.embed(cat, MODEL, feature=kind, normalize=True)
+        lengths = np.linalg.norm(plain, axis=-1, keepdims=True)
+        assert np.abs(lengths - 1).max() > 0.1
+        np.testing.assert_allclose(unit, plain / lengths, rtol=1e-5, atol=1e-7)
+    (many,) = client.embed_many([cat], MODEL, feature="patches", normalize=True)
+    assert many.ok
+    np.testing.assert_array_equal(many.values, unit)
+    assert len(many.served_by.weights_sha256) == 64
+    features = client.classify(cat, MODEL, features="patches", normalize=True).features
+    np.testing.assert_array_equal(features["patches"], unit)
+
+
+def test_a_server_that_does_not_normalize_is_told() -> None:
+    from vitrine._embedding import values_of
+    from vitrine._picture import load
+    from vitrine._result import of_response
+    from vitrine.v1 import classifier_pb2, features_pb2
+
+    response = classifier_pb2.ClassifyResponse()
+    response.features.add(
+        kind=features_pb2.MEAN_TOKEN, rows=1, columns=1, width=1, encoding=features_pb2.FEATURE_FLOAT32, values=bytes(4)
+    )
+    result = of_response(response, load(DIGITS[0]))
+    assert values_of(result, False).tolist() == [0]
+    with pytest.raises(vitrine.Internal, match="older than normalize"):
+        values_of(result, True)
+
+
 def test_the_first_vector_is_asked_for_once(client: vitrine.Client, cat: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = next(name for name in client.model("xcit-n12-f-sne-cifar10").features if name != "patches")
     expected = client.embed(cat, "xcit-n12-f-sne-cifar10", feature=first)

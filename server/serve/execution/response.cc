@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -120,19 +121,35 @@ absl::Status FillMaps(const v1::AttentionRequest& asked, const std::vector<Atten
   return absl::OkStatus();
 }
 
+// Divides each vector of `width` values by its Euclidean length; one of zeros stays.
+void NormalizeVectors(std::span<float> values, size_t width) {
+  for (; !values.empty(); values = values.subspan(width)) {
+    const std::span<float> vector = values.first(width);
+    double squares = 0;
+    for (const float value : vector) squares += double{value} * value;
+    if (squares == 0) continue;
+    const double length = std::sqrt(squares);
+    for (float& value : vector) value = static_cast<float>(value / length);
+  }
+}
+
 // Returns the bytes that they take.
 int64_t FillFeatures(const InferenceRequest& request, const InferenceOutput& output, v1::ClassifyResponse& response) {
   int64_t bytes = 0;
   for (size_t entry = 0; entry < output.features.size(); ++entry) {
     const FeatureMap& map = output.features[entry];
-    const v1::FeatureEncoding encoding = request.features[entry].encoding();
+    const v1::FeatureRequest& asked = request.features[entry];
+    const v1::FeatureEncoding encoding = asked.encoding();
+    std::vector<float> values = map.values;
+    if (asked.normalize()) NormalizeVectors(values, static_cast<size_t>(map.width));
     v1::Feature& message = *response.add_features();
     message.set_kind(map.kind);
     message.set_rows(map.rows);
     message.set_columns(map.columns);
     message.set_width(map.width);
     message.set_encoding(encoding);
-    message.set_values(encoding == v1::FEATURE_FLOAT16 ? EncodeHalf(map.values) : EncodeFloat(map.values));
+    message.set_normalized(asked.normalize());
+    message.set_values(encoding == v1::FEATURE_FLOAT16 ? EncodeHalf(values) : EncodeFloat(values));
     bytes += static_cast<int64_t>(message.values().size());
   }
   return bytes;
@@ -204,6 +221,9 @@ absl::StatusOr<v1::ClassifyResponse> MakeResponse(const InferenceRequest& reques
   *response.mutable_batch() = output.batch;
   response.set_request_id(request.request.request_id());
   *response.mutable_timings() = output.timings;
+  if (request.overlay_pixels > 0) {
+    RETURN_IF_ERROR(CheckMessageBytes(static_cast<int64_t>(response.ByteSizeLong()), request.most_message_bytes));
+  }
   return response;
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/wire/http/classify_json.h"
 
-#include <charconv>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -13,16 +12,6 @@
 
 namespace vitrine {
 namespace {
-
-// The shortest decimal that is read as this float again; null where JSON has no number for it.
-void AppendFloat(float value, std::string& text) {
-  if (!std::isfinite(value)) {
-    text += "null";
-    return;
-  }
-  char digits[32];
-  text.append(digits, std::to_chars(digits, digits + sizeof(digits), value).ptr);
-}
 
 std::string FloatText(float value) {
   std::string text;
@@ -89,7 +78,8 @@ void AppendBatch(const v1::BatchInfo& batch, std::string& text) {
 // Requires FEATURE_FLOAT32, little-endian as this machine is.
 void AppendFeature(const v1::Feature& feature, std::string& text) {
   absl::StrAppend(&text, "{\"kind\":\"", FeatureKindName(feature.kind()), "\",\"rows\":", feature.rows(),
-                  ",\"columns\":", feature.columns(), ",\"width\":", feature.width(), ",\"values\":[");
+                  ",\"columns\":", feature.columns(), ",\"width\":", feature.width(),
+                  ",\"normalized\":", feature.normalized() ? "true" : "false", ",\"values\":[");
   for (size_t at = 0; at + sizeof(float) <= feature.values().size(); at += sizeof(float)) {
     float value = 0;
     std::memcpy(&value, feature.values().data() + at, sizeof(value));

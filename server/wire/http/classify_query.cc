@@ -115,6 +115,12 @@ absl::Status ReadFeatures(const std::string& value, ClassifyQuery& query) {
   return absl::OkStatus();
 }
 
+absl::Status ReadNormalize(const std::string& value, ClassifyQuery& query) {
+  if (value != "true" && value != "false") return WrongValue("normalize", value, "true or false");
+  query.normalize = value == "true";
+  return absl::OkStatus();
+}
+
 struct KnownParameter {
   const char* name;
   absl::Status (*read)(const std::string& value, ClassifyQuery& query);
@@ -147,6 +153,7 @@ constexpr KnownParameter kKnownParameters[] = {
        return absl::OkStatus();
      }},
     {"features", ReadFeatures},
+    {"normalize", ReadNormalize},
 };
 
 absl::Status ReadKnown(const std::string& name, const std::string& value, ClassifyQuery& query) {
@@ -190,6 +197,11 @@ absl::StatusOr<ClassifyQuery> ParseClassifyQuery(std::string_view query) {
         "parameter attention_encoding says how attention comes, and none is asked for; add attention=KIND, as in "
         "attention=rollout");
   }
+  if (read.normalize.has_value() && read.request.features().empty()) {
+    return absl::InvalidArgumentError(
+        "parameter normalize says how features come, and none are asked for; add features=KIND, as in features=class");
+  }
+  for (v1::FeatureRequest& feature : *read.request.mutable_features()) feature.set_normalize(read.normalize == true);
   return read;
 }
 

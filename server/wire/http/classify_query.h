@@ -26,6 +26,7 @@ struct ClassifyQuery {
   absl::Duration timeout = absl::InfiniteDuration();  // without one
   std::vector<AttentionParameter> attention = {};
   std::optional<v1::AttentionEncoding> attention_encoding = {};
+  std::optional<bool> normalize = {};  // of every feature, which have it
 };
 
 // INVALID_ARGUMENT for a parameter that is not known, with those that are, one that is there twice, but for attention,

@@ -23,6 +23,9 @@ class JsonDocument {
   nlohmann::json root;
 };
 
+// Adds the shortest decimal that is read as this float again; null where JSON has no number for it.
+void AppendFloat(float value, std::string& text);
+
 // Empty ones.
 inline nlohmann::json JsonArray() {
   return nlohmann::json::array();

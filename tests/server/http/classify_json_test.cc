@@ -70,6 +70,7 @@ TEST(ClassifyJson, HasWhatTheAnswerHas) {
   feature.set_rows(1);
   feature.set_columns(1);
   feature.set_width(3);
+  feature.set_normalized(true);
   feature.set_values(BytesOf({0.1F, -2, 3}));
 
   const std::string text = ClassifyJson(answer);
@@ -89,6 +90,7 @@ TEST(ClassifyJson, HasWhatTheAnswerHas) {
   ASSERT_EQ(read["features"].size(), 1);
   EXPECT_EQ(read["features"][0]["kind"], "mean");
   EXPECT_EQ(read["features"][0]["width"], 3);
+  EXPECT_EQ(read["features"][0]["normalized"], true);
   EXPECT_EQ(read["features"][0]["values"].get<std::vector<float>>(), (std::vector<float>{0.1F, -2, 3}));
   const json& first = read["predictions"].at(0);
   EXPECT_EQ(first["index"], 7);

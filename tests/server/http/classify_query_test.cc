@@ -88,6 +88,16 @@ TEST(ClassifyQuery, EveryParameterIsRead) {
   EXPECT_EQ(none->timeout, absl::InfiniteDuration());
 }
 
+TEST(ClassifyQuery, NormalizeIsOfEveryFeatureWhereverItStands) {
+  for (const char* query : {"normalize=true&features=mean,class", "features=mean,class&normalize=true"}) {
+    const absl::StatusOr<ClassifyQuery> read = ParseClassifyQuery(query);
+    ASSERT_TRUE(read.ok()) << read.status();
+    EXPECT_TRUE(read->request.features(0).normalize() && read->request.features(1).normalize());
+  }
+  EXPECT_FALSE(ParseClassifyQuery("features=mean")->request.features(0).normalize());
+  EXPECT_FALSE(ParseClassifyQuery("features=mean&normalize=false")->request.features(0).normalize());
+}
+
 TEST(ClassifyQuery, WhatIsWrongIsNamedWithWhatThereIs) {
   EXPECT_THAT(WhyNot("topk=3"), AllOf(HasSubstr("\"topk\""), HasSubstr("top_k, resolution, priority, version_label, "
                                                                        "request_id, timeout, attention, "
@@ -119,6 +129,8 @@ TEST(ClassifyQuery, WhatIsWrongIsNamedWithWhatThereIs) {
     EXPECT_THAT(WhyNot(std::string("features=") + words), HasSubstr("class, mean and patches")) << words;
   }
   EXPECT_THAT(WhyNot("features=mean,class,mean"), HasSubstr("mean twice"));
+  EXPECT_THAT(WhyNot("normalize=true"), HasSubstr("add features=KIND"));
+  EXPECT_THAT(WhyNot("features=mean&normalize=1"), HasSubstr("true or false"));
   EXPECT_THAT(WhyNot("top_k=1&top_k=1"), HasSubstr("top_k is there twice"));
   EXPECT_LT(WhyNot(std::string(10000, 'x')).size(), 400) << "what a caller sends is cut";
 }

@@ -74,34 +74,36 @@ def first_vector(model: Model) -> str:
     raise InvalidArgument('model "%s" has no vector; name a feature of: %s' % (model.name, has))
 
 
-def values_of(result: Result) -> npt.NDArray[np.float32]:
+def values_of(result: Result, normalize: bool) -> npt.NDArray[np.float32]:
     """Of the one feature that was asked for."""
+    if any(feature.normalized != normalize for feature in result.proto.features):
+        raise Internal("the server sent features as they are; it is older than normalize")
     if len(result.features) != 1:
         raise Internal("the server sent %d features where one was asked for" % len(result.features))
     return next(iter(result.features.values()))
 
 
-def of_outcome(outcome: Outcome) -> Embedded:
+def of_outcome(outcome: Outcome, normalize: bool) -> Embedded:
     if isinstance(outcome, Refused):
         return outcome
     try:
-        values = values_of(outcome)
+        values = values_of(outcome, normalize)
     except Internal as error:
         return Refused(error, outcome.index, outcome.source)
     return Embedding(values, next(iter(outcome.features)), outcome.index, outcome.source, outcome.served_by)
 
 
-def each(outcomes: Generator[Outcome, None, None]) -> Generator[Embedded, None, None]:
+def each(outcomes: Generator[Outcome, None, None], normalize: bool) -> Generator[Embedded, None, None]:
     try:
         for outcome in outcomes:
-            yield of_outcome(outcome)
+            yield of_outcome(outcome, normalize)
     finally:
         outcomes.close()
 
 
-async def each_async(outcomes: AsyncGenerator[Outcome, None]) -> AsyncGenerator[Embedded, None]:
+async def each_async(outcomes: AsyncGenerator[Outcome, None], normalize: bool) -> AsyncGenerator[Embedded, None]:
     try:
         async for outcome in outcomes:
-            yield of_outcome(outcome)
+            yield of_outcome(outcome, normalize)
     finally:
         await outcomes.aclose()

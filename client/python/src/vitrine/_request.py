@@ -92,6 +92,7 @@ class Ask:
     resolution: Union[int, Tuple[int, int], None] = None
     attention: Union[str, Attention, Sequence[Union[str, Attention]]] = ()
     features: Union[str, Sequence[str]] = ()
+    normalize: bool = False
     priority: str = "normal"
     max_attention_bytes: Optional[int] = None
 
@@ -124,7 +125,7 @@ class Ask:
         for wish in _several(self.attention, ATTENTION, "attention"):
             request.attention.append((wish if isinstance(wish, Attention) else Attention(wish)).to_proto(offers))
         for kind in _several(self.features, FEATURES, "features"):
-            request.features.add(kind=_choose(FEATURES, kind, "features"))
+            request.features.add(kind=_choose(FEATURES, kind, "features"), normalize=self.normalize)
         return request
 
 

@@ -92,19 +92,31 @@ class Client:
         resolution: Union[int, Tuple[int, int], None] = None,
         attention: Union[str, Attention, Sequence[Union[str, Attention]]] = (),
         features: Union[str, Sequence[str]] = (),
+        normalize: bool = False,
         priority: str = "normal",
         max_attention_bytes: Optional[int] = None,
         deadline: Optional[float] = None,
         traceparent: Optional[str] = None,
     ) -> Result:
         """As vitrine.Client.classify."""
-        wish = (model, version, version_label, top_k, resolution, attention, features, priority, max_attention_bytes)
+        wish = Ask(
+            model=model,
+            version=version,
+            version_label=version_label,
+            top_k=top_k,
+            resolution=resolution,
+            attention=attention,
+            features=features,
+            normalize=normalize,
+            priority=priority,
+            max_attention_bytes=max_attention_bytes,
+        )
         check_traceparent(traceparent)
         attempts = Attempts(self._settings, deadline)
         picture = await asyncio.to_thread(_aio_many.load_picture, image)
         if isinstance(picture, StopIteration):
             raise RuntimeError("reading the picture raised StopIteration") from picture
-        request = with_picture(await self._template(Ask(*wish)), picture)
+        request = with_picture(await self._template(wish), picture)
         try:
             return of_response(await self._call("classify", request, attempts, traceparent), picture)
         except (errors.InvalidArgument, errors.NotFound):
@@ -123,6 +135,7 @@ class Client:
         resolution: Union[int, Tuple[int, int], None] = None,
         attention: Union[str, Attention, Sequence[Union[str, Attention]]] = (),
         features: Union[str, Sequence[str]] = (),
+        normalize: bool = False,
         priority: str = "normal",
         max_attention_bytes: Optional[int] = None,
         deadline: Optional[float] = None,
@@ -133,13 +146,24 @@ class Client:
         A result is given as soon as it and those before it are there, also while `images` makes it wait for the next
         picture. Errors of the arguments are raised at the first step.
         """
-        wish = (model, version, version_label, top_k, resolution, attention, features, priority, max_attention_bytes)
+        wish = Ask(
+            model=model,
+            version=version,
+            version_label=version_label,
+            top_k=top_k,
+            resolution=resolution,
+            attention=attention,
+            features=features,
+            normalize=normalize,
+            priority=priority,
+            max_attention_bytes=max_attention_bytes,
+        )
         deadline = self._settings.deadline if deadline is None else deadline
         check_deadline(deadline)
         check_traceparent(traceparent)
         source = pictures(images)
         self._known.clear()
-        template = await self._template(Ask(*wish))
+        template = await self._template(wish)
         await self._keep_to_one_version(template)
         pipeline = Pipeline(deadline, self._settings.max_in_flight, self._settings.retries)
         run = _aio_many.Run(self._servers, self._settings, traceparent, pipeline)
@@ -157,6 +181,7 @@ class Client:
         version: Optional[int] = None,
         *,
         feature: Optional[str] = None,
+        normalize: bool = False,
         version_label: Optional[str] = None,
         resolution: Union[int, Tuple[int, int], None] = None,
         priority: str = "normal",
@@ -175,12 +200,13 @@ class Client:
             top_k=0,
             resolution=resolution,
             features=kind,
+            normalize=normalize,
             priority=priority,
             max_attention_bytes=max_attention_bytes,
             deadline=max(left.remaining, 0.001),
             traceparent=traceparent,
         )
-        return values_of(result)
+        return values_of(result, normalize)
 
     async def embed_many(
         self,
@@ -189,6 +215,7 @@ class Client:
         version: Optional[int] = None,
         *,
         feature: Optional[str] = None,
+        normalize: bool = False,
         version_label: Optional[str] = None,
         resolution: Union[int, Tuple[int, int], None] = None,
         priority: str = "normal",
@@ -207,12 +234,13 @@ class Client:
             top_k=0,
             resolution=resolution,
             features=kind,
+            normalize=normalize,
             priority=priority,
             max_attention_bytes=max_attention_bytes,
             deadline=deadline,
             traceparent=traceparent,
         )
-        async for embedded in each_async(outcomes):
+        async for embedded in each_async(outcomes, normalize):
             yield embedded
 
     async def models(self) -> List[_models.Model]:

@@ -110,6 +110,7 @@ class Client:
         resolution: Union[int, Tuple[int, int], None] = None,
         attention: Union[str, Attention, Sequence[Union[str, Attention]]] = (),
         features: Union[str, Sequence[str]] = (),
+        normalize: bool = False,
         priority: str = "normal",
         max_attention_bytes: Optional[int] = None,
         deadline: Optional[float] = None,
@@ -130,6 +131,7 @@ class Client:
                 whose resolution is not fixed.
             attention: kinds of attention, as names or Attention objects.
             features: "class", "mean" or "patches": what the model made of the picture just before its head.
+            normalize: each vector of the features is divided by its Euclidean length.
             priority: "low" for bulk work, "normal", or "high" where a person is waiting.
             max_attention_bytes: most bytes of attention and features in the answer, 1 to 16 MiB; default 1 MiB.
             deadline: seconds; default the client's.
@@ -141,11 +143,22 @@ class Client:
                 server's code and sentence. OSError: the file cannot be read. TypeError: `image` is no picture, or
                 `attention` or `features` no name and no sequence.
         """
-        wish = (model, version, version_label, top_k, resolution, attention, features, priority, max_attention_bytes)
+        wish = Ask(
+            model=model,
+            version=version,
+            version_label=version_label,
+            top_k=top_k,
+            resolution=resolution,
+            attention=attention,
+            features=features,
+            normalize=normalize,
+            priority=priority,
+            max_attention_bytes=max_attention_bytes,
+        )
         check_traceparent(traceparent)
         attempts = Attempts(self._settings, deadline)
         picture = load(image)
-        request = with_picture(self._template(Ask(*wish)), picture)
+        request = with_picture(self._template(wish), picture)
         try:
             return of_response(self._call("classify", request, attempts, traceparent), picture)
         except (errors.InvalidArgument, errors.NotFound):
@@ -164,6 +177,7 @@ class Client:
         resolution: Union[int, Tuple[int, int], None] = None,
         attention: Union[str, Attention, Sequence[Union[str, Attention]]] = (),
         features: Union[str, Sequence[str]] = (),
+        normalize: bool = False,
         priority: str = "normal",
         max_attention_bytes: Optional[int] = None,
         deadline: Optional[float] = None,
@@ -192,13 +206,24 @@ class Client:
             Whatever `images` raises, after the results of all that came before it.
             When it is called, not later: errors of the arguments other than the pictures, as `classify` does.
         """
-        wish = (model, version, version_label, top_k, resolution, attention, features, priority, max_attention_bytes)
+        wish = Ask(
+            model=model,
+            version=version,
+            version_label=version_label,
+            top_k=top_k,
+            resolution=resolution,
+            attention=attention,
+            features=features,
+            normalize=normalize,
+            priority=priority,
+            max_attention_bytes=max_attention_bytes,
+        )
         deadline = self._settings.deadline if deadline is None else deadline
         check_deadline(deadline)
         check_traceparent(traceparent)
         source = iter(pictures(images))
         self._known.clear()
-        template = self._template(Ask(*wish))
+        template = self._template(wish)
         self._keep_to_one_version(template)
         outcomes = _many.run(self._servers, self._settings, source, template, deadline, traceparent)
         return of_one_version(outcomes) if template.features else outcomes
@@ -210,6 +235,7 @@ class Client:
         version: Optional[int] = None,
         *,
         feature: Optional[str] = None,
+        normalize: bool = False,
         version_label: Optional[str] = None,
         resolution: Union[int, Tuple[int, int], None] = None,
         priority: str = "normal",
@@ -224,6 +250,7 @@ class Client:
         Args:
             feature: "class", "mean" or "patches"; default the first vector that the model has, which is asked for once
                 and then remembered.
+            normalize: each vector is divided by its Euclidean length, so that the product of two is their cosine.
             Others as of classify; `max_attention_bytes` bounds features too.
         Raises:
             InvalidArgument: the model has no such feature. Others as classify does.
@@ -238,12 +265,13 @@ class Client:
             top_k=0,
             resolution=resolution,
             features=kind,
+            normalize=normalize,
             priority=priority,
             max_attention_bytes=max_attention_bytes,
             deadline=max(left.remaining, 0.001),
             traceparent=traceparent,
         )
-        return values_of(result)
+        return values_of(result, normalize)
 
     def embed_many(
         self,
@@ -252,6 +280,7 @@ class Client:
         version: Optional[int] = None,
         *,
         feature: Optional[str] = None,
+        normalize: bool = False,
         version_label: Optional[str] = None,
         resolution: Union[int, Tuple[int, int], None] = None,
         priority: str = "normal",
@@ -273,12 +302,13 @@ class Client:
             top_k=0,
             resolution=resolution,
             features=kind,
+            normalize=normalize,
             priority=priority,
             max_attention_bytes=max_attention_bytes,
             deadline=deadline,
             traceparent=traceparent,
         )
-        return each(outcomes)
+        return each(outcomes, normalize)
 
     def models(self) -> List[_models.Model]:
         """Every model and version that the server knows, by name, then version; without labels."""
