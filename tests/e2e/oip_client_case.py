@@ -62,6 +62,7 @@ class Either:
         about = self.as_dict(self.client.get_server_metadata())
         self.assertEqual(about["name"], "vitrine")
         self.assertIn("classification", about["extensions"])
+        self.assertNotIn("model_repository", about["extensions"], "loads belong to the admin listener")
         model = self.as_dict(self.client.get_model_metadata(MODEL))
         self.assertEqual(model["versions"], ["2"])
         self.assertEqual([each["name"] for each in model["inputs"]], ["image"])
@@ -157,9 +158,25 @@ class Either:
         values = self.client.infer(ATTENTIVE, [image], outputs=[wish]).as_numpy("attention")
         self.assertEqual((values.ndim, values.shape[0], values.dtype), (3, 1, numpy.float32))
         self.assertGreater(values.sum(), 0)
+        self.set_text(wish, "kind", "class-attention")
+        same = self.client.infer(ATTENTIVE, [image], outputs=[wish]).as_numpy("attention")
+        numpy.testing.assert_array_equal(same, values)
         self.set_text(wish, "kind", "SPELL")
         with self.assertRaisesRegex(InferenceServerException, "SPELL"):
             self.client.infer(ATTENTIVE, [image], outputs=[wish])
+
+    def test_embedding(self):
+        image = self.module.InferInput("image", [len(SURE), 1], "BYTES")
+        image.set_data_from_numpy(encoded(SURE))
+        wish = self.module.InferRequestedOutput("embedding")
+        plain = self.client.infer(MODEL, [image], outputs=[wish]).as_numpy("embedding")
+        self.set_text(wish, "kind", "class")
+        numpy.testing.assert_array_equal(self.client.infer(MODEL, [image], outputs=[wish]).as_numpy("embedding"), plain)
+        self.set_truth(wish, "normalize", True)
+        unit = self.client.infer(MODEL, [image], outputs=[wish]).as_numpy("embedding")
+        lengths = numpy.linalg.norm(plain, axis=1, keepdims=True)
+        self.assertGreater(abs(lengths - 1).max(), 0.1)
+        numpy.testing.assert_allclose(unit, plain / lengths, rtol=1e-5, atol=1e-7)
 
     def test_refusals(self):
         picture = encoded(SURE[:1])

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """A real vitrine-server over gRPC with the real tritonclient. Run by script/test-oip-clients."""
 
+import io
 import os
 import pathlib
 import threading
 import unittest
 
 import numpy
+import PIL.Image
 import tritonclient.grpc
 from google.protobuf import descriptor_pb2, json_format
 from tritonclient.grpc import model_config_pb2, service_pb2
@@ -29,6 +31,48 @@ class Grpc(Either, unittest.TestCase):
 
     def set_text(self, output, name, text):
         output._get_tensor().parameters[name].string_param = text
+
+    def set_truth(self, output, name, truth):
+        output._get_tensor().parameters[name].bool_param = truth
+
+    def test_answers_larger_than_clients_take(self):
+        """What a client of gRPC takes without being told otherwise is refused beyond by the server, with the option."""
+        large = io.BytesIO()  # of as many tokens as the model takes
+        PIL.Image.open(CIFAR / SURE[1]).resize((300, 300)).save(large, "JPEG")
+        image, few = (tritonclient.grpc.InferInput("image", [pictures, 1], "BYTES") for pictures in (64, 8))
+        image.set_data_from_numpy(numpy.array([[large.getvalue()]] * 64, dtype=numpy.object_))
+        few.set_data_from_numpy(numpy.array([[large.getvalue()]] * 8, dtype=numpy.object_))
+        wish = tritonclient.grpc.InferRequestedOutput("attention")
+        self.set_text(wish, "kind", "weights")
+        each = self.client.infer(MODEL, [few], outputs=[wish]).as_numpy("attention").nbytes // 8
+        self.assertGreater(64 * each, 4 << 20, "the test's answer is too small")
+        with self.assertRaises(InferenceServerException) as caught:
+            self.client.infer(MODEL, [image], outputs=[wish])
+        self.assertEqual(caught.exception.status(), "StatusCode.RESOURCE_EXHAUSTED")
+        self.assertIn("grpc.max_receive_message_length", caught.exception.message())
+        for said in ("-1", str(64 * each + 4096)):
+            whole = self.client.infer(MODEL, [image], outputs=[wish], headers={"max-receive-message-length": said})
+            self.assertEqual(whole.as_numpy("attention").nbytes, 64 * each)
+        with self.assertRaises(InferenceServerException):
+            self.client.infer(MODEL, [image], outputs=[wish], headers={"max-receive-message-length": str(64 * each - 1)})
+
+    def test_the_last_answer_of_a_stream_is_marked(self):
+        answers, come = [], threading.Event()
+
+        def take(result, error):
+            answers.append(error if result is None else result.get_response())
+            if len(answers) == 2:
+                come.set()
+
+        image = tritonclient.grpc.InferInput("image", [1, 1], "BYTES")
+        image.set_data_from_numpy(encoded(SURE[:1]))
+        self.client.start_stream(take)
+        for asks in (True, False):
+            self.client.async_stream_infer(MODEL, [image], enable_empty_final_response=asks)
+        self.assertTrue(come.wait(30))
+        self.client.stop_stream()
+        self.assertTrue(answers[0].parameters["triton_final_response"].bool_param)
+        self.assertNotIn("triton_final_response", answers[1].parameters)
 
     def test_typed_contents(self):
         """Values in `contents`, which tritonclient itself never sends."""

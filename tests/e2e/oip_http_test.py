@@ -28,6 +28,39 @@ class Http(Either, unittest.TestCase):
     def set_text(self, output, name, text):
         output._parameters[name] = text
 
+    def set_truth(self, output, name, truth):
+        output._parameters[name] = truth
+
+    def ask(self, picture, **parameters):
+        """The answer to a picture as the text of an element."""
+        return self.post(json.dumps({
+            "id": None, "parameters": None,
+            "inputs": [{"name": "image", "datatype": "BYTES", "shape": [1], "data": [picture], "parameters": parameters}],
+            "outputs": [{"name": "probabilities", "parameters": {"classification": 1, "binary_data": None}}]}))
+
+    def test_forms_of_base64(self):
+        raw = (CIFAR / SURE[1]).read_bytes()
+        text = base64.b64encode(raw).decode()
+        for form in (text, "data:image/jpeg;base64," + text, base64.encodebytes(raw).decode(),
+                     base64.urlsafe_b64encode(raw).decode(), text.rstrip("=")):
+            for parameters in ({}, {"content_type": "base64"}):
+                status, answer = self.ask(form, **parameters)
+                self.assertEqual(status, 200, answer)
+                self.assertIn("horse", answer["outputs"][0]["data"][0])
+        status, answer = self.ask(text[:8] + "!" + text[8:], content_type="base64")
+        self.assertEqual(status, 400)
+        self.assertIn("byte 8 is 0x21", answer["error"])
+
+    def test_base64_of_a_large_picture(self):
+        """As far as a message goes; beyond, the answer names the limit."""
+        padding = b"\xff\xfe\xff\xff" + bytes(65533)  # a comment, which no decoder looks at
+        raw = (CIFAR / SURE[1]).read_bytes()
+        for size, expected in ((5 << 20, 200), (11 << 20, 200), (13 << 20, 413)):
+            large = raw[:2] + padding * (size // len(padding)) + raw[2:]
+            status, answer = self.ask(base64.b64encode(large).decode())
+            self.assertEqual(status, expected, answer)
+        self.assertIn("--max-message-bytes", answer["error"])
+
     def post(self, body, path=f"/v2/models/{MODEL}/infer", **headers):
         connection = http.client.HTTPConnection(self.server.http, timeout=30)
         self.addCleanup(connection.close)

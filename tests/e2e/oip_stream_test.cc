@@ -81,6 +81,21 @@ TEST_F(OipStream, AnswersComeInTheOrderOfTheRequests) {
   }
 }
 
+TEST_F(OipStream, TheAnswerIsMarkedAsTheLastForWhoAsks) {
+  for (const char* picture : {"", "no picture"}) {
+    for (const bool asks : {true, false}) {
+      auto request = Named("one", "mixed", *picture == '\0' ? NoiseJpeg(16, 16, 1) : picture);
+      if (asks) (*request.mutable_parameters())["triton_enable_empty_final_response"].set_bool_param(true);
+      ASSERT_TRUE(stream_->Write(request));
+      inference::ModelStreamInferResponse answer;
+      ASSERT_TRUE(stream_->Read(&answer));
+      const auto& parameters = answer.infer_response().parameters();
+      ASSERT_EQ(parameters.contains("triton_final_response"), asks) << answer.DebugString();
+      if (asks) EXPECT_TRUE(parameters.at("triton_final_response").bool_param());
+    }
+  }
+}
+
 TEST_F(OipStream, SixtyFourAreInFlightAtMostAndACancelFreesThem) {
   std::jthread writer([&] {
     for (int i = 0; i < 100 && stream_->Write(Named(absl::StrCat(i), "slow", SlowPicture())); ++i) {

@@ -42,6 +42,7 @@ v1::ClassifyResponse AnswerTo(const InferenceRequest& plan) {
     prediction.set_index(i);
     prediction.set_label("class");
   }
+  for (size_t i = 0; i < plan.features.size(); ++i) answer.add_features();
   for (size_t i = 0; i < plan.attention.size(); ++i) {
     v1::AttentionMap& map = *answer.add_attention();
     map.set_rows(plan.grid.rows);
@@ -54,8 +55,15 @@ v1::ClassifyResponse AnswerTo(const InferenceRequest& plan) {
 // Null where the request is refused.
 std::optional<inference::ModelInferResponse> Answer(ReceivedInfer request) {
   (void)TimeoutOf(request.message).ok();
-  const int classes = TheModel()->manifest.config().classes();
-  auto plan = PlanInfer(std::move(request), classes);
+  const v1::ModelConfig& config = TheModel()->manifest.config();
+  const int classes = config.classes();
+  const absl::StatusOr<ModelName> named = ReadModelName(request.message.model_name());
+  std::optional<TensorView> view;
+  if (named.ok() && named->view.has_value())
+    view.emplace(TensorView{.scale = *named->view, .preprocessing = config.preprocessing()});
+  auto plan =
+      PlanInfer(std::move(request),
+                {.classes = classes, .features = TheModel()->features, .view = view.has_value() ? &*view : nullptr});
   if (!plan.ok()) return std::nullopt;
   Require(!plan->parts.empty() && plan->parts.size() <= kMaxBatch && !plan->outputs.empty());
   std::vector<v1::ClassifyResponse> answers;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/wire/oip/describe.h"
 
+#include <cstdint>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
@@ -58,34 +60,59 @@ inference::ModelStatistics StatisticsOf(const VersionId& id, const ModelTotals& 
   return statistics;
 }
 
+// The input of a model or of a view of it.
+struct InputForm {
+  const char* datatype = "BYTES";
+  inference::DataType data_type = inference::TYPE_STRING;
+  inference::ModelInput::Format format = inference::ModelInput::FORMAT_NONE;
+  std::vector<int64_t> dims = {1};  // of one element of the batch
+};
+
+absl::StatusOr<InputForm> InputFormOf(const FoundModel& found) {
+  if (!found.view.has_value()) return InputForm();
+  const v1::Preprocessing& preprocessing = found.model->manifest.config().preprocessing();
+  ASSIGN_OR_RETURN(const Size size, ViewSize(preprocessing));
+  return InputForm{.datatype = "FP32",
+                   .data_type = inference::TYPE_FP32,
+                   .format = inference::ModelInput::FORMAT_NCHW,
+                   .dims = {preprocessing.channels(), size.height, size.width}};
+}
+
+std::vector<const char*> OutputsOf(const FoundModel& found) {
+  if (found.view.has_value()) return {kProbabilities};
+  return {kProbabilities, kLogits};
+}
+
 }  // namespace
 
 inference::ServerMetadataResponse ServerMetadata() {
   inference::ServerMetadataResponse response;
   response.set_name("vitrine");
   response.set_version(VITRINE_VERSION);
-  for (const char* extension : {"classification", "model_repository", "schedule_policy", "model_configuration",
-                                "parameters", "binary_tensor_data", "statistics"}) {
+  for (const char* extension :
+       {"classification", "schedule_policy", "model_configuration", "parameters", "binary_tensor_data", "statistics"}) {
     response.add_extensions(extension);
   }
   return response;
 }
 
-inference::ModelMetadataResponse ModelMetadata(const LoadedModel& model, const Registry& registry) {
+absl::StatusOr<inference::ModelMetadataResponse> ModelMetadata(const FoundModel& found, const Registry& registry) {
+  const LoadedModel& model = *found.model;
   inference::ModelMetadataResponse response;
-  response.set_name(model.id.model);
+  response.set_name(NameOf(model.id.model, found.view));
   for (const VersionStatus& status : registry.List()) {
     if (status.id.model == model.id.model && status.state == v1::READY) {
       response.add_versions(absl::StrCat(status.id.version));
     }
   }
   response.set_platform(kPlatform);
+  ASSIGN_OR_RETURN(const InputForm form, InputFormOf(found));
   auto& input = *response.add_inputs();
   input.set_name(kInputName);
-  input.set_datatype("BYTES");
+  input.set_datatype(form.datatype);
   input.add_shape(-1);
-  input.add_shape(1);
-  for (const char* name : {kProbabilities, kLogits}) {
+  for (const int64_t side : form.dims) input.add_shape(side);
+  for (const char* name : OutputsOf(found)) {
     auto& output = *response.add_outputs();
     output.set_name(name);
     output.set_datatype("FP32");
@@ -95,18 +122,21 @@ inference::ModelMetadataResponse ModelMetadata(const LoadedModel& model, const R
   return response;
 }
 
-inference::ModelConfigResponse ModelConfiguration(const LoadedModel& model) {
+absl::StatusOr<inference::ModelConfigResponse> ModelConfiguration(const FoundModel& found) {
+  const LoadedModel& model = *found.model;
   inference::ModelConfigResponse response;
   inference::ModelConfig& config = *response.mutable_config();
-  config.set_name(model.id.model);
+  config.set_name(NameOf(model.id.model, found.view));
   config.set_platform(kPlatform);
   config.set_backend(kPlatform);
   config.set_max_batch_size(kMaxBatch);
+  ASSIGN_OR_RETURN(const InputForm form, InputFormOf(found));
   inference::ModelInput& input = *config.add_input();
   input.set_name(kInputName);
-  input.set_data_type(inference::TYPE_STRING);
-  input.add_dims(1);
-  for (const char* name : {kProbabilities, kLogits}) {
+  input.set_data_type(form.data_type);
+  input.set_format(form.format);
+  for (const int64_t side : form.dims) input.add_dims(side);
+  for (const char* name : OutputsOf(found)) {
     inference::ModelOutput& output = *config.add_output();
     output.set_name(name);
     output.set_data_type(inference::TYPE_FP32);
@@ -133,7 +163,8 @@ inference::RepositoryIndexResponse RepositoryIndex(const Registry& registry, con
 
 absl::StatusOr<inference::ModelStatisticsResponse> Statistics(const Registry& registry, const Caller& caller,
                                                               const inference::ModelStatisticsRequest& request) {
-  ASSIGN_OR_RETURN(const v1::ClassifyRequest wanted, AddressOf(request.name(), request.version()));
+  ASSIGN_OR_RETURN(const ModelName named, ReadModelName(request.name()));
+  ASSIGN_OR_RETURN(const v1::ClassifyRequest wanted, AddressOf(named.model, request.version()));
   if (!wanted.version_label().empty()) {
     return absl::InvalidArgumentError(
         absl::StrCat("the version is \"", Shown(request.version()), "\"; statistics are kept by number"));
@@ -141,9 +172,11 @@ absl::StatusOr<inference::ModelStatisticsResponse> Statistics(const Registry& re
   inference::ModelStatisticsResponse response;
   for (const VersionStatus& status : registry.List()) {
     if (status.state != v1::READY || !caller.MayUse(status.id.model)) continue;
-    if (!request.name().empty() && request.name() != status.id.model) continue;
+    if (!request.name().empty() && named.model != status.id.model) continue;
     if (wanted.has_version() && wanted.version() != status.id.version) continue;
-    *response.add_model_stats() = StatisticsOf(status.id, status.model->metrics->Totals());
+    inference::ModelStatistics& statistics = *response.add_model_stats();
+    statistics = StatisticsOf(status.id, status.model->metrics->Totals());
+    statistics.set_name(NameOf(status.id.model, named.view));
   }
   if (response.model_stats().empty() && !request.name().empty()) {
     return absl::NotFoundError(absl::StrCat("no version of model \"", Shown(request.name()), "\" ",

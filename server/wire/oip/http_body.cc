@@ -14,6 +14,7 @@
 #include "base/status_macros.h"
 #include "base/utf8.h"
 #include "server/wire/http/json_document.h"
+#include "server/wire/oip/json_body.h"
 #include "server/wire/oip/parameters.h"
 #include "server/wire/oip/split_input.h"
 
@@ -28,40 +29,9 @@ using OutputTensor = inference::ModelInferRequest::InferRequestedOutputTensor;
 constexpr size_t kMaxTensors = 16;     // inputs or outputs
 constexpr size_t kMaxParameters = 32;  // of one object
 constexpr size_t kMaxDimensions = 8;   // of a shape, and how deep data may be nested
-constexpr size_t kMaxDepth = 16;       // of the JSON; data begin at the third level
 
 absl::Status RefuseBody(const std::string& what) {
   return absl::InvalidArgumentError(what);
-}
-
-// Whether arrays and objects are nested deeper than kMaxDepth. The parser would keep every level, seventy times its
-// text.
-bool TooDeep(std::string_view text) {
-  size_t depth = 0;
-  bool in_string = false;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (in_string) {
-      if (c == '\\') ++i;  // what is escaped does not end the string
-      if (c == '"') in_string = false;
-    } else if (c == '"') {
-      in_string = true;
-    } else if (c == '[' || c == '{') {
-      if (++depth > kMaxDepth) return true;
-    } else if ((c == ']' || c == '}') && depth > 0) {
-      --depth;
-    }
-  }
-  return false;
-}
-
-// Member `name` of `object`, of the type that `is` asks for; null where it is absent.
-absl::StatusOr<const json*> Member(const json& object, const char* name, bool (json::*is)() const noexcept,
-                                   const char* wanted) {
-  const auto found = object.find(name);
-  if (found == object.end()) return nullptr;
-  if (((*found).*is)()) return &*found;
-  return RefuseBody(absl::StrCat("\"", name, "\" must be ", wanted));
 }
 
 absl::StatusOr<std::string> RequiredText(const json& object, const char* name, const char* whose) {
@@ -92,7 +62,9 @@ absl::Status ReadParameters(const json& object, InferParameters& parameters) {
   if (given == nullptr) return absl::OkStatus();
   if (given->size() > kMaxParameters)
     return RefuseBody(absl::StrCat("there are more than ", kMaxParameters, " parameters"));
-  for (const auto& [name, value] : given->items()) RETURN_IF_ERROR(ReadParameter(name, value, parameters[name]));
+  for (const auto& [name, value] : given->items()) {
+    if (!value.is_null()) RETURN_IF_ERROR(ReadParameter(name, value, parameters[name]));
+  }
   return absl::OkStatus();
 }
 
@@ -248,6 +220,14 @@ void PutTensor(const inference::ModelInferResponse::InferOutputTensor& tensor, j
   json& shape = output["shape"];
   shape = JsonArray();
   for (const int64_t side : tensor.shape()) Append(shape) = side;
+  for (const auto& [name, value] : tensor.parameters()) {
+    json& parameter = output["parameters"][name];
+    if (value.parameter_choice_case() == InferParameter::kStringParam) {
+      parameter = value.string_param();
+    } else {
+      parameter = value.int64_param();
+    }
+  }
 }
 
 // A raw binary request: the body is the one element of the one input, and the answer's tensors are binary too.
@@ -272,18 +252,12 @@ absl::StatusOr<HttpInferRequest> ReadInferBody(std::string body, std::optional<s
   if (json_bytes == size_t{0}) return RawElement(std::move(body));
   MessageBytes owner = std::make_shared<const ReceivedBytes>(ReceivedBytes{std::move(body), {}});
   const std::string_view all = owner->bytes, text = all.substr(0, json_bytes.value_or(all.size()));
-  if (text.size() > kMaxJsonBytes) {
-    return RefuseBody(absl::StrCat("the JSON has ", text.size(), " bytes; at most ", kMaxJsonBytes,
-                                   " are read; send the values as binary data behind it"));
-  }
-  if (TooDeep(text)) return RefuseBody(absl::StrCat("the JSON is nested deeper than ", kMaxDepth, " levels"));
   JsonDocument document;
-  if (!document.Parse(text)) {
-    return RefuseBody(json_bytes.has_value()
-                          ? "the first part of the body, as long as Inference-Header-Content-Length says, "
-                            "is not JSON"
-                          : "the body is not JSON");
-  }
+  RETURN_IF_ERROR(ParseJsonBody(text,
+                                json_bytes.has_value()
+                                    ? "the first part of the body, as long as Inference-Header-Content-Length says,"
+                                    : "the body",
+                                document));
   ASSIGN_OR_RETURN(HttpInferRequest request, ReadDocument(document.root, all.substr(text.size())));
   request.infer.owner = std::move(owner);
   return request;
@@ -307,9 +281,7 @@ HttpInferBody WriteInferBody(const inference::ModelInferResponse& response, cons
     const auto chosen = request.binary.find(tensor.name());
     if (chosen == request.binary.end() ? request.binary_by_default : chosen->second) {
       any_binary = true;
-      json& parameters = output["parameters"];
-      parameters = JsonObject();
-      parameters["binary_data_size"] = raw.size();
+      output["parameters"]["binary_data_size"] = raw.size();
       binary += raw;
       continue;
     }

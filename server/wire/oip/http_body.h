@@ -10,12 +10,9 @@
 #include "absl/status/statusor.h"
 #include "inference/grpc_service.pb.h"
 #include "server/wire/message/read_message.h"
+#include "server/wire/oip/json_body.h"
 
 namespace vitrine {
-
-// Most bytes of JSON in a request. Numbers take many times their value's size in JSON, and many times their text's
-// size in memory; larger tensors go as binary data behind the JSON.
-inline constexpr size_t kMaxJsonBytes = size_t{4} << 20;
 
 // An inference request of the protocol's REST form.
 struct HttpInferRequest {
@@ -27,7 +24,8 @@ struct HttpInferRequest {
 // Reads a body. `json_bytes` is the value of Inference-Header-Content-Length: how much of it is JSON, the rest being
 // the inputs' binary data; without it all is JSON, and with 0 all is one picture (Triton's raw binary request). Model
 // and version are those of the path and stay empty. INVALID_ARGUMENT says what is wrong and where. Of memory it takes
-// at most about twenty times the JSON; binary data are not copied.
+// at most about twenty times the JSON, and four times its long strings; binary data are not copied. A member that is
+// null is as one that is absent.
 absl::StatusOr<HttpInferRequest> ReadInferBody(std::string body, std::optional<size_t> json_bytes);
 
 // An answer's body.

@@ -3,7 +3,6 @@
 
 #include <google/protobuf/message.h>
 
-#include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -14,9 +13,9 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "base/http/body.h"
 #include "base/status_macros.h"
 #include "server/observe/request_id.h"
-#include "server/process/shed.h"
 #include "server/wire/http/address.h"
 #include "server/wire/http/authorize.h"
 #include "server/wire/http/curl_line.h"
@@ -55,8 +54,6 @@ using nlohmann::json;
 
 // Longest body of a request for the repository's index.
 constexpr size_t kMaxIndexBytes = size_t{64} << 10;
-// After so long most of the JSON that is being parsed has been read.
-constexpr absl::Duration kParsingRetry = absl::Milliseconds(100);
 
 // A message as the protocol's REST form writes it: fields by their names in the .proto, whole numbers as numbers (which
 // protobuf's own JSON writes as strings), enums by name, set or not; messages that are not set are left out. Requires
@@ -169,6 +166,12 @@ absl::StatusOr<HttpNext> OipHttpFront::Route(const std::shared_ptr<HttpRequest>&
           reply->Send([&] { return OrRefusal(ServeIndex(caller, body)); });
         });
   }
+  const bool is_load = size == 5 && path[1] == "repository" && path[2] == "models" && request->method() == "POST" &&
+                       (path[4] == "load" || path[4] == "unload");
+  if (is_load) {
+    return absl::PermissionDeniedError(
+        "models are loaded and unloaded on the admin listener (--admin), over gRPC: vitrine models load");
+  }
   if (size < 3 || path[1] != "models") return NoSuchPath(*request);
   Target target = {.model = path[2], .version = "", .verb = ""};
   size_t next = 3;
@@ -188,21 +191,22 @@ absl::StatusOr<HttpNext> OipHttpFront::Route(const std::shared_ptr<HttpRequest>&
   return NoSuchPath(*request);
 }
 
-absl::StatusOr<ModelHandle> OipHttpFront::FindModel(RpcName rpc, const Target& target,
-                                                    const HttpRequest& request) const {
+absl::StatusOr<FoundModel> OipHttpFront::FindModel(RpcName rpc, const Target& target,
+                                                   const HttpRequest& request) const {
   ASSIGN_OR_RETURN(const Caller caller, AuthorizeHttp(identity_, service_, rpc, request));
-  return FindAddressed(service_, caller, target.model, target.version);
+  return FindNamed(service_, caller, target.model, target.version);
 }
 
 absl::StatusOr<HttpResponse> OipHttpFront::ServeModel(const Target& target, const HttpRequest& request) {
   if (target.verb.empty()) {
-    ASSIGN_OR_RETURN(const ModelHandle model,
+    ASSIGN_OR_RETURN(const FoundModel found,
                      FindModel("/inference.GRPCInferenceService/ModelMetadata", target, request));
-    return Json(ModelMetadata(*model, registry_));
+    ASSIGN_OR_RETURN(const inference::ModelMetadataResponse metadata, ModelMetadata(found, registry_));
+    return Json(metadata);
   }
   if (target.verb == "ready") {
-    ASSIGN_OR_RETURN(const ModelHandle model, FindModel("/inference.GRPCInferenceService/ModelReady", target, request));
-    const bool ready = health_.Serves(model->id);
+    ASSIGN_OR_RETURN(const FoundModel found, FindModel("/inference.GRPCInferenceService/ModelReady", target, request));
+    const bool ready = health_.Serves(found.model->id);
     JsonDocument body;
     body.root = JsonObject();
     body.root["name"] = target.model;
@@ -210,9 +214,9 @@ absl::StatusOr<HttpResponse> OipHttpFront::ServeModel(const Target& target, cons
     return HttpResponse{.code = ready ? 200 : 400, .body = body.Text()};
   }
   if (target.verb == "config") {
-    ASSIGN_OR_RETURN(const ModelHandle model,
-                     FindModel("/inference.GRPCInferenceService/ModelConfig", target, request));
-    return Json(ModelConfiguration(*model).config());
+    ASSIGN_OR_RETURN(const FoundModel found, FindModel("/inference.GRPCInferenceService/ModelConfig", target, request));
+    ASSIGN_OR_RETURN(const inference::ModelConfigResponse configuration, ModelConfiguration(found));
+    return Json(configuration.config());
   }
   if (target.verb == "stats") return ServeStatistics(target, request);
   return NoSuchPath(request);
@@ -221,7 +225,8 @@ absl::StatusOr<HttpResponse> OipHttpFront::ServeModel(const Target& target, cons
 absl::StatusOr<HttpResponse> OipHttpFront::ServeStatistics(const Target& target, const HttpRequest& request) {
   ASSIGN_OR_RETURN(const Caller caller,
                    AuthorizeHttp(identity_, service_, "/inference.GRPCInferenceService/ModelStatistics", request));
-  RETURN_IF_ERROR(CheckModel(caller, target.model));
+  ASSIGN_OR_RETURN(const ModelName named, ReadModelName(target.model));
+  RETURN_IF_ERROR(CheckModel(caller, named.model));
   inference::ModelStatisticsRequest wanted;
   wanted.set_name(target.model);
   wanted.set_version(target.version);
@@ -249,28 +254,34 @@ absl::StatusOr<HttpResponse> OipHttpFront::ServeIndex(const Caller& caller, cons
 absl::Status OipHttpFront::ReadHead(const absl::StatusOr<Caller>& caller, const HttpRequest& request,
                                     Asked& asked) const {
   RETURN_IF_ERROR(caller.status());
-  RETURN_IF_ERROR(CheckModel(*caller, asked.target.model));
+  ASSIGN_OR_RETURN(const ModelName named, ReadModelName(asked.target.model));
+  RETURN_IF_ERROR(CheckModel(*caller, named.model));
   if (const auto header = request.Header("Inference-Header-Content-Length"); header.has_value()) {
     if (!absl::SimpleAtoi(*header, &asked.json_bytes.emplace())) {
       return absl::InvalidArgumentError("Inference-Header-Content-Length is no number");
     }
   }
-  asked.curl_line = CurlLine(request, asked.target.model, asked.target.version);
+  asked.curl_line = CurlLine(request, named.model, asked.target.version);
   // Which version answers is said once the body is there, which may name the request.
-  ASSIGN_OR_RETURN(const v1::ClassifyRequest wanted, AddressOf(asked.target.model, asked.target.version));
+  ASSIGN_OR_RETURN(const v1::ClassifyRequest wanted, AddressOf(named.model, asked.target.version));
   return service_.Find(wanted, *caller).status();
 }
 
 absl::StatusOr<HttpInferRequest> OipHttpFront::ReadBody(const Asked& asked, absl::StatusOr<std::string> body) {
+  if (IsTooLarge(body.status())) {
+    return TooLargeError(
+        absl::StrCat(std::string(body.status().message()),
+                     " (--max-message-bytes); base64 takes a third more than the picture itself, which "
+                     "may be sent alone, here with Inference-Header-Content-Length: 0, or: ",
+                     asked.curl_line));
+  }
   RETURN_IF_ERROR(body.status());
   if (!asked.json_bytes.has_value() && LooksLikePicture(*body)) {
     return absl::InvalidArgumentError(absl::StrCat(
         "the body is a picture, where this protocol has JSON; send it to :classify instead: ", asked.curl_line));
   }
-  BudgetShare parsed(parsed_);
-  if (!parsed.Add(static_cast<int64_t>(std::min(asked.json_bytes.value_or(body->size()), kMaxJsonBytes)))) {
-    return ShedError(ShedReason::kBytes, "the server reads as much JSON as it may at once", kParsingRetry);
-  }
+  BudgetShare parsed;
+  ASSIGN_OR_RETURN(parsed, ReserveJson(parsed_, asked.json_bytes.value_or(body->size())));
   ASSIGN_OR_RETURN(HttpInferRequest read, ReadInferBody(*std::move(body), asked.json_bytes));
   inference::ModelInferRequest& message = read.infer.message;
   message.set_model_name(asked.target.model);

@@ -13,6 +13,7 @@
 #include "server/models/registry/registry.h"
 #include "server/serve/request/classify_service.h"
 #include "server/wire/oip/http_body.h"
+#include "server/wire/oip/tensor_view.h"
 #include "server/wire/rpc/health.h"
 
 namespace vitrine {
@@ -33,6 +34,9 @@ class OipHttpFront {
   // What can be refused without the body is refused at once. An inference is cancelled when its client hangs up.
   HttpNext Begin(const std::shared_ptr<HttpRequest>& request);
 
+  // Budget of the JSON that is read at once, for others who read some.
+  const std::shared_ptr<ByteBudget>& parsed() const { return parsed_; }
+
   // Most bytes of JSON that are parsed at the same time; what comes beyond is told to come again.
   static constexpr int64_t kMaxParsedJsonBytes = int64_t{2 * kMaxJsonBytes};
 
@@ -43,7 +47,7 @@ class OipHttpFront {
   absl::StatusOr<HttpResponse> ServeModel(const Target& target, const HttpRequest& request);
   absl::StatusOr<HttpResponse> ServeStatistics(const Target& target, const HttpRequest& request);
   absl::StatusOr<HttpResponse> ServeIndex(const Caller& caller, const absl::StatusOr<std::string>& body);
-  absl::StatusOr<ModelHandle> FindModel(RpcName rpc, const Target& target, const HttpRequest& request) const;
+  absl::StatusOr<FoundModel> FindModel(RpcName rpc, const Target& target, const HttpRequest& request) const;
   HttpNext Infer(Target target, const std::shared_ptr<HttpRequest>& request);
   absl::Status ReadHead(const absl::StatusOr<Caller>& caller, const HttpRequest& request, Asked& asked) const;
   absl::StatusOr<HttpInferRequest> ReadBody(const Asked& asked, absl::StatusOr<std::string> body);

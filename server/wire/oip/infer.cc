@@ -16,6 +16,7 @@
 #include "server/serve/scheduling/caller_quotas.h"
 #include "server/wire/oip/infer_answer.h"
 #include "server/wire/oip/infer_plan.h"
+#include "server/wire/oip/tensor_view.h"
 
 namespace vitrine {
 namespace {
@@ -29,8 +30,9 @@ class Gathering {
     size_t index;
   };
 
-  Gathering(ClassifyService& service, std::vector<OutputWish> outputs, size_t parts)
-      : service_(service), outputs_(std::move(outputs)), answers_(parts), left_(parts) {
+  // `name`: the model as the request names it.
+  Gathering(ClassifyService& service, std::string name, std::vector<OutputWish> outputs, size_t parts)
+      : service_(service), name_(std::move(name)), outputs_(std::move(outputs)), answers_(parts), left_(parts) {
     for (size_t i = 0; i < parts; ++i) parts_.push_back({this, i});
   }
 
@@ -67,12 +69,14 @@ class Gathering {
   // After the last answer; nobody else touches this any more.
   void Finish() ABSL_NO_THREAD_SAFETY_ANALYSIS {
     auto response = refusal_.ok() ? MakeInferResponse(outputs_, answers_) : refusal_;
+    if (response.ok()) response->set_model_name(name_);
     answers_.clear();
     service_.EndCall(std::move(spans_), response.status());
     done_(std::move(response));
   }
 
   ClassifyService& service_;
+  const std::string name_;
   const std::vector<OutputWish> outputs_;
   const CancelFlag abandoned_ = std::make_shared<std::atomic<bool>>(false);
   std::vector<Part> parts_;  // constant
@@ -103,16 +107,23 @@ absl::Status CheckSize(const ClassifyService& service, const CallContext& call,
 absl::StatusOr<InferPlan> Prepare(const ClassifyService& service, absl::StatusOr<ReceivedInfer> request,
                                   CallContext& call) {
   RETURN_IF_ERROR(request.status());
-  const inference::ModelInferRequest& message = request->message;
+  inference::ModelInferRequest& message = request->message;
+  ASSIGN_OR_RETURN(ModelName named, ReadModelName(message.model_name()));
+  message.set_model_name(std::move(named.model));
   RETURN_IF_ERROR(CheckModel(call.caller, message.model_name()));
   ASSIGN_OR_RETURN(const absl::Duration timeout, TimeoutOf(message));
   call.deadline = std::min(call.deadline, service.clock().Now() + timeout);
   ASSIGN_OR_RETURN(const v1::ClassifyRequest envelope, EnvelopeOf(message));
   ASSIGN_OR_RETURN(call.model, service.Find(envelope, call.caller));
   call.is_routed = LeavesTheVersionOpen(envelope);
-  const int classes = call.model->manifest.config().classes();
-  ASSIGN_OR_RETURN(InferPlan plan, PlanInfer(*std::move(request), classes));
-  call.form.prediction_bytes = OutputBytes(plan.outputs, classes, call.model->longest_label);
+  const v1::ModelConfig& config = call.model->manifest.config();
+  std::optional<TensorView> view;
+  if (named.view.has_value()) view.emplace(TensorView{.scale = *named.view, .preprocessing = config.preprocessing()});
+  const PlannedModel model = {
+      .classes = config.classes(), .features = call.model->features, .view = view.has_value() ? &*view : nullptr};
+  ASSIGN_OR_RETURN(InferPlan plan, PlanInfer(*std::move(request), model));
+  call.form.prediction_bytes = OutputBytes(plan.outputs, model.classes, call.model->longest_label);
+  call.form.pictures = static_cast<int>(plan.parts.size());
   RETURN_IF_ERROR(CheckSize(service, call, plan.parts));
   return plan;
 }
@@ -160,6 +171,7 @@ absl::Status CheckBatch(const BatchSize& batch, const AdmissionOptions& server, 
 
 void Infer(ClassifyService& service, absl::StatusOr<ReceivedInfer> request, CallContext call, InferDone done) {
   const absl::Time arrival = service.clock().Now();
+  std::string name = request.ok() ? request->message.model_name() : "";
   absl::StatusOr<InferPlan> plan = Prepare(service, std::move(request), call);
   if (!plan.ok()) {  // counted and logged as every other refusal
     return service.Classify(plan.status(), std::move(call),
@@ -168,7 +180,7 @@ void Infer(ClassifyService& service, absl::StatusOr<ReceivedInfer> request, Call
                             });
   }
   const size_t pictures = plan->parts.size();
-  const auto gathering = std::make_shared<Gathering>(service, std::move(plan->outputs), pictures);
+  const auto gathering = std::make_shared<Gathering>(service, std::move(name), std::move(plan->outputs), pictures);
   gathering->SetDone(std::move(done));
   if (pictures > 1) {
     const std::string& id = plan->parts.front().message.request_id();

@@ -62,6 +62,20 @@ absl::Status AppendAttention(const std::vector<v1::ClassifyResponse>& parts,
   return absl::OkStatus();
 }
 
+// [width] of each part's one feature, with what made it and what that took.
+void AppendEmbedding(const std::vector<v1::ClassifyResponse>& parts, ModelInferResponse::InferOutputTensor& tensor,
+                     std::string& raw) {
+  int64_t tokens = 0;
+  for (const v1::ClassifyResponse& part : parts) {
+    raw.append(part.features(0).values());
+    tokens += int64_t{part.grid().rows()} * part.grid().columns();
+  }
+  tensor.set_datatype("FP32");
+  tensor.add_shape(parts.front().features(0).width());
+  (*tensor.mutable_parameters())[kWeightsParameter].set_string_param(parts.front().served_by().weights_sha256());
+  (*tensor.mutable_parameters())[kTokensParameter].set_int64_param(tokens);
+}
+
 // [], a byte for each part.
 void AppendUnsure(const std::vector<v1::ClassifyResponse>& parts, ModelInferResponse::InferOutputTensor& tensor,
                   std::string& raw) {
@@ -98,6 +112,8 @@ absl::StatusOr<ModelInferResponse> MakeInferResponse(const std::vector<OutputWis
     tensor.add_shape(static_cast<int64_t>(parts.size()));
     if (output.name == kAttention) {
       RETURN_IF_ERROR(AppendAttention(parts, tensor, raw));
+    } else if (output.name == kEmbedding) {
+      AppendEmbedding(parts, tensor, raw);
     } else if (output.name == kUnsure) {
       AppendUnsure(parts, tensor, raw);
     } else {

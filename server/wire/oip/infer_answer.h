@@ -11,6 +11,11 @@
 
 namespace vitrine {
 
+// Parameters of the output "embedding": the digest of the weights that made the vectors, and how many patches of all
+// pictures went into them.
+inline constexpr char kWeightsParameter[] = "weights_sha256";
+inline constexpr char kTokensParameter[] = "tokens";
+
 // The answer to a ModelInfer request from the answers to its parts, in their order; at least one. Values are in
 // raw_output_contents. INVALID_ARGUMENT if attention maps of a batch have different sizes and fit no tensor.
 absl::StatusOr<inference::ModelInferResponse> MakeInferResponse(const std::vector<OutputWish>& outputs,

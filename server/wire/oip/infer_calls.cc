@@ -8,6 +8,7 @@
 #include "base/status_macros.h"
 #include "server/serve/request/plan_request.h"
 #include "server/wire/oip/infer.h"
+#include "server/wire/oip/infer_plan.h"
 #include "server/wire/oip/oip_calls.h"
 #include "server/wire/rpc/grpc_status.h"
 #include "server/wire/rpc/single_call.h"
@@ -27,6 +28,8 @@ struct InferKind {
   }
 };
 
+constexpr char kFinalMark[] = "triton_final_response";
+
 constexpr RpcName kStream = "/inference.GRPCInferenceService/ModelStreamInfer";
 
 // Answers are written in the order of the requests, which clients of the protocol may count on.
@@ -43,9 +46,10 @@ class StreamInferCall final : public StreamCall {
     if (read->id.size() > kMaxRequestIdBytes) read->id.clear();
     CallContext call;
     absl::StatusOr<ReceivedInfer> request = Read(*read, std::move(message), call);
+    const bool marks_final = request.ok() && AsksForFinalMark(request->message);
     Infer(parts_.service, std::move(request), std::move(call),
-          [read](absl::StatusOr<inference::ModelInferResponse> answer) {
-            Answer(read, GrpcFrame(MessageOf(*read, std::move(answer))));
+          [read, marks_final](absl::StatusOr<inference::ModelInferResponse> answer) {
+            Answer(read, GrpcFrame(MessageOf(*read, std::move(answer), marks_final)));
           });
   }
 
@@ -55,8 +59,10 @@ class StreamInferCall final : public StreamCall {
     return ReadInfer(*std::move(message));
   }
 
+  // With `marks_final` the message says that it is the last of its request: each request has one.
   static inference::ModelStreamInferResponse MessageOf(const InFlight& read,
-                                                       absl::StatusOr<inference::ModelInferResponse> answer) {
+                                                       absl::StatusOr<inference::ModelInferResponse> answer,
+                                                       bool marks_final) {
     inference::ModelStreamInferResponse message;
     if (answer.ok()) {
       *message.mutable_infer_response() = *std::move(answer);
@@ -66,6 +72,7 @@ class StreamInferCall final : public StreamCall {
           absl::StrCat(absl::StatusCodeToString(refusal.code()), ": ", ToGrpcStatus(refusal).message));
       message.mutable_infer_response()->set_id(read.id);
     }
+    if (marks_final) (*message.mutable_infer_response()->mutable_parameters())[kFinalMark].set_bool_param(true);
     return message;
   }
 };

@@ -5,12 +5,15 @@
 #include <optional>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "base/status_macros.h"
 #include "base/utf8.h"
+#include "report/attention_words.h"
 #include "server/wire/http/address.h"
 #include "server/wire/oip/parameters.h"
-#include "server/wire/oip/split_input.h"
 #include "vitrine/v1/attention.pb.h"
 
 namespace vitrine {
@@ -19,7 +22,9 @@ namespace {
 using inference::ModelInferRequest;
 using OutputTensor = ModelInferRequest::InferRequestedOutputTensor;
 
+constexpr char kEmptyFinalResponse[] = "triton_enable_empty_final_response";
 constexpr int kMaxOutputs = 8;
+constexpr int64_t kMostAttentionBytes = int64_t{16} << 20;  // of one picture, features too
 constexpr absl::Duration kMaxTimeout = absl::Hours(1);
 
 absl::Status SetPriority(const ModelInferRequest& from, v1::ClassifyRequest& request) {
@@ -55,17 +60,28 @@ absl::StatusOr<int> ClassificationOf(const OutputTensor& output, int classes) {
   return static_cast<int>(std::min<int64_t>(*wanted, classes));
 }
 
+// Returns the kind that is called so by the word of the command line and URLs ("class-attention"), or by its name in
+// the contract ("CLASS_ATTENTION"), in capitals or not.
+std::optional<v1::AttentionKind> KindOf(const std::string& name) {
+  const std::string word = absl::StrReplaceAll(absl::AsciiStrToLower(name), {{"_", "-"}});
+  if (const std::optional<v1::AttentionKind> kind = AttentionKindOf(word); kind.has_value()) return kind;
+  v1::AttentionKind kind = v1::ATTENTION_KIND_UNSPECIFIED;
+  const std::string constant = absl::StrReplaceAll(absl::AsciiStrToUpper(name), {{"-", "_"}});
+  if (!v1::AttentionKind_Parse(constant, &kind) || kind == v1::ATTENTION_KIND_UNSPECIFIED) return std::nullopt;
+  return kind;
+}
+
 absl::StatusOr<v1::AttentionRequest> AttentionOf(const OutputTensor& output) {
   RETURN_IF_ERROR(CheckNames(output.parameters(), "output \"attention\"", {"kind", "layer", "head"}));
   v1::AttentionRequest wish;
   ASSIGN_OR_RETURN(const std::optional<std::string> name, Text(output.parameters(), "kind"));
-  v1::AttentionKind kind = v1::ATTENTION_KIND_UNSPECIFIED;
-  if (!name.has_value() || !v1::AttentionKind_Parse(*name, &kind) || kind == v1::ATTENTION_KIND_UNSPECIFIED) {
+  const std::optional<v1::AttentionKind> kind = name.has_value() ? KindOf(*name) : std::nullopt;
+  if (!kind.has_value()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("output \"attention\" needs the parameter kind: a kind of map by its name, for instance ROLLOUT",
+        absl::StrCat("output \"attention\" needs the parameter kind: ", absl::StrJoin(AttentionKindNames(), ", "),
                      name.has_value() ? absl::StrCat("; it is \"", Shown(*name), "\"") : ""));
   }
-  wish.set_kind(kind);
+  wish.set_kind(*kind);
   wish.set_encoding(v1::FLOAT32);
   for (const auto& [parameter, field] :
        {std::pair("layer", wish.mutable_layers()), std::pair("head", wish.mutable_heads())}) {
@@ -80,8 +96,30 @@ absl::StatusOr<v1::AttentionRequest> AttentionOf(const OutputTensor& output) {
   return wish;
 }
 
+// The first vector that the model has, where none is named.
+absl::StatusOr<v1::FeatureRequest> FeatureOf(const OutputTensor& output, const FeatureAbility& ability) {
+  RETURN_IF_ERROR(CheckNames(output.parameters(), "output \"embedding\"", {"kind", "normalize", "binary_data"}));
+  ASSIGN_OR_RETURN(const std::optional<std::string> name, Text(output.parameters(), "kind"));
+  ASSIGN_OR_RETURN(const std::optional<bool> normalize, Truth(output.parameters(), "normalize"));
+  std::vector<std::string> vectors;
+  v1::FeatureRequest wish;
+  for (const v1::FeatureKind kind : ability.kinds) {
+    if (kind == v1::PATCH_TOKENS) continue;
+    vectors.push_back(FeatureKindName(kind));
+    const bool is_it = !name.has_value() || *name == vectors.back();
+    if (is_it && wish.kind() == v1::FEATURE_KIND_UNSPECIFIED) wish.set_kind(kind);
+  }
+  if (wish.kind() == v1::FEATURE_KIND_UNSPECIFIED) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("an embedding", name.has_value() ? absl::StrCat(" of the kind \"", Shown(*name), "\"") : "",
+                     " was asked for; this model has ", vectors.empty() ? "none" : absl::StrJoin(vectors, " and ")));
+  }
+  wish.set_normalize(normalize.value_or(false));
+  return wish;
+}
+
 // Adds one output to the plan and what it takes to `base`; top_k becomes what the largest output needs.
-absl::Status AddOutput(const OutputTensor& output, int classes, int& top_k, v1::ClassifyRequest& base,
+absl::Status AddOutput(const OutputTensor& output, const PlannedModel& model, int& top_k, v1::ClassifyRequest& base,
                        InferPlan& plan) {
   if (std::any_of(plan.outputs.begin(), plan.outputs.end(),
                   [&](const auto& each) { return each.name == output.name(); })) {
@@ -89,8 +127,14 @@ absl::Status AddOutput(const OutputTensor& output, int classes, int& top_k, v1::
   }
   if (output.name() == kAttention) {
     ASSIGN_OR_RETURN(*base.add_attention(), AttentionOf(output));
-    base.set_max_attention_bytes(int64_t{16} << 20);
+    base.set_max_attention_bytes(kMostAttentionBytes);
     plan.outputs.push_back({.name = kAttention});
+    return absl::OkStatus();
+  }
+  if (output.name() == kEmbedding) {
+    ASSIGN_OR_RETURN(*base.add_features(), FeatureOf(output, model.features));
+    base.set_max_attention_bytes(kMostAttentionBytes);
+    plan.outputs.push_back({.name = kEmbedding});
     return absl::OkStatus();
   }
   if (output.name() == kUnsure) {
@@ -101,28 +145,30 @@ absl::Status AddOutput(const OutputTensor& output, int classes, int& top_k, v1::
   }
   if (output.name() != kProbabilities && output.name() != kLogits) {
     return absl::InvalidArgumentError(absl::StrCat("output \"", Shown(output.name()), "\" is not known; there are \"",
-                                                   kProbabilities, "\", \"", kLogits, "\", \"", kUnsure, "\" and \"",
-                                                   kAttention, "\""));
+                                                   kProbabilities, "\", \"", kLogits, "\", \"", kUnsure, "\", \"",
+                                                   kEmbedding, "\" and \"", kAttention, "\""));
   }
   RETURN_IF_ERROR(CheckNames(output.parameters(), absl::StrCat("output \"", output.name(), "\""),
                              {"classification", "binary_data"}));
-  ASSIGN_OR_RETURN(const int best, ClassificationOf(output, classes));
-  top_k = std::max(top_k, best == 0 ? classes : best);
+  ASSIGN_OR_RETURN(const int best, ClassificationOf(output, model.classes));
+  top_k = std::max(top_k, best == 0 ? model.classes : best);
   plan.outputs.push_back({.name = output.name(), .classification = best});
   return absl::OkStatus();
 }
 
-absl::Status AddOutputs(ModelInferRequest& request, int classes, v1::ClassifyRequest& base, InferPlan& plan) {
+absl::Status AddOutputs(ModelInferRequest& request, const PlannedModel& model, v1::ClassifyRequest& base,
+                        InferPlan& plan) {
   if (request.outputs_size() > kMaxOutputs) {
     return absl::InvalidArgumentError(
         absl::StrCat("the request asks for ", request.outputs_size(), " outputs; at most ", kMaxOutputs, " at a time"));
   }
   if (request.outputs().empty()) {
-    for (const char* name : {kProbabilities, kLogits}) request.add_outputs()->set_name(name);
+    request.add_outputs()->set_name(kProbabilities);
+    if (model.view == nullptr) request.add_outputs()->set_name(kLogits);
   }
   int top_k = 0;
   for (const OutputTensor& output : request.outputs()) {
-    RETURN_IF_ERROR(AddOutput(output, classes, top_k, base, plan));
+    RETURN_IF_ERROR(AddOutput(output, model, top_k, base, plan));
   }
   if (top_k > 0) {
     base.set_top_k(top_k);
@@ -134,11 +180,17 @@ absl::Status AddOutputs(ModelInferRequest& request, int classes, v1::ClassifyReq
 
 }  // namespace
 
+bool AsksForFinalMark(const ModelInferRequest& request) {
+  const absl::StatusOr<std::optional<bool>> asked = Truth(request.parameters(), kEmptyFinalResponse);
+  return asked.ok() && asked->value_or(false);
+}
+
 absl::StatusOr<v1::ClassifyRequest> EnvelopeOf(const ModelInferRequest& request) {
   RETURN_IF_ERROR(CheckNames(request.parameters(), "the request",
                              {"priority", "timeout", "sequence_id", "sequence_start", "sequence_end",
-                              "binary_data_output", "triton_enable_empty_final_response"}));
+                              "binary_data_output", kEmptyFinalResponse}));
   RETURN_IF_ERROR(CheckSequence(request));
+  RETURN_IF_ERROR(Truth(request.parameters(), kEmptyFinalResponse).status());
   ASSIGN_OR_RETURN(v1::ClassifyRequest envelope, AddressOf(request.model_name(), request.model_version()));
   envelope.set_request_id(request.id());
   RETURN_IF_ERROR(SetPriority(request, envelope));
@@ -156,11 +208,11 @@ absl::StatusOr<absl::Duration> TimeoutOf(const ModelInferRequest& request) {
   return absl::Microseconds(*microseconds);
 }
 
-absl::StatusOr<InferPlan> PlanInfer(ReceivedInfer request, int classes) {
+absl::StatusOr<InferPlan> PlanInfer(ReceivedInfer request, const PlannedModel& model) {
   InferPlan plan;
   ASSIGN_OR_RETURN(v1::ClassifyRequest base, EnvelopeOf(request.message));
-  RETURN_IF_ERROR(AddOutputs(request.message, classes, base, plan));
-  ASSIGN_OR_RETURN(plan.parts, SplitInput(request));
+  RETURN_IF_ERROR(AddOutputs(request.message, model, base, plan));
+  ASSIGN_OR_RETURN(plan.parts, SplitInput(request, model.view));
   for (ReceivedClassify& part : plan.parts) part.message.MergeFrom(base);
   return plan;
 }

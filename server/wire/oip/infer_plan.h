@@ -10,7 +10,9 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "inference/grpc_service.pb.h"
+#include "models/abilities.h"
 #include "server/wire/message/read_message.h"
+#include "server/wire/oip/split_input.h"
 #include "vitrine/v1/classifier.pb.h"
 
 namespace vitrine {
@@ -19,6 +21,7 @@ namespace vitrine {
 inline constexpr char kProbabilities[] = "probabilities";  // softmax over all classes
 inline constexpr char kLogits[] = "logits";                // before the softmax
 inline constexpr char kAttention[] = "attention";          // one attention map; only when asked for
+inline constexpr char kEmbedding[] = "embedding";          // one vector of features; only when asked for
 inline constexpr char kUnsure[] = "unsure";                // whether the answer is doubtful; only when asked for
 
 // Priorities as numbers: the smaller is served first.
@@ -32,6 +35,13 @@ struct OutputWish {
   int classification = 0;
 };
 
+// The version that a request is for, as far as the plan depends on it.
+struct PlannedModel {
+  int classes = 0;
+  FeatureAbility features = {};
+  const TensorView* view = nullptr;  // null: the model itself
+};
+
 // A ModelInfer request as requests of ours, each of one picture.
 struct InferPlan {
   std::vector<ReceivedClassify> parts = {};  // per element of the batch, at least one; what to compute of each
@@ -42,11 +52,15 @@ struct InferPlan {
 // for parameters that are not known.
 absl::StatusOr<v1::ClassifyRequest> EnvelopeOf(const inference::ModelInferRequest& request);
 
+// True if answers on a stream are to say that they are the last of their request, as clients of models that answer
+// several times ask for it.
+bool AsksForFinalMark(const inference::ModelInferRequest& request);
+
 // How long the request may take, from its parameter timeout (microseconds); infinite without one.
 absl::StatusOr<absl::Duration> TimeoutOf(const inference::ModelInferRequest& request);
 
-// The whole of it, for a model with so many classes. INVALID_ARGUMENT or UNIMPLEMENTED with the fault and the way out.
-absl::StatusOr<InferPlan> PlanInfer(ReceivedInfer request, int classes);
+// The whole of it. INVALID_ARGUMENT or UNIMPLEMENTED with the fault and the way out.
+absl::StatusOr<InferPlan> PlanInfer(ReceivedInfer request, const PlannedModel& model);
 
 // Bytes that these outputs take of one picture, beside attention; of labels at most so long.
 int64_t OutputBytes(const std::vector<OutputWish>& outputs, int classes, size_t longest_label);

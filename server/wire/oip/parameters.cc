@@ -14,9 +14,15 @@ namespace {
 
 using inference::InferParameter;
 
+// Returns false for a parameter without a value, as a null in JSON is, which is as if it were absent.
+bool IsSet(const InferParameter& parameter) {
+  return parameter.parameter_choice_case() != InferParameter::PARAMETER_CHOICE_NOT_SET;
+}
+
 const InferParameter* Find(const InferParameters& parameters, const std::string& name) {
   const auto found = parameters.find(name);
-  return found == parameters.end() ? nullptr : &found->second;
+  const bool is_set = found != parameters.end() && IsSet(found->second);
+  return is_set ? &found->second : nullptr;
 }
 
 absl::Status WrongType(const std::string& name, const char* wanted) {
@@ -53,7 +59,7 @@ absl::StatusOr<std::optional<std::string>> Text(const InferParameters& parameter
 absl::Status CheckNames(const InferParameters& parameters, std::string_view whose,
                         std::initializer_list<std::string_view> known) {
   for (const auto& [name, value] : parameters) {
-    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    if (!IsSet(value) || std::find(known.begin(), known.end(), name) != known.end()) continue;
     if (absl::StartsWith(name, "shared_memory")) {
       return absl::UnimplementedError(
           absl::StrCat(std::string(whose), " asks for shared memory, which is not served; send the values themselves"));

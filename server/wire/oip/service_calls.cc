@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The calls of the Open Inference Protocol that carry no pictures.
 #include "base/status_macros.h"
-#include "server/wire/http/address.h"
 #include "server/wire/oip/describe.h"
 #include "server/wire/oip/oip_calls.h"
 #include "server/wire/rpc/single_call.h"
@@ -16,10 +15,11 @@ absl::Status NotHere() {
 
 absl::StatusOr<inference::ModelReadyResponse> ModelReady(const CallParts& parts, const Caller& caller,
                                                          const inference::ModelReadyRequest& request) {
-  RETURN_IF_ERROR(CheckModel(caller, request.name()));
+  const absl::StatusOr<ModelName> named = ReadModelName(request.name());
+  RETURN_IF_ERROR(CheckModel(caller, named.ok() ? named->model : request.name()));
   inference::ModelReadyResponse response;
-  const auto model = FindAddressed(parts.service, caller, request.name(), request.version());
-  response.set_ready(model.ok() && parts.health.Serves((*model)->id));
+  const auto found = FindNamed(parts.service, caller, request.name(), request.version());
+  response.set_ready(found.ok() && parts.health.Serves(found->model->id));
   return response;
 }
 
@@ -50,12 +50,12 @@ void AddOipCalls(GrpcServer& server, CallParts& parts) {
   VITRINE_OIP_METHOD(ModelReady, kConnection, { return ModelReady(parts, caller, request); });
   VITRINE_OIP_METHOD(ServerMetadata, kWorker, { return ServerMetadata(); });
   VITRINE_OIP_METHOD(ModelMetadata, kWorker, {
-    ASSIGN_OR_RETURN(const ModelHandle model, FindAddressed(parts.service, caller, request.name(), request.version()));
-    return ModelMetadata(*model, parts.registry);
+    ASSIGN_OR_RETURN(const FoundModel found, FindNamed(parts.service, caller, request.name(), request.version()));
+    return ModelMetadata(found, parts.registry);
   });
   VITRINE_OIP_METHOD(ModelConfig, kWorker, {
-    ASSIGN_OR_RETURN(const ModelHandle model, FindAddressed(parts.service, caller, request.name(), request.version()));
-    return ModelConfiguration(*model);
+    ASSIGN_OR_RETURN(const FoundModel found, FindNamed(parts.service, caller, request.name(), request.version()));
+    return ModelConfiguration(found);
   });
   VITRINE_OIP_METHOD(ModelStatistics, kWorker, { return Statistics(parts.registry, caller, request); });
   VITRINE_OIP_METHOD(RepositoryIndex, kWorker, { return RepositoryIndex(parts.registry, caller, request.ready()); });

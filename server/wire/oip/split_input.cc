@@ -8,11 +8,12 @@
 #include <string_view>
 #include <utility>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
 #include "base/utf8.h"
+#include "server/wire/http/curl_line.h"
+#include "server/wire/oip/base64.h"
 #include "server/wire/oip/parameters.h"
 
 namespace vitrine {
@@ -89,6 +90,19 @@ absl::StatusOr<std::vector<ReceivedClassify>> SplitElements(ReceivedInfer& reque
   return parts;
 }
 
+// Replaces base64 by the file that it stands for. Where the request does not say that an element is base64, one that is
+// a file already, or no base64 of a picture, stays as it is.
+absl::Status DecodeElement(bool is_base64, size_t element, ReceivedClassify& part) {
+  if (!is_base64 && LooksLikePicture(part.input)) return absl::OkStatus();
+  absl::StatusOr<std::string> decoded = ReadBase64(part.input);
+  if (!is_base64 && !(decoded.ok() && LooksLikePicture(*decoded))) return absl::OkStatus();
+  if (!decoded.ok())
+    return RefuseInput(absl::StrCat("in element ", element, " ", std::string(decoded.status().message())));
+  part.owner = Owned(*std::move(decoded));
+  part.input = part.owner->bytes;
+  return absl::OkStatus();
+}
+
 absl::StatusOr<std::vector<ReceivedClassify>> SplitFiles(ReceivedInfer& request, InputTensor& input,
                                                          const std::string_view* raw) {
   ASSIGN_OR_RETURN(const int64_t batch, BatchOf(input));
@@ -100,14 +114,8 @@ absl::StatusOr<std::vector<ReceivedClassify>> SplitFiles(ReceivedInfer& request,
     return RefuseInput(absl::StrCat("has the content_type \"", Shown(*content_type), "\"; only \"base64\" is known"));
   }
   ASSIGN_OR_RETURN(std::vector<ReceivedClassify> parts, SplitElements(request, input, raw, batch));
-  if (!content_type.has_value()) return parts;
   for (size_t i = 0; i < parts.size(); ++i) {
-    std::string decoded;
-    if (!absl::Base64Unescape({parts[i].input.data(), parts[i].input.size()}, &decoded)) {
-      return RefuseInput(absl::StrCat("is no base64 in element ", i));
-    }
-    parts[i].owner = Owned(std::move(decoded));
-    parts[i].input = parts[i].owner->bytes;
+    RETURN_IF_ERROR(DecodeElement(content_type.has_value(), i, parts[i]));
   }
   return parts;
 }
@@ -132,7 +140,7 @@ absl::StatusOr<v1::RawTensor::Layout> LayoutOf(const InputTensor& input) {
 }
 
 // One picture's tensor, but for its data.
-absl::StatusOr<v1::RawTensor> FormOf(const InputTensor& input) {
+absl::StatusOr<v1::RawTensor> FormOf(const InputTensor& input, const TensorView* view) {
   const bool is_float = input.datatype() == "FP32";
   if (input.shape_size() != 4) {
     return RefuseInput(absl::StrCat("has the shape ", ShapeText(input), "; of ", input.datatype(),
@@ -144,11 +152,12 @@ absl::StatusOr<v1::RawTensor> FormOf(const InputTensor& input) {
   ASSIGN_OR_RETURN(const auto normalized, Truth(input.parameters(), "normalized"));
   if (normalized.value_or(false) && !is_float) return RefuseInput("is normalized, but not FP32");
   v1::RawTensor form;
-  ASSIGN_OR_RETURN(const v1::RawTensor::Layout layout, LayoutOf(input));
+  ASSIGN_OR_RETURN(const v1::RawTensor::Layout layout,
+                   view == nullptr ? LayoutOf(input) : absl::StatusOr<v1::RawTensor::Layout>(v1::RawTensor::CHW));
   const bool chw = layout == v1::RawTensor::CHW;
   form.set_layout(layout);
   form.set_data_type(is_float ? v1::RawTensor::DATA_FLOAT32 : v1::RawTensor::DATA_UINT8);
-  form.set_normalized(normalized.value_or(false));
+  form.set_normalized(view != nullptr || normalized.value_or(false));
   form.set_height(static_cast<int32_t>(input.shape(chw ? 2 : 1)));
   form.set_width(static_cast<int32_t>(input.shape(chw ? 3 : 2)));
   form.set_channels(static_cast<int32_t>(input.shape(chw ? 1 : 3)));
@@ -172,10 +181,25 @@ absl::StatusOr<std::string> PackContents(const InputTensor& input) {
   return packed;
 }
 
+// Replaces pixels as the view takes them by what the model computes with.
+absl::Status NormalizeParts(const InputTensor& input, const TensorView& view, std::vector<ReceivedClassify>& parts) {
+  const int channels = view.preprocessing.channels();
+  if (parts.front().message.tensor().channels() != channels) {
+    return RefuseInput(absl::StrCat("has the shape ", ShapeText(input), "; the model takes [n, ", channels, ", H, W]"));
+  }
+  for (size_t i = 0; i < parts.size(); ++i) {
+    absl::StatusOr<std::string> values = ToModelInput(view.scale, view.preprocessing, parts[i].input);
+    if (!values.ok()) return RefuseInput(absl::StrCat("in element ", i, " ", std::string(values.status().message())));
+    parts[i].owner = Owned(*std::move(values));
+    parts[i].input = parts[i].owner->bytes;
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<std::vector<ReceivedClassify>> SplitTensor(ReceivedInfer& request, const InputTensor& input,
-                                                          const std::string_view* raw) {
+                                                          const std::string_view* raw, const TensorView* view) {
   ASSIGN_OR_RETURN(const int64_t batch, BatchOf(input));
-  ASSIGN_OR_RETURN(const v1::RawTensor form, FormOf(input));
+  ASSIGN_OR_RETURN(const v1::RawTensor form, FormOf(input, view));
   MessageBytes owner = request.owner;
   if (raw == nullptr) {
     ASSIGN_OR_RETURN(std::string packed, PackContents(input));
@@ -195,6 +219,7 @@ absl::StatusOr<std::vector<ReceivedClassify>> SplitTensor(ReceivedInfer& request
     parts[i].input = values.substr(i * each, each);
     parts[i].owner = owner;
   }
+  if (view != nullptr) RETURN_IF_ERROR(NormalizeParts(input, *view, parts));
   return parts;
 }
 
@@ -211,7 +236,7 @@ std::string ElementLengthOf(std::string_view element) {
   return length;
 }
 
-absl::StatusOr<std::vector<ReceivedClassify>> SplitInput(ReceivedInfer& request) {
+absl::StatusOr<std::vector<ReceivedClassify>> SplitInput(ReceivedInfer& request, const TensorView* view) {
   inference::ModelInferRequest& message = request.message;
   if (message.inputs_size() != 1 || message.inputs(0).name() != kInputName) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -221,14 +246,19 @@ absl::StatusOr<std::vector<ReceivedClassify>> SplitInput(ReceivedInfer& request)
   }
   InputTensor& input = *message.mutable_inputs(0);
   // KServe's client says binary_data_size over gRPC too, where each value of raw_input_contents knows its size.
-  RETURN_IF_ERROR(CheckNames(input.parameters(), absl::StrCat("input \"", kInputName, "\""),
-                             {"content_type", "layout", "normalized", "binary_data_size"}));
+  const std::string whose = absl::StrCat("input \"", kInputName, "\"");
+  RETURN_IF_ERROR(view == nullptr ? CheckNames(input.parameters(), whose,
+                                               {"content_type", "layout", "normalized", "binary_data_size"})
+                                  : CheckNames(input.parameters(), whose, {"binary_data_size"}));
   if (request.raw.size() > 1 || (request.raw.size() == 1 && input.has_contents())) {
     return RefuseInput("has its values twice; give raw_input_contents once, or contents");
   }
   const std::string_view* const raw = request.raw.empty() ? nullptr : &request.raw.front();
+  if (view != nullptr && input.datatype() != "FP32") {
+    return RefuseInput(absl::StrCat("has the datatype \"", Shown(input.datatype()), "\"; a tensor view takes FP32"));
+  }
   if (input.datatype() == "BYTES") return SplitFiles(request, input, raw);
-  if (input.datatype() == "UINT8" || input.datatype() == "FP32") return SplitTensor(request, input, raw);
+  if (input.datatype() == "UINT8" || input.datatype() == "FP32") return SplitTensor(request, input, raw, view);
   return RefuseInput(
       absl::StrCat("has the datatype \"", Shown(input.datatype()), "\"; it must be BYTES, UINT8 or FP32"));
 }

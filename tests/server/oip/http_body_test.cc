@@ -17,6 +17,7 @@ namespace vitrine {
 namespace {
 
 using nlohmann::json;
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -125,6 +126,48 @@ TEST(HttpBody, EveryLimitIsTheLastThatIsTaken) {
   EXPECT_THAT(Refusal(nested(9)), HasSubstr("nested deeper than 8 arrays"));
   const std::string body = "{\"inputs\":[]}";
   EXPECT_EQ(taken(body + std::string(kMaxJsonBytes - body.size(), ' ')), "OK");
+}
+
+TEST(HttpBody, LongStringsAreBoundedByTheMessageAlone) {
+  const std::string text(3 * kMaxJsonBytes, 'A');
+  const auto read =
+      ReadInferBody(WithInput(R"("datatype":"BYTES","shape":[1],"data":[")" + text + "\"]"), std::nullopt);
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->infer.message.inputs(0).contents().bytes_contents(0), text);
+  // Short ones take more memory than their text.
+  const std::string many = Repeated("\"\"", static_cast<int>(kMaxJsonBytes / 3 + 1));
+  EXPECT_THAT(Refusal(WithInput(R"("datatype":"BYTES","shape":[1],"data":[)" + many + "]")),
+              AllOf(HasSubstr("at most 4194304 are read"), HasSubstr("Inference-Header-Content-Length: 0"),
+                    HasSubstr("/v1/models/NAME:classify")));
+}
+
+// Each member of a request that is null, in turn.
+TEST(HttpBody, NullIsAsAbsent) {
+  const json whole = json::parse(
+      R"({"id":"7","parameters":{"binary_data_output":true,"priority":1},
+          "inputs":[{"name":"image","datatype":"UINT8","shape":[1,1,1,3],"data":[1,2,3],
+                     "parameters":{"layout":"NHWC","binary_data_size":null}}],
+          "outputs":[{"name":"logits","parameters":{"binary_data":false,"classification":2}}]})");
+  int members = 0;
+  const json leaves = whole.flatten();
+  for (const auto& [path, value] : leaves.items()) {
+    for (json::json_pointer at(path); !at.empty(); at.pop_back()) {
+      json nulled = whole, removed = whole;
+      if (nulled[at.parent_pointer()].is_array()) continue;
+      nulled[at] = nullptr;
+      removed[at.parent_pointer()].erase(at.back());
+      const auto with = ReadInferBody(nulled.dump(), std::nullopt),
+                 without = ReadInferBody(removed.dump(), std::nullopt);
+      EXPECT_EQ(with.status(), without.status()) << at.to_string();
+      if (with.ok() && without.ok()) {
+        EXPECT_EQ(with->infer.message.SerializeAsString(), without->infer.message.SerializeAsString());
+        EXPECT_EQ(with->binary, without->binary);
+        EXPECT_EQ(with->binary_by_default, without->binary_by_default);
+      }
+      ++members;
+    }
+  }
+  EXPECT_GT(members, 12);
 }
 
 TEST(HttpBody, ValuesAreThoseOfTheirDatatype) {

@@ -15,7 +15,9 @@
 namespace vitrine {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 class OipHttpFrontTest : public ::testing::Test {
  protected:
@@ -51,6 +53,34 @@ TEST_F(OipHttpFrontTest, AModelHasItsOwnPathsAndNoOthers) {
   EXPECT_THAT(Ask("/v2/models/m/config").body, HasSubstr("\"max_batch_size\""));
   EXPECT_THAT(Ask("/v2/models/m/stats").body, HasSubstr("\"model_stats\""));
   EXPECT_EQ(Ask("/v2/models/m/statistics").code, 404);
+}
+
+TEST_F(OipHttpFrontTest, AViewIsOneTensorInAndOneOut) {
+  for (const char* view : {"tensor", "tensor-inception", "tensor-vgg"}) {
+    const std::string path = std::string("/v2/models/m:") + view;
+    EXPECT_EQ(Ask(path).body, std::string(R"({"inputs":[{"datatype":"FP32","name":"image","shape":[-1,3,16,16]}],)") +
+                                  R"("name":"m:)" + view +
+                                  R"(","outputs":[{"datatype":"FP32","name":"probabilities",)" +
+                                  R"("shape":[-1,5]}],"platform":"vitrine","versions":["1"]})");
+    const std::string config = Ask(path + "/versions/1/config").body;
+    EXPECT_THAT(config, HasSubstr(std::string(R"("name":"m:)") + view));
+    EXPECT_THAT(config, HasSubstr(R"("input":[{"data_type":"TYPE_FP32","dims":[3,16,16],"format":"FORMAT_NCHW")"));
+    EXPECT_EQ(Ask(path + "/ready").code, 200);
+    EXPECT_THAT(Ask(path + "/stats").body, HasSubstr(std::string(R"("name":"m:)") + view));
+  }
+  EXPECT_EQ(Ask("/v2/models/m:pixels").code, 404);
+  EXPECT_THAT(Ask("/v2/models/m:pixels/config").body, HasSubstr("NAME:tensor-inception"));
+  EXPECT_EQ(Ask("/v2/models/nobody:tensor").code, 404);
+}
+
+TEST_F(OipHttpFrontTest, LoadsAreNotAnnouncedAndToldWhereTheyBelong) {
+  EXPECT_THAT(Ask("/v2").body, AllOf(HasSubstr("\"classification\""), Not(HasSubstr("model_repository"))));
+  for (const char* verb : {"load", "unload"}) {
+    const HttpResponse refusal =
+        testing::AnswerOf(front_.Begin(testing::HeadOf("POST", std::string("/v2/repository/models/m/") + verb)));
+    EXPECT_EQ(refusal.code, 403);
+    EXPECT_THAT(refusal.body, HasSubstr("--admin"));
+  }
 }
 
 TEST_F(OipHttpFrontTest, AModelThatDoesNotComputeIsNotReady) {

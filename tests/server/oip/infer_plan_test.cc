@@ -10,6 +10,10 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_replace.h"
+#include "report/attention_words.h"
 #include "server/wire/http/address.h"
 #include "server/wire/oip/split_input.h"
 #include "tests/server/received_messages.h"
@@ -18,6 +22,7 @@ namespace vitrine {
 namespace {
 
 using inference::ModelInferRequest;
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -44,19 +49,20 @@ void SetOutput(ModelInferRequest& request, const std::string& name, int64_t clas
 }
 
 std::string Refusal(const ModelInferRequest& request) {
-  const auto plan = PlanInfer(*testing::Received(request), 10);
+  const auto plan = PlanInfer(*testing::Received(request), {.classes = 10});
   EXPECT_EQ(plan.status().code(), absl::StatusCode::kInvalidArgument);
   return std::string(plan.status().message());
 }
 
 TEST(InferPlan, EachFileIsARequest) {
-  const auto plan = PlanInfer(*testing::Received(Request("BYTES", {2, 1}, Element("one") + Element("other"))), 10);
+  const auto plan =
+      PlanInfer(*testing::Received(Request("BYTES", {2, 1}, Element("one") + Element("other"))), {.classes = 10});
   ASSERT_TRUE(plan.ok()) << plan.status();
   ASSERT_EQ(plan->parts.size(), 2u);
   EXPECT_EQ(plan->parts[0].input, "one");
   EXPECT_EQ(plan->parts[1].input, "other");
   EXPECT_EQ(plan->parts[1].message.model(), "m");
-  EXPECT_EQ(plan->parts[1].message.top_k(), 10);
+  EXPECT_EQ(plan->parts[1].message.top_k(), {.classes = 10});
   EXPECT_EQ(plan->parts[1].message.priority(), v1::NORMAL);
 }
 
@@ -70,14 +76,16 @@ TEST(InferPlan, EveryCutOfTheFilesIsRefused) {
 }
 
 TEST(InferPlan, TensorsAreCutByElementAndKeepTheirLayout) {
-  const auto rows = PlanInfer(*testing::Received(Request("UINT8", {2, 2, 2, 3}, "abcdefghijklmnopqrstuvwx")), 10);
+  const auto rows =
+      PlanInfer(*testing::Received(Request("UINT8", {2, 2, 2, 3}, "abcdefghijklmnopqrstuvwx")), {.classes = 10});
   ASSERT_TRUE(rows.ok()) << rows.status();
   EXPECT_EQ(rows->parts[0].input, "abcdefghijkl");
   EXPECT_EQ(rows->parts[1].input, "mnopqrstuvwx");
   EXPECT_EQ(rows->parts[1].message.tensor().layout(), v1::RawTensor::HWC);
   EXPECT_EQ(rows->parts[1].message.tensor().data_type(), v1::RawTensor::DATA_UINT8);
 
-  const auto planes = PlanInfer(*testing::Received(Request("FP32", {1, 3, 2, 4}, std::string(96, '\0'))), 10);
+  const auto planes =
+      PlanInfer(*testing::Received(Request("FP32", {1, 3, 2, 4}, std::string(96, '\0'))), {.classes = 10});
   ASSERT_TRUE(planes.ok()) << planes.status();
   const v1::RawTensor& tensor = planes->parts[0].message.tensor();
   EXPECT_EQ(tensor.layout(), v1::RawTensor::CHW);
@@ -101,7 +109,7 @@ TEST(InferPlan, ShapesThatAreNoPictures) {
 
 TEST(InferPlan, EveryLimitIsTheLastThatIsTaken) {
   const auto status = [](const ModelInferRequest& request) {
-    return PlanInfer(*testing::Received(request), 10).status().ToString();
+    return PlanInfer(*testing::Received(request), {.classes = 10}).status().ToString();
   };
   for (const std::vector<int64_t>& shape : {std::vector<int64_t>{1, 8192, 2, 3}, {1, 2, 8192, 3}, {1, 3, 2, 8192}}) {
     EXPECT_EQ(status(Request("UINT8", shape, std::string(49152, 'a'))), "OK");
@@ -146,7 +154,8 @@ TEST(InferPlan, PrioritiesAreCountedFromHigh) {
   const v1::Priority kMeant[] = {v1::NORMAL, v1::HIGH, v1::NORMAL, v1::LOW};
   for (int level = 0; level <= 3; ++level) {
     priority.set_int64_param(level);
-    EXPECT_EQ(PlanInfer(*testing::Received(request), 10)->parts[0].message.priority(), kMeant[level]) << level;
+    EXPECT_EQ(PlanInfer(*testing::Received(request), {.classes = 10})->parts[0].message.priority(), kMeant[level])
+        << level;
   }
   for (const int level : {-1, 4}) {
     priority.set_int64_param(level);
@@ -158,9 +167,9 @@ TEST(InferPlan, ASequenceHasANumberOrAName) {
   ModelInferRequest request = Request("BYTES", {1}, Element("one"));
   auto& sequence = (*request.mutable_parameters())["sequence_id"];
   sequence.set_string_param("");
-  EXPECT_TRUE(PlanInfer(*testing::Received(request), 10).ok());
+  EXPECT_TRUE(PlanInfer(*testing::Received(request), {.classes = 10}).ok());
   sequence.set_uint64_param(0);
-  EXPECT_TRUE(PlanInfer(*testing::Received(request), 10).ok());
+  EXPECT_TRUE(PlanInfer(*testing::Received(request), {.classes = 10}).ok());
   sequence.set_string_param("a");
   EXPECT_THAT(Refusal(request), HasSubstr("sequence"));
   sequence.set_uint64_param(1);
@@ -172,14 +181,14 @@ TEST(InferPlan, AttentionIsAnOutput) {
   SetOutput(request, kAttention, 0);
   EXPECT_THAT(Refusal(request), HasSubstr("needs the parameter kind"));
   auto& parameters = *request.mutable_outputs(0)->mutable_parameters();
-  for (const char* bad : {"rollout", "ATTENTION_KIND_UNSPECIFIED"}) {
+  for (const char* bad : {"spell", "ATTENTION_KIND_UNSPECIFIED", "attention-kind-unspecified", ""}) {
     parameters["kind"].set_string_param(bad);
-    EXPECT_THAT(Refusal(request), HasSubstr(std::string("it is \"") + bad + "\""));
+    EXPECT_THAT(Refusal(request), AllOf(HasSubstr(std::string("it is \"") + bad + "\""), HasSubstr("class-attention")));
   }
   parameters["kind"].set_string_param("WEIGHTS");
   parameters["layer"].set_int64_param(INT32_MAX);
   parameters["head"].set_int64_param(INT32_MIN);
-  const auto plan = PlanInfer(*testing::Received(request), 10);
+  const auto plan = PlanInfer(*testing::Received(request), {.classes = 10});
   ASSERT_TRUE(plan.ok()) << plan.status();
   ASSERT_EQ(plan->parts[0].message.attention_size(), 1);
   const v1::AttentionRequest& wish = plan->parts[0].message.attention(0);
@@ -197,22 +206,69 @@ TEST(InferPlan, AttentionIsAnOutput) {
   }
 }
 
+TEST(InferPlan, KindsOfAttentionAreCalledAsTheDocsCallThem) {
+  ModelInferRequest request = Request("BYTES", {1}, Element("one"));
+  SetOutput(request, kAttention, 0);
+  auto& kind = (*request.mutable_outputs(0)->mutable_parameters())["kind"];
+  const auto read = [&](const std::string& name) {
+    kind.set_string_param(name);
+    const auto plan = PlanInfer(*testing::Received(request), {.classes = 10});
+    return plan.ok() ? plan->parts[0].message.attention(0).kind() : v1::ATTENTION_KIND_UNSPECIFIED;
+  };
+  for (const std::string& word : AttentionKindNames()) {
+    const v1::AttentionKind meant = *AttentionKindOf(word);
+    const std::string constant = v1::AttentionKind_Name(meant);
+    for (const std::string& name : {word, absl::AsciiStrToUpper(word), absl::StrReplaceAll(word, {{"-", "_"}}),
+                                    constant, absl::AsciiStrToLower(constant)}) {
+      EXPECT_EQ(read(name), meant) << name;
+    }
+  }
+}
+
+TEST(InferPlan, AnEmbeddingIsAVectorThatTheModelHas) {
+  ModelInferRequest request = Request("BYTES", {1}, Element("one"));
+  SetOutput(request, kEmbedding, 0);
+  auto& parameters = *request.mutable_outputs(0)->mutable_parameters();
+  const PlannedModel model = {.classes = 10,
+                              .features = {.kinds = {v1::PATCH_TOKENS, v1::CLASS_TOKEN, v1::MEAN_TOKEN}}};
+  const auto planned = [&] {
+    const auto plan = PlanInfer(*testing::Received(request), model);
+    EXPECT_TRUE(plan.ok()) << plan.status();
+    return plan.ok() ? plan->parts[0].message : v1::ClassifyRequest();
+  };
+  EXPECT_EQ(planned().features(0).kind(), v1::CLASS_TOKEN) << "the first vector";
+  EXPECT_FALSE(planned().features(0).normalize());
+  EXPECT_TRUE(planned().omit_predictions());
+  EXPECT_EQ(planned().max_attention_bytes(), 16 << 20);
+  parameters["kind"].set_string_param("mean");
+  parameters["normalize"].set_bool_param(true);
+  EXPECT_EQ(planned().features(0).kind(), v1::MEAN_TOKEN);
+  EXPECT_TRUE(planned().features(0).normalize());
+  const auto refusal = [&](const PlannedModel& asked) {
+    return std::string(PlanInfer(*testing::Received(request), asked).status().message());
+  };
+  parameters["kind"].set_string_param("patches");
+  EXPECT_THAT(refusal(model), HasSubstr("of the kind \"patches\" was asked for; this model has class and mean"));
+  parameters.erase("kind");
+  EXPECT_THAT(refusal({.classes = 10}), HasSubstr("an embedding was asked for; this model has none"));
+}
+
 TEST(InferPlan, WhetherAnAnswerIsUnsureNeedsOneClass) {
   ModelInferRequest request = Request("BYTES", {1}, Element("one"));
   SetOutput(request, kUnsure, 0);
-  const auto alone = PlanInfer(*testing::Received(request), 10);
+  const auto alone = PlanInfer(*testing::Received(request), {.classes = 10});
   ASSERT_TRUE(alone.ok()) << alone.status();
   EXPECT_EQ(alone->parts[0].message.top_k(), 1);
   EXPECT_FALSE(alone->parts[0].message.omit_predictions());
   EXPECT_EQ(alone->outputs[0].name, kUnsure);
   SetOutput(request, kLogits, 0);
-  EXPECT_EQ(PlanInfer(*testing::Received(request), 10)->parts[0].message.top_k(), 10);
+  EXPECT_EQ(PlanInfer(*testing::Received(request), {.classes = 10})->parts[0].message.top_k(), 10);
   (*request.mutable_outputs(0)->mutable_parameters())["classification"].set_int64_param(1);
   EXPECT_THAT(Refusal(request), HasSubstr("\"classification\""));
 }
 
 TEST(InferPlan, WithoutOutputsBothAreMeant) {
-  const auto plan = PlanInfer(*testing::Received(Request("BYTES", {1}, Element("one"))), 10);
+  const auto plan = PlanInfer(*testing::Received(Request("BYTES", {1}, Element("one"))), {.classes = 10});
   ASSERT_TRUE(plan.ok()) << plan.status();
   ASSERT_EQ(plan->outputs.size(), 2u);
   EXPECT_EQ(plan->outputs[0].name, kProbabilities);
@@ -227,15 +283,38 @@ TEST(InferPlan, FilesMayComeAsText) {
   input.mutable_contents()->add_bytes_contents("b25l");
   EXPECT_THAT(Refusal(request), HasSubstr("has 1 bytes_contents, but its shape says 2"));
   input.mutable_contents()->add_bytes_contents("b3RoZXI=");
-  EXPECT_EQ(PlanInfer(*testing::Received(request), 10)->parts[0].input, "b25l");
+  EXPECT_EQ(PlanInfer(*testing::Received(request), {.classes = 10})->parts[0].input, "b25l");
   auto& type = (*input.mutable_parameters())["content_type"];
   type.set_string_param("base64");
-  EXPECT_EQ(PlanInfer(*testing::Received(request), 10)->parts[0].input, "one");
-  EXPECT_EQ(PlanInfer(*testing::Received(request), 10)->parts[1].input, "other");
+  EXPECT_EQ(PlanInfer(*testing::Received(request), {.classes = 10})->parts[0].input, "one");
+  EXPECT_EQ(PlanInfer(*testing::Received(request), {.classes = 10})->parts[1].input, "other");
   input.mutable_contents()->set_bytes_contents(1, "!");
-  EXPECT_THAT(Refusal(request), HasSubstr("no base64 in element 1"));
+  EXPECT_THAT(Refusal(request), HasSubstr("in element 1 is no base64: byte 0 is 0x21"));
   type.set_string_param("base32");
   EXPECT_THAT(Refusal(request), HasSubstr("only \"base64\" is known"));
+}
+
+TEST(InferPlan, TextOfAPictureIsKnownWithoutBeingSaid) {
+  const std::string jpeg = "\xFF\xD8\xFF\xE0 and so on";
+  for (const std::string& text :
+       {absl::Base64Escape(jpeg), "data:image/jpeg;base64," + absl::WebSafeBase64Escape(jpeg)}) {
+    const auto plan = PlanInfer(*testing::Received(Request("BYTES", {1}, Element(text))), {.classes = 10});
+    ASSERT_TRUE(plan.ok()) << plan.status();
+    EXPECT_EQ(plan->parts[0].input, jpeg) << text;
+  }
+}
+
+TEST(InferPlan, AParameterWithoutAValueIsAsAbsent) {
+  ModelInferRequest request = Request("BYTES", {1}, Element("one"));
+  for (const char* name : {"priority", "timeout", "sequence_id", "no such parameter"})
+    (*request.mutable_parameters())[name];
+  (*request.mutable_inputs(0)->mutable_parameters())["content_type"];
+  SetOutput(request, kLogits, 0);
+  (*request.mutable_outputs(0)->mutable_parameters())["classification"];
+  const auto plan = PlanInfer(*testing::Received(request), {.classes = 10});
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(plan->parts[0].input, "one");
+  EXPECT_EQ(*TimeoutOf(request), absl::InfiniteDuration());
 }
 
 TEST(InferPlan, LayoutAndNormalizedAreParameters) {
@@ -243,12 +322,12 @@ TEST(InferPlan, LayoutAndNormalizedAreParameters) {
   auto& parameters = *request.mutable_inputs(0)->mutable_parameters();
   parameters["layout"].set_string_param("NCHW");
   parameters["normalized"].set_bool_param(true);
-  const auto plan = PlanInfer(*testing::Received(request), 10);
+  const auto plan = PlanInfer(*testing::Received(request), {.classes = 10});
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_EQ(plan->parts[0].message.tensor().height(), 4);
   EXPECT_TRUE(plan->parts[0].message.tensor().normalized());
   parameters["layout"].set_string_param("NHWC");
-  EXPECT_EQ(PlanInfer(*testing::Received(request), 10)->parts[0].message.tensor().height(), 3);
+  EXPECT_EQ(PlanInfer(*testing::Received(request), {.classes = 10})->parts[0].message.tensor().height(), 3);
   parameters["layout"].set_string_param("HWC");
   EXPECT_THAT(Refusal(request), HasSubstr("\"HWC\""));
   parameters["layout"].set_int64_param(1);
@@ -259,7 +338,7 @@ TEST(InferPlan, TheSizeOfBinaryDataIsIgnored) {
   ModelInferRequest request = Request("UINT8", {1, 2, 2, 3}, "abcdefghijkl");
   auto& parameters = *request.mutable_inputs(0)->mutable_parameters();
   parameters["binary_data_size"].set_int64_param(12);
-  const auto plan = PlanInfer(*testing::Received(request), 10);
+  const auto plan = PlanInfer(*testing::Received(request), {.classes = 10});
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_EQ(plan->parts[0].input, "abcdefghijkl");
   parameters["binary_data_sizes"].set_int64_param(12);
@@ -269,16 +348,16 @@ TEST(InferPlan, TheSizeOfBinaryDataIsIgnored) {
 TEST(InferPlan, TopKIsWhatTheLargestOutputNeeds) {
   ModelInferRequest request = Request("BYTES", {1}, Element("one"));
   SetOutput(request, kProbabilities, 3);
-  EXPECT_EQ(PlanInfer(*testing::Received(request), 10)->parts[0].message.top_k(), 3);
+  EXPECT_EQ(PlanInfer(*testing::Received(request), {.classes = 10})->parts[0].message.top_k(), 3);
   SetOutput(request, kLogits, 5);
-  EXPECT_EQ(PlanInfer(*testing::Received(request), 10)->parts[0].message.top_k(), 5);
-  EXPECT_EQ(PlanInfer(*testing::Received(request), 4)->parts[0].message.top_k(), 4);
+  EXPECT_EQ(PlanInfer(*testing::Received(request), {.classes = 10})->parts[0].message.top_k(), 5);
+  EXPECT_EQ(PlanInfer(*testing::Received(request), {.classes = 4})->parts[0].message.top_k(), 4);
   SetOutput(request, kLogits, 0);
   EXPECT_THAT(Refusal(request), HasSubstr("twice"));
   request.mutable_outputs(1)->clear_parameters();
   request.mutable_outputs()->RemoveLast();
-  const auto plan = PlanInfer(*testing::Received(request), 10);
-  EXPECT_EQ(plan->parts[0].message.top_k(), 10);
+  const auto plan = PlanInfer(*testing::Received(request), {.classes = 10});
+  EXPECT_EQ(plan->parts[0].message.top_k(), {.classes = 10});
   EXPECT_EQ(plan->outputs[0].classification, 3);
   EXPECT_EQ(plan->outputs[1].classification, 0);
 }
@@ -295,9 +374,9 @@ TEST(InferPlan, PriorityTimeoutAndSequence) {
   ModelInferRequest request = Request("BYTES", {1}, Element("one"));
   auto& parameters = *request.mutable_parameters();
   parameters["priority"].set_uint64_param(1);
-  EXPECT_EQ(PlanInfer(*testing::Received(request), 10)->parts[0].message.priority(), v1::HIGH);
+  EXPECT_EQ(PlanInfer(*testing::Received(request), {.classes = 10})->parts[0].message.priority(), v1::HIGH);
   parameters["priority"].set_int64_param(3);
-  EXPECT_EQ(PlanInfer(*testing::Received(request), 10)->parts[0].message.priority(), v1::LOW);
+  EXPECT_EQ(PlanInfer(*testing::Received(request), {.classes = 10})->parts[0].message.priority(), v1::LOW);
   parameters["priority"].set_uint64_param(UINT64_MAX);
   EXPECT_THAT(Refusal(request), HasSubstr("priority"));
   parameters.erase("priority");
@@ -310,7 +389,7 @@ TEST(InferPlan, PriorityTimeoutAndSequence) {
   parameters.erase("timeout");
 
   parameters["sequence_id"].set_int64_param(0);
-  EXPECT_TRUE(PlanInfer(*testing::Received(request), 10).ok());
+  EXPECT_TRUE(PlanInfer(*testing::Received(request), {.classes = 10}).ok());
   parameters["sequence_id"].set_int64_param(4);
   EXPECT_THAT(Refusal(request), HasSubstr("sequence"));
 }
@@ -323,7 +402,7 @@ TEST(InferPlan, ValuesThatAreThereTwice) {
   EXPECT_THAT(Refusal(request), HasSubstr("1 values"));
   for (int i = 1; i < 12; ++i) request.mutable_inputs(0)->mutable_contents()->add_uint_contents(i);
   request.mutable_inputs(0)->mutable_contents()->set_uint_contents(0, 255);
-  const auto plan = PlanInfer(*testing::Received(request), 10);
+  const auto plan = PlanInfer(*testing::Received(request), {.classes = 10});
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_EQ(plan->parts[0].input, "\xff\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b");
   request.mutable_inputs(0)->mutable_contents()->set_uint_contents(0, 256);

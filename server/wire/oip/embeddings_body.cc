@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/wire/oip/embeddings_body.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/status_macros.h"
+#include "base/utf8.h"
+#include "server/wire/http/json_document.h"
+#include "server/wire/http/refusal.h"
+#include "server/wire/oip/infer_answer.h"
+#include "server/wire/oip/infer_plan.h"
+#include "server/wire/oip/json_body.h"
+#include "server/wire/oip/split_input.h"
+#include "server/wire/rpc/grpc_status.h"
+
+namespace vitrine {
+namespace {
+
+using nlohmann::json;
+using OutputTensor = inference::ModelInferRequest::InferRequestedOutputTensor;
+
+constexpr const char* kMembers[] = {"model", "input", "encoding_format", "user", "version", "kind", "normalize"};
+
+absl::Status CheckMembers(const json& document) {
+  for (const auto& [name, value] : document.items()) {
+    if (value.is_null()) continue;
+    if (name == "dimensions") {
+      return absl::InvalidArgumentError(
+          "\"dimensions\" is not served: vectors have as many numbers as the model makes; leave it out");
+    }
+    if (std::find(std::begin(kMembers), std::end(kMembers), name) != std::end(kMembers)) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("\"", Shown(name), "\" is not known; there are ", absl::StrJoin(kMembers, ", ")));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status AddPicture(const json& text, inference::ModelInferRequest& message) {
+  if (!text.is_string()) {
+    return absl::InvalidArgumentError(
+        "\"input\" must be a picture, or an array of them: strings of base64 or data URLs; tokens of text are not taken");
+  }
+  const std::string& picture = text.get_ref<const std::string&>();
+  if (absl::StartsWithIgnoreCase(picture, "http://") || absl::StartsWithIgnoreCase(picture, "https://")) {
+    return absl::InvalidArgumentError(
+        "\"input\" holds an address, and nothing is fetched; send the picture itself, as base64 or a data URL");
+  }
+  message.mutable_inputs(0)->mutable_contents()->add_bytes_contents(picture);
+  return absl::OkStatus();
+}
+
+absl::Status AddPictures(const json& document, inference::ModelInferRequest& message) {
+  const auto found = document.find("input");
+  if (found == document.end() || found->is_null()) return absl::InvalidArgumentError("the body lacks \"input\"");
+  auto& input = *message.add_inputs();
+  input.set_name(kInputName);
+  input.set_datatype("BYTES");
+  (*input.mutable_parameters())["content_type"].set_string_param("base64");
+  const size_t pictures = found->is_array() ? found->size() : 1;
+  if (pictures < 1 || pictures > kMaxBatch) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("\"input\" has ", pictures, " pictures; it must have 1 to ", kMaxBatch));
+  }
+  input.add_shape(static_cast<int64_t>(pictures));
+  if (!found->is_array()) return AddPicture(*found, message);
+  for (const json& each : *found) RETURN_IF_ERROR(AddPicture(each, message));
+  return absl::OkStatus();
+}
+
+absl::Status SetAddress(const json& document, inference::ModelInferRequest& message) {
+  ASSIGN_OR_RETURN(const json* model, Member(document, "model", &json::is_string, "a string"));
+  if (model == nullptr) return absl::InvalidArgumentError("the body lacks \"model\"");
+  message.set_model_name(model->get<std::string>());
+  const auto version = document.find("version");
+  if (version == document.end() || version->is_null()) return absl::OkStatus();
+  if (version->is_number_unsigned()) {
+    message.set_model_version(absl::StrCat(version->get<uint64_t>()));
+  } else if (version->is_string()) {
+    message.set_model_version(version->get<std::string>());
+  } else {
+    return absl::InvalidArgumentError("\"version\" must be a number or a label");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status AddEmbedding(const json& document, inference::ModelInferRequest& message) {
+  OutputTensor& output = *message.add_outputs();
+  output.set_name(kEmbedding);
+  ASSIGN_OR_RETURN(const json* kind, Member(document, "kind", &json::is_string, "\"class\" or \"mean\""));
+  if (kind != nullptr) (*output.mutable_parameters())["kind"].set_string_param(kind->get<std::string>());
+  ASSIGN_OR_RETURN(const json* normalize, Member(document, "normalize", &json::is_boolean, "true or false"));
+  (*output.mutable_parameters())["normalize"].set_bool_param(normalize == nullptr || normalize->get<bool>());
+  return absl::OkStatus();
+}
+
+void AppendVector(std::string_view values, bool wants_base64, std::string& text) {
+  if (wants_base64) {
+    absl::StrAppend(&text, "\"", absl::Base64Escape({values.data(), values.size()}), "\"");
+    return;
+  }
+  text += '[';
+  for (size_t at = 0; at < values.size(); at += sizeof(float)) {
+    float value;
+    std::memcpy(&value, values.data() + at, sizeof(value));
+    if (at > 0) text += ',';
+    AppendFloat(value, text);
+  }
+  text += ']';
+}
+
+}  // namespace
+
+absl::StatusOr<EmbeddingsRequest> ReadEmbeddings(std::string_view body) {
+  JsonDocument document;
+  RETURN_IF_ERROR(ParseJsonBody(body, "the body", document));
+  if (!document.root.is_object()) return absl::InvalidArgumentError("the body must be a JSON object");
+  RETURN_IF_ERROR(CheckMembers(document.root));
+  EmbeddingsRequest request;
+  RETURN_IF_ERROR(SetAddress(document.root, request.infer.message));
+  RETURN_IF_ERROR(AddPictures(document.root, request.infer.message));
+  RETURN_IF_ERROR(AddEmbedding(document.root, request.infer.message));
+  constexpr char kFormats[] = "\"float\" or \"base64\"";
+  ASSIGN_OR_RETURN(const json* format, Member(document.root, "encoding_format", &json::is_string, kFormats));
+  if (format == nullptr || *format == "float") return request;
+  if (*format != "base64") return absl::InvalidArgumentError(absl::StrCat("\"encoding_format\" must be ", kFormats));
+  request.wants_base64 = true;
+  return request;
+}
+
+std::string WriteEmbeddings(const inference::ModelInferResponse& response, bool wants_base64) {
+  const auto& tensor = response.outputs(0);
+  const std::string_view values = response.raw_output_contents(0);
+  const int64_t vectors = tensor.shape(0), tokens = tensor.parameters().at(kTokensParameter).int64_param();
+  const std::string model = JsonDocument::TextOf(response.model_name());
+  const std::string made_by = absl::StrCat(",\"model\":", model, ",\"version\":", response.model_version(),
+                                           ",\"weights_sha256\":\"",
+                                           tensor.parameters().at(kWeightsParameter).string_param(), "\"}");
+  const size_t each = values.size() / static_cast<size_t>(vectors);
+  std::string text = "{\"object\":\"list\",\"data\":[";
+  for (int64_t i = 0; i < vectors; ++i) {
+    absl::StrAppend(&text, i == 0 ? "" : ",", "{\"object\":\"embedding\",\"index\":", i, ",\"embedding\":");
+    AppendVector(values.substr(static_cast<size_t>(i) * each, each), wants_base64, text);
+    text += made_by;
+  }
+  absl::StrAppend(&text, "],\"model\":", model, ",\"usage\":{\"prompt_tokens\":", tokens, ",\"total_tokens\":", tokens,
+                  "}}\n");
+  return text;
+}
+
+std::string OpenAiErrorBody(const absl::Status& status) {
+  constexpr int kServerErrors = 500;
+  return absl::StrCat("{\"error\":{\"message\":", JsonDocument::TextOf(ToGrpcStatus(status).message), ",\"type\":\"",
+                      HttpCode(status) < kServerErrors ? "invalid_request_error" : "server_error",
+                      "\",\"param\":null,\"code\":\"", absl::StatusCodeToString(status.code()), "\"}}\n");
+}
+
+}  // namespace vitrine

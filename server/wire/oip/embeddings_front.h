@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_SERVER_WIRE_OIP_EMBEDDINGS_FRONT_H_
+#define VITRINE_SERVER_WIRE_OIP_EMBEDDINGS_FRONT_H_
+
+#include <memory>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "base/http/byte_budget.h"
+#include "base/http/exchange.h"
+#include "server/identity/identity.h"
+#include "server/serve/request/classify_service.h"
+#include "server/wire/oip/embeddings_body.h"
+
+namespace vitrine {
+
+// POST /v1/embeddings, as OpenAI's clients ask for embeddings (see ReadEmbeddings). A bearer token comes in the header
+// Authorization; access is that of vitrine.v1.Classifier/Classify. Thread-safe. The parts outlive the object.
+class EmbeddingsFront {
+ public:
+  // `parsed`: budget of the bytes of JSON that are read at once.
+  EmbeddingsFront(ClassifyService& service, const Identity& identity, std::shared_ptr<ByteBudget> parsed)
+      : service_(service), identity_(identity), parsed_(std::move(parsed)) {}
+
+  // Cancelled when its client hangs up.
+  HttpNext Begin(const std::shared_ptr<HttpRequest>& request);
+
+ private:
+  struct Asked;
+  absl::StatusOr<EmbeddingsRequest> ReadBody(const Asked& asked, absl::StatusOr<std::string> body);
+  // To the service, which counts what was refused before as well; that is sent before this returns.
+  void Submit(absl::StatusOr<EmbeddingsRequest> read, Asked& asked, std::shared_ptr<HttpReply> reply);
+
+  ClassifyService& service_;
+  const Identity& identity_;
+  const std::shared_ptr<ByteBudget> parsed_;
+};
+
+}  // namespace vitrine
+
+#endif  // VITRINE_SERVER_WIRE_OIP_EMBEDDINGS_FRONT_H_

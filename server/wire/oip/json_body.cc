@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/wire/oip/json_body.h"
+
+#include <algorithm>
+#include <cstdint>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "server/process/shed.h"
+
+namespace vitrine {
+namespace {
+
+// After so long most of the JSON that is being parsed has been read.
+constexpr absl::Duration kParsingRetry = absl::Milliseconds(100);
+constexpr size_t kMaxDepth = 16;  // of arrays and objects, of which the parser keeps every level
+
+// What a JSON text asks of the parser, found by one look over it.
+struct JsonDemand {
+  size_t depth = 0;  // of arrays and objects
+  // Bytes that take many times their size in memory: all but those of long strings, which take theirs.
+  size_t dense = 0;
+};
+
+JsonDemand DemandOf(std::string_view text) {
+  constexpr size_t kShort = 64;  // what a string takes in memory beside its text
+  JsonDemand demand;
+  size_t depth = 0, begin = 0;
+  bool in_string = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (in_string) {
+      if (c == '\\') ++i;  // what is escaped does not end the string
+      if (c != '"') continue;
+      in_string = false;
+      demand.dense += std::min(i - begin, kShort);
+      continue;
+    }
+    ++demand.dense;
+    if (c == '"') {
+      in_string = true;
+      begin = i;
+    } else if (c == '[' || c == '{') {
+      demand.depth = std::max(demand.depth, ++depth);
+    } else if ((c == ']' || c == '}') && depth > 0) {
+      --depth;
+    }
+  }
+  return demand;
+}
+
+}  // namespace
+
+absl::StatusOr<BudgetShare> ReserveJson(const std::shared_ptr<ByteBudget>& budget, size_t bytes) {
+  BudgetShare share(budget);
+  if (share.Add(static_cast<int64_t>(std::min(bytes, kMaxJsonBytes)))) return share;
+  return ShedError(ShedReason::kBytes, "the server reads as much JSON as it may at once", kParsingRetry);
+}
+
+absl::Status ParseJsonBody(std::string_view text, const char* what, JsonDocument& document) {
+  const JsonDemand demand = DemandOf(text);
+  if (demand.dense > kMaxJsonBytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the JSON has ", demand.dense, " bytes beside long strings; at most ", kMaxJsonBytes,
+                     " are read; send values as binary data behind it, and a picture as base64, as the bytes alone "
+                     "with Inference-Header-Content-Length: 0, or to /v1/models/NAME:classify"));
+  }
+  if (demand.depth > kMaxDepth) {
+    return absl::InvalidArgumentError(absl::StrCat("the JSON is nested deeper than ", kMaxDepth, " levels"));
+  }
+  if (document.Parse(text)) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(what, " is not JSON"));
+}
+
+absl::StatusOr<const nlohmann::json*> Member(const nlohmann::json& object, const char* name,
+                                             bool (nlohmann::json::*is)() const noexcept, const char* wanted) {
+  const auto found = object.find(name);
+  if (found == object.end() || found->is_null()) return nullptr;
+  if (((*found).*is)()) return &*found;
+  return absl::InvalidArgumentError(absl::StrCat("\"", name, "\" must be ", wanted));
+}
+
+}  // namespace vitrine

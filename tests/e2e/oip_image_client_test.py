@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The calls that Triton's image clients make, on tensor views of every bundled model: metadata and configuration, a
+tensor scaled as they scale it, their classes as texts. Run by script/test-oip-clients."""
+
+import functools
+import queue
+import unittest
+
+import numpy
+import PIL.Image
+import tritonclient.grpc
+import tritonclient.http
+from tritonclient.utils import InferenceServerException
+
+import oip_server
+
+SAMPLES = oip_server.SOURCE / "samples"
+# Pictures that the models are sure of, by their class, and the scaling of each view.
+MODELS = {
+    "eit-mini-cifar10": ["airplane-747.jpg", "horse-bay.jpg", "ship-junk.png", "truck-garbage.jpg"],
+    "xcit-n12-f-sne-cifar10": ["airplane-747.jpg", "horse-bay.jpg", "ship-junk.png", "truck-garbage.jpg"],
+    "kv-pos-mnist": [f"digit-{digit}.png" for digit in range(10)],
+}
+VIEWS = {
+    "tensor": lambda pixels: pixels,
+    "tensor-inception": lambda pixels: pixels / 127.5 - 1,
+    "tensor-vgg": lambda pixels: pixels - numpy.array([123, 117, 104] if pixels.shape[-1] == 3 else [128]),
+}
+
+
+def file_of(model, name):
+    return SAMPLES / ("digits" if model == "kv-pos-mnist" else "cifar") / name
+
+
+def class_of(name):
+    stem = name.split(".")[0]
+    return stem.split("-")[1 if stem.startswith("digit") else 0]
+
+
+class ImageClients(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = oip_server.Server(models=tuple(MODELS))
+        cls.addClassCleanup(cls.server.stop)
+        cls.clients = {"grpc": tritonclient.grpc.InferenceServerClient(cls.server.grpc),
+                       "http": tritonclient.http.InferenceServerClient(cls.server.http, concurrency=4)}
+        for client in cls.clients.values():
+            cls.addClassCleanup(client.close)
+        cls.server.wait(lambda: all(cls.clients["grpc"].is_model_ready(name + ":tensor") for name in MODELS))
+
+    def form(self, protocol, name):
+        """Batch size, input, output, channels, height and width, as the metadata and the configuration say."""
+        client = self.clients[protocol]
+        if protocol == "grpc":
+            metadata, config = client.get_model_metadata(name), client.get_model_config(name).config
+            self.assertEqual((len(metadata.inputs), len(metadata.outputs), len(config.input)), (1, 1, 1))
+            inputs, outputs, shape = metadata.inputs[0], metadata.outputs[0], list(metadata.inputs[0].shape)
+            self.assertEqual(config.input[0].format, 2, "FORMAT_NCHW")
+            self.assertEqual(list(config.input[0].dims), shape[1:])
+            names = (inputs.name, inputs.datatype, outputs.name, outputs.datatype, len(outputs.shape))
+            most = config.max_batch_size
+        else:
+            metadata, config = client.get_model_metadata(name), client.get_model_config(name)
+            self.assertEqual((len(metadata["inputs"]), len(metadata["outputs"]), len(config["input"])), (1, 1, 1))
+            inputs, outputs, shape = metadata["inputs"][0], metadata["outputs"][0], metadata["inputs"][0]["shape"]
+            self.assertEqual(config["input"][0]["format"], "FORMAT_NCHW")
+            self.assertEqual(config["input"][0]["dims"], shape[1:])
+            names = (inputs["name"], inputs["datatype"], outputs["name"], outputs["datatype"], len(outputs["shape"]))
+            most = config["max_batch_size"]
+        self.assertEqual((names[1], names[3], names[4], len(shape), shape[0]), ("FP32", "FP32", 2, 4, -1))
+        self.assertGreater(most, 1)
+        return names[0], names[2], *shape[1:]
+
+    def request(self, protocol, model, view, names):
+        """Inputs and outputs for these pictures, as one batch."""
+        put, get, channels, height, width = self.form(protocol, f"{model}:{view}")
+        planes = []
+        for name in names:
+            picture = PIL.Image.open(file_of(model, name)).convert("L" if channels == 1 else "RGB")
+            pixels = numpy.array(picture.resize((width, height), PIL.Image.BILINEAR)).reshape(height, width, channels)
+            planes.append(VIEWS[view](pixels.astype(numpy.float32)).astype(numpy.float32).transpose(2, 0, 1))
+        module = getattr(tritonclient, protocol)
+        batch = numpy.stack(planes)
+        image = module.InferInput(put, batch.shape, "FP32")
+        image.set_data_from_numpy(batch)
+        return [image], [module.InferRequestedOutput(get, class_count=3)], get
+
+    def check(self, result, output, name, names):
+        rows = result.as_numpy(output)
+        self.assertEqual(rows.shape, (len(names), 3))
+        for row, picture in zip(rows, names):
+            value, index, label = row[0].decode().split(":")
+            self.assertEqual(label, class_of(picture), (name, value, index))
+        response = result.get_response()
+        self.assertEqual(response["model_name"] if isinstance(response, dict) else response.model_name, name)
+
+    def each(self):
+        for model, names in MODELS.items():
+            for view in VIEWS:
+                for batch in (names[:1], names[:3], names * 2):
+                    yield model, view, batch
+
+    def test_one_after_the_other(self):
+        for protocol, client in self.clients.items():
+            for model, view, names in self.each():
+                inputs, outputs, output = self.request(protocol, model, view, names)
+                result = client.infer(f"{model}:{view}", inputs, request_id="1", model_version="", outputs=outputs)
+                self.check(result, output, f"{model}:{view}", names)
+
+    def test_asynchronously(self):
+        for protocol, client in self.clients.items():
+            asked, done = [], queue.Queue()
+            for model, view, names in self.each():
+                inputs, outputs, output = self.request(protocol, model, view, names)
+                arguments = {"request_id": str(len(asked)), "model_version": "", "outputs": outputs}
+                if protocol == "grpc":
+                    client.async_infer(f"{model}:{view}", inputs,
+                                       functools.partial(lambda place, *answer: done.put((place, *answer)), len(asked)),
+                                       **arguments)
+                    asked.append((output, f"{model}:{view}", names))
+                else:
+                    asked.append((client.async_infer(f"{model}:{view}", inputs, **arguments), output, f"{model}:{view}", names))
+            for each in asked:
+                if protocol == "grpc":
+                    place, result, error = done.get(timeout=60)
+                    self.assertIsNone(error)
+                    self.check(result, *asked[place])
+                else:
+                    self.check(each[0].get_result(), *each[1:])
+
+    def test_on_a_stream(self):
+        client, asked, done = self.clients["grpc"], [], queue.Queue()
+        client.start_stream(lambda *answer: done.put(answer))
+        for model, view, names in self.each():
+            inputs, outputs, output = self.request("grpc", model, view, names)
+            client.async_stream_infer(f"{model}:{view}", inputs, request_id=str(len(asked)), outputs=outputs)
+            asked.append((output, f"{model}:{view}", names))
+        client.stop_stream()
+        for each in asked:
+            result, error = done.get(timeout=60)
+            self.assertIsNone(error)
+            self.check(result, *each)
+
+    def test_a_view_is_the_model(self):
+        """What the model itself computes of the same pixels."""
+        model, names = "kv-pos-mnist", MODELS["kv-pos-mnist"]
+        inputs, _, output = self.request("grpc", model, "tensor", names)
+        view = self.clients["grpc"].infer(model + ":tensor", inputs).as_numpy(output)
+        image = tritonclient.grpc.InferInput("image", [len(names), 28, 28, 1], "UINT8")
+        pixels = [numpy.array(PIL.Image.open(file_of(model, name)).convert("L").resize((28, 28), PIL.Image.BILINEAR))
+                  for name in names]
+        image.set_data_from_numpy(numpy.stack(pixels)[..., None])
+        itself = self.clients["grpc"].infer(model, [image]).as_numpy("probabilities")
+        numpy.testing.assert_allclose(view, itself, rtol=1e-3, atol=1e-6)
+
+    def test_another_scaling_is_refused_with_its_view(self):
+        for protocol, client in self.clients.items():
+            for model in MODELS:
+                for view, other in (("tensor", "tensor-inception"), ("tensor", "tensor-vgg"), ("tensor-inception", "tensor")):
+                    inputs, outputs, _ = self.request(protocol, model, other, MODELS[model][:1])
+                    with self.assertRaisesRegex(InferenceServerException, "NAME:tensor-inception from -1 to 1"):
+                        client.infer(f"{model}:{view}", inputs, outputs=outputs)
+        with self.assertRaisesRegex(InferenceServerException, "NAME:tensor takes"):
+            self.clients["http"].get_model_metadata("kv-pos-mnist:pixels")
+
+
+if __name__ == "__main__":
+    unittest.main()
