@@ -80,6 +80,7 @@ HttpNext HttpPort::Route(const std::shared_ptr<HttpRequest>& request) {
   const bool is_document = path == "/openapi.json";
   const bool is_status = page_.status_json != nullptr && path == "/v1/status";
   if (!is_file && !is_document && !is_status) {
+    if (path == "/v1/embeddings") return embeddings_.Begin(request);
     return FirstName(path) == "v1" ? classify_.Begin(request) : oip_.Begin(request);
   }
   if (request->method() != "GET" && request->method() != "HEAD") {

@@ -15,6 +15,7 @@
 #include "server/wire/http/classify_front.h"
 #include "server/wire/http/cors.h"
 #include "server/wire/http/page_files.h"
+#include "server/wire/oip/embeddings_front.h"
 #include "server/wire/oip/http_front.h"
 #include "server/wire/rpc/health.h"
 
@@ -26,10 +27,11 @@ struct HttpPortPage {
   std::function<std::string(const Caller&)> status_json = nullptr;  // what this caller may see; null: no /v1/status
 };
 
-// What callers get over HTTP, on any listener: /v1 is answered by HttpClassifyFront, the page by its files, everything
-// else by OipHttpFront, which has /v2. GET /v1/status is for those who may list models; GET /openapi.json, which needs
-// no credential, says what there is. The id that a request has in "x-request-id" is returned; responses are compressed
-// with gzip where that is asked for. Thread-safe. The parts outlive the object.
+// What callers get over HTTP, on any listener: /v1/embeddings is answered by EmbeddingsFront, the rest of /v1 by
+// HttpClassifyFront, the page by its files, everything else by OipHttpFront, which has /v2. GET /v1/status is for those
+// who may list models; GET /openapi.json, which needs no credential, says what there is. The id that a request has in
+// "x-request-id" is returned; responses are compressed with gzip where that is asked for. Thread-safe. The parts
+// outlive the object.
 class HttpPort {
  public:
   // `cors_origins`: of pages of others whose scripts may read the answers.
@@ -40,7 +42,8 @@ class HttpPort {
         cors_(std::move(cors_origins)),
         page_(std::move(page)),
         classify_(service, registry, identity),
-        oip_(service, registry, identity, health) {}
+        oip_(service, registry, identity, health),
+        embeddings_(service, identity, oip_.parsed()) {}
 
   // As the fronts do.
   HttpNext Begin(const std::shared_ptr<HttpRequest>& request);
@@ -55,6 +58,7 @@ class HttpPort {
   const HttpPortPage page_;
   HttpClassifyFront classify_;
   OipHttpFront oip_;
+  EmbeddingsFront embeddings_;
 };
 
 }  // namespace vitrine

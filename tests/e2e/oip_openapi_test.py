@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The OpenAPI document that the server serves is one, and real answers are as it says."""
+import base64
 import http.client
 import json
 import re
@@ -73,6 +74,17 @@ class OpenApi(unittest.TestCase):
         self.check("POST", classify, 400, b"no picture")
         self.check("POST", "/v1/models/nobody:classify", 404, PICTURE)
         self.check("POST", classify + "?timeout=1ns", 504, PICTURE)
+
+    def test_embeddings(self):
+        picture = base64.b64encode(PICTURE).decode()
+        for body in ({"model": MODEL, "input": picture}, {"model": MODEL, "input": [picture] * 2, "encoding_format": "base64",
+                                                          "version": 2, "kind": "mean", "normalize": False, "user": None}):
+            schema = self.document["components"]["schemas"]["EmbeddingsRequest"]
+            jsonschema.Draft202012Validator(schema).validate(body)
+            answer = self.check("POST", "/v1/embeddings", 200, json.dumps(body))
+            self.assertEqual(len(answer["data"]), len(body["input"]) if isinstance(body["input"], list) else 1)
+        self.check("POST", "/v1/embeddings", 400, b"{}")
+        self.check("POST", "/v1/embeddings", 404, json.dumps({"model": "nobody", "input": picture}))
 
     def test_answers_of_v2(self):
         self.check("GET", "/v2", 200)

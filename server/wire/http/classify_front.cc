@@ -48,7 +48,8 @@ absl::Status NothingHere(const HttpRequest& request) {
   return absl::NotFoundError(
       absl::StrCat("nothing answers ", request.method(),
                    " here; there are GET /v1/models, /v1/models/NAME[/versions/V], /v1/status, ",
-                   "and POST /v1/models/NAME[/versions/V]:classify, to which a picture is sent like this: ",
+                   "POST /v1/embeddings and POST /v1/models/NAME[/versions/V]:classify, to which a picture is sent "
+                   "like this: ",
                    CurlLine(request, "", "")));
 }
 

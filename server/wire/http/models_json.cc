@@ -2,7 +2,6 @@
 #include "server/wire/http/models_json.h"
 
 #include <map>
-#include <set>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
@@ -22,12 +21,20 @@ void AppendVersion(const VersionStatus& status, std::string& text) {
   text += "]}";
 }
 
+// Members of a model in OpenAI's form, without braces.
+std::string OpenAiModel(const std::string& name, const LoadedModel& model) {
+  return absl::StrCat("\"id\":", JsonDocument::TextOf(name),
+                      ",\"object\":\"model\",\"created\":", model.manifest.provenance().created_unix_seconds(),
+                      ",\"owned_by\":\"vitrine\"");
+}
+
 }  // namespace
 
 std::string ModelJson(const LoadedModel& model) {
   const v1::Provenance& provenance = model.manifest.provenance();
-  std::string text = absl::StrCat("{\"name\":", JsonDocument::TextOf(model.id.model), ",\"version\":", model.id.version,
-                                  ",\"classes\":[");
+  std::string text =
+      absl::StrCat("{", OpenAiModel(model.id.model, model), ",\"name\":", JsonDocument::TextOf(model.id.model),
+                   ",\"version\":", model.id.version, ",\"classes\":[");
   for (size_t i = 0; i < model.labels.size(); ++i) {
     absl::StrAppend(&text, i == 0 ? "" : ",", JsonDocument::TextOf(model.labels[i]));
   }
@@ -61,11 +68,11 @@ std::string ModelJson(const LoadedModel& model) {
 }
 
 std::string ModelsJson(const std::vector<VersionStatus>& versions, const Caller& caller) {
-  std::set<std::string> ready;
+  std::map<std::string, ModelHandle> ready;  // the newest version of each
   std::map<std::string, std::string> texts;  // by model
   for (const VersionStatus& status : versions) {
     if (status.id.version == kWholeModel || !caller.MayUse(status.id.model)) continue;
-    if (status.state == v1::READY) ready.insert(status.id.model);
+    if (status.state == v1::READY) ready[status.id.model] = status.model;
     std::string& text = texts[status.id.model];
     if (!text.empty()) text += ',';
     AppendVersion(status, text);
@@ -75,6 +82,10 @@ std::string ModelsJson(const std::vector<VersionStatus>& versions, const Caller&
     if (!ready.contains(name)) continue;
     absl::StrAppend(&all, all.back() == '[' ? "" : ",", "{\"name\":", JsonDocument::TextOf(name), ",\"versions\":[",
                     text, "]}");
+  }
+  all += "],\"object\":\"list\",\"data\":[";
+  for (const auto& [name, model] : ready) {
+    absl::StrAppend(&all, all.back() == '[' ? "{" : ",{", OpenAiModel(name, *model), "}");
   }
   return all + "]}\n";
 }

@@ -173,6 +173,19 @@ TEST_F(HttpClassifyFrontTest, ModelsAreThoseThatAreReady) {
   EXPECT_EQ(models[1]["name"], "other");
 }
 
+TEST_F(HttpClassifyFrontTest, ModelsAreListedForOpenAisClientsToo) {
+  const json all = json::parse(Ask(Sent("GET", "/v1/models")).body);
+  EXPECT_EQ(all["object"], "list");
+  ASSERT_EQ(all["data"].size(), 2);
+  for (const json& model : {all["data"][0], json::parse(Ask(Sent("GET", "/v1/models/m")).body)}) {
+    EXPECT_EQ(model["id"], "m");
+    EXPECT_EQ(model["object"], "model");
+    EXPECT_TRUE(model["created"].is_number_integer());
+    EXPECT_EQ(model["owned_by"], "vitrine");
+  }
+  EXPECT_EQ(all["data"][1]["id"], "other");
+}
+
 TEST_F(HttpClassifyFrontTest, AModelSaysWhatItCanBeAskedFor) {
   const json model = json::parse(Ask(Sent("GET", "/v1/models/m")).body);
   EXPECT_EQ(model["name"], "m");

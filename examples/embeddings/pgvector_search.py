@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Keeps vectors of pictures in PostgreSQL with pgvector, and finds those that look most like one. The vectors come from
+POST /v1/embeddings, by OpenAI's own client.
+
+    pip install openai 'psycopg[binary]'; the database has the extension vector (CREATE EXTENSION vector)
+    python3 pgvector_search.py URL MODEL DATABASE add PICTURE...
+    python3 pgvector_search.py URL MODEL DATABASE find PICTURE
+    python3 pgvector_search.py http://127.0.0.1:8500/v1 eit-mini-cifar10 'dbname=pictures' add samples/cifar/*
+"""
+
+import base64
+import sys
+
+import openai
+import psycopg
+
+# Vectors of other weights lie elsewhere, so that each row says which weights made it.
+TABLE = """CREATE TABLE IF NOT EXISTS pictures (
+    path text, model text, version bigint, weights_sha256 text, embedding vector,
+    PRIMARY KEY (path, weights_sha256))"""
+ADD = """INSERT INTO pictures VALUES (%s, %s, %s, %s, %s)
+    ON CONFLICT (path, weights_sha256) DO NOTHING"""
+# Of vectors of length 1 the negative inner product (<#>) orders as the cosine of their angle does.
+FIND = """SELECT path, -(embedding <#> %s::vector) FROM pictures WHERE weights_sha256 = %s
+    ORDER BY embedding <#> %s::vector LIMIT 5"""
+MOST = 64  # pictures of a request
+
+
+def vectors(client, model, paths):
+    """The vector of each picture, and what made it."""
+    for begin in range(0, len(paths), MOST):
+        pictures = []
+        for path in paths[begin:begin + MOST]:
+            with open(path, "rb") as opened:
+                pictures.append(base64.b64encode(opened.read()).decode())
+        for each in client.embeddings.create(model=model, input=pictures).data:
+            yield "[" + ",".join(map(str, each.embedding)) + "]", each
+
+
+def main(url, model, database, what, *paths):
+    client = openai.OpenAI(base_url=url, api_key="none")  # a token of the server, where it wants one
+    with psycopg.connect(database) as connection:
+        connection.execute(TABLE)
+        for path, (vector, made) in zip(paths, vectors(client, model, paths)):
+            if what == "add":
+                connection.execute(ADD, (path, made.model, made.version, made.weights_sha256, vector))
+                continue
+            for found, cosine in connection.execute(FIND, (vector, made.weights_sha256, vector)):
+                print(f"{cosine:.4f} {found}")
+
+
+main(*sys.argv[1:])
