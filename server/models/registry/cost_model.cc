@@ -2,6 +2,7 @@
 #include "server/models/registry/cost_model.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace vitrine {
 namespace {
@@ -42,6 +43,10 @@ double LinearFit::At(double x) const {
 void ModelCost::ObserveCompute(int64_t tokens, absl::Duration spent) {
   const double seconds = absl::ToDoubleSeconds(spent), count = static_cast<double>(std::max<int64_t>(tokens, 1));
   MutexLock lock(mutex_);
+  if (const double predicted = seconds_of_batch_.At(count); predicted > 0) {
+    const double excess = std::max(seconds / predicted - 1, 0.0);
+    excess_squared_ += kCostWeight * (excess * excess - excess_squared_);
+  }
   Blend(seconds_per_token_, seconds / count);
   seconds_of_batch_.Observe(count, seconds);
 }
@@ -68,6 +73,12 @@ absl::Duration ModelCost::Predict(int64_t tokens, int64_t pixels, int64_t overla
 absl::Duration ModelCost::PredictBatch(int64_t tokens) const {
   MutexLock lock(mutex_);
   return absl::Seconds(seconds_of_batch_.At(static_cast<double>(tokens)));
+}
+
+absl::Duration ModelCost::PredictBatchAtMost(int64_t tokens) const {
+  MutexLock lock(mutex_);
+  const double predicted = seconds_of_batch_.At(static_cast<double>(tokens));
+  return absl::Seconds(predicted * (1 + std::min(2 * std::sqrt(excess_squared_), 1.0)));
 }
 
 absl::Duration ModelCost::PredictBesideCompute(int64_t pixels, int64_t overlay_pixels) const {

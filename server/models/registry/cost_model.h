@@ -45,6 +45,8 @@ class ModelCost {
   absl::Duration Predict(int64_t tokens, int64_t pixels, int64_t overlay_pixels = 0) const;
   // The forward pass of one batch: what a batch costs whatever it holds, and what its tokens cost.
   absl::Duration PredictBatch(int64_t tokens) const;
+  // As PredictBatch, by so much more that few batches take longer: twice the mean error of late of those that did.
+  absl::Duration PredictBatchAtMost(int64_t tokens) const;
   // What one request takes beside the forward pass: decoding, and making the answer.
   absl::Duration PredictBesideCompute(int64_t pixels, int64_t overlay_pixels = 0) const;
 
@@ -52,6 +54,7 @@ class ModelCost {
   mutable Mutex mutex_;
   LinearFit seconds_of_batch_ ABSL_GUARDED_BY(mutex_);  // over tokens
   double seconds_per_token_ ABSL_GUARDED_BY(mutex_) = 0;
+  double excess_squared_ ABSL_GUARDED_BY(mutex_) = 0;  // mean, of the part by which batches took longer than predicted
   // Means of both, so that what every small picture costs beside its pixels does not count for those of a large one.
   double decode_seconds_ ABSL_GUARDED_BY(mutex_) = 0;
   double decode_pixels_ ABSL_GUARDED_BY(mutex_) = 0;

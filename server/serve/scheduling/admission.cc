@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -105,8 +106,13 @@ Admission::Question Admission::QuestionOf(const InferenceRequest& request, absl:
   return asked;
 }
 
+absl::Duration Admission::WorkLeft() const {
+  const std::vector<absl::Duration> left = running_.Left();
+  return std::accumulate(left.begin(), left.end(), work_);
+}
+
 absl::Duration Admission::TimeToFree(double part) const {
-  return work_ / options_.executors * std::clamp(part, 0.0, 1.0);
+  return WorkLeft() / options_.executors * std::clamp(part, 0.0, 1.0);
 }
 
 absl::Status Admission::CheckPlaces(const std::string& caller) const {
@@ -189,17 +195,21 @@ absl::Status Admission::CheckTime(const Question& asked, absl::Time now) const {
     mine = own->second.UpTo(place.priority_class);
     urgent = own->second.Rate(now, place.priority_class);
   }
-  const std::vector<OtherCaller> others = Others(place.caller, now);
+  const std::vector<absl::Duration> left = running_.Left();
   const auto completion_among = [&](const std::vector<OtherCaller>& others, double urgent) {
     absl::Duration ahead = WorkAhead(mine, place.cost, others, batch, options_.executors, urgent);
     if (urgent > 0) {  // and no longer than it is patient
       const absl::Duration overtaking = urgent * options_.patience[place.priority_class];
       ahead = std::min(ahead, WorkAhead(mine + overtaking, place.cost, others, batch, options_.executors));
     }
-    return ahead / options_.executors + place.cost;
+    return TimeUntilDone(ahead, left, options_.executors) + place.cost;
   };
+  const absl::Duration allowed = std::max(limit, place.cost);  // a cost alone refuses nothing
+  // So an admission costs the same however many callers there are.
+  if (completion_among({AllOthers(place.caller, now)}, urgent) <= allowed) return absl::OkStatus();
+  const std::vector<OtherCaller> others = Others(place.caller, now);
   const absl::Duration completion = completion_among(others, urgent);
-  if (completion <= std::max(limit, place.cost)) return absl::OkStatus();  // a cost alone refuses nothing
+  if (completion <= allowed) return absl::OkStatus();
   const std::string longer =
       absl::StrCat("longer than ", has_deadline ? "the deadline allows" : "its limit of " + Milliseconds(limit));
   if (completion_among({}, urgent) <= limit) {
@@ -228,6 +238,16 @@ absl::Status Admission::CheckTime(const Question& asked, absl::Time now) const {
                    "overtaking this one for ",
                    longer),
       retry);
+}
+
+OtherCaller Admission::AllOthers(const std::string& asks, absl::Time now) const {
+  OtherCaller all = {.work = work_, .rate = recent_.Rate(now), .callers = static_cast<int64_t>(callers_.size())};
+  if (const auto own = callers_.find(asks); own != callers_.end()) {
+    all.work -= own->second.total;
+    all.rate = std::max(all.rate - own->second.Rate(now), 0.0);  // a difference of decayed sums
+    --all.callers;
+  }
+  return all;
 }
 
 std::vector<OtherCaller> Admission::Others(const std::string& asks, absl::Time now) const {
@@ -311,6 +331,21 @@ void Admission::Take(const Place& place, absl::Time now) {
   recent_.Add(place.cost, now);
 }
 
+HeldBatch Admission::Begin(std::span<const std::unique_ptr<InferenceRequest>> batch) {
+  const ModelCost& cost = *batch.front()->model->cost;
+  int64_t tokens = 0;
+  absl::Duration beside;
+  MutexLock lock(mutex_);
+  for (const auto& request : batch) {
+    tokens += request->tokens;
+    beside += cost.PredictBesideCompute(request->InputPixels(), request->overlay_pixels);
+    if (request->admitted == nullptr || request->admitted->place.owner() != this) continue;
+    Place& place = request->admitted->place.share();
+    Change(callers_.find(place.caller), place.priority_class, -std::exchange(place.cost, absl::ZeroDuration()));
+  }
+  return running_.Begin(cost.PredictBatchAtMost(tokens) + beside);
+}
+
 void Admission::EndWork(Place& place) {
   MutexLock lock(mutex_);
   if (std::exchange(place.is_computed, true)) return;
@@ -343,7 +378,7 @@ AdmissionStatus Admission::load() const {
   MutexLock lock(mutex_);
   return {.requests = server_.all.requests,
           .bytes = server_.all.bytes,
-          .work = work_,
+          .work = WorkLeft(),
           .limit_requests = options_.max_requests,
           .limit_bytes = options_.max_bytes,
           .computing = computing_};

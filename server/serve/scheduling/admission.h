@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -27,6 +28,7 @@
 #include "server/serve/scheduling/fair_share.h"
 #include "server/serve/scheduling/held.h"
 #include "server/serve/scheduling/rolling_prune.h"
+#include "server/serve/scheduling/running_batches.h"
 
 namespace vitrine {
 
@@ -65,7 +67,7 @@ struct Place {
   std::shared_ptr<const QueueLimits> model;
   int priority_class = 0;
   int64_t bytes = 0;
-  absl::Duration cost;       // executor time that was predicted; zero once it is computed
+  absl::Duration cost;       // executor time that was predicted; zero once an executor has begun
   bool is_computed = false;  // or will never be
 };
 using HeldPlace = Held<Admission, Place>;
@@ -89,7 +91,11 @@ struct Admitted {
 class Admission {
  public:
   Admission(const AdmissionOptions& options, const Clock& clock)
-      : options_(options), clock_(clock), quotas_(clock), answers_(options.max_answer_bytes, clock) {}
+      : options_(options),
+        clock_(clock),
+        quotas_(clock),
+        answers_(options.max_answer_bytes, clock),
+        running_(options.executors, clock) {}
   Admission(const Admission&) = delete;
   Admission& operator=(const Admission&) = delete;
 
@@ -97,8 +103,13 @@ class Admission {
   // given what is admitted already: the caller's own work at the same or a higher priority, what it will ask for at a
   // higher one until then at the rate of the last second, and the turns of other callers. DEADLINE_EXCEEDED if the
   // deadline is past. An idle server admits everything: only so a wrong prediction is ever corrected. RetryInfo is the
-  // time after which the request would be admitted if nothing else came.
+  // time after which the request would be admitted if nothing else came. No executor is taken to be free before the
+  // batch that it runs is predicted to end, whatever that is of.
   absl::StatusOr<HeldPlace> Admit(const InferenceRequest& request);
+
+  // One executor begins with a batch of these requests, one at least: they wait no longer, and the executor is busy
+  // until what comes back dies.
+  HeldBatch Begin(std::span<const std::unique_ptr<InferenceRequest>> batch);
 
   // Whether Admit would refuse whatever this caller asks, since the server or the caller's share of it is full of
   // requests: what it asks need not be looked at to be refused. Takes no place.
@@ -128,7 +139,7 @@ class Admission {
   struct CallerWork {
     int64_t requests = 0;                               // that hold a place
     int64_t computing = 0;                              // of them, those that wait or compute
-    std::array<absl::Duration, kPriorityClasses> work;  // executor time, by class
+    std::array<absl::Duration, kPriorityClasses> work;  // executor time of those that wait, by class
     absl::Duration total;                               // of `work`
     std::array<Recent, kPriorityClasses> recent;        // by class
 
@@ -136,7 +147,7 @@ class Admission {
     double Rate(absl::Time now, int classes = kPriorityClasses) const;  // of the most urgent classes
   };
   using Callers = std::map<std::string, CallerWork>;
-  // By executor time in flight, most first.
+  // By executor time of what waits, most first.
   using Busiest = std::set<std::pair<absl::Duration, const Callers::value_type*>, std::greater<>>;
   // What is held of a limit of requests and one of bytes.
   struct Holding {
@@ -169,8 +180,12 @@ class Admission {
   absl::Status CheckBytes(const Place& place, bool shared) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckModel(const Place& place, bool shared) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckTime(const Question& asked, absl::Time now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // All callers beside this one, as one: they count with no less than one by one.
+  OtherCaller AllOthers(const std::string& asks, absl::Time now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The callers beside this one. However many there are, only the busiest are looked at one by one.
   std::vector<OtherCaller> Others(const std::string& asks, absl::Time now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Executor time that was predicted for what waits and what runs, and has not been spent.
+  absl::Duration WorkLeft() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Until `part` of what is held is answered.
   absl::Duration TimeToFree(double part) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Take(const Place& place, absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -185,10 +200,11 @@ class Admission {
   const Clock& clock_;
   CallerQuotas quotas_;
   AnswerBudget answers_;
+  RunningBatches running_;
 
   mutable Mutex mutex_;
   Room server_ ABSL_GUARDED_BY(mutex_);
-  absl::Duration work_ ABSL_GUARDED_BY(mutex_);
+  absl::Duration work_ ABSL_GUARDED_BY(mutex_);    // of what waits
   int64_t computing_ ABSL_GUARDED_BY(mutex_) = 0;  // places that wait or compute
   Recent recent_ ABSL_GUARDED_BY(mutex_);          // of all callers together
   Callers callers_ ABSL_GUARDED_BY(mutex_);        // that ask or asked of late

@@ -18,7 +18,7 @@ namespace vitrine {
 // Another caller, as the one that asks sees it; or several that are looked at together, which may count with more than
 // they would one by one and never with less.
 struct OtherCaller {
-  absl::Duration work;  // executor time that it has in flight
+  absl::Duration work;  // executor time of what waits of it
   double rate = 0;      // executor seconds that it asks for in a second, of late
   int64_t callers = 1;
 };

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <new>
+#include <span>
 #include <utility>
 
 #include "server/process/out_of_memory.h"
@@ -36,6 +37,15 @@ const Ends& End() {
   return ends;
 }
 
+// Tells admission, from which the requests have their places, that an executor is busy with them.
+HeldBatch Occupy(std::span<const std::unique_ptr<InferenceRequest>> requests) {
+  for (const auto& request : requests) {
+    if (request->admitted == nullptr) continue;
+    if (Admission* const admission = request->admitted->place.owner()) return admission->Begin(requests);
+  }
+  return {};
+}
+
 }  // namespace
 
 Scheduler::Scheduler(const BatchOptions& options, const Clock& clock, bool sweep) : options_(options), clock_(clock) {
@@ -56,8 +66,8 @@ void Scheduler::Submit(InferenceRequest request) {
 
 // What may throw comes before the request is moved from and anything is counted.
 absl::Status Scheduler::Enqueue(InferenceRequest& request) {
-  Queue one;
-  Entry& entry = one[Order()];
+  WaitingQueue::Queue one;
+  Entry& entry = one[WaitingQueue::Order()];
   entry.request = std::make_unique<InferenceRequest>();
   entry.waiting.model = request.model.get();
   entry.waiting.tokens = request.tokens;
@@ -74,29 +84,29 @@ absl::Status Scheduler::Enqueue(InferenceRequest& request) {
     entry.waiting.is_slow = entry.waiting.pixels >= kSlowPixels && beside > kSlow && beside > 2 * compute;
   }
   entry.bytes = request.InputBytes();
-  Queue::node_type node = one.extract(one.begin());
+  WaitingQueue::Queue::node_type node = one.extract(one.begin());
 
   MutexLock lock(mutex_);
   if (stopping_) return End().draining;
   WaitingRequest& waiting = node.mapped().waiting;
   waiting.caller = turns_.Enter(request.caller);
   waiting.sequence = next_sequence_;
-  Queue* queue = nullptr;
+  node.key() = {waiting.Due(options_), waiting.sequence};
+  InferenceRequest& queued = *node.mapped().request;
   try {
-    queue = &queues_[{request.model.get(), waiting.caller}][waiting.priority];
+    queues_[request.model.get()].Insert(node, turns_);
   } catch (const std::bad_alloc&) {
+    EraseIfEmpty(request.model.get());
     turns_.Drop(waiting.caller);
     throw;
   }
   ++next_sequence_;
   if (depth_.requests == 0) oldest_ = waiting.arrival;
   depth_.requests += 1;
-  depth_.bytes += node.mapped().bytes;
+  depth_.bytes += request.InputBytes();
   depth_.tokens += waiting.tokens;
   if (!waiting.is_slow) queued_ += waiting.cost;
-  *node.mapped().request = std::move(request);
-  node.key() = Order(waiting.Due(options_), waiting.sequence);
-  queue->insert(queue->end(), std::move(node));
+  queued = std::move(request);
   if (depth_.requests > Free()) recalls_.fetch_add(1, std::memory_order_relaxed);
   return absl::OkStatus();
 }
@@ -147,7 +157,9 @@ std::optional<Batch> Scheduler::Next(const std::atomic<bool>* wanted) {
       }
     }
     Answer(std::move(dropped));
-    if (!batch.requests.empty()) return batch;
+    if (batch.requests.empty()) continue;
+    if (!batch.is_slow) batch.running = Occupy(batch.requests);
+    return batch;
   }
 }
 
@@ -155,8 +167,7 @@ void Scheduler::TakeDecided(bool is_stand_in, Batch& batch, std::vector<Dropped>
   BatchOptions options = options_;
   if (stopping_) options.max_wait = absl::ZeroDuration();
   const absl::Time now = clock_.Now();
-  std::vector<WaitingRequest> front = Front(now);
-  if (is_stand_in) std::erase_if(front, [](const WaitingRequest& waiting) { return waiting.is_slow; });
+  const std::vector<WaitingRequest> front = Front(now, /*without_slow=*/is_stand_in);
   BatchDecision decision = Decide(front, now, options);
   LeaveToTheIdle(front, decision.batch);
   LeaveToTheNext(front, decision.batch);
@@ -251,40 +262,12 @@ std::optional<BatchLimits> Scheduler::OwnLimits(const LoadedModel& model) const 
   return own;
 }
 
-std::vector<WaitingRequest> Scheduler::Front(absl::Time now) const {
+std::vector<WaitingRequest> Scheduler::Front(absl::Time now, bool without_slow) {
   std::vector<WaitingRequest> front;
-  const LoadedModel* model = nullptr;  // its callers come one after the other
-  std::optional<BatchLimits> own;
-  for (const auto& [key, queues] : queues_) {
-    if (key.first != model) {
-      model = key.first;
-      own = OwnLimits(*model);
-    }
-    const BatchLimits limits = own.value_or(options_.Limits());
-    for (const Queue& queue : queues) {
-      int images = 0;
-      int64_t tokens = 0, pixels = 0;
-      int apart = 0;  // that are in no batch with others: not looked at without end
-      for (const auto& [order, entry] : queue) {
-        if (apart > limits.max_batch_images) break;
-        WaitingRequest& waiting = front.emplace_back(entry.waiting);
-        if (idle_ > 0) waiting.least = {};  // there is room for the late
-        waiting.cancelled = entry.request->IsCancelled();
-        waiting.given = turns_.given(waiting.caller);
-        waiting.own = own;
-        if (waiting.cancelled || waiting.deadline <= now + waiting.least || waiting.is_slow) {
-          ++apart;
-          continue;
-        }
-        // This one does not fit, or the next one cannot: enough for Decide to know that the batch is full.
-        tokens += waiting.tokens;
-        pixels += waiting.pixels;
-        if (++images >= limits.max_batch_images || tokens >= limits.max_batch_tokens ||
-            pixels >= limits.max_batch_pixels) {
-          break;
-        }
-      }
-    }
+  for (auto& [model, queue] : queues_) {
+    const FrontOptions options = {
+        .batch = options_, .now = now, .own = OwnLimits(*model), .is_idle = idle_ > 0, .without_slow = without_slow};
+    queue.AppendFront(options, turns_, front);
   }
   return front;
 }
@@ -304,9 +287,9 @@ void Scheduler::LeaveToTheNext(const std::vector<WaitingRequest>& front, std::ve
 }
 
 std::unique_ptr<InferenceRequest> Scheduler::Take(const WaitingRequest& waiting, bool runs) {
-  const auto queues = queues_.find({static_cast<const LoadedModel*>(waiting.model), waiting.caller});
-  Queue& queue = queues->second[waiting.priority];
-  const auto entry = queue.find(Order(waiting.Due(options_), waiting.sequence));
+  const auto* const model = static_cast<const LoadedModel*>(waiting.model);
+  Entry entry = queues_.find(model)->second.Take(waiting, {waiting.Due(options_), waiting.sequence});
+  EraseIfEmpty(model);
   depth_.requests -= 1;
   if (depth_.requests == 0) {
     recalls_.store(0, std::memory_order_relaxed);
@@ -314,37 +297,36 @@ std::unique_ptr<InferenceRequest> Scheduler::Take(const WaitingRequest& waiting,
   } else if (!waiting.is_slow) {
     queued_ -= waiting.cost;
   }
-  depth_.bytes -= entry->second.bytes;
-  depth_.tokens -= entry->second.waiting.tokens;
-  std::unique_ptr<InferenceRequest> request = std::move(entry->second.request);
-  queue.erase(entry);
-  const auto is_empty = [](const Queue& q) { return q.empty(); };
-  if (std::all_of(queues->second.begin(), queues->second.end(), is_empty)) queues_.erase(queues);
+  depth_.bytes -= entry.bytes;
+  depth_.tokens -= entry.waiting.tokens;
   if (runs) {
     turns_.Run(waiting.caller, waiting.cost);
   } else {
     turns_.Drop(waiting.caller);
   }
-  return request;
+  return std::move(entry.request);
+}
+
+void Scheduler::EraseIfEmpty(const LoadedModel* model) {
+  const auto queue = queues_.find(model);
+  if (queue != queues_.end() && queue->second.empty()) queues_.erase(queue);
 }
 
 std::vector<Scheduler::Dropped> Scheduler::TakeDead() {
   const absl::Time now = clock_.Now();
-  oldest_ = now;
+  absl::Time oldest = now;
   std::vector<std::pair<WaitingRequest, absl::Status>> dead;
-  for (const auto& [key, queues] : queues_) {
-    for (const Queue& queue : queues) {
-      for (const auto& [order, entry] : queue) {
-        if (entry.request->IsCancelled()) {
-          dead.emplace_back(entry.waiting, End().cancelled);
-        } else if (entry.waiting.deadline <= now) {
-          dead.emplace_back(entry.waiting, End().expired);
-        } else {
-          oldest_ = std::min(oldest_, entry.waiting.arrival);
-        }
-      }
+  const auto look = [&](const Entry& entry) {
+    if (entry.request->IsCancelled()) {
+      dead.emplace_back(entry.waiting, End().cancelled);
+    } else if (entry.waiting.deadline <= now) {
+      dead.emplace_back(entry.waiting, End().expired);
+    } else {
+      oldest = std::min(oldest, entry.waiting.arrival);
     }
-  }
+  };
+  for (const auto& [model, queue] : queues_) queue.ForEach(look);
+  oldest_ = oldest;
   std::vector<Dropped> dropped;
   dropped.reserve(dead.size());
   for (auto& [waiting, status] : dead) dropped.push_back({std::move(status), Take(waiting, /*runs=*/false)});
@@ -354,14 +336,15 @@ std::vector<Scheduler::Dropped> Scheduler::TakeDead() {
 std::vector<Scheduler::Dropped> Scheduler::TakeAll() {
   std::vector<Dropped> dropped;
   dropped.reserve(static_cast<size_t>(depth_.requests));
-  for (auto& [key, queues] : queues_) {
-    for (Queue& queue : queues) {
-      for (auto& [order, entry] : queue) {
-        turns_.Drop(entry.waiting.caller);
-        dropped.push_back({End().given_up, std::move(entry.request)});
-      }
-    }
+  std::vector<CallerTurns::Id> callers;
+  callers.reserve(static_cast<size_t>(depth_.requests));
+  for (auto& [model, queue] : queues_) {
+    queue.Drain([&](Entry& entry) {
+      callers.push_back(entry.waiting.caller);
+      dropped.push_back({End().given_up, std::move(entry.request)});
+    });
   }
+  for (const CallerTurns::Id caller : callers) turns_.Drop(caller);
   queues_.clear();
   depth_ = {};
   queued_ = {};

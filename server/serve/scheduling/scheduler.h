@@ -2,13 +2,11 @@
 #ifndef VITRINE_SERVER_SERVE_SCHEDULING_SCHEDULER_H_
 #define VITRINE_SERVER_SERVE_SCHEDULING_SCHEDULER_H_
 
-#include <array>
 #include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
-#include <utility>
 #include <vector>
 
 #include "absl/time/time.h"
@@ -20,6 +18,8 @@
 #include "server/serve/scheduling/batching_policy.h"
 #include "server/serve/scheduling/caller_turns.h"
 #include "server/serve/scheduling/inference_request.h"
+#include "server/serve/scheduling/running_batches.h"
+#include "server/serve/scheduling/waiting_queue.h"
 
 namespace vitrine {
 
@@ -29,6 +29,9 @@ struct Batch {
   std::vector<std::unique_ptr<InferenceRequest>> requests;
   std::shared_ptr<engine::Team> team = nullptr;  // to be joined; then there are no requests
   bool is_slow = false;                          // one request, see WaitingRequest::is_slow
+  // Its executor counts as busy until this dies. None of what is slow, beside which others run, nor of requests without
+  // a place.
+  HeldBatch running = {};
 };
 
 // The queue between the RPC side and the executors of one device. Thread-safe.
@@ -80,16 +83,7 @@ class Scheduler {
   int64_t idle() const;
 
  private:
-  using Order = std::pair<absl::Time, uint64_t>;  // due, sequence
-  struct Entry {
-    WaitingRequest waiting;
-    int64_t bytes = 0;
-    std::unique_ptr<InferenceRequest> request;
-  };
-  using Queue = std::map<Order, Entry>;
-  // The queues of one caller for one model version, by class.
-  using CallerQueues = std::array<Queue, kPriorityClasses>;
-  using Key = std::pair<const LoadedModel*, CallerTurns::Id>;
+  using Entry = WaitingQueue::Entry;
   // A request that ends without compute.
   struct Dropped {
     absl::Status status;
@@ -105,14 +99,15 @@ class Scheduler {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // As WaitingRequest::own has them.
   std::optional<BatchLimits> OwnLimits(const LoadedModel& model) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // The first requests of every queue, as far as Decide needs them.
-  std::vector<WaitingRequest> Front(absl::Time now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The first requests of every model, as far as Decide needs them.
+  std::vector<WaitingRequest> Front(absl::Time now, bool without_slow) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Takes out of a batch what other executors, who wait for work, can run at the same time.
   void LeaveToTheIdle(const std::vector<WaitingRequest>& front, std::vector<size_t>& batch) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Takes out of a batch what is better computed in the one after it (PartOf).
   void LeaveToTheNext(const std::vector<WaitingRequest>& front, std::vector<size_t>& batch) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void EraseIfEmpty(const LoadedModel* model) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Whether it runs or was dropped decides whether its caller was given executor time.
   std::unique_ptr<InferenceRequest> Take(const WaitingRequest& waiting, bool runs)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -127,10 +122,10 @@ class Scheduler {
   const Clock& clock_;
 
   mutable Mutex mutex_;
-  CondVar changed_;                                             // work for executors
-  CondVar changed_for_stand_ins_;                               // the same for them
-  CondVar empty_;                                               // for Stop
-  std::map<Key, CallerQueues> queues_ ABSL_GUARDED_BY(mutex_);  // no empty CallerQueues
+  CondVar changed_;                                                            // work for executors
+  CondVar changed_for_stand_ins_;                                              // the same for them
+  CondVar empty_;                                                              // for Stop
+  std::map<const LoadedModel*, WaitingQueue> queues_ ABSL_GUARDED_BY(mutex_);  // none is empty
   CallerTurns turns_ ABSL_GUARDED_BY(mutex_);
   QueueStatus depth_ ABSL_GUARDED_BY(mutex_);      // but for `oldest`
   absl::Duration queued_ ABSL_GUARDED_BY(mutex_);  // what waits will take, without what is slow

@@ -10,4 +10,6 @@ list(APPEND server_sources
   serve/scheduling/fair_share.cc
   serve/scheduling/inference_request.cc
   serve/scheduling/peer_accounts.cc
-  serve/scheduling/scheduler.cc)
+  serve/scheduling/running_batches.cc
+  serve/scheduling/scheduler.cc
+  serve/scheduling/waiting_queue.cc)

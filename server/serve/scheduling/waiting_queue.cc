@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/serve/scheduling/waiting_queue.h"
+
+#include <algorithm>
+#include <new>
+
+namespace vitrine {
+
+// The requests of one caller in the order in which it wants them.
+class WaitingQueue::Cursor {
+ public:
+  Cursor(const CallerQueues& caller, absl::Duration given, const FrontOptions& options)
+      : options_(&options), turn_(given) {
+    for (int c = 0; c < kPriorityClasses; ++c) ranges_[c] = {caller.classes[c].begin(), caller.classes[c].end()};
+    Settle();
+  }
+
+  // Null at the end.
+  const Entry* entry() const { return entry_; }
+  absl::Duration turn() const { return turn_; }
+  absl::Time due() const { return entry_->waiting.Due(options_->batch); }
+
+  // Goes on behind a request that takes `cost` of the caller's turn.
+  void Advance(absl::Duration cost) {
+    turn_ += cost;
+    ++ranges_[entry_->waiting.priority].first;
+    Settle();
+  }
+  // Counts requests that are in no batch with others: a caller's are not looked at without end.
+  int CountApart() { return ++apart_; }
+
+  // For a heap whose top is the next.
+  friend bool operator<(const Cursor& a, const Cursor& b) {
+    return std::tuple(a.turn_, a.due(), a.entry_->waiting.sequence) >
+           std::tuple(b.turn_, b.due(), b.entry_->waiting.sequence);
+  }
+
+ private:
+  using Range = std::pair<Queue::const_iterator, Queue::const_iterator>;
+
+  void Settle() {
+    entry_ = nullptr;
+    for (Range& range : ranges_) {
+      while (options_->without_slow && range.first != range.second && range.first->second.waiting.is_slow) ++range.first;
+      if (range.first == range.second) continue;
+      const Entry& next = range.first->second;
+      if (entry_ == nullptr || Rank(next) < Rank(*entry_)) entry_ = &next;
+    }
+  }
+  // As Decide ranks one caller's requests of different classes.
+  std::tuple<int, absl::Time, uint64_t> Rank(const Entry& entry) const {
+    const WaitingRequest& waiting = entry.waiting;
+    const bool out_of_patience = waiting.arrival + options_->batch.patience[waiting.priority] <= options_->now;
+    return {out_of_patience ? 0 : 1 + waiting.priority, waiting.Due(options_->batch), waiting.sequence};
+  }
+
+  const FrontOptions* options_;  // a pointer, so that cursors can be assigned
+  absl::Duration turn_;
+  int apart_ = 0;
+  std::array<Range, kPriorityClasses> ranges_;
+  const Entry* entry_ = nullptr;
+};
+
+absl::Time WaitingQueue::FirstDue(const CallerQueues& caller) {
+  absl::Time due = absl::InfiniteFuture();
+  for (const Queue& queue : caller.classes) {
+    if (!queue.empty()) due = std::min(due, queue.begin()->first.first);
+  }
+  return due;
+}
+
+void WaitingQueue::SetTurn(CallerQueues& caller, const Turn& turn) {
+  auto node = turns_.extract(caller.turn);
+  node.value() = caller.turn = turn;
+  turns_.insert(std::move(node));
+}
+
+void WaitingQueue::Insert(Queue::node_type& node, const CallerTurns& turns) {
+  const WaitingRequest& waiting = node.mapped().waiting;
+  const CallerTurns::Id id = waiting.caller;
+  const Turn turn = {turns.given(id), node.key().first, id};
+  const auto [caller, is_new] = callers_.try_emplace(id);
+  if (is_new) {
+    try {
+      turns_.insert(turn);
+    } catch (const std::bad_alloc&) {
+      callers_.erase(caller);
+      throw;
+    }
+    caller->second.turn = turn;
+  } else if (turn < caller->second.turn) {
+    SetTurn(caller->second, turn);
+  }
+  Queue& queue = caller->second.classes[waiting.priority];
+  queue.insert(queue.end(), std::move(node));
+}
+
+WaitingQueue::Entry WaitingQueue::Take(const WaitingRequest& waiting, const Order& order) {
+  const auto caller = callers_.find(waiting.caller);
+  Queue& queue = caller->second.classes[waiting.priority];
+  Entry entry = std::move(queue.extract(order).mapped());
+  const auto is_empty = [](const Queue& each) { return each.empty(); };
+  if (std::all_of(caller->second.classes.begin(), caller->second.classes.end(), is_empty)) {
+    turns_.erase(caller->second.turn);
+    callers_.erase(caller);
+  }
+  return entry;
+}
+
+std::set<WaitingQueue::Turn>::const_iterator WaitingQueue::Current(std::set<Turn>::const_iterator turn,
+                                                                   const CallerTurns& turns) {
+  while (turn != turns_.end()) {
+    const Turn seen = *turn;
+    const CallerTurns::Id id = std::get<CallerTurns::Id>(seen);
+    CallerQueues& caller = callers_.find(id)->second;
+    const Turn now = {turns.given(id), FirstDue(caller), id};
+    if (seen == now) return turn;
+    SetTurn(caller, now);
+    turn = turns_.lower_bound(seen);
+  }
+  return turn;
+}
+
+void WaitingQueue::AppendFront(const FrontOptions& options, const CallerTurns& turns,
+                               std::vector<WaitingRequest>& front) {
+  const BatchLimits limits = options.own.value_or(options.batch.Limits());
+  std::vector<Cursor> open;  // a heap
+  const auto push = [&](Cursor cursor) {
+    if (cursor.entry() == nullptr) return;
+    open.push_back(std::move(cursor));
+    std::push_heap(open.begin(), open.end());
+  };
+  const auto comes_first = [&](const Turn& turn) {
+    if (open.empty()) return true;
+    const Cursor& next = open.front();
+    return std::pair(std::get<0>(turn), std::get<1>(turn)) <= std::pair(next.turn(), next.due());
+  };
+  int images = 0;
+  int64_t tokens = 0, pixels = 0;
+  for (auto unopened = Current(turns_.begin(), turns);;) {
+    while (unopened != turns_.end() && comes_first(*unopened)) {
+      const auto& [given, due, id] = *unopened;
+      push(Cursor(callers_.find(id)->second, given, options));
+      unopened = Current(std::next(unopened), turns);
+    }
+    if (open.empty()) return;
+    std::pop_heap(open.begin(), open.end());
+    Cursor cursor = std::move(open.back());
+    open.pop_back();
+    WaitingRequest& waiting = front.emplace_back(cursor.entry()->waiting);
+    if (options.is_idle) waiting.least = {};
+    waiting.cancelled = cursor.entry()->request->IsCancelled();
+    waiting.given = turns.given(waiting.caller);
+    waiting.own = options.own;
+    const bool is_dead = waiting.cancelled || waiting.deadline <= options.now + waiting.least;
+    cursor.Advance(is_dead ? absl::ZeroDuration() : waiting.cost);
+    if (is_dead || waiting.is_slow) {
+      if (cursor.CountApart() <= limits.max_batch_images) push(std::move(cursor));
+      continue;
+    }
+    push(std::move(cursor));
+    // This one does not fit, or the next one cannot: enough for Decide to know that the batch is full.
+    tokens += waiting.tokens;
+    pixels += waiting.pixels;
+    if (++images >= limits.max_batch_images || tokens >= limits.max_batch_tokens || pixels >= limits.max_batch_pixels) {
+      return;
+    }
+  }
+}
+
+}  // namespace vitrine
