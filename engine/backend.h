@@ -2,6 +2,7 @@
 #ifndef VITRINE_ENGINE_BACKEND_H_
 #define VITRINE_ENGINE_BACKEND_H_
 
+#include <cstdint>
 #include <span>
 
 #include "absl/status/status.h"
@@ -23,6 +24,8 @@ class Backend {
   // where a device has no memory, INTERNAL for its other errors; throws std::bad_alloc where this machine has none.
   virtual absl::Status Run(std::span<const engine::Picture> pictures, engine::Workspace& workspace, float* logits,
                            AttentionTap* attention, TokenTap* tokens) const = 0;
+  // Bytes that the weights take less than as fp32.
+  virtual int64_t saved_bytes() const { return 0; }
 };
 
 }  // namespace vitrine

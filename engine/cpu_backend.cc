@@ -18,6 +18,7 @@ class CpuBackend : public Backend {
     engine_.Run(pictures, workspace, logits, attention, tokens);
     return absl::OkStatus();
   }
+  int64_t saved_bytes() const override { return engine_.saved_bytes(); }
 
  private:
   const engine::Engine engine_;

@@ -24,6 +24,8 @@ class SharedMatrices {
   // Null until it is packed.
   std::shared_ptr<const LinearMatrix> Find(const program::Operator& op) const;
   void Put(const program::Operator& op, std::shared_ptr<const LinearMatrix> matrix);
+  // Bytes that those that are packed take less than as fp32.
+  int64_t SavedBytes() const;
 
  private:
   std::map<const program::Operator*, std::shared_ptr<const LinearMatrix>> matrices_;

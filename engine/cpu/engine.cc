@@ -48,7 +48,7 @@ absl::StatusOr<Engine> Engine::Make(const program::Program& program, WeightSourc
   SharedMatrices matrices(program, weights);
   ASSIGN_OR_RETURN(Plan logits, Compile(program, weights, instructions, choice, /*tokens=*/false, matrices));
   ASSIGN_OR_RETURN(Plan tokens, Compile(program, weights, instructions, choice, /*tokens=*/true, matrices));
-  return Engine(std::move(logits), std::move(tokens), *instructions.fp32, choice.precision);
+  return Engine(std::move(logits), std::move(tokens), *instructions.fp32, choice.precision, matrices.SavedBytes());
 }
 
 void Engine::Run(std::span<const Picture> pictures, Workspace& workspace, float* logits, AttentionTap* attention,

@@ -40,15 +40,22 @@ class Engine {
   const Kernels& kernels() const { return *kernels_; }
   cpu::CpuPath path() const { return kernels_->path; }
   Precision precision() const { return precision_; }
+  // Bytes that the weights take less than as fp32.
+  int64_t saved_bytes() const { return saved_bytes_; }
 
  private:
-  Engine(Plan logits, Plan tokens, const Kernels& kernels, Precision precision)
-      : logits_(std::move(logits)), tokens_(std::move(tokens)), kernels_(&kernels), precision_(precision) {}
+  Engine(Plan logits, Plan tokens, const Kernels& kernels, Precision precision, int64_t saved_bytes)
+      : logits_(std::move(logits)),
+        tokens_(std::move(tokens)),
+        kernels_(&kernels),
+        precision_(precision),
+        saved_bytes_(saved_bytes) {}
 
   Plan logits_;
   Plan tokens_;  // where somebody asks for tokens: it computes all of them, in every stage
   const Kernels* kernels_;
   Precision precision_;
+  int64_t saved_bytes_;
 };
 
 }  // namespace vitrine::engine

@@ -30,4 +30,10 @@ void SharedMatrices::Put(const program::Operator& op, std::shared_ptr<const Line
   if (left != unpacked_.end() && --left->second == 0) weights_.LetGo(static_cast<size_t>(left->first));
 }
 
+int64_t SharedMatrices::SavedBytes() const {
+  int64_t floats = 0;
+  for (const auto& [op, matrix] : matrices_) floats += matrix->weights() - matrix->weight_floats();
+  return floats * static_cast<int64_t>(sizeof(float));
+}
+
 }  // namespace vitrine::engine

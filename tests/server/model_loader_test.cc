@@ -123,6 +123,9 @@ TEST_F(ModelLoaderTest, AVersionIsComputedInThePrecisionThatIsAskedFor) {
   const auto fp32 = loader.Load(id);
   ASSERT_TRUE(fp32.ok()) << fp32.status();
   EXPECT_NE((*fp32)->cost, (*loaded)->cost);
+  EXPECT_LT((*loaded)->device_bytes, (*fp32)->device_bytes) << "each is counted as it is computed with";
+  EXPECT_EQ((*fp32)->device_bytes, (*fp32)->manifest.parameters() * 4);
+  EXPECT_EQ(loader.BytesOf(id).value(), (*fp32)->manifest.parameters() * 4);
   EXPECT_LT(RerunGoldens(**fp32).value(), 1e-4);
   EXPECT_GT(RerunGoldens(**loaded).value(), 1e-6) << "it is computed in fp32";
   EditManifest(id, [](v1::Manifest& manifest) {
@@ -131,6 +134,7 @@ TEST_F(ModelLoaderTest, AVersionIsComputedInThePrecisionThatIsAskedFor) {
     }
   });
   wanted = Precision::kInt8;
+  EXPECT_EQ(loader.BytesOf(id).value(), (*fp32)->manifest.parameters()) << "a limit that it fits under loads it";
   EXPECT_THAT(loader.Load(id).status().ToString(), HasSubstr("gives logits that are off by"));
   EditManifest(id, [](v1::Manifest& manifest) { manifest.mutable_precisions(0)->add_kept("blocks.9.qkv"); });
   EXPECT_THAT(loader.Load(id).status().ToString(), HasSubstr("'blocks.9.qkv'"));

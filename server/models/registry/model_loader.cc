@@ -104,11 +104,24 @@ absl::StatusOr<std::unique_ptr<const Backend>> MakeBackend(WeightedModel& model,
   return torch->make_backend(model.description.config(), floats, device.name());
 }
 
-// As fp32, which they are computed with.
+// As fp32.
 int64_t BytesOf(const WeightedModel& model) {
   int64_t elements = 0;
   for (const StoredTensor& weight : model.weights) elements += weight.elements();
   return elements * static_cast<int64_t>(sizeof(float));
+}
+
+// The least that one takes; layers that are kept from a precision take more.
+int64_t BytesOfWeight(Precision precision) {
+  switch (precision) {
+    case Precision::kInt8:
+      return 1;
+    case Precision::kBf16:
+      return 2;
+    case Precision::kFp32:
+      break;
+  }
+  return 4;
 }
 
 absl::StatusOr<ModelHandle> BuildAndProve(StoredVersion stored, const VersionId& id, const Device& device,
@@ -122,6 +135,7 @@ absl::StatusOr<ModelHandle> BuildAndProve(StoredVersion stored, const VersionId&
     ASSIGN_OR_RETURN(WeightedModel model, FitStored(stored.manifest, std::exchange(stored.weights, {})));
     loaded->device_bytes = BytesOf(model);
     ASSIGN_OR_RETURN(loaded->backend, MakeBackend(model, device, choice));
+    loaded->device_bytes -= loaded->backend->saved_bytes();
     loaded->description = std::make_shared<const ModelDescription>(std::move(model.description));
   }
   // Lets lazy initialisation happen before the first request, too.
@@ -146,19 +160,26 @@ absl::StatusOr<ModelHandle> BuildAndProve(StoredVersion stored, const VersionId&
 
 }  // namespace
 
+Precision ModelLoader::PrecisionOf(const VersionId& id) const {
+  return parts_.precision_of == nullptr ? Precision::kFp32 : parts_.precision_of(id);
+}
+
 absl::StatusOr<int64_t> ModelLoader::BytesOf(const VersionId& id) const {
   ASSIGN_OR_RETURN(const v1::Manifest manifest, ReadManifest(root_, id));
   constexpr auto kFloat = static_cast<int64_t>(sizeof(float));
-  int64_t bytes = std::min(manifest.parameters(), kNoMemoryLimit / kFloat) * kFloat;
+  const int64_t parameters = std::min(manifest.parameters(), kNoMemoryLimit / kFloat);
   // A file is read whole, and is read only if it has as many bytes as the manifest says.
-  for (const v1::FileDigest& file : manifest.files()) bytes = std::max(bytes, file.bytes() - kBesideWeights);
-  return bytes;
+  int64_t beyond = 0;
+  for (const v1::FileDigest& file : manifest.files()) {
+    beyond = std::max(beyond, file.bytes() - kBesideWeights - parameters * kFloat);
+  }
+  return parameters * BytesOfWeight(PrecisionOf(id)) + beyond;
 }
 
 absl::StatusOr<ModelHandle> ModelLoader::Load(const VersionId& id) {
   // On the calling thread alone, so that loading does not take the cores of those who serve: see `cores` for the
   // goldens.
-  const Precision precision = parts_.precision_of == nullptr ? Precision::kFp32 : parts_.precision_of(id);
+  const Precision precision = PrecisionOf(id);
   std::shared_ptr<ModelCost> cost;
   {
     MutexLock lock(mutex_);

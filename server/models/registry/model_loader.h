@@ -41,11 +41,13 @@ class ModelLoader {
   // where the version cannot be computed in the precision that is asked for.
   absl::StatusOr<ModelHandle> Load(const VersionId& id);
 
-  // Bytes that a version takes in memory at least, from its manifest alone: its weights, or the largest of its files
-  // where that is far more. Errors as Load.
+  // Bytes that a version takes in memory at least, from its manifest alone: its weights in the precision that is asked
+  // for, and what the largest of its files has beyond weights in fp32 where that is much. Errors as Load.
   absl::StatusOr<int64_t> BytesOf(const VersionId& id) const;
 
  private:
+  Precision PrecisionOf(const VersionId& id) const;  // that is asked for
+
   const std::filesystem::path root_;
   const Device device_;
   const Parts parts_;
