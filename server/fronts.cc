@@ -49,6 +49,7 @@ void Fronts::Open(std::vector<absl::Status>& faults) {
                                               .status = [this] { return parts_.status.Read(); }}),
          http_, addresses_.metrics, faults);
   }
+  is_open_.store(true, std::memory_order_release);
 }
 
 HttpServerOptions Fronts::CallerOptions(HttpObserver& observer) const {
@@ -110,6 +111,7 @@ absl::StatusOr<HttpPortPage> Fronts::OpenPage() {
 }
 
 std::vector<std::pair<std::string, absl::Time>> Fronts::Certificates() const {
+  if (!IsOpen()) return {};
   const absl::Time expires = identity_ == nullptr ? absl::InfiniteFuture() : identity_->certificate_expires();
   if (expires == absl::InfiniteFuture()) return {};
   std::vector<std::pair<std::string, absl::Time>> certificates = {{"grpc", expires}};
@@ -119,6 +121,7 @@ std::vector<std::pair<std::string, absl::Time>> Fronts::Certificates() const {
 }
 
 int64_t Fronts::open_connections() const {
+  if (!IsOpen()) return 0;
   return (rpc_ == nullptr ? 0 : rpc_->open_connections()) + (http_port_ == nullptr ? 0 : http_port_->connections());
 }
 

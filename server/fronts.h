@@ -2,6 +2,7 @@
 #ifndef VITRINE_SERVER_FRONTS_H_
 #define VITRINE_SERVER_FRONTS_H_
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -54,10 +55,12 @@ class Fronts {
   void Open(std::vector<absl::Status>& faults);
   const Addresses& addresses() const { return addresses_; }  // constant after Open
 
-  bool TakeCalls() const { return rpc_ != nullptr; }
+  // Those from here to received() may be called from any thread at any time: a listener that is open is asked while
+  // others are being opened. Until Open has ended there is nothing.
+  bool TakeCalls() const { return IsOpen() && rpc_ != nullptr; }
   // Connections of the listeners of callers that are open.
   int64_t open_connections() const;
-  int64_t open_streams() const { return rpc_ == nullptr ? 0 : rpc_->open_streams(); }
+  int64_t open_streams() const { return TakeCalls() ? rpc_->open_streams() : 0; }
   // Bytes of callers' messages and bodies that are still held.
   ReceivedStatus received() const { return {received_->used(), received_->limit()}; }
   // Listeners that show a certificate, and its end; none without TLS. A unix socket shows none.
@@ -76,6 +79,7 @@ class Fronts {
   void EndMetrics() { http_.reset(); }
 
  private:
+  bool IsOpen() const { return is_open_.load(std::memory_order_acquire); }
   void OpenCalls(std::vector<absl::Status>& faults);
   absl::StatusOr<HttpPortPage> OpenPage();
   // Returns the options of a listener of callers, without its address.
@@ -94,6 +98,7 @@ class Fronts {
   std::unique_ptr<AdminFront> admin_front_;
   std::unique_ptr<HttpServer> http_port_;
   std::unique_ptr<HttpServer> http_;
+  std::atomic<bool> is_open_ = false;  // nothing above changes any more
 };
 
 }  // namespace vitrine
