@@ -62,6 +62,16 @@ std::string CanaryText(const v1::CanaryStatus& canary) {
     absl::StrAppendFormat(&text, ", computes %.2f times as long for a picture as stable over %d",
                           canary.compute_ratio(), canary.compared());
   }
+  if (canary.answers_compared() > 0) {
+    absl::StrAppendFormat(
+        &text, ", over %d answers differs from stable by %.2f in confidence, %.2f in unsure, %.2f in classes",
+        canary.answers_compared(), canary.confidence_difference(), canary.unsure_difference(),
+        canary.class_difference());
+  }
+  if (canary.paired() > 0) {
+    absl::StrAppendFormat(&text, ", finds another class for %.0f %% of %d pictures that both computed",
+                          100 * canary.disagreement(), canary.paired());
+  }
   return absl::StrCat(text, canary.golden_drift() < 0 ? ", goldens not run again yet"
                                                       : absl::StrFormat(", goldens off by %g", canary.golden_drift()));
 }

@@ -33,8 +33,8 @@ enum class Progress : int { kAdmission = 0, kQueue, kCompute };
 inline constexpr int kProgresses = 3;
 
 // Why a version was taken out of traffic: a canary by its guard, or any version by an operator.
-enum class RollbackCause : int { kErrorRate = 0, kGoldenDrift, kSlow, kOperator };
-inline constexpr int kRollbackCauses = 4;
+enum class RollbackCause : int { kErrorRate = 0, kGoldenDrift, kSlow, kAnswers, kLabels, kOperator };
+inline constexpr int kRollbackCauses = 6;
 
 // How requests ended, as summed for a scrape.
 struct RequestTotals {

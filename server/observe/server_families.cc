@@ -39,7 +39,8 @@ void Metrics::AddLoads(MetricFamilies& families) const {
     AddValue(failures, {{"model", model}}, Read(metrics->load_failures_));
     for (const auto& [reason, cause] :
          {std::pair("errors", RollbackCause::kErrorRate), std::pair("drift", RollbackCause::kGoldenDrift),
-          std::pair("slow", RollbackCause::kSlow)}) {
+          std::pair("slow", RollbackCause::kSlow), std::pair("answers", RollbackCause::kAnswers),
+          std::pair("labels", RollbackCause::kLabels)}) {
       AddValue(rollbacks, {{"model", model}, {"reason", reason}}, static_cast<double>(metrics->Rollbacks(cause)));
     }
   }

@@ -23,7 +23,8 @@ std::string BusyOf(size_t executor) {
 
 uint64_t GuardRollbacks(const ModelMetrics& metrics) {
   return metrics.Rollbacks(RollbackCause::kErrorRate) + metrics.Rollbacks(RollbackCause::kGoldenDrift) +
-         metrics.Rollbacks(RollbackCause::kSlow);
+         metrics.Rollbacks(RollbackCause::kSlow) + metrics.Rollbacks(RollbackCause::kAnswers) +
+         metrics.Rollbacks(RollbackCause::kLabels);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
@@ -125,9 +126,12 @@ absl::StatusOr<v1::ServingChange> AdminService::RollBackTo(const VersionId& bad,
 }
 
 absl::Status AdminService::RollBackCanary(const VersionId& id, const std::string& reason) {
-  // Before the lock, which a change that loads a model holds.
   registry_.Suspend(id, true);
-  MutexLock lock(mutex_);
+  // A change that loads a model holds the lock for minutes.
+  if (!mutex_.TryLock()) {
+    return absl::UnavailableError("a change by an operator is in progress; the canary gets no requests meanwhile");
+  }
+  const absl::Cleanup unlock = [this]() ABSL_NO_THREAD_SAFETY_ANALYSIS { mutex_.Unlock(); };
   // Since the guard looked, an operator may have made it the version that serves everybody.
   absl::Status done = absl::AbortedError(absl::StrCat(Text(id), " is no canary"));
   if (registry_.TriedOut(id.model).contains(id.version)) {

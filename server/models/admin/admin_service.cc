@@ -14,7 +14,9 @@
 #include "repository/text.h"
 #include "server/identity/caller.h"
 #include "server/models/admin/canary_watch.h"
+#include "server/models/registry/canary_guard.h"
 #include "server/models/registry/serving_rules.h"
+#include "server/models/registry/version_difference.h"
 
 namespace vitrine {
 namespace {
@@ -45,6 +47,11 @@ v1::ModelServingStatus DescribeServing(const std::string& model, const Registry&
     for (const v1::CanaryStatus& canary : canaries->Statuses(model)) *status.add_canaries() = canary;
   }
   return status;
+}
+
+// Says who watches a version that is tried out from now on.
+std::string GuardNote(int64_t version, const v1::ServingChange& change) {
+  return absl::StrCat("version ", version, ": ", DescribeGuard(change.serving().serving().canary_guard()));
 }
 
 // The server as a whole, without the models.
@@ -126,6 +133,18 @@ absl::Status AdminService::CheckReady(const VersionId& id) const {
   return absl::FailedPreconditionError(
       absl::StrCat(Text(id), " is ", v1::ModelState_Name(status.state), status.reason.empty() ? "" : ": ",
                    status.reason, status.state == v1::FAILED ? "" : "; bring it into memory with LoadModel first"));
+}
+
+absl::Status AdminService::CheckClasses(const VersionId& id) const {
+  const v1::CanaryGuard guard = settings_.Plan(id.model).serving.canary_guard();
+  const absl::StatusOr<ModelHandle> stable = registry_.Find(id.model), version = registry_.Find(id.model, id.version);
+  if (guard.off() || guard.allow_other_labels() || !stable.ok() || !version.ok()) return absl::OkStatus();
+  const std::string other = OtherClasses(**version, **stable);
+  if (other.empty()) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      Text(id), " can have no share: ", other, " as in version ", (*stable)->id.version,
+      ", which serves, so callers would read one class under two names; publish it as another model, give all requests "
+      "to it with the label stable, or set canary_guard { allow_other_labels: true }"));
 }
 
 absl::Status AdminService::CheckSomeReady(const std::string& model) const {
@@ -231,6 +250,7 @@ absl::StatusOr<v1::ServingChange> AdminService::SetTraffic(const v1::SetTrafficR
   for (const v1::TrafficShare& share : request.shares()) {
     RETURN_IF_ERROR(CheckNumber(share.version()));
     named.push_back({model, share.version()});
+    RETURN_IF_ERROR(CheckClasses(named.back()));
   }
   // Who serves when nobody is named so: the newest that is not tried out.
   int64_t pinned = 0;
@@ -251,7 +271,10 @@ absl::StatusOr<v1::ServingChange> AdminService::SetTraffic(const v1::SetTrafficR
                                                    if (pinned != 0) SetLabelIn(row, kStableLabel, pinned);
                                                  },
                                                  [&]() -> absl::Status {
-                                                   for (const VersionId& id : named) RETURN_IF_ERROR(CheckReady(id));
+                                                   for (const VersionId& id : named) {
+                                                     RETURN_IF_ERROR(CheckReady(id));
+                                                     RETURN_IF_ERROR(CheckClasses(id));
+                                                   }
                                                    return absl::OkStatus();
                                                  },
                                                  named));
@@ -260,6 +283,7 @@ absl::StatusOr<v1::ServingChange> AdminService::SetTraffic(const v1::SetTrafficR
                                   " got the label stable; newer versions do not replace it until the "
                                   "label moves or is cleared"));
   }
+  for (const VersionId& id : named) change.add_notes(GuardNote(id.version, change));
   return change;
 }
 
@@ -285,6 +309,7 @@ absl::StatusOr<v1::ServingChange> AdminService::SetLabel(const v1::SetLabelReque
                        },
                        [&] { return CheckReady(id); }, {id}));
   if (promoted) change.add_notes(absl::StrCat("version ", id.version, " has no share of its own any more"));
+  if (request.label() == kCanaryLabel) change.add_notes(GuardNote(id.version, change));
   return change;
 }
 

@@ -47,7 +47,8 @@ class AdminService {
 
   // For the canary guard: puts away a version that is tried out, in this process at least where the state file cannot
   // be written. It has no share of the requests any more from the first moment on, whatever change or load is in
-  // progress; the call waits for a change, not for a load of the registry's own. ABORTED: it is no canary any more.
+  // progress. Waits for none: UNAVAILABLE during a change, after which it has to be called again. ABORTED: it is no
+  // canary any more.
   absl::Status RollBackCanary(const VersionId& id, const std::string& reason);
 
  private:
@@ -87,6 +88,8 @@ class AdminService {
   absl::Status CheckKnown(const std::string& model) const;
   // OK if it is; else why not.
   absl::Status CheckReady(const VersionId& id) const;
+  // OK where requests may be divided between the version and `stable`; as far as both are in memory.
+  absl::Status CheckClasses(const VersionId& id) const;
   absl::Status CheckSomeReady(const std::string& model) const;
   // Versions below `version` that may serve in its place, the highest first; none that is tried out itself.
   std::vector<int64_t> Before(const VersionId& id) const;

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/models/registry/version_difference.h"
 #include "server/observe/log.h"
 #include "server/observe/model_metrics.h"
 
@@ -17,6 +18,15 @@ namespace {
 
 // As that of the thread that loads: running goldens must not take the cores of those who serve.
 constexpr int kNiceness = 10;
+
+// By the manifest, for what computes the version; nothing where it does not say.
+std::optional<double> ToleranceOf(const LoadedModel& model) {
+  const std::string kind = model.device.substr(0, model.device.find(':'));
+  for (const v1::GoldenTolerance& row : model.manifest.golden_tolerances()) {
+    if (row.device() == kind && row.precision() == model.precision) return row.tolerance();
+  }
+  return std::nullopt;
+}
 
 }  // namespace
 
@@ -40,85 +50,123 @@ void CanaryWatch::Stop() {
 void CanaryWatch::Look(const RollBack& roll_back) {
   std::set<VersionId> seen;
   for (const std::string& model : settings_.Models()) {
-    const ModelPlan plan = settings_.Plan(model);
-    if (!plan.serving.has_canary_guard()) continue;
-    for (const int64_t version : Canaries(registry_.Traffic(model))) {
+    const v1::CanaryGuard guard = settings_.Plan(model).serving.canary_guard();
+    if (guard.off()) continue;
+    for (const int64_t version : registry_.TriedOut(model)) {
       seen.insert({model, version});
-      LookAt({model, version}, plan.serving.canary_guard(), roll_back);
+      Judge({model, version}, guard);
     }
   }
-  MutexLock lock(mutex_);
-  std::erase_if(canaries_, [&](const auto& canary) { return !seen.contains(canary.first); });
-}
-
-void CanaryWatch::LookAt(const VersionId& id, const v1::CanaryGuard& guard, const RollBack& roll_back) {
-  const absl::StatusOr<ModelHandle> model = registry_.Find(id.model, id.version);
-  if (!model.ok()) return;
-  const std::optional<RollbackVerdict> verdict = Judge(id, *model, guard);
-  if (!verdict.has_value()) return;
-  const absl::Status done = roll_back(id, absl::StrCat("rolled back by the canary guard: ", verdict->reason));
-  if (absl::IsAborted(done)) return;
-  if (done.ok()) {
-    Log(LogLevel::kWarning, "canary rolled back",
-        {{"model", id.model}, {"version", id.version}, {"reason", verdict->reason}});
-    (*model)->metrics->CountRollback(verdict->cause);
-    return;
+  std::map<VersionId, RollbackVerdict> judged;
+  {
+    MutexLock lock(mutex_);
+    for (auto canary = canaries_.begin(); canary != canaries_.end();) {
+      if (canary->second.verdict.has_value()) {
+        judged[canary->first] = *canary->second.verdict;
+      } else if (!seen.contains(canary->first)) {
+        if (const ModelHandle model = canary->second.model.lock()) model->paired->CompareWith({});
+        canary = canaries_.erase(canary);
+        continue;
+      }
+      ++canary;
+    }
   }
-  MutexLock lock(mutex_);
-  std::string fault = std::string(done.message());
-  if (std::exchange(canaries_[id].last_fault, fault) == fault) return;
-  spdlog::error("model {} version {} should be rolled back ({}), but cannot: {}", id.model, id.version, verdict->reason,
-                fault);
+  for (const auto& [id, verdict] : judged) PutAway(id, verdict, roll_back);
 }
 
-// Goldens are run without the lock: they take a while.
-std::optional<RollbackVerdict> CanaryWatch::Judge(const VersionId& id, const ModelHandle& model,
-                                                  const v1::CanaryGuard& guard) {
-  const absl::Time now = clock_.Now();
-  bool golden_due = false;
+void CanaryWatch::PutAway(const VersionId& id, const RollbackVerdict& verdict, const RollBack& roll_back) {
+  const absl::Status done = roll_back(id, absl::StrCat("rolled back by the canary guard: ", verdict.reason));
+  std::shared_ptr<const LoadedModel> model;
   {
     MutexLock lock(mutex_);
     Canary& canary = canaries_[id];
-    if (canary.model.lock() != model) {
-      canary = Canary{.model = model,
-                      .window = {},
-                      .stable = {},
-                      .compute = {},
-                      .next_golden = now + GoldenIntervalOf(guard),
-                      .drift = {},
-                      .last_fault = ""};
+    model = canary.model.lock();
+    if (!done.ok() && !absl::IsAborted(done)) {
+      std::string fault = std::string(done.message());
+      if (std::exchange(canary.last_fault, fault) == fault) return;
+      spdlog::error("model {} version {} should be rolled back ({}), but cannot yet: {}", id.model, id.version,
+                    verdict.reason, fault);
+      return;
     }
-    golden_due = guard.has_max_golden_drift() && now >= canary.next_golden;
-    if (golden_due) canary.next_golden = now + GoldenIntervalOf(guard);
+    canaries_.erase(id);
   }
+  if (model != nullptr) model->paired->CompareWith({});
+  if (!done.ok()) return;
+  Log(LogLevel::kWarning, "canary rolled back",
+      {{"model", id.model}, {"version", id.version}, {"reason", verdict.reason}});
+  if (model != nullptr) model->metrics->CountRollback(verdict.cause);
+}
+
+// True if the goldens are due.
+bool CanaryWatch::BeginLook(const VersionId& id, const ModelHandle& model, const v1::CanaryGuard& guard,
+                            absl::Time now) {
+  MutexLock lock(mutex_);
+  Canary& canary = canaries_[id];
+  if (canary.model.lock() != model) {
+    canary = Canary();
+    canary.model = model;
+    canary.next_golden = now + GoldenIntervalOf(guard);
+  }
+  const bool is_bounded = guard.has_max_golden_drift() || ToleranceOf(*model).has_value();
+  const bool is_due = is_bounded && now >= canary.next_golden;
+  if (is_due) canary.next_golden = now + GoldenIntervalOf(guard);
+  return is_due;
+}
+
+// Goldens are run without the lock: they take a while.
+void CanaryWatch::Judge(const VersionId& id, const v1::CanaryGuard& guard) {
+  const absl::StatusOr<ModelHandle> found = registry_.Find(id.model, id.version);
+  if (!found.ok()) return;
+  const ModelHandle& model = *found;
+  const absl::Time now = clock_.Now();
+  const bool golden_due = BeginLook(id, model, guard, now);
   const std::optional<double> drift = golden_due ? std::optional<double>(DriftNow(*model)) : std::nullopt;
-  const RequestTotals requests = model->version_metrics->Requests();
-  OutcomeWindow::Counts total;
-  total.errors = static_cast<int64_t>(requests.Faults());
-  total.answers = static_cast<int64_t>(requests.OfCode(absl::StatusCode::kOk)) + total.errors;
   const ModelHandle stable = StableOf(id.model);
   MutexLock lock(mutex_);
   Canary& canary = canaries_[id];
-  canary.window.Add(now, total, WindowOf(guard));
-  if (canary.stable.lock() != stable) {
-    canary.stable = stable;
-    canary.compute = {};
-  }
-  if (stable != nullptr) {
-    canary.compute.Add(now, {model->computed->Read(), stable->computed->Read()}, WindowOf(guard));
-  }
   if (drift.has_value()) canary.drift = drift;
-  return JudgeCanary(guard, canary.window.InWindow(), canary.drift, canary.Compared());
+  canary.Sample(now, model, stable, guard);
+  if (!canary.verdict.has_value()) canary.verdict = JudgeCanary(guard, canary.Evidence());
+}
+
+void CanaryWatch::Canary::Sample(absl::Time now, const ModelHandle& canary, const ModelHandle& other,
+                                 const v1::CanaryGuard& guard) {
+  const RequestTotals requests = canary->version_metrics->Requests();
+  OutcomeCounts total;
+  total.errors = static_cast<int64_t>(requests.Faults());
+  total.answers = static_cast<int64_t>(requests.OfCode(absl::StatusCode::kOk)) + total.errors;
+  window.Add(now, total, WindowOf(guard));
+  if (stable.lock() != other) {
+    stable = other;
+    compute = {};
+    answers = {};
+  }
+  other_classes = other == nullptr ? "" : OtherClasses(*canary, *other);
+  const bool is_comparable = other != nullptr && other_classes.empty();
+  const bool is_paired = is_comparable && ComparesPairs(guard) && TakeTheSameInputs(*canary, *other);
+  canary->paired->CompareWith(is_paired ? other : nullptr);
+  if (other == nullptr) return;
+  compute.Add(now, {canary->computed->Read(), other->computed->Read()}, WindowOf(guard));
+  if (!is_comparable) return;
+  answers.Add(now, {canary->answered->Read(), other->answered->Read(), canary->paired->Read()}, WindowOf(guard));
+}
+
+CanaryEvidence CanaryWatch::Canary::Evidence() const {
+  const ComputePair computed = compute.InWindow();
+  const AnswerPair answered = answers.InWindow();
+  const ModelHandle canary = model.lock();
+  return {.counts = window.InWindow(),
+          .drift = drift,
+          .tolerance = canary == nullptr ? std::nullopt : ToleranceOf(*canary),
+          .compute = Compare(computed.canary, computed.stable),
+          .answers = Compare(answered.canary, answered.stable),
+          .paired = answered.paired,
+          .other_classes = other_classes};
 }
 
 ModelHandle CanaryWatch::StableOf(const std::string& model) const {
   absl::StatusOr<ModelHandle> stable = registry_.Find(model, registry_.Traffic(model).stable);
   return stable.ok() ? *std::move(stable) : nullptr;
-}
-
-ComputeComparison CanaryWatch::Canary::Compared() const {
-  const ComputePair in_window = compute.InWindow();
-  return Compare(in_window.canary, in_window.stable);
 }
 
 double CanaryWatch::DriftNow(const LoadedModel& model) const {
@@ -134,15 +182,23 @@ std::vector<v1::CanaryStatus> CanaryWatch::Statuses(const std::string& model) co
   std::vector<v1::CanaryStatus> statuses;
   for (const auto& [id, canary] : canaries_) {
     if (id.model != model) continue;
-    const OutcomeWindow::Counts counts = canary.window.InWindow();
+    const CanaryEvidence evidence = canary.Evidence();
     v1::CanaryStatus& status = statuses.emplace_back();
     status.set_version(id.version);
-    status.set_requests(counts.answers);
-    status.set_errors(counts.errors);
-    status.set_golden_drift(canary.drift.value_or(-1));
-    const ComputeComparison compared = canary.Compared();
-    status.set_compute_ratio(compared.ratio);
-    status.set_compared(compared.pictures);
+    status.set_requests(evidence.counts.answers);
+    status.set_errors(evidence.counts.errors);
+    status.set_golden_drift(evidence.drift.value_or(-1));
+    status.set_compute_ratio(evidence.compute.ratio);
+    status.set_compared(evidence.compute.pictures);
+    status.set_answers_compared(evidence.answers.pictures);
+    status.set_confidence_difference(evidence.answers.confidence.value);
+    status.set_class_difference(evidence.answers.classes.value);
+    status.set_unsure_difference(evidence.answers.unsure.value);
+    const PairCounts& paired = evidence.paired;
+    status.set_paired(paired.pictures);
+    if (paired.pictures > 0) {
+      status.set_disagreement(static_cast<double>(paired.different) / static_cast<double>(paired.pictures));
+    }
   }
   return statuses;
 }

@@ -22,13 +22,13 @@
 
 namespace vitrine {
 
-// Looks after the canaries of the models that have a canary guard: samples their outcomes and the times that they
-// compute, runs their goldens again, and has those put away that pass a bound. Thread-safe.
+// Looks after the canaries of the models whose guard is not off: samples their outcomes, answers and the times that
+// they compute, runs their goldens again, and has those put away that pass a bound. Thread-safe.
 class CanaryWatch {
  public:
   // How far a loaded version is off its goldens: GoldenDrift of repository/golden.h.
   using Drift = std::function<absl::StatusOr<double>(const LoadedModel&)>;
-  // Puts a version away; the reason is for people. ABORTED: it is no canary any more.
+  // Puts a version away; the reason is for people. Must not wait for anything else. ABORTED: it is no canary any more.
   using RollBack = std::function<absl::Status(const VersionId&, const std::string& reason)>;
   static constexpr absl::Duration kPeriod = absl::Seconds(1);
 
@@ -43,7 +43,7 @@ class CanaryWatch {
   void Start(RollBack roll_back);
   // Waits for a look that is running. Idempotent.
   void Stop();
-  // One look.
+  // One look: judges every canary of every model, then puts away what passed a bound, and again what could not be.
   void Look(const RollBack& roll_back);
 
   // What is known of the canaries of a model, by version.
@@ -55,15 +55,20 @@ class CanaryWatch {
     OutcomeWindow window;
     std::weak_ptr<const LoadedModel> stable;  // with another one to compare with it begins anew
     ComputeWindow compute;
+    AnswerWindow answers;
+    std::string other_classes;  // than those of `stable`
     absl::Time next_golden;
     std::optional<double> drift;
-    std::string last_fault;  // of a rollback that failed, so that it is logged once
+    std::optional<RollbackVerdict> verdict;  // until it is put away
+    std::string last_fault;                  // of a rollback that failed, so that it is logged once
 
-    ComputeComparison Compared() const;  // with `stable`, over the window
+    CanaryEvidence Evidence() const;
+    void Sample(absl::Time now, const ModelHandle& canary, const ModelHandle& stable, const v1::CanaryGuard& guard);
   };
 
-  void LookAt(const VersionId& id, const v1::CanaryGuard& guard, const RollBack& roll_back);
-  std::optional<RollbackVerdict> Judge(const VersionId& id, const ModelHandle& model, const v1::CanaryGuard& guard);
+  void Judge(const VersionId& id, const v1::CanaryGuard& guard);
+  void PutAway(const VersionId& id, const RollbackVerdict& verdict, const RollBack& roll_back);
+  bool BeginLook(const VersionId& id, const ModelHandle& model, const v1::CanaryGuard& guard, absl::Time now);
   double DriftNow(const LoadedModel& model) const;
   ModelHandle StableOf(const std::string& model) const;  // null: there is none
 

@@ -9,7 +9,9 @@
 #include <string>
 
 #include "absl/time/time.h"
+#include "server/models/registry/answer_record.h"
 #include "server/models/registry/compute_times.h"
+#include "server/models/registry/paired_answers.h"
 #include "server/models/registry/traffic.h"
 #include "server/observe/model_metrics.h"
 #include "vitrine/v1/serving.pb.h"
@@ -20,6 +22,9 @@ namespace vitrine {
 
 // The versions that the guard looks at: READY with a share of the traffic or the label `canary`, but never `stable`.
 std::set<int64_t> Canaries(const TrafficTable& traffic);
+
+// Whether pictures of the canary are computed by `stable` too.
+bool ComparesPairs(const v1::CanaryGuard& guard);
 
 absl::Duration WindowOf(const v1::CanaryGuard& guard);
 absl::Duration GoldenIntervalOf(const v1::CanaryGuard& guard);
@@ -73,15 +78,45 @@ struct ComputePair {
 };
 using ComputeWindow = CounterWindow<ComputePair>;
 
+// What a canary and `stable` have answered, likewise.
+struct AnswerPair {
+  AnswerTotals canary;
+  AnswerTotals stable;
+  PairCounts paired;
+
+  friend AnswerPair operator-(const AnswerPair& later, const AnswerPair& earlier) {
+    return {later.canary - earlier.canary, later.stable - earlier.stable, later.paired - earlier.paired};
+  }
+};
+using AnswerWindow = CounterWindow<AnswerPair>;
+
+// What is known of a canary; counts and comparisons with `stable` are over the window.
+struct CanaryEvidence {
+  OutcomeCounts counts;
+  // Of the last run of the goldens; absent before the first; infinite or NaN where they did not compute.
+  std::optional<double> drift;
+  std::optional<double> tolerance;  // what drifts less is in order, where the guard says nothing; absent: nobody knows
+  ComputeComparison compute;
+  AnswerComparison answers;
+  PairCounts paired;
+  std::string other_classes;  // OtherClasses, against `stable`
+};
+
 struct RollbackVerdict {
   RollbackCause cause = RollbackCause::kErrorRate;
   std::string reason;  // for people: what was measured and what is allowed
 };
 
-// Nothing where the canary may stay. `drift`: of the last run of the goldens; absent before the first; infinite or NaN
-// where they did not compute. `compared`: with `stable`, over the window.
-std::optional<RollbackVerdict> JudgeCanary(const v1::CanaryGuard& guard, const OutcomeWindow::Counts& counts,
-                                           std::optional<double> drift, const ComputeComparison& compared = {});
+// Nothing where the canary may stay.
+//
+// A canary that is as good as `stable` is put away in fewer than one of a thousand hours, whatever the guard looks at,
+// where the requests of each caller are divided at random: by four standard errors, the differences between two
+// trainings with other seeds stay within the bounds. Ids of requests that repeat are no such division: where each
+// names a user, a bound must leave room for what users differ by.
+std::optional<RollbackVerdict> JudgeCanary(const v1::CanaryGuard& guard, const CanaryEvidence& evidence);
+
+// When the guard puts a canary away, for people.
+std::string DescribeGuard(const v1::CanaryGuard& guard);
 
 }  // namespace vitrine
 

@@ -11,9 +11,11 @@
 #include "models/abilities.h"
 #include "models/model_description.h"
 #include "repository/repository.h"
+#include "server/models/registry/answer_record.h"
 #include "server/models/registry/compute_times.h"
 #include "server/models/registry/cost_model.h"
 #include "server/models/registry/model_limits.h"
+#include "server/models/registry/paired_answers.h"
 #include "server/models/registry/version_costs.h"
 #include "server/observe/model_metrics.h"
 #include "vitrine/v1/manifest.pb.h"
@@ -32,7 +34,7 @@ struct LoadedModel {
   size_t longest_label = 0;  // in bytes
   std::string device;        // "cpu" or "cuda:N"
   std::string precision;     // "fp32", "bf16" or "int8"
-  int64_t device_bytes = 0;  // of the weights, as fp32
+  int64_t device_bytes = 0;  // of the weights, as they are computed with
   AttentionAbility attention;
   FeatureAbility features;
   std::shared_ptr<const ModelDescription> description;
@@ -48,6 +50,9 @@ struct LoadedModel {
 
   // How long it computes, of batches that hold more than the server's own probes: for the canary guard.
   const std::shared_ptr<ComputeRecord> computed = std::make_shared<ComputeRecord>();
+  // What it answered to requests that the traffic's shares brought to it, and what `stable` would have: likewise.
+  const std::shared_ptr<AnswerRecord> answered = std::make_shared<AnswerRecord>();
+  const std::shared_ptr<PairedAnswers> paired = std::make_shared<PairedAnswers>();
   // What pictures of each size cost: see CostOf.
   const std::shared_ptr<VersionCosts> costs = std::make_shared<VersionCosts>();
   // The goldens, with the manifest and without the weights, to be run again while the version serves. Null in tests.

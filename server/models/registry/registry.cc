@@ -261,6 +261,7 @@ void Registry::ForgetFailed(const std::string& model, const std::set<int64_t>& p
 std::vector<VersionFacts> Registry::Facts(const std::string& model, const std::set<int64_t>* present,
                                           const std::set<int64_t>& tried) const {
   std::map<int64_t, VersionFacts> facts;
+  const std::map<int64_t, std::string> waiting = table_.Waiting(model);
   if (present != nullptr) {
     for (const int64_t version : *present) facts[version] = {.version = version};
   }
@@ -271,6 +272,7 @@ std::vector<VersionFacts> Registry::Facts(const std::string& model, const std::s
     fact.version = id.version;
     fact.on_disk = present != nullptr && present->contains(id.version);
     if (known.status.state == v1::READY) fact.state = VersionFacts::State::kReady;
+    fact.is_waiting = waiting.contains(id.version);
     if (known.status.state == v1::RETIRING) {
       fact.state = VersionFacts::State::kRetiring;
       // What a request still holds can come back without the disk.

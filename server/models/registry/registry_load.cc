@@ -85,6 +85,10 @@ void Registry::Bring(const VersionId& id, const ModelPlan& plan) {
     });
   });
   TellReady(**loaded, clock_.Now() - begin);
+  const std::map<int64_t, std::string> waiting = table_.Waiting(id.model);
+  if (const auto waits = waiting.find(id.version); waits != waiting.end()) {
+    Log(LogLevel::kWarning, "version waits", {{"model", id.model}, {"version", id.version}, {"reason", waits->second}});
+  }
 }
 
 // Its files are not those that were loaded, or it was not in this precision, and it is time to try.

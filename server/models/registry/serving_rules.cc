@@ -118,10 +118,23 @@ absl::Status SecondsInRange(const std::string& field, bool set, double value) {
   return RefuseRule(absl::StrCat(field, " is ", value, "; it must be 1 to ", kLongestSeconds, " seconds"));
 }
 
+absl::Status ZeroToOne(const char* field, bool set, double value) {
+  if (!set || (value >= 0 && value <= 1)) return absl::OkStatus();  // NaN is neither
+  return RefuseRule(absl::StrCat("canary_guard.", field, " is ", value, "; it must be 0 to 1"));
+}
+
 absl::Status ValidateGuard(const v1::CanaryGuard& guard) {
-  if (guard.has_max_error_rate() && !(guard.max_error_rate() >= 0 && guard.max_error_rate() <= 1)) {
-    return RefuseRule(absl::StrCat("canary_guard.max_error_rate is ", guard.max_error_rate(), "; it must be 0 to 1"));
+  v1::CanaryGuard nothing_else;
+  nothing_else.set_off(true);
+  if (guard.off() && guard.SerializeAsString() != nothing_else.SerializeAsString()) {
+    return RefuseRule("canary_guard.off is set beside bounds that nobody would look at; leave out one or the other");
   }
+  RETURN_IF_ERROR(ZeroToOne("max_error_rate", guard.has_max_error_rate(), guard.max_error_rate()));
+  RETURN_IF_ERROR(
+      ZeroToOne("max_confidence_difference", guard.has_max_confidence_difference(), guard.max_confidence_difference()));
+  RETURN_IF_ERROR(ZeroToOne("max_class_difference", guard.has_max_class_difference(), guard.max_class_difference()));
+  RETURN_IF_ERROR(ZeroToOne("max_unsure_difference", guard.has_max_unsure_difference(), guard.max_unsure_difference()));
+  RETURN_IF_ERROR(ZeroToOne("max_disagreement", guard.has_max_disagreement(), guard.max_disagreement()));
   RETURN_IF_ERROR(AtLeastOne("canary_guard.min_requests", guard.has_min_requests(), guard.min_requests()));
   RETURN_IF_ERROR(SecondsInRange("canary_guard.window_seconds", guard.has_window_seconds(), guard.window_seconds()));
   if (guard.has_max_golden_drift() && !(guard.max_golden_drift() > 0 && std::isfinite(guard.max_golden_drift()))) {

@@ -11,9 +11,11 @@ namespace {
 
 constexpr double kWholeLine = 18446744073709551616.0;  // 2^64
 
-// `stable` where it is not set: the newest that nobody tries out or has put away, else the newest.
-int64_t NewestForAll(const ModelPlan& plan, const std::set<int64_t>& ready) {
+// `stable` where it is not set: the newest that nobody tries out or has put away and that does not wait, else the
+// newest.
+int64_t NewestForAll(const ModelPlan& plan, const std::set<int64_t>& ready, const std::set<int64_t>& waiting) {
   for (auto version = ready.rbegin(); version != ready.rend(); ++version) {
+    if (waiting.contains(*version)) continue;
     if (PercentOf(plan.serving, *version) == 0 && !IsPutAway(plan.changed, *version)) return *version;
   }
   for (auto version = ready.rbegin(); version != ready.rend(); ++version) {
@@ -37,13 +39,13 @@ double TrafficTable::PercentOf(int64_t version) const {
   return version == stable ? std::max(0.0, 100 - others) : own;
 }
 
-TrafficTable MakeTrafficTable(const ModelPlan& plan, const std::set<int64_t>& ready) {
+TrafficTable MakeTrafficTable(const ModelPlan& plan, const std::set<int64_t>& ready, const std::set<int64_t>& waiting) {
   TrafficTable table;
   for (const v1::VersionLabel& label : plan.serving.labels()) {
     if (ready.contains(label.version())) table.labels[label.label()] = label.version();
   }
   const auto stable = table.labels.find(kStableLabel);
-  table.stable = stable != table.labels.end() ? stable->second : NewestForAll(plan, ready);
+  table.stable = stable != table.labels.end() ? stable->second : NewestForAll(plan, ready, waiting);
   if (table.stable != 0) table.labels[kStableLabel] = table.stable;
   double sum = 0;
   for (const v1::TrafficShare& share : plan.serving.traffic()) {

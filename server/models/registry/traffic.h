@@ -32,8 +32,10 @@ struct TrafficTable {
   double PercentOf(int64_t version) const;  // of the requests that name neither version nor label
 };
 
-// `ready`: the versions that are READY. Pure.
-TrafficTable MakeTrafficTable(const ModelPlan& plan, const std::set<int64_t>& ready);
+// `ready`: the versions that are READY. `waiting`: those of them that are not `stable` but where they are labelled so,
+// or nobody else can be. Pure.
+TrafficTable MakeTrafficTable(const ModelPlan& plan, const std::set<int64_t>& ready,
+                              const std::set<int64_t>& waiting = {});
 
 // The point of a request with an id: the same in every process, for ever (FNV-1a of model, a zero byte and id, then the
 // finaliser of SplitMix64), so that replicas agree and a restart moves nobody.

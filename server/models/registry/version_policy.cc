@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "server/models/registry/serving_rules.h"
@@ -38,10 +39,17 @@ std::set<int64_t> OfPolicy(const Facts& usable, const v1::ModelServing& serving)
       break;
     default: {
       const size_t most = static_cast<size_t>(std::max(policy.latest(), 1));
+      std::optional<int64_t> waiting;
       for (auto version = usable.begin(); version != usable.end() && versions.size() < most; ++version) {
-        // Who is tried out is there anyway, and must not push out those who serve everybody else.
-        if (!IsTriedOut(serving, version->first)) versions.insert(version->first);
+        // Who is tried out is there anyway, and like who waits must not push out those who serve everybody else.
+        if (IsTriedOut(serving, version->first)) continue;
+        if (!version->second.is_waiting) {
+          versions.insert(version->first);
+        } else if (!waiting.has_value()) {
+          waiting = version->first;
+        }
       }
+      if (waiting.has_value()) versions.insert(*waiting);
     }
   }
   return versions;

@@ -21,6 +21,7 @@ struct VersionFacts {
   int64_t version = 0;
   State state = State::kAbsent;
   bool on_disk = true;
+  bool is_waiting = false;  // READY, and serves nobody by itself: see VersionTable::Waiting
 };
 
 // What to do next about a model.
@@ -32,7 +33,8 @@ struct VersionStep {
 // Chooses which versions of a model are in memory. Pure: the same arguments give the same step.
 //
 // Wanted are the versions of the policy, those with a label or a share of the traffic, and those that were loaded by
-// name, less those that were put away. `latest` counts neither what is refused nor what is tried out. Versions that are
+// name, less those that were put away. `latest` counts neither what is refused nor what is tried out, nor versions that
+// wait, of which the newest is wanted beside. Versions that are
 // READY but gone from the disk count as if they were there. Guarantees, unless the model was unloaded as a whole:
 //   - the newest wanted version is loaded first, but those that are tried out (IsTriedOut) after all others, and
 //     nothing retires before every wanted version is READY or refused;

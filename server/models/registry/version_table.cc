@@ -12,6 +12,8 @@
 #include "repository/repository.h"
 #include "repository/text.h"
 #include "server/models/registry/canary_guard.h"
+#include "server/models/registry/serving_rules.h"
+#include "server/models/registry/version_difference.h"
 
 namespace vitrine {
 namespace {
@@ -35,6 +37,12 @@ class Listed {
   std::vector<std::string> texts_;
   size_t count_ = 0;
 };
+
+std::set<int64_t> KeysOf(const std::map<int64_t, std::string>& versions) {
+  std::set<int64_t> keys;
+  for (const auto& [version, reason] : versions) keys.insert(version);
+  return keys;
+}
 
 absl::Status StillLoading() {
   return absl::UnavailableError(
@@ -148,13 +156,39 @@ VersionStatus VersionTable::Snapshot(const Entry& entry, const KnownVersion& kno
     if (version == status.id.version) status.labels.push_back(label);
   }
   status.traffic_percent = entry.traffic.PercentOf(status.id.version);
+  const auto waits = entry.waiting.find(status.id.version);
+  if (status.reason.empty() && waits != entry.waiting.end()) status.reason = waits->second;
   return status;
 }
 
 std::set<int64_t> VersionTable::TriedOut(std::string_view model) const {
   MutexLock lock(mutex_);
   const Entry* entry = FindEntry(model);
-  return entry == nullptr ? std::set<int64_t>() : Canaries(MakeTrafficTable(entry->plan, Ready(*entry)));
+  if (entry == nullptr) return {};
+  return Canaries(MakeTrafficTable(entry->plan, Ready(*entry), KeysOf(entry->waiting)));
+}
+
+std::map<int64_t, std::string> VersionTable::Waiting(std::string_view model) const {
+  MutexLock lock(mutex_);
+  const Entry* entry = FindEntry(model);
+  return entry == nullptr ? std::map<int64_t, std::string>() : entry->waiting;
+}
+
+// Held against the version that serves; where none does, the newest serves whatever it is.
+std::map<int64_t, std::string> VersionTable::FindWaiting(const Entry& entry, const std::set<int64_t>& ready) {
+  std::map<int64_t, std::string> waiting;
+  const int64_t serving = entry.traffic.stable;
+  if (!ready.contains(serving) || ready.contains(LabelledVersion(entry.plan.serving, kStableLabel))) return waiting;
+  const VersionStatus& served = entry.versions.at(serving).status;
+  for (auto version = ready.upper_bound(serving); version != ready.end(); ++version) {
+    const VersionStatus& newer = entry.versions.at(*version).status;
+    const std::string other = OtherModel(*newer.model, *served.model);
+    if (other.empty() || IsTriedOut(entry.plan.serving, *version)) continue;
+    waiting[*version] =
+        absl::StrCat("gets no requests by itself: ", other, " as in version ", serving,
+                     ", which serves; vitrine models label ", served.id.model, "@", *version, " stable makes it serve");
+  }
+  return waiting;
 }
 
 std::set<int64_t> VersionTable::Ready(const Entry& entry) {
@@ -167,11 +201,13 @@ std::set<int64_t> VersionTable::Ready(const Entry& entry) {
 
 void VersionTable::Divide(Entry& entry) {
   std::set<int64_t> ready = Ready(entry);
-  entry.traffic = MakeTrafficTable(entry.plan, ready);
+  entry.waiting = FindWaiting(entry, ready);
+  const std::set<int64_t> waiting = KeysOf(entry.waiting);
+  entry.traffic = MakeTrafficTable(entry.plan, ready, waiting);
   const int64_t stable = entry.traffic.stable;
   const size_t suspended =
       std::erase_if(ready, [&](int64_t version) { return version != stable && entry.versions.at(version).suspended; });
-  if (suspended > 0) entry.traffic = MakeTrafficTable(entry.plan, ready);
+  if (suspended > 0) entry.traffic = MakeTrafficTable(entry.plan, ready, waiting);
 }
 
 void VersionTable::Change(const VersionId& id, const std::function<void(KnownVersion&)>& change) {

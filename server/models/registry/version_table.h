@@ -65,6 +65,9 @@ class VersionTable {
   std::vector<KnownVersion> Known(std::string_view model) const;
   // Where a model's requests go; empty for one that is not known.
   TrafficTable Traffic(std::string_view model) const;
+  // The versions that wait, and why, for people: a version that turns READY beside the one that serves, and has other
+  // class labels or another architecture, gets no requests until it is labelled `stable` or has a share.
+  std::map<int64_t, std::string> Waiting(std::string_view model) const;
   // The versions that the plan tries out (canary_guard.h), suspended ones among them.
   std::set<int64_t> TriedOut(std::string_view model) const;
 
@@ -88,13 +91,15 @@ class VersionTable {
   struct Entry {
     std::map<int64_t, KnownVersion> versions;
     ModelPlan plan;
-    TrafficTable traffic;        // of the two above
-    mutable uint64_t drawn = 0;  // requests without an id
+    TrafficTable traffic;                         // of the two above
+    std::map<int64_t, std::string> waiting = {};  // see Waiting
+    mutable uint64_t drawn = 0;                   // requests without an id
   };
 
   static bool IsKnown(const Entry& entry);
   static std::set<int64_t> Ready(const Entry& entry);
   static void Divide(Entry& entry);
+  static std::map<int64_t, std::string> FindWaiting(const Entry& entry, const std::set<int64_t>& ready);
   static VersionStatus Pinned(const KnownVersion& known);
   static VersionStatus Snapshot(const Entry& entry, const KnownVersion& known);
   const Entry* FindEntry(std::string_view model) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -44,6 +44,10 @@ float ToSeconds(absl::Duration duration) {
   return static_cast<float>(absl::ToDoubleSeconds(duration));
 }
 
+int64_t FirstClass(std::span<const float> logits) {
+  return std::max_element(logits.begin(), logits.end()) - logits.begin();
+}
+
 // One batch from its encoded pictures to its answers.
 class BatchRun {
  public:
@@ -69,10 +73,14 @@ class BatchRun {
       if (absl::Status computed = Compute(); !computed.ok()) {
         return FailRest(absl::IsResourceExhausted(computed), computed.message());
       }
+      // Of a tensor that is computed as it was received nothing is left once it is answered.
+      const auto routed = std::find_if(items_.begin(), items_.end(),
+                                       [](const Item& item) { return IsRouted(item) && !item.input.values.empty(); });
       for (const size_t i : AnswerOrder()) {
         Finish(items_[i], OrOutOfMemory([&] { return Answer(static_cast<int>(i)); }));
       }
       Log();
+      if (routed != items_.end()) ComputePaired(static_cast<size_t>(routed - items_.begin()));
     } catch (const std::bad_alloc&) {
       FailRest(true, "out of memory");
     } catch (const std::exception& error) {
@@ -177,6 +185,22 @@ class BatchRun {
         part.attention.empty() ? nullptr : &part.attention, part.tokens.wanted().empty() ? nullptr : &part.tokens);
   }
 
+  static bool IsRouted(const Item& item) { return item.request->is_routed; }
+
+  // Where it is time, a picture of a canary is computed by the stable version too. Everybody has their answer by then.
+  void ComputePaired(size_t i) const {
+    const ModelHandle other = model_->paired->Due(context_.clock.Now());
+    if (other == nullptr) return;
+    const absl::Time begin = context_.clock.Now();
+    std::vector<float> logits(static_cast<size_t>(other->description->config().classes()));
+    const absl::Status computed =
+        other->backend->Run({&items_[i].input.pixels, 1}, context_.workspace, logits.data(), nullptr, nullptr);
+    if (!computed.ok()) return;
+    const bool is_sure = SurenessOf(logits, TemperatureOf(other->manifest)).confidence >= PairedAnswers::kSure;
+    const absl::Time end = context_.clock.Now();
+    model_->paired->Add(is_sure, FirstClass(logits) == FirstClass(logits_[static_cast<int64_t>(i)]), end - begin, end);
+  }
+
   const Part& PartOf(size_t i) const { return parts_.size() > 1 && i >= parts_[1].first ? parts_[1] : parts_[0]; }
 
   absl::Status Compute() {
@@ -215,8 +239,7 @@ class BatchRun {
       context_.help->Note(compute_, model_->cost->PredictBatch(tokens));
     }
     // What callers send to a version by its name may be other pictures than the rest get.
-    const auto is_routed = [](const Item& item) { return item.request->is_routed; };
-    if (all_stayed && std::all_of(items_.begin(), items_.end(), is_routed)) {
+    if (all_stayed && std::all_of(items_.begin(), items_.end(), IsRouted)) {
       model_->computed->Add(images, members * compute_);
     }
     computing_since_.reset();
@@ -279,6 +302,10 @@ class BatchRun {
     }
     for (const auto& wish : request.features) output.features.push_back(CollectFeature(wish, part.tokens, place));
     const Sureness sureness = SurenessOf(output.logits, TemperatureOf(model_->manifest));
+    if (request.is_routed) {
+      model_->answered->Add(FirstClass(output.logits), sureness.confidence,
+                            sureness.confidence < model_->manifest.calibration().unsure_below());
+    }
     output.timings.set_queue(ToSeconds(start_ - request.arrival));
     output.timings.set_decode(ToSeconds(*item.decode));
     output.timings.set_compute(ToSeconds(compute_));

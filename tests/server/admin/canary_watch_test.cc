@@ -314,17 +314,48 @@ TEST_F(CanaryWatchTest, ACanaryHasNoShareWhileAnOperatorWaitsForALoad) {
     EXPECT_TRUE(loaded.ok()) << loaded.status();
   });
   ASSERT_TRUE(Eventually([&] { return files_.loading.load(); }));
-  std::jthread look([&] { Second(); });
-  EXPECT_TRUE(Eventually([&] { return registry_->Traffic("m").PercentOf(2) == 0; }));
+  Second();
+  EXPECT_EQ(registry_->Traffic("m").PercentOf(2), 0) << "a look waits for no operator";
+  for (int second = 0; second < 100; ++second) Second();
+  EXPECT_EQ(registry_->Traffic("m").PercentOf(2), 0) << "however long ago the window has forgotten why";
   EXPECT_EQ(registry_->Traffic("m").stable, 1);
   EXPECT_THAT(States(*registry_), Contains("m/3 LOADING"));
   files_.Finish();
   change.join();
-  look.join();
+  Second();
   EXPECT_TRUE(Eventually([&] { return !CanaryServes(); }));
   EXPECT_EQ(Serving().put_away(0).version(), 2);
   ASSERT_TRUE(admin_->LoadModel(FromText<v1::LoadModelRequest>("model: 'm' version: 2")).ok());
   EXPECT_EQ(registry_->Traffic("m").PercentOf(2), 20) << "what is brought back by hand has its share again";
+}
+
+// Of another model than the one whose load an operator waits for.
+TEST_F(CanaryWatchTest, EveryModelIsLookedAtWhileAnOperatorWaitsForALoad) {
+  files_.Write("serving", R"(
+    models { model: 'm' version_policy { latest: 2 } labels { label: 'stable' version: 1 } traffic { version: 2 percent: 20 } }
+    models { model: 'n' version_policy { latest: 2 } labels { label: 'stable' version: 1 } traffic { version: 2 percent: 20 } }
+  )");
+  for (const int64_t version : {1, 2}) files_.Add("n", version);
+  Open();
+  Second();
+  files_.slow = {"z", 1};
+  files_.Add("z", 1);
+  registry_->Start();
+  std::jthread change(
+      [&] { EXPECT_TRUE(admin_->LoadModel(FromText<v1::LoadModelRequest>("model: 'z' version: 1")).ok()); });
+  ASSERT_TRUE(Eventually([&] { return files_.loading.load(); }));
+  for (const char* model : {"m", "n"}) {
+    const ModelHandle canary = registry_->Find(model, 2).value();
+    for (int n = 0; n < 100; ++n) {
+      canary->version_metrics->requests().Count(Method::kClassify, absl::InternalError(""), absl::ZeroDuration());
+    }
+    Second();
+    EXPECT_EQ(registry_->Traffic(model).PercentOf(2), 0) << model;
+  }
+  files_.Finish();
+  change.join();
+  Second();
+  EXPECT_TRUE(Eventually([&] { return !registry_->Find("m", 2).ok() && !registry_->Find("n", 2).ok(); }));
 }
 
 TEST_F(CanaryWatchTest, LooksByItselfUntilItStops) {

@@ -75,8 +75,11 @@ void Count(ModelMetrics& model, VersionMetrics& version) {
   }
   model.CountLoad(absl::OkStatus(), absl::Seconds(5));
   model.CountLoad(absl::DataLossError("cut"), absl::Seconds(6));
-  for (const auto& [cause, count] :
-       {std::pair(RollbackCause::kErrorRate, 61), {RollbackCause::kGoldenDrift, 62}, {RollbackCause::kSlow, 63}}) {
+  for (const auto& [cause, count] : {std::pair(RollbackCause::kErrorRate, 61),
+                                     {RollbackCause::kGoldenDrift, 62},
+                                     {RollbackCause::kSlow, 63},
+                                     {RollbackCause::kAnswers, 64},
+                                     {RollbackCause::kLabels, 65}}) {
     for (int times = 0; times < count; ++times) model.CountRollback(cause);
   }
   model.CountExpired(Progress::kQueue);

@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <limits>
+#include <optional>
 
 #include "server/process/clock.h"
 #include "tests/server/registry/fake_repository.h"
@@ -22,6 +23,18 @@ v1::CanaryGuard Guard(const std::string& text) {
   return FromText<v1::CanaryGuard>(text);
 }
 
+CanaryEvidence Counted(int64_t answers, int64_t errors) {
+  CanaryEvidence evidence;
+  evidence.counts = {answers, errors};
+  return evidence;
+}
+CanaryEvidence Drifted(double drift, std::optional<double> tolerance = std::nullopt) {
+  CanaryEvidence evidence;
+  evidence.drift = drift;
+  evidence.tolerance = tolerance;
+  return evidence;
+}
+
 TEST(CanaryGuard, LooksAtVersionsThatAreTriedOut) {
   TrafficTable traffic{.stable = 1, .parts = {{10, 2, 5}, {20, 3, 5}}, .whole = false, .labels = {{"stable", 1}}};
   EXPECT_THAT(Canaries(traffic), ElementsAre(2, 3));
@@ -33,33 +46,39 @@ TEST(CanaryGuard, LooksAtVersionsThatAreTriedOut) {
 
 TEST(CanaryGuard, TheErrorRateNeedsEnoughAnswers) {
   const v1::CanaryGuard guard = Guard("max_error_rate: 0.05 min_requests: 40");
-  EXPECT_FALSE(JudgeCanary(guard, {39, 39}, std::nullopt).has_value());
-  EXPECT_FALSE(JudgeCanary(guard, {40, 2}, std::nullopt).has_value()) << "5 % is allowed";
-  const auto verdict = JudgeCanary(guard, {40, 3}, std::nullopt);
+  EXPECT_FALSE(JudgeCanary(guard, Counted(39, 39)).has_value());
+  EXPECT_FALSE(JudgeCanary(guard, Counted(40, 2)).has_value()) << "5 % is allowed";
+  const auto verdict = JudgeCanary(guard, Counted(40, 3));
   ASSERT_TRUE(verdict.has_value());
   EXPECT_EQ(verdict->cause, RollbackCause::kErrorRate);
   EXPECT_EQ(verdict->reason, "3 of its last 40 answers were errors, 7.5 %; the bound is 5.0 %");
-  EXPECT_FALSE(JudgeCanary(Guard("max_error_rate: 0.05"), {99, 99}, std::nullopt).has_value()) << "default: 100";
-  EXPECT_TRUE(JudgeCanary(Guard("max_error_rate: 0"), {100, 1}, std::nullopt).has_value());
-  EXPECT_FALSE(JudgeCanary(Guard(""), {1000, 1000}, std::nullopt).has_value()) << "nothing is bounded";
+  EXPECT_FALSE(JudgeCanary(Guard("max_error_rate: 0.05"), Counted(99, 99)).has_value()) << "default: 100";
+  EXPECT_TRUE(JudgeCanary(Guard("max_error_rate: 0"), Counted(100, 1)).has_value());
+  EXPECT_FALSE(JudgeCanary(Guard("max_error_rate: 1"), Counted(1000, 1000)).has_value()) << "not looked at";
+  EXPECT_FALSE(JudgeCanary(Guard(""), Counted(100, 2)).has_value()) << "default: 2 %";
+  EXPECT_TRUE(JudgeCanary(Guard(""), Counted(100, 3)).has_value());
 }
 
 TEST(CanaryGuard, TheGoldenDriftHasABound) {
   const v1::CanaryGuard guard = Guard("max_golden_drift: 0.001");
-  EXPECT_FALSE(JudgeCanary(guard, {}, std::nullopt).has_value());
-  EXPECT_FALSE(JudgeCanary(guard, {}, 0.001).has_value());
+  EXPECT_FALSE(JudgeCanary(guard, {}).has_value());
+  EXPECT_FALSE(JudgeCanary(guard, Drifted(0.001)).has_value());
   for (const double drift : {0.0011, std::numeric_limits<double>::infinity(), std::nan("")}) {
-    const auto verdict = JudgeCanary(guard, {}, drift);
+    const auto verdict = JudgeCanary(guard, Drifted(drift));
     ASSERT_TRUE(verdict.has_value()) << drift;
     EXPECT_EQ(verdict->cause, RollbackCause::kGoldenDrift);
     EXPECT_THAT(verdict->reason, HasSubstr("the bound is 0.001"));
   }
-  EXPECT_FALSE(JudgeCanary(Guard(""), {}, 5.0).has_value());
+  EXPECT_FALSE(JudgeCanary(Guard(""), Drifted(5.0)).has_value()) << "a manifest without a tolerance";
+  EXPECT_FALSE(JudgeCanary(Guard(""), Drifted(0.01, 0.05)).has_value());
+  EXPECT_TRUE(JudgeCanary(Guard(""), Drifted(0.06, 0.05)).has_value()) << "default: the manifest's";
 }
 
 TEST(CanaryGuard, TheTimeThatItComputesIsHeldAgainstTheStableVersions) {
   const auto judge = [](const std::string& guard, const ComputeComparison& compared) {
-    return JudgeCanary(Guard(guard), {}, std::nullopt, compared);
+    CanaryEvidence evidence;
+    evidence.compute = compared;
+    return JudgeCanary(Guard(guard), evidence);
   };
   EXPECT_FALSE(judge("", {99, 10}).has_value()) << "99 pictures prove nothing";
   EXPECT_FALSE(judge("", {100, 2}).has_value()) << "twice is allowed where nothing is set";
@@ -72,6 +91,52 @@ TEST(CanaryGuard, TheTimeThatItComputesIsHeldAgainstTheStableVersions) {
   EXPECT_EQ(verdict->reason,
             "it computes 1.60 times as long for a picture as the stable version, over 20 pictures in batches of the "
             "same sizes; the bound is 1.50");
+}
+
+TEST(CanaryGuard, OtherClassesAreNoCanary) {
+  CanaryEvidence evidence;
+  evidence.other_classes = "its class 0 is 'cat' and not 'dog'";
+  const auto verdict = JudgeCanary(Guard(""), evidence);
+  ASSERT_TRUE(verdict.has_value());
+  EXPECT_EQ(verdict->cause, RollbackCause::kLabels);
+  EXPECT_THAT(verdict->reason, HasSubstr("its class 0 is 'cat' and not 'dog', as the stable version has it"));
+  EXPECT_FALSE(JudgeCanary(Guard("allow_other_labels: true"), evidence).has_value());
+}
+
+TEST(CanaryGuard, DifferencesOfAnswersHaveToBeCertain) {
+  const auto judge = [](const std::string& guard, const AnswerComparison& answers) {
+    CanaryEvidence evidence;
+    evidence.answers = answers;
+    return JudgeCanary(Guard(guard), evidence);
+  };
+  EXPECT_FALSE(judge("", {.pictures = 99, .confidence = {-0.7, 0.01}, .unsure = {}, .classes = {}}).has_value()) << "99 pictures prove nothing";
+  EXPECT_FALSE(judge("", {.pictures = 100, .confidence = {-0.29, 0.025}, .unsure = {}, .classes = {}}).has_value());
+  const auto verdict = judge("", {.pictures = 100, .confidence = {-0.31, 0.025}, .unsure = {}, .classes = {}});
+  ASSERT_TRUE(verdict.has_value());
+  EXPECT_EQ(verdict->cause, RollbackCause::kAnswers);
+  EXPECT_EQ(verdict->reason,
+            "its mean confidence differs from the stable version's by -0.31 +- 0.03 over 100 of its answers; the bound "
+            "is 0.20");
+  EXPECT_TRUE(judge("", {.pictures = 100, .confidence = {}, .unsure = {0.4, 0.04}, .classes = {}}).has_value());
+  EXPECT_TRUE(judge("", {.pictures = 100, .confidence = {}, .unsure = {}, .classes = {0.45, 0.03}}).has_value());
+  EXPECT_FALSE(judge("max_class_difference: 1", {.pictures = 100, .confidence = {}, .unsure = {}, .classes = {1, 0}}).has_value()) << "not looked at";
+}
+
+TEST(CanaryGuard, PairsOfAnswersHaveToBeCertain) {
+  const auto judge = [](const PairCounts& paired) {
+    CanaryEvidence evidence;
+    evidence.paired = paired;
+    return JudgeCanary(Guard(""), evidence);
+  };
+  EXPECT_FALSE(judge({16, 16}).has_value());
+  EXPECT_TRUE(judge({17, 17}).has_value()) << "every class was taken for another";
+  EXPECT_TRUE(judge({40, 36}).has_value()) << "weights at random find a tenth by chance";
+  EXPECT_FALSE(judge({60, 30}).has_value());
+}
+
+TEST(CanaryGuard, SaysWhoWatches) {
+  EXPECT_THAT(DescribeGuard(Guard("")), HasSubstr("puts it away for other class labels, more than 2 % errors"));
+  EXPECT_THAT(DescribeGuard(Guard("off: true")), HasSubstr("no guard watches it"));
 }
 
 TEST(OutcomeWindow, ALongWindowKeepsNoMoreValuesAndForgetsAllTheSame) {

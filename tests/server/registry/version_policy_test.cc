@@ -99,6 +99,16 @@ TEST(VersionPolicy, WhoIsTriedOutDoesNotPushOutWhoServes) {
       << "alone in memory it would get every request";
 }
 
+TEST(VersionPolicy, WhoWaitsDoesNotPushOutWhoServesEither) {
+  const auto waiting = [](int64_t version) {
+    VersionFacts facts = Facts(version, State::kReady);
+    facts.is_waiting = true;
+    return facts;
+  };
+  EXPECT_THAT(Settle({Facts(1), Facts(2, State::kReady), waiting(3), waiting(4)}, Plan("version_policy { latest: 1 }")),
+              ElementsAre(2, 4));
+}
+
 TEST(VersionPolicy, WhatWasPutAwayStaysAway) {
   EXPECT_THAT(Settle(OnDisk(3), Plan("version_policy { latest: 1 }", "put_away { version: 3 }")), ElementsAre(2));
   EXPECT_THAT(Settle(OnDisk(3), Plan("version_policy { all: true }", "put_away { version: 2 }")), ElementsAre(1, 3));

@@ -50,6 +50,38 @@ TEST_F(VersionTableTest, ARequestMeetsTheVersionThatItNames) {
   EXPECT_EQ(Routed({.version = {}, .label = "stable", .request_id = "x"}), 2);
 }
 
+// A version of other classes beside the one that serves.
+TEST_F(VersionTableTest, AVersionWithOtherClassesServesNobodyByItself) {
+  const auto add = [&](int64_t version, const std::vector<std::string>& labels) {
+    auto model = std::make_shared<LoadedModel>();
+    model->id = {"n", version};
+    model->labels = labels;
+    table_.Change({"n", version}, [&](KnownVersion& known) {
+      known.status.state = v1::READY;
+      known.status.model = model;
+    });
+  };
+  const auto stable = [&] { return table_.Traffic("n").stable; };
+  add(1, {"cat", "dog"});
+  EXPECT_EQ(stable(), 1) << "where none serves, it does";
+  add(2, {"dog", "cat"});
+  EXPECT_EQ(stable(), 1);
+  EXPECT_THAT(table_.Waiting("n").at(2), HasSubstr("its class 0 is \"dog\" and not \"cat\" as in version 1"));
+  EXPECT_THAT(table_.Get("n", 2).value().reason, HasSubstr("vitrine models label n@2 stable"));
+  EXPECT_EQ(table_.Get("n", 1).value().reason, "");
+  add(3, {"cat", "dog"});
+  EXPECT_EQ(stable(), 3) << "the next one of the same classes serves";
+  ModelPlan plan;
+  plan.serving = FromText<v1::ModelServing>("labels { label: 'stable' version: 2 }");
+  table_.SetPlan("n", plan);
+  EXPECT_EQ(stable(), 2) << "an operator says so";
+  add(4, {"cat", "dog"});
+  table_.SetPlan("n", ModelPlan());
+  EXPECT_EQ(stable(), 2) << "and it stays where the label goes";
+  table_.Remove({"n", 2});
+  EXPECT_EQ(stable(), 4);
+}
+
 TEST_F(VersionTableTest, ASuspendedVersionHasNeitherShareNorLabel) {
   Serve("labels { label: 'stable' version: 1 } traffic { version: 2 percent: 20 } traffic { version: 3 percent: 10 }");
   table_.Suspend({"m", 2}, true);

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the canary guard makes of good and bad canaries without any configuration: 50 requests a second of which a canary
+// has a tenth, on a clock of its own.
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <numeric>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "server/models/admin/admin_service.h"
+#include "server/models/admin/canary_watch.h"
+#include "server/observe/model_metrics.h"
+#include "tests/server/registry/fake_repository.h"
+
+namespace vitrine {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr int kClasses = 10;
+
+struct Picture {
+  int truth = 0;
+  double hardness = 0;  // 0 to 1
+};
+
+struct Answer {
+  int top = 0;
+  double confidence = 0;
+};
+
+// How a version answers. `skill` of its pictures it finds, easy ones before hard ones; which of the others it takes for
+// which is its own.
+struct Behaviour {
+  double skill = 0.8;
+  uint64_t seed = 1;               // of its training
+  double overconfidence = 0;       // added to every confidence
+  std::vector<int> classes = {};   // what it says where it means class i; empty: i
+  bool is_random = false;          // one class, whatever it sees
+  absl::Duration compute = absl::Milliseconds(10);
+
+  Answer Of(const Picture& picture, std::mt19937_64& random) const {
+    if (is_random) return {3, 0.12};
+    // The same picture is hard for every version, and some are for this one alone.
+    std::mt19937_64 own(seed * 7919 + static_cast<uint64_t>(picture.hardness * 1e9));
+    std::uniform_real_distribution<double> unit(0, 1);
+    const double hard = std::clamp(picture.hardness + 0.15 * (unit(own) - 0.5), 0.0, 1.0);
+    Answer answer{picture.truth, std::clamp(1.05 - 0.75 * hard + overconfidence + 0.05 * (unit(random) - 0.5), 0.1, 1.0)};
+    if (hard > skill) answer.top = static_cast<int>(own() % kClasses);
+    if (!classes.empty()) answer.top = classes[static_cast<size_t>(answer.top)];
+    return answer;
+  }
+};
+
+class CanaryQualityTest : public ::testing::Test {
+ protected:
+  void Open(const std::string& guard = "") {
+    options_.root = files_.root();
+    files_.Write("serving", absl::StrCat("models { model: 'm' version_policy { latest: 2 } labels { label: 'stable' "
+                                         "version: 1 } traffic { version: 2 percent: 10 } ",
+                                         guard, "}"));
+    options_.serving_config = (files_.folder() / "serving").string();
+    files_.Add("m", 1);
+    files_.Add("m", 2);
+    Restart();
+  }
+  // As new: nothing is put away, nothing was counted.
+  void Restart() {
+    admin_.reset();
+    watch_.reset();
+    registry_.reset();
+    settings_ = *ServingSettings::Open(options_.Serving());
+    registry_ = std::make_unique<Registry>(
+        options_, Registry::Parts{.load = files_.Loader(), .settings = settings_.get()}, clock_);
+    registry_->Poll();
+    watch_ = std::make_unique<CanaryWatch>(
+        *registry_, *settings_, [](const LoadedModel&) -> absl::StatusOr<double> { return 0.0; }, clock_);
+    admin_ = std::make_unique<AdminService>(*registry_, *settings_, watch_.get());
+  }
+
+  Picture AnyPicture() {
+    std::uniform_real_distribution<double> unit(0, 1);
+    // Classes are not equally frequent.
+    const int truth = std::min(static_cast<int>(kClasses * unit(random_) * unit(random_) * 1.3), kClasses - 1);
+    return {truth, unit(random_)};
+  }
+  void Serve(int64_t version, const Behaviour& behaviour, double noise) {
+    const ModelHandle model = registry_->Find("m", version).value();
+    const Answer answer = behaviour.Of(AnyPicture(), random_);
+    model->answered->Add(answer.top, answer.confidence, answer.confidence < 0.5);
+    model->computed->Add(1, behaviour.compute * std::exp(noise));
+    model->version_metrics->requests().Count(Method::kClassify, absl::OkStatus(), absl::ZeroDuration());
+  }
+  void Pair(const Behaviour& canary, const Behaviour& stable) {
+    const Picture picture = AnyPicture();
+    const Answer mine = canary.Of(picture, random_), theirs = stable.Of(picture, random_);
+    registry_->Find("m", 2).value()->paired->Add(theirs.confidence >= PairedAnswers::kSure, mine.top == theirs.top,
+                                                 absl::ZeroDuration(), clock_.Now());
+  }
+  // Seconds until the canary is put away; `most` where it stays.
+  int SecondsUntilPutAway(const Behaviour& canary, const Behaviour& stable, int most, bool pairs = true) {
+    std::normal_distribution<double> noise(0, 0.3);
+    for (int second = 0; second < most; ++second) {
+      clock_.Advance(absl::Seconds(1));
+      watch_->Look(
+          [this](const VersionId& id, const std::string& reason) { return admin_->RollBackCanary(id, reason); });
+      if (registry_->Traffic("m").PercentOf(2) == 0) return second;
+      for (int i = 0; i < 45; ++i) Serve(1, stable, noise(random_));
+      for (int i = 0; i < 5; ++i) Serve(2, canary, noise(random_));
+      for (int i = 0; pairs && i < 4; ++i) Pair(canary, stable);
+    }
+    return most;
+  }
+  std::string Reason() {
+    const auto serving = admin_->GetServing(FromText<v1::GetServingRequest>("model: 'm'"));
+    return serving->models(0).put_away().empty() ? "" : serving->models(0).put_away(0).reason();
+  }
+
+  FakeRepository files_;
+  FakeClock clock_;
+  RegistryOptions options_;
+  std::mt19937_64 random_{5};
+  std::unique_ptr<ServingSettings> settings_;
+  std::unique_ptr<Registry> registry_;
+  std::unique_ptr<CanaryWatch> watch_;
+  std::unique_ptr<AdminService> admin_;
+};
+
+std::vector<int> Shuffled() {
+  std::vector<int> classes(kClasses);
+  for (int c = 0; c < kClasses; ++c) classes[static_cast<size_t>(c)] = (c + 3) % kClasses;
+  return classes;
+}
+
+TEST_F(CanaryQualityTest, BadCanariesArePutAwayWithinAMinute) {
+  Open();
+  EXPECT_LT(SecondsUntilPutAway({.compute = absl::Milliseconds(120)}, {}, 90), 60);
+  EXPECT_THAT(Reason(), HasSubstr("times as long"));
+  Restart();
+  EXPECT_LT(SecondsUntilPutAway({.seed = 2, .classes = Shuffled()}, {}, 90), 60);
+  EXPECT_THAT(Reason(), HasSubstr("it finds another class for"));
+  Restart();
+  EXPECT_LT(SecondsUntilPutAway({.is_random = true}, {}, 90), 60);
+  Restart();
+  EXPECT_LT(SecondsUntilPutAway({.is_random = true}, {}, 90, /*pairs=*/false), 60);
+  EXPECT_THAT(Reason(), HasSubstr("its mean confidence differs"));
+}
+
+// As good ones: another seed, a little slower, another precision, trained a little longer or shorter, a little surer.
+TEST_F(CanaryQualityTest, HarmlessCanariesStay) {
+  Open();
+  const std::vector<Behaviour> harmless = {
+      {.seed = 2},
+      {.seed = 3},
+      {.seed = 4},
+      {.seed = 1},  // the same weights
+      {.seed = 1, .overconfidence = 0.01, .compute = absl::Milliseconds(6)},
+      {.seed = 1, .compute = absl::Milliseconds(12)},
+      {.seed = 5, .compute = absl::Milliseconds(12)},
+      {.skill = 0.77, .seed = 6},
+      {.skill = 0.83, .seed = 7, .overconfidence = 0.05},
+      {.skill = 0.78, .seed = 8, .overconfidence = -0.05},
+  };
+  // A hundred hours of canaries, so that one false alarm in a thousand hours is seen in one run of ten.
+  for (const Behaviour& canary : harmless) {
+    for (int hour = 0; hour < 10; ++hour) {
+      ASSERT_EQ(SecondsUntilPutAway(canary, {}, 360), 360) << canary.seed << ": " << Reason();
+    }
+  }
+}
+
+TEST_F(CanaryQualityTest, WhoseGuardIsOffStays) {
+  Open("canary_guard { off: true }");
+  EXPECT_EQ(SecondsUntilPutAway({.is_random = true}, {}, 60), 60);
+  EXPECT_THAT(Reason(), IsEmpty());
+}
+
+TEST(ClassDistance, IsWithoutWhatChanceAdds) {
+  std::mt19937_64 random(3);
+  const auto answers = [&](int pictures, int classes, int shift) {
+    AnswerRecord record;
+    for (int i = 0; i < pictures; ++i) record.Add(static_cast<int64_t>(random() % classes) + shift, 0.9, false);
+    return record.Read();
+  };
+  for (const int classes : {2, 10, 64, 1000}) {
+    double sum = 0, above = 0;
+    for (int run = 0; run < 300; ++run) {
+      const Estimate distance = Compare(answers(100, classes, 0), answers(900, classes, 0)).classes;
+      sum += distance.value;
+      above += distance.value > 4 * distance.error;
+    }
+    EXPECT_NEAR(sum / 300, 0, 0.03) << classes;
+    EXPECT_LE(above, 3) << classes;
+  }
+  EXPECT_NEAR(Compare(answers(300, 5, 0), answers(300, 5, 5)).classes.value, 1, 0.02) << "no class in common";
+}
+
+}  // namespace
+}  // namespace vitrine
