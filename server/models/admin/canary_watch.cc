@@ -75,12 +75,13 @@ void CanaryWatch::Look(const RollBack& roll_back) {
 }
 
 void CanaryWatch::PutAway(const VersionId& id, const RollbackVerdict& verdict, const RollBack& roll_back) {
+  // Before it retires: it is counted afterwards.
+  const absl::StatusOr<ModelHandle> found = registry_.Find(id.model, id.version);
+  const ModelHandle model = found.ok() ? *found : nullptr;
   const absl::Status done = roll_back(id, absl::StrCat("rolled back by the canary guard: ", verdict.reason));
-  std::shared_ptr<const LoadedModel> model;
   {
     MutexLock lock(mutex_);
     Canary& canary = canaries_[id];
-    model = canary.model.lock();
     if (!done.ok() && !absl::IsAborted(done)) {
       std::string fault = std::string(done.message());
       if (std::exchange(canary.last_fault, fault) == fault) return;
