@@ -227,6 +227,11 @@ std::shared_ptr<Http2Stream> Http2Session::Find(int32_t id) const {
 }
 
 bool Http2Session::BeginRequest(int32_t id) {
+  // The last GOAWAY is made before this request and sent after it: the client takes the request for unprocessed.
+  if (leaving_ == Leaving::kFinal && id > final_stream_) {
+    nghttp2_submit_rst_stream(session_.get(), NGHTTP2_FLAG_NONE, id, NGHTTP2_REFUSED_STREAM);
+    return true;
+  }
   if (live_->load(std::memory_order_relaxed) >= kHeldStreams * options_.max_concurrent_streams) {
     nghttp2_submit_rst_stream(session_.get(), NGHTTP2_FLAG_NONE, id, NGHTTP2_REFUSED_STREAM);
     return Spend(kRefusedPoints, "too many concurrent streams");

@@ -323,9 +323,10 @@ void Http2Session::Announce() {
 void Http2Session::SubmitFinal() {
   if (leaving_ == Leaving::kFinal) return;
   leaving_ = Leaving::kFinal;
+  final_stream_ = nghttp2_session_get_last_proc_stream_id(session_.get());
   const char* const why = CloseReasonName(leaving_reason_);
-  nghttp2_submit_goaway(session_.get(), NGHTTP2_FLAG_NONE, nghttp2_session_get_last_proc_stream_id(session_.get()),
-                        NGHTTP2_NO_ERROR, reinterpret_cast<const uint8_t*>(why), std::strlen(why));
+  nghttp2_submit_goaway(session_.get(), NGHTTP2_FLAG_NONE, final_stream_, NGHTTP2_NO_ERROR,
+                        reinterpret_cast<const uint8_t*>(why), std::strlen(why));
 }
 
 void Http2Session::End() {

@@ -109,6 +109,7 @@ class Http2Session final : public HttpProtocol {
   std::shared_ptr<Http2Stream> head_of_;  // whose it is; null where it is not wanted
   int64_t body_bytes_ = 0;                // received of all streams
   Leaving leaving_ = Leaving::kNo;
+  int32_t final_stream_ = 0;         // the last one that the last GOAWAY says is processed
   bool leaves_after_first_ = false;  // once its first request is answered
   Time announced_ = {};
   CloseReason leaving_reason_ = CloseReason::kDone;

@@ -117,6 +117,7 @@ class Http2Client {
   int pings = 0, ping_answers = 0;
   std::vector<int32_t> data_order;  // the stream of each DATA frame that has come
   bool is_gone = false;
+  bool holds_answers = false;  // to the server's frames, as long as nothing else is sent
 
  private:
   struct Body {
@@ -164,7 +165,7 @@ class Http2Client {
       is_gone = true;
       return;
     }
-    Flush();
+    if (!holds_answers) Flush();
   }
 
   static int OnHeader(nghttp2_session*, const nghttp2_frame* frame, const uint8_t* name, size_t name_size,

@@ -215,6 +215,28 @@ TEST(Http2Server, LeavingIsSaidTwiceAndTheLastStreamTellsWhatMayBeSentAgain) {
   EXPECT_TRUE(late.AwaitEnd());
 }
 
+// Frames of one segment: the answer to the PING makes the last GOAWAY, which is sent after the request was read.
+TEST(Http2Server, ARequestBehindTheLastGoawayIsNotServed) {
+  Seen seen;
+  std::atomic<int> begun = 0;
+  const auto server = Serve({}, [&](const Request& request) {
+    ++begun;
+    return AnswerWith("answer", seen)(request);
+  });
+  Http2Client client(server->address());
+  client.Get("/one");
+  const int32_t open = client.Begin("/two", "", false);
+  client.holds_answers = true;
+  server->StartLeaving();
+  ASSERT_TRUE(client.Until([&] { return client.goaways.size() == 1 && client.pings == 1; }));
+  const std::string answer("\x00\x00\x08\x06\x01\x00\x00\x00\x00vit-left", 17);
+  const std::string request("\x00\x00\x06\x01\x05\x00\x00\x00\x05\x82\x86\x84\x41\x01x", 15);
+  client.SendRaw(answer + request);
+  ASSERT_TRUE(client.Until([&] { return client.goaways.size() == 2; }));
+  EXPECT_EQ(client.goaways[1].last_stream, open);
+  EXPECT_EQ(begun, 2) << "the client will send the third again";
+}
+
 TEST(Http2Server, AnOldConnectionIsAskedToLeaveAndAnIdleOneToo) {
   Closings closings;
   const auto server = Serve({.listen = "", .max_age = absl::Milliseconds(300), .observer = &closings}, PathItself);
