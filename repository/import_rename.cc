@@ -249,7 +249,7 @@ absl::StatusOr<TensorMap> RenameForeign(ForeignSource source, const v1::ModelCon
 
 absl::StatusOr<TensorMap> ForeignTensors(ForeignSource source, const v1::ModelConfig& config,
                                          const TensorMap& tensors) {
-  const std::span<const NameRule> rules = NameRules(source, config.family_case());
+  const std::span<const NameRule> rules = NameRules(source, config.family_case(), {});
   if (rules.empty()) return absl::InvalidArgumentError("this source has no models of the config's family");
   TensorMap foreign;
   for (const Rename& rename : Expand(rules, config)) {

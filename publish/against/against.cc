@@ -18,7 +18,7 @@
 #include "base/simd/chosen_path.h"
 #include "base/status_macros.h"
 #include "data/file.h"
-#include "data/picture_files.h"
+#include "data/folder.h"
 #include "publish/against/timm_side.h"
 #include "publish/forward.h"
 #include "publish/picture.h"
@@ -33,10 +33,9 @@ namespace {
 // The pictures below a folder, relative to it, in byte order.
 absl::Status AddPictures(const std::filesystem::path& root, const std::filesystem::path& below,
                          std::vector<std::string>& pictures) {
-  ASSIGN_OR_RETURN(const std::vector<std::string> names, SortedPictures(root / below));
-  for (const std::string& name : names) pictures.push_back(below / name);
-  ASSIGN_OR_RETURN(const std::vector<std::string> folders, SortedFolders(root / below));
-  for (const std::string& folder : folders) RETURN_IF_ERROR(AddPictures(root, below / folder, pictures));
+  ASSIGN_OR_RETURN(const FolderContent content, ReadFolder(root / below));
+  for (const std::string& name : content.pictures) pictures.push_back(below / name);
+  for (const std::string& folder : content.folders) RETURN_IF_ERROR(AddPictures(root, below / folder, pictures));
   return absl::OkStatus();
 }
 

@@ -64,8 +64,8 @@ AnswerComparison Compare(const AnswerTotals& version, const AnswerTotals& other)
                                                       VarianceOfMean(other_mean, other.squares / m, m))};
   const double unsure = static_cast<double>(version.unsure) / n, other_unsure = static_cast<double>(other.unsure) / m;
   // The mean of squares of zeros and ones is their mean.
-  compared.unsure = {unsure - other_unsure, std::sqrt(VarianceOfMean(unsure, unsure, n) +
-                                                      VarianceOfMean(other_unsure, other_unsure, m))};
+  compared.unsure = {unsure - other_unsure,
+                     std::sqrt(VarianceOfMean(unsure, unsure, n) + VarianceOfMean(other_unsure, other_unsure, m))};
   compared.classes = ClassDistance(version, other);
   return compared;
 }

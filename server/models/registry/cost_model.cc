@@ -78,7 +78,7 @@ absl::Duration ModelCost::PredictBatch(int64_t tokens) const {
 absl::Duration ModelCost::PredictBatchAtMost(int64_t tokens) const {
   MutexLock lock(mutex_);
   const double predicted = seconds_of_batch_.At(static_cast<double>(tokens));
-  return absl::Seconds(predicted * (1 + std::min(2 * std::sqrt(excess_squared_), 1.0)));
+  return absl::Seconds(predicted * (1 + std::min(std::sqrt(excess_squared_), 1.0)));
 }
 
 absl::Duration ModelCost::PredictBesideCompute(int64_t pixels, int64_t overlay_pixels) const {

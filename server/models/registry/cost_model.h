@@ -45,7 +45,7 @@ class ModelCost {
   absl::Duration Predict(int64_t tokens, int64_t pixels, int64_t overlay_pixels = 0) const;
   // The forward pass of one batch: what a batch costs whatever it holds, and what its tokens cost.
   absl::Duration PredictBatch(int64_t tokens) const;
-  // As PredictBatch, by so much more that few batches take longer: twice the mean error of late of those that did.
+  // As PredictBatch, longer by the mean error of recent batches that took longer than predicted.
   absl::Duration PredictBatchAtMost(int64_t tokens) const;
   // What one request takes beside the forward pass: decoding, and making the answer.
   absl::Duration PredictBesideCompute(int64_t pixels, int64_t overlay_pixels = 0) const;

@@ -41,7 +41,8 @@ class WaitingQueue::Cursor {
   void Settle() {
     entry_ = nullptr;
     for (Range& range : ranges_) {
-      while (options_->without_slow && range.first != range.second && range.first->second.waiting.is_slow) ++range.first;
+      while (options_->without_slow && range.first != range.second && range.first->second.waiting.is_slow)
+        ++range.first;
       if (range.first == range.second) continue;
       const Entry& next = range.first->second;
       if (entry_ == nullptr || Rank(next) < Rank(*entry_)) entry_ = &next;

@@ -35,8 +35,8 @@ std::string WithoutEscapes(std::string_view text) {
   std::string plain;
   plain.reserve(text.size());
   for (size_t i = 0; i < text.size(); ++i) {
-    const bool is_escape = text[i] == '%' && i + 2 < text.size() && absl::ascii_isxdigit(text[i + 1]) &&
-                           absl::ascii_isxdigit(text[i + 2]);
+    const bool is_escape =
+        text[i] == '%' && i + 2 < text.size() && absl::ascii_isxdigit(text[i + 1]) && absl::ascii_isxdigit(text[i + 2]);
     if (!is_escape) {
       plain += text[i];
       continue;
@@ -77,7 +77,8 @@ absl::StatusOr<std::string> Decode(std::string_view text) {
     bytes += static_cast<char>(bits >> held & 0xFF);
   }
   if (digits % 4 == 1) {
-    return absl::InvalidArgumentError(absl::StrCat("is base64 that was cut: ", digits, " characters are no whole bytes"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("is base64 that was cut: ", digits, " characters are no whole bytes"));
   }
   return bytes;
 }

@@ -45,7 +45,8 @@ absl::Status CheckMembers(const json& document) {
 absl::Status AddPicture(const json& text, inference::ModelInferRequest& message) {
   if (!text.is_string()) {
     return absl::InvalidArgumentError(
-        "\"input\" must be a picture, or an array of them: strings of base64 or data URLs; tokens of text are not taken");
+        "\"input\" must be a picture, or an array of them: strings of base64 or data URLs; tokens of text are not "
+        "taken");
   }
   const std::string& picture = text.get_ref<const std::string&>();
   if (absl::StartsWithIgnoreCase(picture, "http://") || absl::StartsWithIgnoreCase(picture, "https://")) {
@@ -139,9 +140,9 @@ std::string WriteEmbeddings(const inference::ModelInferResponse& response, bool 
   const std::string_view values = response.raw_output_contents(0);
   const int64_t vectors = tensor.shape(0), tokens = tensor.parameters().at(kTokensParameter).int64_param();
   const std::string model = JsonDocument::TextOf(response.model_name());
-  const std::string made_by = absl::StrCat(",\"model\":", model, ",\"version\":", response.model_version(),
-                                           ",\"weights_sha256\":\"",
-                                           tensor.parameters().at(kWeightsParameter).string_param(), "\"}");
+  const std::string made_by =
+      absl::StrCat(",\"model\":", model, ",\"version\":", response.model_version(), ",\"weights_sha256\":\"",
+                   tensor.parameters().at(kWeightsParameter).string_param(), "\"}");
   const size_t each = values.size() / static_cast<size_t>(vectors);
   std::string text = "{\"object\":\"list\",\"data\":[";
   for (int64_t i = 0; i < vectors; ++i) {

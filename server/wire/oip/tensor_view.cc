@@ -16,9 +16,8 @@ namespace vitrine {
 namespace {
 
 constexpr char kViewMark = ':';
-constexpr std::array<std::pair<std::string_view, PixelScale>, 3> kViews = {{{"tensor", PixelScale::kNone},
-                                                                            {"tensor-inception", PixelScale::kInception},
-                                                                            {"tensor-vgg", PixelScale::kVgg}}};
+constexpr std::array<std::pair<std::string_view, PixelScale>, 3> kViews = {
+    {{"tensor", PixelScale::kNone}, {"tensor-inception", PixelScale::kInception}, {"tensor-vgg", PixelScale::kVgg}}};
 constexpr char kScales[] =
     "NAME:tensor takes pixels from 0 to 255, NAME:tensor-inception from -1 to 1, and NAME:tensor-vgg less 123, 117 and "
     "104 (grey: 128)";
@@ -91,7 +90,8 @@ absl::StatusOr<Size> ViewSize(const v1::Preprocessing& preprocessing) {
 absl::StatusOr<std::string> ToModelInput(PixelScale scale, const v1::Preprocessing& preprocessing,
                                          std::string_view values) {
   if (scale != PixelScale::kInception && LooksDivided(values)) {
-    return absl::InvalidArgumentError(absl::StrCat("has no value beyond -1 and 1, so that it was scaled otherwise; ", kScales));
+    return absl::InvalidArgumentError(
+        absl::StrCat("has no value beyond -1 and 1, so that it was scaled otherwise; ", kScales));
   }
   std::string input(values);
   const int channels = preprocessing.channels();

@@ -50,7 +50,7 @@ TEST_F(AdminServiceTest, TrafficGoesToACanaryAndBack) {
   ASSERT_TRUE(divided.ok()) << divided.status();
   EXPECT_EQ(divided->serving().stable_version(), 2);
   EXPECT_THAT(divided->notes(), ElementsAre(HasSubstr("version 2 got the label stable"),
-                                               HasSubstr("version 3: the canary guard watches it")));
+                                            HasSubstr("version 3: the canary guard watches it")));
   EXPECT_EQ(registry_->Traffic("m").PercentOf(3), 5);
   EXPECT_EQ(Serving().versions(1).version_labels(0), "canary");
 

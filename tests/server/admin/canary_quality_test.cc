@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the canary guard makes of good and bad canaries without any configuration: 50 requests a second of which a canary
-// has a tenth, on a clock of its own.
+// What the canary guard makes of good and bad canaries without any configuration: 50 requests a second of which a
+// canary has a tenth, on a clock of its own.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -38,10 +38,10 @@ struct Answer {
 // which is its own.
 struct Behaviour {
   double skill = 0.8;
-  uint64_t seed = 1;               // of its training
-  double overconfidence = 0;       // added to every confidence
-  std::vector<int> classes = {};   // what it says where it means class i; empty: i
-  bool is_random = false;          // one class, whatever it sees
+  uint64_t seed = 1;              // of its training
+  double overconfidence = 0;      // added to every confidence
+  std::vector<int> classes = {};  // what it says where it means class i; empty: i
+  bool is_random = false;         // one class, whatever it sees
   absl::Duration compute = absl::Milliseconds(10);
 
   Answer Of(const Picture& picture, std::mt19937_64& random) const {
@@ -50,7 +50,8 @@ struct Behaviour {
     std::mt19937_64 own(seed * 7919 + static_cast<uint64_t>(picture.hardness * 1e9));
     std::uniform_real_distribution<double> unit(0, 1);
     const double hard = std::clamp(picture.hardness + 0.15 * (unit(own) - 0.5), 0.0, 1.0);
-    Answer answer{picture.truth, std::clamp(1.05 - 0.75 * hard + overconfidence + 0.05 * (unit(random) - 0.5), 0.1, 1.0)};
+    Answer answer{picture.truth,
+                  std::clamp(1.05 - 0.75 * hard + overconfidence + 0.05 * (unit(random) - 0.5), 0.1, 1.0)};
     if (hard > skill) answer.top = static_cast<int>(own() % kClasses);
     if (!classes.empty()) answer.top = classes[static_cast<size_t>(answer.top)];
     return answer;
@@ -166,7 +167,7 @@ TEST_F(CanaryQualityTest, HarmlessCanariesStay) {
       {.skill = 0.83, .seed = 7, .overconfidence = 0.05},
       {.skill = 0.78, .seed = 8, .overconfidence = -0.05},
   };
-  // A hundred hours of canaries, so that one false alarm in a thousand hours is seen in one run of ten.
+  // An hour of each.
   for (const Behaviour& canary : harmless) {
     for (int hour = 0; hour < 10; ++hour) {
       ASSERT_EQ(SecondsUntilPutAway(canary, {}, 360), 360) << canary.seed << ": " << Reason();

@@ -75,10 +75,13 @@ TEST(EmbeddingsBody, WhatIsWrongIsNamed) {
   EXPECT_THAT(Refusal(R"({"model":"m","input":{"image":"b25l"}})"), HasSubstr("strings of base64 or data URLs"));
   EXPECT_THAT(Refusal(R"({"model":"m","input":"https://example.com/a.png"})"), HasSubstr("nothing is fetched"));
   EXPECT_THAT(Refusal(R"({"model":"m","input":"b25l","dimensions":256})"), HasSubstr("\"dimensions\" is not served"));
-  EXPECT_THAT(Refusal(R"({"model":"m","input":"b25l","encoding_format":"int8"})"), HasSubstr("\"float\" or \"base64\""));
+  EXPECT_THAT(Refusal(R"({"model":"m","input":"b25l","encoding_format":"int8"})"),
+              HasSubstr("\"float\" or \"base64\""));
   EXPECT_THAT(Refusal(R"({"model":"m","input":"b25l","version":-1})"), HasSubstr("\"version\" must be"));
-  EXPECT_THAT(Refusal(R"({"model":"m","input":"b25l","normalize":1})"), HasSubstr("\"normalize\" must be true or false"));
-  EXPECT_THAT(Refusal(R"({"model":"m","input":"b25l","top_k":1})"), HasSubstr("\"top_k\" is not known; there are model,"));
+  EXPECT_THAT(Refusal(R"({"model":"m","input":"b25l","normalize":1})"),
+              HasSubstr("\"normalize\" must be true or false"));
+  EXPECT_THAT(Refusal(R"({"model":"m","input":"b25l","top_k":1})"),
+              HasSubstr("\"top_k\" is not known; there are model,"));
   json many = {{"model", "m"}, {"input", std::vector<std::string>(65, "b25l")}};
   EXPECT_THAT(Refusal(many.dump()), HasSubstr("65 pictures; it must have 1 to 64"));
 }

@@ -109,7 +109,8 @@ TEST(CanaryGuard, DifferencesOfAnswersHaveToBeCertain) {
     evidence.answers = answers;
     return JudgeCanary(Guard(guard), evidence);
   };
-  EXPECT_FALSE(judge("", {.pictures = 99, .confidence = {-0.7, 0.01}, .unsure = {}, .classes = {}}).has_value()) << "99 pictures prove nothing";
+  EXPECT_FALSE(judge("", {.pictures = 99, .confidence = {-0.7, 0.01}, .unsure = {}, .classes = {}}).has_value())
+      << "99 pictures prove nothing";
   EXPECT_FALSE(judge("", {.pictures = 100, .confidence = {-0.29, 0.025}, .unsure = {}, .classes = {}}).has_value());
   const auto verdict = judge("", {.pictures = 100, .confidence = {-0.31, 0.025}, .unsure = {}, .classes = {}});
   ASSERT_TRUE(verdict.has_value());
@@ -119,7 +120,9 @@ TEST(CanaryGuard, DifferencesOfAnswersHaveToBeCertain) {
             "is 0.20");
   EXPECT_TRUE(judge("", {.pictures = 100, .confidence = {}, .unsure = {0.4, 0.04}, .classes = {}}).has_value());
   EXPECT_TRUE(judge("", {.pictures = 100, .confidence = {}, .unsure = {}, .classes = {0.45, 0.03}}).has_value());
-  EXPECT_FALSE(judge("max_class_difference: 1", {.pictures = 100, .confidence = {}, .unsure = {}, .classes = {1, 0}}).has_value()) << "not looked at";
+  EXPECT_FALSE(judge("max_class_difference: 1", {.pictures = 100, .confidence = {}, .unsure = {}, .classes = {1, 0}})
+                   .has_value())
+      << "not looked at";
 }
 
 TEST(CanaryGuard, PairsOfAnswersHaveToBeCertain) {

@@ -148,10 +148,7 @@ Ended AskUrgently(absl::Duration limit, int low, testing::Fault fault, uint64_t 
   server.Every([&] { return Ms(std::uniform_real_distribution<double>(300, 700)(random)); },
                [&] {
                  if (server.Now() < absl::UnixEpoch() + absl::Seconds(2)) return;
-                 server.Arrive({.model = quick,
-                                .priority = v1::HIGH,
-                                .deadline = server.Now() + limit,
-                                .tokens = 64},
+                 server.Arrive({.model = quick, .priority = v1::HIGH, .deadline = server.Now() + limit, .tokens = 64},
                                [&](const absl::Status& status) {
                                  ended.answered += status.ok();
                                  ended.refused += absl::IsResourceExhausted(status);
