@@ -43,7 +43,8 @@ std::string NearestWord(std::string_view typed, const std::vector<std::string>& 
     const std::string candidate = absl::AsciiStrToLower(word);
     const int distance = WordDistance(lower, candidate);
     const int most = std::max(1, static_cast<int>(std::max(lower.size(), candidate.size()) / 3));
-    if (distance <= most && (nearest == nullptr || distance < least)) {
+    const int shorter = static_cast<int>(std::min(lower.size(), candidate.size()));
+    if (distance <= most && distance < shorter && (nearest == nullptr || distance < least)) {
       nearest = &word;
       least = distance;
     }

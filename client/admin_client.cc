@@ -9,6 +9,7 @@
 #include "absl/time/clock.h"
 #include "base/status_macros.h"
 #include "client/channel.h"
+#include "client/servers.h"
 #include "client/status.h"
 #include "vitrine/v1/admin.grpc.pb.h"
 
@@ -16,7 +17,7 @@ namespace vitrine {
 
 struct AdminClient::Connection {
   ClientOptions options;
-  std::unique_ptr<v1::Admin::Stub> admin;
+  std::shared_ptr<Servers> servers;
 };
 
 namespace {
@@ -47,6 +48,21 @@ struct Sender {
   }
 };
 
+// Makes a call, and makes it again where its token was refused and has been replaced meanwhile.
+template <typename Method>
+absl::Status Call(const ClientOptions& options, Servers& servers, const Method& method) {
+  const absl::Time end = absl::Now() + options.deadline;
+  while (true) {
+    grpc::ClientContext context;
+    context.set_deadline(absl::ToChronoTime(end));
+    const std::string token = servers.Token();
+    const auto stub = v1::Admin::NewStub(servers.channel());
+    const absl::Status status = FromGrpc(method(*stub, context));
+    const absl::Status followed = servers.Follow(status, token);
+    if (followed.code() == status.code()) return status;
+  }
+}
+
 // Other listeners than its own do not know the service.
 absl::Status WhereTheServiceIs(const absl::Status& status, const ClientOptions& options) {
   if (!absl::IsUnimplemented(status)) return status;
@@ -61,9 +77,8 @@ absl::StatusOr<std::unique_ptr<AdminClient>> AdminClient::Connect(const ClientOp
   RETURN_IF_ERROR(options.Validate());
   auto connection = std::make_unique<Connection>();
   connection->options = options;
-  ASSIGN_OR_RETURN(const std::shared_ptr<grpc::Channel> channel, MakeChannel(options));
-  RETURN_IF_ERROR(WaitUntilConnected(channel, options));
-  connection->admin = v1::Admin::NewStub(channel);
+  ASSIGN_OR_RETURN(connection->servers, Servers::Open(options));
+  RETURN_IF_ERROR(WaitUntilConnected(connection->servers->channel(), options));
   return std::unique_ptr<AdminClient>(new AdminClient(std::move(connection)));
 }
 
@@ -71,10 +86,11 @@ AdminClient::AdminClient(std::unique_ptr<Connection> connection) : connection_(s
 AdminClient::~AdminClient() = default;
 
 absl::StatusOr<v1::ServingChange> AdminClient::Make(const AdminChange& change) {
-  grpc::ClientContext context;
-  context.set_deadline(absl::ToChronoTime(absl::Now() + connection_->options.deadline));
   v1::ServingChange answer;
-  const absl::Status status = FromGrpc(std::visit(Sender{*connection_->admin, context, answer}, change));
+  const absl::Status status =
+      Call(connection_->options, *connection_->servers, [&](Stub& stub, grpc::ClientContext& context) {
+        return std::visit(Sender{stub, context, answer}, change);
+      });
   if (status.ok()) return answer;
   if (!absl::IsDeadlineExceeded(status)) return WhereTheServiceIs(status, connection_->options);
   return absl::DeadlineExceededError(absl::StrCat("the server has not done it within ",
@@ -83,11 +99,11 @@ absl::StatusOr<v1::ServingChange> AdminClient::Make(const AdminChange& change) {
 }
 
 absl::StatusOr<v1::ServingStatus> AdminClient::GetServing(const v1::GetServingRequest& request) {
-  grpc::ClientContext context;
-  context.set_deadline(absl::ToChronoTime(absl::Now() + connection_->options.deadline));
   v1::ServingStatus answer;
-  RETURN_IF_ERROR(
-      WhereTheServiceIs(FromGrpc(connection_->admin->GetServing(&context, request, &answer)), connection_->options));
+  const absl::Status status =
+      Call(connection_->options, *connection_->servers,
+           [&](Stub& stub, grpc::ClientContext& context) { return stub.GetServing(&context, request, &answer); });
+  RETURN_IF_ERROR(WhereTheServiceIs(status, connection_->options));
   return answer;
 }
 

@@ -17,9 +17,9 @@ using AdminChange =
                  v1::SetTrafficRequest, v1::SetLabelRequest, v1::ClearLabelRequest, v1::ResetServingRequest>;
 
 // A connection to the Admin service of a server, which has a listener of its own: `options.address` is that one. Errors
-// are those of the contract (proto/vitrine/v1/admin.proto), code and sentence unchanged. Nothing is tried twice:
-// whether a change that was cut off was made, GetServing tells. Thread-safe; every call blocks, at most
-// options.deadline.
+// are those of the contract (proto/vitrine/v1/admin.proto), code and sentence unchanged. Nothing is tried twice,
+// but what was refused for a token that its file has replaced: whether a change that was cut off was made, GetServing
+// tells. Thread-safe; every call blocks, at most options.deadline.
 class AdminClient {
  public:
   // INVALID_ARGUMENT: bad options. UNAVAILABLE: no server answers there.

@@ -108,12 +108,12 @@ bool IsLookedUp(const v1::ModelVersion& model) {
 
 absl::StatusOr<std::vector<std::string>> AskForLabels(Client& client, const ModelChoice& choice) {
   constexpr int kMostClasses = 100000;
-  int known = 1, above = kMostClasses + 1;  // guesses that the model gives, and that it does not
+  int known = 0, above = kMostClasses + 1;  // guesses that the model gives, and that it does not
   std::vector<std::string> labels;
   while (known + 1 < above) {
-    const int guesses = known == 1 && above > kMostClasses ? 10 : known + (above - known) / 2;
+    const int guesses = known == 0 && above > kMostClasses ? 10 : known + (above - known) / 2;
     const absl::StatusOr<v1::ClassifyResponse> answer = AskOnce(client, choice, guesses);
-    if (absl::IsInvalidArgument(answer.status())) {
+    if (absl::IsInvalidArgument(answer.status()) && guesses > 1) {
       above = guesses;
       continue;
     }

@@ -27,8 +27,10 @@ absl::StatusCode CodeOf(int code) {
 absl::Status FromGrpc(const grpc::Status& status) {
   if (status.ok()) return absl::OkStatus();
   absl::Status result(CodeOf(status.error_code()), status.error_message());
-  // A status of HTTP and none of gRPC; UNAVAILABLE may be a proxy whose server is away.
-  if (absl::StrContains(status.error_message(), "Received http2 header with status") && !absl::IsUnavailable(result)) {
+  // A status of HTTP and none of gRPC; a proxy may answer so too, whose server is away or who wants to know the caller.
+  const bool passing =
+      absl::IsUnavailable(result) || absl::IsUnauthenticated(result) || absl::IsPermissionDenied(result);
+  if (absl::StrContains(status.error_message(), "Received http2 header with status") && !passing) {
     result = absl::Status(result.code(), absl::StrCat("what answers there speaks no gRPC (", status.error_message(),
                                                       "); give the host:port of vitrine-server --listen"));
   }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -102,23 +103,36 @@ absl::StatusOr<std::map<int32_t, const LabelRow*>> RowsOf(const std::vector<Labe
   return row_of;
 }
 
-// The first of the synonyms that a label of ImageNet may list, in lower case: "tench" of "Tench, Tinca tinca".
+// The first of the synonyms that a label of ImageNet may list: "tench" of "tench, Tinca tinca".
 std::string FirstName(const std::string& label) {
-  return absl::AsciiStrToLower(absl::StripAsciiWhitespace(label.substr(0, label.find(','))));
+  return std::string(absl::StripAsciiWhitespace(label.substr(0, label.find(','))));
 }
 
-// The name of the class that a WordNet id of ImageNet-1k stands for; of another label its first name.
+// True for the name of a class of ImageNet-1k, in whatever case; "crane, bird" is one.
+bool IsImageNetName(const std::string& label) {
+  static const auto& names = *[] {
+    auto* lower = new std::set<std::string>();
+    for (const std::string& name : ImageNetNames()) lower->insert(absl::AsciiStrToLower(name));
+    return lower;
+  }();
+  return names.contains(absl::AsciiStrToLower(label));
+}
+
+// The name of the class that a WordNet id of ImageNet-1k stands for; of another label, which is no such name, its first
+// name. Case stays, for "Cardigan" is a dog and "cardigan" is worn.
 std::string NameOrFirstName(const std::string& label) {
   const std::optional<int> number = ImageNetClass(label);
-  return number ? ImageNetNames()[static_cast<size_t>(*number)] : FirstName(label);
+  if (number.has_value()) return ImageNetNames()[static_cast<size_t>(*number)];
+  return IsImageNetName(label) ? label : FirstName(label);
 }
 
 // True if the model's classes are those of ImageNet-1k in their order; lists differ in some of the names.
 bool HasImageNetsClasses(const std::vector<std::string>& model) {
   const std::vector<std::string>& names = ImageNetNames();
   if (model.size() != names.size()) return false;
+  const auto first = [](const std::string& label) { return absl::AsciiStrToLower(FirstName(label)); };
   size_t equal = 0;
-  for (size_t i = 0; i < names.size(); ++i) equal += FirstName(model[i]) == FirstName(names[i]) ? 1 : 0;
+  for (size_t i = 0; i < names.size(); ++i) equal += first(model[i]) == first(names[i]) ? 1 : 0;
   return 2 * equal > names.size();
 }
 

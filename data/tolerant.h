@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -29,8 +30,9 @@ class CorruptPictures {
   // In the order in which they were added.
   const std::vector<std::string>& reasons() const { return reasons_; }
 
-  // DATA_LOSS that lists all of them if they are more than `limit`.
-  absl::Status Judge(int64_t limit) const;
+  // DATA_LOSS that lists all of them if they are more than `limit`, which corrupt_limit sets; nullopt: who asks takes
+  // none and has no corrupt_limit.
+  absl::Status Judge(std::optional<int64_t> limit) const;
 
  private:
   std::vector<std::string> reasons_;

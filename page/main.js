@@ -20,8 +20,9 @@ import * as theme from "./theme.js";
 let state = states.read(location.hash);
 const LONGEST_WAIT = 1000;  // of everything else for the first answer
 const RETRY = 1000;  // milliseconds between two questions by itself
-let models = [], samples = [], picture = null, cards = [], before = "", turn = 0, chosenTurn = 0;
+let models = [], samples = [], picture = null, cards = [], before = "", turn = 0, chosenTurn = 0, openingTurn = 0;
 let missing = "";                  // a sample that could not be fetched
+let beginning = null;              // the page's beginning again, never twice at once
 let asking = false, retried = 0;  // a question under way; when the page last asked by itself
 const abouts = new Map();  // by id, of the models that can be asked
 
@@ -168,7 +169,7 @@ async function recover() {
   const owed = cards.some((card) => card.failure && api.passes(card.failure));
   if (!owed && !missing && models.length) return;
   retried = performance.now();
-  if (!models.length) return begin(catalogue.ask());
+  if (!models.length) return beginAgain();
   await loadModels().catch(() => {});
   showControls();
   if (missing) return sample(missing, "link");
@@ -202,7 +203,7 @@ async function take(opened, own) {
 }
 
 async function own(blob) {
-  const mine = ++chosenTurn;
+  const mine = ++openingTurn, chosenBefore = chosenTurn;
   let opened;
   try {
     opened = await pictures.open(blob);
@@ -210,7 +211,8 @@ async function own(blob) {
     if (!(error instanceof api.Refusal)) throw error;
     return refuse(error.message);  // what was shown before is still the picture
   }
-  if (mine !== chosenTurn) return;
+  if (mine !== openingTurn || chosenBefore !== chosenTurn) return;
+  ++chosenTurn;
   state = {...state, sample: ""};
   history.replaceState(null, "", states.write(state) || location.pathname);
   picker.markSample("");
@@ -286,6 +288,13 @@ async function begin(asked) {
   if (state.sample) await sample(state.sample, "link", bytes);
 }
 
+function beginAgain() {
+  beginning ??= begin(catalogue.ask()).finally(() => {
+    beginning = null;
+  });
+  return beginning;
+}
+
 function needToken() {
   if (!at("token").hidden) return;
   lock(true);
@@ -320,7 +329,7 @@ const begun = begin(catalogue.first);
 Promise.race([begun, new Promise((done) => setTimeout(done, LONGEST_WAIT))]).then(() => {
   picker.showThumbnails();
   live.start(async () => {
-    if (!models.length) return begin(catalogue.ask());
+    if (!models.length) return beginAgain();
     await loadModels().catch(() => {});
     return showControls();
   }, recover);

@@ -3,8 +3,10 @@
 
 #include <google/protobuf/text_format.h>
 
+#include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <system_error>
 
 #include "absl/strings/str_cat.h"
 #include "base/first_error.h"
@@ -15,6 +17,10 @@ namespace vitrine {
 namespace {
 
 absl::Status ReadText(const std::string& path, google::protobuf::Message& message) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) {
+    return absl::NotFoundError(absl::StrCat(path, ": is a folder; give the file that the server reads"));
+  }
   std::ifstream file(path, std::ios::binary);
   const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
   if (!file) return absl::NotFoundError(absl::StrCat(path, ": cannot be read"));
@@ -23,6 +29,27 @@ absl::Status ReadText(const std::string& path, google::protobuf::Message& messag
   parser.RecordErrorsTo(&error);
   if (parser.ParseFromString(text, &message)) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(path, ": ", error.message()));
+}
+
+// Versions of a model by their labels, and those with a share of the traffic.
+struct Named {
+  std::map<std::string, int64_t> labels;
+  std::set<int64_t> shares;
+};
+
+void SetShares(const google::protobuf::RepeatedPtrField<v1::TrafficShare>& traffic, Named& named) {
+  named.shares.clear();
+  for (const v1::TrafficShare& share : traffic) {
+    if (share.percent() > 0) named.shares.insert(share.version());
+  }
+}
+
+// As servers have it: who has a share of the traffic or is the `canary`, and is not `stable`.
+std::set<int64_t> TriedOut(const Named& named) {
+  std::set<int64_t> versions = named.shares;
+  if (const auto canary = named.labels.find("canary"); canary != named.labels.end()) versions.insert(canary->second);
+  if (const auto stable = named.labels.find("stable"); stable != named.labels.end()) versions.erase(stable->second);
+  return versions;
 }
 
 }  // namespace
@@ -37,13 +64,17 @@ absl::StatusOr<Pins> Pins::Read(const std::string& serving_config, const std::st
   v1::ServingConfig config;
   if (!serving_config.empty()) RETURN_IF_ERROR(ReadText(serving_config, config));
   pins.default_policy_ = config.default_policy();
+  std::map<std::string, Named> models;
   for (const v1::ModelServing& row : config.models()) {
     if (row.has_version_policy()) pins.AddPolicy(row.model(), row.version_policy());
     for (const v1::VersionPrecision& of : row.version_precisions()) pins.Add(row.model(), of.version(), "a precision");
+    Named& named = models[row.model()];
+    SetShares(row.traffic(), named);
     for (const v1::TrafficShare& share : row.traffic()) {
       pins.Add(row.model(), share.version(), "a share of the traffic");
     }
     for (const v1::VersionLabel& label : row.labels()) {
+      named.labels[label.label()] = label.version();
       pins.Add(row.model(), label.version(), absl::StrCat("label ", Quoted(label.label())));
     }
   }
@@ -52,12 +83,19 @@ absl::StatusOr<Pins> Pins::Read(const std::string& serving_config, const std::st
   for (const v1::ModelOverride& row : state.models()) {
     if (row.has_version_policy()) pins.AddPolicy(row.model(), row.version_policy());
     for (const int64_t version : row.loaded()) pins.Add(row.model(), version, "an operator who loaded it");
+    Named& named = models[row.model()];
+    if (row.has_traffic()) SetShares(row.traffic().shares(), named);
     for (const v1::TrafficShare& share : row.traffic().shares()) {
       pins.Add(row.model(), share.version(), "a share of the traffic");
     }
     for (const v1::VersionLabel& label : row.labels()) {
+      named.labels[label.label()] = label.version();
       pins.Add(row.model(), label.version(), absl::StrCat("label ", Quoted(label.label())));
     }
+    for (const v1::PutAway& away : row.put_away()) pins.apart_.insert({row.model(), away.version()});
+  }
+  for (const auto& [model, named] : models) {
+    for (const int64_t version : TriedOut(named)) pins.apart_.insert({model, version});
   }
   return pins;
 }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -21,6 +22,9 @@ class Pins {
 
   // Why a version must stay: 'label "stable"', "a share of the traffic", ...; nullopt where nothing names it.
   std::optional<std::string> Why(const VersionId& id) const;
+  // True if servers do not count a version among the newest: it is tried out, with a share of the traffic or as
+  // `canary`, or it was put away. What the admin state says of traffic and labels replaces the file's.
+  bool IsApart(const VersionId& id) const { return apart_.contains(id); }
   // How many of the newest versions of a model are served; nullopt: all of them.
   std::optional<int64_t> Latest(const std::string& model) const;
 
@@ -29,6 +33,7 @@ class Pins {
   void AddPolicy(const std::string& model, const v1::VersionPolicy& policy);
 
   std::map<VersionId, std::string> named_;
+  std::set<VersionId> apart_;
   std::map<std::string, v1::VersionPolicy> policies_;
   v1::VersionPolicy default_policy_;
 };

@@ -81,8 +81,10 @@ std::vector<VersionId> Superfluous(const RemoveOptions& options, const Pins& pin
       continue;
     }
     const absl::Status read = ReadVersion(options.repository, id).status();
-    good += read.ok() ? 1 : 0;
+    const bool apart = pins.IsApart(id);
+    good += read.ok() && !apart ? 1 : 0;
     if (!read.ok()) TellKept(id, absl::StrCat("it is newer than a good one and does not count: ", read.message()));
+    if (read.ok() && apart) TellKept(id, "servers do not count it among the newest: it is tried out or was put away");
   }
   return superfluous;
 }

@@ -36,9 +36,6 @@ void Share(const ServerOptions& options, const Machine& machine, const char* fla
   bytes = std::min(bytes, std::max<int64_t>(machine.memory_bytes / 100 * percent, 1));
 }
 
-// A device takes what about eight threads decode; cuDNN prepares the convolutions of each of them anew.
-constexpr int kDeviceExecutors = 8;
-
 int ExecutorsFor(const Device& device, int threads) {
   return device.kind == Device::Kind::kCuda ? std::min(threads, kDeviceExecutors) : threads;
 }

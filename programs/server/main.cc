@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <atomic>
 #include <future>
 #include <iostream>
@@ -121,8 +122,9 @@ absl::Status CheckThreads(int count) {
 
 // Executors and their stand-ins, of the machine as the server finds it.
 int ComputingThreads(const ServerOptions& options) {
-  const int executors = options.executor.threads > 0 ? options.executor.threads : FindMachine().Threads();
-  return absl::StartsWith(options.device, "cuda") ? executors : 2 * executors;
+  const bool is_cuda = absl::StartsWith(options.device, "cuda");
+  const int by_default = is_cuda ? std::min(FindMachine().Threads(), kDeviceExecutors) : FindMachine().Threads();
+  return (is_cuda ? 1 : 2) * (options.executor.threads > 0 ? options.executor.threads : by_default);
 }
 
 absl::StatusOr<std::unique_ptr<Server>> StartServer(const ServerOptions& options) {

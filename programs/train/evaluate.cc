@@ -84,7 +84,13 @@ absl::StatusOr<std::unique_ptr<Dataset>> WithClassesOf(const std::vector<std::st
     return absl::InvalidArgumentError(
         absl::StrCat(mismatch, ": ", fault.substr(0, fault.find(';'))));  // no --label-map
   }
-  if (match->unknown.empty()) return MakeRelabelled(std::move(data), std::move(match->classes), labels);
+  if (match->unknown.empty()) {
+    if (match->by_number) {
+      std::cerr << kTrainProgram << ": the data set's labels are numbers; they are taken as the model's\n";
+    }
+    if (match->by_wnid) std::cerr << kTrainProgram << ": WordNet ids are taken for the classes of ImageNet-1k\n";
+    return MakeRelabelled(std::move(data), std::move(match->classes), labels);
+  }
   return absl::InvalidArgumentError(absl::StrCat(mismatch, ": it has no \"", match->unknown.front(), "\""));
 }
 
@@ -99,7 +105,7 @@ absl::Status EvaluateModel(const EvaluateFlags& flags) {
   ASSIGN_OR_RETURN(std::unique_ptr<Dataset> data,
                    CacheInMemory(std::move(opened), flags.threads, int64_t{4} << 30, &corrupt));
   if (!data->passed_over().empty()) std::cerr << kTrainProgram << ": " << data->passed_over() << "\n";
-  RETURN_IF_ERROR(corrupt.Judge(0));
+  RETURN_IF_ERROR(corrupt.Judge(std::nullopt));
   if (!SameNames(data->labels(), version.labels)) {
     ASSIGN_OR_RETURN(data, WithClassesOf(version.labels, std::move(data),
                                          absl::StrCat(flags.data, " has other classes than ", id.model)));

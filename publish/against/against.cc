@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <span>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -30,12 +31,16 @@
 namespace vitrine {
 namespace {
 
-// The pictures below a folder, relative to it, in byte order.
+// The pictures below a folder, relative to it, in byte order; links to folders are not followed.
 absl::Status AddPictures(const std::filesystem::path& root, const std::filesystem::path& below,
                          std::vector<std::string>& pictures) {
   ASSIGN_OR_RETURN(const FolderContent content, ReadFolder(root / below));
   for (const std::string& name : content.pictures) pictures.push_back(below / name);
-  for (const std::string& folder : content.folders) RETURN_IF_ERROR(AddPictures(root, below / folder, pictures));
+  for (const std::string& folder : content.folders) {
+    std::error_code ignored;
+    if (std::filesystem::is_symlink(root / below / folder, ignored)) continue;  // it may lead back up
+    RETURN_IF_ERROR(AddPictures(root, below / folder, pictures));
+  }
   return absl::OkStatus();
 }
 
@@ -62,13 +67,14 @@ absl::StatusOr<std::string> ArchOf(const v1::Manifest& manifest, const std::stri
 // Both sides' answers to one picture, compared.
 struct Comparison {
   std::string fault = {};  // why there is nothing to compare
+  bool unread = false;     // by both sides, which is no difference
   float input = 0;         // largest difference, in grey levels of 255
   float logits = 0;        // largest difference
   bool beyond = false;     // of the logits, by the tolerance
   size_t ours = 0;         // top-1
   size_t theirs = 0;
 
-  bool differs() const { return !fault.empty() || beyond || ours != theirs; }
+  bool differs() const { return !unread && (!fault.empty() || beyond || ours != theirs); }
 };
 
 float LargestDifference(std::span<const float> a, std::span<const float> b) {
@@ -93,7 +99,7 @@ class Comparer {
     const absl::StatusOr<FloatArray> input = PictureInput(bytes, preprocessing_);
     const absl::StatusOr<TimmSide::Answer> theirs = timm_.Ask(bytes);
     if (absl::IsFailedPrecondition(theirs.status())) return theirs.status();
-    if (!input.ok() && !theirs.ok()) return Comparison{.fault = "neither side reads it"};
+    if (!input.ok() && !theirs.ok()) return Comparison{.fault = "neither side reads it", .unread = true};
     if (!input.ok()) return Comparison{.fault = absl::StrCat("timm reads it; here ", input.status().message())};
     if (!theirs.ok()) return Comparison{.fault = std::string(theirs.status().message())};
     if (input->shape != theirs->input.shape) {
@@ -129,6 +135,7 @@ void Print(const std::string& picture, const Comparison& comparison, const std::
            OutputFormat format) {
   if (format == OutputFormat::kJson) {
     nlohmann::ordered_json line = {{"picture", picture}, {"ok", !comparison.differs()}};
+    if (comparison.unread) line["skipped"] = true;
     if (!comparison.fault.empty()) {
       line["fault"] = comparison.fault;
     } else {
@@ -140,7 +147,7 @@ void Print(const std::string& picture, const Comparison& comparison, const std::
     std::cout << line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << std::endl;
     return;
   }
-  std::cout << (comparison.differs() ? "DIFFERS " : "ok      ") << picture << ": ";
+  std::cout << (comparison.unread ? "skipped " : comparison.differs() ? "DIFFERS " : "ok      ") << picture << ": ";
   if (!comparison.fault.empty()) {
     std::cout << comparison.fault << std::endl;
     return;
@@ -154,12 +161,13 @@ void Print(const std::string& picture, const Comparison& comparison, const std::
 // The largest of all pictures.
 struct Summary {
   float input = 0, logits = 0;
-  size_t differ = 0, flips = 0;
+  size_t differ = 0, flips = 0, skipped = 0;
 
   void Add(const Comparison& comparison) {
     input = std::max(input, comparison.input);
     if (!(comparison.logits <= logits)) logits = comparison.logits;
     differ += comparison.differs() ? 1 : 0;
+    skipped += comparison.unread ? 1 : 0;
     flips += comparison.ours != comparison.theirs ? 1 : 0;
   }
 };
@@ -198,10 +206,15 @@ absl::Status VerifyAgainstCommand(const std::string& repository, const std::stri
     Print(picture, comparison, version.labels, format);
     summary.Add(comparison);
   }
-  const std::string words =
+  std::string words =
       absl::StrFormat("%d pictures: input off by %.3g grey levels at most, logits by %.2g, top-1 flips %d",
                       pictures.size(), summary.input, summary.logits, summary.flips);
+  if (summary.skipped > 0) absl::StrAppend(&words, ", skipped ", summary.skipped);
   if (format != OutputFormat::kJson) std::cout << words << "\n";
+  if (summary.skipped == pictures.size()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("--pictures ", options.pictures, ": neither side reads any of its pictures"));
+  }
   if (summary.differ == 0) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(summary.differ, " of ", pictures.size(), " pictures differ"));
 }

@@ -20,7 +20,8 @@ struct AgainstOptions {
 // Compares a version with timm on every picture below a folder: the model's input, the logits and top-1, each side with
 // its own decoder, resize and arithmetic. Prints a line per picture and a summary. `which` is "MODEL" or
 // "MODEL@VERSION". FAILED_PRECONDITION, after all lines, if a logit is off by more than the tolerance, top-1 flips or a
-// picture is read by one side alone; also if timm cannot be asked.
+// picture is read by one side alone; also if no picture is read at all or timm cannot be asked. Pictures that neither
+// side reads are skipped, and so are links to folders.
 absl::Status VerifyAgainstCommand(const std::string& repository, const std::string& which,
                                   const AgainstOptions& options, OutputFormat format);
 

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "server/models/registry/serving_rules.h"
 #include "server/models/registry/version_status.h"
 
 namespace vitrine {
@@ -58,11 +59,22 @@ void CheckModels(const ServerStatus& status, Problems& problems) {
   }
 }
 
-void CheckVersions(const ServerStatus& status, Problems& problems) {
-  std::map<std::string, int64_t> serving;  // the newest READY version of a model
+// By model: the READY version that is `stable`, else the newest.
+std::map<std::string, int64_t> ServingVersions(const ServerStatus& status) {
+  std::map<std::string, int64_t> stable, newest;
   for (const ServerStatus::Version& version : status.versions) {
-    if (version.state == "READY") serving[version.model] = std::max(serving[version.model], version.version);
+    if (version.state != "READY") continue;
+    if (std::count(version.labels.begin(), version.labels.end(), kStableLabel) > 0) {
+      stable[version.model] = version.version;
+    }
+    newest[version.model] = std::max(newest[version.model], version.version);
   }
+  stable.merge(newest);
+  return stable;
+}
+
+void CheckVersions(const ServerStatus& status, Problems& problems) {
+  const std::map<std::string, int64_t> serving = ServingVersions(status);
   for (const ServerStatus::Version& version : status.versions) {
     const std::string name = absl::StrCat(version.model, " version ", version.version);
     // What cannot be read as a whole is the repository's fault, which is told.

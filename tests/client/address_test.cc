@@ -49,11 +49,11 @@ TEST(ParseAddress, SaysWhatIsWrong) {
   }
   EXPECT_EQ(ParseAddress("gpu-box").status().message(),
             "the server's address \"gpu-box\" has no port; give host:port, as in gpu-box:8500 or [::1]:8500");
-  EXPECT_THAT(ParseAddress("http://gpu-box:8500").status().message(),
+  EXPECT_THAT(std::string(ParseAddress("http://gpu-box:8500").status().message()),
               EndsWith("is a URL; give its host and port, as in gpu-box:8500"));
-  EXPECT_THAT(ParseAddress("https://gpu-box/v1").status().message(),
+  EXPECT_THAT(std::string(ParseAddress("https://gpu-box/v1").status().message()),
               EndsWith("is a URL; give its host and port, as in gpu-box:8500, and TLS (--tls)"));
-  EXPECT_THAT(ParseAddress("a:1,http://[::1]:2/").status().message(),
+  EXPECT_THAT(std::string(ParseAddress("a:1,http://[::1]:2/").status().message()),
               EndsWith("\"http://[::1]:2/\" is a URL; give its host and port, as in [::1]:2"));
   for (const char* fine : {"gpu-box:1", "gpu-box:65535", "[::1]:65535", "unix-abstract:x"}) {
     EXPECT_TRUE(ParseAddress(fine).ok()) << fine;

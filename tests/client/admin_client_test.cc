@@ -11,12 +11,14 @@
 
 #include "absl/time/clock.h"
 #include "client/models_admin.h"
+#include "tests/scratch_folder.h"
 #include "vitrine/v1/admin.grpc.pb.h"
 
 namespace vitrine {
 namespace {
 
-// Answers a load after a moment of the caller's own choice, knows no label, and serves what a test says.
+// Answers a load after a moment of the caller's own choice, knows no label, lets the token "new" alone reset, and
+// serves what a test says.
 class AdminServer final : public v1::Admin::Service {
  public:
   AdminServer() {
@@ -41,6 +43,11 @@ class AdminServer final : public v1::Admin::Service {
   }
   grpc::Status SetLabel(grpc::ServerContext*, const v1::SetLabelRequest* request, v1::ServingChange*) override {
     return {grpc::StatusCode::NOT_FOUND, "no label \"" + request->label() + "\""};
+  }
+  grpc::Status ResetServing(grpc::ServerContext* context, const v1::ResetServingRequest*, v1::ServingChange*) override {
+    const auto sent = context->client_metadata().find("authorization");
+    if (sent != context->client_metadata().end() && sent->second == "Bearer new") return grpc::Status::OK;
+    return {grpc::StatusCode::UNAUTHENTICATED, "who are you?"};
   }
   grpc::Status GetServing(grpc::ServerContext* context, const v1::GetServingRequest* request,
                           v1::ServingStatus* answer) override {
@@ -84,6 +91,17 @@ TEST(AdminClient, KeepsTheServersWordsAndSaysWhatADeadlineLeavesOpen) {
   EXPECT_EQ((*client)->GetServing(slow).status().code(), absl::StatusCode::kDeadlineExceeded);
   server.options.max_in_flight = 0;
   EXPECT_EQ(AdminClient::Connect(server.options).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST(AdminClient, ReadsATokenAgainThatIsRefused) {
+  AdminServer server;
+  const ScratchFolder folder;
+  server.options.token_file = folder.Write("token", "old").string();
+  const auto client = AdminClient::Connect(server.options);
+  ASSERT_TRUE(client.ok()) << client.status();
+  EXPECT_EQ((*client)->Make(v1::ResetServingRequest()).status(), absl::UnauthenticatedError("who are you?"));
+  folder.Write("token", "new");
+  EXPECT_EQ((*client)->Make(v1::ResetServingRequest()).status(), absl::OkStatus());
 }
 
 TEST(RunAdminChange, WritesHowTheModelIsServedThenAndTheNotesApart) {

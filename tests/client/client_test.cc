@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "absl/time/clock.h"
+#include "client/picture_run.h"
 #include "client/status.h"
 #include "tests/client/small_server.h"
 
@@ -77,6 +78,37 @@ TEST(Classify, ReturnsTheAnswer) {
   ASSERT_TRUE(answer.ok()) << answer.status();
   EXPECT_EQ(answer->predictions(0).index(), 7);
   EXPECT_EQ(answer->request_id(), "mine");
+}
+
+// With INVALID_ARGUMENT for more guesses than there are classes, as of vitrine-server.
+TEST(AskForLabels, FindsThoseOfOneClassAndOfMany) {
+  for (const int classes : {1, 2, 9, 10, 11, 37}) {
+    const SmallServer server({.classify = [&](const auto& request, auto* response, auto*) {
+      if (request.top_k() > classes) return grpc::Status(grpc::StatusCode::INVALID_ARGUMENT, "top_k");
+      for (int index = 0; index < static_cast<int>(request.top_k()); ++index) {
+        v1::Prediction& guess = *response->add_predictions();
+        guess.set_index(index);
+        guess.set_label(std::to_string(index));
+      }
+      return grpc::Status::OK;
+    }});
+    const auto labels = AskForLabels(*ConnectTo(server), {.name = "m"});
+    ASSERT_TRUE(labels.ok()) << labels.status();
+    ASSERT_EQ(labels->size(), static_cast<size_t>(classes));
+    EXPECT_EQ(labels->back(), std::to_string(classes - 1));
+  }
+  const SmallServer refusing(
+      {.classify = [](const auto&, auto*, auto*) { return grpc::Status(grpc::StatusCode::INVALID_ARGUMENT, "no"); }});
+  EXPECT_EQ(AskForLabels(*ConnectTo(refusing), {.name = "m"}).status(), absl::InvalidArgumentError("no"));
+}
+
+TEST(FromGrpc, LeavesWhatAProxyMaySay) {
+  const std::string http = "Received http2 header with status: ";
+  EXPECT_EQ(FromGrpc({grpc::StatusCode::UNAUTHENTICATED, http + "401"}), absl::UnauthenticatedError(http + "401"));
+  EXPECT_EQ(FromGrpc({grpc::StatusCode::PERMISSION_DENIED, http + "403"}), absl::PermissionDeniedError(http + "403"));
+  EXPECT_EQ(FromGrpc({grpc::StatusCode::UNAVAILABLE, http + "503"}), absl::UnavailableError(http + "503"));
+  EXPECT_THAT(std::string(FromGrpc({grpc::StatusCode::UNIMPLEMENTED, http + "404"}).message()),
+              testing::HasSubstr("speaks no gRPC"));
 }
 
 TEST(Classify, KeepsTheServersCodeSentenceAndDelay) {

@@ -19,6 +19,8 @@ class Environment {
       Set(name, value);
     }
   }
+  Environment(const std::string& name, const char* value)
+      : Environment(std::map<std::string, const char*>{{name, value}}) {}
   Environment(const Environment&) = delete;
   Environment& operator=(const Environment&) = delete;
   ~Environment() {

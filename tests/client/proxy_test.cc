@@ -58,28 +58,28 @@ class Proxy : public testing::Test {
 
 TEST_F(Proxy, IsTheFirstThatIsSet) {
   EXPECT_EQ(ProxyOf("h"), "");
-  const Environment proxy({{"http_proxy", "http://user:secret@proxy.test:3128/"}});
+  const Environment proxy("http_proxy", "http://user:secret@proxy.test:3128/");
   EXPECT_EQ(ProxyOf("h"), "proxy.test:3128 of $http_proxy");
   {
-    const Environment empty({{"https_proxy", ""}});
+    const Environment empty("https_proxy", "");
     EXPECT_EQ(ProxyOf("h"), "") << "empty means none";
   }
   {
-    const Environment socks({{"grpc_proxy", "socks5://proxy.test:1"}});
+    const Environment socks("grpc_proxy", "socks5://proxy.test:1");
     EXPECT_EQ(ProxyOf("h"), "");
   }
-  const Environment exception({{"NO_PROXY", "h"}});
+  const Environment exception("NO_PROXY", "h");
   EXPECT_EQ(ProxyOf("h"), "");
   EXPECT_NE(ProxyOf("g"), "");
 }
 
 TEST_F(Proxy, IsNamedWhereNobodyAnswers) {
-  const Environment proxy({{"http_proxy", "http://user:secret@127.0.0.1:9"}});
+  const Environment proxy("http_proxy", "http://user:secret@127.0.0.1:9");
   const absl::Status refused = Client::Connect({.address = "gpu-box.test:8500"}).status();
   EXPECT_EQ(refused.message(),
             "no server answers at gpu-box.test:8500 through the proxy 127.0.0.1:9 of $http_proxy; with "
             "no_proxy=gpu-box.test it is asked directly");
-  const Environment exception({{"no_proxy", "127.0.0.0/8,10.0.0.0/8"}});
+  const Environment exception("no_proxy", "127.0.0.0/8,10.0.0.0/8");
   EXPECT_EQ(Client::Connect({.address = "127.0.0.1:9"}).status().message(), "no server answers at 127.0.0.1:9");
 }
 

@@ -63,6 +63,18 @@ TEST(LabelMap, WordNetIdsAreImageNetsClasses) {
   EXPECT_FALSE(MatchLabels({"n01440764"}, {"n01440764"})->by_wnid) << "names that are equal";
 }
 
+TEST(LabelMap, NamesOfImageNetThatDifferInCaseOrBehindTheComma) {
+  const Labels wnids = {"n02012849", "n03126707", "n02113186", "n02963159", "n03710637", "n03710721"};
+  const Labels names = {"crane, bird", "crane, machine", "Cardigan", "cardigan", "maillot", "maillot, tank suit"};
+  for (const auto& [data, model] : {std::pair(wnids, names), std::pair(names, wnids)}) {
+    const auto match = MatchLabels(data, model);
+    ASSERT_TRUE(match.ok()) << match.status();
+    EXPECT_THAT(match->classes, ElementsAre(0, 1, 2, 3, 4, 5));
+  }
+  const Labels synonyms = {"Cardigan, Cardigan Welsh corgi", "cardigan"};
+  EXPECT_THAT(MatchLabels({"n02963159", "n02113186"}, synonyms)->classes, ElementsAre(1, 0));
+}
+
 TEST(LabelMap, NothingFitsNamesBothSides) {
   const auto match = MatchLabels({"n00000764", "n00000537"}, {"tench", "goldfish"});
   EXPECT_EQ(match.status().code(), absl::StatusCode::kNotFound);

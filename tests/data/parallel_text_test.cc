@@ -57,8 +57,8 @@ TEST(ParallelTextTest, RefusesLinesWithoutTranslation) {
   EXPECT_THAT(std::string(ReadParallelText(folder.path()).status().message()),
               HasSubstr("test.de has 1 lines, test.en 2"));
   folder.Write("test.en", "A cat\n");
-  folder.Write("train.de", "Ein Hund\n \n");
-  EXPECT_THAT(std::string(ReadParallelText(folder.path()).status().message()), HasSubstr("train.de:2 has no word"));
+  folder.Write("train.de", " \nEin Hund\n");
+  EXPECT_THAT(std::string(ReadParallelText(folder.path()).status().message()), HasSubstr("train.de:1 has no word"));
 }
 
 TEST(ParallelTextTest, NumbersAreInOneSplitEach) {

@@ -65,6 +65,9 @@ TEST_F(Tolerant, OverTheLimitAllAreListedAndEachOnce) {
   const std::string message(refused.message());
   EXPECT_THAT(message, HasSubstr("3 pictures cannot be decoded; mend or remove them, or leave them out with "
                                  "corrupt_limit=3 (it is 2):\n  "));
+  EXPECT_THAT(std::string(corrupt.Judge(std::nullopt).message()),
+              HasSubstr("3 pictures cannot be decoded; mend or remove them:\n  "))
+      << "of a program that has no corrupt_limit";
   for (const char* name : {"a/1.png", "a/2.png", "b/5.png"}) {
     const size_t first = message.find(File(name));
     ASSERT_NE(first, std::string::npos) << name;

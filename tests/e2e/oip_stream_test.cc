@@ -91,7 +91,9 @@ TEST_F(OipStream, TheAnswerIsMarkedAsTheLastForWhoAsks) {
       ASSERT_TRUE(stream_->Read(&answer));
       const auto& parameters = answer.infer_response().parameters();
       ASSERT_EQ(parameters.contains("triton_final_response"), asks) << answer.DebugString();
-      if (asks) EXPECT_TRUE(parameters.at("triton_final_response").bool_param());
+      if (asks) {
+        EXPECT_TRUE(parameters.at("triton_final_response").bool_param());
+      }
     }
   }
 }

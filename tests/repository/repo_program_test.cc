@@ -318,6 +318,38 @@ TEST_F(RepoRemoval, PruneKeepsWhatAPolicyServes) {
   EXPECT_EQ(Left().size(), 4u);
 }
 
+TEST_F(RepoRemoval, PruneDoesNotCountWhatServersDoNot) {
+  const std::string tried = Write("tried", "models { model: 'digits' traffic { version: 5 percent: 5 } }");
+  const std::string labelled = Write("labelled", "models { model: 'digits' labels { label: 'canary' version: 5 } }");
+  const std::string away = Write("away", "models { model: 'digits' put_away { version: 5 } }");
+  for (const std::string& files :
+       {" --serving-config " + tried, " --serving-config " + labelled, " --admin-state " + away}) {
+    const Outcome prune = Run(absl::StrCat("prune ", Path("m"), " digits --keep 1 --dry-run", files));
+    EXPECT_EQ(prune.exit_code, 0) << prune.error;
+    EXPECT_EQ(prune.out, "would be removed  digits/3\nwould be removed  digits/2\nwould be removed  digits/1\n")
+        << files;
+    EXPECT_THAT(prune.error, HasSubstr("kept  digits/5: servers do not count it among the newest"));
+  }
+  // Who is stable counts, and the admin state's traffic and labels stand over the file's.
+  const std::string stable = Write("stable", "models { model: 'digits' labels { label: 'stable' version: 5 } }");
+  const std::string none = Write("none", "models { model: 'digits' traffic {} labels { label: 'canary' version: 0 } }");
+  for (const std::string& files : {" --serving-config " + tried + " --admin-state " + stable,
+                                   " --serving-config " + tried + " --admin-state " + none,
+                                   " --serving-config " + labelled + " --admin-state " + none}) {
+    const Outcome prune = Run(absl::StrCat("prune ", Path("m"), " digits --keep 1 --dry-run", files));
+    EXPECT_THAT(prune.out, HasSubstr("would be removed  digits/4")) << files;
+  }
+}
+
+TEST_F(RepoRemoval, AFolderIsNoFileOfAServer) {
+  for (const char* flag : {" --serving-config ", " --admin-state "}) {
+    const Outcome prune = Run(absl::StrCat("prune ", Path("m"), " --keep 1 --yes", flag, Path("m")));
+    EXPECT_EQ(prune.exit_code, 1) << flag;
+    EXPECT_THAT(prune.error, HasSubstr(Path("m") + ": is a folder"));
+  }
+  EXPECT_EQ(Left().size(), 6u);
+}
+
 TEST_F(RepoRemoval, PruneCountsGoodVersionsAlone) {
   std::ofstream(folder_ / "m/digits/5/weights.safetensors") << "broken";
   std::filesystem::remove(folder_ / "m/digits/4/manifest.textproto");

@@ -148,9 +148,9 @@ TEST(ServerOptions, EveryFlagIsInForceAsItWasSaid) {
                                                     {"--log-format", "json"},
                                                     {"--log-requests", "all"},
                                                     {"--log-slow-requests", "31s"}};
-  std::vector<std::string> flags = {"--allow-empty",    "--log-batches",      "--plaintext-tokens",
-                                    "--page",           "--listen-grpc-only", "--tls-client-cert=optional",
-                                    "--model-memory=32"};
+  std::vector<std::string> flags = {
+      "--allow-empty", "--log-batches",      "--plaintext-tokens",         "--page",
+      "--page-burst",  "--listen-grpc-only", "--tls-client-cert=optional", "--model-memory=32"};
   for (const auto& [flag, value] : kSaid) flags.push_back(absl::StrCat(flag, "=", value));
   const ServerOptions options = Said(flags);
   const auto told = FlagsInForce(options);

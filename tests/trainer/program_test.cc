@@ -45,6 +45,28 @@ TEST_F(Program, TrainsPublishesMeasuresAndPublishesAgain) {
   EXPECT_THAT(printed, HasSubstr(revision)) << "the revision is that of the program";
 }
 
+TEST_F(Program, EvaluateSaysWhatItTakesLabelsForAndWhichPicturesAreBad) {
+  ASSERT_EQ(Trainer(absl::StrCat("run ", recipe_, flags_, "--epochs 1 --no-report --publish ", repository_)).exit_code,
+            0);
+  const std::string numbered = folder_.path() / "numbered";
+  int classes = 0;
+  for (const auto& folder : std::filesystem::directory_iterator(data_ + "/test")) {
+    std::filesystem::create_directories(numbered + "/test");
+    std::filesystem::copy(folder.path(), absl::StrCat(numbered, "/test/", classes++));
+  }
+  std::filesystem::copy(numbered + "/test", numbered + "/train", std::filesystem::copy_options::recursive);
+  const std::string evaluate =
+      absl::StrCat("evaluate --repository ", repository_, " --model small --data imagefolder:", numbered);
+  const Outcome numbers = Trainer(evaluate);
+  EXPECT_EQ(numbers.exit_code, 0) << numbers.output;
+  EXPECT_THAT(numbers.output, HasSubstr("the data set's labels are numbers; they are taken as the model's"));
+  std::ofstream(numbered + "/test/0/bad.png") << "GIF89a";
+  const Outcome bad = Trainer(evaluate);
+  EXPECT_EQ(bad.exit_code, 1) << bad.output;
+  EXPECT_THAT(bad.output, HasSubstr("1 picture cannot be decoded; mend or remove them:"));
+  EXPECT_THAT(bad.output, Not(HasSubstr("corrupt_limit")));
+}
+
 TEST_F(Program, ThreadsFollowTheQuotaOfARealControlGroup) {
   const QuotaGroup group;
   if (group.empty()) GTEST_SKIP() << "no control group with a quota can be made here";

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 import asyncio
-import os
 import subprocess
 import time
 from pathlib import Path
@@ -8,7 +7,7 @@ from typing import Any, Iterator, List
 
 import numpy as np
 import pytest
-from conftest import MODEL, ROOT, Server
+from conftest import MODEL, ROOT, Server, program
 from scripted import Script, serve
 
 import vitrine
@@ -111,10 +110,10 @@ def test_embed_many(client: vitrine.Client, cats: List[Path]) -> None:
 @pytest.fixture
 def canary(tmp_path: Path) -> Iterator[Server]:
     """Two versions of a model, half of the requests that name none for the second."""
-    program = Path(os.environ.get("VITRINE_BIN", str(ROOT / "build/bin"))) / "vitrine-repo"
+    publish = [program("vitrine-repo"), "publish"]
     models = tmp_path / "models"
     for source in (ROOT / "bundled", models):
-        subprocess.run([program, "publish", models, "kv-pos-mnist", "--from", source], check=True, capture_output=True)
+        subprocess.run([*publish, models, "kv-pos-mnist", "--from", source], check=True, capture_output=True)
     serving = tmp_path / "serving"
     serving.write_text(
         'models { model: "kv-pos-mnist" version_policy { all: true }\n'

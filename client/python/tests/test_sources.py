@@ -59,6 +59,7 @@ def test_a_folder_stands_for_its_pictures(tmp_path: Path) -> None:
     for name in ("b.png", "A.JPG", "c.jpeg", "e.jfif", "._b.png", ".f.png", "Thumbs.db"):
         (tmp_path / name).write_bytes(name.encode())
     (tmp_path / "inside/empty").mkdir(parents=True)
+    (tmp_path / "System Volume Information").mkdir()
     (tmp_path / "inside/e.png").write_bytes(b"e")
     (tmp_path / "g.png").symlink_to("/nowhere/g.png")
     (tmp_path / "notes.TXT").write_bytes(b"notes")

@@ -6,6 +6,7 @@ import contextlib
 import http.server
 import socket
 import threading
+from concurrent import futures
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List
 
@@ -123,6 +124,60 @@ def test_calls_under_way_are_not_ended_by_a_move(names: Names) -> None:
     assert found == ["slow"]
 
 
+def test_close_ends_calls_from_before_a_move(names: Names) -> None:
+    script, begun, over = Script(), threading.Semaphore(0), threading.Event()
+
+    def classify(request: Any, context: Any) -> Any:
+        if request.image == b"slow":
+            begun.release()
+            over.wait(30)
+        if request.image == b"lost":
+            context.abort(grpc.StatusCode.UNAVAILABLE, "going away")
+        return answer(request)
+
+    async def use(address: str) -> None:
+        client = vitrine.aio.Client(address, retries=QUICK)
+        slow = asyncio.ensure_future(client.classify(b"slow", "m"))
+        assert await asyncio.to_thread(begun.acquire, timeout=30)
+        names.places["b.test"] = "127.0.0.1"
+        with pytest.raises(vitrine.Unavailable, match="going away"):
+            await client.classify(b"lost", "m")
+        await client.close()
+        with pytest.raises((vitrine.Cancelled, asyncio.CancelledError)):
+            await slow
+        await client.close()
+
+    script.classify = classify
+    with serve(script) as address:
+        port = address.rpartition(":")[2]
+        names.places = {"a.test": "127.0.0.1", "b.test": "127.0.0.2"}
+        place = "a.test:%s,b.test:%s" % (port, port)
+        found: List[BaseException] = []
+
+        def ask(client: vitrine.Client) -> None:
+            try:
+                client.classify(b"slow", "m")
+            except vitrine.VitrineError as error:
+                found.append(error)
+
+        client = vitrine.Client(place, retries=QUICK)
+        slow = threading.Thread(target=ask, args=(client,))
+        slow.start()
+        assert begun.acquire(timeout=30)
+        names.places["b.test"] = "127.0.0.1"
+        with pytest.raises(vitrine.Unavailable, match="going away"):
+            client.classify(b"lost", "m")
+        client.close()
+        slow.join(10)
+        assert [type(error) for error in found] == [vitrine.Cancelled]
+        client.close()
+        names.places["b.test"] = "127.0.0.2"
+        try:
+            asyncio.run(use(place))
+        finally:
+            over.set()
+
+
 def test_names_that_are_gone_leave_the_client_where_it_was(names: Names) -> None:
     with moving(names, Script()) as (address, move):
         with vitrine.Client(address, retries=QUICK, deadline=10) as client:
@@ -172,6 +227,22 @@ def test_which_proxy_gRPC_takes() -> None:
     assert _proxy.of_host("h", {**PROXY, "https_proxy": ""}) == ""
     assert _proxy.of_host("h", {"http_proxy": "socks5://other.test:1"}) == ""
     assert _proxy.of_host("h", {}) == ""
+
+
+@pytest.mark.parametrize(
+    "value, place",
+    [
+        ("http://[::1", "[::1"),
+        ("http://[x]:1/", "[x]:1"),
+        ("http://u:p@a]b:1?c", "a]b:1"),
+        ("http://", ""),
+        ("http:a", ""),
+        ("HTTP://a:1", ""),
+        ("a:1", ""),
+    ],
+)
+def test_odd_proxies_are_taken_as_the_command_line_takes_them(value: str, place: str) -> None:
+    assert _proxy.of_host("h", {"http_proxy": value}) == (place and place + " of $http_proxy")
 
 
 def test_the_sentence_names_the_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -234,6 +305,41 @@ def test_a_token_is_read_again_when_it_is_refused(tmp_path: Path) -> None:
             valid[0] = "nobody has this one"
             with pytest.raises(vitrine.Unauthenticated, match="who are you"):
                 client.classify(b"one", "m")
+
+
+def test_an_admin_reads_a_token_again_when_it_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    sent: List[str] = []
+
+    def serving(request: bytes, context: Any) -> bytes:
+        sent.append(dict(context.invocation_metadata())["authorization"])
+        if sent[-1] == "Bearer old":
+            context.abort(grpc.StatusCode.UNAUTHENTICATED, "who are you?")
+        return b""
+
+    methods: Dict[str, Any] = {"GetServing": grpc.unary_unary_rpc_method_handler(serving)}
+    server = grpc.server(futures.ThreadPoolExecutor(2))
+    server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler("vitrine.v1.Admin", methods),))
+    address = "127.0.0.1:%d" % server.add_insecure_port("127.0.0.1:0")
+    server.start()
+
+    async def use() -> None:
+        async with vitrine.aio.AdminClient(address, token_file=file) as admin:
+            file.write_text("newer")
+            assert (await admin.serving()).models == ()
+
+    try:
+        file.write_text("old")
+        with vitrine.AdminClient(address, token_file=file) as admin:
+            with pytest.raises(vitrine.Unauthenticated, match="who are you"):
+                admin.serving()
+            file.write_text("new")
+            assert admin.serving().models == ()
+            file.write_text("old")
+        asyncio.run(use())
+    finally:
+        server.stop(0).wait()
+    assert sent == ["Bearer old", "Bearer old", "Bearer new", "Bearer old", "Bearer newer"]
 
 
 @contextlib.contextmanager

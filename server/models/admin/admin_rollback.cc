@@ -4,10 +4,10 @@
 
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <set>
 #include <utility>
 
-#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
@@ -131,7 +131,7 @@ absl::Status AdminService::RollBackCanary(const VersionId& id, const std::string
   if (!mutex_.TryLock()) {
     return absl::UnavailableError("a change by an operator is in progress; the canary gets no requests meanwhile");
   }
-  const absl::Cleanup unlock = [this]() ABSL_NO_THREAD_SAFETY_ANALYSIS { mutex_.Unlock(); };
+  const MutexLock lock(mutex_, std::adopt_lock);
   // Since the guard looked, an operator may have made it the version that serves everybody.
   absl::Status done = absl::AbortedError(absl::StrCat(Text(id), " is no canary"));
   if (registry_.TriedOut(id.model).contains(id.version)) {

@@ -135,14 +135,15 @@ absl::Status AdminService::CheckReady(const VersionId& id) const {
                    status.reason, status.state == v1::FAILED ? "" : "; bring it into memory with LoadModel first"));
 }
 
-absl::Status AdminService::CheckClasses(const VersionId& id) const {
+absl::Status AdminService::CheckClasses(const VersionId& id, std::optional<int64_t> other) const {
   const v1::CanaryGuard guard = settings_.Plan(id.model).serving.canary_guard();
-  const absl::StatusOr<ModelHandle> stable = registry_.Find(id.model), version = registry_.Find(id.model, id.version);
+  const absl::StatusOr<ModelHandle> stable = registry_.Find(id.model, other),
+                                    version = registry_.Find(id.model, id.version);
   if (guard.off() || guard.allow_other_labels() || !stable.ok() || !version.ok()) return absl::OkStatus();
-  const std::string other = OtherClasses(**version, **stable);
-  if (other.empty()) return absl::OkStatus();
+  const std::string difference = OtherClasses(**version, **stable);
+  if (difference.empty()) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(
-      Text(id), " can have no share: ", other, " as in version ", (*stable)->id.version,
+      Text(id), " can be no canary: ", difference, " as in version ", (*stable)->id.version,
       ", which serves, so callers would read one class under two names; publish it as another model, give all requests "
       "to it with the label stable, or set canary_guard { allow_other_labels: true }"));
 }
@@ -242,6 +243,23 @@ absl::StatusOr<v1::ServingChange> AdminService::SetVersionPolicy(const v1::SetVe
       named);
 }
 
+// Who serves when nobody is named so: as now, or the newest below it that gets no share. A newer one may be one that
+// waits.
+absl::StatusOr<int64_t> AdminService::VersionBeside(const std::string& model,
+                                                    const std::vector<VersionId>& named) const {
+  const int64_t serving = registry_.Traffic(model).stable;
+  int64_t beside = 0;
+  for (const VersionStatus& version : registry_.List(model)) {
+    if (version.id.version > serving || version.state != v1::READY) continue;
+    if (!std::count(named.begin(), named.end(), version.id)) beside = version.id.version;
+  }
+  if (beside != 0) return beside;
+  return absl::FailedPreconditionError(absl::StrCat("no other version of model \"", model,
+                                                    "\" is ready to take what the shares leave over; load one first"));
+}
+
+// What is not in memory is loaded first, while requests go as before, so that nothing has a share whose classes were
+// not compared.
 absl::StatusOr<v1::ServingChange> AdminService::SetTraffic(const v1::SetTrafficRequest& request) {
   MutexLock lock(mutex_);
   const std::string& model = request.model();
@@ -250,34 +268,41 @@ absl::StatusOr<v1::ServingChange> AdminService::SetTraffic(const v1::SetTrafficR
   for (const v1::TrafficShare& share : request.shares()) {
     RETURN_IF_ERROR(CheckNumber(share.version()));
     named.push_back({model, share.version()});
-    RETURN_IF_ERROR(CheckClasses(named.back()));
   }
-  // Who serves when nobody is named so: the newest that is not tried out.
+  const ModelPlan plan = settings_.Plan(model);
+  const int64_t serving = registry_.Traffic(model).stable;
   int64_t pinned = 0;
-  if (!named.empty() && LabelledVersion(settings_.Plan(model).serving, kStableLabel) == 0) {
-    for (const VersionStatus& version : registry_.List(model)) {
-      if (version.state == v1::READY && !std::count(named.begin(), named.end(), version.id))
-        pinned = version.id.version;
-    }
-    if (pinned == 0) {
-      return absl::FailedPreconditionError(absl::StrCat(
-          "no other version of model \"", model, "\" is ready to take what the shares leave over; load one first"));
-    }
+  if (!named.empty() && LabelledVersion(plan.serving, kStableLabel) == 0) {
+    ASSIGN_OR_RETURN(pinned, VersionBeside(model, named));
   }
-  ASSIGN_OR_RETURN(v1::ServingChange change, Make(
-                                                 model,
-                                                 [&](v1::ModelOverride& row) {
-                                                   *row.mutable_traffic()->mutable_shares() = request.shares();
-                                                   if (pinned != 0) SetLabelIn(row, kStableLabel, pinned);
-                                                 },
-                                                 [&]() -> absl::Status {
-                                                   for (const VersionId& id : named) {
-                                                     RETURN_IF_ERROR(CheckReady(id));
-                                                     RETURN_IF_ERROR(CheckClasses(id));
-                                                   }
-                                                   return absl::OkStatus();
-                                                 },
-                                                 named));
+  const std::optional<int64_t> stable = pinned != 0 ? std::make_optional(pinned) : std::nullopt;
+  for (const VersionId& id : named) RETURN_IF_ERROR(CheckClasses(id, stable));
+  const Verify verify = [&]() -> absl::Status {
+    for (const VersionId& id : named) {
+      RETURN_IF_ERROR(CheckReady(id));
+      RETURN_IF_ERROR(CheckClasses(id, stable));
+    }
+    return absl::OkStatus();
+  };
+  const Step bring = {[&](v1::ModelOverride& row) {
+                        if (serving != 0) SetLabelIn(row, kStableLabel, serving);
+                        for (const VersionId& id : named) AddLoaded(row, id.version);
+                      },
+                      verify, named};
+  const Step divide = {[&](v1::ModelOverride& row) {
+                         row = plan.changed;
+                         *row.mutable_traffic()->mutable_shares() = request.shares();
+                         if (pinned != 0) SetLabelIn(row, kStableLabel, pinned);
+                       },
+                       verify,
+                       {},
+                       PatienceFor(named)};
+  std::vector<Step> steps = {divide};
+  if (!verify().ok()) {
+    RETURN_IF_ERROR(ValidateServing(settings_.Plan(model, divide.edit).serving));
+    steps.insert(steps.begin(), bring);
+  }
+  ASSIGN_OR_RETURN(v1::ServingChange change, Make(model, steps, Durability::kRequired));
   if (pinned != 0) {
     change.add_notes(absl::StrCat("version ", pinned,
                                   " got the label stable; newer versions do not replace it until the "
@@ -293,21 +318,24 @@ absl::StatusOr<v1::ServingChange> AdminService::SetLabel(const v1::SetLabelReque
   RETURN_IF_ERROR(CheckKnown(id.model));
   RETURN_IF_ERROR(ValidateLabel(request.label()));
   RETURN_IF_ERROR(CheckNumber(id.version));
-  RETURN_IF_ERROR(CheckReady(id));
+  const Verify verify = [&]() -> absl::Status {
+    RETURN_IF_ERROR(CheckReady(id));
+    return request.label() == kCanaryLabel ? CheckClasses(id) : absl::OkStatus();
+  };
+  RETURN_IF_ERROR(verify());
   // A version that answers everything that is left over needs no share of its own.
   const v1::ModelServing serving = settings_.Plan(id.model).serving;
   const bool promoted = request.label() == kStableLabel && PercentOf(serving, id.version) > 0;
   ASSIGN_OR_RETURN(v1::ServingChange change,
-                   Make(
-                       id.model,
-                       [&](v1::ModelOverride& row) {
-                         SetLabelIn(row, request.label(), id.version);
-                         if (!promoted) return;
-                         *row.mutable_traffic()->mutable_shares() = serving.traffic();
-                         RemoveIf(*row.mutable_traffic()->mutable_shares(),
-                                  [&](const v1::TrafficShare& share) { return share.version() == id.version; });
-                       },
-                       [&] { return CheckReady(id); }, {id}));
+                   Make(id.model,
+                        [&](v1::ModelOverride& row) {
+                          SetLabelIn(row, request.label(), id.version);
+                          if (!promoted) return;
+                          *row.mutable_traffic()->mutable_shares() = serving.traffic();
+                          RemoveIf(*row.mutable_traffic()->mutable_shares(),
+                                   [&](const v1::TrafficShare& share) { return share.version() == id.version; });
+                        },
+                        verify, {id}));
   if (promoted) change.add_notes(absl::StrCat("version ", id.version, " has no share of its own any more"));
   if (request.label() == kCanaryLabel) change.add_notes(GuardNote(id.version, change));
   return change;

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -78,6 +79,7 @@ class AdminService {
   absl::StatusOr<int64_t> VersionToPutAway(const v1::RollbackModelRequest& request) const;
   absl::StatusOr<v1::ServingChange> RollBackTo(const VersionId& bad, const std::string& reason, int64_t good,
                                                Durability durability, absl::Duration patience);
+  absl::StatusOr<int64_t> VersionBeside(const std::string& model, const std::vector<VersionId>& named) const;
   // With a change that is about these versions.
   absl::Duration PatienceFor(const std::vector<VersionId>& named) const;
   // Versions that one change tries, one after the other.
@@ -88,8 +90,8 @@ class AdminService {
   absl::Status CheckKnown(const std::string& model) const;
   // OK if it is; else why not.
   absl::Status CheckReady(const VersionId& id) const;
-  // OK where requests may be divided between the version and `stable`; as far as both are in memory.
-  absl::Status CheckClasses(const VersionId& id) const;
+  // OK where requests may be divided between the version and another one, or `stable`; as far as both are in memory.
+  absl::Status CheckClasses(const VersionId& id, std::optional<int64_t> other = std::nullopt) const;
   absl::Status CheckSomeReady(const std::string& model) const;
   // Versions below `version` that may serve in its place, the highest first; none that is tried out itself.
   std::vector<int64_t> Before(const VersionId& id) const;

@@ -121,7 +121,7 @@ void CanaryWatch::Judge(const VersionId& id, const v1::CanaryGuard& guard) {
   const ModelHandle& model = *found;
   const absl::Time now = clock_.Now();
   const bool golden_due = BeginLook(id, model, guard, now);
-  const std::optional<double> drift = golden_due ? std::optional<double>(DriftNow(*model)) : std::nullopt;
+  const std::optional<double> drift = golden_due ? DriftNow(*model) : std::nullopt;
   const ModelHandle stable = StableOf(id.model);
   MutexLock lock(mutex_);
   Canary& canary = canaries_[id];
@@ -170,11 +170,12 @@ ModelHandle CanaryWatch::StableOf(const std::string& model) const {
   return stable.ok() ? *std::move(stable) : nullptr;
 }
 
-double CanaryWatch::DriftNow(const LoadedModel& model) const {
+std::optional<double> CanaryWatch::DriftNow(const LoadedModel& model) const {
   const absl::StatusOr<double> drift = drift_(model);
   if (drift.ok()) return *drift;
   spdlog::error("model {} version {}: the goldens do not compute: {}", model.id.model, model.id.version,
                 std::string(drift.status().message()));
+  if (absl::IsResourceExhausted(drift.status())) return std::nullopt;
   return std::numeric_limits<double>::infinity();
 }
 

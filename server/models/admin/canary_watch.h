@@ -26,7 +26,7 @@ namespace vitrine {
 // they compute, runs their goldens again, and has those put away that pass a bound. Thread-safe.
 class CanaryWatch {
  public:
-  // How far a loaded version is off its goldens: GoldenDrift of repository/golden.h.
+  // How far a loaded version is off its goldens: GoldenDrift of repository/golden.h. RESOURCE_EXHAUSTED: nobody knows.
   using Drift = std::function<absl::StatusOr<double>(const LoadedModel&)>;
   // Puts a version away; the reason is for people. Must not wait for anything else. ABORTED: it is no canary any more.
   using RollBack = std::function<absl::Status(const VersionId&, const std::string& reason)>;
@@ -69,7 +69,8 @@ class CanaryWatch {
   void Judge(const VersionId& id, const v1::CanaryGuard& guard);
   void PutAway(const VersionId& id, const RollbackVerdict& verdict, const RollBack& roll_back);
   bool BeginLook(const VersionId& id, const ModelHandle& model, const v1::CanaryGuard& guard, absl::Time now);
-  double DriftNow(const LoadedModel& model) const;
+  // Infinite where the goldens do not compute; nothing for want of memory, which may pass.
+  std::optional<double> DriftNow(const LoadedModel& model) const;
   ModelHandle StableOf(const std::string& model) const;  // null: there is none
 
   const Registry& registry_;

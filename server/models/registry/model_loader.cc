@@ -25,6 +25,7 @@
 #include "server/models/registry/memory_budget.h"
 #include "server/observe/log.h"
 #include "server/process/clock.h"
+#include "server/process/out_of_memory.h"
 
 namespace vitrine {
 namespace {
@@ -169,10 +170,9 @@ absl::StatusOr<int64_t> ModelLoader::BytesOf(const VersionId& id) const {
   constexpr auto kFloat = static_cast<int64_t>(sizeof(float));
   const int64_t parameters = std::min(manifest.parameters(), kNoMemoryLimit / kFloat);
   // A file is read whole, and is read only if it has as many bytes as the manifest says.
-  int64_t beyond = 0;
-  for (const v1::FileDigest& file : manifest.files()) {
-    beyond = std::max(beyond, file.bytes() - kBesideWeights - parameters * kFloat);
-  }
+  int64_t largest = 0;
+  for (const v1::FileDigest& file : manifest.files()) largest = std::max(largest, file.bytes());
+  const int64_t beyond = std::max<int64_t>(std::max<int64_t>(largest - kBesideWeights, 0) - parameters * kFloat, 0);
   return parameters * BytesOfWeight(PrecisionOf(id)) + beyond;
 }
 
@@ -217,6 +217,8 @@ absl::StatusOr<double> RerunGoldens(const LoadedModel& model) {
     ASSIGN_OR_RETURN(const float drift, GoldenDrift(*model.golden, *model.description, ForwardOf(model, 1),
                                                     EncodedPictureToInput, model.precision));
     return drift;
+  } catch (const std::bad_alloc&) {
+    return OutOfMemoryError();
   } catch (const std::exception& error) {
     return absl::InternalError(error.what());
   }

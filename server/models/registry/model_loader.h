@@ -57,7 +57,8 @@ class ModelLoader {
 };
 
 // Runs the goldens of a loaded version again, on the model that serves and on the calling thread alone: how far it is
-// off now, see GoldenDrift in repository/golden.h.
+// off now, see GoldenDrift in repository/golden.h. RESOURCE_EXHAUSTED where memory ran out, which says nothing of the
+// version.
 absl::StatusOr<double> RerunGoldens(const LoadedModel& model);
 
 }  // namespace vitrine

@@ -149,7 +149,9 @@ void Registry::Replace(const KnownVersion& known) {
       version.status.reason.clear();
       version.stamp = stamp;
       version.failures = 0;
-      if (differs || other_precision) version.status.model = *loaded;
+      if (!differs && !other_precision) return;
+      version.status.model = *loaded;
+      version.suspended = false;  // as what was loaded before was
     });
   });
   if (differs || other_precision) TellReady(**loaded, clock_.Now() - begin);

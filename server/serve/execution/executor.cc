@@ -168,7 +168,9 @@ void ExecutorPool::Run(int index, int core) {
   engine::Workspace workspace;
   Worker& worker = places_[index]->executor;
   Seat& seat = places_[index]->seat;
-  const int width = options_.lane_width == 0 ? threads() : std::min(options_.lane_width, threads());
+  const bool computes = options_.device.kind == Device::Kind::kCpu;  // else a team has nothing to share
+  const int most = options_.lane_width == 0 ? threads() : std::min(options_.lane_width, threads());
+  const int width = computes ? most : 1;
   const BatchContext context{workspace, responder_, clock_, options_.log_batches, &scheduler_, &help_, width - 1};
   const bool has_stand_in = index < options_.StandInCount();
   while (std::optional<Batch> batch = NextBatch([this] { return scheduler_.NextBatch(); })) {

@@ -22,6 +22,10 @@
 
 namespace vitrine {
 
+// Threads that feed a CUDA device unless the options say how many: more answer little more, and cuDNN prepares the
+// convolutions of each of them anew.
+inline constexpr int kDeviceExecutors = 8;
+
 struct ExecutorOptions {
   Device device;
   // Threads; 0 takes one for every core this process may use. On a CPU each computes on its core. On a CUDA device each

@@ -196,13 +196,17 @@ absl::Status Admission::CheckTime(const Question& asked, absl::Time now) const {
     urgent = own->second.Rate(now, place.priority_class);
   }
   const std::vector<absl::Duration> left = running_.Left();
+  const absl::Duration running = running_.Predicted();
   const auto completion_among = [&](const std::vector<OtherCaller>& others, double urgent) {
     absl::Duration ahead = WorkAhead(mine, place.cost, others, batch, options_.executors, urgent);
     if (urgent > 0) {  // and no longer than it is patient
       const absl::Duration overtaking = urgent * options_.patience[place.priority_class];
       ahead = std::min(ahead, WorkAhead(mine + overtaking, place.cost, others, batch, options_.executors));
     }
-    return TimeUntilDone(ahead, left, options_.executors) + place.cost;
+    // A prediction that is too short costs an executor's time, one that is too long a refusal: behind others the
+    // batches that run count whole.
+    const absl::Duration whole = (ahead + std::min(ahead, running)) / options_.executors;
+    return std::max(TimeUntilDone(ahead, left, options_.executors), whole) + place.cost;
   };
   const absl::Duration allowed = std::max(limit, place.cost);  // a cost alone refuses nothing
   // So an admission costs the same however many callers there are.

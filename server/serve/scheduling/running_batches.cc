@@ -6,7 +6,7 @@
 namespace vitrine {
 
 RunningBatches::RunningBatches(int executors, const Clock& clock) : clock_(clock) {
-  slots_.reserve(static_cast<size_t>(std::max(executors, 0)));
+  slots_.reserve(2 * static_cast<size_t>(std::max(executors, 0)));
 }
 
 HeldBatch RunningBatches::Begin(absl::Duration predicted) {
@@ -34,6 +34,15 @@ std::vector<absl::Duration> RunningBatches::Left() const {
   }
   std::sort(left.begin(), left.end());
   return left;
+}
+
+absl::Duration RunningBatches::Predicted() const {
+  absl::Duration all;
+  MutexLock lock(mutex_);
+  for (const Slot& slot : slots_) {
+    if (slot.is_used) all += slot.predicted;
+  }
+  return all;
 }
 
 absl::Duration TimeUntilDone(absl::Duration work, const std::vector<absl::Duration>& left, int executors) {

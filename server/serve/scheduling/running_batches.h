@@ -20,17 +20,20 @@ using HeldBatch = Held<RunningBatches, size_t>;
 // short lock. Outlives what is held of it.
 class RunningBatches {
  public:
-  // Takes memory for `executors` batches; more than those may run, and then throw std::bad_alloc.
+  // Takes memory for two batches an executor, whose stand-in may run one beside its own.
   RunningBatches(int executors, const Clock& clock);
   RunningBatches(const RunningBatches&) = delete;
   RunningBatches& operator=(const RunningBatches&) = delete;
 
-  // A batch begins that is predicted to take `predicted`; zero where nobody knows.
+  // A batch begins that is predicted to take `predicted`; zero where nobody knows. Throws std::bad_alloc where more run
+  // than there was memory taken for.
   HeldBatch Begin(absl::Duration predicted);
 
   // For each batch that runs, the time until its executor is free; ascending. A batch that has run for longer than
   // predicted is taken to need as long again as it is late: the longer nobody knows, the longer it may take.
   std::vector<absl::Duration> Left() const;
+  // Executor time of those that run, what has passed of it too.
+  absl::Duration Predicted() const;
 
  private:
   friend HeldBatch;

@@ -37,11 +37,18 @@ const Ends& End() {
   return ends;
 }
 
-// Tells admission, from which the requests have their places, that an executor is busy with them.
-HeldBatch Occupy(std::span<const std::unique_ptr<InferenceRequest>> requests) {
+// Tells admission, from which the requests have their places, that an executor is busy with them. They have left the
+// queue: without memory for that they run all the same, and the executor does not count as busy.
+HeldBatch Occupy(std::span<const std::unique_ptr<InferenceRequest>> requests) noexcept {
   for (const auto& request : requests) {
     if (request->admitted == nullptr) continue;
-    if (Admission* const admission = request->admitted->place.owner()) return admission->Begin(requests);
+    Admission* const admission = request->admitted->place.owner();
+    if (admission == nullptr) continue;
+    try {
+      return admission->Begin(requests);
+    } catch (const std::bad_alloc&) {
+      return {};
+    }
   }
   return {};
 }

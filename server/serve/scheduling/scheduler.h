@@ -30,7 +30,7 @@ struct Batch {
   std::shared_ptr<engine::Team> team = nullptr;  // to be joined; then there are no requests
   bool is_slow = false;                          // one request, see WaitingRequest::is_slow
   // Its executor counts as busy until this dies. None of what is slow, beside which others run, nor of requests without
-  // a place.
+  // a place, nor where there was no memory to count it.
   HeldBatch running = {};
 };
 

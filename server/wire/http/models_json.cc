@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/wire/http/models_json.h"
 
+#include <algorithm>
 #include <map>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "report/attention_words.h"
 #include "report/input_words.h"
+#include "server/models/registry/serving_rules.h"
 #include "server/wire/http/json_document.h"
 
 namespace vitrine {
@@ -68,15 +70,19 @@ std::string ModelJson(const LoadedModel& model) {
 }
 
 std::string ModelsJson(const std::vector<VersionStatus>& versions, const Caller& caller) {
-  std::map<std::string, ModelHandle> ready;  // the newest version of each
-  std::map<std::string, std::string> texts;  // by model
+  std::map<std::string, ModelHandle> ready, newest;  // of each the `stable` version, else the newest
+  std::map<std::string, std::string> texts;          // by model
   for (const VersionStatus& status : versions) {
     if (status.id.version == kWholeModel || !caller.MayUse(status.id.model)) continue;
-    if (status.state == v1::READY) ready[status.id.model] = status.model;
+    if (status.state == v1::READY) {
+      const bool is_stable = std::count(status.labels.begin(), status.labels.end(), kStableLabel) > 0;
+      (is_stable ? ready : newest)[status.id.model] = status.model;
+    }
     std::string& text = texts[status.id.model];
     if (!text.empty()) text += ',';
     AppendVersion(status, text);
   }
+  ready.merge(newest);
   std::string all = "{\"models\":[";
   for (const auto& [name, text] : texts) {
     if (!ready.contains(name)) continue;

@@ -20,7 +20,7 @@ std::string ModelJson(const LoadedModel& model);
 // The models that can be asked now, each with all its versions and how they stand, as the caller may see them:
 //   {"models": [{"name": NAME, "versions": [{"version": 1, "state": "ready", "labels": ["stable"]}]}],
 //    "object": "list", "data": [{"id": NAME, "object": "model", "created", "owned_by"}]}
-// the latter two in OpenAI's form.
+// the latter two in OpenAI's form, of the version that is `stable`, else of the newest.
 // `versions` are those of Registry::List, a model's together.
 std::string ModelsJson(const std::vector<VersionStatus>& versions, const Caller& caller);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <atomic>
 #include <filesystem>
 #include <thread>
@@ -66,6 +67,35 @@ TEST_F(AdminServiceTest, TrafficGoesToACanaryAndBack) {
   EXPECT_EQ(Stable(), 3);
   EXPECT_EQ(registry_->Traffic("m").PercentOf(3), 100);
   EXPECT_TRUE(promoted->serving().serving().traffic().empty());
+}
+
+TEST_F(AdminServiceTest, WhatTheSharesLeaveOverStaysWithTheVersionThatServes) {
+  files_.labels[{"m", 4}] = {"other"};
+  files_.Add("m", 4);
+  Poll();
+  ASSERT_THAT(States(*registry_), ElementsAre("m/3 READY", "m/4 READY"));
+  ASSERT_EQ(Stable(), 3) << "4 waits";
+  const auto divided = Traffic("model: 'm' shares { version: 2 percent: 5 }");
+  ASSERT_TRUE(divided.ok()) << divided.status();
+  EXPECT_EQ(Stable(), 3);
+  EXPECT_EQ(registry_->Traffic("m").PercentOf(2), 5);
+  EXPECT_TRUE(settings_->Plan("m").changed.loaded().empty()) << "the share keeps it";
+}
+
+TEST_F(AdminServiceTest, AVersionWithOtherClassesIsNoCanary) {
+  files_.labels[{"m", 1}] = {"other"};
+  const std::string before = Settings();
+  double most = 0;
+  const uint64_t listener =
+      registry_->Subscribe([&](const v1::ModelEvent&) { most = std::max(most, registry_->Traffic("m").PercentOf(1)); });
+  EXPECT_THAT(Traffic("model: 'm' shares { version: 1 percent: 5 }").status().ToString(),
+              HasSubstr("can be no canary: it has 1 classes and not 0"));
+  registry_->Unsubscribe(listener);
+  EXPECT_EQ(most, 0) << "not while it was loaded either";
+  EXPECT_EQ(Settings(), before);
+  ASSERT_TRUE(Load("model: 'm' version: 1").ok());
+  EXPECT_THAT(Label("canary", 1).status().ToString(), HasSubstr("can be no canary"));
+  EXPECT_TRUE(Label("blue", 1).ok());
 }
 
 TEST_F(AdminServiceTest, SharesOfVersionsThatCannotServeAreRefused) {

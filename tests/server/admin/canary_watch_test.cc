@@ -206,9 +206,19 @@ TEST_F(CanaryWatchTest, AnotherStableVersionIsComparedWithAnew) {
 }
 
 TEST_F(CanaryWatchTest, GoldensThatDoNotComputeAreADrift) {
-  drift_ = absl::InternalError("out of memory");
+  drift_ = absl::InternalError("an operator is missing");
   for (int second = 0; second < 12; ++second) Second();
   EXPECT_FALSE(CanaryServes());
+}
+
+TEST_F(CanaryWatchTest, GoldensWithoutMemoryToRunThemAreNone) {
+  drift_ = absl::ResourceExhaustedError("out of memory");
+  for (int second = 0; second < 12; ++second) Second();
+  EXPECT_TRUE(CanaryServes());
+  EXPECT_EQ(Serving().canaries(0).golden_drift(), -1);
+  drift_ = 0.0;
+  for (int second = 0; second < 10; ++second) Second();
+  EXPECT_EQ(Serving().canaries(0).golden_drift(), 0);
 }
 
 TEST_F(CanaryWatchTest, AVersionThatWasLoadedAnewBeginsAnew) {

@@ -92,8 +92,8 @@ TEST(StatusReader, PutsTogetherWhatThePartsSay) {
   ASSERT_EQ(status.models.size(), 1U);
   EXPECT_THAT(status.models[0].requests_per_second, DoubleEq(2.1));
   EXPECT_THAT(status.models[0].shed_per_second, DoubleEq(0.1));
-  EXPECT_EQ(status.models[0].rollbacks, 7U);
-  EXPECT_EQ(status.models[0].operator_rollbacks, 8U);
+  EXPECT_EQ(status.models[0].rollbacks, 31U);
+  EXPECT_EQ(status.models[0].operator_rollbacks, 32U);
   EXPECT_EQ(status.models[0].rollbacks_per_second, 0) << "they were before the minute";
   EXPECT_EQ(status.admission.requests, 21);
   EXPECT_EQ(status.answers.bytes, 31);

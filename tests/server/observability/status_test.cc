@@ -42,6 +42,10 @@ TEST(Status, ARefusedVersionIsNamedWithItsReasonAndWhatServesInstead) {
   ServerStatus status = Healthy();
   status.versions.push_back({.model = "xcit", .version = 4, .state = "FAILED", .reason = "weights.safetensors is cut"});
   EXPECT_EQ(Sentence(status), "xcit version 4 was refused: weights.safetensors is cut; version 3 serves");
+  status.versions.front().labels = {"stable"};
+  status.versions.insert(status.versions.begin() + 1,
+                         ServerStatus::Version{.model = "xcit", .version = 5, .state = "READY"});
+  EXPECT_THAT(Sentence(status), HasSubstr("version 3 serves")) << "not the newest, which waits";
   status.versions.back().model = "other";
   EXPECT_THAT(Sentence(status), HasSubstr("no version of this model serves"));
   EXPECT_EQ(Verdict(status).severity, Severity::kDegraded);

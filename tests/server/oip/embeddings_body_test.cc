@@ -19,7 +19,7 @@ using nlohmann::json;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-std::string Refusal(const std::string& body) {
+std::string EmbeddingsRefusal(const std::string& body) {
   const auto read = ReadEmbeddings(body);
   EXPECT_EQ(read.status().code(), absl::StatusCode::kInvalidArgument) << body;
   return std::string(read.status().message());
@@ -63,27 +63,30 @@ TEST(EmbeddingsBody, OnePictureWithoutAnythingElse) {
 }
 
 TEST(EmbeddingsBody, WhatIsWrongIsNamed) {
-  EXPECT_THAT(Refusal("[]"), HasSubstr("must be a JSON object"));
-  EXPECT_THAT(Refusal("{"), HasSubstr("is not JSON"));
-  EXPECT_THAT(Refusal(R"({"input":"b25l"})"), HasSubstr("lacks \"model\""));
-  EXPECT_THAT(Refusal(R"({"model":1,"input":"b25l"})"), HasSubstr("\"model\" must be a string"));
-  EXPECT_THAT(Refusal(R"({"model":"m"})"), HasSubstr("lacks \"input\""));
-  EXPECT_THAT(Refusal(R"({"model":"m","input":null})"), HasSubstr("lacks \"input\""));
-  EXPECT_THAT(Refusal(R"({"model":"m","input":[]})"), HasSubstr("0 pictures; it must have 1 to 64"));
-  EXPECT_THAT(Refusal(R"({"model":"m","input":[1,2]})"), HasSubstr("tokens of text are not taken"));
-  EXPECT_THAT(Refusal(R"({"model":"m","input":[[1,2]]})"), HasSubstr("tokens of text are not taken"));
-  EXPECT_THAT(Refusal(R"({"model":"m","input":{"image":"b25l"}})"), HasSubstr("strings of base64 or data URLs"));
-  EXPECT_THAT(Refusal(R"({"model":"m","input":"https://example.com/a.png"})"), HasSubstr("nothing is fetched"));
-  EXPECT_THAT(Refusal(R"({"model":"m","input":"b25l","dimensions":256})"), HasSubstr("\"dimensions\" is not served"));
-  EXPECT_THAT(Refusal(R"({"model":"m","input":"b25l","encoding_format":"int8"})"),
+  EXPECT_THAT(EmbeddingsRefusal("[]"), HasSubstr("must be a JSON object"));
+  EXPECT_THAT(EmbeddingsRefusal("{"), HasSubstr("is not JSON"));
+  EXPECT_THAT(EmbeddingsRefusal(R"({"input":"b25l"})"), HasSubstr("lacks \"model\""));
+  EXPECT_THAT(EmbeddingsRefusal(R"({"model":1,"input":"b25l"})"), HasSubstr("\"model\" must be a string"));
+  EXPECT_THAT(EmbeddingsRefusal(R"({"model":"m"})"), HasSubstr("lacks \"input\""));
+  EXPECT_THAT(EmbeddingsRefusal(R"({"model":"m","input":null})"), HasSubstr("lacks \"input\""));
+  EXPECT_THAT(EmbeddingsRefusal(R"({"model":"m","input":[]})"), HasSubstr("0 pictures; it must have 1 to 64"));
+  EXPECT_THAT(EmbeddingsRefusal(R"({"model":"m","input":[1,2]})"), HasSubstr("tokens of text are not taken"));
+  EXPECT_THAT(EmbeddingsRefusal(R"({"model":"m","input":[[1,2]]})"), HasSubstr("tokens of text are not taken"));
+  EXPECT_THAT(EmbeddingsRefusal(R"({"model":"m","input":{"image":"b25l"}})"),
+              HasSubstr("strings of base64 or data URLs"));
+  EXPECT_THAT(EmbeddingsRefusal(R"({"model":"m","input":"https://example.com/a.png"})"),
+              HasSubstr("nothing is fetched"));
+  EXPECT_THAT(EmbeddingsRefusal(R"({"model":"m","input":"b25l","dimensions":256})"),
+              HasSubstr("\"dimensions\" is not served"));
+  EXPECT_THAT(EmbeddingsRefusal(R"({"model":"m","input":"b25l","encoding_format":"int8"})"),
               HasSubstr("\"float\" or \"base64\""));
-  EXPECT_THAT(Refusal(R"({"model":"m","input":"b25l","version":-1})"), HasSubstr("\"version\" must be"));
-  EXPECT_THAT(Refusal(R"({"model":"m","input":"b25l","normalize":1})"),
+  EXPECT_THAT(EmbeddingsRefusal(R"({"model":"m","input":"b25l","version":-1})"), HasSubstr("\"version\" must be"));
+  EXPECT_THAT(EmbeddingsRefusal(R"({"model":"m","input":"b25l","normalize":1})"),
               HasSubstr("\"normalize\" must be true or false"));
-  EXPECT_THAT(Refusal(R"({"model":"m","input":"b25l","top_k":1})"),
+  EXPECT_THAT(EmbeddingsRefusal(R"({"model":"m","input":"b25l","top_k":1})"),
               HasSubstr("\"top_k\" is not known; there are model,"));
   json many = {{"model", "m"}, {"input", std::vector<std::string>(65, "b25l")}};
-  EXPECT_THAT(Refusal(many.dump()), HasSubstr("65 pictures; it must have 1 to 64"));
+  EXPECT_THAT(EmbeddingsRefusal(many.dump()), HasSubstr("65 pictures; it must have 1 to 64"));
 }
 
 inference::ModelInferResponse TwoVectors() {

@@ -62,7 +62,7 @@ TEST(InferPlan, EachFileIsARequest) {
   EXPECT_EQ(plan->parts[0].input, "one");
   EXPECT_EQ(plan->parts[1].input, "other");
   EXPECT_EQ(plan->parts[1].message.model(), "m");
-  EXPECT_EQ(plan->parts[1].message.top_k(), {.classes = 10});
+  EXPECT_EQ(plan->parts[1].message.top_k(), 10);
   EXPECT_EQ(plan->parts[1].message.priority(), v1::NORMAL);
 }
 
@@ -357,7 +357,7 @@ TEST(InferPlan, TopKIsWhatTheLargestOutputNeeds) {
   request.mutable_outputs(1)->clear_parameters();
   request.mutable_outputs()->RemoveLast();
   const auto plan = PlanInfer(*testing::Received(request), {.classes = 10});
-  EXPECT_EQ(plan->parts[0].message.top_k(), {.classes = 10});
+  EXPECT_EQ(plan->parts[0].message.top_k(), 10);
   EXPECT_EQ(plan->outputs[0].classification, 3);
   EXPECT_EQ(plan->outputs[1].classification, 0);
 }

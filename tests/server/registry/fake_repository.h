@@ -71,6 +71,7 @@ class FakeRepository {
     auto model = std::make_shared<LoadedModel>();
     model->id = id;
     model->device_bytes = bytes;
+    if (const auto own = labels.find(id); own != labels.end()) model->labels = own->second;
     model->metrics = MetricsOf(id.model);
     model->version_metrics = std::make_shared<VersionMetrics>();
     return model;
@@ -89,8 +90,9 @@ class FakeRepository {
 
   std::set<VersionId> bad;
   std::vector<std::string> loads;
-  int64_t bytes = 100;  // of the weights of each version
-  VersionId slow;       // its load begins (`loading`) and does not end before Finish
+  int64_t bytes = 100;                                   // of the weights of each version
+  std::map<VersionId, std::vector<std::string>> labels;  // of classes; of others there are none
+  VersionId slow;                                        // its load begins (`loading`) and does not end before Finish
   std::atomic<bool> loading = false;
   void Finish() {
     finish_ = true;

@@ -207,6 +207,23 @@ TEST_F(RegistryTest, FilesThatWereReplacedAreLoadedAndWhoHoldsTheOldOnesKeepsThe
   EXPECT_THAT(loads_, ElementsAre("m/1", "m/1"));
 }
 
+TEST_F(RegistryTest, ACanaryWhoseFilesWereReplacedHasItsShareAgain) {
+  Add("m", 1);
+  Add("m", 2, "old");
+  std::ofstream(folder_ / "serving") << "models { model: 'm' version_policy { latest: 2 } "
+                                        "labels { label: 'stable' version: 1 } traffic { version: 2 percent: 20 } }";
+  RegistryOptions options = Options();
+  options.serving_config = (folder_ / "serving").string();
+  Registry registry(options, Loader(), clock_);
+  registry.Poll();
+  registry.Suspend({"m", 2}, true);
+  EXPECT_EQ(registry.Traffic("m").PercentOf(2), 0);
+  Add("m", 2, "new");
+  registry.Poll();
+  EXPECT_EQ(registry.Find("m", 2).value()->weights_sha256, "new");
+  EXPECT_EQ(registry.Traffic("m").PercentOf(2), 20);
+}
+
 TEST_F(RegistryTest, WeightsThatWereReplacedAreNoticed) {
   Add("m", 1);
   const std::filesystem::path weights = root() / "m" / "1" / "weights.safetensors";

@@ -113,7 +113,10 @@ class AdminClient:
 
     async def _call(self, method: Any, request: Any, deadline: Optional[float]) -> Any:
         time = time_left(self._settings, deadline)
-        try:
-            return await method(request, timeout=time.remaining, metadata=self._settings.metadata())
-        except grpc.RpcError as error:
-            raise _admin.error_of(error, self._settings, time) from error
+        while True:
+            metadata = self._settings.metadata()
+            try:
+                return await method(request, timeout=time.remaining, metadata=metadata)
+            except grpc.RpcError as error:
+                if not self._settings.renewed(error.code().name, metadata):
+                    raise _admin.error_of(error, self._settings, time) from error

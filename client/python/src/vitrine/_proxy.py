@@ -6,7 +6,6 @@ from __future__ import annotations
 import ipaddress
 import re
 from typing import Mapping, Union
-from urllib.parse import urlsplit
 
 _VARIABLES = ("grpc_proxy", "https_proxy", "http_proxy")
 _EXCEPTIONS = ("no_grpc_proxy", "no_proxy", "NO_PROXY")
@@ -23,9 +22,9 @@ def of_host(host: str, environment: Mapping[str, str]) -> str:
     exception = next((name for name in _EXCEPTIONS if name in environment), None)
     if variable is None or (exception is not None and excepted(host, environment[exception])):
         return ""
-    parts = urlsplit(environment[variable])
-    place = parts.netloc.rpartition("@")[2]  # without the name and the password that may come before it
-    return "%s of $%s" % (place, variable) if parts.scheme == "http" and place else ""
+    scheme, _, rest = environment[variable].partition("://")
+    place = re.split("[/?#]", rest, maxsplit=1)[0].rpartition("@")[2]  # without a name and a password before it
+    return "%s of $%s" % (place, variable) if scheme == "http" and place else ""
 
 
 def excepted(host: str, no_proxy: str) -> bool:

@@ -38,6 +38,7 @@ class Servers:
         self._settings = setting
         self._lock = threading.Lock()
         self._line = _Line(kind, setting, setting.target)
+        self._open = {self._line}  # those before it too, until their calls have ended
         self._next_look = 0.0
         self._closing: Set[asyncio.Future[None]] = set()
 
@@ -88,6 +89,7 @@ class Servers:
             if target is None or target == before.target:
                 return
             self._line = _Line(self._kind, self._settings, target)
+            self._open.add(self._line)
             over = before.calls == 0
         if over:
             self._close(before)
@@ -103,10 +105,15 @@ class Servers:
             self.move(await asyncio.to_thread(self.look))
 
     def close(self) -> Any:
-        """Closes the present channel; of grpc.aio something to await."""
-        return self._line.channel.close()
+        """Closes every channel, also those of calls from before a move; of grpc.aio something to await."""
+        with self._lock:
+            lines = list(self._open)
+        closed = [line.channel.close() for line in lines]
+        return asyncio.gather(*closed) if asyncio.iscoroutine(closed[0]) else None
 
     def _close(self, line: _Line) -> None:
+        with self._lock:
+            self._open.discard(line)
         closed = line.channel.close()
         if asyncio.iscoroutine(closed):  # nobody waits for it, but somebody must hold it
             task = asyncio.ensure_future(closed)

@@ -15,7 +15,16 @@ from vitrine._picture import PictureWarning
 
 # As `vitrine classify FOLDER` takes them, and what it passes over without a word besides names that begin with a dot.
 _ENDINGS = (".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".webp")
-_LEFT_BEHIND = {"__macosx", "thumbs.db", "ehthumbs.db", "desktop.ini", "@eadir", "$recycle.bin", "lost+found"}
+_LEFT_BEHIND = {
+    "__macosx",
+    "thumbs.db",
+    "ehthumbs.db",
+    "desktop.ini",
+    "@eadir",
+    "$recycle.bin",
+    "lost+found",
+    "system volume information",
+}
 
 
 def pictures(images: Any) -> Any:

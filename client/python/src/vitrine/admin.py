@@ -19,8 +19,8 @@ class AdminClient:
     """A connection to the Admin service of one server, which has a listener of its own (vitrine-server --admin).
 
     No change takes the last ready version of a model away, but `unload` of a whole model. A change that needs versions
-    returns when they are loaded; one that fails changes nothing. Nothing is tried twice: whether a change that was cut
-    off was made, `serving` tells. Threads may share it.
+    returns when they are loaded; one that fails changes nothing. Nothing is tried twice, but what was refused for a token
+    that its file has replaced: whether a change that was cut off was made, `serving` tells. Threads may share it.
 
     Args:
         address: as of vitrine.Client, of the Admin listener; default $VITRINE_ADMIN.
@@ -127,7 +127,10 @@ class AdminClient:
 
     def _call(self, method: Any, request: Any, deadline: Optional[float]) -> Any:
         time = time_left(self._settings, deadline)
-        try:
-            return method(request, timeout=time.remaining, metadata=self._settings.metadata())
-        except grpc.RpcError as error:
-            raise _admin.error_of(error, self._settings, time) from error
+        while True:
+            metadata = self._settings.metadata()
+            try:
+                return method(request, timeout=time.remaining, metadata=metadata)
+            except grpc.RpcError as error:
+                if not self._settings.renewed(error.code().name, metadata):
+                    raise _admin.error_of(error, self._settings, time) from error
