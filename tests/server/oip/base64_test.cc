@@ -20,7 +20,7 @@ std::string EveryByte() {
   return bytes;
 }
 
-std::string Refusal(const std::string& text) {
+std::string Base64Refusal(const std::string& text) {
   const auto read = ReadBase64(text);
   EXPECT_EQ(read.status().code(), absl::StatusCode::kInvalidArgument) << text;
   return std::string(read.status().message());
@@ -46,13 +46,13 @@ TEST(Base64, IsReadInEveryFormThatProgramsWrite) {
 }
 
 TEST(Base64, WhatIsInTheWayIsNamed) {
-  EXPECT_THAT(Refusal("QUJD!UJD"), HasSubstr("byte 4 is 0x21"));
-  EXPECT_THAT(Refusal("QQ==QQ=="), HasSubstr("more follows the padding at byte 4"));
-  EXPECT_THAT(Refusal("QUJDR"), HasSubstr("cut: 5 characters"));
-  EXPECT_THAT(Refusal("data:image/png,QUJD"), HasSubstr("data URL that is not base64"));
-  EXPECT_THAT(Refusal("data:image/png;base64"), HasSubstr("data URL that is not base64"));
-  EXPECT_THAT(Refusal("data:;base64,%"), HasSubstr("byte 0 is 0x25"));
-  EXPECT_THAT(Refusal("data:;base64,QQ%3"), HasSubstr("byte 2 is 0x25"));
+  EXPECT_THAT(Base64Refusal("QUJD!UJD"), HasSubstr("byte 4 is 0x21"));
+  EXPECT_THAT(Base64Refusal("QQ==QQ=="), HasSubstr("more follows the padding at byte 4"));
+  EXPECT_THAT(Base64Refusal("QUJDR"), HasSubstr("cut: 5 characters"));
+  EXPECT_THAT(Base64Refusal("data:image/png,QUJD"), HasSubstr("data URL that is not base64"));
+  EXPECT_THAT(Base64Refusal("data:image/png;base64"), HasSubstr("data URL that is not base64"));
+  EXPECT_THAT(Base64Refusal("data:;base64,%"), HasSubstr("byte 0 is 0x25"));
+  EXPECT_THAT(Base64Refusal("data:;base64,QQ%3"), HasSubstr("byte 2 is 0x25"));
 }
 
 }  // namespace
