@@ -87,7 +87,7 @@ std::string Meaning(const std::string& detail, const ClientOptions& options) {
 // What gRPC says of a port that answers in another protocol.
 bool IsNoGrpc(const std::string& detail) {
   const std::string lower = absl::AsciiStrToLower(detail);
-  return absl::StrContains(lower, "http1.x server") ||
+  return absl::StrContains(lower, "http1.x server") || absl::StrContains(lower, "failed parsing http/2") ||
          absl::StrContains(lower, "expected settings frame as the first frame");
 }
 

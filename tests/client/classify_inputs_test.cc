@@ -67,12 +67,15 @@ TEST_F(ClassifyInputs, EveryFaultIsNamedAndTheRestIsDone) {
   EXPECT_EQ(lines[6]["error"]["code"], "NOT_FOUND");
   EXPECT_FALSE(lines[0].contains("predictions"));
   EXPECT_FALSE(lines[2].contains("error"));
-  EXPECT_EQ(errors_.str(), "vitrine: " + folder_.Path("in/cut.png") + ": this is no picture\n" +       //
-                               "vitrine: " + folder_.Path("in/empty.jpg") + ": the file is empty\n" +  //
-                               "vitrine: " + folder_.Path("bare") +
-                               ": no picture (.jpg, .jpeg, .png or .webp) in this folder\n" +               //
-                               "vitrine: " + folder_.Path("*.webp") + ": no file matches this pattern\n" +  //
-                               "vitrine: " + folder_.Path("gone.png") + ": no such file or directory\n");
+  EXPECT_EQ(errors_.str(),
+            "vitrine: passed over: 1 .txt\n"
+            "vitrine: " +
+                folder_.Path("in/cut.png") + ": this is no picture\n" +                 //
+                "vitrine: " + folder_.Path("in/empty.jpg") + ": the file is empty\n" +  //
+                "vitrine: " + folder_.Path("bare") +
+                ": no picture (.jpg, .jpeg, .jpe, .jfif, .png or .webp) in this folder\n" +  //
+                "vitrine: " + folder_.Path("*.webp") + ": no file matches this pattern\n" +  //
+                "vitrine: " + folder_.Path("gone.png") + ": no such file or directory\n");
 }
 
 TEST_F(ClassifyInputs, APictureOnTheStandardInput) {

@@ -268,7 +268,7 @@ TEST(VitrineProgramOfACaller, WhoMayOnlyClassifyCan) {
     std::filesystem::create_directories(kind);
     std::filesystem::copy(VITRINE_SOURCE "/samples/digits/digit-" + std::to_string(label) + ".png", kind / "one.png");
   }
-  EXPECT_THAT(run("eval --model kv-pos-mnist --data digits --out results", 0), HasSubstr("2"));
+  EXPECT_THAT(run("eval --model kv-pos-mnist --data imagefolder:digits --out results", 0), HasSubstr("2"));
 }
 
 }  // namespace

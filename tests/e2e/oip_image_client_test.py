@@ -115,7 +115,7 @@ class ImageClients(unittest.TestCase):
                 arguments = {"request_id": str(len(asked)), "model_version": "", "outputs": outputs}
                 if protocol == "grpc":
                     client.async_infer(f"{model}:{view}", inputs,
-                                       functools.partial(lambda place, *answer: done.put((place, *answer)), len(asked)),
+                                       functools.partial(lambda place, result, error: done.put((place, result, error)), len(asked)),
                                        **arguments)
                     asked.append((output, f"{model}:{view}", names))
                 else:
@@ -130,7 +130,7 @@ class ImageClients(unittest.TestCase):
 
     def test_on_a_stream(self):
         client, asked, done = self.clients["grpc"], [], queue.Queue()
-        client.start_stream(lambda *answer: done.put(answer))
+        client.start_stream(lambda result, error: done.put((result, error)))
         for model, view, names in self.each():
             inputs, outputs, output = self.request("grpc", model, view, names)
             client.async_stream_infer(f"{model}:{view}", inputs, request_id=str(len(asked)), outputs=outputs)

@@ -200,7 +200,7 @@ class Flags(unittest.TestCase):
         server = start_server(models=(KV,), page=PAGE[:1])
         self.addCleanup(server.stop)
         with urllib.request.urlopen(f"http://{server.http}/page/samples") as answer:
-            self.assertEqual(json.load(answer), {"samples": []})
+            self.assertEqual(json.load(answer), {"burst": False, "samples": []})
 
     def test_samples_of_every_format(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -182,7 +182,7 @@ TEST_F(Evaluating, LabelsAreMappedByAFileAndACsvListsPictures) {
   SmallServer server(Methods(PlainAnswer));
   EvalCommand command = Command(server, "out");
   command.data = "csv:" + folder_.Path("list.csv");
-  EXPECT_EQ(Run(command).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(Run(command).status().code(), absl::StatusCode::kNotFound);
   command.label_map = folder_.Path("map.tsv");
   const EvaluationMetrics m = ComputeMetrics(RunWell(command));
   EXPECT_EQ(m.top1_correct, 2);

@@ -205,7 +205,7 @@ TEST(HttpBody, ParametersKeepTheirTypes) {
   EXPECT_EQ(parameters.at("l").int64_param(), INT64_MAX);
   EXPECT_EQ(parameters.at("u").uint64_param(), uint64_t{1} << 63);
   EXPECT_EQ(parameters.at("d").double_param(), 0.5);
-  EXPECT_THAT(Refusal(R"({"inputs":[],"parameters":{"n":null}})"), HasSubstr("parameter \"n\" must be a string"));
+  EXPECT_THAT(Refusal(R"({"inputs":[],"parameters":{"n":[]}})"), HasSubstr("parameter \"n\" must be a string"));
 }
 
 TEST(HttpBody, WhatIsWrongOrMissingIsNamed) {

@@ -130,6 +130,8 @@ _CLASSES: Dict[str, Type[VitrineError]] = {
         Unavailable,
     )
 }
+# gRPC's words for a port that answers in another protocol.
+_NO_GRPC = "http1.x server", "failed parsing http/2", "expected settings frame as the first frame"
 _NAMES: Dict[int, str] = {code.value[0]: code.name for code in grpc.StatusCode}
 
 
@@ -167,7 +169,7 @@ def of_rpc(error: grpc.RpcError, address: str, proxy: str = "") -> VitrineError:
 def _is_no_grpc(code: grpc.StatusCode, message: str) -> bool:
     """What gRPC says of a port that is none of gRPC's; UNAVAILABLE may also be a proxy whose server is away."""
     lower = message.lower()
-    if "http1.x server" in lower or "expected settings frame as the first frame" in lower:
+    if any(words in lower for words in _NO_GRPC):
         return True
     passing = grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.PERMISSION_DENIED
     return "received http2 header with status" in lower and code not in passing
