@@ -15,8 +15,9 @@ constexpr absl::Duration kPeriod = absl::Seconds(1);
 
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<Servers>> Servers::Open(const ClientOptions& options, grpc::ChannelArguments arguments) {
-  std::shared_ptr<Servers> servers(new Servers(options, std::move(arguments)));
+absl::StatusOr<std::shared_ptr<Servers>> Servers::Open(const ClientOptions& options,
+                                                       const grpc::ChannelArguments& arguments) {
+  std::shared_ptr<Servers> servers(new Servers(options, arguments));
   ASSIGN_OR_RETURN(servers->token_, TokenOf(options));
   ASSIGN_OR_RETURN(std::string target, TargetOf(options));
   absl::MutexLock lock(&servers->mutex_);

@@ -23,7 +23,8 @@ namespace vitrine {
 class Servers {
  public:
   // Of a caller with a mind of its own about sizes, keepalive, reconnecting and the user agent. Errors as MakeChannel.
-  static absl::StatusOr<std::shared_ptr<Servers>> Open(const ClientOptions& options, grpc::ChannelArguments arguments);
+  static absl::StatusOr<std::shared_ptr<Servers>> Open(const ClientOptions& options,
+                                                       const grpc::ChannelArguments& arguments);
   static absl::StatusOr<std::shared_ptr<Servers>> Open(const ClientOptions& options);
 
   // For one call: the next may get another.
@@ -38,7 +39,7 @@ class Servers {
   std::string Token();
 
  private:
-  Servers(ClientOptions options, grpc::ChannelArguments arguments)
+  Servers(ClientOptions options, const grpc::ChannelArguments& arguments)
       : options_(std::move(options)), arguments_(arguments) {}
 
   const ClientOptions options_;

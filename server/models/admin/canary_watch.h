@@ -63,7 +63,7 @@ class CanaryWatch {
     std::string last_fault;                  // of a rollback that failed, so that it is logged once
 
     CanaryEvidence Evidence() const;
-    void Sample(absl::Time now, const ModelHandle& canary, const ModelHandle& stable, const v1::CanaryGuard& guard);
+    void Sample(absl::Time now, const ModelHandle& canary, const ModelHandle& other, const v1::CanaryGuard& guard);
   };
 
   void Judge(const VersionId& id, const v1::CanaryGuard& guard);
