@@ -98,8 +98,9 @@ struct ShardName {
 std::optional<ShardName> ParseShard(const fs::path& file) {
   const std::string name = file.filename().native();
   const absl::string_view stem = absl::StripSuffix(name, ".safetensors");
-  const size_t of = stem.rfind("-of-"), dash = of == stem.npos ? of : stem.rfind('-', of - 1);
-  if (file.extension() != ".safetensors" || of == stem.npos || of == 0 || dash == stem.npos) return std::nullopt;
+  constexpr size_t kNone = absl::string_view::npos;
+  const size_t of = stem.rfind("-of-"), dash = of == kNone ? of : stem.rfind('-', of - 1);
+  if (file.extension() != ".safetensors" || of == kNone || of == 0 || dash == kNone) return std::nullopt;
   const absl::string_view number = stem.substr(dash + 1, of - dash - 1), count = stem.substr(of + 4);
   ShardName shard{std::string(stem.substr(0, dash)), 0, 0};
   if (number.size() != count.size() || !absl::SimpleAtoi(number, &shard.number) ||
