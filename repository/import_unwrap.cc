@@ -95,12 +95,13 @@ absl::StatusOr<UnwrappedWeights> UnwrapForeign(TensorMap tensors, const std::opt
   result.others.assign(prefixes.begin(), prefixes.end());
   std::erase(result.others, result.prefix);
   TensorMap chosen;
-  for (auto& [name, tensor] : result.tensors) {
+  for (auto& entry : result.tensors) {
+    const std::string& name = entry.first;
     const bool of_another = std::any_of(result.others.begin(), result.others.end(), [&](const std::string& other) {
       return other.size() > result.prefix.size() && name.starts_with(other);
     });
     if (name.starts_with(result.prefix) && !of_another) {
-      chosen.emplace(name.substr(result.prefix.size()), std::move(tensor));
+      chosen.emplace(name.substr(result.prefix.size()), std::move(entry.second));
     } else {
       result.passed_over.push_back(name);
     }

@@ -31,8 +31,9 @@ Program Kv(const std::string& attention) {
 
 // The message of the config's family.
 const google::protobuf::Message& FamilyOf(const v1::ModelConfig& config) {
-  const auto* family = config.GetDescriptor()->FindOneofByName("family");
-  return config.GetReflection()->GetMessage(config, config.GetReflection()->GetOneofFieldDescriptor(config, family));
+  const auto* family = v1::ModelConfig::descriptor()->FindOneofByName("family");
+  const google::protobuf::Reflection& reflection = *v1::ModelConfig::GetReflection();
+  return reflection.GetMessage(config, reflection.GetOneofFieldDescriptor(config, family));
 }
 
 std::map<Place, int> DropsOf(const Program& program) {
