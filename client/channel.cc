@@ -84,7 +84,7 @@ std::string Meaning(const std::string& detail, const ClientOptions& options) {
   return "";
 }
 
-// What gRPC says of a port that answers in another protocol.
+// Returns true if these are gRPC's words for a port that answers in another protocol.
 bool IsNoGrpc(const std::string& detail) {
   const std::string lower = absl::AsciiStrToLower(detail);
   return absl::StrContains(lower, "http1.x server") || absl::StrContains(lower, "failed parsing http/2") ||

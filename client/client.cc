@@ -27,7 +27,7 @@ struct Client::Connection {
 
 namespace {
 
-// What gRPC itself says where no server has said it.
+// Sentences of gRPC itself, which no server has said.
 bool IsLocalDeadline(const absl::Status& status) {
   return absl::IsDeadlineExceeded(status) && status.message() == "Deadline Exceeded";
 }

@@ -182,8 +182,8 @@ void ReadRow(Decoder& decoder, uint8_t* cmyk_row, JpegRows& rows) {
   GiveWay();
 }
 
-// Whether the scans of a progressive file brought every bit of every coefficient. libjpeg shows what came without a
-// warning.
+// Returns true if the scans of a progressive file brought every bit of every coefficient. libjpeg shows what came
+// without a warning.
 bool HasEveryBit(const jpeg_decompress_struct& jpeg) {
   if (!jpeg.progressive_mode) return true;
   for (int c = 0; c < jpeg.num_components; ++c) {
