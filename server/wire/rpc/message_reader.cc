@@ -40,7 +40,8 @@ absl::StatusOr<std::optional<MessageReader::Message>> MessageReader::Take(absl::
   std::string& whole = received_->bytes;
   const size_t taken = std::min(bytes.size(), length_ - whole.size());
   if (!received_->share.Add(static_cast<int64_t>(taken))) return NoRoom();
-  if (whole.capacity() < whole.size() + taken) whole.reserve(std::min(length_, 2 * (whole.size() + taken)));
+  // Grows once: buffers that double leave holes in the heap, and pages nobody has written cost nothing.
+  if (whole.capacity() < whole.size() + taken) whole.reserve(length_);
   whole.append(bytes.data(), taken);
   bytes.remove_prefix(taken);
   if (whole.size() < length_) return std::nullopt;
