@@ -6,7 +6,6 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
-#include <iterator>
 
 #include "tests/paths.h"
 #include "tests/structure/contract_diff.h"
@@ -19,18 +18,19 @@ using google::protobuf::FileDescriptorSet;
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-FileDescriptorSet Now() {
-  std::ifstream file(VITRINE_BUILD "/gen/vitrine.binpb", std::ios::binary);
+FileDescriptorSet ReadSet(const char* path) {
+  std::ifstream file(path, std::ios::binary);
   FileDescriptorSet set;
-  EXPECT_TRUE(set.ParseFromIstream(&file)) << VITRINE_BUILD "/gen/vitrine.binpb";
+  EXPECT_TRUE(set.ParseFromIstream(&file)) << path;
   return set;
 }
 
+FileDescriptorSet Now() {
+  return ReadSet(VITRINE_BUILD "/gen/vitrine.binpb");
+}
+
 FileDescriptorSet Accepted() {
-  std::ifstream file(VITRINE_SOURCE "/tests/structure/accepted_contract.textproto");
-  FileDescriptorSet set;
-  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString({std::istreambuf_iterator<char>(file), {}}, &set));
-  return set;
+  return ReadSet(VITRINE_SOURCE "/tests/structure/accepted_contract.binpb");
 }
 
 FileDescriptorSet Example() {
