@@ -27,8 +27,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(sys.argv[1]).resolve()
 
 # The document, and how many of its blocks of commands are first steps; None: every one.
-DOCUMENTS = [("README.md", None), ("docs/how-to/http.md", 1), ("docs/how-to/attention.md", 1),
-             ("docs/tutorial/ten-minutes.md", None), ("docs/how-to/command-line.md", 1),
+DOCUMENTS = [("README.md", None), ("docs/tutorial/tour.md", None), ("docs/how-to/http.md", 1),
+             ("docs/how-to/attention.md", 1), ("docs/tutorial/ten-minutes.md", None), ("docs/how-to/command-line.md", 1),
              ("docs/how-to/training.md", 1), ("docs/how-to/importing.md", 1)]
 
 # What is not run here, and why.
