@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a version is put away and another one takes its place: for an operator, and for the guard of canaries.
+// Replaces a version by another one and puts it away: for an operator and for the canary guard.
 #include <spdlog/spdlog.h>
 
 #include <functional>
@@ -40,8 +40,8 @@ std::vector<int64_t> AdminService::Before(const VersionId& id) const {
   return before;
 }
 
-// What is tried out is what one wants to be rid of: without a version a rollback takes the canary out, and where there
-// are several the operator has to say which.
+// Without a version a rollback removes the canary, since that is the version on trial; if there are several the
+// operator must name one.
 absl::StatusOr<int64_t> AdminService::VersionToPutAway(const v1::RollbackModelRequest& request) const {
   if (request.has_version()) return request.version();
   const std::set<int64_t> tried_out = registry_.TriedOut(request.model());
@@ -64,7 +64,7 @@ absl::StatusOr<v1::ServingChange> AdminService::RollbackModel(const v1::Rollback
   if (request.has_version()) RETURN_IF_ERROR(CheckNumber(bad.version));
   RETURN_IF_ERROR(CheckSomeReady(model));
   RETURN_IF_ERROR(CheckReady(bad));
-  // The model's counts, which all of its versions share, and no version itself, which would stay in memory.
+  // Holds the model's metrics, which all its versions share, rather than a version, which would stay in memory.
   std::shared_ptr<ModelMetrics> metrics;
   for (const int64_t version : {bad.version, stable}) {
     const absl::StatusOr<ModelHandle> found = registry_.Find(model, version);
@@ -87,9 +87,9 @@ absl::StatusOr<v1::ServingChange> AdminService::RollbackModel(const v1::Rollback
   return last;
 }
 
-// First the replacement comes into memory while `bad` serves on; only then do requests move, all at once and to it:
-// nobody else, a canary least of all, stands in meanwhile. One that is in memory already is not waited for: the
-// registry may be loading something else. Where either step is refused, everything is as before.
+// First loads the replacement while `bad` serves; only then do requests move, all at once and to it: no other version,
+// such as a canary, serves in between. If the replacement is in memory already the load is skipped, so that other loads
+// cause no wait. If either step fails, the state is as before.
 absl::StatusOr<v1::ServingChange> AdminService::RollBackTo(const VersionId& bad, const std::string& reason,
                                                            int64_t good, Durability durability,
                                                            absl::Duration patience) {
@@ -101,7 +101,7 @@ absl::StatusOr<v1::ServingChange> AdminService::RollBackTo(const VersionId& bad,
   if (const auto verify = [&] { return CheckReady(replacement); }; !verify().ok()) {
     steps.push_back({hold, verify, {replacement}});
   }
-  // What only the rollback has asked for is left to the policy afterwards, where that comes upon it by itself.
+  // Afterwards the policy decides if `good` stays loaded, unless it was required by version.
   const bool keep = plan.serving.version_policy().has_specific() || IsLoadedByHand(plan.changed, good);
   const Step move = {[&](v1::ModelOverride& row) {
                        hold(row);
@@ -110,7 +110,7 @@ absl::StatusOr<v1::ServingChange> AdminService::RollBackTo(const VersionId& bad,
                        if (!keep) RemoveIf(*row.mutable_loaded(), [&](int64_t held) { return held == good; });
                      },
                      [&]() -> absl::Status {
-                       // Not necessarily `good`: one that was published meanwhile serves as ever.
+                       // Not necessarily `good`: a version published meanwhile serves by the usual rules.
                        RETURN_IF_ERROR(CheckSomeReady(bad.model));
                        if (registry_.Traffic(bad.model).stable != bad.version) return absl::OkStatus();
                        return absl::FailedPreconditionError(absl::StrCat(Text(bad), " is still needed"));
@@ -132,7 +132,7 @@ absl::Status AdminService::RollBackCanary(const VersionId& id, const std::string
     return absl::UnavailableError("a change by an operator is in progress; the canary gets no requests meanwhile");
   }
   const MutexLock lock(mutex_, std::adopt_lock);
-  // Since the guard looked, an operator may have made it the version that serves everybody.
+  // Since the guard's decision an operator may have made it the `stable` version.
   absl::Status done = absl::AbortedError(absl::StrCat(Text(id), " is no canary"));
   if (registry_.TriedOut(id.model).contains(id.version)) {
     done = RollBackTo(id, reason, registry_.Traffic(id.model).stable, Durability::kBestEffort, absl::ZeroDuration())

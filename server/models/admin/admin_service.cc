@@ -21,10 +21,10 @@
 namespace vitrine {
 namespace {
 
-// An operator may be one of a single model: no refusal names another.
+// An operator may be restricted to one model: errors name no other.
 const ModelPatterns kNoOthers({});
 
-// How one model is served and why. `canaries` may be null.
+// Describes how one model is served. `canaries` may be null.
 v1::ModelServingStatus DescribeServing(const std::string& model, const Registry& registry,
                                        const ServingSettings& settings, const CanaryWatch* canaries) {
   const ModelPlan plan = settings.Plan(model);
@@ -49,12 +49,12 @@ v1::ModelServingStatus DescribeServing(const std::string& model, const Registry&
   return status;
 }
 
-// Says who watches a version that is tried out from now on.
+// Describes the guard of a new canary.
 std::string GuardNote(int64_t version, const v1::ServingChange& change) {
   return absl::StrCat("version ", version, ": ", DescribeGuard(change.serving().serving().canary_guard()));
 }
 
-// The server as a whole, without the models.
+// Describes the server as a whole, without the models.
 v1::ServingStatus DescribeServer(const Registry& registry, const ServingSettings& settings) {
   v1::ServingStatus status;
   status.set_serving_config(settings.options().serving_config.string());
@@ -88,7 +88,7 @@ absl::StatusOr<v1::ServingChange> AdminService::Make(const std::string& model, c
   if (!done.ok()) {
     settings_.Restore(model, before);
     registry_.Divide(model);
-    // What was loaded for nothing goes, now or with the next look.
+    // Unloads what was loaded for this change, now or at the next poll.
     registry_.Reconcile({}, std::min(steps.back().patience, kReadyPatience)).IgnoreError();
     return done;
   }
@@ -116,7 +116,7 @@ absl::Duration AdminService::PatienceFor(const std::vector<VersionId>& named) co
 
 absl::Status AdminService::CheckKnown(const std::string& model) const {
   RETURN_IF_ERROR(ValidateModelName(model));
-  // A model whose folder is gone still has what was set for it, which can be looked at and forgotten.
+  // A model whose folder is gone may still have changes, which can be read and reset.
   if (!IsEmpty(settings_.Plan(model).changed) || !registry_.List(model).empty()) return absl::OkStatus();
   for (const VersionId& id : registry_.OnDisk()) {
     if (id.model == model) return absl::OkStatus();
@@ -200,7 +200,7 @@ absl::StatusOr<v1::ServingChange> AdminService::UnloadModel(const v1::UnloadMode
     row = before;
     PutAwayIn(row, id.version, "unloaded by an operator");
   };
-  // As in a rollback: what takes its place is there before it goes, so that nobody else stands in.
+  // As in a rollback: the replacement is loaded before the version goes, so that no other version serves in between.
   const Step bring = {
       [](v1::ModelOverride&) {}, [&] { return BringReplacements(model, put_away); }, {}, absl::ZeroDuration()};
   const Step leave = {put_away,
@@ -243,8 +243,8 @@ absl::StatusOr<v1::ServingChange> AdminService::SetVersionPolicy(const v1::SetVe
       named);
 }
 
-// Who serves when nobody is named so: as now, or the newest below it that gets no share. A newer one may be one that
-// waits.
+// Returns the version to pin as `stable`: the serving one, or the newest below it without a share. A newer one may be a
+// waiting version.
 absl::StatusOr<int64_t> AdminService::VersionBeside(const std::string& model,
                                                     const std::vector<VersionId>& named) const {
   const int64_t serving = registry_.Traffic(model).stable;
@@ -258,8 +258,8 @@ absl::StatusOr<int64_t> AdminService::VersionBeside(const std::string& model,
                                                     "\" is ready to take what the shares leave over; load one first"));
 }
 
-// What is not in memory is loaded first, while requests go as before, so that nothing has a share whose classes were
-// not compared.
+// Loads missing versions first, while requests go as before, so that no version gets a share before its classes were
+// compared.
 absl::StatusOr<v1::ServingChange> AdminService::SetTraffic(const v1::SetTrafficRequest& request) {
   MutexLock lock(mutex_);
   const std::string& model = request.model();
@@ -323,7 +323,7 @@ absl::StatusOr<v1::ServingChange> AdminService::SetLabel(const v1::SetLabelReque
     return request.label() == kCanaryLabel ? CheckClasses(id) : absl::OkStatus();
   };
   RETURN_IF_ERROR(verify());
-  // A version that answers everything that is left over needs no share of its own.
+  // A version that answers all remaining requests needs no share of its own.
   const v1::ModelServing serving = settings_.Plan(id.model).serving;
   const bool promoted = request.label() == kStableLabel && PercentOf(serving, id.version) > 0;
   ASSIGN_OR_RETURN(v1::ServingChange change,

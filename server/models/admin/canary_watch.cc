@@ -16,10 +16,10 @@
 namespace vitrine {
 namespace {
 
-// As that of the thread that loads: running goldens must not take the cores of those who serve.
+// As for the loading thread: running goldens must not take cores from serving threads.
 constexpr int kNiceness = 10;
 
-// By the manifest, for what computes the version; nothing where it does not say.
+// Returns the manifest's tolerance for this device and precision; nullopt if it has none.
 std::optional<double> ToleranceOf(const LoadedModel& model) {
   const std::string kind = model.device.substr(0, model.device.find(':'));
   for (const v1::GoldenTolerance& row : model.manifest.golden_tolerances()) {
@@ -34,7 +34,7 @@ void CanaryWatch::Start(RollBack roll_back) {
   MutexLock lock(ticker_mutex_);
   if (ticker_ != nullptr) return;
   ticker_ = std::make_unique<Ticker>(kPeriod, [this, roll_back = std::move(roll_back), first = true]() mutable {
-    // On Linux this is the niceness of the calling thread alone.
+    // On Linux this sets the niceness of the calling thread only.
     if (first) setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + kNiceness);
     first = false;
     Look(roll_back);
@@ -98,7 +98,7 @@ void CanaryWatch::PutAway(const VersionId& id, const RollbackVerdict& verdict, c
   if (model != nullptr) model->metrics->CountRollback(verdict.cause);
 }
 
-// True if the goldens are due.
+// Returns true if the goldens are due.
 bool CanaryWatch::BeginLook(const VersionId& id, const ModelHandle& model, const v1::CanaryGuard& guard,
                             absl::Time now) {
   MutexLock lock(mutex_);
@@ -114,7 +114,7 @@ bool CanaryWatch::BeginLook(const VersionId& id, const ModelHandle& model, const
   return is_due;
 }
 
-// Goldens are run without the lock: they take a while.
+// Goldens run without the lock: they take a while.
 void CanaryWatch::Judge(const VersionId& id, const v1::CanaryGuard& guard) {
   const absl::StatusOr<ModelHandle> found = registry_.Find(id.model, id.version);
   if (!found.ok()) return;

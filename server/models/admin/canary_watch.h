@@ -22,17 +22,18 @@
 
 namespace vitrine {
 
-// Looks after the canaries of the models whose guard is not off: samples their outcomes, answers and the times that
-// they compute, runs their goldens again, and has those put away that pass a bound. Thread-safe.
+// Watches the canaries of the models whose guard is not off: samples their outcomes, answers and compute times, runs
+// their goldens again, and rolls back those that exceed a bound. Thread-safe.
 class CanaryWatch {
  public:
-  // How far a loaded version is off its goldens: GoldenDrift of repository/golden.h. RESOURCE_EXHAUSTED: nobody knows.
+  // Returns the drift of a loaded version from its goldens: GoldenDrift of repository/golden.h. RESOURCE_EXHAUSTED:
+  // unknown.
   using Drift = std::function<absl::StatusOr<double>(const LoadedModel&)>;
-  // Puts a version away; the reason is for people. Must not wait for anything else. ABORTED: it is no canary any more.
+  // Puts a version away; the reason is for people. Must not wait. ABORTED: it is no longer a canary.
   using RollBack = std::function<absl::Status(const VersionId&, const std::string& reason)>;
   static constexpr absl::Duration kPeriod = absl::Seconds(1);
 
-  // The parts outlive the watch.
+  // The arguments must outlive the watch.
   CanaryWatch(const Registry& registry, const ServingSettings& settings, Drift drift, const Clock& clock)
       : registry_(registry), settings_(settings), drift_(std::move(drift)), clock_(clock) {}
   ~CanaryWatch() { Stop(); }
@@ -41,26 +42,26 @@ class CanaryWatch {
 
   // Looks every kPeriod on a thread of its own, at low priority, until Stop.
   void Start(RollBack roll_back);
-  // Waits for a look that is running. Idempotent.
+  // Waits for the running look. Idempotent.
   void Stop();
-  // One look: judges every canary of every model, then puts away what passed a bound, and again what could not be.
+  // Judges every canary of every model, then rolls back those that exceed a bound, including earlier ones that failed.
   void Look(const RollBack& roll_back);
 
-  // What is known of the canaries of a model, by version.
+  // Returns the evidence about the canaries of a model, by version.
   std::vector<v1::CanaryStatus> Statuses(const std::string& model) const;
 
  private:
   struct Canary {
-    std::weak_ptr<const LoadedModel> model;  // a version that was loaded anew begins anew
+    std::weak_ptr<const LoadedModel> model;  // reset when the version was loaded again
     OutcomeWindow window;
-    std::weak_ptr<const LoadedModel> stable;  // with another one to compare with it begins anew
+    std::weak_ptr<const LoadedModel> stable;  // the comparisons are reset when it changes
     ComputeWindow compute;
     AnswerWindow answers;
-    std::string other_classes;  // than those of `stable`
+    std::string other_classes;  // difference from those of `stable`
     absl::Time next_golden;
     std::optional<double> drift;
-    std::optional<RollbackVerdict> verdict;  // until it is put away
-    std::string last_fault;                  // of a rollback that failed, so that it is logged once
+    std::optional<RollbackVerdict> verdict;  // set until it is put away
+    std::string last_fault;                  // last rollback error, so that it is logged once
 
     CanaryEvidence Evidence() const;
     void Sample(absl::Time now, const ModelHandle& canary, const ModelHandle& other, const v1::CanaryGuard& guard);
@@ -69,7 +70,7 @@ class CanaryWatch {
   void Judge(const VersionId& id, const v1::CanaryGuard& guard);
   void PutAway(const VersionId& id, const RollbackVerdict& verdict, const RollBack& roll_back);
   bool BeginLook(const VersionId& id, const ModelHandle& model, const v1::CanaryGuard& guard, absl::Time now);
-  // Infinite where the goldens do not compute; nothing for want of memory, which may pass.
+  // Returns infinity if the goldens fail to compute; nullopt for lack of memory, which may pass.
   std::optional<double> DriftNow(const LoadedModel& model) const;
   ModelHandle StableOf(const std::string& model) const;  // null: there is none
 

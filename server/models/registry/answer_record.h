@@ -9,15 +9,15 @@
 
 namespace vitrine {
 
-// Sums over the answers of a version: how confident it was, how often unsure, and which classes it found.
+// Sums over the answers of a version: confidences, unsure answers and classes.
 struct AnswerTotals {
   static constexpr int kClasses = 64;
 
   int64_t pictures = 0;
   double confidence = 0;  // sum of the probabilities of the first class
-  double squares = 0;     // and of their squares
+  double squares = 0;     // sum of their squares
   int64_t unsure = 0;
-  std::array<int64_t, kClasses> classes = {};  // pictures by the index of the first class, modulo kClasses
+  std::array<int64_t, kClasses> classes = {};  // images by index of the first class, modulo kClasses
 
   friend AnswerTotals operator-(const AnswerTotals& later, const AnswerTotals& earlier);
 };
@@ -25,7 +25,7 @@ struct AnswerTotals {
 // The answers of a version since it was loaded. Thread-safe.
 class AnswerRecord {
  public:
-  // `top` is the index of the first class, `confidence` its probability.
+  // Counts an answer: `top` is the index of its first class, `confidence` the probability of that class.
   void Add(int64_t top, double confidence, bool unsure);
   AnswerTotals Read() const;
 
@@ -34,20 +34,20 @@ class AnswerRecord {
   AnswerTotals totals_ ABSL_GUARDED_BY(mutex_);
 };
 
-// A difference as it was measured, and its standard error.
+// A measured difference and its standard error.
 struct Estimate {
   double value = 0;
   double error = 0;
 };
 
-// The answers of one version against those of another, which were given to other pictures of the same callers. Zero
-// where one of the two gave none.
+// Comparison of the answers of two versions, which were given to different images of the same callers. Zero if one of
+// the two gave no answers.
 struct AnswerComparison {
-  int64_t pictures = 0;  // of the one that gave fewer answers
-  Estimate confidence;   // mean of this version less mean of the other; -1 to 1
-  Estimate unsure;       // share of this version less share of the other; -1 to 1
-  // Distance of the distributions p and q of first classes, sum of (p - q)^2 / (p + q) over 2: 0 where they are the
-  // same, 1 where no class is found by both. Without what chance adds to it, so it may come out below 0.
+  int64_t pictures = 0;  // number of images of the version with fewer answers
+  Estimate confidence;   // mean of this version minus mean of the other; -1 to 1
+  Estimate unsure;       // share of this version minus share of the other; -1 to 1
+  // Distance of the distributions p and q of first classes, sum of (p - q)^2 / (p + q) over 2: 0 if equal, 1 if they
+  // have no class in common. The part expected by chance is subtracted, so the value may be below 0.
   Estimate classes;
 };
 AnswerComparison Compare(const AnswerTotals& version, const AnswerTotals& other);

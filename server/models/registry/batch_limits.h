@@ -8,10 +8,10 @@
 
 namespace vitrine {
 
-// Longest wait for company that may be asked for.
+// Upper bound of BatchLimits::max_wait.
 inline constexpr absl::Duration kLongestBatchWait = absl::Seconds(10);
 
-// What a batch of one model may take, and how long it waits: as in BatchOptions.
+// Limits of one model's batches; the fields are as in BatchOptions.
 struct BatchLimits {
   int64_t max_batch_tokens = 0;
   int max_batch_images = 0;

@@ -14,22 +14,23 @@ namespace {
 
 constexpr double kDefaultSeconds = 60;
 constexpr int64_t kDefaultMinRequests = 100;
-// Twice: a busy machine slows both versions, and batches of the same sizes are compared, so that noise stays far below.
+// Twice is safe: a busy machine slows both versions, and batches of equal size are compared, so noise stays far below.
 constexpr double kDefaultMaxComputeRatio = 2;
 constexpr double kDefaultMaxErrorRate = 0.02;
-// Two trainings of one recipe with other seeds differ by a tenth of these.
+// Two trainings of one recipe with different seeds differ by a tenth of these.
 constexpr double kDefaultMaxConfidence = 0.2;
 constexpr double kDefaultMaxClasses = 0.3;
 constexpr double kDefaultMaxUnsure = 0.2;
-// Good versions agree about nine tenths of what one of them is sure of, with shuffled classes about none.
+// Good versions agree on about nine tenths of the images of which one is sure, versions with shuffled classes on almost
+// none.
 constexpr double kDefaultMaxDisagreement = 0.5;
-// Standard errors by which a difference has to be above its bound. A minute's window is looked at sixty times.
+// Standard errors by which a difference must exceed its bound. A window of a minute is judged sixty times.
 constexpr double kCertain = 4;
 
 struct Bounds {
   double error_rate;
-  double compute_ratio;  // 0: not looked at
-  double confidence;     // of these 1 is never passed
+  double compute_ratio;  // 0: not checked
+  double confidence;     // this and the following never exceed 1
   double classes;
   double unsure;
   double disagreement;
@@ -50,7 +51,7 @@ bool IsAbove(const Estimate& estimate, double bound) {
   return std::fabs(estimate.value) - kCertain * estimate.error > bound;
 }
 
-// By the lower end of Wilson's interval of a share, which holds for few pictures and for shares of all of them.
+// Uses the lower end of Wilson's interval, which is valid for few images and for shares near 0 and 1.
 bool IsAbove(const PairCounts& paired, double bound) {
   if (paired.pictures == 0) return false;
   const auto n = static_cast<double>(paired.pictures);
@@ -107,7 +108,7 @@ std::optional<RollbackVerdict> JudgeCanary(const v1::CanaryGuard& guard, const C
                                                                 ", as the stable version has it: callers would read "
                                                                 "one class under two names")};
   }
-  // Written so that NaN passes no bound.
+  // Written so that NaN exceeds every bound.
   const std::optional<double> drift_bound =
       guard.has_max_golden_drift() ? std::optional(guard.max_golden_drift()) : evidence.tolerance;
   if (drift_bound.has_value() && evidence.drift.has_value() && !(*evidence.drift <= *drift_bound)) {

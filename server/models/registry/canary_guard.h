@@ -18,33 +18,33 @@
 
 namespace vitrine {
 
-// When a canary is put away by itself. Pure, on any clock.
+// Rules by which a canary is rolled back automatically. Pure; times may be of any clock.
 
-// The versions that the guard looks at: READY with a share of the traffic or the label `canary`, but never `stable`.
+// Returns the versions that the guard watches: READY with a share of the traffic or the label `canary`, never `stable`.
 std::set<int64_t> Canaries(const TrafficTable& traffic);
 
-// Whether pictures of the canary are computed by `stable` too.
+// Returns true if some of the canary's images are also computed by `stable`.
 bool ComparesPairs(const v1::CanaryGuard& guard);
 
 absl::Duration WindowOf(const v1::CanaryGuard& guard);
 absl::Duration GoldenIntervalOf(const v1::CanaryGuard& guard);
 
-// Counters that only grow, seen through a window that moves with the time. Counters has a difference. Keeps some
-// kSamples values however long the window is: that is how sharp its beginning is.
+// A sliding window over counters that only grow. Counters must have operator-. Keeps about kSamples values for any
+// window length, which limits the precision of the window's start.
 template <typename Counters>
 class CounterWindow {
  public:
   using Counts = Counters;
 
-  // The counters at `now`; times must not fall. Forgets what is older than the window, but for the last value before
-  // it.
+  // Adds the counters at `now`, which must not decrease between calls. Drops samples older than the window, except the
+  // last one before it.
   void Add(absl::Time now, const Counts& total, absl::Duration window) {
     const size_t size = samples_.size();
     if (size >= 2 && now - samples_[size - 2].at < window / kSamples) samples_.pop_back();
     samples_.push_back({now, total});
     while (samples_.size() > 2 && samples_[1].at <= now - window) samples_.pop_front();
   }
-  // What was counted between the oldest value kept and the newest.
+  // Returns the counts between the oldest sample and the newest.
   Counts InWindow() const { return samples_.empty() ? Counts() : samples_.back().total - samples_.front().total; }
 
  private:
@@ -56,7 +56,7 @@ class CounterWindow {
   std::deque<Sample> samples_;
 };
 
-// What became of the answers of a version.
+// Answers and errors of a version.
 struct OutcomeCounts {
   int64_t answers = 0;
   int64_t errors = 0;
@@ -67,7 +67,7 @@ struct OutcomeCounts {
 };
 using OutcomeWindow = CounterWindow<OutcomeCounts>;
 
-// What a canary and `stable` have computed, looked at at the same moments.
+// Compute times of a canary and `stable`, sampled at the same moments.
 struct ComputePair {
   ComputeTimes canary;
   ComputeTimes stable;
@@ -78,7 +78,7 @@ struct ComputePair {
 };
 using ComputeWindow = CounterWindow<ComputePair>;
 
-// What a canary and `stable` have answered, likewise.
+// Answers of a canary and `stable`, sampled at the same moments.
 struct AnswerPair {
   AnswerTotals canary;
   AnswerTotals stable;
@@ -90,32 +90,32 @@ struct AnswerPair {
 };
 using AnswerWindow = CounterWindow<AnswerPair>;
 
-// What is known of a canary; counts and comparisons with `stable` are over the window.
+// The data on which a canary is judged; counts and comparisons with `stable` are over the window.
 struct CanaryEvidence {
   OutcomeCounts counts;
-  // Of the last run of the goldens; absent before the first; infinite or NaN where they did not compute.
+  // Result of the last run of the goldens; unset before the first; infinite or NaN if they failed to compute.
   std::optional<double> drift;
-  std::optional<double> tolerance;  // what drifts less is in order, where the guard says nothing; absent: nobody knows
+  std::optional<double> tolerance;  // allowed drift if the guard sets none; unset: unknown
   ComputeComparison compute;
   AnswerComparison answers;
   PairCounts paired;
-  std::string other_classes;  // OtherClasses, against `stable`
+  std::string other_classes;  // OtherClasses(canary, stable)
 };
 
 struct RollbackVerdict {
   RollbackCause cause = RollbackCause::kErrorRate;
-  std::string reason;  // for people: what was measured and what is allowed
+  std::string reason;  // for people: the measured value and the bound
 };
 
-// Nothing where the canary may stay.
+// Returns why the canary must be rolled back, or nullopt if it may stay.
 //
-// A canary that is as good as `stable` is put away in fewer than one of a thousand hours, whatever the guard looks at,
-// where the requests of each caller are divided at random: by four standard errors, the differences between two
-// trainings with other seeds stay within the bounds. Ids of requests that repeat are no such division: where each
-// names a user, a bound must leave room for what users differ by.
+// A canary as good as `stable` is rolled back in fewer than one of a thousand hours, with any bounds, if the requests
+// of each caller are divided at random: at four standard errors, differences between two trainings with different seeds
+// stay within the bounds. Request ids that repeat do not divide at random: if an id names a user, the bounds must allow
+// for the differences between users.
 std::optional<RollbackVerdict> JudgeCanary(const v1::CanaryGuard& guard, const CanaryEvidence& evidence);
 
-// When the guard puts a canary away, for people.
+// Describes for people when the guard rolls a canary back.
 std::string DescribeGuard(const v1::CanaryGuard& guard);
 
 }  // namespace vitrine

@@ -10,14 +10,13 @@
 
 namespace vitrine {
 
-// How long a version computes for a picture: the forward pass of its batch, divided by the pictures in it. Not the time
-// that a caller waits, most of which may be the queue that all versions share. Kept by the size of the batch, in powers
-// of two: a picture's part of a full batch is less than what it takes alone, and a version with a small share of the
-// traffic meets smaller batches.
+// Compute times of a version: the forward pass of a batch, divided by its images. This is not the caller's wait, most
+// of which may be the queue that all versions share. Kept by batch size, in powers of two: an image takes less in a
+// full batch than alone, and a version with a small share of the traffic gets smaller batches.
 struct ComputeTimes {
   struct OfSize {
     int64_t pictures = 0;
-    double log_seconds = 0;  // sum over the pictures of the logarithm of the time of each
+    double log_seconds = 0;  // sum over the images of the logarithm of each one's time
   };
   static constexpr int kSizes = 8;  // 1, 2 and 3, 4 to 7, ..., 128 and more
   std::array<OfSize, kSizes> sizes = {};
@@ -25,10 +24,10 @@ struct ComputeTimes {
   friend ComputeTimes operator-(const ComputeTimes& later, const ComputeTimes& earlier);
 };
 
-// What a version has computed since it was loaded. Thread-safe.
+// Compute times of a version since it was loaded. Thread-safe.
 class ComputeRecord {
  public:
-  // A batch of `pictures`, at least 1, took `spent`.
+  // Adds a batch of `pictures`, at least 1, that took `spent`.
   void Add(int64_t pictures, absl::Duration spent);
   ComputeTimes Read() const;
 
@@ -37,14 +36,14 @@ class ComputeRecord {
   ComputeTimes times_ ABSL_GUARDED_BY(mutex_);
 };
 
-// One version against another.
+// Result of comparing one version with another.
 struct ComputeComparison {
-  int64_t pictures = 0;  // of each version that could be compared
-  double ratio = 0;      // time of a picture, as a multiple of the other version's; 0: none could be compared
+  int64_t pictures = 0;  // number per version that could be compared
+  double ratio = 0;      // time per image divided by that of the other version; 0: nothing to compare
 };
 
-// Compares batches of one size with batches of that size, each size with the weight of the version that has fewer
-// pictures of it. The mean is geometric, so that a few slow batches, as the first ones after a load, move it little.
+// Compares batches of equal size. Each size has the weight of the version with fewer images of it. The mean is
+// geometric, so that a few slow batches, such as the first after a load, have little effect.
 ComputeComparison Compare(const ComputeTimes& version, const ComputeTimes& other);
 
 }  // namespace vitrine

@@ -10,8 +10,8 @@
 
 namespace vitrine {
 
-// What golden pictures go through: a model's input [channels, height, width] of an encoded picture, at the size that
-// the model gives it, as a request's picture is read. INVALID_ARGUMENT for damage and for what the model does not take.
+// Decodes an encoded golden image into a model's input [channels, height, width], at the size that the model gives it,
+// in the same way as a request's image. INVALID_ARGUMENT for damage and for sizes that the model does not take.
 absl::StatusOr<FloatArray> EncodedPictureToInput(std::string_view picture, const v1::Preprocessing& preprocessing);
 
 }  // namespace vitrine

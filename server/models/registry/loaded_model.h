@@ -25,7 +25,7 @@ namespace vitrine {
 class Backend;
 struct StoredVersion;
 
-// A version in memory, verified and ready to compute. Immutable but for what is measured about it; thread-safe.
+// A version in memory, verified and ready to compute. Immutable except for measurements; thread-safe.
 struct LoadedModel {
   VersionId id;
   v1::Manifest manifest;
@@ -34,32 +34,31 @@ struct LoadedModel {
   size_t longest_label = 0;  // in bytes
   std::string device;        // "cpu" or "cuda:N"
   std::string precision;     // "fp32", "bf16" or "int8"
-  int64_t device_bytes = 0;  // of the weights, as they are computed with
+  int64_t device_bytes = 0;  // weights in the form that is computed with
   AttentionAbility attention;
   FeatureAbility features;
   std::shared_ptr<const ModelDescription> description;
   std::shared_ptr<const Backend> backend;
 
-  // Shared by the versions of a model that are computed in one precision, so that a new version starts with what is
-  // known about the old.
+  // Shared by the versions of a model with the same precision, so that a new version starts with the known costs.
   std::shared_ptr<ModelCost> cost = std::make_shared<ModelCost>();
-  // Never null. Those of the server where the loader was given them; else its own, which nobody reads.
+  // Never null. Those of the server if the loader has them; else private ones that nothing reads.
   std::shared_ptr<ModelMetrics> metrics = std::make_shared<ModelMetrics>();
   std::shared_ptr<VersionMetrics> version_metrics = std::make_shared<VersionMetrics>();
   std::shared_ptr<QueueLimits> queue_limits = std::make_shared<QueueLimits>();
 
-  // How long it computes, of batches that hold more than the server's own probes: for the canary guard.
+  // Compute times, without batches that hold only the server's own probes: for the canary guard.
   const std::shared_ptr<ComputeRecord> computed = std::make_shared<ComputeRecord>();
-  // What it answered to requests that the traffic's shares brought to it, and what `stable` would have: likewise.
+  // Answers to requests routed by the traffic's shares, and comparisons with `stable`: for the canary guard.
   const std::shared_ptr<AnswerRecord> answered = std::make_shared<AnswerRecord>();
   const std::shared_ptr<PairedAnswers> paired = std::make_shared<PairedAnswers>();
-  // What pictures of each size cost: see CostOf.
+  // Cost of an image by size: see CostOf.
   const std::shared_ptr<VersionCosts> costs = std::make_shared<VersionCosts>();
-  // The goldens, with the manifest and without the weights, to be run again while the version serves. Null in tests.
+  // The goldens, with the manifest but without the weights, to be run again while the version serves. Null in tests.
   std::shared_ptr<const StoredVersion> golden;
 };
 
-// Pins what it serves: a queued request keeps its version alive, so unloading cannot race with inference.
+// Keeps its version in memory: a queued request holds one, so unloading cannot race with inference.
 using ModelHandle = std::shared_ptr<const LoadedModel>;
 
 }  // namespace vitrine

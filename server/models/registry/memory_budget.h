@@ -20,29 +20,31 @@ namespace vitrine {
 
 inline constexpr int64_t kNoMemoryLimit = std::numeric_limits<int64_t>::max();
 
-// Bytes of the weights of the versions in memory, retiring ones that a request holds among them; of one model or of
-// all.
+// Returns the weight bytes of the versions in memory, of one model or of all, including retiring versions that a
+// request holds.
 int64_t MemoryOf(const std::vector<VersionStatus>& versions, std::string_view model = "");
 
-// Whether another version of `bytes` may be in memory beside those that are, and those that are `loading`: under the
-// model's limit and under `total`, that of all models. RESOURCE_EXHAUSTED says what is there, what is needed and what
-// is allowed. Pure.
+// Returns OK if a version of `bytes` fits beside the versions in memory and those that are `loading`, under the model's
+// limit and under `total`, the limit of all models. RESOURCE_EXHAUSTED names the bytes in memory, the bytes needed and
+// the limit. Pure.
 absl::Status CheckMemory(const VersionId& id, int64_t bytes, const std::vector<VersionStatus>& versions,
                          const std::map<VersionId, int64_t>& loading, const v1::ModelLimits& limits, int64_t total);
 
-// What versions take that are being loaded side by side, so that together they stay under the limits. Thread-safe.
+// Memory claimed by versions that are being loaded in parallel, so that together they stay under the limits.
+// Thread-safe.
 class MemoryClaims {
  public:
-  // `versions`: those in memory; called with the claims locked.
+  // `versions` returns the versions in memory; it is called with the claims locked.
   explicit MemoryClaims(std::function<std::vector<VersionStatus>()> versions) : versions_(std::move(versions)) {}
 
-  // Claims `bytes` for a version in place of what it claimed before, which it keeps where CheckMemory refuses.
+  // Claims `bytes` for a version, replacing its earlier claim. If CheckMemory fails, the earlier claim remains.
   absl::Status Claim(const VersionId& id, int64_t bytes, const v1::ModelLimits& limits, int64_t total);
-  // Ends a claim, if there is one, at once with `settle`, which puts the version in memory: it is counted once.
+  // Ends a claim, if there is one, and calls `settle`, which puts the version in memory, under the same lock, so that
+  // the version is counted exactly once.
   void Release(const VersionId& id, const std::function<void()>& settle = nullptr);
-  // Likewise every claim of a model, none of whose versions is being loaded any more.
+  // Ends every claim of a model, none of whose versions may still be loading.
   void ReleaseAll(const std::string& model);
-  // Versions that are being loaded.
+  // Number of versions that are being loaded.
   int count() const;
 
  private:

@@ -16,16 +16,16 @@
 
 namespace vitrine {
 
-// What one model may hold between admission and answer, and in one batch, all its versions together. Admission reads it
-// for every request and the scheduler for every batch; the registry sets it when the serving configuration changes.
-// Requests that are admitted already are not touched by a lower limit of the queue. Thread-safe.
+// Limits of one model, over all its versions: on requests between admission and answer, and on one batch. Admission
+// reads it for every request and the scheduler for every batch; the registry sets it when the serving configuration
+// changes. A lower queue limit does not affect requests that were admitted already. Thread-safe.
 class QueueLimits {
  public:
   static constexpr int64_t kNone = std::numeric_limits<int64_t>::max();
   std::atomic<int64_t> max_requests = kNone;  // at least 1
-  std::atomic<int64_t> max_bytes = kNone;     // of pictures and tensors; at least 1
+  std::atomic<int64_t> max_bytes = kNone;     // sum over images and tensors; at least 1
 
-  // What a batch of the model may take: its own limits over the server's. Nothing: the scheduler's options hold.
+  // Limits of the model's batches: its own over the server's. Unset: the scheduler's options hold.
   std::optional<BatchLimits> batch() const {
     MutexLock lock(mutex_);
     return batch_;
@@ -40,18 +40,18 @@ class QueueLimits {
   std::optional<BatchLimits> batch_ ABSL_GUARDED_BY(mutex_);
 };
 
-// The server's limits with those that the settings give a model in their place.
+// Returns `server` with the fields that are set in `own` replaced.
 BatchLimits Over(const BatchLimits& server, const v1::BatchLimits& own);
 v1::BatchLimits ToProto(const BatchLimits& limits);
 
-// The limits by model. Every version of a model shares one object (LoadedModel::queue_limits), so that a swap neither
-// forgets nor doubles them. Thread-safe.
+// The limits by model. All versions of a model share one object (LoadedModel::queue_limits), so that a swap neither
+// resets nor doubles them. Thread-safe.
 class ModelLimitsTable {
  public:
-  // `server`: of the batches of models that the settings say nothing about.
+  // `server`: batch limits of models without settings.
   explicit ModelLimitsTable(const BatchLimits& server) : server_(server) {}
 
-  // Made with the server's limits on first use; never null.
+  // Returns the limits of a model, initially the server's; never null.
   std::shared_ptr<QueueLimits> For(const std::string& model);
   void Set(const std::string& model, const v1::ModelServing& serving);
 

@@ -30,7 +30,7 @@
 namespace vitrine {
 namespace {
 
-// What a file of an honest version has beside the weights, such as a header: no reason to count more than these.
+// Bytes that a file may have besides the weights, such as a header, without being counted.
 constexpr int64_t kBesideWeights = 1 << 20;
 
 Forward ForwardOf(const LoadedModel& model, int threads) {
@@ -39,13 +39,13 @@ Forward ForwardOf(const LoadedModel& model, int threads) {
   };
 }
 
-// Runs the goldens on as many threads as there are `cores` now, but the one alone on the calling thread: a batch is
-// computed so, and what it takes is the first guess of the cost. What was measured while serving is better.
+// Runs the goldens on as many threads as `cores` returns, except the single image, which runs on the calling thread
+// like a batch: its time is the first estimate of the cost, unless one was measured while serving.
 absl::Status ProveGoldens(const StoredVersion& stored, const LoadedModel& loaded, const Device& device,
                           const std::function<int()>& cores) {
   absl::Time begin;
   const GoldenRun run = {
-      .few = device.kind == Device::Kind::kCpu,  // other devices run kernels that our tests do not compare
+      .few = device.kind == Device::Kind::kCpu,  // on other devices our tests do not compare kernels
       .before_alone = [&begin] { begin = SteadyClock().Now(); },
       .after_alone =
           [&begin, &cost = *loaded.cost](int64_t tokens) {
@@ -59,7 +59,8 @@ absl::Status ProveGoldens(const StoredVersion& stored, const LoadedModel& loaded
                      device.kind_name(), loaded.precision, run);
 }
 
-// Stored weights become floats one by one, and go as they are taken over: at no time is there much more than the model.
+// Widens stored weights to floats one by one and frees each once it is taken over, so that memory stays close to the
+// size of the model.
 class StoredWeights : public engine::WeightSource {
  public:
   explicit StoredWeights(std::vector<StoredTensor>& weights) : weights_(weights) {}
@@ -73,7 +74,7 @@ class StoredWeights : public engine::WeightSource {
   std::vector<StoredTensor>& weights_;
 };
 
-// What is kept from the precision, as the manifest says.
+// Returns the layers that keep fp32 according to the manifest.
 absl::StatusOr<PrecisionChoice> ChoiceOf(const v1::Manifest& manifest, Precision precision, const Device& device) {
   PrecisionChoice choice = {.precision = precision, .kept = {}};
   if (precision == Precision::kFp32) return choice;
@@ -105,14 +106,14 @@ absl::StatusOr<std::unique_ptr<const Backend>> MakeBackend(WeightedModel& model,
   return torch->make_backend(model.description.config(), floats, device.name());
 }
 
-// As fp32.
+// Returns the bytes of the weights as fp32.
 int64_t BytesOf(const WeightedModel& model) {
   int64_t elements = 0;
   for (const StoredTensor& weight : model.weights) elements += weight.elements();
   return elements * static_cast<int64_t>(sizeof(float));
 }
 
-// The least that one takes; layers that are kept from a precision take more.
+// Returns the least bytes of a weight; layers that keep fp32 take more.
 int64_t BytesOfWeight(Precision precision) {
   switch (precision) {
     case Precision::kInt8:
@@ -139,7 +140,7 @@ absl::StatusOr<ModelHandle> BuildAndProve(StoredVersion stored, const VersionId&
     loaded->device_bytes -= loaded->backend->saved_bytes();
     loaded->description = std::make_shared<const ModelDescription>(std::move(model.description));
   }
-  // Lets lazy initialisation happen before the first request, too.
+  // Also runs lazy initialisation before the first request.
   RETURN_IF_ERROR(ProveGoldens(stored, *loaded, device, parts.cores));
   loaded->id = id;
   stored.extra_files.clear();
@@ -169,7 +170,7 @@ absl::StatusOr<int64_t> ModelLoader::BytesOf(const VersionId& id) const {
   ASSIGN_OR_RETURN(const v1::Manifest manifest, ReadManifest(root_, id));
   constexpr auto kFloat = static_cast<int64_t>(sizeof(float));
   const int64_t parameters = std::min(manifest.parameters(), kNoMemoryLimit / kFloat);
-  // A file is read whole, and is read only if it has as many bytes as the manifest says.
+  // A file is read whole, but only if its size is as in the manifest.
   int64_t largest = 0;
   for (const v1::FileDigest& file : manifest.files()) largest = std::max(largest, file.bytes());
   const int64_t beyond = std::max<int64_t>(std::max<int64_t>(largest - kBesideWeights, 0) - parameters * kFloat, 0);
@@ -177,8 +178,8 @@ absl::StatusOr<int64_t> ModelLoader::BytesOf(const VersionId& id) const {
 }
 
 absl::StatusOr<ModelHandle> ModelLoader::Load(const VersionId& id) {
-  // On the calling thread alone, so that loading does not take the cores of those who serve: see `cores` for the
-  // goldens.
+  // Runs on the calling thread alone, so that loading does not take cores from serving threads; for the goldens see
+  // `cores`.
   const Precision precision = PrecisionOf(id);
   std::shared_ptr<ModelCost> cost;
   {
@@ -196,7 +197,7 @@ absl::StatusOr<ModelHandle> ModelLoader::Load(const VersionId& id) {
     }
     absl::StatusOr<ModelHandle> loaded =
         BuildAndProve(std::move(stored), id, device_, precision, std::move(cost), parts_);
-    malloc_trim(0);  // the weights as they were read are as large as the model, and lie between what stays
+    malloc_trim(0);  // the weights as read are as large as the model, and lie between blocks that stay
     if (!absl::IsInternal(loaded.status())) return loaded;
     fault = std::string(loaded.status().message());
   } catch (const std::bad_alloc&) {
@@ -205,7 +206,7 @@ absl::StatusOr<ModelHandle> ModelLoader::Load(const VersionId& id) {
   } catch (const std::exception& error) {
     fault = error.what();
   }
-  // The words of libraries name files and addresses: they are for the log, not for callers.
+  // Messages of libraries name files and addresses: they go to the log, not to callers.
   Log(LogLevel::kError, "load failed", {{"model", id.model}, {"version", id.version}, {"reason", fault}});
   return absl::InternalError(
       absl::StrCat(id.model, "/", id.version, ": the model does not compute; the server's log has the cause"));

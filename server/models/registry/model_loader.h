@@ -19,45 +19,45 @@
 
 namespace vitrine {
 
-// Brings a stored version into memory and proves that it computes what its publisher computed:
-// read and verify -> build -> load the weights -> move to the device -> run the golden inputs.
-// Thread-safe; computes on the calling thread, and the goldens on as many as `cores` says.
+// Brings a stored version into memory and verifies that it computes what its publisher computed: read and verify ->
+// build -> load the weights -> move to the device -> run the golden inputs. Thread-safe; computes on the calling
+// thread, and the goldens on the number of threads that `cores` returns.
 class ModelLoader {
  public:
-  // What it works with, all of which may be null and outlives the loader.
+  // Collaborators of the loader; each may be null and must outlive the loader.
   struct Parts {
     Metrics* metrics = nullptr;
     ModelLimitsTable* limits = nullptr;
-    // How many cores one load may compute on now, at least 1; asked on the threads that load. Null: one.
+    // Returns the number of cores that one load may use now, at least 1; called on the loading threads. Null: one.
     std::function<int()> cores = nullptr;
-    // In what a version is to be computed; asked likewise. Null: fp32.
+    // Returns the precision in which a version is to be computed; called on the loading threads. Null: fp32.
     std::function<Precision(const VersionId& id)> precision_of = nullptr;
   };
   ModelLoader(std::filesystem::path root, const Device& device) : ModelLoader(std::move(root), device, Parts()) {}
   ModelLoader(std::filesystem::path root, const Device& device, Parts parts)
       : root_(std::move(root)), device_(device), parts_(std::move(parts)) {}
 
-  // The status names file and fault, in words that may be shown to callers of the Registry service; FAILED_PRECONDITION
-  // where the version cannot be computed in the precision that is asked for.
+  // Loads a version. An error names file and fault, in words that callers of the Registry service may see;
+  // FAILED_PRECONDITION if the version cannot be computed in the requested precision.
   absl::StatusOr<ModelHandle> Load(const VersionId& id);
 
-  // Bytes that a version takes in memory at least, from its manifest alone: its weights in the precision that is asked
-  // for, and what the largest of its files has beyond weights in fp32 where that is much. Errors as Load.
+  // Returns the least bytes that a version takes in memory, from its manifest alone: its weights in the requested
+  // precision, plus the part of its largest file that exceeds the weights in fp32, if that is much. Errors as Load.
   absl::StatusOr<int64_t> BytesOf(const VersionId& id) const;
 
  private:
-  Precision PrecisionOf(const VersionId& id) const;  // that is asked for
+  Precision PrecisionOf(const VersionId& id) const;  // the requested one
 
   const std::filesystem::path root_;
   const Device device_;
   const Parts parts_;
   Mutex mutex_;
-  // By model and what it is computed in: versions of the same cost the same.
+  // Key: model and precision; versions that share both have the same costs.
   std::map<std::pair<std::string, Precision>, std::shared_ptr<ModelCost>> costs_ ABSL_GUARDED_BY(mutex_);
 };
 
-// Runs the goldens of a loaded version again, on the model that serves and on the calling thread alone: how far it is
-// off now, see GoldenDrift in repository/golden.h. RESOURCE_EXHAUSTED where memory ran out, which says nothing of the
+// Runs the goldens of a loaded version again, with the serving model and on the calling thread alone, and returns the
+// drift, see GoldenDrift in repository/golden.h. RESOURCE_EXHAUSTED if memory ran out, which says nothing about the
 // version.
 absl::StatusOr<double> RerunGoldens(const LoadedModel& model);
 

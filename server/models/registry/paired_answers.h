@@ -12,32 +12,32 @@ namespace vitrine {
 
 struct LoadedModel;
 
-// Pictures that two versions have answered.
+// Comparison of images that two versions have answered.
 struct PairCounts {
-  int64_t pictures = 0;   // of which the other version was sure
-  int64_t different = 0;  // of them, those whose first classes were not the same
+  int64_t pictures = 0;   // number for which the other version was sure
+  int64_t different = 0;  // number of those with different first classes
 
   friend PairCounts operator-(const PairCounts& later, const PairCounts& earlier) {
     return {later.pictures - earlier.pictures, later.different - earlier.different};
   }
 };
 
-// Now and then a picture that a canary has answered is computed by the stable version too, which shows what no count of
-// classes can: that each class was taken for another. Thread-safe.
+// At intervals, an image that a canary has answered is computed by the stable version too, which detects what class
+// counts cannot: that classes were exchanged. Thread-safe.
 class PairedAnswers {
  public:
-  // A picture of which the other version is less confident says nothing: good versions differ there.
+  // Least confidence of the other version for an image to count: below it, good versions differ too.
   static constexpr double kSure = 0.7;
-  // No more than a fifth of a second of pictures, and a twentieth of one executor's time.
+  // Least pause between two images, and least pause per compute time, which limits the use to a twentieth of an
+  // executor.
   static constexpr absl::Duration kLeastPause = absl::Milliseconds(200);
   static constexpr int kPausePerTime = 20;
 
-  // Which version computes pictures from now on; an expired one: none. Requires of it the same classes and
-  // preprocessing.
+  // Sets the version that computes images from now on; expired: none. It must have the same classes and preprocessing.
   void CompareWith(const std::weak_ptr<const LoadedModel>& other);
-  // The version that shall compute a picture now; null: none.
+  // Returns the version that is to compute an image now; null: none.
   std::shared_ptr<const LoadedModel> Due(absl::Time now);
-  // Both have, and the other one took `spent` until `now`.
+  // Records an image that both versions have computed; the other one took `spent` until `now`.
   void Add(bool is_sure, bool is_same, absl::Duration spent, absl::Time now);
   PairCounts Read() const;
 

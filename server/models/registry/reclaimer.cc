@@ -13,7 +13,7 @@ struct Reclaimer::Waiting {
   explicit Waiting(std::function<void()> call) : wake(std::move(call)) {}
 
   Mutex mutex;
-  std::function<void()> wake ABSL_GUARDED_BY(mutex);  // null: nobody reclaims any more
+  std::function<void()> wake ABSL_GUARDED_BY(mutex);  // null: the reclaimer is gone
   std::list<ModelHandle> models ABSL_GUARDED_BY(mutex);
 };
 
@@ -27,11 +27,11 @@ Reclaimer::~Reclaimer() {
   Reclaim();
 }
 
-// Nothing is allocated when the last handle goes: whoever drops it may have no memory, and may not throw.
+// Dropping the last handle allocates nothing: the thread that does may have no memory, and must not throw.
 ModelHandle Reclaimer::Keep(ModelHandle model) const {
   const LoadedModel* const raw = model.get();
   return {raw, [waiting = waiting_, kept = std::list<ModelHandle>{std::move(model)}](const LoadedModel*) mutable {
-            std::list<ModelHandle> dropped;  // what nobody takes is freed here, without the lock
+            std::list<ModelHandle> dropped;  // freed here, without the lock, if there is no reclaimer
             dropped.swap(kept);
             MutexLock lock(waiting->mutex);
             if (waiting->wake == nullptr) return;
@@ -41,7 +41,7 @@ ModelHandle Reclaimer::Keep(ModelHandle model) const {
 }
 
 void Reclaimer::Reclaim() {
-  std::list<ModelHandle> freed;  // here, without the lock
+  std::list<ModelHandle> freed;  // freed after the lock is released
   MutexLock lock(waiting_->mutex);
   freed.swap(waiting_->models);
 }

@@ -9,20 +9,20 @@
 
 namespace vitrine {
 
-// Frees models on a thread that has time for it: whoever drops the last handle of a version, an executor for instance,
-// only hands it over. Thread-safe.
+// Frees models on a thread without other work: a thread that drops the last handle of a version, such as an executor,
+// only hands the model over. Thread-safe.
 class Reclaimer {
  public:
-  // `wake` is called whenever something waits for Reclaim, from any thread; it must not block, nor drop a handle.
+  // `wake` is called when a model waits for Reclaim, from any thread; it must not block or drop a handle.
   explicit Reclaimer(std::function<void()> wake);
-  // Frees what waits. Handles that are still held free their models themselves.
+  // Frees the waiting models. Models whose handles are still held are freed by their last handle.
   ~Reclaimer();
   Reclaimer(const Reclaimer&) = delete;
   Reclaimer& operator=(const Reclaimer&) = delete;
 
-  // The same model, to be freed by Reclaim once no copy of the result is left.
+  // Returns a handle of the same model, which Reclaim frees once no copy of the handle is left.
   ModelHandle Keep(ModelHandle model) const;
-  // Frees what waits, on this thread.
+  // Frees the waiting models on this thread.
   void Reclaim();
 
  private:

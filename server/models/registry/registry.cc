@@ -19,7 +19,7 @@
 namespace vitrine {
 namespace {
 
-// Added to the niceness of the polling thread: about a tenth of the share of a serving thread on a full core.
+// Added to the niceness of the polling thread: about a tenth of a serving thread's share of a full core.
 constexpr int kLoaderNiceness = 10;
 
 }  // namespace
@@ -80,7 +80,7 @@ void Registry::Start() {
 void Registry::Follow() {
   const CrashHandlerStack crash_stack;
   pthread_setname_np(pthread_self(), "registry");
-  // On Linux this is the niceness of the calling thread alone.
+  // On Linux this sets the niceness of the calling thread only.
   setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + kLoaderNiceness);
   while (!stopping()) {
     uint64_t asked = 0;
@@ -92,7 +92,7 @@ void Registry::Follow() {
     Poll();
     {
       MutexLock lock(mutex_);
-      // A look that the end cut short has done nothing of what was asked.
+      // A poll that Stop cut short does not count.
       if (!stopping()) done_ = asked;
       looked_.NotifyAll();
     }
@@ -107,7 +107,7 @@ void Registry::Stop() {
   {
     MutexLock lock(mutex_);
     thread = std::move(thread_);
-    looked_.NotifyAll();  // for whoever waits for a look that will not come
+    looked_.NotifyAll();  // for threads that wait for a poll that will not come
   }
   if (thread.joinable()) thread.join();
 }
@@ -155,7 +155,7 @@ void Registry::Poll() {
   settings_.Reload();
   const absl::StatusOr<Listing> listed = ListRepository(options_.root);
   std::map<std::string, std::set<int64_t>> present;
-  // One that was unloaded has no versions, and its folder may be gone.
+  // A model that was unloaded has no versions, and its folder may be gone.
   for (const std::string& model : table_.Models()) present[model];
   if (listed.ok()) {
     for (const VersionId& id : listed->versions) present[id.model].insert(id.version);
@@ -177,7 +177,7 @@ void Registry::Poll() {
   TellRepositoryStatus(listed);
 }
 
-// They are in the list as FAILED, so that whoever looks for the model finds out.
+// Lists unreadable models as FAILED, so that clients of the model see why.
 void Registry::TellUnreadable(const std::map<std::string, absl::Status>& models) {
   for (const auto& [model, why] : models) {
     const VersionId whole = {model, kWholeModel};
@@ -189,12 +189,12 @@ void Registry::TellUnreadable(const std::map<std::string, absl::Status>& models)
   }
 }
 
-// A repository that was never read may hold anything: until it can be, nobody is told that a model is not there.
+// Until the repository was read once, any model may exist: clients get UNAVAILABLE rather than NOT_FOUND.
 void Registry::TellRepositoryStatus(const absl::StatusOr<Listing>& listed) {
   if (!stopping() && listed.ok()) table_.SetComplete();
   const absl::Status status = listed.ok() ? listed->status() : listed.status();
   const bool empty = listed.ok() && status.ok() && listed->versions.empty();
-  // A wrong folder may be a large one, which is not to be searched at every look.
+  // A wrong folder may be large, so it is searched only when it has changed.
   const std::string stamp = empty ? FileStamp(options_.root) : "";
   const bool changed = std::exchange(empty_stamp_, stamp) != stamp;
   const std::string why_empty = changed && empty ? WhyNoVersions(options_.root) : "";
@@ -220,14 +220,14 @@ void Registry::PollModel(const std::string& model, const std::set<int64_t>* pres
     ForgetFailed(model, *present);
     ReloadReplaced(model, *present);
   }
-  // Each version once: what fails again and again must not keep the other models waiting.
+  // Each version once: one that fails repeatedly must not delay the other models.
   std::set<int64_t> tried;
   for (;;) {
     if (stopping()) return;
     ModelPlan plan;
     std::optional<int64_t> load;
     {
-      // Again after each load: the settings may have changed meanwhile.
+      // Taken again after each load: the settings may have changed.
       MutexLock lock(plan_mutex_);
       plan = TakePlan(model);
       const VersionStep step = NextStep(Facts(model, present, tried), plan);
@@ -275,7 +275,7 @@ std::vector<VersionFacts> Registry::Facts(const std::string& model, const std::s
     fact.is_waiting = waiting.contains(id.version);
     if (known.status.state == v1::RETIRING) {
       fact.state = VersionFacts::State::kRetiring;
-      // What a request still holds can come back without the disk.
+      // A version that a request still holds can be restored without the disk.
       fact.on_disk = fact.on_disk || !known.retiring.expired();
     }
     if (known.status.state != v1::FAILED) continue;
@@ -308,7 +308,7 @@ void Registry::Retire(const VersionId& id, const ModelPlan& plan) {
     if (away.version() == id.version) reason = away.reason();
   }
   Log(LogLevel::kInfo, "version retires", {{"model", id.model}, {"version", id.version}, {"reason", reason}});
-  // Outlives the change, so that nothing is freed under the lock.
+  // Outlives the change, so that the model is not freed under the lock.
   const absl::StatusOr<ModelHandle> held = Find(id.model, id.version);
   table_.Change(id, [&](KnownVersion& known) {
     known.status.state = v1::RETIRING;
@@ -320,7 +320,7 @@ void Registry::Retire(const VersionId& id, const ModelPlan& plan) {
 
 void Registry::ReapRetired() {
   for (const VersionStatus& status : List()) {
-    // List tells of a model as long as something else holds it.
+    // List sets `model` as long as something else holds it.
     if (status.state == v1::RETIRING && status.model == nullptr) table_.Remove(status.id);
   }
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the registry brings versions into memory: a first time, again where their files were replaced, and again after a
-// refusal.
+// Loading of versions by the registry: for the first time, after their files were replaced, and after a failure.
 #include <pthread.h>
 #include <spdlog/spdlog.h>
 
@@ -23,7 +22,7 @@
 
 namespace vitrine {
 
-// The calling thread and others of its niceness, each a model at a time.
+// Polls the models on the calling thread and on others of its niceness, each one model at a time.
 void Registry::PollSideBySide(const std::vector<ModelLook>& looks) {
   std::atomic<size_t> next = 0;
   const auto work = [&] {
@@ -31,7 +30,7 @@ void Registry::PollSideBySide(const std::vector<ModelLook>& looks) {
       try {
         PollModel(looks[i].model, looks[i].present);
       } catch (const std::bad_alloc&) {
-        claims_.ReleaseAll(looks[i].model);  // the next look comes to what was left
+        claims_.ReleaseAll(looks[i].model);  // the next poll retries the remaining versions
       }
     }
   };
@@ -47,15 +46,15 @@ void Registry::PollSideBySide(const std::vector<ModelLook>& looks) {
         work();
       });
     } catch (const std::system_error&) {
-      break;  // no thread is to be had: the loads come one after the other
+      break;  // no more threads: the loads run one after the other
     } catch (const std::bad_alloc&) {
-      break;  // nor memory for one
+      break;  // likewise without memory for a thread
     }
   }
   work();
 }
 
-// Loads a version, or takes back one that is retiring.
+// Loads a version, or restores one that is retiring.
 void Registry::Bring(const VersionId& id, const ModelPlan& plan) {
   const absl::StatusOr<VersionStatus> known = Get(id.model, id.version);
   if (known.ok() && known->state == v1::RETIRING && known->model != nullptr) {
@@ -72,7 +71,7 @@ void Registry::Bring(const VersionId& id, const ModelPlan& plan) {
     version.status.state = v1::LOADING;
     version.status.reason.clear();
   });
-  // Before reading, so that files that change meanwhile are noticed.
+  // Taken before reading, so that files that change meanwhile are noticed.
   const std::string manifest_stamp = ManifestStamp(id), stamp = FilesStamp(id), folder_stamp = FolderStamp(id);
   const absl::Time begin = clock_.Now();
   const absl::StatusOr<ModelHandle> loaded = Load(id, plan);
@@ -91,7 +90,7 @@ void Registry::Bring(const VersionId& id, const ModelPlan& plan) {
   }
 }
 
-// Its files are not those that were loaded, or it was not in this precision, and it is time to try.
+// Returns true if the files or the requested precision differ from those that were loaded, and a try is due.
 bool Registry::IsReplaced(const KnownVersion& known, const std::set<int64_t>& present) const {
   const VersionId& id = known.status.id;
   return known.status.state == v1::READY && present.contains(id.version) && clock_.Now() >= known.retry_at &&
@@ -102,7 +101,7 @@ void Registry::ReloadReplaced(const std::string& model, const std::set<int64_t>&
   for (const KnownVersion& known : table_.Known(model)) {
     if (stopping()) return;
     if (IsReplaced(known, present)) Replace(known);
-    // What was asked for and could not be had is no longer asked for.
+    // Clears the error of a replacement that is no longer requested.
     const VersionStatus& status = known.status;
     if (status.state == v1::READY && !status.reason.empty() && FilesStamp(status.id) == known.stamp) {
       table_.Change(status.id, [](KnownVersion& version) { version.status.reason.clear(); });
@@ -110,10 +109,10 @@ void Registry::ReloadReplaced(const std::string& model, const std::set<int64_t>&
   }
 }
 
-// What cannot be loaded leaves what is in memory serving, and is tried again as a version that failed is.
+// If loading fails, the version in memory keeps serving, and the load is retried like that of a failed version.
 void Registry::Replace(const KnownVersion& known) {
   const VersionId& id = known.status.id;
-  // Before reading, so that files that change meanwhile are noticed.
+  // Taken before reading, so that files that change meanwhile are noticed.
   const std::string stamp = FilesStamp(id), folder_stamp = FolderStamp(id);
   const absl::Time begin = clock_.Now();
   const absl::StatusOr<ModelHandle> loaded = Load(id, settings_.Plan(id.model));
@@ -134,7 +133,7 @@ void Registry::Replace(const KnownVersion& known) {
          {"asked", wanted},
          {"reason", std::string(loaded.status().message())}});
   }
-  // Outlives the change, so that nothing is freed under the lock.
+  // Outlives the change, so that the model is not freed under the lock.
   const ModelHandle before = known.status.model;
   claims_.Release(id, [&] {
     table_.Change(id, [&](KnownVersion& version) {
@@ -151,14 +150,14 @@ void Registry::Replace(const KnownVersion& known) {
       version.failures = 0;
       if (!differs && !other_precision) return;
       version.status.model = *loaded;
-      version.suspended = false;  // as what was loaded before was
+      version.suspended = false;  // as for a version that is loaded anew
     });
   });
   if (differs || other_precision) TellReady(**loaded, clock_.Now() - begin);
 }
 
 absl::StatusOr<ModelHandle> Registry::Load(const VersionId& id, const ModelPlan& plan) {
-  reclaimer_.Reclaim();  // what waits for it counts against no limit and takes the memory all the same
+  reclaimer_.Reclaim();  // models that wait there count against no limit but still take memory
   const absl::Time begin = clock_.Now();
   absl::StatusOr<ModelHandle> loaded = LoadWithinLimits(id, plan);
   if (parts_.attempted != nullptr) parts_.attempted(id, loaded.status(), clock_.Now() - begin);
@@ -166,7 +165,7 @@ absl::StatusOr<ModelHandle> Registry::Load(const VersionId& id, const ModelPlan&
   return loaded;
 }
 
-// After it is so: whoever reads the line asks for the version.
+// Logged after the version is in the table: readers of the line may request the version.
 void Registry::TellReady(const LoadedModel& loaded, absl::Duration spent) {
   Log(LogLevel::kInfo, "version ready",
       {{"model", loaded.id.model},
@@ -177,7 +176,7 @@ void Registry::TellReady(const LoadedModel& loaded, absl::Duration spent) {
        {"load_ms", absl::ToDoubleMilliseconds(spent)}});
 }
 
-// Before loading as the manifest says, and after it as it came out.
+// Claims memory by the manifest before loading, and by the actual size after it.
 absl::StatusOr<ModelHandle> Registry::LoadWithinLimits(const VersionId& id, const ModelPlan& plan) {
   const auto claim = [&](int64_t bytes) {
     return claims_.Claim(id, bytes, plan.serving.limits(), options_.max_memory_bytes);

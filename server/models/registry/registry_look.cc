@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a look at the repository notices beside versions: copies that ended, links, models that are configured and not
-// there.
+// Things besides versions that a poll notices: copies that ended, links, configured models that are missing.
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
@@ -16,7 +15,7 @@
 namespace vitrine {
 namespace {
 
-// Versions that labels, shares or a policy speak of.
+// Returns the versions named by labels, shares or a policy.
 std::set<int64_t> NamedVersions(const v1::ModelServing& serving) {
   const auto& specific = serving.version_policy().specific().versions();
   std::set<int64_t> versions(specific.begin(), specific.end());
@@ -25,7 +24,7 @@ std::set<int64_t> NamedVersions(const v1::ModelServing& serving) {
   return versions;
 }
 
-// Names of models that have versions, for people who look for a misspelled one.
+// Returns the names of models with versions, to help find a misspelled one.
 std::string Held(const std::map<std::string, std::set<int64_t>>& present) {
   constexpr size_t kMost = 10;
   std::vector<std::string> models;

@@ -19,10 +19,10 @@
 namespace vitrine {
 namespace {
 
-// A version appears by a rename; a copy by hand by folders and closed files; a model by a folder.
+// A published version appears by a rename, a manual copy by folders and closed files, a model by a folder.
 constexpr uint32_t kEvents =
     IN_CREATE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_CLOSE_WRITE | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR;
-// Most models whose folders are watched: the rest is found by looking again.
+// Most models whose folders are watched; changes of the others are found by polling.
 constexpr int kMostFolders = 4096;
 
 }  // namespace
@@ -45,7 +45,7 @@ void RepositoryWatch::Refused(const std::string& what, int error) {
                std::generic_category().message(error), limit);
 }
 
-// Watching a folder that is watched already changes nothing; it has the same number.
+// Watching a folder again has no effect and returns the same number.
 void RepositoryWatch::Add(const std::filesystem::path& folder, const std::string& name) {
   const int watch = inotify_add_watch(inotify_.get(), folder.c_str(), kEvents);
   if (watch >= 0) {
@@ -57,7 +57,7 @@ void RepositoryWatch::Add(const std::filesystem::path& folder, const std::string
     }
     return;
   }
-  // It is not there, or no folder: the poll says so where that matters.
+  // A missing folder, or a file in its place: the poll reports it if it matters.
   if (errno == ENOENT || errno == ENOTDIR || errno == EACCES) return;
   Refused(folder.string(), errno);
 }
@@ -65,7 +65,7 @@ void RepositoryWatch::Add(const std::filesystem::path& folder, const std::string
 void RepositoryWatch::AddEntry(const std::filesystem::path& path) {
   const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
   Add(folder, path.filename().string());
-  // A mounted ConfigMap changes by a rename of this link, through which its files are reached.
+  // A mounted ConfigMap is updated by a rename of this link, through which its files are reached.
   Add(folder, "..data");
 }
 
@@ -73,7 +73,7 @@ void RepositoryWatch::Refresh() {
   if (!inotify_.valid()) return;
   names_.clear();
   Add(root_);
-  // A root that vanishes comes back in the folder that it stands in.
+  // If the root is removed and created again, its parent gets the event.
   AddEntry(root_);
   for (const std::filesystem::path& file : files_) {
     if (!file.empty()) AddEntry(file);
@@ -99,14 +99,14 @@ void RepositoryWatch::WaitUntil(TimePoint end) {
     while (std::chrono::steady_clock::now() < quiet) {
       if (Woken(/*inotify=*/-1, quiet)) return;
     }
-    // What came meanwhile is before the next look.
+    // Events until here are covered by the next poll.
     TakeEvents();
     return;
   } while (std::chrono::steady_clock::now() < end);
 }
 
 bool RepositoryWatch::Woken(int inotify, TimePoint end) {
-  // A descriptor of -1 is passed over.
+  // poll() ignores a descriptor of -1.
   pollfd waiting[2] = {{.fd = wake_.get(), .events = POLLIN, .revents = 0},
                        {.fd = inotify, .events = POLLIN, .revents = 0}};
   const auto left =

@@ -23,7 +23,7 @@ absl::StatusOr<v1::ServingConfig> ReadConfig(const std::filesystem::path& path) 
   return absl::InvalidArgumentError(absl::StrCat(path.string(), ": ", std::string(valid.message())));
 }
 
-// A row alone, as it would be over an empty file.
+// Validates a row as if the file were empty.
 absl::Status ValidateOverride(const v1::ModelOverride& row) {
   return ValidateServing(MergeServing(v1::ModelServing(), row));
 }
@@ -51,7 +51,7 @@ absl::Status CannotBeKept(const absl::Status& why) {
       absl::StrCat("the change cannot be kept, and is not made: ", std::string(why.message())));
 }
 
-// What is said of a model; an empty row where nothing is.
+// Returns the row of a model; an empty one if there is none.
 template <typename Row>
 Row RowOf(const google::protobuf::RepeatedPtrField<Row>& rows, const std::string& model) {
   for (const Row& row : rows) {
@@ -95,7 +95,7 @@ bool ServingSettings::Reload() {
   }
   absl::StatusOr<v1::ServingConfig> config = ReadConfig(path);
   MutexLock lock(mutex_);
-  // One that could not be read, rather than was wrong, is tried again however it looks.
+  // A file that could not be read, in contrast to an invalid one, is tried again even if its stamp is unchanged.
   if (config.ok() || absl::IsInvalidArgument(config.status())) stamp_ = stamp;
   if (!config.ok()) {
     if (config.status() != fault_) {
@@ -187,7 +187,7 @@ void ServingSettings::Restore(const std::string& model, const v1::ModelOverride&
   if (!options_.admin_state.empty()) DropStaged(options_.admin_state);
 }
 
-// Not during a change, which may still not come off.
+// Skipped during a change, which may still fail.
 void ServingSettings::WriteWhatIsBehind() {
   MutexLock lock(mutex_);
   if (!behind_ || open_.has_value()) return;

@@ -11,8 +11,8 @@ namespace {
 
 constexpr double kWholeLine = 18446744073709551616.0;  // 2^64
 
-// `stable` where it is not set: the newest that nobody tries out or has put away and that does not wait, else the
-// newest.
+// Returns `stable` if no label sets it: the newest version that has no share, was not put away and does not wait, else
+// the newest not put away, else the newest.
 int64_t NewestForAll(const ModelPlan& plan, const std::set<int64_t>& ready, const std::set<int64_t>& waiting) {
   for (auto version = ready.rbegin(); version != ready.rend(); ++version) {
     if (waiting.contains(*version)) continue;
@@ -56,7 +56,7 @@ TrafficTable MakeTrafficTable(const ModelPlan& plan, const std::set<int64_t>& re
     table.parts.push_back({table.whole ? std::numeric_limits<uint64_t>::max() : static_cast<uint64_t>(end),
                            share.version(), share.percent()});
   }
-  // A label that was set but whose version is not READY names nothing; one that was not set names what is meant.
+  // If the label was set but its version is not READY, it stays unassigned; if it was not set, it names the only share.
   if (LabelledVersion(plan.serving, kCanaryLabel) == 0 && table.parts.size() == 1 &&
       table.parts[0].version != table.stable) {
     table.labels[kCanaryLabel] = table.parts[0].version;

@@ -19,31 +19,31 @@ namespace vitrine {
 struct LoadedModel;
 struct VersionStatus;
 
-// VersionCosts is what pictures cost a version, by their size: its program is built once, and counted once for each
-// size. Thread-safe.
+// Cost of an image for one version, by size. The version's program is built once, and its operations are counted once
+// per size. Thread-safe.
 class VersionCosts {
  public:
-  // Sizes that are kept. Beyond them one is forgotten for each that is new.
+  // Most sizes kept. Beyond that an old size is dropped for each new one.
   static constexpr size_t kMost = 1024;
 
-  // INVALID_ARGUMENT for a size that has no cell.
+  // Returns the cost. INVALID_ARGUMENT for a size smaller than a patch.
   absl::StatusOr<v1::PictureCost> Of(const v1::ModelConfig& config, const v1::InputSize& size);
 
-  size_t counted() const;  // sizes, since the start
+  size_t counted() const;  // number of sizes counted since the start
 
  private:
   mutable Mutex mutex_;
-  std::optional<program::Program> program_ ABSL_GUARDED_BY(mutex_);               // from the first size on
+  std::optional<program::Program> program_ ABSL_GUARDED_BY(mutex_);               // set at the first size
   std::map<std::pair<int, int>, v1::PictureCost> costs_ ABSL_GUARDED_BY(mutex_);  // by height and width
   size_t counted_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
-// The tokens and multiply-adds of a picture of this size. INVALID_ARGUMENT if the model does not take it. May compute
-// for milliseconds the first time: for worker threads.
+// Returns the tokens and multiply-adds of an image of this size. INVALID_ARGUMENT if the model does not take it. May
+// compute for milliseconds the first time: for worker threads.
 absl::StatusOr<v1::PictureCost> CostOf(const LoadedModel& model, const v1::InputSize& size);
 
-// Adds the cost of each size that `request` asks for to `answer`. INVALID_ARGUMENT for too many sizes or one that the
-// model does not take; NOT_FOUND for costs of a version that is not in memory. For worker threads.
+// Adds the cost of each size in `request` to `answer`. INVALID_ARGUMENT for too many sizes or one that the model does
+// not take; NOT_FOUND if the version is not in memory. For worker threads.
 absl::Status AddCosts(const v1::GetModelRequest& request, const VersionStatus& status, v1::ModelVersion& answer);
 
 }  // namespace vitrine

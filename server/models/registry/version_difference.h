@@ -8,14 +8,14 @@
 
 namespace vitrine {
 
-// In which way the classes of a version are not those of another, for people: "its class 3 is "cat" and not "dog"".
-// Empty where they are the same.
+// Describes for people how the classes of a version differ from those of another: "its class 3 is "cat" and not "dog"".
+// Empty if they are equal.
 std::string OtherClasses(const LoadedModel& version, const LoadedModel& other);
 
-// Likewise its classes or its architecture; sizes of pictures and preprocessing are no part of that.
+// Describes a difference in classes or architecture, without input sizes and preprocessing. Empty if there is none.
 std::string OtherModel(const LoadedModel& version, const LoadedModel& other);
 
-// Both take the same inputs: what was preprocessed for one can be computed by the other.
+// Returns true if both take the same inputs: an image preprocessed for one can be computed by the other.
 bool TakeTheSameInputs(const LoadedModel& version, const LoadedModel& other);
 
 }  // namespace vitrine

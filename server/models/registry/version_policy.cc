@@ -18,7 +18,7 @@ bool CanServe(const VersionFacts& version) {
   return version.state == State::kReady || (version.on_disk && version.state != State::kFailed);
 }
 
-// Those that have a name or a number of their own in the settings.
+// Returns the versions that the settings name by label, share or number.
 std::set<int64_t> Named(const ModelPlan& plan) {
   std::set<int64_t> named;
   for (const v1::VersionLabel& label : plan.serving.labels()) named.insert(label.version());
@@ -41,7 +41,7 @@ std::set<int64_t> OfPolicy(const Facts& usable, const v1::ModelServing& serving)
       const size_t most = static_cast<size_t>(std::max(policy.latest(), 1));
       std::optional<int64_t> waiting;
       for (auto version = usable.begin(); version != usable.end() && versions.size() < most; ++version) {
-        // Who is tried out is there anyway, and like who waits must not push out those who serve everybody else.
+        // Canaries are wanted anyway, and like waiting versions must not displace those that serve all other requests.
         if (IsTriedOut(serving, version->first)) continue;
         if (!version->second.is_waiting) {
           versions.insert(version->first);
@@ -55,7 +55,7 @@ std::set<int64_t> OfPolicy(const Facts& usable, const v1::ModelServing& serving)
   return versions;
 }
 
-// Stays where no wanted version is READY. 0 where none is READY at all.
+// Returns the version that stays if no wanted version is READY; 0 if none is READY at all.
 int64_t LastResort(const Facts& all, const ModelPlan& plan) {
   int64_t resort = 0;
   for (const auto& [number, facts] : all) {

@@ -42,7 +42,7 @@ v1::ModelVersion Describe(const VersionStatus& status) {
 }
 
 std::string SerializeWithLabels(const v1::ModelVersion& version, const VersionStatus& status) {
-  constexpr uint32_t kTag = v1::ModelVersion::kLabelsFieldNumber << 3 | 2;  // of bytes with their length
+  constexpr uint32_t kTag = v1::ModelVersion::kLabelsFieldNumber << 3 | 2;  // wire type 2: length-delimited
   std::string bytes = version.SerializeAsString();
   if (status.model == nullptr) return bytes;
   google::protobuf::io::StringOutputStream stream(&bytes);

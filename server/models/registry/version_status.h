@@ -11,27 +11,26 @@
 
 namespace vitrine {
 
-// In the place of a version's number: the model as a whole, whose folder cannot be read, so that its versions are not
-// known. Always FAILED.
+// Version number that stands for the model as a whole if its folder cannot be read, so that its versions are unknown.
+// Always FAILED.
 constexpr int64_t kWholeModel = 0;
 
-// A version and how it stands. `model` is set while READY, and while RETIRING as long as a request holds it.
+// State of a version. `model` is set while READY, and while RETIRING as long as a request holds it.
 struct VersionStatus {
   VersionId id;
   v1::ModelState state = v1::MODEL_STATE_UNSPECIFIED;
-  std::string reason;  // FAILED: why it was refused; RETIRING: why, where it was put away
+  std::string reason;  // FAILED: the error; RETIRING: why it was put away, if it was
   ModelHandle model;
-  // Of READY versions: what requests may call it, sorted, and how many of those without version and label meet it.
+  // READY only: its labels, sorted, and its percentage of the requests without version and label.
   std::vector<std::string> labels;
   double traffic_percent = 0;
 };
 
-// As the Registry service shows it, without the labels of classes, which only GetModel tells.
+// Returns the message of the Registry service, without the class labels, which only GetModel returns.
 v1::ModelVersion Describe(const VersionStatus& status);
 
-// The message that Describe made of `status`, with the labels of its classes, as bytes. They are written from where
-// they are: a message with its own copies of 20,000 labels keeps the allocator, and whoever shares it, busy for
-// milliseconds.
+// Serializes `version`, which Describe made of `status`, with the class labels added. The labels are written from where
+// they are: a message with copies of 20,000 labels would keep the allocator busy for milliseconds.
 std::string SerializeWithLabels(const v1::ModelVersion& version, const VersionStatus& status);
 
 }  // namespace vitrine

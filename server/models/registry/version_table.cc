@@ -18,10 +18,10 @@
 namespace vitrine {
 namespace {
 
-// Most names or versions in a refusal: clients take 8 KiB of trailing metadata.
+// Most names or versions in an error: clients accept 8 KiB of trailing metadata.
 constexpr size_t kMostListed = 10;
 
-// "a, b and 3 more"
+// Joins texts like "a, b, and 3 more".
 class Listed {
  public:
   void Add(std::string text) {
@@ -133,7 +133,7 @@ TrafficTable VersionTable::Traffic(std::string_view model) const {
   return entry == nullptr ? TrafficTable() : entry->traffic;
 }
 
-// The plan of a model comes before its first version.
+// The plan of a model is set before its first version, so an entry alone does not make it known.
 bool VersionTable::IsKnown(const Entry& entry) {
   return !entry.versions.empty() || entry.plan.changed.unloaded();
 }
@@ -174,7 +174,7 @@ std::map<int64_t, std::string> VersionTable::Waiting(std::string_view model) con
   return entry == nullptr ? std::map<int64_t, std::string>() : entry->waiting;
 }
 
-// Held against the version that serves; where none does, the newest serves whatever it is.
+// Compares READY versions with the serving one; if none serves, the newest serves whatever it is.
 std::map<int64_t, std::string> VersionTable::FindWaiting(const Entry& entry, const std::set<int64_t>& ready) {
   std::map<int64_t, std::string> waiting;
   const int64_t serving = entry.traffic.stable;
@@ -268,7 +268,7 @@ void VersionTable::SetComplete() {
 uint64_t VersionTable::Subscribe(Listener listener) {
   MutexLock listeners_lock(listeners_mutex_);
   for (VersionStatus& status : List()) {
-    // As in Change: events tell of states, not of labels and traffic.
+    // As in Change: events carry states, not labels and traffic.
     status.labels.clear();
     status.traffic_percent = 0;
     v1::ModelEvent event;
@@ -285,7 +285,7 @@ void VersionTable::Unsubscribe(uint64_t id) {
 }
 
 absl::Status VersionTable::NoSuchModel(std::string_view model, const ModelPatterns* visible) const {
-  // One that no model can ever have is nothing to ask again for.
+  // An invalid name is rejected permanently: retrying cannot help.
   RETURN_IF_ERROR(ValidateModelName(model));
   if (!complete_) return StillLoading();
   Listed names;

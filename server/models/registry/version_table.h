@@ -21,68 +21,70 @@
 
 namespace vitrine {
 
-// Which version a request wants. At most one of `version` and `label` is set.
+// Selects a version for a request. At most one of `version` and `label` may be set.
 struct VersionWish {
   std::optional<int64_t> version;
   std::string_view label;
-  std::string_view request_id;  // decides, where the requests of a model are divided; empty: drawn in turn
-  // Models that a refusal may name beside the one asked for: Caller::models. Null: every one.
+  std::string_view request_id;  // determines the version if a model's requests are divided; empty: by turn
+  // Models that an error may name besides the requested one: Caller::models. Null: every one.
   const ModelPatterns* visible = nullptr;
 };
 
-// What the registry knows of a version beside how it stands.
+// A version with the registry's bookkeeping.
 struct KnownVersion {
   VersionStatus status;
   std::weak_ptr<const LoadedModel> retiring;
   int failures = 0;
   absl::Time retry_at = absl::InfinitePast();
-  std::string stamp;       // READY: of the files that were loaded; FAILED: of the manifest
-  std::string refused;     // of the whole folder as it was when it was last refused
+  std::string stamp;       // READY: of the loaded files; FAILED: of the manifest
+  std::string refused;     // stamp of the whole folder at its last failure
   bool suspended = false;  // see VersionTable::Suspend
 };
 
-// Every version known, and where requests go: the part of the registry that the threads which serve look into.
-// Thread-safe; lookups take one short lock. What a lookup returns is pinned and stays valid.
+// All known versions and the routing of requests: the part of the registry that serving threads use. Thread-safe;
+// lookups take one short lock. The result of a lookup stays valid as long as it is held.
 class VersionTable {
  public:
-  // Calls come one at a time, in the order of the changes. Must not block and must not call Subscribe or Unsubscribe.
+  // Called for one change at a time, in their order. Must not block and must not call Subscribe or Unsubscribe.
   using Listener = std::function<void(const v1::ModelEvent&)>;
 
-  // The version that serves: the one asked for, or the `stable` one. NOT_FOUND lists what there is; before SetComplete,
-  // UNAVAILABLE. INVALID_ARGUMENT for what is no name of a model.
+  // Returns the requested READY version, or without `version` the `stable` one. NOT_FOUND lists the existing ones;
+  // UNAVAILABLE before SetComplete; INVALID_ARGUMENT if `model` is not a valid name.
   absl::StatusOr<ModelHandle> Find(std::string_view model, std::optional<int64_t> version = std::nullopt) const;
-  // For a request: by its version, its label, or as the traffic is divided. INVALID_ARGUMENT if it names both.
+  // Returns the version for a request, by its version, its label or the traffic's shares. INVALID_ARGUMENT if it names
+  // both version and label.
   absl::StatusOr<ModelHandle> Route(std::string_view model, const VersionWish& wish) const;
-  // Any known version, whatever its state; without a version the `stable` one, else the newest known. NOT_FOUND as
-  // above; it names models as VersionWish::visible says.
+  // Returns any known version in any state; without `version` the `stable` one, else the newest known. Errors as Find;
+  // they name only models in `visible`, see VersionWish.
   absl::StatusOr<VersionStatus> Get(std::string_view model, std::optional<int64_t> version = std::nullopt,
                                     const ModelPatterns* visible = nullptr) const;
-  // Every version known, by name, then version; of one model or of all.
+  // Returns every known version of one model or of all, by name, then version.
   std::vector<VersionStatus> List(std::string_view model = "") const;
-  // Every model known, by name.
+  // Returns every known model, by name.
   std::vector<std::string> Models() const;
-  // The bookkeeping of the versions of one model, by version.
+  // Returns the versions of one model with their bookkeeping, by version.
   std::vector<KnownVersion> Known(std::string_view model) const;
-  // Where a model's requests go; empty for one that is not known.
+  // Returns the routing of a model; empty if it is not known.
   TrafficTable Traffic(std::string_view model) const;
-  // The versions that wait, and why, for people: a version that turns READY beside the one that serves, and has other
-  // class labels or another architecture, gets no requests until it is labelled `stable` or has a share.
+  // Returns the waiting versions, each with the reason for people: a READY version that is newer than the serving one
+  // and has different class labels or another architecture gets no requests until it is labelled `stable` or has a
+  // share.
   std::map<int64_t, std::string> Waiting(std::string_view model) const;
-  // The versions that the plan tries out (canary_guard.h), suspended ones among them.
+  // Returns the canaries of the plan (canary_guard.h), including suspended ones.
   std::set<int64_t> TriedOut(std::string_view model) const;
 
-  // Changes one version, which is known from then on, and tells the listeners.
+  // Changes one version, adding it if it is not known, and notifies the listeners.
   void Change(const VersionId& id, const std::function<void(KnownVersion&)>& change);
   void Remove(const VersionId& id);
-  // Takes a version out of the shares and labels of a model, or lets it back in, whatever the plan says; the version
-  // that is `stable` answers all the same. No event.
+  // Takes a version out of the shares and labels of a model, or readmits it, whatever the plan says; a `stable` version
+  // still answers. No event.
   void Suspend(const VersionId& id, bool suspended);
-  // How a model is served from now on.
+  // Sets the plan by which a model is served.
   void SetPlan(const std::string& model, const ModelPlan& plan);
-  // What is not known from now on is not there, rather than not loaded yet.
+  // Makes unknown models NOT_FOUND instead of UNAVAILABLE (still loading).
   void SetComplete();
 
-  // The listener first hears of every version known, then of each change. Returns an id for Unsubscribe.
+  // Calls the listener for every known version, then for each change. Returns an id for Unsubscribe.
   uint64_t Subscribe(Listener listener);
   // After it returns the listener is not running and will not be called again.
   void Unsubscribe(uint64_t id);
@@ -91,9 +93,9 @@ class VersionTable {
   struct Entry {
     std::map<int64_t, KnownVersion> versions;
     ModelPlan plan;
-    TrafficTable traffic;                         // of the two above
+    TrafficTable traffic;                         // made from the two above
     std::map<int64_t, std::string> waiting = {};  // see Waiting
-    mutable uint64_t drawn = 0;                   // requests without an id
+    mutable uint64_t drawn = 0;                   // number of requests without an id
   };
 
   static bool IsKnown(const Entry& entry);
@@ -116,7 +118,7 @@ class VersionTable {
   std::map<std::string, Entry, std::less<>> models_ ABSL_GUARDED_BY(mutex_);
   bool complete_ ABSL_GUARDED_BY(mutex_) = false;
 
-  Mutex listeners_mutex_;  // held while a change is applied and told; taken before mutex_
+  Mutex listeners_mutex_;  // held while a change is applied and notified; taken before mutex_
   std::map<uint64_t, Listener> listeners_ ABSL_GUARDED_BY(listeners_mutex_);
   uint64_t next_listener_ ABSL_GUARDED_BY(listeners_mutex_) = 1;
 };

@@ -12,29 +12,29 @@
 
 namespace vitrine {
 
-// Floats as they go over the wire, little-endian.
+// Encodes floats for the wire, little-endian.
 std::string EncodeFloat(std::span<const float> values);
-// As IEEE 754 binary16, rounded to nearest even; overflow becomes infinity.
+// Encodes as IEEE 754 binary16, rounded to nearest even; overflow becomes infinity.
 std::string EncodeHalf(std::span<const float> values);
 
-// IEEE 754 binary16 of a float, rounded to nearest even; overflow becomes infinity.
+// Converts to IEEE 754 binary16, rounded to nearest even; overflow becomes infinity.
 uint16_t ToHalf(float value);
 
-// Bytes of attention values and features that an answer may carry: the default, and the most that a caller may allow.
+// Default and largest limit of the bytes of attention values and features in an answer.
 inline constexpr int64_t kDefaultAttentionBytes = int64_t{1} << 20;
 inline constexpr int64_t kMaxAttentionBytes = int64_t{16} << 20;
-// max_attention_bytes of a request, or its default.
+// Returns max_attention_bytes of a request, or its default.
 int64_t AttentionBytesAllowed(const v1::ClassifyRequest& request);
 
-// Bytes of one value on the wire. Requires FLOAT16, UINT8 or FLOAT32.
+// Returns the bytes of one value on the wire. Requires FLOAT16, UINT8 or FLOAT32.
 int64_t BytesPerValue(v1::AttentionEncoding encoding);
 
-// Writes into `message` what `map` is: kind, layer, head and shape, and the `encoding` of values that are to come.
+// Writes kind, layer, head and shape of `map` into `message`, and `encoding`, but no values.
 void FillShape(const AttentionMap& map, v1::AttentionEncoding encoding, v1::AttentionMap& message);
 
-// Writes `map` into `message` in `encoding`: kind, layer, head, shape, values, scale and offset.
-// FLOAT16 rounds to nearest even; UINT8 spans the map's own minimum to maximum, so that an error is at most half a
-// step. Requires FLOAT16, UINT8 or FLOAT32.
+// Writes `map` into `message` in `encoding`: kind, layer, head, shape, values, scale and offset. FLOAT16 rounds to
+// nearest even; UINT8 spans the map's own minimum to maximum, so that an error is at most half a step. Requires
+// FLOAT16, UINT8 or FLOAT32.
 void EncodeAttention(const AttentionMap& map, v1::AttentionEncoding encoding, v1::AttentionMap& message);
 
 }  // namespace vitrine

@@ -35,11 +35,11 @@ struct Item {
   std::unique_ptr<InferenceRequest> request;  // null once answered
   Grid grid;
   PictureInput input;
-  std::optional<absl::Duration> decode;  // once tried
-  std::optional<absl::Duration> encode;  // once tried
+  std::optional<absl::Duration> decode;  // set once tried
+  std::optional<absl::Duration> encode;  // set once tried
 };
 
-// As a message says it.
+// In the form of messages.
 float ToSeconds(absl::Duration duration) {
   return static_cast<float>(absl::ToDoubleSeconds(duration));
 }
@@ -48,10 +48,10 @@ int64_t FirstClass(std::span<const float> logits) {
   return std::max_element(logits.begin(), logits.end()) - logits.begin();
 }
 
-// One batch from its encoded pictures to its answers.
+// Processes one batch from its encoded images to its answers.
 class BatchRun {
  public:
-  // Takes the requests of `batch`, or none of them if it throws std::bad_alloc.
+  // Takes the requests of `batch`; takes none if it throws std::bad_alloc.
   BatchRun(Batch& batch, const BatchContext& context)
       : id_(batch.id),
         model_(batch.requests.front()->model),
@@ -73,7 +73,7 @@ class BatchRun {
       if (absl::Status computed = Compute(); !computed.ok()) {
         return FailRest(absl::IsResourceExhausted(computed), computed.message());
       }
-      // Of a tensor that is computed as it was received nothing is left once it is answered.
+      // A tensor that is computed in place cannot be used: its bytes are gone once it is answered.
       const auto routed = std::find_if(items_.begin(), items_.end(),
                                        [](const Item& item) { return IsRouted(item) && !item.input.values.empty(); });
       for (const size_t i : AnswerOrder()) {
@@ -89,15 +89,15 @@ class BatchRun {
   }
 
  private:
-  // Items that run together, and what they asked for by their place in the part.
+  // Items that run together, with the attention and tokens requested for them, by index in the part.
   struct Part {
     size_t first = 0;  // item
     AttentionTap attention;
     TokenTap tokens;
   };
 
-  // Answers and removes the requests whose picture is damaged, and those that nobody waits for any more: before they
-  // are decoded, and once all are, which can take long.
+  // Decodes the images. Ends the requests with a damaged image, and those that are cancelled or expired: checked before
+  // each decoding, and again after all, which can take long.
   void Decode() {
     for (Item& item : items_) {
       const absl::Time begin = context_.clock.Now();
@@ -120,7 +120,7 @@ class BatchRun {
     std::erase_if(items_, [](const Item& item) { return item.request == nullptr; });
   }
 
-  // Answers a request whose client has left or whose deadline has passed; whether it did.
+  // Ends a cancelled or expired request; returns true if it did.
   bool EndIfUnwanted(Item& item) const {
     if (item.request->IsCancelled()) {
       Finish(item, absl::CancelledError("the client cancelled the request; nothing was computed"));
@@ -130,11 +130,11 @@ class BatchRun {
     return item.request == nullptr;
   }
 
-  // For the spans of a request that is traced.
+  // Records a stage if the request is traced.
   static void Note(const Item& item, Stage stage, absl::Time begin, absl::Time end) {
     if (RequestTrace* const trace = item.request->trace) trace->Note(stage, begin, end);
   }
-  // While nobody is answered: until the model has run, or could not.
+  // Called while all items are unanswered: when the model has run or failed.
   void NoteCompute(absl::Time begin, absl::Time end) const {
     for (const Item& item : items_) {
       Note(item, Stage::kCompute, begin, end);
@@ -144,8 +144,8 @@ class BatchRun {
     }
   }
 
-  // Those that ask for features come last, since the model then computes tokens that nobody needs otherwise. Equal
-  // neighbours share what depends on their grid.
+  // Items with features come last, since the model computes additional tokens for them. Equal grids become neighbours,
+  // which share grid-dependent work.
   void Sort() {
     std::stable_sort(items_.begin(), items_.end(), [](const Item& a, const Item& b) {
       return std::tuple(!a.request->features.empty(), a.grid.rows, a.grid.columns) <
@@ -153,7 +153,7 @@ class BatchRun {
     });
   }
 
-  // What was planned is what came out of decoding, or a fault of ours would read beyond a picture's end.
+  // Checks that the decoded input has the planned size; a mismatch, a fault of the server, would read out of bounds.
   absl::Status CheckFits(const Item& item) const {
     const engine::Picture& pixels = item.input.pixels;
     const ModelDescription& model = *model_->description;
@@ -165,7 +165,7 @@ class BatchRun {
                                             "] is not what was planned"));
   }
 
-  // The items from `first` to before `last`, of which all or none ask for features.
+  // Computes the items in [first, last), all with or all without features.
   absl::Status ComputePart(size_t first, size_t last) {
     if (first == last) return absl::OkStatus();
     Part& part = parts_.emplace_back();
@@ -187,7 +187,8 @@ class BatchRun {
 
   static bool IsRouted(const Item& item) { return item.request->is_routed; }
 
-  // Where it is time, a picture of a canary is computed by the stable version too. Everybody has their answer by then.
+  // At intervals, computes an image of a canary with the stable version too, after every request of the batch is
+  // answered.
   void ComputePaired(size_t i) const {
     const ModelHandle other = model_->paired->Due(context_.clock.Now());
     if (other == nullptr) return;
@@ -232,13 +233,14 @@ class BatchRun {
     }
     compute_ = context_.clock.Now() - begin;
     NoteCompute(begin, begin + compute_);
-    // Under load, when predictions count, nobody helps; and what several lose by waiting for each other is no cost.
+    // Cost is observed without helpers only: under load, when predictions matter, there are none, and the helpers'
+    // waiting for each other would distort it.
     if (members == 1) {
       model_->cost->ObserveCompute(tokens, compute_);
     } else if (all_stayed) {
       context_.help->Note(compute_, model_->cost->PredictBatch(tokens));
     }
-    // What callers send to a version by its name may be other pictures than the rest get.
+    // Images sent to a version by its name may differ from those of the other requests, so they do not count.
     if (all_stayed && std::all_of(items_.begin(), items_.end(), IsRouted)) {
       model_->computed->Add(images, members * compute_);
     }
@@ -249,7 +251,7 @@ class BatchRun {
     return absl::OkStatus();
   }
 
-  // Those who wait for work compute with this executor, where that is worth waking them for.
+  // Lets idle executors compute with this one if that is worth waking them.
   std::optional<Helpers> Recruit(int64_t tokens) const {
     if (context_.scheduler == nullptr || context_.most_helpers == 0 || !context_.help->IsWorthwhile())
       return std::nullopt;
@@ -257,19 +259,18 @@ class BatchRun {
     bool is_urgent = false;
     for (const Item& item : items_) {
       const InferenceRequest& request = *item.request;
-      if (!request.attention.empty() || !request.features.empty()) return std::nullopt;  // taps are one thread's
+      if (!request.attention.empty() || !request.features.empty()) return std::nullopt;  // taps work on one thread only
       largest = std::max(largest, request.tokens);
       is_urgent |= request.request.priority() != v1::LOW;
     }
-    // What can wait leaves the other cores to whoever comes.
+    // A batch of LOW requests leaves the other cores to new requests.
     if (!is_urgent) return std::nullopt;
     const int64_t worth = HelpersWorth(model_->cost->PredictBatch(tokens), tokens, largest);
     return std::make_optional<Helpers>(context_.workspace, *context_.scheduler,
                                        std::min<int64_t>(context_.most_helpers, worth));
   }
 
-  // Whose answer is drawn waits for those whose answer is not, or who asks for less to be drawn: an overlay takes
-  // longer than all the other answers of a batch.
+  // Items with fewer overlay pixels are answered first: an overlay takes longer than all other answers of a batch.
   std::vector<size_t> AnswerOrder() const {
     std::vector<size_t> order(items_.size());
     std::iota(order.begin(), order.end(), size_t{0});
@@ -282,7 +283,7 @@ class BatchRun {
   absl::StatusOr<v1::ClassifyResponse> Answer(int i) {
     Item& item = items_[i];
     const InferenceRequest& request = *item.request;
-    // Drawing can take long; nobody waits for what is late or left.
+    // Checked before drawing, which can take long.
     if (request.IsCancelled()) return absl::CancelledError("the client cancelled the request");
     if (request.deadline <= context_.clock.Now()) {
       return absl::DeadlineExceededError("the deadline passed before the answer was made");
@@ -317,7 +318,7 @@ class BatchRun {
     const absl::Time end = context_.clock.Now();
     item.encode = end - begin;
     Note(item, Stage::kEncode, begin, end);
-    // An answer that failed may have drawn only some of its overlays.
+    // A failed answer may have drawn only some of its overlays.
     if (!response.ok()) return response;
     response->mutable_timings()->set_encode(ToSeconds(end - begin));
     model_->cost->ObserveEncode(request.overlay_pixels, end - begin);
@@ -331,7 +332,7 @@ class BatchRun {
     request->Finish(std::move(answer));
   }
 
-  // What a request went through, also if no answer came of it: where all are late, nothing else says why.
+  // Counts the stages of failed requests too: if all are late, nothing else shows why.
   void CountStages(const Item& item, bool answered) const {
     if (item.request->is_probe) return;
     const auto count = [&](Stage stage, absl::Duration spent) {
@@ -409,7 +410,7 @@ void ExecuteBatch(Batch batch, const BatchContext& context) {
   if (batch.requests.empty()) return;
   try {
     BatchRun(batch, context).Run();
-  } catch (const std::bad_alloc&) {  // before it took the requests
+  } catch (const std::bad_alloc&) {  // thrown before the requests were taken
     CountOutOfMemory();
     const absl::Time now = context.clock.Now();
     for (const auto& request : batch.requests) request->EndWaiting(OutOfMemoryError(), now);

@@ -13,26 +13,26 @@
 
 namespace vitrine {
 
-// Makes the answer of one image, with the timings of the output. Called on executor threads, concurrently. The executor
-// adds timings.encode, which is what this took; `total` is known when the call is answered.
+// Makes the answer for one image, with the timings of the output. Called concurrently on executor threads. The executor
+// adds timings.encode, the time of this call; `total` is set when the call is answered.
 using Responder =
     std::function<absl::StatusOr<v1::ClassifyResponse>(const InferenceRequest& request, InferenceOutput output)>;
 
-// With what and for whom a batch runs. What it refers to outlives the call.
+// Resources and options of ExecuteBatch. The references and pointers must outlive the call.
 struct BatchContext {
-  engine::Workspace& workspace;  // of the calling thread
+  engine::Workspace& workspace;  // the calling thread's
   const Responder& responder;
   const Clock& clock;
   bool log_batches = false;
-  // Whose idle executors may compute with this one, and how many of them; null: none.
+  // Source of idle executors that help to compute, and their maximum number; null: none.
   Scheduler* scheduler = nullptr;
-  HelpRecord* help = nullptr;  // where there is a scheduler
+  HelpRecord* help = nullptr;  // set if `scheduler` is
   int most_helpers = 0;
 };
 
-// Decodes the pictures of one batch, runs the model once and answers every request, on the calling thread. A damaged
-// picture fails its own request; an exception of the model fails the batch with INTERNAL and a fixed text, the details
-// go to the log; want of memory fails what asked for it with RESOURCE_EXHAUSTED. Never throws.
+// Decodes the images of one batch, runs the model once and answers every request, on the calling thread. A damaged
+// image fails only its own request. An exception of the model fails the batch with INTERNAL and a fixed text; the
+// details go to the log. Lack of memory fails the affected requests with RESOURCE_EXHAUSTED. Never throws.
 void ExecuteBatch(Batch batch, const BatchContext& context);
 
 }  // namespace vitrine

@@ -18,7 +18,7 @@
 namespace vitrine {
 namespace {
 
-// At least one.
+// Returns at least one core.
 std::vector<int> CoresOf(const ExecutorOptions& options) {
   return options.cores.empty() ? FindMachine().cores : options.cores;
 }
@@ -32,7 +32,7 @@ void PinTo(int core) {
   }
 }
 
-// What `next` says; again until there is memory for it.
+// Calls `next`; retries while it runs out of memory.
 std::optional<Batch> NextBatch(const std::function<std::optional<Batch>()>& next) {
   for (;;) {
     try {
@@ -66,14 +66,14 @@ int ExecutorOptions::StandInCount() const {
   return device.kind == Device::Kind::kCuda ? 0 : ThreadCount();
 }
 
-// The clock is read under the lock, so that what is told of the time never goes back.
+// The clock is read under the lock, so that the reported time never goes back.
 ExecutorStatus ExecutorPool::Worker::Status(const Clock& clock) const {
   MutexLock lock(mutex);
   const absl::Duration age = busy_since.has_value() ? clock.Now() - *busy_since : absl::ZeroDuration();
   return {.busy = busy + age, .batches = batches, .batch_age = std::max(age - paused, absl::ZeroDuration())};
 }
 
-// A thread at work, for those who watch.
+// Marks a worker as busy, for the watchdog and Status.
 class ExecutorPool::Busy {
  public:
   Busy(Worker& worker, const Clock& clock, bool is_batch) : worker_(worker), clock_(clock) {
@@ -168,7 +168,8 @@ void ExecutorPool::Run(int index, int core) {
   engine::Workspace workspace;
   Worker& worker = places_[index]->executor;
   Seat& seat = places_[index]->seat;
-  const bool computes = options_.device.kind == Device::Kind::kCpu;  // else a team has nothing to share
+  // on a device there is no work to share with a team
+  const bool computes = options_.device.kind == Device::Kind::kCpu;
   const int most = options_.lane_width == 0 ? threads() : std::min(options_.lane_width, threads());
   const int width = computes ? most : 1;
   const BatchContext context{workspace, responder_, clock_, options_.log_batches, &scheduler_, &help_, width - 1};
@@ -197,7 +198,7 @@ void ExecutorPool::StandIn(int index, int core) {
   const CrashHandlerStack crash_stack;
   Settle("stand-in-", index, core);
   const cpu::FloatMode mode;
-  engine::Workspace workspace;  // takes memory where there is a batch
+  engine::Workspace workspace;  // allocates nothing until there is a batch
   Worker& worker = places_[index]->stand_in;
   Seat& seat = places_[index]->seat;
   const BatchContext context{

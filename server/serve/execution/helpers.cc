@@ -10,19 +10,18 @@
 namespace vitrine {
 namespace {
 
-// A thread that takes longer to wake has no core.
+// Time after which a thread that has not woken is assumed to have no core.
 constexpr absl::Duration kPatience = absl::Microseconds(200);
 
-// Below this nobody is woken.
+// Shortest predicted time for which helpers are woken.
 constexpr absl::Duration kWorthHelp = absl::Milliseconds(1);
-// What a member computes at least of each group of pictures. All wait for each other after every step, some hundred
-// times a group: with sixteen members one more takes a sixteenth of this from each, and adds about as much to the
-// waiting.
+// Least compute time per member and group of images. All members wait for each other after every step, some hundred
+// times per group: a seventeenth member saves each of sixteen a sixteenth of this time and adds about as much waiting.
 constexpr absl::Duration kLeastShare = absl::Microseconds(250);
-// Rows of a member at least: with fewer it reads the weights for next to nothing.
+// Least rows per member: with fewer, reading the weights dominates.
 constexpr int64_t kLeastRows = 12;
 
-// What a helped batch may take of its time alone to have been worth it.
+// Largest part of its predicted time without help that a helped batch may take to count as a gain.
 constexpr double kWorth = 0.9;
 constexpr absl::Duration kShortestPause = absl::Milliseconds(100);
 constexpr int kMostDoublings = 7;
@@ -48,7 +47,7 @@ Helpers::Helpers(engine::Workspace& workspace, Scheduler& scheduler, int64_t mos
   try {
     team = std::make_shared<engine::Team>(&scheduler.recalls());
   } catch (const std::bad_alloc&) {
-    return;  // it computes alone
+    return;  // computes without helpers
   }
   const int64_t coming = scheduler.Recruit(team, most);
   if (coming == 0 || team->Gather(static_cast<int>(coming), kPatience) == 1) return;

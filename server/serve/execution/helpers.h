@@ -12,43 +12,43 @@
 
 namespace vitrine {
 
-// Whether help is worth asking for, by what it brought of late: where others run on the cores too, who waits at every
-// step for a thread without a core loses more than it gains. Thread-safe.
+// Decides from recent results whether helper threads are worth their cost: on cores with other load, waiting at every
+// step for a thread without a core loses more than the help gains. Thread-safe.
 class HelpRecord {
  public:
   explicit HelpRecord(const Clock& clock) : clock_(clock) {}
 
   bool IsWorthwhile() const { return absl::ToUnixNanos(clock_.Now()) >= not_before_.load(std::memory_order_relaxed); }
-  // A batch that was helped took `spent`, and would have taken `alone` as predicted. Where nothing was gained the next
-  // is helped only after a tenth of a second, and twice as long each time, up to 13 s.
+  // Records that a helped batch took `spent`, with a predicted time of `alone` without help. If nothing was gained,
+  // help is off for a tenth of a second, doubled at each consecutive failure, up to 13 s.
   void Note(absl::Duration spent, absl::Duration alone);
 
  private:
   const Clock& clock_;
   std::atomic<int64_t> not_before_ = 0;  // nanoseconds of the clock
-  std::atomic<int> in_vain_ = 0;         // one after the other
+  std::atomic<int> in_vain_ = 0;         // consecutive batches that gained nothing
 };
 
-// How many more executors are worth waking for a batch that one would compute in `alone`, as predicted: as many as have
-// enough to do at each step. `largest` are the tokens of its largest picture.
+// Returns how many more executors are worth waking for a batch that one computes in `alone`, as predicted: as many as
+// have enough to do at each step. `largest` is the tokens of the largest image.
 int64_t HelpersWorth(absl::Duration alone, int64_t tokens, int64_t largest);
 
-// Idle executors that compute with the one whose workspace it is, for as long as this lives and no request waits for
-// them. One thread's.
+// Idle executors that compute with the owner of the workspace, for the lifetime of this object or until a request waits
+// for them. For use by one thread.
 class Helpers {
  public:
-  // Up to `most` of them, which may be zero. Waits at most a fifth of a millisecond for them to come.
+  // Takes up to `most` executors, which may be zero. Waits at most a fifth of a millisecond for them to join.
   Helpers(engine::Workspace& workspace, Scheduler& scheduler, int64_t most);
   ~Helpers();
   Helpers(const Helpers&) = delete;
   Helpers& operator=(const Helpers&) = delete;
 
-  // Executors that compute now, the calling one included.
+  // Number of executors that compute now, including the calling one.
   int members() const { return team_ == nullptr ? 1 : team_->members(); }
 
  private:
   engine::Workspace& workspace_;
-  std::shared_ptr<engine::Team> team_;  // null: nobody came
+  std::shared_ptr<engine::Team> team_;  // null: no executor joined
 };
 
 }  // namespace vitrine

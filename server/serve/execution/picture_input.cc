@@ -23,8 +23,8 @@
 namespace vitrine {
 namespace {
 
-// Normalised inputs are a few units wide; far beyond, sums of products leave the range of fp32 and logits are not
-// finite.
+// Normalised inputs are within a few units; with much larger values sums of products leave the range of fp32 and logits
+// are not finite.
 constexpr float kMaxNormalizedValue = 1e4f;
 
 PixelOrder OrderOf(const v1::RawTensor& raw) {
@@ -43,7 +43,7 @@ absl::StatusOr<Image> BytesToImage(const v1::RawTensor& raw, std::string_view da
   return Image{raw.width(), raw.height(), raw.channels(), InterleavedBytes(data, raw.channels(), OrderOf(raw))};
 }
 
-// 0 to 1 in the message, 0 to 255 in the picture.
+// Values are 0 to 1 in the message, 0 to 255 in the image.
 absl::StatusOr<FloatImage> FloatsToImage(const v1::RawTensor& raw, std::string_view data) {
   RETURN_IF_ERROR(CheckSize(raw, data));
   std::optional<std::vector<float>> values = PlanarFloats(data, raw.channels(), OrderOf(raw), {0, 1}, 255);
@@ -84,7 +84,8 @@ PictureInput ImageToInput(const AnyImage& image, const v1::Preprocessing& prepro
   return InputOf(Preprocess(image, preprocessing, geometry), preprocessing, geometry);
 }
 
-// A batch holds the inputs of all its requests; originals are a thousand times larger, so only overlays keep theirs.
+// Only requests with overlays keep their original: a batch holds the inputs of all its requests, and originals may be a
+// thousand times larger.
 bool Draws(const v1::ClassifyRequest& request) {
   return std::any_of(request.attention().begin(), request.attention().end(),
                      [](const auto& wish) { return wish.encoding() == v1::OVERLAY_PNG; });
@@ -120,7 +121,8 @@ absl::StatusOr<PictureInput> MakePictureInput(const v1::ClassifyRequest& request
   }
   ASSIGN_OR_RETURN(Image image, DecodePlanned(bytes, preprocessing, geometry));
   PictureInput input = ImageToInput(image, preprocessing, geometry);
-  // Drawn on whole, whatever the model was given: whether maps are asked for does not change the answer.
+  // Overlays are drawn on the full-size image. The model's input stays the reduced one, so that asking for maps does
+  // not change the answer.
   if (DecodeDivisor(preprocessing, geometry) > 1) {
     ASSIGN_OR_RETURN(image, Decode(bytes));
   }

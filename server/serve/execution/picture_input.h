@@ -24,22 +24,21 @@ struct PictureInput {
   PictureInput(PictureInput&&) = default;
   PictureInput& operator=(PictureInput&&) = default;
 
-  engine::Picture pixels;                // normalised; of `values`, or of the bytes as received
-  std::vector<float> values;             // empty where the message holds just what the model reads
+  engine::Picture pixels;                // normalised; a view of `values`, or of the bytes as received
+  std::vector<float> values;             // empty if the message has exactly the model's input
   std::shared_ptr<const Image> picture;  // oriented; null for a normalised tensor
 };
 
-// Turns the picture or tensor of a validated request into the model's input. `geometry` was planned from its header or
-// declared size and is unused for a normalised tensor. INVALID_ARGUMENT for damage inside the picture, for float pixels
-// outside [0, 1] and for numbers that are not finite. Float pixels are resized as they are, without rounding; only the
-// picture that overlays are drawn on has 8 bits. `bytes`, of the image or the tensor's data, have to outlive what is
-// made of them.
+// Turns the image or tensor of a validated request into the model's input. `geometry` was planned from its header or
+// declared size and is unused for a normalised tensor. INVALID_ARGUMENT for damage inside the image, for float pixels
+// outside [0, 1] and for numbers that are not finite. Float pixels are resized without rounding; only the image that
+// overlays are drawn on has 8 bits. `bytes`, of the image or the tensor's data, must outlive the result.
 absl::StatusOr<PictureInput> MakePictureInput(const v1::ClassifyRequest& request, std::string_view bytes,
                                               const v1::Preprocessing& preprocessing, const Geometry& geometry);
 
-// The same for a request of a batch, as its model wants it. Never throws: want of memory is RESOURCE_EXHAUSTED, a fault
-// of ours INTERNAL, and the log has its cause. The null model looks at no pixel, so that it measures the service alone:
-// nothing is decoded for it.
+// Makes the input of a request of a batch for its model. Never throws: lack of memory is RESOURCE_EXHAUSTED; an
+// internal fault is INTERNAL, and the log has its cause. Decodes nothing for the null model, which reads no pixel, so
+// that it measures the service alone.
 absl::StatusOr<PictureInput> ReadInput(const InferenceRequest& request, uint64_t batch);
 
 }  // namespace vitrine

@@ -36,7 +36,7 @@ void FillPredictions(const InferenceRequest& request, const std::vector<float>& 
   response.set_unsure(response.predictions(0).probability() < manifest.calibration().unsure_below());
 }
 
-// What part of the oriented original the model's input shows.
+// Returns the part of the oriented original that the model's input shows.
 v1::Rectangle Covers(const Geometry& geometry) {
   v1::Rectangle covers;
   covers.set_left(geometry.OriginalX(0));
@@ -64,13 +64,13 @@ void FillServedBy(const LoadedModel& model, v1::ServedBy& served_by) {
   served_by.set_device(model.device);
 }
 
-// A picture that is to become the values of a map of the answer.
+// An image that becomes the values of an attention map.
 struct Overlay {
   v1::AttentionMap* map = nullptr;
   Image image;
 };
 
-// What the maps of an answer are drawn on, made with the first of them.
+// The base image of an answer's maps, made when the first one is drawn.
 class Ground {
  public:
   explicit Ground(const Image* picture) : picture_(picture) {}
@@ -88,7 +88,7 @@ class Ground {
   std::optional<Image> shown_;
 };
 
-// The maps of one entry of the request, which share a range of colours so that they can be compared.
+// Fills the maps of one entry of the request, which share a colour range so that they can be compared.
 absl::Status FillMaps(const v1::AttentionRequest& asked, const std::vector<AttentionMap>& maps, Ground& ground,
                       v1::ClassifyResponse& response, std::vector<Overlay>& overlays) {
   const bool draws = asked.encoding() == v1::OVERLAY_PNG;
@@ -121,7 +121,7 @@ absl::Status FillMaps(const v1::AttentionRequest& asked, const std::vector<Atten
   return absl::OkStatus();
 }
 
-// Divides each vector of `width` values by its Euclidean length; one of zeros stays.
+// Divides each vector of `width` values by its Euclidean length; a zero vector is unchanged.
 void NormalizeVectors(std::span<float> values, size_t width) {
   for (; !values.empty(); values = values.subspan(width)) {
     const std::span<float> vector = values.first(width);
@@ -161,8 +161,8 @@ absl::Status TooLarge(const std::string& what, int64_t allowed) {
                                                    "), or ask for fewer overlays"));
 }
 
-// To compress an overlay takes most of its time. What all of them will take is known from the first one and from an
-// eighth of the rows of the others, which are as large in proportion: of photographs to within a tenth.
+// Checks early that the overlays will fit, since compression takes most of an overlay's time. The total is estimated
+// from the first overlay and from an eighth of the rows of each: for photographs the estimate is within a tenth.
 absl::Status CheckRoom(const std::vector<Overlay>& overlays, int64_t first_bytes, int64_t room, int64_t allowed) {
   constexpr double kClearly = 1.1;
   size_t pixels = 0;
@@ -196,7 +196,7 @@ absl::Status CompressOverlays(std::vector<Overlay>& overlays, int64_t room, int6
   return absl::OkStatus();
 }
 
-// Values were counted before admission; only the size of overlays is not known until they are compressed.
+// Checks only the size of overlays: that of the values was checked before admission.
 absl::Status FillAttentionAndFeatures(const InferenceRequest& request, const InferenceOutput& output,
                                       v1::ClassifyResponse& response) {
   const int64_t allowed = AttentionBytesAllowed(request.request);

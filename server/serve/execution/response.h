@@ -8,9 +8,9 @@
 
 namespace vitrine {
 
-// The answer to `request` from what its executor computed: top-k, attention maps in the encodings asked for, overlays,
-// provenance, grid, batch and the timings of the stages before.
-// RESOURCE_EXHAUSTED if overlays grew over max_attention_bytes. Thread-safe.
+// Makes the answer to `request` from the executor's output: top-k, attention maps in the requested encodings, overlays,
+// features, provenance, grid, batch and the timings of the earlier stages. RESOURCE_EXHAUSTED if overlays exceed
+// max_attention_bytes or the answer exceeds the client's message limit. Thread-safe.
 absl::StatusOr<v1::ClassifyResponse> MakeResponse(const InferenceRequest& request, const InferenceOutput& output);
 
 }  // namespace vitrine

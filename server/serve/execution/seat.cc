@@ -6,7 +6,7 @@
 namespace vitrine {
 namespace {
 
-// Of the time that the executor ran: it has a quarter where the stand-in always works.
+// Most pause per run time: the executor keeps a quarter of the time if the stand-in always works.
 constexpr int kWaitsFor = 3;
 
 }  // namespace

@@ -11,45 +11,45 @@
 
 namespace vitrine {
 
-// What an executor and its stand-in share. While the executor is at a slow picture it lends the seat: the stand-in
-// takes what is quick, and the executor gives way whenever the stand-in works. So no more threads work than there are
-// executors, but for the moment until a slow one looks up, and nobody waits for what one picture decodes and draws.
-// The executor keeps a quarter of the seat whatever comes. Thread-safe.
+// State shared by an executor and its stand-in. While the executor processes a slow image it lends the seat: the
+// stand-in takes quick batches, and the executor pauses whenever the stand-in works. So no more threads work than there
+// are executors, except until a slow one reaches its next GiveWay, and quick requests do not wait for a slow image. The
+// executor always keeps a quarter of the time. Thread-safe.
 class Seat : public WayGiver {
  public:
-  // The longest that the executor waits at a time, however long it ran alone before.
+  // Longest single pause of the executor, however long it ran before.
   static constexpr absl::Duration kLongestWait = absl::Milliseconds(50);
 
   explicit Seat(const Clock& clock) : clock_(clock) {}
 
-  // Of the executor, around a slow picture, and while the seat is lent.
+  // For the executor: Lend and TakeBack around a slow image, GiveWay in between.
   void Lend();
   void TakeBack();
   void GiveWay() override;
 
-  // Of the stand-in. Blocks until the seat is lent once more; false after End.
+  // For the stand-in: blocks until the seat is lent again; false after End.
   bool AwaitLent();
-  // Whether it still is.
+  // True while the seat is lent.
   const std::atomic<bool>& lent() const { return lent_; }
-  // Around a batch.
+  // For the stand-in, around a batch.
   void Begin();
   void Finish();
 
-  // No stand-in is wanted any more.
+  // Ends the stand-in.
   void End();
 
  private:
   const Clock& clock_;
   std::atomic<bool> lent_ = false;
-  std::atomic<bool> working_ = false;  // the stand-in
-  // Touched by the executor alone.
-  absl::Time since_;        // when it went on
-  absl::Duration allowed_;  // how long it may wait for what it ran
+  std::atomic<bool> working_ = false;  // the stand-in works
+  // Used by the executor only.
+  absl::Time since_;        // time at which it last continued
+  absl::Duration allowed_;  // pause that it has earned by running
 
   Mutex mutex_;
   CondVar changed_;
   int lendings_ ABSL_GUARDED_BY(mutex_) = 0;
-  int seen_ ABSL_GUARDED_BY(mutex_) = 0;  // of the lendings, by the stand-in
+  int seen_ ABSL_GUARDED_BY(mutex_) = 0;  // value of lendings_ last seen by the stand-in
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;
 };
 

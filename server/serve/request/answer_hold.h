@@ -11,33 +11,33 @@
 
 namespace vitrine {
 
-// What the answer to one call holds until it has been handed over: room in the budget of answers, places in the queue
-// and quota, of each picture of the call. Whoever takes a call makes one and puts it into CallContext::held; whoever
-// sends the answer puts UntilSent of it into HttpStream::Part::held or HttpResponse::held. Its release gives all back
-// and counts each request as answered. Thread-compatible: used by the thread that submits until `done` is called, then
-// by whoever sends.
+// Everything that the answer to one call holds until it is delivered: for each image of the call its room in the answer
+// budget and its places in queue and quota. The code that takes a call makes one and puts it into CallContext::held;
+// the code that sends the answer puts its UntilSent into HttpStream::Part::held or HttpResponse::held. Release gives
+// everything back and counts each request as answered. Thread-compatible: used by the submitting thread until `done` is
+// called, then by the sending one.
 class AnswerHold {
  public:
-  // The ledger outlives the hold.
+  // `ledger` must outlive the hold.
   explicit AnswerHold(Ledger& ledger) : ledger_(ledger) {}
   ~AnswerHold() { Release(); }
   AnswerHold(const AnswerHold&) = delete;
   AnswerHold& operator=(const AnswerHold&) = delete;
 
-  // What keeps the hold, and releases it when it dies, whoever else still has the hold: a client that sends its next
-  // request on the answer must find what it held free.
+  // Returns an object whose destruction releases `hold`, even if others still own it: a client that sends its next
+  // request on receiving the answer must find the resources free.
   static std::shared_ptr<void> UntilSent(std::shared_ptr<AnswerHold> hold);
 
-  // The answer or refusal takes so many bytes now that it is serialised. Called once, before it is sent.
+  // Sets the size of the serialised answer or error. Called once, before it is sent.
   void SetBytes(int64_t actual);
-  // Bytes that are reserved for the answer, or that SetBytes has set.
+  // Returns the bytes reserved for the answer, or those set by SetBytes.
   int64_t bytes() const;
-  // Requests that the service has accepted under this hold, each of which is counted as answered in the end.
+  // Number of requests accepted under this hold; each is counted as answered at its release.
   int requests() const { return requests_; }
 
-  // For ClassifyService: a request was accepted, whatever becomes of it.
+  // For ClassifyService: counts an accepted request, whatever its result.
   void Accept();
-  // For ClassifyService: what was admitted for it.
+  // For ClassifyService: keeps the resources of an admitted request.
   void Keep(std::shared_ptr<Admitted> admitted) { admitted_.push_back(std::move(admitted)); }
 
  private:

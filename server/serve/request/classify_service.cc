@@ -17,22 +17,21 @@
 namespace vitrine {
 namespace {
 
-// Of an answer beside predictions, attention and features, about: provenance, timings.
+// Approximate bytes of an answer without predictions, attention and features: provenance, timings.
 constexpr int64_t kPlainAnswerBytes = 1024;
-// Of a v1::Prediction beside its label.
+// Bytes of a v1::Prediction without its label.
 constexpr int64_t kPredictionBytes = 16;
 
 std::optional<int64_t> VersionOf(const v1::ClassifyRequest& request) {
   return request.has_version() ? std::optional<int64_t>(request.version()) : std::nullopt;
 }
 
-// The sooner of the call's deadline and the request's own limit, which counts from `now`.
+// Returns the earlier of the call's deadline and the request's own limit, which counts from `now`.
 absl::Time DeadlineOf(const v1::ClassifyRequest& request, const CallContext& call, absl::Time now) {
   return request.has_time_limit() ? std::min(call.deadline, now + absl::Seconds(request.time_limit())) : call.deadline;
 }
 
-// Nothing that reads what callers send throws, and fuzzing holds it to that. Should something all the same, it costs
-// this request and not the server.
+// The parsing code does not throw, and fuzzing checks that. If it throws nevertheless, only this request fails.
 absl::StatusOr<InferenceRequest> Plan(ReceivedClassify request, ModelHandle model) {
   try {
     return PlanRequest(std::move(request), std::move(model));
@@ -47,12 +46,12 @@ absl::StatusOr<InferenceRequest> Plan(ReceivedClassify request, ModelHandle mode
 struct ClassifyService::Asked {
   Method method = Method::kClassify;
   absl::Time arrival;
-  std::string caller, peer, model, request_id;  // the model as it was named
+  std::string caller, peer, model, request_id;  // `model` as the client named it
   std::optional<TraceContext> trace;
-  std::unique_ptr<RequestTrace> spans;   // null: it is not traced
-  ModelMetrics* metrics = nullptr;       // of the model as soon as it is known; till then of unknown ones
-  const LoadedModel* version = nullptr;  // that took it, and that it keeps, with its metrics; null: none did
-  std::shared_ptr<AnswerHold> held;      // where nobody else holds what the answer takes
+  std::unique_ptr<RequestTrace> spans;   // null: not traced
+  ModelMetrics* metrics = nullptr;       // those of unknown models until the model is known
+  const LoadedModel* version = nullptr;  // the version that took it and keeps it alive; null: none did
+  std::shared_ptr<AnswerHold> held;      // set if the caller gave no hold
   Done done;
 };
 
@@ -67,11 +66,11 @@ absl::StatusOr<ModelHandle> ClassifyService::Find(const v1::ClassifyRequest& req
                                            .visible = caller.models.get()});
 }
 
-// Each line is a stage that can refuse.
+// Each line is a stage that can reject the request.
 absl::StatusOr<InferenceRequest> ClassifyService::Accept(absl::StatusOr<ReceivedClassify> request,
                                                          const CallContext& call, Asked& asked) {
   if (draining_.load(std::memory_order_acquire)) return DrainingError();
-  // Before the quota, of which it takes nothing.
+  // Checked before the quota, so that an abandoned request takes none of it.
   if (call.abandoned != nullptr && call.abandoned->load(std::memory_order_acquire)) {
     asked.metrics = call.model->metrics.get();
     return AbandonedError();
@@ -86,7 +85,7 @@ absl::StatusOr<InferenceRequest> ClassifyService::Accept(absl::StatusOr<Received
   }
   asked.metrics = model->metrics.get();
   RETURN_IF_ERROR(request.status());
-  // Before the picture's header is read. Admit looks again: others come meanwhile.
+  // Checked before the image's header is read. Admit checks again, since other requests may come meanwhile.
   if (absl::Status places = admission_.CheckPlaces(call.caller.Account()); !places.ok()) {
     admitted->Cancel();
     return places;
@@ -110,7 +109,7 @@ absl::StatusOr<InferenceRequest> ClassifyService::Accept(absl::StatusOr<Received
 absl::Status ClassifyService::Admit(InferenceRequest& plan, const AnswerForm& form) {
   const int64_t predictions =
       form.prediction_bytes.value_or(plan.top_k * (kPredictionBytes + static_cast<int64_t>(plan.model->longest_label)));
-  // The size of overlays is known when they are drawn.
+  // The size of overlays is known only when they are drawn.
   plan.most_message_bytes = form.most_message_bytes;
   const int64_t message_bytes = kPlainAnswerBytes + form.pictures * (predictions + plan.answer_bytes);
   if (plan.overlay_pixels == 0) RETURN_IF_ERROR(CheckMessageBytes(message_bytes, form.most_message_bytes));
@@ -128,7 +127,7 @@ void ClassifyService::Count(Asked& asked, const absl::Status& status, absl::Dura
 }
 
 void ClassifyService::WriteLine(const Asked& asked, const absl::Status& status, absl::Duration spent) {
-  // The line belongs to the span of the request where there is one, else to the caller's.
+  // The line has the context of the request's own span if there is one, else the client's.
   std::optional<TraceContext> trace = asked.trace;
   if (asked.spans != nullptr) trace = TraceContext{Hex(asked.spans->trace_id), Hex(asked.spans->span_id), true};
   log_.Write({.method = MethodName(asked.method),
@@ -150,7 +149,7 @@ void ClassifyService::EndSpans(Asked& asked, const absl::Status& status, absl::D
   if (asked.version != nullptr) {
     spans.version = asked.version->id.version;
     spans.precision = asked.version->precision;
-    // It was given up while it waited.
+    // The request ended while it waited.
     if (!spans.stages[static_cast<int>(Stage::kQueue)].has_value()) spans.Note(Stage::kQueue, spans.whole.begin, end);
   }
   tracer_->End(std::move(asked.spans), status, end);
@@ -194,7 +193,7 @@ void ClassifyService::Classify(absl::StatusOr<ReceivedClassify> request, CallCon
   if (!plan.ok()) {
     if (absl::IsDeadlineExceeded(plan.status())) asked->metrics->CountExpired(Progress::kAdmission);
     Count(*asked, plan.status(), clock_.Now() - asked->arrival);
-    call.held = nullptr;  // whoever sends the answer decides from here on when it dies
+    call.held = nullptr;  // from here on the sender of the answer decides when it is released
     return done(std::move(plan).status());
   }
   if (call.planned) call.planned(plan->admitted->room->bytes);

@@ -31,46 +31,46 @@
 
 namespace vitrine {
 
-// How the answer is written, as far as its size depends on it.
+// Properties of the answer's encoding that determine its size.
 struct AnswerForm {
-  // Bytes of the predictions. Without it: of those of a v1::ClassifyResponse.
+  // Bytes of the predictions; unset: as in a v1::ClassifyResponse.
   std::optional<int64_t> prediction_bytes = {};
-  int scale = 1;  // bytes for each byte of predictions, attention and features: text takes several times their size
-  // Pictures whose answers are sent as one message, each like this one's.
+  int scale = 1;  // bytes per byte of predictions, attention and features: text takes several times their size
+  // Number of images, each like this one, whose answers are sent as one message.
   int pictures = 1;
-  // Largest message that the client takes.
+  // Largest message that the client takes, in bytes.
   int64_t most_message_bytes = std::numeric_limits<int64_t>::max();
 };
 
-// What the wire knows of a request beside its message.
+// Data of a request that comes from the transport rather than the message.
 struct CallContext {
-  Caller caller = {};     // Classify gives it its account
-  std::string peer = {};  // where the connection comes from, as gRPC writes it
+  Caller caller = {};     // Classify sets its account
+  std::string peer = {};  // address of the client, in gRPC's form
   Method method = Method::kClassify;
   absl::Time deadline = absl::InfiniteFuture();  // on the service's clock, which does not follow the wall clock
   CancelFlag cancelled = nullptr;
-  CancelFlag abandoned = nullptr;  // of InferenceRequest; only where `model` is set
+  CancelFlag abandoned = nullptr;  // see InferenceRequest; only if `model` is set
   std::optional<TraceContext> trace = {};
-  // Index of this picture within a call that BeginCall was asked for. `trace` is then the call's own span, or what its
-  // caller sent where the call is not traced.
+  // Index of this image within a multi-image call that went through BeginCall. `trace` is then the call's own span, or
+  // the client's trace context if the call is not traced.
   std::optional<int> part = {};
-  // The version that answers, as Find returned it, so that several requests get the same one. Null: looked up.
+  // Version that answers, as returned by Find, so that several requests get the same one. Null: looked up.
   ModelHandle model = nullptr;
-  bool is_routed = false;  // of InferenceRequest, where `model` is set
+  bool is_routed = false;  // see InferenceRequest; only if `model` is set
   AnswerForm form = {};
-  // Called, within Classify, before an accepted request is submitted, with the bytes that are reserved for its answer.
-  // May be null.
+  // Called within Classify, before an accepted request is submitted, with the bytes reserved for its answer. May be
+  // null.
   std::function<void(int64_t)> planned = {};
-  // Takes over what an accepted request holds, and counts it: see AnswerHold. The parts of one call share it. Null: a
-  // hold of the request's own, which dies when Done has returned.
+  // Takes over the resources of an accepted request, and counts it: see AnswerHold. The parts of one call share it.
+  // Null: the request has a hold of its own, which is released when Done has returned.
   std::shared_ptr<AnswerHold> held = nullptr;
 };
 
-// Whether the traffic's shares choose the version that answers.
+// Returns true if the request names neither version nor label, so that the traffic's shares choose the version.
 bool LeavesTheVersionOpen(const v1::ClassifyRequest& request);
 
-// One request, from message to answer; what unary calls and streams share. Thread-safe. The parts outlive the service,
-// and so does the tracer where there is one.
+// Processes one request from message to answer; unary calls and streams share it. Thread-safe. The constructor's
+// arguments, except `log`, must outlive the service.
 class ClassifyService {
  public:
   using Done = absl::AnyInvocable<void(absl::StatusOr<v1::ClassifyResponse>)>;
@@ -86,22 +86,23 @@ class ClassifyService {
         log_(log, clock),
         tracer_(tracer) {}
 
-  // Calls `done` exactly once: on this thread with a refusal, or later on an executor's. Counts the request as
-  // accepted; it counts as answered when call.held dies. A message that could not be parsed passes here with its
-  // status, so that it is counted too.
+  // Calls `done` exactly once: on this thread with a rejection, or later on an executor's thread. Counts the request as
+  // accepted; it counts as answered when call.held is released. A message that could not be parsed passes through here
+  // with its status, so that it is counted too.
   void Classify(absl::StatusOr<ReceivedClassify> request, CallContext call, Done done);
 
-  // The span of a call that holds several requests, whose model is known; each of them passes through Classify as a
-  // part of the call. Null: the call is not traced.
+  // Begins the span of a call with several requests, whose model is set; each request goes through Classify as a part
+  // of the call. Returns null if the call is not traced.
   std::unique_ptr<RequestTrace> BeginCall(const CallContext& call, absl::Time arrival, const std::string& request_id,
                                           int pictures);
-  // The call ended so, now; `spans` may be null.
+  // Ends the span of a call now, with its status; `spans` may be null.
   void EndCall(std::unique_ptr<RequestTrace> spans, const absl::Status& status);
 
-  // The version that would answer the request now. What Registry::Route says, to a caller who may use the model.
+  // Returns the version that would answer the request now. Errors of Registry::Route; assumes that the caller may use
+  // the model.
   absl::StatusOr<ModelHandle> Find(const v1::ClassifyRequest& request, const Caller& caller) const;
 
-  // From here on every request is refused with UNAVAILABLE.
+  // Makes every later request fail with UNAVAILABLE.
   void StartDraining() { draining_.store(true, std::memory_order_release); }
 
   const AdmissionOptions& limits() const { return admission_.options(); }
@@ -110,16 +111,16 @@ class ClassifyService {
   Metrics& metrics() { return metrics_; }
 
  private:
-  struct Asked;  // what is known of a request beside its message, until it is answered
+  struct Asked;  // state of a request beside its message, until it is answered
 
-  // A request ended.
+  // Records the end of a request in metrics, log and trace.
   void Count(Asked& asked, const absl::Status& status, absl::Duration spent);
   void WriteLine(const Asked& asked, const absl::Status& status, absl::Duration spent);
   void EndSpans(Asked& asked, const absl::Status& status, absl::Duration spent);
   absl::StatusOr<InferenceRequest> Accept(absl::StatusOr<ReceivedClassify> request, const CallContext& call,
                                           Asked& asked);
   void Answer(Asked& asked, absl::StatusOr<v1::ClassifyResponse> answer);
-  // Reserves the room for the answer and the place in the queue, once the client would take it.
+  // Checks that the client takes the answer, then reserves room for it and a place in the queue.
   absl::Status Admit(InferenceRequest& plan, const AnswerForm& form);
 
   const Registry& registry_;

@@ -22,80 +22,79 @@
 namespace vitrine {
 
 struct ComputeProbeOptions {
-  // If no request has been answered OK for this long, the server classifies a picture of its own, through the real
-  // queue and an executor. Infinite: only before the server says that it is ready, and what failed then.
+  // Time without an OK answer after which the server classifies an image of its own, through the real queue and an
+  // executor. Infinite: only before the server reports ready, and after a failure then.
   absl::Duration interval = absl::Seconds(10);
-  // A probe that takes longer has failed. It is far longer than a full queue, which is no fault.
+  // Time after which a probe counts as failed. Much longer than a full queue takes, which is not a failure.
   absl::Duration timeout = absl::Seconds(30);
 
   absl::Status Validate() const;  // names the flag, the value and the allowed range
 };
 
-// What was found out about computing.
+// Results of the probes so far.
 struct ComputeFindings {
-  std::set<VersionId> failing;  // answered the server's own picture with an error, or not at all
-  // A picture did not come back, which is no fault of its model: an executor or the device hangs.
+  std::set<VersionId> failing;  // versions that answered the probe with an error, or not at all
+  // A probe did not return: not the model's fault, but an executor or the device hangs.
   bool stuck = false;
 };
 
-// Readiness proves compute: that a model answers is known from requests that were answered, or is tried. Thread-safe
-// but for Start and Stop, which one owner calls.
+// Proves for readiness that models compute, by answered requests or by requests of its own. Thread-safe except Start
+// and Stop, which only the owner calls.
 class ComputeProbe {
  public:
   struct Parts {
-    // The models to try. Empty: there is nothing to prove.
+    // Returns the models to try. Empty: there is nothing to prove.
     std::function<std::vector<ModelHandle>()> models;
-    // Hands a request to the queue.
+    // Submits a request to the queue.
     std::function<void(InferenceRequest)> submit;
-    // Hears what is known after each try. From any thread of the probe.
+    // Called with the current findings after each try, on any thread of the probe.
     std::function<void(const ComputeFindings& findings)> report;
-    // Returns true if the device is lost for good; called when a model has failed twice, one after the other, on a
-    // thread that nobody joins. A device that does not answer within the timeout is lost too.
+    // Returns true if the device is lost for good. Called after two failures in a row of a model, on a detached thread.
+    // A device that does not answer within the timeout also counts as lost.
     std::function<bool()> fatal;
-    // Says that the device is lost and ends the process; it does not return but in tests.
+    // Reports that the device is lost and ends the process; returns only in tests.
     std::function<void()> end;
   };
 
   ComputeProbe(const ComputeProbeOptions& options, Parts parts, const Clock& clock);
   ~ComputeProbe() { Stop(); }
 
-  // A request was answered OK. Cheap; any thread.
+  // Records that a request was answered OK. Cheap; any thread.
   void Succeeded() { last_success_.store(absl::ToUnixNanos(clock_.Now()), std::memory_order_relaxed); }
 
-  // Tries models and waits for the answers: one of those that failed, until they answer or have left, and, where none
-  // fails or nothing has succeeded for the interval, one of the others, a different one each time. If that answers
-  // with an error the rest is tried too: they tell the model's fault from the device's. The first failure; OK if there
-  // is nothing to try.
+  // Tries models and waits for their answers: one of the failing models, and one of the others, a different one each
+  // time, if none fails or nothing has succeeded for the interval. If that one answers with an error the rest are tried
+  // too, to tell a fault of the model from one of the device. Returns the first failure; OK if there is nothing to try.
   absl::Status Try();
 
-  // Tries every model, one after the other. OK if one computes and none is stuck, or if there is none; else the first
-  // failure.
+  // Tries every model, one after the other. Returns OK if at least one computes and none hangs, or if there is none;
+  // else the first failure.
   absl::Status TryAll();
 
-  // Tries whenever nothing has succeeded for the interval, on a thread of its own, until Stop.
+  // Starts a thread that tries whenever nothing has succeeded for the interval, until Stop.
   void Start();
   void Stop();
 
  protected:
-  // What that thread does again and again.
+  // One period of that thread.
   void Tick();
 
  private:
-  // Of a model, one after the other.
+  // Consecutive failures of a model.
   struct Failures {
     int count = 0;
-    bool stuck = false;  // the last one
+    bool stuck = false;  // the last try hung
   };
 
-  bool Silent() const;  // nothing has succeeded for the interval
-  // Forgets failures of models that have left.
+  bool Silent() const;  // true if nothing has succeeded for the interval
+  // Forgets the failures of models that are no longer loaded.
   void KeepOnly(const std::vector<ModelHandle>& models);
-  // Tells `report` and returns what it told.
+  // Calls `report` and returns what it passed.
   ComputeFindings Report();
   absl::Status TryModel(const ModelHandle& model);
   template <class T>
   struct Answer;
-  // The answer, or nothing if it does not come within the timeout or before Stop.
+  // Returns the answer, or nullopt if it does not come within the timeout or before Stop.
   template <class T>
   std::optional<T> Await(Answer<T>& answer) const;
   bool IsLost() const;
@@ -108,7 +107,7 @@ class ComputeProbe {
   std::atomic<bool> stopping_ = false;
 
   Mutex mutex_;
-  std::map<VersionId, Failures> failures_ ABSL_GUARDED_BY(mutex_);  // of models that fail
+  std::map<VersionId, Failures> failures_ ABSL_GUARDED_BY(mutex_);  // failing models only
   size_t next_model_ ABSL_GUARDED_BY(mutex_) = 0;
   std::optional<Ticker> ticker_;
 };

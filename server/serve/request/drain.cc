@@ -9,9 +9,9 @@
 namespace vitrine {
 namespace {
 
-// How often the condition is looked at.
+// Interval at which the condition is checked.
 constexpr absl::Duration kStep = absl::Milliseconds(2);
-// Draining ends when nothing new came for this long; it waits for such silence no longer than the second duration.
+// Silence after which draining ends, and the longest wait for it.
 constexpr absl::Duration kQuiet = absl::Milliseconds(250);
 constexpr absl::Duration kMaxQuietWait = absl::Milliseconds(500);
 
@@ -24,7 +24,7 @@ void Drain::Run(const Ledger& ledger, const std::function<void()>& refuse,
   refuse();
   const bool all = AwaitAnswers(unanswered);
   AwaitSilence(ledger);
-  if (all) AwaitAnswers(unanswered);  // of who was on the way in when refusing began
+  if (all) AwaitAnswers(unanswered);  // for requests that were on the way in when rejection began
 }
 
 void Drain::Hurry() {
@@ -42,7 +42,7 @@ void Drain::WaitFor(absl::Duration longest, absl::Duration hurried, const std::f
   }
 }
 
-// A client that does not read cannot hold this up: see kUnreadGrace.
+// Gives up on clients that do not read: see kUnreadGrace.
 bool Drain::AwaitAnswers(const std::function<Unanswered()>& unanswered) {
   bool all = false;
   int64_t unread = 0;

@@ -13,42 +13,42 @@
 namespace vitrine {
 
 struct DrainOptions {
-  // How long the server still serves after the health service says NOT_SERVING, so that load balancers notice.
+  // Time for which the server still serves after the health service reports NOT_SERVING, so that load balancers notice.
   absl::Duration lame_duck = absl::ZeroDuration();
-  // How long accepted requests may take to finish after that. What is left then is answered with UNAVAILABLE.
+  // Time for accepted requests to finish after that. The rest is answered with UNAVAILABLE.
   absl::Duration deadline = absl::Seconds(30);
 };
 
-// The last stretch of a server's life: lame duck, refusing what is new, waiting for what was accepted. Thread-safe.
+// Shutdown of a server: lame duck, rejection of new requests, wait for accepted ones. Thread-safe.
 class Drain {
  public:
-  // Once nothing is left to compute, answers that no client has taken for this long are given up.
+  // Time after which answers that clients do not read are given up, once nothing is left to compute.
   static constexpr absl::Duration kUnreadGrace = absl::Seconds(2);
-  // The longest wait once hurried.
+  // Longest wait after Hurry.
   static constexpr absl::Duration kHurriedDeadline = absl::Seconds(1);
 
   Drain(const DrainOptions& options, const Clock& clock) : options_(options), clock_(clock) {}
 
-  // What was admitted and has no answer yet. Refusals are no part of it: callers who come back at once would keep the
-  // process for as long as they like.
+  // Admitted requests without a delivered answer. Rejected requests do not count: clients that retry at once would keep
+  // the process running.
   struct Unanswered {
-    bool computing = false;    // something still waits or computes
+    bool computing = false;    // some requests still wait or compute
     int64_t answer_bytes = 0;  // reserved for answers, until clients have taken them
   };
 
-  // Waits out the lame duck, calls `refuse` (from which on every new request is answered UNAVAILABLE), waits until all
-  // that was admitted is answered, at most the deadline, and then until no caller has come for a quarter of a second,
-  // half a second at most, so that those who have not heard yet read "draining" and not a broken connection. One thread
+  // Waits out the lame duck and calls `refuse` (from then on every new request is answered UNAVAILABLE). Then waits
+  // until all admitted requests are answered, at most the deadline. Then waits until no request has come for a quarter
+  // of a second, at most half a second, so that late clients read "draining" instead of a broken connection. One thread
   // at a time.
   void Run(const Ledger& ledger, const std::function<void()>& refuse, const std::function<Unanswered()>& unanswered);
 
-  // Ends the lame duck at once and leaves a running or coming Run no more than a second. Any thread.
+  // Ends the lame duck at once and limits the rest of a running or later Run to about a second. Any thread.
   void Hurry();
 
  private:
-  // Waits until `done`, at most until `longest` has passed, or `hurried` once hurried.
+  // Waits until `done`, at most `longest`, or after Hurry at most `hurried`.
   void WaitFor(absl::Duration longest, absl::Duration hurried, const std::function<bool()>& done);
-  // False if something was given up.
+  // Waits for the answers; returns false if some were given up.
   bool AwaitAnswers(const std::function<Unanswered()>& unanswered);
   void AwaitSilence(const Ledger& ledger);
 

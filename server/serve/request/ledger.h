@@ -7,8 +7,8 @@
 
 namespace vitrine {
 
-// Requests accepted (read by a handler, whatever became of them) and answered (the answer or refusal was handed to the
-// transport). A request of a stream counts as one. Lock-free.
+// Counts requests accepted (read by a handler, whatever the result) and answered (the answer or error was handed to the
+// transport). Each request of a stream counts as one. Lock-free.
 class Ledger {
  public:
   void Accept() { accepted_.fetch_add(1, std::memory_order_relaxed); }
@@ -16,7 +16,7 @@ class Ledger {
 
   int64_t accepted() const { return accepted_.load(std::memory_order_relaxed); }
   int64_t answered() const { return answered_.load(std::memory_order_acquire); }
-  // Never negative: answered is read first.
+  // Never negative, because answered() is read first.
   int64_t in_flight() const {
     const int64_t answered_now = answered();
     return accepted() - answered_now;

@@ -25,7 +25,7 @@ constexpr int kDefaultTopK = 5;
 constexpr int kMaxTensorSide = ImageLimits().max_side;
 constexpr int kMaxAttentionRequests = 16;
 constexpr int kMaxFeatureRequests = 3;
-// Each overlay is a picture to draw and compress; one of the largest takes about 0.2 s of an executor.
+// Each overlay is an image to draw and compress; one of the largest takes an executor about 0.2 s.
 constexpr int64_t kMaxOverlays = 8;
 
 std::string ModelText(const LoadedModel& model) {
@@ -111,7 +111,7 @@ absl::StatusOr<Size> PlanTensor(const v1::RawTensor& tensor, std::string_view da
     return absl::InvalidArgumentError(absl::StrCat("the normalized tensor has ", tensor.channels(),
                                                    " channels, but the model takes ", preprocessing.channels()));
   }
-  // Where the model crops, a picture of this size would be scaled first; a tensor is what comes out of that.
+  // If the model crops, an image of this size would be scaled first; a normalised tensor must have the size after that.
   ASSIGN_OR_RETURN(const Geometry geometry, PlanGeometry(preprocessing, size));
   if (geometry.input != size) {
     return absl::InvalidArgumentError(absl::StrCat("the normalized tensor is ", SizeText(size),
@@ -121,7 +121,7 @@ absl::StatusOr<Size> PlanTensor(const v1::RawTensor& tensor, std::string_view da
   return size;
 }
 
-// Size of the oriented picture or tensor.
+// Returns the size of the oriented image or tensor.
 absl::StatusOr<Size> InputSize(const v1::ClassifyRequest& request, std::string_view input,
                                const v1::Preprocessing& preprocessing) {
   switch (request.input_case()) {
@@ -150,7 +150,7 @@ absl::StatusOr<std::optional<Size>> PlanWish(const v1::ClassifyRequest& request,
   return Size{request.resolution().height(), request.resolution().width()};
 }
 
-// Of one overlay on a picture of this size, but for the legend below it.
+// Returns the pixels of one overlay on an image of this size, without the legend below it.
 int64_t OverlayPixels(Size picture) {
   const OverlayLook look;
   const double longer = std::max({picture.height, picture.width, 1});
@@ -158,7 +158,7 @@ int64_t OverlayPixels(Size picture) {
   return static_cast<int64_t>(std::ceil(picture.height * scale) * std::ceil(picture.width * scale));
 }
 
-// Adds to `bytes` what the values of the attention take.
+// Fills the plan's attention and overlay_pixels, and adds the size of the attention values to `bytes`.
 absl::Status PlanAttention(InferenceRequest& plan, int64_t& bytes) {
   const v1::ClassifyRequest& request = plan.request;
   if (request.attention_size() > kMaxAttentionRequests) {
@@ -187,7 +187,7 @@ absl::Status PlanAttention(InferenceRequest& plan, int64_t& bytes) {
                                                  "heads, or for values"));
 }
 
-// Adds to `bytes` what the features take.
+// Fills the plan's features, and adds their size to `bytes`.
 absl::Status PlanFeatures(InferenceRequest& plan, int64_t& bytes) {
   const v1::ClassifyRequest& request = plan.request;
   if (request.features_size() > kMaxFeatureRequests) {
@@ -203,8 +203,8 @@ absl::Status PlanFeatures(InferenceRequest& plan, int64_t& bytes) {
   return absl::OkStatus();
 }
 
-// Resolves what plan.request asks for into the plan, whose model, geometry and grid are set. Overlays are not counted:
-// their size is known when they are drawn.
+// Resolves the attention and features of plan.request into the plan, whose model, geometry and grid must be set.
+// Overlays count with the most that they may take: their size is known only when they are drawn.
 absl::Status PlanAttentionAndFeatures(InferenceRequest& plan) {
   int64_t bytes = 0;
   RETURN_IF_ERROR(PlanAttention(plan, bytes));

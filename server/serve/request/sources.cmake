@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# What is asked: the message checked, planned, handed over.
+# The message of a request: checked, planned, handed over.
 list(APPEND server_sources
   serve/request/answer_hold.cc
   serve/request/classify_service.cc

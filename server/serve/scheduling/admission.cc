@@ -14,16 +14,16 @@
 namespace vitrine {
 namespace {
 
-// A caller that takes less than this part of an executor is as good as none.
+// Rate, in executor seconds per second, below which a caller is ignored.
 constexpr double kForgottenRate = 1e-4;
-// An hour's work has decayed to less than that.
+// Time after which an hour's work has decayed below kForgottenRate.
 constexpr absl::Duration kForgottenAfter = absl::Seconds(20);
-// Callers that are looked at one by one when time is predicted; the rest together.
+// Number of callers that count separately when time is predicted; the rest count together.
 constexpr size_t kBusiest = 64;
-// Places are kept free for a caller that was here so short a time ago.
+// Time for which places are kept free for another caller that sent a request.
 constexpr absl::Duration kSharedFor = absl::Minutes(1);
 
-// What is left of a rate of late if nothing more comes.
+// Returns the factor by which a recent rate decays in `passed`.
 double Left(absl::Duration passed) {
   return std::exp(-absl::ToDoubleSeconds(passed));
 }
@@ -199,17 +199,17 @@ absl::Status Admission::CheckTime(const Question& asked, absl::Time now) const {
   const absl::Duration running = running_.Predicted();
   const auto completion_among = [&](const std::vector<OtherCaller>& others, double urgent) {
     absl::Duration ahead = WorkAhead(mine, place.cost, others, batch, options_.executors, urgent);
-    if (urgent > 0) {  // and no longer than it is patient
+    if (urgent > 0) {  // limited by this request's patience
       const absl::Duration overtaking = urgent * options_.patience[place.priority_class];
       ahead = std::min(ahead, WorkAhead(mine + overtaking, place.cost, others, batch, options_.executors));
     }
-    // A prediction that is too short costs an executor's time, one that is too long a refusal: behind others the
-    // batches that run count whole.
+    // A prediction that is too short wastes an executor's time, one that is too long only rejects a request: so behind
+    // other callers the running batches count in full.
     const absl::Duration whole = (ahead + std::min(ahead, running)) / options_.executors;
     return std::max(TimeUntilDone(ahead, left, options_.executors), whole) + place.cost;
   };
-  const absl::Duration allowed = std::max(limit, place.cost);  // a cost alone refuses nothing
-  // So an admission costs the same however many callers there are.
+  const absl::Duration allowed = std::max(limit, place.cost);  // cost alone does not reject a request
+  // Bounds the usual cost of an admission independently of the number of callers.
   if (completion_among({AllOthers(place.caller, now)}, urgent) <= allowed) return absl::OkStatus();
   const std::vector<OtherCaller> others = Others(place.caller, now);
   const absl::Duration completion = completion_among(others, urgent);
@@ -233,7 +233,8 @@ absl::Status Admission::CheckTime(const Question& asked, absl::Time now) const {
         absl::StrCat("the server is busy: the answer would take about ", Milliseconds(of_what_is_here), ", ", longer),
         of_what_is_here - limit);
   }
-  // How long they would go on nobody knows, so no time is told; how fast they are forgotten is known.
+  // How long the caller keeps sending urgent requests is unknown, so the message names no time; the decay of their rate
+  // is known, and gives the retry delay.
   absl::Duration retry = absl::Milliseconds(10);
   while (retry < kForgottenAfter && completion_among(others, urgent * Left(retry)) > limit) retry *= 2;
   return ShedError(
@@ -292,7 +293,7 @@ double Admission::CallerWork::Rate(absl::Time now, int classes) const {
 }
 
 double Admission::Recent::Rate(absl::Time now) const {
-  // Most callers that are remembered: nothing is left, whatever it was, and the exponential is not worth its time.
+  // Common for remembered callers: the value has decayed to nothing, so the exponential need not be computed.
   if (now - at > kForgottenAfter) return 0;
   return absl::ToDoubleSeconds(work) * Left(now - at);
 }

@@ -10,8 +10,8 @@
 namespace vitrine {
 namespace {
 
-constexpr double kStayWeight = 0.2;                      // of a new observation
-constexpr absl::Duration kFirstStay = absl::Seconds(1);  // before the first answer was taken
+constexpr double kStayWeight = 0.2;                      // weight of a new observation
+constexpr absl::Duration kFirstStay = absl::Seconds(1);  // estimate before the first answer was taken
 
 }  // namespace
 
@@ -19,7 +19,7 @@ absl::StatusOr<HeldRoom> AnswerBudget::Reserve(int64_t bytes) {
   const absl::Time now = clock_.Now();
   MutexLock lock(mutex_);
   if (reserved_ > 0 && bytes > limit_ - reserved_) {
-    // Little's law: bytes that stay for so long on average leave at reserved / stay.
+    // Little's law: bytes that stay for `stay` on average leave at the rate reserved / stay.
     const absl::Duration stay = mean_stay_ > absl::ZeroDuration() ? mean_stay_ : kFirstStay;
     const double excess = static_cast<double>(bytes - (limit_ - reserved_));
     return ShedError(ShedReason::kAnswers,

@@ -19,23 +19,24 @@ struct AnswerRoom {
   int64_t bytes = 0;
   absl::Time since;
 };
-// Cancelled for an answer that will never be: it says nothing of how fast clients take theirs.
+// Cancelled for an answer that is never made, which says nothing about how fast clients take their answers.
 using HeldRoom = Held<AnswerBudget, AnswerRoom>;
 
-// Bytes of answers that are planned or made and not yet taken by their clients, over the whole process: what a client
-// that asks for large answers and reads none of them can make the server hold. Thread-safe; outlives what is held of
-// it.
+// Limits the bytes of answers that are planned or made and not yet taken by their clients, over the whole process: a
+// client that requests large answers and does not read them cannot use more memory. Thread-safe; must outlive the
+// shares that it gives.
 class AnswerBudget {
  public:
   AnswerBudget(int64_t limit, const Clock& clock) : limit_(limit), clock_(clock) {}
   AnswerBudget(const AnswerBudget&) = delete;
   AnswerBudget& operator=(const AnswerBudget&) = delete;
 
-  // RESOURCE_EXHAUSTED (ShedReason::kAnswers) if that would exceed the limit, with the time after which enough is free
-  // if clients take answers as fast as so far. One answer alone is always admitted.
+  // Reserves `bytes`, or returns RESOURCE_EXHAUSTED (ShedReason::kAnswers) if that would exceed the limit, with the
+  // time after which enough is free if clients take answers at the mean rate so far. A single answer is always
+  // admitted.
   absl::StatusOr<HeldRoom> Reserve(int64_t bytes);
 
-  // The answer takes so many bytes now that it is made, whatever was reserved for it. Nothing where nothing is held.
+  // Corrects the reservation to the answer's actual size. Does nothing if nothing is held.
   static void Resize(HeldRoom& room, int64_t bytes);
 
   int64_t reserved() const;
@@ -50,7 +51,7 @@ class AnswerBudget {
   const Clock& clock_;
   mutable Mutex mutex_;
   int64_t reserved_ ABSL_GUARDED_BY(mutex_) = 0;
-  absl::Duration mean_stay_ ABSL_GUARDED_BY(mutex_);  // of a byte, from Reserve to Release
+  absl::Duration mean_stay_ ABSL_GUARDED_BY(mutex_);  // mean time of a byte from Reserve to Release
 };
 
 }  // namespace vitrine

@@ -12,9 +12,9 @@
 namespace vitrine {
 namespace {
 
-// A live request and its place in the order.
+// A live request and its position in the order.
 struct Ranked {
-  absl::Duration turn;  // what its caller will have been given when it comes; zero where one caller is alone
+  absl::Duration turn;  // executor time of its caller before it; zero if there is only one caller
   int rank = 0;         // 0 when out of patience, else 1 + class
   absl::Time due;
   uint64_t sequence = 0;
@@ -25,7 +25,7 @@ struct Ranked {
   }
 };
 
-// The batch that one model would run.
+// A candidate batch of one model.
 struct Forming {
   BatchLimits limits;
   std::vector<size_t> batch;
@@ -50,8 +50,8 @@ struct Forming {
   }
 };
 
-// Requires the order of each caller's own requests. Sorting by turns is what choosing the caller that was given least,
-// again and again, comes to: within a caller and model turns only grow.
+// Reorders `live` by turns. Requires the order of each caller's own requests. Sorting by turns is equivalent to
+// choosing repeatedly the caller that was given least: within a caller and model, turns only grow.
 void TakeTurns(absl::Span<const WaitingRequest> waiting, std::vector<Ranked>& live) {
   const auto is_other = [&](const Ranked& ranked) {
     return waiting[ranked.index].caller != waiting[live.front().index].caller;
@@ -67,12 +67,12 @@ void TakeTurns(absl::Span<const WaitingRequest> waiting, std::vector<Ranked>& li
   std::sort(live.begin(), live.end());
 }
 
-// Splits off what must not be computed; the rest comes back in the order of the policy.
+// Splits off cancelled and expired requests and returns the rest in the order of the policy.
 std::vector<Ranked> RankLive(absl::Span<const WaitingRequest> waiting, absl::Time now, const BatchOptions& options,
                              BatchDecision& decision) {
   std::vector<Ranked> live;
   live.reserve(waiting.size());
-  // Without work that can be done in time the late is tried: only so is a prediction that was wrong ever corrected.
+  // If no request can be done in time, late ones are tried: otherwise a wrong prediction would never be corrected.
   const bool is_busy = std::any_of(waiting.begin(), waiting.end(), [&](const WaitingRequest& request) {
     return !request.cancelled && request.deadline > now + request.least;
   });
@@ -135,7 +135,7 @@ BatchDecision Decide(absl::Span<const WaitingRequest> waiting, absl::Time now, c
   BatchDecision decision;
   const std::vector<Ranked> live = RankLive(waiting, now, options, decision);
 
-  std::vector<Forming> forming;                             // in the order of each model's first request
+  std::vector<Forming> forming;                             // key: model, and whether the request is slow
   std::map<std::pair<const void*, bool>, size_t> of_model;  // and whether it is slow
   for (const Ranked& ranked : live) {
     const WaitingRequest& request = waiting[ranked.index];

@@ -14,10 +14,10 @@ namespace {
 
 // Weight of a new observation of how long requests stay.
 constexpr double kCallerStayWeight = 0.2;
-// The guess before the first has ended.
+// Estimate before the first request has ended.
 constexpr absl::Duration kFirstCallerStay = absl::Milliseconds(100);
 
-// The level of a bucket that held `tokens` at `filled`.
+// Returns the level at `now` of a bucket that held `tokens` at `filled`.
 double Level(double tokens, absl::Time filled, absl::Time now, double rate, double burst) {
   return std::min(burst, tokens + rate * absl::ToDoubleSeconds(now - filled));
 }
@@ -36,7 +36,7 @@ absl::StatusOr<HeldQuota> CallerQuotas::Admit(const Caller& caller) {
   const CallerQuota& quota = *caller.quota;
   const absl::Time now = clock_.Now();
   MutexLock lock(mutex_);
-  // Of a caller whose bucket is full and who has nothing in flight nothing needs to be known.
+  // A caller whose bucket is full and that has no request in flight needs no entry.
   prune_.Step(uses_, [now](const auto& caller) {
     const Use& use = caller.second;
     return use.in_flight == 0 && Level(use.tokens, use.filled, now, use.rate, use.burst) >= use.burst;
@@ -56,7 +56,7 @@ absl::StatusOr<HeldQuota> CallerQuotas::Admit(const Caller& caller) {
     use.filled = now;
     use.rate = rate;
     use.burst = burst;
-    // A thousand millionth less than one is one: the level is a sum of many small additions.
+    // Tolerates rounding: the level is a sum of many small additions.
     if (use.tokens < 1 - 1e-9) {
       return ShedError(ShedReason::kQuota,
                        absl::StrCat("caller \"", caller.name, "\" sends more than its quota of ", rate,

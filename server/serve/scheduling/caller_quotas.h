@@ -19,45 +19,45 @@ namespace vitrine {
 
 class CallerQuotas;
 
-// How many requests at once the quota ever allows by its rate: its burst, or one second's worth, at least 1. Infinite
-// without a rate.
+// Returns the most requests that the quota's rate admits at once: its burst, else one second's worth, at least 1.
+// Infinite without a rate.
 double BurstOf(const CallerQuota& quota);
 
-// One request in flight, of a caller's quota.
+// One request in flight that counts against a caller's quota.
 struct QuotaUse {
   std::string caller;
   absl::Time since = {};
   bool took_token = false;  // the quota had a rate
 };
-// Cancelled where the server refuses the request because it is busy: as if it had never been admitted.
+// Cancelled if the server rejects the request because it is busy: as if never admitted.
 using HeldQuota = Held<CallerQuotas, QuotaUse>;
 
-// Counts what each caller uses of its quota: a token bucket for the rate, a counter for what is in flight. The quota
-// comes with every request, so that a policy that is read anew counts from the next request on. Thread-safe; never
-// blocks beyond a short lock. Keeps a few words for each caller whose bucket is not full or who has requests in flight.
-// Outlives what is held of it.
+// Counts the use of each caller's quota: a token bucket for the rate, a counter for requests in flight. The quota comes
+// with every request, so a reloaded policy applies from the next request on. Thread-safe; never blocks beyond a short
+// lock. Keeps a few words for each caller whose bucket is not full or that has requests in flight. Must outlive the
+// uses that it gives.
 class CallerQuotas {
  public:
   explicit CallerQuotas(const Clock& clock) : clock_(clock) {}
   CallerQuotas(const CallerQuotas&) = delete;
   CallerQuotas& operator=(const CallerQuotas&) = delete;
 
-  // RESOURCE_EXHAUSTED (ShedReason::kQuota) above the rate, with the time to the next token, or with too many in
-  // flight, with the time after which the next of them ends as they ended so far. A refusal uses up nothing. Without a
-  // quota it is free and takes no lock.
+  // Admits the request, or returns RESOURCE_EXHAUSTED (ShedReason::kQuota): above the rate, with the time to the next
+  // token; with too many requests in flight, with the expected time until one of them ends. A rejection uses no quota.
+  // A caller without a quota takes no lock.
   absl::StatusOr<HeldQuota> Admit(const Caller& caller);
 
-  size_t callers() const;  // that something is kept for
+  size_t callers() const;  // number of callers that have an entry
 
  private:
   friend HeldQuota;
   struct Use {
     double tokens = 0;
-    absl::Time filled;  // when `tokens` was right
-    double rate = 0;    // of the last request, for pruning
+    absl::Time filled;  // time at which `tokens` was valid
+    double rate = 0;    // quota rate at the last request, for pruning
     double burst = 0;
     int64_t in_flight = 0;
-    absl::Duration mean_stay;  // of requests, from Admit to Release
+    absl::Duration mean_stay;  // mean time of a request from Admit to Release
   };
 
   void Release(const QuotaUse& taken);

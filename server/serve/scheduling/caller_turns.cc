@@ -39,7 +39,7 @@ void CallerTurns::Drop(Id id) {
   Leave(accounts_.find(id));
 }
 
-// An account that is even and idle says nothing.
+// Erases idle accounts at or below the current level: a new account would be the same.
 void CallerTurns::Leave(std::map<Id, Account>::iterator account) {
   --account->second.waiting;
   prune_.Step(accounts_, [this](const auto& entry) {

@@ -13,24 +13,25 @@
 
 namespace vitrine {
 
-// The account of executor time by caller: start-time fair queueing (Goyal, Vin and Cheng 1996). Each caller has been
-// given so much; who has been given least is next. A caller that comes back after a silence starts where the one that
-// was served last stood, so that silence saves up nothing, and keeps what it was given beyond that, so that leaving and
-// coming back gains nothing. Between two callers that both wait all the time, the difference of what they are given
-// stays below one batch. Not thread-safe: the scheduler calls it under its lock.
+// Accounts executor time by caller: start-time fair queueing (Goyal, Vin and Cheng 1996). The caller that was given the
+// least is next. A caller that returns after a silence starts at the level of the caller served last, so it saves up
+// nothing, and keeps what it was given beyond that, so it gains nothing by leaving and returning. The difference
+// between two callers that always have requests waiting stays below one batch. Not thread-safe: the scheduler calls it
+// under its lock.
 class CallerTurns {
  public:
   using Id = uint32_t;
 
-  // A request of this caller begins to wait. Nothing has changed if it throws std::bad_alloc; the others never do.
+  // Counts one more waiting request of this caller. Has no effect if it throws std::bad_alloc; the other functions do
+  // not throw.
   Id Enter(const std::string& caller);
-  // It waits no longer: it runs and takes `cost` of executor time, or it was dropped and takes none.
+  // Ends the wait of one request: Run if it runs and takes `cost` of executor time, Drop if it was dropped.
   void Run(Id id, absl::Duration cost);
   void Drop(Id id);
 
-  // What the caller was given so far. Only differences mean something.
+  // Returns the executor time given to the caller so far. Only differences are meaningful.
   absl::Duration given(Id id) const { return accounts_.at(id).given; }
-  size_t callers() const { return accounts_.size(); }  // that an account is kept for
+  size_t callers() const { return accounts_.size(); }  // number of callers that have an account
 
  private:
   struct Account {
@@ -42,9 +43,9 @@ class CallerTurns {
   void Leave(std::map<Id, Account>::iterator account);
 
   std::map<Id, Account> accounts_;
-  std::unordered_map<std::string, Id> ids_;  // not Abseil's, which std::bad_alloc breaks
+  std::unordered_map<std::string, Id> ids_;  // not an Abseil map, which std::bad_alloc leaves broken
   Id next_ = 0;
-  absl::Duration now_;  // what the caller that was served last had been given before
+  absl::Duration now_;  // executor time that the caller served last had been given before
   RollingPrune<std::map<Id, Account>> prune_;
 };
 

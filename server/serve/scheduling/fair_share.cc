@@ -7,11 +7,11 @@
 namespace vitrine {
 namespace {
 
-// A caller may hold so many times the places that are free.
+// Factor by which a caller's places may exceed the free ones.
 constexpr int64_t kFree = 8;
 
-// When a caller's work has grown to `turn` seconds, which grows itself, of several to as much for each: from then on it
-// counts with that.
+// Returns the time, in seconds, from which a caller is limited by its turn: when its work, which grows by `rate`,
+// reaches `turn` for each of its callers, which grows by `turn_grows`.
 double CappedAt(const OtherCaller& other, double turn, double turn_grows) {
   const double room = other.callers * turn - absl::ToDoubleSeconds(other.work);
   if (room <= 0) return 0;
@@ -28,9 +28,10 @@ absl::Duration WorkAhead(absl::Duration mine, absl::Duration cost, std::vector<O
   const auto capped_at = [=](const OtherCaller& other) { return CappedAt(other, turn, urgent); };
   std::sort(others.begin(), others.end(),
             [&](const OtherCaller& a, const OtherCaller& b) { return capped_at(a) < capped_at(b); });
-  // overtaking = urgent * (ahead / executors + cost)
-  // ahead = mine + overtaking + sum over the capped of callers * (turn + overtaking) + sum over the rest of
-  // (work + rate * (ahead / executors + cost)).
+  // Solves
+  //   overtaking = urgent * (ahead / executors + cost)
+  //   ahead = mine + overtaking + sum over the capped of callers * (turn + overtaking)
+  //           + sum over the rest of (work + rate * (ahead / executors + cost)).
   double fixed = absl::ToDoubleSeconds(mine) + urgent * own, rates = urgent, behind = 0;
   for (const OtherCaller& other : others) {
     const double work = absl::ToDoubleSeconds(other.work);
@@ -53,7 +54,7 @@ absl::Duration WorkAhead(absl::Duration mine, absl::Duration cost, std::vector<O
 ShareVerdict CheckShare(int64_t held, int64_t own, int64_t amount, int64_t limit, bool shared) {
   const int64_t free = limit - held;
   if (amount > free) return ShareVerdict::kFull;
-  // Divided, since a limit may be as large as the type.
+  // Divided rather than multiplied, since a limit may be as large as the type.
   const bool fits = !shared || own == 0 || (own + amount) / kFree < free;
   return fits ? ShareVerdict::kFits : ShareVerdict::kOverShare;
 }

@@ -9,38 +9,37 @@
 
 namespace vitrine {
 
-// How callers share the executors. The rule: callers take turns by executor time. While several wait, each is given the
-// same executor time, whatever it asks for, whatever priority it claims; what one does not want the others take. A
-// caller that is alone has everything. Priorities and deadlines order the requests of one caller.
+// Fair sharing of the executors: callers take turns by executor time. While several callers wait, each is given the
+// same executor time, whatever its requests or priorities; others take what a caller does not use. A single caller has
+// everything. Priorities and deadlines order only the requests of one caller.
 //
-// CallerTurns keeps the account, Decide (batching_policy.h) orders by it, and WorkAhead predicts what it comes to.
+// CallerTurns keeps the account, Decide (batching_policy.h) orders by it, and WorkAhead predicts the result.
 
-// Another caller, as the one that asks sees it; or several that are looked at together, which may count with more than
-// they would one by one and never with less.
+// Another caller, or several combined; a combined entry counts for at least as much as separate ones would.
 struct OtherCaller {
-  absl::Duration work;  // executor time of what waits of it
-  double rate = 0;      // executor seconds that it asks for in a second, of late
+  absl::Duration work;  // executor time of its waiting requests
+  double rate = 0;      // executor seconds that it recently requested per second
   int64_t callers = 1;
 };
 
-// Executor time that goes before a request. `mine` is the work of its own caller that goes before it, `cost` its own,
-// `batch` the longest batch, `urgent` the executor seconds that its caller asks for in a second, of late, with a more
-// urgent priority: they overtake it.
+// Returns the executor time that goes before a request. `mine` is the work of its own caller that goes before it,
+// `cost` its own, `batch` the longest batch, `urgent` the executor seconds per second that its caller recently
+// requested at a more urgent priority, which overtake it.
 //
-// By the time that mine + cost of this caller is done, and what has overtaken it, taking turns has given no other
-// caller more than that, and none more than it has in flight and will ask for until then: each counts with the smaller
-// of the two. What is asked for until then depends on the answer; the equation is piecewise linear and solved exactly.
-// A batch that is running or forming is not interrupted, which counts once, as far as there is such work. Alone (no
-// others) and not overtaken the answer is `mine`. Pure; O(n log n).
+// When mine + cost of this caller is done, with what has overtaken it, every other caller was given at most as much by
+// taking turns, and at most its work in flight and what it sends until then: it counts with the smaller of the two. The
+// work sent until then depends on the result; the equation is piecewise linear and solved exactly. A running or forming
+// batch is not interrupted, which counts once, up to the work that waits behind. Without other callers and overtaking
+// the result is `mine`. Pure; O(n log n).
 absl::Duration WorkAhead(absl::Duration mine, absl::Duration cost, std::vector<OtherCaller> others,
                          absl::Duration batch, int executors, double urgent = 0);
 
-// How they share places (requests, or bytes), which are taken out of a limited number, with dynamic thresholds
-// (Choudhury and Hahne 1998): where callers share, each may hold at most eight times what is free. One of them alone so
-// gets eight ninths, n greedy ones equal parts, and whoever comes next always finds something free.
+// Result of CheckShare. Places (requests or bytes) under a limit are shared by dynamic thresholds (Choudhury and Hahne
+// 1998): while callers share, each may hold at most eight times the free places. So one active caller gets eight
+// ninths, n greedy ones get equal parts, and a new caller always finds free places.
 enum class ShareVerdict { kFits, kFull, kOverShare };
-// Whether a caller that holds `own` of the `held` places may take `amount` more. `shared` false: one caller is all
-// there is, and may take everything. Who holds nothing may always take what there is. Pure.
+// Returns whether a caller that holds `own` of the `held` places may take `amount` more. With `shared` false the caller
+// is the only one and may take everything. A caller that holds nothing may take any free places. Pure.
 ShareVerdict CheckShare(int64_t held, int64_t own, int64_t amount, int64_t limit, bool shared);
 
 }  // namespace vitrine

@@ -6,10 +6,11 @@
 
 namespace vitrine {
 
-// A share of what `Owner` divides, given back exactly once: when this dies, or before. The owner outlives it and has
+// A share of what `Owner` divides, given back exactly once: at destruction, or before. The owner must outlive it and
+// has two functions, which must not throw:
 //   void Release(const Share&);  // the share was used
-//   void Cancel(const Share&);   // it is as if it had never been given; where Held::Cancel is called
-// neither of which throws. Movable; thread-compatible.
+//   void Cancel(const Share&);   // as if the share had never been given
+// Movable; thread-compatible.
 template <typename Owner, typename Share>
 class Held {
  public:
@@ -25,7 +26,7 @@ class Held {
   }
   ~Held() { Release(); }
 
-  // Early; further calls do nothing.
+  // Gives the share back early; later calls do nothing.
   void Release() {
     if (Owner* const owner = std::exchange(owner_, nullptr)) owner->Release(share_);
   }
@@ -34,7 +35,7 @@ class Held {
   }
 
   const Share* operator->() const { return &share_; }
-  // For the owner, which may change what is held. Null: nothing is held.
+  // For the owner, which may change the share. Null: nothing is held.
   Owner* owner() const { return owner_; }
   Share& share() { return share_; }
 

@@ -30,74 +30,74 @@ namespace vitrine {
 // Set by the RPC side when the client leaves; read by the scheduler, which drops the request before compute.
 using CancelFlag = std::shared_ptr<std::atomic<bool>>;
 
-// A request that has been validated against its model and is on its way to an executor.
-// Made by PlanRequest; everything that can be refused has been, but for damage inside the picture.
+// A request that was validated against its model and is on its way to an executor. Made by PlanRequest, which rejects
+// everything but damage inside the image.
 struct InferenceRequest {
   ModelHandle model;
   v1::ClassifyRequest request;  // without the bytes of its image or tensor
-  std::string_view input;       // those bytes, as they were received
-  MessageBytes owner;           // of them; null where they are of static memory
-  Geometry geometry;            // of a normalised tensor: taken whole, as it is
+  std::string_view input;       // those bytes, as received
+  MessageBytes owner;           // owner of `input`; null if that is static memory
+  Geometry geometry;            // for a normalised tensor: the whole, unchanged
   Grid grid;
   int64_t tokens = 0;                           // prefix included
   int top_k = 0;                                // 0: no predictions in the answer
   std::vector<v1::AttentionRequest> attention;  // resolved: layers and heads explicit and in range
   std::vector<v1::FeatureRequest> features;     // resolved
-  // What attention and features will take in the answer; with overlays, whose size nobody knows, what they may take.
+  // Bytes of attention and features in the answer; an upper bound if there are overlays, whose size is not known yet.
   int64_t answer_bytes = 0;
-  int64_t most_message_bytes = std::numeric_limits<int64_t>::max();  // of the answer: largest that the client takes
-  // Pixels of the overlays that will be drawn, over all of them.
+  int64_t most_message_bytes = std::numeric_limits<int64_t>::max();  // largest answer that the client takes
+  // Pixels of all overlays that will be drawn.
   int64_t overlay_pixels = 0;
 
-  bool is_routed = false;  // to the version that the traffic's shares chose; else the caller named it
-  bool is_probe = false;   // the server's own (see compute_probe.h): in none of the histograms of answers
+  bool is_routed = false;  // true: the traffic's shares chose the version; false: the caller named it
+  bool is_probe = false;   // sent by the server itself (see compute_probe.h): excluded from the latency histograms
   std::string caller;      // Caller::Account: whose share and quota it counts against
   absl::Time arrival;      // monotonic, see server/process/clock.h
   absl::Time deadline = absl::InfiniteFuture();
   CancelFlag cancelled;                  // null: cannot be cancelled
-  CancelFlag abandoned;                  // set when another picture of its batch was refused; null: there is none
-  std::shared_ptr<Admitted> admitted;    // shared with the hold of its answer, if there is one; null: nothing is held
+  CancelFlag abandoned;                  // set when another image of its batch was rejected; null: there is none
+  std::shared_ptr<Admitted> admitted;    // shared with its answer's hold, if there is one; null: nothing is held
   Progress progress = Progress::kQueue;  // kCompute once the model has run on it
-  RequestTrace* trace = nullptr;         // where its stages are noted; null: it is not traced. `done` keeps it
+  RequestTrace* trace = nullptr;         // recorder of its stages; null: not traced. `done` keeps it alive
 
-  // Called exactly once, from any thread, with the answer or the refusal. Must not block, nor throw.
+  // Called exactly once, from any thread, with the answer or the error. Must not block or throw.
   absl::AnyInvocable<void(absl::StatusOr<v1::ClassifyResponse>)> done;
 
   bool IsAbandoned() const { return abandoned != nullptr && abandoned->load(std::memory_order_acquire); }
-  // Nobody waits for its answer.
+  // Returns true if no client waits for the answer.
   bool IsCancelled() const {
     return IsAbandoned() || (cancelled != nullptr && cancelled->load(std::memory_order_acquire));
   }
-  // Bytes of the picture or tensor, as sent.
+  // Returns the bytes of the image or tensor, as sent.
   int64_t InputBytes() const { return static_cast<int64_t>(input.size()); }
-  // Pixels of the picture once decoded, or of the tensor: what its header or shape says.
+  // Returns the pixels of the decoded image, or of the tensor, according to its header or shape.
   int64_t InputPixels() const { return int64_t{geometry.original.height} * geometry.original.width; }
-  // Takes its work out of what is predicted, counts an expired or cancelled request, then calls `done`. The one way to
-  // end a request. What was admitted is given back before `done` is called, unless the hold of the answer shares it.
-  // One that was dropped because it is abandoned ends with AbandonedError, and what was not computed gives its part of
-  // the quota back: its caller has to send it again.
+  // Ends the request, and is the only way to do so: removes its work from the predicted work, counts it if it expired
+  // or was cancelled, then calls `done`. What was admitted is given back before that, unless the answer's hold shares
+  // it. A request that was dropped because it is abandoned ends with AbandonedError, and gives its quota back if it was
+  // not computed: its caller has to send it again.
   void Finish(absl::StatusOr<v1::ClassifyResponse> answer);
-  // Ends a request that no executor has looked at: the time that it waited until `now` is counted.
+  // Ends a request that no executor has begun, and counts its waiting time until `now`.
   void EndWaiting(absl::Status why, absl::Time now);
 };
 
-// Metadata of a call by which a client says how large messages it takes.
+// Call metadata by which a client tells the largest message that it takes.
 inline constexpr char kMessageBytesMetadata[] = "max-receive-message-length";
-// RESOURCE_EXHAUSTED, with what the client has to do, if a message of `bytes` is larger than it takes.
+// Returns RESOURCE_EXHAUSTED, with what the client has to change, if `bytes` is above `most`.
 absl::Status CheckMessageBytes(int64_t bytes, int64_t most);
-// The end of a picture whose batch was refused for another one's sake: ABORTED. Its caller reads the other's refusal.
+// Returns ABORTED: another image of the same batch was rejected. The caller reads that image's error.
 absl::Status AbandonedError();
-// What a caller reads when the server goes down: UNAVAILABLE.
+// Returns UNAVAILABLE: the server shuts down.
 absl::Status DrainingError();
 
-// What the executor computed for one image, before it becomes a message.
+// Result of an executor for one image, before it becomes a message.
 struct InferenceOutput {
   std::vector<float> logits;                         // [classes], finite
   std::vector<std::vector<AttentionMap>> attention;  // per entry of InferenceRequest::attention
   std::vector<FeatureMap> features;                  // per entry of InferenceRequest::features
   v1::Timings timings;                               // queue, decode and compute
   v1::BatchInfo batch;
-  // The decoded, oriented picture; only when an overlay was asked for.
+  // The decoded, oriented image; only if an overlay was requested.
   std::shared_ptr<const Image> picture;
 };
 

@@ -9,13 +9,13 @@
 
 namespace vitrine {
 
-// A body as it was received, decompressed, and its share of the budget of received bytes.
+// A received body, decompressed, and its share of the budget of received bytes.
 struct ReceivedBytes {
   std::string bytes = {};
   BudgetShare share = {};
 };
 
-// Shared by the requests whose pictures are views into it.
+// Shared by the requests whose images are views into it.
 using MessageBytes = std::shared_ptr<const ReceivedBytes>;
 
 }  // namespace vitrine

@@ -14,7 +14,7 @@
 namespace vitrine {
 namespace {
 
-// Without port, brackets and zone.
+// Returns the address without port, brackets and zone.
 std::string HostOf(std::string_view address) {
   std::string host = absl::StrReplaceAll(absl::string_view(address.data(), address.rfind(':')),
                                          {{"%5B", ""}, {"%5D", ""}, {"[", ""}, {"]", ""}});
@@ -57,7 +57,7 @@ std::string PeerAccounts::AccountOf(const Caller& caller, std::string_view peer)
     if (places_.size() == kMost) return caller.name;
     std::list<Place> fresh = {{place, free_.empty() ? places_.size() : free_.back(), now}};
     by_name_.emplace(std::move(place), fresh.begin());
-    // From here on nothing takes memory, which may run out.
+    // No allocation from here on: an exception would leave the tables inconsistent.
     places_.splice(places_.begin(), fresh);
     if (!free_.empty()) free_.pop_back();
   }

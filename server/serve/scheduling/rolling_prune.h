@@ -7,13 +7,13 @@
 
 namespace vitrine {
 
-// Forgets idle entries of an ordered map a few at a time, round and round, so that no call under a lock pays for all of
-// them. Two looks for each entry that may be added: by the time that a map has grown by half, all of it was looked at.
-// A map of few entries is left alone: what is remembered of an idle caller may still be of use. Not thread-safe.
+// Erases idle entries of an ordered map, two per call and in rotation, so that no call under a lock pays for all of
+// them. By the time that a map has grown by half, every entry was visited. A small map is left alone: the data of an
+// idle caller may still be of use. Not thread-safe.
 template <typename Map>
 class RollingPrune {
  public:
-  // Looks at the next two entries and erases those that are idle. O(log n).
+  // Visits the next two entries and erases those that are idle. O(log n).
   template <typename IsIdle>
   void Step(Map& map, IsIdle is_idle) {
     if (map.size() <= kFew) return;

@@ -13,26 +13,26 @@
 namespace vitrine {
 
 class RunningBatches;
-// One batch that runs; it has ended when this dies.
+// One running batch; it ends at destruction.
 using HeldBatch = Held<RunningBatches, size_t>;
 
-// The batches that run now, each on one executor, and when each is predicted to end. Thread-safe; never blocks beyond a
-// short lock. Outlives what is held of it.
+// The running batches, one per executor, and their predicted ends. Thread-safe; never blocks beyond a short lock. Must
+// outlive the batches that it gives.
 class RunningBatches {
  public:
-  // Takes memory for two batches an executor, whose stand-in may run one beside its own.
+  // Reserves memory for two batches per executor: a stand-in may run one beside the executor's own.
   RunningBatches(int executors, const Clock& clock);
   RunningBatches(const RunningBatches&) = delete;
   RunningBatches& operator=(const RunningBatches&) = delete;
 
-  // A batch begins that is predicted to take `predicted`; zero where nobody knows. Throws std::bad_alloc where more run
-  // than there was memory taken for.
+  // Begins a batch that is predicted to take `predicted`; zero if unknown. Throws std::bad_alloc if there is no memory
+  // for more batches than were reserved.
   HeldBatch Begin(absl::Duration predicted);
 
-  // For each batch that runs, the time until its executor is free; ascending. A batch that has run for longer than
-  // predicted is taken to need as long again as it is late: the longer nobody knows, the longer it may take.
+  // Returns for each running batch the time until its executor is free, ascending. A batch that is late by some time is
+  // expected to need as long again.
   std::vector<absl::Duration> Left() const;
-  // Executor time of those that run, what has passed of it too.
+  // Returns the predicted executor time of all running batches, with the part that has passed.
   absl::Duration Predicted() const;
 
  private:
@@ -50,8 +50,8 @@ class RunningBatches {
   std::vector<Slot> slots_ ABSL_GUARDED_BY(mutex_);
 };
 
-// When `work` of executor time is done by `executors`, of which some are busy for `left` (ascending) first and the
-// others are free: zero work is done when the first of them is free. Pure; O(left.size()).
+// Returns the time until `executors` have done `work` of executor time, if some are busy for `left` (ascending) first
+// and the others are free. Zero work is done when the first executor is free. Pure; O(left.size()).
 absl::Duration TimeUntilDone(absl::Duration work, const std::vector<absl::Duration>& left, int executors);
 
 }  // namespace vitrine

@@ -11,15 +11,15 @@
 namespace vitrine {
 namespace {
 
-// Part of a predicted time that is believed where work is dropped for it: predictions are wrong by some percent.
+// Share of a predicted time that is certain enough to drop a request for it: predictions are off by some percent.
 constexpr double kSure = 0.8;
 
-// From this on what a picture takes beside its compute is worth a batch of its own.
+// Predicted time beside compute from which an image may become a batch of its own.
 constexpr absl::Duration kSlow = absl::Milliseconds(10);
-// And no smaller picture is: a thread that lost its core for a moment makes one look so.
+// Fewest pixels of such an image: a smaller one only looks slow when a thread lost its core for a moment.
 constexpr int64_t kSlowPixels = int64_t{1} << 18;
 
-// The ends of requests that are not computed. Made once: a copy takes no memory, of which there may be none.
+// Statuses of requests that end without compute. Made once: copying one allocates no memory.
 struct Ends {
   const absl::Status cancelled = absl::CancelledError("the client cancelled the request; nothing was computed");
   const absl::Status expired =
@@ -27,7 +27,7 @@ struct Ends {
   const absl::Status draining = DrainingError();
   const absl::Status late =
       absl::DeadlineExceededError("the answer would have come after the deadline; nothing was computed");
-  // Said to requests that were accepted: never the sentence of a refusal, so that books can tell them apart.
+  // For requests that were admitted: never the text of a rejection, so that logs can tell them apart.
   const absl::Status given_up =
       absl::UnavailableError("the server ended before this request's turn came; another replica will answer");
 };
@@ -37,8 +37,8 @@ const Ends& End() {
   return ends;
 }
 
-// Tells admission, from which the requests have their places, that an executor is busy with them. They have left the
-// queue: without memory for that they run all the same, and the executor does not count as busy.
+// Tells the requests' admission that an executor is busy with them. The requests have left the queue, so without memory
+// for this they run nevertheless and the executor does not count as busy.
 HeldBatch Occupy(std::span<const std::unique_ptr<InferenceRequest>> requests) noexcept {
   for (const auto& request : requests) {
     if (request->admitted == nullptr) continue;
@@ -71,7 +71,7 @@ void Scheduler::Submit(InferenceRequest request) {
   NotifyOne();
 }
 
-// What may throw comes before the request is moved from and anything is counted.
+// Does everything that may throw before the request is moved from and anything is counted.
 absl::Status Scheduler::Enqueue(InferenceRequest& request) {
   WaitingQueue::Queue one;
   Entry& entry = one[WaitingQueue::Order()];
@@ -156,7 +156,7 @@ std::optional<Batch> Scheduler::Next(const std::atomic<bool>* wanted) {
         --idle_;
       }
       if (!batch.requests.empty()) batch.id = next_batch_++;
-      // Another executor may be waiting for a time that this decision made wrong.
+      // This decision may have changed the time until which another executor waits.
       if (!queues_.empty()) NotifyOne();
       if (queues_.empty() && stopping_) {
         empty_.NotifyAll();
@@ -178,7 +178,7 @@ void Scheduler::TakeDecided(bool is_stand_in, Batch& batch, std::vector<Dropped>
   BatchDecision decision = Decide(front, now, options);
   LeaveToTheIdle(front, decision.batch);
   LeaveToTheNext(front, decision.batch);
-  // Before a request is taken out: one in nobody's hands would never be answered.
+  // Reserved before a request is taken out: a request lost to std::bad_alloc would never be answered.
   dropped.reserve(decision.cancelled.size() + decision.expired.size());
   batch.requests.reserve(decision.batch.size());
   for (const size_t i : decision.cancelled) dropped.push_back({End().cancelled, Take(front[i], /*runs=*/false)});
@@ -208,7 +208,7 @@ int64_t Scheduler::Recruit(const std::shared_ptr<engine::Team>& team, int64_t mo
     try {
       const int64_t coming = std::min(most, Free());
       for (; sent < coming; ++sent) teams_.push_back(team);
-    } catch (const std::bad_alloc&) {  // those who are sent go
+    } catch (const std::bad_alloc&) {  // those already sent still join
     }
   }
   changed_.NotifyAll();
@@ -279,7 +279,7 @@ std::vector<WaitingRequest> Scheduler::Front(absl::Time now, bool without_slow) 
   return front;
 }
 
-// An executor for each request that is in no batch yet; what are left share the batch.
+// Counts one idle executor for each other waiting request; the remaining idle ones share this batch.
 void Scheduler::LeaveToTheIdle(const std::vector<WaitingRequest>& front, std::vector<size_t>& batch) const {
   const int64_t others = depth_.requests - static_cast<int64_t>(batch.size());
   const int64_t executors = 1 + std::max<int64_t>(0, idle_ - others);
@@ -289,7 +289,7 @@ void Scheduler::LeaveToTheIdle(const std::vector<WaitingRequest>& front, std::ve
 void Scheduler::LeaveToTheNext(const std::vector<WaitingRequest>& front, std::vector<size_t>& batch) const {
   if (batch.empty()) return;
   const absl::Duration max_wait = front[batch.front()].own.value_or(options_.Limits()).max_wait;
-  if (max_wait > absl::ZeroDuration()) return;  // batches are asked for
+  if (max_wait > absl::ZeroDuration()) return;  // the model is configured to wait for full batches
   batch.resize(PartOf(front, batch, queued_, options_.executors));
 }
 

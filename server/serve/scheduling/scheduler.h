@@ -23,63 +23,65 @@
 
 namespace vitrine {
 
-// Requests of one model version that run together.
+// Requests of one model version that run together, or a team to join.
 struct Batch {
   uint64_t id = 0;  // counts from 1
   std::vector<std::unique_ptr<InferenceRequest>> requests;
-  std::shared_ptr<engine::Team> team = nullptr;  // to be joined; then there are no requests
-  bool is_slow = false;                          // one request, see WaitingRequest::is_slow
-  // Its executor counts as busy until this dies. None of what is slow, beside which others run, nor of requests without
-  // a place, nor where there was no memory to count it.
+  std::shared_ptr<engine::Team> team = nullptr;  // to join; then there are no requests
+  bool is_slow = false;                          // a single slow request, see WaitingRequest::is_slow
+  // The executor counts as busy until this is destroyed. Empty for a slow request, beside which others run, for
+  // requests without a place, and if there was no memory to count the batch.
   HeldBatch running = {};
 };
 
 // The queue between the RPC side and the executors of one device. Thread-safe.
 //
-// Executors pull; Decide chooses. A request that is cancelled or whose deadline passes while it waits is answered
-// without being computed: when it comes to the front, and at the latest at the next sweep.
+// Executors call NextBatch; Decide chooses. A request that is cancelled or whose deadline passes while it waits is
+// answered without compute: when it comes to the front, at the latest at the next sweep.
 class Scheduler {
  public:
-  // How long a cancelled or expired request may stay in the queue while every executor is busy.
+  // Longest time that a cancelled or expired request stays in the queue while every executor is busy.
   static constexpr absl::Duration kSweepPeriod = absl::Milliseconds(20);
 
   // `sweep` false leaves sweeping to the caller (tests with a fake clock).
   Scheduler(const BatchOptions& options, const Clock& clock, bool sweep = true);
-  // Requires that no thread is inside NextBatch. Answers what still waits with UNAVAILABLE.
+  // Requires that no thread is inside NextBatch. Answers waiting requests with UNAVAILABLE.
   ~Scheduler();
   Scheduler(const Scheduler&) = delete;
   Scheduler& operator=(const Scheduler&) = delete;
 
-  // Never blocks, never throws. After Stop the request is answered UNAVAILABLE at once, without memory for its place
-  // in the queue RESOURCE_EXHAUSTED.
+  // Adds the request to the queue. Never blocks, never throws. Answers the request at once with UNAVAILABLE after Stop,
+  // and with RESOURCE_EXHAUSTED if there is no memory for the queue entry.
   void Submit(InferenceRequest request);
 
-  // Blocks until there is a batch, or a team to join. Nothing after Stop, once the queue is empty: the executor ends.
-  // All requests are still there if it throws std::bad_alloc.
+  // Blocks until there is a batch, or a team to join. Returns nullopt after Stop once the queue is empty: the executor
+  // ends. All requests are still queued if it throws std::bad_alloc.
   std::optional<Batch> NextBatch();
 
-  // For a stand-in: blocks until there is a batch that is not slow, or `wanted` is false and WakeStandIns was called.
-  // Nothing then, nor after Stop. Never a team. As NextBatch throws.
+  // For a stand-in: blocks until there is a batch that is not slow. Returns nullopt after Stop, and once `wanted` is
+  // false and WakeStandIns was called. Never returns a team. Throws as NextBatch.
   std::optional<Batch> NextQuickBatch(const std::atomic<bool>& wanted);
-  // Lets those who wait in NextQuickBatch look again whether they are wanted.
+  // Makes the threads in NextQuickBatch check `wanted` again.
   void WakeStandIns();
 
-  // Sends up to `most` of the executors that wait for work to join `team` and returns how many will come: none while
-  // requests wait, nor for want of memory.
+  // Sends up to `most` idle executors to join `team` and returns how many will come: none while requests wait, fewer if
+  // memory runs out.
   int64_t Recruit(const std::shared_ptr<engine::Team>& team, int64_t most);
-  // How many of those who joined teams are wanted back, for requests that wait and that no idle executor will take.
+  // Number of executors to recall from teams, for waiting requests that no idle executor will take.
   std::atomic<int64_t>& recalls() { return recalls_; }
 
-  // Answers what is cancelled or expired, and lets waiting executors look at the clock again. As NextBatch throws.
+  // Answers cancelled and expired requests, and wakes waiting executors to decide again. Throws as NextBatch.
   void Sweep();
 
-  // Takes no more requests, waits until the queue is empty or `drain` has passed, answers the rest with UNAVAILABLE and
-  // lets the executors end. Batches taken by then run to their end. Idempotent; a second call may shorten the first.
+  // Stops accepting requests, waits until the queue is empty or `drain` has passed, answers the rest with UNAVAILABLE
+  // and lets the executors end. Batches that were taken run to their end. Idempotent; a second call may shorten the
+  // first.
   void Stop(absl::Duration drain);
 
-  // What waits. `oldest` is the age of the request that waited longest at the last sweep, or came first after it.
+  // Returns the totals of the queue. `oldest` is the age of the oldest request at the last sweep, or of the first one
+  // to come after it.
   QueueStatus depth() const;
-  // Executors that wait for work and are not sent to a team: no team is worth making where there are none.
+  // Returns the number of executors that wait for work and were not sent to a team.
   int64_t idle() const;
 
  private:
@@ -91,29 +93,29 @@ class Scheduler {
   };
 
   absl::Status Enqueue(InferenceRequest& request);
-  int64_t Free() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);  // idle()
-  // For an executor, or where `wanted` is there for a stand-in.
+  int64_t Free() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);  // as idle(), with the lock held
+  // Implements NextBatch (`wanted` null) and NextQuickBatch.
   std::optional<Batch> Next(const std::atomic<bool>* wanted);
-  // What is to be done now: takes the batch out of the queues, and what ends without compute.
+  // Takes the decided batch, and the requests that end without compute, out of the queues.
   void TakeDecided(bool is_stand_in, Batch& batch, std::vector<Dropped>& dropped, absl::Duration& wait)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // As WaitingRequest::own has them.
+  // Returns the value of WaitingRequest::own for requests of this model.
   std::optional<BatchLimits> OwnLimits(const LoadedModel& model) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // The first requests of every model, as far as Decide needs them.
+  // Returns the first requests of every model, as many as Decide needs.
   std::vector<WaitingRequest> Front(absl::Time now, bool without_slow) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Takes out of a batch what other executors, who wait for work, can run at the same time.
+  // Leaves to other idle executors the part of a batch that they can run at the same time.
   void LeaveToTheIdle(const std::vector<WaitingRequest>& front, std::vector<size_t>& batch) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Takes out of a batch what is better computed in the one after it (PartOf).
+  // Leaves to the next batch the part that is better computed there (PartOf).
   void LeaveToTheNext(const std::vector<WaitingRequest>& front, std::vector<size_t>& batch) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void EraseIfEmpty(const LoadedModel* model) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Whether it runs or was dropped decides whether its caller was given executor time.
+  // Takes a request out of its queue. With `runs` its caller is charged its executor time.
   std::unique_ptr<InferenceRequest> Take(const WaitingRequest& waiting, bool runs)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::vector<Dropped> TakeDead() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::vector<Dropped> TakeAll() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Whoever may take what has come, or everybody.
+  // Wakes one executor and one stand-in, or all of them.
   void NotifyOne();
   void NotifyAll();
   void Answer(std::vector<Dropped> dropped) const;
@@ -123,22 +125,22 @@ class Scheduler {
 
   mutable Mutex mutex_;
   CondVar changed_;                                                            // work for executors
-  CondVar changed_for_stand_ins_;                                              // the same for them
+  CondVar changed_for_stand_ins_;                                              // work for stand-ins
   CondVar empty_;                                                              // for Stop
   std::map<const LoadedModel*, WaitingQueue> queues_ ABSL_GUARDED_BY(mutex_);  // none is empty
   CallerTurns turns_ ABSL_GUARDED_BY(mutex_);
-  QueueStatus depth_ ABSL_GUARDED_BY(mutex_);      // but for `oldest`
-  absl::Duration queued_ ABSL_GUARDED_BY(mutex_);  // what waits will take, without what is slow
+  QueueStatus depth_ ABSL_GUARDED_BY(mutex_);      // without `oldest`
+  absl::Duration queued_ ABSL_GUARDED_BY(mutex_);  // predicted executor time of waiting requests, except slow ones
   absl::Time oldest_ ABSL_GUARDED_BY(mutex_);
   int64_t idle_ ABSL_GUARDED_BY(mutex_) = 0;                                  // executors that wait for work
-  std::vector<std::shared_ptr<engine::Team>> teams_ ABSL_GUARDED_BY(mutex_);  // each for one of them to join
+  std::vector<std::shared_ptr<engine::Team>> teams_ ABSL_GUARDED_BY(mutex_);  // one entry per executor that is to join
   std::atomic<int64_t> recalls_ = 0;  // zero while nothing waits; written under mutex_, and by teams
   uint64_t next_sequence_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t next_batch_ ABSL_GUARDED_BY(mutex_) = 1;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
 
-  std::optional<Ticker> sweeper_;  // last: it uses everything above
+  std::optional<Ticker> sweeper_;  // last member: it uses everything above
 };
 
 }  // namespace vitrine

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# What may wait, and what runs next.
+# Admission control, the request queue and the choice of batches.
 list(APPEND server_sources
   serve/scheduling/admission.cc
   serve/scheduling/admission_options.cc

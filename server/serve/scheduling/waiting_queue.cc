@@ -6,7 +6,7 @@
 
 namespace vitrine {
 
-// The requests of one caller in the order in which it wants them.
+// Iterates over the requests of one caller in its own order.
 class WaitingQueue::Cursor {
  public:
   Cursor(const CallerQueues& caller, absl::Duration given, const FrontOptions& options)
@@ -20,16 +20,16 @@ class WaitingQueue::Cursor {
   absl::Duration turn() const { return turn_; }
   absl::Time due() const { return entry_->waiting.Due(options_->batch); }
 
-  // Goes on behind a request that takes `cost` of the caller's turn.
+  // Goes to the next request, after one that takes `cost` of the caller's turn.
   void Advance(absl::Duration cost) {
     turn_ += cost;
     ++ranges_[entry_->waiting.priority].first;
     Settle();
   }
-  // Counts requests that are in no batch with others: a caller's are not looked at without end.
+  // Counts requests that are in no batch with others, so that a caller's queue is not scanned without limit.
   int CountApart() { return ++apart_; }
 
-  // For a heap whose top is the next.
+  // Orders a heap whose top is the next request.
   friend bool operator<(const Cursor& a, const Cursor& b) {
     return std::tuple(a.turn_, a.due(), a.entry_->waiting.sequence) >
            std::tuple(b.turn_, b.due(), b.entry_->waiting.sequence);
@@ -160,7 +160,7 @@ void WaitingQueue::AppendFront(const FrontOptions& options, const CallerTurns& t
       continue;
     }
     push(std::move(cursor));
-    // This one does not fit, or the next one cannot: enough for Decide to know that the batch is full.
+    // This request does not fit, or the next one cannot: enough for Decide to know that the batch is full.
     tokens += waiting.tokens;
     pixels += waiting.pixels;
     if (++images >= limits.max_batch_images || tokens >= limits.max_batch_tokens || pixels >= limits.max_batch_pixels) {

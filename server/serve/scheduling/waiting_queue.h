@@ -19,12 +19,12 @@
 
 namespace vitrine {
 
-// What a batch is chosen for.
+// Conditions for which AppendFront chooses.
 struct FrontOptions {
   const BatchOptions& batch;
   absl::Time now;
   std::optional<BatchLimits> own;  // WaitingRequest::own of every request
-  bool is_idle = false;            // an executor waits for work: what may be late is tried all the same
+  bool is_idle = false;            // an executor is idle: a request that may be late is tried nevertheless
   bool without_slow = false;
 };
 
@@ -38,20 +38,20 @@ class WaitingQueue {
     int64_t bytes = 0;
     std::unique_ptr<InferenceRequest> request;
   };
-  // Those of one caller and class.
+  // Requests of one caller and class.
   using Queue = std::map<Order, Entry>;
 
   bool empty() const { return callers_.empty(); }
 
-  // Adds an entry whose caller has entered `turns`. Nothing has changed if it throws std::bad_alloc.
+  // Adds an entry whose caller has entered `turns`. Has no effect if it throws std::bad_alloc.
   void Insert(Queue::node_type& node, const CallerTurns& turns);
-  // Takes out an entry that is there; `order` is its key.
+  // Removes and returns an entry, which must exist; `order` is its key.
   Entry Take(const WaitingRequest& waiting, const Order& order);
 
-  // Appends the requests that Decide needs to choose the next batch of this model, by the turns of their callers and
-  // then in each caller's own order, and stops where the batch is full: O((b + d) log n) for a batch of b and d
-  // requests before its last that are in no batch with others, however many callers wait. Of callers that were given
-  // the same, the one whose first request is due first comes first. Throws std::bad_alloc.
+  // Appends the requests that Decide needs to choose the next batch of this model, by their callers' turns and then in
+  // each caller's own order, and stops when the batch is full: O((b + d) log n) for a batch of b requests, with d
+  // requests before its last that are in no batch with others, whatever the number of waiting callers. Between callers
+  // that were given the same, the one with the earliest due request comes first. Throws std::bad_alloc.
   void AppendFront(const FrontOptions& options, const CallerTurns& turns, std::vector<WaitingRequest>& front);
 
   template <typename Visit>
@@ -62,7 +62,7 @@ class WaitingQueue {
       }
     }
   }
-  // Takes everything out.
+  // Removes all entries.
   template <typename Visit>
   void Drain(Visit visit) {
     for (auto& [id, caller] : callers_) {
@@ -75,7 +75,7 @@ class WaitingQueue {
   }
 
  private:
-  // What a caller was given, when its first request is due, and who it is.
+  // Executor time given to a caller, due time of its first request, and its id.
   using Turn = std::tuple<absl::Duration, absl::Time, CallerTurns::Id>;
   struct CallerQueues {
     std::array<Queue, kPriorityClasses> classes;
@@ -85,12 +85,12 @@ class WaitingQueue {
 
   static absl::Time FirstDue(const CallerQueues& caller);
   void SetTurn(CallerQueues& caller, const Turn& turn);
-  // The first of turns_ from `turn` on, brought up to date.
+  // Returns the first of turns_ from `turn` on, after bringing it up to date.
   std::set<Turn>::const_iterator Current(std::set<Turn>::const_iterator turn, const CallerTurns& turns);
 
   std::map<CallerTurns::Id, CallerQueues> callers_;  // each with requests
-  // One of each caller. None is above the caller's true turn: what a caller is given and the due time of its first
-  // request only grow, but for a request that comes, and Current catches up.
+  // One entry per caller. An entry may be below the caller's true turn but never above: the executor time given and the
+  // due time of the first request only grow, except at Insert, which updates the entry. Current corrects the others.
   std::set<Turn> turns_;
 };
 
