@@ -11,12 +11,12 @@
 namespace vitrine {
 namespace {
 
-// How long calls may take to end once their answers are out.
+// Time for calls to end once their answers are sent.
 constexpr absl::Duration kShutdownGrace = absl::Milliseconds(400);
-// Bytes of responses that clients have not taken, beside those that the budget of answers covers.
+// Bytes of untaken responses that the answer budget does not cover.
 constexpr int64_t kUnsentBeside = int64_t{32} << 20;
 
-// What was opened, and its address as bound; or why not.
+// Stores an opened front and its bound address, or adds the error to `faults`.
 template <typename Front>
 void Keep(absl::StatusOr<std::unique_ptr<Front>> opened, std::unique_ptr<Front>& front, std::string& address,
           std::vector<absl::Status>& faults) {
@@ -35,7 +35,7 @@ Fronts::Fronts(const ServerOptions& options, Parts parts)
       http_observer_("http", parts_.metrics.server(), SteadyClock()) {}
 
 void Fronts::Open(std::vector<absl::Status>& faults) {
-  // Whatever is wrong with a file of the identity, no calls are taken: there is no falling back to plaintext.
+  // If any identity file is faulty no calls are taken: there is no fallback to plaintext.
   absl::StatusOr<std::unique_ptr<Identity>> identity = Identity::Open(options_.identity);
   faults.push_back(identity.status());
   if (identity.ok()) {

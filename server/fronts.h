@@ -30,10 +30,10 @@
 
 namespace vitrine {
 
-// The listeners of a server, and who may call them. Opened and ended by one thread; what is read, by any.
+// The listeners of a server and their access control. Opened and ended by one thread; the readers are for any thread.
 class Fronts {
  public:
-  // Who answers; outlives the fronts.
+  // Parts that answer the calls; they must outlive the fronts.
   struct Parts {
     ClassifyService& service;
     Registry& registry;
@@ -43,37 +43,37 @@ class Fronts {
     StatusReader& status;
     std::function<std::string()> not_ready;
   };
-  // As bound; empty where there is no such listener.
+  // Bound addresses; empty if there is no such listener.
   struct Addresses {
     std::string rpc, socket, metrics, health, admin, http;
   };
 
-  // `options` outlive the fronts.
+  // `options` must outlive the fronts.
   Fronts(const ServerOptions& options, Parts parts);
 
-  // Opens every listener that the options have, and adds to `faults` what keeps one from being opened.
+  // Opens every listener in the options, and adds an error to `faults` for each that cannot be opened.
   void Open(std::vector<absl::Status>& faults);
   const Addresses& addresses() const { return addresses_; }  // constant after Open
 
-  // Those from here to received() may be called from any thread at any time: a listener that is open is asked while
-  // others are being opened. Until Open has ended there is nothing.
+  // The functions from here to received() may be called from any thread at any time, also while Open runs: until it has
+  // ended they report nothing.
   bool TakeCalls() const { return IsOpen() && rpc_ != nullptr; }
-  // Connections of the listeners of callers that are open.
+  // Number of open connections of the clients' listeners.
   int64_t open_connections() const;
   int64_t open_streams() const { return TakeCalls() ? rpc_->open_streams() : 0; }
-  // Bytes of callers' messages and bodies that are still held.
+  // Bytes of received messages and bodies that are still held.
   ReceivedStatus received() const { return {received_->used(), received_->limit()}; }
-  // Listeners that show a certificate, and its end; none without TLS. A unix socket shows none.
+  // Returns each listener with a certificate and the certificate's expiry; empty without TLS. A unix socket has none.
   std::vector<std::pair<std::string, absl::Time>> Certificates() const;
 
-  // Reads the files of the identity now: see Identity::Reread.
+  // Reads the identity's files again: see Identity::Reread.
   absl::Status Reread() { return identity_ == nullptr ? absl::OkStatus() : identity_->Reread(); }
 
-  // The end, in this order. Clients are asked to go elsewhere, and served until they do.
+  // Shutdown, in this order. Asks clients to reconnect elsewhere, and serves them until they do.
   void StartLeaving();
-  // Streams take no further requests.
+  // Stops streams from taking further requests.
   void CloseStreams();
-  // No calls are taken any more; those whose answers are out have a moment to end.
+  // Stops taking calls; calls that were answered have kShutdownGrace to end.
   void EndCalls();
   void EndAdmin();
   void EndMetrics() { http_.reset(); }
@@ -82,7 +82,7 @@ class Fronts {
   bool IsOpen() const { return is_open_.load(std::memory_order_acquire); }
   void OpenCalls(std::vector<absl::Status>& faults);
   absl::StatusOr<HttpPortPage> OpenPage();
-  // Returns the options of a listener of callers, without its address.
+  // Returns the options of a listener for clients, without its address.
   HttpServerOptions CallerOptions(HttpObserver& observer) const;
 
   const ServerOptions& options_;
@@ -92,13 +92,13 @@ class Fronts {
   ConnectionObserver http_observer_;
   Addresses addresses_;
   std::unique_ptr<Identity> identity_;
-  std::shared_ptr<HttpPort> plain_;  // what callers get over HTTP, on any listener; null: nothing
+  std::shared_ptr<HttpPort> plain_;  // HTTP for clients, on any listener; null: none
   std::unique_ptr<RpcFront> rpc_;
   std::unique_ptr<RpcFront> health_front_;
   std::unique_ptr<AdminFront> admin_front_;
   std::unique_ptr<HttpServer> http_port_;
   std::unique_ptr<HttpServer> http_;
-  std::atomic<bool> is_open_ = false;  // nothing above changes any more
+  std::atomic<bool> is_open_ = false;  // true: the members above do not change any more
 };
 
 }  // namespace vitrine

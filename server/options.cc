@@ -21,7 +21,7 @@ namespace {
 
 constexpr absl::string_view kLogLevels[] = {"trace", "debug", "info", "warning", "error", "off"};
 
-// Collects a sentence for every setting at fault.
+// Collects a message for every faulty setting.
 class Faults {
  public:
   template <typename T>
@@ -79,7 +79,7 @@ void CheckTransport(const TransportOptions& transport, Faults& faults) {
   faults.InRange("--min-ping-interval", transport.min_ping_interval, absl::ZeroDuration(), absl::Hours(1));
 }
 
-// Resets and control frames a second of one connection; bursts, and addresses, are in proportion.
+// Sets the frames that one connection may send per second; bursts and limits per address scale with it.
 void SetResetLimit(int64_t points, HttpAbuseLimits& abuse) {
   const HttpAbuseLimits defaults;
   const double scale = static_cast<double>(points) / defaults.connection_rate;
@@ -99,7 +99,7 @@ void CheckAbuse(const ServerOptions& options, Faults& faults) {
   }
 }
 
-// Durations are written as absl does: 250ms, 1.5s, 10m, inf.
+// Adds a duration flag in Abseil's format: 250ms, 1.5s, 10m, inf.
 void AddDuration(CLI::App& app, const std::string& flag, absl::Duration& value, const std::string& help) {
   app.add_option_function<std::string>(
          flag,
@@ -118,7 +118,7 @@ void Add(CLI::App& app, const std::string& flag, T& value, const std::string& he
   app.add_option(flag, value, help)->capture_default_str()->type_name(type);
 }
 
-// A budget of memory: unless it is given it is no more than its share of the machine's.
+// Adds a memory budget flag: unless given, the budget is limited to its share of the machine's memory.
 CLI::Option* AddBudget(CLI::App& app, ServerOptions& options, const std::string& flag, int64_t& value,
                        const std::string& help) {
   return app.add_option(flag, value, help)
@@ -141,7 +141,7 @@ void BindTransport(CLI::App& app, TransportOptions& transport) {
               "a client that pings more often, less a tenth, is sent away");
 }
 
-// Texts with commas between them.
+// Adds a flag with a comma-separated list.
 CLI::Option* AddList(CLI::App& app, const std::string& flag, std::vector<std::string>& values, const std::string& help,
                      const std::string& type) {
   return app.add_option(flag, values, help)
@@ -359,7 +359,7 @@ void BindFlags(CLI::App& app, ServerOptions& options) {
 }
 
 std::vector<std::pair<std::string, std::string>> FlagsInForce(const ServerOptions& options) {
-  // The defaults of flags bound to these options are these options.
+  // The defaults of flags that are bound to these options are the values in force.
   ServerOptions copy = options;
   CLI::App app;
   BindFlags(app, copy);

@@ -27,90 +27,89 @@ class App;
 
 namespace vitrine {
 
-// Every setting of the server. Each stands in the struct of the part it steers, with default, unit and trade-off;
-// BindFlags gives it its flag and help text.
+// All settings of the server. Each is in the struct of the part that it configures, with default, unit and trade-off;
+// BindFlags defines its flag and help text.
 struct ServerOptions {
   // Folder that holds <model>/<version>/. Read only; must exist at start.
   std::string repository;
-  // Ready without any version, as a server that waits for its first model is. By default such a server is not ready: it
-  // may have been given the wrong folder.
+  // Ready without any version, for a server that waits for its first model. By default a server without versions is not
+  // ready: the folder may be the wrong one.
   bool allow_empty = false;
-  // host:port of /metrics, /healthz, /readyz and /statusz. Port 0 picks a free one; empty turns the page off.
+  // host:port of /metrics, /healthz, /readyz and /statusz. Port 0 picks a free one; empty: none.
   std::string metrics = "0.0.0.0:8501";
-  // Between two texts of /metrics, on the average: a scraper that asks a hundred times a second would take processor
-  // time from the executors. No flag; zero puts one together for everyone who asks.
+  // Mean interval at which the text of /metrics is made, so that a frequent scraper takes no CPU time from the
+  // executors. No flag; zero: made for each scrape.
   absl::Duration scrape_period = absl::Milliseconds(250);
-  // host:port of a second listener for pictures (/v1), the Open Inference Protocol (/v2) and the page over HTTP,
-  // without gRPC, with TLS where rpc.listen has it. Port 0 picks a free one; empty: there is none.
+  // host:port of a second listener for images (/v1), the Open Inference Protocol (/v2) and the page over HTTP, without
+  // gRPC, with TLS if rpc.listen has it. Port 0 picks a free one; empty: none.
   std::string http = {};
-  // Keeps rpc.listen and rpc.socket to gRPC: HTTP is served on `http` alone.
+  // Restricts rpc.listen and rpc.socket to gRPC: HTTP is served on `http` only.
   bool listen_grpc_only = false;
   // Origins of pages that may read the answers in a browser: see wire/http/cors.h.
   std::vector<std::string> http_cors_origins = {};
-  // Whether there is the page for people, and a folder of pictures GROUP/NAME that it offers; empty: none.
+  // Serves the page for people, with a folder of sample images GROUP/NAME; empty: no samples.
   bool page = false;
   std::string page_samples = {};
-  // Whether the page offers its visitors to send many requests at once, as a demonstration.
+  // Lets visitors of the page send many requests at once, as a demonstration.
   bool page_burst = false;
-  // Where the bound addresses are written, as "grpc=ADDR" and "metrics=ADDR" lines; empty writes no file.
+  // File for the bound addresses, as "grpc=ADDR" and "metrics=ADDR" lines; empty: none.
   std::string port_file;
   // "cpu" or "cuda:N".
   std::string device = "cpu";
 
-  // What closes a batch: see batching_policy.h.
+  // Limits of batches: see batching_policy.h.
   BatchOptions batch;
-  // What may wait: see admission.h. `executors` is filled in from `executor` at start.
+  // Limits of waiting requests: see admission.h. `executors` is set from `executor` at start.
   AdmissionOptions admission;
-  // The threads that compute: see executor.h. `device` is filled in from `device` at start.
+  // Worker threads: see executor.h. `device` is set from `device` at start.
   ExecutorOptions executor;
-  // Whether each executor is pinned to a core: on, off, or auto, which pins where the control group says that nobody
-  // else runs on the cores.
+  // Pins each executor to a core: on, off, or auto, which pins if the control group has the cores exclusively.
   std::string pin = "auto";
-  // Whether the server computes is tried when nobody asks: see compute_probe.h.
+  // Probes of compute when there are no requests: see compute_probe.h.
   ComputeProbeOptions probe;
-  // How the repository is followed: see registry.h. `root` is filled in from `repository` at start.
+  // Repository polling: see registry.h. `root` is set from `repository` at start.
   RegistryOptions registry;
-  // The transport: see rpc_front.h and rpc/transport_options.h.
+  // Transport: see rpc_front.h and rpc/transport_options.h.
   RpcOptions rpc;
-  // What connections may ask for beside their requests, on rpc.listen and `http`: see base/http/server.h.
+  // Limits of a connection's frames besides requests, on rpc.listen and `http`: see base/http/server.h.
   HttpAbuseLimits abuse;
-  // Networks of proxies that may tell whose connection theirs is: see HttpServerOptions.
+  // Networks of proxies that may tell the address of their client: see HttpServerOptions.
   std::vector<std::string> trusted_proxies = {};
-  // Who may call: see identity.h.
+  // Authentication: see identity.h.
   IdentityOptions identity;
-  // host:port that answers grpc.health.v1.Health in plaintext and nothing else; empty: there is none.
+  // host:port that answers grpc.health.v1.Health in plaintext and nothing else; empty: none.
   std::string health_listen = {};
-  // The Admin service: see admin_front.h.
+  // Admin service: see admin_front.h.
   AdminOptions admin;
 
-  // How long the server still serves after the health service says NOT_SERVING, so that load balancers notice.
+  // Time for which the server still serves after the health service reports NOT_SERVING, so that load balancers notice.
   absl::Duration lame_duck = absl::ZeroDuration();
-  // How long accepted requests may take to finish after that. What is left then is answered with UNAVAILABLE.
+  // Time for accepted requests to finish after that. The rest is answered with UNAVAILABLE.
   absl::Duration drain_deadline = absl::Seconds(30);
-  // How long the process may take to end once everybody is answered: a load that takes longer, or hangs, ends with the
+  // Time for the process to end once all requests are answered: a load that takes longer, or hangs, ends with the
   // process. Infinite, for servers that share a process with others, waits for it. No flag: vitrine-server sets it.
   absl::Duration end_patience = absl::InfiniteDuration();
-  // A batch that takes longer than this will not come back: the process ends with exit code 3, so that whoever started
-  // it starts it anew. After half of it, a minute at most, the server says that it is not ready. Infinite waits for
-  // ever.
+  // Run time of a batch after which it is assumed to hang: the process ends with exit code 3, so that a supervisor
+  // restarts it. After half of this time, a minute at most, the server reports not ready. Infinite: never.
   absl::Duration hung_worker_timeout = absl::Minutes(2);
   // trace, debug, info, warning, error, off.
   std::string log_level = "info";
   // text (key=value) or json (an object a line), see docs/operations/monitoring.md.
   std::string log_format = "text";
-  // Which requests get a line: see request_log.h.
+  // Requests that get a log line: see request_log.h.
   RequestLogOptions request_log;
-  // Where traces of requests go, and of how many: see otlp_options.h.
+  // Destination and sampling of traces: see otlp_options.h.
   OtlpOptions tracing;
-  // Flags that were given by hand: of budgets of memory only others follow the machine's.
+  // Flags that were set explicitly; only the memory budgets among them, since the others keep their value on any
+  // machine.
   std::set<std::string> chosen;
-  // Commit that the program was built from, for those who look; the program says it, no flag.
+  // Commit that the program was built from, for display; set by the program, no flag.
   std::string revision = {};
 
-  // Whether anybody gets HTTP beside gRPC.
+  // True if HTTP is served to clients beside gRPC.
   bool serves_http() const { return !listen_grpc_only || !http.empty(); }
 
-  // INVALID_ARGUMENT with every fault at once, one line each: the setting, the value and the allowed range.
+  // Returns INVALID_ARGUMENT with every fault, one line each: the setting, the value and the allowed range.
   absl::Status Validate() const;
 };
 
@@ -118,7 +117,7 @@ struct ServerOptions {
 // struct.
 void BindFlags(CLI::App& app, ServerOptions& options);
 
-// Every flag with the value that `options` has for it. Values are no secrets: those stand in files.
+// Returns every flag with its value in `options`. No value is a secret: secrets are in files.
 std::vector<std::pair<std::string, std::string>> FlagsInForce(const ServerOptions& options);
 
 }  // namespace vitrine

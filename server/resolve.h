@@ -11,19 +11,19 @@
 
 namespace vitrine {
 
-// Fills in what a server takes from the machine that it is given: threads and their cores, whether they are pinned, and
-// budgets of memory within their shares of its control group's limit. What was set by hand stays as it is. Pure.
+// Fills in the settings that depend on the machine: threads and their cores, pinning, and memory budgets within their
+// shares of the control group's limit. Explicit settings stay unchanged. Pure.
 ServerOptions Resolve(ServerOptions options, const Device& device, const Machine& machine);
 
-// What was found and what came of it, in one line for the log. `resolved` comes from Resolve.
+// Returns a log line that describes the machine and the resolved settings. `resolved` must come from Resolve.
 std::string DescribeMachine(const Machine& machine, const ServerOptions& resolved);
 
-// Everything that can be known to be wrong before a port is opened or a model read, one line for each fault: flags, the
-// repository, TLS files, tokens, policy, serving configuration, the folder of the port file.
+// Checks everything that can be checked before a port is opened or a model read: flags, the repository, TLS files,
+// tokens, policy, serving configuration, the folder of the port file. INVALID_ARGUMENT with one line for each fault.
 absl::Status CheckConfiguration(const ServerOptions& options);
 
-// Whether a server would find versions in its repository, or may be without. UNAVAILABLE: it cannot be read, or not in
-// whole; FAILED_PRECONDITION: there are none, see WhyNoVersions.
+// Checks that the repository holds versions, or that allow_empty is set. UNAVAILABLE: it cannot be read completely;
+// FAILED_PRECONDITION: there are no versions, see WhyNoVersions.
 absl::Status CheckRepository(const ServerOptions& options);
 
 }  // namespace vitrine

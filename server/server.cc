@@ -45,13 +45,13 @@
 namespace vitrine {
 namespace {
 
-// A batch that takes longer than this, or half of hung_worker_timeout, makes the server say that it is not ready.
+// Run time of a batch (or half of hung_worker_timeout, if less) from which the server reports not ready.
 constexpr absl::Duration kHungBatch = absl::Minutes(1);
-// Between two tries of a server that is not ready because nothing is computed.
+// Delay between two compute probes before the server is ready.
 constexpr absl::Duration kProbeRetry = absl::Seconds(1);
-// How long Reread waits for the registry, which reads the serving configuration.
+// Longest wait of Reread for the registry, which reads the serving configuration.
 constexpr absl::Duration kRereadPatience = absl::Seconds(1);
-// How long the last spans may take to their collector.
+// Time to send the last spans to the collector.
 constexpr absl::Duration kSpansGrace = absl::Seconds(1);
 constexpr char kStuck[] = "a picture of the server's own does not come back; an executor or the device hangs";
 
@@ -113,7 +113,7 @@ class RunningServer : public Server {
     Drain();
   }
 
-  // Everything that can fail on this machine is tried, and every fault named.
+  // Tries everything that can fail on this machine, and reports every fault.
   absl::Status Open() {
     std::vector<absl::Status> faults = {
         OpenDevice(options_.executor.device, *ParsePrecision(options_.registry.precision))};
@@ -168,7 +168,7 @@ class RunningServer : public Server {
   }
 
   absl::Status Reread() override {
-    // A look that loads models as well goes on by itself.
+    // A poll that also loads models continues by itself.
     (void)registry_.Reconcile({}, kRereadPatience);
     return JoinFaults({fronts_.Reread(), settings_->fault()});
   }
@@ -193,12 +193,12 @@ class RunningServer : public Server {
     TakeExecutors().reset();
     fronts_.EndCalls();
     if (tracing_ != nullptr) tracing_->Stop(kSpansGrace);
-    // Everybody is answered: a load may take long, or hang.
+    // All requests are answered: end the process if a load takes long or hangs.
     const Ticker end(options_.end_patience, [this, calls = 0]() mutable {
       if (calls++ > 0) EndProcess(CountsNow().accepted == CountsNow().answered ? 0 : 1, [this] { SayStopped(); });
     });
     registry_.Stop();
-    // A call that waits for a model has been ended by the registry.
+    // The registry has ended calls that wait for a model.
     fronts_.EndAdmin();
     canaries_.Stop();
     if (starter_.joinable()) starter_.join();
@@ -208,7 +208,7 @@ class RunningServer : public Server {
   }
 
  private:
-  // Gauges that are read at a scrape, when any of the parts may be missing yet or already.
+  // Gauges that are read at a scrape; any of the parts may be missing.
   Metrics::Sources MetricSources() {
     return {.versions = [this](MetricFamilies& families) { AddVersionFamilies(families, registry_.List()); },
             .queue = [this] { return scheduler_.depth(); },
@@ -267,7 +267,7 @@ class RunningServer : public Server {
       MutexLock lock(mutex_);
       if (phase_ == Phase::kDraining) return;
     }
-    // Ready is who has computed, with one model at least; those that fail are tried on.
+    // Ready means that at least one model has computed; failing models are tried again later.
     while (!probe_.TryAll().ok()) {
       MutexLock lock(mutex_);
       if (phase_ == Phase::kDraining) return;
@@ -284,7 +284,7 @@ class RunningServer : public Server {
     SayReady();
   }
 
-  // Once it is so. Requests are answered before, by what the registry knows.
+  // Logged once the server is ready. Requests may be answered before.
   void SayReady() {
     if (const std::string why = WhyNotReady(); !why.empty()) Log(LogLevel::kWarning, "not ready", {{"reason", why}});
     while (!WhyNotReady().empty()) {
@@ -299,8 +299,8 @@ class RunningServer : public Server {
         {{"versions", int64_t{ready}}, {"refused", static_cast<int64_t>(versions.size()) - ready}});
   }
 
-  // On the watchdog's thread, which goes on while draining. Nothing can end a thread that does not come back, and its
-  // requests cannot be answered: without it the process would hold them and its core for ever.
+  // Called on the watchdog's thread, which continues while draining. A hung thread cannot be ended and its requests
+  // cannot be answered: the process would keep both for ever, so it ends.
   void Watch(absl::Duration longest) {
     if (longest > options_.hung_worker_timeout) {
       EndProcess(kExitHung, [&] {
@@ -315,7 +315,7 @@ class RunningServer : public Server {
     health_.SetHung(is_long ? "a batch has been running for too long; an executor hangs" : "");
   }
 
-  // False if it was called before.
+  // Returns false if it was called before.
   bool StartDraining() {
     MutexLock lock(mutex_);
     if (phase_ == Phase::kDraining) return false;
@@ -337,7 +337,7 @@ class RunningServer : public Server {
   const Clock& clock_;
   Metrics metrics_;
   const std::unique_ptr<ServingSettings> settings_;
-  const std::unique_ptr<Tracing> tracing_;  // null where nothing is traced
+  const std::unique_ptr<Tracing> tracing_;  // null if nothing is traced
   ModelLimitsTable model_limits_{options_.batch.Limits()};
   ModelLoader loader_;
   Registry registry_;
@@ -353,9 +353,9 @@ class RunningServer : public Server {
   Fronts fronts_;
   bool begun_ = false;
   std::thread starter_;
-  bool said_hung_ = false;  // touched by the watchdog's thread alone
+  bool said_hung_ = false;  // used only by the watchdog's thread
 
-  Mutex executors_mutex_;  // for whoever looks at them; the pool comes in Begin and goes in Drain
+  Mutex executors_mutex_;  // guards the pool, which exists from Begin to Drain
   std::unique_ptr<ExecutorPool> executors_ ABSL_GUARDED_BY(executors_mutex_);
 
   Mutex mutex_;
@@ -363,7 +363,7 @@ class RunningServer : public Server {
   Phase phase_ ABSL_GUARDED_BY(mutex_) = Phase::kLoading;
 };
 
-// A server whose device and listeners are open, and which does nothing yet.
+// Returns a server whose device and listeners are open, but whose threads are not started.
 absl::StatusOr<std::unique_ptr<RunningServer>> OpenServer(ServerOptions options) {
   RETURN_IF_ERROR(options.Validate());
   const Machine machine = FindMachine();

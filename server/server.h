@@ -13,55 +13,55 @@
 
 namespace vitrine {
 
-// The whole service: registry, admission, scheduler, executors and the listeners. Thread-safe but for Drain, which one
-// thread calls.
+// The complete service: registry, admission, scheduler, executors and the listeners. Thread-safe except Drain, which
+// only one thread may call.
 class Server {
  public:
   // Requests over the life of the server.
   struct Counts {
     int64_t accepted = 0;  // read by a handler
-    int64_t answered = 0;  // answer or refusal handed to the transport
+    int64_t answered = 0;  // answer or error handed to the transport
   };
 
-  // Checks everything, opens the device, listens and begins to load; does not wait for the models. The status carries
-  // every fault found, one per line. At most one server at a time uses a CUDA device.
+  // Checks the options, opens the device, listens and begins to load; does not wait for the models. An error carries
+  // every fault found, one per line. At most one server at a time may use a CUDA device.
   static absl::StatusOr<std::unique_ptr<Server>> Start(ServerOptions options);
-  // Opens the device and the listeners as Start does, and closes them: what would keep Start from starting. Loads
-  // nothing. A repository in which there is nothing to serve is a fault too, unless allow_empty.
+  // Opens the device and the listeners as Start does, then closes them. Returns the faults that would make Start fail,
+  // and those of a repository without versions, unless allow_empty. Loads nothing.
   static absl::Status Check(ServerOptions options);
   // Drains without lame duck or patience if Drain was not called.
   virtual ~Server() = default;
 
-  // host:port as bound, of gRPC, and of HTTP unless ServerOptions::listen_grpc_only.
+  // Bound host:port of gRPC, and of HTTP unless ServerOptions::listen_grpc_only.
   virtual const std::string& address() const = 0;
-  // Empty where the page is off.
+  // Bound host:port of /metrics; empty if it is off.
   virtual const std::string& metrics_address() const = 0;
-  // "unix:///PATH" of the socket that takes the same as address(); empty where there is none.
+  // "unix:///PATH" of the socket with the same services as address(); empty if there is none.
   virtual const std::string& socket_address() const = 0;
-  // Of the listener for health probes; empty where there is none.
+  // Address of the listener for health probes; empty if there is none.
   virtual const std::string& health_address() const = 0;
-  // Of the Admin service, as bound; empty where there is none.
+  // Bound address of the Admin service; empty if there is none.
   virtual const std::string& admin_address() const = 0;
-  // Of the listener for HTTP without gRPC; empty where there is none.
+  // Address of the listener for HTTP without gRPC; empty if there is none.
   virtual const std::string& http_address() const = 0;
 
-  // True once every version that the repository held at start is ready or refused, and requests are answered by that;
-  // health is SERVING from then on while a version is ready, or with allow_empty. False if that takes longer than the
-  // timeout, or the server drains before.
+  // Waits until every version that the repository held at start is ready or failed, and requests are answered
+  // accordingly; from then on health is SERVING while a version is ready, or with allow_empty. Returns false on
+  // timeout, or if the server drains first.
   virtual bool WaitUntilReady(absl::Duration timeout) = 0;
 
-  // Ends the service without losing an accepted request: health NOT_SERVING, serve on for the lame duck, refuse what is
-  // new with UNAVAILABLE, wait until accepted requests are answered (at most the drain deadline; those that still
-  // wait are answered UNAVAILABLE, a batch that is running is waited for), end the streams, close the listener, stop.
-  // Returns the final counts; ends the process instead, after the last log line, where ServerOptions::end_patience is
-  // over before a load is.
+  // Ends the service without losing an accepted request: sets health NOT_SERVING, serves for the lame duck, rejects new
+  // requests with UNAVAILABLE, waits until accepted requests are answered (at most the drain deadline; requests that
+  // still wait then are answered UNAVAILABLE, running batches are waited for), ends the streams, closes the listeners,
+  // stops. Returns the final counts. If a load takes longer than ServerOptions::end_patience, ends the process instead,
+  // after the last log line.
   virtual Counts Drain() = 0;
 
-  // Reads the files again that are read again when they change: TLS, tokens, policy and serving configuration. The
-  // status has every fault, one per line; what a file at fault said before holds on. Any thread.
+  // Reads the files that are watched for changes again: TLS, tokens, policy and serving configuration. An error has
+  // every fault, one per line; the old content of a faulty file stays in effect. Any thread.
   virtual absl::Status Reread() = 0;
 
-  // Makes a running or coming Drain skip the lame duck and wait no longer than a second. Any thread.
+  // Makes a running or later Drain skip the lame duck and wait no longer than about a second. Any thread.
   virtual void Hurry() = 0;
 };
 

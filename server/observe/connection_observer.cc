@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kLinesPerSecond = 10;
 
-// Scanners and clients that hang cause the others every day.
+// True for the server's limits; scanners and hanging clients cause the other reasons every day.
 bool IsALimit(CloseReason reason) {
   switch (reason) {
     case CloseReason::kTooManyPings:

@@ -11,11 +11,11 @@
 
 namespace vitrine {
 
-// Counts the connections of a listener by why they ended, and logs those that the server has cut off, a few a second.
-// Thread-safe.
+// Counts the connections of a listener by the reason of their end, and logs those that the server has cut off, a few a
+// second. Thread-safe.
 class ConnectionObserver final : public HttpObserver {
  public:
-  // `listener` stands in the log: "grpc", "http", "admin". `counters` and `clock` outlive the observer.
+  // `listener` is logged: "grpc", "http", "admin". `counters` and `clock` must outlive the observer.
   ConnectionObserver(std::string listener, ServerCounters& counters, const Clock& clock);
 
   void OnAccepted() override;

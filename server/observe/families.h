@@ -13,29 +13,29 @@
 #include "server/observe/histogram.h"
 #include "server/observe/metric_table.h"
 
-// What metric families are made of.
+// Helpers that build metric families.
 namespace vitrine {
 
 using MetricLabels = std::vector<prometheus::ClientMetric::Label>;
 
-// In which what was added stays where it is.
+// A deque, so that references to its elements stay valid.
 using MetricFamilies = std::deque<prometheus::MetricFamily>;
 
-// Appends an empty family and returns it. Its help is the row's without the backticks.
+// Appends an empty family and returns it. Its help is the row's, without backticks.
 prometheus::MetricFamily& AddFamily(MetricFamilies& families, const MetricRow& row);
-// One sample of a gauge or a counter.
+// Adds one sample of a gauge or a counter.
 void AddValue(prometheus::MetricFamily& family, MetricLabels labels, double value);
-// One histogram.
+// Adds one histogram.
 void AddHistogram(prometheus::MetricFamily& family, MetricLabels labels, const HistogramTotals& totals);
-// A gauge or a counter without labels.
+// Adds a gauge or a counter without labels.
 void AddSingle(MetricFamilies& families, const MetricRow& row, double value);
 
-// A counter as a sample.
+// Returns a counter's value as a sample.
 inline double Read(const std::atomic<uint64_t>& counter) {
   return static_cast<double>(counter.load(std::memory_order_relaxed));
 }
 
-// "OK", "INVALID_ARGUMENT", ...: the canonical code 0 to 16; "UNKNOWN" for any other.
+// Returns "OK", "INVALID_ARGUMENT", ... for the canonical codes 0 to 16; "UNKNOWN" for any other.
 std::string CodeName(int code);
 
 }  // namespace vitrine

@@ -9,22 +9,22 @@
 
 namespace vitrine {
 
-// What a histogram holds, or the sum of several with equal bounds.
+// Content of a histogram, or the sum of several with equal bounds.
 struct HistogramTotals {
   std::span<const double> bounds = {};
   std::vector<uint64_t> counts = {};  // per bucket, not cumulative; the last one is above every bound
   double sum = 0;
 };
 
-// Counts of values per bucket. Any number of writers and readers, without a lock: an observation is a relaxed addition
-// and, for the sum, one compare-and-swap or more. (prometheus-cpp's histogram locks a mutex for each observation.)
+// Counts of values per bucket. Lock-free for any number of writers and readers: an observation is a relaxed addition
+// and, for the sum, at least one compare-and-swap. (prometheus-cpp's histogram locks a mutex for each observation.)
 class Histogram {
  public:
   // `bounds` are the inclusive upper limits of the buckets, rising; they must outlive the histogram and its totals.
   explicit Histogram(std::span<const double> bounds) : bounds_(bounds), counts_(bounds.size() + 1) {}
 
   void Observe(double value);
-  // A concurrent observation is seen whole or in part.
+  // Adds the content to `totals`. A concurrent observation may be included in part.
   void AddTo(HistogramTotals& totals) const;
   HistogramTotals Totals() const {
     HistogramTotals totals;

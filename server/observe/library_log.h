@@ -4,8 +4,9 @@
 
 namespace vitrine {
 
-// Brings what protobuf would write to stderr in a form of its own into the log of the process, as warnings with the
-// place; at most so many a second, since whoever connects can cause them. After StartLogging, before other threads.
+// Redirects protobuf's log, which goes to stderr in a format of its own, to the log of the process, as warnings with
+// the source position; at most kMaxLibraryLinesPerSecond, since any client can cause them. Call after StartLogging,
+// before other threads start.
 void TakeLibraryLogs();
 inline constexpr int kMaxLibraryLinesPerSecond = 20;
 

@@ -12,13 +12,13 @@
 
 namespace vitrine {
 
-// Holds log lines that strangers can cause to so many a second. Thread-safe.
+// Limits log lines that any client can cause, per second. Thread-safe.
 class LineLimit {
  public:
-  // `clock` outlives the limit.
+  // `clock` must outlive the limit.
   LineLimit(int lines_per_second, const Clock& clock) : limit_(lines_per_second), clock_(clock) {}
 
-  // Lines left out since the last one; nothing if this one is left out too.
+  // Returns the number of lines left out since the last admitted one; nullopt if this one must be left out too.
   std::optional<int64_t> Admit() {
     MutexLock lock(mutex_);
     const absl::Time now = clock_.Now();

@@ -17,10 +17,10 @@
 namespace vitrine {
 namespace {
 
-// The fields of the event that this thread is logging, for the formatter, which spdlog calls on the same thread.
+// Fields of the event that this thread is logging, for the formatter, which spdlog calls on the same thread.
 thread_local const LogFields* current_fields = nullptr;
 
-// Of every LogLevel.
+// Indexed by LogLevel.
 constexpr spdlog::level::level_enum kLevels[] = {spdlog::level::debug, spdlog::level::info, spdlog::level::warn,
                                                  spdlog::level::err};
 
@@ -45,8 +45,8 @@ const char* LevelName(spdlog::level::level_enum level) {
   }
 }
 
-// Length of the UTF-8 character at the beginning of the text if it may stand in a line as it is; 0 if it is invalid
-// UTF-8 (RFC 3629), a control character of C1 or a separator of lines or paragraphs (U+2028, U+2029).
+// Returns the length of the UTF-8 character at the beginning of the text if it may be shown unchanged; 0 for invalid
+// UTF-8 (RFC 3629), a C1 control character or a line or paragraph separator (U+2028, U+2029).
 size_t ShownCharacter(std::string_view text) {
   const auto at = [&](size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
   const auto lead = at(0);
@@ -61,8 +61,8 @@ size_t ShownCharacter(std::string_view text) {
   return overlong || no_character || control || separator ? 0 : length;
 }
 
-// Control characters, which would end the line or drive a terminal, become \n, \t or \xNN, and so do line separators
-// and the bytes of invalid UTF-8.
+// Appends text, with control characters (which could end the line or control a terminal), line separators and bytes of
+// invalid UTF-8 as \n, \t or \xNN.
 void AppendEscaped(std::string_view text, bool quoted, std::string& line) {
   size_t length = 0;
   for (size_t i = 0; i < text.size(); i += std::max<size_t>(length, 1)) {
@@ -84,7 +84,7 @@ void AppendEscaped(std::string_view text, bool quoted, std::string& line) {
   }
 }
 
-// A word stands as it is; everything else in quotes.
+// Appends a single word unchanged, any other string in quotes.
 void AppendValue(const LogValue& value, std::string& line) {
   const auto* json = std::get_if<LogJson>(&value);
   if (const auto* text = json == nullptr ? std::get_if<std::string>(&value) : &json->text) {
@@ -114,7 +114,7 @@ std::string TextOf(std::string_view message, const LogFields* fields) {
   return text;
 }
 
-// Numbers with as many digits as they are good for: a duration in milliseconds has three after the point.
+// Converts a value for JSON. Rounds doubles to three decimals: durations are in milliseconds.
 template <typename T>
 const T& Shown(const T& value) {
   return value;
@@ -126,7 +126,7 @@ nlohmann::ordered_json Shown(const LogJson& value) {
   return nlohmann::ordered_json::parse(value.text, nullptr, /*allow_exceptions=*/false);
 }
 
-// ensure_ascii: what a terminal or an old collector takes for control characters is escaped too.
+// Uses ensure_ascii, which also escapes characters that a terminal or an old collector takes for control characters.
 std::string Dumped(const nlohmann::ordered_json& value) {
   return value.dump(-1, ' ', true, nlohmann::ordered_json::error_handler_t::replace);
 }
@@ -168,7 +168,7 @@ void Log(LogLevel level, std::string_view message, const LogFields& fields) {
 }
 
 void LogAlways(LogLevel level, std::string_view message, const LogFields& fields) {
-  // The sinks are those of the log; the level is the clone's alone.
+  // The clone shares the sinks; only its level differs.
   const std::shared_ptr<spdlog::logger> unfiltered = spdlog::default_logger()->clone("unfiltered");
   unfiltered->set_level(spdlog::level::trace);
   current_fields = &fields;
@@ -236,7 +236,7 @@ std::string TextLine(absl::Time time, spdlog::level::level_enum level, std::stri
 
 std::string JsonLine(absl::Time time, spdlog::level::level_enum level, std::string_view message,
                      const LogFields* fields) {
-  // Member by member: an object of the library asks for memory where it ends, and ends the process if there is none.
+  // Written member by member: a JSON object allocates in its destructor, and ends the process if there is no memory.
   std::string line = absl::StrCat(R"({"time":)", Dumped(RfcMilliseconds(time)), R"(,"level":)",
                                   Dumped(LevelName(level)), R"(,"message":)", Dumped(std::string(message)));
   if (fields != nullptr) {

@@ -21,18 +21,18 @@ namespace vitrine {
 
 enum class LogLevel { kDebug, kInfo, kWarning, kError };
 
-// A value that is JSON already: in the JSON form it stands as it is, in the text form as text.
+// A value that is already JSON: embedded unchanged in the JSON form, shown as text in the text form.
 struct LogJson {
   std::string text;
 };
 using LogValue = std::variant<std::string, int64_t, double, bool, LogJson>;
 using LogFields = std::vector<std::pair<std::string, LogValue>>;
 
-// Logs an event with its fields: "message key=value ..." as text, an object with these keys as JSON. `message` is a
-// constant of the program; values may be anybody's words. Keys must not be time, level or message. Thread-safe.
+// Logs an event with its fields: "message key=value ..." as text, an object with these keys as JSON. `message` must be
+// a constant of the program; values may come from clients. Keys must not be time, level or message. Thread-safe.
 void Log(LogLevel level, std::string_view message, const LogFields& fields = {});
 
-// Logs even where --log-level leaves such lines out: for what must leave a trace. Slower than Log. Thread-safe.
+// Logs even if --log-level excludes the level, for events that must be recorded. Slower than Log. Thread-safe.
 void LogAlways(LogLevel level, std::string_view message, const LogFields& fields = {});
 
 struct LogLine {
@@ -41,14 +41,14 @@ struct LogLine {
   std::string text;  // message and fields, as in the text form, cut at LogHistory::kMaxText
 };
 
-// The last warnings and errors of the process, for people who look. Thread-safe.
+// The latest warnings and errors of the process, for display. Thread-safe.
 class LogHistory {
  public:
   static constexpr size_t kMaxLines = 50;
   static constexpr size_t kMaxText = 1000;
 
-  void Add(LogLine line);                        // level warning and above; others are left out
-  std::vector<LogLine> Lines() const;            // the newest first
+  void Add(LogLine line);                        // ignores lines below level warning
+  std::vector<LogLine> Lines() const;            // newest first
   std::pair<uint64_t, uint64_t> Counts() const;  // warnings and errors since the start
 
  private:
@@ -58,21 +58,21 @@ class LogHistory {
   uint64_t errors_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
-// That of the process.
+// Returns the history of the process.
 LogHistory& History();
 
-// "text" or "json", see docs/operations/monitoring.md.
+// Returns true for "text" and "json", see docs/operations/monitoring.md.
 bool IsLogFormat(std::string_view format);
 
 // Sends the log of the process to stderr and to History(). A full disk or a closed stderr does not end the service.
-// Once, before anything is logged. `level` as --log-level has it.
+// Call once, before anything is logged. `level` is a value of --log-level.
 void StartLogging(const std::string& level, const std::string& format);
 
-// Adds History() to the present logger, for a server inside another program. Idempotent.
+// Adds History() to the current logger, for a server inside another program. Idempotent.
 void KeepHistory();
 
-// One line of each form, with its newline. Never more than one line: control characters of the message and of the
-// fields are escaped, and what is no UTF-8 is replaced. `time` is wall-clock time. For tests, and for the log itself.
+// Return one log line with its newline. It is always a single line: control characters in message and fields are
+// escaped, and invalid UTF-8 is replaced. `time` is wall-clock time. Public for tests.
 std::string TextLine(absl::Time time, spdlog::level::level_enum level, std::string_view message,
                      const LogFields* fields);
 std::string JsonLine(absl::Time time, spdlog::level::level_enum level, std::string_view message,

@@ -13,12 +13,12 @@ struct MetricRow {
   std::string_view name;
   prometheus::MetricType type;
   std::string_view unit;    // in words: "s", "0 to 1"
-  std::string_view labels;  // with their values where these are few and known: "`model`, `outcome` = `ok`, `error`"
-  std::string_view help;    // a sentence; names of things stand in backticks
+  std::string_view labels;  // with their values if these are few and known: "`model`, `outcome` = `ok`, `error`"
+  std::string_view help;    // a sentence; names of code and flags are in backticks
 };
 
-// Every family of the server. What a scrape shows is made of these rows, the tables of docs/reference/metrics.md are
-// these rows (a test holds them to it), and dashboards and alerts may ask for what stands there.
+// All metric families of the server. Scrapes and the tables of docs/reference/metrics.md are made from these rows (a
+// test compares them), and dashboards and alerts may use them.
 inline constexpr MetricRow kMetricTable[] = {
     {"vitrine_requests_total", prometheus::MetricType::Counter, "requests", "`model`, `method`, `code`",
      "Answers and refusals."},
@@ -142,7 +142,7 @@ inline constexpr MetricRow kMetricTable[] = {
     {"process_start_time_seconds", prometheus::MetricType::Gauge, "s since 1970", "", "Start of the process."},
 };
 
-// The row of a name; a name that the table lacks is not compiled.
+// Returns the row of a name; fails to compile for an unknown name.
 consteval const MetricRow& MetricOf(std::string_view name) {
   for (const MetricRow& row : kMetricTable) {
     if (row.name == name) return row;

@@ -17,26 +17,26 @@
 
 namespace vitrine {
 
-// Labels of vitrine_requests_total{method}.
+// API method of a request; a label of vitrine_requests_total{method}.
 enum class Method : int { kClassify = 0, kClassifyStream, kModelInfer, kHttpInfer, kHttpClassify };
 inline constexpr int kMethods = 5;
 const char* MethodName(Method method);
 inline constexpr int kCodes = 17;  // canonical codes, 0 to 16
 
-// Labels of vitrine_stage_duration_seconds{stage}.
+// Processing stage; a label of vitrine_stage_duration_seconds{stage}.
 enum class Stage : int { kQueue = 0, kDecode, kCompute, kEncode };
 inline constexpr int kStages = 4;
 const char* StageName(Stage stage);
 
-// How far a request came. Labels of vitrine_requests_expired_total{stage}.
+// Last stage that a request reached; a label of vitrine_requests_expired_total{stage}.
 enum class Progress : int { kAdmission = 0, kQueue, kCompute };
 inline constexpr int kProgresses = 3;
 
-// Why a version was taken out of traffic: a canary by its guard, or any version by an operator.
+// Reason for removing a version from traffic: a canary by its guard, or any version by an operator.
 enum class RollbackCause : int { kErrorRate = 0, kGoldenDrift, kSlow, kAnswers, kLabels, kOperator };
 inline constexpr int kRollbackCauses = 6;
 
-// How requests ended, as summed for a scrape.
+// Results of requests, as summed for a scrape.
 struct RequestTotals {
   struct ByMethod {
     std::array<uint64_t, kCodes> codes{};
@@ -50,18 +50,18 @@ struct RequestTotals {
   uint64_t OfCode(absl::StatusCode code) const;
   uint64_t All() const;
   uint64_t Errors() const { return All() - OfCode(absl::StatusCode::kOk); }
-  uint64_t Faults() const;  // INTERNAL, UNKNOWN, DATA_LOSS: the server's own
+  uint64_t Faults() const;  // INTERNAL, UNKNOWN, DATA_LOSS: faults of the server
   uint64_t Shed() const;
 };
 
-// How requests ended. Thread-safe.
+// Counts requests by result. Thread-safe.
 class RequestCounts {
  public:
-  // A request ended so, this long after its arrival. A refusal because of load is counted by its ShedReason too. Takes
-  // no memory.
+  // Counts the end of a request, with its time since arrival. A rejection because of load is also counted by its
+  // ShedReason. Allocates no memory.
   void Count(Method method, const absl::Status& status, absl::Duration spent);
   RequestTotals Totals() const;
-  // Seconds, of all methods.
+  // Durations in seconds, over all methods.
   HistogramTotals OkDuration() const;
   HistogramTotals ErrorDuration() const;
 
@@ -76,24 +76,24 @@ class RequestCounts {
   std::array<std::atomic<uint64_t>, kShedReasons> shed_{};
 };
 
-// How sure a model was of one picture.
+// Certainty of a model about one image.
 struct Sureness {
   double confidence = 0;  // softmax probability of the first class, as in its answer
-  double entropy = 0;     // of the softmax, by the logarithm of the number of classes; 0 where there is one class
+  double entropy = 0;  // entropy of the softmax divided by the logarithm of the number of classes; 0 for a single class
 };
-// `logits` are finite, at least one; `temperature` is what they are divided by, above 0.
+// Requires at least one logit, all finite, and `temperature`, by which they are divided, above 0.
 Sureness SurenessOf(std::span<const float> logits, double temperature = 1);
 
-// What is counted about one version while it is in memory. Thread-safe.
+// Counters of one version while it is in memory. Thread-safe.
 class VersionMetrics {
  public:
   VersionMetrics();
 
-  // Those that reached the version.
+  // Requests that reached the version.
   RequestCounts& requests() { return requests_; }
   RequestTotals Requests() const { return requests_.Totals(); }
 
-  // Of a picture that was answered.
+  // Counts an answered image.
   void CountSureness(const Sureness& sureness) {
     confidence_.Observe(sureness.confidence);
     entropy_.Observe(sureness.entropy);
@@ -106,48 +106,48 @@ class VersionMetrics {
   Histogram entropy_;
 };
 
-// Sums over the life of the server, of all methods.
+// Sums over the life of the server and all methods.
 struct StageTotals {
   uint64_t count = 0;
   double seconds = 0;
 };
 struct ModelTotals {
-  std::array<StageTotals, kStages> stages;  // of requests answered OK
+  std::array<StageTotals, kStages> stages;  // requests answered OK
   StageTotals succeeded;                    // requests answered OK
-  StageTotals failed;                       // requests refused or failed
+  StageTotals failed;                       // requests rejected or failed
   uint64_t batches = 0;
 };
 
-// What is counted about one model, whatever its version. Bound when the model loads. Thread-safe.
+// Counters of one model over all its versions. Bound when the model loads. Thread-safe.
 class ModelMetrics {
  public:
   ModelMetrics();
 
-  // All of the model: those that were refused before they reached a version, and those of every version there is or
-  // was.
+  // All requests of the model: those rejected before they reached a version, and those of every current or past
+  // version.
   RequestCounts& requests() { return requests_; }
   RequestTotals Requests() const { return requests_.Totals(); }
-  // The block of a version that is being loaded, one for all who ask while somebody holds it.
+  // Returns the metrics of a version that is being loaded; shared while any reference is held.
   std::shared_ptr<VersionMetrics> ForVersion(int64_t version);
-  // Those that somebody holds.
+  // Returns the version metrics that are still referenced.
   std::map<int64_t, std::shared_ptr<VersionMetrics>> Versions() const;
 
-  // A request that was answered OK spent so long in a stage; in kCompute, a batch that was computed.
+  // Counts time in a stage, of a request answered OK; for kCompute, of a batch that was computed.
   void CountAnswered(Stage stage, absl::Duration spent) {
     answered_[static_cast<int>(stage)].Observe(absl::ToDoubleSeconds(spent));
   }
-  // A request that ended without an answer spent so long in a stage; in kCompute, a batch that failed.
+  // Counts time in a stage, of a request that ended without an answer; for kCompute, of a batch that failed.
   void CountUnanswered(Stage stage, absl::Duration spent) {
     unanswered_[static_cast<int>(stage)].Observe(absl::ToDoubleSeconds(spent));
   }
-  // What a batch that was computed held.
+  // Counts the content of a computed batch.
   void CountBatch(int64_t images, int64_t tokens, int64_t grids);
-  // The deadline of a request passed, or its client left.
+  // Count a request whose deadline passed, or whose client left.
   void CountExpired(Progress progress) { Count(expired_[static_cast<int>(progress)]); }
   void CountCancelled(Progress progress) { Count(cancelled_[static_cast<int>(progress)]); }
-  // An attempt to load a version ended.
+  // Counts an attempt to load a version.
   void CountLoad(const absl::Status& status, absl::Duration spent);
-  // A version was taken out of traffic.
+  // Counts a version that was removed from traffic.
   void CountRollback(RollbackCause cause) { Count(rollbacks_[static_cast<int>(cause)]); }
   uint64_t Rollbacks(RollbackCause cause) const {
     return rollbacks_[static_cast<int>(cause)].load(std::memory_order_relaxed);

@@ -23,7 +23,7 @@ std::string ReadAll(const char* path) {
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
-// Unix time at which the machine started.
+// Returns the Unix time at which the machine started.
 double BootSeconds() {
   const std::string text = ReadAll("/proc/stat");
   for (const absl::string_view line : absl::StrSplit(text, '\n')) {
@@ -40,7 +40,7 @@ ProcessStats ReadProcessStats() {
   static const double ticks = static_cast<double>(sysconf(_SC_CLK_TCK));
   static const double page = static_cast<double>(sysconf(_SC_PAGESIZE));
   ProcessStats stats;
-  // Fields of proc(5), counted from the state, which follows the program's name in brackets.
+  // Fields of proc(5), numbered from the state, which follows the program's name in parentheses.
   const std::string line = ReadAll("/proc/self/stat");
   const size_t name_end = line.rfind(')');
   if (name_end != std::string::npos && name_end + 2 < line.size()) {
@@ -62,7 +62,7 @@ ProcessStats ReadProcessStats() {
        !error && i != std::filesystem::directory_iterator(); i.increment(error)) {
     stats.open_files += 1;
   }
-  if (stats.open_files > 0) stats.open_files -= 1;  // the one that reads the folder
+  if (stats.open_files > 0) stats.open_files -= 1;  // the descriptor of this iteration
   return stats;
 }
 

@@ -4,7 +4,7 @@
 
 namespace vitrine {
 
-// What the system says about this process. Zero where it does not say.
+// Resource use of this process according to the system. Zero if unknown.
 struct ProcessStats {
   double resident_bytes = 0;
   double virtual_bytes = 0;
@@ -15,7 +15,7 @@ struct ProcessStats {
   double start_seconds = 0;  // Unix time
 };
 
-// Reads /proc/self. Thread-safe; some 50 microseconds.
+// Reads /proc/self. Thread-safe; takes about 50 microseconds.
 ProcessStats ReadProcessStats();
 
 }  // namespace vitrine

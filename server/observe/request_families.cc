@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The metrics of requests, by model and by version.
+// Metrics of requests, by model and by version.
 #include <iterator>
 #include <string>
 
@@ -27,7 +27,7 @@ void Metrics::AddRequests(MetricFamilies& families) const {
       const char* const name = MethodName(static_cast<Method>(m));
       const RequestTotals::ByMethod& method = totals.methods[m];
       for (int code = 0; code < kCodes; ++code) {
-        // Codes that never came are left out, but for OK: rates need a zero to start from.
+        // Codes that never occurred are left out, except OK: rates need a zero to start from.
         if (method.codes[code] == 0 && code != 0) continue;
         AddValue(requests, {{"model", model}, {"method", name}, {"code", CodeName(code)}},
                  static_cast<double>(method.codes[code]));
@@ -53,7 +53,7 @@ void Metrics::AddEnds(MetricFamilies& families) const {
     for (int progress = 0; progress < kProgresses; ++progress) {
       const MetricLabels labels = {{"model", model}, {"stage", kProgressNames[progress]}};
       AddValue(expired, labels, Read(metrics.expired_[progress]));
-      // Nobody looks whether a client has left before its request waits.
+      // Cancellation is not checked before a request waits.
       if (progress > 0) AddValue(cancelled, labels, Read(metrics.cancelled_[progress]));
     }
   };

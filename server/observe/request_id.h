@@ -13,11 +13,11 @@
 
 namespace vitrine {
 
-// The header by which gateways and clients name a request, in small letters as HTTP/2 and gRPC's metadata have it.
+// Header by which gateways and clients name a request, in lower case as in HTTP/2 and gRPC metadata.
 inline constexpr char kRequestIdHeader[] = "x-request-id";
 inline constexpr size_t kMaxRequestIdHeaderBytes = 128;
 
-// The request's id: 1 to 128 printable bytes of ASCII. Nothing where there is none, more than one, or any other.
+// Returns the request's id: 1 to 128 printable bytes of ASCII. Returns nullopt if it is missing, repeated or invalid.
 inline std::optional<std::string> RequestIdOf(const HttpRequest& request) {
   std::optional<std::string> id = request.Header(kRequestIdHeader);
   if (!id.has_value() || id->empty() || id->size() > kMaxRequestIdHeaderBytes ||

@@ -10,7 +10,7 @@
 namespace vitrine {
 namespace {
 
-// Of a string that a caller made up.
+// Longest text from a client, in bytes.
 constexpr size_t kMaxText = 256;
 
 bool IsServersFault(absl::StatusCode code) {
@@ -59,7 +59,7 @@ bool RequestLog::Wants(absl::StatusCode code, absl::Duration spent) const {
 }
 
 void RequestLog::Write(const RequestLine& line) {
-  // Who asks for all of them gets all of them.
+  // The setting `all` has no limit.
   const std::optional<int64_t> left_out = level_ == Level::kAll ? 0 : limit_.Admit();
   if (!left_out.has_value()) return;
   LogFields fields = {{"method", std::string(line.method)},

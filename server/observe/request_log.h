@@ -17,43 +17,43 @@
 namespace vitrine {
 
 struct RequestLogOptions {
-  // Which requests get a line of their own:
+  // Requests that get a line of their own:
   //   none
   //   errors    those that failed by the server's fault: INTERNAL, UNKNOWN, DATA_LOSS
-  //   failures  every one that was not answered OK
-  //   all       every one; costs some microseconds each
-  // Lines of errors and failures are held to kMaxLinesPerSecond; the next line says how many are missing.
+  //   failures  all that were not answered OK
+  //   all       all; costs some microseconds each
+  // Lines of errors and failures are limited to kMaxLinesPerSecond; the next line tells how many are missing.
   std::string requests = "errors";
-  // A request that takes at least this long gets a line whatever became of it, unless `requests` is none.
+  // Duration from which a request gets a line whatever its result, unless `requests` is none.
   absl::Duration slow = absl::InfiniteDuration();
 
-  absl::Status Validate() const;  // names the setting, the value and what is allowed
+  absl::Status Validate() const;  // names the setting, the value and the allowed values
 };
 
-// What a line says about a request. Strings are the caller's: they are escaped, and cut where they are long.
+// Content of a request's line. Strings may come from the client: they are escaped, and cut if long.
 struct RequestLine {
   std::string_view method;
   std::string_view caller;
   std::string_view peer;
-  std::string_view model;  // empty where none was found
-  int64_t version = 0;     // 0 where none was found
+  std::string_view model;  // empty if none was found
+  int64_t version = 0;     // 0 if none was found
   std::string_view request_id;
   std::optional<TraceContext> trace;
   absl::Status status;
   absl::Duration spent;
 };
 
-// One log line for a request that ended. Never holds a picture, a tensor or a credential. Thread-safe; a request that
-// gets no line costs a comparison or two.
+// Writes one log line per finished request. Never contains an image, a tensor or a credential. Thread-safe; a request
+// without a line costs a comparison or two.
 class RequestLog {
  public:
   static constexpr int kMaxLinesPerSecond = 20;
 
   RequestLog(const RequestLogOptions& options, const Clock& clock);
 
-  // Whether a request that ended so gets a line, but for the limit per second.
+  // Returns true if a request with this result gets a line, apart from the limit per second.
   bool Wants(absl::StatusCode code, absl::Duration spent) const;
-  // Requires Wants.
+  // Writes the line. Requires that Wants returned true.
   void Write(const RequestLine& line);
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The metrics of loads, queue, executors, listeners and process.
+// Metrics of loads, queue, executors, listeners and process.
 #include <string>
 #include <utility>
 

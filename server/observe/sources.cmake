@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# What operators see.
+# Metrics and logs.
 list(APPEND server_sources
   observe/connection_observer.cc
   observe/families.cc

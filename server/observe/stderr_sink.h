@@ -10,12 +10,11 @@
 
 namespace vitrine {
 
-// Lines of the log that could not be written.
+// Returns the number of log lines that could not be written.
 std::atomic<uint64_t>& LostLogLines();
 
-// Writes the lines of the log to stderr or another file descriptor, without a buffer. A line that did not get there
-// whole is lost and counted: the disk is full, the reader is gone. Whatever came of it, the next one begins on a line
-// of its own. Thread-safe.
+// Writes log lines to stderr or another file descriptor, without a buffer. A line that could not be written completely
+// (disk full, reader gone) is lost and counted; the next one begins on a new line. Thread-safe.
 class StderrSink : public spdlog::sinks::base_sink<std::mutex> {
  public:
   explicit StderrSink(int file = 2, std::atomic<uint64_t>& lost = LostLogLines()) : file_(file), lost_(lost) {}
@@ -27,7 +26,7 @@ class StderrSink : public spdlog::sinks::base_sink<std::mutex> {
  private:
   const int file_;
   std::atomic<uint64_t>& lost_;
-  bool torn_ = false;  // the file ends within a line
+  bool torn_ = false;  // the output ends within a line
 };
 
 }  // namespace vitrine

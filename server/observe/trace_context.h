@@ -8,15 +8,15 @@
 
 namespace vitrine {
 
-// Where a request stands in its caller's trace: W3C Trace Context, the header `traceparent`.
+// Position of a request in its caller's trace: W3C Trace Context, the header `traceparent`.
 struct TraceContext {
   std::string trace_id;  // 32 lower-case hexadecimal digits, not all 0
-  std::string span_id;   // of the caller's span, 16 of them, not all 0
+  std::string span_id;   // the caller's span: 16 such digits, not all 0
   bool sampled = false;
 };
 
-// The value of one traceparent header, as https://www.w3.org/TR/trace-context-1/#traceparent-header-field-values has
-// it: "VERSION-TRACEID-SPANID-FLAGS". A version above 00 may go on after its flags with another "-". Nothing for
+// Parses a traceparent header (https://www.w3.org/TR/trace-context-1/#traceparent-header-field-values):
+// "VERSION-TRACEID-SPANID-FLAGS". A version above 00 may continue after its flags with "-". Returns nullopt for
 // anything else, which the standard says to ignore.
 std::optional<TraceContext> ParseTraceparent(std::string_view value);
 

@@ -75,7 +75,7 @@ void CanaryWatch::Look(const RollBack& roll_back) {
 }
 
 void CanaryWatch::PutAway(const VersionId& id, const RollbackVerdict& verdict, const RollBack& roll_back) {
-  // Before it retires: it is counted afterwards.
+  // Found before the version retires, since it is counted afterwards.
   const absl::StatusOr<ModelHandle> found = registry_.Find(id.model, id.version);
   const ModelHandle model = found.ok() ? *found : nullptr;
   const absl::Status done = roll_back(id, absl::StrCat("rolled back by the canary guard: ", verdict.reason));
