@@ -15,31 +15,32 @@
 
 namespace vitrine {
 
-// Who a caller turned out to be, before it is known what that allows.
+// Authenticated identity of a caller, before authorisation.
 struct KnownAs {
   enum class Kind { kAnonymous, kToken, kCertificate, kUid };
   Kind kind = Kind::kAnonymous;
-  // Of kToken and kUid the one name; of kCertificate every name in it. Not empty but for kAnonymous.
+  // kToken and kUid: the one name; kCertificate: every name in it; kAnonymous: empty.
   std::vector<std::string> names = {};
 };
 
-// The policy file, checked and turned into tables. Immutable.
+// The policy file, checked and converted to tables. Immutable.
 class AccessRules {
  public:
-  // What one entry of the file allows.
+  // Permissions of one entry of the file.
   struct Grant {
-    // By RpcName::index: the models that the method may be used with; null: the method is denied.
+    // Models with which each method may be used, by RpcName::index; null: the method is denied.
     std::array<std::shared_ptr<const ModelPatterns>, kMethodCount> methods;
     std::shared_ptr<const CallerQuota> quota;  // null: no limit
-    std::string name;                          // Caller::name of whom it was found for
+    std::string name;                          // Caller::name of the matched caller; empty: that of its credential
   };
 
-  // INVALID_ARGUMENT: no textproto of vitrine.v1.AccessPolicy (with line and column), a role that is missing, named
-  // twice or without methods, a method that does not exist, an entry without an identity, a quota that limits nothing.
+  // Parses a textproto of vitrine.v1.AccessPolicy. INVALID_ARGUMENT: no such textproto (with line and column), a role
+  // that is missing, named twice or without methods, an unknown method, an entry without an identity, a quota that
+  // limits nothing.
   static absl::StatusOr<AccessRules> Parse(const std::string& text);
 
-  // The first entry for this caller. Nothing if there is none: then nothing is allowed. Constant time but for the
-  // comparison of names.
+  // Returns the first entry that matches the caller; null if there is none: then nothing is allowed. Time does not
+  // depend on the caller, except for the comparison of names.
   std::shared_ptr<const Grant> Find(const KnownAs& caller) const;
 
  private:

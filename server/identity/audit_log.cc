@@ -19,10 +19,11 @@
 namespace vitrine {
 namespace {
 
-// Arguments are cut here, so that a line stays a line.
+// Longest arguments in a line; longer ones are cut.
 constexpr size_t kLongestArguments = 4096;
 
-// A string of RFC 8259; bytes beyond ASCII are written one by one, whatever they spell, so that the line is valid JSON.
+// Returns a JSON string (RFC 8259). Each byte beyond ASCII is escaped on its own, so that the line is valid JSON
+// whatever the bytes are.
 std::string Quoted(const std::string& text) {
   std::string quoted = "\"";
   for (const unsigned char c : text) {
@@ -41,7 +42,7 @@ const char* PhaseOf(const AuditRecord& record) {
   return record.outcome.has_value() ? "end" : "begin";
 }
 
-// As JSON.
+// Returns the arguments as JSON.
 std::string ArgumentsOf(const AuditRecord& record) {
   std::string arguments;
   google::protobuf::util::JsonPrintOptions options;
@@ -51,7 +52,7 @@ std::string ArgumentsOf(const AuditRecord& record) {
   return Quoted(printed ? arguments.substr(0, kLongestArguments) : "cannot be written as JSON");
 }
 
-// For the server's log, where "message" and "time" are the line's own.
+// Returns the fields for the server's log, whose lines have "message" and "time" of their own.
 LogFields FieldsOf(const AuditRecord& record) {
   LogFields fields = {{"phase", std::string(PhaseOf(record))},
                       {"caller", record.caller},

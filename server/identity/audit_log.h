@@ -15,29 +15,29 @@
 
 namespace vitrine {
 
-// One admin action that begins, or was done or refused.
+// One admin action that begins, was done or was rejected.
 struct AuditRecord {
-  std::string caller;  // Caller::name, also where the call was not allowed
-  std::string peer;    // where the connection comes from, as gRPC writes it
+  std::string caller;  // Caller::name, also if the call was not allowed
+  std::string peer;    // address of the client, in gRPC's form
   std::string method;  // "/vitrine.v1.Admin/LoadModel"
   const google::protobuf::Message& arguments;
-  std::optional<absl::Status> outcome = std::nullopt;  // nothing: it begins
+  std::optional<absl::Status> outcome = std::nullopt;  // unset: the action begins
   absl::Duration took = absl::ZeroDuration();
 };
 
-// Who did what to the server: a JSON object a line, each written whole in one write. Thread-safe.
+// Log of admin actions: one JSON object per line, each written in a single write. Thread-safe.
 class AuditLog {
  public:
-  // Appends to the file, made with mode 0600 if it is not there; an empty path writes to the server's log, whatever its
-  // level. NOT_FOUND, PERMISSION_DENIED: the file cannot be opened.
+  // Appends to the file, created with mode 0600 if it does not exist; an empty path writes to the server's log,
+  // whatever its level. NOT_FOUND, PERMISSION_DENIED: the file cannot be opened.
   static absl::StatusOr<std::unique_ptr<AuditLog>> Open(const std::string& path);
   ~AuditLog();
 
-  // A file that was renamed or removed (logrotate) is opened anew first. A line that cannot be written goes to the
-  // server's log, whatever its level: an action that was done leaves a trace.
+  // Writes a record. Reopens the file first if it was renamed or removed (logrotate). A line that cannot be written
+  // goes to the server's log, whatever its level, so that no action goes unrecorded.
   void Write(const AuditRecord& record);
 
-  // The line, without its end.
+  // Returns the line of a record, without its newline.
   static std::string Line(const AuditRecord& record, absl::Time now);
 
  private:

@@ -10,11 +10,11 @@
 
 namespace vitrine {
 
-// What a method asks of its caller. Where there is a policy file it decides; these are the rules without one.
+// Access rule of a method if there is no policy file.
 enum class Access {
-  kOpen,      // nothing, ever: probes carry no credential
-  kByPolicy,  // a right credential, where the server takes credentials at all
-  kAdmin,     // the admin listener, there a unix socket where the server takes credentials
+  kOpen,      // no credential, ever: probes have none
+  kByPolicy,  // a valid credential, if the server takes credentials at all
+  kAdmin,     // the admin listener; if the server takes credentials, only over its unix socket
 };
 
 struct MethodPolicy {
@@ -22,7 +22,7 @@ struct MethodPolicy {
   Access access;
 };
 
-// Every method that may be called, of every listener. What has no row here does not compile into a call.
+// Every method that may be called, of every listener. A call of a method without a row does not compile.
 inline constexpr MethodPolicy kMethodPolicies[] = {
     {"/grpc.health.v1.Health/Check", Access::kOpen},
     {"/grpc.health.v1.Health/Watch", Access::kOpen},
@@ -55,16 +55,16 @@ inline constexpr MethodPolicy kMethodPolicies[] = {
 };
 inline constexpr size_t kMethodCount = std::size(kMethodPolicies);
 
-// A method of the table. Made from a literal that is not in the table it does not compile, so that no RPC can be
-// served whose access nobody has thought about.
+// A method of the table. Constructing it from a literal that is not in the table does not compile, so that no RPC can
+// be served without an access rule.
 class RpcName {
  public:
-  // NOLINTNEXTLINE: implicit, so that a call site reads as the name.
+  // NOLINTNEXTLINE: implicit, so that call sites can pass the name.
   consteval RpcName(std::string_view method) : index_(IndexOf(method)) {
     if (index_ == kMethodCount) throw std::logic_error("this RPC has no row in kMethodPolicies");
   }
   consteval RpcName(const char* method) : RpcName(std::string_view(method)) {}
-  // For names that come from elsewhere: descriptors, policy files.
+  // For names known only at run time: descriptors, policy files.
   static std::optional<RpcName> Find(std::string_view method) {
     const size_t index = IndexOf(method);
     if (index == kMethodCount) return std::nullopt;
@@ -73,7 +73,7 @@ class RpcName {
 
   constexpr std::string_view method() const { return kMethodPolicies[index_].method; }
   constexpr Access access() const { return kMethodPolicies[index_].access; }
-  constexpr size_t index() const { return index_; }  // its row
+  constexpr size_t index() const { return index_; }  // row number
 
  private:
   explicit constexpr RpcName(size_t index) : index_(index) {}

@@ -9,15 +9,16 @@
 
 namespace vitrine {
 
-// What a call brings to say who it is. Holds secrets: it is never logged and never quoted in an error.
+// Credentials of a call. Holds secrets: must never be logged or quoted in an error.
 struct Credentials {
-  // The value of the header "authorization", as it came; "" for one that is there twice.
+  // Value of the header "authorization", unchanged; "" if the header is repeated.
   std::optional<std::string> authorization = std::nullopt;
-  // Of the client's certificate, once TLS has verified it: the subject alternative names, then the subject by RFC 2253.
+  // Names of the client's certificate, once TLS has verified it: the subject alternative names, then the subject by RFC
+  // 2253.
   std::vector<std::string> certificate_names = {};
-  // The user behind a unix socket.
+  // User behind a unix socket.
   std::optional<uint32_t> uid = std::nullopt;
-  // The call came through the admin listener.
+  // True if the call came through the admin listener.
   bool on_admin_listener = false;
 };
 

@@ -8,15 +8,15 @@
 
 namespace vitrine {
 
-// Who else on this machine may touch a file that identity rests on.
+// Access that other users of this machine may have to a security-relevant file.
 enum class Guard {
   kNobodyElseWrites,  // others may read it: certificates, hashed tokens, the policy
   kNobodyElseReads,   // others may neither read nor write it: a private key
 };
 
-// The whole of a regular file of at most a mebibyte. NOT_FOUND or PERMISSION_DENIED: it cannot be read;
-// FAILED_PRECONDITION: every user of the machine may read or write it; INVALID_ARGUMENT: it is empty, too large or no
-// file. The sentence names the setting and the file, never what is in it.
+// Reads a regular file of at most 1 MiB. NOT_FOUND or PERMISSION_DENIED: it cannot be read; FAILED_PRECONDITION: every
+// user of the machine may read or write it; INVALID_ARGUMENT: it is empty, too large or not a regular file. The message
+// names the setting and the file, never the content.
 absl::StatusOr<std::string> ReadGuardedFile(const std::string& setting, const std::string& path, Guard guard);
 
 }  // namespace vitrine

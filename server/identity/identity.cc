@@ -25,7 +25,7 @@ namespace {
 
 constexpr size_t kLongestCertificateName = 256;
 
-// The token in "Bearer TOKEN"; nothing if that is not what it is.
+// Returns the token in "Bearer TOKEN"; nullopt for any other value.
 std::optional<absl::string_view> BearerOf(absl::string_view authorization) {
   constexpr absl::string_view kScheme = "bearer ";
   if (!absl::StartsWithIgnoreCase(authorization, kScheme)) return std::nullopt;
@@ -46,7 +46,7 @@ std::string NameOf(const KnownAs& known) {
   return kAnonymous;
 }
 
-// Beside a refusal: the name of who asked.
+// Payload of a PERMISSION_DENIED error: the caller's name.
 constexpr char kCallerUrl[] = "vitrine/caller";
 
 absl::Status MayNotCall(const KnownAs& known, RpcName rpc, absl::string_view way_out) {
@@ -66,7 +66,7 @@ bool IsLoopback(const sockaddr& address) {
          IN6_IS_ADDR_LOOPBACK(&reinterpret_cast<const sockaddr_in6&>(address).sin6_addr);
 }
 
-// What a file says, and its bytes; the file's name stands in front of a refusal, which changes neither.
+// Reads and parses a file into `parsed` and `text`; on an error, which names the file, both are unchanged.
 template <typename T, typename Parse>
 absl::Status ReadParsed(const char* flag, const std::string& path, Parse parse, std::optional<T>& parsed,
                         std::string& text) {
@@ -163,7 +163,7 @@ absl::Status Identity::ReadInto(State& state) const {
 absl::Status Identity::Reread() {
   MutexLock rereading(reread_mutex_);
   const absl::Status tls = tls_ == nullptr ? absl::OkStatus() : tls_->Reread();
-  // A file that is wrong keeps only its own old contents: it must not hold up what the other one takes away.
+  // A faulty file keeps its own old content; it must not delay a revocation in the other file.
   State found = *Snapshot();
   const absl::Status read = ReadInto(found);
   MutexLock lock(mutex_);
@@ -191,7 +191,7 @@ absl::StatusOr<Caller> Identity::Authorize(RpcName rpc, const Credentials& crede
   return ByDefault(rpc, known, credentials);
 }
 
-// A token decides where there is one: whoever sends a wrong one is nobody, whatever the certificate says.
+// A token takes precedence: with a wrong token the call is UNAUTHENTICATED, whatever the certificate.
 absl::StatusOr<KnownAs> Identity::Recognise(const State& state, const Credentials& credentials) const {
   if (state.tokens.has_value() && credentials.authorization.has_value()) {
     const std::optional<absl::string_view> token = BearerOf(*credentials.authorization);
@@ -233,7 +233,7 @@ absl::StatusOr<Caller> Identity::ByDefault(RpcName rpc, const KnownAs& known, co
   const bool anonymous = known.kind == KnownAs::Kind::kAnonymous;
   if (anonymous && enabled()) return Unknown();
   if (rpc.access() == Access::kAdmin) {
-    // On a unix socket the system has said who it is: the server's own user, or root.
+    // On a unix socket the system has authenticated the user: the server's own user, or root.
     const bool trusted = known.kind == KnownAs::Kind::kUid || (anonymous && !enabled());
     if (!credentials.on_admin_listener || !trusted) {
       return MayNotCall(known, rpc, "; a policy file (--policy) can allow it");

@@ -25,55 +25,55 @@ namespace vitrine {
 struct IdentityOptions {
   // Encryption, and certificates as credentials.
   TlsFileOptions tls;
-  // File of bearer tokens: see token_table.h. Empty: tokens are not looked at.
+  // File of bearer tokens: see token_table.h. Empty: tokens are ignored.
   std::string tokens = {};
-  // File that says who may call what, textproto of vitrine.v1.AccessPolicy. Empty: the rules of Access.
+  // Access policy, textproto of vitrine.v1.AccessPolicy. Empty: the rules of Access.
   std::string policy = {};
-  // Takes tokens on listeners that the network reaches and TLS does not protect, where whoever listens may use them.
+  // Takes tokens on listeners that are reachable from the network without TLS, where an eavesdropper could use them.
   bool plaintext_tokens = false;
-  // How often the files are looked at.
+  // Interval at which the files are checked for changes.
   absl::Duration reread_interval = absl::Seconds(1);
 
-  // Tokens, client certificates or both.
+  // True if tokens, client certificates or both are accepted.
   bool takes_credentials() const { return !tokens.empty() || !tls.client_ca.empty(); }
 
-  // Settings that do not go together. `listen` and `admin` are the addresses of the listeners that take credentials;
-  // empty: there is no such listener. The files are looked at by Identity::Open.
+  // Checks that the settings are consistent. `listen` and `admin` are the addresses of the listeners that take
+  // credentials; empty: no such listener. The files are checked by Identity::Open.
   absl::Status Validate(const std::string& listen, const std::string& admin) const;
 };
 
-// Whether every address of the host in HOST:PORT is this machine's own, or the address is a socket in the file system.
+// Returns true if every address of the host in HOST:PORT is a loopback address, or the address is a unix socket.
 bool IsLocalAddress(const std::string& address);
 
-// Who calls, and whether they may: the one check in front of every RPC. Thread-safe.
+// Authenticates callers and authorises their calls; the single check before every RPC. Thread-safe.
 class Identity {
  public:
-  // Reads and checks every file; the status carries every fault found, one per line. Then looks at them again and
-  // again on a thread of its own: each file that is right is taken, one that is wrong is logged once and its old one
-  // stays. A token file without a token is refused at first; later it means that nobody has one any more.
+  // Reads and checks every file; the error carries every fault found, one per line. Then checks the files for changes
+  // on a thread of its own: a valid file replaces the old one, a faulty one is logged once and the old one stays in
+  // effect. A token file without tokens is an error at first; later it revokes all tokens.
   static absl::StatusOr<std::unique_ptr<Identity>> Open(const IdentityOptions& options);
 
-  // Whether the server takes credentials. Where it does, reflection is off.
+  // True if the server takes credentials; then reflection is off.
   bool enabled() const { return options_.takes_credentials(); }
 
-  // UNAUTHENTICATED: no credential where one is needed, or a wrong one. PERMISSION_DENIED: a right one that this method
-  // is not open to. No sentence holds a credential. Whether the caller may use the model is asked once its name is
-  // known: CheckModel.
+  // Returns the caller. UNAUTHENTICATED: a required credential is missing, or it is wrong. PERMISSION_DENIED: it is
+  // valid but does not allow this method. No message contains a credential. Access to the model is checked separately
+  // once its name is known: CheckModel.
   absl::StatusOr<Caller> Authorize(RpcName rpc, const Credentials& credentials) const;
 
-  // What a listener shows to each new connection; null without TLS.
+  // Returns the source of the certificate for new connections; null without TLS.
   std::function<std::shared_ptr<const TlsPem>()> HttpTls() const;
 
-  // When the certificate expires; infinite without TLS.
+  // Returns the time at which the certificate expires; infinite without TLS.
   absl::Time certificate_expires() const;
 
-  // Looks at the files now; what they say when it is called holds when it returns. Every fault, one per line; what a
-  // file at fault said before holds on.
+  // Reads the files now; their current content is in effect when it returns. Returns every fault, one per line; the old
+  // content of a faulty file stays in effect.
   absl::Status Reread();
 
  private:
   explicit Identity(const IdentityOptions& options) : options_(options) {}
-  // What the token and policy files say.
+  // Content of the token and policy files.
   struct State {
     std::optional<TokenTable> tokens;
     std::optional<AccessRules> rules;
@@ -82,7 +82,7 @@ class Identity {
   };
 
   std::shared_ptr<const State> Snapshot() const;
-  // Takes over what each file says; one that is wrong changes nothing of its part. Every fault, one per line.
+  // Replaces the part of each valid file; a faulty file leaves its part unchanged. Returns every fault, one per line.
   absl::Status ReadInto(State& state) const;
   absl::StatusOr<KnownAs> Recognise(const State& state, const Credentials& credentials) const;
   absl::StatusOr<Caller> ByRules(const AccessRules& rules, RpcName rpc, const KnownAs& known) const;
@@ -92,19 +92,18 @@ class Identity {
   const IdentityOptions options_;
   std::shared_ptr<TlsSource> tls_;  // constant after Open; null without TLS
 
-  Mutex reread_mutex_;  // one at a time: who read first must not bring back what was taken away since
+  Mutex reread_mutex_;  // one at a time: an older read must not undo a newer revocation
   mutable Mutex mutex_;
   std::shared_ptr<const State> state_ ABSL_GUARDED_BY(mutex_);
   std::string last_fault_ ABSL_GUARDED_BY(mutex_);
 
-  std::unique_ptr<Ticker> ticker_;  // last: it uses everything above
+  std::unique_ptr<Ticker> ticker_;  // last member: it uses everything above
 };
 
-// Who asked, for logs and the audit: of a call that was refused with PERMISSION_DENIED the name alone, of one that was
-// UNAUTHENTICATED "anonymous".
+// Returns the caller for logs and the audit: after PERMISSION_DENIED only its name, after UNAUTHENTICATED "anonymous".
 Caller CallerOf(const absl::StatusOr<Caller>& authorized);
 
-// PERMISSION_DENIED if the caller may not use this model, whether or not there is one of that name.
+// Returns PERMISSION_DENIED if the caller may not use this model, whether or not it exists.
 absl::Status CheckModel(const Caller& caller, const std::string& model);
 
 }  // namespace vitrine

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Who calls, and whether they may.
+# Authentication, authorisation and the audit log.
 list(APPEND server_sources
   identity/access_rules.cc
   identity/audit_log.cc

@@ -10,33 +10,33 @@
 
 namespace vitrine {
 
-// TLS from the server's side. Files are PEM.
+// Server-side TLS settings. Files are PEM.
 struct TlsFileOptions {
-  // The server's certificate, followed by those between it and its authority. Empty: no TLS.
+  // The server's certificate, followed by its intermediate certificates. Empty: no TLS.
   std::string certificate = {};
-  // Its key, without passphrase; not readable by every user.
+  // Its key, without passphrase; must not be readable by every user.
   std::string key = {};
-  // Authorities that vouch for clients. Empty: clients are not asked for a certificate.
+  // CA certificates for client certificates. Empty: clients are not asked for a certificate.
   std::string client_ca = {};
-  // With client_ca: a client may also come without a certificate, and say by a token who it is.
+  // With client_ca: a client may also connect without a certificate and send a token instead.
   bool client_certificate_optional = false;
 
   bool enabled() const { return !certificate.empty(); }
 };
 
-// What was in the files. Equal is what is the same PEM.
+// Content of the files. Compares by PEM text.
 struct TlsMaterial : TlsPem {
-  absl::Time expires = absl::InfiniteFuture();  // of the first certificate to expire, of the chain and client_ca
+  absl::Time expires = absl::InfiniteFuture();  // earliest expiry in the chain and client_ca
 };
 
-// Reads the files; the status names every one that is at fault, a line each. NOT_FOUND, PERMISSION_DENIED,
-// FAILED_PRECONDITION, INVALID_ARGUMENT: see guarded_file.h.
+// Reads the files; the error has a line for every faulty file. NOT_FOUND, PERMISSION_DENIED, FAILED_PRECONDITION,
+// INVALID_ARGUMENT: see guarded_file.h.
 absl::StatusOr<TlsMaterial> ReadTlsFiles(const TlsFileOptions& options);
 
-// Whether a server can stand on them, and fills in `expires`. INVALID_ARGUMENT names the setting and the file: no PEM;
-// a key behind a passphrase or of another certificate; a certificate that is not for servers, not yet or no longer
-// valid at `now`; a chain in which one does not vouch for the one before; client_ca with one that is no authority, or
-// with none that is valid. Authorities that have expired beside valid ones are passed over, and logged.
+// Checks that a server can use the files, and sets `expires`. INVALID_ARGUMENT names the setting and the file: not PEM;
+// a key with a passphrase or of another certificate; a certificate that is not for servers, or not valid at `now`; a
+// chain with a broken link; client_ca with a certificate that is no CA, or without a valid one. Expired CA certificates
+// beside valid ones are ignored, and logged.
 absl::Status CheckTls(const TlsFileOptions& options, absl::Time now, TlsMaterial& material);
 
 }  // namespace vitrine

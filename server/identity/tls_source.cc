@@ -12,7 +12,7 @@
 namespace vitrine {
 namespace {
 
-// The log says so from here on, once for each certificate.
+// Time before expiry from which a warning is logged, once per certificate.
 constexpr absl::Duration kExpiresSoon = absl::Hours(7 * 24);
 
 }  // namespace

@@ -15,22 +15,22 @@
 
 namespace vitrine {
 
-// The certificate that new connections get, which changes when the files do: once the new ones have passed every check
-// of the start. A key that does not go with its certificate, as there is for a moment in every rotation, ends no
-// handshake. Thread-safe.
+// The certificate for new connections. It is replaced when the files change and the new ones pass every check of the
+// start; a key that does not match its certificate, as occurs briefly in every rotation, fails no handshake.
+// Thread-safe.
 class TlsSource {
  public:
-  // Reads and checks; see ReadTlsFiles and CheckTls.
+  // Reads and checks the files; see ReadTlsFiles and CheckTls.
   static absl::StatusOr<std::shared_ptr<TlsSource>> Open(const TlsFileOptions& options);
 
-  // Looks at the files. What is new and right is taken; what is new and wrong is logged once and left, and is the
-  // status.
+  // Reads the files again. New valid files are used; new faulty ones are logged once, not used, and returned as the
+  // error.
   absl::Status Reread();
 
-  // When the certificate that serves now, or an authority of the clients, expires.
+  // Returns the earliest expiry of the current certificate and the client CAs.
   absl::Time expires() const;
 
-  // Returns the certificate that serves now: the same object until it changes.
+  // Returns the current certificate: the same object until it changes.
   std::shared_ptr<const TlsPem> Pem() const;
 
  private:
@@ -39,7 +39,7 @@ class TlsSource {
   const TlsFileOptions options_;
   mutable Mutex mutex_;
   std::shared_ptr<const TlsMaterial> current_ ABSL_GUARDED_BY(mutex_);
-  std::string last_fault_ ABSL_GUARDED_BY(mutex_);  // so that it is logged once
+  std::string last_fault_ ABSL_GUARDED_BY(mutex_);  // to log it once
   bool said_expiry_ ABSL_GUARDED_BY(mutex_) = false;
 };
 

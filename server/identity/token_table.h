@@ -12,21 +12,20 @@
 
 namespace vitrine {
 
-// Bearer tokens, of which only SHA-256 digests are known. A digest without salt or stretching is enough for what
-// `vitrine token new` makes, 256 random bits, and for nothing that a person thought up. Immutable.
+// Bearer tokens, stored as SHA-256 digests. Digests without salt or stretching suffice for the 256 random bits of
+// `vitrine token new`, but not for a password. Immutable.
 class TokenTable {
  public:
-  // Shorter ones are never right, whatever the file says: a word could be found by trying.
+  // Shorter tokens are rejected, whatever the file says: they could be guessed.
   static constexpr size_t kShortestToken = 32;
 
-  // Lines of "NAME sha256:<64 hexadecimal digits>"; empty lines and lines that begin with # are skipped. A name may
-  // stand on several lines, so that a token can be replaced while the old one still works. Without lines no token is
-  // known. INVALID_ARGUMENT names the
-  // line, but nothing of it beyond the name, since somebody may have put the token itself there.
+  // Parses lines of "NAME sha256:<64 hexadecimal digits>"; empty lines and lines that begin with # are skipped. A name
+  // may be on several lines, so that a token can be replaced while the old one still works. Without lines no token is
+  // valid. INVALID_ARGUMENT names the line number but quotes nothing, since the line may contain the token itself.
   static absl::StatusOr<TokenTable> Parse(std::string_view text);
 
-  // The name of the line whose digest the token has. Takes the same time wherever the line stands and however much of
-  // a digest agrees.
+  // Returns the name of the line with the token's digest. Takes the same time whichever line matches and however many
+  // bytes of a digest agree.
   std::optional<std::string> NameOf(std::string_view token) const;
 
   size_t size() const { return rows_.size(); }

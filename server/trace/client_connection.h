@@ -18,24 +18,24 @@
 
 namespace vitrine {
 
-// A connection to a server over TCP or TLS, which blocks, but never beyond the time that is set for it. Every function
-// returns UNAVAILABLE if there is no connection or it breaks, DEADLINE_EXCEEDED and CANCELLED. One thread, except for
+// A blocking client connection over TCP or TLS with a deadline. Every function returns UNAVAILABLE if there is no
+// connection or it breaks, DEADLINE_EXCEEDED after SetEnd's time, and CANCELLED after Cancel. One thread, except for
 // Cancel; SIGPIPE must be ignored.
 class ClientConnection {
  public:
-  // Connects in Open. TLS trusts $SSL_CERT_FILE and $SSL_CERT_DIR, or else the system's CA certificates.
+  // Does not connect yet; Open does. TLS trusts $SSL_CERT_FILE and $SSL_CERT_DIR, or else the system's CA certificates.
   explicit ClientConnection(HttpUrl url);
   ~ClientConnection();
 
   void SetEnd(absl::Time end) { end_ = end; }  // on SteadyClock()
-  // Connects, or keeps the connection that is there unless the server has closed it.
+  // Connects, or keeps the existing connection unless the server has closed it.
   absl::Status Open();
   void Close();
   // Writes all bytes.
   absl::Status Write(absl::string_view bytes);
-  // Reads at least one byte; 0: the server sends no more.
+  // Reads at least one byte; 0: the server has closed its side.
   absl::StatusOr<size_t> Read(char* bytes, size_t most);
-  // Ends the running function and every later one. Any thread.
+  // Cancels the running function and every later one. Any thread.
   void Cancel();
 
  private:

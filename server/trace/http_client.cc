@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Beast 1.81 asserts that the last chunk of a body has five bytes; "0\r\n" may come alone, and is read well.
+// Beast 1.81 asserts that a body's last chunk has five bytes, but "0\r\n" may arrive alone and is parsed correctly.
 #define BOOST_DISABLE_ASSERTS
 #include "server/trace/http_client.h"
 
@@ -27,14 +27,14 @@ absl::Status Parse(Parser& parser, std::string& received) {
   beast::error_code error;
   try {
     received.erase(0, parser.put(boost::asio::buffer(received), error));
-  } catch (const std::length_error&) {  // header_limit does not hold for what follows the last chunk
+  } catch (const std::length_error&) {  // header_limit does not cover trailers
     return absl::InternalError("the answer is not HTTP/1.1: a field is too long");
   }
   if (!error || error == beast::http::error::need_more || parser.is_done()) return absl::OkStatus();
   return absl::InternalError(absl::StrCat("the answer is not HTTP/1.1: ", error.message()));
 }
 
-// Reads one response; `received` holds what follows it.
+// Reads one response; bytes after it stay in `received`.
 absl::Status Read(ClientConnection& connection, Parser& parser, std::string& received) {
   parser.eager(true);
   parser.header_limit(kMaxHttpHeadBytes);
@@ -49,7 +49,7 @@ absl::Status Read(ClientConnection& connection, Parser& parser, std::string& rec
       continue;
     }
     beast::error_code error;
-    if (parser.got_some()) parser.put_eof(error);  // the end of a body without length
+    if (parser.got_some()) parser.put_eof(error);  // ends a body without length
     if (!parser.is_done()) return absl::UnavailableError("the connection was closed before the answer was whole");
   }
   return absl::OkStatus();
@@ -82,7 +82,7 @@ absl::StatusOr<HttpClient::Response> HttpClient::Send(absl::string_view method, 
   connection_.SetEnd(SteadyClock().Now() + timeout);
   RETURN_IF_ERROR(connection_.Open());
   const absl::Status sent = connection_.Write(request);
-  // A server that refuses a request may answer and close before it has read it whole.
+  // A server that rejects a request may answer and close before it has read all of it.
   if (sent.ok() || absl::IsUnavailable(sent)) {
     absl::StatusOr<Response> response = ReadResponse();
     if (response.ok()) return response;

@@ -14,27 +14,27 @@
 
 namespace vitrine {
 
-// A client of HTTP/1.1 that blocks, for spans and health checks: libcurl would bring 25 libraries. Redirects, proxies,
-// cookies and content encodings are left out. One thread, except for Cancel; SIGPIPE must be ignored. The connection is
-// kept from one request to the next.
+// A blocking HTTP/1.1 client for spans and health checks: libcurl would add 25 libraries. Does not support redirects,
+// proxies, cookies and content encodings. One thread, except for Cancel; SIGPIPE must be ignored. The connection is
+// reused.
 class HttpClient {
  public:
   struct Response {
     int code = 0;
     std::string type;         // content-type without parameters
-    std::string retry_after;  // header of that name; empty without one
+    std::string retry_after;  // header of that name; empty if absent
     std::string body;
   };
   static constexpr size_t kMaxBodyBytes = 1 << 20;
 
   explicit HttpClient(HttpUrl url) : url_(url), connection_(std::move(url)) {}
 
-  // Sends a request for the address and returns the response, whatever its code. `headers` are added to host and
-  // content-length. Fails as ClientConnection does, after `timeout` at the latest; INTERNAL if the response is not
-  // HTTP/1.1, or its body is too large. No request is sent twice.
+  // Sends a request and returns the response, whatever its code. `headers` are added to host and content-length. Fails
+  // as ClientConnection does, after `timeout` at the latest; INTERNAL if the response is not HTTP/1.1, or its body is
+  // too large. Never sends a request twice.
   absl::StatusOr<Response> Send(absl::string_view method, const HttpHeaders& headers, absl::string_view body,
                                 absl::Duration timeout);
-  // Ends the running Send and every later one. Any thread.
+  // Cancels the running Send and every later one. Any thread.
   void Cancel() { connection_.Cancel(); }
 
  private:

@@ -9,16 +9,16 @@
 
 namespace vitrine {
 
-// An address of HTTP: http://HOST[:PORT][/PATH], or https:// for TLS.
+// An HTTP URL: http://HOST[:PORT][/PATH], or https:// for TLS.
 struct HttpUrl {
   bool is_tls = false;
   std::string host;       // a name or an address; without the brackets of IPv6
-  std::string port;       // "4318"; 80 or 443 if the address has none
-  std::string authority;  // host and port as they were written
+  std::string port;       // "4318"; 80 or 443 if the URL has none
+  std::string authority;  // host and port as written
   std::string path;       // with the query; "/" if there is none
 };
 
-// INVALID_ARGUMENT says what is wrong, as the end of a sentence that begins with the address: "has no host".
+// Parses a URL. The message of INVALID_ARGUMENT continues a sentence that begins with the URL: "has no host".
 absl::StatusOr<HttpUrl> ParseHttpUrl(absl::string_view url);
 
 }  // namespace vitrine

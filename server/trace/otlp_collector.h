@@ -10,11 +10,10 @@
 
 namespace vitrine {
 
-// A collector that takes OTLP over HTTP, as protobuf (https://opentelemetry.io/docs/specs/otlp/#otlphttp). See
-// SpanSink.
+// A collector for OTLP over HTTP with protobuf (https://opentelemetry.io/docs/specs/otlp/#otlphttp). See SpanSink.
 class OtlpCollector : public SpanSink {
  public:
-  // `url` is CollectorUrl()'s. Connects when something is sent.
+  // `url` is the result of CollectorUrl(). Connects at the first Send.
   OtlpCollector(HttpUrl url, const OtlpHeaders& headers);
 
   SpansSent Send(const OtlpRequest& request, OtlpResponse& response, absl::Duration timeout) override;

@@ -98,8 +98,8 @@ bool OtlpExporter::Pause(absl::Duration longest) {
   return end_ == absl::InfiniteFuture();
 }
 
-// Once when it begins, when the first spans are lost and when it ends: a collector that is away for a day is three
-// lines. Why spans were lost is told also where the collector was away before.
+// Logs only changes: the first failure, the first loss and the recovery, so that a collector that is away for a day
+// causes three lines. The reason of a loss is logged even if the collector failed before.
 void OtlpExporter::Say(const absl::Status& status, Outcome outcome) {
   if (outcome == said_ || (outcome == Outcome::kWaits && said_ == Outcome::kLost)) return;
   said_ = outcome;

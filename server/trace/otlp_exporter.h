@@ -20,52 +20,51 @@ namespace vitrine {
 using OtlpRequest = opentelemetry::proto::collector::trace::v1::ExportTraceServiceRequest;
 using OtlpResponse = opentelemetry::proto::collector::trace::v1::ExportTraceServiceResponse;
 
-// The result of one sending.
+// Result of one Send.
 struct SpansSent {
   absl::Status status;
-  bool may_pass = false;                           // the same spans may be taken later
-  std::optional<absl::Duration> retry_after = {};  // when the collector says so
+  bool may_pass = false;                           // sending the same spans later may succeed
+  std::optional<absl::Duration> retry_after = {};  // set if the collector names a time
 };
 
-// Where the exporter sends spans.
+// Destination of the exporter's spans.
 class SpanSink {
  public:
   virtual ~SpanSink() = default;
-  // Returns once they are taken or refused, after `timeout` at the latest. One thread.
+  // Returns once the spans are accepted or rejected, after `timeout` at the latest. One thread.
   virtual SpansSent Send(const OtlpRequest& request, OtlpResponse& response, absl::Duration timeout) = 0;
   // Ends the running Send and every later one with CANCELLED. Any thread.
   virtual void Cancel() = 0;
 };
 
-// A batch of spans is sent at most so often.
+// Most attempts to send a batch of spans.
 inline constexpr int kMostSends = 5;
 
-// How long to wait before a batch is sent again that failed so, `sends` (at least 1) times by now; nothing: it is given
-// up. A collector that says when is believed, up to half a minute. Else half a second, doubled each time. Pure.
+// Returns the delay before a batch that failed after `sends` (at least 1) attempts is sent again; nullopt: it is
+// dropped. The collector's retry_after is used up to 30 s; else the delay is 0.5 s, doubled each time. Pure.
 std::optional<absl::Duration> RetryDelay(const SpansSent& failed, int sends);
 
-// Takes traced requests out of a queue and sends their spans, on a thread of its own that stands behind the rest of the
-// process where cores are short. A batch that fails is sent again after a while; meanwhile the queue fills, and what
-// finds it full is dropped. Thread-safe.
+// Takes traced requests from a queue and sends their spans, on a thread of its own with low priority. A batch that
+// fails is retried after a delay; meanwhile the queue fills, and further requests are dropped. Thread-safe.
 class OtlpExporter {
  public:
-  // The longest that one sending takes.
+  // Longest time of one Send.
   static constexpr absl::Duration kTimeout = absl::Seconds(5);
 
   struct Parts {
     SpanQueue& queue;
     SpanSink& sink;
     SpanCounters& counters;
-    const Clock& clock;    // of the traces' times
+    const Clock& clock;    // clock of the traces' times
     HttpCodeOf http_code;  // see otlp_spans.h
-    std::string version;   // of the program
+    std::string version;   // version of the program
   };
 
-  // The parts outlive the exporter.
+  // The references in `parts` must outlive the exporter.
   explicit OtlpExporter(Parts parts);
   ~OtlpExporter() { Stop(absl::ZeroDuration()); }
 
-  // Takes no more, sends what waits, and returns once that is done, or `longest` has passed: what is left then is
+  // Accepts no more traces, sends the queued ones, and returns once that is done or `longest` has passed: the rest is
   // dropped and counted. Later calls do nothing.
   void Stop(absl::Duration longest);
 
@@ -75,23 +74,23 @@ class OtlpExporter {
   void Loop();
   void Export(const SpanQueue::Traces& traces);
   OtlpRequest Message(const SpanQueue::Traces& traces) const;
-  // Sends until it succeeds, is given up or the exporter stops.
+  // Sends until it succeeds, the batch is dropped or the exporter stops.
   absl::Status SendPatiently(const OtlpRequest& request, OtlpResponse& response);
-  // How long a sending may take now; zero or less: the end has passed.
+  // Returns the longest time for a Send now; zero or less: the end has passed.
   absl::Duration TimeLeft();
-  // Waits; false: the exporter stops.
+  // Waits; returns false if the exporter stops.
   bool Pause(absl::Duration longest);
   void Say(const absl::Status& status, Outcome outcome);
 
   const Parts parts_;
   const opentelemetry::proto::resource::v1::Resource resource_;
-  Outcome said_ = Outcome::kExported;  // the thread's; what was said last
+  Outcome said_ = Outcome::kExported;  // last result that was logged; used only by the thread
 
   Mutex mutex_;
   CondVar changed_;
-  absl::Time end_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();  // on SteadyClock(), once it stops
+  absl::Time end_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();  // on SteadyClock(); set by Stop
   bool is_done_ ABSL_GUARDED_BY(mutex_) = false;
-  std::thread thread_;  // last: it uses everything above
+  std::thread thread_;  // last member: it uses everything above
 };
 
 }  // namespace vitrine

@@ -16,7 +16,7 @@ namespace {
 
 constexpr absl::string_view kPortOfGrpc = "4317";
 
-// Headers that OtlpCollector and HttpClient write.
+// Headers that OtlpCollector and HttpClient set.
 constexpr absl::string_view kOwnHeaders[] = {"host",       "content-length",    "content-type", "content-encoding",
                                              "connection", "transfer-encoding", "expect"};
 

@@ -18,10 +18,10 @@ using opentelemetry::proto::trace::v1::ScopeSpans;
 using opentelemetry::proto::trace::v1::Span;
 using opentelemetry::proto::trace::v1::Status;
 
-// What a method is to its callers: an RPC, or a route of HTTP.
+// The RPC or HTTP route of a method.
 struct Endpoint {
   const char* service;  // null: HTTP
-  const char* name;     // the method of the RPC, or the route
+  const char* name;     // the RPC method, or the route
 };
 constexpr Endpoint kEndpoints[] = {{"vitrine.v1.Classifier", "Classify"},
                                    {"vitrine.v1.Classifier", "ClassifyStream"},
@@ -30,7 +30,7 @@ constexpr Endpoint kEndpoints[] = {{"vitrine.v1.Classifier", "Classify"},
                                    {nullptr, "/v1/models/{model}:classify"}};
 static_assert(std::size(kEndpoints) == kMethods);
 
-// Bits of Span::flags above those of the traceparent.
+// Bits of Span::flags; those above 0x1 are not in the traceparent.
 constexpr uint32_t kSampledFlag = 0x1;
 constexpr uint32_t kHasIsRemote = 0x100;
 constexpr uint32_t kIsRemote = 0x200;
@@ -55,7 +55,7 @@ std::string Bytes(const Id& id) {
   return {reinterpret_cast<const char*>(id.data()), id.size()};
 }
 
-// A span with its ids and times; `parent` may be null.
+// Adds a span with its ids and times; `parent` may be null.
 Span& AddSpan(ScopeSpans& spans, const RequestTrace& trace, const SpanId& id, const SpanId* parent,
               const RequestTrace::Interval& interval, absl::Duration wall) {
   Span& span = *spans.add_spans();
@@ -67,7 +67,7 @@ Span& AddSpan(ScopeSpans& spans, const RequestTrace& trace, const SpanId& id, co
   return span;
 }
 
-// Whether a refusal is the server's fault, as OpenTelemetry's conventions for servers have it.
+// Returns true if an error is the server's fault according to OpenTelemetry's conventions for servers.
 bool IsServersError(const Endpoint& endpoint, absl::StatusCode code, HttpCodeOf http_code) {
   if (code == absl::StatusCode::kOk) return false;
   if (endpoint.service == nullptr) return http_code(code) >= 500;
@@ -84,7 +84,7 @@ bool IsServersError(const Endpoint& endpoint, absl::StatusCode code, HttpCodeOf 
   }
 }
 
-// What the call was to its caller.
+// Sets the name and attributes of the call.
 void DescribeCall(const RequestTrace& trace, const Endpoint& endpoint, HttpCodeOf http_code, Span& span) {
   Attributes& attributes = *span.mutable_attributes();
   if (endpoint.service != nullptr) {

@@ -12,15 +12,16 @@
 
 namespace vitrine {
 
-// The code of HTTP for the canonical code of a refusal, as the HTTP front answers it.
+// Maps the canonical code of an error to the HTTP code that the HTTP front answers.
 using HttpCodeOf = int (*)(absl::StatusCode);
 
-// Appends the span of a request and one for each of its stages. `wall` is what makes a time of the service's clock one
-// of the wall clock. Names and attributes are OpenTelemetry's for RPC and HTTP servers, ours begin with "vitrine.".
+// Appends the span of a request and one for each of its stages. `wall` is added to a time of the service's clock to get
+// wall-clock time. Names and attributes follow OpenTelemetry's conventions for RPC and HTTP servers; Vitrine's own
+// begin with "vitrine.".
 void AppendSpans(const RequestTrace& trace, absl::Duration wall, HttpCodeOf http_code,
                  opentelemetry::proto::trace::v1::ScopeSpans& spans);
 
-// Who sends: service.name, service.version, host.name and process.pid.
+// Returns the attributes of this process: service.name, service.version, host.name and process.pid.
 opentelemetry::proto::resource::v1::Resource ThisResource(const std::string& version);
 
 }  // namespace vitrine

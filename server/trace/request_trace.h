@@ -14,15 +14,15 @@
 
 namespace vitrine {
 
-// What is noted about a sampled request on its way; its spans are made of it later, on the exporter's thread. Touched
-// by one thread at a time: whoever has the request.
+// Data recorded about a sampled request; its spans are made later, on the exporter's thread. Used by one thread at a
+// time, the owner of the request.
 struct RequestTrace {
-  // A span that is inside the process: begin and end on the service's clock.
+  // Begin and end of a span, on the service's clock.
   struct Interval {
     absl::Time begin;
     absl::Time end;
   };
-  // The batch that the request was computed in.
+  // The batch in which the request was computed.
   struct Batch {
     uint64_t id = 0;
     int images = 0;
@@ -30,25 +30,25 @@ struct RequestTrace {
   };
 
   TraceId trace_id{};
-  SpanId span_id{};                // of the request's own span
+  SpanId span_id{};                // the request's own span
   std::optional<SpanId> parent{};  // in the caller's process; null: the trace begins here
-  std::optional<int> part{};  // of a picture of a call that has a span of its own, the parent: its place in the call
-  int pictures = 0;           // of such a call: how many pictures it has
+  std::optional<int> part{};       // index of this image in a multi-image call, whose span is the parent
+  int pictures = 0;                // number of images, for the span of such a call
   Method method = Method::kClassify;
   Interval whole{};
-  std::array<std::optional<Interval>, kStages> stages{};  // those it came through, the last one perhaps in part
+  std::array<std::optional<Interval>, kStages> stages{};  // stages that it reached, the last one maybe incomplete
   std::optional<Batch> batch{};
 
-  std::string model{};       // as the caller named it
-  std::string request_id{};  // the caller's
-  std::string precision{};   // of the version; empty where none was found, as the following
+  std::string model{};       // as the client named it
+  std::string request_id{};  // set by the client
+  std::string precision{};   // precision of the version; this and the following are empty if no version was found
   int64_t version = 0;
   int64_t tokens = 0;
   absl::StatusCode code = absl::StatusCode::kOk;
-  std::string message{};  // of a refusal
+  std::string message{};  // error message
 
   void Note(Stage stage, absl::Time begin, absl::Time end) { stages[static_cast<int>(stage)] = Interval{begin, end}; }
-  // How many spans become of it.
+  // Returns the number of spans made from it.
   int64_t Spans() const {
     int64_t spans = 1;
     for (const auto& stage : stages) spans += stage.has_value();

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Spans of requests, on their way to a collector of OpenTelemetry.
+# Spans of requests and their export to an OpenTelemetry collector.
 list(APPEND server_sources
   trace/client_connection.cc
   trace/http_client.cc

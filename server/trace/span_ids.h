@@ -9,23 +9,23 @@
 
 namespace vitrine {
 
-// Ids of W3C Trace Context as OTLP sends them: bytes, not all 0.
+// Ids of W3C Trace Context in OTLP's form: bytes, not all 0.
 using TraceId = std::array<uint8_t, 16>;
 using SpanId = std::array<uint8_t, 8>;
 
-// Random in every bit, which samplers of other programs rely on. Any thread; without a lock.
+// Return random ids. All bits are random, on which samplers of other programs rely. Any thread; lock-free.
 TraceId NewTraceId();
 SpanId NewSpanId();
 
-// Of the hexadecimal digits of a TraceContext, which are right.
+// Convert between ids and hexadecimal digits; the digits must be valid, as in TraceContext.
 TraceId TraceIdOf(std::string_view digits);
 SpanId SpanIdOf(std::string_view digits);
 std::string Hex(const TraceId& id);
 std::string Hex(const SpanId& id);
 
-// Whether a trace that begins here is among the share `ratio`, 0 to 1, of all: the last 56 bits of its id, R, are at
-// least (1 - ratio) * 2^56, as https://opentelemetry.io/docs/specs/otel/trace/tracestate-probability-sampling/ has it,
-// so that a trace that a smaller ratio takes is taken by every larger one. Pure.
+// Returns true if a trace that begins here is sampled at `ratio`, 0 to 1: the last 56 bits of its id are at least (1 -
+// ratio) * 2^56, as in https://opentelemetry.io/docs/specs/otel/trace/tracestate-probability-sampling/, so that a trace
+// sampled at one ratio is sampled at every larger one. Pure.
 bool IsSampled(const TraceId& id, double ratio);
 
 }  // namespace vitrine

@@ -11,21 +11,23 @@
 
 namespace vitrine {
 
-// Traced requests that wait for the exporter. What finds it full is dropped: nobody waits for a collector. Thread-safe.
+// Traced requests that wait for the exporter. When it is full, further requests are dropped: serving never waits for a
+// collector. Thread-safe.
 class SpanQueue {
  public:
   using Traces = std::vector<std::unique_ptr<RequestTrace>>;
-  static constexpr size_t kCapacity = 2048;  // requests; some 1 KB each
-  static constexpr size_t kBatch = 100;      // requests: at most 500 spans
+  static constexpr size_t kCapacity = 2048;  // requests; about 1 KB each
+  static constexpr size_t kBatch = 100;      // requests; at most 500 spans
   static constexpr absl::Duration kPatience = absl::Seconds(1);
 
   SpanQueue() { waiting_.reserve(kCapacity); }
 
-  // False, and the trace is gone: the queue is full or closed. Wakes at most two threads a batch.
+  // Adds a trace; returns false and drops it if the queue is full or closed. Wakes the exporter at most twice per
+  // batch.
   bool Push(std::unique_ptr<RequestTrace> trace);
 
-  // The oldest requests, kBatch at most, once there are so many, or kPatience after there is one, or at once when
-  // closed. Empty: closed, and nothing is left. One thread.
+  // Returns the oldest requests, at most kBatch: once there are that many, kPatience after the first one, or at once
+  // when closed. Empty: closed and drained. One thread.
   Traces Take();
   void Close();
 

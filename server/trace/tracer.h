@@ -15,27 +15,27 @@
 
 namespace vitrine {
 
-// What became of spans since the start. Thread-safe.
+// Spans since the start, by result. Thread-safe.
 struct SpanCounters {
-  std::atomic<uint64_t> exported = 0;  // the collector took them
+  std::atomic<uint64_t> exported = 0;  // accepted by the collector
   std::atomic<uint64_t> full = 0;      // dropped: too many waited
-  std::atomic<uint64_t> failed = 0;    // dropped: the collector did not take them
+  std::atomic<uint64_t> failed = 0;    // dropped: not accepted by the collector
 };
 
-// Which requests are traced, and where their traces go. A request that is not costs a comparison and, where it has no
-// caller's trace, the random bits of an id; one that is costs an allocation and a short lock. Thread-safe.
+// Decides which requests are traced, and queues their traces. An untraced request costs a comparison and, without a
+// caller's trace, the random bits of an id; a traced one costs an allocation and a short lock. Thread-safe.
 class Tracer {
  public:
-  // `ratio` of the requests without a caller's trace, 0 to 1; of the others the caller decides (the flag `sampled` of
-  // traceparent). Queue and counters outlive the tracer.
+  // `ratio`, 0 to 1, is the share of traced requests among those without a caller's trace; for others the caller
+  // decides (the flag `sampled` of traceparent). Queue and counters must outlive the tracer.
   Tracer(double ratio, SpanQueue& queue, SpanCounters& counters) : ratio_(ratio), queue_(queue), counters_(counters) {}
 
-  // Null: the request is not traced.
+  // Begins the trace of a request; null: it is not traced.
   std::unique_ptr<RequestTrace> Begin(const std::optional<TraceContext>& caller, Method method, absl::Time arrival);
-  // A picture of a call, at this place in it, that is traced where the call is: `call` is then the call's own span.
+  // Begins the trace of image `part` of a multi-image call, traced if the call is: `call` is then the call's own span.
   std::unique_ptr<RequestTrace> BeginPart(const std::optional<TraceContext>& call, Method method, absl::Time arrival,
                                           int part);
-  // The request ended so; `trace` is not null. Never waits for the collector.
+  // Ends a trace, which must not be null, and queues it. Never waits for the collector.
   void End(std::unique_ptr<RequestTrace> trace, const absl::Status& status, absl::Time end);
 
  private:

@@ -13,11 +13,11 @@
 
 namespace vitrine {
 
-// Everything that traces requests. Thread-safe but for Stop, which one owner calls.
+// Owner of all tracing components. Thread-safe except Stop, which only the owner may call.
 class Tracing {
  public:
-  // Null where `options` name no collector. Fails where the headers' file cannot be read; whether the collector can be
-  // reached is seen when spans are sent. The clock outlives the result.
+  // Returns null if `options` name no collector. Fails if the headers' file cannot be read; the collector itself is
+  // contacted only when spans are sent. The clock must outlive the result.
   static absl::StatusOr<std::unique_ptr<Tracing>> Open(const OtlpOptions& options, const Clock& clock,
                                                        HttpCodeOf http_code, const std::string& version);
 
