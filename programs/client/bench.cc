@@ -45,7 +45,7 @@ With --find-max they are about the highest rate that meets the goal, and rate is
 Exit code: 0 if something was measured and every gate met, 1 if not (no server, no answer, no rate that meets the goal,
 a search that could not be finished, a gate that was missed), 2 for a wrong command line, 130 after Ctrl-C.)";
 
-constexpr int64_t kMostBytes = kMaxRequestBytes - 4096;  // a picture is not all of a request
+constexpr int64_t kMostBytes = kMaxRequestBytes - 4096;  // a request holds more than the image
 
 void AddRequests(CLI::App& app, BenchCommand& command) {
   app.add_option(
@@ -160,7 +160,7 @@ void AddLoad(CLI::App& app, BenchCommand& command) {
       ->capture_default_str();
 }
 
-// A duration that may be left out.
+// Adds a duration without a default.
 void AddOptionalDuration(CLI::App& app, const std::string& name, std::optional<absl::Duration>& duration, bool zero,
                          const std::string& help) {
   const auto parse = [zero](const std::string& text) -> absl::StatusOr<absl::Duration> {
@@ -218,7 +218,7 @@ ClientCommand AddBench(CLI::App& app) {
   AddLoad(*bench, *command);
   AddMeasurement(*bench, *command);
   AddServerOptions(*bench, command->client);
-  // Under load a refusal is a result: nothing is sent again. And its connections are never silent.
+  // Under load a rejection is a result, so there are no retries; and connections are never idle.
   bench->remove_option(bench->get_option("--max-attempts"));
   bench->remove_option(bench->get_option("--keepalive"));
   CLI::Option* deadline = bench->get_option("--deadline")

@@ -41,7 +41,7 @@ constexpr char kClassifyExamples[] = R"(Examples:
 
 Exit code: 0 if every picture was classified, 1 if one was not (stderr names it), 2 for a wrong command line.)";
 
-// An option read by `parse`, whose failures are wrong command lines.
+// Adds an option that is read by `parse`, whose errors are usage errors.
 template <typename Parse, typename Value>
 CLI::Option* AddParsed(CLI::App& app, const std::string& name, Parse parse, Value& value, const std::string& help) {
   return app
@@ -119,7 +119,7 @@ void AddModels(CLI::App& app, ClassifyCommand& command) {
       ->type_name("NAME[@VERSION],...");
 }
 
-// What --sheet and --models mean depends on each other, and what follows --sheet without --models is a picture.
+// Resolves --sheet, whose meaning depends on --models: without it, a word after --sheet is an image.
 void SettleSheet(ClassifyCommand& command) {
   std::string& file = command.models_sheet;
   if (command.models.empty()) {

@@ -10,8 +10,8 @@
 
 namespace vitrine {
 
-// A command of `vitrine`: its flags, already added to the program's, and what it does once they are parsed. `run`
-// returns an exit code of base/command_line/command_line.h.
+// A command of `vitrine`: its subcommand, whose flags are added already, and its action after parsing. `run` returns an
+// exit code of base/command_line/command_line.h.
 struct ClientCommand {
   const CLI::App* app = nullptr;
   std::function<int()> run = {};
@@ -25,13 +25,12 @@ ClientCommand AddBench(CLI::App& app);     // bench.cc
 ClientCommand AddHealth(CLI::App& app);    // health.cc
 ClientCommand AddToken(CLI::App& app);     // token.cc
 
-// Adds the words of `vitrine models` that change what a server serves: load, unload, rollback, policy, traffic, label,
-// reset, serving (models_admin.cc). `client` and `format` hold the parsed flags of `models` and outlive the parsing.
-// What is returned runs the word that was given and says how that ended; it is OK to call where `given` says that one
-// was.
+// Adds the subcommands of `vitrine models` that use the Admin service: load, unload, rollback, policy, traffic, label,
+// reset, serving (models_admin.cc). `client` and `format` hold the parsed flags of `models` and must outlive the
+// parsing. `given` returns true if one of them was given; only then may `run` be called.
 struct AdminWords {
   std::function<bool()> given;
-  std::function<int()> run;  // the exit code; what went wrong is said on stderr
+  std::function<int()> run;  // runs it and returns the exit code; errors go to stderr
 };
 AdminWords AddAdminWords(CLI::App& models, const ClientOptions& client, const Format& format);
 

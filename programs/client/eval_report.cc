@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `vitrine eval` writes beyond its numbers.
+// Report of `vitrine eval`.
 #include <iostream>
 #include <memory>
 
@@ -34,7 +34,7 @@ bool Report(const Evaluation& evaluation, const ReportFlags& flags, const Report
   PictureSource source{.data = data.ok() ? data->get() : nullptr, .client = client.get(), .stop = task.stop};
   const absl::Time begun = absl::Now();
   source.progress = [&](const std::string& what, int64_t done, int64_t all) {
-    // A line about the first pictures says nothing.
+    // Progress within the first second is of no use.
     if (task.progress == nullptr || absl::Now() - begun < absl::Seconds(1)) return;
     const std::string text = absl::StrCat("report: ", what, ", ", WithSeparators(done), " of ", WithSeparators(all));
     task.progress->Update(static_cast<double>(done) / static_cast<double>(all), text, absl::Now());

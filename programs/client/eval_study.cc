@@ -20,7 +20,7 @@ namespace {
 
 StudyPlan PlanOf(const EvalCommand& command, const StudyFlags& flags) {
   StudyPlan plan{.command = command};
-  // The checks have seen every text.
+  // Every text was checked during parsing.
   for (const std::string& model : flags.models) plan.models.push_back(*ParseModelChoice(model));
   for (const std::string& size : flags.resolutions) plan.resolutions.emplace_back(*ParseResolution(size));
   if (plan.models.empty()) plan.models = {command.model};
@@ -28,7 +28,7 @@ StudyPlan PlanOf(const EvalCommand& command, const StudyFlags& flags) {
   return plan;
 }
 
-// The table of the cells and, for programs, their gates; for people what differs from the first.
+// Prints the table of the cells; with JSON also their gates, with a table the differences from the first.
 void PrintStudy(const Study& study, const std::vector<std::vector<GateResult>>& gates, Format format) {
   if (format != Format::kJson) {
     std::cout << StudyTable(study).Print(OutputFormat::kTable);
@@ -46,7 +46,7 @@ void PrintStudy(const Study& study, const std::vector<std::vector<GateResult>>& 
   std::cout << cells.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << "\n";
 }
 
-// Says on stderr which gates were missed in which cell.
+// Prints missed gates and their cells on stderr; returns true if there are any.
 bool SayMisses(const Study& study, const std::vector<std::vector<GateResult>>& gates) {
   bool missed = false;
   for (size_t i = 0; i < gates.size(); ++i) {
@@ -70,7 +70,7 @@ void CheckTwice(const char* flag, const std::vector<std::string>& values) {
 
 void CheckStudyFlags(const StudyFlags& flags) {
   CheckTwice("--models", flags.models);
-  std::vector<std::string> sizes;  // 32 is 32x32
+  std::vector<std::string> sizes;  // normalised: 32 is 32x32
   for (const std::string& size : flags.resolutions) {
     const v1::ResolutionWish wish = *ParseResolution(size);
     sizes.push_back(absl::StrCat(wish.height(), "x", wish.width()));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// vitrine: asks a vitrine-server. The list of its commands; their flags are in files of their names beside this one,
-// they themselves in client/.
+// vitrine: the client of a vitrine-server. Lists the commands; their flags are in files of their names in this folder,
+// their implementation is in client/.
 #include <cstdlib>
 #include <vector>
 
@@ -23,7 +23,7 @@ constexpr char kExamples[] = R"(Examples:
 The server's address is --server, else $VITRINE_SERVER, else 127.0.0.1:8500.)";
 
 int Main(int argc, char** argv) {
-  // gRPC's own lines on stderr are for its developers; what they mean for a user our errors say.
+  // gRPC's own lines on stderr are for developers; our errors explain the same for users.
   setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0);
   CLI::App app("Asks a Vitrine server what is on pictures.", "vitrine");
   app.require_subcommand(1);
@@ -36,7 +36,7 @@ int Main(int argc, char** argv) {
   for (const ClientCommand& command : commands) {
     if (command.app->parsed()) return command.run();
   }
-  return kExitUsage;  // not reached: a command is required
+  return kExitUsage;  // unreachable: a command is required
 }
 
 }  // namespace

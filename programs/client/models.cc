@@ -29,8 +29,8 @@ constexpr char kModelsExamples[] = R"(Examples:
 
 struct ModelsCommand {
   ClientOptions client;
-  ModelChoice choice;   // of show
-  ModelChoice watched;  // of watch
+  ModelChoice choice;   // argument of `show`
+  ModelChoice watched;  // argument of `watch`
   Format format = Format::kTable;
 };
 
@@ -54,7 +54,7 @@ ClientCommand AddModels(CLI::App& app) {
   AddFormatOption(*models, command->format);
   models->require_subcommand(0, 1);
   models->footer(kModelsExamples);
-  // Flags after the word are those of `vitrine models`.
+  // Flags after a subcommand are those of `vitrine models`.
   const auto add = [&](const std::string& name, const std::string& does, const std::string& example) {
     CLI::App* word = models->add_subcommand(name, does);
     word->fallthrough();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The words of `vitrine models` that change what a server serves: their flags.
+// The subcommands of `vitrine models` that use the Admin service: their flags.
 #include "client/models_admin.h"
 
 #include <iostream>
@@ -15,7 +15,7 @@
 namespace vitrine {
 namespace {
 
-// A version may take minutes to be read, verified and run on its goldens.
+// Reading, verifying and running the goldens of a version may take minutes.
 constexpr absl::Duration kPatience = absl::Minutes(10);
 
 constexpr char kNoVersion[] = "takes a model without a version";
@@ -79,7 +79,7 @@ struct Words {
   CLI::App* serving = nullptr;
 };
 
-// What CLI11 cannot know: that some words need a version and others must not have one.
+// Checks what CLI11 cannot: some subcommands need a version, others must not have one.
 void RequireVersion(const Words& words, bool wanted, const std::string& instead) {
   if (!words.choice.label.empty())
     throw CLI::ValidationError("NAME@VERSION", "takes the number of a version, no label");
@@ -118,7 +118,7 @@ AdminChange LabelChange(const Words& words) {
   return request;
 }
 
-// The change of the word that was given; nothing for `serving`.
+// Returns the change of the given subcommand; nullopt for `serving`.
 std::optional<AdminChange> ChangeOf(const Words& words) {
   if (words.load->parsed()) return WithVersion<v1::LoadModelRequest>(words);
   if (words.unload->parsed()) return WithVersion<v1::UnloadModelRequest>(words);

@@ -42,7 +42,7 @@ absl::StatusOr<absl::Duration> ParsePositiveDuration(const std::string& text) {
 
 CLI::Option* AddDurationOption(CLI::App& app, const std::string& name, absl::Duration& duration,
                                const std::string& help) {
-  // The check has seen the text, so parsing cannot fail.
+  // The check has validated the text, so parsing cannot fail.
   return app
       .add_option_function<std::string>(
           name, [&duration](const std::string& text) { duration = *ParsePositiveDuration(text); }, help)
@@ -53,7 +53,7 @@ CLI::Option* AddDurationOption(CLI::App& app, const std::string& name, absl::Dur
 
 namespace {
 
-// Each of the flags asks for TLS.
+// Adds a TLS setting; any of them enables TLS.
 void AddTlsFile(CLI::App& app, const std::string& name, ClientOptions& options, std::string TlsOptions::*member,
                 const std::string& help, const std::string& type) {
   app.add_option_function<std::string>(
@@ -188,7 +188,7 @@ void AddRequestOptions(CLI::App& app, ClientOptions& options, std::optional<v1::
       ->check(CLI::Range(1, 64).description(""))
       ->type_name("N")
       ->capture_default_str();
-  // What others left in the environment and is malformed is ignored, as the standard has it.
+  // A malformed value in the environment is ignored, as the standard requires.
   if (const char* parent = std::getenv("TRACEPARENT"); parent != nullptr && CheckTraceparent(parent).ok()) {
     options.traceparent = parent;
   }

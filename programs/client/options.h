@@ -18,33 +18,34 @@
 
 namespace vitrine {
 
-// The flags that several commands of `vitrine` share. What they are given must outlive the parsing; it holds the
-// defaults, and the parsed values afterwards.
+// Flags that several commands of `vitrine` share. The arguments hold the defaults, and the parsed values afterwards;
+// they must outlive the parsing.
 
-// Where the server is and how to talk to it: --server, --connect-timeout, --deadline.
+// Adds the flags of the server's address and connection: --server, --connect-timeout, --deadline and more.
 void AddServerOptions(CLI::App& app, ClientOptions& options);
-// Where the Admin service is, with TLS and token of AddServerOptions: --admin, else $VITRINE_ADMIN.
+// Adds --admin, the address of the Admin service, else $VITRINE_ADMIN. TLS and token are those of AddServerOptions.
 void AddAdminOption(CLI::App& app, std::string& address);
-// --format table|json
+// Adds --format table|json.
 void AddFormatOption(CLI::App& app, Format& format);
-// --require 'MEASURE>=BOUND', which may be there several times. `measures` must outlive the parsing as well.
+// Adds --require 'MEASURE>=BOUND', which may be repeated. `measures` must outlive the parsing as well.
 void AddRequireOption(CLI::App& app, std::vector<Gate>& gates, std::span<const GateMeasure> measures,
                       const std::string& help);
-// --model NAME[@VERSION]
+// Adds --model NAME[@VERSION].
 void AddModelOption(CLI::App& app, ModelChoice& choice);
-// Which pictures: IMAGE..., --recursive, --files-from, -0.
+// Adds the flags that select images: IMAGE..., --recursive, --files-from, -0.
 void AddPictureOptions(CLI::App& app, std::vector<std::string>& paths, PictureSearch& search);
-// What goes with every picture: --resolution, --priority, --in-flight, --traceparent, else $TRACEPARENT.
+// Adds the flags that apply to every image: --resolution, --priority, --in-flight, --traceparent (else $TRACEPARENT).
 void AddRequestOptions(CLI::App& app, ClientOptions& options, std::optional<v1::ResolutionWish>& resolution,
                        v1::Priority& priority);
 
-// A positive duration with its unit: 500ms, 30s, 2m.
+// Parses a positive duration with its unit: 500ms, 30s, 2m.
 absl::StatusOr<absl::Duration> ParsePositiveDuration(const std::string& text);
-// An option that takes one, written into `duration`, which holds the default. The name is CLI11's: "--deadline".
+// Adds an option for a positive duration. `duration` holds the default and the parsed value. The name is CLI11's:
+// "--deadline".
 CLI::Option* AddDurationOption(CLI::App& app, const std::string& name, absl::Duration& duration,
                                const std::string& help);
 
-// A check that turns a parser's status into CLI11's way of saying "wrong".
+// Returns a CLI11 check that fails with the status of `parse`.
 template <typename Parse>
 CLI::Validator Checked(Parse parse) {
   return CLI::Validator(
@@ -54,14 +55,15 @@ CLI::Validator Checked(Parse parse) {
       },
       "");
 }
-// One of these words.
+// Returns a check for one of these words.
 CLI::Validator OneOf(const std::vector<std::string>& words);
 
-// Options as "--name WORD (default)": CLI11's own form spells out every check and conversion.
+// Returns a help formatter that shows options as "--name WORD (default)": CLI11's own includes every check and
+// conversion.
 std::shared_ptr<CLI::Formatter> ShortHelp();
 
-// Says on stderr what went wrong and, where no server answers, what to do about it: start `server` there, or name
-// another with `flag`. Returns kExitFailure.
+// Prints the error on stderr and, if no server answers, the way out: start `server` there, or name another with `flag`.
+// Returns kExitFailure.
 int FailWithHint(const absl::Status& status, const ClientOptions& options, absl::string_view server = "vitrine-server",
                  absl::string_view flag = "--server");
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One mixed batch on the device.
+// Checks one mixed batch on the device.
 #include <mutex>
 #include <set>
 #include <utility>
@@ -26,7 +26,7 @@ namespace {
 
 constexpr size_t kLeastGrids = 4;
 
-// One model in both places.
+// One model on both devices.
 struct Pair {
   ModelHandle device;
   ModelHandle cpu;
@@ -54,7 +54,7 @@ absl::StatusOr<ModelHandle> Fresh(const ZooRow& row, const Device& device) {
   return loaded;
 }
 
-// A published version that takes pictures of any shape; fresh weights where there is none.
+// Returns a published version that takes images of any shape; if there is none, a model with random weights.
 absl::StatusOr<Pair> NativeModel(const CheckSetting& setting) {
   for (const VersionId& id : setting.versions) {
     ASSIGN_OR_RETURN(const v1::Manifest manifest, ReadManifest(setting.repository, id));
@@ -71,7 +71,7 @@ absl::StatusOr<Pair> NativeModel(const CheckSetting& setting) {
   return pair;
 }
 
-// Submits everything before an executor looks, so that one batch takes it all.
+// Submits all requests before an executor starts, so that they form one batch.
 absl::StatusOr<std::vector<v1::ClassifyResponse>> Answers(const CheckSetting& setting, const ModelHandle& model) {
   std::mutex mutex;
   std::vector<absl::StatusOr<v1::ClassifyResponse>> answers(setting.pictures.size(),
@@ -111,7 +111,7 @@ absl::StatusOr<std::vector<v1::ClassifyResponse>> Answers(const CheckSetting& se
   return all;
 }
 
-// Logits of an answer that holds every class.
+// Returns the logits of an answer with every class.
 FloatArray LogitsIn(const v1::ClassifyResponse& answer) {
   FloatArray logits{.shape = {1, answer.predictions_size()},
                     .values = std::vector<float>(static_cast<size_t>(answer.predictions_size()))};

@@ -15,22 +15,22 @@
 
 namespace vitrine {
 
-// What the checks work with.
+// Input of the checks.
 struct CheckSetting {
-  Device device;  // under test; the CPU is what it is compared with
+  Device device;  // under test; compared with the CPU
   std::filesystem::path repository;
   std::vector<VersionId> versions;    // in the repository, at least one
   std::vector<std::string> pictures;  // encoded photographs, of different shapes
   at::Device torch_device() const { return at::Device(device.name()); }
 };
 
-// Largest difference allowed, relative to the largest value of the CPU's tensor.
+// Largest allowed difference, relative to the largest value of the CPU's tensor.
 inline constexpr double kTolerance = 1e-4;
 
 // Prints a line for each check and counts.
 class CheckReport {
  public:
-  // `run` gives the figures of a check that passed, or what is wrong, by status or by exception.
+  // Runs a check. `run` returns the figures of a check that passed, or fails by status or exception.
   void Run(const std::string& check, const std::function<absl::StatusOr<std::string>()>& run);
   int checks() const { return checks_; }
   int failures() const { return failures_; }
@@ -40,10 +40,10 @@ class CheckReport {
   int failures_ = 0;
 };
 
-// Largest |a - b| / largest |b|, wherever the tensors are; not a number if one of them holds such. Of equal shapes.
+// Returns the largest |a - b| / largest |b|; NaN if one of them holds NaN. Requires equal shapes; devices may differ.
 double RelativeError(const at::Tensor& a, const at::Tensor& b);
 
-// A folder that goes with everything in it.
+// A temporary folder that is removed with its content.
 class TemporaryRepository {
  public:
   TemporaryRepository();
@@ -54,17 +54,17 @@ class TemporaryRepository {
   std::filesystem::path path_;
 };
 
-// Compares logits and attention matrices of the device with those of the CPU, in batches of mixed sizes: a small
-// model of every form of every family with random weights, and every published version with real pictures.
+// Compares logits and attention matrices of the device with those of the CPU, in batches of mixed sizes: a small model
+// of every form of every family with random weights, and every published version with real images.
 void CheckParity(const CheckSetting& setting, CheckReport& report);
 
-// Every published version is loaded onto the device, proves itself on its goldens, and all its tensors are there.
+// Loads every published version onto the device, which runs its goldens, and checks the size of its weights.
 void CheckWeights(const CheckSetting& setting, CheckReport& report);
 
-// Pictures of many shapes go through scheduler and executor in one batch; the answers are those of the CPU.
+// Runs images of many shapes through scheduler and executor in one batch; the answers must be those of the CPU.
 void CheckMixedBatch(const CheckSetting& setting, CheckReport& report);
 
-// A second version is published while the first is in use: the registry swaps, and the first goes with its last user.
+// Publishes a second version while the first is in use: the registry must swap, and free the first with its last user.
 void CheckSwap(const CheckSetting& setting, CheckReport& report);
 
 }  // namespace vitrine

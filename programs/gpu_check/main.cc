@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// vitrine-gpu-check: compares a CUDA device with the CPU and takes the server's inner half through its steps there.
-// script/gpu-check carries it to a machine that has a device.
+// vitrine-gpu-check: compares a CUDA device with the CPU and tests loading, batching and swapping of models there.
+// script/gpu-check copies it to a machine with a device.
 #include <ATen/Parallel.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
@@ -26,9 +26,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kExitNoDevice = 77;  // as ctest and automake know a skipped test
+constexpr int kExitNoDevice = 77;  // marks a skipped test for ctest and automake
 
-// Every JPEG, PNG and WebP beneath the folder, by name.
+// Returns every JPEG, PNG and WebP file below the folder, by name.
 absl::StatusOr<std::vector<std::string>> ReadPictures(const fs::path& folder) {
   std::vector<fs::path> files;
   std::error_code error;
@@ -53,7 +53,7 @@ absl::Status RunChecks(CheckSetting setting, const std::string& samples) {
   if (setting.versions.empty()) {
     return absl::NotFoundError(absl::StrCat("--repository ", setting.repository.string(), " holds no version"));
   }
-  at::set_num_threads(1);  // as the server computes
+  at::set_num_threads(1);  // as in the server
   CheckReport report;
   CheckParity(setting, report);
   CheckWeights(setting, report);

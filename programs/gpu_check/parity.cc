@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The device beside the CPU.
+// Compares the device with the CPU.
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
@@ -24,7 +24,7 @@
 namespace vitrine {
 namespace {
 
-// Fresh weights have zero biases, which would hide a bias that is left out.
+// Adds noise to the parameters: fresh weights have zero biases, which would hide a missing bias.
 void Shake(const Model& model, at::Generator& random) {
   const at::NoGradGuard no_grad;
   for (const NamedTensor& parameter : model.Parameters()) {
@@ -33,7 +33,7 @@ void Shake(const Model& model, at::Generator& random) {
   }
 }
 
-// Inputs of those sizes that the model takes among multiples of the form's; they repeat and come back.
+// Returns inputs of the form's size and its multiples, as far as the model takes them; some sizes repeat.
 ImageBatch RandomInputs(const Model& model, const SmallForm& form, at::Generator& random) {
   ImageBatch images;
   for (const auto& [down, across] : {std::pair(1, 1), {2, 1}, {2, 1}, {1, 2}, {2, 3}, {1, 1}}) {
@@ -55,7 +55,7 @@ AttentionTap TapOfEverything(const Model& model, size_t images) {
   return tap;
 }
 
-// Largest error of any of the matrices; infinite or NaN where one holds what is no number.
+// Returns the largest error of any of the matrices; infinite or NaN if one holds such values.
 double LargestError(const AttentionTap::Matrices& actual, const AttentionTap::Matrices& expected) {
   double largest = 0;
   for (const auto member : {&AttentionTap::Matrices::scores, &AttentionTap::Matrices::weights,
@@ -68,7 +68,7 @@ double LargestError(const AttentionTap::Matrices& actual, const AttentionTap::Ma
   return largest;
 }
 
-// Largest error of any matrix that was asked for; an error if one is missing.
+// Returns the largest error of any requested matrix; INTERNAL if one is missing.
 absl::StatusOr<double> AttentionError(const Model& model, size_t images, const AttentionTap& device,
                                       const AttentionTap& cpu) {
   const std::vector<AttentionAbility::Offer> offers = model.attention().offers;
@@ -91,7 +91,7 @@ absl::StatusOr<double> AttentionError(const Model& model, size_t images, const A
   return largest;
 }
 
-// Moves the model from the CPU to the device.
+// Compares both; moves the model from the CPU to the device.
 absl::StatusOr<std::string> Compare(Model& model, const ImageBatch& images, at::Device device) {
   AttentionTap cpu_tap = TapOfEverything(model, images.size());
   ASSIGN_OR_RETURN(const at::Tensor expected, RunModel(model, images, &cpu_tap));
@@ -107,7 +107,7 @@ absl::StatusOr<std::string> Compare(Model& model, const ImageBatch& images, at::
   AttentionTap tap = TapOfEverything(model, images.size());
   ForwardContext context;
   context.tap = &tap;
-  context.library_only = true;  // other devices have no loops of ours; the CPU then takes their way
+  context.library_only = true;  // the device has no kernels of ours; the CPU then runs the same code
   const at::NoGradGuard no_grad;
   const at::Tensor logits = model.Forward(moved, context);
   if (logits.device() != device) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Weights on the device, and one swap.
+// Checks weights on the device, and one swap.
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
@@ -26,7 +26,7 @@
 namespace vitrine {
 namespace {
 
-// The sum of the weights' sizes, which must be what the version reports.
+// Returns the sum of the weights' sizes, which must equal the reported size.
 absl::StatusOr<int64_t> ResidentBytes(const LoadedModel& loaded, const Device& device) {
   if (loaded.device != device.name()) return absl::InternalError(absl::StrCat("the version is on ", loaded.device));
   int64_t bytes = 0;
@@ -44,7 +44,7 @@ absl::StatusOr<std::string> Weights(const CheckSetting& setting, const VersionId
                       setting.device.name(), "; goldens reproduced");
 }
 
-// vitrine_model_device_bytes of a version.
+// Returns vitrine_model_device_bytes of a version.
 absl::StatusOr<int64_t> BytesInMetrics(const Metrics& metrics, const VersionId& id) {
   for (const prometheus::MetricFamily& family : metrics.Collect()) {
     if (family.name != "vitrine_model_device_bytes") continue;
@@ -61,7 +61,7 @@ absl::StatusOr<int64_t> BytesInMetrics(const Metrics& metrics, const VersionId& 
   return absl::NotFoundError(absl::StrCat("no vitrine_model_device_bytes of ", id.model, "/", id.version));
 }
 
-// The same model with another last layer, and with goldens of its own.
+// Publishes the same model with another last layer and new goldens.
 absl::StatusOr<VersionId> PublishAnother(const std::filesystem::path& root, const VersionId& id, const Device& device) {
   ASSIGN_OR_RETURN(const StoredVersion stored, ReadVersion(root, id));
   ASSIGN_OR_RETURN(const std::unique_ptr<Model> model, BuildModel(stored));
@@ -83,7 +83,7 @@ absl::StatusOr<VersionId> PublishAnother(const std::filesystem::path& root, cons
   return Publish(root, id.model, draft);
 }
 
-// Logits of the first picture.
+// Returns the logits of the first image.
 absl::StatusOr<at::Tensor> Logits(const LoadedModel& loaded, const CheckSetting& setting) {
   const v1::ModelConfig& config = loaded.description->config();
   ASSIGN_OR_RETURN(const FloatArray input, EncodedPictureToInput(setting.pictures[0], config.preprocessing()));
@@ -123,7 +123,7 @@ class Swap {
     registry_.Poll();
     ASSIGN_OR_RETURN(const int64_t bytes, CheckSecond(second, before));
 
-    // `first` stands for a request that is under way.
+    // `first` represents a request in flight.
     ASSIGN_OR_RETURN(const at::Tensor pinned, Logits(*first, setting_));
     if (!at::equal(pinned, before)) return absl::InternalError("the version in use changed by the swap");
     RETURN_IF_ERROR(CheckReleased(std::move(first)));
@@ -132,7 +132,7 @@ class Swap {
   }
 
  private:
-  // Version 2 serves, is on the device, and computes what its weights give on the CPU.
+  // Checks that version 2 serves, is on the device, and computes the same as on the CPU.
   absl::StatusOr<int64_t> CheckSecond(const VersionId& second, const at::Tensor& before) {
     ASSIGN_OR_RETURN(const ModelHandle handle, registry_.Find(first_.model));
     if (handle->id != second) return absl::InternalError(absl::StrCat("version ", handle->id.version, " serves"));
@@ -148,7 +148,7 @@ class Swap {
     return bytes;
   }
 
-  // The first version is retiring while it is in use, and gone after.
+  // Checks that the first version is retiring while it is in use, and removed afterwards.
   absl::Status CheckReleased(ModelHandle first) {
     {
       ASSIGN_OR_RETURN(const VersionStatus status, registry_.Get(first_.model, first_.version));

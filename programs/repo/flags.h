@@ -11,8 +11,8 @@
 
 namespace vitrine {
 
-// The commands of vitrine-repo that have a file for their flags: each adds itself to `app`. `options` outlives the
-// parse.
+// Commands of vitrine-repo whose flags have a file of their own: each adds itself to `app`. `options` must outlive the
+// parsing.
 CLI::App* AddCalibrateCommand(CLI::App& app, CalibrateOptions& options);
 CLI::App* AddImportCommand(CLI::App& app, ImportOptions& options);
 CLI::App* AddPruneCommand(CLI::App& app, RemoveOptions& options);

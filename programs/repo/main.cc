@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// vitrine-repo: what models there are and what they cost; repositories of checkpoints, made, filled and verified.
+// vitrine-repo: describes models and their cost; creates, fills and verifies repositories of checkpoints.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <functional>
@@ -70,7 +70,7 @@ struct Flags {
   }
 };
 
-// A subcommand and what it does once the command line is read.
+// A subcommand and its action after parsing.
 struct Command {
   CLI::App* app;
   std::function<absl::Status()> run;

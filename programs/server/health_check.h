@@ -9,9 +9,9 @@
 
 namespace vitrine {
 
-// Asks /readyz of the health listener at HOST:PORT, in plaintext, whether its server serves. A container's health check
-// runs this, so that an image needs no client. OK if it does, FAILED_PRECONDITION if it says that it does not,
-// UNAVAILABLE if nobody answers within `patience`. SIGPIPE must be ignored.
+// Asks /readyz of the health listener at HOST:PORT, in plaintext, if the server serves. For a container's health check,
+// so that an image needs no client. FAILED_PRECONDITION: the server reports that it does not; UNAVAILABLE: no answer
+// within `patience`. SIGPIPE must be ignored.
 absl::Status CheckHealth(const std::string& address, absl::Duration patience);
 
 }  // namespace vitrine

@@ -40,15 +40,15 @@
 namespace vitrine {
 namespace {
 
-// See ServerOptions::end_patience. The arithmetic of docs/operations/kubernetes.md has it.
+// See ServerOptions::end_patience; part of the calculation in docs/operations/kubernetes.md.
 constexpr absl::Duration kEndPatience = absl::Seconds(2);
-// Threads of a server beside those that compute: of the listeners, of loads, and those that watch.
+// Number of threads besides those that compute: for listeners, loads and watchdogs.
 constexpr int kOtherThreads = 32;
-// Container runtimes give a health check three seconds.
+// Shorter than the three seconds that container runtimes give a health check.
 constexpr absl::Duration kHealthPatience = absl::Seconds(2);
 
-// Signals wait for sigwait: no thread started after this sees them. Those that mean nothing here, and end a process by
-// default, are ignored.
+// Blocks the signals that sigwait receives, in all threads started later. Ignores other signals that would end the
+// process by default.
 sigset_t BlockSignals() {
   for (const int ignored : {SIGPIPE, SIGUSR1, SIGUSR2, SIGALRM}) signal(ignored, SIG_IGN);
   sigset_t signals;
@@ -58,7 +58,7 @@ sigset_t BlockSignals() {
   return signals;
 }
 
-// Every connection is a file descriptor.
+// Raises the soft limit of file descriptors to the hard one: every connection needs one.
 void RaiseFileLimit() {
   rlimit limit;
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
@@ -66,22 +66,22 @@ void RaiseFileLimit() {
   setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-// Requests of a hundred kilobytes come and go by the thousand. By default glibc hands each back to the system and gets
-// fresh zeroed pages for the next, which costs a fifth of the throughput of a small model. Larger ones go back at once:
-// what is kept of them in an arena is seldom where the next one lies.
+// Makes glibc keep freed memory: by default it returns blocks of a hundred kilobytes to the system and gets zeroed
+// pages for the next request, which costs a fifth of the throughput of a small model. Larger blocks are returned at
+// once, since an arena rarely has free space of that size for the next one.
 void KeepFreedMemory() {
   mallopt(M_MMAP_THRESHOLD, 4 << 20);
   mallopt(M_TRIM_THRESHOLD, 64 << 20);
   mallopt(M_TOP_PAD, 4 << 20);
 }
 
-// What one arena keeps no other can use, and by default every thread has one. Two executors share one, and the threads
-// that read calls another.
+// Limits the number of arenas, by default one per thread, since memory that one arena keeps is not available to others.
+// Two executors share an arena, and the threads that read calls share another.
 void ShareArenas(int executors) {
   mallopt(M_ARENA_MAX, 1 + (executors + 1) / 2);
 }
 
-// Whole or not at all, so that a script that waits for the file reads every line.
+// Writes the file atomically, so that a script that waits for it reads every line.
 absl::Status WritePortFile(const std::string& path, const Server& server) {
   std::string lines = absl::StrCat("grpc=", server.address(), "\n");
   const auto add = [&](const char* name, const std::string& address) {
@@ -103,8 +103,8 @@ absl::Status NoThread(const std::system_error& error) {
                                                    "--executors"));
 }
 
-// RESOURCE_EXHAUSTED if the system does not let the process have the threads of a server. Begins them all at once and
-// lets them end: what starts a few threads one after the other cannot give those back that it has.
+// Returns RESOURCE_EXHAUSTED if the system does not allow the threads of a server. Starts all of them at once and ends
+// them: after starting only some, the server could not recover from the failure.
 absl::Status CheckThreads(int count) {
   std::vector<std::thread> threads;
   std::promise<void> end;
@@ -121,7 +121,7 @@ absl::Status CheckThreads(int count) {
   return status;
 }
 
-// Executors and their stand-ins, of the machine as the server finds it.
+// Returns the number of executors and stand-ins, with the defaults of this machine.
 int ComputingThreads(const ServerOptions& options) {
   const bool is_cuda = absl::StartsWith(options.device, "cuda");
   const int by_default = is_cuda ? std::min(FindMachine().Threads(), kDeviceExecutors) : FindMachine().Threads();
@@ -139,7 +139,7 @@ absl::StatusOr<std::unique_ptr<Server>> StartServer(const ServerOptions& options
   }
 }
 
-// What each listener serves, on a line of its own: printed, and logged.
+// Prints and logs a line per listener with its services.
 void SayListeners(const ServerOptions& options, const Server& server) {
   const std::string http = absl::StrCat("HTTP/1.1, HTTP/2: /v1, /v2", options.page ? ", page" : "");
   const std::string calls = options.listen_grpc_only ? "gRPC" : "gRPC, " + http;
@@ -161,7 +161,7 @@ void SayListeners(const ServerOptions& options, const Server& server) {
   std::cout << lines << std::flush;
 }
 
-// On SIGHUP.
+// Reads the configuration again, on SIGHUP.
 void Reread(Server& server) {
   const absl::Status read = server.Reread();
   if (read.ok()) {
@@ -172,7 +172,7 @@ void Reread(Server& server) {
   }
 }
 
-// The signal that ends the server.
+// Waits for the signal that ends the server, and returns it.
 int AwaitEnd(const sigset_t& signals, Server& server) {
   for (;;) {
     int signal = 0;
@@ -185,12 +185,12 @@ int AwaitEnd(const sigset_t& signals, Server& server) {
 absl::Status Run(const ServerOptions& options, const sigset_t& signals) {
   ShareArenas(options.executor.ThreadCount());
   ASSIGN_OR_RETURN(const std::unique_ptr<Server> server, StartServer(options));
-  // Before the lines, so that who has read them finds the file.
+  // Before the lines, so that their reader finds the file.
   if (!options.port_file.empty()) RETURN_IF_ERROR(WritePortFile(options.port_file, *server));
   SayListeners(options, *server);
   const int signal = AwaitEnd(signals, *server);
   spdlog::info("signal={}", signal == SIGTERM ? "SIGTERM" : "SIGINT");
-  // A second signal hurries.
+  // A second signal shortens the drain.
   std::atomic<bool> drained = false;
   std::thread second([&] {
     const timespec tick = {.tv_sec = 0, .tv_nsec = 50'000'000};
@@ -234,7 +234,8 @@ int Main(int argc, char** argv) {
     std::cout << "SERVING\n";
     return kExitSuccess;
   }
-  // What is wrong is returned; what is worth a warning is logged once it is opened, in the form that was asked for.
+  // Logging is off until its format is configured: errors are returned here, and warnings come again when the server
+  // opens.
   spdlog::set_level(spdlog::level::off);
   if (const absl::Status valid = CheckConfiguration(options); !valid.ok()) {
     Fail("vitrine-server", valid);

@@ -61,7 +61,7 @@ void PrintAccuracy(const EvaluateFlags& flags, const std::string& size, const Ac
   std::cout << std::flush;
 }
 
-// Which class each picture is taken for, as CSV.
+// Writes the predicted class of each image, as CSV.
 absl::Status WritePredictions(const std::string& path, const Dataset& data, const std::vector<int>& predicted) {
   DataTable table({{"name", ""}, {"label", ""}, {"predicted", ""}});
   for (int64_t i = 0; i < data.size(); ++i) {
@@ -75,14 +75,16 @@ absl::Status WritePredictions(const std::string& path, const Dataset& data, cons
   return absl::OkStatus();
 }
 
-// The data with the model's classes, found by name. INVALID_ARGUMENT, begun with `mismatch`, if a label has none.
+// Returns the data with the model's classes, matched by name. INVALID_ARGUMENT, which begins with `mismatch`, if a
+// label has no class.
 absl::StatusOr<std::unique_ptr<Dataset>> WithClassesOf(const std::vector<std::string>& labels,
                                                        std::unique_ptr<Dataset> data, const std::string& mismatch) {
   absl::StatusOr<LabelMatch> match = MatchLabels(data->labels(), labels);
   if (!match.ok()) {
     const absl::string_view fault = match.status().message();
     return absl::InvalidArgumentError(
-        absl::StrCat(mismatch, ": ", fault.substr(0, fault.find(';'))));  // no --label-map
+        // without its hint at --label-map, which this command lacks
+        absl::StrCat(mismatch, ": ", fault.substr(0, fault.find(';'))));
   }
   if (match->unknown.empty()) {
     if (match->by_number) {

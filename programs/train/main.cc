@@ -34,7 +34,7 @@
 namespace vitrine {
 namespace {
 
-// `vitrine-train print` and `vitrine-train augment`.
+// Flags of `vitrine-train print` and `vitrine-train augment`.
 struct RecipeFlags {
   std::string recipe, data, output = "augmentation.png";
   std::vector<std::string> overrides;
@@ -47,7 +47,7 @@ void AddRecipe(CLI::App& command, RecipeFlags& flags) {
 }
 
 absl::Status Print(const RecipeFlags& flags) {
-  // Not validated: some recipes wait for a version to start from.
+  // Not validated: some recipes are incomplete without a start version.
   ASSIGN_OR_RETURN(const v1::Recipe recipe, WrongCommandLine(OverriddenRecipe(flags.recipe, flags.overrides)));
   std::cout << PrintRecipe(recipe);
   return absl::OkStatus();
@@ -95,8 +95,8 @@ absl::Status List() {
   return absl::OkStatus();
 }
 
-// Tensors of many megabytes come and go at every step. Given back to the system each time, their pages cost a fifth of
-// the time of training; so the heap keeps them.
+// Makes the heap keep freed memory: every step allocates and frees tensors of many megabytes, and returning their pages
+// to the system each time costs a fifth of the training time.
 void KeepMemory() {
   mallopt(M_MMAP_MAX, 0);
   mallopt(M_TRIM_THRESHOLD, std::numeric_limits<int>::max());
@@ -143,7 +143,7 @@ int Main(int argc, char** argv) {
     status = List();
   } else {
     EndInOrder();
-    SetComputeThreads(FindMachine().Threads());  // of LibTorch, which knows the mask of cores and not the quota
+    SetComputeThreads(FindMachine().Threads());  // LibTorch's default respects the CPU mask but not the quota
     status = app.got_subcommand("evaluate") ? EvaluateModel(evaluate) : RunRecipe(run);
   }
   if (status.ok()) return kExitSuccess;

@@ -39,10 +39,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Of a version at most: fp32 weights; the goldens are small beside them.
+// Upper bound of a version's bytes per parameter: fp32 weights, and the much smaller goldens.
 constexpr int64_t kBytesPerParameter = 5;
 
-// What a run learns, and what it learns from. The splits are null for models of sequences.
+// Recipe, task and data of a run. The splits are null for models of sequences.
 struct Experiment {
   v1::Recipe recipe;
   std::string data;  // as given, with its format; empty: the recipe makes its own
@@ -50,7 +50,7 @@ struct Experiment {
   std::unique_ptr<Task> task;
 };
 
-// Everybody who watches, in the order of construction.
+// All observers, in the order of construction.
 struct Watchers {
   std::unique_ptr<ProgressBar> bar;
   std::unique_ptr<HistoryWriter> history;
@@ -61,7 +61,7 @@ struct Watchers {
   std::vector<Observer*> All() const { return {bar.get(), history.get(), events.get(), metrics.get()}; }
 };
 
-// runs/NAME, or runs/NAME-2, -3, ... if that is taken.
+// Returns runs/NAME, or runs/NAME-2, -3, ... if that exists.
 std::string NewWorkFolder(const std::string& name) {
   std::string folder = "runs/" + name;
   std::error_code ignored;
@@ -69,12 +69,12 @@ std::string NewWorkFolder(const std::string& name) {
   return folder;
 }
 
-// The command line that continues a stopped run.
+// Returns the command line that continues a stopped run.
 std::string HowToResume(const RunFlags& flags, const v1::Recipe& recipe) {
   std::string command = absl::StrCat(kTrainProgram, " run ", flags.recipe, " --work ", flags.work);
   if (!flags.data.empty()) absl::StrAppend(&command, " --data ", flags.data);
   for (const std::string& assignment : flags.overrides) absl::StrAppend(&command, " --set '", assignment, "'");
-  // Pinned: the newest version may be another by then.
+  // Versions are pinned: the newest may be another by then.
   if (recipe.has_start()) absl::StrAppend(&command, " --start ", recipe.start().version());
   if (recipe.has_distillation()) absl::StrAppend(&command, " --teacher ", recipe.distillation().teacher());
   if (!flags.publish.empty()) absl::StrAppend(&command, " --publish ", flags.publish, " --name ", flags.name);
@@ -99,7 +99,7 @@ void FoldShortFlags(RunFlags& flags) {
   if (!flags.teacher.empty()) flags.overrides.push_back("distillation.teacher=" + flags.teacher);
 }
 
-// DATA_LOSS lists all pictures that cannot be decoded, if they are too many.
+// Logs skipped data and images. DATA_LOSS lists all images that cannot be decoded, if they are too many.
 absl::Status SayWhatIsNotUsed(const v1::Recipe& recipe, const Experiment& experiment, const CorruptPictures& corrupt,
                               Progress& progress) {
   const std::string& of_train = experiment.train->passed_over();
@@ -185,7 +185,7 @@ absl::StatusOr<std::unique_ptr<Communicator>> JoinGroup(const std::optional<Rend
   return Connect(*rendezvous, options);
 }
 
-// Publishes if the flags say so; returns where the model comes from, for the report.
+// Publishes if the flags say so; returns the provenance of the model, for the report.
 absl::StatusOr<v1::Provenance> PublishVersion(const RunFlags& flags, const Experiment& experiment,
                                               const TrainResult& result, Progress& progress) {
   const RunOrigin origin = {.data = experiment.data,
@@ -233,10 +233,10 @@ absl::Status Report(const RunFlags& flags, const Experiment& experiment, const T
   return absl::OkStatus();
 }
 
-// The score of the result, which is the last point of every curve.
+// Returns the score of the result, which is the last point of every curve.
 absl::StatusOr<Score> FinalScore(const RunFlags& flags, const Experiment& experiment, const TrainResult& result,
                                  const std::vector<Observer*>& observers, Progress& progress) {
-  if (result.score) return *result.score;  // the observers know it, and it was checked
+  if (result.score) return *result.score;  // the observers have it, and it was checked
   MeasureOptions options;
   options.threads = flags.threads;
   options.stop = InterruptedFlag();
@@ -271,14 +271,14 @@ absl::Status RunRecipe(RunFlags flags) {
   if (!flags.publish.empty()) {
     ASSIGN_OR_RETURN(const std::unique_ptr<Module> model, experiment.task->MakeModel());
     RETURN_IF_ERROR(CheckPublishable(flags.publish, flags.name, kBytesPerParameter * model->CountParameters()));
-    // What would fail behind the last step shall fail before the first.
+    // Fails before training rather than after it.
     RETURN_IF_ERROR(
         MakeGoldens(experiment.recipe, dynamic_cast<const Model&>(*model), *experiment.test, GoldenPicturesOf(flags))
             .status());
   }
   ASSIGN_OR_RETURN(const std::unique_ptr<Communicator> group, JoinGroup(rendezvous, experiment));
   const bool leads = group->rank() == 0;
-  // torchrun starts the processes anew when one was lost.
+  // torchrun restarts the processes when one was lost.
   if (rendezvous && rendezvous->restarts > 0) flags.resume = true;
 
   TrainOptions options;
@@ -306,7 +306,7 @@ absl::Status RunRecipe(RunFlags flags) {
   progress.Finish();
   if (!leads) return absl::OkStatus();
   if (!result.finished) {
-    // A failure: whoever started the run, a Job for instance, must not take it for done.
+    // Returned as a failure, so that the caller, such as a Kubernetes Job, does not take the run as finished.
     return absl::CancelledError(absl::StrFormat("stopped after %.2f of %.2f epochs; continue with:\n  %s",
                                                 result.epochs, experiment.recipe.epochs(),
                                                 HowToResume(flags, experiment.recipe)));

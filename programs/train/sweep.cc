@@ -51,7 +51,7 @@ SweepFormat FormatOf(const std::string& name) {
   return name == "markdown" ? SweepFormat::kMarkdown : SweepFormat::kTable;
 }
 
-// The command line that continues.
+// Returns the command line that continues the sweep.
 std::string SameCommand(const SweepFlags& flags) {
   std::string command = absl::StrCat("vitrine-train sweep ", flags.grid, " --work ", flags.work);
   if (!flags.data.empty()) absl::StrAppend(&command, " --data ", flags.data);
@@ -62,7 +62,7 @@ std::string SameCommand(const SweepFlags& flags) {
   return command;
 }
 
-// What became of it, once the table is printed.
+// Returns the status of the sweep, after the table is printed.
 absl::Status Verdict(const SweepFlags& flags, const SweepGrid& grid, const SweepOutcome& outcome) {
   const auto finished = std::count_if(outcome.results.begin(), outcome.results.end(),
                                       [](const auto& result) { return result.has_value(); });
