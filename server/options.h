@@ -100,8 +100,7 @@ struct ServerOptions {
   RequestLogOptions request_log;
   // Destination and sampling of traces: see otlp_options.h.
   OtlpOptions tracing;
-  // Flags that were set explicitly; only the memory budgets among them, since the others keep their value on any
-  // machine.
+  // Memory budget flags that were set explicitly; the other budgets follow the machine's memory.
   std::set<std::string> chosen;
   // Commit that the program was built from, for display; set by the program, no flag.
   std::string revision = {};

@@ -31,7 +31,7 @@ struct ServerCounters {
   std::atomic<uint64_t> connections_refused = 0;  // closed before a byte was read
   // Closed and refused connections, by CloseReason.
   std::array<std::atomic<uint64_t>, kCloseReasons> connections_closed = {};
-  std::atomic<uint64_t> unauthenticated = 0;  // calls refused by authentication
+  std::atomic<uint64_t> unauthenticated = 0;  // calls rejected for a missing or wrong credential
   std::atomic<uint64_t> permission_denied = 0;
 
   // Ignores other codes.

@@ -30,7 +30,7 @@ constexpr double kCertain = 4;
 struct Bounds {
   double error_rate;
   double compute_ratio;  // 0: not checked
-  double confidence;     // this and the following never exceed 1
+  double confidence;     // a bound of 1 on this or the following is never exceeded
   double classes;
   double unsure;
   double disagreement;

@@ -45,7 +45,7 @@ absl::Status ProveGoldens(const StoredVersion& stored, const LoadedModel& loaded
                           const std::function<int()>& cores) {
   absl::Time begin;
   const GoldenRun run = {
-      .few = device.kind == Device::Kind::kCpu,  // on other devices our tests do not compare kernels
+      .few = device.kind == Device::Kind::kCpu,  // other devices use kernels that our tests do not compare
       .before_alone = [&begin] { begin = SteadyClock().Now(); },
       .after_alone =
           [&begin, &cost = *loaded.cost](int64_t tokens) {

@@ -47,7 +47,7 @@ void RemoveIf(Rows& rows, const Fits& fits) {
 
 // Puts the version away: removes its label and share; those in the file are ignored until TakeBackIn.
 void PutAwayIn(v1::ModelOverride& row, int64_t version, const std::string& reason);
-// Ends PutAwayIn.
+// Ends the exclusion by PutAwayIn; labels and shares in the file apply again.
 void TakeBackIn(v1::ModelOverride& row, int64_t version);
 // Loads the version whatever the policy says.
 void AddLoaded(v1::ModelOverride& row, int64_t version);

@@ -69,7 +69,7 @@ struct CallContext {
 // Returns true if the request names neither version nor label, so that the traffic's shares choose the version.
 bool LeavesTheVersionOpen(const v1::ClassifyRequest& request);
 
-// Processes one request from message to answer; unary calls and streams share it. Thread-safe. The constructor's
+// The path of a request from message to answer, shared by unary calls and streams. Thread-safe. The constructor's
 // arguments, except `log`, must outlive the service.
 class ClassifyService {
  public:

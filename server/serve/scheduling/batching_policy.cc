@@ -135,8 +135,8 @@ BatchDecision Decide(absl::Span<const WaitingRequest> waiting, absl::Time now, c
   BatchDecision decision;
   const std::vector<Ranked> live = RankLive(waiting, now, options, decision);
 
-  std::vector<Forming> forming;                             // key: model, and whether the request is slow
-  std::map<std::pair<const void*, bool>, size_t> of_model;  // and whether it is slow
+  std::vector<Forming> forming;                             // in the order of each model's first request
+  std::map<std::pair<const void*, bool>, size_t> of_model;  // key: model, and whether the request is slow
   for (const Ranked& ranked : live) {
     const WaitingRequest& request = waiting[ranked.index];
     const auto [found, is_new] = of_model.try_emplace({request.model, request.is_slow}, forming.size());

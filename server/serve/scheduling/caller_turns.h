@@ -13,9 +13,9 @@
 
 namespace vitrine {
 
-// Accounts executor time by caller: start-time fair queueing (Goyal, Vin and Cheng 1996). The caller that was given the
-// least is next. A caller that returns after a silence starts at the level of the caller served last, so it saves up
-// nothing, and keeps what it was given beyond that, so it gains nothing by leaving and returning. The difference
+// Account of executor time by caller: start-time fair queueing (Goyal, Vin and Cheng 1996). The caller that was given
+// the least is next. A caller that returns after a silence starts at the level of the caller served last, so it saves
+// up nothing, and keeps what it was given beyond that, so it gains nothing by leaving and returning. The difference
 // between two callers that always have requests waiting stays below one batch. Not thread-safe: the scheduler calls it
 // under its lock.
 class CallerTurns {
