@@ -99,7 +99,7 @@ void FoldShortFlags(RunFlags& flags) {
   if (!flags.teacher.empty()) flags.overrides.push_back("distillation.teacher=" + flags.teacher);
 }
 
-// Logs skipped data and images. DATA_LOSS lists all images that cannot be decoded, if they are too many.
+// Logs skipped data and images. DATA_LOSS lists all images that cannot be decoded, if there are too many.
 absl::Status SayWhatIsNotUsed(const v1::Recipe& recipe, const Experiment& experiment, const CorruptPictures& corrupt,
                               Progress& progress) {
   const std::string& of_train = experiment.train->passed_over();

@@ -28,8 +28,8 @@ struct AuditRecord {
 // Log of admin actions: one JSON object per line, each written in a single write. Thread-safe.
 class AuditLog {
  public:
-  // Appends to the file, created with mode 0600 if it does not exist; an empty path writes to the server's log,
-  // whatever its level. NOT_FOUND, PERMISSION_DENIED: the file cannot be opened.
+  // Opens the log for appending; creates the file with mode 0600 if it does not exist. An empty path selects the
+  // server's log, whatever its level. NOT_FOUND, PERMISSION_DENIED: the file cannot be opened.
   static absl::StatusOr<std::unique_ptr<AuditLog>> Open(const std::string& path);
   ~AuditLog();
 

@@ -12,7 +12,7 @@
 
 namespace vitrine {
 
-// Limits log lines that any client can cause, per second. Thread-safe.
+// Limits the rate of log lines that any client can cause. Thread-safe.
 class LineLimit {
  public:
   // `clock` must outlive the limit.

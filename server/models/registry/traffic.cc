@@ -11,8 +11,8 @@ namespace {
 
 constexpr double kWholeLine = 18446744073709551616.0;  // 2^64
 
-// Returns `stable` if no label sets it: the newest version that has no share, was not put away and does not wait, else
-// the newest not put away, else the newest.
+// Returns the version that is `stable` when no label sets it: the newest version that has no share, was not put away
+// and does not wait, else the newest not put away, else the newest.
 int64_t NewestForAll(const ModelPlan& plan, const std::set<int64_t>& ready, const std::set<int64_t>& waiting) {
   for (auto version = ready.rbegin(); version != ready.rend(); ++version) {
     if (waiting.contains(*version)) continue;

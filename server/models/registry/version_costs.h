@@ -23,7 +23,7 @@ struct VersionStatus;
 // per size. Thread-safe.
 class VersionCosts {
  public:
-  // Most sizes kept. Beyond that an old size is dropped for each new one.
+  // Most sizes kept. Beyond that another size is dropped for each new one.
   static constexpr size_t kMost = 1024;
 
   // Returns the cost. INVALID_ARGUMENT for a size smaller than a patch.

@@ -22,8 +22,8 @@
 
 namespace vitrine {
 
-// Default number of threads that feed a CUDA device: more raise throughput little, and cuDNN prepares the convolutions
-// again for each thread.
+// Default number of threads that feed a CUDA device: more threads raise throughput only slightly, and cuDNN prepares
+// the convolutions again for each thread.
 inline constexpr int kDeviceExecutors = 8;
 
 struct ExecutorOptions {
