@@ -15,13 +15,13 @@
 namespace vitrine {
 namespace {
 
-// The first of the names that a path is made of, in whose place slashes may be several.
+// Returns the first path segment; skips leading slashes.
 std::string_view FirstName(std::string_view path) {
   path.remove_prefix(std::min(path.find_first_not_of('/'), path.size()));
   return path.substr(0, path.find('/'));
 }
 
-// Compresses what is sent, on the thread that makes it.
+// Compresses each response on the thread that makes it.
 class CompressingReply final : public HttpReply {
  public:
   CompressingReply(std::shared_ptr<const HttpRequest> request, std::shared_ptr<HttpReply> reply)
@@ -40,8 +40,8 @@ class CompressingReply final : public HttpReply {
   const std::shared_ptr<HttpReply> reply_;
 };
 
-// The same with responses compressed where the request asks for it, but for those that are sent at once: these are
-// refusals and small.
+// Compresses the responses of `next` if the request accepts it. HttpNext::Answer is left as it is: a rejection, which
+// is small.
 HttpNext WithCompression(std::shared_ptr<const HttpRequest> request, HttpNext next) {
   if (next.make) {
     next.make = [request = std::move(request), make = std::move(next.make)] {
@@ -88,7 +88,8 @@ HttpNext HttpPort::Route(const std::shared_ptr<HttpRequest>& request) {
   }
   if (is_status) return Status(*request);
   if (is_document) return HttpNext::Make([] { return HttpResponse{.body = kOpenApiJson}; });
-  // A copy of the file, which may be large, is made one after the other, so that the bound of what is unsent holds.
+  // Make() calls the function later, one response after the other: files are large, and the limit on unsent bytes must
+  // hold.
   return HttpNext::Make([this, request] {
     return *page_.files->Answer(request->method(), request->path(), request->Header("If-None-Match").value_or(""),
                                 request->Header("Accept-Encoding").value_or(""));

@@ -21,20 +21,19 @@
 
 namespace vitrine {
 
-// What the HTTP port has for people, beside what programs ask.
+// Resources of the HTTP port that are for people.
 struct HttpPortPage {
-  std::shared_ptr<const PageFiles> files = nullptr;                 // null: there is no page
-  std::function<std::string(const Caller&)> status_json = nullptr;  // what this caller may see; null: no /v1/status
+  std::shared_ptr<const PageFiles> files = nullptr;                 // null: no page
+  std::function<std::string(const Caller&)> status_json = nullptr;  // null: no /v1/status
 };
 
-// What callers get over HTTP, on any listener: /v1/embeddings is answered by EmbeddingsFront, the rest of /v1 by
-// HttpClassifyFront, the page by its files, everything else by OipHttpFront, which has /v2. GET /v1/status is for those
-// who may list models; GET /openapi.json, which needs no credential, says what there is. The id that a request has in
-// "x-request-id" is returned; responses are compressed with gzip where that is asked for. Thread-safe. The parts
-// outlive the object.
+// Routes HTTP requests, for any listener: /v1/embeddings to EmbeddingsFront, the rest of /v1 to HttpClassifyFront,
+// files of the page to PageFiles, everything else (with /v2) to OipHttpFront. GET /v1/status needs the right to list
+// models; GET /openapi.json needs no credential. Echoes the request's "x-request-id" and compresses responses with gzip
+// if the request accepts it. Thread-safe. The parts must outlive the object.
 class HttpPort {
  public:
-  // `cors_origins`: of pages of others whose scripts may read the answers.
+  // `cors_origins`: origins of other sites whose scripts may read the answers.
   HttpPort(std::vector<std::string> cors_origins, ClassifyService& service, Registry& registry,
            const Identity& identity, Health& health, HttpPortPage page = {})
       : service_(service),
@@ -45,7 +44,7 @@ class HttpPort {
         oip_(service, registry, identity, health),
         embeddings_(service, identity, oip_.parsed()) {}
 
-  // As the fronts do.
+  // Begins the answer to a request: see the Begin of the fronts.
   HttpNext Begin(const std::shared_ptr<HttpRequest>& request);
 
  private:

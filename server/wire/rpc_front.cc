@@ -16,10 +16,10 @@
 namespace vitrine {
 namespace {
 
-// How often calls are looked through for those whose deadline is past.
+// Interval at which calls are checked for expired deadlines.
 constexpr absl::Duration kDeadlineTick = absl::Milliseconds(100);
 
-// Probes send a name and get a word: whoever sends more is no probe.
+// Limits of the probe listener: a probe sends a service name and gets a status.
 constexpr int64_t kMaxProbeBytes = 4 << 10;
 constexpr int64_t kMaxAllProbeBytes = 1 << 20;
 constexpr int kMaxProbesAtOnce = 16;
@@ -86,7 +86,7 @@ class RpcServer : public RpcFront {
 
  private:
   CallParts parts_;
-  GrpcServer grpc_;  // waits for the calls, which use the parts
+  GrpcServer grpc_;  // its destructor waits for the calls, which use parts_
   const HttpHandler plain_;
   std::unique_ptr<HttpServer> http_;  // null before Listen
   std::unique_ptr<Ticker> deadlines_;

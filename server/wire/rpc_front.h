@@ -19,28 +19,28 @@
 
 namespace vitrine {
 
-// The listener of the callers. Limits of its connections stand in TransportOptions.
+// Options of the listener for clients. TransportOptions limits each connection.
 struct RpcOptions : TransportOptions {
-  // host:port. Port 0 picks a free one.
+  // host:port. Port 0 picks a free port.
   std::string listen = "0.0.0.0:8500";
-  // "unix:///PATH" of a socket on which the same is served, without TLS: mode 0600, so that only this server's user and
-  // root reach it. Empty: there is none.
+  // "unix:///PATH" of an additional socket with the same services, without TLS. Mode 0600: only this server's user and
+  // root can connect. Empty: no socket.
   std::string socket = {};
-  // Threads that read and write connections. 0: as many as QueuesFor says.
+  // Number of threads that read and write connections. 0: QueuesFor(executors).
   int queues = 0;
 };
 
-// How many threads read and write the connections that feed so many executors: one for each eight. More than are needed
+// Returns the number of connection threads for this many executors: one per eight, rounded up. More threads than needed
 // take cores from the executors.
 constexpr int QueuesFor(int executors) {
   return (executors + 7) / 8;
 }
 
-// A listener with gRPC: Classifier, Registry, the Open Inference Protocol and health, and reflection where the server
-// takes no credentials; or health alone. Requests that are not gRPC's go to a handler. Thread-safe but for Shutdown.
+// A listener for gRPC: Classifier, Registry, the Open Inference Protocol and health, and reflection if the server
+// requires no credentials; or health alone. A handler answers requests that are not gRPC. Thread-safe except Shutdown.
 class RpcFront {
  public:
-  // The services behind the calls. They outlive the front.
+  // The services behind the calls. They must outlive the front.
   struct Parts {
     ClassifyService& service;
     Registry& registry;
@@ -48,32 +48,33 @@ class RpcFront {
     Health& health;
   };
 
-  // Listens and serves; `health` says NOT_SERVING until Health::SetServing. `plain` answers requests over HTTP; null:
-  // gRPC alone is served. Largest message: http.max_body_bytes. Errors as HttpServer::Start.
+  // Listens and serves. `health` reports NOT_SERVING until Health::SetServing. `plain` answers HTTP requests that are
+  // not gRPC; null: they are rejected. Largest message: http.max_body_bytes. Errors: those of HttpServer::Start.
   static absl::StatusOr<std::unique_ptr<RpcFront>> Start(HttpServerOptions http, const Parts& parts,
                                                          HttpHandler plain = nullptr);
-  // The same for probes, which speak neither TLS nor tokens (kubelet's): grpc.health.v1.Health, GET /healthz and
-  // /readyz, and nothing else. `not_ready` returns why the server is not ready, or "".
+  // Starts a listener for probes (kubelet's use neither TLS nor tokens): only grpc.health.v1.Health, GET /healthz and
+  // GET /readyz. `not_ready` returns the reason why the server is not ready, or "".
   static absl::StatusOr<std::unique_ptr<RpcFront>> StartProbes(const std::string& listen, const Parts& parts,
                                                                std::function<std::string()> not_ready);
   virtual ~RpcFront() = default;
 
-  // host:port as bound.
+  // Bound address, host:port.
   virtual const std::string& address() const = 0;
-  // "unix:///PATH" of the socket; empty where there is none.
+  // "unix:///PATH" of the socket; empty if there is none.
   virtual const std::string& socket_address() const = 0;
 
-  // Connections that are open now, and calls that last until their clients end them.
+  // Number of open connections, and number of open calls that last until the client ends them.
   virtual int64_t open_connections() const = 0;
   virtual int64_t open_streams() const = 0;
   virtual std::vector<HttpConnectionStatus> Describe(size_t most) const = 0;
 
-  // Asks clients to go elsewhere: see HttpServer::StartLeaving.
+  // Asks clients to reconnect elsewhere: see HttpServer::StartLeaving.
   virtual void StartLeaving() = 0;
-  // Takes no further request from streams, and ends each when what it has in flight is answered; new ones at once.
+  // Reads no further requests from streams and ends each stream once its requests in flight are answered; later streams
+  // are ended at once.
   virtual void CloseStreams() = 0;
   // Ends streams and watches, stops listening, waits up to `grace` for calls and closes every connection. Requires that
-  // every request was answered, or will be without this thread: an answer must not come later. Idempotent.
+  // every request was answered or will be answered by other threads; no answer may come after the return. Idempotent.
   virtual void Shutdown(absl::Duration grace) = 0;
 };
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The listeners that callers meet, with all their services.
+# The listeners for clients, with all their services.
 list(APPEND server_sources
   wire/http_port.cc
   wire/rpc_front.cc)

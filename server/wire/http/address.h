@@ -12,11 +12,12 @@
 
 namespace vitrine {
 
-// A request for that model and no picture. `version` is a number or a label; empty for the version that serves.
+// Returns a request for that model, without an image. `version` is a number or a label; empty for the version that the
+// registry routes to. INVALID_ARGUMENT for version 0 or a number that is too large.
 absl::StatusOr<v1::ClassifyRequest> AddressOf(const std::string& model, const std::string& version);
 
-// The version of that address that would answer now, if the caller may use its model. Errors as CheckModel's,
-// AddressOf's and ClassifyService::Find's, in this order.
+// Returns the version that would answer this address now, if the caller may use its model. Errors of CheckModel,
+// AddressOf and ClassifyService::Find, in this order.
 absl::StatusOr<ModelHandle> FindAddressed(const ClassifyService& service, const Caller& caller,
                                           const std::string& model, const std::string& version);
 

@@ -13,27 +13,27 @@
 
 namespace vitrine {
 
-// Layers or heads: numbers, or all that there are. Neither: the contract's default.
+// Numbers of layers or heads, or all of them. Empty: the default of the gRPC contract.
 struct AttentionNumbers {
   std::vector<int32_t> numbers = {};
   bool all = false;
 };
 
-// The parameter `attention` of a URL: "KIND", "KIND:LAYERS", "KIND:LAYERS:HEADS" or, of the kind `query` alone,
-// "query:LAYERS:HEADS:PATCH", in the words of `vitrine classify`, as in "mean:0,-1:all".
+// The parameter `attention` of a URL: "KIND", "KIND:LAYERS", "KIND:LAYERS:HEADS" or, for the kind `query` only,
+// "query:LAYERS:HEADS:PATCH", with the names of `vitrine classify`, as in "mean:0,-1:all".
 struct AttentionParameter {
   v1::AttentionKind kind = v1::ATTENTION_KIND_UNSPECIFIED;
   AttentionNumbers layers = {};
   AttentionNumbers heads = {};
-  int32_t patch = 0;  // row * columns + column of the grid
+  int32_t patch = 0;  // index in the grid: row * columns + column
 };
 
-// INVALID_ARGUMENT with what there is.
+// Parses the parameter. INVALID_ARGUMENT lists the valid forms or kinds.
 absl::StatusOr<AttentionParameter> ParseAttentionParameter(std::string_view text);
 
-// What asks a model of this ability for it. Without `encoding` kinds that lie on the picture come as overlays, others
-// as numbers. INVALID_ARGUMENT if the model has not the kind, with those that it has; numbers that it has not are
-// refused where requests are planned.
+// Returns the request for this attention from a model with `ability`. Default of `encoding`: an overlay for kinds that
+// lie on the image, numbers for others. INVALID_ARGUMENT if the model lacks the kind, with the kinds it has. Layers and
+// heads are checked later, when the request is planned.
 absl::StatusOr<v1::AttentionRequest> AttentionOf(const AttentionParameter& wish, const AttentionAbility& ability,
                                                  std::optional<v1::AttentionEncoding> encoding);
 

@@ -12,16 +12,15 @@
 
 namespace vitrine {
 
-// How long a request over HTTP may take that does not say when it needs its answer, and the longest that it may say.
+// Default and longest timeout of a request over HTTP.
 inline constexpr absl::Duration kMaxHttpWait = absl::Seconds(60);
 
-// Who calls, if they may call `rpc`, by the bearer token in the header Authorization or the certificate that the client
-// has shown; counted as over gRPC. Errors as Identity::Authorize.
+// Authorizes the client for `rpc` by the bearer token in the header Authorization or by its certificate, and counts the
+// result as for gRPC. Errors of Identity::Authorize.
 absl::StatusOr<Caller> AuthorizeHttp(const Identity& identity, ClassifyService& service, RpcName rpc,
                                      const HttpRequest& request);
 
-// What the head of a request for an answer of the service says of it; `caller` is what AuthorizeHttp has found, also
-// where that is a refusal.
+// Returns the context of a request from its headers. `caller` is the result of AuthorizeHttp, which may be an error.
 CallContext HttpCall(Method method, const absl::StatusOr<Caller>& caller, const HttpRequest& request,
                      const Clock& clock);
 

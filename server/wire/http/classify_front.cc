@@ -24,16 +24,16 @@
 
 namespace vitrine {
 
-// What a path under /v1/models names.
+// Model and version in a path under /v1/models.
 struct HttpClassifyFront::Target {
   std::string model = {};
-  std::string version = {};  // empty where the path has none
+  std::string version = {};  // empty if the path has none
 };
 
-// A classification whose picture is on its way.
+// A classification whose body has not been received.
 struct HttpClassifyFront::Asked {
   CallContext call = {};
-  v1::ClassifyRequest wanted = {};  // but for the picture and the maps
+  v1::ClassifyRequest wanted = {};  // without the image and the attention
   ClassifyQuery query = {};
   std::string curl_line = {};
 };
@@ -41,7 +41,7 @@ struct HttpClassifyFront::Asked {
 namespace {
 
 constexpr char kClassifyVerb[] = ":classify";
-// Who asks for maps wants them, whatever their size.
+// Replaces the contract's lower default limit, since a client that requests maps or features needs them whole.
 constexpr int64_t kHttpAttentionBytes = int64_t{16} << 20;
 
 absl::Status NothingHere(const HttpRequest& request) {
@@ -53,7 +53,7 @@ absl::Status NothingHere(const HttpRequest& request) {
                    CurlLine(request, "", "")));
 }
 
-// Any other type is taken: of a picture curl says that it is a form. What is one is found by its bytes.
+// Rejects JSON only. Other types are accepted, since curl declares an image as a form; CheckPicture examines the bytes.
 absl::Status CheckType(const HttpRequest& request, const std::string& curl_line) {
   const std::vector<std::string> parts = absl::StrSplit(request.Header("Content-Type").value_or(""), ';');
   if (!absl::EqualsIgnoreCase(absl::StripAsciiWhitespace(parts[0]), "application/json")) return absl::OkStatus();
@@ -64,14 +64,14 @@ absl::Status CheckType(const HttpRequest& request, const std::string& curl_line)
                    curl_line));
 }
 
-// A body that is compressed otherwise or ends early is told the way out too.
+// Adds `curl_line` to the error for a body that is compressed in an unsupported way or ends early.
 absl::StatusOr<std::string> CheckedBody(absl::StatusOr<std::string> body, const std::string& curl_line) {
   if (!absl::IsInvalidArgument(body.status())) return body;
   return absl::InvalidArgumentError(
       absl::StrCat(std::string(body.status().message()), "; a picture is sent like this: ", curl_line));
 }
 
-// The request, whose picture is the body itself.
+// Returns the complete request; the body is the image.
 absl::StatusOr<ReceivedClassify> WithPicture(v1::ClassifyRequest wanted, const ClassifyQuery& query,
                                              absl::StatusOr<std::string> sent, const std::string& curl_line,
                                              const LoadedModel& model) {
@@ -139,8 +139,8 @@ absl::Status HttpClassifyFront::ReadHead(const Target& target, const absl::Statu
   }
   asked.wanted.MergeFrom(asked.query.request);
   if (asked.wanted.request_id().empty()) asked.wanted.set_request_id(RequestIdOf(request).value_or(""));
-  // Found here, before the picture comes; the model says how many layers and heads "all" are. The same version answers,
-  // and what is wrong from here on counts as its requests.
+  // Finds the version before the image is received: the model's abilities are needed to resolve "all" layers and heads.
+  // The same version answers, and errors from here on count as requests of that version.
   ASSIGN_OR_RETURN(asked.call.model, service_.Find(asked.wanted, *caller));
   asked.call.is_routed = LeavesTheVersionOpen(asked.wanted);
   return absl::OkStatus();

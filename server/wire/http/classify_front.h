@@ -13,8 +13,9 @@
 
 namespace vitrine {
 
-// Pictures as they are, over HTTP: the body is a JPEG, PNG or WebP, the answer JSON. A bearer token comes in the header
-// Authorization; access is that of the RPC beside the path. Thread-safe. The parts outlive the object.
+// Classification of raw image files over HTTP: the body is a JPEG, PNG or WebP, the answer is JSON. A bearer token is
+// in the header Authorization; each path needs the access right of the RPC beside it. Thread-safe. The parts must
+// outlive the object.
 //   POST /v1/models/NAME[/versions/V]:classify   vitrine.v1.Classifier/Classify
 //   GET  /v1/models                              vitrine.v1.Registry/ListModels
 //   GET  /v1/models/NAME[/versions/V]            vitrine.v1.Registry/GetModel
@@ -23,20 +24,23 @@ class HttpClassifyFront {
   HttpClassifyFront(ClassifyService& service, Registry& registry, const Identity& identity)
       : service_(service), registry_(registry), identity_(identity) {}
 
-  // What can be refused without the body is refused at once. A classification is cancelled when its client hangs up.
+  // Begins the answer. Rejects at once whatever can be rejected without the body. A classification is cancelled when
+  // its client disconnects.
   HttpNext Begin(const std::shared_ptr<HttpRequest>& request);
 
  private:
   struct Target;
   struct Asked;
   absl::StatusOr<HttpNext> Route(const std::shared_ptr<HttpRequest>& request);
-  // What a version can be asked for: see ModelJson.
+  // Answers GET of a version: see ModelJson.
   absl::StatusOr<HttpNext> Describe(const Target& target, const HttpRequest& request);
   HttpNext Classify(const Target& target, const std::shared_ptr<HttpRequest>& request);
-  // What is asked for, once `caller` may.
+  // Fills in `asked` from the path, query and headers. Returns the error of `caller`, or an error if it may not use the
+  // model.
   absl::Status ReadHead(const Target& target, const absl::StatusOr<Caller>& caller, const HttpRequest& request,
                         Asked& asked) const;
-  // To the service, which counts what was refused before as well; that is sent before this returns.
+  // Passes the request, or the error if it was rejected, to the service, which counts both. An error is sent before
+  // this returns.
   void Submit(absl::StatusOr<ReceivedClassify> message, Asked& asked, std::shared_ptr<HttpReply> reply);
 
   ClassifyService& service_;

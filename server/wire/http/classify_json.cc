@@ -19,12 +19,12 @@ std::string FloatText(float value) {
   return text;
 }
 
-// Labels come from a file that may hold anything.
+// Quotes text; labels may hold any bytes.
 std::string QuotedText(const std::string& text) {
   return JsonDocument::TextOf(text);
 }
 
-// The contract says -1 for "all layers" and "mean over heads"; in JSON that is null.
+// Returns null for -1, which in the contract means "all layers" or "mean over heads".
 std::string NumberOrNull(int number) {
   return number < 0 ? "null" : absl::StrCat(number);
 }
@@ -40,7 +40,7 @@ void AppendPredictionsJson(const v1::ClassifyResponse& answer, std::string& text
   absl::StrAppend(&text, answer.predictions().empty() ? "[" : "", "]");
 }
 
-// FLOAT32, little-endian as this machine is, row by row.
+// Appends the rows of a FLOAT32 map; little-endian, as is this machine.
 void AppendRows(const v1::AttentionMap& map, std::string& text) {
   const char* at = map.values().data();
   text += '[';
@@ -75,7 +75,7 @@ void AppendBatch(const v1::BatchInfo& batch, std::string& text) {
                   ",\"grids\":", batch.grids(), ",\"id\":", batch.id(), "}");
 }
 
-// Requires FEATURE_FLOAT32, little-endian as this machine is.
+// Requires FEATURE_FLOAT32; little-endian, as is this machine.
 void AppendFeature(const v1::Feature& feature, std::string& text) {
   absl::StrAppend(&text, "{\"kind\":\"", FeatureKindName(feature.kind()), "\",\"rows\":", feature.rows(),
                   ",\"columns\":", feature.columns(), ",\"width\":", feature.width(),
@@ -103,7 +103,7 @@ void AppendMap(const v1::AttentionMap& map, std::string& text) {
   text += '}';
 }
 
-// To the microsecond.
+// Rounds to the microsecond.
 std::string Milliseconds(float seconds) {
   return FloatText(static_cast<float>(std::round(seconds * 1e6) / 1e3));
 }
@@ -130,7 +130,7 @@ std::string ClassifyJson(const v1::ClassifyResponse& answer) {
     if (i > 0) text += ',';
     AppendFeature(answer.features(i), text);
   }
-  // Last, since a picture fills a terminal.
+  // Last, since an encoded image fills a terminal.
   text += "],\"attention\":[";
   for (int i = 0; i < answer.attention_size(); ++i) {
     if (i > 0) text += ',';

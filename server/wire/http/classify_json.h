@@ -8,9 +8,10 @@
 
 namespace vitrine {
 
-// An answer as one JSON object on a line; docs/how-to/http.md lists the members, which have the names that `vitrine
-// classify` gives them. Numbers are as short as a float needs. Written as text, since a document of large maps takes
-// many times their size. Requires attention encoded as FLOAT32 or OVERLAY_PNG, features as FEATURE_FLOAT32.
+// Returns the answer as one line of JSON; docs/how-to/http.md lists the members, which are named as in `vitrine
+// classify`. Floats have the fewest digits that parse to the same value. Text is written directly, since a JSON
+// document of large maps takes many times their size. Requires attention encoded as FLOAT32 or OVERLAY_PNG, and
+// features as FEATURE_FLOAT32.
 std::string ClassifyJson(const v1::ClassifyResponse& answer);
 
 }  // namespace vitrine

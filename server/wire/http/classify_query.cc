@@ -96,7 +96,7 @@ absl::Status ReadTimeout(const std::string& value, ClassifyQuery& query) {
   return absl::OkStatus();
 }
 
-// Words with commas between them, each once.
+// Reads a comma-separated list without duplicates.
 absl::Status ReadFeatures(const std::string& value, ClassifyQuery& query) {
   std::set<v1::FeatureKind> kinds;
   const std::vector<std::string> words = absl::StrSplit(value, ',');

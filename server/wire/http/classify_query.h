@@ -15,22 +15,22 @@
 
 namespace vitrine {
 
-// The parameters of a URL's query, "name=value&...", decoded, in their order; one without "=" has an empty value.
-// INVALID_ARGUMENT where a % is not followed by two hexadecimal digits, or something is not UTF-8 or holds a zero byte.
+// Parses and decodes a URL's query, "name=value&...", in order; a name without "=" has an empty value. INVALID_ARGUMENT
+// if % is not followed by two hexadecimal digits, or a part is not UTF-8 or has a zero byte.
 absl::StatusOr<std::vector<std::pair<std::string, std::string>>> ParseQueryString(std::string_view query);
 
-// What the query of a URL says of a request to classify.
+// Parameters of a classification in a URL's query.
 struct ClassifyQuery {
   // top_k, resolution, priority, version_label, request_id and features.
   v1::ClassifyRequest request = {};
-  absl::Duration timeout = absl::InfiniteDuration();  // without one
+  absl::Duration timeout = absl::InfiniteDuration();  // infinite if absent
   std::vector<AttentionParameter> attention = {};
   std::optional<v1::AttentionEncoding> attention_encoding = {};
-  std::optional<bool> normalize = {};  // of every feature, which have it
+  std::optional<bool> normalize = {};  // for all of `features`
 };
 
-// INVALID_ARGUMENT for a parameter that is not known, with those that are, one that is there twice, but for attention,
-// and a value that cannot be, with those that can.
+// Parses a query. INVALID_ARGUMENT for an unknown parameter (the message lists the known ones), a repeated one except
+// attention, and an invalid value (the message states the valid ones).
 absl::StatusOr<ClassifyQuery> ParseClassifyQuery(std::string_view query);
 
 }  // namespace vitrine

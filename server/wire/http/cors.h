@@ -11,16 +11,16 @@
 
 namespace vitrine {
 
-// Which pages of other origins may read the answers, as browsers ask (Fetch, "CORS protocol"). Without any the port
-// says nothing of it, and browsers let none. Thread-safe.
+// Origins whose pages may read the answers (Fetch, "CORS protocol"). Without any, no CORS headers are sent and browsers
+// allow none. Thread-safe.
 class CrossOrigin {
  public:
   explicit CrossOrigin(std::vector<std::string> origins) : origins_(std::move(origins)) {}
 
-  // INVALID_ARGUMENT names an origin that no browser would send: it must be SCHEME://HOST[:PORT] in small letters.
+  // INVALID_ARGUMENT names an origin that no browser sends: it must be SCHEME://HOST[:PORT] in lower case.
   static absl::Status Validate(const std::vector<std::string>& origins);
 
-  // Adds to the answer what the request's origin is to be told; the answer to a browser's question beforehand
+  // Adds the CORS headers for the request's origin to the answer. Returns the answer if the request is a preflight
   // (OPTIONS), which carries no credentials.
   std::optional<HttpResponse> Apply(HttpRequest& request) const;
 

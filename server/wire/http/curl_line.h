@@ -10,16 +10,16 @@
 
 namespace vitrine {
 
-// What to type so that `model` classifies a picture, as part of a sentence:
+// Returns the command that classifies an image with `model`, for an error message:
 //   curl --data-binary @PICTURE http://HOST/v1/models/NAME[/versions/VERSION]:classify
-// with the host that the request was sent to. What could not be pasted into a shell is left as a word in capitals.
+// HOST is the request's Host. Parts that are not safe to paste into a shell stay words in capitals.
 std::string CurlLine(const HttpRequest& request, const std::string& model, const std::string& version);
 
-// Whether a body is meant to be a JPEG, PNG or WebP, whole or not.
+// Returns true if a body begins like a JPEG, PNG or WebP, even a damaged one.
 bool LooksLikePicture(std::string_view body);
 
-// INVALID_ARGUMENT if the body is no JPEG, PNG or WebP, or one of which curl's -d has left out bytes; `curl_line` is
-// the way out. What else may be wrong with a picture is found where it is read.
+// INVALID_ARGUMENT if the body is not a JPEG, PNG or WebP, or is one that curl's -d has stripped of bytes; `curl_line`
+// is part of the message. The decoder finds other faults.
 absl::Status CheckPicture(std::string_view body, const std::string& curl_line);
 
 }  // namespace vitrine

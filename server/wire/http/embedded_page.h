@@ -9,10 +9,10 @@ namespace vitrine {
 
 struct EmbeddedFile {
   std::string_view name;   // "style.css"
-  std::string_view bytes;  // for as long as the process
+  std::string_view bytes;  // static lifetime
 };
 
-// The files of page/, which the build puts into the program as they are: see cmake/embed_files.cmake.
+// Returns the files of page/, which the build embeds in the program: see cmake/embed_files.cmake.
 const std::vector<EmbeddedFile>& EmbeddedPage();
 
 }  // namespace vitrine

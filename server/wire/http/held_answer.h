@@ -12,10 +12,11 @@
 
 namespace vitrine {
 
-// Bytes of JSON for each byte of the values in it, about: numbers are written with up to twelve digits.
+// Approximate bytes of JSON per byte of a value: a number has up to twelve digits.
 inline constexpr int kJsonScale = 3;
 
-// Sends what `make` returns. `held` knows its size from then on, and lives until the client has taken it or is gone.
+// Sends the result of `make`. Sets the size of `held`, which is released once the client has received the response or
+// has left.
 inline void SendHeld(HttpReply& reply, std::shared_ptr<AnswerHold> held, absl::FunctionRef<HttpResponse()> make) {
   reply.Send([&] {
     HttpResponse response = make();
@@ -25,7 +26,7 @@ inline void SendHeld(HttpReply& reply, std::shared_ptr<AnswerHold> held, absl::F
   });
 }
 
-// The body is not read: what `submit` sends before it returns is the answer, as refusals are.
+// Answers without reading the body. `submit` must send the response before it returns, as rejections are.
 inline HttpNext AnswerAtOnce(absl::FunctionRef<void(std::shared_ptr<HttpReply>)> submit) {
   class ReplyAtOnce final : public HttpReply {
    public:

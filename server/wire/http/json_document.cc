@@ -9,7 +9,7 @@ namespace {
 
 using nlohmann::json;
 
-// The library's own builder, but for documents of a bounded depth.
+// The library's DOM builder with a limit on the depth.
 class Builder : public nlohmann::detail::json_sax_dom_parser<json> {
  public:
   explicit Builder(json& root) : json_sax_dom_parser(root, /*allow_exceptions_=*/false) {}

@@ -9,31 +9,31 @@
 
 namespace vitrine {
 
-// A JSON document that came from a client, or is written for one.
+// A JSON document received from or written for a client.
 class JsonDocument {
  public:
-  // Makes `text` the root. False if it is no JSON, or nested deeper than kMaxDepth; the root is anything then. Of
-  // members with the same name the last one counts.
+  // Parses `text` into the root. Returns false, with an unspecified root, if it is not JSON or is nested deeper than
+  // kMaxDepth. The last of several members with the same name counts.
   static constexpr size_t kMaxDepth = 64;
   bool Parse(std::string_view text);
-  // In one line. What is no UTF-8 is replaced.
+  // Returns the document on one line. Invalid UTF-8 is replaced.
   std::string Text() const { return TextOf(root); }
   static std::string TextOf(const nlohmann::json& value);
 
   nlohmann::json root;
 };
 
-// Adds the shortest decimal that is read as this float again; null where JSON has no number for it.
+// Appends the shortest decimal that parses to the same float; null for infinities and NaN.
 void AppendFloat(float value, std::string& text);
 
-// Empty ones.
+// Return an empty array and an empty object.
 inline nlohmann::json JsonArray() {
   return nlohmann::json::array();
 }
 inline nlohmann::json JsonObject() {
   return nlohmann::json::object();
 }
-// A new last element of an array, null.
+// Appends a null to an array and returns it.
 inline nlohmann::json& Append(nlohmann::json& array) {
   return array.get_ref<nlohmann::json::array_t&>().emplace_back();
 }

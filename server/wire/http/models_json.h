@@ -11,17 +11,17 @@
 
 namespace vitrine {
 
-// What one version can be asked for, as one JSON object on a line:
+// Returns the facts about one version as one line of JSON:
 //   {"name", "version", "classes": [LABEL], "parameters", "precision", "attention": [{"kind", "layers", "heads"}],
-//    "features": [KIND]}
-// beside the members of a model in OpenAI's form: {"id": NAME, "object": "model", "created", "owned_by"}.
+//    "features": [KIND], ...}
+// and the members of a model in OpenAI's form: {"id": NAME, "object": "model", "created", "owned_by"}.
 std::string ModelJson(const LoadedModel& model);
 
-// The models that can be asked now, each with all its versions and how they stand, as the caller may see them:
+// Returns the models with a ready version, each with all its versions, as far as the caller may use them:
 //   {"models": [{"name": NAME, "versions": [{"version": 1, "state": "ready", "labels": ["stable"]}]}],
 //    "object": "list", "data": [{"id": NAME, "object": "model", "created", "owned_by"}]}
-// the latter two in OpenAI's form, of the version that is `stable`, else of the newest.
-// `versions` are those of Registry::List, a model's together.
+// "data" is in OpenAI's form, for the version that is `stable`, otherwise for the newest.
+// `versions` are those of Registry::List, grouped by model.
 std::string ModelsJson(const std::vector<VersionStatus>& versions, const Caller& caller);
 
 }  // namespace vitrine

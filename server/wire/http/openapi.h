@@ -4,7 +4,7 @@
 
 namespace vitrine {
 
-// The file openapi.json beside this one: what the HTTP port answers, as an OpenAPI document.
+// The file openapi.json of this folder: the OpenAPI document of the HTTP port.
 extern const char kOpenApiJson[];
 
 }  // namespace vitrine

@@ -23,7 +23,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Nothing but the page's own files is loaded, and nothing written in the page itself runs.
+// Allows only the page's own files, and no inline scripts or styles.
 constexpr char kPagePolicy[] =
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; connect-src 'self'; "
     "frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
@@ -39,7 +39,7 @@ constexpr std::pair<const char*, const char*> kTypes[] = {
     {".webp", "image/webp"},
 };
 
-// Empty for a name that no type goes with.
+// Returns the media type of a file name; empty if unknown.
 std::string TypeOfName(const std::string& name) {
   for (const auto& [ending, type] : kTypes) {
     if (absl::EndsWithIgnoreCase(name, ending)) return type;
@@ -56,7 +56,7 @@ absl::Status RefuseSamples(const std::string& folder, const std::string& why) {
   return absl::InvalidArgumentError(absl::StrCat("--page-samples is \"", folder, "\", ", why));
 }
 
-// DIR/GROUP/NAME, sorted; at most `most` + 1 of them.
+// Returns the files DIR/GROUP/NAME, sorted; at most `most` + 1.
 absl::StatusOr<std::set<fs::path>> FindSamples(const std::string& folder, size_t most) {
   std::set<fs::path> found;
   try {

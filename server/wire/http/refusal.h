@@ -10,21 +10,22 @@
 
 namespace vitrine {
 
-// The status code of HTTP for a refusal: 413 for one of TooLargeError, else what its canonical code maps to.
+// Returns the HTTP status code of a rejection: 413 for TooLargeError, otherwise the mapping of its canonical code.
 int HttpCode(const absl::Status& status);
 int HttpCode(absl::StatusCode code);
 
-// {"error": SENTENCE}, as the Open Inference Protocol has it. INTERNAL and the like keep their sentence to themselves,
+// Returns {"error": SENTENCE}, as in the Open Inference Protocol. The text of INTERNAL and similar codes is withheld,
 // as over gRPC.
 std::string ErrorBody(const absl::Status& status);
-// The same with the canonical name of the code: {"error": SENTENCE, "code": "INVALID_ARGUMENT"}.
+// Returns {"error": SENTENCE, "code": "INVALID_ARGUMENT"}, with the canonical name of the code.
 std::string TypedErrorBody(const absl::Status& status);
 
-// The whole answer to a request that was refused, with one of these bodies: its code, when to come back, and that a
-// credential is wanted. Requires a status that is not OK.
+// Returns the response to a rejected request, with one of these bodies, Retry-After if the status has a delay, and
+// WWW-Authenticate for 401. Requires a status that is not OK.
 HttpResponse Refusal(const absl::Status& status, std::string (*body_of)(const absl::Status&));
 
-// 405, for a path that takes other methods alone; `allow` lists them: "GET, HEAD". Without a sentence the body says so.
+// Returns 405 for a path that supports other methods only; `allow` lists them: "GET, HEAD". `sentence` replaces the
+// default text of the body.
 HttpResponse MethodNotAllowed(absl::string_view allow, std::string (*body_of)(const absl::Status&),
                               absl::string_view sentence = "");
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# What every front of the HTTP port needs, and the one that takes pictures as they are.
+# Parts that all handlers of the HTTP port share, and the handler for raw image files.
 list(APPEND server_sources
   wire/http/address.cc
   wire/http/attention_parameter.cc

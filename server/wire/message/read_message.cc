@@ -18,12 +18,12 @@ using inference::InferTensorContents;
 using inference::ModelInferRequest;
 using InputTensor = ModelInferRequest::InferInputTensor;
 
-// Most bytes beside pictures and values: as objects in memory small fields take up to a hundred times their bytes.
+// Limit on bytes beside images and values: small fields take up to a hundred times their size as objects in memory.
 constexpr size_t kMostBesideBytes = size_t{64} << 10;
-// Most elements, or pieces of values, in the typed contents of an input.
+// Limit on the elements, or pieces of packed values, in the typed contents of the inputs.
 constexpr size_t kMostPieces = 4096;
 
-// The fields of a message that protobuf parses: a view while they lie one behind the other.
+// Fields of a message that protobuf parses: a view while they are contiguous, a copy otherwise.
 class SmallFields {
  public:
   void Add(std::string_view whole) {
@@ -46,7 +46,7 @@ class SmallFields {
 
  private:
   std::string_view run_;
-  std::string joined_;  // empty while `run_` is all
+  std::string joined_;  // empty while `run_` has all fields
 };
 
 absl::Status CannotParse(const google::protobuf::Message& message) {
@@ -60,7 +60,7 @@ absl::Status CheckBeside(size_t bytes) {
       absl::StrCat("the message has ", bytes, " bytes beside its pictures; at most ", kMostBesideBytes, " are read"));
 }
 
-// Adds one occurrence of a tensor to what came before of it. False if it is malformed.
+// Merges one occurrence of a tensor with the ones before. Returns false if it is malformed.
 bool AddTensor(std::string_view tensor, SmallFields& form, std::string_view& data) {
   MessageWalker walker(tensor, MessageWalker::kMaxDepth - 1);
   while (const std::optional<WireField> field = walker.Next()) {
@@ -73,8 +73,8 @@ bool AddTensor(std::string_view tensor, SmallFields& form, std::string_view& dat
   return !walker.is_malformed();
 }
 
-// Adds to `beside` what of an input's contents is no value that the server reads, and to `pieces` what is. Malformed
-// ones are protobuf's to refuse.
+// Counts in an input's contents: in `beside` the bytes that are not values this server reads, in `pieces` the elements
+// or packed pieces. Malformed contents are left to protobuf to reject.
 void MeasureContents(std::string_view contents, size_t& pieces, size_t& beside) {
   MessageWalker walker(contents);
   while (const std::optional<WireField> field = walker.Next()) {
@@ -86,7 +86,7 @@ void MeasureContents(std::string_view contents, size_t& pieces, size_t& beside) 
   }
 }
 
-// What of a field, which is not one of raw contents, is no value of a tensor. The contents of inputs are walked over.
+// Returns the bytes of a field that are not tensor values. Requires a field other than raw_input_contents.
 size_t BytesBeside(const WireField& field, size_t& pieces) {
   size_t beside = field.whole.size();
   if (!field.IsBytes(ModelInferRequest::kInputsFieldNumber)) return beside;
@@ -114,8 +114,8 @@ absl::StatusOr<ReceivedClassify> ReadClassify(MessageBytes bytes) {
   using v1::ClassifyRequest;
   ReceivedClassify read;
   SmallFields rest, form;
-  size_t form_bytes = 0;                             // of every tensor, also of one that an image replaces
-  auto input_case = ClassifyRequest::INPUT_NOT_SET;  // of the last input, which counts
+  size_t form_bytes = 0;                             // counts all tensors, even if an image replaces them
+  auto input_case = ClassifyRequest::INPUT_NOT_SET;  // case of the last input, which counts
   MessageWalker walker(bytes->bytes);
   while (const std::optional<WireField> field = walker.Next()) {
     if (field->IsBytes(ClassifyRequest::kImageFieldNumber)) {

@@ -13,25 +13,25 @@
 
 namespace vitrine {
 
-// Messages are read by one walk over the bytes that were received: large fields of bytes stay where they are,
-// everything else is parsed by protobuf. The result is what protobuf would make of the whole.
+// Parses a message in one pass over the received bytes: large bytes fields stay where they are, protobuf parses the
+// rest. The result equals what protobuf would make of the whole.
 
-// A ModelInfer request whose raw contents are not copied out of what was received.
+// A ModelInfer request whose raw contents stay in the receive buffer.
 struct ReceivedInfer {
   inference::ModelInferRequest message = {};  // without raw_input_contents
-  std::vector<std::string_view> raw = {};     // raw_input_contents, of which the first kMostRawContents are kept
-  MessageBytes owner = nullptr;               // of what `raw` views
+  std::vector<std::string_view> raw = {};     // raw_input_contents, at most the first kMostRawContents
+  MessageBytes owner = nullptr;               // owner of the bytes in `raw`
 };
-// A request that has more than one is refused.
+// Number of raw contents that are kept; a request with more than one is rejected later.
 inline constexpr size_t kMostRawContents = 2;
 
-// INVALID_ARGUMENT if the bytes are no such message ("the message cannot be parsed as vitrine.v1.ClassifyRequest"), or
-// hold more beside the picture than any request needs. Thread-safe.
+// Parse a message. INVALID_ARGUMENT if the bytes are not such a message ("the message cannot be parsed as
+// vitrine.v1.ClassifyRequest"), or hold more beside the image than any request needs. Thread-safe.
 absl::StatusOr<ReceivedClassify> ReadClassify(MessageBytes bytes);
 absl::StatusOr<ReceivedInfer> ReadInfer(MessageBytes bytes);
 
-// The request_id of a ClassifyRequest, and the id of a ModelInferRequest, as far as the bytes can be read: a stream's
-// answer to a malformed message names its request by it. Empty if there is none.
+// Return the request_id of a ClassifyRequest and the id of a ModelInferRequest, also from a malformed message as far as
+// it can be read: a stream's error answer needs the id. Empty if there is none.
 std::string RequestIdOf(std::string_view classify_request);
 std::string InferIdOf(std::string_view infer_request);
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Messages, read where they lie in what was received.
+# Parsers that leave large fields in the receive buffer.
 list(APPEND server_sources
   wire/message/read_message.cc
   wire/message/walker.cc)

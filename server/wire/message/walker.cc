@@ -20,7 +20,7 @@ bool MessageWalker::ReadTag(uint32_t& tag) {
   tag = 0;
   for (int i = 0; i < kTagBytes && at_ != end_; ++i) {
     const auto byte = static_cast<uint8_t>(*at_++);
-    tag |= uint32_t{byte & 0x7FU} << 7 * i;  // what is beyond 32 bits is lost, as protobuf has it
+    tag |= uint32_t{byte & 0x7FU} << 7 * i;  // bits beyond 32 are dropped, as in protobuf
     if (byte < 0x80) return tag >> kTypeBits != 0;
   }
   return false;
@@ -69,7 +69,7 @@ bool MessageWalker::SkipValue(uint32_t tag, std::string_view& value) {
 }
 
 bool MessageWalker::SkipGroup(uint32_t start) {
-  std::array<uint32_t, kMaxDepth> open;  // tags of the groups that have not ended
+  std::array<uint32_t, kMaxDepth> open;  // tags of the open groups
   int depth = 0;
   if (depth == depth_) return false;
   open[static_cast<size_t>(depth++)] = start;

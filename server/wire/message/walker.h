@@ -8,45 +8,44 @@
 
 namespace vitrine {
 
-// How the value of a field is written in protobuf's wire format.
+// Encoding of a field's value in protobuf's wire format.
 enum class WireType : uint8_t { kVarint = 0, kFixed64 = 1, kBytes = 2, kGroup = 3, kEndGroup = 4, kFixed32 = 5 };
 
-// One field of a message, where it lies.
+// One field of a message, as views into the message.
 struct WireField {
   uint32_t number = 0;
   WireType type = WireType::kVarint;  // never kEndGroup
-  std::string_view whole = {};        // with its tag
-  std::string_view value = {};        // of kBytes alone: what follows the length
+  std::string_view whole = {};        // tag and value
+  std::string_view value = {};        // for kBytes only: the bytes after the length
 
   bool IsBytes(int field) const { return type == WireType::kBytes && number == static_cast<uint32_t>(field); }
 };
 
-// Walks over the fields of a message in protobuf's wire format, of which the bytes stay where they are. What it takes
-// for a field, protobuf's own parser takes for one as well, and what it refuses, that refuses too: tags and lengths
-// that take more bytes than they need are read, numbers of ten bytes at most; groups are fields as a whole. It does not
-// look into the values. Thread-compatible.
+// Iterates over the fields of a message in protobuf's wire format without copying. Accepts and rejects the same fields
+// as protobuf's own parser: overlong tags and lengths are accepted, numbers have at most ten bytes, a group is one
+// field. Does not look into values. Thread-compatible.
 class MessageWalker {
  public:
-  // Groups, and messages that are walked over one in another, as deep as protobuf reads them.
+  // Deepest nesting of groups and of nested walks, as in protobuf.
   static constexpr int kMaxDepth = 100;
 
-  // `depth`: how deep groups may be nested; for a message within another one less than for that.
+  // `depth`: deepest nesting of groups; pass a lower one for a nested message.
   explicit MessageWalker(std::string_view message, int depth = kMaxDepth)
       : at_(message.data()), end_(message.data() + message.size()), depth_(depth) {}
 
-  // The next field; nothing at the end, or where no field begins.
+  // Returns the next field; nullopt at the end, or if no valid field follows.
   std::optional<WireField> Next();
-  // Whether Next ended before the end of the message.
+  // Returns true if Next stopped before the end of the message.
   bool is_malformed() const { return is_malformed_; }
 
  private:
-  // Each moves at_ behind what it reads; false where that is not there.
+  // Each advances at_ past what it reads; false if the message is invalid there.
   bool ReadTag(uint32_t& tag);
   bool ReadLength(std::string_view& value);
   bool Skip(size_t bytes);
   bool SkipVarint();
   bool SkipGroup(uint32_t start);
-  // The value of a field, whose tag has been read, but for a group.
+  // Reads the value of a field whose tag was read; not for groups.
   bool SkipValue(uint32_t tag, std::string_view& value);
 
   const char* at_;

@@ -9,10 +9,10 @@
 
 namespace vitrine {
 
-// Reads base64 in the forms that programs write: the alphabet of RFC 4648 or the one of URLs, with or without padding,
-// with white space and line breaks anywhere, and behind the prefix of a data URL ("data:image/png;base64,"), in which
-// characters may be written as %2B. INVALID_ARGUMENT says what is in the way and where; its sentence begins with a
-// verb, for "element 3 " before it. Thread-safe.
+// Decodes base64 in the forms in use: the alphabet of RFC 4648 or that of URLs, padded or not, with white space and
+// line breaks anywhere, and after the prefix of a data URL ("data:image/png;base64,"), where characters may be escaped
+// as %2B. INVALID_ARGUMENT names the fault and its position; the message begins with a verb, to follow "element 3 ".
+// Thread-safe.
 absl::StatusOr<std::string> ReadBase64(std::string_view text);
 
 }  // namespace vitrine

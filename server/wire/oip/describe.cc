@@ -19,7 +19,7 @@ namespace {
 
 constexpr char kPlatform[] = "vitrine";
 
-// As other servers of the protocol spell the states.
+// Returns the name that other servers of the protocol use for the state.
 std::string StateName(v1::ModelState state) {
   switch (state) {
     case v1::READY:
@@ -47,7 +47,7 @@ inference::ModelStatistics StatisticsOf(const VersionId& id, const ModelTotals& 
   inference::InferStatistics& durations = *statistics.mutable_inference_stats();
   FillDuration(totals.succeeded.count, totals.succeeded.seconds, *durations.mutable_success());
   FillDuration(totals.failed.count, totals.failed.seconds, *durations.mutable_fail());
-  // Clients divide the time of every stage by one count, that of requests.
+  // All stages have the request count: clients divide every stage's time by it.
   const auto fill_stage = [&](Stage stage, inference::StatisticDuration& duration) {
     FillDuration(totals.succeeded.count, totals.stages[static_cast<int>(stage)].seconds, duration);
   };
@@ -60,12 +60,12 @@ inference::ModelStatistics StatisticsOf(const VersionId& id, const ModelTotals& 
   return statistics;
 }
 
-// The input of a model or of a view of it.
+// Input of a model or of a tensor view.
 struct InputForm {
   const char* datatype = "BYTES";
   inference::DataType data_type = inference::TYPE_STRING;
   inference::ModelInput::Format format = inference::ModelInput::FORMAT_NONE;
-  std::vector<int64_t> dims = {1};  // of one element of the batch
+  std::vector<int64_t> dims = {1};  // dimensions of one element of the batch
 };
 
 absl::StatusOr<InputForm> InputFormOf(const FoundModel& found) {

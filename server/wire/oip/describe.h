@@ -12,19 +12,18 @@
 
 namespace vitrine {
 
-// What the Open Inference Protocol tells about the server and its models. Thread-safe.
-// The extension model_repository is not among what is announced: its loads belong to the admin listener.
+// Metadata of the server and its models for the Open Inference Protocol. Thread-safe.
+// ServerMetadata does not list the extension model_repository: its load and unload belong to the admin listener.
 inference::ServerMetadataResponse ServerMetadata();
-// `registry` names the other versions that are ready.
+// `registry` provides the list of ready versions.
 absl::StatusOr<inference::ModelMetadataResponse> ModelMetadata(const FoundModel& found, const Registry& registry);
 absl::StatusOr<inference::ModelConfigResponse> ModelConfiguration(const FoundModel& found);
 
-// Every version that `caller` may use.
+// Returns every version that `caller` may use.
 inference::RepositoryIndexResponse RepositoryIndex(const Registry& registry, const Caller& caller, bool ready_only);
 
-// Of every ready version that `caller` may use; of one model or version where they are not empty. A view has the
-// numbers of its model. NOT_FOUND where nothing that was named is ready, INVALID_ARGUMENT for a version that is no
-// number.
+// Returns the statistics of every ready version that `caller` may use, or of the named model or version. A view has the
+// statistics of its model. NOT_FOUND if no named version is ready, INVALID_ARGUMENT for a version that is not a number.
 absl::StatusOr<inference::ModelStatisticsResponse> Statistics(const Registry& registry, const Caller& caller,
                                                               const inference::ModelStatisticsRequest& request);
 

@@ -13,7 +13,7 @@
 
 namespace vitrine {
 
-// A request whose body is on its way.
+// A request whose body has not been received.
 struct EmbeddingsFront::Asked {
   CallContext call = {};
   std::string request_id = {};

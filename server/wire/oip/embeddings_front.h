@@ -14,21 +14,22 @@
 
 namespace vitrine {
 
-// POST /v1/embeddings, as OpenAI's clients ask for embeddings (see ReadEmbeddings). A bearer token comes in the header
-// Authorization; access is that of vitrine.v1.Classifier/Classify. Thread-safe. The parts outlive the object.
+// POST /v1/embeddings for OpenAI's clients (see ReadEmbeddings). A bearer token is in the header Authorization; access
+// is that of vitrine.v1.Classifier/Classify. Thread-safe. The parts must outlive the object.
 class EmbeddingsFront {
  public:
-  // `parsed`: budget of the bytes of JSON that are read at once.
+  // `parsed`: budget of JSON bytes parsed at the same time.
   EmbeddingsFront(ClassifyService& service, const Identity& identity, std::shared_ptr<ByteBudget> parsed)
       : service_(service), identity_(identity), parsed_(std::move(parsed)) {}
 
-  // Cancelled when its client hangs up.
+  // Begins the answer. The request is cancelled when its client disconnects.
   HttpNext Begin(const std::shared_ptr<HttpRequest>& request);
 
  private:
   struct Asked;
   absl::StatusOr<EmbeddingsRequest> ReadBody(const Asked& asked, absl::StatusOr<std::string> body);
-  // To the service, which counts what was refused before as well; that is sent before this returns.
+  // Passes the request, or the error if it was rejected, to the service, which counts both. An error is sent before
+  // this returns.
   void Submit(absl::StatusOr<EmbeddingsRequest> read, Asked& asked, std::shared_ptr<HttpReply> reply);
 
   ClassifyService& service_;

@@ -26,9 +26,9 @@ using nlohmann::json;
 using InputTensor = inference::ModelInferRequest::InferInputTensor;
 using OutputTensor = inference::ModelInferRequest::InferRequestedOutputTensor;
 
-constexpr size_t kMaxTensors = 16;     // inputs or outputs
-constexpr size_t kMaxParameters = 32;  // of one object
-constexpr size_t kMaxDimensions = 8;   // of a shape, and how deep data may be nested
+constexpr size_t kMaxTensors = 16;     // limit on inputs and on outputs
+constexpr size_t kMaxParameters = 32;  // limit per object
+constexpr size_t kMaxDimensions = 8;   // limit on the dimensions of a shape and the nesting of data
 
 absl::Status RefuseBody(const std::string& what) {
   return absl::InvalidArgumentError(what);
@@ -68,7 +68,7 @@ absl::Status ReadParameters(const json& object, InferParameters& parameters) {
   return absl::OkStatus();
 }
 
-// Takes a parameter of the REST form alone out of `parameters`.
+// Removes and returns a parameter that only the REST form has.
 absl::StatusOr<std::optional<bool>> TakeTruth(InferParameters& parameters, const char* name) {
   ASSIGN_OR_RETURN(const std::optional<bool> value, Truth(parameters, name));
   parameters.erase(name);
@@ -110,7 +110,7 @@ absl::Status AddValue(const json& value, InputTensor& input) {
   return absl::OkStatus();
 }
 
-// Flat or nested, in row-major order.
+// Reads data, flat or nested, in row-major order.
 absl::Status AddValues(const json& data, size_t depth, InputTensor& input) {
   if (!data.is_array()) return AddValue(data, input);
   if (depth == kMaxDimensions)
@@ -119,7 +119,7 @@ absl::Status AddValues(const json& data, size_t depth, InputTensor& input) {
   return absl::OkStatus();
 }
 
-// Cuts the input's binary data off the front of `binary`.
+// Takes the input's binary data from the front of `binary`.
 absl::Status TakeBinary(int64_t size, std::string_view& binary, ReceivedInfer& request) {
   if (size < 0 || static_cast<uint64_t>(size) > binary.size()) {
     return RefuseBody(
@@ -186,7 +186,7 @@ absl::StatusOr<HttpInferRequest> ReadDocument(const json& document, std::string_
   return request;
 }
 
-// The elements of a BYTES tensor, which this server made itself.
+// Writes the elements of a BYTES tensor. Requires a valid tensor, made by this server.
 void PutTexts(std::string_view raw, json& data) {
   while (raw.size() >= kElementLengthBytes) {
     const uint32_t length = ElementLength(raw);
@@ -230,7 +230,7 @@ void PutTensor(const inference::ModelInferResponse::InferOutputTensor& tensor, j
   }
 }
 
-// A raw binary request: the body is the one element of the one input, and the answer's tensors are binary too.
+// Returns the request for a raw binary body: one input with one element; the outputs are binary too.
 HttpInferRequest RawElement(std::string body) {
   HttpInferRequest request;
   request.binary_by_default = true;
@@ -290,7 +290,7 @@ HttpInferBody WriteInferBody(const inference::ModelInferResponse& response, cons
     PutData(tensor.datatype(), raw, data);
   }
   HttpInferBody body;
-  body.bytes = document.Text();  // labels come from a file that may hold anything
+  body.bytes = document.Text();  // replaces invalid UTF-8: labels may hold any bytes
   if (any_binary) body.json_bytes = body.bytes.size();
   body.bytes += binary;
   return body;

@@ -14,24 +14,24 @@
 
 namespace vitrine {
 
-// An inference request of the protocol's REST form.
+// An inference request in the protocol's REST form.
 struct HttpInferRequest {
-  ReceivedInfer infer = {};                 // its binary data are views into the body
+  ReceivedInfer infer = {};                 // its raw contents are views into the body
   bool binary_by_default = false;           // parameter binary_data_output
-  std::map<std::string, bool> binary = {};  // per output: parameter binary_data
+  std::map<std::string, bool> binary = {};  // parameter binary_data of each output
 };
 
-// Reads a body. `json_bytes` is the value of Inference-Header-Content-Length: how much of it is JSON, the rest being
-// the inputs' binary data; without it all is JSON, and with 0 all is one picture (Triton's raw binary request). Model
-// and version are those of the path and stay empty. INVALID_ARGUMENT says what is wrong and where. Of memory it takes
-// at most about twenty times the JSON, and four times its long strings; binary data are not copied. A member that is
-// null is as one that is absent.
+// Parses a body. `json_bytes` is the value of Inference-Header-Content-Length: the length of the JSON, after which the
+// inputs' binary data follow. Without it all is JSON; 0 means that all is one image (Triton's raw binary request).
+// Model and version are in the path and stay empty here. INVALID_ARGUMENT names the fault and its place. Takes memory
+// of at most about twenty times the JSON, and four times its long strings; binary data are not copied. A null member
+// counts as absent.
 absl::StatusOr<HttpInferRequest> ReadInferBody(std::string body, std::optional<size_t> json_bytes);
 
-// An answer's body.
+// The body of an answer.
 struct HttpInferBody {
   std::string bytes;
-  std::optional<size_t> json_bytes;  // set where binary data follows the JSON
+  std::optional<size_t> json_bytes;  // set if binary data follow the JSON
 };
 HttpInferBody WriteInferBody(const inference::ModelInferResponse& response, const HttpInferRequest& request);
 

@@ -29,20 +29,20 @@
 
 namespace vitrine {
 
-// What a path under /v2/models names.
+// Parts of a path under /v2/models.
 struct OipHttpFront::Target {
   std::string model;
-  std::string version;  // empty where the path has none
+  std::string version;  // empty if the path has none
   std::string verb;     // "infer", "ready", ...; empty for the model itself
 };
 
-// An inference whose body is on its way.
+// An inference whose body has not been received.
 struct OipHttpFront::Asked {
   Target target = {};
   CallContext call = {};
   std::optional<size_t> json_bytes = {};
   std::string curl_line = {};
-  std::string request_id = {};  // of the header, for a message without an id
+  std::string request_id = {};  // from the header, used if the message has no id
 };
 
 namespace {
@@ -52,15 +52,15 @@ using google::protobuf::Message;
 using google::protobuf::Reflection;
 using nlohmann::json;
 
-// Longest body of a request for the repository's index.
+// Longest body of a request for the repository index.
 constexpr size_t kMaxIndexBytes = size_t{64} << 10;
 
-// A message as the protocol's REST form writes it: fields by their names in the .proto, whole numbers as numbers (which
-// protobuf's own JSON writes as strings), enums by name, set or not; messages that are not set are left out. Requires
-// that no field is a map. Goes to `object`, part of a JsonDocument, which is null before.
+// Converts a message to the protocol's REST form: fields have their names of the .proto, whole numbers are numbers
+// (protobuf's own JSON writes strings), enums are names; fields without presence are always written, others only if
+// set. Requires that no field is a map. `object` is part of a JsonDocument.
 void MessageToJson(const Message& message, json& object);
 
-// One value: element `i` of a repeated field, or the field itself where `i` is negative.
+// Converts one value: element `i` of a repeated field, or the field itself if `i` is negative.
 void PutValue(const Message& message, const FieldDescriptor* field, int i, json& value) {
   const Reflection& at = *message.GetReflection();
 #define VITRINE_VALUE(TYPE) (i < 0 ? at.Get##TYPE(message, field) : at.GetRepeated##TYPE(message, field, i))
@@ -262,7 +262,8 @@ absl::Status OipHttpFront::ReadHead(const absl::StatusOr<Caller>& caller, const 
     }
   }
   asked.curl_line = CurlLine(request, named.model, asked.target.version);
-  // Which version answers is said once the body is there, which may name the request.
+  // Only checks that the version exists; the answering version is chosen once the body is read, which may have a
+  // request id.
   ASSIGN_OR_RETURN(const v1::ClassifyRequest wanted, AddressOf(named.model, asked.target.version));
   return service_.Find(wanted, *caller).status();
 }
@@ -309,7 +310,7 @@ HttpNext OipHttpFront::Infer(Target target, const std::shared_ptr<HttpRequest>& 
 void OipHttpFront::Submit(absl::StatusOr<HttpInferRequest> read, Asked& asked, std::shared_ptr<HttpReply> reply) {
   absl::StatusOr<ReceivedInfer> message =
       read.ok() ? absl::StatusOr<ReceivedInfer>(std::move(read->infer)) : absl::StatusOr<ReceivedInfer>(read.status());
-  // What is asked of the answer's form; the message is gone.
+  // Keeps the output options after the message was moved.
   auto form = std::make_shared<HttpInferRequest>(read.ok() ? *std::move(read) : HttpInferRequest());
   auto held = std::make_shared<AnswerHold>(service_.ledger());
   asked.call.held = held;

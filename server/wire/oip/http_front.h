@@ -18,10 +18,10 @@
 
 namespace vitrine {
 
-// The Open Inference Protocol's REST form: what a path means and what answers it. A bearer token comes in the header
-// Authorization; access is that of the RPC of the same name. Thread-safe. The parts outlive the object.
+// The Open Inference Protocol's REST form. A bearer token is in the header Authorization; each path needs the access
+// right of the RPC of the same name. Thread-safe. The parts must outlive the object.
 //   GET  /v2                                   ServerMetadata
-//   GET  /v2/health/live, /v2/health/ready     ServerLive, ServerReady: 200, or 400 where it is not so
+//   GET  /v2/health/live, /v2/health/ready     ServerLive, ServerReady: 200, or 400 if not
 //   GET  /v2/models/NAME[/versions/V]          ModelMetadata; with /ready ModelReady, /config ModelConfig, /stats
 //                                              ModelStatistics
 //   POST /v2/models/NAME[/versions/V]/infer    ModelInfer
@@ -31,13 +31,14 @@ class OipHttpFront {
   OipHttpFront(ClassifyService& service, Registry& registry, const Identity& identity, Health& health)
       : service_(service), registry_(registry), identity_(identity), health_(health) {}
 
-  // What can be refused without the body is refused at once. An inference is cancelled when its client hangs up.
+  // Begins the answer. Rejects at once whatever can be rejected without the body. An inference is cancelled when its
+  // client disconnects.
   HttpNext Begin(const std::shared_ptr<HttpRequest>& request);
 
-  // Budget of the JSON that is read at once, for others who read some.
+  // Budget of JSON bytes parsed at the same time, shared with other handlers.
   const std::shared_ptr<ByteBudget>& parsed() const { return parsed_; }
 
-  // Most bytes of JSON that are parsed at the same time; what comes beyond is told to come again.
+  // Limit on JSON bytes parsed at the same time; requests beyond it are rejected with a retry delay.
   static constexpr int64_t kMaxParsedJsonBytes = int64_t{2 * kMaxJsonBytes};
 
  private:
@@ -51,14 +52,15 @@ class OipHttpFront {
   HttpNext Infer(Target target, const std::shared_ptr<HttpRequest>& request);
   absl::Status ReadHead(const absl::StatusOr<Caller>& caller, const HttpRequest& request, Asked& asked) const;
   absl::StatusOr<HttpInferRequest> ReadBody(const Asked& asked, absl::StatusOr<std::string> body);
-  // To the service, which counts what was refused before as well; that is sent before this returns.
+  // Passes the request, or the error if it was rejected, to the service, which counts both. An error is sent before
+  // this returns.
   void Submit(absl::StatusOr<HttpInferRequest> read, Asked& asked, std::shared_ptr<HttpReply> reply);
 
   ClassifyService& service_;
   Registry& registry_;
   const Identity& identity_;
   Health& health_;
-  // Bytes of JSON that are read at once: in memory they take many times their size.
+  // Bounds the memory for parsed JSON, which takes many times its size.
   const std::shared_ptr<ByteBudget> parsed_ = std::make_shared<ByteBudget>(kMaxParsedJsonBytes);
 };
 

@@ -21,34 +21,35 @@
 namespace vitrine {
 namespace {
 
-// The answers to the parts of one request, until the last has come. Thread-safe.
+// Collects the answers to the images of one request. Thread-safe.
 class Gathering {
  public:
-  // One picture of the request.
+  // One image of the request.
   struct Part {
     Gathering* gathering;
     size_t index;
   };
 
-  // `name`: the model as the request names it.
+  // `name`: the model as named in the request.
   Gathering(ClassifyService& service, std::string name, std::vector<OutputWish> outputs, size_t parts)
       : service_(service), name_(std::move(name)), outputs_(std::move(outputs)), answers_(parts), left_(parts) {
     for (size_t i = 0; i < parts; ++i) parts_.push_back({this, i});
   }
 
-  // Before the first part is taken.
+  // Call before the first Take.
   void SetDone(InferDone done) { done_ = std::move(done); }
-  // A hold of its own, which dies once the whole is answered.
+  // Creates a hold, which is released once the whole request is answered.
   std::shared_ptr<AnswerHold> Hold() { return held_ = std::make_shared<AnswerHold>(service_.ledger()); }
-  // The span of the whole; likewise. Pictures are parts of it, and belong to no span but it.
+  // Sets the span of the whole request, the parent of the images' spans. Call before the first Take.
   void SetSpans(std::unique_ptr<RequestTrace> spans) { spans_ = std::move(spans); }
-  // What the pictures' spans stand under, where the whole is traced.
+  // Returns the parent of the images' spans, if the request is traced.
   std::optional<TraceContext> trace() const {
     if (spans_ == nullptr) return std::nullopt;
     return TraceContext{Hex(spans_->trace_id), Hex(spans_->span_id), true};
   }
   const Part& part(size_t i) const { return parts_[i]; }
-  // Set once a part is refused: the others are of no use then. Not where the client has left, which they know.
+  // Set once an image is rejected, so that the others are dropped. Not set if the client has left: `cancelled` is set
+  // then.
   const CancelFlag& abandoned() const { return abandoned_; }
 
   void Take(const Part& part, absl::StatusOr<v1::ClassifyResponse> answer) {
@@ -66,7 +67,7 @@ class Gathering {
   }
 
  private:
-  // After the last answer; nobody else touches this any more.
+  // Runs after the last answer, when no other thread uses this object.
   void Finish() ABSL_NO_THREAD_SAFETY_ANALYSIS {
     auto response = refusal_.ok() ? MakeInferResponse(outputs_, answers_) : refusal_;
     if (response.ok()) response->set_model_name(name_);
@@ -81,7 +82,7 @@ class Gathering {
   const CancelFlag abandoned_ = std::make_shared<std::atomic<bool>>(false);
   std::vector<Part> parts_;  // constant
   InferDone done_;
-  std::shared_ptr<AnswerHold> held_;     // null where the caller has one
+  std::shared_ptr<AnswerHold> held_;     // null if the client passed its own
   std::unique_ptr<RequestTrace> spans_;  // constant until Finish
 
   Mutex mutex_;
@@ -103,7 +104,7 @@ absl::Status CheckSize(const ClassifyService& service, const CallContext& call,
   return CheckBatch(size, service.limits(), *call.model->queue_limits, call.caller.quota.get());
 }
 
-// What is to be done; `call` gets the version that does it, the deadline and the size of the answer.
+// Plans the request. Sets in `call` the version, the deadline and the size of the answer.
 absl::StatusOr<InferPlan> Prepare(const ClassifyService& service, absl::StatusOr<ReceivedInfer> request,
                                   CallContext& call) {
   RETURN_IF_ERROR(request.status());
@@ -128,7 +129,7 @@ absl::StatusOr<InferPlan> Prepare(const ClassifyService& service, absl::StatusOr
   return plan;
 }
 
-// The context of one picture of the call, whose only one it may be.
+// Returns the context of one image; `is_only` if the call has no others.
 CallContext PartOf(const CallContext& call, const Gathering& gathering, size_t part, bool is_only) {
   const std::optional<TraceContext> whole = gathering.trace();
   return {.caller = call.caller,
@@ -146,7 +147,7 @@ CallContext PartOf(const CallContext& call, const Gathering& gathering, size_t p
           .held = call.held};
 }
 
-// Takes the answer of one part.
+// Returns the callback for the answer of one image.
 ClassifyService::Done TakerOf(const std::shared_ptr<Gathering>& gathering, size_t part) {
   const std::shared_ptr<const Gathering::Part> taken(gathering, &gathering->part(part));
   return [taken](absl::StatusOr<v1::ClassifyResponse> answer) { taken->gathering->Take(*taken, std::move(answer)); };
@@ -173,7 +174,7 @@ void Infer(ClassifyService& service, absl::StatusOr<ReceivedInfer> request, Call
   const absl::Time arrival = service.clock().Now();
   std::string name = request.ok() ? request->message.model_name() : "";
   absl::StatusOr<InferPlan> plan = Prepare(service, std::move(request), call);
-  if (!plan.ok()) {  // counted and logged as every other refusal
+  if (!plan.ok()) {  // the service counts and logs the rejection
     return service.Classify(plan.status(), std::move(call),
                             [done = std::move(done)](const absl::StatusOr<v1::ClassifyResponse>& refusal) mutable {
                               done(refusal.status());
@@ -189,7 +190,7 @@ void Infer(ClassifyService& service, absl::StatusOr<ReceivedInfer> request, Call
   if (call.held == nullptr) call.held = gathering->Hold();
   for (size_t part = 0; part < pictures; ++part) {
     CallContext context = PartOf(call, *gathering, part, pictures == 1);
-    if (part + 1 == pictures) call.held = nullptr;  // whoever sends the answer decides when it dies
+    if (part + 1 == pictures) call.held = nullptr;  // only the parts keep it from here on
     service.Classify(std::move(plan->parts[part]), std::move(context), TakerOf(gathering, part));
   }
 }

@@ -16,26 +16,25 @@
 
 namespace vitrine {
 
-// The answer or refusal.
+// Receives the answer or the error.
 using InferDone = absl::AnyInvocable<void(absl::StatusOr<inference::ModelInferResponse>)>;
 
-// The pictures of one request.
+// Size of a batch in one request.
 struct BatchSize {
   int64_t requests = 1;
-  int64_t bytes = 0;  // of all together
+  int64_t bytes = 0;  // total of all images
 };
 
-// Whether all of a batch can be admitted, be the server as idle as it may. RESOURCE_EXHAUSTED with the limit and
-// without RetryInfo where it cannot: trying again brings nothing. One picture alone always can. `quota` is null for a
-// caller without one.
+// Checks that an idle server would admit the whole batch. RESOURCE_EXHAUSTED with the limit if not; without RetryInfo,
+// since a retry cannot succeed. A single image always passes. `quota` is null for a caller without one.
 absl::Status CheckBatch(const BatchSize& batch, const AdmissionOptions& server, const QueueLimits& model,
                         const CallerQuota* quota);
 
-// Carries a ModelInfer request through the service: each picture of it becomes one request, which is admitted, batched
-// with everybody's and counted as every other. All of them are answered by one version, and share call.held. The first
-// refusal is the answer to the whole; the rest is dropped and counted as ABORTED. A batch that no idle server would
-// admit (see CheckBatch) is refused as one request. Calls `done` exactly once: on this thread, or later on an
-// executor's. A message that could not be parsed passes here with its status.
+// Runs a ModelInfer request: each of its images becomes one request, which is admitted, batched and counted like any
+// other. One version answers all, and they share call.held. The first error is the answer to the whole; the rest is
+// dropped and counted as ABORTED. A batch that no idle server would admit (see CheckBatch) is rejected as one request.
+// `request` may be the error of a message that could not be parsed. Calls `done` exactly once: on this thread, or later
+// on an executor's.
 void Infer(ClassifyService& service, absl::StatusOr<ReceivedInfer> request, CallContext call, InferDone done);
 
 }  // namespace vitrine

@@ -21,7 +21,7 @@ float ValueOf(const v1::Prediction& prediction, const std::string& output) {
   return output == kLogits ? prediction.logit() : prediction.probability();
 }
 
-// [classes] in the order of the classes. Every class is among the predictions.
+// Appends [classes], in class order. Requires that the predictions hold every class.
 void AppendNumbers(const v1::ClassifyResponse& part, const std::string& output, std::string& raw) {
   const size_t begin = raw.size();
   raw.resize(begin + part.predictions_size() * sizeof(float));
@@ -31,7 +31,7 @@ void AppendNumbers(const v1::ClassifyResponse& part, const std::string& output, 
   }
 }
 
-// The first `best` predictions, which come by falling value.
+// Appends the first `best` predictions, which are sorted by descending value.
 void AppendTexts(const v1::ClassifyResponse& part, const std::string& output, int best, std::string& raw) {
   for (int i = 0; i < best; ++i) {
     const v1::Prediction& prediction = part.predictions(i);
@@ -41,7 +41,7 @@ void AppendTexts(const v1::ClassifyResponse& part, const std::string& output, in
   }
 }
 
-// [rows, columns] of each part's one map.
+// Appends [rows, columns] of each image's only map.
 absl::Status AppendAttention(const std::vector<v1::ClassifyResponse>& parts,
                              ModelInferResponse::InferOutputTensor& tensor, std::string& raw) {
   const v1::AttentionMap& first = parts.front().attention(0);
@@ -62,7 +62,7 @@ absl::Status AppendAttention(const std::vector<v1::ClassifyResponse>& parts,
   return absl::OkStatus();
 }
 
-// [width] of each part's one feature, with what made it and what that took.
+// Appends [width] of each image's only feature, and sets the parameters.
 void AppendEmbedding(const std::vector<v1::ClassifyResponse>& parts, ModelInferResponse::InferOutputTensor& tensor,
                      std::string& raw) {
   int64_t tokens = 0;
@@ -76,7 +76,7 @@ void AppendEmbedding(const std::vector<v1::ClassifyResponse>& parts, ModelInferR
   (*tensor.mutable_parameters())[kTokensParameter].set_int64_param(tokens);
 }
 
-// [], a byte for each part.
+// Appends a byte for each image; no further dimensions.
 void AppendUnsure(const std::vector<v1::ClassifyResponse>& parts, ModelInferResponse::InferOutputTensor& tensor,
                   std::string& raw) {
   tensor.set_datatype("BOOL");

@@ -11,13 +11,13 @@
 
 namespace vitrine {
 
-// Parameters of the output "embedding": the digest of the weights that made the vectors, and how many patches of all
-// pictures went into them.
+// Parameters of the output "embedding": the digest of the weights that computed the vectors, and the number of patches
+// of all images.
 inline constexpr char kWeightsParameter[] = "weights_sha256";
 inline constexpr char kTokensParameter[] = "tokens";
 
-// The answer to a ModelInfer request from the answers to its parts, in their order; at least one. Values are in
-// raw_output_contents. INVALID_ARGUMENT if attention maps of a batch have different sizes and fit no tensor.
+// Builds the answer to a ModelInfer request from the answers to its images, in order; at least one. Values are in
+// raw_output_contents. INVALID_ARGUMENT if the attention maps of a batch have different sizes and do not form a tensor.
 absl::StatusOr<inference::ModelInferResponse> MakeInferResponse(const std::vector<OutputWish>& outputs,
                                                                 const std::vector<v1::ClassifyResponse>& parts);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The calls ModelInfer and ModelStreamInfer.
+// Calls ModelInfer and ModelStreamInfer.
 #include <memory>
 #include <string>
 #include <utility>
@@ -32,7 +32,8 @@ constexpr char kFinalMark[] = "triton_final_response";
 
 constexpr RpcName kStream = "/inference.GRPCInferenceService/ModelStreamInfer";
 
-// Answers are written in the order of the requests, which clients of the protocol may count on.
+// A stream of inference requests. Answers are in the order of the requests, since clients of the protocol may rely on
+// it.
 class StreamInferCall final : public StreamCall {
  public:
   StreamInferCall(CallParts& parts, const GrpcOpening& opening)
@@ -42,7 +43,7 @@ class StreamInferCall final : public StreamCall {
   void Submit(std::shared_ptr<InFlight> read, absl::StatusOr<MessageBytes> message) override {
     read->held = std::make_shared<AnswerHold>(parts_.service.ledger());
     if (message.ok()) read->id = InferIdOf((*message)->bytes);
-    // A longer one is refused; it is not kept until the client reads.
+    // A request with a longer id is rejected; the id is not kept until the client reads.
     if (read->id.size() > kMaxRequestIdBytes) read->id.clear();
     CallContext call;
     absl::StatusOr<ReceivedInfer> request = Read(*read, std::move(message), call);
@@ -59,7 +60,7 @@ class StreamInferCall final : public StreamCall {
     return ReadInfer(*std::move(message));
   }
 
-  // With `marks_final` the message says that it is the last of its request: each request has one.
+  // `marks_final`: sets the parameter that marks the last answer of a request; each request has one answer.
   static inference::ModelStreamInferResponse MessageOf(const InFlight& read,
                                                        absl::StatusOr<inference::ModelInferResponse> answer,
                                                        bool marks_final) {

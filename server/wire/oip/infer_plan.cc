@@ -24,7 +24,7 @@ using OutputTensor = ModelInferRequest::InferRequestedOutputTensor;
 
 constexpr char kEmptyFinalResponse[] = "triton_enable_empty_final_response";
 constexpr int kMaxOutputs = 8;
-constexpr int64_t kMostAttentionBytes = int64_t{16} << 20;  // of one picture, features too
+constexpr int64_t kMostAttentionBytes = int64_t{16} << 20;  // for one image, features included
 constexpr absl::Duration kMaxTimeout = absl::Hours(1);
 
 absl::Status SetPriority(const ModelInferRequest& from, v1::ClassifyRequest& request) {
@@ -39,7 +39,7 @@ absl::Status SetPriority(const ModelInferRequest& from, v1::ClassifyRequest& req
   return absl::OkStatus();
 }
 
-// What is known of sequences is that there are none; clients send the words of them with every request.
+// Rejects requests of a sequence. Clients send a zero or empty sequence_id with every request, which is accepted.
 absl::Status CheckSequence(const ModelInferRequest& request) {
   const auto found = request.parameters().find("sequence_id");
   if (found == request.parameters().end()) return absl::OkStatus();
@@ -60,8 +60,8 @@ absl::StatusOr<int> ClassificationOf(const OutputTensor& output, int classes) {
   return static_cast<int>(std::min<int64_t>(*wanted, classes));
 }
 
-// Returns the kind that is called so by the word of the command line and URLs ("class-attention"), or by its name in
-// the contract ("CLASS_ATTENTION"), in capitals or not.
+// Returns the kind with the name of the command line and URLs ("class-attention") or of the contract
+// ("CLASS_ATTENTION"), in any case.
 std::optional<v1::AttentionKind> KindOf(const std::string& name) {
   const std::string word = absl::StrReplaceAll(absl::AsciiStrToLower(name), {{"_", "-"}});
   if (const std::optional<v1::AttentionKind> kind = AttentionKindOf(word); kind.has_value()) return kind;
@@ -96,7 +96,7 @@ absl::StatusOr<v1::AttentionRequest> AttentionOf(const OutputTensor& output) {
   return wish;
 }
 
-// The first vector that the model has, where none is named.
+// Chooses the model's first vector if the output names none.
 absl::StatusOr<v1::FeatureRequest> FeatureOf(const OutputTensor& output, const FeatureAbility& ability) {
   RETURN_IF_ERROR(CheckNames(output.parameters(), "output \"embedding\"", {"kind", "normalize", "binary_data"}));
   ASSIGN_OR_RETURN(const std::optional<std::string> name, Text(output.parameters(), "kind"));
@@ -118,7 +118,7 @@ absl::StatusOr<v1::FeatureRequest> FeatureOf(const OutputTensor& output, const F
   return wish;
 }
 
-// Adds one output to the plan and what it takes to `base`; top_k becomes what the largest output needs.
+// Adds one output to the plan and its options to `base`; raises top_k to what the output needs.
 absl::Status AddOutput(const OutputTensor& output, const PlannedModel& model, int& top_k, v1::ClassifyRequest& base,
                        InferPlan& plan) {
   if (std::any_of(plan.outputs.begin(), plan.outputs.end(),
@@ -218,7 +218,7 @@ absl::StatusOr<InferPlan> PlanInfer(ReceivedInfer request, const PlannedModel& m
 }
 
 int64_t OutputBytes(const std::vector<OutputWish>& outputs, int classes, size_t longest_label) {
-  // Of a text beside its label: its length, "-123.456789", ":" twice and the index.
+  // Bytes of a text without its label: its length, "-123.456789", two ":" and the index.
   constexpr int64_t kTextBytes = 24;
   int64_t bytes = 0;
   for (const OutputWish& output : outputs) {

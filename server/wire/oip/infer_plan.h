@@ -17,52 +17,53 @@
 
 namespace vitrine {
 
-// Outputs by name.
+// Names of the outputs.
 inline constexpr char kProbabilities[] = "probabilities";  // softmax over all classes
 inline constexpr char kLogits[] = "logits";                // before the softmax
-inline constexpr char kAttention[] = "attention";          // one attention map; only when asked for
-inline constexpr char kEmbedding[] = "embedding";          // one vector of features; only when asked for
-inline constexpr char kUnsure[] = "unsure";                // whether the answer is doubtful; only when asked for
+inline constexpr char kAttention[] = "attention";          // one attention map; only on request
+inline constexpr char kEmbedding[] = "embedding";          // one feature vector; only on request
+inline constexpr char kUnsure[] = "unsure";                // true if the answer is doubtful; only on request
 
-// Priorities as numbers: the smaller is served first.
+// Priorities as numbers: 1 is the highest.
 inline constexpr int kPriorityLevels = 3;
 inline constexpr int kDefaultPriorityLevel = 2;
 
-// One output that was asked for.
+// One requested output.
 struct OutputWish {
   std::string name;
-  // How many of the best classes to return as "value:index:label" texts; 0 for the numbers themselves.
+  // Number of best classes to return as "value:index:label" texts; 0: all values as numbers.
   int classification = 0;
 };
 
-// The version that a request is for, as far as the plan depends on it.
+// Facts about the version that the plan depends on.
 struct PlannedModel {
   int classes = 0;
   FeatureAbility features = {};
   const TensorView* view = nullptr;  // null: the model itself
 };
 
-// A ModelInfer request as requests of ours, each of one picture.
+// A ModelInfer request as ClassifyRequests, one for each image.
 struct InferPlan {
-  std::vector<ReceivedClassify> parts = {};  // per element of the batch, at least one; what to compute of each
+  std::vector<ReceivedClassify> parts = {};  // one for each image, at least one; with all options set
   std::vector<OutputWish> outputs = {};      // at least one
 };
 
-// What of a request says where it goes and when: model, version or label, id, priority; no picture. INVALID_ARGUMENT
-// for parameters that are not known.
+// Returns the routing part of a request: model, version or label, id, priority; no image. INVALID_ARGUMENT for unknown
+// parameters.
 absl::StatusOr<v1::ClassifyRequest> EnvelopeOf(const inference::ModelInferRequest& request);
 
-// True if answers on a stream are to say that they are the last of their request, as clients of models that answer
-// several times ask for it.
+// Returns true if each answer on a stream must be marked as the last of its request, an option of clients that support
+// several answers to one request.
 bool AsksForFinalMark(const inference::ModelInferRequest& request);
 
-// How long the request may take, from its parameter timeout (microseconds); infinite without one.
+// Returns the parameter timeout (microseconds); infinite if absent or 0.
 absl::StatusOr<absl::Duration> TimeoutOf(const inference::ModelInferRequest& request);
 
-// The whole of it. INVALID_ARGUMENT or UNIMPLEMENTED with the fault and the way out.
+// Plans the whole request. INVALID_ARGUMENT or UNIMPLEMENTED with the fault and the fix.
 absl::StatusOr<InferPlan> PlanInfer(ReceivedInfer request, const PlannedModel& model);
 
-// Bytes that these outputs take of one picture, beside attention; of labels at most so long.
+// Returns the bytes that `outputs` take for one image, without attention and features. `longest_label` is the longest
+// label's length.
 int64_t OutputBytes(const std::vector<OutputWish>& outputs, int classes, size_t longest_label);
 
 }  // namespace vitrine

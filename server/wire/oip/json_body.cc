@@ -11,26 +11,26 @@
 namespace vitrine {
 namespace {
 
-// After so long most of the JSON that is being parsed has been read.
+// Retry delay: within it, most of the JSON being parsed is done.
 constexpr absl::Duration kParsingRetry = absl::Milliseconds(100);
-constexpr size_t kMaxDepth = 16;  // of arrays and objects, of which the parser keeps every level
+constexpr size_t kMaxDepth = 16;  // nesting limit; the parser keeps every level
 
-// What a JSON text asks of the parser, found by one look over it.
+// Memory demand of a JSON text, found in one scan.
 struct JsonDemand {
-  size_t depth = 0;  // of arrays and objects
-  // Bytes that take many times their size in memory: all but those of long strings, which take theirs.
+  size_t depth = 0;  // nesting of arrays and objects
+  // Bytes that take many times their size in memory: all but those of long strings.
   size_t dense = 0;
 };
 
 JsonDemand DemandOf(std::string_view text) {
-  constexpr size_t kShort = 64;  // what a string takes in memory beside its text
+  constexpr size_t kShort = 64;  // memory of a string beside its text
   JsonDemand demand;
   size_t depth = 0, begin = 0;
   bool in_string = false;
   for (size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
     if (in_string) {
-      if (c == '\\') ++i;  // what is escaped does not end the string
+      if (c == '\\') ++i;  // an escaped quote does not end the string
       if (c != '"') continue;
       in_string = false;
       demand.dense += std::min(i - begin, kShort);

@@ -14,21 +14,20 @@
 
 namespace vitrine {
 
-// Most bytes of JSON in a request beside long strings, as base64 of a picture is one: these are bounded by the message
-// alone. Numbers take many times their value's size in JSON, and many times their text's size in memory; larger tensors
-// go as binary data behind the JSON.
+// Limit on the JSON in a request, without long strings (such as base64 images), which only the message size limits.
+// Numbers take many times their size in JSON, and JSON numbers many times their text in memory; larger tensors are sent
+// as binary data after the JSON.
 inline constexpr size_t kMaxJsonBytes = size_t{4} << 20;
 
-// Takes the room that a body of `bytes` needs while it is read; RESOURCE_EXHAUSTED with a time to come back where the
-// budget has none.
+// Reserves the budget for parsing a body of `bytes`; RESOURCE_EXHAUSTED with a retry delay if the budget is used up.
 absl::StatusOr<BudgetShare> ReserveJson(const std::shared_ptr<ByteBudget>& budget, size_t bytes);
 
-// Parses `text`, of which `what` begins the sentence if it is not JSON. INVALID_ARGUMENT if it is none, has more bytes
-// than kMaxJsonBytes or is nested too deep. The text is looked over before the parser takes memory for it.
+// Parses `text`. INVALID_ARGUMENT if it is not JSON (the message begins with `what`), exceeds kMaxJsonBytes or is
+// nested too deep. Size and depth are checked before the parser allocates memory.
 absl::Status ParseJsonBody(std::string_view text, const char* what, JsonDocument& document);
 
-// Returns member `name` of `object`, of the type that `is` asks for; null where it is absent, or null in JSON.
-// INVALID_ARGUMENT for another type: `wanted` ends the sentence, as in "a string".
+// Returns member `name` of `object`, whose type `is` checks; null if it is absent or a JSON null. INVALID_ARGUMENT for
+// another type: the message ends with `wanted`, as in "a string".
 absl::StatusOr<const nlohmann::json*> Member(const nlohmann::json& object, const char* name,
                                              bool (nlohmann::json::*is)() const noexcept, const char* wanted);
 

@@ -6,9 +6,9 @@
 
 namespace vitrine {
 
-// Adds the methods of inference.GRPCInferenceService. `parts` outlive the server's calls.
+// Adds the methods of inference.GRPCInferenceService. `parts` must outlive the server's calls.
 void AddOipCalls(GrpcServer& server, CallParts& parts);
-// The part of them that carries pictures.
+// Adds ModelInfer and ModelStreamInfer only.
 void AddInferCalls(GrpcServer& server, CallParts& parts);
 
 }  // namespace vitrine

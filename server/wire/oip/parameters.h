@@ -16,16 +16,16 @@
 
 namespace vitrine {
 
-// The settings of a request, an input or an output of the Open Inference Protocol. Each returns nothing where the
-// setting is absent, and INVALID_ARGUMENT where it is of another type.
+// Parameters of a request, an input or an output of the Open Inference Protocol. Each function returns nullopt if the
+// parameter is absent, and INVALID_ARGUMENT if it has another type.
 using InferParameters = google::protobuf::Map<std::string, inference::InferParameter>;
 
 absl::StatusOr<std::optional<int64_t>> WholeNumber(const InferParameters& parameters, const std::string& name);
 absl::StatusOr<std::optional<bool>> Truth(const InferParameters& parameters, const std::string& name);
 absl::StatusOr<std::optional<std::string>> Text(const InferParameters& parameters, const std::string& name);
 
-// INVALID_ARGUMENT for a name that is not among `known`; UNIMPLEMENTED for one of shared memory. `whose` begins the
-// sentence: "the request", "input \"image\"".
+// INVALID_ARGUMENT for a name that is not in `known`; UNIMPLEMENTED for shared memory. The message begins with `whose`:
+// "the request", "input \"image\"".
 absl::Status CheckNames(const InferParameters& parameters, std::string_view whose,
                         std::initializer_list<std::string_view> known);
 

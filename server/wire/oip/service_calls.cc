@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The calls of the Open Inference Protocol that carry no pictures.
+// Calls of the Open Inference Protocol that carry no images.
 #include "base/status_macros.h"
 #include "server/wire/oip/describe.h"
 #include "server/wire/oip/oip_calls.h"
@@ -8,7 +8,7 @@
 namespace vitrine {
 namespace {
 
-// Refused by the one check: these belong to the admin listener, which has a service of its own.
+// Loading and unloading is possible on the admin listener only, which has its own service.
 absl::Status NotHere() {
   return absl::PermissionDeniedError("models are loaded and unloaded on the admin listener");
 }
@@ -25,7 +25,7 @@ absl::StatusOr<inference::ModelReadyResponse> ModelReady(const CallParts& parts,
 
 }  // namespace
 
-// Adds the method of that name, whose handler is called with `caller` and `request`.
+// Adds the method of that name; its handler uses `caller` and `request`.
 #define VITRINE_OIP_METHOD(METHOD, WHERE, RESPONSE)                                                               \
   AddPlainCall<inference::METHOD##Request, inference::METHOD##Response>(                                          \
       server, parts, "/inference.GRPCInferenceService/" #METHOD, CallPlace::WHERE,                                \

@@ -35,7 +35,7 @@ std::string ShapeText(const InputTensor& input) {
                       input.shape_size() > kShownDims ? ", ...]" : "]");
 }
 
-// The first dimension.
+// Returns the first dimension.
 absl::StatusOr<int64_t> BatchOf(const InputTensor& input) {
   const int64_t batch = input.shape_size() == 0 ? 0 : input.shape(0);
   if (batch >= 1 && batch <= kMaxBatch) return batch;
@@ -43,7 +43,7 @@ absl::StatusOr<int64_t> BatchOf(const InputTensor& input) {
                                   "; its first dimension counts the pictures, 1 to ", kMaxBatch, " in a request"));
 }
 
-// Elements that each follow their length.
+// Splits raw contents into elements, each after its length.
 absl::StatusOr<std::vector<std::string_view>> CutElements(std::string_view raw, int64_t batch) {
   std::vector<std::string_view> elements;
   for (int64_t i = 0; i < batch; ++i) {
@@ -69,7 +69,7 @@ ReceivedClassify ImageOf(std::string_view bytes, MessageBytes owner) {
   return part;
 }
 
-// Elements of the typed contents become owners of themselves.
+// Splits BYTES contents. Each typed element becomes the owner of its bytes.
 absl::StatusOr<std::vector<ReceivedClassify>> SplitElements(ReceivedInfer& request, InputTensor& input,
                                                             const std::string_view* raw, int64_t batch) {
   std::vector<ReceivedClassify> parts;
@@ -90,8 +90,8 @@ absl::StatusOr<std::vector<ReceivedClassify>> SplitElements(ReceivedInfer& reque
   return parts;
 }
 
-// Replaces base64 by the file that it stands for. Where the request does not say that an element is base64, one that is
-// a file already, or no base64 of a picture, stays as it is.
+// Replaces base64 by the decoded file. Unless the request declares base64, leaves an element that is an image file, or
+// is not base64 of one, as it is.
 absl::Status DecodeElement(bool is_base64, size_t element, ReceivedClassify& part) {
   if (!is_base64 && LooksLikePicture(part.input)) return absl::OkStatus();
   absl::StatusOr<std::string> decoded = ReadBase64(part.input);
@@ -139,7 +139,7 @@ absl::StatusOr<v1::RawTensor::Layout> LayoutOf(const InputTensor& input) {
                         : "but neither [n, H, W, C] nor [n, C, H, W] with 1 or 3 channels"));
 }
 
-// One picture's tensor, but for its data.
+// Returns the tensor description of one image, without data.
 absl::StatusOr<v1::RawTensor> FormOf(const InputTensor& input, const TensorView* view) {
   const bool is_float = input.datatype() == "FP32";
   if (input.shape_size() != 4) {
@@ -164,13 +164,13 @@ absl::StatusOr<v1::RawTensor> FormOf(const InputTensor& input, const TensorView*
   return form;
 }
 
-// Typed values as they would lie in raw_input_contents.
+// Returns typed values in the form of raw_input_contents.
 absl::StatusOr<std::string> PackContents(const InputTensor& input) {
   const InferTensorContents& contents = input.contents();
   std::string packed;
   if (input.datatype() == "FP32") {
     const auto* bytes = reinterpret_cast<const char*>(contents.fp32_contents().data());
-    packed.assign(bytes, contents.fp32_contents_size() * sizeof(float));  // null where there are none, so no memcpy
+    packed.assign(bytes, contents.fp32_contents_size() * sizeof(float));  // data() is null if empty, so no memcpy
     return packed;
   }
   packed.reserve(contents.uint_contents_size());
@@ -181,7 +181,7 @@ absl::StatusOr<std::string> PackContents(const InputTensor& input) {
   return packed;
 }
 
-// Replaces pixels as the view takes them by what the model computes with.
+// Replaces the view's pixels by the model's normalized input.
 absl::Status NormalizeParts(const InputTensor& input, const TensorView& view, std::vector<ReceivedClassify>& parts) {
   const int channels = view.preprocessing.channels();
   if (parts.front().message.tensor().channels() != channels) {
@@ -245,7 +245,7 @@ absl::StatusOr<std::vector<ReceivedClassify>> SplitInput(ReceivedInfer& request,
         "; it must have one, \"", kInputName, "\""));
   }
   InputTensor& input = *message.mutable_inputs(0);
-  // KServe's client says binary_data_size over gRPC too, where each value of raw_input_contents knows its size.
+  // binary_data_size is ignored: KServe's client sends it over gRPC too, where raw_input_contents has the sizes.
   const std::string whose = absl::StrCat("input \"", kInputName, "\"");
   RETURN_IF_ERROR(view == nullptr ? CheckNames(input.parameters(), whose,
                                                {"content_type", "layout", "normalized", "binary_data_size"})

@@ -21,10 +21,10 @@ constexpr std::array<std::pair<std::string_view, PixelScale>, 3> kViews = {
 constexpr char kScales[] =
     "NAME:tensor takes pixels from 0 to 255, NAME:tensor-inception from -1 to 1, and NAME:tensor-vgg less 123, 117 and "
     "104 (grey: 128)";
-// Rounding of a client's own arithmetic.
+// Pixel range, with tolerance for the client's rounding.
 constexpr float kLeastPixel = -0.5F, kMostPixel = 255.5F;
 
-// A pixel of 0 to 255 is value * factor + offset.
+// Inverse of a scale: pixel (0 to 255) = value * factor + offset.
 struct Unscaling {
   float factor = 1;
   float offset = 0;
@@ -38,7 +38,7 @@ Unscaling UnscalingOf(PixelScale scale, int channel, int channels) {
   return {.offset = channels == 1 ? kVggGrey : kVggMean[static_cast<size_t>(channel)]};
 }
 
-// Returns true for values that were divided: pixels between -1 and 1 that are no whole numbers.
+// Returns true if the values seem to be divided: all from -1 to 1, and not all whole numbers.
 bool LooksDivided(std::string_view values) {
   bool is_whole = true;
   for (; !values.empty(); values.remove_prefix(sizeof(float))) {

@@ -15,22 +15,23 @@
 
 namespace vitrine {
 
-// A tensor view is a model as Triton's image clients expect one: a single FP32 input of [n, C, H, W], which is the
-// model's own input, and a single output, the probabilities. Its name is that of the model with a suffix, which says
-// how the client scales pixels of 0 to 255.
+// A tensor view presents a model in the form that Triton's image clients require: a single FP32 input [n, C, H, W],
+// which is the model's own input, and a single output, the probabilities. The name is the model's with a suffix for the
+// scale of the client's pixels (0 to 255 before scaling).
 enum class PixelScale {
   kNone,       // NAME:tensor            0 to 255
   kInception,  // NAME:tensor-inception  v / 127.5 - 1
-  kVgg,        // NAME:tensor-vgg        less 123, 117 and 104 (RGB), or 128 (grey)
+  kVgg,        // NAME:tensor-vgg        minus 123, 117 and 104 (RGB), or 128 (gray)
 };
 
-// What a name addresses: a model, or a view of it.
+// A model name of the protocol, split: a model, or a view of it.
 struct ModelName {
   std::string model = {};
   std::optional<PixelScale> view = {};
 };
 
-// Names of models have no colon. NOT_FOUND for a view that there is not, with those that there are.
+// Splits a name at its colon, which model names cannot have. NOT_FOUND for an unknown view; the message lists the
+// views.
 absl::StatusOr<ModelName> ReadModelName(const std::string& name);
 
 struct FoundModel {
@@ -38,19 +39,19 @@ struct FoundModel {
   std::optional<PixelScale> view = {};
 };
 
-// The version that a name addresses: errors as ReadModelName's and FindAddressed's.
+// Returns the version for a name: errors of ReadModelName and FindAddressed.
 absl::StatusOr<FoundModel> FindNamed(const ClassifyService& service, const Caller& caller, const std::string& name,
                                      const std::string& version);
 
-// Name of a view of `model`, or of the model itself.
+// Returns the name of a view of `model`, or of the model itself.
 std::string NameOf(const std::string& model, std::optional<PixelScale> view);
 
-// The size that the metadata of a view name. Of a model of native resolution it is the square whose tokens are the
-// geometric mean of the fewest and the most.
+// Returns the input size in the metadata of a view. For a model of native resolution, a square with about the geometric
+// mean of the fewest and the most tokens.
 absl::StatusOr<Size> ViewSize(const v1::Preprocessing& preprocessing);
 
-// Turns the values of one picture, [C, H, W] float32 scaled as the view says, into what the model computes with. C is
-// the model's. INVALID_ARGUMENT if they cannot be pixels that were scaled so, with the other views; its sentence begins
+// Converts the values of one image, [C, H, W] float32 in the view's scale, to the model's normalized input. C is the
+// model's. INVALID_ARGUMENT if the values cannot be pixels in that scale, with the list of views; the message begins
 // with a verb. Thread-safe.
 absl::StatusOr<std::string> ToModelInput(PixelScale scale, const v1::Preprocessing& preprocessing,
                                          std::string_view values);

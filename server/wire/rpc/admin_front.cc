@@ -24,15 +24,15 @@
 namespace vitrine {
 namespace {
 
-// Names and numbers only.
+// Messages carry only names and numbers.
 constexpr int64_t kMaxMessageBytes = 1 << 20;
 constexpr int64_t kMaxReceivedBytes = 16 << 20;
 constexpr int kMaxConcurrentCalls = 32;
-// A call may wait for a model; another one, that undoes it, must find a thread.
+// Several, since a call may wait for a model, and the call that undoes it must find a free thread.
 constexpr int kThreads = 8;
 constexpr size_t kMaxWaitingCalls = 256;
 
-// A request that names no model asks for every one, and is answered with those that the caller may see.
+// Removes models that the caller may not see from the answer to a request without a model name, which selects all.
 void KeepVisible(const Caller& caller, v1::ServingStatus& status) {
   auto* const models = status.mutable_models();
   for (int i = models->size() - 1; i >= 0; --i) {
@@ -41,7 +41,7 @@ void KeepVisible(const Caller& caller, v1::ServingStatus& status) {
 }
 void KeepVisible(const Caller&, v1::ServingChange&) {}
 
-// The service behind the calls, and what they share. Outlives them.
+// The service behind the calls, and their shared state. Must outlive them.
 struct AdminParts {
   AdminService& service;
   const Identity& identity;
@@ -51,19 +51,19 @@ struct AdminParts {
       {.name = "admin-calls", .threads = kThreads, .most = kMaxWaitingCalls, .most_per_account = kMaxWaitingCalls}};
 };
 
-// Returns true if a connection of the unix socket is of this server's user, or root's.
+// Returns true if the peer of the unix socket is this server's user or root.
 bool IsTrusted(const HttpPeer& peer) {
   return peer.uid.has_value() && (*peer.uid == geteuid() || *peer.uid == 0);
 }
 
-// Returns the request that AdminService gets: the same, but for those of another protocol.
+// Returns the request for AdminService: `request` itself, or its translation from another protocol.
 template <typename Request>
 const Request& AskedBy(const Request& request) {
   return request;
 }
 
-// Loading and unloading as clients of the Open Inference Protocol ask for it: the same calls, by other names. The
-// parameter unload_dependents, which clients always send, has no meaning: no model depends on another.
+// Translate load and unload of the Open Inference Protocol. unload_dependents, which its clients always send, is
+// ignored: no model depends on another.
 v1::LoadModelRequest AskedBy(const inference::RepositoryModelLoadRequest& request) {
   v1::LoadModelRequest asked;
   asked.set_model(request.model_name());
@@ -85,8 +85,8 @@ absl::Status Check(const inference::RepositoryModelLoadRequest& request) {
       "models are loaded from the repository as they are; a load takes no configuration and no files");
 }
 
-// One call: a request of the service (see AskedBy), for which `Act` asks it. Authorised and written to the audit log
-// whatever becomes of it, also where its client has left.
+// One call: passes the request (see AskedBy) to `Act`. Every call is authorized and written to the audit log, even if
+// its client has left.
 template <typename Request, typename Response, auto Act>
 class AdminCall final : public SingleCall {
  public:
@@ -110,7 +110,7 @@ class AdminCall final : public SingleCall {
     if (!taken.ok()) Finish(taken);
   }
 
-  // Authorises the call, does it, and writes both to the audit log.
+  // Authorizes and executes the call, and writes it to the audit log.
   void Respond(const absl::StatusOr<MessageBytes>& message) {
     const absl::Time start = SteadyClock().Now();
     Request sent;
@@ -124,7 +124,7 @@ class AdminCall final : public SingleCall {
                           .peer = request().peer->address,
                           .method = std::string(rpc_.method()),
                           .arguments = asked};
-    // A change leaves a trace even where the process does not live to tell what came of it.
+    // Written before the change too, so that it is logged even if the process dies during the change.
     if (caller.ok() && parsed.ok() && std::is_same_v<Answer, v1::ServingChange>) parts_.audit->Write(record);
     Response response;
     const absl::Status status = !caller.ok()   ? caller.status()
@@ -213,7 +213,7 @@ class AdminServer : public AdminFront {
 
  private:
   HttpNext Begin(const std::shared_ptr<HttpRequest>& request, bool is_unix) {
-    // The mode of the socket keeps others out already, unless somebody has changed it.
+    // The mode of the socket already excludes other users, unless it was changed.
     if (is_unix && !IsTrusted(*request->peer)) {
       return HttpNext::Answer({.code = 403, .type = kPlainText, .body = "only this server's user and root may call\n"});
     }
@@ -223,7 +223,7 @@ class AdminServer : public AdminFront {
 
   const std::shared_ptr<ByteBudget> received_ = std::make_shared<ByteBudget>(kMaxReceivedBytes);
   AdminParts parts_;
-  GrpcServer grpc_;  // waits for its calls, some of which the workers have
+  GrpcServer grpc_;  // its destructor waits for the calls, which the workers may hold
   std::string address_;
   std::unique_ptr<HttpServer> http_;
 };

@@ -14,27 +14,28 @@
 namespace vitrine {
 
 struct AdminOptions {
-  // host:port or unix:///PATH of the Admin service; empty: there is none. A network address needs credentials: see
-  // IdentityOptions::Validate. On a unix socket the credential is the user: this server's own, or root.
+  // host:port or unix:///PATH of the Admin service; empty: no Admin service. A network address requires credentials:
+  // see IdentityOptions::Validate. A unix socket accepts only this server's user and root.
   std::string listen = {};
-  // File that admin actions are appended to, a JSON object a line: see audit_log.h. Empty: the server's log.
+  // File to which admin actions are appended, one JSON object per line: see audit_log.h. Empty: the server's log.
   std::string audit_log = {};
 };
 
-// The listener of the Admin service: a server of its own, so that no policy can open its methods on the callers'
-// listener. Every call is authorised and written to the audit log, refused ones too. Thread-compatible.
+// The listener of the Admin service. It is a separate server, so that no policy can open its methods on the clients'
+// listener. Authorizes every call and writes it to the audit log, rejected calls too. Thread-compatible.
 class AdminFront {
  public:
-  // The parts outlive the front. UNAVAILABLE if the address cannot be bound; the errors of AuditLog::Open.
+  // Starts the listener. The parts must outlive the front. UNAVAILABLE if the address cannot be bound; errors of
+  // AuditLog::Open.
   static absl::StatusOr<std::unique_ptr<AdminFront>> Start(const AdminOptions& options, AdminService& service,
                                                            const Identity& identity, Metrics& metrics);
   virtual ~AdminFront() = default;
 
-  // As bound.
+  // Bound address.
   virtual const std::string& address() const = 0;
 
-  // Takes no more connections, waits up to `grace` for calls and cancels the rest. A call that waits for a model must
-  // be ended by the registry first. Idempotent.
+  // Stops listening, waits up to `grace` for calls and cancels the rest. The registry must first end calls that wait
+  // for a model. Idempotent.
   virtual void Shutdown(absl::Duration grace) = 0;
 };
 

@@ -15,45 +15,45 @@
 
 namespace vitrine {
 
-// Threads for work that takes longer than a connection's thread may be held up, and that no quota of requests covers.
-// Accounts take turns, so that one with much work does not hold up the others; each may have so much waiting.
-// Thread-safe but for Start.
+// Worker threads for calls that are too slow for a connection's thread and are not limited by request quotas. Accounts
+// take turns, so that one with much work does not delay the others; each has its own queue limit. Thread-safe except
+// Start.
 class CallWorkers {
  public:
   struct Options {
-    std::string name = "calls";  // of the threads; at most 15 bytes
+    std::string name = "calls";  // thread name, at most 15 bytes
     int threads = 2;
     int niceness = 0;  // see setpriority(2)
-    // Work that waits for a thread: of all, and of one account.
+    // Limits on queued work: in total and per account.
     size_t most = 1024;
     size_t most_per_account = 32;
   };
 
   explicit CallWorkers(Options options) : options_(std::move(options)) {}
-  // Finishes the work that was given.
+  // Waits until all accepted work is done.
   ~CallWorkers();
   CallWorkers(const CallWorkers&) = delete;
   CallWorkers& operator=(const CallWorkers&) = delete;
 
-  // UNAVAILABLE if the system gives the process no more threads. Once.
+  // Starts the threads. Call once. UNAVAILABLE if no thread can be created.
   absl::Status Start();
 
-  // Calls `work` on one of the threads; it must not throw. RESOURCE_EXHAUSTED, with advice when to come back, if too
-  // much waits.
+  // Queues `work` for one of the threads; it must not throw. RESOURCE_EXHAUSTED, with a retry delay, if a limit on
+  // queued work is reached.
   absl::Status Do(const std::string& account, std::function<void()> work);
 
  private:
   using Work = std::function<void()>;
   void Run();
-  // Null at the end.
+  // Waits for work. Returns null once the destructor runs and the queue is empty.
   Work Next();
 
   const Options options_;
 
   Mutex mutex_;
   CondVar changed_;
-  std::map<std::string, std::deque<Work>> waiting_ ABSL_GUARDED_BY(mutex_);  // by account; none is empty
-  std::deque<std::string> turns_ ABSL_GUARDED_BY(mutex_);                    // the accounts of `waiting_`
+  std::map<std::string, std::deque<Work>> waiting_ ABSL_GUARDED_BY(mutex_);  // by account; no queue is empty
+  std::deque<std::string> turns_ ABSL_GUARDED_BY(mutex_);                    // accounts in `waiting_`, next one first
   size_t size_ ABSL_GUARDED_BY(mutex_) = 0;
   bool ending_ ABSL_GUARDED_BY(mutex_) = false;
   std::vector<std::thread> threads_;

@@ -53,11 +53,12 @@ absl::StatusOr<Caller> Authorize(const CallParts& parts, RpcName rpc, const Cred
 
 namespace {
 
-// What clients of gRPC take that were not told otherwise; none says in a call what it was told.
+// Default message limit of gRPC clients. A call does not carry the client's actual limit.
 constexpr int64_t kDefaultMessageBytes = int64_t{4} << 20;
 
-// Largest message that the client takes: as its metadata say, without limit for clients of this project, which set
-// their own by what they ask for. Anything that is no number is as if it were not there.
+// Returns the largest message that the client accepts, from its metadata; the gRPC default if the value is absent or
+// not a number. Unlimited for a negative value and for this project's clients, which size their own limit by the
+// request.
 int64_t MostMessageBytes(const HttpRequest& request) {
   const std::string agent = request.Header("user-agent").value_or("");
   if (absl::StartsWith(agent, "vitrine-")) return INT64_MAX;

@@ -28,14 +28,14 @@ namespace vitrine {
 class LongCall {
  public:
   virtual ~LongCall() = default;
-  // Ends the call with UNAVAILABLE once nothing of it is in flight. Any thread.
+  // Ends the call with UNAVAILABLE once it has nothing in flight. Any thread.
   virtual void Close() = 0;
 };
 
-// The long calls that are open, so that draining can end them. Thread-safe.
+// The set of open long calls, so that draining can end them. Thread-safe.
 class LongCalls {
  public:
-  // After CloseAll the call is closed at once.
+  // Adds a call; closes it at once after CloseAll.
   void Add(const std::shared_ptr<LongCall>& call);
   void Remove(const std::shared_ptr<LongCall>& call);
   void CloseAll();
@@ -47,43 +47,44 @@ class LongCalls {
   std::set<std::shared_ptr<LongCall>> open_ ABSL_GUARDED_BY(mutex_);
 };
 
-// The services behind the calls, and what the calls share. Outlives them.
+// The services behind the calls, and the calls' shared state. Must outlive them.
 struct CallParts {
   ClassifyService& service;
   Registry& registry;
   const Identity& identity;
   Health& health;
-  // For work that no quota covers.
+  // For work that no quota limits.
   CallWorkers workers{{.name = "plain-calls", .threads = 2, .niceness = 10}};
-  LongCalls streams = {};  // that carry requests
+  LongCalls streams = {};  // calls that carry requests
   LongCalls watches = {};
 };
 
-// Returns the credentials of a request: the header "authorization" and the client's certificate. Listeners that go by
-// the user behind a unix socket, or by their own kind, add these.
+// Returns the credentials in a request: the header "authorization" and the names in the client's certificate. Listeners
+// add the user id of a unix socket peer and their own kind.
 Credentials CredentialsOf(const HttpRequest& request);
 
-// The one check in front of every call: see Identity::Authorize. Counted.
+// Authorizes a call with Identity::Authorize and counts the result. Every call of clients goes through it.
 absl::StatusOr<Caller> Authorize(const CallParts& parts, RpcName rpc, const Credentials& credentials);
 
-// Returns the part of CallContext that is the same for every request of a call.
+// Returns the fields of CallContext that all requests of a call share.
 CallContext ContextOf(Method method, const GrpcOpening& opening);
 
-// INVALID_ARGUMENT if the bytes are no such message.
+// Parses `received` into `message`. INVALID_ARGUMENT if the bytes are not such a message.
 absl::Status ParseMessage(const ReceivedBytes& received, google::protobuf::Message& message);
 
-// Largest message of a call without pictures.
+// Largest message of a call without images.
 inline constexpr int64_t kMaxPlainMessageBytes = int64_t{64} << 10;
 
-// Longest name that a health check or a watcher may ask for; no model or service has a longer one. `what` names it.
+// Longest name that a health check or a watch accepts; no model or service name is longer. CheckAskedName returns
+// INVALID_ARGUMENT if `name` is longer; `what` names it in the message.
 inline constexpr size_t kMaxAskedName = 128;
 absl::Status CheckAskedName(const std::string& what, const std::string& name);
 
-// Each adds the methods of one service. `parts` outlive the server's calls.
+// Each adds the methods of one service. `parts` must outlive the server's calls.
 void AddClassifierCalls(GrpcServer& server, CallParts& parts);
 void AddRegistryCalls(GrpcServer& server, CallParts& parts);
 void AddHealthCalls(GrpcServer& server, CallParts& parts);
-// Last: they tell of every service that the server has by then.
+// Must be added last: it reports the services that the server has by then.
 void AddReflectionCalls(GrpcServer& server, CallParts& parts);
 
 }  // namespace vitrine

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The calls of the Classifier service.
+// Calls of the Classifier service.
 #include <memory>
 #include <string>
 #include <utility>
@@ -53,14 +53,14 @@ class ClassifyStreamCall final : public StreamCall {
     if (read.id.empty()) {
       return absl::InvalidArgumentError("request_id is empty; answers of a stream are matched by it");
     }
-    if (IsIdTaken(read)) {  // the client may use it again as soon as it has read the answer
+    if (IsIdTaken(read)) {  // an id is free again once its answer is sent
       return absl::InvalidArgumentError(
           absl::StrCat("request_id \"", read.id, "\" is in flight on this stream already; ids must differ"));
     }
     return request;
   }
 
-  // A longer one is neither kept nor echoed: sixty-four answers may wait for a client that does not read.
+  // Clears an id that is too long, so that it is not echoed: up to kMaxInFlight answers may wait for a slow client.
   static absl::Status BoundId(InFlight& read) {
     if (read.id.size() <= kMaxRequestIdBytes) return absl::OkStatus();
     const size_t size = std::exchange(read.id, std::string()).size();

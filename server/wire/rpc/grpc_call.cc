@@ -14,7 +14,7 @@
 namespace vitrine {
 namespace {
 
-// A message of fewer bytes is sent as it is.
+// Smallest message that is compressed.
 constexpr size_t kLeastCompressed = size_t{1} << 10;
 
 HttpHeaders HeadOf(const HttpRequest& request) {
@@ -221,8 +221,8 @@ void GrpcCall::FinishWith(std::string frame, std::shared_ptr<void> held) {
 }
 
 void GrpcCall::Send(std::string frame, const absl::Status* end, std::shared_ptr<void> held) {
-  // A part that nobody takes dies without the lock: what it holds may want to send. No other reference is kept: the
-  // client may send its next request before this thread goes on, and must find free what this one held.
+  // If the part is not sent, it is destroyed without the lock: destroying `held` may send. Keep no other reference: the
+  // client may send its next request before this thread continues, and must find released what this part held.
   HttpStream::Part part = {.bytes = std::move(frame), .is_last = end != nullptr, .held = std::move(held)};
   if (end != nullptr) {
     part.trailers = GrpcTrailers(*end);

@@ -23,29 +23,29 @@ namespace vitrine {
 
 class GrpcServer;
 
-// The request of a call, once its head has been read and found right.
+// The request of a call whose headers were read and are valid.
 struct GrpcOpening {
   GrpcServer& server;
   std::shared_ptr<HttpRequest> request;
   std::shared_ptr<HttpStream> stream;
   absl::Time deadline = absl::InfiniteFuture();  // on the server's clock
-  bool is_gzip = false;                          // its messages may be compressed
-  bool wants_gzip = false;                       // its answers are to be
+  bool is_gzip = false;                          // request messages may be compressed
+  bool wants_gzip = false;                       // answers are to be compressed
 };
 
-// One call: what all kinds have in common. Reads messages one at a time, also those that must be decompressed first,
-// and sends messages and the end. A call lives until its stream is closed and whoever works on it has let go of it;
-// so long it counts among the streams of its connection. Thread-safe.
+// Base class of calls. Reads one message at a time, decompresses it if needed, and sends messages and the status. A
+// call lives until its stream is closed and no thread uses it; until then it counts as a stream of its connection.
+// Thread-safe.
 class GrpcCall : public HttpStreamHandler, public std::enable_shared_from_this<GrpcCall> {
  public:
-  // Messages of more than `max_message_bytes`, or than the server takes, are refused. With `is_single` the client has
-  // one message to send, and must send it at the server's least rate; else it may be silent between messages.
+  // Rejects messages larger than `max_message_bytes` or the server's limit. With `is_single` the client must send one
+  // message, at the server's minimum rate or faster; otherwise it may be silent between messages.
   GrpcCall(GrpcOpening opening, int64_t max_message_bytes, bool is_single);
   ~GrpcCall() override;
   GrpcCall(const GrpcCall&) = delete;
   GrpcCall& operator=(const GrpcCall&) = delete;
 
-  // Begins the call, which a shared_ptr owns by now. On the connection's thread, once.
+  // Begins the call. A shared_ptr must own it. Connection thread; call once.
   void Begin();
 
   void OnData(absl::string_view bytes) final;
@@ -54,36 +54,36 @@ class GrpcCall : public HttpStreamHandler, public std::enable_shared_from_this<G
   void OnClosed(bool is_answered) final;
 
  protected:
-  // The call has begun, and nothing of it was read.
+  // Runs before anything is read.
   virtual void Start() {}
-  // The following functions are implemented by each kind of call. The first two are called one at a time, on the
-  // connection's thread or on a worker.
-  // Takes a message, or the status of one that could not be decompressed.
+  // Each kind of call overrides the functions below. OnMessage and OnHalfClosed run one at a time, on the connection
+  // thread or a worker.
+  // Handles a message, or the error of one that could not be decompressed.
   virtual void OnMessage(absl::StatusOr<MessageBytes> message) = 0;
-  // Is called when the client has sent all its messages.
+  // Runs when the client has sent all its messages.
   virtual void OnHalfClosed() = 0;
-  // Is called when nothing more can be read. OnMessage and OnHalfClosed are not called any more; one may be running.
+  // Runs when reading has failed. OnMessage and OnHalfClosed are not called after that, but one may still be running.
   virtual void OnFault(const absl::Status& why) { Finish(why); }
-  // Is called when the stream is closed, on the connection's thread; OnMessage may be running.
+  // Runs when the stream is closed, on the connection thread; OnMessage may be running.
   virtual void OnGone() {}
-  // Is called once the deadline is past, on any thread, again and again.
+  // Runs repeatedly once the deadline is past, on any thread.
   virtual void OnDeadline() { Fault(absl::DeadlineExceededError("Deadline Exceeded")); }
 
-  // Ends the reading with OnFault, unless it has ended.
+  // Stops reading and calls OnFault, unless reading has already ended.
   void Fault(const absl::Status& why);
-  // While reading is paused the client can send no more than its flow control window, and OnMessage does not begin.
+  // While reading is paused, OnMessage is not started and the client can send at most its flow control window.
   void PauseReading();
   void ResumeReading();
 
-  // Sends a frame (see GrpcFrame). `held` lives until the kernel has it, or nobody takes it. Any thread; nothing is
-  // sent after the end.
+  // Sends a frame (see GrpcFrame), unless the call has ended. `held` is released once the kernel has the frame or the
+  // frame is dropped. Any thread.
   void SendMessage(std::string frame, std::shared_ptr<void> held = nullptr);
-  // Ends the call.
+  // Ends the call with `status`.
   void Finish(const absl::Status& status, std::shared_ptr<void> held = nullptr);
   // Sends the frame and ends the call with OK.
   void FinishWith(std::string frame, std::shared_ptr<void> held = nullptr);
-  // Compresses the frame on a worker where the call asks for it and it is worth it, then calls `send` with it; at once,
-  // on this thread, where not.
+  // Compresses the frame on a worker, then calls `send` with it. If the call does not use gzip, the frame is small or
+  // no worker is free, calls `send` at once, on this thread, with the frame as it is.
   void Compress(std::string frame, std::function<void(std::string)> send);
 
   const GrpcOpening& opening() const { return opening_; }
@@ -92,28 +92,28 @@ class GrpcCall : public HttpStreamHandler, public std::enable_shared_from_this<G
   const std::shared_ptr<std::atomic<bool>>& cancelled() const { return opening_.request->hung_up; }
   absl::Time deadline() const { return opening_.deadline; }
   int64_t max_message_bytes() const { return max_message_bytes_; }
-  // The network that the client calls from: clients of different networks take turns.
+  // Network of the client; networks take turns on the workers.
   const std::string& place() const { return place_; }
 
-  // Metadata that is sent beside the call's own. Set before anything is sent.
+  // Metadata sent with the call's own. Set before anything is sent.
   HttpHeaders initial_metadata_ = {};
   HttpHeaders trailing_metadata_ = {};
 
  private:
-  friend class GrpcServer;  // which knows when the deadline is past
+  friend class GrpcServer;  // calls OnDeadline
 
-  // Reads these bytes, then what has come meanwhile. Requires that this thread has set is_reading_; clears it at
-  // the end, or hands it to a worker.
+  // Reads `bytes`, then the bytes that arrived meanwhile. Requires that this thread has set is_reading_; clears it at
+  // the end, or passes it to a worker.
   void Read(absl::string_view bytes);
-  // The next bytes to be read; nothing, and is_reading_ is given back, where there are none.
+  // Takes the next bytes to read. Returns false and clears is_reading_ if there are none.
   bool NextBytes(std::string& bytes);
-  // Keeps bytes that may not be read now, or drops them, and gives is_reading_ back. False, and neither is done, where
-  // they may be read.
+  // If reading is paused or over, keeps or drops the bytes, clears is_reading_ and returns true. Otherwise returns
+  // false.
   bool KeepUnread(absl::string_view rest);
   void Decompress(MessageReader::Message message, std::string rest);
-  // Calls `first`, unless it is null, then Read on a worker.
+  // On a worker: calls `first`, unless it is null, then Read.
   void ReadLater(std::function<void()> first, std::string rest);
-  // False if it had ended before.
+  // Returns false if reading had already ended.
   bool EndReading();
   void Await(bool body);
   void Send(std::string frame, const absl::Status* end, std::shared_ptr<void> held);
@@ -122,24 +122,24 @@ class GrpcCall : public HttpStreamHandler, public std::enable_shared_from_this<G
   const int64_t max_message_bytes_;
   const bool is_single_;
   const std::string place_;
-  std::optional<std::list<GrpcCall*>::iterator> expiring_;  // of the server's list; nothing without a deadline
+  std::optional<std::list<GrpcCall*>::iterator> expiring_;  // in the server's list; nullopt without a deadline
 
-  MessageReader reader_;      // of whoever reads
-  bool awaits_body_ = false;  // of whoever reads
+  MessageReader reader_;      // used by the reading thread
+  bool awaits_body_ = false;  // used by the reading thread
   Mutex read_mutex_;
-  bool is_reading_ ABSL_GUARDED_BY(read_mutex_) = false;  // some thread reads, or will
+  bool is_reading_ ABSL_GUARDED_BY(read_mutex_) = false;  // a thread reads or will read
   bool is_paused_ ABSL_GUARDED_BY(read_mutex_) = false;
-  bool has_ended_ ABSL_GUARDED_BY(read_mutex_) = false;  // nothing more comes
-  bool is_over_ ABSL_GUARDED_BY(read_mutex_) = false;    // nothing more is read
-  std::string unread_ ABSL_GUARDED_BY(read_mutex_);      // came while nobody could read it
+  bool has_ended_ ABSL_GUARDED_BY(read_mutex_) = false;  // the client sends no more
+  bool is_over_ ABSL_GUARDED_BY(read_mutex_) = false;    // no more is read
+  std::string unread_ ABSL_GUARDED_BY(read_mutex_);      // arrived while reading was busy or paused
   BudgetShare unread_share_ ABSL_GUARDED_BY(read_mutex_);
 
   Mutex send_mutex_;
-  bool has_begun_ ABSL_GUARDED_BY(send_mutex_) = false;  // the head was sent
+  bool has_begun_ ABSL_GUARDED_BY(send_mutex_) = false;  // the headers were sent
   bool has_finished_ ABSL_GUARDED_BY(send_mutex_) = false;
 };
 
-// The response that ends a call before it has begun: Trailers-Only. For HttpStream::Send.
+// Returns the response that rejects a call before it begins (Trailers-Only), for HttpStream::Send.
 HttpStream::Part TrailersOnly(const HttpRequest& request, const absl::Status& status, HttpHeaders beside = {});
 
 }  // namespace vitrine

@@ -24,50 +24,49 @@
 namespace vitrine {
 
 struct GrpcServerOptions {
-  // Largest message that is read, as it comes and decompressed.
+  // Largest request message, both as received and decompressed.
   int64_t max_message_bytes = kMaxRequestBytes;
-  // Budget of the bytes of messages, from their arrival until nobody needs them. Null: they are not counted.
+  // Budget for the bytes of messages, from arrival until they are released. Null: they are not counted.
   std::shared_ptr<ByteBudget> received = {};
-  // Accepts messages that are compressed with gzip; body_threads decompress them.
+  // Accepts messages compressed with gzip; body_threads decompress them.
   bool takes_gzip = true;
   int body_threads = 1;
 };
 
-// gRPC over HTTP/2 for one listener: finds the method of a request and begins the call. Thread-safe but for Add and
-// Start. Outlives its calls: the destructor waits for them, so that each must have been answered and each stream
-// closed.
+// gRPC over HTTP/2 for one listener: finds the method of a request and begins the call. Thread-safe except Add and
+// Start. The destructor waits for the calls: each must have been answered and each stream closed.
 class GrpcServer {
  public:
-  // Makes the call that has come. On the connection's thread.
+  // Creates the object of a new call. Connection thread.
   using Open = std::function<std::shared_ptr<GrpcCall>(GrpcOpening)>;
 
-  // `clock` outlives the server.
+  // `clock` must outlive the server.
   GrpcServer(GrpcServerOptions options, const Clock& clock);
   ~GrpcServer();
   GrpcServer(const GrpcServer&) = delete;
   GrpcServer& operator=(const GrpcServer&) = delete;
 
-  // Adds the method "/package.Service/Method". Before Start.
+  // Adds the method "/package.Service/Method". Call before Start.
   void Add(std::string_view path, Open open);
-  // UNAVAILABLE if the system gives the process no threads.
+  // Starts the threads for compressed messages. UNAVAILABLE if no thread can be created.
   absl::Status Start() { return options_.takes_gzip ? body_workers_.Start() : absl::OkStatus(); }
 
-  // Returns true for a request that is a call by its content type, or by its path alone: Begin refuses the latter.
+  // Returns true if the content type is gRPC's, or if a POST has the path of a method: Begin rejects the latter.
   bool Takes(const HttpRequest& request) const;
   HttpNext Begin(const std::shared_ptr<HttpRequest>& request);
 
-  // Ends the calls whose deadline is past and that nobody else ends. To be called again and again.
+  // Calls OnDeadline of each call whose deadline is past. Call it periodically.
   void EndExpiredCalls();
 
-  // Names of the services that have a method, in order.
+  // Returns the names of the services that have methods, sorted.
   std::vector<std::string> services() const;
   const GrpcServerOptions& options() const { return options_; }
   const Clock& clock() const { return clock_; }
-  // Threads that read what comes compressed, or could not be read when it came.
+  // Threads that decompress and compress messages, and read bytes that could not be read on arrival.
   CallWorkers& body_workers() { return body_workers_; }
 
  private:
-  friend class GrpcCall;  // which lists itself
+  friend class GrpcCall;  // adds itself to expiring_
   using Expiring = std::list<GrpcCall*>;
 
   const GrpcServerOptions options_;

@@ -11,29 +11,29 @@
 
 namespace vitrine {
 
-// How a call ends, as its caller reads it.
+// Status of a call as sent to the client.
 struct GrpcStatus {
-  int code = 0;              // canonical
+  int code = 0;              // canonical code
   std::string message = {};  // UTF-8
-  std::string details = {};  // a serialised google.rpc.Status, or empty
+  std::string details = {};  // serialized google.rpc.Status, or empty
 };
 
-// The status that a caller sees, the only mapping in the server. Codes are canonical and carry over. Refusals keep
-// their sentence, since they are written for the caller; INTERNAL, UNKNOWN and DATA_LOSS get a fixed text, since what()
-// of a library may name paths, addresses or another caller's data (log it before). RetryAfter of the status becomes a
-// google.rpc.RetryInfo in `details`.
+// Returns the status sent to the client; the server's only mapping. Codes are unchanged. Messages are kept, except for
+// INTERNAL, UNKNOWN and DATA_LOSS: their text may come from a library and name paths, addresses or another client's
+// data, so they get a fixed message; log the original before. RetryAfter of the status becomes a google.rpc.RetryInfo
+// in `details`.
 GrpcStatus ToGrpcStatus(const absl::Status& status);
 
-// The same for a request of a stream. Requires a status that is not OK.
+// Converts the status of one request on a stream in the same way. Requires a status that is not OK.
 v1::StreamError ToStreamError(const absl::Status& status);
 
-// INTERNAL for a breach of gRPC's protocol by the client, with a sentence that the client may read.
+// Returns INTERNAL for a violation of the gRPC protocol by the client; `sentence` is sent to the client.
 absl::Status GrpcProtocolError(std::string_view sentence);
 
-// grpc-status, grpc-message and grpc-status-details-bin.
+// Returns grpc-status, and grpc-message and grpc-status-details-bin if not empty.
 HttpHeaders GrpcTrailers(const absl::Status& status);
 
-// Returns true if callers do not get the sentence of a status with this code.
+// Returns true if the messages of statuses with this code are not sent to clients.
 bool IsWithheld(absl::StatusCode code);
 
 }  // namespace vitrine

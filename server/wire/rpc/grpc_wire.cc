@@ -21,7 +21,7 @@ absl::string_view Absl(std::string_view text) {
   return {text.data(), text.size()};
 }
 
-// Writes the prefix in front of the message that follows it.
+// Writes the prefix of the message that follows it in `frame`.
 void SetPrefix(std::string& frame, bool is_compressed) {
   const auto length = static_cast<uint32_t>(frame.size() - kGrpcPrefixBytes);
   frame[0] = is_compressed ? 1 : 0;
@@ -101,7 +101,7 @@ absl::StatusOr<std::vector<std::string>> BinaryMetadataOf(const HttpHead& head, 
   std::vector<std::string> values;
   for (const std::string& joined : MetadataOf(head, name)) {
     for (const absl::string_view each : absl::StrSplit(joined, ',')) {
-      // Abseil takes padding and leaves it.
+      // Base64Unescape accepts padded and unpadded values.
       if (absl::Base64Unescape(absl::StripAsciiWhitespace(each), &values.emplace_back())) continue;
       return absl::InvalidArgumentError(absl::StrCat("a value of ", Absl(name), " is no base64"));
     }

@@ -16,43 +16,44 @@
 
 namespace vitrine {
 
-// The forms of gRPC over HTTP/2: grpc/grpc, doc/PROTOCOL-HTTP2.md. Thread-safe.
+// Encodings of gRPC over HTTP/2: grpc/grpc, doc/PROTOCOL-HTTP2.md. Thread-safe.
 
-// Returns true for every content type of gRPC: "application/grpc...".
+// Returns true for every gRPC content type: "application/grpc...".
 bool IsGrpcType(std::string_view content_type);
-// Returns true for those that are read here: application/grpc and application/grpc+proto, with parameters or without.
+// Returns true for the supported content types: application/grpc and application/grpc+proto, with or without
+// parameters.
 bool IsProtobufType(std::string_view content_type);
 
-// The value of a grpc-message: what is not printable ASCII, and "%", as %XX. At most kMaxGrpcMessageBytes of it:
-// clients refuse trailers beyond 8 KiB.
+// Returns the value of a grpc-message: "%" and all but printable ASCII become %XX. Truncated to kMaxGrpcMessageBytes:
+// clients reject trailers of more than 8 KiB.
 inline constexpr size_t kMaxGrpcMessageBytes = 4096;
 std::string PercentEncoded(std::string_view message);
 
-// The value of a grpc-timeout: 1 to 8 digits and one of H, M, S, m, u, n. More digits mean no timeout, as in gRPC's own
-// servers. Nothing for what is none.
+// Parses a grpc-timeout: 1 to 8 digits and one of H, M, S, m, u, n. More digits mean no timeout, as in gRPC's own
+// servers. Returns nullopt if it is malformed.
 std::optional<absl::Duration> ParseGrpcTimeout(std::string_view value);
 
-// The values of a name of the metadata that came, in their order.
+// Returns the values of a metadata name, in the order received.
 std::vector<std::string> MetadataOf(const HttpHead& head, std::string_view name);
-// The same for a name that ends in "-bin", decoded: values are base64, padded or not, and may be joined by commas.
-// INVALID_ARGUMENT if one is no base64.
+// Returns the decoded values of a name that ends in "-bin": base64, padded or not, perhaps joined by commas.
+// INVALID_ARGUMENT if one is not base64.
 absl::StatusOr<std::vector<std::string>> BinaryMetadataOf(const HttpHead& head, std::string_view name);
-// The value to send under such a name.
+// Returns the value to send under such a name.
 std::string BinaryValue(std::string_view bytes);
 
-// Returns true if a list of encodings, as in grpc-accept-encoding, has that one.
+// Returns true if `list`, as in grpc-accept-encoding, contains `encoding`.
 bool HasEncoding(std::string_view list, std::string_view encoding);
 
-// Before each message: a byte that says whether it is compressed, and its length.
+// Size of the prefix of each message: a compressed flag and the length.
 inline constexpr size_t kGrpcPrefixBytes = 5;
-// The message with its prefix, not compressed. Empty if it is beyond protobuf's limit of 2 GiB.
+// Returns the uncompressed message with its prefix. Empty if it exceeds protobuf's limit of 2 GiB.
 std::string GrpcFrame(const google::protobuf::MessageLite& message);
-// The same of a message that has been written already.
+// A message that is already serialized.
 struct EncodedMessage {
   std::string bytes;
 };
 std::string GrpcFrame(const EncodedMessage& message);
-// Such a frame with its message compressed by gzip; as it is where that gains nothing.
+// Returns the frame with its message compressed by gzip, or unchanged if that is not smaller.
 std::string GzipFrame(std::string frame);
 
 }  // namespace vitrine

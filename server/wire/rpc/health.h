@@ -15,9 +15,9 @@
 
 namespace vitrine {
 
-// Whether requests are served, for the standard health service and for /readyz:
-//   "" and the full name of a service   WhyNotServing is empty
-//   "model/<name>"                      a version of the model is ready and computes
+// Health status, for the standard health service and for /readyz:
+//   "" and each full service name   SERVING if WhyNotServing is empty
+//   "model/<name>"                  SERVING if a version of the model is ready and computes
 // Follows the registry. Thread-safe.
 class Health {
  public:
@@ -25,35 +25,35 @@ class Health {
   // Must not block and must not call Watch or Unwatch.
   using Listener = std::function<void(Status)>;
 
-  // `registry` outlives this object. `allow_empty`: a server without any version is ready all the same.
+  // `registry` must outlive this object. `allow_empty`: a server without any version is ready too.
   explicit Health(Registry& registry, bool allow_empty = false);
   ~Health();
   Health(const Health&) = delete;
   Health& operator=(const Health&) = delete;
 
-  // Why requests are not served, in one sentence; empty when they are. They are not before SetServing, while no
-  // version is ready and computes (unless there is none at all and `allow_empty`), while something is hung or broken,
-  // and after SetNotServing.
+  // Returns the reason why requests are not served, in one sentence; empty if they are. Not served: before SetServing,
+  // while no version is ready and computes (unless there is no version and `allow_empty`), while hung or broken, and
+  // after SetNotServing.
   std::string WhyNotServing() const;
-  // Whether that version is ready and computes, and the server is not draining.
+  // Returns true if that version is ready and computes, and the server is not draining.
   bool Serves(const VersionId& version) const;
 
   void SetServing();
-  // NOT_SERVING for every name, for good.
+  // Sets every name to NOT_SERVING permanently.
   void SetNotServing();
-  // Says in one sentence what does not come back; empty once it has.
+  // Sets what is hung, in one sentence; empty once it has recovered.
   void SetHung(std::string reason);
-  // Says in one sentence why no model can be computed; empty once one can.
+  // Sets the reason why no model can compute, in one sentence; empty once one can.
   void SetBroken(std::string reason);
-  // The versions that are ready and do not compute all the same. They count as if they were not ready.
+  // Sets the ready versions that fail to compute. They count as not ready.
   void SetFailing(std::set<VersionId> versions);
 
-  // Nothing for a name that is not known.
+  // Returns nullopt if the name is unknown.
   std::optional<Status> Check(const std::string& service) const;
 
-  // The listener hears the present status (SERVICE_UNKNOWN for a name that is not known), then each change.
+  // Calls the listener with the present status (SERVICE_UNKNOWN for an unknown name), then on each change.
   uint64_t Watch(const std::string& service, Listener listener);
-  // After it returns the listener is not running and will not be called again.
+  // After it returns, the listener is not running and is not called again.
   void Unwatch(uint64_t id);
 
  private:
@@ -63,11 +63,11 @@ class Health {
   };
 
   void OnEvent(const v1::ModelEvent& event);
-  // Whether a version of the model is ready and computes.
+  // Returns true if a version of the model is ready and computes.
   bool ServesOneOf(const std::string& model, const std::map<int64_t, v1::ModelState>& versions) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::string Reason() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Brings every name in line with what is known.
+  // Recomputes the status of every name.
   void Update() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Set(const std::string& service, Status status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The calls of the standard health service.
+// Calls of the standard health service.
 #include <functional>
 #include <optional>
 

@@ -14,10 +14,10 @@
 namespace vitrine {
 namespace {
 
-// Room that is made for a message before its bytes have come: a prefix alone must not cost much.
+// Buffer reserved for a message before its bytes arrive: a prefix alone must not cost much.
 constexpr size_t kFirstRoom = size_t{256} << 10;
-// Decompression costs time before anybody is asked whether the caller may have it, and what is worth compressing
-// shrinks less.
+// Limits of decompression, which takes time before the request is authorized. Useful data compresses less than this
+// ratio.
 constexpr int64_t kMostFree = int64_t{64} << 10;
 constexpr int64_t kMostRatio = 64;
 constexpr absl::Duration kNoRoomRetry = absl::Seconds(1);
@@ -40,7 +40,7 @@ absl::StatusOr<std::optional<MessageReader::Message>> MessageReader::Take(absl::
   std::string& whole = received_->bytes;
   const size_t taken = std::min(bytes.size(), length_ - whole.size());
   if (!received_->share.Add(static_cast<int64_t>(taken))) return NoRoom();
-  // Grows once: buffers that double leave holes in the heap, and pages nobody has written cost nothing.
+  // Grows once: doubling buffers fragment the heap, and pages that are not written cost nothing.
   if (whole.capacity() < whole.size() + taken) whole.reserve(length_);
   whole.append(bytes.data(), taken);
   bytes.remove_prefix(taken);
@@ -57,7 +57,7 @@ absl::Status MessageReader::BeginMessage() {
   if (flag == 1 && !takes_gzip_) {
     return GrpcProtocolError("the compressed flag of a message is set, but grpc-encoding names no compression");
   }
-  if (length_ > static_cast<size_t>(max_bytes_)) {  // in gRPC's words
+  if (length_ > static_cast<size_t>(max_bytes_)) {  // gRPC's own message
     return TooLargeError(absl::StrCat("Received message larger than max (", length_, " vs. ", max_bytes_, ")"));
   }
   received_ = std::make_shared<ReceivedBytes>(ReceivedBytes{.bytes = {}, .share = BudgetShare(budget_)});
@@ -69,7 +69,7 @@ absl::StatusOr<MessageBytes> Decompressed(const ReceivedBytes& compressed, int64
                                           const std::shared_ptr<ByteBudget>& budget) {
   const auto size = static_cast<int64_t>(compressed.bytes.size());
   const int64_t most = std::min(max_bytes, std::max(kMostFree, kMostRatio * size));
-  // Gunzip holds it to the size that its trailer states.
+  // Gunzip enforces the size in the trailer.
   BudgetShare share(budget);
   if (!share.Add(std::min(most, static_cast<int64_t>(StatedGunzipSize(compressed.bytes))))) return NoRoom();
   ASSIGN_OR_RETURN(std::string bytes, Gunzip(compressed.bytes, static_cast<size_t>(most)));

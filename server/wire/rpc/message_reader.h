@@ -17,8 +17,8 @@
 
 namespace vitrine {
 
-// Takes the messages out of the body of a gRPC request. Each is received into one buffer, whose bytes count against the
-// budget of received bytes as they come. Thread-compatible.
+// Extracts the messages from the body of a gRPC request. Each message has one buffer, whose bytes count against the
+// budget of received bytes as they arrive. Thread-compatible.
 class MessageReader {
  public:
   struct Message {
@@ -26,17 +26,17 @@ class MessageReader {
     bool is_compressed = false;
   };
 
-  // Messages of more than `max_bytes` as they come are refused. `takes_gzip`: the request has said that its messages
-  // may be compressed with gzip. `budget` may be null.
+  // Rejects messages of more than `max_bytes` as received. `takes_gzip`: the request declared gzip, so its messages may
+  // be compressed. `budget` may be null.
   MessageReader(int64_t max_bytes, bool takes_gzip, std::shared_ptr<ByteBudget> budget)
       : max_bytes_(max_bytes), takes_gzip_(takes_gzip), budget_(std::move(budget)) {}
 
-  // Takes bytes from the front of `bytes` until a message is whole, or all are taken. A status means that the body
-  // cannot be read any further: RESOURCE_EXHAUSTED for a message that is too large, as its prefix says, or finds no
-  // room in the budget; GrpcProtocolError for a prefix that breaks the protocol.
+  // Consumes bytes from the front of `bytes` until a message is complete, which it returns, or all are consumed. After
+  // an error the body cannot be read further: RESOURCE_EXHAUSTED if the prefix states too large a message or the budget
+  // is used up; GrpcProtocolError for an invalid prefix.
   absl::StatusOr<std::optional<Message>> Take(absl::string_view& bytes);
 
-  // Returns true if a message has begun and is not whole.
+  // Returns true if a message has begun and is not complete.
   bool is_within_message() const { return prefix_size_ > 0; }
 
  private:
@@ -46,14 +46,14 @@ class MessageReader {
   const bool takes_gzip_;
   const std::shared_ptr<ByteBudget> budget_;
   std::array<char, kGrpcPrefixBytes> prefix_ = {};
-  size_t prefix_size_ = 0;                   // bytes of the prefix that have come
-  size_t length_ = 0;                        // of the message, once the prefix is whole
-  std::shared_ptr<ReceivedBytes> received_;  // what has come of it; null before the prefix is whole
+  size_t prefix_size_ = 0;                   // bytes of the prefix received
+  size_t length_ = 0;                        // length of the message, once the prefix is complete
+  std::shared_ptr<ReceivedBytes> received_;  // bytes received; null before the prefix is complete
 };
 
-// Decompresses a message; the result counts against the budget. RESOURCE_EXHAUSTED if that is more than
-// `max_bytes`, or than 64 KiB and 64 times its own bytes, or finds no room in the budget; INVALID_ARGUMENT if it is
-// damaged. Takes milliseconds: not for a connection's thread. Thread-safe.
+// Decompresses a message; the result counts against the budget. RESOURCE_EXHAUSTED if the result is larger than
+// `max_bytes`, larger than both 64 KiB and 64 times the compressed size, or exceeds the budget; INVALID_ARGUMENT if the
+// data is corrupt. Takes milliseconds: do not call on a connection thread. Thread-safe.
 absl::StatusOr<MessageBytes> Decompressed(const ReceivedBytes& compressed, int64_t max_bytes,
                                           const std::shared_ptr<ByteBudget>& budget);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The calls of the standard reflection service, in both of its versions.
+// Calls of the standard reflection service, v1 and v1alpha.
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/descriptor.pb.h>
 
@@ -22,7 +22,7 @@ using google::protobuf::DescriptorPool;
 using google::protobuf::FieldDescriptor;
 using google::protobuf::FileDescriptor;
 
-// The file, then what it imports, each once.
+// Adds the file and its imports, each once.
 template <typename Files>
 void AddFile(const FileDescriptor* file, std::set<const FileDescriptor*>& seen, Files& files) {
   if (!seen.insert(file).second) return;

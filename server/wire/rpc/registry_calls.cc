@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The calls of the Registry service.
+// Calls of the Registry service.
 #include <functional>
 #include <optional>
 

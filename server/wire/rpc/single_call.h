@@ -20,13 +20,13 @@
 
 namespace vitrine {
 
-// A call whose client sends one message.
+// A call in which the client sends one message.
 class SingleCall : public GrpcCall {
  public:
   SingleCall(GrpcOpening opening, int64_t max_message_bytes) : GrpcCall(std::move(opening), max_message_bytes, true) {}
 
  protected:
-  // The message has come, or could not be decompressed.
+  // Handles the message, or the error if it could not be decompressed.
   virtual void OnRequest(absl::StatusOr<MessageBytes> message) = 0;
 
  private:
@@ -37,14 +37,14 @@ class SingleCall : public GrpcCall {
     message_ = std::move(message);
   }
   void OnHalfClosed() final {
-    if (!message_.has_value()) return Finish(GrpcProtocolError("Unable to parse request"));  // in gRPC's words
+    if (!message_.has_value()) return Finish(GrpcProtocolError("Unable to parse request"));  // gRPC's own message
     OnRequest(*std::exchange(message_, std::nullopt));
   }
 
-  std::optional<absl::StatusOr<MessageBytes>> message_;  // of whoever reads
+  std::optional<absl::StatusOr<MessageBytes>> message_;  // used by the reading thread
 };
 
-// The same for callers: who may not make the call is refused before the message is read.
+// A call that is authorized, and rejected if not permitted, before its message is read.
 class CheckedCall : public SingleCall {
  public:
   CheckedCall(CallParts& parts, RpcName rpc, GrpcOpening opening, int64_t max_message_bytes = kMaxPlainMessageBytes)
@@ -56,7 +56,7 @@ class CheckedCall : public SingleCall {
   }
 
  protected:
-  // The account of the caller, for turns between callers.
+  // Returns the account of the caller, by which workers take turns; its network if it is anonymous.
   const std::string& Account() const { return caller_->IsAnonymous() ? place() : caller_->name; }
 
   CallParts& parts_;
@@ -64,10 +64,10 @@ class CheckedCall : public SingleCall {
   absl::StatusOr<Caller> caller_ = Caller();
 };
 
-// The thread that does the work of a plain call.
+// Thread that runs the handler of a call.
 enum class CallPlace { kConnection, kWorker };
 
-// A call without pictures, answered by one message: `handle` is called with the caller and the request.
+// A call without images and with one answer: `handle` gets the caller and the request.
 template <typename Request, typename Response>
 class PlainCall final : public CheckedCall {
  public:
@@ -102,7 +102,7 @@ class PlainCall final : public CheckedCall {
   }
 
   const CallPlace where_;
-  const Handle& handle_;  // of the server's table
+  const Handle& handle_;  // owned by the server's method table
 };
 
 template <typename Request, typename Response, typename Handle>
@@ -113,10 +113,10 @@ void AddPlainCall(GrpcServer& server, CallParts& parts, RpcName rpc, CallPlace w
   });
 }
 
-// A unary call that is carried through the service and answered by an executor. Kind has
+// A unary call that ClassifyService accepts and an executor answers. Kind has
 //   kMethod
 //   Received, Response
-//   Read(MessageBytes)                          a StatusOr of Received
+//   Read(MessageBytes)                          returns a StatusOr of Received
 //   Submit(service, StatusOr of Received, CallContext, done)
 template <typename Kind>
 class ServedCall final : public CheckedCall {
@@ -136,7 +136,7 @@ class ServedCall final : public CheckedCall {
   using Response = typename Kind::Response;
 
   void OnRequest(absl::StatusOr<MessageBytes> message) override { Submit(std::move(message)); }
-  // Counted as every other refusal, unless the client has broken the protocol.
+  // Passes the error to the service, which counts it as a rejection, unless the client violated the protocol.
   void OnFault(const absl::Status& why) override {
     if (absl::IsInternal(why) || absl::IsUnimplemented(why)) return Finish(why);
     Submit(why);
@@ -153,7 +153,7 @@ class ServedCall final : public CheckedCall {
                  });
   }
 
-  // On an executor's thread, or inside Submit.
+  // Runs on an executor's thread, or inside Submit.
   void Answer(const absl::StatusOr<Response>& answer) {
     const std::shared_ptr<AnswerHold> held = std::move(held_);
     if (!answer.ok()) {
@@ -168,18 +168,18 @@ class ServedCall final : public CheckedCall {
   }
 
   CallContext context_;
-  std::shared_ptr<AnswerHold> held_;  // until it is answered
+  std::shared_ptr<AnswerHold> held_;  // null once answered
 };
 
-// Events that a watcher has not taken yet. A client that falls further behind is sent away.
+// Limit on events that a watcher has not read. The call of a slower client is ended.
 inline constexpr int kMaxWaitingEvents = 4096;
 
 // A call that sends events until the client leaves. Kind has
 //   Request, Event
-//   kPlace                                              where it subscribes
-//   Check(request)                                      whether the request can be right
-//   Subscribe(parts, caller, request, listener)         an id above 0; the listener takes an Event, on any thread
-//   Unsubscribe(parts, id)                              after which the listener is not called again
+//   kPlace                                              thread that calls Subscribe
+//   Check(request)                                      an error if the request is invalid
+//   Subscribe(parts, caller, request, listener)         returns an id above 0; `listener` may run on any thread
+//   Unsubscribe(parts, id)                              after it returns, the listener is not called
 template <typename Kind>
 class WatchCall final : public CheckedCall, public LongCall {
  public:
@@ -225,11 +225,11 @@ class WatchCall final : public CheckedCall, public LongCall {
         return absl::OkStatus();
       }
     }
-    Leave(id);  // the client has left meanwhile
+    Leave(id);  // the client has left during Subscribe
     return absl::OkStatus();
   }
 
-  // On the source's thread, or inside Subscribe.
+  // Runs on the source's thread, or inside Subscribe.
   void OnEvent(const Event& event) {
     if (waiting_->fetch_add(1, std::memory_order_relaxed) >= kMaxWaitingEvents) {
       return Finish(absl::ResourceExhaustedError("the watcher reads too slowly; watch again for the present state"));
@@ -249,13 +249,13 @@ class WatchCall final : public CheckedCall, public LongCall {
     Leave(id);
   }
 
-  // Without the lock: Unsubscribe waits for a listener.
+  // Call without the lock: Unsubscribe waits for a running listener.
   void Leave(uint64_t id) {
     parts_.watches.Remove(Self());
     if (id != 0) Kind::Unsubscribe(parts_, id);
   }
 
-  const std::shared_ptr<std::atomic<int>> waiting_ = std::make_shared<std::atomic<int>>(0);  // events not yet taken
+  const std::shared_ptr<std::atomic<int>> waiting_ = std::make_shared<std::atomic<int>>(0);  // unread events
   Mutex mutex_;
   bool is_gone_ ABSL_GUARDED_BY(mutex_) = false;
   uint64_t subscription_ ABSL_GUARDED_BY(mutex_) = 0;

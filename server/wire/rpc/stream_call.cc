@@ -19,7 +19,7 @@ void StreamCall::Close() {
   OnFault(DrainingError());
 }
 
-// Nobody waits for what is in flight.
+// Cancels the requests in flight: their answers cannot be sent any more.
 void StreamCall::OnDeadline() {
   cancelled()->store(true, std::memory_order_release);
   Finish(absl::DeadlineExceededError("Deadline Exceeded"));
@@ -30,7 +30,7 @@ void StreamCall::OnMessage(absl::StatusOr<MessageBytes> message) {
   std::shared_ptr<InFlight> read;
   {
     MutexLock lock(mutex_);
-    // A request that comes too late, or whose answer could reach nobody, is neither accepted nor answered.
+    // A request after the end, or whose answer cannot be sent, is neither accepted nor answered.
     if (is_gone_ || end_.has_value()) return;
     read = std::make_shared<InFlight>(self);
     in_flight_.push_back(read);

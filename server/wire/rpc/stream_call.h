@@ -17,21 +17,21 @@
 
 namespace vitrine {
 
-// Requests of one stream that were read and whose answers the client has not taken. The server reads no further, so
-// that a client that does not read its answers holds only these.
+// Limit on requests of one stream whose answers the client has not read. At the limit, the server stops reading the
+// stream, so that a client that reads no answers occupies a bounded amount.
 inline constexpr int kMaxInFlight = 64;
-// The same in bytes: of the answers that were made and not taken, and of what those to come may add. One request more
-// is read, whatever its answer takes.
+// The same limit in bytes: answers that are not read, plus the planned size of those to come. The last request read may
+// exceed it.
 inline constexpr int64_t kMaxAnswerBytes = int64_t{8} << 20;
 
-// A bidirectional call, each of whose messages is a request that gets one message for an answer. Ends when nothing is
-// in flight and the client has said all (OK), the server drains (UNAVAILABLE), the deadline is past, or the caller may
-// not make the call. Thread-safe.
+// A bidirectional call: each message is a request that gets one answer. Ends when nothing is in flight and the client
+// has sent everything (OK), the server drains (UNAVAILABLE) or the client is not authorized; at the deadline at once.
+// Thread-safe.
 class StreamCall : public GrpcCall, public LongCall {
  public:
   enum class Order { kAsAnswered, kAsAsked };
 
-  // Answers are sent in that order. Without `rpc` everybody may make the call.
+  // `order` is the order of the answers. Without `rpc` the call needs no authorization.
   StreamCall(CallParts& parts, std::optional<RpcName> rpc, GrpcOpening opening, int64_t max_message_bytes, Order order)
       : GrpcCall(std::move(opening), max_message_bytes, false), parts_(parts), rpc_(rpc), order_(order) {}
 
@@ -39,7 +39,7 @@ class StreamCall : public GrpcCall, public LongCall {
   void Close() override;
 
  protected:
-  // A request that was read, until its answer was taken or nobody takes it any more.
+  // A request that was read, until its answer was read by the client or dropped.
   struct InFlight {
     explicit InFlight(std::shared_ptr<StreamCall> call) : call(std::move(call)) {}
     ~InFlight() { call->OnTaken(bytes); }
@@ -47,19 +47,19 @@ class StreamCall : public GrpcCall, public LongCall {
     const std::shared_ptr<StreamCall> call;
     std::string id = {};                         // set before the request is answered
     std::shared_ptr<AnswerHold> held = nullptr;  // set before the request is submitted; may be null
-    // Guarded by the call's mutex:
+    // Guarded by the mutex of the call:
     std::optional<std::string> answer = {};  // the frame, until it is sent
     bool is_answered = false;
-    int64_t bytes = 0;  // in answer_bytes_: what the answer may take, then what it takes
+    int64_t bytes = 0;  // counted in answer_bytes_: the planned size of the answer, then its actual size
   };
 
-  // Takes the request, and sees to it that it is answered once. On the thread that reads.
+  // Handles the request and ensures that Answer is called once for it. Runs on the reading thread.
   virtual void Submit(std::shared_ptr<InFlight> read, absl::StatusOr<MessageBytes> message) = 0;
 
-  // Fills in the context of a request that has a hold. The caller is authorised for each request, so that a token that
-  // is taken away ends with its next request, not with the stream. Errors as Authorize's.
+  // Fills in the context of a request whose `held` is set. Authorizes the client for each request, so that a revoked
+  // token fails with its next request, not only with the next stream. Errors as Authorize.
   absl::Status Describe(InFlight& read, Method method, CallContext& context);
-  // Returns true if another request with its id waits for its answer.
+  // Returns true if another unanswered request has the same id.
   bool IsIdTaken(const InFlight& read);
   // Sends the answer of a request. Any thread.
   static void Answer(const std::shared_ptr<InFlight>& read, std::string frame);
@@ -74,10 +74,10 @@ class StreamCall : public GrpcCall, public LongCall {
   void OnGone() final;
 
   void AnswerWith(const std::shared_ptr<InFlight>& read, std::string frame);
-  // Sends what may be sent, or drops what nobody takes, and ends the call if that is all. Requests that were sent or
-  // dropped are moved to `sent`, which must outlive the lock.
+  // Sends the answers that are due, or drops them if the client is gone, and ends the call if nothing is left. Moves
+  // requests that were sent or dropped to `sent`, which must be destroyed after the lock is released.
   void Continue(std::deque<std::shared_ptr<InFlight>>& sent) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Is called when a request has died.
+  // Runs when an InFlight is destroyed.
   void OnTaken(int64_t bytes);
   bool IsFull() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return held_ >= kMaxInFlight || answer_bytes_ >= kMaxAnswerBytes;
@@ -87,11 +87,11 @@ class StreamCall : public GrpcCall, public LongCall {
   const Order order_;
 
   Mutex mutex_;
-  std::deque<std::shared_ptr<InFlight>> in_flight_ ABSL_GUARDED_BY(mutex_);  // those not sent, as they were read
-  int held_ ABSL_GUARDED_BY(mutex_) = 0;                     // InFlight objects: those, and answers that were not taken
-  int64_t answer_bytes_ ABSL_GUARDED_BY(mutex_) = 0;         // of them
-  bool is_gone_ ABSL_GUARDED_BY(mutex_) = false;             // nothing more reaches the client
-  std::optional<absl::Status> end_ ABSL_GUARDED_BY(mutex_);  // no request is taken any more, and the call ends so
+  std::deque<std::shared_ptr<InFlight>> in_flight_ ABSL_GUARDED_BY(mutex_);  // not yet answered, in the order read
+  int held_ ABSL_GUARDED_BY(mutex_) = 0;                     // InFlight objects: in_flight_, and answers not yet read
+  int64_t answer_bytes_ ABSL_GUARDED_BY(mutex_) = 0;         // bytes of those objects
+  bool is_gone_ ABSL_GUARDED_BY(mutex_) = false;             // the client can no longer be reached
+  std::optional<absl::Status> end_ ABSL_GUARDED_BY(mutex_);  // if set, the call ends with it
 };
 
 template <typename Call>

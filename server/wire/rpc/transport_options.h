@@ -12,35 +12,36 @@ namespace vitrine {
 
 // Limits of one connection.
 struct TransportOptions {
-  // Largest message or body that is read. A longer one is refused with RESOURCE_EXHAUSTED, over HTTP with 413.
+  // Largest message or body. A longer one is rejected with RESOURCE_EXHAUSTED, over HTTP with 413.
   int64_t max_message_bytes = kMaxRequestBytes;
-  // Bytes of messages and bodies that were received and are still held, over all connections of callers. Beyond it
-  // requests are refused with RESOURCE_EXHAUSTED. At least two of the largest messages; more lets more callers send at
-  // once, and leaves less memory for models.
+  // Limit on the bytes of messages and bodies held, over all client connections. Above it, requests are rejected with
+  // RESOURCE_EXHAUSTED. At least twice max_message_bytes. A higher limit lets more clients send at once and leaves less
+  // memory for models.
   int64_t max_transport_bytes = int64_t{512} << 20;
-  // Bytes of the headers of one request: names, values and 32 for each. Beyond it the request ends with
-  // RESOURCE_EXHAUSTED, over HTTP with 431.
+  // Limit on the headers of one request: bytes of names and values plus 32 for each header. Above it, the request is
+  // rejected with RESOURCE_EXHAUSTED, over HTTP with 431.
   int64_t max_metadata_bytes = 16 << 10;
-  // Requests at once on one connection; a client's further ones wait in the client, or go over another connection.
+  // Limit on concurrent requests of one connection; further ones wait in the client or use another connection.
   int max_concurrent_streams = 256;
-  // A connection older than this, give or take a tenth, is asked to reconnect, which spreads long-lived clients over
-  // replicas. Infinite keeps connections for ever.
+  // Age (plus or minus a tenth) at which a connection's client is asked to reconnect, which spreads long-lived clients
+  // over replicas. Infinite: no limit.
   absl::Duration max_connection_age = absl::Minutes(30);
-  // Requests that are open when a connection reaches its age may go on for this long.
+  // Time that open requests have to finish after a connection reaches its age.
   absl::Duration connection_age_grace = absl::Minutes(5);
-  // A connection without requests is closed after this: longer than the 60 s after which balancers close theirs, so
-  // that none sends a request on a connection that is being closed. Infinite keeps it.
+  // Time after which a connection without requests is closed. Longer than the usual 60 s of load balancers, so that
+  // none sends a request on a connection that is being closed. Infinite: no limit.
   absl::Duration max_connection_idle = absl::Seconds(75);
-  // How often a silent HTTP/2 connection is pinged, and how long an answer may take before it is dropped.
+  // Interval at which a silent HTTP/2 connection is pinged, and time to wait for the answer before it is closed.
   absl::Duration keepalive_time = absl::Minutes(1);
   absl::Duration keepalive_timeout = absl::Seconds(20);
-  // A client that pings more often, less a tenth, is sent away.
+  // Shortest interval between a client's pings; a connection that pings more often (less a tenth) is closed.
   absl::Duration min_ping_interval = absl::Seconds(10);
-  // A connection whose handshakes of TLS and HTTP/2, or whose next head, take longer than this is dropped.
+  // Limit on the time for the handshakes of TLS and HTTP/2, and for the next headers; the connection is closed after
+  // it.
   absl::Duration handshake_timeout = absl::Seconds(20);
 };
 
-// The same for the transport, without addresses.
+// Converts the limits to HttpServerOptions; addresses are not set.
 inline HttpServerOptions ToHttpServerOptions(const TransportOptions& transport) {
   HttpServerOptions options;
   options.request_timeout = transport.handshake_timeout;
