@@ -18,9 +18,9 @@
 namespace vitrine {
 namespace {
 
-// A scrape takes a millisecond, a request's compute comes first; a probe is answered in microseconds all the same.
+// Inference has priority over a scrape, which takes a millisecond; probes still take only microseconds.
 constexpr int kNiceness = 10;
-// Nobody has a body to send here.
+// No request here has a body.
 constexpr int64_t kMaxReceivedBytes = 1 << 20;
 
 HttpResponse Text(std::string body, int code = 200) {

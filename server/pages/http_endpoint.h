@@ -17,19 +17,19 @@ class Collectable;
 
 namespace vitrine {
 
-// What the endpoint tells.
+// Sources of the endpoint's pages.
 struct HttpEndpointSources {
   const prometheus::Collectable* metrics = nullptr;     // must outlive the endpoint
   absl::Duration scrape_period = absl::ZeroDuration();  // see KeptText
-  std::function<std::string()> not_ready;               // empty when ready, else the reason in one sentence
-  std::function<ServerStatus()> status = {};            // null: there is no /statusz
+  std::function<std::string()> not_ready;               // "" if ready, otherwise the reason in one sentence
+  std::function<ServerStatus()> status = {};            // null: no /statusz
 };
 
-// Plain HTTP for probes, scrapers and people: /metrics (Prometheus text), /healthz (200 while the process runs its
-// loops), /readyz (200 when requests are served, else 503 with the reason) and /statusz (JSON: see status.h). GET and
-// HEAD only; every other path is 404. Texts are compressed where that is asked for, and sent whole whatever their size.
-// Has threads of its own and never touches the path of a request, so that a slow scraper blocks no request. Listens on
-// host:port; port 0 picks one. Errors as HttpServer::Start.
+// Starts plain HTTP for probes, scrapers and people: /metrics (Prometheus text), /healthz (200 while the process serves
+// HTTP), /readyz (200 if requests are served, otherwise 503 with the reason) and /statusz (JSON: see status.h). GET and
+// HEAD only; every other path is 404. Responses are compressed if the request accepts it. Runs on its own threads and
+// shares none with inference, so that a slow scraper blocks no request. `address` is host:port; port 0 picks a free
+// port. Errors of HttpServer::Start.
 absl::StatusOr<std::unique_ptr<HttpServer>> StartHttpEndpoint(const std::string& address, HttpEndpointSources sources);
 
 }  // namespace vitrine

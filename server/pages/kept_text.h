@@ -13,12 +13,11 @@
 
 namespace vitrine {
 
-// A text that takes time to make, for readers who may ask for it more often than anybody should. It is made anew for
-// whoever asks now and then, and on the average not more often than once in a period: those who ask faster are given
-// the last one. One thread at a time makes it, the others wait for that. Thread-safe.
+// Caches a text that is costly to make, with a rate limit: rare readers get a fresh text; on average at most one is
+// made per period, and more frequent readers get the last one. One thread makes it, the others wait. Thread-safe.
 class KeptText {
  public:
-  // `clock` outlives it. `make` is called by whoever asks, and does not ask itself.
+  // `clock` must outlive it. Get calls `make` on its thread; `make` must not call Get.
   KeptText(const Clock& clock, absl::Duration period, std::function<std::string()> make)
       : clock_(clock), period_(period), make_(std::move(make)) {}
 
@@ -32,7 +31,7 @@ class KeptText {
   }
 
  private:
-  // Texts that may be made at once after a quiet time: whoever looks before and after something sees the difference.
+  // Burst of fresh texts after a quiet period, so that a reader before and after an event sees the difference.
   static constexpr int kAtOnce = 8;
 
   const Clock& clock_;
@@ -41,7 +40,7 @@ class KeptText {
 
   Mutex mutex_;
   std::string text_ ABSL_GUARDED_BY(mutex_);
-  // When every text made so far would have been due, had they been made one a period.
+  // Time at which all texts made so far would have been due at one per period.
   absl::Time due_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
 };
 

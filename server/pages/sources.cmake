@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# What operators and probes read over plain HTTP.
+# Pages for operators and probes over plain HTTP.
 list(APPEND server_sources
   pages/http_endpoint.cc
   pages/status.cc

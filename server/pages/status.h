@@ -15,73 +15,74 @@
 
 namespace vitrine {
 
-// Everything that /statusz shows. Rates are of the last minute.
+// Contents of /statusz. Rates are over the last minute.
 struct ServerStatus {
   struct Version {
     std::string model = {};
-    int64_t version = 0;      // or kWholeModel
+    int64_t version = 0;      // number, or kWholeModel
     std::string state = {};   // READY, ...
-    std::string reason = {};  // why it is FAILED or RETIRING
+    std::string reason = {};  // reason why it is FAILED or RETIRING
     double traffic_percent = 0;
     std::vector<std::string> labels = {};
-    int64_t bytes = 0;  // of its weights
+    int64_t bytes = 0;  // size of its weights
     double requests_per_second = 0;
-    double errors_per_second = 0;  // of these, not answered OK
-    double faults_per_second = 0;  // of these, by the server's fault: INTERNAL, UNKNOWN, DATA_LOSS
+    double errors_per_second = 0;  // not answered OK; part of requests_per_second
+    double faults_per_second = 0;  // INTERNAL, UNKNOWN or DATA_LOSS; part of requests_per_second
   };
   struct Model {
     std::string name = {};
-    // Since the start, refused ones included; and what was computed.
+    // Since the start. `requests` includes rejected ones; `batches` are those computed.
     uint64_t requests = 0;
     uint64_t batches = 0;
-    double requests_per_second = 0;  // refused ones included
+    double requests_per_second = 0;  // rejected ones included
     double shed_per_second = 0;
-    // Since the start: canaries taken out of traffic by their guard, versions rolled back by operators.
+    // Since the start: canaries that their guard took out of traffic, and rollbacks by operators.
     uint64_t rollbacks = 0;
     uint64_t operator_rollbacks = 0;
-    double rollbacks_per_second = 0;  // those by the guard
+    double rollbacks_per_second = 0;  // by the guard
   };
   struct Executor {
     double busy_ratio = 0;
-    absl::Duration batch_age = {};  // of the running batch; zero while it waits for one
+    absl::Duration batch_age = {};  // age of the running batch; zero if idle
   };
 
-  std::string not_ready;         // empty while requests are served, else why not
-  std::string repository_fault;  // empty while the repository can be read; else as Registry::repository_status
+  std::string not_ready;         // reason why requests are not served; empty if they are
+  std::string repository_fault;  // error of Registry::repository_status; empty if readable
   absl::Time now, started;       // wall clock
   std::string version, revision;
   Compute compute;
-  MachineLimits machine;  // zeros where nobody knows
+  MachineLimits machine;  // zeros if unknown
   std::vector<Model> models;
   std::vector<Version> versions;
   std::vector<Executor> executors;
   QueueStatus queue;
   AdmissionStatus admission;
   AnswerStatus answers;
-  std::vector<std::pair<std::string, absl::Time>> certificates;  // listener, end of its certificate
-  std::vector<LogLine> log;                                      // warnings and errors, the newest first
-  std::vector<std::pair<std::string, std::string>> flags;        // in force; no secrets
+  std::vector<std::pair<std::string, absl::Time>> certificates;  // listener, expiry of its certificate
+  std::vector<LogLine> log;                                      // warnings and errors, newest first
+  std::vector<std::pair<std::string, std::string>> flags;        // effective values; no secrets
 };
 
-// The mean over the executors; 0 without any.
+// Returns the mean over the executors; 0 if there are none.
 double BusyRatio(const std::vector<ServerStatus::Executor>& executors);
 
 enum class Severity { kOk, kDegraded, kDown };
 struct Problem {
   Severity severity = Severity::kDegraded;
-  std::string sentence = {};  // may hold anybody's words
+  std::string sentence = {};  // may contain client input
 };
 
-// What is wrong, the worst first. Pure.
+// Returns all problems, worst first. Pure.
 std::vector<Problem> FindProblems(const ServerStatus& status);
-// One sentence for somebody who was just woken up.
+// Returns a one-sentence summary for the operator on call.
 Problem Verdict(const ServerStatus& status);
 
-// What somebody may see who calls and does not operate: of their models alone, without the log and the flags.
+// Returns the part of the status for a client that is not an operator: its own models only, without certificates, log
+// and flags, and without the repository's fault unless it may use all models.
 ServerStatus ShownTo(const Caller& caller, ServerStatus status);
 
-// An object with "verdict" first, "severity", "problems" and the parts of ServerStatus, a line for each value: read by
-// programs, the page of the HTTP port, and people with curl.
+// Returns a JSON object with "verdict" first, then "severity", "problems" and the fields of ServerStatus, one value per
+// line: for programs, the web page, and people with curl.
 std::string StatusJson(const ServerStatus& status);
 
 }  // namespace vitrine

@@ -22,18 +22,18 @@
 
 namespace vitrine {
 
-// How fast counters rose over the last while, from samples that somebody takes now and then. Thread-safe.
+// Rates of counters over a recent window, from periodic samples. Thread-safe.
 class RateWindow {
  public:
-  using Totals = std::map<std::string, double>;  // counters by name; they rise, or begin at 0 anew
+  using Totals = std::map<std::string, double>;  // counters by name; they only rise, or restart from 0
 
-  // Rates are over the last `span`, or since the first sample where that is shorter.
+  // `span` is the length of the window; it is shorter until that much time was sampled.
   explicit RateWindow(absl::Duration span) : span_(span) {}
 
-  // `now` is on a clock that never jumps and later than that of the last sample.
+  // Adds a sample. `now` is from a monotonic clock and later than at the last sample.
   void Sample(absl::Time now, Totals totals);
-  // Rise per second. A counter that was not there at the beginning was 0. 0 before the second sample, and for a counter
-  // that is gone.
+  // Returns the rise per second. A counter missing from a sample was 0 then. 0 before the second sample, and for a
+  // counter missing from the last one.
   double PerSecond(const std::string& counter) const;
 
  private:
@@ -46,33 +46,32 @@ class RateWindow {
   std::deque<Sampled> samples_ ABSL_GUARDED_BY(mutex_);
 };
 
-// Puts together what /statusz shows, mostly from what Metrics reads. Thread-safe.
+// Collects the contents of /statusz, mostly from Metrics. Thread-safe.
 class StatusReader {
  public:
   static constexpr absl::Duration kPeriod = absl::Seconds(2);
   static constexpr absl::Duration kWindow = absl::Minutes(1);
 
   struct Sources {
-    std::function<std::string()> not_ready;                // empty when ready, else the reason
-    std::function<absl::Status()> repository;              // as it was at the last look
-    std::function<std::vector<VersionStatus>()> versions;  // those of Registry::List
-    std::string version, revision;                         // of the program
+    std::function<std::string()> not_ready;                // "" if ready, otherwise the reason
+    std::function<absl::Status()> repository;              // as of the last scan
+    std::function<std::vector<VersionStatus>()> versions;  // Registry::List
+    std::string version, revision;                         // version and revision of the program
     Compute compute;
     std::vector<std::pair<std::string, std::string>> flags;
   };
 
-  // `metrics` and `clock` outlive the reader. Rates need Sample, or Start.
+  // `metrics` and `clock` must outlive the reader. Rates need Start, or calls of Sample.
   StatusReader(const Metrics& metrics, Sources sources, const Clock& clock);
 
-  // Samples every kPeriod on a thread of its own, until Stop, which waits for a sample that is being taken.
+  // Samples every kPeriod on its own thread, until Stop, which waits for a running sample.
   void Start();
   void Stop() { ticker_.reset(); }
-  // Notes where the counters are.
+  // Samples the counters.
   void Sample();
   ServerStatus Read() const;
-  // What asks for more servers, or fewer: the share of the last kWindow, or since the start, that what computes was
-  // busy. It follows the load where the time in the queue does not: that is next to nothing until nothing is idle any
-  // more.
+  // Autoscaling signal: the mean busy share of the executors over the last kWindow, or since the start. It follows the
+  // load at any level, whereas queue time stays near zero until no executor is idle.
   double LanesBusyRatio() const { return BusyRatio(Executors()); }
 
  private:
@@ -85,7 +84,7 @@ class StatusReader {
   const Clock& clock_;
   const absl::Time started_ = absl::Now();  // wall clock
   RateWindow rates_{kWindow};
-  std::optional<Ticker> ticker_;  // last: it uses everything above
+  std::optional<Ticker> ticker_;  // last member: it uses those above
 };
 
 }  // namespace vitrine

@@ -9,7 +9,7 @@
 
 namespace vitrine {
 
-// The metrics of how versions stand, as Metrics::Sources wants them; `versions` are those of Registry::List.
+// Adds the metrics of versions, for Metrics::Sources; `versions` are those of Registry::List.
 void AddVersionFamilies(MetricFamilies& families, const std::vector<VersionStatus>& versions);
 
 }  // namespace vitrine
