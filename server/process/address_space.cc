@@ -12,9 +12,9 @@
 namespace vitrine {
 namespace {
 
-// Threads beside the executors', about: gRPC's, HTTP's, the registry's.
+// Approximate number of other threads: gRPC's, HTTP's, the registry's.
 constexpr int kOtherThreads = 40;
-// Beside the stacks: heaps, and what is mapped for a while.
+// Room for heaps and temporary mappings.
 constexpr size_t kOther = size_t{128} << 20;
 
 size_t StackBytes() {

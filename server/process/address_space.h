@@ -6,9 +6,9 @@
 
 namespace vitrine {
 
-// Whether a limit of virtual memory (ulimit -v) leaves room for the stacks of so many executors and of the threads
-// beside them. RESOURCE_EXHAUSTED says what is missing: gRPC ends the process where it cannot start a thread. What
-// models take comes on top.
+// Checks that a limit on virtual memory (ulimit -v) leaves room for the stacks of `executors` and the other threads.
+// RESOURCE_EXHAUSTED names the missing amount. Checked at start, since gRPC ends the process if it cannot start a
+// thread. Memory of models is not included.
 absl::Status CheckAddressSpace(int executors);
 
 }  // namespace vitrine

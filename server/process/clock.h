@@ -9,19 +9,19 @@
 
 namespace vitrine {
 
-// Time that never jumps: seconds since an arbitrary start, as absl::Time. Comparable only with times of the same clock;
-// a deadline of the wall clock becomes `clock.Now() + (deadline - wall_now)` once, on arrival.
+// A monotonic clock: seconds since an arbitrary start, as absl::Time. Times are comparable only within one clock; a
+// deadline of the wall clock is converted once, on arrival: `clock.Now() + (deadline - wall_now)`.
 class Clock {
  public:
   virtual ~Clock() = default;
   virtual absl::Time Now() const = 0;  // thread-safe
 };
 
-// The steady clock of the system. One object for the process.
+// Returns the system's steady clock, one object per process.
 const Clock& SteadyClock();
 
-// A clock that moves only when told. Thread-safe. Waits of the scheduler do not follow it by themselves: call
-// Scheduler::Sweep() after Advance().
+// A clock that only Advance moves. Thread-safe. The scheduler's waits do not follow it: call Scheduler::Sweep() after
+// Advance().
 class FakeClock : public Clock {
  public:
   explicit FakeClock(absl::Time start = absl::UnixEpoch() + absl::Hours(1)) : nanoseconds_(absl::ToUnixNanos(start)) {}

@@ -21,18 +21,18 @@ namespace {
 constexpr int kSignals[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT};
 constexpr int kMostFrames = 64;
 constexpr int kNamesTimeoutMs = 8000;
-// After this the process ends whatever holds up the report: a stderr that nobody reads, a lock that the crash holds.
+// Time limit for the report, which an unread stderr or a lock held by the crashed thread can block.
 constexpr unsigned kLongestReportSeconds = 10;
 constexpr size_t kHandlerStackBytes = size_t{64} << 10;
 
-// What the handler hands to the thread that knows names. Written once, before `begin` is.
+// Data passed from the handler to the thread that writes names. Written once, before `begin`.
 struct Crash {
-  std::atomic<pid_t> thread = 0;  // the first that crashed
+  std::atomic<pid_t> thread = 0;  // first thread that crashed
   volatile sig_atomic_t signal = 0;
   void* frames[kMostFrames] = {};
   int depth = 0;
-  int begin[2] = {-1, -1};  // pipes: a byte says that the frames are there,
-  int end[2] = {-1, -1};    // and that the names are written
+  int begin[2] = {-1, -1};  // pipe: a byte means that `frames` is complete
+  int end[2] = {-1, -1};    // pipe: a byte means that the names are written
 };
 Crash g_crash;
 
@@ -55,7 +55,7 @@ void WriteNames() {
   backward::TraceResolver resolver;
   std::string text;
   for (int i = 0; i < g_crash.depth; ++i) {
-    // A return address is behind the call, maybe in the next function already.
+    // A return address is after the call, possibly already in the next function.
     void* const call = static_cast<char*>(g_crash.frames[i]) - (i == 0 ? 0 : 1);
     const backward::ResolvedTrace frame = resolver.resolve(backward::ResolvedTrace(backward::Trace(call, i)));
     const std::string& function = frame.source.function.empty() ? frame.object_function : frame.source.function;
@@ -76,8 +76,8 @@ void WriteNames() {
   for (;;) pause();
 }
 
-// Ends the process as the signal does by default, or, where that is ignored (the first process of a container), with
-// the status that a shell gives to it.
+// Ends the process with the signal's default action or, if that has no effect (the first process of a container), with
+// the exit status a shell would report.
 [[noreturn]] void EndBySignal(int signal) {
   struct sigaction by_default = {};
   by_default.sa_handler = SIG_DFL;
@@ -110,12 +110,12 @@ void LimitReport() {
 void OnSignal(int signal, siginfo_t*, void*) {
   pid_t first = 0;
   if (!g_crash.thread.compare_exchange_strong(first, gettid())) {
-    // This handler itself has crashed: what is there to unwind is broken.
+    // The handler itself has crashed: the stack is corrupt.
     if (first == gettid()) {
       Write("\ncrash: the stack cannot be read\n");
       EndBySignal(g_crash.signal);
     }
-    // Another thread reports and will end the process; this one must not return to what broke it.
+    // Another thread reports and ends the process; this one must not return to the faulting code.
     for (;;) pause();
   }
   g_crash.signal = signal;
@@ -157,7 +157,7 @@ void PrintStackOnCrash() {
   backtrace(warm, 1);
   std::thread(AwaitCrash).detach();
 
-  static auto& stack = *new CrashHandlerStack;  // of the main thread, for as long as it lives
+  static auto& stack = *new CrashHandlerStack;  // for the main thread; never destroyed
   (void)stack;
   struct sigaction action = {};
   action.sa_sigaction = OnSignal;

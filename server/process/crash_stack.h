@@ -7,18 +7,18 @@
 
 namespace vitrine {
 
-// From here on SIGSEGV, SIGBUS, SIGILL, SIGFPE and SIGABRT (so also an exception that nobody catches) write the stack
-// of the thread to stderr before they end the process as they would have: same signal, same core dump.
+// Installs handlers for SIGSEGV, SIGBUS, SIGILL, SIGFPE and SIGABRT (so also for uncaught exceptions) that write the
+// thread's stack to stderr before the process ends as it would have: same signal, same core dump.
 //
-// In the handler only what is async-signal-safe happens: the addresses are written as they are. A thread that was made
-// here, before anything went wrong, then writes them again with the names of the functions (symbols of the program and
-// its libraries, lines where there is debug information), which needs memory and locks that the crash may have taken
-// with it; it has eight seconds. A stack that cannot be read, or a report that takes longer than ten seconds, ends the
-// process all the same. Call once, from main, before other threads: the main thread gets a CrashHandlerStack.
+// The handler does only async-signal-safe work: it writes the addresses. A thread created here in advance then writes
+// the function names (symbols of the program and its libraries, lines if there is debug information), which needs
+// memory and locks that the crash may hold; it has eight seconds. If the stack cannot be read, or the report takes
+// longer than ten seconds, the process still ends. Call once, from main, before other threads start: the main thread
+// gets a CrashHandlerStack.
 void PrintStackOnCrash();
 
-// While it lives the thread that made it has a stack of its own for the handler, so that there a stack that has
-// overflowed is reported too. Elsewhere such a crash ends the process without a word. Dies on the same thread.
+// Gives the thread that creates it a separate stack for the handler, so that a stack overflow is reported too; on other
+// threads an overflow ends the process without a report. Destroy it on the same thread.
 class CrashHandlerStack {
  public:
   CrashHandlerStack();
@@ -30,7 +30,7 @@ class CrashHandlerStack {
   const std::unique_ptr<char[]> bytes_;
 };
 
-// Calls `run` on a thread that has such a stack: for HttpServerOptions::on_thread.
+// Calls `run` with a CrashHandlerStack, for HttpServerOptions::on_thread.
 inline void WithCrashStack(const std::function<void()>& run) {
   const CrashHandlerStack stack;
   run();

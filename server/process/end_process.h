@@ -8,16 +8,15 @@
 
 namespace vitrine {
 
-// Exit codes of a process that ends because an executor does not come back, and of one whose device is lost.
+// Exit codes when an executor hangs and when the device is lost.
 constexpr int kExitHung = 3;
 constexpr int kExitDevice = 4;
 
-// How long EndProcess waits for last words.
+// Time that `say` has in EndProcess.
 constexpr absl::Duration kLastWords = absl::Seconds(1);
 
-// Calls `say`, which may log, writes out what was logged and ends the process with this exit code, without destructors.
-// If `say` does not return, as when nobody reads stderr and other threads hang in it with its lock, the process ends
-// all the same after kLastWords. Any thread.
+// Calls `say`, which may log, flushes the log and ends the process with this exit code, without destructors. Ends it
+// after kLastWords even if `say` blocks, as when stderr is not read and another thread holds its lock. Any thread.
 [[noreturn]] void EndProcess(int code, const std::function<void()>& say);
 
 }  // namespace vitrine

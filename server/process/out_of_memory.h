@@ -10,22 +10,23 @@
 
 namespace vitrine {
 
-// Memory that runs out fails the request that asked for it, and nothing else. Whatever takes a request over answers it,
-// also when an allocation fails on the way: what may throw is done before the request is touched, or in OrOutOfMemory.
-// gRPC does not share this: an allocation that fails inside it ends the process.
+// Out of memory fails only the request that allocates. Code that takes over a request must answer it even if an
+// allocation fails: whatever may throw runs before the request is taken over, or in OrOutOfMemory. gRPC is an
+// exception: a failed allocation inside it ends the process.
 
-// What the caller reads: RESOURCE_EXHAUSTED, and when to come back. Made when the program starts, so that a copy takes
-// no memory.
+// Returns RESOURCE_EXHAUSTED with a retry delay, for the client. Created at program start, so that a copy needs no
+// memory.
 const absl::Status& OutOfMemoryError();
 
-// How long a loop that found no memory waits before it tries again.
+// Pause of a loop that is out of memory before it tries again.
 inline constexpr absl::Duration kOutOfMemoryPause = absl::Milliseconds(10);
 
-// How often memory ran out on the way of a request, since the program started. Any thread.
+// Count failed allocations in requests since the program started. Any thread.
 void CountOutOfMemory();
 int64_t TimesOutOfMemory();
 
-// What `work` returns, an absl::Status or StatusOr; or OutOfMemoryError(), counted, if an allocation failed in it.
+// Returns the result of `work`, an absl::Status or StatusOr, or OutOfMemoryError(), counted, if an allocation in it
+// failed.
 template <typename Work>
 auto OrOutOfMemory(Work work) -> decltype(work()) {
   try {

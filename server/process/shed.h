@@ -10,32 +10,32 @@
 
 namespace vitrine {
 
-// Why a request was refused because of load: labels of vitrine_requests_shed_total{reason}, see
+// Reason for rejecting a request because of load: label `reason` of vitrine_requests_shed_total, see
 // docs/reference/metrics.md.
 enum class ShedReason : int {
-  kRequests = 0,  // the server holds its most requests
-  kBytes,         // the server holds its most bytes
-  kWait,          // the answer would take longer than the server's limit
-  kDeadline,      // the answer would come after the deadline
-  kModel,         // the model's own limit
+  kRequests = 0,  // the server's limit on requests is reached
+  kBytes,         // the server's limit on bytes is reached
+  kWait,          // the predicted latency exceeds the server's limit
+  kDeadline,      // the predicted latency exceeds the deadline
+  kModel,         // the model's own limit is reached
   kShare,         // the caller has its fair share while others wait
-  kQuota,         // the caller's quota
-  kAnswers,       // the budget of answers that nobody has taken yet
-  kMemory,        // the process has no memory left for it
+  kQuota,         // the caller's quota is used up
+  kAnswers,       // the budget of unread answers is used up
+  kMemory,        // an allocation failed
 };
 inline constexpr int kShedReasons = 9;
 
-// The label of a reason: "requests", "bytes", ...
+// Returns the label of a reason: "requests", "bytes", ...
 const char* ShedReasonName(ShedReason reason);
 
-// The refusal of a request because of load: RESOURCE_EXHAUSTED with the reason, the sentence, and when to come back.
-// The sentence gains "; try again in ...". The time is held between 10 ms and 30 s: an earlier retry costs more than it
-// brings, and a prediction beyond is a guess.
+// Returns RESOURCE_EXHAUSTED with the reason, the sentence and the retry delay, for a request rejected because of load.
+// Appends "; try again in ..." to the sentence. Clamps the delay to 10 ms to 30 s: an earlier retry costs more than it
+// gains, and longer predictions are guesses.
 absl::Status ShedError(ShedReason reason, std::string sentence, absl::Duration retry_after);
 
-// The reason of such a refusal, by which it is counted where the request ends; nothing for another status.
+// Returns the reason in such a status, by which the rejection is counted; nullopt for other statuses.
 std::optional<ShedReason> ShedReasonOf(const absl::Status& status);
-// When a refused request should come back; nothing where a status carries no such advice.
+// Returns the retry delay in a status; nullopt if it has none.
 std::optional<absl::Duration> RetryAfter(const absl::Status& status);
 
 }  // namespace vitrine

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# What the rest stands on: clocks, memory and its want, signals and the end, files that people write, refusals for load.
+# Process-level services: clocks, memory limits and exhaustion, signals and exit, settings files, rejections for load.
 list(APPEND server_sources
   process/address_space.cc
   process/clock.cc

@@ -7,11 +7,11 @@
 
 namespace vitrine {
 
-// System calls without wrappers: before the libraries are initialised a sanitizer's wrapper cannot be called.
+// Uses raw system calls: a sanitizer's wrappers cannot be called before libraries are initialized.
 void KeepStandardFiles() {
   for (int file = STDIN_FILENO; file <= STDERR_FILENO; ++file) {
     if (syscall(SYS_fcntl, file, F_GETFD) != -1) continue;
-    // It gets the lowest number that is free, which is this one.
+    // open returns the lowest free number, which is `file`.
     (void)!syscall(SYS_openat, AT_FDCWD, "/dev/null", file == STDIN_FILENO ? O_RDONLY : O_WRONLY);
   }
 }

@@ -4,9 +4,9 @@
 
 namespace vitrine {
 
-// Opens /dev/null for those of stdin, stdout and stderr that the parent has closed. Otherwise the next files and
-// connections get their numbers, and the log is written into a client's connection. A program that calls it has it done
-// before the initialisers of its libraries run, some of which open files; the call itself finds nothing left to do.
+// Opens /dev/null for each of stdin, stdout and stderr that the parent has closed. Otherwise the next files and
+// connections get their numbers, and the log is written into a client's connection. In a program that calls it, it
+// already runs before the initializers of libraries, some of which open files; the call itself then does nothing.
 void KeepStandardFiles();
 
 }  // namespace vitrine

@@ -13,20 +13,21 @@
 
 namespace vitrine {
 
-// Small settings files that people write: protobuf text of at most 1 MiB.
+// Small settings files written by people: protobuf text of at most 1 MiB.
 
-// INVALID_ARGUMENT gives line, column and fault. Unknown fields are refused; `message` is unspecified after an error.
+// Parses protobuf text. INVALID_ARGUMENT gives line, column and fault. Unknown fields are errors; `message` is
+// unspecified after an error.
 absl::Status ParseTextProto(const std::string& text, google::protobuf::Message& message);
 
-// Reads and parses. NOT_FOUND if there is no such file; INVALID_ARGUMENT gives path, line, column and fault; others as
-// the system said.
+// Reads and parses a file. NOT_FOUND if it does not exist; INVALID_ARGUMENT gives path, line, column and fault; other
+// errors of FileError.
 absl::Status ReadTextProto(const std::filesystem::path& path, google::protobuf::Message& message);
 
-// StageFile of what ReadTextProto can read again; whether there is room is known then, and CommitFile or DropStaged
-// ends it. INVALID_ARGUMENT: it would be too long to be read.
+// Stages `message` for `path` with StageFile, so that a full disk is detected early; finish with CommitFile or
+// DropStaged. INVALID_ARGUMENT if the text is too long for ReadTextProto.
 absl::Status StageTextProto(const std::filesystem::path& path, const google::protobuf::Message& message);
 
-// Changes whenever the file, its owner or its mode changes; "absent" where there is none.
+// Returns a value that changes with the file's content, owner or mode; "absent" if it does not exist.
 std::string FileStamp(const std::filesystem::path& path);
 
 }  // namespace vitrine

@@ -9,7 +9,7 @@
 
 namespace vitrine {
 
-// A year is as good as an infinite period, and can be added to the time.
+// A year replaces an infinite period, which cannot be added to a time point.
 Ticker::Ticker(absl::Duration period, std::function<void()> tick)
     : period_(std::min(period, absl::Hours(24 * 365))), tick_(std::move(tick)), thread_([this] { Loop(); }) {}
 
@@ -26,7 +26,7 @@ void Ticker::Loop() {
   for (;;) {
     try {
       tick_();
-    } catch (const std::bad_alloc&) {  // this one is left out; memory may be back at the next
+    } catch (const std::bad_alloc&) {  // this call is skipped; memory may be free at the next one
       CountOutOfMemory();
     }
     const auto next = std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(period_);

@@ -10,9 +10,9 @@
 
 namespace vitrine {
 
-// Calls a function again and again on a thread of its own, `period` (steady clock) after the last call returned; the
-// first call comes at once, and is the only one where the period is infinite. A call that throws std::bad_alloc counts
-// as one. The destructor waits for a running call and joins.
+// Calls a function periodically on its own thread: at once, then `period` (steady clock) after the last call returned;
+// only once if the period is infinite. A call that throws std::bad_alloc counts as a call. The destructor waits for a
+// running call and joins.
 class Ticker {
  public:
   Ticker(absl::Duration period, std::function<void()> tick);
@@ -28,7 +28,7 @@ class Ticker {
   Mutex mutex_;
   CondVar stopping_;
   bool stop_ ABSL_GUARDED_BY(mutex_) = false;
-  std::thread thread_;  // last: it uses everything above
+  std::thread thread_;  // last member: it uses those above
 };
 
 }  // namespace vitrine
