@@ -10,14 +10,13 @@
 
 namespace vitrine {
 
-// Keeps the first complaint of protobuf's text parser, with its place; by itself the parser prints all of them on
-// stderr.
+// Keeps the first error of protobuf's text parser, with its position; the parser's default prints all errors on stderr.
 class FirstError final : public google::protobuf::io::ErrorCollector {
  public:
   void AddError(int line, google::protobuf::io::ColumnNumber column, const std::string& message) override {
     if (message_.empty()) message_ = absl::StrCat("line ", line + 1, ", column ", column + 1, ": ", message);
   }
-  // "" if there was none.
+  // Returns the error, or "".
   const std::string& message() const { return message_; }
 
  private:

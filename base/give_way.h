@@ -4,15 +4,15 @@
 
 namespace vitrine {
 
-// Whoever decides what a thread does where it may give way to others.
+// Decides what a thread does at points where it may yield to other work.
 class WayGiver {
  public:
   virtual ~WayGiver() = default;
-  // Returns when the thread may go on. Must not throw.
+  // Returns when the thread may continue. Must not throw.
   virtual void GiveWay() = 0;
 };
 
-// While it lives, GiveWay() on this thread asks `giver`, which outlives it. One at a time on a thread.
+// While it exists, GiveWay() on this thread calls `giver`, which must outlive it. At most one per thread.
 class GivingWay {
  public:
   explicit GivingWay(WayGiver& giver);
@@ -21,7 +21,8 @@ class GivingWay {
   GivingWay& operator=(const GivingWay&) = delete;
 };
 
-// Long work calls it every few hundred microseconds at most, where it holds no lock. Costs nothing where nobody asked.
+// Yields to other work. Long computations call it every few hundred microseconds, without holding a lock. Almost free
+// on a thread without GivingWay.
 void GiveWay();
 
 }  // namespace vitrine

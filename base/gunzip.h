@@ -10,19 +10,18 @@
 
 namespace vitrine {
 
-// So many first bytes tell whether something is gzip.
+// Number of first bytes that identify gzip.
 inline constexpr size_t kGzipMagicBytes = 3;
 
-// Whether `bytes` begin as gzip does (RFC 1952). No message of protobuf does: its first byte would be of wire type 7.
+// Returns true if `bytes` begin as gzip (RFC 1952). No protobuf message does: its first byte would have wire type 7.
 bool IsGzip(absl::string_view bytes);
 
-// How many bytes one gzip member says, at its end, that it unfolds to (modulo 4 GiB); 0 if it is too short to be one.
+// Returns the decompressed size stated at the end of a gzip member (modulo 4 GiB); 0 if it is too short to be one.
 size_t StatedGunzipSize(absl::string_view compressed);
 
-// What one gzip member unfolds to. RESOURCE_EXHAUSTED if that is more than `max_bytes`, which its trailer tells before
-// anything is unfolded; INVALID_ARGUMENT if `compressed` is damaged, cut or more than one member. Whatever it claims,
-// no more than `max_bytes` are taken of memory, and no more is unfolded than the trailer says. Throws
-// std::bad_alloc where there is none.
+// Decompresses one gzip member. RESOURCE_EXHAUSTED if the result exceeds `max_bytes` according to its trailer, which is
+// checked first; INVALID_ARGUMENT if `compressed` is corrupt, truncated or has several members. Allocates at most about
+// `max_bytes` and decompresses no more than the trailer states. Throws std::bad_alloc.
 absl::StatusOr<std::string> Gunzip(absl::string_view compressed, size_t max_bytes);
 
 }  // namespace vitrine

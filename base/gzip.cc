@@ -11,9 +11,9 @@
 namespace vitrine {
 namespace {
 
-// Most bytes that are given to the library at once, whose counts have 32 bits.
+// Limit on bytes passed to the library at once, which counts in 32 bits.
 constexpr size_t kMostAtOnce = size_t{1} << 30;
-// Least room for output: an empty member fits into it.
+// Minimum output buffer: an empty member fits.
 constexpr size_t kLeastRoom = 256;
 
 }  // namespace
@@ -32,7 +32,7 @@ std::string Gzip(absl::string_view bytes) {
   do {
     if (stream->avail_in == 0) {
       const size_t part = std::min(bytes.size(), kMostAtOnce);
-      stream->next_in = reinterpret_cast<uint8_t*>(const_cast<char*>(bytes.data()));  // which is only read
+      stream->next_in = reinterpret_cast<uint8_t*>(const_cast<char*>(bytes.data()));  // input is not modified
       stream->avail_in = static_cast<uint32_t>(part);
       bytes.remove_prefix(part);
       stream->end_of_stream = bytes.empty() ? 1 : 0;
@@ -41,7 +41,7 @@ std::string Gzip(absl::string_view bytes) {
     const size_t room = std::min(packed.size() - written, kMostAtOnce);
     stream->next_out = reinterpret_cast<uint8_t*>(packed.data()) + written;
     stream->avail_out = static_cast<uint32_t>(room);
-    isal_deflate(stream.get());  // fails only where its arguments are wrong
+    isal_deflate(stream.get());  // fails only on invalid arguments
     written += room - stream->avail_out;
   } while (stream->internal_state.state != ZSTATE_END);
   packed.resize(written);

@@ -8,7 +8,7 @@
 
 namespace vitrine {
 
-// One gzip member (RFC 1952) that holds `bytes`, compressed at the fastest level: several hundred megabytes a second.
+// Returns one gzip member (RFC 1952), compressed at the fastest level: several hundred megabytes per second.
 std::string Gzip(absl::string_view bytes);
 
 }  // namespace vitrine

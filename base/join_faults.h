@@ -10,7 +10,7 @@
 
 namespace vitrine {
 
-// Every fault at once: the sentences of those that are not OK, one a line, with the code of the first. OK without any.
+// Joins the messages of all errors, one per line, with the code of the first. OK if there is none.
 inline absl::Status JoinFaults(const std::vector<absl::Status>& statuses) {
   std::vector<std::string> faults;
   absl::StatusCode code = absl::StatusCode::kOk;

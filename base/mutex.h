@@ -12,8 +12,8 @@
 namespace vitrine {
 
 #ifdef __SANITIZE_THREAD__
-// std::mutex ends without a call that ThreadSanitizer sees: it would take the next one at the same address for the same
-// one, and objects that lived one after the other for a cycle of locks.
+// Calls pthread_mutex_destroy, which std::mutex does not: otherwise ThreadSanitizer takes the next mutex at the same
+// address for the same one and reports lock cycles between objects that never coexisted.
 class NativeMutex : public std::mutex {
  public:
   ~NativeMutex() { pthread_mutex_destroy(native_handle()); }
@@ -24,9 +24,9 @@ using NativeMutex = std::mutex;
 
 // std::mutex with Clang's thread-safety annotations.
 //
-// absl::Mutex is not used in server/, nor where else ThreadSanitizer looks, for two reasons: its timed waits follow the
-// wall clock, so that a clock set back by an hour would put the sweeper to sleep for an hour; and the distribution's
-// library is not instrumented, so that ThreadSanitizer would see none of its synchronisation.
+// absl::Mutex is not used in server/ and other code tested with ThreadSanitizer, for two reasons: its timed waits
+// follow the wall clock, so that setting the clock back by an hour would stop the sweeper for an hour; and the
+// distribution's library is not instrumented, so that ThreadSanitizer would not see its synchronization.
 class ABSL_LOCKABLE Mutex {
  public:
   void Lock() ABSL_EXCLUSIVE_LOCK_FUNCTION() { mutex_.lock(); }
@@ -41,7 +41,7 @@ class ABSL_LOCKABLE Mutex {
 class ABSL_SCOPED_LOCKABLE MutexLock {
  public:
   explicit MutexLock(Mutex& mutex) ABSL_EXCLUSIVE_LOCK_FUNCTION(mutex) : mutex_(mutex) { mutex_.Lock(); }
-  // Takes over a mutex that the caller has locked, as with TryLock.
+  // Adopts a mutex that the caller has locked, as with TryLock.
   MutexLock(Mutex& mutex, std::adopt_lock_t) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) : mutex_(mutex) {}
   ~MutexLock() ABSL_UNLOCK_FUNCTION() { mutex_.Unlock(); }
   MutexLock(const MutexLock&) = delete;
@@ -51,7 +51,7 @@ class ABSL_SCOPED_LOCKABLE MutexLock {
   Mutex& mutex_;
 };
 
-// Waits may wake without a reason; callers check their condition in a loop.
+// A condition variable. Waits may wake spuriously; callers must check their condition in a loop.
 class CondVar {
  public:
   void Wait(Mutex& mutex) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
@@ -59,7 +59,7 @@ class CondVar {
     condition_.wait(lock);
     lock.release();
   }
-  // On the steady clock. Infinite durations wait for a notification alone.
+  // Waits on the steady clock. A timeout of more than an hour waits without limit.
   void WaitFor(Mutex& mutex, absl::Duration timeout) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     if (timeout > absl::Hours(1)) return Wait(mutex);
     std::unique_lock<std::mutex> lock(mutex.mutex_, std::adopt_lock);

@@ -8,11 +8,11 @@
 
 namespace vitrine {
 
-// Number of characters to insert, to leave out, to replace or to exchange with their neighbour between two words.
+// Returns the number of insertions, deletions, replacements and swaps of neighbors that turn `a` into `b`.
 int WordDistance(std::string_view a, std::string_view b);
 
-// The word that was probably meant by `typed`: the nearest that differs in at most a third of its characters, whatever
-// the case, or the only one that begins with it. Empty: none.
+// Returns the likely intended word, ignoring case: the nearest that differs in at most a third of its characters, or
+// the only one that begins with `typed`. Empty if none.
 std::string NearestWord(std::string_view typed, const std::vector<std::string>& words);
 
 }  // namespace vitrine

@@ -6,7 +6,7 @@
 
 namespace vitrine {
 
-// Largest request in bytes: what a server reads and a client sends, unless they are told otherwise.
+// Default limit on a request in bytes, for server and client.
 inline constexpr int64_t kMaxRequestBytes = int64_t{16} << 20;
 
 }  // namespace vitrine

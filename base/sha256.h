@@ -8,25 +8,25 @@
 #include <string>
 #include <string_view>
 
-struct evp_md_ctx_st;  // of OpenSSL
+struct evp_md_ctx_st;  // OpenSSL's
 
 namespace vitrine {
 
-// All throw std::bad_alloc where memory is exhausted.
+// SHA-256 digest. All functions throw std::bad_alloc.
 
 using Sha256Digest = std::array<uint8_t, 32>;
 
 Sha256Digest Sha256(std::string_view bytes);
 
-// The same as 64 lower-case hexadecimal digits.
+// Returns the digest as 64 lower-case hexadecimal digits.
 std::string Sha256Hex(std::string_view bytes);
 
-// Of bytes that come in pieces. Movable; not thread-safe.
+// Digest of data in pieces. Movable; not thread-safe.
 class Sha256Stream {
  public:
   Sha256Stream();
   void Update(std::string_view bytes);
-  // Of everything so far, as 64 lower-case hexadecimal digits; nothing can follow.
+  // Returns the digest as 64 lower-case hexadecimal digits. Call once, after all updates.
   std::string Hex();
 
  private:

@@ -8,12 +8,12 @@ namespace vitrine {
 
 struct Rounds {
   int done = 0;
-  bool steady = false;  // the last ones brought nothing new
+  bool steady = false;  // the last two rounds brought no improvement
 };
 
-// Runs `round`, which measures everything once more and returns the sum of the shortest times so far, until two rounds
-// in a row have shortened it by less than 2 %, or `most` are done. What else a machine does only lengthens times: as
-// long as the shortest fall, some of them were disturbed.
+// Runs `round` until two rounds in a row improve its result by less than 2 %, or `most` rounds are done. `round`
+// repeats all measurements and returns the sum of the shortest times so far. Other load only lengthens times, so while
+// the shortest ones still fall, the measurements were disturbed.
 inline Rounds UntilSteady(const std::function<double()>& round, int most = 12) {
   constexpr double kNothingNew = 0.98;
   Rounds rounds;

@@ -12,26 +12,25 @@
 
 namespace vitrine {
 
-// Sockets that listen for one address, and do not block.
+// Non-blocking listening sockets of one address.
 struct TcpListening {
   std::vector<int> sockets;
-  std::string address;  // host:port as bound; an IPv6 host stands in brackets
+  std::string address;  // host:port as bound; an IPv6 host is in brackets
 };
 
-// Binds host:port and lets connections queue up; port 0 picks a free one. 0.0.0.0 is IPv4 alone, [::] is IPv6 and IPv4;
-// a name is bound at every address that it has. A connection whose data nobody acknowledges for `unacknowledged` is
-// dropped by the kernel. UNAVAILABLE if the address cannot be bound, and why, with `purpose`: "cannot listen on ... for
-// gRPC: ...".
+// Listens on host:port; port 0 picks a free port. 0.0.0.0 is IPv4 only, [::] is IPv6 and IPv4; a name is bound at all
+// its addresses. The kernel drops a connection whose data stay unacknowledged for `unacknowledged`. UNAVAILABLE if the
+// address cannot be bound, with the reason and `purpose`: "cannot listen on ... for gRPC: ...".
 absl::StatusOr<TcpListening> ListenOnTcp(const std::string& address, const std::string& purpose,
                                          absl::Duration unacknowledged);
 
-// One listening socket for each address, all on one port; port 0 picks a free one. An address that this machine does
-// not have (IPv6 switched off, though the hosts file names ::1) is left out if another one is bound. UNAVAILABLE with
-// the system's words otherwise; then nothing is bound. `both_families` lets an IPv6 socket take IPv4 too.
+// Returns one listening socket per address, all on one port; port 0 picks a free port. Addresses that this machine does
+// not have (::1 in the hosts file with IPv6 disabled) are skipped if another one is bound. Otherwise UNAVAILABLE with
+// the system's message; then nothing is bound. `both_families` lets an IPv6 socket accept IPv4 too.
 absl::StatusOr<std::vector<int>> ListenOnAll(const addrinfo* addresses, bool both_families,
                                              absl::Duration unacknowledged);
 
-// The address that a socket is bound to, as people write it; IPv6 in brackets.
+// Returns the bound address of a socket; IPv6 in brackets.
 std::string BoundAddress(int socket);
 
 }  // namespace vitrine

@@ -8,14 +8,14 @@
 
 namespace vitrine {
 
-// Where the parts of "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01" are.
+// Offsets of the parts of "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01".
 struct TraceparentForm {
   static constexpr size_t kTraceAt = 3, kTraceDigits = 32, kSpanAt = 36, kSpanDigits = 16, kFlagsAt = 53, kLength = 55;
 };
 
-// Whether this is the value of a header `traceparent`, as
-// https://www.w3.org/TR/trace-context-1/#traceparent-header-field-values has it: "VERSION-TRACEID-SPANID-FLAGS" in
-// lower-case hexadecimal digits, neither id all 0. A version above 00 may go on after its flags with another "-".
+// Returns true for a valid value of the header `traceparent`
+// (https://www.w3.org/TR/trace-context-1/#traceparent-header-field-values): "VERSION-TRACEID-SPANID-FLAGS" in
+// lower-case hexadecimal digits, neither id all 0. Versions above 00 may continue with "-" after the flags.
 inline bool IsTraceparent(std::string_view value) {
   using Form = TraceparentForm;
   const auto digits = [](std::string_view text) {

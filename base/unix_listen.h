@@ -12,13 +12,11 @@
 
 namespace vitrine {
 
-// A listening socket in the file system, which does not block. Removes its file when it dies, unless another one is
-// there by then.
+// A non-blocking listening unix socket. Its destructor removes the file, unless another one has replaced it.
 class UnixListening {
  public:
-  // `address` is "unix:/PATH" or "unix:///PATH". Only this user (and root) may connect: mode 0600 from its first
-  // moment. A socket that a dead process left behind is replaced, one that somebody listens on is not. UNAVAILABLE and
-  // why, with `purpose`, otherwise.
+  // Listens on `address`, "unix:/PATH" or "unix:///PATH". Only this user and root can connect: mode 0600 from creation.
+  // Replaces the socket of a dead process, but not one in use. Otherwise UNAVAILABLE with the reason and `purpose`.
   static absl::StatusOr<std::unique_ptr<UnixListening>> Open(const std::string& address, const std::string& purpose);
   ~UnixListening();
   UnixListening(const UnixListening&) = delete;
@@ -26,9 +24,9 @@ class UnixListening {
 
   // "unix:///PATH".
   const std::string& address() const { return address_; }
-  // The socket, once; its owner closes it before this dies.
+  // Returns the socket, once; the caller must close it before this object is destroyed.
   FileDescriptor TakeSocket() { return std::move(socket_); }
-  // Removes the file. While the socket listens still: afterwards a successor may have put its own there. Idempotent.
+  // Removes the file. Call while the socket still listens: later a successor may have created its own. Idempotent.
   void Unlink();
 
  private:

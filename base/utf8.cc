@@ -10,20 +10,20 @@ bool Continues(char byte) {
   return (static_cast<uint8_t>(byte) & 0xC0) == 0x80;
 }
 
-// Bytes of the character that begins with `lead`; 0 where none does.
+// Returns the length of a character that begins with `lead`; 0 if none does.
 size_t LengthOf(uint8_t lead) {
   if (lead < 0x80) return 1;
   if (lead < 0xC2 || lead > 0xF4) return 0;  // overlong, or above U+10FFFF
   return lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
 }
 
-// Whether a second byte is one that may follow `lead`.
+// Returns true if `second` may follow `lead`.
 bool MayFollow(uint8_t lead, uint8_t second) {
   switch (lead) {
     case 0xE0:
       return second >= 0xA0;  // below: overlong
     case 0xED:
-      return second < 0xA0;  // from there on: surrogates
+      return second < 0xA0;  // from 0xA0: surrogates
     case 0xF0:
       return second >= 0x90;
     case 0xF4:

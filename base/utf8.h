@@ -8,14 +8,14 @@
 
 namespace vitrine {
 
-// Whether all of `text` is UTF-8 (RFC 3629: no overlong forms, no surrogates, nothing above U+10FFFF). Strings of
-// proto3 and of JSON must be: one that is not makes its whole message unreadable.
+// Returns true if `text` is valid UTF-8 (RFC 3629: no overlong forms, no surrogates, nothing above U+10FFFF). Strings
+// in proto3 and JSON must be valid: otherwise the whole message cannot be parsed.
 bool IsUtf8(std::string_view text);
 
-// As much of the front of `text`, which is UTF-8, as has at most `most` bytes and ends between two characters.
+// Returns the longest prefix of `text` (UTF-8) with at most `most` bytes and no partial character.
 std::string_view FrontOf(std::string_view text, size_t most);
 
-// A name from a request, fit for a sentence: cut to 64 bytes, between two characters.
+// Returns a name from a request for an error message: at most 64 bytes, cut between characters.
 std::string Shown(std::string_view text);
 
 }  // namespace vitrine

@@ -22,8 +22,8 @@ std::string_view SourceRevision() {
 
 namespace {
 
-// --completion and --manual-page, of which no help speaks: an installation has what they print. Thrown as the version
-// is, so that nothing else of the command line is asked for.
+// Adds --completion and --manual-page, hidden from the help since an installation contains their output. They throw as
+// --version does, so that required arguments are not checked.
 void AddPages(CLI::App& app, const std::string& version) {
   const auto say = [](const std::string& text) { throw CLI::CallForVersion(text, kExitSuccess); };
   app.add_option_function<std::string>(
@@ -47,7 +47,7 @@ const CommandOption* FlagOf(const CommandNode& node, const std::string& name) {
   return nullptr;
 }
 
-// True for a flag of AddPages, which the tree does not have.
+// Returns true for a flag of AddPages, which the tree does not contain.
 bool IsHidden(const std::string& flag) {
   return flag == "--completion" || flag == "--manual-page";
 }
@@ -72,8 +72,8 @@ std::string NoSuchCommand(const CommandNode& node, const std::string& word) {
                                    : absl::StrCat("; did you mean ", near, "?"));
 }
 
-// The first word of a wrong command line that is no flag and no command, in a sentence; empty: they all are, and CLI11
-// says what is wrong.
+// Returns a message about the first word of a wrong command line that is neither a known flag nor a known command;
+// empty if all are known, and CLI11's message applies.
 std::string FindUnknownWord(const CommandNode& root, int argc, char** argv) {
   const CommandNode* node = &root;
   for (int i = 1; i < argc; ++i) {
@@ -117,7 +117,7 @@ std::optional<int> ParseCommandLine(CLI::App& app, int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    if (app.exit(error) == 0) return kExitSuccess;  // help and version, on stdout
+    if (app.exit(error) == 0) return kExitSuccess;  // help and version, already printed on stdout
     const std::string unknown = FindUnknownWord(ReadCommandTree(app), argc, argv);
     std::cerr << app.get_name() << ": " << (unknown.empty() ? error.what() : unknown)
               << "\nRun with --help for more information.\n";

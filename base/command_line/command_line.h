@@ -11,30 +11,31 @@
 
 namespace vitrine {
 
-// Exit codes of every program. One that a signal ended has another: interrupt.h.
+// Exit codes of every program. See interrupt.h for programs ended by a signal.
 inline constexpr int kExitSuccess = 0;
 inline constexpr int kExitFailure = 1;
 inline constexpr int kExitUsage = 2;
 
-// The commit that the program was built from, with "-dirty" behind it if there were changes; empty if that is unknown.
+// Returns the commit that the program was built from, with "-dirty" appended if there were local changes; empty if
+// unknown.
 std::string_view SourceRevision();
 
-// Adds --version, --completion SHELL and --manual-page and parses. A value means that the program ends now with that
-// code: 0 after --help, --version and the pages (printed on stdout), 2 on a usage error (a sentence and the way to
+// Adds --version, --completion SHELL and --manual-page, and parses. Returns a value if the program must exit with that
+// code: 0 after --help, --version and the pages (printed on stdout), 2 after a usage error (the fault and a hint at
 // --help, on stderr).
 std::optional<int> ParseCommandLine(CLI::App& app, int argc, char** argv);
 
-// `status`, not OK, as one that the command line is to blame for: Fail then returns kExitUsage.
+// Marks `status`, not OK, as a usage error: Fail then returns kExitUsage.
 absl::Status WrongCommandLine(absl::Status status);
 
-// The value, or why there is none as WrongCommandLine of that.
+// Returns the value, or its status marked as a usage error.
 template <typename T>
 absl::StatusOr<T> WrongCommandLine(absl::StatusOr<T> value) {
   if (value.ok()) return value;
   return WrongCommandLine(value.status());
 }
 
-// Prints "<program>: <message>" on stderr and returns kExitFailure.
+// Prints "<program>: <message>" on stderr. Returns kExitFailure, or kExitUsage for a usage error.
 int Fail(std::string_view program, const absl::Status& status);
 
 }  // namespace vitrine

@@ -8,16 +8,16 @@
 
 namespace vitrine {
 
-// A flag or argument as its definition says it, for the pages that are made of these.
+// Definition of a flag or argument, for completion scripts and manual pages.
 struct CommandOption {
-  std::vector<std::string> names = {};  // "--format", "-r"; of an argument its name alone, "IMAGE"
+  std::vector<std::string> names = {};  // "--format", "-r"; for an argument only its name, "IMAGE"
   bool argument = false;                // positional
   bool takes_value = false;
-  std::string value = {};                 // what the value is called, "FORMAT"; may be empty
-  std::vector<std::string> choices = {};  // the only values, where there are such
-  std::string standard = {};              // the default, in words; empty: none
+  std::string value = {};                 // placeholder of the value, "FORMAT"; may be empty
+  std::vector<std::string> choices = {};  // allowed values; empty if any are allowed
+  std::string standard = {};              // description of the default; empty: none
   std::string help = {};
-  bool TakesFile() const;  // by what the value is called
+  bool TakesFile() const;  // true if the placeholder suggests a file
 };
 
 // A program or one of its commands.
@@ -26,19 +26,19 @@ struct CommandNode {
   std::string help = {};
   std::string footer = {};
   std::vector<CommandOption> options = {};
-  std::vector<CommandOption> inherited = {};  // flags of the commands above that are taken here too
+  std::vector<CommandOption> inherited = {};  // flags of parent commands that are accepted here too
   std::vector<CommandNode> commands = {};
 };
 
-// All that `app` shows in its help, commands within commands included.
+// Returns the tree of all that the help of `app` shows, including subcommands.
 CommandNode ReadCommandTree(const CLI::App& app);
 
-// The node and all below it, parents first.
+// Returns the node and its descendants, parents first.
 std::vector<const CommandNode*> AllCommands(const CommandNode& root);
 
-// A script that completes the program's command line in a shell, "bash" or "zsh".
+// Returns a completion script for a shell, "bash" or "zsh".
 std::string CompletionScript(const std::string& program, const CommandNode& root, const std::string& shell);
-// The manual page, in man(7)'s macros.
+// Returns the manual page, in man(7) macros.
 std::string ManualPage(const std::string& program, const std::string& version, const CommandNode& root);
 
 }  // namespace vitrine

@@ -10,12 +10,12 @@
 namespace vitrine {
 namespace {
 
-// In a script the command "eval compare" is "/eval/compare", the program itself the empty word.
+// Returns the name of a command in the script: "/eval/compare" for "eval compare", empty for the program itself.
 std::string Place(const CommandNode& node) {
   return node.path.empty() ? "" : absl::StrCat("/", absl::StrJoin(node.path, "/"));
 }
 
-// "vitrine-repo" as part of a function's name.
+// Returns the name of the script's function: "_vitrine_repo" for "vitrine-repo".
 std::string FunctionName(const std::string& program) {
   return absl::StrCat("_", absl::StrReplaceAll(program, {{"-", "_"}}));
 }
@@ -34,7 +34,7 @@ std::vector<CommandOption> OptionsOf(const CommandNode& node) {
   return options;
 }
 
-// The commands that a word may lead to: "/classify|/eval|/eval/compare".
+// Returns a pattern of all commands: "/classify|/eval|/eval/compare".
 std::string Places(const CommandNode& root) {
   std::vector<std::string> places;
   for (const CommandNode* node : AllCommands(root)) {
@@ -43,9 +43,9 @@ std::string Places(const CommandNode& root) {
   return absl::StrJoin(places, "|");
 }
 
-// What stands behind a flag: for each kind of value the patterns "command flag" that take it.
+// Values of flags: for each kind of value, the patterns "command flag" of the flags that take it.
 struct Values {
-  std::map<std::string, std::vector<std::string>> choices = {};  // by the words, joined
+  std::map<std::string, std::vector<std::string>> choices = {};  // by the joined choices
   std::vector<std::string> files = {}, others = {};
 };
 
@@ -71,8 +71,8 @@ void AddCase(const std::vector<std::string>& patterns, const std::string& action
   if (!patterns.empty()) absl::StrAppend(&script, "    ", absl::StrJoin(patterns, "|"), ") ", action, " ;;\n");
 }
 
-// The word that a walk over the words before the cursor ends with, in `command`. The same in both shells but for the
-// names of the words.
+// Returns a loop over the words before the cursor, which sets `command`. Both shells use it with different variable
+// names.
 std::string Walk(const CommandNode& root, const std::string& first, const std::string& end, const std::string& word) {
   if (root.commands.empty()) return "";
   return absl::StrCat("  for ((i = ", first, "; i < ", end, "; ++i)); do\n    case $command/", word, " in\n      ",
@@ -91,7 +91,7 @@ std::string BashScript(const std::string& program, const CommandNode& root) {
   for (const auto& [words, patterns] : values.choices) {
     AddCase(patterns, absl::StrCat("COMPREPLY=($(compgen -W ", Quoted(words), " -- \"$word\")); return"), script);
   }
-  AddCase(values.files, "return", script);  // which bash completes by itself
+  AddCase(values.files, "return", script);  // bash completes files by itself
   AddCase(values.others, "compopt +o default +o bashdefault 2>/dev/null; return", script);
   absl::StrAppend(&script, "  esac\n  case $command in\n");
   for (const CommandNode* node : AllCommands(root)) {
@@ -111,7 +111,7 @@ std::string BashScript(const std::string& program, const CommandNode& root) {
   return script;
 }
 
-// "'--format:table for people'", as _describe takes it.
+// Returns "'--format:table for people'", the form for _describe.
 std::string Described(const std::string& name, const std::string& help) {
   return Quoted(absl::StrCat(name, ":", FirstLine(help)));
 }
@@ -140,7 +140,7 @@ std::string ZshScript(const std::string& program, const CommandNode& root) {
   }
   absl::StrAppend(&script, "  esac\n  if [[ $PREFIX == -* ]]; then\n    _describe -o flag flags\n",
                   "  elif (( $#commands )); then\n    _describe command commands\n  else\n    _files\n  fi\n}\n",
-                  // Sourced, or found in $fpath.
+                  // Handles both being sourced and being autoloaded from $fpath.
                   "if [[ $funcstack[1] == ", FunctionName(program), " ]]; then\n  ", FunctionName(program),
                   " \"$@\"\nelse\n  compdef ", FunctionName(program), " ", program, "\nfi");
   return script;

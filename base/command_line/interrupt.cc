@@ -9,9 +9,9 @@ namespace vitrine {
 namespace {
 
 constexpr int64_t kSameWishMs = 300;
-constexpr int kSignalBase = 128;  // as shells have it
+constexpr int kSignalBase = 128;  // as in shells
 
-std::atomic<int64_t> interrupted_at = 0;  // CLOCK_MONOTONIC in milliseconds; 0: not yet
+std::atomic<int64_t> interrupted_at = 0;  // CLOCK_MONOTONIC in milliseconds; 0: no signal yet
 std::atomic<bool> interrupted = false;
 std::atomic<int> first_signal = 0;
 

@@ -6,21 +6,21 @@
 
 namespace vitrine {
 
-// Ctrl-C (SIGINT) and SIGTERM for commands that end in order: finish what is in hand, say what there is. The others end
-// by the signal itself. A shell shows both alike: 130 after Ctrl-C, 143 after SIGTERM.
+// SIGINT (Ctrl-C) and SIGTERM for commands that finish the work in hand and report before they exit. Other commands are
+// ended by the signal itself. The exit status in a shell is the same: 130 after Ctrl-C, 143 after SIGTERM.
 
-// From now on the first of these signals only makes Interrupted() true; the second ends the process by itself. Two
-// within 0.3 s count as one, since some senders, timeout(1) for one, signal a process and then its group.
+// Makes the first of these signals only set Interrupted(); the second ends the process. Two within 0.3 s count as one,
+// since some senders, such as timeout(1), signal a process and then its group.
 void EndInOrder();
 
-// For a command with handlers of its own. Async-signal-safe.
+// Records a signal, for a command with its own handlers. Async-signal-safe.
 void NoteInterrupt(int signal);
 
-// Whether a signal came, for those who ask and for those who are given a flag. Any thread.
+// Interrupted returns true if a signal arrived; InterruptedFlag returns the flag for polling. Any thread.
 bool Interrupted();
 const std::atomic<bool>* InterruptedFlag();
 
-// The exit code of a command that a signal ended: 128 + its number. Requires Interrupted().
+// Returns the exit code of a command ended by a signal: 128 + signal number. Requires Interrupted().
 int InterruptedExitCode();
 
 }  // namespace vitrine

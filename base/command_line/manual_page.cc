@@ -11,19 +11,19 @@
 namespace vitrine {
 namespace {
 
-// Text within a line of roff.
+// Escapes text within a line of roff.
 std::string Roff(absl::string_view text) {
   return absl::StrReplaceAll(
       text, {{"\\", "\\e"}, {"-", "\\-"}, {"'", "\\(aq"}, {"`", "\\(ga"}, {"^", "\\(ha"}, {"~", "\\(ti"}});
 }
 
-// A line of text, which must not begin as a command of roff does.
+// Returns a line of text, escaped if it begins like a roff command.
 std::string RoffLine(absl::string_view text) {
   const std::string line = Roff(text);
   return absl::StrCat(line.substr(0, 1) == "." ? "\\&" : "", line, "\n");
 }
 
-// Running text is filled; what begins with spaces, and all of a `plain` text, keeps its lines.
+// Returns text that roff may reflow; indented lines, and all lines of `plain` text, keep their line breaks.
 std::string RoffText(absl::string_view text, bool plain) {
   std::string page;
   bool kept = false;
@@ -82,7 +82,7 @@ std::string ManualPage(const std::string& program, const std::string& version, c
     if (!command->footer.empty()) absl::StrAppend(&page, ".PP\n", RoffText(command->footer, /*plain=*/true));
   }
   if (!root.footer.empty()) absl::StrAppend(&page, ".SH NOTES\n", RoffText(root.footer, /*plain=*/true));
-  page.pop_back();  // whoever prints it ends the line
+  page.pop_back();  // the caller prints the line break
   return page;
 }
 

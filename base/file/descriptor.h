@@ -23,16 +23,16 @@ class FileDescriptor {
 
   int get() const { return descriptor_; }
   bool valid() const { return descriptor_ >= 0; }
-  // Whoever called it closes it.
+  // Gives up ownership: the caller must close it.
   int Release() { return std::exchange(descriptor_, -1); }
 
  private:
   int descriptor_ = -1;
 };
 
-// The status of a failed system call: "<what>: <reason>". NOT_FOUND for ENOENT and ENOTDIR, RESOURCE_EXHAUSTED for a
-// full disk, quota, file size limit or descriptor table, PERMISSION_DENIED, FAILED_PRECONDITION for a symbolic link or
-// a way out of the folder, UNAVAILABLE for everything else, I/O errors among it.
+// Returns the status of a failed system call: "<what>: <reason>". NOT_FOUND for ENOENT and ENOTDIR; RESOURCE_EXHAUSTED
+// for a full disk, quota, file size limit or descriptor table; PERMISSION_DENIED; FAILED_PRECONDITION for a symbolic
+// link or a path that leaves the folder; UNAVAILABLE for everything else, including I/O errors.
 absl::Status FileError(int error, const std::string& what);
 
 }  // namespace vitrine

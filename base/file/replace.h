@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files that are replaced as a whole: a reader, and the disk after a power cut, has the old content or the new one.
+// Atomic replacement of files: a reader, and the disk after a power failure, has either the old content or the new.
 #ifndef VITRINE_BASE_FILE_REPLACE_H_
 #define VITRINE_BASE_FILE_REPLACE_H_
 
@@ -12,23 +12,21 @@
 
 namespace vitrine {
 
-// Where the next content of `path` waits until it is committed: beside it, with ".new" behind its name. One writer at a
-// time; what an ended process left there is removed.
+// Returns the path where the next content of `path` is staged: `path` with ".new" appended. One writer at a time;
+// leftovers of an earlier process are removed.
 std::filesystem::path StagedPath(const std::filesystem::path& path);
 
-// Writes `bytes` to StagedPath(path), in a new file of this mode, and to the disk. Leaves nothing behind where that
-// fails. Errors as FileError.
+// Writes and syncs `bytes` to StagedPath(path), a new file with this mode. Removes it on failure. Errors of FileError.
 absl::Status StageFile(const std::filesystem::path& path, std::string_view bytes, mode_t mode = 0644);
 
-// Puts what was written to StagedPath(path), by StageFile or by a stream, in the place of `path`: its bytes and then
-// its name are on the disk when this returns. Where that fails `path` is as it was, and nothing waits beside it.
-// Errors as FileError.
+// Moves the file staged by StageFile or a stream to `path`. On return its content is synced, and its name unless the
+// sync of the folder failed. On failure `path` is unchanged and the staged file is removed. Errors of FileError.
 absl::Status CommitFile(const std::filesystem::path& path);
 
-// Removes what waits, if anything does.
+// Removes the staged file, if any.
 void DropStaged(const std::filesystem::path& path);
 
-// StageFile and CommitFile.
+// Calls StageFile and CommitFile.
 absl::Status ReplaceFile(const std::filesystem::path& path, std::string_view bytes, mode_t mode = 0644);
 
 }  // namespace vitrine

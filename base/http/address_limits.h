@@ -16,19 +16,19 @@
 
 namespace vitrine {
 
-// AddressKey is what an address is counted by: an IPv4 address (also one that is mapped into IPv6), or the first 64
-// bits of an IPv6 address.
+// Key by which an address is counted: an IPv4 address (also one mapped into IPv6), or the first 64 bits of an IPv6
+// address.
 using AddressKey = std::array<uint8_t, 9>;
 AddressKey AddressKeyOf(const sockaddr_storage& address);
 
-// AddressAccount counts what the connections of one address have used of HttpAbuseLimits. Thread-safe.
+// Usage of HttpAbuseLimits by all connections of one address. Thread-safe.
 class AddressAccount {
  public:
   using Time = TokenBucket::Time;
 
   AddressAccount(const HttpAbuseLimits& limits, Time now);
 
-  // Each false if the address has used up what it may.
+  // Each counts one event and returns false if the address has exceeded its limit.
   bool Connect(Time now);
   bool Handshake(Time now);
   bool Spend(double points, Time now);
@@ -40,18 +40,16 @@ class AddressAccount {
   TokenBucket points_ ABSL_GUARDED_BY(mutex_);
 };
 
-// The accounts of the addresses that were seen of late: of at most 65,536, of which the ones without a connection are
-// forgotten first. Thread-safe.
+// Accounts of recently seen addresses. Above 65,536, those without a connection are dropped. Thread-safe.
 class AddressLimits {
  public:
   using Time = TokenBucket::Time;
 
   explicit AddressLimits(const HttpAbuseLimits& limits) : limits_(limits) {}
 
-  // The account of a new connection, which it keeps while it is open; in `refused` why it is to be closed at once, if
-  // it is.
+  // Account of a new connection, which holds it while it is open; or the reason to close the connection at once.
   struct Admission {
-    std::shared_ptr<AddressAccount> account;  // null where it is refused
+    std::shared_ptr<AddressAccount> account;  // null: the connection is rejected
     CloseReason refused = CloseReason::kConnectRate;
   };
   Admission Admit(const AddressKey& address, Time now);

@@ -14,24 +14,24 @@
 
 namespace vitrine {
 
-// RESOURCE_EXHAUSTED for a body or message that is larger than the limit, however free the server is: HTTP answers 413.
+// Returns RESOURCE_EXHAUSTED for a body or message above the size limit, regardless of load: HTTP answers 413.
 absl::Status TooLargeError(absl::string_view message);
 bool IsTooLarge(const absl::Status& status);
 
-// RESOURCE_EXHAUSTED for a body that finds no room in the budget of received bytes.
+// Returns RESOURCE_EXHAUSTED for a body that exceeds the budget of received bytes.
 absl::Status NoRoomError();
 
-// Checks what the head says of the body. INVALID_ARGUMENT for a Content-Encoding other than gzip and identity, or, with
-// `needs_length`, neither Content-Length nor chunks; TooLargeError.
+// Checks the headers that describe the body. INVALID_ARGUMENT for a Content-Encoding other than gzip and identity, or,
+// with `needs_length`, if there is neither Content-Length nor chunked encoding; TooLargeError.
 absl::Status CheckAnnouncedBody(const HttpRequest& request, int64_t max_bytes, bool needs_length);
 
-// A body as it was received, to be handed to HttpNext::WithBody on a worker thread.
+// A received body, to be passed to HttpNext::WithBody on a worker thread.
 struct ReceivedBody {
   absl::StatusOr<std::string> bytes;
-  BudgetShare share;  // of the budget of received bytes
+  BudgetShare share;  // in the budget of received bytes
 };
 
-// Calls `with_body` with the body, decompressed first if the request says that it is gzip.
+// Decompresses the body if the request declares gzip, then calls `with_body`.
 void HandOver(ReceivedBody body, const HttpRequest& request, int64_t max_bytes, const HttpNext::WithBody& with_body,
               std::shared_ptr<HttpReply> reply);
 

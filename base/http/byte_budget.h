@@ -9,7 +9,7 @@
 
 namespace vitrine {
 
-// A number of bytes that many holders share. Thread-safe.
+// A limited number of bytes that many holders share. Thread-safe.
 class ByteBudget {
  public:
   explicit ByteBudget(int64_t limit) : limit_(limit) {}
@@ -32,7 +32,7 @@ class ByteBudget {
   std::atomic<int64_t> used_ = 0;
 };
 
-// BudgetShare is what one holder has of a budget; it is given back when the share dies. Movable. Thread-compatible.
+// One holder's share of a budget; the destructor releases it. Movable. Thread-compatible.
 class BudgetShare {
  public:
   BudgetShare() = default;
@@ -48,7 +48,8 @@ class BudgetShare {
   }
   ~BudgetShare() { Release(); }
 
-  // Takes so many bytes more; false, and nothing changes, if they are not left. True without a budget.
+  // Takes `bytes` more from the budget; returns false and changes nothing if they exceed it. Always true without a
+  // budget.
   bool Add(int64_t bytes) {
     if (budget_ != nullptr && !budget_->Take(bytes)) return false;
     bytes_ += bytes;

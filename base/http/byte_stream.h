@@ -13,43 +13,44 @@
 
 namespace vitrine {
 
-// Bytes from and to a client over a non-blocking socket, plain or within TLS. Thread-compatible.
+// A byte stream to a client over a non-blocking socket, plain or TLS. Thread-compatible.
 class ByteStream {
  public:
-  // Result of a call: bytes, or what to wait for before the same call is made again, or that the client is gone.
+  // Result of a call: the number of bytes, the event to wait for before the same call is repeated, or that the client
+  // is gone.
   struct Result {
     enum class Next { kGoOn, kAwaitReadable, kAwaitWritable, kGone } next = Next::kGoOn;
     size_t bytes = 0;
   };
 
   virtual ~ByteStream() = default;
-  // Once before anything else, again until it returns kGoOn.
+  // Call before anything else; repeat until it returns kGoOn.
   virtual Result Handshake() = 0;
   virtual Result Read(char* bytes, size_t size) = 0;
-  // Writes of `first`, or where that is empty of `second`; both are not.
+  // Writes part of `first`, or of `second` if `first` is empty. They must not both be empty.
   virtual Result Write(absl::string_view first, absl::string_view second) = 0;
-  // Tells the client that nothing more is written.
+  // Tells the client that no more will be written.
   virtual void EndWriting() = 0;
-  // Tells whether Read has bytes that were received before, so that the socket may not become readable.
+  // Returns true if Read has buffered bytes, for which the socket may not become readable.
   virtual bool HasPending() const { return false; }
 
-  // How many KeyUpdates of TLS the client has sent since the last call: they cost and carry nothing.
+  // Returns the number of TLS KeyUpdates received since the last call: they cost time and carry no data.
   virtual int TakeKeyUpdates() { return 0; }
 
-  // Protocol that TLS has negotiated. After Handshake.
+  // Returns true if TLS has negotiated HTTP/2. Call after Handshake.
   virtual bool HasChosenHttp2() const { return false; }
-  // Names in the client's verified certificate, in gRPC's order: alternative names, then the subject. Empty without
-  // one.
+  // Returns the names in the client's verified certificate, in gRPC's order: alternative names, then the subject. Empty
+  // without a certificate.
   virtual std::vector<std::string> CertificateNames() const { return {}; }
-  // When the first certificate of the client's chain expires; infinite without one.
+  // Returns the earliest expiry in the client's certificate chain; infinite without a certificate.
   virtual absl::Time CertificateExpires() const { return absl::InfiniteFuture(); }
-  // Tells whether the authorities of that context vouch for the client's certificate; true without one.
+  // Returns true if the client's certificate is trusted by the authorities of that context, or if there is none.
   virtual bool IsTrustedBy(const TlsContext&) const { return true; }
-  // Tells whether the handshake failed because the client speaks HTTP without TLS.
+  // Returns true if the handshake failed because the client sent HTTP without TLS.
   virtual bool HasSeenPlainHttp() const { return false; }
 };
 
-// Over `socket`, which stays its owner's and outlives it.
+// Create a stream over `socket`, which the caller owns and must keep open while the stream exists.
 std::unique_ptr<ByteStream> PlainStream(int socket);
 std::unique_ptr<ByteStream> TlsStream(int socket, std::shared_ptr<const TlsContext> context);
 

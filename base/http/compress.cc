@@ -16,7 +16,7 @@
 namespace vitrine {
 namespace {
 
-// The weight of one member of the list; a member without one has 1, a malformed one 0.
+// Returns the weight of one list member: 1 if absent, 0 if malformed.
 double WeightOf(absl::string_view parameters) {
   for (absl::string_view each : absl::StrSplit(parameters, ';')) {
     each = absl::StripAsciiWhitespace(each);

@@ -9,18 +9,18 @@
 
 namespace vitrine {
 
-// A body of fewer bytes is sent as it is: a packet holds it either way.
+// Minimum size of a compressed body: a smaller one fits into a packet anyway.
 inline constexpr size_t kLeastCompressedBytes = 1024;
 
-// True if the value of an Accept-Encoding header prefers gzip to a body as it is: RFC 9110, section 12.5.3.
+// Returns true if an Accept-Encoding value prefers gzip to identity: RFC 9110, section 12.5.3.
 bool TakesGzip(absl::string_view accept_encoding);
 
-// True if bodies of that type become smaller: text, JSON, JavaScript and SVG.
+// Returns true if bodies of that type usually compress well: text, JSON, JavaScript and SVG.
 bool IsCompressible(absl::string_view type);
 
-// Compresses the body with gzip where the request takes it, the type is compressible and the body large enough, and
-// says so in the headers; "Vary" says what decides also where it stays as it is. A response that has "Vary" already was
-// chosen for the request and stays as it is. Takes a few milliseconds for a megabyte: not for a connection's thread.
+// Compresses the body with gzip and sets the headers, if the request accepts it, the type is compressible and the body
+// is large enough. Adds "Vary" even if the request does not accept gzip. Leaves a response with "Vary" unchanged: it
+// was already chosen for the request. Takes a few milliseconds per megabyte: do not call on a connection thread.
 void CompressFor(const HttpRequest& request, HttpResponse& response);
 
 }  // namespace vitrine

@@ -23,18 +23,18 @@ constexpr absl::string_view kPlainHttpRefusal =
     "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nContent-Length: 46\r\nConnection: close\r\n\r\n"
     "this port speaks HTTPS; ask for https:// here\n";
 constexpr std::chrono::milliseconds kLingerTime{1000};
-constexpr std::chrono::milliseconds kLastLinger{50};  // once the server ends
+constexpr std::chrono::milliseconds kLastLinger{50};  // during shutdown
 constexpr size_t kLingerBytes = size_t{1} << 20;
 constexpr std::chrono::seconds kCertificateCheck{1};
-// Points that are taken from an address's account at once, whose lock all its connections share.
+// Points charged to an address's account at once: its lock is shared by all connections of the address.
 constexpr double kSettledAtOnce = 64;
 constexpr double kSharedFactor = 3;
-// A connection is not closed for what others of its address spend while it has this share of its own points.
+// Share of its own points above which a connection is not closed for the use of others from its address.
 constexpr double kUnsuspicious = 0.5;
-// Points that a new connection may spend of its burst while its address has none.
+// Share of the burst for a new connection of an address without points.
 constexpr double kSuspiciousStart = 0.01;
 
-// Spreads `age` by 10 % either way, so that clients that came together do not come back together.
+// Varies `age` by up to 10 %, so that clients that connected together do not reconnect together.
 std::chrono::nanoseconds Spread(absl::Duration age) {
   thread_local std::minstd_rand random(std::random_device{}());
   std::uniform_real_distribution<double> factor(0.9, 1.1);
@@ -105,14 +105,14 @@ void HttpConnection::OnWoken() {
   if (phase_ == Phase::kServing) protocol_->OnWoken();
 }
 
-// Looks at the header before it takes it: what follows belongs to TLS.
+// Peeks at the header before it reads it: the bytes after it belong to TLS.
 void HttpConnection::ReadProxy() {
   char bytes[kMaxProxyHeaderBytes];
   const ssize_t seen = recv(descriptor(), bytes, sizeof(bytes), MSG_PEEK);
   if (seen == 0 || (seen < 0 && errno != EAGAIN && errno != EINTR)) return Close(CloseReason::kClient);
   if (seen < 0) return;
   const absl::StatusOr<ProxyHeader> header = ReadProxyHeader(absl::string_view(bytes, static_cast<size_t>(seen)));
-  // The bytes stay in the socket, which is readable for as long: OnTick looks again.
+  // The incomplete header stays in the socket, which remains readable: OnTick tries again.
   if (absl::IsUnavailable(header.status())) return Await(false, false);
   if (!header.ok()) return Close(CloseReason::kProtocol);
   if (header->bytes > 0) (void)recv(descriptor(), bytes, header->bytes, 0);
@@ -135,7 +135,7 @@ void HttpConnection::BeginHandshake() {
   Await(true, false);
 }
 
-// A signature takes a millisecond, which the loop's other connections would wait for.
+// Runs on another thread: a signature takes a millisecond, which would delay the loop's other connections.
 void HttpConnection::ContinueHandshake() {
   if (is_shaking_) return;
   is_shaking_ = true;
@@ -248,7 +248,7 @@ void HttpConnection::Linger(CloseReason reason) {
 
 void HttpConnection::Close(CloseReason reason) {
   if (is_closed()) return;
-  if (is_shaking_) {  // the descriptor is in use
+  if (is_shaking_) {  // the handshake thread uses the descriptor
     close_when_shaken_ = reason;
     return;
   }
@@ -271,7 +271,7 @@ bool HttpConnection::Spend(double points) {
   if (account_ != nullptr && unsettled_points_ >= kSettledAtOnce) {
     const double settled = std::exchange(unsettled_points_, 0);
     const bool address_has_points = account_->Spend(settled, now);
-    // Many connections that each spend little share what their address has.
+    // Charges more if the address has no points: many connections that each spend little share its points.
     if (!address_has_points) has_points = points_.Take(kSharedFactor * settled, now) && has_points;
     has_points = has_points && (address_has_points || points_.Share(now) >= kUnsuspicious);
   }

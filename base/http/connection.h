@@ -25,56 +25,55 @@ namespace vitrine {
 
 class HttpConnection;
 
-// HttpCommon is what all connections of a server share. Constant but for the atomics.
+// State that all connections of a server share. Constant except for the atomics.
 struct HttpCommon {
   HttpServerOptions options;
   HttpHandler handler;
   std::shared_ptr<ByteBudget> received;
   std::vector<Network> proxies;
   std::function<std::shared_ptr<const TlsContext>()> tls;  // thread-safe; null: plaintext
-  std::unique_ptr<HttpWorkers> workers;                    // for bodies and responses
-  std::unique_ptr<HttpWorkers> handshakers;                // for TLS handshakes; null without TLS
+  std::unique_ptr<HttpWorkers> workers;                    // run handlers of bodies and responses
+  std::unique_ptr<HttpWorkers> handshakers;                // run TLS handshakes; null without TLS
   std::unique_ptr<AddressLimits> addresses;
   std::atomic<int64_t> open = 0;
-  std::atomic<int64_t> unsent = 0;       // bytes of responses that were made and not handed to the kernel
-  std::atomic<bool> is_leaving = false;  // HttpServer::StartLeaving was called
+  std::atomic<int64_t> unsent = 0;       // bytes of responses not yet passed to the kernel
+  std::atomic<bool> is_leaving = false;  // StartLeaving was called
   std::atomic<bool> is_shutting_down = false;
 };
 
-// Points of a KeyUpdate of TLS, which takes both sides' keys anew.
+// Points for a TLS KeyUpdate, after which both sides derive new keys.
 inline constexpr double kKeyUpdatePoints = 16;
 
-// HttpProtocol is what is spoken on a connection. Every function is called on the loop's thread, none after OnClosed.
+// The HTTP version of a connection. All functions run on the loop's thread, none after OnClosed.
 class HttpProtocol {
  public:
   virtual ~HttpProtocol() = default;
-  // The connection's stream may be read or written. Chooses what to wait for next (HttpConnection::Await).
+  // The stream may be readable or writable. Must call HttpConnection::Await for the next event.
   virtual void OnReady(bool readable, bool writable, bool failed) = 0;
-  // Something was sent on another thread.
+  // Another thread has sent something.
   virtual void OnWoken() = 0;
-  // Every tick: what takes too long is given up.
+  // Runs at every tick: ends what has timed out.
   virtual void OnTick() = 0;
-  // The client is asked to leave: `reason` names why in the end.
+  // Asks the client to leave; `reason` is reported when the connection closes.
   virtual void StartLeaving(CloseReason reason) = 0;
-  // The server ends: requests whose bodies have not come are given up.
+  // The server shuts down: requests without a complete body are aborted.
   virtual void End() = 0;
-  // The connection is closed.
+  // The connection was closed.
   virtual void OnClosed() = 0;
   virtual bool HasRequests() const = 0;
-  // Tells whether it waits for the client alone.
+  // Returns true if it only waits for the client.
   virtual bool AwaitsClient() const { return !HasRequests(); }
-  // Since when its client has not taken what is to be sent; nothing where there is nothing.
+  // Returns the time since which the client has not read pending output; nullopt if there is none.
   virtual std::optional<EventLoop::Time> UnsentSince() const = 0;
   virtual HttpConnectionStatus Describe() const = 0;
 };
 
-// One connection of a client: its socket, TLS and PROXY header, how long it may last, and its account of abuse. Every
-// function is called on the loop's thread.
+// One client connection: socket, TLS, PROXY header, timeouts and abuse points. All functions run on the loop's thread.
 class HttpConnection final : public Watched {
  public:
   using Time = EventLoop::Time;
 
-  // `account` is null for connections that count against no address. `closed` is called once, when it is closed.
+  // `account` is null for connections that count against no address. `closed` is called once, on closing.
   HttpConnection(EventLoop& loop, FileDescriptor socket, const sockaddr_storage& address,
                  std::shared_ptr<AddressAccount> account, bool is_from_proxy, std::shared_ptr<HttpCommon> common,
                  std::vector<char>& scratch, std::function<void(HttpConnection&)> closed);
@@ -82,36 +81,36 @@ class HttpConnection final : public Watched {
 
   void Begin();
   void OnTick();
-  // Asks the client to leave, at once if it is between requests.
+  // Asks the client to leave; closes at once between requests.
   void StartLeaving(CloseReason reason);
-  // The server ends.
+  // The server shuts down.
   void End();
   void Close(CloseReason reason);
-  // The last response was sent: what the client still sends is read and dropped for a second, a megabyte at most, so
-  // that the kernel does not reset the connection under the response.
+  // Call after the last response was sent: discards the client's data for a second, at most a megabyte, so that the
+  // kernel does not reset the connection before the client has read the response.
   void Linger(CloseReason reason);
-  // Counts HttpAbuseLimits points. False if there are none left: the connection is to be closed with kAbuse.
+  // Charges points of HttpAbuseLimits. Returns false if none are left: close the connection with kAbuse.
   bool Spend(double points);
-  // Tells whether it has spent a tenth of them.
+  // Returns true if it has spent more than a tenth of its points.
   bool IsSuspicious() { return points_.Share(loop().now()) < 0.9; }
 
   ByteStream& stream() { return *stream_; }
   HttpCommon& common() { return *common_; }
   const std::shared_ptr<const HttpPeer>& peer() const { return peer_; }
-  // What is read into, of all connections of the loop.
+  // Read buffer shared by the connections of the loop.
   std::vector<char>& scratch() { return scratch_; }
   HttpProtocol* protocol() { return protocol_.get(); }
   bool IsEncrypted() const { return tls_ != nullptr; }
   bool HasRequests() const { return protocol_ != nullptr && protocol_->HasRequests(); }
   bool AwaitsClient() const { return !is_shaking_ && (protocol_ == nullptr || protocol_->AwaitsClient()); }
   Time opened() const { return opened_; }
-  // Time of the last byte that was received.
+  // Time of the last received byte.
   Time last_received() const { return last_received_; }
   void NoteReceived() { last_received_ = loop().now(); }
   void NoteRequestDone() { idle_since_ = loop().now(); }
   HttpConnectionStatus Describe() const;
 
-  size_t place = 0;  // among the loop's connections
+  size_t place = 0;  // index in the loop's connections
 
  private:
   enum class Phase { kProxy, kHandshake, kDetect, kServing, kLingering };
@@ -137,30 +136,30 @@ class HttpConnection final : public Watched {
   const std::unique_ptr<ByteStream> stream_;
   std::shared_ptr<HttpPeer> making_peer_;
   std::shared_ptr<const HttpPeer> peer_;
-  std::unique_ptr<HttpProtocol> protocol_;  // from kServing on; lives as long as the connection
+  std::unique_ptr<HttpProtocol> protocol_;  // set from kServing on, as long as the connection
 
   Phase phase_ = Phase::kDetect;
-  std::string first_;  // what was read before the protocol was known
+  std::string first_;  // bytes read before the protocol was known
   const Time opened_;
   Time last_received_;
   Time idle_since_;
-  Time leaves_ = Time::max();    // when it is asked to leave for its age
-  Time given_up_ = Time::max();  // when the present phase is
+  Time leaves_ = Time::max();    // time at which it is asked to leave because of its age
+  Time given_up_ = Time::max();  // time at which the present phase times out
   bool is_leaving_ = false;
   CloseReason leaving_reason_ = CloseReason::kDone;
   size_t lingering_bytes_ = 0;
   TokenBucket points_;
-  double unsettled_points_ = 0;  // not taken from the account yet
+  double unsettled_points_ = 0;  // not yet charged to the account
   absl::Time certificate_expires_ = absl::InfiniteFuture();
-  std::shared_ptr<const TlsContext> trusted_by_;  // whose authorities vouch for the client
+  std::shared_ptr<const TlsContext> trusted_by_;  // context whose authorities trust the client
   Time certificate_checked_ = {};
-  // Written by the handshake's thread while phase_ is kHandshake and is_shaking_.
+  // Written by the handshake thread while phase_ is kHandshake and is_shaking_.
   ByteStream::Result shaken_;
   bool is_shaking_ = false;
   std::optional<CloseReason> close_when_shaken_;
 };
 
-// How long a deadline of HttpServerOptions is.
+// Converts a timeout of HttpServerOptions; at most a year.
 inline std::chrono::nanoseconds Nanoseconds(absl::Duration duration) {
   return duration >= absl::Hours(24 * 365) ? std::chrono::nanoseconds(std::chrono::hours(24 * 365))
                                            : absl::ToChronoNanoseconds(duration);

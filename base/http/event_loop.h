@@ -18,8 +18,8 @@ namespace vitrine {
 
 class EventLoop;
 
-// A file descriptor that a loop watches. Every function but Wake is called on the loop's thread. Owned by shared_ptr;
-// one that is closed while the loop works lives until the loop has gone round.
+// A file descriptor watched by a loop. All functions except Wake run on the loop's thread. Owned by shared_ptr; the
+// loop keeps a closed one alive until the end of its round.
 class Watched : public std::enable_shared_from_this<Watched> {
  public:
   Watched(EventLoop& loop, FileDescriptor descriptor);
@@ -27,12 +27,12 @@ class Watched : public std::enable_shared_from_this<Watched> {
   Watched(const Watched&) = delete;
   Watched& operator=(const Watched&) = delete;
 
-  // Chooses which events call OnReady, until it is called again. Events are level-triggered: OnReady comes again, after
-  // all others had their turn, while there is more to read or room to write.
+  // Sets the events that call OnReady. Level-triggered: OnReady is called again, after all others had their turn, while
+  // the descriptor is ready.
   void Await(bool readable, bool writable);
-  // Ignores the descriptor altogether, until Await: else a failure calls OnReady again and again.
+  // Stops watching the descriptor until the next Await; otherwise a failed connection would call OnReady repeatedly.
   void Ignore();
-  // Calls OnWoken soon, once for any number of calls. Any thread.
+  // Schedules one call of OnWoken, for any number of calls. Any thread.
   void Wake();
 
   EventLoop& loop() const { return *loop_; }
@@ -44,38 +44,37 @@ class Watched : public std::enable_shared_from_this<Watched> {
 
  private:
   friend class EventLoop;
-  // `failed`: the other side has closed both directions, or the connection has failed; readable and writable are true
-  // then.
+  // `failed`: the connection has failed, or both directions are closed; readable and writable are true then.
   virtual void OnReady(bool readable, bool writable, bool failed) = 0;
   virtual void OnWoken() {}
 
-  const std::shared_ptr<EventLoop> loop_;  // others may call Wake when the loop has ended
+  const std::shared_ptr<EventLoop> loop_;  // other threads may call Wake after the loop has ended
   FileDescriptor descriptor_;
-  uint32_t events_ = 0;                 // that epoll waits for
-  bool is_added_ = false;               // to epoll
-  std::atomic<bool> is_woken_ = false;  // OnWoken is to come
+  uint32_t events_ = 0;                 // events set in epoll
+  bool is_added_ = false;               // registered in epoll
+  std::atomic<bool> is_woken_ = false;  // OnWoken is pending
 };
 
-// Waits on one thread for the events of file descriptors: level-triggered epoll, which gives each descriptor one turn
-// in a round. (Asio's reactor takes an epoll_ctl and an allocation for each wait.)
+// Waits on one thread for events of file descriptors: level-triggered epoll with one turn per descriptor and round.
+// (Asio's reactor needs an epoll_ctl and an allocation for each wait.)
 class EventLoop : public std::enable_shared_from_this<EventLoop> {
  public:
   using Time = std::chrono::steady_clock::time_point;
 
-  // UNAVAILABLE if the process has no descriptor left.
+  // UNAVAILABLE if no descriptor can be created.
   static absl::StatusOr<std::shared_ptr<EventLoop>> Make();
   ~EventLoop();
   EventLoop(const EventLoop&) = delete;
   EventLoop& operator=(const EventLoop&) = delete;
 
-  // Runs until Stop on the calling thread, and calls `tick` every `period`.
+  // Runs on the calling thread until Stop; calls `tick` every `period`.
   void Run(std::chrono::milliseconds period, const std::function<void()>& tick);
   // Makes Run return. Any thread.
   void Stop();
-  // Calls `work` on the loop's thread, soon; never after the end of Run. Any thread.
+  // Queues `work` for the loop's thread; dropped after the end of Run. Any thread.
   void Post(std::function<void()> work);
   bool IsThisThread() const { return thread_.load(std::memory_order_relaxed) == std::this_thread::get_id(); }
-  // When the present round began. The loop's thread.
+  // Returns the start time of the present round. Loop's thread.
   Time now() const { return now_; }
 
  private:
@@ -86,17 +85,17 @@ class EventLoop : public std::enable_shared_from_this<EventLoop> {
   void RunPosted();
 
   const FileDescriptor epoll_;
-  const FileDescriptor wake_;  // an eventfd
+  const FileDescriptor wake_;  // eventfd
   std::atomic<std::thread::id> thread_ = {};
-  // The loop's thread alone:
+  // Used only by the loop's thread:
   Time now_ = std::chrono::steady_clock::now();
-  std::vector<std::shared_ptr<Watched>> closed_;  // in this round, whose events may still be in its list
-  std::vector<std::shared_ptr<Watched>> taken_;   // out of woken_
+  std::vector<std::shared_ptr<Watched>> closed_;  // closed in this round; the event list may still refer to them
+  std::vector<std::shared_ptr<Watched>> taken_;   // taken from woken_
 
   Mutex mutex_;
   std::vector<std::shared_ptr<Watched>> woken_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::function<void()>> posted_ ABSL_GUARDED_BY(mutex_);
-  bool is_signalled_ ABSL_GUARDED_BY(mutex_) = false;  // wake_ was written and not read yet
+  bool is_signalled_ ABSL_GUARDED_BY(mutex_) = false;  // wake_ was written and not yet read
   std::atomic<bool> stops_ = false;
 };
 

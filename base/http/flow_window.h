@@ -8,16 +8,15 @@
 
 namespace vitrine {
 
-// Chooses HTTP/2's flow control window by the connection's bandwidth times its delay: a PING goes out while data comes;
-// where half a window or more has come by the time of its answer, the window is what holds the sender back, and is made
-// four times as large. What came before the PING does not count: an eighth of the window, and as much as was read at
-// once. Thread-compatible.
+// Sizes the HTTP/2 flow control window by the connection's bandwidth-delay product. Sends a PING while data arrives; if
+// half a window or more arrives before the answer, the window limits the sender, and is quadrupled. Data before the
+// PING, at least an eighth of the window, do not count. Thread-compatible.
 class FlowWindow {
  public:
-  static constexpr int32_t kFirst = 4 << 20;  // as gRPC's
+  static constexpr int32_t kFirst = 4 << 20;  // as in gRPC
   static constexpr int32_t kLargest = 64 << 20;
 
-  // Data has come. True: a PING is to be sent now.
+  // Counts received data. Returns true if a PING must be sent now.
   bool OnData(int64_t bytes) {
     received_ += bytes;
     if (is_probing_ || window_ >= kLargest || received_ < window_ / 8) return false;
@@ -26,7 +25,7 @@ class FlowWindow {
     return true;
   }
 
-  // The PING was answered. The new window, where it grows.
+  // Handles the PING's answer. Returns the new window if it grows.
   std::optional<int32_t> OnAnswer() {
     if (!is_probing_) return std::nullopt;
     is_probing_ = false;

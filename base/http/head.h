@@ -14,42 +14,40 @@
 
 namespace vitrine {
 
-// Longest head of a request that is read unless another limit is set.
+// Default limit on the size of request headers.
 inline constexpr size_t kMaxHttpHeadBytes = size_t{16} << 10;
 
-// Names and values.
+// Pairs of name and value.
 using HttpHeaders = std::vector<std::pair<std::string, std::string>>;
 
-// HttpHead is what stands before the body of a request.
+// Request line and headers of a request.
 struct HttpHead {
   std::string method;        // "GET"
-  std::string path;          // decoded, without query; may hold any byte but NUL
-  bool has_escapes = false;  // the path was written with percent signs
-  std::string query;         // what follows the "?", as it came
-  HttpHeaders headers;       // in their order, values without spaces around them; ":authority" of HTTP/2 is "host"
-  int major_version = 1;     // 1, or 2
-  int minor_version = 1;     // of HTTP/1.x
+  std::string path;          // decoded, without query; may contain any byte but NUL
+  bool has_escapes = false;  // the path contained percent signs
+  std::string query;         // part after "?", not decoded
+  HttpHeaders headers;       // in order, values trimmed; ":authority" of HTTP/2 is stored as "host"
+  int major_version = 1;     // 1 or 2
+  int minor_version = 1;     // minor version of HTTP/1.x
 
-  // The value of the header, whatever the case of its name; nothing if it is absent, "" if it is there twice.
+  // Returns the value of a header, ignoring the case of its name; nullopt if absent, "" if there are several.
   std::optional<std::string> Header(absl::string_view name) const;
-  // The bytes of the body that are announced; nothing where they are not, or in chunks.
+  // Returns the announced length of the body; nullopt if absent, as with chunked encoding.
   std::optional<int64_t> ContentLength() const;
-  // Tells whether bytes of a body follow the head, whether or not they can be read.
+  // Returns true if a body follows the headers, even if it is not read.
   bool AnnouncesBody() const;
-  // Tells whether the client means to send another request on the connection.
+  // Returns true if the client wants to keep the connection open.
   bool KeepsAlive() const;
 };
 
-// Writes path and query of a request's target, a proxy's form of it included. INVALID_ARGUMENT if its percent signs
-// mean no bytes.
+// Parses path and query of a request target, also in a proxy's form. INVALID_ARGUMENT for invalid percent-encoding.
 absl::Status ReadTarget(absl::string_view target, HttpHead& head);
 
-// INVALID_ARGUMENT where two readers may see the end of the body at different places, which would let one hide a
-// request from the other.
+// INVALID_ARGUMENT if two parsers could disagree about the end of the body, which allows request smuggling.
 absl::Status CheckBodyLength(const HttpHead& head);
 
-// INVALID_ARGUMENT unless the request names one host, as HTTP/1.1 and HTTP/2 demand, and it can be one. HTTP/1.0 may
-// name none.
+// INVALID_ARGUMENT unless the request has exactly one valid host, as HTTP/1.1 and HTTP/2 require. HTTP/1.0 may have
+// none.
 absl::Status CheckHost(const HttpHead& head);
 
 }  // namespace vitrine

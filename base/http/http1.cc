@@ -19,13 +19,13 @@ namespace {
 using Next = ByteStream::Result::Next;
 using Time = EventLoop::Time;
 
-// Bytes that are read of a client that sends its next requests before it was answered.
+// Limit on bytes read ahead while a request is being answered.
 constexpr size_t kMostAhead = size_t{64} << 10;
-// Steps of one connection before others have their turn.
+// Limit on steps before other connections have their turn.
 constexpr int kStepsAtOnce = 16;
 constexpr absl::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 
-// Of a request that could not be read.
+// Returns the response to a request that could not be parsed.
 HttpResponse Unreadable(const absl::Status& why) {
   return {.code = absl::IsResourceExhausted(why) ? 431 : 400,
           .type = kPlainText,
@@ -71,7 +71,7 @@ class Http1 final : public HttpProtocol {
   Step ReadBody();
   Step WatchClient();
   Step SendMore();
-  // Reads more of what the client sends behind received_; true if there was something.
+  // Appends available bytes to received_; returns true if there were any.
   bool ReadMore();
   void BeginHead();
   void Serve();
@@ -86,28 +86,28 @@ class Http1 final : public HttpProtocol {
   const HttpServerOptions& options_;
 
   Phase phase_ = Phase::kHead;
-  Time since_ = {};       // the present phase began, or the head's first byte came; zero: it did not
-  std::string received_;  // that no request has taken
+  Time since_ = {};       // start of the phase, or arrival of the headers' first byte; zero: not yet
+  std::string received_;  // bytes not yet parsed
   std::unique_ptr<HttpRequestParser> parser_;
-  std::shared_ptr<HttpRequest> request_;  // null where none could be read
+  std::shared_ptr<HttpRequest> request_;  // null if it could not be parsed
   HttpNext::WithBody with_body_;
-  BudgetShare share_;     // of the body
-  bool is_whole_ = true;  // nothing of the request is left unread
+  BudgetShare share_;     // for the body
+  bool is_whole_ = true;  // the whole request was read
   bool is_gone_ = false;  // the client sends no more
   Next waits_for_ = Next::kAwaitReadable;
-  // The response on its way.
+  // The response being sent.
   std::string head_, body_;
-  size_t sent_ = 0;  // of both
+  size_t sent_ = 0;  // bytes sent of head_ and body_
   std::shared_ptr<void> held_;
   bool keep_ = false;
-  std::optional<CloseReason> leaving_;  // the next response is the last
+  std::optional<CloseReason> leaving_;  // set: the next response is the last
   int64_t requests_ = 0;
 
   Mutex mutex_;
-  std::optional<HttpResponse> reply_ ABSL_GUARDED_BY(mutex_);  // came in kWorking
+  std::optional<HttpResponse> reply_ ABSL_GUARDED_BY(mutex_);  // set by the handler in kWorking
 };
 
-// Keeps the connection, and the protocol with it.
+// Keeps the connection and its protocol alive.
 class Http1::Reply final : public HttpReply {
  public:
   Reply(std::shared_ptr<Watched> connection, Http1& to) : connection_(std::move(connection)), to_(to) {}
@@ -132,12 +132,12 @@ class Http1::Reply final : public HttpReply {
     std::exchange(connection_, nullptr)->Wake();
   }
 
-  std::shared_ptr<Watched> connection_;  // until the response was sent
+  std::shared_ptr<Watched> connection_;  // null once the response was sent
   Http1& to_;
 };
 
 void Http1::OnReady(bool, bool, bool failed) {
-  if (failed && phase_ == Phase::kWorking) {  // nobody can read the response any more
+  if (failed && phase_ == Phase::kWorking) {  // the client cannot read the response any more
     if (request_ != nullptr) request_->hung_up->store(true, std::memory_order_release);
     return connection_.Close(CloseReason::kClient);
   }
@@ -165,7 +165,7 @@ void Http1::Advance() {
   }
   if (connection_.is_closed()) return;
   Await();
-  connection_.Wake();  // goes on after the others
+  connection_.Wake();  // continues after the other connections
 }
 
 void Http1::Await() {
@@ -213,7 +213,7 @@ Http1::Step Http1::ReadHead() {
       return Step::kWait;
     }
     parser_ = std::make_unique<HttpRequestParser>(static_cast<size_t>(options_.max_head_bytes));
-    since_ = Now();  // of the whole head, however its bytes drip
+    since_ = Now();  // for the whole headers, even if they arrive slowly
   }
   const absl::StatusOr<size_t> taken = parser_->Take(received_);
   if (!taken.ok()) {
@@ -274,7 +274,7 @@ void Http1::BeginBody() {
   share_ = BudgetShare(connection_.common().received);
   absl::Status fault = CheckAnnouncedBody(*request_, options_.max_body_bytes, true);
   const ByteBudget& budget = *connection_.common().received;
-  // It would be refused once it has come, as far as can be told now.
+  // Rejects now a body that would, as far as is known, exceed the budget later.
   if (fault.ok() && request_->head.ContentLength().value_or(0) > budget.limit() - budget.used()) fault = NoRoomError();
   if (!fault.ok()) return GiveBody(std::move(fault));
   phase_ = Phase::kBody;
@@ -282,7 +282,7 @@ void Http1::BeginBody() {
   if (parser_->is_done()) return;
   parser_->ReadBody(options_.max_body_bytes);
   if (received_.empty() && absl::EqualsIgnoreCase(request_->Header("Expect").value_or(""), "100-continue")) {
-    (void)connection_.stream().Write({}, kContinue);  // who does not get it sends the body after a while
+    (void)connection_.stream().Write({}, kContinue);  // best effort: clients send the body after a timeout anyway
   }
 }
 
@@ -386,7 +386,7 @@ Http1::Step Http1::SendMore() {
   return Step::kAgain;
 }
 
-// A response may take its grace, and longer while it is taken at the least rate.
+// Returns true if less than least_rate was transferred after the grace period.
 bool Http1::IsSlow(size_t bytes, std::chrono::nanoseconds grace) const {
   const std::chrono::duration<double> spent = Now() - since_ - grace;
   return spent.count() > 0 && static_cast<double>(bytes) < spent.count() * static_cast<double>(options_.least_rate);
@@ -407,15 +407,14 @@ void Http1::OnTick() {
 
 void Http1::StartLeaving(CloseReason reason) {
   leaving_ = reason;
-  // Between requests an HTTP/1 client cannot be told; one that the server only leaves in a while learns it from its
-  // next response.
+  // An idle HTTP/1 client cannot be notified: on server shutdown it learns it from its next response.
   if (reason == CloseReason::kShutdown) return;
   if (phase_ == Phase::kHead && since_ == Time()) connection_.Close(reason);
 }
 
 void Http1::End() {
   leaving_ = CloseReason::kShutdown;
-  if (phase_ == Phase::kHead) Advance();  // a request may have come already
+  if (phase_ == Phase::kHead) Advance();  // a request may already have arrived
   if (connection_.is_closed()) return;
   if (phase_ == Phase::kHead) return connection_.Close(CloseReason::kShutdown);
   if (phase_ != Phase::kBody) return;

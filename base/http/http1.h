@@ -9,8 +9,8 @@
 
 namespace vitrine {
 
-// HTTP/1.1 and 1.0 on a connection, which outlives it: one request after the other, from head to body to response.
-// `first` was read from the connection before.
+// Serves HTTP/1.1 and 1.0 on `connection`, which must outlive the result, one request at a time. `first` was already
+// read from the connection.
 std::unique_ptr<HttpProtocol> MakeHttp1(HttpConnection& connection, std::string first);
 
 }  // namespace vitrine

@@ -9,7 +9,8 @@
 
 namespace vitrine {
 
-// HTTP/2 (RFC 9113) on a connection, which outlives it. `first` was read from the connection before.
+// Serves HTTP/2 (RFC 9113) on `connection`, which must outlive the result. `first` was already read from the
+// connection.
 std::unique_ptr<HttpProtocol> MakeHttp2(HttpConnection& connection, std::string first);
 
 }  // namespace vitrine

@@ -31,11 +31,11 @@ class Reply final : public HttpReply {
   }
 
  private:
-  std::shared_ptr<HttpStream> stream_;  // until the response was sent
+  std::shared_ptr<HttpStream> stream_;  // null once the response was sent
   const std::shared_ptr<HttpRequest> request_;
 };
 
-// Gathers a body, and hands it to a worker.
+// Collects a body and passes it to a worker.
 class BodyReader final : public HttpStreamHandler {
  public:
   BodyReader(HttpNext::WithBody with_body, std::shared_ptr<HttpRequest> request, std::shared_ptr<HttpStream> stream,
@@ -77,7 +77,7 @@ class BodyReader final : public HttpStreamHandler {
     });
   }
 
-  HttpNext::WithBody with_body_;  // null once the body was handed over
+  HttpNext::WithBody with_body_;  // null once called
   const std::shared_ptr<HttpRequest> request_;
   std::shared_ptr<HttpStream> stream_;
   HttpCommon& common_;

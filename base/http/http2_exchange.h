@@ -9,11 +9,11 @@
 
 namespace vitrine {
 
-// The whole response as one part of a stream.
+// Converts a whole response to one part of a stream.
 HttpStream::Part ResponsePart(HttpResponse response, const HttpRequest& request);
 
-// Does what `next` says of a plain request (not HttpNext::Stream) on an HTTP/2 stream. The handler that is to be told
-// of its body; null where the body is not read. On the connection's thread.
+// Starts handling a plain request (not HttpNext::Stream) on an HTTP/2 stream. Returns the handler of its body; null if
+// the body is not read. Connection thread.
 std::shared_ptr<HttpStreamHandler> BeginExchange(HttpNext next, const std::shared_ptr<HttpRequest>& request,
                                                  const std::shared_ptr<HttpStream>& stream, HttpCommon& common);
 

@@ -11,14 +11,14 @@ namespace {
 
 using Next = ByteStream::Result::Next;
 
-// Bytes of frames that are made before the kernel takes them, and that one turn of a connection may write.
+// Limits on bytes of frames created before the kernel takes them, and on bytes written in one turn.
 constexpr size_t kOutBytes = size_t{64} << 10;
 constexpr size_t kTurnBytes = size_t{256} << 10;
-// Bytes that one turn reads of a connection that has spent points of late: its frames may be small and many.
+// Limit on bytes read in one turn from a connection that recently spent points: its frames may be small and many.
 constexpr size_t kSuspiciousBytes = size_t{8} << 10;
 constexpr size_t kMostQueuedFrames = 4096;
 constexpr std::chrono::seconds kRateCheck{1};
-// How long after the first GOAWAY the second comes, where its PING is not answered before.
+// Delay of the second GOAWAY, unless the PING of the first one is answered earlier.
 constexpr std::chrono::seconds kLeavingTime{1};
 constexpr uint8_t kBandwidthPing[8] = {'v', 'i', 't', '-', 'r', 'a', 't', 'e'};
 constexpr uint8_t kKeepalivePing[8] = {'v', 'i', 't', '-', 'k', 'e', 'e', 'p'};
@@ -28,7 +28,7 @@ void AppendNumber(std::string& to, uint32_t value, int bytes) {
   for (int i = bytes - 1; i >= 0; --i) to.push_back(static_cast<char>(value >> (8 * i)));
 }
 
-// A GOAWAY frame, for a session that may not be used any more.
+// Returns a GOAWAY frame, for a session that can no longer be used.
 std::string GoawayFrame(int32_t last_stream, uint32_t code, absl::string_view why) {
   std::string frame;
   AppendNumber(frame, static_cast<uint32_t>(8 + why.size()), 3);
@@ -41,7 +41,7 @@ std::string GoawayFrame(int32_t last_stream, uint32_t code, absl::string_view wh
   return frame;
 }
 
-// Returns true if fewer bytes than `least_rate` a second have passed since then, after a grace.
+// Returns true if, after a grace period, fewer bytes than `least_rate` per second have passed.
 bool IsSlower(int64_t bytes, std::chrono::duration<double> spent, absl::Duration grace, int64_t least_rate) {
   const double beyond = spent.count() - absl::ToDoubleSeconds(grace);
   return beyond > 0 && static_cast<double>(bytes) < beyond * static_cast<double>(least_rate);
@@ -78,7 +78,7 @@ void Http2Session::OnWoken() {
   if (!connection_.is_closed()) Continue();
 }
 
-// One read in a turn: the loop's other connections come before the next.
+// Reads once per turn, so that the loop's other connections are not delayed.
 void Http2Session::Read() {
   std::vector<char>& scratch = connection_.scratch();
   const size_t most = connection_.IsSuspicious() ? kSuspiciousBytes : scratch.size();
@@ -99,7 +99,7 @@ void Http2Session::Read() {
 void Http2Session::Feed(absl::string_view bytes) {
   const ssize_t taken =
       nghttp2_session_mem_recv(session_.get(), reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size());
-  // Answers to frames, which wait for a client that does not read.
+  // Replies to frames pile up if the client does not read.
   if (nghttp2_session_get_outbound_queue_size(session_.get()) > kMostQueuedFrames) {
     Fail(CloseReason::kAbuse, NGHTTP2_ENHANCE_YOUR_CALM, "the client does not read");
   }
@@ -131,7 +131,7 @@ void Http2Session::Continue() {
   connection_.Await(true, waits_for_writable_);
 }
 
-// What nghttp2 has made goes first: a client expects SETTINGS before all else.
+// Sends the frames of nghttp2 first: a client expects SETTINGS before anything else.
 void Http2Session::SayFailure() {
   out_ += GoawayFrame(nghttp2_session_get_last_proc_stream_id(session_.get()), failed_->code, failed_->why);
   (void)connection_.stream().Write({}, absl::string_view(out_).substr(out_sent_));
@@ -182,7 +182,7 @@ void Http2Session::Queue(Http2Stream& stream, HttpStream::Part part) {
 }
 
 void Http2Session::Reset(Http2Stream& stream, uint32_t code) {
-  // The end of a response that is on its way says it as well.
+  // NO_ERROR is implied by the end of a response being sent.
   const bool is_ending = !stream.parts.empty() && stream.parts.back().is_last;
   if (code == NGHTTP2_NO_ERROR && (is_ending || stream.has_local_ended)) return;
   stream.is_reset_here = true;
@@ -233,7 +233,7 @@ bool Http2Session::Flush() {
     out_sent_ = 0;
     blocked_since_.reset();
   }
-  waits_for_writable_ = !is_empty || written >= kTurnBytes;  // there may be more, after the others' turn
+  waits_for_writable_ = !is_empty || written >= kTurnBytes;  // more may follow, after the others' turn
   return true;
 }
 
@@ -280,7 +280,8 @@ void Http2Session::CheckRates() {
       stream->answered_early.reset();
       nghttp2_submit_rst_stream(session_.get(), NGHTTP2_FLAG_NONE, id, NGHTTP2_NO_ERROR);
     }
-    // A client on a slow line takes what it can, of many answers a little each: it gives window. So with bodies.
+    // Only clients that grant no window are slow: a slow line with many answers transfers a little of each. The rate of
+    // bodies likewise counts all streams.
     const bool withholds = !has_window || nghttp2_session_get_stream_remote_window_size(session_.get(), id) <= 0;
     if (withholds && !stream->parts.empty() &&
         IsSlower(stream->taken, Now() - *stream->taking_since, options_.body_timeout, options_.least_rate)) {
@@ -301,7 +302,7 @@ void Http2Session::CheckRates() {
 void Http2Session::StartLeaving(CloseReason reason) {
   leaving_reason_ = reason;
   if (leaving_ != Leaving::kNo) return;
-  // A client that has just come gets its first request answered: asked to leave before, it would come back for ever.
+  // A new client gets its first request answered: if asked to leave before, it would reconnect endlessly.
   leaves_after_first_ = reason == CloseReason::kShutdown && requests_ == 0;
   if (!leaves_after_first_) Announce();
 }
@@ -338,7 +339,7 @@ void Http2Session::End() {
 void Http2Session::OnClosed() {
   StreamMap streams;
   streams.swap(streams_);
-  double points = 0;  // as if the client had reset them
+  double points = 0;  // charged as if the client had reset them
   for (const auto& [id, stream] : streams) {
     if (!stream->has_local_ended && !stream->is_reset_here) points += stream->points;
     stream->request->hung_up->store(true, std::memory_order_release);
@@ -348,7 +349,7 @@ void Http2Session::OnClosed() {
   }
   if (points > 0) (void)connection_.Spend(points);
   head_of_.reset();
-  (void)mailbox_.Empty();  // the streams that it lists keep the connection
+  (void)mailbox_.Empty();  // listed streams hold references to the connection
   held_.clear();
   held_by_frame_.clear();
 }
@@ -379,7 +380,7 @@ void Http2Session::OnPing(const nghttp2_ping& ping, bool is_answer) {
     nghttp2_session_set_local_window_size(session_.get(), NGHTTP2_FLAG_NONE, 0, *grown);
     return;
   }
-  // As gRPC: two too early are forgiven, and every answer that is sent forgives all.
+  // As in gRPC: two early PINGs are tolerated, and each response sent resets the count.
   constexpr int kForgiven = 2;
   const bool is_early =
       last_ping_ != Time::min() && Now() - last_ping_ < Nanoseconds(options_.min_ping_interval) * 9 / 10;

@@ -20,8 +20,8 @@
 
 namespace vitrine {
 
-// HTTP/2 on one connection: nghttp2 reads and writes the frames and keeps the rules of the protocol; streams, windows,
-// what frames cost, and how the connection ends are here. http2_frames.cc has what nghttp2 calls.
+// HTTP/2 on one connection. nghttp2 handles frames and protocol rules; this class handles streams, windows, costs of
+// frames and the end of the connection. http2_frames.cc has nghttp2's callbacks.
 class Http2Session final : public HttpProtocol {
  public:
   Http2Session(HttpConnection& connection, std::string first);
@@ -41,24 +41,24 @@ class Http2Session final : public HttpProtocol {
   friend struct Http2Frames;
   using Time = EventLoop::Time;
   using StreamMap = std::unordered_map<int32_t, std::shared_ptr<Http2Stream>>;
-  // GOAWAY is sent twice: first it lets requests that are on their way still come.
+  // Two GOAWAYs are sent: after the first one, requests already on their way are still accepted.
   enum class Leaving { kNo, kAnnounced, kFinal };
 
   Time Now() const { return connection_.loop().now(); }
   void Read();
   void Feed(absl::string_view bytes);
-  // Does what other threads have asked for, writes what can be written, and chooses what to wait for.
+  // Processes the mail of other threads, writes pending output, and sets the events to wait for.
   void Continue();
   void DeliverMail();
   void Queue(Http2Stream& stream, HttpStream::Part part);
-  // False if the connection was closed.
+  // Returns false if the connection was closed.
   bool Flush();
   void Fill();
   void ReleaseWritten();
   void SayFailure();
-  // Why a connection that ends by the rules of HTTP/2 does so.
+  // Returns the reason for a connection that ends by HTTP/2's rules.
   CloseReason EndReason() const;
-  // Ends the connection with GOAWAY. What has not been handled yet is not.
+  // Schedules the end of the connection with GOAWAY; further input and mail are not handled.
   void Fail(CloseReason reason, uint32_t code, const char* why);
   bool Spend(double points, const char* why);
   void Announce();
@@ -67,7 +67,7 @@ class Http2Session final : public HttpProtocol {
   void Reset(Http2Stream& stream, uint32_t code);
   void CheckRates();
 
-  // For http2_frames.cc.
+  // Called by http2_frames.cc:
   std::shared_ptr<Http2Stream> Find(int32_t id) const;
   bool BeginRequest(int32_t id);
   void ChargeUnwantedHead(const nghttp2_frame_hd& head);
@@ -86,44 +86,44 @@ class Http2Session final : public HttpProtocol {
   Http2Mailbox mailbox_;
   const std::shared_ptr<std::atomic<int64_t>> live_ = std::make_shared<std::atomic<int64_t>>(0);
   StreamMap streams_;
-  std::string first_;  // read before this began
+  std::string first_;  // read before this object existed
   int64_t requests_ = 0;
 
-  // Written frames that the kernel has not taken; and who is told once it has.
+  // Frames written and not yet taken by the kernel, and objects to release once they are.
   std::string out_;
   size_t out_sent_ = 0;
-  uint64_t out_total_ = 0;                                       // bytes that were ever in out_
-  std::deque<std::pair<uint64_t, std::shared_ptr<void>>> held_;  // until so many of them are written
-  std::vector<std::shared_ptr<void>> held_by_frame_;             // of the frame that is being made
+  uint64_t out_total_ = 0;                                       // total bytes ever added to out_
+  std::deque<std::pair<uint64_t, std::shared_ptr<void>>> held_;  // each with its out_total_
+  std::vector<std::shared_ptr<void>> held_by_frame_;             // objects of the frame being created
   bool waits_for_writable_ = false;
-  std::optional<Time> blocked_since_;  // the kernel takes nothing
+  std::optional<Time> blocked_since_;  // time since the kernel accepts no output
   uint64_t blocked_at_ = 0;
 
   FlowWindow window_;
-  std::optional<Time> pinged_;    // an answer to the keepalive is awaited since
-  Time last_ping_ = Time::min();  // of the client
+  std::optional<Time> pinged_;    // time of the unanswered keepalive PING
+  Time last_ping_ = Time::min();  // time of the client's last PING
   int ping_strikes_ = 0;
-  bool has_settings_ = false;             // the client's first have come
-  std::optional<Time> head_since_;        // a head is on its way since
-  size_t head_bytes_ = 0;                 // of it, decoded
-  std::shared_ptr<Http2Stream> head_of_;  // whose it is; null where it is not wanted
-  int64_t body_bytes_ = 0;                // received of all streams
+  bool has_settings_ = false;             // the client's first SETTINGS arrived
+  std::optional<Time> head_since_;        // start of the headers being received
+  size_t head_bytes_ = 0;                 // their decoded size
+  std::shared_ptr<Http2Stream> head_of_;  // their stream; null if unwanted
+  int64_t body_bytes_ = 0;                // received on all streams
   Leaving leaving_ = Leaving::kNo;
-  int32_t final_stream_ = 0;         // the last one that the last GOAWAY says is processed
-  bool leaves_after_first_ = false;  // once its first request is answered
+  int32_t final_stream_ = 0;         // last stream that the final GOAWAY declares processed
+  bool leaves_after_first_ = false;  // leave once the first request is answered
   Time announced_ = {};
   CloseReason leaving_reason_ = CloseReason::kDone;
-  bool is_broken_ = false;  // nghttp2 has ended the session for a breach of the protocol
+  bool is_broken_ = false;  // nghttp2 has ended the session after a protocol error
   struct Failure {
     CloseReason reason;
     uint32_t code;
     const char* why;
   };
-  std::optional<Failure> failed_;  // the connection ends with GOAWAY
+  std::optional<Failure> failed_;  // set: the connection ends with GOAWAY
   Time rates_checked_ = {};
 };
 
-// What nghttp2 calls.
+// Creates the nghttp2 session with its callbacks.
 nghttp2_session* NewNghttp2Session(Http2Session& session, const HttpServerOptions& options);
 
 }  // namespace vitrine

@@ -41,7 +41,7 @@ void Http2Stream::Post(Change change) {
   connection_->Wake();
 }
 
-// A part that nobody takes is let go of without the lock, by its owner.
+// If the stream is closed, the part stays with the caller, who destroys it without the lock.
 void Http2Stream::Send(Part&& part) {
   const auto bytes = static_cast<int64_t>(part.bytes.size());
   Post([&](Http2Mailbox::Mail& mail) {

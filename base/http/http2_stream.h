@@ -18,10 +18,10 @@ namespace vitrine {
 
 class Http2Stream;
 
-// Http2Mailbox holds what other threads want of the streams of one connection. Thread-safe.
+// Requests of other threads concerning the streams of one connection. Thread-safe.
 class Http2Mailbox {
  public:
-  // What was asked of one stream since the mailbox was emptied.
+  // Requests concerning one stream since the mailbox was last emptied.
   struct Mail {
     std::vector<HttpStream::Part> parts;
     size_t consumed = 0;
@@ -29,20 +29,20 @@ class Http2Mailbox {
     std::optional<bool> body_awaited = {};
   };
 
-  // Takes what was asked. Owner's thread.
+  // Removes and returns all mail. Connection thread.
   std::vector<std::pair<std::shared_ptr<Http2Stream>, Mail>> Empty();
 
  private:
   friend class Http2Stream;
   Mutex mutex_;
-  std::vector<std::shared_ptr<Http2Stream>> listed_ ABSL_GUARDED_BY(mutex_);  // whose mail_ is not empty
+  std::vector<std::shared_ptr<Http2Stream>> listed_ ABSL_GUARDED_BY(mutex_);  // streams with mail
 };
 
-// One request of an HTTP/2 connection. What HttpStream has is thread-safe, everything else belongs to the connection's
-// thread.
+// One request of an HTTP/2 connection. The functions of HttpStream are thread-safe; everything else belongs to the
+// connection's thread.
 class Http2Stream final : public HttpStream, public std::enable_shared_from_this<Http2Stream> {
  public:
-  // `live` counts the streams of the connection that somebody holds. The connection keeps the mailbox.
+  // `live` counts the connection's existing streams. `connection` keeps the mailbox alive.
   Http2Stream(int32_t id, std::shared_ptr<Watched> connection, Http2Mailbox& mailbox,
               std::shared_ptr<std::atomic<int64_t>> live, std::atomic<int64_t>& all_unsent);
   ~Http2Stream() override;
@@ -53,33 +53,33 @@ class Http2Stream final : public HttpStream, public std::enable_shared_from_this
   void Reset(uint32_t code) override;
   size_t unsent_bytes() const override { return static_cast<size_t>(unsent_.load(std::memory_order_relaxed)); }
 
-  // The bytes were given to the kernel's buffer, or will never be.
+  // Records that `bytes` were passed on for sending, or dropped.
   void NoteTaken(size_t bytes);
-  // Drops what was not sent, and everything that Send is still given.
+  // Drops all unsent parts, present and future.
   void Close();
 
   const int32_t id;
   std::shared_ptr<HttpRequest> request = std::make_shared<HttpRequest>();
-  std::shared_ptr<HttpStreamHandler> handler;  // null where the body is not wanted
-  double points = 1;                           // that it costs if it is not answered: HttpAbuseLimits
+  std::shared_ptr<HttpStreamHandler> handler;  // null if the body is not wanted
+  double points = 1;                           // charged if it is not answered: HttpAbuseLimits
   bool is_head_too_large = false;
-  bool has_remote_ended = false;  // the body is whole
+  bool has_remote_ended = false;  // the body is complete
   bool has_sent_head = false;
   bool has_local_ended = false;                   // the last part was sent
-  bool is_reset_here = false;                     // by the server's own decision
-  std::optional<EventLoop::Time> answered_early;  // the response was sent, and the body still comes
+  bool is_reset_here = false;                     // reset by the server
+  std::optional<EventLoop::Time> answered_early;  // time of the last part, if the body is incomplete
   std::deque<Part> parts;                         // to be sent
-  size_t sent_of_first = 0;                       // bytes of parts.front()
-  bool is_deferred = false;                       // nghttp2 was told that there is nothing to send
-  // Rates: when the stream began to wait for its client, and what the client took or sent since.
+  size_t sent_of_first = 0;                       // bytes sent of parts.front()
+  bool is_deferred = false;                       // nghttp2 was told that there is no data
+  // Rates: time since the stream waits for its client, and bytes transferred since.
   std::optional<EventLoop::Time> taking_since;
   int64_t taken = 0;
   std::optional<EventLoop::Time> body_since;
-  int64_t connection_bytes = 0;  // received of all streams of the connection before body_since
+  int64_t connection_bytes = 0;  // body bytes of all streams before body_since
 
  private:
   friend class Http2Mailbox;
-  // Calls `change` with the mail, and wakes the connection where it was empty.
+  // Calls `change` with the mail, and wakes the connection if there was no mail.
   template <typename Change>
   void Post(Change change);
 

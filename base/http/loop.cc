@@ -12,9 +12,9 @@
 namespace vitrine {
 namespace {
 
-// What is read of a connection in one turn.
+// Limit on bytes read from a connection in one turn.
 constexpr size_t kScratchBytes = size_t{64} << 10;
-// No phase is given up later than this after its end.
+// Interval of timeout checks: their maximum delay.
 constexpr std::chrono::milliseconds kTick{100};
 
 }  // namespace
@@ -71,7 +71,7 @@ void HttpLoop::AdoptHere(Accepted accepted) {
 
 void HttpLoop::Forget(HttpConnection& connection) {
   load_.fetch_sub(1, std::memory_order_relaxed);
-  const size_t place = connection.place;  // the connection lives until the loop has gone round
+  const size_t place = connection.place;  // the connection lives until the end of the round
   std::swap(open_[place], open_.back());
   open_[place]->place = place;
   open_.pop_back();
@@ -90,7 +90,7 @@ bool HttpLoop::CloseIdlest() {
 
 void HttpLoop::Tick() {
   if (on_tick_ != nullptr) on_tick_();
-  // One that is closed puts the last in its place.
+  // Backwards, since closing one moves the last into its place.
   for (size_t i = open_.size(); i-- > 0;) {
     if (i < open_.size()) std::shared_ptr<HttpConnection>(open_[i])->OnTick();
   }
@@ -101,7 +101,7 @@ void HttpLoop::Tick() {
   }
 }
 
-// The connection whose client has been waited for longest is given up, unless it alone has something.
+// Closes the connection whose client has not read for longest, unless all unsent bytes are its own.
 void HttpLoop::KeepUnsentInBounds() {
   std::shared_ptr<HttpConnection> longest;
   std::optional<EventLoop::Time> since;
@@ -117,7 +117,7 @@ void HttpLoop::KeepUnsentInBounds() {
   if (longest != nullptr && !is_alone) longest->Close(CloseReason::kUnsent);
 }
 
-// One whose handshake is under way closes when that has ended.
+// A connection with a running handshake closes when that ends.
 void HttpLoop::CloseAll() {
   for (const std::shared_ptr<HttpConnection>& each : std::vector(open_)) each->Close(CloseReason::kShutdown);
 }

@@ -18,10 +18,10 @@
 
 namespace vitrine {
 
-// One thread of a server and the connections that belong to it.
+// One thread of a server, with its connections.
 class HttpLoop {
  public:
-  // A connection that was accepted.
+  // An accepted connection.
   struct Accepted {
     FileDescriptor socket;
     sockaddr_storage address = {};
@@ -29,26 +29,27 @@ class HttpLoop {
     bool is_from_proxy = false;
   };
 
-  // `most`: connections at once. UNAVAILABLE if the process has no descriptor left.
+  // `most`: limit on connections. UNAVAILABLE if no descriptor can be created.
   static absl::StatusOr<std::unique_ptr<HttpLoop>> Make(std::shared_ptr<HttpCommon> common, size_t most);
   ~HttpLoop();
 
-  // Starts the thread, which calls `on_tick` ten times a second. UNAVAILABLE if the system gives none.
+  // Starts the thread, which calls `on_tick` ten times per second. UNAVAILABLE if no thread can be created.
   absl::Status Start(std::function<void()> on_tick);
 
   // Takes over a connection. Any thread.
   void Adopt(Accepted accepted);
-  // Connections that it has, or will have adopted. Any thread.
+  // Returns the number of its connections, including those being adopted. Any thread.
   int64_t load() const { return load_.load(std::memory_order_relaxed); }
 
-  // Calls `visit` for every connection, on the loop's thread, and returns when it is done. Not on the loop's thread.
+  // Calls `visit` for every connection, on the loop's thread, and waits until it is done. Must not be called on the
+  // loop's thread.
   void Visit(const std::function<void(HttpConnection&)>& visit);
-  // Asks every connection to end, waits at most `grace` for it, closes what is left and ends the thread. Idempotent.
+  // Asks every connection to end, waits at most `grace`, closes the rest and ends the thread. Idempotent.
   void End(absl::Duration grace);
 
   EventLoop& events() { return *events_; }
-  // Closes a connection to make room: of those without a request the one of which nothing came for longest, else the
-  // same of those that wait for a body. False if there is none. The loop's thread.
+  // Closes a connection to free its descriptor: the one without a request that has been silent longest, otherwise the
+  // same among those that wait for a body. Returns false if there is none. Loop's thread.
   bool CloseIdlest();
 
  private:
@@ -64,10 +65,10 @@ class HttpLoop {
   const size_t most_;
   std::atomic<int64_t> load_ = 0;
   std::function<void()> on_tick_;
-  // The thread alone:
+  // Used only by the thread:
   std::vector<char> scratch_;
   std::vector<std::shared_ptr<HttpConnection>> open_;
-  EventLoop::Time ends_ = EventLoop::Time::max();  // when the rest is closed, once the server ends
+  EventLoop::Time ends_ = EventLoop::Time::max();  // time at which remaining connections are closed on shutdown
   bool is_ending_ = false;
 
   std::thread thread_;

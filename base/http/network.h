@@ -12,19 +12,19 @@
 
 namespace vitrine {
 
-// An IP network. IPv4 networks also hold their addresses as mapped into IPv6.
+// An IP network. An IPv4 network also contains its addresses mapped into IPv6.
 class Network {
  public:
-  // "10.0.0.0/8", "fd00::/8", or one address. INVALID_ARGUMENT names the text otherwise.
+  // Parses "10.0.0.0/8", "fd00::/8" or one address. INVALID_ARGUMENT contains the text.
   static absl::StatusOr<Network> Parse(const std::string& text);
   bool Contains(const sockaddr_storage& address) const;
 
  private:
-  std::array<uint8_t, 16> address_ = {};  // mapped into IPv6
+  std::array<uint8_t, 16> address_ = {};  // IPv4 is mapped into IPv6
   int bits_ = 0;
 };
 
-// "ipv4:127.0.0.1:40000", "ipv6:[::1]:40000", or "unix:" for every other family.
+// Returns "ipv4:127.0.0.1:40000", "ipv6:[::1]:40000", or "unix:" for other families.
 std::string AddressText(const sockaddr_storage& address);
 
 }  // namespace vitrine

@@ -13,34 +13,35 @@
 
 namespace vitrine {
 
-// Reads one request of HTTP/1.x as its bytes come (RFC 9112): first the head alone; the body, by its length or in
-// chunks, once it is asked for. Thread-compatible.
+// Incremental parser for one HTTP/1.x request (RFC 9112): first the headers only; the body, with length or chunked,
+// after ReadBody. Thread-compatible.
 class HttpRequestParser {
  public:
-  // A head of more bytes is refused.
+  // Rejects headers of more than `max_head_bytes`.
   explicit HttpRequestParser(size_t max_head_bytes = kMaxHttpHeadBytes);
   ~HttpRequestParser();
   HttpRequestParser(const HttpRequestParser&) = delete;
   HttpRequestParser& operator=(const HttpRequestParser&) = delete;
 
-  // Returns how many of the bytes it has taken: what comes next is put behind those that it left. After an error
-  // nothing may follow. INVALID_ARGUMENT if they are no HTTP/1.x, or a header is folded over several lines;
-  // RESOURCE_EXHAUSTED if the head is too long, which HTTP answers with 431; TooLargeError if the body is.
+  // Returns the number of bytes consumed; pass the rest again, followed by new bytes. Do not call after an error.
+  // INVALID_ARGUMENT if the bytes are not HTTP/1.x, or a header is folded over several lines; RESOURCE_EXHAUSTED if the
+  // headers are too long (HTTP answers 431); TooLargeError if the body is.
   absl::StatusOr<size_t> Take(absl::string_view bytes);
 
-  // The head is there: Take goes no further until ReadBody.
+  // Returns true if the headers are complete. Take then consumes no more until ReadBody.
   bool has_head() const;
-  // Requires has_head. INVALID_ARGUMENT if it cannot be meant: see ReadTarget, CheckBodyLength and CheckHost.
+  // Returns the headers. Requires has_head. INVALID_ARGUMENT if they are invalid: see ReadTarget, CheckBodyLength and
+  // CheckHost.
   absl::StatusOr<HttpHead> Head() const;
 
-  // From here on Take takes the body, of so many bytes at most; a longer one in chunks is found when a chunk says so;
-  // one with a length is for the caller to refuse. Requires has_head.
+  // Makes Take consume the body. A longer chunked body fails once a chunk exceeds `max_bytes`; the caller must check a
+  // Content-Length. Requires has_head.
   void ReadBody(int64_t max_bytes);
-  // So many bytes of it have come.
+  // Returns the bytes of the body received.
   size_t body_bytes() const;
-  // Nothing of the request is missing: Take may not be called any more.
+  // Returns true if the request is complete: Take must not be called any more.
   bool is_done() const;
-  // Requires is_done.
+  // Returns the body. Requires is_done.
   std::string TakeBody();
 
  private:

@@ -8,7 +8,7 @@
 
 namespace vitrine {
 
-// What stands before the body of the answer to `request`, which may be null. `keep`: another request may follow.
+// Returns status line and headers of the response to `request`, which may be null. `keep`: another request may follow.
 std::string ResponseHead(const HttpResponse& response, const HttpRequest* request, bool keep);
 
 }  // namespace vitrine

@@ -20,10 +20,10 @@
 namespace vitrine {
 namespace {
 
-// Descriptors that connections leave to files and other sockets of the process; a quarter where the limit is low.
+// Descriptors reserved for files and other sockets of the process; a quarter if the limit is low.
 constexpr int64_t kReservedDescriptors = 128;
 constexpr int kAcceptsAtOnce = 64;
-constexpr size_t kMostWaiting = 4096;  // of requests for a worker
+constexpr size_t kMostWaiting = 4096;  // requests that wait for a worker
 constexpr int kHandshakeThreads = 2;
 constexpr int kHandshakeNiceness = 5;
 
@@ -34,8 +34,8 @@ int64_t MostConnections() {
   return most - std::min(kReservedDescriptors, most / 4);
 }
 
-// CurrentTls is the TLS of new connections, made anew when the files have changed. Files that OpenSSL does not take
-// leave what was. Thread-safe.
+// The TLS context of new connections, recreated when the files change. If OpenSSL rejects new files, the previous
+// context stays. Thread-safe.
 class CurrentTls {
  public:
   using Source = std::function<std::shared_ptr<const TlsPem>()>;
@@ -96,7 +96,7 @@ struct HttpServer::Parts {
   HttpLoop& LeastLoaded();
 
   std::shared_ptr<HttpCommon> common;
-  std::vector<std::shared_ptr<Acceptor>> acceptors;  // the first loop's thread alone
+  std::vector<std::shared_ptr<Acceptor>> acceptors;  // used only by the first loop's thread
   std::vector<std::unique_ptr<HttpLoop>> loops;
   std::string address;
   std::unique_ptr<UnixListening> socket;  // null without options.socket
@@ -120,13 +120,13 @@ class HttpServer::Parts::Acceptor final : public Watched {
           accept4(descriptor(), reinterpret_cast<sockaddr*>(&accepted.address), &size, SOCK_NONBLOCK | SOCK_CLOEXEC));
       if (!accepted.socket.valid()) {
         if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) Pause();
-        return;  // also where the connection that was to be accepted has failed: accept(2)
+        return;  // also if the pending connection has failed: accept(2)
       }
       Take(std::move(accepted));
     }
   }
 
-  // No descriptor is left: the idlest connection leaves its own, and the next tick tries again.
+  // No descriptor is left: closes the longest-idle connection; the next tick accepts again.
   void Pause() {
     first_.CloseIdlest();
     Await(false, false);
@@ -140,7 +140,7 @@ class HttpServer::Parts::Acceptor final : public Watched {
       common.options.observer->OnCutOff(reason, AddressText(accepted.address));
     };
     const int64_t most = common.options.max_connections > 0 ? common.options.max_connections : MostConnections();
-    // The lowest free number: it is high only when nearly all are taken.
+    // Descriptors get the lowest free number, so a high one means that nearly all are in use.
     const bool is_full = common.options.max_connections > 0 ? common.open.load(std::memory_order_relaxed) >= most
                                                             : accepted.socket.get() >= most;
     if (is_full && !first_.CloseIdlest()) return refuse(CloseReason::kConnectionLimit);
@@ -249,14 +249,14 @@ void HttpServer::Shutdown(absl::Duration grace) {
     stopped.set_value();
   });
   stopped.get_future().wait();
-  // All at once: each waits for its own connections.
+  // In parallel: each waits for its own connections.
   std::vector<std::thread> ending;
   for (size_t i = 1; i < parts_->loops.size(); ++i) {
     ending.emplace_back([this, i, grace] { parts_->loops[i]->End(grace); });
   }
   parts_->loops.front()->End(grace);
   for (std::thread& each : ending) each.join();
-  // Whoever still answers finds every connection closed.
+  // Workers that still answer find every connection closed.
   parts_->common->workers.reset();
   parts_->common->handshakers.reset();
 }

@@ -75,7 +75,7 @@ absl::Status AskForClients(SSL_CTX* context, const TlsPem& pem) {
   return absl::OkStatus();
 }
 
-// As OpenSSL's own, but that a client that is gone raises no SIGPIPE.
+// OpenSSL's socket write, without SIGPIPE if the client is gone.
 int WriteWithoutSignal(BIO* bio, const char* bytes, int size) {
   const ssize_t sent = send(static_cast<int>(BIO_get_fd(bio, nullptr)), bytes, static_cast<size_t>(size), MSG_NOSIGNAL);
   BIO_clear_retry_flags(bio);
@@ -113,7 +113,7 @@ void AddAlternativeNames(const X509* certificate, std::vector<std::string>& name
       const ASN1_OCTET_STRING* bytes = each->d.iPAddress;
       char text[INET6_ADDRSTRLEN] = "";
       const int length = ASN1_STRING_length(bytes);
-      if (length != 4 && length != 16) continue;  // no address, whatever the certificate says
+      if (length != 4 && length != 16) continue;  // malformed: not an address
       if (inet_ntop(length == 4 ? AF_INET : AF_INET6, ASN1_STRING_get0_data(bytes), text, sizeof(text)) != nullptr)
         names.emplace_back(text);
     }
@@ -121,7 +121,7 @@ void AddAlternativeNames(const X509* certificate, std::vector<std::string>& name
   GENERAL_NAMES_free(alternatives);
 }
 
-// HTTP/2 where the client offers it.
+// Selects HTTP/2 if the client offers it.
 int ChooseProtocol(SSL*, const unsigned char** chosen, unsigned char* size, const unsigned char* offered,
                    unsigned int offered_size, void*) {
   static constexpr unsigned char kKnown[] = "\x02h2\x08http/1.1";
@@ -227,7 +227,7 @@ class TlsSocket final : public ByteStream {
     if (is_update) ++static_cast<TlsSocket*>(self)->key_updates_;
   }
 
-  // The client's certificate; null without one.
+  // Returns the client's verified certificate; null without one.
   X509Owner Verified() const {
     X509Owner certificate(SSL_get1_peer_certificate(tls_.get()), &X509_free);
     if (SSL_get_verify_result(tls_.get()) != X509_V_OK) certificate.reset();
@@ -264,11 +264,11 @@ absl::StatusOr<std::shared_ptr<const TlsContext>> TlsContext::Make(const TlsPem&
   SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
   SSL_CTX_set_mode(context,
                    SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS);
-  // One record at a time: with it SSL_read goes on while a client sends KeyUpdates, and no other connection has its
-  // turn.
+  // One record at a time: with AUTO_RETRY, SSL_read does not return while a client sends KeyUpdates, and blocks all
+  // other connections.
   SSL_CTX_clear_mode(context, SSL_MODE_AUTO_RETRY);
   SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_CIPHER_SERVER_PREFERENCE);
-  // Sessions are resumed by tickets alone: a table of them would grow, and knows no certificate that has changed.
+  // Sessions are resumed by tickets only: a cache would grow and ignore changed certificates.
   SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
   constexpr unsigned char kContext[] = "vitrine";
   SSL_CTX_set_session_id_context(context, kContext, sizeof(kContext) - 1);

@@ -7,24 +7,24 @@
 
 #include "absl/status/statusor.h"
 
-typedef struct ssl_ctx_st SSL_CTX;  // NOLINT(modernize-use-using): as OpenSSL declares it
+typedef struct ssl_ctx_st SSL_CTX;  // NOLINT(modernize-use-using): declared as in OpenSSL
 
 namespace vitrine {
 
-// What a server says who it is with. All PEM.
+// Credentials of a server. All PEM.
 struct TlsPem {
-  std::string certificate;                   // the server's, followed by those between it and its authority
-  std::string key;                           // without passphrase
-  std::string client_ca = {};                // who vouches for clients; empty: they are not asked for a certificate
-  bool client_certificate_optional = false;  // with client_ca
+  std::string certificate;                   // server's certificate, followed by intermediate ones
+  std::string key;                           // without a passphrase
+  std::string client_ca = {};                // authorities of client certificates; empty: none are requested
+  bool client_certificate_optional = false;  // only with client_ca
 
   bool operator==(const TlsPem& other) const = default;
 };
 
-// OpenSSL made ready for connections: TLS 1.2 and 1.3. Thread-safe.
+// An OpenSSL context for connections: TLS 1.2 and 1.3. Thread-safe.
 class TlsContext {
  public:
-  // INVALID_ARGUMENT in OpenSSL's words if it cannot be.
+  // INVALID_ARGUMENT with OpenSSL's message if `pem` cannot be used.
   static absl::StatusOr<std::shared_ptr<const TlsContext>> Make(const TlsPem& pem);
   ~TlsContext();
   TlsContext(const TlsContext&) = delete;

@@ -7,25 +7,25 @@
 
 namespace vitrine {
 
-// Bounds a rate: holds `burst` points at most, gains `rate` a second. Thread-compatible.
+// A rate limit: holds at most `burst` points, gains `rate` per second. Thread-compatible.
 class TokenBucket {
  public:
   using Time = std::chrono::steady_clock::time_point;
 
   TokenBucket(double burst, double rate, Time now) : burst_(burst), rate_(rate), points_(burst), last_(now) {}
 
-  // False if fewer points are left; then they are taken all the same, down to a burst below zero.
+  // Takes points, down to minus a burst. Returns false if the balance becomes negative.
   bool Take(double points, Time now) {
     Refill(now);
     points_ = std::max(points_ - points, -burst_);
     return points_ >= 0;
   }
-  // Points left, as a share of the burst: at most 1.
+  // Returns the points left as a share of the burst: at most 1.
   double Share(Time now) {
     Refill(now);
     return points_ / burst_;
   }
-  // Leaves that share of the burst at most.
+  // Reduces the points to at most that share of the burst.
   void Cap(double share) { points_ = std::min(points_, burst_ * share); }
 
  private:

@@ -9,11 +9,11 @@
 
 namespace vitrine {
 
-// The kernel's way to write cores, "0-3,8,10-11", as numbers in rising order. Nothing for anything else; an empty list
-// is no cores.
+// Parses the kernel's list of cores, "0-3,8,10-11", into ascending numbers. nullopt if malformed; an empty list has no
+// cores.
 std::optional<std::vector<int>> ParseCoreList(std::string_view text);
 
-// And back; requires rising order.
+// Formats such a list; requires ascending order.
 std::string CoreListText(const std::vector<int>& cores);
 
 }  // namespace vitrine

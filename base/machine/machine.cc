@@ -33,7 +33,7 @@ std::vector<int> Affinity() {
 }  // namespace
 
 int Machine::Threads() const {
-  // A quota of 1.9999 cores is meant as 2.
+  // The tolerance makes a quota of 1.9999 cores count as 2.
   return std::max(1, static_cast<int>(cpus + 0.01));
 }
 
@@ -50,7 +50,7 @@ Machine Combine(const ControlGroup& group, std::vector<int> affinity, int64_t ho
     std::vector<int> both;
     std::set_intersection(machine.cores.begin(), machine.cores.end(), group.cores->begin(), group.cores->end(),
                           std::back_inserter(both));
-    // The kernel keeps the mask within the cpuset; where they disagree the mask is what counts.
+    // The kernel keeps the mask within the cpuset; if they are disjoint, the mask applies.
     if (!both.empty()) machine.cores = std::move(both);
   }
   if (machine.cores.empty()) machine.cores.push_back(0);

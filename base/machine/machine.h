@@ -11,26 +11,26 @@
 
 namespace vitrine {
 
-// What this process may use of the machine, which is not what the machine has. Found once, at start: a limit that
-// changes later is followed at the next start.
+// Resources of the machine that this process may use. Read once, at start: later changes of limits apply after a
+// restart.
 struct Machine {
-  std::vector<int> cores;       // it may run on, rising; at least one
-  double cpus = 1;              // cores' worth of time: the number of cores, or a quota below that
-  bool exclusive = false;       // nobody else runs on these cores
-  int64_t memory_bytes = 0;     // the machine's memory, or a limit below that
-  bool memory_limited = false;  // it is a limit of the control group
+  std::vector<int> cores;       // cores it may run on, ascending; at least one
+  double cpus = 1;              // CPU time in cores: the number of cores, or a lower quota
+  bool exclusive = false;       // no other control group may use these cores
+  int64_t memory_bytes = 0;     // memory of the machine, or a lower limit
+  bool memory_limited = false;  // memory_bytes is the control group's limit
 
-  // Threads that compute: one for each whole core of `cpus`, at least 1. A thread more would only be throttled, and
-  // what is left of a core is for the event loops.
+  // Returns the number of compute threads: one per whole core of `cpus`, at least 1. One more would only be throttled,
+  // and the remaining fraction of a core serves the event loops.
   int Threads() const;
-  // "cores=0-1 cpus=1.5 ...", for the log.
+  // Returns "cores=0-1 cpus=1.5 ...", for the log.
   std::string Describe() const;
 };
 
-// Pure: `affinity` is the process's mask, `host_memory` the machine's memory.
+// Combines the limits. Pure: `affinity` is the process's mask, `host_memory` the machine's memory.
 Machine Combine(const ControlGroup& group, std::vector<int> affinity, int64_t host_memory);
 
-// Of this process.
+// Returns the resources of this process.
 Machine FindMachine(const std::filesystem::path& root = "/");
 
 }  // namespace vitrine

@@ -9,8 +9,8 @@
 #include "base/simd/four.h"
 #include "base/simd/view.h"
 
-// The vectors of the two files built for AVX-512; see gelu.h. In an anonymous namespace so that nothing built
-// with their flags can be linked into another file.
+// Vector operations for the two files built for AVX-512; see gelu.h. In an anonymous namespace, so that no function
+// built with their flags is linked into another file.
 namespace vitrine::cpu {
 namespace {
 
@@ -33,27 +33,27 @@ struct Avx512 {
   static Reg Min(Reg a, Reg b) { return _mm512_min_ps(a, b); }
   static Reg Max(Reg a, Reg b) { return _mm512_max_ps(a, b); }
   static Reg Fma(Reg a, Reg b, Reg c) { return _mm512_fmadd_ps(a, b, c); }
-  // 14 bits of the instruction, doubled by one step of Newton's method.
+  // The instruction's 14 bits, doubled by one Newton step.
   static Reg Reciprocal(Reg v) {
     const Reg guess = _mm512_rcp14_ps(v);
     return _mm512_fmadd_ps(_mm512_fnmadd_ps(v, guess, _mm512_set1_ps(1)), guess, guess);
   }
-  // Whether there are Magnitude and LookUp.
+  // True if Magnitude and LookUp exist.
   static constexpr bool kLooksUp = true;
   static Reg Magnitude(Reg v) { return _mm512_abs_ps(v); }
-  // table[the lowest five bits of an index], of 32 floats that lie on a multiple of 64 bytes.
+  // Returns table[lowest five bits of each index], for 32 floats aligned to 64 bytes.
   static Reg LookUp(const float* table, Reg index) {
     return _mm512_permutex2var_ps(_mm512_load_ps(table), _mm512_castps_si512(index), _mm512_load_ps(table + 16));
   }
   static constexpr int kLowerHalf = 0x44, kUpperHalf = 0xee, kEvenQuarters = 0x88, kOddQuarters = 0xdd;
-  // All lanes combined: halves of the vector, quarters, then halves and pairs within one.
+  // Combines all lanes: halves of the vector, quarters, then halves and pairs within one.
   template <class Combine>
   [[gnu::always_inline]] static float Across(Reg v, Combine combine) {
     v = combine(v, _mm512_shuffle_f32x4(v, v, 0x4e));
     v = combine(v, _mm512_shuffle_f32x4(v, v, 0xb1));
     return _mm512_cvtss_f32(WithinQuarters(v, combine));
   }
-  // The same of each of four vectors, by less than half of the operations.
+  // Combines the lanes of each of four vectors, with less than half of the operations.
   template <class Combine>
   [[gnu::always_inline]] static Four Across(const Reg (&v)[4], Combine combine) {
     const Reg first =
@@ -71,7 +71,7 @@ struct Avx512 {
     return combine(v, _mm512_permute_ps(v, 0xb1));
   }
   static float Sum(Reg v) { return Across(v, Add); }
-  // x where a > b, y elsewhere.
+  // Returns x where a > b, otherwise y.
   static Reg WhereGreater(Reg a, Reg b, Reg x, Reg y) {
     return _mm512_mask_mov_ps(y, _mm512_cmp_ps_mask(a, b, _CMP_GT_OQ), x);
   }
@@ -83,7 +83,7 @@ struct Avx512 {
   static Reg LoadPart(const Bf16* from, int64_t count) { return Widen(_mm256_maskz_loadu_epi16(First(count), from)); }
   static void Store(Bf16* to, Reg v) { _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), Narrow(v)); }
   static void StorePart(Bf16* to, Reg v, int64_t count) { _mm256_mask_storeu_epi16(to, First(count), Narrow(v)); }
-  // To nearest, ties to even.
+  // Rounds to nearest, ties to even.
   static __m256i Narrow(Reg v) {
 #ifdef __AVX512BF16__
     return (__m256i)_mm512_cvtneps_pbh(v);

@@ -8,17 +8,17 @@
 #include "absl/strings/string_view.h"
 #include "base/simd/cpu_path.h"
 
-// Apart from cpu_path.h, which kernels include: no inline function of a library may be compiled with their flags.
+// Separate from cpu_path.h, which kernels include: no inline function of a library may be compiled with their flags.
 namespace vitrine::cpu {
 
-// The environment variable that forces a path, by its name.
+// Environment variable that forces a path by name.
 inline constexpr char kIsaVariable[] = "VITRINE_ISA";
 
-// The path that kernels of this process are taken from: what VITRINE_ISA says, or the best of this CPU where it is
-// unset or empty. INVALID_ARGUMENT where it is no path's name, FAILED_PRECONDITION where this CPU cannot run it.
+// Returns the path for this process's kernels: that in VITRINE_ISA, or the best for this CPU if it is unset or empty.
+// INVALID_ARGUMENT if it names no path, FAILED_PRECONDITION if this CPU cannot run the path.
 absl::StatusOr<CpuPath> ChosenPath();
 
-// The same without the environment. `supported` as SupportedPaths() has them.
+// Chooses without the environment. `supported` is the result of SupportedPaths().
 absl::StatusOr<CpuPath> ChoosePath(absl::string_view isa, std::span<const CpuPath> supported);
 
 }  // namespace vitrine::cpu

@@ -17,7 +17,7 @@ namespace {
 
 constexpr unsigned kSignature = 1, kHighestExtended = 0x80000000, kFirstOfName = 0x80000002, kLastOfName = 0x80000004;
 
-// Sixteen characters a leaf, padded with NULs behind and on some with spaces before.
+// Returns the name: sixteen characters per leaf, padded with NULs at the end and on some CPUs with leading spaces.
 std::string ModelName() {
   if (static_cast<unsigned>(__get_cpuid_max(kHighestExtended, nullptr)) < kLastOfName) return "unnamed x86-64";
   std::string name;
@@ -37,7 +37,7 @@ std::string CpuDescription() {
   unsigned signature = 0, others[3];
   __get_cpuid(kSignature, &signature, &others[0], &others[1], &others[2]);
   const unsigned base_family = signature >> 8 & 15, base_model = signature >> 4 & 15;
-  // What does not fit into four bits is added behind 15; the model's upper four bits count for families 6 and 15 on.
+  // Extended fields apply from base family 15, or for the model also 6.
   const unsigned family = base_family + (base_family == 15 ? signature >> 20 & 255 : 0);
   const unsigned model = base_model + (base_family == 15 || base_family == 6 ? (signature >> 16 & 15) << 4 : 0);
   return absl::StrCat(ModelName(), ", family ", family, ", model ", model);

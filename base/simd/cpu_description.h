@@ -6,8 +6,8 @@
 
 namespace vitrine::cpu {
 
-// This CPU by its own name and numbers, for logs: "AMD EPYC 9B14, family 25, model 17". Asks the CPU and reads no file.
-// "portable" where it is no x86.
+// Returns this CPU's name and numbers for logs, from CPUID: "AMD EPYC 9B14, family 25, model 17". "portable" on other
+// architectures than x86.
 std::string CpuDescription();
 
 }  // namespace vitrine::cpu

@@ -11,7 +11,7 @@ namespace vitrine::cpu {
 namespace {
 
 #if defined(__x86_64__)
-// Compilers know their names from different versions on.
+// Uses CPUID: compilers know names for these features only from different versions on.
 bool HasTiles() {
   constexpr unsigned kBf16 = 1u << 22, kTile = 1u << 24, kInt8 = 1u << 25;  // leaf 7, edx
   unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;

@@ -6,23 +6,24 @@
 
 namespace vitrine::cpu {
 
-// The instruction sets that kernels are built for. Each path gives every element its own fixed order of operations; two
-// paths may differ in the last bits.
+// Instruction sets that kernels are built for. Each path computes each element in its own fixed order of operations;
+// two paths may differ in the last bits.
 enum class CpuPath {
   kPortable,    // plain C++ with vectors of four floats, any CPU
   kAvx2,        // AVX2 and FMA
   kAvx512,      // AVX-512 F, BW, DQ and VL
-  kAvx512Bf16,  // the same with AVX512_BF16, which rounds to bf16 in one instruction
-  kAmx,         // that with AVX512_VNNI and AMX: tiles of bf16 and of bytes
+  kAvx512Bf16,  // with AVX512_BF16, which rounds to bf16 in one instruction
+  kAmx,         // with AVX512_VNNI and AMX: tiles of bf16 and of bytes
 };
 
 // "portable", "avx2", "avx512", "avx512_bf16", "amx".
 const char* Name(CpuPath path);
 
-// Of tiles the first call asks the kernel for the process: it says no where a thread has too small a stack for signals.
+// Returns true if this CPU can run the path. For AMX the first call requests the kernel's permission for the process,
+// which is denied if a thread's signal stack is too small.
 bool IsSupported(CpuPath path);
 
-// The paths that this CPU can run, slowest first; never empty.
+// Returns the paths that this CPU can run, slowest first; never empty.
 std::vector<CpuPath> SupportedPaths();
 
 }  // namespace vitrine::cpu

@@ -9,33 +9,33 @@
 // Included by one file per instruction set; see gelu.h.
 namespace vitrine::cpu {
 
-// A 3x3 convolution of every channel by itself over the grid of one image, zeros beyond its border, fp32:
-// y = residual + bias + sum over the neighbours, or with a scale y = residual + scale GELU(bias + sum) + shift. x, y
-// and residual are [rows columns, channels]; x and y do not overlap.
+// A 3x3 depthwise convolution over the grid of one image, zero-padded, fp32: y = residual + bias + sum over the
+// neighbors, or with a scale y = residual + scale GELU(bias + sum) + shift. x, y and residual are [rows columns,
+// channels]; x and y must not overlap.
 struct DepthwiseCall {
   const float* x;
   int64_t x_stride;
   int64_t rows;
   int64_t columns;
   int64_t channels;
-  const float* weights;  // [9, channels], neighbours row by row
+  const float* weights;  // [9, channels], neighbors row by row
   const float* bias;     // [channels]
   const float* zeros;    // [channels] zeros
   const float* scale;    // [channels] or null
-  const float* shift;    // [channels] where there is a scale
+  const float* shift;    // [channels] if there is a scale
   float* y;
   int64_t y_stride;
   const float* residual = nullptr;
   int64_t residual_stride = 0;
-  // Rows of the grid that are made: so many from the first on, or all where `wanted_rows` is negative.
+  // Rows of the grid to compute: `wanted_rows` from `first_row` on, or all following if negative.
   int64_t first_row = 0;
   int64_t wanted_rows = -1;
 };
 
-// A vector of channels of one row of tokens, so that its weights stay in registers and three rows in the first cache.
-// `load` and `store` take whole vectors or the last part of one. Every sum goes over its neighbours in order, whatever
-// lies beside it. What a place asks for of the call is copied, since the compiler takes every vector that is stored for
-// one that may change the call.
+// Computes one vector of channels of one row of tokens, so that the weights stay in registers and three rows in the
+// first-level cache. `load` and `store` handle whole vectors or a partial last one. The order of each sum is fixed.
+// Fields that the inner loop needs are copied from the call, since the compiler assumes that any vector store may
+// change it.
 template <class V, class Gelu, class Load, class Store>
 class DepthwiseChannels {
  public:
@@ -59,7 +59,7 @@ class DepthwiseChannels {
     const int64_t line = columns_ * call_.x_stride;
     const float* const middle = call_.x + row * line + channel_;
     const bool has_above = row > 0, has_below = row + 1 < call_.rows;
-    // A line beyond the border is one place of zeros again and again.
+    // A row beyond the border reads the same zeros with step 0.
     lines_[0] = has_above ? middle - line : call_.zeros + channel_;
     lines_[1] = middle;
     lines_[2] = has_below ? middle + line : call_.zeros + channel_;
@@ -81,7 +81,7 @@ class DepthwiseChannels {
 
  private:
   using Reg = typename V::Reg;
-  // Places of a row that are summed side by side, as far as registers reach.
+  // Places of a row that are summed together, limited by the number of registers.
   static constexpr int kMost = V::kLanes == 16 ? 4 : 2;
 
   template <int kPlaces>
@@ -126,7 +126,7 @@ class DepthwiseChannels {
   const Reg bias_;
   const int64_t columns_;
   const bool has_gelu_;
-  const Reg scale_, shift_;  // of GELU
+  const Reg scale_, shift_;  // scale and shift of the GELU's result
   const int64_t y_step_, residual_step_;
   Reg weights_[9];
   const float* lines_[3];

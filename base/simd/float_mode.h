@@ -10,11 +10,11 @@
 
 namespace vitrine::cpu {
 
-// While it lives, this thread computes with floats in one way whatever was set before: it rounds to nearest, raises no
-// signal, and takes denormals for zero as operands and as results, since an x86 computes with them a hundred times
-// slower and no logit is as small. Then all is as before. On x86-64 and AArch64; does nothing on another CPU.
+// While it exists, this thread rounds to nearest, traps no floating-point exceptions, and treats denormals as zero in
+// operands and results: x86 computes with them a hundred times slower, and no logit is that small. The destructor
+// restores the previous mode. x86-64 and AArch64; no effect on other CPUs.
 //
-// Compilers do not know of it: what shall run under it is called through something that they cannot see into.
+// Compilers do not know about the mode: code that needs it must be called through something opaque to the optimizer.
 class FloatMode {
  public:
 #if defined(__x86_64__)
@@ -27,13 +27,13 @@ class FloatMode {
 #elif defined(__aarch64__)
   FloatMode() {
     asm volatile("mrs %0, fpcr" : "=r"(before_));
-    Set(kDenormalsAreZero);  // and zeros elsewhere: to nearest, no traps
+    Set(kDenormalsAreZero);  // other bits zero: round to nearest, no traps
   }
   ~FloatMode() {
     Set(before_);
   }
 #else
-  FloatMode() {}   // NOLINT(modernize-use-equals-default): or it would be an unused variable where it is held
+  FloatMode() {}   // NOLINT(modernize-use-equals-default): otherwise instances would be unused variables
   ~FloatMode() {}  // NOLINT(modernize-use-equals-default)
 #endif
   FloatMode(const FloatMode&) = delete;

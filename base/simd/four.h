@@ -4,7 +4,7 @@
 
 namespace vitrine::cpu {
 
-// A number of each of four rows, the compiler's own vector.
+// One number for each of four rows, as a compiler vector.
 typedef float Four __attribute__((vector_size(16)));
 
 [[gnu::always_inline]] inline Four RootOf(Four v) {

@@ -4,8 +4,8 @@
 
 #include <cstdint>
 
-// Included by one file per instruction set, whose `V` says how its vectors work. V lives in that file's anonymous
-// namespace, so every instance stays inside of the file too.
+// Included by one file per instruction set, whose class `V` defines its vector operations. V is in that file's
+// anonymous namespace, so every template instance stays in the file too.
 namespace vitrine::cpu {
 
 // h(x) = erf(x / sqrt 2) / 2 = x * P(x^2) / Q(x^2) for |x| <= 5.4, and +-1/2 beyond.
@@ -36,7 +36,7 @@ template <class V>
   return V::Fma(x, HalfErfOf<V>(x), V::Mul(V::Broadcast(0.5f), x));
 }
 
-// GeluOf, for kernels that are told by a type which GELU to take.
+// GeluOf as a type, for kernels with a GELU template parameter.
 struct QuotientGelu {
   template <class V>
   [[gnu::always_inline]] static typename V::Reg Of(typename V::Reg x) {

@@ -9,8 +9,8 @@
 #include "base/simd/four.h"
 #include "base/simd/view.h"
 
-// The vectors of files for any CPU, the compiler's own of four floats, which map to SSE2, NEON or plain code; see
-// gelu.h. In an anonymous namespace as the others.
+// Vector operations for any CPU: the compiler's vectors of four floats, which map to SSE2, NEON or plain code; see
+// gelu.h. In an anonymous namespace like the others.
 namespace vitrine::cpu {
 namespace {
 
@@ -44,17 +44,17 @@ struct Portable {
   static Reg Root(Reg v) { return RootOf(v); }
   static Reg Min(Reg a, Reg b) { return a < b ? a : b; }
   static Reg Max(Reg a, Reg b) { return a > b ? a : b; }
-  // Two roundings: std::fma is a library call where the CPU has no instruction for it.
+  // Rounds twice: std::fma is a library call on CPUs without the instruction.
   static Reg Fma(Reg a, Reg b, Reg c) { return a * b + c; }
   static Reg Reciprocal(Reg v) { return Broadcast(1) / v; }
   static constexpr bool kLooksUp = false;
-  // All lanes combined: the halves, then what is left of them.
+  // Combines all lanes: halves, then the rest.
   template <class Combine>
   static float Across(Reg v, Combine combine) {
     v = combine(v, Reg{v[2], v[3], v[0], v[1]});
     return combine(v, Reg{v[1], v[0], v[3], v[2]})[0];
   }
-  // The same of each of four vectors.
+  // Combines the lanes of each of four vectors.
   template <class Combine>
   static Four Across(const Reg (&v)[4], Combine combine) {
     return Four{Across(v[0], combine), Across(v[1], combine), Across(v[2], combine), Across(v[3], combine)};
@@ -62,7 +62,7 @@ struct Portable {
   static float Sum(Reg v) { return Across(v, Add); }
   static Reg WhereGreater(Reg a, Reg b, Reg x, Reg y) { return a > b ? x : y; }
   static Reg Round(Reg v) {
-    const Reg magic = Broadcast(12582912.0f);  // 1.5 * 2^23: adding it leaves no bits behind the point
+    const Reg magic = Broadcast(12582912.0f);  // 1.5 * 2^23: adding it leaves no fraction bits
     return (v + magic) - magic;
   }
   static Reg TimesPowerOfTwo(Reg v, Reg exponent) {
