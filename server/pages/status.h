@@ -69,7 +69,7 @@ double BusyRatio(const std::vector<ServerStatus::Executor>& executors);
 enum class Severity { kOk, kDegraded, kDown };
 struct Problem {
   Severity severity = Severity::kDegraded;
-  std::string sentence = {};  // may contain client input
+  std::string sentence = {};  // may quote text of any origin
 };
 
 // Returns all problems, worst first. Pure.
