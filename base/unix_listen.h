@@ -22,7 +22,7 @@ class UnixListening {
   UnixListening(const UnixListening&) = delete;
   UnixListening& operator=(const UnixListening&) = delete;
 
-  // "unix:///PATH".
+  // Returns "unix:///PATH".
   const std::string& address() const { return address_; }
   // Returns the socket, once; the caller must close it before this object is destroyed.
   FileDescriptor TakeSocket() { return std::move(socket_); }

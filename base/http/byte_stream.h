@@ -27,7 +27,7 @@ class ByteStream {
   // Call before anything else; repeat until it returns kGoOn.
   virtual Result Handshake() = 0;
   virtual Result Read(char* bytes, size_t size) = 0;
-  // Writes part of `first`, or of `second` if `first` is empty. They must not both be empty.
+  // Writes a prefix of `first` followed by `second`, which must not both be empty.
   virtual Result Write(absl::string_view first, absl::string_view second) = 0;
   // Tells the client that no more will be written.
   virtual void EndWriting() = 0;

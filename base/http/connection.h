@@ -52,7 +52,7 @@ class HttpProtocol {
   virtual void OnReady(bool readable, bool writable, bool failed) = 0;
   // Another thread has sent something.
   virtual void OnWoken() = 0;
-  // Runs at every tick: ends what has timed out.
+  // Runs at every tick: handles timeouts.
   virtual void OnTick() = 0;
   // Asks the client to leave; `reason` is reported when the connection closes.
   virtual void StartLeaving(CloseReason reason) = 0;

@@ -16,7 +16,7 @@ enum class CpuPath {
   kAmx,         // with AVX512_VNNI and AMX: tiles of bf16 and of bytes
 };
 
-// "portable", "avx2", "avx512", "avx512_bf16", "amx".
+// Returns "portable", "avx2", "avx512", "avx512_bf16" or "amx".
 const char* Name(CpuPath path);
 
 // Returns true if this CPU can run the path. For AMX the first call requests the kernel's permission for the process,

@@ -30,7 +30,7 @@ template <class V>
   return V::Max(constant(-0.5f), V::Min(constant(0.5f), h));
 }
 
-// x * (1/2 + h(x)).
+// Returns x * (1/2 + h(x)).
 template <class V>
 [[gnu::always_inline]] inline typename V::Reg GeluOf(typename V::Reg x) {
   return V::Fma(x, HalfErfOf<V>(x), V::Mul(V::Broadcast(0.5f), x));

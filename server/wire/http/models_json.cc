@@ -23,7 +23,7 @@ void AppendVersion(const VersionStatus& status, std::string& text) {
   text += "]}";
 }
 
-// Members of a model in OpenAI's form, without braces.
+// Returns the members of a model in OpenAI's form, without braces.
 std::string OpenAiModel(const std::string& name, const LoadedModel& model) {
   return absl::StrCat("\"id\":", JsonDocument::TextOf(name),
                       ",\"object\":\"model\",\"created\":", model.manifest.provenance().created_unix_seconds(),

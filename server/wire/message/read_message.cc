@@ -20,7 +20,7 @@ using InputTensor = ModelInferRequest::InferInputTensor;
 
 // Limit on bytes beside images and values: small fields take up to a hundred times their size as objects in memory.
 constexpr size_t kMostBesideBytes = size_t{64} << 10;
-// Limit on the elements, or pieces of packed values, in the typed contents of the inputs.
+// Limit on length-delimited fields (BYTES elements and runs of packed values) in the typed contents of the inputs.
 constexpr size_t kMostPieces = 4096;
 
 // Fields of a message that protobuf parses: a view while they are contiguous, a copy otherwise.
@@ -73,8 +73,8 @@ bool AddTensor(std::string_view tensor, SmallFields& form, std::string_view& dat
   return !walker.is_malformed();
 }
 
-// Counts in an input's contents: in `beside` the bytes that are not values this server reads, in `pieces` the elements
-// or packed pieces. Malformed contents are left to protobuf to reject.
+// Measures an input's contents: adds to `beside` the bytes that are not values this server reads, and to `pieces` the
+// length-delimited fields. Malformed contents are left to protobuf to reject.
 void MeasureContents(std::string_view contents, size_t& pieces, size_t& beside) {
   MessageWalker walker(contents);
   while (const std::optional<WireField> field = walker.Next()) {

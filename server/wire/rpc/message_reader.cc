@@ -16,8 +16,7 @@ namespace {
 
 // Buffer reserved for a message before its bytes arrive: a prefix alone must not cost much.
 constexpr size_t kFirstRoom = size_t{256} << 10;
-// Limits of decompression, which takes time before the request is authorized. Useful data compresses less than this
-// ratio.
+// Limits of decompression, which runs before admission control. Useful data compresses less than this ratio.
 constexpr int64_t kMostFree = int64_t{64} << 10;
 constexpr int64_t kMostRatio = 64;
 constexpr absl::Duration kNoRoomRetry = absl::Seconds(1);
