@@ -82,7 +82,7 @@ class Gathering {
   const CancelFlag abandoned_ = std::make_shared<std::atomic<bool>>(false);
   std::vector<Part> parts_;  // constant
   InferDone done_;
-  std::shared_ptr<AnswerHold> held_;     // null if the client passed its own
+  std::shared_ptr<AnswerHold> held_;     // null if the call came with one
   std::unique_ptr<RequestTrace> spans_;  // constant until Finish
 
   Mutex mutex_;

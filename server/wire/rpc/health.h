@@ -31,9 +31,9 @@ class Health {
   Health(const Health&) = delete;
   Health& operator=(const Health&) = delete;
 
-  // Returns the reason why requests are not served, in one sentence; empty if they are. Not served: before SetServing,
-  // while no version is ready and computes (unless there is no version and `allow_empty`), while hung or broken, and
-  // after SetNotServing.
+  // Returns the reason why requests are not served, in one sentence; empty if they are. Requests are not served before
+  // SetServing, while no version is ready and computes (unless there is no version and `allow_empty`), while hung or
+  // broken, and after SetNotServing.
   std::string WhyNotServing() const;
   // Returns true if that version is ready and computes, and the server is not draining.
   bool Serves(const VersionId& version) const;
