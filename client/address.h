@@ -9,21 +9,21 @@
 
 namespace vitrine {
 
-// Where servers are, as ClientOptions::address says it.
+// Parsed form of ClientOptions::address.
 struct ServerAddress {
-  std::string uri = {};                 // as gRPC takes it; empty where `hosts` are several
+  std::string uri = {};                 // gRPC target; empty if `hosts` has several entries
   std::vector<std::string> hosts = {};  // several host:port, in order; otherwise empty
-  std::string host = {};                // the only host, without brackets; empty where there are several, or a socket
-  bool balanced = false;                // requests are spread over what it resolves to
-  bool local = false;                   // never leaves this machine: loopback, or a socket in the file system
+  std::string host = {};                // the only host, without brackets; empty for several hosts or a socket
+  bool balanced = false;                // requests are distributed over all resolved addresses
+  bool local = false;                   // does not leave this machine: loopback, or a Unix socket
 };
 
-// INVALID_ARGUMENT: no port, a list of anything but host:port, another scheme than dns, ipv4, ipv6, unix and
+// INVALID_ARGUMENT: no port, a list with entries other than host:port, or a scheme other than dns, ipv4, ipv6, unix and
 // unix-abstract.
 absl::StatusOr<ServerAddress> ParseAddress(const std::string& address);
 
-// gRPC's address of several hosts, whose names are resolved now. UNAVAILABLE names one that has no address; `partly`:
-// only if none has one.
+// Resolves the names of several hosts and returns them as a gRPC target. UNAVAILABLE names a host without an address;
+// with `partly`, only if no host has one.
 absl::StatusOr<std::string> ResolveHosts(const std::vector<std::string>& hosts, bool partly = false);
 
 }  // namespace vitrine

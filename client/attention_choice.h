@@ -16,43 +16,43 @@
 
 namespace vitrine {
 
-// Most bytes of maps and features that an answer can be allowed. A matrix of every head of every layer may be large,
-// and whoever asks for it wants it.
+// Limit for the bytes of maps and features in an answer. Large enough for matrices of every head of every layer.
 inline constexpr int64_t kMostAttentionBytes = int64_t{16} << 20;
 
-// A patch token: by its number, or by row and column of the grid, which may differ from picture to picture.
+// A patch token: its index, or its row and column in the grid, which may differ from image to image.
 struct QueryToken {
   int index = 0;
   std::optional<std::pair<int, int>> cell;  // row, column; instead of `index`
 };
 
-// Which blocks or heads: numbers, counted from 0 or, if negative, from the end; or all that there are.
+// Blocks or heads: numbers, counted from 0 or, if negative, from the end; or all.
 struct Indices {
   std::vector<int32_t> numbers = {};
   bool all = false;
   bool empty() const { return numbers.empty() && !all; }
 };
 
-// What was asked to be looked at.
+// Options of the attention maps of one command.
 struct AttentionWish {
   std::string folder = {};                    // for the drawings; empty: no attention
   std::vector<v1::AttentionKind> kinds = {};  // empty: the first spatial kind that the model has
   Indices layers = {};                        // empty: the last; all for a sheet and for the distance
   Indices heads = {};                         // empty: their mean; all for a sheet and for the distance
-  std::optional<QueryToken> query = {};       // of QUERY_ROW, which it asks for where `kinds` is empty
-  bool keep_class_mass = false;               // of DISTANCE
+  std::optional<QueryToken> query = {};       // token of QUERY_ROW; implies that kind if `kinds` is empty
+  bool keep_class_mass = false;               // AttentionRequest::keep_class_mass, for DISTANCE
   bool sheet = false;                         // one drawing per kind with every layer and head
-  // One drawing with the picture and every kind; then `kinds` empty means all that lie on the picture.
+  // One drawing with the image and every kind; empty `kinds` then means all kinds on the image's grid.
   bool side_by_side = false;
 };
 
-// The requests that ask `model` for it, layers and heads counted from 0; a rollout has neither. Empty without folder.
-// INVALID_ARGUMENT with what the model has: a kind, layer or head that it has not; parts of the wish that fit no kind.
+// Returns the attention requests for `model`, with layers and heads counted from 0; a rollout has neither. Empty
+// without folder. INVALID_ARGUMENT lists what the model has: a kind, layer or head is missing, or an option fits no
+// kind.
 absl::StatusOr<std::vector<v1::AttentionRequest>> ChooseAttention(const AttentionWish& wish,
                                                                   const v1::ModelVersion& model);
 
-// Fills in the query's number for the grid that this picture will have. INVALID_ARGUMENT: the cell is outside it, or
-// the picture's size cannot be read.
+// Sets the query's index for the grid of this image. INVALID_ARGUMENT: the cell is outside the grid, or the image's
+// size cannot be read.
 absl::Status PlaceQuery(const QueryToken& query, const v1::ModelConfig& config, std::string_view encoded,
                         v1::ClassifyRequest& request);
 

@@ -12,8 +12,8 @@
 
 namespace vitrine {
 
-// "<stem>.<kind>.layer<N>.head<M>.png"; without layer for a map over all layers, without head for a mean over heads,
-// "query<N>" for the kind of one query, ".svg" for a distance plot. `asked` is what the map answers.
+// Returns "<stem>.<kind>.layer<N>.head<M>.png"; without layer for a map over all layers, without head for a mean over
+// heads; with "query<N>" for QUERY_ROW and ".svg" for a distance plot. `asked` is the request of the map.
 std::string AttentionFileName(const std::string& stem, const v1::AttentionMap& map, const v1::AttentionRequest& asked);
 
 // "<stem>.<kind>.sheet.png"
@@ -22,21 +22,20 @@ std::string SheetFileName(const std::string& stem, const v1::AttentionRequest& a
 // "<stem>.attention.png"
 std::string SideBySideFileName(const std::string& stem);
 
-// Where the drawings of one picture go.
+// Destination of the drawings of one image.
 struct AttentionFiles {
   std::string folder;
-  std::string stem;    // of their names
-  bool sheet = false;  // one file for all maps of a kind, wherever a kind has more than one
-  // The model's attention is signed (X-ViT), so that its distances weigh by magnitudes; the plot's title says so.
+  std::string stem;    // start of their file names
+  bool sheet = false;  // one file for all maps of a kind that has several
+  // True if the model's attention is signed (X-ViT): distances are weighted by magnitude, as the plot's title says.
   bool signed_attention = false;
-  // One file with the picture and every map but the distances: a column for each kind, and where a kind has several
-  // maps a row for each of them.
+  // One file with the image and all maps except distances: one column per kind, and one row per map of that kind.
   bool side_by_side = false;
 };
 
-// Draws every map of the answer into a file and returns the paths in the order of the maps, one path repeated for maps
-// that share a file. Grid kinds lie over the picture, matrices are figures of their own, distances a plot. `asked` is
-// the request that was answered, `encoded` the picture's file; it is decoded once, and only if a map needs it.
+// Draws every map of the answer into a file and returns the paths in the order of the maps; maps that share a file have
+// equal paths. Grid kinds are drawn over the image, matrices as figures, distances as a plot. `asked` is the request,
+// `encoded` the image file; it is decoded once, and only if a map needs it.
 absl::StatusOr<std::vector<std::string>> WriteAttention(const AttentionFiles& files, const v1::ClassifyRequest& asked,
                                                         std::string_view encoded, const v1::ClassifyResponse& answer);
 

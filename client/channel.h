@@ -14,25 +14,25 @@
 
 namespace vitrine {
 
-// A channel as the options say (address, TLS, token, keepalive, sizes), not connected yet. Every channel of the client
-// is made here. INVALID_ARGUMENT, NOT_FOUND, PERMISSION_DENIED: an option or a file that it names is wrong.
+// Creates a channel from the options (address, TLS, token, keepalive, sizes), not connected yet. Every channel of the
+// client is created here. INVALID_ARGUMENT, NOT_FOUND, PERMISSION_DENIED: an option or a file that it names is invalid.
 // UNAVAILABLE: one of several hosts has no address.
 absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeChannel(const ClientOptions& options);
 
-// Its parts, for those who make several. The token of the options, null without one; refused where it would cross a
-// network without TLS.
+// The parts of MakeChannel, for several channels. Returns the token of the options, null without one; INVALID_ARGUMENT
+// if it would cross a network without TLS.
 absl::StatusOr<std::shared_ptr<BearerToken>> TokenOf(const ClientOptions& options);
-// The address as gRPC takes it; names of several hosts are resolved.
+// Returns the address as a gRPC target; names of several hosts are resolved.
 absl::StatusOr<std::string> TargetOf(const ClientOptions& options);
-// What MakeChannel says about sizes, keepalive, reconnecting and the user agent.
+// Returns MakeChannel's arguments for sizes, keepalive, reconnecting and the user agent.
 grpc::ChannelArguments ClientArguments(const ClientOptions& options);
-// A channel to `target` with other arguments than these: only address and TLS come from the options.
+// Creates a channel to `target` with these arguments; `options` only gives address and TLS.
 absl::StatusOr<std::shared_ptr<grpc::Channel>> ChannelTo(const std::string& target, const ClientOptions& options,
                                                          grpc::ChannelArguments arguments,
                                                          std::shared_ptr<BearerToken> token);
 
-// Waits for the connection, at most options.connect_timeout. UNAVAILABLE says why there is none: nobody listens, the
-// name is unknown, the certificate is not believed, the other side does not speak TLS or asks for it.
+// Waits for the connection, at most options.connect_timeout. UNAVAILABLE gives the cause: connection refused, unknown
+// name, invalid certificate, or TLS on only one side.
 absl::Status WaitUntilConnected(const std::shared_ptr<grpc::Channel>& channel, const ClientOptions& options);
 
 }  // namespace vitrine

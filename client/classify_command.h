@@ -20,14 +20,14 @@ namespace vitrine {
 
 enum class Format { kTable, kJson };
 
-// What `vitrine classify` was asked to do.
+// Arguments of `vitrine classify`.
 struct ClassifyCommand {
-  std::vector<std::string> paths;  // pictures, folders of pictures, patterns (see FindPictures)
+  std::vector<std::string> paths;  // images, folders of images, patterns (see FindPictures)
   PictureSearch search = {};
   ClientOptions client;
   ModelChoice model;
-  std::vector<ModelChoice> models = {};  // several, beside each other (classify_models.h); empty: `model`
-  std::string models_sheet = {};         // file for what they saw; empty: none
+  std::vector<ModelChoice> models = {};  // several models to compare (classify_models.h); empty: `model`
+  std::string models_sheet = {};         // file for a comparison of the models; empty: none
   std::optional<int> top_k;
   v1::Priority priority = v1::NORMAL;
   std::optional<v1::ResolutionWish> resolution;
@@ -35,13 +35,13 @@ struct ClassifyCommand {
   Format format = Format::kTable;
 };
 
-// Classifies the pictures and writes a row or a JSON line for each to `out`, as it is answered and in the order given.
-// A picture that cannot be read, or that the server refuses, costs a line in `errors`, in JSON its line too.
-// Returns how many pictures failed, or why nothing could be begun.
+// Classifies the images and writes a row or a JSON line for each to `out`, in the given order as answers arrive. An
+// image that cannot be read or is rejected gives a line in `errors`, with JSON also in `out`. Returns the number of
+// failed images, or an error if the run could not start.
 absl::StatusOr<int> RunClassify(const ClassifyCommand& command, const Page& page, std::ostream& out,
                                 std::ostream& errors);
 
-// "SIDE" or "HxW" in pixels, 1 to 8192 each.
+// Parses "SIDE" or "HxW" in pixels, 1 to 8192 each.
 absl::StatusOr<v1::ResolutionWish> ParseResolution(absl::string_view text);
 
 }  // namespace vitrine

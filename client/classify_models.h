@@ -9,10 +9,10 @@
 
 namespace vitrine {
 
-// `vitrine classify --models A,B`: asks each of command.models about every picture and writes a row for each model
-// below a picture, or a JSON line each, once all have answered; and where command.models_sheet names a file, what they
-// saw beside each other (models_sheet.h), a page where it ends in .html and a PNG else. Answers are as RunClassify's:
-// returns of how many pictures not every model had an answer, which `errors` names once each.
+// `vitrine classify --models A,B`: classifies every image with each of command.models and, once all have answered,
+// writes a row for each model below the image, or one JSON line each. If command.models_sheet is set, also writes a
+// comparison (models_sheet.h): an HTML page if the name ends in .html, else a PNG. Output and errors are those of
+// RunClassify; returns the number of images without an answer from every model; `errors` names each once.
 absl::StatusOr<int> RunClassifyModels(const ClassifyCommand& command, const Page& page, std::ostream& out,
                                       std::ostream& errors);
 

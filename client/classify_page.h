@@ -13,29 +13,28 @@
 
 namespace vitrine {
 
-// Classified pictures as a person reads them: a line per picture, folded where the page is narrow, and what they have
-// in common at the end.
+// Text output for classified images: one line per image, wrapped to the page's width, and a summary at the end.
 class ClassifyPage {
  public:
   struct Expected {
     std::vector<std::string> pictures = {};  // every path that will have a row
-    std::vector<std::string> labels = {};    // of the model, for the width of a prediction
+    std::vector<std::string> labels = {};    // of the model, to compute the width of a prediction
     int predictions = 5;                     // per picture
-    bool may_be_unsure = false;              // the model has a threshold below which it says so
-    int overlay_width = 0;                   // columns of the longest overlay's path; 0 unless there is one per picture
+    bool may_be_unsure = false;              // the model has a threshold for unsure answers
+    int overlay_width = 0;                   // columns of the longest overlay path; 0 without one overlay per image
   };
   ClassifyPage(const Page& page, const Expected& expected);
 
   std::string Header() const;
   std::string Picture(const std::string& path, const v1::ClassifyResponse& answer,
                       const std::vector<std::string>& overlays);
-  // Pictures a second, what served them, and the batches they ran in. Empty if no picture was answered.
+  // Returns images per second, the model that served them, and batch sizes. Empty if no image was answered.
   std::string Footer(absl::Duration elapsed) const;
 
  private:
   static std::vector<Column> Columns(const Page& page, const Expected& expected);
 
-  const int label_width_;  // of the best guess, with "unsure: " where that may stand before it
+  const int label_width_;  // of the best prediction, including "unsure: " if answers may be unsure
   const std::vector<Column> columns_;
   const Table table_;
   int pictures_ = 0;

@@ -12,27 +12,27 @@
 
 namespace vitrine {
 
-// The plot of one picture's attention distances, an SVG file, with lines for attention that is equal over the whole
-// grid and over a window of 3x3 cells. `note` says whose they are; `magnitudes` that they weigh by the magnitude of
-// signed attention, which the title then tells.
+// Returns an SVG plot of one image's attention distances, with lines for uniform attention over the whole grid and over
+// a window of 3x3 cells. `note` names the image; `magnitudes`: signed attention is weighted by magnitude, as the title
+// then says.
 absl::StatusOr<std::string> DrawDistance(const v1::AttentionMap& map, const v1::AttentionRequest& asked,
                                          const v1::ClassifyResponse& answer, const std::string& note, bool magnitudes);
 
-// The mean over pictures, which is what papers plot.
+// Mean attention distance over images, as plotted in papers.
 class MeanDistance {
  public:
   explicit MeanDistance(bool magnitudes = false) : magnitudes_(magnitudes) {}
 
-  // Takes the distances of an answer, if it has any. INVALID_ARGUMENT: its shape is not that of those before.
+  // Adds the distances of an answer, if it has any. INVALID_ARGUMENT: its shape differs from the earlier ones.
   absl::Status Add(const v1::ClassifyRequest& asked, const v1::ClassifyResponse& answer);
-  // Writes "<folder>/distance.svg" if there were two pictures or more, and returns its path, else nothing.
+  // Writes "<folder>/distance.svg" and returns its path if there were at least two images, else returns "".
   absl::StatusOr<std::string> Write(const std::string& folder) const;
 
  private:
   bool magnitudes_;
   v1::AttentionMap first_;
   v1::AttentionRequest asked_;
-  v1::ClassifyResponse answer_;  // the first; its grid only if all have it
+  v1::ClassifyResponse answer_;  // first answer; has a grid only if all answers have the same
   bool same_grid_ = true;
   std::vector<double> sums_;
   int pictures_ = 0;

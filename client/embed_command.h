@@ -12,26 +12,25 @@
 
 namespace vitrine {
 
-// What `vitrine embed` was asked to do.
+// Arguments of `vitrine embed`.
 struct EmbedCommand {
-  std::vector<std::string> paths;  // pictures, folders of pictures, patterns (see FindPictures)
+  std::vector<std::string> paths;  // images, folders of images, patterns (see FindPictures)
   PictureSearch search = {};
   ClientOptions client;
   ModelChoice model;
   v1::FeatureKind kind = v1::FEATURE_KIND_UNSPECIFIED;  // unspecified: the first vector that the model has
-  bool normalize = false;                               // to the Euclidean length 1
+  bool normalize = false;                               // to Euclidean length 1
   v1::Priority priority = v1::NORMAL;
   std::optional<v1::ResolutionWish> resolution;
-  // "x.npy": one array with a row per picture, and their paths in x.txt; another name: a folder for a file per picture;
-  // empty: no files, the numbers go into the JSON lines.
+  // "x.npy": one array with a row per image, and their paths in x.txt; another name: a folder with one file per image;
+  // empty: no files, the numbers are part of the JSON lines.
   std::string output;
   Format format = Format::kTable;
 };
 
-// Asks for the features of every picture, all of one version (`stable` where none is named), and writes them. A picture
-// that cannot be read, that the server refuses, that another version computed, or whose features do not fit the array
-// costs a line in `errors` and has no row.
-// Returns how many pictures failed, or why nothing could be begun or completed.
+// Requests the features of every image, all from one version (by default `stable`), and writes them. An image gives a
+// line in `errors` and no row if it cannot be read, is rejected, was computed by another version, or if its features do
+// not fit the array. Returns the number of failed images, or an error if the run could not start or finish.
 absl::StatusOr<int> RunEmbed(const EmbedCommand& command, std::ostream& out, std::ostream& errors);
 
 }  // namespace vitrine

@@ -14,21 +14,21 @@
 
 namespace vitrine {
 
-// An array of float32 in a .npy file (format 1.0, little-endian, C order), as numpy.load reads it, written row by row:
-// shape [number of rows, row_shape...].
+// An array of float32 in a .npy file (format 1.0, little-endian, C order) for numpy.load, written row by row: shape
+// [number of rows, row_shape...].
 //
-// The rows go to "<path>.new", which takes the path's place when Finish has completed it; before that, whatever was
-// there stays. Not thread-safe.
+// Rows are written to "<path>.new", which Finish renames to the path; an existing file is kept until then. Not
+// thread-safe.
 class NpyFile {
  public:
-  // UNAVAILABLE: it cannot be written, with the reason.
+  // UNAVAILABLE: it cannot be written; the message gives the cause.
   static absl::StatusOr<std::unique_ptr<NpyFile>> Create(const std::string& path, std::vector<int64_t> row_shape);
-  ~NpyFile();  // removes what is not finished
+  ~NpyFile();  // removes an unfinished file
 
   const std::vector<int64_t>& row_shape() const { return row_shape_; }
   int64_t rows() const { return rows_; }
 
-  // Requires as many values as row_shape says.
+  // Requires the number of values of row_shape.
   absl::Status Append(std::span<const float> row);
   absl::Status Finish();
 
@@ -43,7 +43,7 @@ class NpyFile {
   bool finished_ = false;
 };
 
-// A whole array as the bytes of a .npy file. Requires as many values as the shape says.
+// Returns an array as the bytes of a .npy file. Requires the number of values of the shape.
 std::string NpyBytes(const std::vector<int64_t>& shape, std::span<const float> values);
 
 }  // namespace vitrine

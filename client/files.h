@@ -9,11 +9,11 @@
 
 namespace vitrine {
 
-// Writes the whole file, in place; base/file/replace.h for what others read meanwhile. UNAVAILABLE names the path and
-// why.
+// Writes the whole file in place; see base/file/replace.h for files that others read at the same time. UNAVAILABLE
+// gives path and cause.
 absl::Status WriteFile(const std::string& path, std::string_view bytes);
 
-// Makes the folder and those above it; nothing for an empty name. PERMISSION_DENIED names it and why.
+// Creates the folder and its parents; does nothing for an empty name. PERMISSION_DENIED gives path and cause.
 absl::Status MakeFolder(const std::string& folder);
 
 }  // namespace vitrine

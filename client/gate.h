@@ -13,15 +13,14 @@
 
 namespace vitrine {
 
-// What --require demands of a run: a bound on one of its measures. A run that misses it ends with exit code 1, so that
-// CI can stand on it.
+// --require: a bound on a measure of a run. A run that misses it ends with exit code 1, for use in CI.
 
-// What a measure is counted in, and how its bound is written.
+// Unit of a measure, and the syntax of its bound.
 enum class GateUnit {
   kShare,     // 0 to 1: "0.78" or "78%"
   kNumber,    // 0 or more: "0.65"
-  kDuration,  // seconds: "50ms", as absl::ParseDuration takes it
-  kRate,      // a second: "200" or "200/s"
+  kDuration,  // seconds: "50ms", in the syntax of absl::ParseDuration
+  kRate,      // per second: "200" or "200/s"
 };
 
 struct GateMeasure {
@@ -31,35 +30,35 @@ struct GateMeasure {
 
 struct Gate {
   std::string measure = {};
-  std::string demand = {};  // operator and bound, the latter as it was given: ">=78%"
+  std::string demand = {};  // operator and bound, the latter as given: ">=78%"
   GateUnit unit = GateUnit::kNumber;
-  bool is_least = true;    // the measure must reach the bound; otherwise it must not exceed it
-  bool is_strict = false;  // nor be equal to it
+  bool is_least = true;    // lower bound; otherwise an upper bound
+  bool is_strict = false;  // equality does not pass
   double bound = 0;        // in the measure's unit
 };
 
-// A gate and what came of it.
+// A gate and its result.
 struct GateResult {
   Gate gate;
-  std::optional<double> measured = {};  // nullopt: there is no such value, which passes no gate
-  std::string remark = {};              // why there is none, or what else to know about it; may be empty
+  std::optional<double> measured = {};  // nullopt: there is no such value; the gate then fails
+  std::string remark = {};              // reason for nullopt, or other remark; may be empty
   bool passed() const;
 };
 
-// "top1>=78%": one of these measures, one of >=, >, <=, <, and a bound. INVALID_ARGUMENT: anything else, with the form
-// and the list of measures.
+// Parses "top1>=78%": one of these measures, one of >=, >, <=, <, and a bound. INVALID_ARGUMENT states the syntax and
+// the list of measures.
 absl::StatusOr<Gate> ParseGate(absl::string_view text, std::span<const GateMeasure> measures);
 
 bool AllPassed(std::span<const GateResult> gates);
 
-// Of a gate that was missed: "the gate top1>=78% is missed: top1 is 76.34 %, and 78 % or more is required".
+// Describes a missed gate: "the gate top1>=78% is missed: top1 is 76.34 %, and 78 % or more is required".
 std::string MissInWords(const GateResult& result);
-// "76.34 %", with the remark in brackets; "not known (no picture was answered)".
+// Returns "76.34 %", with the remark in brackets; "not known (no picture was answered)".
 std::string MeasuredText(const GateResult& result);
-// A line for each gate, for people; empty without gates.
+// Returns one line per gate for a terminal; empty without gates.
 std::string GatesText(std::span<const GateResult> gates);
-// For programs: `name`, `required` (as it was given), `bound`, `measured` (null: there is no such value), `unit` of
-// both, `passed`, and `remark` where there is one. Durations are milliseconds.
+// Returns `name`, `required` (as given), `bound`, `measured` (null: no such value), `unit` of both, `passed`, and
+// `remark` if any. Durations are in milliseconds.
 nlohmann::ordered_json GatesJson(std::span<const GateResult> gates);
 
 }  // namespace vitrine

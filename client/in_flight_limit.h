@@ -8,21 +8,21 @@
 
 namespace vitrine {
 
-// How many requests a server shall have at a time: as many as it answers faster for, and no more.
+// Adaptive limit of requests in flight: the smallest one with the server's full throughput.
 //
-// Answers are counted in windows. While a higher limit brings a higher rate it rises, by a quarter and at least by one;
-// a rise that brings less than 3 % is taken back and tried again some windows later, for servers change. A refusal
-// because of overload, or no answer in time, halves the limit, once for all requests that were sent before. Pure but
-// for what it was told; not thread-safe.
+// Answers are counted in windows. The limit rises by a quarter, at least by one, while that increases the rate; a rise
+// that gains less than 3 % is reverted and tried again some windows later, because servers change. A rejection for
+// overload, or a missing answer in time, halves the limit, once for all requests sent before. Deterministic; not
+// thread-safe.
 class InFlightLimit {
  public:
-  // Never above `most`, which is at least 1.
+  // The limit stays at or below `most`, which is at least 1.
   explicit InFlightLimit(int most, int first = 4);
 
   int limit() const { return limit_; }
-  // An answer came at `now` while `in_flight` requests were with the server, itself among them.
+  // Records an answer at `now` while `in_flight` requests were with the server, including its own.
   void OnAnswer(int in_flight, absl::Time now);
-  // The server had no room at `now` for a request sent at `sent`, or no answer until then.
+  // Records at `now` that the server rejected a request sent at `sent` for overload, or has not answered it in time.
   void OnOverload(absl::Time sent, absl::Time now);
 
  private:
@@ -31,14 +31,14 @@ class InFlightLimit {
 
   const int most_;
   int limit_;
-  int before_ = 0;          // the limit before the rise that is being tried; 0: none is
-  double rate_before_ = 0;  // answers per second under it
+  int before_ = 0;          // limit before the rise that is on trial; 0: none is
+  double rate_before_ = 0;  // answers per second at that limit
   int rest_ = 0;            // windows until the next rise
   absl::Time halved_ = absl::InfinitePast();
 
-  absl::Time window_ = absl::InfinitePast();  // its beginning; never: at the next answer
-  int64_t answers_ = 0;                       // in it
-  bool full_ = false;                         // the limit was reached in it
+  absl::Time window_ = absl::InfinitePast();  // start of the window; InfinitePast: set by the next answer
+  int64_t answers_ = 0;                       // answers in the window
+  bool full_ = false;                         // the limit was reached in the window
 };
 
 }  // namespace vitrine

@@ -15,31 +15,31 @@
 
 namespace vitrine {
 
-// One classified picture as a JSON object on one line (docs/how-to/command-line.md lists the members). `files` holds
-// the file of each attention map, or nothing; `sent_as` the size of a picture that was made smaller before it was sent.
-// Names of files are as EscapedBytes (data/file_names.h) writes them.
+// Returns a classified image as one line of JSON (docs/how-to/command-line.md lists the members). `files` holds the
+// file of each attention map, or is empty; `sent_as` the size of an image that was reduced before it was sent. File
+// names have the form of EscapedBytes (data/file_names.h).
 std::string ClassificationLine(const std::string& picture, const v1::ClassifyResponse& answer,
                                const std::vector<std::string>& files,
                                const std::optional<Size>& sent_as = std::nullopt);
 
-// A picture that has no answer, with the canonical code by its name and the sentence.
+// Returns the line of an image without an answer: name of the canonical code, and message.
 std::string FailureLine(const std::string& picture, const absl::Status& why);
 
-// Where the features of a picture were written.
+// Place where the features of an image were written.
 struct FeatureLinePlace {
-  std::string file = {};  // empty: nowhere, the line holds the numbers
-  int64_t row = -1;       // of the array in `file`; -1 where the file is the picture's own
+  std::string file = {};  // empty: none, the line holds the numbers
+  int64_t row = -1;       // row of the array in `file`; -1 if the file holds only this image
 };
 
-// The features of one picture as a JSON object on one line; the numbers themselves only if they are in no file.
+// Returns the features of one image as one line of JSON; with the numbers only if they are in no file.
 std::string FeatureLine(const std::string& picture, const v1::ClassifyResponse& answer, const v1::Feature& feature,
                         const std::vector<float>& values, const FeatureLinePlace& place);
 
-// One version of a model as a JSON object on one line.
+// Returns one version of a model as one line of JSON.
 std::string ModelLine(const v1::ModelVersion& version);
-// The same with everything that GetModel tells: `labels`, and `config` and `provenance` as their messages have them.
+// Like ModelLine, with all fields of GetModel: `labels`, and `config` and `provenance` in the form of their messages.
 std::string ModelDetailLine(const v1::ModelVersion& version);
-// The same as ModelLine behind `time` (RFC 3339, UTC) and `removed`.
+// Like ModelLine, after `time` (RFC 3339, UTC) and `removed`.
 std::string ModelEventLine(const v1::ModelEvent& event, absl::Time time);
 
 }  // namespace vitrine

@@ -9,9 +9,9 @@
 
 namespace vitrine {
 
-// Everything that a server tells about one version, for people: state, memory, parameters, labels, what can be asked
-// of it, its metrics, where its weights come from, its configuration. Text from the server is made printable and folded
-// to the page.
+// Returns everything that a server reports about one version as text: state, memory, parameters, labels, supported
+// requests, metrics, origin of the weights, configuration. Text from the server is made printable and wrapped to the
+// page.
 std::string ModelPage(const v1::ModelVersion& version, const Page& page);
 
 // 2867392 -> "2,867,392"

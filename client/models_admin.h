@@ -13,22 +13,22 @@
 
 namespace vitrine {
 
-// `vitrine models load`, `unload`, `rollback`, `policy`, `traffic`, `label`, `reset`: makes the change and writes how
-// the model is served then, as text or as the message ServingChange on a JSON line. Notes of the server go to `errors`
-// where the format is text.
+// `vitrine models load`, `unload`, `rollback`, `policy`, `traffic`, `label`, `reset`: makes the change and writes the
+// resulting serving state, as text or as a ServingChange message on a JSON line. With text, notes of the server go to
+// `errors`.
 absl::Status RunAdminChange(const ClientOptions& options, const AdminChange& change, Format format, std::ostream& out,
                             std::ostream& errors);
 
-// `vitrine models serving`: how every model, or this one, is served and why; as text or as the message ServingStatus on
-// a JSON line.
+// `vitrine models serving`: writes how every model, or `model`, is served and why; as text or as a ServingStatus
+// message on a JSON line.
 absl::Status RunServing(const ClientOptions& options, const std::string& model, Format format, std::ostream& out);
 
-// How one model is served, some lines of text.
+// Describes how one model is served in a few lines of text.
 std::string ServingText(const v1::ModelServingStatus& serving);
 
-// "latest 2", "all", "specific 3 4", a word each. INVALID_ARGUMENT says what is expected.
+// Parses "latest 2", "all" or "specific 3 4", one word per element. INVALID_ARGUMENT states what is expected.
 absl::StatusOr<v1::VersionPolicy> ParseVersionPolicy(const std::vector<std::string>& words);
-// "4=5" or "4=2.5%": version 4, that many percent.
+// Parses "4=5" or "4=2.5%": version 4, that percentage.
 absl::StatusOr<v1::TrafficShare> ParseTrafficShare(const std::string& text);
 
 }  // namespace vitrine

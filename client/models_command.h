@@ -11,14 +11,14 @@
 
 namespace vitrine {
 
-// `vitrine models`: what the server knows, a row or a JSON line per version.
+// `vitrine models`: writes a row or a JSON line per version that the server knows.
 absl::Status RunModels(const ClientOptions& options, Format format, const Page& page, std::ostream& out);
 
-// `vitrine models show`: everything about one version, as a page or a JSON line.
+// `vitrine models show`: writes everything about one version, as a page or a JSON line.
 absl::Status RunModelShow(const ClientOptions& options, const ModelChoice& choice, Format format, const Page& page,
                           std::ostream& out);
 
-// The rows with their header.
+// Returns the rows with their header.
 std::string ModelsTable(const v1::ListModelsResponse& list, const Page& page);
 
 }  // namespace vitrine

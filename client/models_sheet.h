@@ -12,29 +12,29 @@
 
 namespace vitrine {
 
-// What several models answered about the same pictures.
+// Answers of several models for the same images.
 struct ModelsSheet {
   struct Row {
-    std::string picture = {};         // its path
-    std::optional<Image> image = {};  // as it was sent, upright, or smaller; none: it could not be read
-    std::vector<absl::StatusOr<v1::ClassifyResponse>> answers = {};  // one per model, with one map at most each
+    std::string picture = {};         // path
+    std::optional<Image> image = {};  // as sent, upright, or smaller; none: it could not be read
+    std::vector<absl::StatusOr<v1::ClassifyResponse>> answers = {};  // one per model, with at most one map each
   };
   struct Model {
     std::string name = {};  // "eit-mini-cifar10 version 2"
-    std::string map = {};   // what its map is, or that it has none
+    std::string map = {};   // description of its map, or that it has none
   };
   std::vector<Model> models = {};
   std::vector<Row> rows = {};
 };
 
-// Most pictures of a drawing, which is one picture itself; a page takes any number.
+// Maximum images in a drawing, which is one PNG file; a page has no limit.
 inline constexpr size_t kMostSheetRows = 40;
 
-// A row for each picture, a column for each model: where it looked, over the picture, and below it the bars of its
-// guesses. Maps have one colour scale over all rows and models, those of both signs another. As a PNG file;
-// INVALID_ARGUMENT: no picture could be read, or there are more than kMostSheetRows.
+// Returns a PNG file with a row per image and a column per model: the attention over the image, and below it the bars
+// of its predictions. All maps share one colour scale, signed maps another. INVALID_ARGUMENT: no image could be read,
+// or there are more than kMostSheetRows.
 absl::StatusOr<std::string> DrawModelsSheet(const ModelsSheet& sheet);
-// The same as a page in one file, with all guesses in words, and what failed.
+// Returns the same as one HTML file, with all predictions as text, and failures.
 absl::StatusOr<std::string> ModelsSheetPage(const ModelsSheet& sheet);
 
 }  // namespace vitrine

@@ -11,20 +11,20 @@
 
 namespace vitrine {
 
-// What `vitrine models watch` was asked to do.
+// Arguments of `vitrine models watch`.
 struct WatchCommand {
   ClientOptions client;
-  ModelChoice model = {};  // without a name all, without a version all of them; one that is not there is waited for
+  ModelChoice model = {};  // default: all models, all versions; a missing one is waited for
   Format format = Format::kTable;
-  // Asked after each line whether to go on; empty: for ever.
+  // Called after each line; false ends the command. Empty: endless.
   std::function<bool()> more = {};
 };
 
-// Writes a line for each version that the server has, then one for each change, until `more` ends it.
+// Writes a line for each version that the server has, then one for each change, until `more` returns false.
 //
-// A line in `errors` says that nothing of the chosen model is there yet. A server that goes away is waited for, which
-// costs a line in `errors`; when it is back, what changed in between is told, and nothing twice. Returns an error where
-// the first connection fails or the server refuses the call.
+// A line in `errors` reports that the chosen model does not exist yet. When the connection is lost, a line goes to
+// `errors` and the command reconnects; changes in between are then written, none twice. Returns an error if the first
+// connection fails or the server rejects the call.
 absl::Status WatchModels(const WatchCommand& command, std::ostream& out, std::ostream& errors);
 
 }  // namespace vitrine

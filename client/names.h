@@ -9,7 +9,7 @@
 
 namespace vitrine {
 
-// A kind as a model has it: "mean 8x10" for 8 layers and 10 heads, "rollout".
+// Returns a kind with its size in the model: "mean 8x10" for 8 layers and 10 heads, "rollout".
 std::string OfferName(const v1::AttentionOffer& offer);
 
 // "loading", "ready", "retiring", "failed"

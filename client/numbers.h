@@ -10,10 +10,12 @@
 
 namespace vitrine {
 
-// The values of a map, row-major. INVALID_ARGUMENT if `map` holds a picture, or bytes that do not fit its shape.
+// Returns the values of a map, row-major. INVALID_ARGUMENT if `map` holds an image, or bytes that do not match its
+// shape.
 absl::StatusOr<std::vector<float>> AttentionValues(const v1::AttentionMap& map);
 
-// The values of a feature: rows x columns x width, channels innermost. INVALID_ARGUMENT if the bytes do not fit.
+// Returns the values of a feature: rows x columns x width, channels innermost. INVALID_ARGUMENT if the bytes do not
+// match.
 absl::StatusOr<std::vector<float>> FeatureValues(const v1::Feature& feature);
 
 }  // namespace vitrine

@@ -15,55 +15,55 @@
 
 namespace vitrine {
 
-// A model as a person names it: "NAME" or "NAME@VERSION".
+// A model on the command line: "NAME", "NAME@VERSION" or "NAME@LABEL".
 struct ModelChoice {
   std::string name;  // empty: the only model that is ready
   std::optional<int64_t> version = std::nullopt;
-  std::string label = {};  // of a version, as in NAME@canary; the server knows which that is; empty: none
+  std::string label = {};  // label of a version, as in NAME@canary; the server resolves it; empty: none
 };
 
-// NAME, NAME@VERSION or NAME@LABEL. INVALID_ARGUMENT: an empty name, or what is neither a positive number nor a label.
+// Parses NAME, NAME@VERSION or NAME@LABEL. INVALID_ARGUMENT: an empty name, or neither a positive number nor a label.
 absl::StatusOr<ModelChoice> ParseModelChoice(absl::string_view text);
 
-// Asks for the version of the choice, if it names one.
+// Sets the version of the choice in the request, if it has one.
 void AskForVersion(const ModelChoice& choice, v1::ClassifyRequest& request);
 
-// The chosen version in full. For a caller who may classify and not look it up: what an answer says of it, its name,
-// version and weights. INVALID_ARGUMENT or NOT_FOUND where there is no single one.
+// Returns the chosen version in full. If the client may classify but not call the Registry, only the name, version and
+// weights from an answer. INVALID_ARGUMENT or NOT_FOUND if the choice is not unique.
 absl::StatusOr<v1::ModelVersion> ChooseModel(Client& client, const ModelChoice& choice);
-// True if a version is there in full.
+// Returns true if `model` came from the Registry in full.
 bool IsLookedUp(const v1::ModelVersion& model);
-// The labels of a model that cannot be looked up, from some twenty answers to a small picture.
+// Determines the labels of a model without the Registry, from about twenty answers for a small image.
 absl::StatusOr<std::vector<std::string>> AskForLabels(Client& client, const ModelChoice& choice);
 
-// Asks a server about pictures: reads them, sends what every request has in common with each, hands the answers on in
-// the order of the paths. One picture goes as a unary call, several over one stream.
+// Sends images to a server: reads them, adds each to the common request, and delivers the answers in the order of the
+// paths. One image is sent as a unary call, several over one stream.
 class PictureRun {
  public:
-  // An answered picture: its number among the paths, the request without the picture, the picture's file, the answer.
+  // An answered image: index of its path, the request without the image, the image file, the answer.
   struct Answered {
     size_t index = 0;
     const v1::ClassifyRequest& asked;
-    const std::string& encoded;  // as sent; empty where nothing is drawn
+    const std::string& encoded;  // as sent; empty if nothing is drawn
     const v1::ClassifyResponse& answer;
-    const std::optional<Size>& sent_as;  // size of a picture that was made smaller first
+    const std::optional<Size>& sent_as;  // size of an image that was reduced first
   };
   struct Handlers {
-    // Completes the request for one picture, given its file; an error refuses the picture. May be empty.
+    // Completes the request for one image file; an error fails the image. May be empty.
     std::function<absl::Status(const std::string& encoded, v1::ClassifyRequest& request)> prepare = {};
-    // An error counts the picture as failed.
+    // An error counts the image as failed.
     std::function<absl::Status(const Answered& picture)> answered = {};
-    // Hears of each picture that failed, those that were not tried because the server was lost included. May be empty.
+    // Called for each failed image, including those not sent because the server was lost. May be empty.
     std::function<void(size_t index, const absl::Status& why)> failed = {};
   };
 
-  // Everything must outlive the run. `errors` gets a line for each picture that failed, and one for each that the
-  // server would refuse for its size and that was therefore made smaller.
+  // All arguments must outlive the run. `errors` gets a line for each failed image, and one for each image that was
+  // reduced because the server would reject its size.
   PictureRun(const std::vector<std::string>& paths, const ClientOptions& options, const v1::ClassifyRequest& request,
              const Handlers& handlers, std::ostream& errors)
       : paths_(paths), options_(options), request_(request), handlers_(handlers), errors_(errors) {}
 
-  // Returns how many pictures failed, those counted that were not tried because the server was lost.
+  // Returns the number of failed images, including those not sent because the server was lost.
   int Run(Client& client);
 
  private:
@@ -74,7 +74,7 @@ class PictureRun {
   };
 
   std::optional<absl::StatusOr<v1::ClassifyRequest>> Next();
-  // The picture's bytes as the server takes them.
+  // Returns the image's bytes in a form that the server accepts.
   absl::StatusOr<std::string> Read(const std::string& path, Waiting& waiting);
   void Fail(size_t index, const absl::Status& why);
   void Deliver(size_t index, const absl::StatusOr<v1::ClassifyResponse>& answer);
@@ -85,7 +85,7 @@ class PictureRun {
   const Handlers& handlers_;
   std::ostream& errors_;
   size_t taken_ = 0;
-  std::deque<Waiting> waiting_;  // of the pictures without an answer; the file only where a drawing needs it
+  std::deque<Waiting> waiting_;  // images without an answer; with the file only if a drawing needs it
   int failed_ = 0;
 };
 

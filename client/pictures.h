@@ -10,31 +10,31 @@
 
 namespace vitrine {
 
-// Where pictures are found besides the paths on the command line, and how far.
+// Further sources of image paths besides the command line.
 struct PictureSearch {
-  bool recursive = false;       // folders with those inside them
-  std::string files_from = {};  // a file that lists paths, "-" for the standard input; empty: none
-  bool null_separated = false;  // the list, as find -print0 writes it; otherwise a path a line, CR LF or LF behind it
+  bool recursive = false;       // search folders recursively
+  std::string files_from = {};  // file with a list of paths, "-" for standard input; empty: none
+  bool null_separated = false;  // the list is separated by NUL, as by find -print0; otherwise by LF or CR LF
 };
 
 struct FoundPictures {
   std::vector<std::string> paths = {};
-  std::string passed_over = {};  // what the folders have besides, in words (data/folder.h); empty: nothing
+  std::string passed_over = {};  // description of other files in the folders (data/folder.h); empty: none
 };
 
-// The pictures to ask about, those on the command line first. Of a folder its visible pictures (data/folder.h), sorted;
-// a name with * ? or [ that no file has is a pattern (glob(7)) and stands for the files that match it, sorted; "-" is
-// the picture on the standard input. The paths of a list are no patterns, "-" is a file there, and what ListedFile
-// (data/file_names.h) finds is taken. What has no picture (an empty folder, a pattern without a match, a missing file)
-// stays in the result as it is; ReadPicture says what is wrong with it. NOT_FOUND, ...: the list cannot be read.
-// INVALID_ARGUMENT: no path at all, a list in UTF-16, or two wishes for the standard input.
+// Returns the paths of the images, those on the command line first. A folder gives its visible images (data/folder.h),
+// sorted; a name with * ? or [ that is no file is a pattern (glob(7)) and gives the matching files, sorted; "-" is the
+// image on standard input. Paths of a list are not patterns, "-" is a file there, and they are resolved by ListedFile
+// (data/file_names.h). A path without an image (an empty folder, a pattern without a match, a missing file) stays in
+// the result; ReadPicture returns its error. NOT_FOUND, ...: the list cannot be read. INVALID_ARGUMENT: no path, a list
+// in UTF-16, or two uses of standard input.
 absl::StatusOr<FoundPictures> FindPictures(const std::vector<std::string>& paths, const PictureSearch& search = {});
 
-// A name for each picture's results: its file name without the ending, and "-2", "-3", ... behind it where that would
-// be some other picture's as well. Same order as `paths`.
+// Returns a name for each image's results: its file name without extension, with "-2", "-3", ... where another image
+// has the same name. Same order as `paths`.
 std::vector<std::string> DistinctStems(const std::vector<std::string>& paths);
 
-// The file at `path`, or the standard input for "-". The sentence of an error says what is wrong without the path.
+// Reads the file at `path`, or standard input for "-". Error messages do not contain the path.
 absl::StatusOr<std::string> ReadPicture(const std::string& path, int64_t max_bytes);
 
 }  // namespace vitrine

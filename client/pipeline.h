@@ -13,8 +13,7 @@
 
 namespace vitrine {
 
-// One run of Client::ClassifyTraced: a RequestWindow over real streams and the real clock. All of it happens on the
-// thread that calls Run.
+// One run of Client::ClassifyTraced: a RequestWindow with real streams and clock. Runs on the thread that calls Run.
 class Pipeline {
  public:
   Pipeline(Servers& servers, const ClientOptions& options, const RequestSource& next, const TracedSink& deliver,
@@ -30,7 +29,7 @@ class Pipeline {
   void WaitForEvents(absl::Time until);
 
   Servers& servers_;
-  std::string token_;  // that the stream was opened with
+  std::string token_;  // token of the open stream
   const ClientOptions& options_;
   const RequestSource& next_;
   const TracedSink& deliver_;

@@ -21,41 +21,42 @@ namespace vitrine {
 // RESOURCE_EXHAUSTED if the request is larger than options.max_request_bytes.
 absl::Status CheckRequestSize(const v1::ClassifyRequest& request, const ClientOptions& options);
 
-// What one run of Client::ClassifyTraced sends, sends again and gives up. It knows no wire and no clock; one thread.
-// The Python client has the same rules (vitrine/_pipeline.py), and tests/client/stream_events.json is what both do.
+// Decides what a run of Client::ClassifyTraced sends, retries and gives up. No I/O and no clock; one thread. The Python
+// client has the same rules (vitrine/_pipeline.py); tests/client/stream_events.json tests both.
 //
-// The window holds the requests that were taken and not yet delivered, in order. A request in it is waiting (to be sent
-// for the first time or again), with the server, or finished.
+// The window holds the requests taken and not yet delivered, in order. A request is waiting (for its first or a further
+// attempt), sent, or finished.
 class RequestWindow {
  public:
-  // `options` and `limit`, which may be null, must outlive it. `uniform` gives random numbers in [0, 1).
+  // `options` and `limit`, which may be null, must outlive it. `uniform` returns random numbers in [0, 1).
   RequestWindow(const ClientOptions& options, InFlightLimit* limit, std::function<double()> uniform);
 
-  // Whether the source shall be asked for another request.
+  // True if another request should be taken from the source.
   bool wants() const;
   void Take(absl::StatusOr<v1::ClassifyRequest> request);
   void EndSource() { source_ended_ = true; }
-  // The source is ended, and what waits to be sent, for the first time or again, is CANCELLED.
+  // Ends the source; requests waiting for an attempt become CANCELLED.
   void Stop();
 
-  // What to send at `now`, on a new stream if there is none. Not changed until it is answered or the stream is over.
+  // Returns the requests to send at `now`, on a new stream if there is none. They do not change until the answer or the
+  // end of the stream.
   std::vector<std::shared_ptr<const v1::ClassifyRequest>> Due(absl::Time now);
   void Answered(v1::ClassifyStreamResponse answer, absl::Time arrived);
-  // The stream is over; OK: without an error.
+  // Records the end of the stream; OK: without an error.
   void Ended(absl::Status status, absl::Time now);
-  // Ends what is too late. True: the server works only for such, so the stream is to be cancelled; it is over then, as
-  // if Ended had been told.
+  // Finishes requests that are too late. Returns true if the server works only on such requests: the caller must then
+  // cancel the stream, which counts as ended without a call of Ended.
   bool Expire(absl::Time now);
-  // Removes and returns what is finished at the front.
+  // Removes and returns the first request if it is finished.
   std::optional<TracedResult> PopFinished();
 
-  // When something is to be done even if nothing comes back, provided that Due was asked at `now`.
+  // Returns the time of the next action if no event comes, provided that Due was called at `now`.
   absl::Time NextTimer(absl::Time now) const;
-  // Nothing was taken that is not delivered.
+  // True if every taken request was delivered.
   bool empty() const { return entries_.empty(); }
-  // The server owes nothing.
+  // True if no request is with the server.
   bool idle() const { return sent_.empty(); }
-  // Why the run was given up; OK: it was not.
+  // Reason for giving up the run; OK: it goes on.
   const absl::Status& outcome() const { return outcome_; }
 
  private:
@@ -67,12 +68,12 @@ class RequestWindow {
     size_t bytes = 0;
     State state = State::kWaiting;
     int attempts = 0;
-    int heard = 0;         // of these, those on a stream on which the server said something: what max_attempts counts
-    bool alone = false;    // nothing else may be with the server: this one may be what ended the last stream
-    absl::Duration limit;  // the options' deadline, or less where the caller said so
+    int heard = 0;         // attempts on streams on which the server answered something: these count for max_attempts
+    bool alone = false;    // send it alone: it may have caused the end of the last stream
+    absl::Duration limit;  // deadline of the options, or a shorter one of the request
     absl::Time deadline = absl::InfiniteFuture();  // set when it is first sent
     absl::Time not_before = absl::InfinitePast();
-    absl::Time sent = absl::InfinitePast();  // the last time
+    absl::Time sent = absl::InfinitePast();  // last time
     absl::Duration latency;                  // of the last attempt
     absl::StatusOr<v1::ClassifyResponse> result = absl::UnknownError("not answered");
   };
@@ -92,15 +93,15 @@ class RequestWindow {
 
   std::deque<Entry> entries_;
   size_t taken_ = 0;  // requests taken from the source so far
-  size_t bytes_ = 0;  // of the requests in the window that are not finished
+  size_t bytes_ = 0;  // total size of the unfinished requests in the window
   bool source_ended_ = false;
 
-  absl::flat_hash_map<std::string, size_t> sent_;  // id on the wire -> index; what the server still owes this stream
-  bool heard_ = false;                             // something was answered on this stream
-  int lost_streams_ = 0;                           // in a row, without an answer in between
-  absl::Time lost_since_ = absl::InfinitePast();   // the first of them
-  int silent_streams_ = 0;                         // the same of those that were cancelled
-  absl::Time reopen_ = absl::InfinitePast();       // no stream before; all requests wait together
+  absl::flat_hash_map<std::string, size_t> sent_;  // id on the wire -> index; requests in flight on this stream
+  bool heard_ = false;                             // this stream had an answer
+  int lost_streams_ = 0;                           // consecutive streams lost without an answer in between
+  absl::Time lost_since_ = absl::InfinitePast();   // time of the first of them
+  int silent_streams_ = 0;                         // consecutive streams cancelled by Expire without an answer
+  absl::Time reopen_ = absl::InfinitePast();       // time before which no stream is opened; all requests wait
   absl::Status outcome_;
 };
 

@@ -10,23 +10,23 @@
 namespace vitrine {
 
 struct RetryOptions {
-  // How often one request is sent in all, 1 to 20. 1 never retries. With these waits a server may be away for about as
-  // long as the deadline of ClientOptions, which then ends the waiting.
+  // Maximum attempts per request, 1 to 20. 1: no retry. With these defaults, attempts continue for about the deadline
+  // of ClientOptions, which ends them.
   int max_attempts = 15;
-  // Wait before the second attempt, doubled for each further one up to `max_backoff`; at random between half of it and
-  // all of it, so that callers who were refused together do not come back together.
+  // Wait before the second attempt, doubled for each further one up to `max_backoff`; random between half of it and all
+  // of it, so that clients rejected together do not retry together.
   absl::Duration initial_backoff = absl::Milliseconds(100);
   absl::Duration max_backoff = absl::Seconds(5);
 
   absl::Status Validate() const;
 };
 
-// How long to wait before asking again, after `attempts` attempts of which the last ended with `status`; nullopt: not
-// again. Pure.
+// Returns the wait before the next attempt, after `attempts` attempts of which the last ended with `status`; nullopt:
+// no retry. Pure.
 //
-// UNAVAILABLE is worth another attempt. RESOURCE_EXHAUSTED is one only if the server said when to come back: without
-// that the request itself is too large. The server's delay is a lower bound and is stretched by up to a fifth. A wait
-// that would use up `remaining` is not begun. `uniform` is a random number in [0, 1).
+// UNAVAILABLE is retried. RESOURCE_EXHAUSTED is retried only with a delay from the server: without one the request
+// itself is too large. The server's delay is a lower bound and is extended by up to a fifth. nullopt if the wait would
+// exceed `remaining`. `uniform` is a random number in [0, 1).
 std::optional<absl::Duration> RetryDelay(const absl::Status& status, int attempts, absl::Duration remaining,
                                          double uniform, const RetryOptions& options);
 

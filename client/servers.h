@@ -18,24 +18,24 @@
 
 namespace vitrine {
 
-// The way to the servers of a client. The names of a list of servers are resolved again after calls were lost; if they
-// have other addresses by then, calls that begin later go there, and those under way keep their channel. Thread-safe.
+// Channel to the servers of a client. Names of a list of servers are resolved again after calls were lost; if the
+// addresses have changed, new calls use them and calls in flight keep their channel. Thread-safe.
 class Servers {
  public:
-  // Of a caller with a mind of its own about sizes, keepalive, reconnecting and the user agent. Errors as MakeChannel.
+  // With custom arguments for sizes, keepalive, reconnecting and the user agent. Errors as MakeChannel.
   static absl::StatusOr<std::shared_ptr<Servers>> Open(const ClientOptions& options,
                                                        const grpc::ChannelArguments& arguments);
   static absl::StatusOr<std::shared_ptr<Servers>> Open(const ClientOptions& options);
 
-  // For one call: the next may get another.
+  // Returns the channel for one call; the next call may get another.
   std::shared_ptr<grpc::Channel> channel() const;
 
-  // Resolves the names again, if there are several and it was not done within the last second. May take seconds.
+  // Resolves the names again if there are several and the last time was more than a second ago. May take seconds.
   void Look();
-  // After a call ended with `status`: looks again if no server may have answered it. Returns the status, or
-  // UNAVAILABLE in place of UNAUTHENTICATED where the token of that call, the `sent` one, has been replaced meanwhile.
+  // Call after a call ended with `status`: resolves names again if possibly no server answered it. Returns the status,
+  // or UNAVAILABLE instead of UNAUTHENTICATED if the call's token `sent` has been replaced meanwhile.
   absl::Status Follow(absl::Status status, const std::string& sent);
-  // The token that a call sends now; empty without one.
+  // Returns the token of the next call; empty without one.
   std::string Token();
 
  private:

@@ -14,13 +14,13 @@ class Status;
 
 namespace vitrine {
 
-// The same code and message; a google.rpc.RetryInfo in the details becomes a payload of the status.
+// Converts code and message; a google.rpc.RetryInfo in the details becomes a payload of the status.
 absl::Status FromGrpc(const grpc::Status& status);
 
-// The status that the unary call would have ended with, its `retry_after` as the same payload.
+// Returns the status that the unary call would have had, with `retry_after` as the same payload.
 absl::Status FromStreamError(const v1::StreamError& error);
 
-// When the server asked to be called again, counted from its answer; nullopt if it did not say.
+// Returns the retry delay that the server gave, counted from its answer; nullopt without one.
 std::optional<absl::Duration> ServerRetryDelay(const absl::Status& status);
 
 }  // namespace vitrine

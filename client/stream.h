@@ -19,31 +19,31 @@
 
 namespace vitrine {
 
-// One ClassifyStream call, turned into a queue of requests and a queue of events. It decides nothing.
+// One ClassifyStream call as a queue of requests and a queue of events, without decisions.
 //
-// Made and used by one thread; gRPC's threads only move messages between the queues and the wire.
+// Created and used by one thread; gRPC's threads only move messages between the queues and the wire.
 class ClassifyStream final : private grpc::ClientBidiReactor<v1::ClassifyRequest, v1::ClassifyStreamResponse> {
  public:
   struct Answer {
     v1::ClassifyStreamResponse response;
-    absl::Time arrived;  // here, however late it is asked for
+    absl::Time arrived;  // arrival time, not the time of Wait
   };
   struct Events {
     std::vector<Answer> answers;
-    // How the call ended, once, after its last answer.
+    // Status of the call, set once, after its last answer.
     std::optional<absl::Status> ended;
   };
 
-  // Opens the stream; whether that works shows in the events. Its requests belong to `traceparent`, unless it is empty.
+  // Opens the stream; failures appear as events. `traceparent` is the trace context, or empty.
   ClassifyStream(v1::Classifier::Stub& stub, const std::string& traceparent);
-  // Cancels the call unless it has ended, and waits for gRPC to let go of it.
+  // Cancels the call unless it has ended, and waits until gRPC releases it.
   ~ClassifyStream() override;
 
-  // Queues a request; it is not changed until its answer, or the end of the stream, is among the events.
+  // Queues a request; it must not change until its answer, or the end of the stream, is among the events.
   void Send(std::shared_ptr<const v1::ClassifyRequest> request);
-  // Says that nothing more will be sent; the server ends the call when it has answered.
+  // Half-closes the stream; the server ends the call after its last answer.
   void Finish();
-  // What happened since the last call; waits until `until` for something to happen.
+  // Returns the events since the last call; waits for one, at most until `until`.
   Events Wait(absl::Time until);
 
  private:
@@ -59,8 +59,8 @@ class ClassifyStream final : private grpc::ClientBidiReactor<v1::ClassifyRequest
   std::deque<std::shared_ptr<const v1::ClassifyRequest>> unsent_ ABSL_GUARDED_BY(mutex_);  // front: being written
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
   bool finishing_ ABSL_GUARDED_BY(mutex_) = false;
-  bool closed_ ABSL_GUARDED_BY(mutex_) = false;  // nothing may be started any more
-  bool gone_ ABSL_GUARDED_BY(mutex_) = false;    // gRPC let go of this object
+  bool closed_ ABSL_GUARDED_BY(mutex_) = false;  // no further operation may start
+  bool gone_ ABSL_GUARDED_BY(mutex_) = false;    // gRPC has released this object
   Events events_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -11,7 +11,7 @@ namespace vitrine {
 
 enum class Style { kPlain, kStrong, kFaint, kLink };
 
-// A piece of text that is never broken over lines; printable (see text.h).
+// A piece of text that is never split over lines; printable (see text.h).
 struct Item {
   std::string text;
   Style style = Style::kPlain;
@@ -19,21 +19,21 @@ struct Item {
 
 struct Column {
   std::string header;
-  int width = 0;  // columns of the terminal; of the flowing column, what it needs for one line
+  int width = 0;  // terminal columns; for the flowing column, its width without wrapping
   enum class Align { kLeft, kRight } align = Align::kLeft;
 };
 
 struct Row {
-  std::vector<Item> cells = {};  // one per column, that of the flowing column unused
-  std::vector<Item> flow = {};   // the flowing column's items, two spaces apart, folded to its width
-  std::vector<Item> notes = {};  // below, each on lines of its own; words are never cut
+  std::vector<Item> cells = {};  // one per column; that of the flowing column is unused
+  std::vector<Item> flow = {};   // items of the flowing column, two spaces apart, wrapped to its width
+  std::vector<Item> notes = {};  // below the row, each on its own lines; words are not split
 };
 
-// Text in columns that fits a page, row by row, so that the first row can be shown before the last is known.
+// Text in columns that fits a page, rendered row by row, so that the first row can be shown before the last is known.
 //
-// One column flows: it takes the width that the others leave and folds its items into it. Where less than half of what
-// it needs, and less than kLeastFlow, is left, the table stacks: the first cell on a line of its own, below it the
-// others in their order, each behind its header.
+// One column flows: it takes the remaining width and wraps its items. If that is less than half of its full width and
+// less than kLeastFlow, the table stacks: the first cell on its own line, below it the others in order, each after its
+// header.
 class Table {
  public:
   static constexpr int kLeastFlow = 20;
@@ -50,7 +50,7 @@ class Table {
   std::string Note(const Item& note, int margin) const;
   std::string Paint(const Item& item) const;
   std::string PaintLine(const std::vector<Item>& line) const;
-  // The item padded to its column; in the first column also cut, in the others it may stick out.
+  // Returns the item padded to its column; the first column also cuts, others may overflow.
   std::string Cell(size_t column, Item item) const;
 
   const Page page_;

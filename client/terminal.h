@@ -4,14 +4,14 @@
 
 namespace vitrine {
 
-// What output is written on.
+// Properties of the output terminal or file.
 struct Page {
   int width = 100;      // columns
-  bool colour = false;  // whether ANSI colours are welcome
+  bool colour = false;  // true if ANSI colours are allowed
 };
 
-// The page behind a file descriptor. Width: $COLUMNS, else the terminal's, else 100. Colour: on a terminal only, and
-// neither with $NO_COLOR set to anything (no-color.org) nor on TERM=dumb.
+// Returns the page of a file descriptor. Width: $COLUMNS, else the terminal's, else 100. Colour: only on a terminal,
+// without $NO_COLOR (no-color.org) and without TERM=dumb.
 Page PageBehind(int file_descriptor);
 
 }  // namespace vitrine

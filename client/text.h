@@ -8,15 +8,15 @@
 
 namespace vitrine {
 
-// Text made safe for a terminal: control characters (a file name may hold an escape sequence) become '?', bytes that
-// are not UTF-8 become U+FFFD.
+// Makes text safe for a terminal: control characters (such as escape sequences in a file name) become '?', invalid
+// UTF-8 becomes U+FFFD.
 std::string Printable(absl::string_view text);
 
-// Columns that printable text takes on a terminal: combining marks none, East Asian wide characters and emoji two.
+// Returns the terminal columns of printable text: combining marks take none, East Asian wide characters and emoji two.
 int DisplayWidth(absl::string_view text);
 
-// The text cut to at most `width` columns (at least 1), with an ellipsis where something is missing: at the end, or,
-// for paths, at the start, where they differ least.
+// Cuts the text to at most `width` columns (at least 1), with an ellipsis for the cut part: at the end, or, for paths,
+// at the start, which differs least.
 std::string CutEnd(absl::string_view text, int width);
 std::string CutStart(absl::string_view text, int width);
 

@@ -11,9 +11,8 @@
 
 namespace vitrine {
 
-// What a TLS connection shows and believes. NOT_FOUND or PERMISSION_DENIED: a file that cannot be read;
-// INVALID_ARGUMENT: one that holds no certificate or no key, a key of another certificate, one that has expired. Each
-// names the file.
+// Returns TLS credentials. NOT_FOUND or PERMISSION_DENIED: a file cannot be read; INVALID_ARGUMENT: a file without a
+// certificate or key, a key of another certificate, an expired certificate. The message names the file.
 absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> TlsCredentials(const TlsOptions& options);
 
 }  // namespace vitrine

@@ -16,20 +16,20 @@ class ClientInterceptorFactoryInterface;
 
 namespace vitrine {
 
-// A token that says who asks: given, or read from a file that may be replaced while the client lives (as Kubernetes
-// does). Thread-safe.
+// A bearer token: given as text, or read from a file that may be replaced while the client runs (as by Kubernetes).
+// Thread-safe.
 class BearerToken {
  public:
-  // How long a file is believed before it is read again.
+  // Time after which the file is read again.
   static constexpr absl::Duration kReread = absl::Minutes(1);
 
-  // INVALID_ARGUMENT: empty, or with characters that no header can carry; also if the file cannot be read.
+  // INVALID_ARGUMENT: empty, or characters not allowed in a header; FromFile: also if the file cannot be read.
   static absl::StatusOr<std::shared_ptr<BearerToken>> FromText(const std::string& token);
   static absl::StatusOr<std::shared_ptr<BearerToken>> FromFile(const std::string& path);
 
-  // The newest that could be read.
+  // Returns the newest token that could be read.
   std::string Get(absl::Time now);
-  // Reads the file again after a server refused the token `refused`; true if there is another now.
+  // Reads the file again after a server rejected the token `refused`; true if it holds another now.
   bool IsReplaced(const std::string& refused);
 
  private:

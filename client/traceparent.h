@@ -10,11 +10,11 @@
 
 namespace vitrine {
 
-// A value of W3C Trace Context's header `traceparent`, unchanged. INVALID_ARGUMENT: it is none, and what one looks
-// like.
+// Returns a valid W3C Trace Context `traceparent` value unchanged. INVALID_ARGUMENT: it is invalid; the message shows
+// the syntax.
 absl::StatusOr<std::string> CheckTraceparent(const std::string& text);
 
-// Lets a call say whose part it is. Empty: nothing is said.
+// Adds the trace context to a call. Empty: adds nothing.
 void AddTraceparent(const std::string& traceparent, grpc::ClientContext& context);
 
 }  // namespace vitrine
