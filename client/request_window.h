@@ -74,7 +74,7 @@ class RequestWindow {
     absl::Time deadline = absl::InfiniteFuture();  // set when it is first sent
     absl::Time not_before = absl::InfinitePast();
     absl::Time sent = absl::InfinitePast();  // last time
-    absl::Duration latency;                  // of the last attempt
+    absl::Duration latency;                  // latency of the last attempt
     absl::StatusOr<v1::ClassifyResponse> result = absl::UnknownError("not answered");
   };
 

@@ -9,17 +9,17 @@
 
 namespace vitrine {
 
-// Stretches of time, in seconds, in which at least one session was at work, without the pauses between them.
+// Time intervals, in seconds, in which at least one session was active, without the pauses between them.
 class BusyTime {
  public:
   explicit BusyTime(const std::vector<EvaluationSession>& sessions);
 
   double Length() const;
-  // Busy seconds that had passed by then.
+  // Returns the active seconds before that time.
   double At(double unix_seconds) const;
 
  private:
-  std::vector<std::pair<double, double>> spans_;  // rising, apart
+  std::vector<std::pair<double, double>> spans_;  // ascending, disjoint
 };
 
 }  // namespace vitrine

@@ -24,7 +24,7 @@ struct PredictionPair {
   const Prediction* second = nullptr;
 };
 
-// One class of the data, as both did on it.
+// Results of both evaluations on one class of the data.
 struct ClassComparison {
   std::string label = {};
   PairedCounts counts = {};
@@ -33,43 +33,43 @@ struct ClassComparison {
   double holm = 1;  // its p, corrected for the number of classes
 };
 
-// Two evaluations of the same pictures, which are matched by name. Refers to both.
+// Two evaluations of the same pictures, matched by name. References both.
 struct Comparison {
   Comparison(const Evaluation& a, const Evaluation& b) : first(a), second(b) {}
 
   const Evaluation& first;
   const Evaluation& second;
-  std::vector<PredictionPair> pairs = {};  // what everything below is computed from, by index of the first
-  int64_t only_in_first = 0;               // pictures that the other did not evaluate
+  std::vector<PredictionPair> pairs = {};  // in the order of the first; everything below is computed from them
+  int64_t only_in_first = 0;               // pictures that the second did not evaluate
   int64_t only_in_second = 0;
-  int64_t unanswered = 0;  // in both, and not answered by both
+  int64_t unanswered = 0;  // in both, but not answered in both
   PairedCounts counts = {};
-  Interval interval = {};  // of the difference of accuracies, second less first
+  Interval interval = {};  // interval of the accuracy difference, second minus first
   McNemar test = {};
-  double holm = 1;         // its p, corrected for the number of comparisons that are made
-  size_t comparisons = 1;  // that number
-  // Of second less first, picture by picture; nullopt where one has no such score.
+  double holm = 1;         // p of `test`, corrected for the number of comparisons
+  size_t comparisons = 1;  // number of comparisons
+  // Mean difference per picture, second minus first; nullopt if one of them has no such score.
   std::optional<MeanScore> nll = {}, brier = {};
-  EvaluationMetrics first_metrics = {};  // of the pairs alone; throughput of the whole runs
+  EvaluationMetrics first_metrics = {};  // metrics of the pairs only; throughput of the complete runs
   EvaluationMetrics second_metrics = {};
-  std::vector<ClassComparison> classes = {};        // by falling magnitude of the difference
-  std::vector<PredictionPair> right_to_wrong = {};  // surest second answers first
+  std::vector<ClassComparison> classes = {};        // by descending magnitude of the difference
+  std::vector<PredictionPair> right_to_wrong = {};  // by descending confidence of the second
   std::vector<PredictionPair> wrong_to_right = {};
 };
 
-// INVALID_ARGUMENT: no picture was answered in both, or one has another label in the other.
+// INVALID_ARGUMENT: no picture was answered in both, or the labels of a picture differ.
 absl::StatusOr<std::unique_ptr<Comparison>> Compare(const Evaluation& first, const Evaluation& second);
 
-// One evaluation with each of several others; their p-values are corrected for that by Holm's method.
+// Comparisons of one evaluation with several others; the p-values are corrected by Holm's method.
 using Comparisons = std::vector<std::unique_ptr<Comparison>>;
-// Requires another.
+// Requires at least one other evaluation.
 absl::StatusOr<Comparisons> CompareAll(const Evaluation& first, std::span<const Evaluation> others);
 
-// Whether the corrected test shows a difference in accuracy, at 0.05, and one to the second's disadvantage.
+// Return true if the corrected test shows a difference in accuracy at 0.05; IsWorse: and the second is less accurate.
 bool IsSignificant(const Comparison& comparison);
 bool IsWorse(const Comparison& comparison);
-// "The second is right more often: ..., p = 3.2e-05 (McNemar, ...)." Of one of several comparisons with its corrected
-// p.
+// Returns "The second is right more often: ..., p = 3.2e-05 (McNemar, ...)."; one of several comparisons shows its
+// corrected p.
 std::string VerdictInWords(const Comparison& comparison);
 // "kv version 4 at 32x32"
 std::string RunTitle(const Evaluation& evaluation);
@@ -78,20 +78,20 @@ std::string PText(double p);
 // "9,998 pictures were answered by both; ..."
 std::string PicturesInWords(const Comparison& comparison);
 
-// Measures of both, with their difference and, for accuracy, its interval.
+// Returns the measures of both, their difference and, for accuracy, its interval.
 DataTable MeasuresOf(const Comparison& comparison);
 DataTable ClassesOf(const Comparison& comparison);
 
-// What each of several comparisons came to: a row for each, with its p beside the corrected one.
+// Returns a row for each of several comparisons, with its p and the corrected p.
 DataTable SeveralOf(const Comparisons& comparisons);
 
-// What `vitrine eval compare` prints: for people both tables and the verdict; JSON has the flipped pictures too, CSV
-// the measures alone. Of several for people and as CSV the table of SeveralOf; JSON has all of each. `fail_if_worse`
-// adds to JSON as gates whether each second is not worse.
+// Returns the output of `vitrine eval compare`: as text both tables and the verdict; JSON also has the changed
+// pictures, CSV only the measures. For several comparisons, text and CSV are the table of SeveralOf; JSON has
+// everything. `fail_if_worse` adds a gate to the JSON for each second.
 std::string PrintComparison(const Comparison& comparison, OutputFormat format, bool fail_if_worse = false);
 std::string PrintComparisons(const Comparisons& comparisons, OutputFormat format, bool fail_if_worse = false);
 
-// Of a comparison whose second is worse, what --fail-if-worse says.
+// Returns the error of --fail-if-worse for a comparison whose second is worse.
 std::string WorseInWords(const Comparison& comparison);
 
 }  // namespace vitrine

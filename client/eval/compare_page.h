@@ -10,12 +10,12 @@
 
 namespace vitrine {
 
-// The comparison as one HTML file that needs nothing else. `data` is the first evaluation's data set, whose pictures
-// are shown where they flipped; null: names alone, and the page says so.
+// Returns the comparison as one self-contained HTML file. `data` is the data set of the first evaluation; the page
+// shows its pictures whose result changed; null: names only, as the page then says.
 std::string DrawComparison(const Comparison& comparison, const Dataset* data);
 
-// Several comparisons with one evaluation likewise: what each came to, and the measures of each. No pictures: those
-// are on the page of two.
+// Returns several comparisons with one evaluation as one HTML file: the result and the measures of each, without
+// pictures.
 std::string DrawComparisons(const Comparisons& comparisons);
 
 }  // namespace vitrine

@@ -10,9 +10,9 @@
 
 namespace vitrine {
 
-// Names and labels of the set are those of EscapedBytes (data/file_names.h): JSON and CSV have no other bytes than
-// UTF-8. Opens what --data and --split say: OpenDataset's formats, and "cifar:" as a shorter "cifar10:". `split` is
-// "test" or "train". Errors of OpenDataset.
+// Opens the data set of --data and --split: formats of OpenDataset, and "cifar:" as short form of "cifar10:". `split`
+// is "test" or "train". Names and labels are escaped by EscapedBytes (data/file_names.h), because JSON and CSV must be
+// UTF-8. Errors of OpenDataset.
 absl::StatusOr<std::unique_ptr<Dataset>> OpenEvaluationData(const std::string& spec, const std::string& split);
 
 }  // namespace vitrine

@@ -13,33 +13,33 @@
 
 namespace vitrine {
 
-// How far heads look, as means over pictures (Dosovitskiy et al. 2021, figure 7): the distance between query and key,
-// weighted by attention.
+// Mean attention distance of each head over pictures (Dosovitskiy et al. 2021, figure 7): the distance between query
+// and key, weighted by attention.
 struct AttentionDistances {
   std::string model = {};
   int64_t version = 0;
   int layers = 0;
   int heads = 0;
-  std::vector<double> pixels = {};     // of the input; row-major, [layers, heads]
-  std::vector<double> deviation = {};  // standard deviation over the pictures, likewise
-  std::vector<double> patches = {};    // in sides of a cell, likewise
-  int64_t pictures = 0;                // that were averaged
-  int64_t failed = 0;                  // that were asked for and not answered
-  std::string fault = {};              // why the first of those was not
-  bool magnitudes = false;             // attention is signed and weighs by its magnitude
-  // What a head has that looks at everything equally, and at the 3x3 cells around; none where the grids differ.
+  std::vector<double> pixels = {};     // distance in pixels of the input; row-major, [layers, heads]
+  std::vector<double> deviation = {};  // standard deviation over the pictures, same shape
+  std::vector<double> patches = {};    // distance in sides of a cell, same shape
+  int64_t pictures = 0;                // number of averaged pictures
+  int64_t failed = 0;                  // number of requested pictures without an answer
+  std::string fault = {};              // error of the first failed picture
+  bool magnitudes = false;             // attention is signed and weighted by magnitude
+  // Distance of uniform attention, and of uniform attention to the surrounding 3x3 cells; nullopt if the grids differ.
   std::optional<double> uniform = {};
   std::optional<double> window = {};
 };
 
-// Asks about up to `most` of `indices`, those of EvenlySpread. INVALID_ARGUMENT: the model has no distances.
+// Measures up to `most` of `indices`, chosen by EvenlySpread. INVALID_ARGUMENT: the model has no distances.
 // UNAVAILABLE: no picture was answered. CANCELLED: `source.stop`.
 absl::StatusOr<AttentionDistances> MeasureDistances(const PictureSource& source, const std::vector<int64_t>& indices,
                                                     int64_t most);
 
-// attention_distance.json of an --out folder.
+// Returns attention_distance.json of an --out folder.
 std::string DistancesAsJson(const AttentionDistances& distances);
-// The plot as markup for an HtmlPage.
+// Returns the plot as markup for an HtmlPage.
 absl::StatusOr<std::string> DrawDistances(const AttentionDistances& distances);
 
 }  // namespace vitrine

@@ -12,14 +12,14 @@
 
 namespace vitrine {
 
-// What `vitrine eval --require` can bound: scores of the answered pictures, as summary.json has them.
+// Measures for `vitrine eval --require`: scores of the answered pictures, as in summary.json.
 std::span<const GateMeasure> EvalGateMeasures();
 
-// FAILED_PRECONDITION: a gate is about a measure that an evaluation of this model with `top_k` guesses will not have,
-// or that could not miss.
+// FAILED_PRECONDITION: the measure of a gate will not exist for this model with `top_k` predictions, or the gate can
+// never fail.
 absl::Status CheckEvalGates(std::span<const Gate> gates, const v1::ModelVersion& model, int top_k);
 
-// A result for each gate, from the measures without rounding.
+// Returns a result for each gate, from the unrounded measures.
 std::vector<GateResult> JudgeEvaluation(std::span<const Gate> gates, const EvaluationMetrics& metrics);
 
 }  // namespace vitrine

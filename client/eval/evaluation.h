@@ -14,48 +14,47 @@
 
 namespace vitrine {
 
-// What decides the answers. Two runs that are equal in all of it, and in the model, may be continued or merged.
+// Settings that determine the answers. Runs with equal settings and model may be continued or merged.
 struct EvaluationSettings {
   std::string split = "test";    // or "train"
   std::string data_digest = {};  // SHA-256 over the sorted lines "name<TAB>label number"
-  std::string data_order = {};   // SHA-256 over the same lines in their order; empty in old journals
-  int64_t data_pictures = 0;     // of the whole split
-  int64_t limit = 0;             // 0: every picture; else how many, evenly spread
-  Shard shard = {};              // the part of these that this run asks
+  std::string data_order = {};   // SHA-256 over the same lines in data set order; empty in old journals
+  int64_t data_pictures = 0;     // number of pictures in the whole split
+  int64_t limit = 0;             // 0: every picture; else that many, evenly spread
+  Shard shard = {};              // part of these that this run evaluates
   std::string resolution = {};   // "224x224"; empty: the model's policy
-  int top_k = 5;                 // guesses kept, or all classes if there are fewer
-  // data class -> class of the model, -1 where there is none.
+  int top_k = 5;                 // predictions kept, or all classes if there are fewer
+  // Maps a data class to a class of the model, -1 if there is none.
   std::vector<int32_t> label_map = {};
 };
 
-// One process that worked on the evaluation, from its first picture to its last.
+// One process that worked on the evaluation, from its first to its last picture.
 struct EvaluationSession {
   double start = 0;  // seconds since 1970
-  double end = 0;    // when its last picture was known; `start` if there was none
+  double end = 0;    // time of its last picture; `start` if there was none
   std::string server = {};
   int64_t pictures = 0;
 };
 
-// A data set, or a shard of one, through one version of a model: all that reports are made of.
+// Evaluation of a data set, or a shard of one, by one version of a model: input of all reports.
 struct Evaluation {
-  v1::ModelVersion model = {};  // name, version, weights_sha256, config, provenance, labels: as the server showed it
-  std::string data = {};        // "cifar10:/data", as it was given
+  v1::ModelVersion model = {};  // name, version, weights_sha256, config, provenance, labels: as sent by the server
+  std::string data = {};        // "cifar10:/data", as given
   std::vector<std::string> data_labels = {};
   EvaluationSettings settings = {};
-  std::vector<EvaluationSession> sessions = {};  // at least one, in the order of their work
-  std::vector<Prediction> predictions = {};      // by rising index, each index once; missing ones were not evaluated
-  int64_t expected = 0;                          // pictures that the run is to ask: predictions + missing
+  std::vector<EvaluationSession> sessions = {};  // at least one, chronological
+  std::vector<Prediction> predictions = {};      // by ascending index, each index once; missing ones were not evaluated
+  int64_t expected = 0;                          // pictures to evaluate in this run: predictions + missing
 };
 
-// Indices of the data set that the settings choose, rising, and how many they are.
+// Returns the indices of the data set that the settings select, ascending; CountChosen returns their number.
 std::vector<int64_t> ChosenPictures(const EvaluationSettings& settings);
 int64_t CountChosen(const EvaluationSettings& settings);
 
-// Reads the journal of an --out folder, finished or not. NOT_FOUND if there is none; DATA_LOSS names the line that is
-// damaged.
+// Reads the journal of an --out folder, finished or not. NOT_FOUND: there is none; DATA_LOSS names the damaged line.
 absl::StatusOr<Evaluation> ReadEvaluation(const std::string& folder);
 
-// Writes summary.json, predictions.csv and predictions.jsonl (docs/how-to/evaluating.md); each appears as a whole.
+// Writes summary.json, predictions.csv and predictions.jsonl (docs/how-to/evaluating.md), each atomically.
 absl::Status WriteEvaluation(const std::string& folder, const Evaluation& evaluation);
 
 }  // namespace vitrine

@@ -22,10 +22,9 @@ namespace vitrine {
 
 // One call of RunEvaluation (client/eval/run.h).
 //
-// Pictures are asked in rounds; a round asks each that is pending once, until the server is lost. Those that were with
-// the server when it was lost are suspects: perhaps one of them is what ends it. The next rounds ask them one at a
-// time, each round after the server has shown that it answers another picture. One that was alone with the server in
-// three losses is refused.
+// Pictures are sent in rounds; a round sends each pending picture once, until the server is lost. Pictures in flight at
+// that time are suspects: one of them may have crashed it. The next rounds send them one at a time, each after the
+// server has answered another picture. A picture that was alone in flight in three losses is recorded as refused.
 class EvaluationRun {
  public:
   EvaluationRun(const EvalCommand& command, ProgressDisplay& display, const std::atomic<bool>* stop)
@@ -38,7 +37,7 @@ class EvaluationRun {
   absl::StatusOr<EvalResult> Do();
 
  private:
-  // run.cc: before the first picture, the rounds, the end.
+  // run.cc: preparation, the rounds, the end.
   absl::Status OpenJournal();
   absl::Status CheckSamePictures() const;
   absl::Status CountUnlabelled();
@@ -52,7 +51,7 @@ class EvaluationRun {
   bool SendsNoMore();
   absl::Status WhyStopped() const;
 
-  // run_answers.cc: what becomes of a picture.
+  // run_answers.cc: outcome of each picture.
   void Deliver(TracedResult traced);
   void TakeAnswer(Prediction prediction, const v1::ClassifyResponse& answer);
   void TakeError(Prediction prediction, const absl::Status& status);
@@ -62,7 +61,7 @@ class EvaluationRun {
   void TakeReadError(int64_t index, const absl::Status& status);
   bool DataIsThere() const;
 
-  // run_server.cc: between rounds.
+  // run_server.cc: reconnection between rounds.
   void AwaitServer();
   absl::Status Reconnect(absl::Duration most);
   absl::Status Prove();
@@ -74,7 +73,7 @@ class EvaluationRun {
 
   std::unique_ptr<Dataset> data_;
   std::unique_ptr<Client> client_;
-  bool repeats_ = true;  // client_ sends again by itself what it may
+  bool repeats_ = true;  // client_ retries by itself where allowed
   Evaluation evaluation_;
   std::optional<Journal> journal_;
   std::unique_ptr<RunProgress> progress_;
@@ -83,34 +82,34 @@ class EvaluationRun {
   struct Trouble {
     absl::Status last = {};
     int attempts = 0;
-    int reads = 0;                               // how often it could not be read
-    int doubts = 0;                              // defects that it was answered with
-    int strikes = 0;                             // losses of the server that it was alone with
-    int refusals = 0;                            // for want of time
-    absl::Time second = absl::InfiniteFuture();  // of these
+    int reads = 0;                               // failed reads
+    int doubts = 0;                              // answers with an error of the server
+    int strikes = 0;                             // losses of the server with only this picture in flight
+    int refusals = 0;                            // rejections for overload or timeout
+    absl::Time second = absl::InfiniteFuture();  // time of the second of these
   };
-  std::map<int64_t, Trouble> trouble_;  // pictures that are asked again, or were given up
-  std::vector<int64_t> pending_;        // to be asked
-  std::vector<int64_t> suspects_;       // to be asked before these, one by one
+  std::map<int64_t, Trouble> trouble_;  // pictures that are retried or were given up
+  std::vector<int64_t> pending_;        // to be sent
+  std::vector<int64_t> suspects_;       // to be sent before these, one by one
 
   struct Round {
     size_t position = 0;               // in its order
     std::deque<int64_t> asked = {};    // in order, until delivered
-    std::vector<int64_t> again = {};   // without success
+    std::vector<int64_t> again = {};   // answered without success
     std::vector<int64_t> unsent = {};  // delivered without having been sent
-    std::vector<int64_t> lost = {};    // with the server when it was lost
+    std::vector<int64_t> lost = {};    // in flight when the server was lost
   };
   Round round_;
 
-  // What is known of the server.
-  absl::Status away_;    // why nothing can be asked for now
-  bool proven_ = false;  // it has answered since it was lost
+  // State of the server.
+  absl::Status away_;    // why no request can be sent now
+  bool proven_ = false;  // true if it has answered since it was lost
   Patience patience_;
 
-  // What is known of the data: pictures that can be asked for and read again, -1: none yet.
-  int64_t answered_ = -1;  // one that has an answer
-  int64_t readable_ = -1;  // one that this session has read
-  int unread_ = 0;         // pictures in a row that could not be read
+  // State of the data: indices of pictures that can be sent or read again, -1: none yet.
+  int64_t answered_ = -1;  // a picture with an answer
+  int64_t readable_ = -1;  // a picture that this session has read
+  int unread_ = 0;         // consecutive pictures that could not be read
 
   bool said_stopping_ = false;
   absl::Status stopped_;

@@ -6,13 +6,13 @@
 
 namespace vitrine {
 
-// What an error means for the picture that it answers, once client/retry.h has given up on it for the moment.
+// Consequence of an error for its picture, after client/retry.h has given up.
 enum class Fate {
-  kRefused,   // the picture is what is wrong: asked again, it would be refused again
-  kLater,     // the server has no time for it now
-  kDoubtful,  // a defect somewhere, perhaps because of another picture of its batch: ask a few times
-  kAway,      // the server, or the model on it, is gone for now: nothing can be asked
-  kHopeless,  // nothing that is asked like this will be answered
+  kRefused,   // the picture is at fault: a retry would be rejected again
+  kLater,     // the server is overloaded now
+  kDoubtful,  // an internal error, perhaps because of another picture of its batch: retry a few times
+  kAway,      // the server, or its model, is unavailable: no request can be sent
+  kHopeless,  // every request of this run will fail
 };
 Fate FateOf(const absl::Status& status);
 

@@ -6,11 +6,12 @@
 
 namespace vitrine {
 
-// Where a p-value, corrected if it is one of several, lies below this, a difference is shown.
+// Significance level: a (corrected) p-value below it shows a difference.
 inline constexpr double kSignificantP = 0.05;
 
-// Adjusted p-values of Holm (1979, Scandinavian Journal of Statistics 6, 65-70), in the order given: where those below
-// 0.05 are called differences, the chance that any of them is none is at most 5 %, whatever depends on what.
+// Returns the adjusted p-values of Holm (1979, Scandinavian Journal of Statistics 6, 65-70), in the given order: if
+// those below 0.05 are called differences, the probability of any false one is at most 5 %, for any dependence between
+// the tests.
 std::vector<double> HolmAdjusted(const std::vector<double>& p);
 
 }  // namespace vitrine

@@ -14,23 +14,23 @@
 
 namespace vitrine {
 
-// The journal of an evaluation: what it is, then every picture as it becomes known. A line is the CRC-32 of what
-// follows (8 hexadecimal digits), a space, and a JSON object: first the evaluation, then sessions and pictures.
+// The journal of an evaluation. A line is the CRC-32 of the rest (8 hexadecimal digits), a space, and a JSON object:
+// first the evaluation, then sessions and pictures in the order of their results.
 
 // Name of the file in an --out folder.
 inline constexpr char kJournalFile[] = "journal";
 
 struct JournalContents {
-  bool begun = false;  // false: not even the first line is whole; the rest below says nothing
+  bool begun = false;  // false: the first line is incomplete; the rest below is undefined
   Evaluation evaluation = {};
-  size_t valid_bytes = 0;  // up to the end of the last whole line; what follows was torn by a death
+  size_t valid_bytes = 0;  // up to the end of the last complete line; the rest was cut off by a crash
 };
 
-// Reads what there is, for a torn end too. A picture that occurs twice counts with its last line. DATA_LOSS: no
-// journal, or a damaged line with whole ones behind it; names the line.
+// Parses a journal, also with an incomplete end. The last line of a picture counts. DATA_LOSS: no journal, or a damaged
+// line before complete ones; names the line.
 absl::StatusOr<JournalContents> ParseJournal(std::string_view text);
 
-// The same, piece by piece, in the memory that the contents need.
+// Parses a journal in chunks; needs only the memory of the contents.
 class JournalReader {
  public:
   JournalReader();
@@ -45,26 +45,26 @@ class JournalReader {
   const std::unique_ptr<State> state_;
 };
 
-// A whole file. Errors of ParseJournal, with the path in front; NOT_FOUND: there is none.
+// Reads a whole file. Errors of ParseJournal, prefixed by the path; NOT_FOUND: there is none.
 absl::StatusOr<JournalContents> ReadJournal(const std::string& path);
 
-// Lines of a journal.
+// Return the lines of a journal.
 std::string HeaderLine(const Evaluation& evaluation);  // without sessions and predictions
 std::string SessionLine(const EvaluationSession& session, bool closed);
 std::string PictureLine(const Prediction& prediction);
 
-// OK if a run that begins as `now` may continue the journal of `before`; else FAILED_PRECONDITION names the first
-// difference.
+// Returns OK if a run that begins as `now` may continue the journal of `before`; else FAILED_PRECONDITION names the
+// first difference.
 absl::Status CheckSameEvaluation(const Evaluation& before, const Evaluation& now);
 
-// A journal that is open for writing. No other process has it open at the same time. Not thread-safe.
+// A journal open for writing, locked against other processes. Not thread-safe.
 class Journal {
  public:
-  // Opens or begins the journal in `folder`, which is made if needed, and cuts off a torn end. What `evaluation`
-  // (without sessions and predictions) says it is must be what the journal says; then its sessions and predictions
-  // become those of the journal. `restart` throws away what there is. FAILED_PRECONDITION: another run holds the
-  // folder, or it holds another evaluation, in sentences that say what to do.
-  // `restart` also removes the files that were made of it. `name` is another's in `folder` while it is not whole.
+  // Opens or creates the journal in `folder`, which is created if needed, and truncates an incomplete end. `evaluation`
+  // (without sessions and predictions) must match the journal; then its sessions and predictions are set from the
+  // journal. `restart` deletes an existing journal and the files made from it. FAILED_PRECONDITION, with the remedy:
+  // another run has locked the folder, or it holds another evaluation. `name` is the journal's file name; another name
+  // hides it from readers until it is complete.
   static absl::StatusOr<Journal> Open(const std::string& folder, bool restart, Evaluation& evaluation,
                                       const std::string& name = kJournalFile);
 
@@ -73,8 +73,8 @@ class Journal {
   ~Journal();
 
   absl::Status BeginSession(const EvaluationSession& session);
-  // The line is in the system's hands when this returns, so that the death of this process loses nothing; it is on the
-  // disk at most 10 seconds later, if more lines come, or after Sync.
+  // Appends a line. It is written to the file when this returns, so that a crash of this process loses nothing; it is
+  // flushed to disk at most 10 seconds later, if more lines follow, or by Sync.
   absl::Status Append(const Prediction& prediction);
   absl::Status AppendLine(std::string_view line);
   absl::Status Sync();
@@ -84,7 +84,7 @@ class Journal {
 
   std::string path_;
   int file_ = -1;
-  int64_t size_ = 0;  // bytes that are whole
+  int64_t size_ = 0;  // complete bytes
   absl::Time synced_ = absl::InfinitePast();
 };
 

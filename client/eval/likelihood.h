@@ -12,27 +12,27 @@
 
 namespace vitrine {
 
-// Up to so many classes the server is asked for the probability of every one, of which the journal keeps two numbers.
-// An answer grows with the classes: of 1,000 it is some 30 KB, and 0.2 ms of the server's time.
+// Maximum number of classes for which every probability is requested; the journal keeps two numbers of them. An answer
+// with 1,000 classes has about 30 KB and costs the server 0.2 ms.
 inline constexpr int kMostClassesAsked = 1000;
 
-// What proper scores need of `guesses`, which are all of the model's classes: nullopt where one is missing or there
-// twice, or where their probabilities do not add up to 1, so that a score of them would mean nothing.
+// Returns the input of proper scores from `guesses`, all classes of the model: nullopt if one is missing or repeated,
+// or if the probabilities do not add up to 1, which would make a score meaningless.
 std::optional<Likelihood> LikelihoodOf(std::span<const Guess> guesses, int32_t label, int32_t classes);
 
-// Natural logarithm. A probability below the smallest normal float (1.2e-38) counts as that, at 87.3.
+// Returns the natural logarithm. A probability below the smallest normal float (1.2e-38) counts as that: 87.3.
 double NegativeLogLikelihood(const Likelihood& likelihood);
 
-// The sum over all classes of (probability - right)^2, 0 to 2 (Brier 1950, equation 2).
+// Returns the sum over all classes of (probability - right)^2, 0 to 2 (Brier 1950, equation 2).
 double BrierScore(const Likelihood& likelihood);
 
-// A mean over pictures, and where the expectation lies with 95 % confidence: mean +- 1.96 standard errors, within
-// `least` and `most`. nullopt for the interval of less than two values.
+// A mean over pictures with its 95 % confidence interval: mean +- 1.96 standard errors, clamped to `least` and `most`.
+// The interval is nullopt for fewer than two values.
 struct MeanScore {
   double mean = 0;
   std::optional<Interval> interval = {};
 };
-// Requires a value.
+// Requires at least one value.
 MeanScore MeanOf(const std::vector<double>& values, double least, double most);
 
 }  // namespace vitrine

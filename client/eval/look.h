@@ -17,15 +17,15 @@
 
 namespace vitrine {
 
-// Where pictures of an evaluation, and what the model made of them, can be had.
+// Source of an evaluation's pictures and attention maps.
 struct PictureSource {
-  const Dataset* data = nullptr;  // null: there are no pictures
-  Client* client = nullptr;       // null: no server to ask for attention
+  const Dataset* data = nullptr;  // null: no pictures
+  Client* client = nullptr;       // null: no attention
   const v1::ModelVersion* model = nullptr;
-  std::string resolution = {};  // as EvaluationSettings has it
-  // Becomes it true, nothing more is asked, and what was not answered counts as failed.
+  std::string resolution = {};  // as in EvaluationSettings
+  // Once true, no more requests are sent; unanswered ones count as failed.
   const std::atomic<bool>* stop = nullptr;
-  // Told after each answer, how many of how many there are.
+  // Called after each answer with the number done and the total.
   std::function<void(const std::string& what, int64_t done, int64_t all)> progress = {};
 
   bool Stopping() const { return stop != nullptr && *stop; }
@@ -34,27 +34,26 @@ struct PictureSource {
   }
 };
 
-// A question for attention of that kind alone, to the version that answered, without a picture yet; of low priority.
+// Returns a request for attention of that kind only, to the version that answered, without a picture; low priority.
 v1::ClassifyRequest AttentionRequestFor(const PictureSource& source, v1::AttentionKind kind);
 
-// Some pictures of a set, small enough for a page.
+// Pictures of a data set, small enough for a page.
 struct Looks {
-  // A list for each prediction asked for: the picture, and what the model attends to in it. Empty or without attention
-  // where something could not be had.
+  // One list per prediction: the picture, and its attention. Empty or without attention if not available.
   std::vector<std::vector<PictureCard::Picture>> pictures = {};
-  std::string attention = {};  // in words, "the class token's attention in the last layer, mean over heads"
-  std::string fault = {};      // why pictures or attention are missing; empty: nothing is
+  std::string attention = {};  // description: "the class token's attention in the last layer, mean over heads"
+  std::string fault = {};      // why pictures or attention are missing; empty: none are
 };
 
-// Asks the version that answered before, `model`, for the last layer of the kind of attention that shows best what it
-// looks at: of the class query, of the class token, mean over queries, rollout. Without `model` only pictures are
-// looked up. Nothing that fails is an error; `fault` tells.
+// Requests the last layer's attention from the version that answered before, `model`, in the most informative kind:
+// class attention, class token, mean over queries, rollout. Without `model`, only pictures are read. Failures are no
+// errors; `fault` describes them.
 Looks LookAt(const PictureSource& source, const std::vector<const Prediction*>& predictions);
 
-// Up to `most` of `of`, evenly spread over it and always the same ones.
+// Returns up to `most` of `of`, evenly spread; deterministic.
 std::vector<int64_t> EvenlySpread(const std::vector<int64_t>& of, int64_t most);
 
-// The wish of "224x224" or "224"; nullopt for an empty text.
+// Parses "224x224" or "224"; nullopt for an empty text.
 std::optional<v1::ResolutionWish> ResolutionOf(const std::string& text);
 
 }  // namespace vitrine

@@ -8,7 +8,7 @@
 
 namespace vitrine {
 
-// What two classifiers made of the same pictures.
+// Results of two classifiers on the same pictures.
 struct PairedCounts {
   int64_t both = 0;         // right
   int64_t only_first = 0;   // right
@@ -17,8 +17,8 @@ struct PairedCounts {
   int64_t all() const { return both + only_first + only_second + neither; }
 };
 
-// McNemar's test (1947) of whether two classifiers are equally often right: only the pictures on which they disagree
-// say something, and under that hypothesis each is as likely to fall to the one as to the other.
+// McNemar's test (1947) of the hypothesis that two classifiers are equally accurate. Only pictures with one right and
+// one wrong answer count; under the hypothesis, either is equally likely to be the right one.
 struct McNemar {
   bool exact = true;     // binomial; otherwise chi-squared with Edwards' continuity correction (1948)
   double statistic = 0;  // chi-squared with one degree of freedom; 0 where exact
@@ -28,10 +28,10 @@ struct McNemar {
 // Exact below 25 disagreements, where the chi-squared distribution is a poor approximation.
 McNemar TestMcNemar(const PairedCounts& counts);
 
-// Accuracy of the second less that of the first, -1 to 1.
+// Returns the accuracy of the second minus that of the first, -1 to 1.
 double PairedDifference(const PairedCounts& counts);
-// Where that difference lies with 95 % confidence: method 10 of Newcombe (1998, Statistics in Medicine 17, 2635-2650),
-// which joins the Wilson intervals of both under their correlation. -1 to 1 without a picture.
+// Returns the 95 % confidence interval of that difference: method 10 of Newcombe (1998, Statistics in Medicine 17,
+// 2635-2650), which combines the Wilson intervals of both with their correlation. -1 to 1 without a picture.
 Interval PairedDifferenceInterval(const PairedCounts& counts);
 
 }  // namespace vitrine

@@ -14,16 +14,16 @@ namespace vitrine {
 struct MergeOptions {
   std::vector<std::string> folders = {};  // --out folders of shards, at least one
   std::string out = {};                   // another folder, without an evaluation
-  bool allow_missing = false;             // shards, and pictures of shards, may be missing
-  std::vector<Gate> gates = {};           // which are refused where the model has no such measure, and no more
+  bool allow_missing = false;             // shards, or pictures of shards, may be missing
+  std::vector<Gate> gates = {};           // only checked: an error if the model has no such measure
 };
 
-// The evaluation that one run over the whole data set would have been; `out` gets its journal, which a run may continue
-// if pictures are missing.
+// Returns the evaluation that one run over the whole data set would have made; `out` gets its journal, written
+// atomically, which a run may continue if pictures are missing.
 //
-// FAILED_PRECONDITION: shards of different runs (names the difference), the same shard twice, and, unless they may be
-// missing, shards that are not there or not finished; a picture that is in two, or in the wrong one; a gate about what
-// this model cannot have. The journal of `out` appears as a whole. ALREADY_EXISTS: `out` holds an evaluation.
+// FAILED_PRECONDITION: shards of different runs (names the difference), a repeated shard, missing or unfinished shards
+// unless allowed; a picture in two shards or in the wrong one; a gate on a measure that this model cannot have.
+// ALREADY_EXISTS: `out` holds an evaluation.
 absl::StatusOr<Evaluation> MergeEvaluations(const MergeOptions& options);
 
 }  // namespace vitrine

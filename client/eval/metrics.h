@@ -15,7 +15,7 @@
 
 namespace vitrine {
 
-// Where every picture went: pictures = answered + unreadable + unlabelled + refused + missing.
+// Number of pictures per outcome: pictures = answered + unreadable + unlabelled + refused + missing.
 struct EvaluationLedger {
   int64_t pictures = 0;
   int64_t answered = 0;
@@ -23,31 +23,31 @@ struct EvaluationLedger {
   int64_t unlabelled = 0;
   int64_t refused = 0;
   std::map<std::string, int64_t> refused_by_code = {};  // "INVALID_ARGUMENT" -> pictures
-  int64_t missing = 0;                                  // not evaluated yet; running again asks them
-  int64_t retries = 0;                                  // attempts beyond a picture's first, over all pictures
+  int64_t missing = 0;                                  // not evaluated yet; the next run sends them
+  int64_t retries = 0;                                  // attempts after a picture's first, over all pictures
   bool complete() const { return answered == pictures; }
 };
 
 struct ClassMetrics {
-  int64_t pictures = 0;                      // answered ones of this class
-  int64_t predictions = 0;                   // answers that name it
+  int64_t pictures = 0;                      // answered pictures of this class
+  int64_t predictions = 0;                   // answers with this class
   double precision = 0, recall = 0, f1 = 0;  // 0 where undefined
 };
 
-// Seconds, by nearest rank: the smallest value that at least that share of the values does not exceed.
+// In seconds, by nearest rank: the smallest value not exceeded by at least that share of the values.
 struct Percentiles {
   double mean = 0, p50 = 0, p90 = 0, p95 = 0, p99 = 0, p999 = 0, max = 0;
 };
 Percentiles PercentilesOf(std::vector<double> values);  // all 0 without values
 
-// All shares are of the answered pictures.
+// All shares are relative to the answered pictures.
 struct EvaluationMetrics {
   EvaluationLedger ledger = {};
   double top1 = 0, top5 = 0;
   int64_t top1_correct = 0, top5_correct = 0;
-  // Of the probabilities of all classes; nullopt where an answer did not have them, or there is none.
+  // Scores of all class probabilities; nullopt if an answer lacks them, or there is no answer.
   std::optional<MeanScore> nll = {}, brier = {};
-  // Means over the classes that have pictures.
+  // Means over the classes with pictures.
   double macro_precision = 0, macro_recall = 0, macro_f1 = 0;
   std::vector<ClassMetrics> classes = {};  // one for each class of the model
   Confusion confusion = Confusion(0);
@@ -55,11 +55,11 @@ struct EvaluationMetrics {
   // "queue", "decode", "compute", "encode", "server", "client"
   std::map<std::string, Percentiles> latency = {};
   double busy_seconds = 0;
-  double pictures_per_second = 0;                 // answered ones, over busy_seconds
+  double pictures_per_second = 0;                 // answered pictures, divided by busy_seconds
   std::map<std::string, int64_t> served_by = {};  // "fp32 cpu" -> pictures
 };
 
-// Pure; depends on the predictions in their order and on nothing else, so that equal predictions give equal bits.
+// Computes the metrics. Pure; depends only on the predictions in their order: equal predictions give equal bits.
 EvaluationMetrics ComputeMetrics(const Evaluation& evaluation);
 
 // "INVALID_ARGUMENT"

@@ -16,39 +16,39 @@
 namespace vitrine {
 
 struct ReportWish {
-  int mistakes = 24;               // pictures of the surest mistakes, at least 0
-  int64_t attention_distance = 0;  // pictures whose attention distances are averaged; 0: none
+  int mistakes = 24;               // most confident wrong answers to show, at least 0
+  int64_t attention_distance = 0;  // pictures for the mean attention distances; 0: none
 };
 
-// An evaluation as one HTML file that needs nothing else (docs/how-to/evaluating.md lists its parts).
+// Input of an evaluation's HTML page (docs/how-to/evaluating.md lists its parts).
 struct EvaluationPage {
   const Evaluation& evaluation;
   const EvaluationMetrics& metrics;
-  // The surest mistakes, and a Looks for them: as many pictures as mistakes.
+  // The most confident mistakes, and a Looks with one entry for each.
   std::vector<const Prediction*> mistakes = {};
   Looks looks = {};
-  const AttentionDistances* distances = nullptr;  // null: they were not wanted
-  std::string distances_fault = {};               // why they could not be had
-  // For the command that repeats it: see CommandOf.
+  const AttentionDistances* distances = nullptr;  // null: not requested
+  std::string distances_fault = {};               // why they are not available
+  // Input of CommandOf, for the command that repeats the evaluation.
   std::string folder = {};
   const EvalCommand* command = nullptr;
   ReportWish wish = {};
 };
 std::string DrawPage(const EvaluationPage& input);
 
-// Wrong answers, surest first, at most `most`; equally sure ones by index.
+// Returns the most confident wrong answers first, at most `most`; ties by index.
 std::vector<const Prediction*> SurestMistakes(const Evaluation& evaluation, size_t most);
 
-// Writes report.html into an --out folder and, where wanted, attention_distance.json. What the data set or the server
-// cannot give any more is said on the page and is no error. Of `source`, model and resolution are the evaluation's;
-// becomes its `stop` true meanwhile, the page is written with what there is, and the status is CANCELLED. Each file
-// appears as a whole. `command` is what made the evaluation, null if that is not known.
+// Writes report.html into an --out folder and, if requested, attention_distance.json, each atomically. Data that the
+// data set or the server cannot provide is mentioned on the page and is no error. Model and resolution of `source` are
+// set from the evaluation; once its `stop` is true, the page is written with the data so far, and the status is
+// CANCELLED. `command` made the evaluation; null if unknown.
 absl::Status WriteReport(const std::string& folder, const Evaluation& evaluation, PictureSource source,
                          const ReportWish& wish = {}, const EvalCommand* command = nullptr);
 
-// The command that repeats the evaluation in `folder`, and its report, into another folder beside it; quoted for a
-// shell. Without the `command` that made it (null), what only that knows has its default, and a label map that it needs
-// is "FILE". Never holds a token, at most the name of its file.
+// Returns the command that repeats the evaluation in `folder`, and its report, into another folder beside it; quoted
+// for a shell. If `command` is null, options known only from it have their defaults, and a required label map is
+// "FILE". Never contains a token, at most the name of its file.
 std::string CommandOf(const Evaluation& evaluation, const std::string& folder, const EvalCommand* command = nullptr,
                       const ReportWish& wish = {});
 

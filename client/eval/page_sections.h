@@ -23,14 +23,14 @@ void AddAttentionDistances(const EvaluationPage& input, HtmlPage& page);
 void AddProvenance(const EvaluationPage& input, HtmlPage& page);
 void AddSettings(const EvaluationPage& input, HtmlPage& page);
 
-// What the pages of evaluations have in common.
+// Text and drawings shared by the pages of evaluations.
 
 // "76.41 %"; with a sign "+1.20 %".
 std::string PercentText(double share);
 std::string SignedPercentText(double share);
 // "1.25 ms", "3.1 s"
 std::string DurationText(double seconds);
-// The model's label, or the number of a class that has none.
+// Returns the model's label, or the number of a class without one.
 std::string LabelOf(const v1::ModelVersion& model, int32_t label);
 // "eit-mini-cifar10 version 3"
 std::string NameOf(const v1::ModelVersion& model);
@@ -38,11 +38,11 @@ std::string NameOf(const v1::ModelVersion& model);
 std::string IntervalInWords(int64_t right, int64_t all);
 // "0.6345 (0.6150 to 0.6540)"
 std::string MeanScoreText(const MeanScore& score);
-// The confidences of right and of wrong answers on top of each other.
+// Draws histograms of the confidences of right and wrong answers.
 std::string DrawConfidences(std::span<const Prediction> predictions, const std::string& title);
 // "Expected calibration error 1.2 % ...; on average surer than right."
 std::string CalibrationInWords(const Calibration& calibration);
-// A line for each prediction: what is said, what is right, whose picture it is.
+// Returns a line per prediction: predicted class, right class, picture.
 std::vector<std::string> AnswerInWords(const v1::ModelVersion& model, const Prediction& prediction);
 
 }  // namespace vitrine

@@ -9,31 +9,30 @@
 
 namespace vitrine {
 
-// How long an evaluation goes on with a server of which nothing comes, and how long it waits between two attempts.
-// Thread-compatible.
+// Time limit for a server that does not respond, and waits between attempts. Thread-compatible.
 class Patience {
  public:
   explicit Patience(absl::Duration most) : most_(most) {}
 
-  // A picture became known: what follows is a new silence.
+  // Records a result of a picture: ends the silence.
   void Progressed() {
     Answered();
     waits_ = 0;
   }
-  // The server answered, and no picture became known by that.
+  // Records an answer of the server without a result of a picture.
   void Answered() { silent_ = absl::InfiniteFuture(); }
-  // Nothing came; the silence begins now unless it has begun.
+  // Records that no answer came; the silence starts now unless it has already.
   void Silent(absl::Time now) { silent_ = std::min(silent_, now); }
 
-  // Of the patience with this silence; negative when it is over.
+  // Returns the remaining time of this silence; negative if it is over.
   absl::Duration Left(absl::Time now) const { return silent_ + most_ - now; }
   bool waited() const { return waits_ > 0; }  // since the last picture became known
-  // Before the next attempt: 0.2 s, then twice as long each time up to 5 s, less up to half at random.
+  // Returns the wait before the next attempt: 0.2 s, doubled each time up to 5 s, minus a random part of up to half.
   absl::Duration NextWait();
 
  private:
   const absl::Duration most_;
-  absl::Time silent_ = absl::InfiniteFuture();  // since when nothing came; future: it does
+  absl::Time silent_ = absl::InfiniteFuture();  // start of the silence; InfiniteFuture: there is none
   int waits_ = 0;
   absl::BitGen random_;
 };

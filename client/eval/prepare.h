@@ -14,17 +14,16 @@
 
 namespace vitrine {
 
-// What is there before the first picture.
+// State of a run before its first picture.
 struct PreparedRun {
   std::unique_ptr<Dataset> data;
   std::unique_ptr<Client> client;
   Evaluation evaluation = {};  // without sessions and predictions
 };
 
-// Opens the data set, connects, chooses the version of the model, and finds the classes of the labels. Labels without a
-// class are named on `display`. A server that is not there is tried for the connect timeout, a model that is loading
-// and a server that leaves again are waited for, for the patience, unless `*stop` becomes true. Errors as those of
-// RunEvaluation.
+// Opens the data set, connects, chooses the version of the model, and maps the labels to classes. Labels without a
+// class are listed on `display`. Retries the connection for the connect timeout; waits for a loading model and a
+// restarting server for the patience, unless `*stop` becomes true. Errors as of RunEvaluation.
 absl::StatusOr<PreparedRun> PrepareRun(const EvalCommand& command, ProgressDisplay& display,
                                        const std::atomic<bool>* stop = nullptr);
 

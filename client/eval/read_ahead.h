@@ -17,23 +17,22 @@
 
 namespace vitrine {
 
-// Reads the encoded pictures of a data set before they are asked for, by threads of its own. Next is called by one
-// thread.
+// Prefetches the encoded pictures of a data set on worker threads. One thread calls Next.
 class ReadAhead {
  public:
   struct Options {
     int threads = 2;
-    size_t pictures = 128;             // held at most
-    size_t bytes = size_t{128} << 20;  // held at most, unless a single picture is larger
+    size_t pictures = 128;             // maximum held
+    size_t bytes = size_t{128} << 20;  // maximum held, unless a single picture is larger
   };
   // `data` must outlive this object.
   ReadAhead(const Dataset& data, std::vector<int64_t> indices, const Options& options);
   ReadAhead(const Dataset& data, std::vector<int64_t> indices) : ReadAhead(data, std::move(indices), Options()) {}
-  // Ends without reading the rest.
+  // Stops without reading the rest.
   ~ReadAhead();
 
-  // The next picture in the order of `indices`, or why it cannot be sent: the error of Dataset::encoded, or
-  // INVALID_ARGUMENT for what is no JPEG, PNG or WebP that a server would take (imaging/header.h). Called once per
+  // Returns the next picture in the order of `indices`, or why it cannot be sent: the error of Dataset::encoded, or
+  // INVALID_ARGUMENT for data that is no JPEG, PNG or WebP accepted by a server (imaging/header.h). Call once per
   // index.
   absl::StatusOr<std::string> Next();
 
@@ -47,12 +46,12 @@ class ReadAhead {
 
   absl::Mutex mutex_;
   bool ending_ ABSL_GUARDED_BY(mutex_) = false;
-  size_t begun_ ABSL_GUARDED_BY(mutex_) = 0;  // positions that a thread has taken
-  size_t taken_ ABSL_GUARDED_BY(mutex_) = 0;  // positions that Next has returned
+  size_t begun_ ABSL_GUARDED_BY(mutex_) = 0;  // positions taken by a thread
+  size_t taken_ ABSL_GUARDED_BY(mutex_) = 0;  // positions returned by Next
   size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   std::map<size_t, absl::StatusOr<std::string>> ready_ ABSL_GUARDED_BY(mutex_);  // by position
 
-  std::vector<std::thread> threads_;  // last: they use the rest
+  std::vector<std::thread> threads_;  // last member: the threads use the others
 };
 
 }  // namespace vitrine

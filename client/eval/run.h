@@ -20,9 +20,10 @@
 
 namespace vitrine {
 
-// What `vitrine eval` was asked to do.
+// Arguments of `vitrine eval`.
 struct EvalCommand {
-  ClientOptions client = {.retry = {.max_attempts = 5}};  // the run has its own patience with a server that left
+  ClientOptions client = {.retry = {.max_attempts = 5}};  // few attempts, because the run itself waits for a lost
+                                                          // server
   ModelChoice model;
   std::string data;  // FORMAT:PATH
   std::string split = "test";
@@ -33,27 +34,27 @@ struct EvalCommand {
   std::optional<v1::ResolutionWish> resolution;
   int top_k = 5;  // at least 5
   v1::Priority priority = v1::LOW;
-  // How long to wait for a server that went away, and for the answer to one picture, before giving up.
+  // Maximum wait for a lost server, and for the answer to one picture.
   absl::Duration patience = absl::Minutes(2);
-  bool restart = false;          // throws away what the folder holds
-  bool keep_logits = false;      // of every class of every answer, for Calibrate
-  bool retry_failed = false;     // asks pictures again that were refused or unreadable
-  std::vector<Gate> gates = {};  // which RunEvaluation refuses where the model has no such measure, and no more
+  bool restart = false;          // deletes an evaluation in the folder
+  bool keep_logits = false;      // keep all logits of every answer, for Calibrate
+  bool retry_failed = false;     // retry pictures that were refused or unreadable
+  std::vector<Gate> gates = {};  // only checked: an error if the model has no such measure
 };
 
 struct EvalResult {
   Evaluation evaluation = {};
-  // OK, or why pictures are missing: the server did not come back, `stop`, a full disk. The same command continues.
+  // OK, or why pictures are missing: lost server, `stop`, full disk. The same command continues the run.
   absl::Status stopped = {};
 };
 
-// Asks the server about every picture that `command.out` does not know yet, each counted once, and writes the journal
-// and the files of WriteEvaluation. The model's version is chosen once and held; an answer of other weights ends the
-// run. Becomes `*stop` true, nothing more is sent, and the run ends when the answers under way are there.
+// Evaluates every picture that `command.out` has no result for, each once, and writes the journal and the files of
+// WriteEvaluation. The model's version is chosen once; an answer from other weights ends the run. Once `*stop` is true,
+// no more requests are sent, and the run ends when the answers in flight have arrived.
 //
-// An error: nothing was begun. No server, no such model or not ready, a data set that cannot be opened, no label that
-// fits, a folder that another run holds or that is another evaluation's, a gate or a
-// calibration about what this model cannot have.
+// Returns an error if the run could not start: no server, no such model or not ready, unusable data set, no matching
+// label, a folder locked by another run or with another evaluation, or a gate or calibration that this model does not
+// support.
 absl::StatusOr<EvalResult> RunEvaluation(const EvalCommand& command, ProgressDisplay& progress,
                                          const std::atomic<bool>* stop = nullptr);
 

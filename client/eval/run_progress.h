@@ -17,24 +17,22 @@
 
 namespace vitrine {
 
-// How an evaluation goes, in one line: how far, how fast, how long yet, how right so far, and what went wrong.
+// Progress line of an evaluation: count, rate, time left, accuracy and failures so far.
 class RunProgress {
  public:
-  // `pictures` are to be known in the end. `display` must outlive this object.
-  // From the first drawing to DrawEnd the line is drawn anew when it is due, even if nobody calls: nobody else may draw
-  // on `display` until this object is gone.
+  // `pictures` is the total. `display` must outlive this object. From the first drawing to DrawEnd a thread redraws the
+  // line when due: nothing else may draw on `display` until this object is destroyed.
   RunProgress(ProgressDisplay& display, int64_t pictures);
 
-  // A picture is known: `again` if a former session knew it already.
+  // Counts a picture; `again`: an earlier session already had its result.
   void Count(const Prediction& prediction, bool again);
   int64_t known() const { return known_; }
-  int64_t asked() const { return asked_; }  // of these, by this session
-  // Draws, if it is time to, which it is not in the first second. `in_flight` requests may be with the server at a
-  // time.
+  int64_t asked() const { return asked_; }  // known pictures sent by this session
+  // Draws if due, not in the first second. `in_flight` is the current limit of requests in flight.
   void Draw(int in_flight, absl::Time now);
-  // Draws how it ended.
+  // Draws the final state.
   void DrawEnd(int in_flight, absl::Time now);
-  // The same while nothing is asked, with the reason.
+  // Draws while no request is sent, with the reason.
   void DrawWaiting(const std::string& why, absl::Time now);
   void Line(const std::string& text);
 
@@ -42,7 +40,7 @@ class RunProgress {
   std::string Text(int in_flight, absl::Time now);
 
  private:
-  // Both with the mutex held, or waiting for it.
+  // Both are called with the mutex held, or while waiting for it.
   void Redraw(absl::Time now);
   void Tick(const std::stop_token& end);
   double Rate(absl::Time now);
@@ -52,15 +50,15 @@ class RunProgress {
   ProgressDisplay& display_;
   const int64_t pictures_;
   int64_t known_ = 0, answered_ = 0, correct_ = 0, refused_ = 0, unreadable_ = 0, unlabelled_ = 0;
-  int64_t asked_ = 0;                                 // known by this session
-  absl::Time begun_ = absl::InfiniteFuture();         // the first Draw
-  std::deque<std::pair<absl::Time, int64_t>> marks_;  // when how many were asked, over the last seconds
-  int in_flight_ = 0;                                 // of the last Draw
-  std::string waiting_ = {};                          // why nothing is asked; empty: something is
+  int64_t asked_ = 0;                                 // results in this session
+  absl::Time begun_ = absl::InfiniteFuture();         // time of the first Draw
+  std::deque<std::pair<absl::Time, int64_t>> marks_;  // time and number of results, over the last seconds
+  int in_flight_ = 0;                                 // value of the last Draw
+  std::string waiting_ = {};                          // why no request is sent; empty: requests are sent
   bool ended_ = false;
-  std::mutex mutex_;  // of all that the ticker reads
+  std::mutex mutex_;  // guards everything that the ticker reads
   std::condition_variable_any tick_;
-  std::jthread ticker_;  // the last member: it uses the others
+  std::jthread ticker_;  // last member: it uses the others
 };
 
 }  // namespace vitrine

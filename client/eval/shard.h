@@ -10,16 +10,16 @@
 
 namespace vitrine {
 
-// Part `number` of `of`: every `of`-th picture of those chosen, from the number-th on, so that each shard has its share
-// of every class.
+// Part `number` of `of`: every `of`-th of the chosen pictures, starting at the number-th, so that each shard has its
+// share of every class.
 struct Shard {
   int64_t number = 1;  // 1 to `of`
   int64_t of = 1;
   bool operator==(const Shard&) const = default;
 };
 
-// "3/8". "/8" takes the number from $JOB_COMPLETION_INDEX (counted from 0), which Kubernetes sets in an Indexed Job.
-// INVALID_ARGUMENT says what is wrong.
+// Parses "3/8". "/8" takes the number from $JOB_COMPLETION_INDEX (counted from 0), which Kubernetes sets in an Indexed
+// Job. INVALID_ARGUMENT states the cause.
 absl::StatusOr<Shard> ParseShard(std::string_view text);
 std::string ToString(const Shard& shard);
 

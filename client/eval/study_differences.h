@@ -12,22 +12,21 @@
 
 namespace vitrine {
 
-// A cell against the first one that was measured, on the pictures that both answered.
+// Difference of a cell from the first measured one, on the pictures that both answered.
 struct StudyDifference {
   PairedCounts counts = {};
-  Interval interval = {};  // of the difference of accuracies, the cell's less the first's
+  Interval interval = {};  // interval of the accuracy difference, the cell minus the first
   McNemar test = {};
-  double holm = 1;  // its p, corrected for the number of such differences
+  double holm = 1;  // p of `test`, corrected for the number of differences
 };
 
-// The first cell that was measured; the number of cells where there is none.
+// Returns the index of the first measured cell; the number of cells if there is none.
 size_t FirstMeasured(const Study& study);
 
-// One for each cell; nullopt for the first that was measured, and for cells that have no answered picture in common
-// with it.
+// Returns one per cell; nullopt for the first measured one, and for cells without a common answered picture.
 std::vector<std::optional<StudyDifference>> DifferencesOf(const Study& study);
 
-// The same for people, a row for each difference; no row where there is none.
+// Returns the differences as a table, one row each.
 DataTable DifferencesTable(const Study& study);
 
 }  // namespace vitrine

@@ -12,15 +12,15 @@
 
 namespace vitrine {
 
-// The content of summary.json (docs/how-to/evaluating.md). Shares and errors have five decimals: further ones depend on
-// which pictures shared a batch on the server.
+// Returns the content of summary.json (docs/how-to/evaluating.md). Shares and errors have five decimals: further ones
+// depend on the composition of batches on the server.
 nlohmann::ordered_json SummaryJson(const Evaluation& evaluation, const EvaluationMetrics& metrics);
 
-// The table at the end of a run: what ran, the ledger, the scores, the worst classes, latency by stage. `folder` is
-// named as the place of the rest.
+// Returns the text at the end of a run: model, ledger, scores, worst classes, latency by stage. `folder` is named as
+// the location of the details.
 std::string SummaryText(const Evaluation& evaluation, const EvaluationMetrics& metrics, const std::string& folder);
 
-// One sentence for each way in which pictures have no answer, with how many and the first few of them.
+// Returns one sentence per reason for missing answers, with the count and the first few pictures.
 std::vector<std::string> WhatIsMissing(const Evaluation& evaluation, const EvaluationMetrics& metrics);
 
 }  // namespace vitrine

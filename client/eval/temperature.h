@@ -8,23 +8,23 @@
 
 namespace vitrine {
 
-// What a classifier said of one picture, and what it is.
+// Logits of one picture, and its right class.
 struct LabelledLogits {
   std::span<const float> logits = {};  // one for each class, finite
-  int32_t label = 0;                   // the class that is right
+  int32_t label = 0;                   // right class
 };
 
-// The temperatures that a manifest takes.
+// Range of temperatures that a manifest allows.
 inline constexpr double kColdest = 0.05;
 inline constexpr double kHottest = 20;
 
-// The temperature T in [kColdest, kHottest] at which the mean of -log softmax(logits / T)[label] is least (Guo et al.
-// 2017, section 4.2). As a function of 1 / T that mean is convex, so its slope is bisected: the same pictures in the
-// same order give the same bits. At a bound where the slope has one sign, for instance where every answer is right.
+// Returns the temperature T in [kColdest, kHottest] with the smallest mean of -log softmax(logits / T)[label] (Guo et
+// al. 2017, section 4.2). As a function of 1 / T that mean is convex, so its slope is bisected: equal pictures in equal
+// order give equal bits. A bound of the range if the slope does not change sign, for example if every answer is right.
 // Requires a picture.
 double FitTemperature(std::span<const LabelledLogits> pictures);
 
-// Softmax of logits / temperature, computed in double.
+// Returns softmax of logits / temperature, computed in double.
 std::vector<double> Tempered(std::span<const float> logits, double temperature);
 
 }  // namespace vitrine

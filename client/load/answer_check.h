@@ -10,18 +10,18 @@ namespace vitrine {
 
 enum class AnswerKind { kWithPredictions, kWithoutPredictions, kUnreadable };
 
-// What the bytes of an answer to Classify are, without parsing what its fields hold: fast enough for every answer of a
+// Classifies an answer to Classify by its field tags without parsing the fields: fast enough for every answer of a
 // load.
 AnswerKind KindOfAnswer(absl::string_view bytes);
 
-// A ClassifyStreamResponse taken apart: bytes of what it was made from. At most one of the last two.
+// Parts of a serialised ClassifyStreamResponse, as views into it. At most one of the last two is set.
 struct StreamAnswerParts {
   absl::string_view request_id = {};
   std::optional<absl::string_view> response = {};  // a ClassifyResponse
   std::optional<absl::string_view> error = {};     // a StreamError
 };
 
-// nullopt: the bytes are no ClassifyStreamResponse.
+// Returns nullopt if the bytes are no ClassifyStreamResponse.
 std::optional<StreamAnswerParts> PartsOfStreamAnswer(absl::string_view bytes);
 
 }  // namespace vitrine

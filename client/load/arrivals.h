@@ -9,34 +9,34 @@
 
 namespace vitrine {
 
-// When a request is due, whatever became of those before it.
+// Scheduled start of a request, independent of earlier requests.
 struct Arrival {
   int64_t due = 0;       // nanoseconds from the start of the load
   uint64_t number = 0;   // counted from 0
-  uint32_t request = 0;  // of a trace: which of the workload's requests; else unused
+  uint32_t request = 0;  // index into the workload's requests for a trace; else unused
 };
 
-// A schedule of requests by rising time. One thread.
+// A schedule of requests by ascending time. One thread.
 class Arrivals {
  public:
   virtual ~Arrivals() = default;
-  // The next request; nullopt at the end of the schedule, which that of a rate does not have.
+  // Returns the next request; nullopt at the end of the schedule. A schedule at a rate has no end.
   virtual std::optional<Arrival> Next() = 0;
 };
 
 enum class ArrivalProcess {
-  kPoisson,   // independent callers: gaps are exponentially distributed
-  kConstant,  // one caller with a clock: all gaps are equal
+  kPoisson,   // independent clients: gaps are exponentially distributed
+  kConstant,  // equal gaps
 };
 
-// Requires rate > 0 (requests a second). The same seed gives the same schedule.
+// Requires rate > 0 (requests per second). Equal seeds give equal schedules.
 std::unique_ptr<Arrivals> ArrivalsAtRate(ArrivalProcess process, double rate, uint64_t seed);
 
-// A schedule that is known in advance, by rising time. `arrivals` must outlive it.
+// Returns a schedule known in advance, by ascending time. `arrivals` must outlive it.
 std::unique_ptr<Arrivals> ArrivalsOf(const std::vector<Arrival>& arrivals);
 
-// Every `lanes`-th arrival of `all`, beginning with number `lane`: lanes share a schedule without talking to each
-// other.
+// Returns every `lanes`-th arrival of `all`, starting with number `lane`: lanes divide a schedule without
+// synchronisation.
 std::unique_ptr<Arrivals> LaneOf(std::unique_ptr<Arrivals> all, int lane, int lanes);
 
 }  // namespace vitrine

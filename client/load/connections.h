@@ -12,7 +12,7 @@ namespace vitrine {
 
 using LoadConnections = std::vector<std::shared_ptr<Servers>>;
 
-// `count` connections of their own to one server, all of them established; errors are those of Servers::Open and
+// Opens `count` separate connections to one server and waits for them; errors are those of Servers::Open and
 // WaitUntilConnected (client/channel.h).
 absl::StatusOr<LoadConnections> OpenConnections(const ClientOptions& options, int count);
 

@@ -20,11 +20,11 @@
 
 namespace vitrine {
 
-// The gRPC requests of a workload: their bytes are shared by all calls and never copied here.
+// Serialises the requests of a workload; all calls share the bytes without copies.
 std::vector<grpc::ByteBuffer> SharedRequests(const Workload& workload);
 
-// A part of a load: some of the connections, one thread that receives, and in an open loop another that sends, because
-// gRPC's queues wake a thread only on whole milliseconds and requests must not wait for that.
+// A part of a load: some of the connections, one receiver thread, and in an open loop a separate sender thread, because
+// gRPC's completion queues wake a thread only on whole milliseconds and sending must not wait for that.
 class Lane {
  public:
   struct Plan {
@@ -37,29 +37,29 @@ class Lane {
     int lanes = 1;
   };
 
-  // The part `number` of plan.lanes.
+  // Creates part `number` of plan.lanes.
   Lane(const Plan& plan, const LoadConnections& connections, int number);
 
-  // Sends what is due until the interval ends. Open loop; on a thread of its own.
+  // Sends due requests until the interval ends. Open loop only; runs on its own thread.
   void Send();
-  // Receives answers until nothing more is sent and every answer has come. In a closed loop sends as well.
+  // Receives answers until sending has ended and every answer has arrived. In a closed loop it also sends.
   void Receive();
 
   // Any thread.
   int64_t outstanding() const { return outstanding_.load(std::memory_order_relaxed); }
-  // What was recorded in second `number` of the interval. Any thread.
+  // Returns the record of second `number` of the interval. Any thread.
   LoadRecord::Second SecondSoFar(size_t number);
 
-  // After both have returned.
+  // Requires that Send and Receive have returned.
   LoadRecord Record() const;
   bool interrupted() const { return interrupted_; }
-  // Of the measured interval, the share in which the thread that receives ran or waited for a processor.
+  // Share of the measured interval in which the receiver thread ran or waited for a processor.
   double receiver_share() const { return receiver_share_; }
   int64_t interval_end() const { return received_.interval().to; }
   int64_t ended_at() const { return ended_at_; }  // last answer, or last request if later
 
  private:
-  // One call, or one request of a stream; its place is used again.
+  // One call, or one request of a stream; reused afterwards.
   struct Slot {
     std::optional<grpc::ClientContext> context;
     std::unique_ptr<grpc::GenericClientAsyncResponseReader> call;
@@ -68,7 +68,7 @@ class Lane {
     int64_t due = 0;
     uint64_t number = 0;
     uint32_t request = 0;
-    // Set when the call begins: what the sender wrote is the receiver's from then on.
+    // Set when the call begins: hands the slot over from the sender to the receiver.
     std::atomic<bool> under_way = false;
   };
 
@@ -80,7 +80,7 @@ class Lane {
   void SendNext(Slot& slot, int64_t now);  // a closed loop
   void SendParked(int64_t now);            // a closed loop
   void OnEvent(void* tag, bool ok, int64_t now);
-  void OnOutcomes(LoadStream::Outcomes& outcomes, int64_t now);  // of the streams
+  void OnOutcomes(LoadStream::Outcomes& outcomes, int64_t now);  // outcomes of the streams
   void ExpireStreams(int64_t now);
   void CloseStreams();
   void OnEnd(Slot& slot, int64_t now);
@@ -95,31 +95,31 @@ class Lane {
   const int number_;
   LoadConnections connections_;
   grpc::CompletionQueue queue_;
-  std::deque<LoadStream> streams_;  // one for each connection in LoadMode::kStream; else none
+  std::deque<LoadStream> streams_;  // one per connection in LoadMode::kStream; else empty
   const size_t most_slots_;
 
-  // Of the thread that sends.
-  std::deque<Slot> slots_;  // their addresses stay
+  // Used by the sender thread only.
+  std::deque<Slot> slots_;  // a deque keeps their addresses stable
   std::vector<Slot*> free_;
   uint64_t sent_ = 0;
-  uint64_t measured_ = 0;  // those due in the interval
+  uint64_t measured_ = 0;  // requests due in the interval
   int64_t last_due_ = 0;
 
   std::atomic<bool> sending_{true};
   std::atomic<int64_t> outstanding_{0};
   std::mutex freed_mutex_;
-  std::vector<Slot*> freed_;  // guarded by freed_mutex_; on their way back to the sender
+  std::vector<Slot*> freed_;  // guarded by freed_mutex_; being returned to the sender
 
-  // Of the thread that receives.
+  // Used by the receiver thread only.
   uint64_t look_every_ = 1;
   uint64_t answers_since_ = 0;
   int64_t look_since_ = 0;
   bool cancelled_ = false;
   bool interrupted_ = false;
   bool all_sent_ = false;
-  int64_t patient_until_ = 0;  // once all_sent_
+  int64_t patient_until_ = 0;  // end of the wait for answers, once all_sent_
   int64_t ended_at_ = 0;
-  std::optional<int64_t> busy_at_start_, watched_from_;  // of the measured interval
+  std::optional<int64_t> busy_at_start_, watched_from_;  // processor time and time at the start of measuring
   double receiver_share_ = 0;
   struct Parked {
     int64_t until;

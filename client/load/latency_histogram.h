@@ -10,50 +10,50 @@
 
 namespace vitrine {
 
-// As people read durations.
+// Converts to the unit of reports.
 inline double Milliseconds(double nanoseconds) {
   return nanoseconds / 1e6;
 }
 
-// Counts of durations in log-linear buckets, as HdrHistogram has them (hdrhistogram.org): every power of two is cut
-// into equal parts, so that a value is known to a fixed number of significant digits whatever its size. Recording costs
-// a few instructions and no allocation once the largest value has been seen; histograms of the same precision add up.
+// Counts of durations in log-linear buckets, as in HdrHistogram (hdrhistogram.org): every power of two is divided into
+// equal parts, so that values of any size have a fixed number of significant digits. Recording takes a few instructions
+// and does not allocate once the largest value has been seen; histograms of equal precision can be added.
 //
-// Durations are nanoseconds, 0 to about 36 minutes; longer ones count as that long, though `max` stays exact.
-// One thread at a time.
+// Durations are in nanoseconds, 0 to about 36 minutes; longer ones are counted as that, but `max` is exact. One thread
+// at a time.
 class LatencyHistogram {
  public:
   enum class Precision {
-    kTwoDigits = 8,     // within 0.8 %; some 10 KB for values up to a second
-    kThreeDigits = 11,  // within 0.1 %; some 160 KB for values up to a second
+    kTwoDigits = 8,     // within 0.8 %; about 10 KB for values up to a second
+    kThreeDigits = 11,  // within 0.1 %; about 160 KB for values up to a second
   };
 
   explicit LatencyHistogram(Precision precision = Precision::kThreeDigits) : bits_(static_cast<int>(precision)) {}
 
-  void Record(int64_t nanoseconds);  // below 0 counts as 0
+  void Record(int64_t nanoseconds);  // a negative value counts as 0
   // Adds the other's values. Requires the same precision.
   void Add(const LatencyHistogram& other);
 
   uint64_t count() const { return count_; }
   int64_t min() const { return count_ == 0 ? 0 : min_; }
   int64_t max() const { return max_; }
-  double Mean() const;       // of the values themselves
-  double Deviation() const;  // standard deviation, of the buckets' middles
+  double Mean() const;       // mean of the exact values
+  double Deviation() const;  // standard deviation of the bucket midpoints
 
-  // The smallest value that at least `quantile` (0 to 1) of all values do not exceed, rounded up to the end of its
-  // bucket but not above `max`; 0 without a value.
+  // Returns the smallest value not exceeded by at least `quantile` (0 to 1) of all values, rounded up to the end of its
+  // bucket but at most `max`; 0 without a value.
   int64_t Quantile(double quantile) const;
-  // The same among `all` values, of which those that are not in here are longer than any: nullopt where the quantile
-  // is one of these. Requires all >= count().
+  // Like Quantile among `all` values, of which those not recorded here are longer than any: nullopt if the quantile is
+  // one of these. Requires all >= count().
   std::optional<int64_t> QuantileAmong(double quantile, uint64_t all) const;
-  // How many values are longer, to the precision of their bucket.
+  // Returns the number of longer values, to the precision of their bucket.
   uint64_t CountAbove(int64_t nanoseconds) const;
 
-  // Takes as little memory as the values need until the next one is recorded: 8 bytes for each bucket that is used.
+  // Reduces memory to 8 bytes per used bucket until the next value is recorded.
   void Compress();
 
-  // The percentile table that HdrHistogram's plotters read (.hgrm): values in milliseconds, 5 rows for each halving of
-  // the distance to 100 %.
+  // Returns the percentile table for HdrHistogram's plotters (.hgrm): values in milliseconds, 5 rows for each halving
+  // of the distance to 100 %.
   std::string PercentileTable() const;
 
  private:
@@ -62,7 +62,7 @@ class LatencyHistogram {
   int64_t FirstValueOf(size_t index) const;
 
   template <typename Visit>
-  void ForEachBucket(Visit visit) const;  // visit(index, count) by rising index, where count > 0
+  void ForEachBucket(Visit visit) const;  // visit(index, count) by ascending index, count > 0
   int64_t ValueOfRank(uint64_t rank) const;
   void Expand();
 

@@ -10,12 +10,11 @@
 
 namespace vitrine {
 
-// What `vitrine bench --require` can bound. Percentiles and shares are of all requests due: one without an answer is
+// Measures for `vitrine bench --require`. Percentiles and shares are of all requests due: a missing answer counts as
 // longer than any. Rates are of answers during the measured time.
 std::span<const GateMeasure> LoadGateMeasures();
 
-// A result for each gate: of the only point, of a search the one at the highest rate that met its goal, which is its
-// `rate`.
+// Returns a result for each gate: for the only point, or for the best point of a search, whose offered rate is `rate`.
 std::vector<GateResult> JudgeLoad(std::span<const Gate> gates, const LoadReport& report);
 
 }  // namespace vitrine

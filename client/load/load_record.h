@@ -13,9 +13,9 @@
 
 namespace vitrine {
 
-inline constexpr int64_t kSecond = 1'000'000'000;  // in nanoseconds
+inline constexpr int64_t kSecond = 1'000'000'000;  // nanoseconds
 
-// The interval that is measured, in nanoseconds from the start of the load: warm-up lies before it.
+// The measured interval, in nanoseconds from the start of the load, after the warm-up.
 struct MeasuredInterval {
   int64_t from = 0;
   int64_t to = 0;
@@ -23,17 +23,17 @@ struct MeasuredInterval {
   double Seconds() const { return static_cast<double>(to - from) / 1e9; }
 };
 
-// Codes of calls that ended well and yet are failures, next to gRPC's.
+// Codes of failed requests whose call returned OK, in addition to gRPC's.
 inline constexpr int kWithoutPredictions = 100;
-inline constexpr int kUnreadable = 101;  // the answer is no ClassifyResponse
+inline constexpr int kUnreadable = 101;  // the answer is no valid ClassifyResponse
 
-// What became of requests that were due in the measured interval, and what happened during it.
+// Record of the requests that were due in the measured interval, and of events during it.
 //
-// Two ways of counting, kept apart: the ledger and the latencies are of the requests that were *due* in the interval,
-// whenever they were answered; rates are of what was answered *during* it, so that a server that falls behind does not
-// look faster for what it answers afterwards.
+// Two ways of counting are kept apart: the ledger and the latencies are of requests that were *due* in the interval,
+// whenever they were answered; rates are of answers *during* it, so that a server that falls behind does not look
+// faster for late answers.
 //
-// Every sender and every receiver of a load has one of its own; they add up. Times are nanoseconds from the start.
+// Every sender and receiver of a load has its own record; they can be added. Times are nanoseconds from the start.
 class LoadRecord {
  public:
   // One second of the interval.
@@ -44,10 +44,10 @@ class LoadRecord {
     uint64_t good = 0;
     uint64_t failed = 0;
     LatencyHistogram latency{LatencyHistogram::Precision::kTwoDigits};
-    LatencyHistogram slip{LatencyHistogram::Precision::kTwoDigits};  // of those due in this second
+    LatencyHistogram slip{LatencyHistogram::Precision::kTwoDigits};  // send delay of those due in this second
 
     void Add(const Second& other);
-    void Compress();  // its histograms
+    void Compress();  // compresses its histograms
   };
   struct ErrorCount {
     uint64_t count = 0;
@@ -60,33 +60,33 @@ class LoadRecord {
     uint64_t good = 0;
     uint64_t not_sent = 0;
     uint64_t unanswered = 0;
-    std::map<int, uint64_t> failed = {};  // by code
+    std::map<int, uint64_t> failed = {};  // per code
     LatencyHistogram latency;
   };
-  // Where the time of the answers that were looked at went.
+  // Time per stage, from the sampled answers.
   struct Stages {
     LatencyHistogram queue, decode, compute, encode, server;
-    LatencyHistogram outside;  // latency less the server's total: network, transports, and waiting to be read
+    LatencyHistogram outside;  // latency minus the server's total: network, transports, and waiting to be read
   };
 
   LoadRecord(const MeasuredInterval& interval, size_t classes);
 
-  // A request was started at `now`, or was not because too many were outstanding. `due` <= `now`.
+  // Records that a request was sent at `now`, or not sent because too many were outstanding. `due` <= `now`.
   void Started(uint32_t request_class, int64_t due, int64_t now);
   void NotSent(uint32_t request_class, int64_t due);
-  // An answer came. Good: at most `deadline` nanoseconds after `due`.
+  // Records an answer; it is good if it came at most `deadline` nanoseconds after `due`.
   void Answered(uint32_t request_class, int64_t due, int64_t now, int64_t deadline);
-  // The call ended with an error (gRPC's code), or with an answer that is none (codes above).
+  // Records a call that ended with an error (gRPC's code), or with an invalid answer (codes above).
   void Failed(uint32_t request_class, int64_t due, int64_t now, int code, const std::string& message);
-  // The run was over before the call ended.
+  // Records that the run ended before the call.
   void Unanswered(uint32_t request_class, int64_t due);
-  // Looks into an answer that took `latency`.
+  // Samples the contents of an answer with this `latency`.
   void Look(int64_t due, int64_t latency, const v1::ClassifyResponse& answer);
 
-  // The other's counts as well. Requires that both begin at the same time and have the same classes; the end stays.
+  // Adds the counts of `other`. Requires equal starts and classes; keeps this interval's end.
   void Add(const LoadRecord& other);
 
-  // Cuts the interval short: what happens from then on is not in it. Requires interval.from <= to <= interval.to.
+  // Shortens the interval: later events are not counted. Requires interval.from <= to <= interval.to.
   void EndAt(int64_t to) { interval_.to = to; }
 
   const MeasuredInterval& interval() const { return interval_; }
@@ -98,23 +98,23 @@ class LoadRecord {
   uint64_t failed() const { return failed_; }
   uint64_t not_sent() const { return not_sent_; }
   uint64_t unanswered() const { return unanswered_; }
-  const std::map<int, ErrorCount>& errors() const { return errors_; }  // by code
+  const std::map<int, ErrorCount>& errors() const { return errors_; }  // per code
 
-  // During the interval.
+  // Rates during the interval.
   double AnsweredPerSecond() const;
   double GoodPerSecond() const;
   double DuePerSecond() const;
 
-  const LatencyHistogram& latency() const { return latency_; }  // of answers, from the scheduled start
-  // A quantile of `latency` among all requests that were due, those without an answer being the longest: nullopt where
-  // it is one of these.
+  const LatencyHistogram& latency() const { return latency_; }  // latency of answers, from the scheduled start
+  // Returns a quantile of `latency` among all requests that were due; requests without an answer are the longest:
+  // nullopt if the quantile is one of these.
   std::optional<int64_t> QuantileOfDue(double quantile) const { return latency_.QuantileAmong(quantile, due_); }
-  LatencyHistogram FailureLatency() const;                // of errors of all codes
-  const LatencyHistogram& slip() const { return slip_; }  // how late requests were started
+  LatencyHistogram FailureLatency() const;                // latency of errors of all codes
+  const LatencyHistogram& slip() const { return slip_; }  // delay between due time and send
   const std::vector<ClassCount>& classes() const { return classes_; }
   const std::vector<Second>& seconds() const { return seconds_; }
 
-  // Of the answers that were looked at.
+  // Statistics of the sampled answers.
   uint64_t looked_at() const { return looked_at_; }
   uint64_t without_predictions() const;
   const Stages& stages() const { return stages_; }

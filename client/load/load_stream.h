@@ -19,38 +19,38 @@
 
 namespace vitrine {
 
-// The requests of a load over one connection as messages of ClassifyStream, which is opened when the first is sent and
-// again after it has ended.
+// Sends the requests of a load over one connection as messages of ClassifyStream, which is opened for the first request
+// and again after it has ended.
 //
-// A server holds at most kInFlight requests of a stream; what is sent beyond that waits here, in order. A stream that
-// ends takes the requests with it that it had carried, each with the stream's status; those that waited go over the
-// next, unless the stream carried none.
+// A server holds at most kInFlight requests of a stream; further ones wait here, in order. When a stream ends, the
+// requests sent on it get the stream's status; waiting ones are sent on the next stream, unless no request was sent on
+// this one.
 class LoadStream {
  public:
-  static constexpr int kInFlight = 64;  // the contract's, proto/vitrine/v1/classifier.proto
+  static constexpr int kInFlight = 64;  // limit of the contract, proto/vitrine/v1/classifier.proto
 
-  // What became of a request: as a unary call would have ended.
+  // Result of a request, as of a unary call.
   struct Outcome {
     void* caller = nullptr;
     grpc::Status status = {};
-    grpc::ByteBuffer answer = {};  // a ClassifyResponse, where the status is OK
+    grpc::ByteBuffer answer = {};  // a ClassifyResponse, if the status is OK
   };
   using Outcomes = std::vector<Outcome>;
 
-  // `queue` must be read by one thread, which hands every event to OnEvent.
+  // `queue` must be read by one thread, which passes every event to OnEvent.
   LoadStream(std::shared_ptr<Servers> servers, grpc::CompletionQueue& queue);
 
-  // Sends `request`, a ClassifyRequest that must outlive this; its outcome names `caller`. `expires` and `now` are
-  // nanoseconds of one clock; INT64_MAX: never. Any thread.
+  // Sends `request`, a ClassifyRequest that must outlive this object; its outcome names `caller`. `expires` and `now`
+  // are nanoseconds of one clock; INT64_MAX: never. Any thread.
   void Send(void* caller, const grpc::ByteBuffer& request, int64_t expires, int64_t now);
 
-  // Of the thread that reads the queue:
+  // Call these on the thread that reads the queue:
   static void OnEvent(void* tag, bool ok, int64_t now, Outcomes& outcomes);
-  // Gives up what has expired; an answer that still comes is dropped.
+  // Gives up expired requests; their late answers are dropped.
   void Expire(int64_t now, Outcomes& outcomes);
-  // Ends the stream, if it is open, and with it all requests that have no outcome.
+  // Cancels the stream, if open, and all requests without an outcome.
   void Cancel();
-  // Whether events are still to come from the queue.
+  // Returns true if events are still to come from the queue.
   bool IsOpen();
 
  private:
@@ -63,10 +63,10 @@ class LoadStream {
     void* caller;
     int64_t expires;
     const grpc::ByteBuffer* request;
-    bool given_up = false;  // its caller knows; the server may still hold it
+    bool given_up = false;  // its caller has an outcome; the server may still hold it
   };
 
-  // All with mutex_ held.
+  // All require mutex_.
   void Advance(int64_t now);
   void Open();
   void Write(int64_t now);
@@ -80,15 +80,15 @@ class LoadStream {
   Tag start_{this, Operation::kStart}, read_{this, Operation::kRead};
   Tag write_{this, Operation::kWrite}, finish_{this, Operation::kFinish};
 
-  std::mutex mutex_;  // guards all below
+  std::mutex mutex_;  // guards all members below
   std::optional<grpc::ClientContext> context_;
   std::unique_ptr<grpc::GenericClientAsyncReaderWriter> call_;  // null: no stream is open
-  grpc::ByteBuffer message_;                                    // of the read under way
-  grpc::Status status_;                                         // of the end
+  grpc::ByteBuffer message_;                                    // message of the current read
+  grpc::Status status_;                                         // status of the ended stream
   bool started_ = false, writing_ = false, ending_ = false, finished_ = false, cancelled_ = false, unreadable_ = false;
-  bool carried_ = false;              // a request was sent over this stream
-  uint64_t next_id_ = 0;              // ids are never used again, so that no answer meets another's caller
-  std::map<uint64_t, Waiting> sent_;  // and not answered, those given up included
+  bool carried_ = false;              // a request was sent on this stream
+  uint64_t next_id_ = 0;              // ids are never reused, so that no answer is matched to another caller
+  std::map<uint64_t, Waiting> sent_;  // requests without an answer, including those given up
   std::deque<Waiting> unsent_;
 };
 

@@ -6,13 +6,13 @@
 
 namespace vitrine {
 
-// User and system time that this process has used so far, in seconds, all threads together.
+// Returns the user and system time of this process so far, in seconds, over all threads.
 double OwnProcessorSeconds();
 
-// What this thread has used so far or waited for, in nanoseconds: the time in which it was ready to run.
+// Returns the time in nanoseconds that this thread has run or was ready to run.
 int64_t ThreadBusyNanoseconds();
 
-// User and system time of another process, in steps of a hundredth of a second; 0 where it cannot be read.
+// Returns the user and system time of another process in seconds, in steps of a hundredth; 0 if it cannot be read.
 double ProcessorSecondsOf(int process);
 
 }  // namespace vitrine

@@ -6,10 +6,10 @@
 
 namespace vitrine {
 
-// What a random number is for: numbers of one purpose do not depend on those of another.
+// Purpose of a random number: different purposes are independent.
 enum class RandomPurpose : uint64_t { kGap = 1, kClass = 2, kPicture = 3, kLook = 4 };
 
-// Random number `number` of a purpose: a pure function, so that a load is the same however many threads make it.
+// Returns random number `number` of a purpose: a pure function, so that a load is the same for any number of threads.
 // (The finalizer of SplitMix64: Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014.)
 inline uint64_t RandomBits(uint64_t seed, RandomPurpose purpose, uint64_t number) {
   const auto mix = [](uint64_t bits) {
@@ -22,7 +22,7 @@ inline uint64_t RandomBits(uint64_t seed, RandomPurpose purpose, uint64_t number
   return mix(key + (number + 1) * kGolden);
 }
 
-// In [0, 1), 53 bits.
+// Returns a number in [0, 1) with 53 random bits.
 inline double RandomShare(uint64_t seed, RandomPurpose purpose, uint64_t number) {
   return static_cast<double>(RandomBits(seed, purpose, number) >> 11) * 0x1p-53;
 }

@@ -14,47 +14,47 @@
 
 namespace vitrine {
 
-// Bounds by commas: "p50=10ms,p99=50ms". INVALID_ARGUMENT: not of that form.
+// Parses bounds separated by commas: "p50=10ms,p99=50ms". INVALID_ARGUMENT: wrong syntax.
 absl::StatusOr<std::vector<LatencyBound>> ParseLatencyBounds(absl::string_view text);
 
-// What a rate must do to count as served.
+// Condition for a rate to count as served.
 struct Goal {
   std::vector<LatencyBound> bounds = {};
-  double least_good = 0.99;  // share of the requests due that must be answered within their deadline
+  double least_good = 0.99;  // share of the due requests that must be answered within their deadline
 };
 
-// How answers fall behind what is due, so that the queue grows; empty: they do not. `least` is the share of the rate
-// due that must be answered meanwhile.
+// Describes how answers fall behind the schedule, so that the queue grows; empty: they do not. `least` is the share of
+// the due rate that must be answered meanwhile.
 std::string FallsBehind(const LoadRecord& record, const Stability& stability, double least = 0.99);
 
-// Why a load missed the goal; empty: it met it. Bounds hold for all requests that were due: one without an answer is
-// longer than any. A load whose answers fall behind what is due misses every goal: its queue grows, and no run is long
-// enough to see where to. Says nothing about the generator: see PointVoid in load_report.h.
+// Returns why a load missed the goal; empty: it met it. Bounds apply to all due requests: a missing answer counts as
+// longer than any. A load whose answers fall behind misses every goal: its queue would grow in a longer run. Ignores
+// the generator's own delays: see PointVoid in load_report.h.
 std::string MissedGoal(const LoadRecord& record, const Stability& stability, const Goal& goal);
 
 // Rates of a sweep.
 struct SweepRange {
-  double low = 0, high = 0;  // requests a second, above 0
-  double step = 0;           // added each time; 0: `factor` instead
-  double factor = 0;         // multiplied each time, above 1
+  double low = 0, high = 0;  // requests per second, above 0
+  double step = 0;           // increment; 0: use `factor`
+  double factor = 0;         // multiplier, above 1
 
-  std::vector<double> Rates() const;  // rising; the last is `high`
+  std::vector<double> Rates() const;  // ascending; the last is `high`
 };
 
-// "LOW:HIGH", in eight geometric steps, "LOW:HIGH:STEP" or "LOW:HIGH:xFACTOR". At most 1000 rates.
+// Parses "LOW:HIGH", in eight geometric steps, "LOW:HIGH:STEP" or "LOW:HIGH:xFACTOR". At most 1000 rates.
 absl::StatusOr<SweepRange> ParseSweepRange(absl::string_view text);
 
-// Looks for the highest rate that meets a goal: doubles until one misses it, then halves the interval between the
-// highest that met it and the lowest that did not, until these are within `precision` of each other. A pure policy:
-// ask Next, measure, tell Record.
+// Searches for the highest rate that meets a goal: doubles until one misses it, then bisects between the highest that
+// met it and the lowest that missed it, until they are within `precision` of each other. Pure: call Next, measure, call
+// Record.
 class RateSearch {
  public:
   // Requires 0 < low <= high and precision > 0.
   RateSearch(double low, double high, double precision) : next_(low), high_(high), precision_(precision) {}
 
-  std::optional<double> Next() const { return next_; }  // nullopt: found
+  std::optional<double> Next() const { return next_; }  // nullopt: the search is finished
   void Record(double rate, bool met);
-  std::optional<double> best() const { return met_; }  // highest that met the goal, if any did
+  std::optional<double> best() const { return met_; }  // highest that met the goal; nullopt: none did
 
  private:
   std::optional<double> next_;

@@ -16,37 +16,35 @@
 
 namespace vitrine {
 
-// Requests of one kind within a load.
+// One kind of requests in a load.
 struct RequestClass {
-  std::string name = {};  // in reports; empty: made of the settings below
+  std::string name = {};  // name in reports; empty: made from the settings below
   ModelChoice model = {};
   std::optional<v1::ResolutionWish> resolution = {};
   v1::Priority priority = v1::NORMAL;
-  // From the scheduled start; also what "within its deadline" means.
+  // Deadline from the scheduled start; also defines "within its deadline".
   absl::Duration deadline = absl::Seconds(30);
-  double weight = 1;                       // share of the load, relative to the other classes; above 0
-  std::vector<std::string> pictures = {};  // files and folders; empty: a made picture
-  // What its answers carry beside the predictions. Of a kind of attention it is what a request gets that names neither
-  // layers nor heads: the last layer's mean over its heads; a rollout of the whole model, distances of all layers.
+  double weight = 1;                       // relative share of the load; above 0
+  std::vector<std::string> pictures = {};  // files and folders; empty: a generated picture
+  // Additional contents of its answers. A kind of attention has the defaults without layers and heads: the last layer's
+  // mean over its heads; a rollout of the whole model, distances of all layers.
   std::vector<v1::AttentionKind> attention = {};
   std::vector<v1::FeatureKind> features = {};
-  std::optional<int> top_k = {};  // predictions in an answer; unset: the server's default
+  std::optional<int> top_k = {};  // number of predictions; unset: the server's default
 
-  // `name`, or the settings in words: "eit-mini-cifar10 32x32 high within 50ms".
+  // Returns `name`, or the settings as text: "eit-mini-cifar10 32x32 high within 50ms".
   std::string Description() const;
 };
 
-// "low", "normal", "high"
+// Parses "low", "normal", "high".
 absl::StatusOr<v1::Priority> ParsePriority(absl::string_view word);
 
 // Changes one setting: model, resolution, priority, deadline, weight, pictures (one path), attention and features
-// (kinds with + between them), top_k or name.
-// INVALID_ARGUMENT: no such setting, or a value it cannot have.
+// (kinds separated by +), top_k or name. INVALID_ARGUMENT: unknown setting or invalid value.
 absl::Status SetClassField(absl::string_view field, absl::string_view value, RequestClass& request_class);
 
-// Classes of a load: "model=a, resolution=32x32, weight=3; model=b, priority=high, deadline=50ms". Settings that a
-// class does not name are those of `defaults`; a class that names pictures has no others. INVALID_ARGUMENT says which
-// class and setting is wrong.
+// Parses the classes of a load: "model=a, resolution=32x32, weight=3; model=b, priority=high, deadline=50ms". Missing
+// settings are those of `defaults`; `pictures` replaces the default list. INVALID_ARGUMENT names class and setting.
 absl::StatusOr<std::vector<RequestClass>> ParseMix(absl::string_view text, const RequestClass& defaults);
 
 }  // namespace vitrine

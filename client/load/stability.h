@@ -10,16 +10,16 @@ namespace vitrine {
 
 struct Stability {
   enum class Verdict { kStable, kNotStable, kUnknown } verdict = Verdict::kUnknown;
-  std::string reason = {};  // of the other two: what differs, or why nothing can be said
-  bool growing = false;     // p50 rises from each window to the next and by half in all: a queue that grows
+  std::string reason = {};  // kNotStable: the difference; kUnknown: why no verdict is possible
+  bool growing = false;     // p50 rises from each window to the next and by half in total: a growing queue
 };
 
-// Whether the measured interval was all alike: it is cut into windows of whole seconds (five, or three where it is
+// Checks that the measured interval is uniform: it is divided into windows of whole seconds (five, or three if it is
 // shorter than five seconds), and each window must agree with the median window
 //   in its rate of answers within `tolerance` and three standard deviations of such a count,
 //   in its p50 within `tolerance` and 0.2 ms,
-//   in its p99 within three times that, because so few requests make it; only where each window has 200 answers.
-// A server that falls behind, warms up or throttles shows as a window that differs.
+//   in its p99 within three times that, because few requests determine it; only if each window has 200 answers.
+// Overload, warm-up or throttling of a server shows as a window that differs.
 Stability JudgeStability(const LoadRecord& record, double tolerance);
 
 }  // namespace vitrine

@@ -15,13 +15,13 @@ namespace vitrine {
 //   CSV (RFC 4180), whose first line names the columns: seconds,model,picture,resolution,priority,deadline
 //   JSON lines, whose first byte is '{': {"seconds": 0.25, "model": "a", "picture": "cat.jpg", "deadline": "50ms"}
 //
-// `seconds`, from the start of the load, is required and must not fall from line to line. Everything else may be left
-// out or empty: then it is that of `defaults`, whose pictures take turns. `folder` is where relative paths of pictures
-// begin. INVALID_ARGUMENT names the line. At most 10 million lines, of 1000 classes
-// (settings that differ in more than their pictures).
+// `seconds`, from the start of the load, is required and must not decrease from line to line. All else is optional or
+// may be empty: then it is that of `defaults`, whose pictures are used in turn. Relative picture paths start at
+// `folder`. INVALID_ARGUMENT names the line. At most 10 million lines of 1000 classes (settings that differ in more
+// than their pictures).
 absl::StatusOr<Trace> ParseTrace(absl::string_view text, const std::string& folder, const RequestClass& defaults);
 
-// The trace in a regular file of at most 2 GiB; paths in it begin at its folder. Errors name the file.
+// Reads the trace in a regular file of at most 2 GiB; paths in it start at its folder. Errors name the file.
 absl::StatusOr<Trace> ReadTrace(const std::string& path, const RequestClass& defaults);
 
 }  // namespace vitrine

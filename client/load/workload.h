@@ -12,47 +12,47 @@
 
 namespace vitrine {
 
-// The requests of a load, serialised once and shared by all that are sent.
+// The requests of a load, serialised once and shared by all calls.
 struct Workload {
   struct Request {
     std::string bytes;  // a ClassifyRequest
     uint32_t request_class = 0;
   };
   std::vector<RequestClass> classes = {};
-  // But for a trace those of a class stand together, in the order of the classes.
+  // Grouped by class, in the order of the classes, except in a trace.
   std::vector<Request> requests = {};
-  double picture_bytes = 0;  // mean size of a picture
+  double picture_bytes = 0;  // mean size of a picture in bytes
 
-  // The request that comes `number`th: its class drawn by weight, its picture by chance. Pure. Not for a trace.
+  // Returns the index of the `number`-th request: its class drawn by weight, its picture at random. Pure. Not for a
+  // trace.
   uint32_t Pick(uint64_t seed, uint64_t number) const;
 };
 
 struct WorkloadOptions {
-  // Brings every picture to this size, by zeros behind its end or by cutting it; 0 leaves it. For servers that decode
-  // nothing.
+  // Size that every picture is padded with zeros or cut to; 0: unchanged. For servers that do not decode.
   int64_t bytes = 0;
-  // Most bytes that all requests together may take here.
+  // Maximum size of all requests together.
   int64_t max_bytes = int64_t{1} << 30;
 };
 
-// Reads the pictures of every class. INVALID_ARGUMENT, NOT_FOUND and the like name the picture that cannot be used.
+// Reads the pictures of every class. INVALID_ARGUMENT, NOT_FOUND and similar errors name the unusable picture.
 absl::StatusOr<Workload> PrepareWorkload(std::vector<RequestClass> classes, const WorkloadOptions& options);
 
-// A recorded load: its requests, and when each is due.
+// A recorded load: requests and their due times.
 struct Trace {
   struct Request {
     uint32_t request_class = 0;
-    std::string picture = {};  // a file; empty: a made picture
+    std::string picture = {};  // a file; empty: a generated picture
   };
-  std::vector<RequestClass> classes = {};  // those of equal settings are one class, whatever their pictures
-  std::vector<Request> requests = {};      // all of them differ
+  std::vector<RequestClass> classes = {};  // requests with equal settings are one class, with any pictures
+  std::vector<Request> requests = {};      // all different
   std::vector<Arrival> arrivals = {};      // `request` is an index into `requests`; at least one
 };
 
-// The requests of a trace, in its order, so that an arrival's `request` stays valid.
+// Prepares the requests of a trace, in its order, so that an arrival's `request` stays valid.
 absl::StatusOr<Workload> PrepareTrace(const Trace& trace, const WorkloadOptions& options);
 
-// A PNG file with some of everything, for those who give no picture. Always the same.
+// Returns a generated PNG file with varied content, for a load without pictures. Always the same.
 std::string MadePicture(int side);
 
 }  // namespace vitrine
