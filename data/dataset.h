@@ -14,7 +14,7 @@
 
 namespace vitrine {
 
-// A labelled set of pictures with random access. Thread-safe for concurrent reads.
+// A labelled set of images with random access. Thread-safe for concurrent reads.
 class Dataset {
  public:
   virtual ~Dataset() = default;
@@ -22,21 +22,21 @@ class Dataset {
   virtual int label(int64_t index) const = 0;
   // Unique within the set: a relative path, or "t10k-images[17]".
   virtual std::string name(int64_t index) const = 0;
-  // Decoded. INVALID_ARGUMENT names the file if it is corrupt.
+  // Returns the decoded image. INVALID_ARGUMENT names the file if it is corrupt.
   virtual absl::StatusOr<Image> image(int64_t index) const = 0;
-  // The encoded file (JPEG, PNG or WebP) as it would be sent to a server; sets that store raw pixels encode as PNG.
+  // Returns the encoded file (JPEG, PNG or WebP) as sent to a server; sets of raw pixels encode as PNG.
   virtual absl::StatusOr<std::string> encoded(int64_t index) const = 0;
-  // The bytes that the set stores of the picture, for digests: the encoded file, or the raw pixels where there is none,
-  // so that they are the same under every version of an encoder.
+  // Returns the stored bytes of the image, for digests: the encoded file, or the raw pixels if there is none, so that
+  // they do not depend on the version of an encoder.
   virtual absl::StatusOr<std::string> stored(int64_t index) const { return encoded(index); }
   const std::vector<std::string>& labels() const { return labels_; }
-  // True where nothing divides the set, so that both of its splits are all of it.
+  // True if the set has no splits: both are the whole set.
   bool undivided() const { return undivided_; }
-  // Says what was passed over when the set was opened, in one line; empty where nothing was.
+  // Description of the files ignored when the set was opened, in one line; empty if none.
   const std::string& passed_over() const { return passed_over_; }
 
  protected:
-  // Takes labels and what else is said of the whole set from another one.
+  // Copies the labels and the properties of the whole set from another one.
   void DescribeAs(const Dataset& other) {
     labels_ = other.labels_;
     undivided_ = other.undivided_;
@@ -50,22 +50,22 @@ class Dataset {
 
 enum class Split { kTrain, kTest };
 
-// Opens "FORMAT:PATH"; DatasetFormats lists the formats, docs/how-to/data.md describes them. Every label is checked
-// now, pictures when they are asked for. NOT_FOUND or INVALID_ARGUMENT says what was looked for and where.
+// Opens "FORMAT:PATH"; DatasetFormats lists the formats, docs/how-to/data.md describes them. Checks every label now,
+// images when they are read. NOT_FOUND or INVALID_ARGUMENT names the expected files and the path.
 absl::StatusOr<std::unique_ptr<Dataset>> OpenDataset(std::string_view spec, Split split);
 
-// One line per format for --help: "  mnist:DIR  what has to be there".
+// Returns one line per format for --help: "  mnist:DIR  what has to be there".
 std::string DatasetFormats();
 
-// Whether both sets are the same pictures in the same order, as the splits of a folder without splits are: sizes, names
-// and labels are compared, and the files of three pictures.
+// Returns true if both sets hold the same images in the same order, as the splits of a folder without splits do:
+// compares sizes, names and labels, and the files of three images.
 bool SamePictures(const Dataset& a, const Dataset& b);
 
 class CorruptPictures;
 
-// The same set with every picture decoded now, by `threads` threads, and kept in memory. RESOURCE_EXHAUSTED if the
-// pixels need more than `max_bytes`. Corrupt pictures are left out and added to `corrupt` (data/tolerant.h); without
-// it, the first one's error is returned.
+// Decodes every image now, on `threads` threads, and keeps them in memory. RESOURCE_EXHAUSTED if the pixels need more
+// than `max_bytes`. Corrupt images are left out and added to `corrupt` (data/tolerant.h); without it, the first error
+// is returned.
 absl::StatusOr<std::unique_ptr<Dataset>> CacheInMemory(std::unique_ptr<Dataset> dataset, int threads,
                                                        int64_t max_bytes = int64_t{4} << 30,
                                                        CorruptPictures* corrupt = nullptr);

@@ -9,15 +9,15 @@
 
 namespace vitrine {
 
-// SHA-256 over the sorted lines "name<TAB>label", as 64 hexadecimal digits. Says which pictures a set has and how they
-// are labelled, not what they show; reads no picture.
+// Returns the SHA-256 over the sorted lines "name<TAB>label", as 64 hexadecimal digits. Covers names and labels of the
+// images, not their contents; reads no image.
 std::string DigestOf(const Dataset& data);
 
-// SHA-256 over the sorted lines "name<TAB>label<TAB>SHA-256 of the picture's stored bytes": a manifest's data_digest.
-// Reads every picture, with `threads` threads; errors as Dataset::stored.
+// Returns the SHA-256 over the sorted lines "name<TAB>label<TAB>SHA-256 of the image's stored bytes": a manifest's
+// data_digest. Reads every image, on `threads` threads; errors as Dataset::stored.
 absl::StatusOr<std::string> ContentDigestOf(const Dataset& data, int threads = 1);
 
-// The same over the lines in the order of the set, each as often as it is there.
+// Like DigestOf, over the unsorted lines in the order of the set.
 std::string OrderedDigestOf(const Dataset& data);
 
 }  // namespace vitrine

@@ -14,12 +14,12 @@
 
 namespace vitrine {
 
-// A regular file that is open for reading at any place. Movable; closes on destruction. ReadAt is thread-safe and takes
-// no lock.
+// A regular file opened for reading at any offset. Movable; closes on destruction. ReadAt is thread-safe and takes no
+// lock.
 class ReadOnlyFile {
  public:
-  // NOT_FOUND if there is no such file, PERMISSION_DENIED if it may not be read, INVALID_ARGUMENT if it is not a
-  // regular one; never blocks on a FIFO.
+  // NOT_FOUND if there is no such file, PERMISSION_DENIED if it is not readable, INVALID_ARGUMENT if it is not a
+  // regular file; never blocks on a FIFO.
   static absl::StatusOr<ReadOnlyFile> Open(const std::filesystem::path& path);
 
   ReadOnlyFile(ReadOnlyFile&& other) noexcept
@@ -28,9 +28,9 @@ class ReadOnlyFile {
   ~ReadOnlyFile();
 
   const std::string& path() const { return path_; }
-  int64_t size() const { return size_; }  // bytes, when it was opened
+  int64_t size() const { return size_; }  // bytes, when opened
 
-  // Exactly `bytes` from `offset` on. INVALID_ARGUMENT names the file if it ends before; UNAVAILABLE if the disk fails.
+  // Reads exactly `bytes` at `offset`. INVALID_ARGUMENT names the file if it ends before; UNAVAILABLE on an I/O error.
   absl::Status ReadAt(int64_t offset, void* to, int64_t bytes) const;
   absl::StatusOr<std::string> ReadAt(int64_t offset, int64_t bytes) const;
 
@@ -42,23 +42,23 @@ class ReadOnlyFile {
   int64_t size_ = 0;
 };
 
-// INVALID_ARGUMENT that names the file.
+// Returns INVALID_ARGUMENT that names the file.
 absl::Status Fault(const ReadOnlyFile& file, const std::string& fault);
 
-// INVALID_ARGUMENT if the file is larger than `most_bytes`; nothing is allocated then.
+// Reads a file. INVALID_ARGUMENT if it is larger than `most_bytes`, without allocating.
 absl::StatusOr<std::string> ReadWholeFile(const std::filesystem::path& path, int64_t most_bytes = int64_t{256} << 20);
 
-// A text that people wrote without its byte order mark and with "\n" at its line ends, which may be "\n", "\r\n" or
-// "\r". INVALID_ARGUMENT says that it is UTF-16 or UTF-32.
+// Normalises text: removes the byte order mark and converts line ends ("\n", "\r\n" or "\r") to "\n". INVALID_ARGUMENT
+// for UTF-16 and UTF-32.
 absl::StatusOr<std::string> PlainText(std::string_view bytes);
 
-// The same of a file, which errors name.
+// Reads and normalises a file; errors name it.
 absl::StatusOr<std::string> ReadText(const std::filesystem::path& path);
 
-// The lines of such a file without blanks behind them and without empty lines at its end.
+// Returns the lines of such a file without trailing blanks and without empty lines at its end.
 absl::StatusOr<std::vector<std::string>> ReadLines(const std::filesystem::path& path);
 
-// One class name per line. INVALID_ARGUMENT if there are not `count` of them or one is empty.
+// Reads one class name per line. INVALID_ARGUMENT if their number is not `count` or one is empty.
 absl::StatusOr<std::vector<std::string>> ReadClassNames(const std::filesystem::path& path, size_t count);
 
 bool IsRegularFile(const std::filesystem::path& path);

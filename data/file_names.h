@@ -8,16 +8,16 @@
 
 namespace vitrine {
 
-// The text as every program writes a file's name into JSON, CSV and lists: bytes that are no UTF-8, control characters
-// and the backslash as \xHH, so that different names stay different and each can be had back.
+// Escapes a file name for JSON, CSV and lists: invalid UTF-8, control characters and the backslash become \xHH, so that
+// different names stay different and the original can be restored.
 std::string EscapedBytes(std::string_view text);
 
-// The inverse: each \xHH is that byte, the rest stays.
+// Reverses EscapedBytes: each \xHH becomes that byte, the rest is unchanged.
 std::string UnescapedBytes(std::string_view text);
 
-// The file in `folder` that a list means by `text`: that of exactly this name; else, where it is there, that of the
-// name without blanks at its ends, as EscapedBytes writes it, or with "\" between folders as Windows writes it. The
-// text with "/" between folders where none is there. Relative to `folder` where `text` is.
+// Resolves a listed name to a file in `folder`: the file of exactly this name; else, if it exists, of the name without
+// surrounding blanks, unescaped (EscapedBytes), or with the "\" of Windows as separator. If none exists, returns the
+// text with "/" as separator. The result is relative to `folder` if `text` is relative.
 std::string ListedFile(const std::filesystem::path& folder, std::string_view text);
 
 }  // namespace vitrine

@@ -13,44 +13,44 @@
 
 namespace vitrine {
 
-// The endings by which pictures in folders are known, for sentences.
+// Extensions of images in folders, for messages.
 inline constexpr char kPictureEndings[] = ".jpg, .jpeg, .jpe, .jfif, .png or .webp";
 
-// True if a file's ending (".JPEG") is that of a picture, in upper or lower case.
+// Returns true if a file's extension (".JPEG") is that of an image, in upper or lower case.
 bool IsPictureEnding(std::string_view ending);
 
-// True if every program passes over a file or folder of this name that it finds in a folder: what begins with a dot
-// (AppleDouble's "._cat.jpg" too), and what macOS, Windows and network disks leave behind.
+// Returns true for names that every program ignores in a folder: those starting with a dot (also AppleDouble's
+// "._cat.jpg"), and leftovers of macOS, Windows and network disks.
 bool IsHiddenName(std::string_view name);
 
-// The visible entries of a folder, each list in byte order.
+// Visible entries of a folder, each list in byte order.
 struct FolderContent {
-  // Files with a picture's ending. Links that lead nowhere are among them, so that whoever reads them names them.
+  // Files with an image's extension, including broken links, so that reading them reports the name.
   std::vector<std::string> pictures = {};
-  std::vector<std::string> folders = {};       // links to folders too
-  std::vector<std::string> broken_links = {};  // links that lead nowhere and have no picture's ending
-  std::map<std::string, int64_t> others = {};  // numbers of other files by their ending in lower case
+  std::vector<std::string> folders = {};       // including links to folders
+  std::vector<std::string> broken_links = {};  // broken links without an image's extension
+  std::map<std::string, int64_t> others = {};  // number of other files per extension in lower case
 };
 
-// NOT_FOUND or PERMISSION_DENIED names the folder: it cannot be read.
+// Lists a folder. NOT_FOUND or PERMISSION_DENIED names it if it cannot be read.
 absl::StatusOr<FolderContent> ReadFolder(const std::filesystem::path& folder);
 
-// Numbers of pictures in all folders below `folder`, links not followed; what cannot be read counts as nothing.
+// Counts images in all folders below `folder`, without following links; unreadable folders count as empty.
 int64_t CountPicturesBelow(const std::filesystem::path& folder);
 
-// Collects what was passed over in folders.
+// Collects the ignored contents of folders.
 class PassedOver {
  public:
-  // Other files and broken links of a folder.
+  // Adds other files and broken links of a folder.
   void AddOthers(const FolderContent& content);
-  // `pictures` that lie deeper than is read; none where it is 0.
+  // Adds `pictures` images in too deep subfolders; nothing if 0.
   void AddDeeper(std::string_view folder, int64_t pictures);
-  // A folder that is no class, for it has no picture.
+  // Adds a folder that is no class because it has no image.
   void AddEmptyFolder(std::string_view folder) { empty_folders_.emplace_back(folder); }
-  // Pictures beside the folders of the classes.
+  // Adds images beside the class folders.
   void AddBeside(int64_t pictures) { beside_ += pictures; }
 
-  // "1 .bmp, 2 .gif; 1 picture in folders of cat/"; empty where nothing was passed over.
+  // Returns "1 .bmp, 2 .gif; 1 picture in folders of cat/"; empty if nothing was ignored.
   std::string InWords() const;
 
  private:

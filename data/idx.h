@@ -12,18 +12,18 @@
 
 namespace vitrine {
 
-// One idx file: big-endian sizes, then unsigned bytes. Read whole, through gzip if it is compressed.
+// Contents of an idx file: big-endian sizes, then unsigned bytes; also gzip-compressed.
 struct IdxArray {
   std::vector<int64_t> shape;
   std::vector<uint8_t> values;
 };
 
-// INVALID_ARGUMENT names the file and the fault: not idx, another element type than unsigned byte, fewer or more bytes
-// than the sizes say, more than 1 GiB. NOT_FOUND if the file cannot be opened.
+// Reads an idx file. INVALID_ARGUMENT names the file and the cause: not idx, an element type other than unsigned byte,
+// a size that does not match the header, more than 1 GiB. NOT_FOUND if the file cannot be opened.
 absl::StatusOr<IdxArray> ReadIdx(const std::filesystem::path& file);
 
-// MNIST's layout: <prefix>-images-idx3-ubyte[.gz] and <prefix>-labels-idx1-ubyte[.gz] in `directory`, where the prefix
-// is "train" or "t10k". `labels` names the classes.
+// Opens MNIST's layout: <prefix>-images-idx3-ubyte[.gz] and <prefix>-labels-idx1-ubyte[.gz] in `directory`, with the
+// prefix "train" or "t10k". `labels` names the classes.
 absl::StatusOr<std::unique_ptr<Dataset>> OpenIdx(const std::filesystem::path& directory, Split split,
                                                  std::vector<std::string> labels);
 

@@ -14,33 +14,33 @@ namespace vitrine {
 // A line of a --label-map file.
 struct LabelRow {
   std::string data;   // label of the data set
-  std::string model;  // label of the model, or its number
-  int64_t line = 0;   // of the file, from 1
+  std::string model;  // label of the model, or its index
+  int64_t line = 0;   // line of the file, from 1
 };
 
-// Two columns, separated by a tab or, where the line has none, by a comma; quotes as in CSV. Empty lines and lines that
-// begin with '#' are passed over. INVALID_ARGUMENT names `path` and the line: another number of columns, a label of the
-// data set twice.
+// Parses two columns, separated by a tab or, without one, by a comma; quotes as in CSV. Empty lines and lines that
+// start with '#' are ignored. INVALID_ARGUMENT names `path` and the line: another number of columns, a repeated data
+// label.
 absl::StatusOr<std::vector<LabelRow>> ParseLabelMap(std::string_view text, std::string_view path);
 absl::StatusOr<std::vector<LabelRow>> ReadLabelMap(const std::string& path);
 
 struct LabelMatch {
-  std::vector<int32_t> classes = {};      // of the model, for each label of the data set; -1: none
-  std::vector<std::string> unknown = {};  // labels of the data set that have none
-  bool by_number = false;                 // the data set has numbers only, and they were taken as the model's numbers
-  bool by_wnid = false;                   // WordNet ids were taken for the classes of ImageNet-1k
+  std::vector<int32_t> classes = {};      // class of the model for each data label; -1: none
+  std::vector<std::string> unknown = {};  // data labels without a class
+  bool by_number = false;                 // the data set has only numbers, which were used as class indices
+  bool by_wnid = false;                   // WordNet ids were matched to the classes of ImageNet-1k
 };
 
-// Finds the model's class for every label of the data set, by the first of these that says something:
-//   1. its row in `rows`, whose second column is a label of the model, or the number of one from 0 on; a row of exactly
-//      this label goes before one in other case;
-//   2. the label of equal name, in whatever Unicode form; in other case (A, a) only where exactly one label is meant;
-//   3. where all labels of the data set are numbers and no name fits: the class of that number;
-//   4. where either side alone has WordNet ids ("n01440764"): the class of ImageNet-1k that the id stands for, by its
-//      place where the model has ImageNet-1k's classes, else by its name.
-// INVALID_ARGUMENT: a row names a class that the model has not, or a name that several of its classes have; two rows in
-// other case speak of one label; without a row, a label is the name of several classes. NOT_FOUND: no label has a
-// class; the sentence has the first labels of both.
+// Finds the model's class for every data label, by the first rule that applies:
+//   1. its row in `rows`, whose second column is a label of the model, or its index from 0; an exact match of the data
+//      label goes before one that differs in case;
+//   2. the label of equal name, in any Unicode form; with different case (A, a) only if it is unique;
+//   3. if all data labels are numbers and no name matches: the class of that index;
+//   4. if only one side has WordNet ids ("n01440764"): the class of ImageNet-1k with that id, by its index if the model
+//      has ImageNet-1k's classes, else by its name.
+// INVALID_ARGUMENT: a row names a class that the model lacks, or a name of several classes; two rows with different
+// case match one label; without a row, a label is the name of several classes. NOT_FOUND: no label has a class; the
+// message has the first labels of both.
 absl::StatusOr<LabelMatch> MatchLabels(const std::vector<std::string>& data, const std::vector<std::string>& model,
                                        const std::vector<LabelRow>& rows = {});
 

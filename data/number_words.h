@@ -7,11 +7,11 @@
 
 namespace vitrine {
 
-// 1234 is one thousand two hundred thirty four. Requires 1 <= number <= 9999.
+// Converts 1234 to one thousand two hundred thirty four. Requires 1 <= number <= 9999.
 std::vector<std::string> NumberInWords(int number);
 
-// The KV transformer's corpus: 1 to 9,999 without 8,000 in words, one "." between two numbers and none at the end.
-// 63,095 tokens, 30 different ones.
+// Returns the KV transformer's corpus: 1 to 9,999 without 8,000 in words, with "." between two numbers and none at the
+// end. 63,095 tokens, 30 distinct.
 std::vector<std::string> NumberWords();
 
 }  // namespace vitrine

@@ -14,11 +14,11 @@
 namespace vitrine {
 
 struct LabelledFile {
-  std::string path;  // relative to the set's folder; the picture's name
+  std::string path;  // relative to the set's folder; the image's name
   int label = 0;
 };
 
-// The files of a set and what is said of all of them.
+// Files of a set and its properties.
 struct PictureList {
   std::vector<LabelledFile> files = {};
   std::vector<std::string> labels = {};
@@ -26,14 +26,14 @@ struct PictureList {
   std::string passed_over = {};  // Dataset::passed_over
 };
 
-// A set of JPEG, PNG and WebP files below `root`, in the given order. They are opened when they are asked for.
+// Makes a set of JPEG, PNG and WebP files below `root`, in the given order. Files are opened when they are read.
 std::unique_ptr<Dataset> MakePictureFiles(std::filesystem::path root, PictureList list);
 
-// The file as a client of a server sends it: as it is, or made smaller where a server would refuse it for its size
-// (imaging/fit_picture.h). INVALID_ARGUMENT, with `name` in front, where it is too large for that as well.
+// Returns the file as a client sends it: unchanged, or reduced if a server would reject its size
+// (imaging/fit_picture.h). INVALID_ARGUMENT, prefixed by `name`, if it is too large for that too.
 absl::StatusOr<std::string> SentFile(std::string_view name, std::string bytes);
 
-// The picture that a server would decode: Decode of SentFile, with `name` in front of what an error says.
+// Returns the image that a server would decode: Decode of SentFile, with errors prefixed by `name`.
 absl::StatusOr<Image> DecodeNamed(std::string_view name, std::string bytes);
 
 }  // namespace vitrine

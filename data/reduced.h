@@ -9,8 +9,8 @@
 
 namespace vitrine {
 
-// The set with its pictures decoded as a model that decodes REDUCED is served them: image() is smaller, encoded() is
-// the file. Where the preprocessing decodes in FULL, the set itself.
+// Returns the set with images decoded as for a served model with REDUCED decoding: image() is smaller, encoded() is the
+// file. With FULL decoding, returns the set itself.
 std::unique_ptr<Dataset> MakeReduced(std::unique_ptr<Dataset> dataset, const v1::Preprocessing& preprocessing);
 
 }  // namespace vitrine

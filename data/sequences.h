@@ -22,39 +22,40 @@ enum class DigitTask {
   kCopy,     // x_t
 };
 
-// "reverse", "sort", "swap", "sub", "copy". NOT_FOUND lists them.
+// Parses "reverse", "sort", "swap", "sub", "copy". NOT_FOUND lists them.
 absl::StatusOr<DigitTask> ParseDigitTask(std::string_view name);
 
-// What a model shall answer, one digit per element.
+// Returns the target, one digit per element.
 std::vector<int> TargetOf(DigitTask task, std::span<const int> digits);
 
-// Uniform integers: Below(n) is in [0, n). The caller's generator, so that a run can be repeated.
+// Uniform integers: Below(n) is in [0, n). The caller provides the generator, so that a run can be repeated.
 using Below = std::function<int64_t(int64_t bound)>;
 
-// A set of pictures, all of one class but one.
+// A set of images of one class, except one.
 struct AnomalySet {
   std::vector<int64_t> pictures;  // indices into the data set
-  int anomaly = 0;                // which of them is of another class
+  int anomaly = 0;                // index of the one of another class
 };
 
-// Where the anomaly stands in its set.
+// Position of the anomaly in its set.
 enum class AnomalyPlace {
   kRandom,
-  // Always at the end, as in the published notebooks: whoever sees positions knows the answer. For reproduction only.
+  // Always at the end, as in the published notebooks: a model that sees positions knows the answer. For reproduction
+  // only.
   kLast,
 };
 
-// Draws the KV transformer's sets: `size - 1` different pictures of one class and one picture of another.
-// Immutable after construction; thread-safe.
+// Draws the KV transformer's sets: `size - 1` different images of one class and one image of another. Immutable after
+// construction; thread-safe.
 class AnomalySets {
  public:
-  // INVALID_ARGUMENT unless size is at least 3 (of two pictures either would be the anomaly), there are two classes or
-  // more, and every class has at least size - 1 pictures; `labels` holds the class of every picture, from 0.
+  // INVALID_ARGUMENT unless size is at least 3 (with two, either could be the anomaly), there are at least two classes,
+  // and every class has at least size - 1 images; `labels` holds the class of every image, from 0.
   static absl::StatusOr<AnomalySets> Make(std::span<const int> labels, int size = 10,
                                           AnomalyPlace place = AnomalyPlace::kRandom);
 
-  // A set in which `anomaly` is the odd one out; the others' class is uniform over the classes but its own. An epoch
-  // draws one set for each picture.
+  // Draws a set with `anomaly` as the anomaly; the others' class is uniform over the other classes. An epoch draws one
+  // set per image.
   AnomalySet Draw(int64_t anomaly, const Below& below) const;
 
   int64_t pictures() const { return static_cast<int64_t>(labels_.size()); }
@@ -64,7 +65,7 @@ class AnomalySets {
       : labels_(std::move(labels)), members_(std::move(members)), size_(size), place_(place) {}
 
   std::vector<int> labels_;
-  std::vector<std::vector<int64_t>> members_;  // pictures of each class
+  std::vector<std::vector<int64_t>> members_;  // images of each class
   int size_;
   AnomalyPlace place_;
 };

@@ -10,7 +10,7 @@
 
 namespace vitrine {
 
-// The pictures of `source` at `indices`, in that order, with all of its classes.
+// Returns the images of `source` at `indices`, in that order, with all of its classes.
 std::unique_ptr<Dataset> MakeSubset(std::shared_ptr<const Dataset> source, std::vector<int64_t> indices);
 
 }  // namespace vitrine

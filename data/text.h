@@ -11,22 +11,22 @@
 
 namespace vitrine {
 
-// A text as a language model reads it.
+// A text as token ids.
 struct EncodedText {
-  std::vector<int64_t> ids;             // of its tokens, in their order: indices into `vocabulary`
-  std::vector<std::string> vocabulary;  // its different tokens, sorted by their bytes
+  std::vector<int64_t> ids;             // tokens in order, as indices into `vocabulary`
+  std::vector<std::string> vocabulary;  // distinct tokens, sorted by bytes
 };
 
-// The tokens of a text in its own vocabulary.
+// Encodes the tokens of a text with its own vocabulary.
 EncodedText EncodeTokens(const std::vector<std::string>& tokens);
 
-// A text's characters (Unicode code points), line ends and blanks among them. INVALID_ARGUMENT names the byte at which
-// it is no UTF-8.
+// Returns a text's characters (Unicode code points), including line ends and blanks. INVALID_ARGUMENT gives the offset
+// of invalid UTF-8.
 absl::StatusOr<std::vector<std::string>> CharactersOf(std::string_view text);
 
-// A sentence's words in lower case: separated by white space, and every ASCII punctuation mark is a word of its own, so
-// that "It's two-piece." has it ' s two - piece . Letters of ASCII and Latin-1 (as UTF-8) become lower case; others
-// stay.
+// Returns a sentence's words in lower case: separated by white space, and every ASCII punctuation mark is a word, so
+// "It's two-piece." gives it ' s two - piece . Only letters of ASCII and Latin-1 (as UTF-8) are converted to lower
+// case.
 std::vector<std::string> WordsOf(std::string_view sentence);
 
 }  // namespace vitrine

@@ -15,23 +15,23 @@
 
 namespace vitrine {
 
-// Collects the pictures that cannot be read or decoded, each once; one object may serve several sets, which may share
-// files. Not thread-safe.
+// Collects unreadable and undecodable images, each once; one object may serve several sets that share files. Not
+// thread-safe.
 class CorruptPictures {
  public:
-  // True if what image() returned tells of the picture and not of a failing disk.
+  // Returns true if the error of image() is caused by the image, not by a disk failure.
   static bool IsCorrupt(const absl::Status& reason) {
     return absl::IsInvalidArgument(reason) || absl::IsNotFound(reason) || absl::IsPermissionDenied(reason);
   }
 
-  // `reason` names the file; one that was added already is the same picture.
+  // Adds the error of an image; `reason` names the file and identifies it.
   void Add(const absl::Status& reason);
 
-  // In the order in which they were added.
+  // Errors in the order of Add.
   const std::vector<std::string>& reasons() const { return reasons_; }
 
-  // DATA_LOSS that lists all of them if they are more than `limit`, which corrupt_limit sets; nullopt: who asks takes
-  // none and has no corrupt_limit.
+  // Returns DATA_LOSS with all errors if there are more than `limit`, the value of corrupt_limit; nullopt: none is
+  // allowed and the caller has no corrupt_limit.
   absl::Status Judge(std::optional<int64_t> limit) const;
 
  private:
@@ -39,8 +39,8 @@ class CorruptPictures {
   std::set<std::string> known_;
 };
 
-// The set without its corrupt pictures, in the same order, perhaps empty. Every picture is decoded now, by `threads`
-// threads, and not kept; CacheInMemory does the same and keeps them. The corrupt ones are added to `corrupt` in their
+// Returns the set without its corrupt images, in the same order, possibly empty. Decodes every image now, on `threads`
+// threads, and discards it; CacheInMemory does the same and keeps them. Corrupt images are added to `corrupt` in their
 // order.
 absl::StatusOr<std::unique_ptr<Dataset>> LeaveOutCorrupt(std::unique_ptr<Dataset> dataset, int threads,
                                                          CorruptPictures& corrupt);

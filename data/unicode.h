@@ -8,11 +8,11 @@
 
 namespace vitrine {
 
-// The text in Unicode's form NFC, in which names that look alike and differ in composition alone (those of macOS are
-// decomposed) are equal. A text that is no UTF-8 stays as it is.
+// Converts text to Unicode form NFC, so that names that differ only in composition are equal (macOS decomposes them).
+// Invalid UTF-8 is returned unchanged.
 std::string Composed(std::string_view text);
 
-// True if both lists have the same names in the same order, in whatever forms.
+// Returns true if both lists have the same names in the same order, in any Unicode form.
 bool SameNames(const std::vector<std::string>& a, const std::vector<std::string>& b);
 
 }  // namespace vitrine

@@ -11,15 +11,15 @@
 
 namespace vitrine {
 
-// A labelled picture within a shard.
+// A labelled image within a shard.
 struct ShardSample {
   std::string key;
-  int64_t offset = 0;  // of the encoded picture, from the begin of the shard
+  int64_t offset = 0;  // start of the encoded image within the shard
   int64_t bytes = 0;
   int label = 0;  // 0 or more
 };
 
-// The samples of one shard in the order of their pictures; see OpenWebDataset. `classes` bounds the labels.
+// Reads the samples of one shard in the order of their images; see OpenWebDataset. `classes` bounds the labels.
 // INVALID_ARGUMENT names the shard and the key.
 absl::StatusOr<std::vector<ShardSample>> ReadShard(const ReadOnlyFile& shard, int classes);
 

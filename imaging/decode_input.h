@@ -11,9 +11,9 @@
 
 namespace vitrine {
 
-// The model's input from an encoded picture: DecodePlanned and Preprocess in one, with the same bits and the same
-// refusals. A JPEG that is stored upright is resized while it is decoded, so that no more of its pixels are held than
-// the few rows that a row of the input depends on. Thread-safe.
+// Returns the model's input from an encoded image: equal to DecodePlanned and Preprocess in bits and errors. A JPEG
+// without rotation is resized while it is decoded, so that only the few rows needed for one input row are in memory.
+// Thread-safe.
 absl::StatusOr<std::vector<float>> DecodeInput(std::string_view bytes, const v1::Preprocessing& preprocessing,
                                                const Geometry& geometry);
 
@@ -22,7 +22,7 @@ struct PlannedInput {
   std::vector<float> values;
 };
 
-// The same for a picture at the size that the model gives it.
+// The same at the size that the model chooses for the image.
 absl::StatusOr<PlannedInput> PlanAndDecodeInput(std::string_view bytes, const v1::Preprocessing& preprocessing);
 
 }  // namespace vitrine

@@ -11,15 +11,15 @@
 
 namespace vitrine {
 
-// How many times smaller an encoded picture is decoded for a model: 1 where its preprocessing decodes in full, else the
+// Returns the divisor of the size at which an encoded image is decoded for a model: 1 for FULL decoding, else the
 // largest of 1, 2, 4 and 8 that leaves both sides at least twice those of `geometry.scaled`.
 int DecodeDivisor(const v1::Preprocessing& preprocessing, const Geometry& geometry);
 
-// The size that a picture of `geometry` then has: sides are rounded up.
+// Returns the size of the decoded image; sides are rounded up.
 Size DecodedSize(const v1::Preprocessing& preprocessing, const Geometry& geometry);
 
-// The picture as Preprocess takes it for a model and `geometry`, which was planned for the size in the picture's
-// header. INVALID_ARGUMENT as from Decode, and where the pixels are not of the size that was planned for. Thread-safe.
+// Decodes the input image of Preprocess for a model and `geometry`, which was planned for the size in the image's
+// header. INVALID_ARGUMENT as from Decode, and if the pixels have another size. Thread-safe.
 absl::StatusOr<Image> DecodePlanned(std::string_view bytes, const v1::Preprocessing& preprocessing,
                                     const Geometry& geometry);
 
@@ -28,7 +28,7 @@ struct PlannedPicture {
   Image image;
 };
 
-// The same for a picture at the size that the model gives it.
+// The same at the size that the model chooses for the image.
 absl::StatusOr<PlannedPicture> PlanAndDecode(std::string_view bytes, const v1::Preprocessing& preprocessing);
 
 }  // namespace vitrine

@@ -9,8 +9,8 @@
 
 namespace vitrine {
 
-// The picture as a baseline JPEG file, grey or RGB; `quality` is libjpeg's, 1 to 100. INVALID_ARGUMENT if the sides,
-// the channels and the number of bytes do not fit each other. Thread-safe.
+// Encodes an image as a baseline JPEG file, grey or RGB; `quality` is libjpeg's, 1 to 100. INVALID_ARGUMENT if sides,
+// channels and number of bytes do not match. Thread-safe.
 absl::StatusOr<std::string> EncodeJpeg(const Image& image, int quality);
 
 }  // namespace vitrine

@@ -10,14 +10,13 @@
 
 namespace vitrine {
 
-// The picture as a PNG file, grey or RGB with 8 bits per channel; decoding it gives the same pixels.
-// INVALID_ARGUMENT if the sides, the channels and the number of bytes do not fit each other; throws std::bad_alloc
-// where memory is exhausted. Thread-safe.
+// Encodes an image as a PNG file, grey or RGB with 8 bits per channel, lossless. INVALID_ARGUMENT if sides, channels
+// and number of bytes do not match; throws std::bad_alloc if memory is exhausted. Thread-safe.
 absl::StatusOr<std::string> EncodePng(const Image& image);
 
-// About as many bytes as EncodePng would return, for the price of an eighth of the rows: mostly too much, by up to a
-// third where there are few rows, but by nearly the same factor for pictures that look alike, such as the overlays of
-// one picture. Fails as EncodePng does. Thread-safe.
+// Estimates the size of EncodePng at the cost of an eighth of the rows: mostly too high, by up to a third for few rows,
+// but by nearly the same factor for similar images, such as the overlays of one image. Errors as EncodePng.
+// Thread-safe.
 absl::StatusOr<int64_t> EstimatePngBytes(const Image& image);
 
 }  // namespace vitrine

@@ -8,8 +8,8 @@
 
 namespace vitrine {
 
-// Names what a file that is no JPEG, PNG or WebP holds, by its first bytes: "a GIF", "a PDF"; empty where that is not
-// known. For a sentence that says what to convert.
+// Names the type of a file that is no JPEG, PNG or WebP, by its first bytes: "a GIF", "a PDF"; empty if unknown. For an
+// error that says what to convert.
 absl::string_view FileTypeOf(std::string_view bytes);
 
 }  // namespace vitrine

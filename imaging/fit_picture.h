@@ -14,24 +14,24 @@
 
 namespace vitrine {
 
-// What a server takes, and what is still decoded here.
+// Limits of a server, and of decoding in this process.
 struct FitLimits {
-  ImageLimits accepted = {};                      // of the picture
-  int64_t max_bytes = kMaxRequestBytes;           // of its file
-  int64_t most_pixels_here = int64_t{256} << 20;  // larger ones are refused: nobody's memory is endless
+  ImageLimits accepted = {};                      // for the image
+  int64_t max_bytes = kMaxRequestBytes;           // for its file
+  int64_t most_pixels_here = int64_t{256} << 20;  // larger ones are an error, to bound memory
 };
 
-// A picture made small enough.
+// An image reduced to the limits.
 struct FittedPicture {
   std::string encoded;       // JPEG, upright, no metadata
-  Size before, after;        // as a person sees it
+  Size before, after;        // upright
   std::string Note() const;  // "6000 x 4000 pixels ... ; sent as 3000 x 2000"
 };
 
-// The picture at half, a quarter or an eighth of its size (of a JPEG only that much is decoded), the first that fits;
-// at its own where only its file is too large. Its orientation is applied.
-// nullopt: it fits as it is, or nothing can be told about it here and the server shall name the fault.
-// INVALID_ARGUMENT: damage, more pixels than are decoded here, a picture so long that no such size fits.
+// Returns the image at half, a quarter or an eighth of its size (a JPEG is only decoded at that size), the first that
+// fits; at its full size if only its file is too large. Its orientation is applied. nullopt: it fits unchanged, or it
+// cannot be judged here and the server shall report the error. INVALID_ARGUMENT: damage, more pixels than are decoded
+// here, or an image so long that no such size fits.
 absl::StatusOr<std::optional<FittedPicture>> FitPicture(std::string_view encoded, const FitLimits& limits);
 
 }  // namespace vitrine

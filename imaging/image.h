@@ -7,8 +7,8 @@
 
 namespace vitrine {
 
-// A decoded picture as a person sees it: EXIF orientation already applied.
-// Pixels are interleaved, row-major, 8 bits per channel: [height, width, channels]; channels is 1 (grey) or 3 (RGB).
+// A decoded image after its EXIF orientation is applied. Pixels are interleaved, row-major, 8 bits per channel:
+// [height, width, channels]; channels is 1 (grey) or 3 (RGB).
 struct Image {
   int width = 0;
   int height = 0;
@@ -16,7 +16,7 @@ struct Image {
   std::vector<uint8_t> pixels;
 };
 
-// Rows [top, bottom) and columns [left, right) of a picture.
+// Rows [top, bottom) and columns [left, right) of an image.
 struct PicturePart {
   int top = 0;
   int bottom = 0;
@@ -24,13 +24,13 @@ struct PicturePart {
   int right = 0;
 };
 
-// What a picture may cost before any of it is decoded.
+// Limits of an image, checked before any of it is decoded.
 struct ImageLimits {
-  // Most pixels, width times height. 16 * 2^20 admits 4096 x 4096 and refuses a 17-megapixel photograph.
+  // Maximum width times height. 16 * 2^20 allows 4096 x 4096 and rejects a 17-megapixel photograph.
   int64_t max_pixels = 16 << 20;
-  // Most pixels along one side.
+  // Maximum pixels along one side.
   int max_side = 8192;
-  // Most scans of a progressive JPEG. Real encoders write about ten; a thousand take seconds to decode.
+  // Maximum scans of a progressive JPEG. Encoders write about ten; a thousand take seconds to decode.
   int max_scans = 100;
 };
 

@@ -11,18 +11,18 @@
 
 namespace vitrine {
 
-// INVALID_ARGUMENT for a JPEG of which `what` names the fault.
+// Returns INVALID_ARGUMENT for a JPEG; `what` is the cause.
 absl::Status DamagedJpeg(absl::string_view what);
 
-// The header of a JPEG: every segment from the start marker to the first scan is visited, none is decoded.
-// INVALID_ARGUMENT: a damaged header, more than 1024 segments before the first scan, or a kind of JPEG that is refused
-// (12 bits, arithmetic coding, lossless, hierarchical, two components, height stated later). Knows no limits of size.
+// Reads the header of a JPEG: visits every segment up to the first scan, decodes none. INVALID_ARGUMENT: a damaged
+// header, more than 1024 segments before the first scan, or an unsupported variant (12 bits, arithmetic coding,
+// lossless, hierarchical, two components, height stated later). Checks no size limits.
 absl::StatusOr<ImageHeader> ReadJpegHeader(std::string_view bytes);
 
-// Walks the markers of the whole file without decoding, and returns whether its end marker is there. INVALID_ARGUMENT
+// Walks the markers of the whole file without decoding, and returns true if its end marker is present. INVALID_ARGUMENT
 // if it has more than `max_scans` scans or no scan of one of its components, or ends within a segment. Components are
-// told by their ids as libjpeg-turbo does it, so that ids may repeat. About 10 microseconds per 100 KB, so a scan bomb
-// costs nothing. Requires that ReadJpegHeader accepted the bytes.
+// identified by their ids as in libjpeg-turbo, so that ids may repeat. Takes about 10 microseconds per 100 KB, so a
+// scan bomb is cheap to reject. Requires that ReadJpegHeader accepted the bytes.
 absl::StatusOr<bool> CheckJpegScans(std::string_view bytes, int max_scans);
 
 }  // namespace vitrine

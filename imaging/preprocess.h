@@ -13,34 +13,34 @@
 
 namespace vitrine {
 
-// The model's input for one decoded picture: resized and cropped as `geometry` says, grey or RGB as the model has it,
-// scaled to [0, 1] and normalised. Planar: [channels, geometry.input.height, geometry.input.width].
-// Grey from colour is ITU-R BT.601 luma, not rounded; colour from grey repeats it.
-// Requires that `geometry` was planned for this picture, which may be reduced (imaging/decode_planned.h). Thread-safe.
+// Returns the model's input for one decoded image: resized and cropped by `geometry`, grey or RGB as the model
+// requires, scaled to [0, 1] and normalised. Planar: [channels, geometry.input.height, geometry.input.width]. Grey from
+// colour is ITU-R BT.601 luma, not rounded; colour from grey repeats it. Requires that `geometry` was planned for this
+// image, which may be reduced (imaging/decode_planned.h). Thread-safe.
 std::vector<float> Preprocess(const Image& image, const v1::Preprocessing& preprocessing, const Geometry& geometry);
 
-// The same for pixels given as floats in [0, 255].
+// The same for float pixels in [0, 255].
 std::vector<float> Preprocess(const FloatImage& image, const v1::Preprocessing& preprocessing,
                               const Geometry& geometry);
 
-// The same one row at a time, for a picture of size `picture` whose pixels come from the top down. Keeps references.
+// The same one row at a time, for an image of size `picture` whose pixels arrive top down. Keeps references.
 class InputRows {
  public:
   InputRows(Size picture, const v1::Preprocessing& preprocessing, const Geometry& geometry);
 
-  // What each row depends on.
+  // Resizer that tells which image rows each row depends on.
   const RowResizer& resizer() const { return resizer_; }
-  // Makes row y from rows of the picture as RowResizer::Resize takes them, or from all of it; one of floats is not
+  // Computes row y from image rows in the form of RowResizer::Resize, or from the whole image; a float image is not
   // rounded.
   void Make(int y, const uint8_t* const* rows, int channels);
   void Make(int y, const Image& picture);
   void Make(int y, const FloatImage& picture);
 
-  // The input, once every row is made.
+  // Returns the input; call after every row was computed.
   std::vector<float> Take() { return std::move(values_); }
 
  private:
-  // Row y from `resized_`.
+  // Normalises row y from `resized_`.
   void Normalise(int y, int channels);
 
   const v1::Preprocessing& preprocessing_;

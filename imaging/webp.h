@@ -10,8 +10,9 @@
 
 namespace vitrine {
 
-// The pixels of a WebP as stored, before its orientation: 3 channels, alpha composited over white. `header` is what
-// ReadHeader said about the same bytes. INVALID_ARGUMENT for damage; RESOURCE_EXHAUSTED where libwebp has no memory.
+// Returns the pixels of a WebP as stored, before its orientation is applied: 3 channels, alpha composited over white.
+// `header` is the result of ReadHeader for the same bytes. INVALID_ARGUMENT for damage; RESOURCE_EXHAUSTED if libwebp
+// is out of memory.
 absl::StatusOr<Image> DecodeWebp(std::string_view bytes, const ImageHeader& header);
 
 }  // namespace vitrine

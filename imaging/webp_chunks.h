@@ -10,17 +10,17 @@
 
 namespace vitrine {
 
-// Whether the file begins as a WebP does: RIFF, any length, WEBP.
+// Returns true if the file starts as a WebP: RIFF, any length, WEBP.
 bool BeginsAsWebp(std::string_view bytes);
 
-// The header of a WebP: the size that its first chunk states, and the orientation of its EXIF chunk or, where
-// that has none, of its XMP chunk, if the header announces them. They stand behind the pixels, so the front of a file
-// says orientation 1 where the whole may say another.
-// INVALID_ARGUMENT: a damaged header, more than 1024 chunks, an animation. Knows no limits of size.
+// Reads the header of a WebP: the size in its first chunk, and the orientation of its EXIF chunk or, without one, of
+// its XMP chunk, if the header announces them. They come after the pixels, so the beginning of a file may give
+// orientation 1 where the whole file gives another. INVALID_ARGUMENT: a damaged header, more than 1024 chunks, an
+// animation. Checks no size limits.
 absl::StatusOr<ImageHeader> ReadWebpHeader(std::string_view bytes);
 
-// INVALID_ARGUMENT unless all that the file announces is there: every chunk to its last byte, pixels once. libwebp
-// would take some of what is cut short. Requires that ReadWebpHeader accepted the bytes.
+// INVALID_ARGUMENT unless everything that the file announces is present: every chunk to its last byte, pixels once.
+// libwebp accepts some truncated files. Requires that ReadWebpHeader accepted the bytes.
 absl::Status CheckWebpIsWhole(std::string_view bytes);
 
 }  // namespace vitrine

@@ -13,7 +13,7 @@
 
 namespace vitrine {
 
-// The words for attention kinds on the command line, in URLs, in file names and in JSON: class, mean, rollout, scores,
+// Names of attention kinds on the command line, in URLs, in file names and in JSON: class, mean, rollout, scores,
 // weights, class-attention, channels, query, distance.
 std::string AttentionKindName(v1::AttentionKind kind);
 std::optional<v1::AttentionKind> AttentionKindOf(absl::string_view name);
@@ -22,27 +22,28 @@ const std::vector<std::string>& AttentionKindNames();
 // True for kinds that lie on the token grid, false for matrices and the distance.
 bool IsSpatial(v1::AttentionKind kind);
 
-// The words for features: class, mean, patches.
+// Names of features: class, mean, patches.
 std::string FeatureKindName(v1::FeatureKind kind);
 std::optional<v1::FeatureKind> FeatureKindOf(absl::string_view name);
 const std::vector<std::string>& FeatureKindNames();
 
-// What drawings of attention say of themselves.
+// Labels of attention drawings.
 
 // "Attention rollout".
 std::string AttentionTitle(v1::AttentionKind kind);
 
-// "layer 3", "all layers" where it is negative; "head 0", "mean over heads".
+// Return "layer 3", "all layers" if negative; "head 0", "mean over heads" if negative.
 std::string LayerInWords(int layer);
 std::string HeadInWords(int head);
 
-// "eit-mini version 2: cat 91.2 %": who gave the answer, and its first class where it has one.
+// Returns "eit-mini version 2: cat 91.2 %": the version that answered, and its first class if any.
 std::string AnswerInWords(const v1::ClassifyResponse& answer);
 
-// "Attention of one query, row 3, column 4": what was asked for, on a grid of so many columns (0: not known).
+// Returns "Attention of one query, row 3, column 4" for a request; `grid_columns` is the width of the grid (0:
+// unknown).
 std::string KindInWords(const v1::AttentionRequest& asked, int grid_columns);
 
-// The same with layer and head, where the kind has them.
+// The same with layer and head, if the kind has them.
 std::string MapInWords(const v1::AttentionRequest& asked, int grid_columns, int layer, int head);
 
 }  // namespace vitrine

@@ -7,23 +7,23 @@
 
 namespace vitrine {
 
-// One axis of a chart: turns values into places along it.
+// One axis of a chart: maps values to positions.
 struct Axis {
   double low = 0, high = 1;  // values at its ends; low < high
   bool logarithmic = false;  // then low > 0
-  double from = 0, to = 1;   // places of the ends, in pixels; `to` may lie before `from`
+  double from = 0, to = 1;   // positions of the ends, in pixels; `to` may be below `from`
 
   double Place(double value) const;
-  // Round values within the ends: 1, 2 or 5 times a power of ten apart, at most `most`; powers of ten on a logarithmic
-  // axis, with 2 and 5 times them where there are few, and as on a linear one where even those are fewer than two.
+  // Returns round values within the ends: 1, 2 or 5 times a power of ten apart, at most `most`; powers of ten on a
+  // logarithmic axis, with 2 and 5 times them if there are few, and those of a linear axis if there are fewer than two.
   std::vector<double> Ticks(int most) const;
 };
 
-// The axis that holds every finite value, a little wider. Values that a logarithmic axis cannot hold are passed over.
-// Starts at 0 where values are at least 0 and spread as widely as they are large. Without a value it is 0 to 1.
+// Returns an axis that contains every finite value, a little wider. A logarithmic axis ignores values of 0 and below.
+// Starts at 0 if no value is negative and their spread is as large as their size. Without a value it is 0 to 1.
 Axis AxisOf(const std::vector<double>& values, bool logarithmic);
 
-// "0.01", "20", "5k", "1e-05": what stands at a tick.
+// Returns the label of a tick: "0.01", "20", "5k", "1e-05".
 std::string TickText(double value);
 
 }  // namespace vitrine

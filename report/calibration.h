@@ -8,8 +8,8 @@
 
 namespace vitrine {
 
-// Whether a classifier is right as often as it is sure (Guo et al. 2017): answers fall into bins of equal width by
-// their confidence, and each bin's accuracy is compared with its mean confidence.
+// Compares confidence with accuracy (Guo et al. 2017): answers are grouped into bins of equal width by confidence, and
+// each bin's accuracy is compared with its mean confidence.
 class Calibration {
  public:
   struct Bin {
@@ -23,13 +23,13 @@ class Calibration {
   // `bins` at least 1. Bin i holds confidences in (i / bins, (i + 1) / bins]; the first one 0 too.
   explicit Calibration(int bins = 15) : bins_(static_cast<size_t>(bins)) {}
 
-  // `confidence` is the probability of the answer given, 0 to 1.
+  // `confidence` is the probability of the answer, 0 to 1.
   void Add(double confidence, bool correct);
 
   int64_t answers() const;
-  // Expected calibration error: the mean over the answers of |accuracy - confidence| of their bin, 0 to 1.
+  // Returns the expected calibration error: the mean over the answers of |accuracy - confidence| of their bin, 0 to 1.
   double ExpectedError() const;
-  // Mean confidence less accuracy: above 0 where the classifier is surer than it is right.
+  // Returns mean confidence minus accuracy: above 0 if the classifier is overconfident.
   double Overconfidence() const;
   const std::vector<Bin>& bins() const { return bins_; }
 
@@ -37,8 +37,8 @@ class Calibration {
   std::vector<Bin> bins_;
 };
 
-// The reliability diagram as an SVG element for an HtmlPage: a bar of each bin's accuracy over its confidence, the
-// diagonal of a perfect one, and below how many answers each bin has.
+// Returns the reliability diagram as an SVG element for an HtmlPage: a bar of each bin's accuracy over its confidence,
+// the diagonal of perfect calibration, and below it the number of answers per bin.
 std::string DrawReliability(const Calibration& calibration, const std::string& title = "Reliability");
 
 }  // namespace vitrine

@@ -8,8 +8,8 @@
 
 namespace vitrine {
 
-// "temperature 0.83; unsure below 61.2 %, where 95 % of the others were right; on 2000 pictures, cifar10 test". The
-// data's own words come last, as they stand.
+// Returns "temperature 0.83; unsure below 61.2 %, where 95 % of the others were right; on 2000 pictures, cifar10 test".
+// The description of the data comes last, unchanged.
 std::string CalibrationInWords(const v1::Calibration& calibration);
 
 }  // namespace vitrine

@@ -10,29 +10,28 @@
 
 namespace vitrine {
 
-// What all SVG charts have in common: frame, grid, ticks, names.
+// Frame, grid, ticks and names of an SVG chart.
 struct Chart {
   double width = 620, height = 330;
   std::string title = {}, x_axis = {}, y_axis = {};
-  std::string note = {};  // below the title, smaller; wants a `top` of 56 at least
-  Axis x = {}, y = {};    // Begin sets their places
-  double top = 54;        // of the plot: below the title and one line of legend
-  double left = 64;       // of the plot: what y's names take
-  double foot = 50;       // below the plot: what x's names take
-  double margin = 18;     // at the right of the plot
-  // Things that have no order of size stand beside each other, at 0, 1, ..., y's from the top; the axis is set then,
-  // and has no grid.
+  std::string note = {};  // below the title, smaller; requires a `top` of at least 56
+  Axis x = {}, y = {};    // Begin sets their positions
+  double top = 54;        // space above the plot: title and one line of legend
+  double left = 64;       // space left of the plot: names of y
+  double foot = 50;       // space below the plot: names of x
+  double margin = 18;     // space right of the plot
+  // Names of categories at 0, 1, ... of an axis (y from the top); such an axis is set by Begin and has no grid.
   std::vector<std::string> x_names = {}, y_names = {};
-  bool slanted = false;  // x's names, where they are wider than their places
-  bool x_grid = false;   // lines at the ticks of x too
-  bool is_file = false;  // it stands alone: has a size and paper of its own
+  bool slanted = false;  // names of x, if they are wider than their space
+  bool x_grid = false;   // also draws lines at the ticks of x
+  bool is_file = false;  // a standalone file, with its own size and background
 
   double Left() const { return left; }
   double Right() const { return width - margin; }
   double Top() const { return top; }
   double Bottom() const { return height - foot; }
 
-  // The opening tag, the titles, grid lines and ticks.
+  // Returns the opening tag, the titles, grid lines and ticks.
   std::string Begin();
   static std::string End() { return "</svg>\n"; }
 
@@ -42,26 +41,26 @@ struct Chart {
   std::string YTicks() const;
 };
 
-// A CSS colour of the page, for instance of "series-0", "ink", "faint", "line", "bad"; with what stands in for it
-// elsewhere.
+// Returns a CSS colour of the page, for example of "series-0", "ink", "faint", "line", "bad"; with a fallback for other
+// places.
 std::string ColourOf(const std::string& name);
 
 struct LegendEntry {
   std::string name;
-  int colour = 0;      // of the page's series, 0 to 5
-  bool faint = false;  // as thin as its curve
+  int colour = 0;      // index of the page's series colours, 0 to 5
+  bool faint = false;  // thin, as its curve
 };
 
-// What the colours of a chart mean, between its title or note and the plot, in as many lines as that takes, behind a
-// `heading` that says of what. Makes room for them: call it before Begin, and append the result behind it.
+// Returns the legend of a chart, between its title or note and the plot, on as many lines as needed, after a `heading`.
+// Makes room for it: call it before Begin, and append the result after that of Begin.
 std::string DrawLegend(const std::vector<LegendEntry>& entries, Chart& chart, const std::string& heading = "");
 
 std::string SvgText(double x, double y, const std::string& text, const std::string& attributes);
-// `style` is all of the line's attributes but its ends.
+// `style` holds all attributes of the line except its ends.
 std::string SvgLine(double x1, double y1, double x2, double y2, const std::string& style);
-// The attribute that gives a line a colour of the page.
+// Returns the attribute for a stroke in a colour of the page.
 std::string Stroke(const std::string& name);
-// The line of a series, 0 to 5: its colour and, where colours are printed in grey, a dash of its own.
+// Returns the stroke of a series, 0 to 5: its colour and, for grey printing, its own dash.
 std::string SeriesStroke(int series);
 
 }  // namespace vitrine

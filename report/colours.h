@@ -8,11 +8,11 @@
 
 namespace vitrine {
 
-// RGB, CV_8UC3, of the same size. Values outside the range take the colour of its end; where the range is empty every
-// value takes the colour of its middle.
+// Returns RGB, CV_8UC3, of the same size. Values outside the range get the colour of its end; with an empty range every
+// value gets the colour of its middle.
 cv::Mat Paint(const cv::Mat& values, const ColourRange& range);
 
-// The range itself as a strip: low to high from left to right, or, where `upright`, from bottom to top.
+// Returns the range as a strip: low to high from left to right, or, if `upright`, from bottom to top.
 cv::Mat ColourBar(const ColourRange& range, cv::Size size, bool upright);
 
 }  // namespace vitrine

@@ -11,7 +11,7 @@
 
 namespace vitrine {
 
-// Which class was taken for which. Memory grows with what occurs, not with the square of the classes.
+// Confusion matrix. Memory grows with the pairs that occur, not with the square of the classes.
 class Confusion {
  public:
   explicit Confusion(int classes) : of_label_(static_cast<size_t>(classes)), of_answer_(static_cast<size_t>(classes)) {}
@@ -22,8 +22,8 @@ class Confusion {
   int classes() const { return static_cast<int>(of_label_.size()); }
   int64_t Count(int label, int answer) const;
   int64_t OfLabel(int label) const { return of_label_[static_cast<size_t>(label)]; }      // samples of a class
-  int64_t OfAnswer(int answer) const { return of_answer_[static_cast<size_t>(answer)]; }  // answers that name it
-  // Shares of the class' samples, and of the answers that name it, that are right; 0 where there is none.
+  int64_t OfAnswer(int answer) const { return of_answer_[static_cast<size_t>(answer)]; }  // answers with this class
+  // Share of the class' samples, and of the answers with this class, that are right; 0 if there is none.
   double Recall(int label) const;
   double Precision(int answer) const;
   double Accuracy() const;
@@ -33,7 +33,7 @@ class Confusion {
     int answer = 0;
     int64_t count = 0;
   };
-  // The wrong pairs that occur most often, most frequent first, equal ones by label and answer.
+  // Returns the most frequent wrong pairs, most frequent first; ties by label and answer.
   std::vector<Pair> MostConfused(int most) const;
 
  private:
@@ -42,11 +42,11 @@ class Confusion {
   std::vector<int64_t> of_answer_;
 };
 
-// Most classes that are drawn as a matrix.
+// Maximum number of classes drawn as a matrix.
 inline constexpr int kMostDrawnClasses = 40;
 
-// The matrix as an SVG element for an HtmlPage: rows are labels, columns answers; shades are shares of the row, numbers
-// are counts. `names` has one for every class. Requires at most kMostDrawnClasses.
+// Returns the matrix as an SVG element for an HtmlPage: rows are labels, columns answers; shades are shares of the row,
+// numbers are counts. `names` has one entry per class. Requires at most kMostDrawnClasses.
 std::string DrawConfusion(const Confusion& confusion, std::span<const std::string> names);
 
 }  // namespace vitrine

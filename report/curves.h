@@ -9,11 +9,12 @@
 namespace vitrine {
 
 struct Curve {
-  std::string name = {};                               // of the legend; empty: not in it
-  std::vector<std::pair<double, double>> points = {};  // by rising x; y that is not finite interrupts the line
-  int colour = 0;                                      // of the page's series, 0 to 5
-  bool faint = false;                                  // behind the others, for instance what another curve smooths
-  bool dots = false;                                   // a dot at every point, whose tooltip tells it
+  std::string name = {};                               // name in the legend; empty: not in it
+  std::vector<std::pair<double, double>> points = {};  // by ascending x; a non-finite y interrupts the line
+  int colour = 0;                                      // index of the page's series colours, 0 to 5
+  bool faint = false;                                  // drawn behind the others, for example the data of a smoothed
+                                                       // curve
+  bool dots = false;                                   // a dot with a tooltip at every point
 };
 
 struct CurveFigure {
@@ -24,13 +25,13 @@ struct CurveFigure {
   bool logarithmic = false;  // the y axis; values of 0 and below interrupt the line
 };
 
-// The chart as an SVG element: titles, axes with ticks and grid lines, the curves, and a legend of those that have
-// a name. Colours are an HtmlPage's; without a page they are for light paper. A curve of more points than the chart has
-// pixels is reduced to the extremes of each pixel.
+// Returns the chart as an SVG element: titles, axes with ticks and grid lines, the curves, and a legend of the named
+// ones. Uses the colours of an HtmlPage; without a page those for light background. A curve with more points than the
+// chart has pixels is reduced to the extremes of each pixel.
 std::string DrawCurves(const CurveFigure& figure);
 
-// The exponential moving average over `points`, corrected for its start, with a weight of 1 / `window` for the newest.
-// Points that are not finite are passed over.
+// Returns the exponential moving average over `points`, corrected for its start, with a weight of 1 / `window` for the
+// newest. Non-finite points are ignored.
 std::vector<std::pair<double, double>> Smoothed(const std::vector<std::pair<double, double>>& points, double window);
 
 }  // namespace vitrine

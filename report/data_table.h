@@ -12,34 +12,34 @@ namespace vitrine {
 
 enum class OutputFormat { kTable, kJson, kCsv };
 
-// One value of a table: for programs, and for people.
+// One value of a table, as JSON and as text.
 struct Cell {
-  nlohmann::ordered_json value;  // null where there is nothing to say
+  nlohmann::ordered_json value;  // null if there is no value
   std::string text;
 
   static Cell Nothing() { return {nullptr, "-"}; }
-  static Cell Text(std::string_view text);  // empty text is nothing
-  static Cell Count(int64_t count);         // people get thousands separated
-  // `text` is what people see of `value`.
+  static Cell Text(std::string_view text);  // empty text becomes Nothing
+  static Cell Count(int64_t count);         // the text has thousands separators
+  // `text` is the text form of `value`.
   static Cell Number(double value, std::string text);
 };
 
-// Rows under named columns, as an aligned text, a JSON array of objects, or CSV (RFC 4180, with a header).
+// Rows with named columns, printed as aligned text, a JSON array of objects, or CSV (RFC 4180, with a header).
 class DataTable {
  public:
   struct Column {
-    std::string name;     // for programs: "parameters"
-    std::string heading;  // for people: "PARAMETERS"; empty: not in the aligned text
-    bool right = false;   // numbers stand at the right
+    std::string name;     // in JSON and CSV: "parameters"
+    std::string heading;  // in text: "PARAMETERS"; empty: not in the aligned text
+    bool right = false;   // right-aligned, for numbers
   };
   explicit DataTable(std::vector<Column> columns) : columns_(std::move(columns)) {}
 
-  // As many cells as columns.
+  // Requires one cell per column.
   void Add(std::vector<Cell> row) { rows_.push_back(std::move(row)); }
 
   std::string Print(OutputFormat format) const;
   nlohmann::ordered_json AsJson() const;
-  // What people see of the rows, the columns without a heading included.
+  // Returns the text of all cells, including columns without a heading.
   std::vector<std::vector<std::string>> Texts() const;
 
  private:
@@ -50,10 +50,10 @@ class DataTable {
   std::vector<std::vector<Cell>> rows_;
 };
 
-// Columns as wide as their widest cell; `right` says which are numbers. Lines end with a line feed.
+// Returns columns as wide as their widest cell; `right` marks right-aligned ones. Lines end with a line feed.
 std::string Aligned(const std::vector<std::vector<std::string>>& rows, const std::vector<bool>& right);
 
-// 1234567 as "1,234,567".
+// Formats 1234567 as "1,234,567".
 std::string WithSeparators(int64_t number);
 
 }  // namespace vitrine

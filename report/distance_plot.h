@@ -10,7 +10,7 @@
 
 namespace vitrine {
 
-// How far each head of each layer looks.
+// Attention distance of each head of each layer.
 struct DistanceFigure {
   std::vector<int> layers = {};      // numbers of the rows
   std::vector<int> heads = {};       // numbers of the columns
@@ -24,14 +24,14 @@ struct DistanceFigure {
   std::vector<Reference> references = {};  // dashed lines
 };
 
-// The figure as an SVG file: x is the layer, y the distance in pixels from 0, one dot per head (its tooltip names
-// layer, head and distance) and a short bar at each layer's mean over heads; axes, ticks, grid lines and the
-// references. INVALID_ARGUMENT: no layer or head, a number of distances that is not layers * heads, one negative or not
-// finite.
+// Returns the figure as an SVG file: x is the layer, y the distance in pixels from 0, one dot per head (its tooltip
+// names layer, head and distance) and a short bar at each layer's mean over heads; axes, ticks, grid lines and the
+// references. INVALID_ARGUMENT: no layer or head, a number of distances other than layers * heads, a negative or
+// non-finite distance.
 absl::StatusOr<std::string> DrawDistancePlot(const DistanceFigure& figure);
 
-// Mean distance between all pairs of cells of a grid, itself included, each cell `cell_height` x `cell_width` pixels:
-// what a head that looks at everything equally has.
+// Returns the mean distance between all pairs of cells of a grid, pairs of equal cells included, each cell
+// `cell_height` x `cell_width` pixels: the distance of a head with uniform attention.
 double UniformDistance(int rows, int columns, double cell_height, double cell_width);
 
 }  // namespace vitrine

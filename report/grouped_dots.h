@@ -9,7 +9,7 @@
 
 namespace vitrine {
 
-// Repeated measurements of several things, with their mean and deviation.
+// Repeated measurements of several series, with mean and deviation.
 struct DotsFigure {
   std::string title;
   std::string note;                 // below the title, smaller
@@ -17,9 +17,9 @@ struct DotsFigure {
   std::string y_name;               // beside the axis
   std::vector<std::string> groups;  // along x, in this order
   std::vector<std::string> series;  // side by side within a group, each with a colour; at least one
-  std::string series_name;          // above the legend, which is drawn where there are several
+  std::string series_name;          // above the legend, which is drawn for several series
 
-  // The measurements of a series in a group.
+  // Measurements of a series in a group.
   struct Dots {
     size_t group = 0;
     size_t series = 0;
@@ -31,9 +31,9 @@ struct DotsFigure {
   std::vector<Dots> dots;
 };
 
-// The figure as an SVG document that needs nothing else: a small dot per value, a larger one at the mean with a bar of
-// one deviation to either side, tooltips with the numbers. INVALID_ARGUMENT: no group or series, a dot of a group or
-// series that is none, a value that is not finite.
+// Returns the figure as a self-contained SVG document: a small dot per value, a larger one at the mean with a bar of
+// one deviation to either side, tooltips with the numbers. INVALID_ARGUMENT: no group or series, an index out of range,
+// a non-finite value.
 absl::StatusOr<std::string> DrawGroupedDots(const DotsFigure& figure);
 
 }  // namespace vitrine

@@ -8,7 +8,7 @@
 
 namespace vitrine {
 
-// `text` as HTML text and as a value of an attribute in double quotes.
+// Escapes `text` for HTML text and for attribute values in double quotes.
 std::string EscapeHtml(std::string_view text);
 
 // "data:image/png;base64,..."
@@ -17,21 +17,21 @@ std::string DataUri(std::string_view mime_type, std::string_view bytes);
 struct HtmlTable {
   struct Column {
     std::string heading;
-    bool right = false;  // numbers stand at the right
+    bool right = false;  // right-aligned, for numbers
   };
   std::vector<Column> columns = {};
-  std::vector<std::vector<std::string>> rows = {};  // as many cells as columns; the first one names its row
-  std::string caption = {};                         // what the table is; empty: its section's title says so
+  std::vector<std::vector<std::string>> rows = {};  // one cell per column; the first one names its row
+  std::string caption = {};                         // title of the table; empty: as the section's
 };
 
-// A number that a reader looks for first.
+// A number shown prominently.
 struct KeyFigure {
   std::string name;   // "test top1"
   std::string value;  // "76.41 %"
   std::string note;   // "at epoch 6, 10,000 pictures"; may be empty
 };
 
-// Pictures of one thing side by side, with lines of text below.
+// Images side by side, with lines of text below.
 struct PictureCard {
   struct Picture {
     std::string uri;
@@ -42,21 +42,21 @@ struct PictureCard {
   std::vector<std::string> lines = {};
 };
 
-// A page in one file: no script, nothing from elsewhere, light or dark as the reader's system is. Text is escaped;
-// what goes through Add is taken as it is.
+// A self-contained page: no script, no external resources, light or dark as the reader's system. Text is escaped; the
+// argument of Add is not.
 class HtmlPage {
  public:
   HtmlPage(std::string title, std::string subtitle);
 
-  // A heading, which the list of contents names; `note` below it may be empty.
+  // Adds a heading, listed in the contents; `note` below it may be empty.
   void Section(std::string_view title, std::string_view note = "");
   void Paragraph(std::string_view text);
   void Table(const HtmlTable& table);
   void KeyFigures(const std::vector<KeyFigure>& figures);
   void Cards(const std::vector<PictureCard>& cards);
-  // Charts side by side where there is room: SVG documents or <img> elements.
+  // Adds charts side by side if there is room: SVG documents or <img> elements.
   void Charts(const std::vector<std::string>& markup);
-  // Text of equal width, folded away under `title`.
+  // Adds monospaced text, collapsed under `title`.
   void Folded(std::string_view title, std::string_view text);
   void Add(std::string_view markup) { body_ += markup; }
 

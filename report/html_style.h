@@ -4,8 +4,8 @@
 
 namespace vitrine {
 
-// The look of an HtmlPage. Colours are variables, which the SVG charts use too; the series are Okabe and Ito's, told
-// apart by colour-blind readers, brightened on dark paper.
+// Style of an HtmlPage. Colours are variables, which the SVG charts use too; the series have the colours of Okabe and
+// Ito, distinguishable by colour-blind readers, brighter on dark background.
 inline constexpr char kHtmlStyle[] = R"css(
 :root {
   color-scheme: light dark;

@@ -8,26 +8,26 @@
 
 namespace vitrine {
 
-// Text of a figure, in OpenCV's Hershey strokes, drawn four times as large and reduced.
+// Text of a figure, in OpenCV's Hershey font, drawn at four times the size and reduced.
 struct Lettering {
-  int height = 12;                   // of capitals, in pixels
+  int height = 12;                   // height of capitals, in pixels
   cv::Scalar colour = {60, 60, 60};  // RGB
   enum class Anchor { kLeft, kCentre, kRight } anchor = Anchor::kLeft;
-  bool upwards = false;  // reads from bottom to top; the anchor then lies along the vertical
+  bool upwards = false;  // reads from bottom to top; the anchor then applies to the vertical
 };
 
-// Pixels that `text` takes along its line.
+// Returns the width of `text` in pixels.
 int TextWidth(const std::string& text, int height);
 
-// Lines that are no wider than `width` pixels, broken at spaces and where `text` has a line break; a word that is wider
-// is broken within. No text is no line.
+// Splits text into lines of at most `width` pixels, at spaces and at line breaks of `text`; a wider word is split.
+// Empty text has no line.
 std::vector<std::string> WrapText(const std::string& text, int height, int width);
 
-// Writes `text` with the middle of its capitals at `at`; the anchor says whether `at` is its left end, centre or right
-// end. What lies outside the canvas (CV_8UC3, RGB) is cut. The strokes know ASCII alone: other characters become '?'.
+// Writes `text` with the middle of its capitals at `at`; the anchor makes `at` its left end, centre or right end. Text
+// outside the canvas (CV_8UC3, RGB) is cut off. The font has ASCII only: other characters become '?'.
 void Write(cv::Mat& canvas, const std::string& text, cv::Point at, const Lettering& lettering);
 
-// A number in at most seven characters: "0", "0.125", "-12.5", "3e-05".
+// Formats a number in at most seven characters: "0", "0.125", "-12.5", "3e-05".
 std::string ShortNumber(double value);
 
 }  // namespace vitrine

@@ -18,21 +18,21 @@ struct MatrixFigure {
   int columns = 0;
   std::span<const float> values;
   bool diverging = false;     // symmetric around 0 even if no value is negative
-  std::string title = {};     // above; as wide as it needs
+  std::string title = {};     // above, on one line
   std::string note = {};      // below the title, smaller
   std::string row_axis = {};  // "queries"
   std::string column_axis = {};
-  std::optional<ColourRange> range = {};  // shared with other drawings; none: that which just holds the values
+  std::optional<ColourRange> range = {};  // shared with other drawings; none: range of the values
 };
 
-// The matrix as a figure, a PNG file: one square of equal colour per value, row 0 on top, with numbered axes, their
-// names, the title and a colour bar with the numbers at its ends. Squares are as large as makes the longer side
-// at least 384 pixels. Colours are those of colour_range.h. INVALID_ARGUMENT:
-// sides outside 1 to 8192, or a value that is not finite. INTERNAL: OpenCV failed. Thread-safe.
+// Returns the matrix as a PNG file: one square per value, row 0 on top, with numbered axes, their names, the title and
+// a colour bar with the numbers at its ends. Squares are so large that the longer side has at least 384 pixels. Colours
+// are those of colour_range.h. INVALID_ARGUMENT: sides outside 1 to 8192, or a non-finite value. INTERNAL: OpenCV
+// failed. Thread-safe.
 absl::StatusOr<std::string> DrawMatrix(const MatrixFigure& figure);
 
-// The squares alone, for a sheet: the longer side is brought as near to `side` pixels as whole pixels a square allow,
-// and reduced to it where there are more values than pixels.
+// Returns only the squares, for a sheet: the longer side is as near to `side` pixels as whole pixels per square allow,
+// and reduced to it if there are more values than pixels.
 absl::StatusOr<Image> ComposeMatrix(const MatrixFigure& figure, int side);
 
 }  // namespace vitrine

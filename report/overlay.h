@@ -14,44 +14,43 @@
 
 namespace vitrine {
 
-// A spatial map to draw: values row-major, [rows, columns], covering `covers` of the picture.
+// A spatial map to draw: values row-major, [rows, columns], covering `covers` of the image.
 struct SpatialMap {
   int rows = 0;
   int columns = 0;
   std::span<const float> values;
   v1::Rectangle covers;
-  bool diverging = false;                 // values of both signs around 0
+  bool diverging = false;                 // signed values around 0
   int marked = -1;                        // cell to frame, row * columns + column (a query); -1: none
-  std::optional<ColourRange> range = {};  // shared with other drawings; none: its own, as of attention to its cells
-  std::string caption = {};               // what it is, written below; a line break where it has one or where it must
+  std::optional<ColourRange> range = {};  // shared with other drawings; none: AttentionRange of its own values
+  std::string caption = {};               // description, written below, wrapped at line breaks and where needed
 };
 
 struct OverlayLook {
-  int min_side = 256;   // pixels that the longer side has at least
-  int max_side = 1024;  // and at most
-  bool legend = true;   // the caption and a colour bar with its numbers below the map
+  int min_side = 256;   // minimum of the longer side, in pixels
+  int max_side = 1024;  // maximum of the longer side, in pixels
+  bool legend = true;   // caption and colour bar with its numbers below the map
 };
 
-// The map in colour over the picture, as a PNG file.
+// Draws the map in colour over the image, as a PNG file.
 //
-// Colour means attention and nothing else: the picture under the map is grey. Which value has which colour is said in
-// colour_range.h and, with the numbers, by the legend. Values are interpolated between the centres of the cells. The
-// part of the picture that the grid does not cover stays in its own colours, dimmed; a thin frame marks the border. The
-// longer side is brought to between `min_side` and `max_side` pixels; the legend adds its lines below, and makes the
-// file of a narrow picture 240 pixels wide.
+// Only attention is coloured: the image under the map is grey. The mapping of values to colours is that of
+// colour_range.h, shown by the legend. Values are interpolated between the centres of the cells. The part of the image
+// that the grid does not cover keeps its colours, dimmed; a thin frame marks the border. The longer side is scaled to
+// between `min_side` and `max_side` pixels; the legend adds its lines below, and widens a narrow file to 240 pixels.
 //
-// INVALID_ARGUMENT: an empty picture or map, a value that is not finite, a rectangle outside the picture, a marked cell
-// outside the map. INTERNAL: OpenCV failed; its exceptions end here, but for want of memory, which is thrown as
-// std::bad_alloc. Thread-safe.
+// INVALID_ARGUMENT: an empty image or map, a non-finite value, a rectangle outside the image, a marked cell outside the
+// map. INTERNAL: OpenCV failed; its exceptions are caught, except out of memory, which is thrown as std::bad_alloc.
+// Thread-safe.
 absl::StatusOr<std::string> DrawOverlay(const Image& picture, const SpatialMap& map, const OverlayLook& look = {});
 
-// The same before it becomes a file. Gives way every millisecond or so.
+// The same as an image. Calls GiveWay about every millisecond.
 absl::StatusOr<Image> ComposeOverlay(const Image& picture, const SpatialMap& map, const OverlayLook& look = {});
 
-// In two steps, of which the first is done once for all the maps that are drawn on a picture: of 16 megapixels it takes
-// longer than what follows. It makes the RGB picture that overlays of this look show, which must not be empty.
+// The same in two steps; the first is done once for all maps on an image, because at 16 megapixels it takes longer than
+// the second. Returns the RGB image under the maps. `picture` must not be empty.
 absl::StatusOr<Image> ShownUnderMaps(const Image& picture, const OverlayLook& look = {});
-// `picture` is the size of what `shown` was made from.
+// `picture` is the size of the original of `shown`.
 absl::StatusOr<Image> ComposeOnShown(const Image& shown, Size picture, const SpatialMap& map,
                                      const OverlayLook& look = {});
 

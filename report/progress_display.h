@@ -9,28 +9,27 @@
 
 namespace vitrine {
 
-// How far something is, on stderr: one bar that is redrawn on a terminal, plain lines at longer intervals elsewhere.
-// Not thread-safe.
+// Progress on stderr: a redrawn bar on a terminal, plain lines at longer intervals elsewhere. Not thread-safe.
 class ProgressDisplay {
  public:
   struct Options {
     bool is_terminal = false;
-    int width = 0;                                    // columns that a bar's line may take; 0: any number
-    absl::Duration redraw = absl::Milliseconds(500);  // of a bar
-    absl::Duration plain_lines = absl::Seconds(30);   // between lines where there is no terminal
+    int width = 0;                                    // maximum columns of a bar's line; 0: any number
+    absl::Duration redraw = absl::Milliseconds(500);  // interval of a bar
+    absl::Duration plain_lines = absl::Seconds(30);   // interval of lines without a terminal
   };
   ProgressDisplay(std::ostream& out, const Options& options) : out_(out), options_(options) {}
   ~ProgressDisplay() { Finish(); }
 
-  // Whether enough time has passed since the last drawing for Update to draw.
+  // Returns true if enough time has passed since the last drawing for Update to draw.
   bool Due(absl::Time now) const;
-  // Draws if it is due: `share`, 0 to 1, as a bar, and `text`, which is printable and of one line.
+  // Draws if due: `share`, 0 to 1, as a bar, and `text`, one printable line.
   void Update(double share, const std::string& text, absl::Time now);
-  // The next Update draws, due or not.
+  // Makes the next Update draw in any case.
   void Hurry() { drawn_ = absl::InfinitePast(); }
-  // A line that stays, above the bar.
+  // Prints a permanent line above the bar.
   void Line(const std::string& text);
-  // Leaves the bar as it stands and goes to a new line.
+  // Keeps the bar and starts a new line.
   void Finish();
 
  private:

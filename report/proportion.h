@@ -6,14 +6,14 @@
 
 namespace vitrine {
 
-// From `low` to `high`.
+// Closed interval.
 struct Interval {
   double low = 0;
   double high = 0;
 };
 
-// The score interval of Wilson (1927), equation 4 in Brown, Cai and DasGupta (2001): where the probability lies, with
-// 95 % confidence, of which `successes` in `trials` are what was seen. Within 0 and 1; 0 to 1 without a trial.
+// Returns the score interval of Wilson (1927), equation 4 in Brown, Cai and DasGupta (2001): the 95 % confidence
+// interval of a probability after `successes` in `trials`. Within 0 and 1; 0 to 1 without a trial.
 Interval WilsonInterval(int64_t successes, int64_t trials);
 
 }  // namespace vitrine

@@ -15,25 +15,25 @@ struct RooflinePoint {
   std::string label;
   RooflineGroup group = RooflineGroup::kLinear;
   double intensity = 0;  // FLOP per byte
-  double gflops = 0;     // reached
-  double share = 0;      // of the forward pass' time, 0 to 1; the dot's area
+  double gflops = 0;     // measured rate
+  double share = 0;      // share of the forward pass time, 0 to 1; area of the dot
 };
 
 struct Roofline {
   std::string title;
   std::string subtitle;
-  std::string circumstances = {};  // of the measurement, below the subtitle
-  bool doubtful = false;           // they are such that the times are not to be trusted: said in red
+  std::string circumstances = {};  // conditions of the measurement, below the subtitle
+  bool doubtful = false;           // the conditions make the times unreliable: shown in red
   std::string peak_of = "matrix product";
   double peak_gflops = 0;
   std::string bandwidth_of = "memory";
   double gigabytes_per_second = 0;
-  bool measured = true;  // false: points are at their bound, no time was taken
+  bool measured = true;  // false: points are at their bound, without measurement
   std::vector<RooflinePoint> points;
 };
 
-// The diagram as an SVG document: logarithmic axes, both roofs, a dot per operator, labels that do not cover each
-// other. Points without operations are left out. Where dots lie above the slanted roof the legend says why.
+// Returns the diagram as an SVG document: logarithmic axes, both roofs, a dot per operator, non-overlapping labels.
+// Points without operations are left out. If dots lie above the slanted roof, the legend explains why.
 std::string RooflineSvg(const Roofline& roofline);
 
 }  // namespace vitrine

@@ -7,10 +7,10 @@
 
 namespace vitrine {
 
-// A small matrix with named rows and columns and a text in every cell.
+// A small matrix with named rows and columns and text in every cell.
 struct ShadedMatrix {
   struct Cell {
-    double shade = 0;  // -1 to 1: from one colour over paper at 0 to the other
+    double shade = 0;  // -1 to 1: from one colour over the background at 0 to the other
     std::string text = {};
     std::string tip = {};
   };
@@ -23,8 +23,8 @@ struct ShadedMatrix {
   std::vector<Cell> cells = {};  // row-major, rows * columns
 };
 
-// The matrix as an SVG element for an HtmlPage. Names longer than 18 characters are cut; the tips tell them. Texts are
-// left out where cells are too small.
+// Returns the matrix as an SVG element for an HtmlPage. Names longer than 18 characters are cut; tooltips show them.
+// Text is left out if cells are too small.
 std::string DrawShadedMatrix(const ShadedMatrix& matrix);
 
 }  // namespace vitrine

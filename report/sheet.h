@@ -12,7 +12,7 @@
 
 namespace vitrine {
 
-// Many maps of one picture side by side.
+// Several maps of one image side by side.
 struct SheetFigure {
   std::string title = {};
   std::string note = {};                  // below the title, smaller
@@ -20,15 +20,15 @@ struct SheetFigure {
   std::vector<std::string> rows = {};     // captions, "layer 0"
   std::vector<std::string> columns = {};  // captions, "head 0"
   std::vector<Image> tiles = {};          // RGB, row-major, rows * columns; an empty one leaves its place free
-  std::optional<ColourRange> range = {};  // that all tiles share, told by a colour bar; none: they are pictures
+  std::optional<ColourRange> range = {};  // shared by all tiles, shown by a colour bar; none: the tiles are images
 };
 
-// The longest side of a tile on a sheet of so many rows and columns: the sheet stays about 2000 pixels wide and 2400
-// high as long as tiles stay legible.
+// Returns the longest side of a tile on a sheet with so many rows and columns: the sheet stays at about 2000 x 2400
+// pixels as long as tiles are legible.
 int SheetTileSide(int rows, int columns);
 
-// The sheet as a PNG file: tiles in equal places, captions on top and at the left, the colour bar beside the title.
-// INVALID_ARGUMENT: no tile, a number of tiles that does not fit the captions, a tile that is not RGB.
+// Returns the sheet as a PNG file: tiles on a regular grid, captions on top and at the left, the colour bar beside the
+// title. INVALID_ARGUMENT: no tile, a number of tiles that does not match the captions, a tile that is not RGB.
 // INTERNAL: OpenCV failed. Thread-safe.
 absl::StatusOr<std::string> DrawSheet(const SheetFigure& figure);
 

@@ -11,15 +11,15 @@
 
 namespace vitrine {
 
-// Most bytes of a thumbnail's file.
+// Maximum size of a thumbnail's file in bytes.
 inline constexpr size_t kMostThumbnailBytes = 20 << 10;
 
-// The picture with its longer side at most `side` pixels (at least 1); one that is no larger is kept as it is.
+// Returns the image with its longer side at most `side` pixels (at least 1); a smaller one is unchanged.
 Image Reduced(const Image& picture, int side);
 
-// The picture for a page, its longer side at most `side` pixels (16 to 512), as a file inside its URI. Pictures that
-// are tiny keep every pixel and are shown so; others become JPEGs, of lower quality where they would be too large.
-// INVALID_ARGUMENT: an empty picture.
+// Returns the image for a page, its longer side at most `side` pixels (16 to 512), as a data URI. Tiny images are
+// lossless and shown enlarged; others become JPEGs, with reduced quality if they would be too large. INVALID_ARGUMENT:
+// an empty image.
 absl::StatusOr<PictureCard::Picture> Thumbnail(const Image& picture, int side, const std::string& caption);
 
 }  // namespace vitrine

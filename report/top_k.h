@@ -13,8 +13,8 @@ struct ScoredClass {
   float logit = 0;
 };
 
-// The k classes with the highest logits, by falling logit; equal logits by rising index.
-// Requires 1 <= k <= logits.size(), finite logits and a temperature above 0.
+// Returns the k classes with the highest logits, by descending logit; equal logits by ascending index. Requires 1 <= k
+// <= logits.size(), finite logits and a temperature above 0.
 std::vector<ScoredClass> TopK(std::span<const float> logits, int k, double temperature = 1);
 
 }  // namespace vitrine
