@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The server's HTTP API, and what it refuses.
+// Client of the server's HTTP API, and its errors.
 
 const KEY = "vitrine-token";
 let token = "";
@@ -16,7 +16,7 @@ export const setToken = (text) => {
   }
 };
 
-// What the server would not do: its sentence, its canonical code and the status of HTTP.
+// An error from the server: its message, canonical code and HTTP status.
 export class Refusal extends Error {
   constructor(sentence, code, status = 0, retryAfter = 0) {
     super(sentence);
@@ -25,10 +25,10 @@ export class Refusal extends Error {
   get shortCode() { return this.status ? `${this.code}, HTTP ${this.status}` : this.code; }
 }
 
-// The server is away, ends, or does not have its models yet: asked again, it may answer.
+// True if the server is unreachable, shuts down, or has not loaded its models yet: a retry may succeed.
 export const passes = (refusal) => ["UNREACHABLE", "UNAVAILABLE"].includes(refusal.code);
 
-const LIMIT = 60e3;  // of one question, which no server takes for longer
+const LIMIT = 60e3;  // timeout of one request, longer than any server takes
 const unreachable = () =>
     new Refusal("The server does not answer. It is asked again as soon as it does.", "UNREACHABLE");
 
@@ -43,7 +43,7 @@ function refusalOf(status, text, retryAfter) {
       Number(retryAfter ?? 0));
 }
 
-// Throws a Refusal; an AbortError where `signal` says so. Who answers 401 is told to "needs-token" of the window.
+// Throws a Refusal, or an AbortError if `signal` is aborted. A 401 dispatches "needs-token" to the window.
 export async function call(path, {signal, limit = LIMIT} = {}) {
   const headers = token ? {Authorization: `Bearer ${token}`} : {};
   const signals = [AbortSignal.timeout(limit), ...(signal ? [signal] : [])];
@@ -60,7 +60,7 @@ export async function call(path, {signal, limit = LIMIT} = {}) {
   return JSON.parse(text);
 }
 
-// Sends a picture; `sent` hears what share of it is on its way. XMLHttpRequest, since fetch does not tell that.
+// Sends an image; `sent` is called with the uploaded share. XMLHttpRequest, because fetch reports no upload progress.
 function post(path, body, signal, sent = () => {}) {
   return new Promise((resolve, reject) => {
     const request = new XMLHttpRequest();
@@ -92,7 +92,7 @@ export const hasToken = () => token !== "";
 export const models = async () => (await call("/v1/models")).models;
 export const describe = (id) => call(pathOf(id));
 export const status = (limit) => call("/v1/status", {limit});
-// {samples, burst}: pictures to offer, and whether the page may send many requests at once.
+// Returns {samples, burst}: sample images, and whether the page may send many requests at once.
 export const offers = () => call("/page/samples");
 // `parameters`: [name, value] pairs of docs/how-to/http.md.
 export const classifyPath = (id, parameters) => `${pathOf(id)}:classify?${new URLSearchParams(parameters)}`;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A short load from the page: what it does to the answers' times.
+// A short load from the page, to show its effect on latency.
 import * as api from "./api.js";
 import {at, draw, milliseconds, short} from "./dom.js";
 import {look} from "./live.js";
@@ -40,7 +40,7 @@ function sentence(results, ended) {
              refused} refused.`;
 }
 
-// For pages that may. `target()`: [model, blob] to ask, or null without a picture.
+// Enables the load button, on pages that allow it. `target()`: [model, blob] to send, or null without an image.
 export function start(target) {
   const button = at("burst");
   button.addEventListener("click", async () => {

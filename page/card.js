@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One model's answer: the picture with its map, the classes, the heads, and where the time went.
+// Card with one model's answer: the image with its map, classes, heads, and timings.
 import * as api from "./api.js";
 import {paint, paintBar, putRgb} from "./colour.js";
 import {make, milliseconds, percent, plural, short} from "./dom.js";
@@ -7,8 +7,8 @@ import {colours, compose, coveredPart, markCell} from "./heat.js";
 import {cellAt, KINDS, lack, ON_PICTURE, parametersOf, unknown} from "./question.js";
 import {download, showCode, showModel} from "./sheet.js";
 
-const PATIENCE = 400, LONG = 2000;  // milliseconds: until progress is shown, and until it counts seconds
-const LEAST_SHARE = 2;  // of an equal share that the colours reach to: attention that is equal everywhere is flat
+const PATIENCE = 400, LONG = 2000;  // milliseconds until progress is shown, and until it counts seconds
+const LEAST_SHARE = 2;  // lower bound of the colour range, in equal shares: uniform attention then looks flat
 const STAGES = [["queue", "waiting"], ["decode", "decoding"], ["compute", "computing"], ["encode", "maps"]];
 
 const flat = (map) => ({...map, values: Float32Array.from(map.values.flat())});
@@ -16,7 +16,7 @@ const largest = (values) => values.reduce((most, value) => Math.max(most, Math.a
 const isDiverging = (map) => map.diverging || map.values.some((value) => value < 0);
 
 export class Card {
-  // `act`: {state(), patch([x, y]), leave(), head(h), asked(card), refused(error)}: what the hands do.
+  // `act`: {state(), patch([x, y]), leave(), head(h), asked(card), refused(error)}: handlers of user input.
   constructor(id, act) {
     this.id = id;
     this.act = act;
@@ -49,7 +49,7 @@ export class Card {
         this.side);
   }
 
-  // Asks the server; what is shown changes when it has answered. False if another question came between.
+  // Sends the request; the card changes when the answer arrives. Returns false if a newer request replaced it.
   async ask(picture, state, about) {
     this.stop?.abort();
     const {signal} = (this.stop = new AbortController());
@@ -67,7 +67,7 @@ export class Card {
       };
       let answer = await classify();
       if (state.kind === "query" && !this.answer && !lack(this.about, state)) {
-        this.answer = answer;  // its grid says which patch it is
+        this.answer = answer;  // its grid maps the chosen point to a patch
         answer = await classify();
       }
       this.failure = null;
@@ -89,7 +89,7 @@ export class Card {
     this.heads = [];
   }
 
-  // Shows how far a question, or what comes before it, is until the function that it returns is called.
+  // Shows the progress of a request, or of its preparation, until the returned function is called.
   follow(before = "") {
     clearInterval(this.following);
     this.element.classList.add("asking");
@@ -113,7 +113,7 @@ export class Card {
     };
   }
 
-  // Without an answer to the picture that is chosen now.
+  // Removes the answer, because there is none for the current image.
   clear() {
     this.stop?.abort();
     this.picture = this.failure = null;
@@ -133,13 +133,13 @@ export class Card {
     if (lack(this.about, state)) this.map = null;
   }
 
-  // The largest value of the map as a multiple of an equal share: what one scale for all models is made of.
+  // Largest value of the map as a multiple of an equal share: input of the scale shared by all models.
   get peak() {
     if (!this.map?.covers || isDiverging(this.map)) return 0;
     return largest(this.map.values) * this.map.values.length;
   }
 
-  // The picture with its map, and the heads; drawWords has the rest.
+  // Draws the image with its map, and the heads; drawWords draws the rest.
   draw(picture, state, peak) {
     this.range = null;
     if (this.map) {
@@ -156,7 +156,7 @@ export class Card {
 
   drawPicture(picture, state) {
     const {canvas, map} = this;
-    this.element.classList.toggle("blank", !picture.shown);  // the browser cannot read it either
+    this.element.classList.toggle("blank", !picture.shown);  // the browser cannot decode it either
     canvas.classList.toggle("matrix", Boolean(map) && !map.covers);
     if (!picture.shown) return;
     this.part = null;
@@ -271,7 +271,7 @@ export class Card {
             ...["0", "25", "50", "75", "100 %"].map((text) => make("span", {}, text))));
   }
 
-  // Buttons stay where they are while their number does, so that the one with the focus keeps it.
+  // Keeps the focus when the buttons are replaced.
   drawHeads(state) {
     this.strip.hidden = this.heads.length < 2;
     if (this.strip.hidden) return;
@@ -323,7 +323,7 @@ export class Card {
         stack, list);
   }
 
-  // Where of the grid a pointer is, [x, y] of 0 to 1; null beside it.
+  // Returns the pointer's position in the grid, [x, y] of 0 to 1; null outside.
   place(event) {
     if (!this.part) return null;
     const box = this.canvas.getBoundingClientRect();

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the server has: models, what each of them can be asked, samples. Nothing but api.js comes before it, so that it
-// is asked for while the rest of the page is still on its way.
+// Models of the server, their abilities, and samples. Imports only api.js, so that it is requested while the rest of
+// the page still loads.
 import * as api from "./api.js";
 
-// The models that can be asked: a name, or NAME@VERSION for each where several versions are ready.
+// Returns the models to choose from: a name, or NAME@VERSION for each if several versions are ready.
 export function choices(models) {
   return models.flatMap(({name, versions}) => {
     const ready = versions.filter((version) => version.state === "ready");
@@ -13,17 +13,17 @@ export function choices(models) {
   });
 }
 
-// {models, abouts}: `abouts` by the id of a choice, null where it was not told.
+// Returns {models, abouts}: `abouts` by the id of a choice, null if the server returned none.
 export async function load() {
   const models = await api.models();
   const told = choices(models).map(async ({id}) => [id, await api.describe(id).catch(() => null)]);
   return {models, abouts: new Map(await Promise.all(told))};
 }
 
-// {models, offers}: promises, of which `offers` never fails.
+// Returns {models, offers}: promises; `offers` never rejects.
 export function ask() {
   const asked = {models: load(), offers: api.offers().catch(() => ({samples: [], burst: false}))};
-  asked.models.catch(() => {});  // who waits for it is told
+  asked.models.catch(() => {});  // handled where it is awaited
   return asked;
 }
 

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a program asks for exactly what a card shows: curl, Python and JavaScript. Pure.
+// Code that sends the request of a card: curl, Python and JavaScript. Pure.
 import {classifyPath} from "./api.js";
 
 const VARIABLE = "VITRINE_TOKEN";
 
-// Within quotes of a shell, of Python and of JavaScript.
+// Escape text inside quotes of a shell, of Python and of JavaScript.
 const shell = (text) => `'${text.replaceAll("'", `'\\''`)}'`;
 const quoted = (text) => JSON.stringify(text);
 
-// `asked`: {id, parameters, origin, file, sample, token}: what was asked of which model, of which server; the name of
-// the picture's file, the path at the server that it came from ("" for one of the reader's), and if a token was sent.
+// `asked`: {id, parameters, origin, file, sample, token}: model, parameters and server of the request; the image's file
+// name, its path on the server ("" for the user's own), and whether a token was sent.
 export function curl(asked) {
   const address = asked.origin + classifyPath(asked.id, asked.parameters);
   const token = asked.token ? `-H "Authorization: Bearer $${VARIABLE}" ` : "";
@@ -30,7 +30,7 @@ export function javascript(asked) {
       `for (const {label, probability} of answer.predictions) console.log(label, probability.toFixed(4));\n`;
 }
 
-// "KIND:LAYERS:HEADS:QUERY" of the HTTP API as an argument of the Python client.
+// Converts "KIND:LAYERS:HEADS:QUERY" of the HTTP API to an argument of the Python client.
 function attention(text) {
   const [kind, layers, heads, query] = text.split(":");
   const list = (numbers) => (numbers === "all" ? `"all"` : `[${numbers}]`);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The colours of values, those of the server's own drawings: each scale by 33 of its colours, straight between them.
+// Colours of values, equal to the server's drawings: each scale has 33 colours with linear interpolation.
 
 const INFERNO =
     "000004 040312 0b0724 150b37 210c4a 2f0a5b 3d0965 4a0c6b 57106e 64156e 71196e 7d1e6d 8a226a 972766 a32c61 b0315b " +
@@ -24,7 +24,7 @@ function tableOf(text) {
 }
 const sequential = tableOf(INFERNO), diverging = tableOf(DIVERGING);
 
-// RGB bytes of values within `range`, {high, diverging}: 0 to high, or -high to high.
+// Returns RGB bytes of values within `range`, {high, diverging}: 0 to high, or -high to high.
 export function paint(values, range) {
   const table = range.diverging ? diverging : sequential;
   const low = range.diverging ? -range.high : 0;
@@ -39,7 +39,7 @@ export function paint(values, range) {
   return bytes;
 }
 
-// A strip of the whole scale.
+// Draws a strip of the whole scale.
 export function paintBar(canvas, range) {
   canvas.width = STEPS;
   canvas.height = 1;
@@ -48,7 +48,7 @@ export function paintBar(canvas, range) {
       canvas, paint(range.diverging ? ramp.map((part) => 2 * part - 1) : ramp, {high: 1, diverging: range.diverging}));
 }
 
-// One pixel a value.
+// Draws one pixel per value.
 export function putRgb(canvas, rgb) {
   const image = new ImageData(canvas.width, canvas.height);
   for (let i = 0; i < canvas.width * canvas.height; i++) {

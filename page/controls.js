@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which models, which attention, how strong: the form above the answers.
+// Form above the answers: models, attention, opacity.
 import {at, make} from "./dom.js";
 import {KINDS, offerOf} from "./question.js";
 import {MOST_MODELS} from "./state.js";
@@ -27,7 +27,7 @@ function drawModels(all, state, change) {
   box.querySelector(`input[value="${CSS.escape(focused ?? "")}"]`)?.focus();
 }
 
-// `abouts`: what the chosen models can be asked for.
+// `abouts`: abilities of the chosen models.
 export function show(all, abouts, state, change) {
   drawModels(all, state, change);
   const kinds =

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far each layer looks: dots for heads, a line for their mean, one scale for all models.
+// Plot of attention distance per layer: dots for heads, a line for their mean, one scale for all models.
 import {at, draw, make, short} from "./dom.js";
 
 const WIDTH = 320, HEIGHT = 190, LEFT = 34, BOTTOM = 26, TOP = 8;
 
-// A round number of pixels at or above `value`.
+// Returns a round number of pixels at or above `value`.
 function ceiling(value) {
   const unit = 10 ** Math.floor(Math.log10(value));
   return unit * [1, 2, 2.5, 4, 5, 10].find((step) => step * unit >= value);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elements, and numbers as people read them.
+// DOM elements, and formatted numbers.
 
 export const at = (id) => document.getElementById(id);
 
@@ -15,13 +15,13 @@ const fill = (element, properties, children) => {
   return element;
 };
 
-// An element with its attributes, listeners (`click: f`) and children. Text is text: nothing is read as HTML.
+// Creates an element with attributes, listeners (`click: f`) and children. Text is never parsed as HTML.
 export const make = (tag, properties = {}, ...children) => fill(document.createElement(tag), properties, children);
 export const draw = (tag, properties = {}, ...children) =>
     fill(document.createElementNS("http://www.w3.org/2000/svg", tag), properties, children);
 
 export const percent = (share, digits = 1) => `${(100 * share).toFixed(digits)} %`;
-// Three digits that count.
+// Formats with three significant digits.
 export const short = (value) => {
   if (value === 0) return "0";
   const size = Math.abs(value);

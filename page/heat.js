@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// A map over its picture, as the server draws it: the picture grey, values interpolated between the centres of the
-// cells, what the grid does not cover dimmed.
+// Draws a map over its image, as the server does: the image in grey, values interpolated between the centres of the
+// cells, the part outside the grid dimmed.
 import {paint} from "./colour.js";
 
 const SHORTEST = 256, LONGEST = 1024;  // pixels of the longer side
-const FULL_GREY = 0.55;                // weight of the map from which on the picture has no colour of its own
-const UNCOVERED = 0.35;                // brightness that is left outside the grid
+const FULL_GREY = 0.55;                // map weight from which on the image is fully grey
+const UNCOVERED = 0.35;                // brightness outside the grid
 
-// The picture in the size that it is shown in.
+// Returns the image in the displayed size.
 export function sized(bitmap) {
   const longer = Math.max(bitmap.width, bitmap.height);
   const scale = Math.min(Math.max(longer, SHORTEST), LONGEST) / longer;
@@ -19,8 +19,8 @@ export function sized(bitmap) {
   return context.getImageData(0, 0, canvas.width, canvas.height);
 }
 
-// Four taps and their weights for each of `to` places between `from` cells: cubic convolution with a = -3/4, of which
-// the cells at the border go on beyond it.
+// Returns four taps and their weights for each of `to` positions between `from` cells: cubic convolution with a = -3/4;
+// border cells are repeated beyond the border.
 function taps(from, to) {
   const a = -0.75, places = new Int32Array(4 * to), weights = new Float32Array(4 * to);
   for (let i = 0; i < to; i++) {
@@ -33,7 +33,7 @@ function taps(from, to) {
   return {places, weights};
 }
 
-// [rows, columns] brought to [height, width].
+// Interpolates [rows, columns] to [height, width].
 export function interpolate(values, rows, columns, width, height) {
   const across = taps(columns, width), down = taps(rows, height);
   const wide = new Float32Array(rows * width), result = new Float32Array(height * width);
@@ -53,7 +53,7 @@ export function interpolate(values, rows, columns, width, height) {
   return result;
 }
 
-// `covers`, in pixels of the picture, in whole pixels of what is shown.
+// Converts `covers`, in pixels of the image, to whole pixels of the displayed size.
 export function coveredPart(covers, picture, shown) {
   const across = shown.width / picture.width, down = shown.height / picture.height;
   const inside = (value, most) => Math.min(most, Math.max(0, Math.round(value)));
@@ -66,7 +66,7 @@ export function coveredPart(covers, picture, shown) {
   };
 }
 
-// The colours of a map for part of what is shown.
+// Returns the colours of a map for a part of the displayed image.
 export function colours(map, part, range) {
   return paint(interpolate(map.values, map.rows, map.columns, part.width, part.height), range);
 }
@@ -95,7 +95,7 @@ export function compose(canvas, shown, rgb, part, weight) {
   canvas.getContext("2d").putImageData(image, 0, 0);
 }
 
-// A frame around one cell that is seen on every colour.
+// Draws a frame around one cell, visible on every colour.
 export function markCell(canvas, part, rows, columns, cell) {
   const row = Math.floor(cell / columns), column = cell % columns;
   const left = part.left + (column * part.width) / columns, top = part.top + (row * part.height) / rows;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The server as it is now: a look every second while the page is seen. One that hangs is told within two seconds.
+// State of the server, polled about every second while the page is visible. A hang is shown within two seconds.
 import * as api from "./api.js";
 import {at, bytes, draw, make, milliseconds, percent, plural, short} from "./dom.js";
 
 const PERIOD = 800, TICK = 100, KEPT = 60;
-const SLOW = 900, HANGS = 3000, LIMIT = 10000;  // of one look: told, told as down, given up
+const SLOW = 900, HANGS = 3000, LIMIT = 10000;  // of a poll in milliseconds: shown as slow, shown as down, aborted
 const history = {
   rate: [],
   flight: [],
@@ -30,14 +30,14 @@ const keep = (list, value) => {
   if (list.length > KEPT) list.shift();
 };
 
-// What happened between two looks.
+// Records the changes since the last poll.
 function follow(status) {
   const now = performance.now();
   keep(history.flight, status.load.in_flight);
   keep(history.queue, status.load.queue_requests);
   const sum = (name) => status.models.reduce((total, model) => total + model[name], 0);
   const requests = sum("requests"), batches = sum("batches");
-  if (last && now - last.now < PERIOD / 2) return;  // a burst looks more often than a rate can be told
+  if (last && now - last.now < PERIOD / 2) return;  // polls during a burst are too close for a rate
   if (last) {
     const answered = Math.max(0, requests - last.requests), made = Math.max(0, batches - last.batches);
     keep(history.rate, (1000 * answered) / (now - last.now));
@@ -46,14 +46,14 @@ function follow(status) {
   last = {now, requests, batches};
 }
 
-// In the largest unit of which there are two.
+// Formats seconds in the largest unit with at least two.
 const since = (seconds) => {
   const [unit, length] =
       [["day", 86400], ["hour", 3600], ["minute", 60]].find(([, each]) => seconds >= 2 * each) ?? ["second", 1];
   return plural(Math.floor(seconds / length), unit);
 };
 
-// The verdict is the worst of them.
+// The verdict has the worst severity.
 function showProblems(problems) {
   at("problems").hidden = problems.length < 2;
   at("problems").replaceChildren(...problems.map(
@@ -113,7 +113,7 @@ function showLost(error) {
   at("live-verdict").textContent = error.message;
 }
 
-// A look that takes long is what a server that hangs looks like.
+// Shows a poll without an answer yet as a server that hangs.
 function showSlow() {
   const waited = looking ? performance.now() - looking : 0;
   if (waited < SLOW) return;
@@ -158,7 +158,7 @@ function show(status) {
   heard();
 }
 
-// Looks by itself while the page is seen. `changed`: other versions are there than before; `answered`: at every look.
+// Polls while the page is visible. `changed`: called if versions changed; `answered`: called after every poll.
 export function start(changed, answered) {
   told = changed;
   heard = answered;

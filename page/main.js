@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Puts the parts of the page together: what is looked at, the picture, and a card for each model.
+// Main module: the page's state, the image, and a card for each model.
 import * as api from "./api.js";
 import * as burst from "./burst.js";
 import {Card} from "./card.js";
@@ -18,13 +18,13 @@ import * as states from "./state.js";
 import * as theme from "./theme.js";
 
 let state = states.read(location.hash);
-const LONGEST_WAIT = 1000;  // of everything else for the first answer
-const RETRY = 1000;  // milliseconds between two questions by itself
+const LONGEST_WAIT = 1000;  // wait of everything else for the first answer
+const RETRY = 1000;  // milliseconds between two automatic retries
 let models = [], samples = [], picture = null, cards = [], before = "", turn = 0, chosenTurn = 0, openingTurn = 0;
-let missing = "";                  // a sample that could not be fetched
-let beginning = null;              // the page's beginning again, never twice at once
-let asking = false, retried = 0;  // a question under way; when the page last asked by itself
-const abouts = new Map();  // by id, of the models that can be asked
+let missing = "";                  // name of a sample that could not be fetched
+let beginning = null;              // promise of a restart of the page, at most one at a time
+let asking = false, retried = 0;  // a request is in flight; time of the last automatic retry
+const abouts = new Map();  // by id, for the models to choose from
 
 const say = (text) => {
   at("said").textContent = text;
@@ -37,7 +37,7 @@ function refuse(text, code = "") {
 
 const chosen = () => state.models.map((id) => abouts.get(id)).filter(Boolean);
 
-// The first kind that lies on the picture, else none.
+// Returns the first kind on the image's grid, else none.
 function firstKind() {
   for (const about of chosen()) {
     const kind = ON_PICTURE.find((each) => each !== "query" && offerOf(about, each));
@@ -46,7 +46,7 @@ function firstKind() {
   return "none";
 }
 
-// Without a wish: the first model that knows the sample's class, else the first.
+// Returns the default: the first model that knows the sample's class, else the first.
 function firstModel() {
   const all = catalogue.choices(models);
   return (all.find(({id}) => state.sample && knows(abouts.get(id), state.sample)) ?? all[0])?.id;
@@ -99,7 +99,7 @@ function drawCards() {
     if (card.answer || card.failure) card.draw(picture, state, peak);
 }
 
-// Until what was changed is on the screen; who does not look waits for nothing.
+// Waits until changes are on the screen; at once if the page is hidden.
 const painted = () => document.hidden ? Promise.resolve() :
                                         new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
 
@@ -134,7 +134,7 @@ async function ask() {
     if (!whole || mine !== turn) return whole;
     card.toldAbove = false;
     if (!card.failure) card.drawWords(looked);
-    await painted();  // maps take longer to draw than classes
+    await painted();  // drawing maps takes longer than text
     if (mine === turn) drawCards();
     return whole;
   });
@@ -151,7 +151,7 @@ async function ask() {
   neighbours.show(asked, samples, looked, () => mine === turn, sample);
 }
 
-// One sentence that all of several models gave is told once.
+// Shows an error that all of several models returned only once.
 function tellFailures(asked, looked) {
   const sentences = new Set(asked.map((card) => card.failure?.message));
   const once = asked.length > 1 && sentences.size === 1 && asked[0].failure;
@@ -163,7 +163,7 @@ function tellFailures(asked, looked) {
   }
 }
 
-// The server answers again: what it owes is asked for.
+// Retries failed requests after the server is reachable again.
 async function recover() {
   if (asking || performance.now() - retried < RETRY) return;
   const owed = cards.some((card) => card.failure && api.passes(card.failure));
@@ -176,7 +176,7 @@ async function recover() {
   return ask();
 }
 
-// Shows `changes` of what is looked at, and asks again where the answers do not hold it.
+// Applies `changes` to the state, and sends new requests if the answers do not cover them.
 function change(changes) {
   const quick = Object.keys(changes).every((name) => name === "opacity");
   state = {...state, ...changes};
@@ -209,7 +209,7 @@ async function own(blob) {
     opened = await pictures.open(blob);
   } catch (error) {
     if (!(error instanceof api.Refusal)) throw error;
-    return refuse(error.message);  // what was shown before is still the picture
+    return refuse(error.message);  // the previous image stays on the page
   }
   if (mine !== openingTurn || chosenBefore !== chosenTurn) return;
   ++chosenTurn;
@@ -219,13 +219,13 @@ async function own(blob) {
   return take(opened, true);
 }
 
-// `bytes`: a promise of the picture, where it is fetched already.
+// `bytes`: promise of the image, if it is already being fetched.
 async function sample(name, by = "hand", bytes = null) {
   const found = samples.find((each) => picker.nameOf(each) === name);
   if (!found) return refuse(`This server has no sample ${name}.`);
   const fits = (about) => knows(about, name);
   state = {...state, sample: name};
-  // A sample of classes that none of these models has: a model that has them.
+  // If no chosen model has the sample's class, chooses one that does.
   if (by === "hand" && !chosen().some(fits) && [...abouts.values()].some(fits)) {
     state = {...state, models: [firstModel()], kind: "", layer: null, head: null, patch: null};
     settle();
@@ -240,7 +240,7 @@ async function sample(name, by = "hand", bytes = null) {
     if (!(error instanceof api.Refusal)) throw error;
     if (mine !== chosenTurn) return;
     for (const end of over) end();
-    ++turn;  // answers to the picture before are none to this one
+    ++turn;  // discards answers for the previous image
     asking = false;
     picture = null;
     missing = api.passes(error) ? name : "";
@@ -255,12 +255,12 @@ function lock(wanted) {
   document.body.classList.toggle("locked", wanted);
 }
 
-// The picture that is shown first: that of the address, or the first of all unless models were chosen.
+// Returns the promise of the initial image: that of the address, or the first sample unless models were chosen.
 function firstPicture() {
   if (!state.sample && !state.models.length && samples.length) state.sample = picker.nameOf(samples[0]);
   const found = samples.find((each) => picker.nameOf(each) === state.sample);
   const bytes = found ? pictures.fetched(found.path) : null;
-  bytes?.catch(() => {});  // who opens it is told
+  bytes?.catch(() => {});  // handled where it is opened
   return bytes;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The samples that a model takes to be most like the picture: the cosine between its embeddings.
+// Samples most similar to the image for a model: cosine similarity of its embeddings.
 import * as api from "./api.js";
 import {at, make} from "./dom.js";
 import {nameOf, wordsOf} from "./picker.js";
@@ -22,13 +22,13 @@ function cosine(a, b) {
   return dot / Math.sqrt(aa * bb || 1);
 }
 
-// The samples of which a model can say anything: those of its classes, or all where none of them has one.
+// Returns the samples that a model can classify: those of its classes, or all if there are none.
 function fitting(about, samples) {
   const known = samples.filter((sample) => knows(about, nameOf(sample)));
   return known.length ? known : samples;
 }
 
-// Every sample's embedding. Asked once a version, behind everything else.
+// Returns the embeddings of all samples. Requested once per version, with low priority.
 function embedAll(card, samples) {
   const key = `${card.id} ${card.answer.version}`;
   if (!known.has(key)) {
@@ -47,7 +47,7 @@ function embedAll(card, samples) {
   return known.get(key);
 }
 
-// `current()` says whether these are still the cards that are shown; `sampled` opens a sample.
+// `current()` returns whether the cards are still displayed; `sampled` opens a sample.
 export async function show(cards, samples, state, current, sampled) {
   const able = cards.filter((card) => card.answer && card.about.features.length);
   at("neighbours").hidden = samples.length === 0 || able.length === 0;

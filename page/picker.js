@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ways to a picture: a file, a drop, a paste, the camera, a sample. Each ends in `picked(blob)` or `sampled(name)`.
+// Image sources: a file, a drop, a paste, the camera, a sample. Each calls `picked(blob)` or `sampled(name)`.
 import {at, make} from "./dom.js";
 
 export const nameOf = (sample) => `${sample.group}/${sample.name}`;
@@ -7,7 +7,7 @@ export const wordsOf = (sample) => sample.name.replace(/\.\w+$/, "").replaceAll(
 
 let pictured = false;
 
-// Fills the samples' places, now and from now on: they would take the network and the processor from the first answer.
+// Loads the sample thumbnails, now and after later draws; earlier they would delay the first answer.
 export function showThumbnails() {
   pictured = true;
   for (const image of at("samples").querySelectorAll("img")) image.src = image.dataset.path;

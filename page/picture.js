@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// A picture that was chosen: the bytes that the server gets, and what the browser shows.
+// A chosen image: the bytes for the server, and the bitmap for the browser.
 import {Refusal} from "./api.js";
 
-const MOST_PIXELS = 16e6, LONGEST_SIDE = 8192;  // that the server decodes
+const MOST_PIXELS = 16e6, LONGEST_SIDE = 8192;  // limits of the server's decoder
 
-// By its first 12 bytes: a format of the server's.
+// Detects a format that the server accepts, by its first 12 bytes.
 const isTaken = (head) => (head[0] === 0xff && head[1] === 0xd8) ||
     (head[0] === 0x89 && head[1] === 0x50 && head[2] === 0x4e) ||
     (String.fromCharCode(...head.slice(0, 4)) === "RIFF" && String.fromCharCode(...head.slice(8, 12)) === "WEBP");
 
-// What a file is that no browser shows as a picture, by its first bytes.
+// Names a file type that no browser displays as an image, by its first bytes.
 const OTHERS = [
   [/^%PDF/, "a PDF"], [/^PK\x03\x04/, "a ZIP archive or a document"], [/^(II\*\0|MM\0\*)/, "a TIFF"],
   [/^....ftyp(hei|hev|mif1|msf1)/s, "a HEIC photo"], [/^....ftyp/s, "a video"], [/^\x1aE\xdf\xa3/, "a video"],
@@ -17,7 +17,7 @@ const OTHERS = [
   [/^[\t\n\r\x20-\x7e]*$/, "a text"]
 ];
 
-// Why a file is no picture for this page, as a sentence; empty where the server may say more.
+// Returns why a file is not a usable image, as a sentence; empty if the server may say more.
 function unfit(head, blob) {
   const name = blob.name ?? "What was pasted", way = "Choose a JPEG, PNG or WebP.";
   if (blob.size === 0) return `${name} is empty. ${way}`;
@@ -32,7 +32,7 @@ const headOf = async (blob, bytes) => new Uint8Array(await blob.slice(0, bytes).
 async function encoded(bitmap, type, scale = 1) {
   const canvas = new OffscreenCanvas(Math.ceil(bitmap.width * scale), Math.ceil(bitmap.height * scale));
   const context = canvas.getContext("2d");
-  if (type === "image/jpeg") {  // has no transparency, which the server lays over white
+  if (type === "image/jpeg") {  // has no transparency, which the server composites over white
     context.fillStyle = "white";
     context.fillRect(0, 0, canvas.width, canvas.height);
   }
@@ -40,9 +40,9 @@ async function encoded(bitmap, type, scale = 1) {
   return canvas.convertToBlob({type, quality: 0.92});
 }
 
-// {blob, bitmap, note}: `bitmap` is null where the browser cannot read it, and the server says what is wrong with it;
-// `note` tells what was changed on the way. Another format than the server's is brought to PNG here, and what is too
-// large for it made smaller. Throws a Refusal for a file that is no picture.
+// Returns {blob, bitmap, note}: `bitmap` is null if the browser cannot decode it, and the server will report the cause;
+// `note` describes changes. A format that the server does not accept is converted to PNG, and a too large image is
+// reduced. Throws a Refusal for a file that is no image.
 export async function open(blob) {
   let bitmap = null;
   try {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is asked of one model, by its abilities and by what is looked at. Pure.
+// Request to one model, from its abilities and the page's state. Pure.
 
 export const KINDS = {
   class: "Class token",
@@ -17,7 +17,7 @@ export const offerOf = (about, kind) => about?.attention.find((offer) => offer.k
 const words = (list) => (list.length < 2 ? list.join("") : `${list.slice(0, -1).join(", ")} and ${list.at(-1)}`);
 const upTo = (count, word) => (count === 1 ? `one ${word}` : `${count} ${word}s, 0 to ${count - 1}`);
 
-// Why this model has no such map, in a sentence; empty if it has.
+// Returns why this model has no such map, as a sentence; empty if it has one.
 export function lack(about, state) {
   if (!about || state.kind === "none") return "";
   const offer = offerOf(about, state.kind);
@@ -36,12 +36,12 @@ export function lack(about, state) {
   return "";
 }
 
-// The class that a sample's name says, as GROUP/CLASS-anything.jpg or GROUP/anything-CLASS.png; that of a model's
-// classes, if it has it.
+// wordsOf splits a sample's name, GROUP/CLASS-anything.jpg or GROUP/anything-CLASS.png; knows returns true if one part
+// is a class of the model.
 const wordsOf = (sample) => sample.split("/").pop().split(/[-.]/);
 export const knows = (about, sample) => Boolean(about?.classes.some((label) => wordsOf(sample).includes(label)));
 
-// That the right answer is none of this model's classes, in a sentence; empty if it may be one.
+// Returns a sentence if the right class is not one of the model's; empty if it may be.
 export function unknown(about, state) {
   if (!state.sample || !about || knows(about, state.sample)) return "";
   const {classes} = about,
@@ -50,11 +50,11 @@ export function unknown(about, state) {
   return `What this sample shows is none of its classes: ${some}.`;
 }
 
-// The number of the patch at `patch` in a grid, row * columns + column.
+// Returns the index of the patch at `patch` in a grid, row * columns + column.
 export const cellAt = (patch, grid) => Math.min(grid.rows - 1, Math.floor(patch[1] * grid.rows)) * grid.columns +
     Math.min(grid.columns - 1, Math.floor(patch[0] * grid.columns));
 
-// The parameters of a request; `grid` is that of the last answer, which says where a patch is.
+// Returns the parameters of a request; `grid` is that of the last answer and gives the index of a patch.
 export function parametersOf(about, state, grid) {
   const parameters = [["top_k", Math.min(5, about.classes.length || 5)]];
   if (about.features.length)

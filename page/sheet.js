@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What lies over the page on demand: the code of what is shown, and the card of a model.
+// Dialogs on the page: the code of a request, and a model's card.
 import * as api from "./api.js";
 import {LANGUAGES} from "./code.js";
 import {at, make, percent, plural} from "./dom.js";
@@ -16,13 +16,13 @@ async function copy(button, text) {
   try {
     await navigator.clipboard.writeText(text);
     button.textContent = "Copied";
-  } catch {  // browsers lend the clipboard to https and to this machine alone
+  } catch {  // browsers allow the clipboard only for https and localhost
     getSelection().selectAllChildren(at("code-text"));
     button.textContent = "Selected, press Ctrl C";
   }
 }
 
-// `asked` as of code.js.
+// `asked` as in code.js.
 export function showCode(asked) {
   const code = make("code", {id: "code-text"});
   const copying = make("button", {type: "button", click: () => copy(copying, code.textContent)}, "Copy");
@@ -83,7 +83,7 @@ export async function showModel(id) {
           ...rows.flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, value)])));
 }
 
-// Gives a file to the person who looks.
+// Downloads a file.
 export function download(blob, name) {
   const link = make("a", {href: URL.createObjectURL(blob), download: name});
   link.click();
