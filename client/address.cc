@@ -19,7 +19,7 @@
 namespace vitrine {
 namespace {
 
-// Of the path in a sockaddr_un, less its final zero.
+// Size of the path in a sockaddr_un, without the final zero.
 constexpr size_t kLongestSocketPath = 107;
 
 struct Endpoint {
@@ -70,7 +70,7 @@ absl::StatusOr<ServerAddress> ParseSocket(const std::string& address) {
   return ServerAddress{.uri = address, .local = true};
 }
 
-// "ipv4:1.2.3.4:8500,1.2.3.5:8500": gRPC's own list.
+// Parses gRPC's own list: "ipv4:1.2.3.4:8500,1.2.3.5:8500".
 absl::StatusOr<ServerAddress> ParseNumeric(const std::string& address) {
   ServerAddress result{.uri = address, .local = true};
   const std::vector<std::string> parts = absl::StrSplit(address.substr(sizeof("ipv4:") - 1), ',');
@@ -95,7 +95,7 @@ absl::StatusOr<ServerAddress> ParseAddress(const std::string& address) {
     const size_t slash = rest.rfind('/');
     ASSIGN_OR_RETURN(const Endpoint endpoint,
                      SplitHostPort(slash == absl::string_view::npos ? rest : rest.substr(slash + 1)));
-    // A resolver of somebody's choice may answer anything, also for "localhost".
+    // A custom resolver may return any address, also for "localhost".
     const bool asks_resolver = absl::StartsWith(rest, "//") && !absl::StartsWith(rest, "///");
     return ServerAddress{
         .uri = address, .host = endpoint.host, .balanced = true, .local = !asks_resolver && IsLoopback(endpoint.host)};
@@ -137,7 +137,7 @@ absl::StatusOr<std::string> ResolveHosts(const std::vector<std::string>& hosts, 
     }
   }
   if (four.empty() && six.empty() && !missing.ok()) return missing;
-  // One address of gRPC holds one family; IPv4 has its place among IPv6.
+  // A gRPC target has one address family; IPv4 addresses are mapped to IPv6.
   std::vector<std::string> texts;
   for (const auto& [text, port] : six) texts.push_back(absl::StrCat("[", text, "]:", port));
   for (const auto& [text, port] : four) {

@@ -24,7 +24,7 @@ namespace {
 
 using Stub = v1::Admin::Stub;
 
-// The method of each change.
+// Selects the stub's method for each change.
 struct Sender {
   Stub& stub;
   grpc::ClientContext& context;
@@ -48,7 +48,7 @@ struct Sender {
   }
 };
 
-// Makes a call, and makes it again where its token was refused and has been replaced meanwhile.
+// Makes a call, and repeats it if its token was rejected and has been replaced since.
 template <typename Method>
 absl::Status Call(const ClientOptions& options, Servers& servers, const Method& method) {
   const absl::Time end = absl::Now() + options.deadline;
@@ -63,7 +63,7 @@ absl::Status Call(const ClientOptions& options, Servers& servers, const Method& 
   }
 }
 
-// Other listeners than its own do not know the service.
+// Explains UNIMPLEMENTED: only the admin listener has the service.
 absl::Status WhereTheServiceIs(const absl::Status& status, const ClientOptions& options) {
   if (!absl::IsUnimplemented(status)) return status;
   return absl::UnimplementedError(absl::StrCat("there is no Admin service at ", options.address,

@@ -24,7 +24,7 @@
 namespace vitrine {
 namespace {
 
-// Decodes the picture when the first map asks for it.
+// Decodes the picture when a map first needs it.
 class LazyPicture {
  public:
   explicit LazyPicture(std::string_view encoded) : encoded_(encoded) {}
@@ -40,13 +40,13 @@ class LazyPicture {
   std::optional<Image> image_;
 };
 
-// Keys that the weights of a row are shared among; 0 for what are no weights.
+// Returns the number of keys that share a row's weights; 0 if the values are no weights.
 int64_t KeysOf(const v1::AttentionMap& map) {
   if (map.kind() == v1::SCORES) return 0;
   return map.has_covers() ? int64_t{map.rows()} * map.columns() : map.columns();
 }
 
-// The picture in RGB with a longer side of so many pixels.
+// Returns the picture in RGB with this longer side.
 Image Scaled(const Image& image, int side) {
   const double scale = static_cast<double>(side) / std::max(image.width, image.height);
   const auto scaled = [scale](int pixels) { return std::max(1, static_cast<int>(std::lround(pixels * scale))); };
@@ -61,7 +61,7 @@ Image Scaled(const Image& image, int side) {
   return result;
 }
 
-// The drawings of one answer.
+// Writes the drawings of one answer.
 class Drawings {
  public:
   Drawings(const AttentionFiles& files, const v1::ClassifyRequest& asked, std::string_view encoded,
@@ -101,7 +101,7 @@ class Drawings {
     return Write(SheetFileName(files_.stem, asked), drawing);
   }
 
-  // A column for each kind behind the picture itself.
+  // Draws the picture itself, followed by a column for each kind.
   absl::StatusOr<std::string> WriteSideBySide(const std::vector<std::vector<const v1::AttentionMap*>>& kinds) {
     SheetFigure figure{.title = Guesses(), .note = Note()};
     size_t rows = 1;
@@ -112,7 +112,7 @@ class Drawings {
     figure.tiles.resize(rows * columns);
     ASSIGN_OR_RETURN(const Image* picture, picture_.Get());
     figure.tiles[0] = Scaled(*picture, side);
-    std::vector<std::vector<std::string>> captions(rows);  // of each row, without repetitions
+    std::vector<std::vector<std::string>> captions(rows);  // captions of each row, without duplicates
     for (size_t column = 1; column < columns; ++column) {
       const std::vector<const v1::AttentionMap*>& maps = kinds[column - 1];
       const v1::AttentionRequest asked = AskedFor(maps.front()->kind());
@@ -125,7 +125,7 @@ class Drawings {
         if (!told && maps[row]->kind() != v1::ROLLOUT) captions[row].push_back(caption);
         ASSIGN_OR_RETURN(figure.tiles[row * columns + column], Tile(*maps[row], asked, side));
       }
-      // Kinds differ in what they sum to, and in sign: each has its range.
+      // Kinds differ in their sums and signs: each has its own range.
       ASSIGN_OR_RETURN(const ColourRange range, RangeOfKind(asked.kind()));
       absl::StrAppend(&figure.columns.back(), ", ", range.InWords());
     }
@@ -135,7 +135,7 @@ class Drawings {
   }
 
  private:
-  // "cat 91.2 %, dog 5.1 %"
+  // Returns "cat 91.2 %, dog 5.1 %".
   std::string Guesses() const {
     std::vector<std::string> guesses;
     for (int i = 0; i < std::min(3, answer_.predictions_size()); ++i) {
@@ -145,7 +145,7 @@ class Drawings {
     return absl::StrJoin(guesses, ", ");
   }
 
-  // Kinds are asked for once each.
+  // Returns the request of a kind; each kind is requested once.
   v1::AttentionRequest AskedFor(v1::AttentionKind kind) const {
     for (const v1::AttentionRequest& request : asked_.attention()) {
       if (request.kind() == kind) return request;
@@ -159,7 +159,7 @@ class Drawings {
 
   std::string Note() const { return absl::StrCat(files_.stem, ", ", AnswerInWords(answer_)); }
 
-  // One range for all maps of a kind in the answer, so that they can be compared wherever they are drawn.
+  // Returns one range for all maps of a kind in the answer, so that their drawings can be compared.
   absl::StatusOr<ColourRange> RangeOfKind(v1::AttentionKind kind) {
     if (const auto known = ranges_.find(kind); known != ranges_.end()) return known->second;
     ColourRange range;

@@ -26,8 +26,8 @@ namespace {
 
 constexpr absl::Duration kKeepaliveTimeout = absl::Seconds(20);
 
-// In turn, and only those that say of themselves that they serve: a replica that is still loading its models, or is
-// about to go, gets no request. One without the health service is taken to serve.
+// Round robin over the servers whose health service reports SERVING: a replica that is loading its models or shutting
+// down gets no request. A server without the health service counts as serving.
 constexpr char kBalanced[] =
     R"({"loadBalancingConfig":[{"round_robin":{}}],"healthCheckConfig":{"serviceName":"vitrine.v1.Classifier"}})";
 
@@ -35,7 +35,7 @@ std::string ProxyFor(const ServerAddress& address) {
   return address.local || address.host.empty() ? "" : ProxyOf(address.host);
 }
 
-// How the server is reached, as a part of a sentence; empty: straight.
+// Describes a proxy on the path to the server, as part of a message; empty: none.
 std::string WayTo(const ClientOptions& options) {
   const absl::StatusOr<ServerAddress> address = ParseAddress(options.address);
   const std::string proxy = address.ok() ? ProxyFor(*address) : "";
@@ -44,19 +44,19 @@ std::string WayTo(const ClientOptions& options) {
 }
 
 void AddAddress(const ClientOptions& options, const ServerAddress& address, grpc::ChannelArguments& arguments) {
-  // gRPC would obey $http_proxy on this machine too, and hand the proxy what was meant to stay here. It would ask it
-  // for a whole list of servers at once, and knows no networks in $no_proxy.
+  // gRPC would use $http_proxy on this machine too, and send local traffic to the proxy. It would also pass a list of
+  // servers to the proxy as one name, and does not support networks in $no_proxy.
   if (ProxyFor(address).empty()) arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   if (address.balanced) arguments.SetServiceConfigJSON(kBalanced);
   if (options.tls.has_value() && !options.tls->server_name.empty()) {
     arguments.SetSslTargetNameOverride(options.tls->server_name);
   } else if (!address.hosts.empty()) {
-    // gRPC would send the whole list as the name of the server.
+    // By default gRPC sends the whole list as the authority.
     arguments.SetString(GRPC_ARG_DEFAULT_AUTHORITY, address.hosts.front());
   }
 }
 
-// What gRPC's own words about a failed connection mean, as the end of a sentence; empty where nobody listens.
+// Translates gRPC's message about a failed connection to the end of a sentence; empty if the connection was refused.
 std::string Meaning(const std::string& detail, const ClientOptions& options) {
   const std::string lower = absl::AsciiStrToLower(detail);
   const auto says = [&](const char* words) { return absl::StrContains(lower, words); };
@@ -91,13 +91,13 @@ bool IsNoGrpc(const std::string& detail) {
          absl::StrContains(lower, "expected settings frame as the first frame");
 }
 
-// Asks once, without waiting for a connection: only a call is told why there is none.
+// Makes one call without wait_for_ready: only a call returns the cause of a failed connection.
 absl::Status WhyNot(const std::shared_ptr<grpc::Channel>& channel, const ClientOptions& options) {
   grpc::ClientContext context;
   context.set_deadline(absl::ToChronoTime(absl::Now() + absl::Seconds(1)));
   v1::ListModelsResponse ignored;
   const grpc::Status status = v1::Registry::NewStub(channel)->ListModels(&context, {}, &ignored);
-  if (status.error_code() != grpc::StatusCode::UNAVAILABLE) return absl::OkStatus();  // somebody answered after all
+  if (status.error_code() != grpc::StatusCode::UNAVAILABLE) return absl::OkStatus();  // the server answered after all
   if (IsNoGrpc(status.error_message())) {
     return absl::UnimplementedError(absl::StrCat("what answers at ", options.address,
                                                  " speaks no gRPC; give the host:port of vitrine-server --listen"));
@@ -108,7 +108,7 @@ absl::Status WhyNot(const std::shared_ptr<grpc::Channel>& channel, const ClientO
 
 }  // namespace
 
-// A token may be stolen where it can be read.
+// Rejects a token that would be sent in plain text over a network.
 absl::StatusOr<std::shared_ptr<BearerToken>> TokenOf(const ClientOptions& options) {
   ASSIGN_OR_RETURN(const ServerAddress address, ParseAddress(options.address));
   if (options.token.empty() && options.token_file.empty()) return nullptr;
@@ -130,7 +130,7 @@ grpc::ChannelArguments ClientArguments(const ClientOptions& options) {
   arguments.SetMaxSendMessageSize(static_cast<int>(options.max_request_bytes));
   arguments.SetMaxReceiveMessageSize(static_cast<int>(options.max_response_bytes));
   arguments.SetUserAgentPrefix("vitrine-client");
-  // A server that comes back is found within seconds; gRPC's own patience grows to two minutes.
+  // Finds a restarted server within seconds; gRPC's own backoff grows to two minutes.
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 250);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 5000);
   if (options.keepalive > absl::ZeroDuration()) {

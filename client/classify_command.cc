@@ -23,7 +23,7 @@
 namespace vitrine {
 namespace {
 
-// What every picture's request has in common.
+// Returns the part of the request that is common to all pictures.
 v1::ClassifyRequest RequestFor(const ClassifyCommand& command, const v1::ModelVersion& model,
                                const std::vector<v1::AttentionRequest>& attention) {
   v1::ClassifyRequest request;
@@ -37,7 +37,7 @@ v1::ClassifyRequest RequestFor(const ClassifyCommand& command, const v1::ModelVe
   return request;
 }
 
-// Writes rows and drawings as answers come.
+// Writes rows and drawings as answers arrive.
 class Classification {
  public:
   Classification(const ClassifyCommand& command, const std::vector<std::string>& paths,
@@ -71,7 +71,7 @@ class Classification {
     return distance_.Add(picture.asked, picture.answer);
   }
 
-  // Returns whether everything could be written.
+  // Returns true if everything was written.
   bool Finish(absl::Duration elapsed) {
     const absl::StatusOr<std::string> mean = distance_.Write(command_.attention.folder);
     if (command_.format == Format::kTable) {
@@ -95,7 +95,7 @@ class Classification {
   bool headed_ = false;
 };
 
-// The name of the only drawing that each picture has, for a given name of the picture; null where there are several.
+// Returns a function from a picture's stem to the name of its only drawing; null if there are several per picture.
 std::function<std::string(const std::string& stem)> OnlyDrawing(const ClassifyCommand& command,
                                                                 const v1::ModelVersion& model,
                                                                 const v1::ClassifyRequest& request) {

@@ -28,15 +28,15 @@ namespace vitrine {
 namespace {
 
 constexpr int64_t kLargestPicture = int64_t{512} << 20;
-constexpr int kKeptSide = 512;  // of a picture until the sheet is drawn
+constexpr int kKeptSide = 512;  // longer side of the copies kept for the sheet
 
-// A model, what it is asked for and what it answered.
+// A model, its request and its results.
 struct AskedModel {
   v1::ClassifyRequest request;
   ModelsSheet::Model model;
 };
 
-// The model's first kind of map that lies on the picture, of its last layer; none where it has no such.
+// Prepares a model: its first kind of map on the picture's grid, from its last layer; none if it has no such kind.
 absl::StatusOr<AskedModel> AskOf(const ClassifyCommand& command, const ModelChoice& choice, Client& client) {
   ASSIGN_OR_RETURN(const v1::ModelVersion version, ChooseModel(client, choice));
   AskedModel asked_model;
@@ -48,7 +48,7 @@ absl::StatusOr<AskedModel> AskOf(const ClassifyCommand& command, const ModelChoi
   asked_model.model = {.name = absl::StrCat(version.model(), " version ", version.version()),
                        .map = "no map that lies on the picture"};
   if (command.models_sheet.empty()) return asked_model;
-  const AttentionWish wish{.folder = "."};  // the drawing is ours
+  const AttentionWish wish{.folder = "."};  // the drawing is made here
   const absl::StatusOr<std::vector<v1::AttentionRequest>> attention = ChooseAttention(wish, version);
   if (!attention.ok()) return asked_model;
   const v1::AttentionRequest& asked = attention->front();
@@ -59,7 +59,7 @@ absl::StatusOr<AskedModel> AskOf(const ClassifyCommand& command, const ModelChoi
   return asked_model;
 }
 
-// The picture as it was sent, smaller.
+// Returns the picture as sent, reduced.
 absl::StatusOr<Image> KeptPicture(const std::string& path) {
   ASSIGN_OR_RETURN(std::string bytes, ReadPicture(path, kLargestPicture));
   ASSIGN_OR_RETURN(std::optional<FittedPicture> fitted, FitPicture(bytes, FitLimits()));
@@ -67,7 +67,7 @@ absl::StatusOr<Image> KeptPicture(const std::string& path) {
   return Reduced(image, kKeptSide);
 }
 
-// Says each line once: a picture that is damaged is so for every model.
+// Prints each line once: a damaged picture fails for every model.
 void SayOnce(const std::string& lines, std::set<std::string>& said, std::ostream& errors) {
   for (const absl::string_view line : absl::StrSplit(lines, '\n', absl::SkipEmpty())) {
     if (said.emplace(line).second) errors << line << std::endl;
@@ -108,7 +108,7 @@ void PrintTable(const ModelsSheet& sheet, const Page& page, std::ostream& out) {
   for (const ModelsSheet::Row& row : sheet.rows) {
     std::string picture = Printable(row.picture);
     for (size_t m = 0; m < row.answers.size(); ++m) {
-      if (!row.answers[m].ok()) continue;  // said already
+      if (!row.answers[m].ok()) continue;  // already reported
       const v1::ClassifyResponse& answer = *row.answers[m];
       out << table.Render({.cells = {{std::exchange(picture, "")},
                                      {Printable(sheet.models[m].name)},

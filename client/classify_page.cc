@@ -39,7 +39,7 @@ std::vector<Item> Predictions(const v1::ClassifyResponse& answer, int label_widt
     const double percent = 100.0 * prediction.probability();
     if (items.empty()) {
       if (answer.unsure()) label = absl::StrCat(kUnsure, label);
-      // The best guesses stand below each other.
+      // Aligns the best predictions of all rows.
       label += std::string(static_cast<size_t>(std::max(0, label_width - DisplayWidth(label))), ' ');
       items.push_back({absl::StrFormat("%s %5.1f %%", label, percent), Style::kStrong});
     } else {
@@ -63,7 +63,7 @@ std::vector<Column> ClassifyPage::Columns(const Page& page, const Expected& expe
                                  {"grid", 5, Column::Align::kRight},
                                  {"batch", 9},
                                  {"time", 8, Column::Align::kRight}};
-  // On a wide page an overlay stands in its picture's line, elsewhere below it.
+  // On a wide page an overlay's path is on its picture's line, else below it.
   int used = 0;
   for (const Column& column : columns) used += column.width + 2;
   if (expected.overlay_width > 0 && used + expected.overlay_width <= page.width) {

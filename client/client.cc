@@ -27,12 +27,12 @@ struct Client::Connection {
 
 namespace {
 
-// Sentences of gRPC itself, which no server has said.
+// True for messages that gRPC itself made, without the server.
 bool IsLocalDeadline(const absl::Status& status) {
   return absl::IsDeadlineExceeded(status) && status.message() == "Deadline Exceeded";
 }
 
-// One unary call of a service with its retries. `method` is one of its stub's.
+// Makes a unary call with retries. `method` is a method of the service's stub.
 template <typename Response, typename Service, typename Method, typename Request>
 absl::StatusOr<Response> Call(const ClientOptions& options, Servers& servers, Method method, const Request& request,
                               const std::string& traceparent) {
@@ -79,7 +79,7 @@ absl::Status ClientOptions::Validate() const {
     return absl::InvalidArgumentError(absl::StrCat("there is a token, and another in ", token_file, "; give one"));
   }
   if (!traceparent.empty()) RETURN_IF_ERROR(CheckTraceparent(traceparent).status());
-  constexpr absl::Duration kShortestKeepalive = absl::Seconds(10);  // what gRPC itself makes of anything below
+  constexpr absl::Duration kShortestKeepalive = absl::Seconds(10);  // gRPC raises smaller values to this
   if (keepalive != absl::ZeroDuration() && keepalive < kShortestKeepalive) {
     return absl::InvalidArgumentError(absl::StrCat("keepalive is ", absl::FormatDuration(keepalive),
                                                    ", must be 0 (never) or at least ",

@@ -15,7 +15,7 @@
 namespace vitrine {
 namespace {
 
-// The numbers asked for, or 0, 1, ... where all were.
+// Returns the requested numbers, or 0, 1, ... if all were requested.
 std::vector<int> NumbersOr(const google::protobuf::RepeatedField<int32_t>& asked, int count) {
   if (asked.size() == count) return {asked.begin(), asked.end()};
   std::vector<int> numbers(count);
@@ -23,7 +23,7 @@ std::vector<int> NumbersOr(const google::protobuf::RepeatedField<int32_t>& asked
   return numbers;
 }
 
-// Attention of one weight on the 3x3 cells around the query, far from borders.
+// Returns the mean distance of equal weights on the 3x3 cells around the query, away from borders.
 double WindowDistance(double cell_height, double cell_width) {
   return (2 * cell_height + 2 * cell_width + 4 * std::hypot(cell_height, cell_width)) / 9;
 }

@@ -51,7 +51,7 @@ v1::ClassifyRequest RequestFor(const EmbedCommand& command, const v1::ModelVersi
   v1::ClassifyRequest request;
   request.set_model(model.model());
   AskForVersion(command.model, request);
-  // All vectors are of one version, whatever share of the requests a canary has: others are not comparable.
+  // All vectors must come from one version even if a canary has traffic: others are not comparable.
   if (model.version() > 0) {
     request.set_version(model.version());
     request.clear_version_label();
@@ -71,7 +71,7 @@ std::vector<int64_t> ShapeOf(const v1::Feature& feature) {
   return {feature.rows(), feature.columns(), feature.width()};
 }
 
-// Where the features go.
+// Output of the features.
 class Embedding {
  public:
   Embedding(const EmbedCommand& command, const std::vector<std::string>& paths, std::ostream& out)
@@ -126,7 +126,7 @@ class Embedding {
   }
 
  private:
-  // Vectors of another version do not belong to those before.
+  // Rejects vectors of another version than the first.
   absl::Status CheckVersion(const v1::ServedBy& by) {
     if (taken_ == 0) first_ = by;
     if (by.version() == first_.version() && by.weights_sha256() == first_.weights_sha256()) return absl::OkStatus();
@@ -156,7 +156,7 @@ class Embedding {
   std::ostream& out_;
   std::unique_ptr<NpyFile> array_;
   std::string listed_;
-  v1::ServedBy first_;  // of the first answer
+  v1::ServedBy first_;  // version of the first answer
   int taken_ = 0;
 };
 

@@ -13,13 +13,12 @@
 namespace vitrine {
 namespace {
 
-// Room for any shape, so that the number of rows can be filled in when it is known; a multiple of 64, as the format
-// asks.
+// Room for any shape, so that the number of rows can be filled in at the end; a multiple of 64, as the format requires.
 constexpr size_t kHeaderBytes = 192;
-constexpr size_t kPreamble = 10;  // magic, version and the length of what follows
+constexpr size_t kPreamble = 10;  // magic, version and length of the header
 
 std::string Header(const std::vector<int64_t>& shape) {
-  // A Python tuple: "(3,)" and "(3, 4)".
+  // Formats a Python tuple: "(3,)" and "(3, 4)".
   std::string tuple = "(";
   for (size_t i = 0; i < shape.size(); ++i) {
     absl::StrAppend(&tuple, i > 0 ? " " : "", shape[i], i + 1 < shape.size() || i == 0 ? "," : "");

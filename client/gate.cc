@@ -19,7 +19,7 @@ std::string ListOf(std::span<const GateMeasure> measures) {
                        [](std::string* out, const GateMeasure& measure) { absl::StrAppend(out, measure.name); });
 }
 
-// An example that a shell takes as it is.
+// Returns an example that needs no quoting in a shell.
 std::string Example(const GateMeasure& measure) {
   switch (measure.unit) {
     case GateUnit::kShare:
@@ -34,14 +34,15 @@ std::string Example(const GateMeasure& measure) {
   return "";
 }
 
-// Finite and not below 0; "78e-2" is read as the number nearest to 0.78, which a division would miss.
+// Parses a finite bound of at least 0. The exponent is parsed with the digits: 78 / 100 might not be the double nearest
+// to 0.78.
 bool ParseBound(absl::string_view digits, const char* exponent, double& bound) {
   const bool plain = digits.find_first_not_of("0123456789.") == absl::string_view::npos;
   return (plain || *exponent == '\0') && absl::SimpleAtod(absl::StrCat(digits, exponent), &bound) &&
          std::isfinite(bound) && bound >= 0;
 }
 
-// What is wrong with the bound of a measure, as the end of a sentence; empty: nothing.
+// Parses the bound of a measure; returns what is wrong as the end of a sentence; empty: nothing.
 std::string ReadBound(absl::string_view text, Gate& gate) {
   switch (gate.unit) {
     case GateUnit::kShare: {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What came of gates, in words and as JSON.
+// Results of gates as text and JSON.
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "client/gate.h"
@@ -7,7 +7,7 @@
 namespace vitrine {
 namespace {
 
-// With six digits, so that what just misses a bound does not look as if it met it.
+// Formats with six digits, so that a value just below a bound does not look equal to it.
 std::string ValueText(GateUnit unit, double value) {
   switch (unit) {
     case GateUnit::kShare:
@@ -22,7 +22,7 @@ std::string ValueText(GateUnit unit, double value) {
   return "";
 }
 
-// "78 % or more"
+// Returns "78 % or more".
 std::string DemandText(const Gate& gate) {
   const std::string bound = ValueText(gate.unit, gate.bound);
   if (gate.is_strict) return absl::StrCat(gate.is_least ? "more than " : "less than ", bound);

@@ -7,8 +7,8 @@ namespace vitrine {
 namespace {
 
 constexpr double kPays = 1.03;
-constexpr int kRest = 8;  // windows after a rise that did not pay, or after a refusal
-// A window has some answers per place, so that a batch more or less does not decide, and some time.
+constexpr int kRest = 8;  // windows after a rise without gain, or after a rejection
+// A window has several answers per request in flight, so that one batch does not decide, and a minimum duration.
 constexpr int64_t kAnswersPerPlace = 4;
 constexpr absl::Duration kLeastWindow = absl::Milliseconds(50);
 
@@ -21,7 +21,7 @@ void InFlightLimit::OnAnswer(int in_flight, absl::Time now) {
   ++answers_;
   full_ = full_ || in_flight >= limit_;
   if (answers_ < kAnswersPerPlace * limit_ || now - window_ < kLeastWindow) return;
-  // Where the source was what limited the rate, nothing was learned.
+  // If the source limited the rate, the window gives no information.
   if (full_) EndWindow(static_cast<double>(answers_) / absl::ToDoubleSeconds(now - window_));
   BeginWindow(now);
 }

@@ -17,14 +17,14 @@
 namespace vitrine {
 namespace {
 
-// Members in the order they are written, and numbers as short as a float needs.
+// JSON with members in insertion order, and floats in their shortest form.
 using Json = nlohmann::basic_json<nlohmann::ordered_map, std::vector, std::string, bool, int64_t, uint64_t, float>;
 
 std::string JsonLine(const Json& json) {
   return json.dump(-1, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace) + "\n";
 }
 
-// The contract says -1 for "all layers" and "mean over heads"; in JSON that is null.
+// Converts the contract's -1 for "all layers" and "mean over heads" to null.
 Json IndexOrNull(int index) {
   return index < 0 ? Json() : Json(index);
 }
@@ -44,7 +44,7 @@ Json Predictions(const v1::ClassifyResponse& answer) {
   return result;
 }
 
-// A row per layer, a number per head; null where the answer's bytes make no sense.
+// Returns a row per layer with a number per head; null if the answer's bytes are invalid.
 Json Distances(const v1::AttentionMap& map) {
   const absl::StatusOr<std::vector<float>> values = AttentionValues(map);
   if (!values.ok()) return Json();
@@ -137,7 +137,7 @@ std::string FeatureLine(const std::string& picture, const v1::ClassifyResponse& 
 
 namespace {
 
-// Every field under its own name, those at their default left out. Not a number and infinity are strings.
+// Converts a message with its proto field names, without default values. NaN and infinity become strings.
 Json MessageJson(const google::protobuf::Message& message) {
   google::protobuf::util::JsonPrintOptions options;
   options.preserve_proto_field_names = true;
@@ -183,7 +183,7 @@ void AddModel(const v1::ModelVersion& version, Json& json) {
   json["weights_sha256"] = version.weights_sha256();
   json["data"] = version.provenance().data();
   json["recipe"] = version.provenance().recipe();
-  // Events, and servers of old, do not tell them.
+  // Events and older servers do not report them.
   if (!version.version_labels().empty() || version.traffic_percent() > 0) {
     json["version_labels"] = std::vector<std::string>(version.version_labels().begin(), version.version_labels().end());
     json["traffic_percent"] = version.traffic_percent();

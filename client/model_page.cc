@@ -19,7 +19,7 @@
 namespace vitrine {
 namespace {
 
-constexpr int kName = 14;  // columns of a line's name, the indent included
+constexpr int kName = 14;  // columns of a line's name, including the indent
 
 std::string BytesInWords(int64_t bytes) {
   if (bytes < 1000) return absl::StrCat(bytes, " bytes");
@@ -27,7 +27,7 @@ std::string BytesInWords(int64_t bytes) {
   return bytes < 1000000000 ? absl::StrFormat("%.1f MB", bytes / 1e6) : absl::StrFormat("%.2f GB", bytes / 1e9);
 }
 
-// Lines "  name        value", where the value folds between words.
+// Prints lines "  name        value", wrapping the value between words.
 class Lines {
  public:
   explicit Lines(const Page& page) : page_(page) {}
@@ -110,7 +110,7 @@ void AddProvenance(const v1::Provenance& from, Lines& lines) {
   lines.Add("sources", from.source_revision());
 }
 
-// "1,576 tokens, 64 images, 33,554,432 pixels at most; waits 2ms for company"
+// Returns "1,576 tokens, 64 images, 33,554,432 pixels at most; waits 2ms for company".
 std::string BatchesOf(const v1::BatchLimits& limits) {
   return absl::StrCat(
       WithCommas(limits.max_batch_tokens()), " tokens, ", WithCommas(limits.max_batch_images()),
@@ -149,7 +149,7 @@ std::string ModelPage(const v1::ModelVersion& version, const Page& page) {
   lines.Title(absl::StrCat(Printable(version.model()), " version ", version.version()));
   lines.Add("state", ModelStateName(version.state()));
   lines.Add("reason", version.reason());
-  if (version.has_config()) {  // not before its manifest has been read
+  if (version.has_config()) {  // absent until the manifest is read
     lines.Add("input", InputDescription(version.config()));
     lines.Add("parameters", WithCommas(version.parameters()));
     if (version.device_bytes() > 0)

@@ -22,7 +22,7 @@ namespace {
 
 constexpr size_t kAttention = 8;  // the flowing column
 
-// The first top-1 accuracy that the training measured, and on what.
+// Returns the first top-1 accuracy measured in training, and its data.
 std::string Accuracy(const v1::Provenance& provenance) {
   for (const v1::Metric& metric : provenance.metrics()) {
     if (metric.name() == "top1") return absl::StrFormat("%.1f %% %s", 100 * metric.value(), Printable(metric.split()));
@@ -30,14 +30,14 @@ std::string Accuracy(const v1::Provenance& provenance) {
   return "";
 }
 
-// "class, mean, patches of 250"
+// Returns "class, mean, patches of 250".
 std::string Features(const v1::ModelVersion& version) {
   std::vector<std::string> kinds;
   for (const int kind : version.feature_kinds()) kinds.push_back(FeatureKindName(static_cast<v1::FeatureKind>(kind)));
   return kinds.empty() ? "" : absl::StrCat(absl::StrJoin(kinds, ", "), " of ", version.feature_width());
 }
 
-// "canary, 5 % of the requests": where there is more to say than that it is the one that serves.
+// Returns "canary, 5 % of the requests"; empty if the version is just the one that serves.
 std::string Serves(const v1::ModelVersion& version) {
   const bool alone = version.version_labels_size() == 1 && version.version_labels(0) == "stable";
   if (alone && version.traffic_percent() == 100) return "";
@@ -52,7 +52,7 @@ Style StyleOf(v1::ModelState state) {
 }
 
 Row RowOf(const v1::ModelVersion& version) {
-  const bool known = version.has_config();  // not before its manifest has been read
+  const bool known = version.has_config();  // absent until the manifest is read
   Row row;
   row.cells = {{Printable(version.model()), Style::kStrong},
                {absl::StrCat(version.version())},
@@ -64,7 +64,7 @@ Row RowOf(const v1::ModelVersion& version) {
                {Features(version)},
                {}};
   for (const v1::AttentionOffer& offer : version.attention()) row.flow.push_back({OfferName(offer)});
-  if (version.attention().empty()) {  // a server that does not tell layers and heads
+  if (version.attention().empty()) {  // a server that does not report layers and heads
     for (const int kind : version.attention_kinds()) {
       row.flow.push_back({AttentionKindName(static_cast<v1::AttentionKind>(kind))});
     }

@@ -23,7 +23,7 @@ namespace {
 
 constexpr int kPageTileSide = 224;
 
-// Of the maps of all answers, those of both signs apart from the others.
+// Colour ranges over the maps of all answers; signed maps have their own.
 struct SharedRanges {
   ColourRange weights, diverging;
   const ColourRange& For(const v1::AttentionMap& map) const { return map.diverging() ? diverging : weights; }
@@ -47,7 +47,7 @@ absl::StatusOr<SharedRanges> RangesOf(const ModelsSheet& sheet) {
   return ranges;
 }
 
-// Rows, as answers have them, of the most guesses that any has: tiles shall be equally large.
+// Returns the largest number of predictions in any answer, so that all tiles have equal size.
 size_t BarsOf(const ModelsSheet& sheet) {
   int bars = 0;
   for (const ModelsSheet::Row& row : sheet.rows) {
@@ -68,7 +68,7 @@ std::vector<LabelledShare> SharesOf(const v1::ClassifyResponse& answer, size_t b
   return shares;
 }
 
-// The map lies on the picture as it was sent; what is kept of it may be smaller.
+// Converts a map's rectangle from the picture as sent to the possibly smaller copy.
 v1::Rectangle OnKept(const v1::Rectangle& covers, const v1::Grid& grid, const Image& image) {
   const float across = static_cast<float>(image.width) / static_cast<float>(std::max(1, grid.image_width()));
   const float down = static_cast<float>(image.height) / static_cast<float>(std::max(1, grid.image_height()));
@@ -101,7 +101,7 @@ std::string NameOf(const std::string& path) {
   return std::filesystem::path(path).filename().string();
 }
 
-// "cat 91.2 %, dog 5.1 %"
+// Returns "cat 91.2 %, dog 5.1 %".
 std::string Guesses(const v1::ClassifyResponse& answer) {
   std::vector<std::string> guesses;
   for (const v1::Prediction& guess : answer.predictions()) {
@@ -154,7 +154,7 @@ absl::StatusOr<std::string> DrawModelsSheet(const ModelsSheet& sheet) {
   const int columns = static_cast<int>(figure.columns.size());
   const int side = SheetTileSide(static_cast<int>(sheet.rows.size()), columns);
   for (const ModelsSheet::Row& row : sheet.rows) {
-    if (!row.image.has_value()) continue;  // the page says why
+    if (!row.image.has_value()) continue;  // the page gives the reason
     figure.rows.push_back(NameOf(row.picture));
     ASSIGN_OR_RETURN(figure.tiles.emplace_back(),
                      ComposeShareTile(*row.image, "", std::vector<LabelledShare>(bars), side));

@@ -19,10 +19,10 @@ namespace {
 
 constexpr absl::Duration kFirstWait = absl::Milliseconds(100);
 constexpr absl::Duration kLongestBatchWait = absl::Seconds(5);
-// Without traffic of its own a watched server that vanished would be watched for ever.
+// Without keepalive, a watch on a vanished server would never end.
 constexpr absl::Duration kKeepalive = absl::Seconds(30);
 
-// Whether asking again may help.
+// Returns true if a retry may help.
 bool MayPass(const absl::Status& status) {
   switch (status.code()) {
     case absl::StatusCode::kInvalidArgument:
@@ -41,7 +41,7 @@ bool IsChosen(const ModelChoice& choice, const v1::ModelVersion& version) {
          (!choice.version.has_value() || *choice.version == version.version());
 }
 
-// "vitrine: the server has no m@2 yet; watching for it": a misspelt name would be watched in silence.
+// Reports "vitrine: the server has no m@2 yet; watching for it", so that a misspelt name is noticed.
 void TellAbsent(const ModelChoice& choice, const v1::ListModelsResponse& list, std::ostream& errors) {
   const auto chosen = [&](const v1::ModelVersion& version) { return IsChosen(choice, version); };
   if (choice.name.empty() || std::ranges::any_of(list.versions(), chosen)) return;
@@ -50,12 +50,12 @@ void TellAbsent(const ModelChoice& choice, const v1::ListModelsResponse& list, s
          << std::endl;
 }
 
-// Remembers what was told and tells what is new.
+// Prints versions whose state differs from the last one printed.
 class Teller {
  public:
   Teller(const WatchCommand& command, std::ostream& out) : command_(command), out_(out) {}
 
-  // False: it is enough.
+  // Returns false to end the watch.
   bool Tell(const v1::ModelEvent& event) {
     const v1::ModelVersion& version = event.version();
     if (!IsChosen(command_.model, version)) return true;
@@ -72,7 +72,7 @@ class Teller {
     return !command_.more || command_.more();
   }
 
-  // Versions that the server does not know any more.
+  // Reports versions that the server no longer knows.
   bool TellMissing(const v1::ListModelsResponse& list) {
     std::vector<v1::ModelEvent> gone;
     for (const auto& [name, version] : known_) {
@@ -115,11 +115,11 @@ absl::Status WatchModels(const WatchCommand& command, std::ostream& out, std::os
   }
   ClientOptions options = command.client;
   if (options.keepalive == absl::ZeroDuration()) options.keepalive = kKeepalive;
-  options.retry.max_attempts = 1;  // it is tried again here
+  options.retry.max_attempts = 1;  // retried here instead
   ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(options));
   Teller teller(command, out);
   absl::BitGen random;
-  bool lost = false;  // and told so
+  bool lost = false;  // and reported
   bool first = true;
   absl::Duration wait = kFirstWait;
   while (true) {

@@ -17,9 +17,9 @@
 namespace vitrine {
 namespace {
 
-// What a photograph may have on the disk; it is sent smaller.
+// Maximum size of a picture's file; larger than a request, because it is reduced before sending.
 constexpr int64_t kLargestFile = int64_t{512} << 20;
-// For an id, and for the length of the picture.
+// Bytes for an id, and for the length of the picture.
 constexpr int64_t kRoomInRequest = 64;
 
 absl::StatusOr<std::string> OnlyReadyModel(Client& client) {
@@ -40,7 +40,7 @@ absl::StatusOr<std::string> OnlyReadyModel(Client& client) {
       absl::StrCat("the server has several models; choose one with --model: ", absl::StrJoin(ready, ", ")));
 }
 
-// The answer to a made picture, which says which version serves. `top_k` 0: as many guesses as the server gives.
+// Returns the answer to a generated picture, which names the version that serves. `top_k` 0: the server's default.
 absl::StatusOr<v1::ClassifyResponse> AskOnce(Client& client, const ModelChoice& choice, int top_k) {
   constexpr int kSide = 64;
   v1::ClassifyRequest request;
@@ -108,7 +108,7 @@ bool IsLookedUp(const v1::ModelVersion& model) {
 
 absl::StatusOr<std::vector<std::string>> AskForLabels(Client& client, const ModelChoice& choice) {
   constexpr int kMostClasses = 100000;
-  int known = 0, above = kMostClasses + 1;  // guesses that the model gives, and that it does not
+  int known = 0, above = kMostClasses + 1;  // largest accepted and smallest rejected number of predictions
   std::vector<std::string> labels;
   while (known + 1 < above) {
     const int guesses = known == 0 && above > kMostClasses ? 10 : known + (above - known) / 2;

@@ -30,7 +30,7 @@ namespace fs = std::filesystem;
 constexpr char kStandardInput[] = "-";
 constexpr int64_t kLargestList = 256 << 20;
 
-// Finds pictures, and keeps what it passes over.
+// Finds pictures, and records ignored files.
 class PictureFinder {
  public:
   explicit PictureFinder(bool recursive) : recursive_(recursive) {}
@@ -52,7 +52,7 @@ class PictureFinder {
   }
 
  private:
-  // Adds the folder's pictures; the folder itself where it cannot be read.
+  // Adds the folder's pictures; the folder itself if it cannot be read.
   void AddPicturesIn(const fs::path& folder) {
     const absl::StatusOr<FolderContent> content = ReadFolder(folder);
     if (!content.ok()) {
@@ -67,14 +67,14 @@ class PictureFinder {
     }
     for (const std::string& name : content->folders) {
       std::error_code ignored;
-      if (!fs::is_symlink(folder / name, ignored)) AddPicturesIn(folder / name);  // it may lead back up
+      if (!fs::is_symlink(folder / name, ignored)) AddPicturesIn(folder / name);  // a link may lead to a parent folder
     }
   }
 
   const bool recursive_;
   std::vector<std::string> found_;
   PassedOver passed_over_;
-  size_t unopened_ = 0;  // folders
+  size_t unopened_ = 0;  // unreadable folders
 };
 
 bool LooksLikePattern(const std::string& path) {
@@ -94,7 +94,7 @@ std::vector<std::string> Matches(const std::string& pattern) {
 
 using File = std::unique_ptr<std::FILE, int (*)(std::FILE*)>;
 
-// The standard input is left open.
+// Opens a file; standard input is not closed.
 File Open(const std::string& path) {
   if (path == kStandardInput) return File(stdin, [](std::FILE*) { return 0; });
   return File(std::fopen(path.c_str(), "rb"), &std::fclose);
@@ -127,13 +127,13 @@ absl::StatusOr<std::vector<std::string>> ReadList(const PictureSearch& search) {
   for (const absl::string_view path : absl::StrSplit(*text, search.null_separated ? '\0' : '\n')) {
     if (path.empty()) continue;
     const std::string name(path);
-    // In a list it is a file like any other, and not the standard input.
+    // In a list, "-" is a file and not standard input.
     paths.push_back(name == kStandardInput ? "./-" : search.null_separated ? name : ListedFile("", name));
   }
   return paths;
 }
 
-// What is wrong with a folder that stayed in the list.
+// Returns the error of a folder without pictures.
 absl::Status NoPictureIn(const std::string& folder) {
   std::error_code error;
   const fs::directory_iterator unused(folder, error);
@@ -169,7 +169,7 @@ absl::StatusOr<FoundPictures> FindPictures(const std::vector<std::string>& paths
 std::vector<std::string> DistinctStems(const std::vector<std::string>& paths) {
   std::vector<std::string> stems;
   absl::flat_hash_set<std::string> wanted, used;
-  absl::flat_hash_map<std::string, int> next;  // number to try for a stem, so that many equal ones take no longer
+  absl::flat_hash_map<std::string, int> next;  // next suffix for each stem, so that many equal stems take linear time
   for (const std::string& path : paths) {
     stems.push_back(path == kStandardInput ? "stdin" : fs::path(path).stem().string());
     wanted.insert(stems.back());

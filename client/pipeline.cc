@@ -10,7 +10,7 @@ namespace vitrine {
 namespace {
 
 constexpr absl::Duration kGoodbye = absl::Seconds(2);
-constexpr absl::Duration kStopPeriod = absl::Milliseconds(100);  // client.h names it
+constexpr absl::Duration kStopPeriod = absl::Milliseconds(100);  // documented in client.h
 
 }  // namespace
 
@@ -23,7 +23,7 @@ Pipeline::Pipeline(Servers& servers, const ClientOptions& options, const Request
       stop_(stop),
       window_(options, limit, [this] { return absl::Uniform(random_, 0.0, 1.0); }) {}
 
-// The source may be slow, so it is asked for one request at a time, and only when nothing can be delivered.
+// The source may be slow: one request is taken at a time, and only while no result can be delivered.
 absl::Status Pipeline::Run() {
   while (true) {
     StopIfAsked();
@@ -58,7 +58,7 @@ void Pipeline::TakeFromSource() {
 void Pipeline::StopIfAsked() {
   if (!stop_ || (!stopped_ && !stop_())) return;
   stopped_ = true;
-  window_.Stop();  // also what came back since to be sent again
+  window_.Stop();  // also cancels requests that came back for a retry
 }
 
 void Pipeline::SendWhatIsDue(absl::Time now) {

@@ -23,7 +23,7 @@ namespace {
 constexpr std::array kVariables = {"grpc_proxy", "https_proxy", "http_proxy"};
 constexpr std::array kExceptions = {"no_grpc_proxy", "no_proxy", "NO_PROXY"};
 
-// The first that is set, and its value.
+// Returns the first variable that is set, and its value.
 template <size_t n>
 std::optional<std::pair<const char*, const char*>> FirstOf(const std::array<const char*, n>& names) {
   for (const char* name : names) {
@@ -32,7 +32,7 @@ std::optional<std::pair<const char*, const char*>> FirstOf(const std::array<cons
   return std::nullopt;
 }
 
-// The bytes of an IPv4 or IPv6 address in figures; empty for anything else.
+// Returns the bytes of a numeric IPv4 or IPv6 address; empty for anything else.
 std::string AddressBytes(const std::string& text) {
   in_addr four = {};
   if (inet_pton(AF_INET, text.c_str(), &four) == 1) return {reinterpret_cast<const char*>(&four), sizeof(four)};
@@ -48,7 +48,7 @@ bool AreInOneNetwork(const std::string& a, const std::string& b, size_t bits) {
   return rest == 0 || ((a[whole] ^ b[whole]) & (0xff << (8 - rest)) & 0xff) == 0;
 }
 
-// `part` is an address or a network, ADDRESS/BITS.
+// Returns true if `part`, an address or a network ADDRESS/BITS, contains the address.
 bool HoldsAddress(absl::string_view part, const std::string& address) {
   const std::pair<std::string, std::string> halves = absl::StrSplit(part, absl::MaxSplits('/', 1));
   const std::string network = AddressBytes(halves.first);
@@ -74,7 +74,7 @@ std::string ProxyOf(const std::string& host) {
   absl::string_view place = variable->second;
   if (!absl::ConsumePrefix(&place, "http://")) return "";
   place = place.substr(0, place.find_first_of("/?#"));
-  place = place.substr(place.rfind('@') + 1);  // without the name and the password that may come before it
+  place = place.substr(place.rfind('@') + 1);  // without user name and password
   return place.empty() ? "" : absl::StrCat(place, " of $", variable->first);
 }
 

@@ -11,16 +11,16 @@
 namespace vitrine {
 namespace {
 
-// Answers that overtake a slow one wait here for their turn; beyond this nothing more is sent.
+// Finished answers behind a slow one wait in the window; beyond these limits no more requests are sent.
 constexpr size_t kWindowPerSlot = 4;
 constexpr size_t kMaxWindowBytes = size_t{256} << 20;
-// Streams in a row on which nothing is answered within the deadline, after which the server is lost. One may be slow
-// pictures alone; by the third the InFlightLimit of an evaluation has come down to one picture at a time.
+// Consecutive streams without an answer within the deadline, after which the server is lost. One may be caused by slow
+// pictures; after three, the InFlightLimit of an evaluation has fallen to one request.
 constexpr int kMostSilentStreams = 3;
-// Of a request that is sent at its last moment: the server takes none that is 0.
+// Smallest time_limit, for a request sent at its deadline: the server rejects 0.
 constexpr absl::Duration kShortestLimit = absl::Milliseconds(1);
 
-// Whether fewer requests at a time would have helped: the server had no room, or no time.
+// Returns true if fewer requests in flight would have helped: rejected for overload, or too late.
 bool IsOverload(const v1::ClassifyStreamResponse& answer) {
   if (!answer.has_error()) return false;
   const v1::StreamError& error = answer.error();
@@ -88,7 +88,7 @@ std::shared_ptr<const v1::ClassifyRequest> RequestWindow::Send(Entry& entry, abs
   // Ids must be unique within a stream, also between the attempts of one request.
   const std::string id = absl::StrCat(entry.index, "-", entry.attempts);
   entry.request->set_request_id(id);
-  // The server drops what has waited for longer; a stream has no deadline that would say so.
+  // A stream has no deadline per request, so the remaining time is sent as time_limit.
   if (entry.deadline < absl::InfiniteFuture()) {
     const absl::Duration left = std::max(entry.deadline - now, kShortestLimit);
     entry.request->set_time_limit(static_cast<float>(absl::ToDoubleSeconds(left)));
@@ -108,7 +108,7 @@ std::optional<TracedResult> RequestWindow::PopFinished() {
 void RequestWindow::Answered(v1::ClassifyStreamResponse answer, absl::Time arrived) {
   const auto sent = sent_.find(answer.request_id());
   if (sent == sent_.end()) {
-    // Delivering it to anyone would be a guess, and every other answer is in doubt as well.
+    // The answer cannot be matched to a request, and every other answer is in doubt as well.
     FinishEverything(absl::InternalError(
         absl::StrCat("the server answered request \"", answer.request_id(), "\", which it was not sent")));
     return;
@@ -143,7 +143,7 @@ void RequestWindow::Ended(absl::Status status, absl::Time now) {
   const auto unanswered = std::exchange(sent_, {});
   const bool heard = std::exchange(heard_, false);
   if (unanswered.empty()) return;
-  // A stream that ends without an error, or that the other side cancelled, has been left by its server.
+  // A stream that ended without an error, or that the other side cancelled, was ended by its server.
   if (status.ok() || absl::IsCancelled(status)) status = absl::UnavailableError("the server ended the stream");
   const bool server_gone = absl::IsUnavailable(status);
   if (server_gone && !LostStream(status, now)) return FinishEverything(status);
@@ -157,12 +157,13 @@ void RequestWindow::Ended(absl::Status status, absl::Time now) {
     } else if (unanswered.size() == 1) {
       Finish(*entry, status);
     } else {
-      entry->alone = true;  // one of these is to blame: ask each by itself
+      entry->alone = true;  // one of these ended the stream: send each alone
     }
   }
 }
 
-// One wait for all: each with its own, a few dozen would be a few dozen streams within moments. False: no other stream.
+// Sets one wait for all requests: individual waits would open a stream for each. Returns false if no stream is to be
+// opened any more.
 bool RequestWindow::LostStream(const absl::Status& status, absl::Time now) {
   if (lost_streams_++ == 0) lost_since_ = now;
   const auto delay =
@@ -171,8 +172,8 @@ bool RequestWindow::LostStream(const absl::Status& status, absl::Time now) {
   return delay.has_value();
 }
 
-// A request whose time is over keeps its place in the server until it is answered. Once all places are held like that,
-// only a new stream gets on, and cancelling the old one lets the server drop the work.
+// An expired request occupies its slot in the server until it is answered. Once all slots are occupied like that, only
+// a new stream makes progress, and cancelling the old one lets the server drop the work.
 bool RequestWindow::Expire(absl::Time now) {
   for (Entry& entry : entries_) {
     if (entry.state == State::kFinished || entry.deadline > now) continue;
@@ -190,7 +191,7 @@ bool RequestWindow::Expire(absl::Time now) {
   return true;
 }
 
-// A run that has nothing left to send has lost nothing.
+// Counts a silent stream; gives up after kMostSilentStreams unless nothing is left to send.
 void RequestWindow::Silent() {
   const bool over = source_ended_ && std::all_of(entries_.begin(), entries_.end(),
                                                  [](const Entry& entry) { return entry.state == State::kFinished; });
@@ -200,7 +201,7 @@ void RequestWindow::Silent() {
                                                        absl::FormatDuration(options_.deadline))));
 }
 
-// What is due at `now` has been sent or waits for a place, which an answer frees.
+// Requests due at `now` have been sent or wait for a slot, which an answer frees.
 absl::Time RequestWindow::NextTimer(absl::Time now) const {
   absl::Time next = absl::InfiniteFuture();
   if (reopen_ > now) next = reopen_;

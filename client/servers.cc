@@ -48,7 +48,7 @@ void Servers::Look() {
   absl::MutexLock lock(&mutex_);
   if (!target.ok() || *target == target_) return;
   absl::StatusOr<std::shared_ptr<grpc::Channel>> channel = ChannelTo(*target, options_, arguments_, token_);
-  if (!channel.ok()) return;  // a file of TLS in the middle of its replacement
+  if (!channel.ok()) return;  // for example, a TLS file is being replaced
   channel_ = *std::move(channel);
   target_ = *target;
   channel_->GetState(/*try_to_connect=*/true);

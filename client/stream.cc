@@ -12,7 +12,7 @@ namespace vitrine {
 ClassifyStream::ClassifyStream(v1::Classifier::Stub& stub, const std::string& traceparent) {
   AddTraceparent(traceparent, context_);
   stub.async()->ClassifyStream(&context_, this);
-  // Writes are started from outside of gRPC's reactions, hence the hold: without it the call could end under them.
+  // Writes start outside of gRPC's reactions; without the hold the call could end during one.
   AddHold();
   StartRead(&reading_);
   StartCall();
@@ -60,7 +60,7 @@ void ClassifyStream::OnWriteDone(bool ok) {
   absl::MutexLock lock(&mutex_);
   writing_ = false;
   unsent_.pop_front();
-  if (ok) WriteNext();  // a failed write means that the call is ending; the read under way will say so
+  if (ok) WriteNext();  // after a failed write the call is ending; the pending read reports it
 }
 
 void ClassifyStream::OnReadDone(bool ok) {

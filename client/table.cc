@@ -30,7 +30,7 @@ int WidthOf(const std::vector<Item>& line) {
   return width;
 }
 
-// Items in lines of at most `width` columns; a single item that is wider is cut.
+// Wraps items into lines of at most `width` columns; a wider single item is cut.
 std::vector<std::vector<Item>> Fold(const std::vector<Item>& items, int width) {
   std::vector<std::vector<Item>> lines(1);
   for (const Item& item : items) {
@@ -91,7 +91,7 @@ std::string Table::Stacked(const Row& row) const {
     if (i == flow_) {
       add(std::exchange(others, {}));
       std::vector<Item> flow = row.flow;
-      // Next to the name it speaks for itself.
+      // Directly after the first cell it needs no header.
       if (i > 1 && !flow.empty()) flow.front().text = absl::StrCat(columns_[i].header, " ", flow.front().text);
       add(flow);
     } else if (!row.cells[i].text.empty()) {
@@ -128,7 +128,7 @@ std::string Table::PaintLine(const std::vector<Item>& line) const {
 
 std::string Table::Cell(size_t column, Item item) const {
   const Column& where = columns_[column];
-  // A path, and what identifies it stands at its end. Other cells are numbers, of which nothing may be missing.
+  // The first cell is a path, identified by its end. Other cells are numbers and are never cut.
   if (column == 0) item.text = CutStart(item.text, where.width);
   const std::string padding = Spaces(where.width - DisplayWidth(item.text));
   return where.align == Column::Align::kRight ? padding + Paint(item) : Paint(item) + padding;

@@ -42,7 +42,7 @@ struct Character {
   bool valid = false;
 };
 
-// The first character of a text that is not empty; a single invalid byte where it is not UTF-8.
+// Returns the first character of a non-empty text; a single byte if it is invalid UTF-8.
 Character First(absl::string_view text) {
   const auto byte = [text](size_t i) { return static_cast<uint8_t>(text[i]); };
   const uint8_t lead = byte(0);
@@ -79,7 +79,7 @@ std::string Printable(absl::string_view text) {
       result += kReplacement;
     } else if (point < 0x20 || (point >= 0x7F && point < 0xA0) || (point >= 0x202A && point <= 0x202E) ||
                (point >= 0x2066 && point <= 0x2069)) {
-      result += '?';  // the last two ranges turn the direction of writing around
+      result += '?';  // the last two ranges change the direction of writing
     } else {
       absl::StrAppend(&result, character.bytes);
     }
@@ -108,9 +108,9 @@ std::string CutEnd(absl::string_view text, int width) {
 std::string CutStart(absl::string_view text, int width) {
   int excess = DisplayWidth(text) - width;
   if (excess <= 0) return std::string(text);
-  ++excess;  // the ellipsis takes a column itself
+  ++excess;  // the ellipsis takes one column
   for (const Character& character : Split(text)) {
-    // A combining mark goes with the character that it sits on.
+    // A combining mark stays with its base character.
     if (excess <= 0 && ColumnsOf(character.point) > 0) break;
     excess -= ColumnsOf(character.point);
     text.remove_prefix(character.bytes.size());

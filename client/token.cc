@@ -17,7 +17,7 @@ namespace {
 
 constexpr int64_t kLongest = 16 << 10;
 
-// `where` names the token in the sentence; the token itself is in none.
+// Validates a token. `where` names it in errors, which never contain the token itself.
 absl::StatusOr<std::string> Checked(const std::string& text, const std::string& where) {
   std::string token(absl::StripAsciiWhitespace(text));
   if (token.empty()) return absl::InvalidArgumentError(absl::StrCat(where, " is empty"));
@@ -52,7 +52,7 @@ class Factory final : public grpc::experimental::ClientInterceptorFactoryInterfa
  public:
   explicit Factory(std::shared_ptr<BearerToken> token) : token_(std::move(token)) {}
   grpc::experimental::Interceptor* CreateClientInterceptor(grpc::experimental::ClientRpcInfo*) override {
-    return new Interceptor(*token_);  // gRPC's
+    return new Interceptor(*token_);  // gRPC takes ownership
   }
 
  private:
@@ -86,7 +86,7 @@ bool BearerToken::IsReplaced(const std::string& refused) {
 void BearerToken::ReadAgain(absl::Time now) {
   if (path_.empty()) return;
   read_ = now;
-  // What cannot be read in the middle of a replacement is read a minute later.
+  // A read that fails during a replacement is repeated a minute later.
   if (absl::StatusOr<std::string> newer = Read(path_); newer.ok()) token_ = *std::move(newer);
 }
 

@@ -33,7 +33,7 @@ absl::Status Unwritable(const std::string& file, int error) {
   return error == EACCES ? absl::PermissionDeniedError(sentence) : absl::NotFoundError(sentence);
 }
 
-// In one write, so that a server that reads meanwhile sees the whole line or nothing of it.
+// Appends with one write, so that a concurrent reader sees the whole line or nothing.
 absl::Status AppendLine(const std::string& path, const std::string& line) {
   const int file = open(path.c_str(), O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, S_IRUSR | S_IWUSR);
   if (file < 0) return Unwritable(path, errno);

@@ -24,7 +24,7 @@ using Json = nlohmann::ordered_json;
 constexpr int64_t kFewestPictures = 100;
 constexpr int kThresholdSteps = 1000;
 
-// An answer at one temperature.
+// Top prediction of an answer at one temperature.
 struct TopAnswer {
   double probability = 0;
   bool correct = false;
@@ -55,7 +55,7 @@ absl::StatusOr<std::vector<LabelledLogits>> AnswersOf(const Evaluation& evaluati
                                                     answers.size(), " are too few; give more of them"));
 }
 
-// Ties go to the class of the lowest number, as in answers.
+// Returns the top predictions; ties go to the lowest class index, as in answers.
 std::vector<TopAnswer> TopAnswers(const std::vector<LabelledLogits>& pictures, double temperature) {
   std::vector<TopAnswer> tops;
   for (const LabelledLogits& picture : pictures) {
@@ -84,7 +84,7 @@ ProbabilityScores Score(const std::vector<LabelledLogits>& pictures, double temp
   return scores;
 }
 
-// Fills unsure_below, sure and sure_correct. A threshold at which none is sure is none.
+// Sets unsure_below, sure and sure_correct. A threshold without any sure answer is not used.
 void ChooseThreshold(const std::vector<TopAnswer>& tops, FittedCalibration& fitted) {
   for (int step = 0; step <= kThresholdSteps; ++step) {
     const double threshold = static_cast<double>(step) / kThresholdSteps;
@@ -103,7 +103,7 @@ void ChooseThreshold(const std::vector<TopAnswer>& tops, FittedCalibration& fitt
   }
 }
 
-// "cifar10 test, shard 1/5, at 32x32": no path of this machine gets into a manifest.
+// Returns "cifar10 test, shard 1/5, at 32x32", without local paths, because it is stored in a manifest.
 std::string DataWords(const Evaluation& evaluation) {
   const EvaluationSettings& s = evaluation.settings;
   const size_t colon = evaluation.data.find(':');

@@ -64,7 +64,7 @@ absl::Status Match(Comparison& comparison) {
           : "no picture was answered in both evaluations; there is nothing to compare");
 }
 
-// The metrics of the pairs, as if the others had never been asked.
+// Returns the metrics of the pairs only.
 EvaluationMetrics MetricsOf(const Evaluation& whole, const std::vector<PredictionPair>& pairs,
                             const Prediction* PredictionPair::*side) {
   Evaluation part = {.model = whole.model};
@@ -96,7 +96,7 @@ void CompareClasses(Comparison& comparison) {
                            [](const ClassComparison& of) { return -std::abs(of.second - of.first); });
 }
 
-// Scores of whole distributions, each picture against itself.
+// Computes scores of whole distributions, paired by picture.
 void CompareDistributions(Comparison& comparison) {
   std::vector<double> nll, brier;
   for (const PredictionPair& pair : comparison.pairs) {

@@ -16,11 +16,11 @@
 namespace vitrine {
 namespace {
 
-constexpr size_t kCards = 24;        // flipped pictures of either kind that are shown
-constexpr size_t kMostFlips = 1000;  // and that are named
+constexpr size_t kCards = 24;        // changed pictures shown per direction
+constexpr size_t kMostFlips = 1000;  // changed pictures listed by name
 constexpr size_t kMostClassRows = 100;
 
-// What people see of a DataTable.
+// Returns the text form of a DataTable.
 HtmlTable AsHtml(const DataTable& table, std::vector<HtmlTable::Column> columns) {
   return {.columns = std::move(columns), .rows = table.Texts()};
 }

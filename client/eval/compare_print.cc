@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A comparison as text, JSON and CSV.
+// Prints a comparison as text, JSON and CSV.
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
@@ -15,7 +15,7 @@ using Json = nlohmann::ordered_json;
 
 class Measures {
  public:
-  // `show` turns a value into words.
+  // Adds a row; `show` formats a value.
   template <typename Show>
   void Add(const std::string& name, double first, double second, Show show) {
     Row(name, first, second, show, Cell::Nothing(), Cell::Nothing());
@@ -24,7 +24,7 @@ class Measures {
     Row("top1", first, second, PercentText, Cell::Number(interval.low, SignedPercentText(interval.low)),
         Cell::Number(interval.high, SignedPercentText(interval.high)));
   }
-  // Nothing where one of the three is not there.
+  // Adds nothing if one of the three is missing.
   void AddScore(const std::string& name, const std::optional<MeanScore>& first, const std::optional<MeanScore>& second,
                 const std::optional<MeanScore>& paired) {
     if (!first.has_value() || !second.has_value() || !paired.has_value()) return;
@@ -70,7 +70,7 @@ Json TestAsJson(const Comparison& comparison) {
   return json;
 }
 
-// As GatesJson has gates; several things are measured.
+// Returns the comparison in the form of GatesJson, with several measured values.
 Json NotWorseAsJson(const Comparison& comparison) {
   const bool corrected = comparison.comparisons > 1;
   Json measured = {{"difference", PairedDifference(comparison.counts)}, {"p", comparison.test.p}};

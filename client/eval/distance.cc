@@ -18,7 +18,7 @@ namespace {
 
 struct GridCell {
   int rows = 0, columns = 0;
-  double height = 0, width = 0;  // pixels of one
+  double height = 0, width = 0;  // pixels of one cell
   auto operator<=>(const GridCell&) const = default;
 };
 
@@ -29,7 +29,7 @@ GridCell CellOf(const v1::Grid& grid) {
   return cell;
 }
 
-// Sums over pictures, and what they have in common.
+// Sums over pictures, and their common properties.
 class Sums {
  public:
   explicit Sums(AttentionDistances& distances) : distances_(distances) {}
@@ -79,7 +79,7 @@ class Sums {
   std::set<GridCell> cells_;
 };
 
-// [layers, heads] as rows of JSON.
+// Converts [layers, heads] to rows of JSON.
 nlohmann::ordered_json Rows(const std::vector<double>& values, int heads) {
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
   for (size_t i = 0; i < values.size(); ++i) {

@@ -8,7 +8,7 @@
 namespace vitrine {
 namespace {
 
-// nullopt: the evaluation has no such value.
+// Returns nullopt if the evaluation has no such value.
 using ReadScore = std::optional<double> (*)(const EvaluationMetrics& metrics);
 
 std::optional<double> MeanIn(const std::optional<MeanScore>& score) {

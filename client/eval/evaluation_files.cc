@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// summary.json, predictions.csv and predictions.jsonl of an evaluation.
+// Writes summary.json, predictions.csv and predictions.jsonl of an evaluation.
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
@@ -15,11 +15,11 @@
 namespace vitrine {
 namespace {
 
-// Probabilities as short as a float needs.
+// JSON with floats in their shortest form.
 using FloatJson = nlohmann::basic_json<nlohmann::ordered_map, std::vector, std::string, bool, int64_t, uint64_t, float>;
 using Json = nlohmann::ordered_json;
 
-// What a run decided about each picture, and nothing that depends on when or with whom it was asked.
+// Returns the results per picture, without anything that depends on time or server.
 std::string PredictionsCsv(const Evaluation& evaluation) {
   DataTable table({{"index", ""},
                    {"name", ""},
@@ -71,7 +71,7 @@ std::string JsonLine(const Evaluation& evaluation, const Prediction& p) {
                        {"encode", p.seconds.encode},
                        {"server", p.seconds.server},
                        {"client", p.seconds.client}}}};
-  text.pop_back();  // one object out of three
+  text.pop_back();  // merges three objects into one
   return absl::StrCat(text, ",\"guesses\":", guesses.dump(-1, ' ', false, FloatJson::error_handler_t::replace), ",",
                       rest.dump(-1, ' ', false, Json::error_handler_t::replace).substr(1), "\n");
 }

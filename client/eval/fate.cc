@@ -8,10 +8,10 @@ namespace vitrine {
 Fate FateOf(const absl::Status& status) {
   switch (status.code()) {
     case absl::StatusCode::kUnavailable:
-    case absl::StatusCode::kNotFound:  // the model is not loaded: after a restart, or because another took its place
+    case absl::StatusCode::kNotFound:  // the model is not loaded: after a restart, or because it was replaced
       return Fate::kAway;
     case absl::StatusCode::kResourceExhausted:
-      // Without a time to come back the picture is too large.
+      // Without a retry delay the picture is too large.
       return ServerRetryDelay(status).has_value() ? Fate::kLater : Fate::kRefused;
     case absl::StatusCode::kDeadlineExceeded:
     case absl::StatusCode::kAborted:

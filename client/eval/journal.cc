@@ -113,7 +113,7 @@ absl::StatusOr<Journal> Journal::Open(const std::string& folder, bool restart, E
     RETURN_IF_ERROR(parsed.status());
     contents = *std::move(parsed);
   } else if (name == kJournalFile) {
-    // What another evaluation's pages say must not stand beside this one.
+    // Removes pages of the earlier evaluation.
     for (const char* made : {"report.html", "summary.json", "predictions.csv", "predictions.jsonl"}) {
       std::remove(absl::StrCat(folder, "/", made).c_str());
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The lines of a journal: written, read, checked.
+// Writes, parses and checks the lines of a journal.
 #include <google/protobuf/util/json_util.h>
 #include <zlib.h>
 
@@ -17,13 +17,13 @@
 namespace vitrine {
 namespace {
 
-// Objects keep the order of their members. Probabilities are written with the nine digits that a float needs; times
-// need doubles.
+// JSON with members in insertion order. Probabilities are written with up to nine digits, as floats need; times need
+// doubles.
 using Json = nlohmann::ordered_json;
 
 constexpr int kFormat = 1;
 constexpr size_t kChecksumDigits = 8;
-constexpr size_t kLongestLine = size_t{256} << 20;  // the first one has all labels
+constexpr size_t kLongestLine = size_t{256} << 20;  // the first line has all labels
 
 std::string Checksum(std::string_view text) {
   return absl::StrFormat("%08x", crc32(0, reinterpret_cast<const Bytef*>(text.data()), static_cast<uInt>(text.size())));
@@ -34,7 +34,7 @@ std::string Line(const Json& json) {
   return absl::StrCat(Checksum(text), " ", text, "\n");
 }
 
-// The double of at most nine digits that reads back as the float.
+// Returns the double with at most nine digits that converts back to the same float.
 double Short(float value) {
   double result = value;
   (void)absl::SimpleAtod(absl::StrFormat("%.9g", value), &result);
@@ -44,17 +44,17 @@ double Short(float value) {
 Json StagesJson(const Stages& s) {
   Json seconds = Json::array();
   for (const double value : {s.queue, s.decode, s.compute, s.encode, s.server, s.client}) {
-    seconds.push_back(std::isfinite(value) ? value : 0);  // JSON has no other numbers
+    seconds.push_back(std::isfinite(value) ? value : 0);  // JSON has no NaN and infinity
   }
   return seconds;
 }
 
-// What JSON has instead of a number that is none counts as 0.
+// Converts null, the JSON form of a non-finite number, to 0.
 double Seconds(const Json& json) {
   return json.is_null() ? 0 : json.get<double>();
 }
 
-// Members are checked by nlohmann's own exceptions, which Parse turns into a status.
+// Parses a picture; nlohmann throws for invalid members, which Parse converts to a status.
 Prediction ReadPicture(const Json& json) {
   Prediction p;
   p.index = json.at("i").get<int64_t>();
@@ -114,7 +114,7 @@ EvaluationSession ReadSession(const Json& json) {
 
 }  // namespace
 
-// Puts the lines together.
+// Parses the lines of a journal.
 class JournalReader::Lines {
  public:
   absl::Status Take(std::string_view line) {
@@ -188,7 +188,7 @@ bool IsWhole(std::string_view line) {
          line.substr(0, kChecksumDigits) == Checksum(line.substr(kChecksumDigits + 1));
 }
 
-// What a death while the first line was written leaves: a part of that line, without its end.
+// Returns true for an incomplete first line, left by a crash while it was written.
 bool IsTornBeginning(std::string_view text) {
   constexpr std::string_view kBegins = " {\"format\":";
   for (size_t i = 0; i < std::min(text.size(), kChecksumDigits); ++i) {
@@ -257,11 +257,11 @@ absl::StatusOr<JournalContents> ParseJournal(std::string_view text) {
 
 struct JournalReader::State {
   Lines lines;
-  std::string begun;        // of a line whose end has not come
-  int64_t number = 0;       // of the last line
-  int64_t damaged = 0;      // the first line that is; 0: none
+  std::string begun;        // start of the incomplete last line
+  int64_t number = 0;       // number of the last line
+  int64_t damaged = 0;      // number of the first damaged line; 0: none
   size_t bytes = 0;         // up to the end of the last line
-  absl::Status fault = {};  // ends it all
+  absl::Status fault = {};  // ends parsing
 };
 
 JournalReader::JournalReader() : state_(std::make_unique<State>()) {}

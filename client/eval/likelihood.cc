@@ -8,7 +8,8 @@
 namespace vitrine {
 namespace {
 
-constexpr double kMostAway = 1e-3;  // of a sum of probabilities from 1; floats of 1,000 classes are away by 1e-5
+constexpr double kMostAway = 1e-3;  // allowed distance of a sum of probabilities from 1; with 1,000 floats it is about
+                                    // 1e-5
 
 }  // namespace
 

@@ -50,13 +50,13 @@ absl::StatusOr<PictureCard::Picture> Overlay(const Image& image, const v1::Class
   return Thumbnail(overlay, kSide, absl::StrCat("attention, ", range.InWords()));
 }
 
-// Whether the set still has that picture there. Names that are not UTF-8 were changed when they were recorded.
+// Returns true if the set still has that picture at its index. Names are compared escaped, as recorded.
 bool Shows(const Dataset& data, const Prediction& prediction) {
   if (prediction.index < 0 || prediction.index >= data.size()) return false;
   return data.name(prediction.index) == prediction.name || prediction.name.find("\xEF\xBF\xBD") != std::string::npos;
 }
 
-// Keeps the first fault only: the others are mostly the same.
+// Keeps only the first fault: further ones are mostly the same.
 class Faults {
  public:
   explicit Faults(Looks& looks) : looks_(looks) {}

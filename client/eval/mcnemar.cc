@@ -9,7 +9,7 @@ namespace {
 
 constexpr int64_t kExactBelow = 25;
 
-// The probability that at most `successes` of `trials` fair coins fall on one side.
+// Returns the probability of at most `successes` heads in `trials` tosses of a fair coin.
 double BinomialTail(int64_t successes, int64_t trials) {
   double sum = 0, term = std::pow(0.5, static_cast<double>(trials));
   for (int64_t i = 0; i <= successes; ++i) {
@@ -19,7 +19,7 @@ double BinomialTail(int64_t successes, int64_t trials) {
   return sum;
 }
 
-// The correlation of being right, with the continuity correction of Newcombe's method 10.
+// Returns the correlation of correctness, with the continuity correction of Newcombe's method 10.
 double Correlation(const PairedCounts& counts) {
   const double a = static_cast<double>(counts.both), b = static_cast<double>(counts.only_first);
   const double c = static_cast<double>(counts.only_second), d = static_cast<double>(counts.neither);

@@ -21,7 +21,7 @@ struct Part {
   Evaluation evaluation;
 };
 
-// The parts by shard number, all of one run.
+// Returns the parts by shard number, all from one run.
 absl::StatusOr<std::map<int64_t, Part>> ReadParts(const std::vector<std::string>& folders) {
   std::map<int64_t, Part> parts;
   for (const std::string& folder : folders) {
@@ -49,8 +49,8 @@ absl::StatusOr<std::map<int64_t, Part>> ReadParts(const std::vector<std::string>
   return parts;
 }
 
-// Each picture belongs to the shard that has it and occurs once. Journals that do not tell the order of their pictures
-// are told apart by names.
+// Checks that each picture belongs to its shard and occurs once. Journals without the order of the data are compared by
+// names.
 absl::Status CheckPictures(const std::map<int64_t, Part>& parts) {
   absl::flat_hash_map<std::string, const Part*> names;
   for (const auto& [number, part] : parts) {
@@ -73,7 +73,7 @@ absl::Status CheckPictures(const std::map<int64_t, Part>& parts) {
   return absl::OkStatus();
 }
 
-// The journal of `merged` with what the parts hold, in the system's hands as a whole or not at all.
+// Writes the journal of `merged` with the parts' contents atomically.
 absl::Status WriteMerged(const std::string& folder, const std::map<int64_t, Part>& parts, Evaluation merged) {
   const std::string unfinished = StagedPath(kJournalFile).string();
   ASSIGN_OR_RETURN(Journal journal, Journal::Open(folder, /*restart=*/true, merged, unfinished));

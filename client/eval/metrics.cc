@@ -68,7 +68,7 @@ void AverageOverClasses(EvaluationMetrics& metrics) {
   }
 }
 
-// Scores of whole distributions, where every answer has one.
+// Computes scores of whole distributions, if every answer has one.
 void ScoreDistributions(const Evaluation& evaluation, EvaluationMetrics& metrics) {
   std::vector<double> nll, brier;
   for (const Prediction& p : evaluation.predictions) {

@@ -14,7 +14,7 @@
 namespace vitrine {
 namespace {
 
-// For a POSIX shell.
+// Quotes text for a POSIX shell.
 std::string ShellQuoted(const std::string& text) {
   const auto plain = [](char c) {
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
@@ -26,7 +26,7 @@ std::string ShellQuoted(const std::string& text) {
   return quoted + "'";
 }
 
-// "vitrine eval --flag value ..."
+// Builds "vitrine eval --flag value ...".
 class Command {
  public:
   void Add(const char* flag, const std::string& value) { absl::StrAppend(&text_, " ", flag, " ", ShellQuoted(value)); }
@@ -43,7 +43,7 @@ class Command {
   std::string text_ = "vitrine eval";
 };
 
-// What the evaluation itself does not tell.
+// Adds the options that the evaluation itself does not contain.
 void AddRun(const EvalCommand& command, Command& text) {
   const EvalCommand standard;
   const ClientOptions& client = command.client;
@@ -65,7 +65,7 @@ void AddRun(const EvalCommand& command, Command& text) {
   text.AddUnless("", "--token-file", client.token_file);
 }
 
-// Whether names and numbers alone would bring the labels to other classes.
+// Returns true if matching by names and numbers alone would give other classes.
 bool NeedsLabelMap(const Evaluation& evaluation) {
   const auto& labels = evaluation.model.labels();
   const auto match = MatchLabels(evaluation.data_labels, {labels.begin(), labels.end()});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What was answered: key figures, ledger, classes, confusion, mistakes, calibration.
+// Sections on answers: key figures, ledger, classes, confusion, mistakes, calibration.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -16,12 +16,12 @@
 namespace vitrine {
 namespace {
 
-constexpr size_t kMostNamed = 200;    // pictures that were not evaluated
-constexpr size_t kMostClasses = 100;  // rows of the classes' table
-constexpr size_t kWeakClasses = 30;   // where there are more
+constexpr size_t kMostNamed = 200;    // listed pictures without a result
+constexpr size_t kMostClasses = 100;  // rows of the table of classes
+constexpr size_t kWeakClasses = 30;   // rows if there are more classes
 constexpr int kPairs = 15;
 
-// The classes that occur, as labels or answers.
+// Returns the classes that occur as labels or answers.
 std::vector<int> OccurringClasses(const Confusion& confusion) {
   std::vector<int> classes;
   for (int i = 0; i < confusion.classes(); ++i) {
@@ -76,7 +76,7 @@ std::string IntervalText(const std::optional<Interval>& interval) {
   return interval.has_value() ? absl::StrFormat("%.4f to %.4f", interval->low, interval->high) : "-";
 }
 
-// Scores of whole distributions, beside what somebody reaches who knows nothing.
+// Adds scores of whole distributions, with those of uniform predictions for comparison.
 void AddProperScores(const EvaluationMetrics& metrics, HtmlPage& page) {
   if (!metrics.nll.has_value() || !metrics.brier.has_value()) {
     return page.Paragraph(

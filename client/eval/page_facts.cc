@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// When and by what it was answered: times, attention distances, provenance, settings; words that the pages share.
+// Sections on circumstances: times, attention distances, provenance, settings; text shared by the pages.
 #include <algorithm>
 #include <cmath>
 
@@ -69,7 +69,7 @@ std::string DrawLatencies(const Evaluation& evaluation) {
   return DrawHistogram(figure);
 }
 
-// Rows of two, those without a value left out.
+// Rows of name and value; rows without a value are left out.
 class Facts {
  public:
   void Add(const char* name, const std::string& value) {
@@ -89,7 +89,7 @@ std::string ServedBy(const EvaluationMetrics& metrics) {
   return absl::StrJoin(parts, ", ");
 }
 
-// How the classes of the data set became the model's, where the names differ.
+// Describes the mapping of data classes to the model's, if the names differ.
 std::string LabelMapInWords(const Evaluation& evaluation) {
   std::string text;
   const std::vector<int32_t>& map = evaluation.settings.label_map;

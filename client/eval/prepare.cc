@@ -52,7 +52,7 @@ bool Stopping(const std::atomic<bool>* stop) {
   return stop != nullptr && *stop;
 }
 
-// Whether a server that has just been started will have the model soon.
+// Returns true if the server has the model but is still loading it.
 bool IsLoading(Client& client, const ModelChoice& choice) {
   const absl::StatusOr<v1::ListModelsResponse> all = client.ListModels();
   return all.ok() && std::any_of(all->versions().begin(), all->versions().end(), [&](const v1::ModelVersion& version) {
@@ -61,7 +61,7 @@ bool IsLoading(Client& client, const ModelChoice& choice) {
          });
 }
 
-// UNAVAILABLE: what may pass.
+// Returns UNAVAILABLE for errors that may pass.
 absl::StatusOr<v1::ModelVersion> ReadyModel(Client& client, const ModelChoice& choice) {
   absl::StatusOr<v1::ModelVersion> model = ChooseModel(client, choice);
   if (!model.ok()) {
@@ -74,7 +74,7 @@ absl::StatusOr<v1::ModelVersion> ReadyModel(Client& client, const ModelChoice& c
   return absl::FailedPreconditionError(absl::StrCat(name, " is not ready; see vitrine models"));
 }
 
-// A server that has just been started listens a moment later.
+// Retries until the connect timeout, because a starting server does not listen yet.
 absl::StatusOr<std::unique_ptr<Client>> ConnectPatiently(ClientOptions options, const std::atomic<bool>* stop) {
   const absl::Time end = absl::Now() + options.connect_timeout;
   while (true) {
@@ -117,12 +117,12 @@ absl::StatusOr<PreparedRun> PrepareRun(const EvalCommand& command, ProgressDispl
     ASSIGN_OR_RETURN(rows, ReadLabelMap(command.label_map));
   }
   for (LabelRow& row : rows) {
-    // As the set's labels are, unless it was written like that.
+    // Escapes labels as those of the data set, unless they are escaped already.
     if (row.data.find("\\x") == std::string::npos) row.data = EscapedBytes(row.data);
   }
   ASSIGN_OR_RETURN(std::tie(run.client, run.evaluation.model), ChooseReady(command, display, stop));
   v1::ModelVersion& model = run.evaluation.model;
-  if (!IsLookedUp(model)) {  // by this caller, who may only classify
+  if (!IsLookedUp(model)) {  // this client may only classify
     ASSIGN_OR_RETURN(const std::vector<std::string> known,
                      AskForLabels(*run.client, {.name = model.model(), .version = model.version()}));
     model.mutable_labels()->Add(known.begin(), known.end());

@@ -131,7 +131,7 @@ absl::StatusOr<EvalResult> EvaluationRun::Do() {
   if (progress_->asked() > 0) progress_->DrawEnd(limit_.limit(), absl::Now());
   if (const absl::Status synced = journal_->Sync(); stopped_.ok()) stopped_ = synced;
   journal_.reset();
-  // What counts is what was written.
+  // Reads back the journal, so that the files match it.
   ASSIGN_OR_RETURN(Evaluation whole, ReadEvaluation(command_.out));
   RETURN_IF_ERROR(WriteEvaluation(command_.out, whole));
   return EvalResult{.evaluation = std::move(whole), .stopped = WhyStopped()};
@@ -157,12 +157,12 @@ void EvaluationRun::AskRound() {
   SortOutLost(cautious, {order.begin() + static_cast<ptrdiff_t>(round_.position), order.end()});
 }
 
-// Where the pictures of a round belong that are not known after it.
+// Sorts pictures of a round without a result into the next rounds.
 void EvaluationRun::SortOutLost(bool cautious, std::vector<int64_t> rest) {
   rest.insert(rest.begin(), round_.unsent.begin(), round_.unsent.end());
   if (round_.lost.size() == 1 && proven_) {
     Strike(round_.lost.front());
-    if (!trouble_.contains(round_.lost.front())) round_.lost.clear();  // it is known now
+    if (!trouble_.contains(round_.lost.front())) round_.lost.clear();  // it has a result now
   }
   if (!away_.ok()) proven_ = false;
   if (cautious) {

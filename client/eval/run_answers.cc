@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What becomes of each picture of an evaluation.
+// Outcome of each picture of an evaluation.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -15,12 +15,12 @@
 namespace vitrine {
 namespace {
 
-constexpr int kMostDoubtful = 3;  // how often a picture is asked that the server answers with a defect
-constexpr int kMostStrikes = 3;   // how often a picture is asked with which the server is lost
-constexpr int kMostReads = 3;     // how often a picture is read that is not there
-constexpr int kManyUnread = 16;   // so many in a row are no accident
+constexpr int kMostDoubtful = 3;  // attempts of a picture that the server answers with INTERNAL or similar
+constexpr int kMostStrikes = 3;   // attempts of a picture with which the server is lost
+constexpr int kMostReads = 3;     // attempts to read a missing picture
+constexpr int kManyUnread = 16;   // consecutive unreadable pictures that indicate missing data
 
-// A tenth of a microsecond is what a clock is worth, and keeps the journal short. What is no time is none.
+// Rounds to 0.1 us, about the resolution of the clock, to keep the journal short. A non-finite time becomes 0.
 double RoundedSeconds(double seconds) {
   return std::isfinite(seconds) ? std::round(seconds * 1e7) / 1e7 : 0;
 }
@@ -108,7 +108,7 @@ void EvaluationRun::TakeError(Prediction prediction, const absl::Status& status)
     case Fate::kHopeless:
       if (stopped_.ok()) stopped_ = status;
       return;
-    case Fate::kAway:  // no picture is to blame
+    case Fate::kAway:  // not caused by the picture
       if (away_.ok()) away_ = status;
       round_.unsent.push_back(index);
       return;
@@ -125,7 +125,8 @@ void EvaluationRun::Refuse(Prediction prediction, const absl::Status& status, st
   Record(prediction);
 }
 
-// Asked three times at least, and then as long as there is patience. Beyond it stays unknown, and in `trouble_`.
+// Retries at least three times, and then until the patience ends. After that the picture stays without a result, in
+// `trouble_`.
 void EvaluationRun::AskLater(int64_t index, const absl::Status& status) {
   const absl::Time now = absl::Now();
   patience_.Silent(now);
@@ -139,7 +140,7 @@ void EvaluationRun::AskLater(int64_t index, const absl::Status& status) {
   if (now - trouble.second < command_.patience) round_.again.push_back(index);
 }
 
-// The server was lost, and had only this picture, after it had answered another.
+// Counts a loss of the server with only this picture in flight, after it had answered another.
 void EvaluationRun::Strike(int64_t index) {
   Trouble& trouble = trouble_[index];
   if (++trouble.strikes < kMostStrikes) return;
@@ -153,7 +154,7 @@ void EvaluationRun::TakeReadError(int64_t index, const absl::Status& status) {
   Trouble& trouble = trouble_[index];
   trouble.last = status;
   ++trouble.reads;
-  // Of anything else the file itself tells.
+  // Other errors are caused by the file itself.
   const bool is_missing = absl::IsNotFound(status), may_pass = is_missing || absl::IsUnavailable(status);
   if (!may_pass || (is_missing && trouble.reads >= kMostReads && DataIsThere())) {
     Prediction prediction = Begin(index);
@@ -168,7 +169,7 @@ void EvaluationRun::TakeReadError(int64_t index, const absl::Status& status) {
                                                  " pictures in a row could not be read, the last: ", status.message()));
 }
 
-// Whether a picture can be read that could be before.
+// Returns true if a picture that was readable before still is.
 bool EvaluationRun::DataIsThere() const {
   const int64_t witness = readable_ >= 0 ? readable_ : answered_;
   return witness >= 0 && data_->encoded(witness).ok();

@@ -11,7 +11,7 @@
 namespace vitrine {
 namespace {
 
-// The rate is that of so long.
+// Time span of the displayed rate.
 constexpr absl::Duration kMemory = absl::Seconds(15);
 constexpr std::chrono::milliseconds kTick(500);
 constexpr absl::Duration kQuiet = absl::Seconds(1);
@@ -71,7 +71,7 @@ void RunProgress::Line(const std::string& text) {
 void RunProgress::Redraw(absl::Time now) {
   if (ended_ || !display_.Due(now)) return;
   if (!waiting_.empty()) return display_.Update(Share(), absl::StrCat(Counts(), "  ", waiting_), now);
-  // A line about the first answers says nothing.
+  // The rate of the first answers is not meaningful.
   if (now - begun_ >= kQuiet) display_.Update(Share(), Text(in_flight_, now), now);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An evaluation whose server is away.
+// Reconnection of an evaluation to a lost server.
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -47,11 +47,11 @@ void EvaluationRun::AwaitServer() {
 }
 
 absl::Status EvaluationRun::Reconnect(absl::Duration most) {
-  client_.reset();  // its channel waits longer and longer between attempts
+  client_.reset();  // its channel's backoff grows with each attempt
   ClientOptions options = command_.client;
   options.connect_timeout = std::min(options.connect_timeout, std::max(most, kShortestConnect));
   repeats_ = suspects_.empty();
-  if (!repeats_) options.retry.max_attempts = 1;  // a picture that ends the server ends it once a round
+  if (!repeats_) options.retry.max_attempts = 1;  // so that a picture that crashes the server does so once per round
   absl::StatusOr<std::unique_ptr<Client>> connected = Client::Connect(options);
   RETURN_IF_ERROR(connected.status());
   const v1::ModelVersion& expected = evaluation_.model;
@@ -69,8 +69,8 @@ absl::Status EvaluationRun::Reconnect(absl::Duration most) {
   return absl::OkStatus();
 }
 
-// Before a picture is suspected: whether the server answers one that it has answered before. That answer counts
-// nowhere. OK also if there is nothing to ask.
+// Checks that the server answers a picture that it has answered before, so that a suspect can be blamed. The answer is
+// not counted. OK also if there is no such picture.
 absl::Status EvaluationRun::Prove() {
   if (suspects_.empty() || answered_ < 0) return absl::OkStatus();
   const absl::StatusOr<std::string> picture = data_->encoded(answered_);
@@ -86,11 +86,11 @@ absl::Status EvaluationRun::Prove() {
   RETURN_IF_ERROR(ended);
   RETURN_IF_ERROR(answer);
   proven_ = true;
-  patience_.Answered();  // each loss from here on brings a suspect nearer to its end
+  patience_.Answered();  // from here on each loss counts against a suspect
   return absl::OkStatus();
 }
 
-// In small pieces, so that the line moves and a stop is obeyed; false: stopped.
+// Sleeps in short intervals, so that the line is redrawn and a stop is noticed; returns false if stopped.
 bool EvaluationRun::Nap(absl::Duration duration, const std::string& why) {
   for (const absl::Time end = absl::Now() + duration; absl::Now() < end;) {
     if (Stopping()) return false;

@@ -11,7 +11,7 @@
 namespace vitrine {
 namespace {
 
-// The index of this pod in its Indexed Job, counted from 0.
+// Index of this pod in its Indexed Job, counted from 0.
 constexpr char kJobIndex[] = "JOB_COMPLETION_INDEX";
 
 }  // namespace

@@ -14,16 +14,16 @@
 namespace vitrine {
 namespace {
 
-constexpr int64_t kSampledSizes = 64;  // the most that a server tells at a time
+constexpr int64_t kSampledSizes = 64;  // maximum sizes per GetModel request
 
-// "224" for a square, "160x224", "" for none.
+// Returns "224" for a square, "160x224", "" for none.
 std::string ResolutionText(const std::optional<v1::ResolutionWish>& wish, bool short_form) {
   if (!wish) return "";
   if (short_form && wish->height() == wish->width()) return absl::StrCat(wish->height());
   return absl::StrCat(wish->height(), "x", wish->width());
 }
 
-// The sizes of the model's input, and how many of the pictures looked at have each.
+// Returns the sizes of the model's input, with the number of sampled pictures for each.
 absl::StatusOr<std::map<std::pair<int, int>, int>> InputSizes(const v1::Preprocessing& preprocessing,
                                                               const std::optional<v1::ResolutionWish>& resolution,
                                                               const Dataset& data) {
@@ -40,7 +40,7 @@ absl::StatusOr<std::map<std::pair<int, int>, int>> InputSizes(const v1::Preproce
   for (int64_t i = 0; i < data.size(); ++i) all.push_back(i);
   for (const int64_t index : EvenlySpread(all, kSampledSizes)) {
     const absl::StatusOr<std::string> encoded = data.encoded(index);
-    if (!encoded.ok()) continue;  // the evaluation names it
+    if (!encoded.ok()) continue;  // the evaluation reports it
     const absl::StatusOr<ImageHeader> header = ReadHeader(*encoded);
     if (!header.ok()) continue;
     const auto geometry = PlanGeometry(preprocessing, {.height = header->height, .width = header->width});
@@ -50,11 +50,11 @@ absl::StatusOr<std::map<std::pair<int, int>, int>> InputSizes(const v1::Preproce
   return sizes;
 }
 
-// Fills in what one cell is.
+// Measures one cell.
 void Measure(const StudyPlan& plan, const v1::ModelVersion& model, const std::optional<v1::ResolutionWish>& resolution,
              Client& client, const Dataset& data, const CellRunner& run, StudyCell& cell) {
   const absl::StatusOr<MeanCost> cost = CostOf(client, model, resolution, data);
-  if (absl::IsInvalidArgument(cost.status())) {  // its pictures would be refused, one by one
+  if (absl::IsInvalidArgument(cost.status())) {  // each picture would be rejected
     cell.status = cost.status();
     return;
   }
@@ -133,7 +133,7 @@ Study RunStudy(const StudyPlan& plan, Client& client, const Dataset& data, const
       if (!cell.status.ok()) continue;
       cell.version = model->version();
       Measure(plan, *model, resolution, client, data, run, cell);
-      // Whoever ended this run, or took the server away, did so to the rest as well.
+      // The same cause would end the remaining cells.
       if (absl::IsUnavailable(cell.status) || absl::IsCancelled(cell.status)) lost = cell.status;
     }
   }

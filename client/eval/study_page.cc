@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A study as a table and as a page.
+// Prints a study as a table and as a page.
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -29,7 +29,7 @@ std::string MacsText(double macs) {
   return absl::StrFormat("%.4g k", macs / 1e3);
 }
 
-// As StudyTable has it.
+// Returns true for `frontier` of StudyTable.
 bool OnFrontier(const Study& study, const StudyCell& cell) {
   if (!cell.comparable() || !cell.macs) return false;
   return std::ranges::none_of(study.cells, [&](const StudyCell& other) {
@@ -58,7 +58,7 @@ std::string PointLabel(const StudyCell& cell) {
 
 using Place = std::optional<double> (*)(const StudyCell& cell);
 
-// Accuracy over something else, a series for each model, from the cheapest to the dearest.
+// Draws accuracy over another measure, a series per model, by ascending cost.
 std::string DrawAccuracy(const Study& study, const std::string& title, const std::string& x_axis, Place place) {
   ScatterFigure figure{.title = title, .x_axis = x_axis, .y_axis = "top-1 accuracy in %", .logarithmic = true};
   std::map<std::string, size_t> series_of;

@@ -31,7 +31,7 @@ Json IntervalJson(const Interval& interval) {
   return {Rounded(interval.low), Rounded(interval.high)};
 }
 
-// `<name>` and `<name>_interval`, null where there is none.
+// Adds `<name>` and `<name>_interval`, null if missing.
 void AddMeanScore(const std::string& name, const std::optional<MeanScore>& score, Json& json) {
   json[name] = score.has_value() ? Json(Rounded(score->mean)) : nullptr;
   json[name + "_interval"] = score.has_value() && score->interval ? IntervalJson(*score->interval) : Json();
@@ -160,7 +160,7 @@ std::string WorstClasses(const Evaluation& evaluation, const EvaluationMetrics& 
   return absl::StrCat("lowest F1   ", absl::StrJoin(words, ", "), "\n");
 }
 
-// "78.90 % (78.09 to 79.69)"
+// Returns "78.90 % (78.09 to 79.69)".
 std::string AccuracyText(double share, int64_t right, int64_t all) {
   const Interval interval = WilsonInterval(right, all);
   return absl::StrFormat("%s (%.2f to %.2f)", PercentText(share), 100 * interval.low, 100 * interval.high);

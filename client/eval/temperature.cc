@@ -7,8 +7,8 @@
 namespace vitrine {
 namespace {
 
-// Of the summed negative log-likelihood by b = 1 / T: per picture the mean logit under softmax(b logits), less the
-// right one.
+// Returns the derivative of the summed negative log-likelihood by b = 1 / T: per picture the mean logit under softmax(b
+// logits), minus the right one.
 double Slope(std::span<const LabelledLogits> pictures, double b) {
   double slope = 0;
   for (const LabelledLogits& picture : pictures) {
@@ -35,7 +35,7 @@ std::vector<double> Tempered(std::span<const float> logits, double temperature) 
 }
 
 double FitTemperature(std::span<const LabelledLogits> pictures) {
-  constexpr int kHalvings = 60;  // of a range of 20: below what a double near 1 can tell
+  constexpr int kHalvings = 60;  // halvings of a range of 20: below the resolution of a double near 1
   double low = 1 / kHottest, high = 1 / kColdest;
   if (Slope(pictures, low) >= 0) return kHottest;
   if (Slope(pictures, high) <= 0) return kColdest;

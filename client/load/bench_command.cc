@@ -20,7 +20,7 @@
 namespace vitrine {
 namespace {
 
-constexpr double kLowestRate = 10;  // where a search begins
+constexpr double kLowestRate = 10;  // first rate of a search
 constexpr double kHighestSwept = 1e6;
 constexpr size_t kMostProbes = 16;
 constexpr absl::Duration kProbeDeadline = absl::Seconds(30);
@@ -28,13 +28,13 @@ constexpr absl::Duration kLongestPatience = absl::Minutes(2);
 constexpr absl::Duration kGrace = absl::Seconds(2);
 constexpr absl::Duration kShortestTrace = absl::Seconds(1);
 
-// Whether a probe's error would be every request's. An overloaded server may still be measured.
+// Returns true if every request would fail like the probe. An overloaded server may still be measured.
 bool IsFatal(const absl::Status& status) {
   if (status.ok() || absl::IsDeadlineExceeded(status)) return false;
   return !absl::IsResourceExhausted(status) || !ServerRetryDelay(status).has_value();
 }
 
-// Everything that is settled before the first request of the load.
+// Settings and state of one run.
 class Bench {
  public:
   Bench(const BenchCommand& command, std::ostream& errors, bool live, const std::function<bool()>& stopped)
@@ -101,7 +101,7 @@ class Bench {
     return absl::OkStatus();
   }
 
-  // Classes without a model ask the only one that is ready.
+  // Sets the only ready model for classes without a model.
   static absl::Status NameModels(Client& client, std::vector<RequestClass>& classes) {
     std::string only;
     for (RequestClass& one : classes) {
@@ -115,7 +115,7 @@ class Bench {
     return absl::OkStatus();
   }
 
-  // One request of each class, so that a wrong model or picture is told in a sentence and not as a million refusals.
+  // Sends one request of each class, so that a wrong model or picture gives one error and not a million failures.
   absl::Status Probe(Client& client) const {
     std::set<std::string> asked;
     for (const Workload::Request& one : workload_.requests) {
@@ -132,7 +132,7 @@ class Bench {
     return absl::OkStatus();
   }
 
-  // Until one mean gap after the last request, as a load of that rate would have gone on, or a second in all.
+  // Returns the time of the last request plus one mean gap, as a load of that rate would continue; at least a second.
   absl::Duration TraceLength() const {
     const int64_t last = trace_.arrivals.back().due;
     const auto gaps = static_cast<int64_t>(std::max<size_t>(2, trace_.arrivals.size()) - 1);
@@ -235,10 +235,10 @@ class Bench {
     const double low = command_.sweep.has_value() ? command_.sweep->low : command_.rate.value_or(kLowestRate);
     const double high = command_.sweep.has_value() ? command_.sweep->high : std::max(low, kHighestSwept);
     RateSearch search(low, high, command_.precision);
-    std::string doubt;  // about the lowest rate that missed the goal
+    std::string doubt;  // doubt about the lowest rate that missed the goal
     while (const std::optional<double> rate = search.Next()) {
       const LoadPoint* point = hooks_.stopped() ? nullptr : &Measure(*rate);
-      // What another program did to this machine for a moment is gone the second time.
+      // Repeats once: a disturbance by another program is mostly gone then.
       if (point != nullptr && !point->result.interrupted && !PointVoid(*point).empty()) point = &Measure(*rate);
       if (point == nullptr || point->result.interrupted) {
         report_.complete = false;
@@ -257,8 +257,8 @@ class Bench {
     }
   }
 
-  // A rate near the limit meets the goal one time and misses it the next: takes the highest of which most samples meet
-  // it, from what the search found downwards.
+  // Near the limit a rate meets the goal only sometimes: takes the highest rate of which most samples meet it,
+  // downwards from the search's result.
   void Repeat() {
     constexpr int kMostSteps = 5;
     double rate = *report_.best;
@@ -276,7 +276,7 @@ class Bench {
     report_.best.reset();
   }
 
-  // What may have missed the goal there if not the server.
+  // Describes a cause of the miss outside the server.
   static std::string DoubtAbout(const LoadPoint& point) {
     const std::string reason = PointVoid(point);
     if (reason.empty()) return "";
@@ -363,7 +363,7 @@ void Print(const LoadReport& report, std::ostream& out) {
   out << GatesText(report.gates) << std::flush;
 }
 
-// Says on `errors` which gates were missed.
+// Prints the missed gates to `errors`.
 bool SayMisses(const LoadReport& report, std::ostream& errors) {
   for (const GateResult& result : report.gates) {
     if (!result.passed()) errors << "vitrine: " << MissInWords(result) << "\n";

@@ -15,7 +15,7 @@ bool ProcessExists(int process) {
   return std::filesystem::exists("/proc/" + std::to_string(process), error);
 }
 
-// Whether every request has a deadline that somebody wished for.
+// Returns true if every request has a deadline set by the user.
 bool HasDeadlines(const BenchCommand& command) {
   if (command.deadline_given) return true;
   RequestClass defaults;

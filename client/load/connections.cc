@@ -15,8 +15,8 @@ constexpr int kLongestReconnectMs = 1000;
 
 grpc::ChannelArguments Arguments() {
   grpc::ChannelArguments arguments;
-  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);  // a connection of its own
-  // What is sent again would be measured twice; without it gRPC also keeps no copies.
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);  // a separate connection
+  // A retried request would be measured twice; without retries gRPC also keeps no copies.
   arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
   arguments.SetInt(GRPC_ARG_HTTP2_WRITE_BUFFER_SIZE, kWriteBytes);
   arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
@@ -34,7 +34,7 @@ absl::StatusOr<LoadConnections> OpenConnections(const ClientOptions& options, in
   LoadConnections connections;
   for (int i = 0; i < count; ++i) {
     ASSIGN_OR_RETURN(std::shared_ptr<Servers> servers, Servers::Open(options, Arguments()));
-    servers->channel()->GetState(/*try_to_connect=*/true);  // all at once, not one after another
+    servers->channel()->GetState(/*try_to_connect=*/true);  // connect all in parallel
     connections.push_back(std::move(servers));
   }
   for (const std::shared_ptr<Servers>& servers : connections) {

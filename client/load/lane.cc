@@ -14,15 +14,15 @@ namespace vitrine {
 namespace {
 
 constexpr char kMethod[] = "/vitrine.v1.Classifier/Classify";
-// How often a thread that has nothing to do looks whether the run is over.
+// Interval at which an idle thread checks for the end of the run.
 constexpr int64_t kTick = 20'000'000;
-// In a closed loop a connection that is lost is tried again after this long.
+// Delay before a lost connection of a closed loop is retried.
 constexpr int64_t kPause = 10'000'000;
-// Parsing answers must not become the load: about so many a second are looked into.
+// Number of answers parsed per second, so that parsing does not dominate the load.
 constexpr uint64_t kLooksPerSecond = 4000;
 constexpr int64_t kLookInterval = 250'000'000;
 
-// Who interrupts a load does not want to wait for it.
+// Short wait for answers after an interrupt.
 constexpr int64_t kInterruptedPatience = 500'000'000;
 
 gpr_timespec Monotonic(int64_t nanoseconds) {
@@ -55,7 +55,7 @@ Lane::Lane(const Plan& plan, const LoadConnections& connections, int number)
   }
 }
 
-// This lane's share of what is divided among all.
+// Returns this lane's share of a total.
 uint64_t Lane::Share(uint64_t all) const {
   const auto lanes = static_cast<uint64_t>(plan_.lanes);
   return all / lanes + (static_cast<uint64_t>(number_) < all % lanes);
@@ -129,7 +129,7 @@ void Lane::Begin() {
 
 void Lane::SendNext(Slot& slot, int64_t now) {
   if (now >= plan_.interval.to || Enough() || plan_.hooks.stopped()) return;
-  // Lanes number their requests apart, so that no two draw the same.
+  // Lanes use disjoint request numbers, so that no two draw the same.
   const uint64_t number = sent_ * static_cast<uint64_t>(plan_.lanes) + static_cast<uint64_t>(number_);
   Start(slot, Arrival{now, number, 0}, now);
 }
@@ -164,7 +164,7 @@ void Lane::ExpireStreams(int64_t now) {
   OnOutcomes(outcomes, now);
 }
 
-// Every request has its outcome; the streams are still open.
+// Closes the open streams; every request has its outcome.
 void Lane::CloseStreams() {
   LoadStream::Outcomes none;
   for (LoadStream& stream : streams_) {
@@ -177,7 +177,7 @@ void Lane::CloseStreams() {
 }
 
 void Lane::OnEnd(Slot& slot, int64_t now) {
-  // What Start wrote, the slot itself where it is new, is seen from here on, whatever gRPC does between the two.
+  // Makes all writes of Start visible here, including a new slot, independent of gRPC's synchronisation.
   (void)outstanding_.load(std::memory_order_acquire);
   slot.under_way.store(false, std::memory_order_relaxed);
   const uint32_t request_class = plan_.workload.requests[slot.request].request_class;
@@ -208,7 +208,7 @@ void Lane::OnEnd(Slot& slot, int64_t now) {
   }
 }
 
-// Every answer must be one; some are parsed, because the stages are worth knowing and parsing must not become the load.
+// Checks every answer; parses only some for their stages, so that parsing does not dominate the load.
 void Lane::OnAnswer(Slot& slot, int64_t now) {
   const uint32_t request_class = plan_.workload.requests[slot.request].request_class;
   const absl::Duration deadline = plan_.workload.classes[request_class].deadline;
@@ -239,7 +239,7 @@ void Lane::OnAnswer(Slot& slot, int64_t now) {
   }
 }
 
-// Whether more requests may come. Of a closed loop this thread decides it itself.
+// Returns true if more requests may come. In a closed loop this thread decides.
 bool Lane::StillSending(int64_t now) {
   if (plan_.settings.arrivals) return sending_.load(std::memory_order_acquire);
   return now < plan_.interval.to && !Enough() && !plan_.hooks.stopped();
@@ -253,8 +253,8 @@ void Lane::CancelAll() {
   }
 }
 
-// The schedule is over, or so many requests were sent as were asked for: then rates are those until this moment, and
-// not until the last answer, for which one may have to wait long.
+// Ends the interval after the schedule or max_requests: rates are measured until this moment, not until the last
+// answer, which may take long.
 void Lane::OnSent(int64_t now) {
   all_sent_ = true;
   patient_until_ = now + absl::ToInt64Nanoseconds(std::min(plan_.settings.patience, absl::Hours(1)));
@@ -265,7 +265,7 @@ void Lane::OnSent(int64_t now) {
     const int64_t span = last_due_ - plan_.interval.from;
     end = last_due_ + span / static_cast<int64_t>(measured_ - 1);
   } else if (measured_ <= most_slots_) {
-    return;  // all of them at once: only the answers say how long that takes
+    return;  // all sent at once: the duration is determined by the answers
   }
   const std::lock_guard lock(received_mutex_);
   received_.EndAt(std::clamp(end, plan_.interval.from + 1, plan_.interval.to));
@@ -278,7 +278,7 @@ void Lane::OnInterrupt(int64_t now) {
   received_.EndAt(std::clamp(now, plan_.interval.from, received_.interval().to));
 }
 
-// How much of the interval this thread is busy; a thread that waits for a processor could not have received more.
+// Measures the busy share of this thread; time waiting for a processor counts, because it could not receive then.
 void Lane::WatchOwnTime(int64_t now) {
   if (now < plan_.interval.from || all_sent_) return;
   const int64_t busy = ThreadBusyNanoseconds();

@@ -13,17 +13,17 @@ namespace {
 constexpr int64_t kHighest = (int64_t{1} << 41) - 1;
 constexpr int kRowsPerHalving = 5;
 
-// Of `count` values by rising size, counted from 1.
+// Returns the rank of a quantile among `count` ascending values, counted from 1.
 uint64_t RankOf(double quantile, uint64_t count) {
-  // The product of a quantile such as 0.999 and a count may lie just above the whole number that is meant.
+  // The product of a quantile such as 0.999 and a count may be slightly above the exact whole number.
   const double rank = std::ceil(std::clamp(quantile, 0.0, 1.0) * static_cast<double>(count) - 1e-6);
   return std::clamp<uint64_t>(static_cast<uint64_t>(std::max(0.0, rank)), 1, count);
 }
 
 }  // namespace
 
-// Values below 2^bits stand for themselves. Above, a value with `shift` more bits keeps its upper `bits` ones, of which
-// the first is 1: half as many buckets.
+// Values below 2^bits have their own bucket. Above, a value with `shift` more bits keeps its upper `bits` bits, of
+// which the first is 1: half as many buckets.
 size_t LatencyHistogram::IndexOf(int64_t value) const {
   const auto bits = static_cast<uint64_t>(value);
   const int shift = std::max(0, static_cast<int>(std::bit_width(bits)) - bits_);
@@ -138,7 +138,7 @@ std::string LatencyHistogram::PercentileTable() const {
   std::string table =
       absl::StrFormat("%12s %14s %10s %14s\n\n", "Value", "Percentile", "TotalCount", "1/(1-Percentile)");
   uint64_t seen = 0;
-  double next = 0;  // the quantile of the next row
+  double next = 0;  // quantile of the next row
   const auto row = [&](int64_t value, double quantile) {
     const double shown = Milliseconds(static_cast<double>(std::min(value, max_)));
     absl::StrAppendFormat(&table, "%12.3f %1.12f %10u", shown, quantile, seen);

@@ -16,10 +16,10 @@ namespace vitrine {
 namespace {
 
 constexpr int64_t kLongestSleep = 100'000'000;
-// Of a valid point.
-constexpr int64_t kLatest = 1'000'000;  // whatever the latency is
-constexpr double kOwnShare = 0.1;       // of what the latency may be
-constexpr uint64_t kFewestLate = 3;     // p99 of less than 100 requests is the latest of them, which says little
+// Limits of a valid point.
+constexpr int64_t kLatest = 1'000'000;  // absolute, for any latency
+constexpr double kOwnShare = 0.1;       // relative to the bound
+constexpr uint64_t kFewestLate = 3;     // the p99 of less than 100 requests is the latest one, which is no evidence
 constexpr double kBusiest = 0.9;
 constexpr absl::Duration kLongest = absl::Hours(24);
 
@@ -31,7 +31,7 @@ MeasuredInterval IntervalOf(const LoadSettings& settings) {
   return {from, from + bounded(settings.duration)};
 }
 
-// Watches a load from beside it: progress, and the processors' time at both ends of the measured interval.
+// Observes a running load: progress, and processor time at both ends of the measured interval.
 class Watch {
  public:
   Watch(const LoadConnections& connections, const LoadSettings& settings, const LoadHooks& hooks,
@@ -43,7 +43,7 @@ class Watch {
         interval_(interval),
         lanes_(lanes) {}
 
-  // Until the interval ends or `over`.
+  // Runs until the interval ends or `over` is true.
   void Run(const std::atomic<bool>& over) {
     SleepUntil(interval_.from, over);
     const double own = OwnProcessorSeconds(), server = ProcessorSecondsOf(settings_.server_process);
@@ -66,7 +66,7 @@ class Watch {
     }
   }
 
-  // Here, since resolving names takes time that the lanes do not have.
+  // Runs on this thread, because resolving names takes time that the lanes do not have.
   void FindLostServers() {
     for (const std::shared_ptr<Servers>& servers : connections_) {
       const grpc_connectivity_state state = servers->channel()->GetState(/*try_to_connect=*/false);

@@ -16,7 +16,7 @@ double ShareOfDue(uint64_t part, const LoadRecord& record) {
   return static_cast<double>(part) / static_cast<double>(record.due());
 }
 
-// Requires a request that was due. nullopt: a percentile that no answer has.
+// Returns a measured value; nullopt: no answer is at that percentile. Requires at least one due request.
 std::optional<double> Measured(const std::string& measure, const LoadRecord& record) {
   if (measure == "rate") return record.AnsweredPerSecond();
   if (measure == "goodput") return record.GoodPerSecond();
@@ -31,7 +31,7 @@ std::optional<double> Measured(const std::string& measure, const LoadRecord& rec
   return std::nullopt;
 }
 
-// Null where a search found no rate that meets its goal.
+// Returns the judged point; null if a search found no rate that meets its goal.
 const LoadPoint* JudgedPoint(const LoadReport& report) {
   if (report.setting.goal.empty()) return report.points.empty() ? nullptr : &report.points.front();
   for (const LoadPoint& point : report.points) {
@@ -55,7 +55,7 @@ std::vector<GateResult> JudgeLoad(std::span<const Gate> gates, const LoadReport&
       result.remark = point == nullptr ? "no rate met the goal of the search" : "no request was due";
       continue;
     }
-    // Of a search the answer itself: what came back in a second or two differs from it by chance.
+    // For a search, the offered rate: the rate of answers in a second or two differs from it by chance.
     const bool is_answer = gate.measure == "rate" && report.best.has_value();
     result.measured = is_answer ? report.best : Measured(gate.measure, point->result.record);
     if (!result.measured.has_value()) result.remark = "so many requests have no answer";

@@ -24,7 +24,7 @@ std::string QuantileText(const LatencyHistogram& histogram, double quantile) {
   return absl::StrFormat("%.2f", Milliseconds(histogram.Quantile(quantile)));
 }
 
-// Of all requests due.
+// Returns a percentile of all due requests.
 std::string CellOfDue(const LoadRecord& record, double quantile) {
   const std::optional<int64_t> value = record.QuantileOfDue(quantile);
   return value.has_value() ? absl::StrFormat("%.2f", Milliseconds(*value)) : "inf";
@@ -37,7 +37,7 @@ std::vector<const LoadPoint*> ByRate(const LoadReport& report) {
   return points;
 }
 
-// What is offered against what comes back, and against how long that takes.
+// Plots offered rate against answered rate and against latency.
 void AddSweep(const LoadReport& report, HtmlPage& page) {
   Points ideal, good, answered, invalid, p50, p99, p999, refused;
   for (const LoadPoint* point : ByRate(report)) {
@@ -97,7 +97,7 @@ void AddSweep(const LoadReport& report, HtmlPage& page) {
   page.Table(table);
 }
 
-// Latency over the number of nines: 1 is p90, 3 is p99.9.
+// Plots latency over the number of nines: 1 is p90, 3 is p99.9.
 std::string PercentileChart(const LatencyHistogram& histogram) {
   Points points;
   const double most = std::log10(std::max<double>(10, static_cast<double>(histogram.count())));

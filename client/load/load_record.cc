@@ -9,7 +9,7 @@
 namespace vitrine {
 namespace {
 
-// Of so many classes each has a histogram of full precision, which takes some 140 KB; of more they take 10 KB.
+// Up to this many classes get a histogram of full precision, about 140 KB each; with more, each takes 10 KB.
 constexpr size_t kPreciseClasses = 32;
 
 int64_t Nanoseconds(float seconds) {
@@ -41,7 +41,7 @@ void LoadRecord::Second::Add(const Second& other) {
 LoadRecord::Second& LoadRecord::SecondAt(int64_t time) {
   const auto number = static_cast<size_t>((time - interval_.from) / kSecond);
   if (number >= seconds_.size()) {
-    // Seldom does anything come to a second that is over: its histograms need not be ready for it.
+    // Past seconds rarely get further values: their histograms can be compressed.
     if (!seconds_.empty()) seconds_.back().Compress();
     seconds_.resize(number + 1);
   }

@@ -16,16 +16,16 @@ namespace vitrine {
 namespace {
 
 constexpr char kStreamMethod[] = "/vitrine.v1.Classifier/ClassifyStream";
-// A time that is over is not sent as none.
+// Smallest time_limit: 0 would mean none.
 constexpr int64_t kShortestLimit = 1000;
 
-// The request with what differs from one sending to the next behind it, which protobuf takes for one message.
+// Returns the request with the fields that differ per attempt appended; protobuf parses both as one message.
 grpc::ByteBuffer Numbered(const grpc::ByteBuffer& request, uint64_t id, std::optional<int64_t> left) {
   v1::ClassifyRequest own;
   own.set_request_id(absl::StrCat(id));
   if (left.has_value()) own.set_time_limit(static_cast<float>(static_cast<double>(*left) / 1e9));
   std::vector<grpc::Slice> slices;
-  (void)request.Dump(&slices);  // of a buffer that holds slices it cannot fail
+  (void)request.Dump(&slices);  // cannot fail for a buffer of slices
   slices.emplace_back(own.SerializeAsString());
   return {slices.data(), slices.size()};
 }
@@ -80,7 +80,7 @@ void LoadStream::OnEvent(void* tag, bool ok, int64_t now, Outcomes& outcomes) {
     case Operation::kWrite:
       stream.writing_ = false;
       if (stream.finished_) return stream.End(now, outcomes);
-      if (ok) stream.Advance(now);  // a write that failed means that the call is ending; the read will say so
+      if (ok) stream.Advance(now);  // after a failed write the call is ending; the read reports it
       return;
     case Operation::kFinish:
       stream.finished_ = true;
@@ -104,7 +104,7 @@ void LoadStream::OnAnswer(absl::string_view bytes, const grpc::Slice& slice, Out
   uint64_t id = 0;
   const auto found = parts.has_value() && absl::SimpleAtoi(parts->request_id, &id) ? sent_.find(id) : sent_.end();
   if (found == sent_.end()) {
-    // Whose answer this is cannot be told, so that none of those that wait for theirs can be trusted to get it.
+    // The answer cannot be matched to a request, so the other answers cannot be trusted either.
     unreadable_ = true;
     context_->TryCancel();
     return;
@@ -121,13 +121,13 @@ void LoadStream::OnAnswer(absl::string_view bytes, const grpc::Slice& slice, Out
   } else if (parts->error.has_value() && error.ParseFromString(std::string(*parts->error)) && error.code() != 0) {
     outcome.status = grpc::Status(static_cast<grpc::StatusCode>(error.code()), error.message());
   } else {
-    const grpc::Slice nothing("\xff", 1);  // no ClassifyResponse, as which it is told
+    const grpc::Slice nothing("\xff", 1);  // no valid ClassifyResponse, reported as unreadable
     outcome.answer = grpc::ByteBuffer(&nothing, 1);
   }
   outcomes.push_back(std::move(outcome));
 }
 
-// Nothing more will be read: asks how the call ended.
+// Stops reading and requests the call's status.
 void LoadStream::Abandon() {
   ending_ = true;
   call_->Finish(&status_, &finish_);

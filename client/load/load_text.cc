@@ -19,14 +19,14 @@ std::string QuantileInMilliseconds(const LatencyHistogram& histogram, double qua
   return absl::StrFormat("%.2f", static_cast<double>(histogram.Quantile(quantile)) / 1e6);
 }
 
-// Of all requests due.
+// Returns a percentile of all due requests.
 std::string MillisecondsOfDue(const LoadRecord& record, double quantile) {
   if (record.due() == 0) return "-";
   const std::optional<int64_t> value = record.QuantileOfDue(quantile);
   return value.has_value() ? absl::StrFormat("%.2f", static_cast<double>(*value) / 1e6) : "inf";
 }
 
-// A line that begins with its subject.
+// Returns a line that starts with its subject.
 std::string Line(const std::string& subject, const std::string& text) {
   return absl::StrFormat("%-11s %s\n", subject, text);
 }
@@ -36,7 +36,7 @@ std::string Percent(uint64_t part, uint64_t whole) {
   return absl::StrFormat("%.2f %%", 100 * static_cast<double>(part) / static_cast<double>(whole));
 }
 
-// "p50 1.20  p90 ...  max 9.10 ms"
+// Returns "p50 1.20  p90 ...  max 9.10 ms".
 std::string PercentilesInWords(const LatencyHistogram& histogram) {
   if (histogram.count() == 0) return "none";
   std::string text;
@@ -102,7 +102,7 @@ std::string ServerText(const LoadRecord& record) {
   return text;
 }
 
-// "3 RESOURCE_EXHAUSTED, 2 not sent"
+// Returns "3 RESOURCE_EXHAUSTED, 2 not sent".
 std::string FailuresOf(const LoadRecord::ClassCount& one) {
   std::vector<std::string> parts;
   for (const auto& [code, count] : one.failed) parts.push_back(absl::StrCat(count, " ", GrpcCodeName(code)));

@@ -47,7 +47,7 @@ absl::Status SetTopK(absl::string_view value, RequestClass& request_class) {
   return absl::OkStatus();
 }
 
-// Kinds with + between them.
+// Parses kinds separated by +.
 template <class Kind>
 absl::Status SetKinds(absl::string_view field, absl::string_view value,
                       std::optional<Kind> (*kind_of)(absl::string_view name), const std::vector<std::string>& names,

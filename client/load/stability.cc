@@ -16,14 +16,14 @@ constexpr size_t kFewestWindows = 3;
 constexpr uint64_t kFewestAnswers = 20;
 constexpr uint64_t kFewestForP99 = 200;
 constexpr double kSmallestDifferenceMs = 0.2;
-constexpr double kGrowth = 1.5;  // of p50 from the first window to the last
+constexpr double kGrowth = 1.5;  // growth of p50 from the first to the last window
 
 double Median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   return values[values.size() / 2];
 }
 
-// The first value that is further from the median than `allowed` of it; "" where there is none.
+// Describes the first value further from the median than its `allowed` distance; "" if none is.
 template <typename Allowed>
 std::string Differing(const char* what, const char* unit, const std::vector<double>& values, Allowed allowed) {
   const double median = Median(values);

@@ -21,7 +21,7 @@ namespace {
 
 constexpr size_t kMaxLines = 10'000'000;
 constexpr uintmax_t kMaxBytes = uintmax_t{2} << 30;
-constexpr size_t kMaxClasses = 1000;  // each is measured apart
+constexpr size_t kMaxClasses = 1000;  // each has its own record
 constexpr double kMaxSeconds = 7 * 24 * 3600;
 constexpr char kColumns[] = "seconds, model, picture, resolution, priority, deadline";
 
@@ -46,7 +46,7 @@ absl::StatusOr<Fields> JsonFields(absl::string_view line) {
     if (value.is_number() && name != "seconds") {
       return absl::InvalidArgumentError(absl::StrCat("\"", name, "\" must be text"));
     }
-    // Numbers keep their digits: a double's shortest form reads back as the same double.
+    // Numbers keep their value: a double's shortest form parses to the same double.
     fields.emplace_back(name, value.is_string() ? value.get<std::string>() : value.dump());
   }
   return fields;
@@ -60,7 +60,7 @@ absl::StatusOr<int64_t> ParseSeconds(absl::string_view text) {
   return static_cast<int64_t>(std::llround(seconds * 1e9));
 }
 
-// Collects lines; those of equal settings share a class.
+// Collects lines; equal settings share a class.
 class TraceBuilder {
  public:
   TraceBuilder(std::string folder, const RequestClass& defaults) : folder_(std::move(folder)), defaults_(defaults) {}

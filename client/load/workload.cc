@@ -21,7 +21,7 @@ namespace {
 constexpr int64_t kMaxPictureBytes = 32 << 20;
 constexpr int kMadeSide = 224;
 
-// Files that were read, so that classes may share them.
+// Files already read, shared by classes.
 class PictureShelf {
  public:
   explicit PictureShelf(const WorkloadOptions& options) : options_(options) {}
@@ -31,7 +31,7 @@ class PictureShelf {
     if (known != pictures_.end()) return known->second;
     std::string bytes;
     if (path.empty()) {
-      // The smallest made picture leaves room for any --bytes.
+      // The smallest generated picture fits any --bytes.
       bytes = MadePicture(options_.bytes > 0 ? 1 : kMadeSide);
     } else {
       auto read = ReadPicture(path, kMaxPictureBytes);
@@ -62,7 +62,7 @@ v1::ClassifyRequest RequestOf(const RequestClass& request_class) {
   return request;
 }
 
-// Adds requests to a workload whose classes are known.
+// Adds requests to a workload with known classes.
 class WorkloadBuilder {
  public:
   WorkloadBuilder(const WorkloadOptions& options, Workload& workload)
