@@ -34,8 +34,8 @@ class CachedDataset final : public Dataset {
   const std::vector<Image> images_;
 };
 
-// Decodes every picture and hands each that can be decoded to `keep`, from several threads at once. Returns the indices
-// of those. Without `corrupt` the first corrupt one is an error.
+// Decodes every picture on several threads, passes each to `keep`, and returns the indices of the decoded ones. Without
+// `corrupt` the first corrupt one is an error.
 absl::StatusOr<std::vector<int64_t>> DecodeAll(const Dataset& dataset, int threads, CorruptPictures* corrupt,
                                                const std::function<absl::Status(int64_t, Image)>& keep) {
   absl::Mutex mutex;
@@ -64,7 +64,7 @@ absl::StatusOr<std::vector<int64_t>> DecodeAll(const Dataset& dataset, int threa
 
 absl::StatusOr<std::unique_ptr<Dataset>> CacheInMemory(std::unique_ptr<Dataset> dataset, int threads, int64_t max_bytes,
                                                        CorruptPictures* corrupt) {
-  std::vector<Image> images(dataset->size());  // each element is written by one thread, read after all have ended
+  std::vector<Image> images(dataset->size());  // one thread writes each element; read after all have ended
   std::atomic<int64_t> bytes = 0;
   ASSIGN_OR_RETURN(const std::vector<int64_t> kept,
                    DecodeAll(*dataset, threads, corrupt, [&](int64_t index, Image image) -> absl::Status {

@@ -27,14 +27,14 @@ namespace {
 
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
-// Reads one row after the other.
+// Reads one row after another.
 class Reader {
  public:
   Reader(std::string_view text, char separator) : text_(text), separator_(separator) {
     if (text_.substr(0, kByteOrderMark.size()) == kByteOrderMark) text_.remove_prefix(kByteOrderMark.size());
   }
 
-  // False at the end.
+  // Returns false at the end.
   absl::StatusOr<bool> Next(CsvRow& row) {
     while (AtLineEnd()) {
       if (text_.empty()) return false;
@@ -96,19 +96,19 @@ class Reader {
   int64_t line_ = 1;
 };
 
-// Places of the two columns that are read.
+// Indices of the two columns that are read.
 struct Columns {
   size_t path = 0, label = 1;
 };
 
-// Names of columns, the plainest first; in other case and in the plural too, with "-" or blanks for "_", and without.
+// Names of columns, the plainest first; compared by PlainName, also in the plural.
 constexpr std::array kPathNames = {"path",       "file_path",  "image_path", "img_path", "file", "file_name",
                                    "image_file", "image_name", "image",      "img",      "name", "fname",
                                    "fn",         "picture",    "photo",      "uri"};
 constexpr std::array kLabelNames = {"label",       "class",      "target",      "category", "class_name",
                                     "class_label", "label_name", "target_name", "tag",      "y"};
 
-// "File Names" -> "filename"
+// Converts "File Names" to "filename".
 std::string PlainName(absl::string_view cell) {
   const std::string lower = absl::AsciiStrToLower(absl::StripAsciiWhitespace(cell));
   return absl::StrReplaceAll(lower, {{"_", ""}, {"-", ""}, {" ", ""}});
@@ -128,7 +128,7 @@ std::optional<size_t> FindColumn(const CsvRow& header, absl::Span<const char* co
   return std::nullopt;
 }
 
-// Columns by the names in the first row. Of two columns the one that is not known is the other one.
+// Finds the columns by a header row. If only one of two columns has a known name, the other one is the rest.
 std::optional<Columns> NamedColumns(const CsvRow& row) {
   const std::optional<size_t> path = FindColumn(row, kPathNames), label = FindColumn(row, kLabelNames);
   if (path && label) return Columns{*path, *label};
@@ -136,7 +136,7 @@ std::optional<Columns> NamedColumns(const CsvRow& row) {
   return path ? Columns{*path, 1 - *path} : Columns{1 - *label, *label};
 }
 
-// Columns by the first cell that is the name of a picture: an index of numbers may stand before it.
+// Finds the columns by the first cell that is a picture's name; an index column may come before it.
 std::optional<Columns> ColumnsOfPictures(const CsvRow& row) {
   for (size_t i = 0; i < row.cells.size(); ++i) {
     const std::filesystem::path path = std::string(absl::StripAsciiWhitespace(row.cells[i]));
@@ -146,14 +146,14 @@ std::optional<Columns> ColumnsOfPictures(const CsvRow& row) {
   return std::nullopt;
 }
 
-// Rows and where their columns are.
+// Rows and their columns.
 struct Listed {
   std::vector<CsvRow> rows;
   Columns columns;
 };
 
-// The rows behind the header, if there is one. A first row of which no cell is the name of a picture, though the next
-// one has one, is a header; INVALID_ARGUMENT lists the names that are known if it has none of them.
+// Removes the header, if there is one: a first row without a picture's name followed by one with it. INVALID_ARGUMENT
+// lists the known names if the header has none of them.
 absl::StatusOr<Listed> WithoutHeader(std::vector<CsvRow> rows) {
   Listed listed{.rows = std::move(rows), .columns = {}};
   if (listed.rows.empty()) return listed;
@@ -176,7 +176,7 @@ absl::StatusOr<Listed> WithoutHeader(std::vector<CsvRow> rows) {
   return listed;
 }
 
-// Reads the text with the first separator of , ; and tab that makes a list of it.
+// Parses the text with the first separator of , ; and tab that gives a list.
 absl::StatusOr<Listed> ReadSeparated(const std::string& text) {
   for (const char separator : {',', ';', '\t'}) {
     absl::StatusOr<std::vector<CsvRow>> rows = ParseCsv(text, separator);
@@ -187,13 +187,13 @@ absl::StatusOr<Listed> ReadSeparated(const std::string& text) {
   return WithoutHeader(std::move(rows));
 }
 
-// JSON as text, numbers by their digits; nothing for lists, objects and null.
+// Converts JSON to text, numbers by their digits; nullopt for lists, objects and null.
 std::string CellOf(const nlohmann::json& value) {
   if (value.is_string()) return value.get<std::string>();
   return value.is_number() || value.is_boolean() ? value.dump() : std::string();
 }
 
-// One JSON object a line, as HuggingFace's metadata.jsonl has them.
+// Parses one JSON object per line, as in HuggingFace's metadata.jsonl.
 absl::StatusOr<Listed> ReadJsonLines(const std::string& text) {
   Listed listed;
   int64_t number = 0;
@@ -218,7 +218,7 @@ absl::StatusOr<Listed> ReadJsonLines(const std::string& text) {
   return listed;
 }
 
-// By value where all are numbers: "9" before "10".
+// Sorts by value if all are numbers: "9" before "10".
 std::vector<std::string> SortedLabels(const std::map<std::string, int>& labels) {
   std::vector<std::string> sorted;
   std::map<std::string, int64_t> values;

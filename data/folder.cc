@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kNamed = 5;  // names in a line
+constexpr size_t kNamed = 5;  // names per line
 
 std::string Counted(int64_t count, const char* thing) {
   return absl::StrCat(count, " ", thing, count == 1 ? "" : "s");
@@ -43,7 +43,7 @@ void AddEntry(const fs::directory_entry& entry, FolderContent& content) {
         ++content.others[absl::AsciiStrToLower(ending)];
       }
       return;
-    case fs::file_type::none:  // a link in a circle, for instance
+    case fs::file_type::none:  // for example a circular link
     case fs::file_type::not_found:
     case fs::file_type::unknown:
       (IsPictureEnding(ending) ? content.pictures : content.broken_links).push_back(std::move(name));
@@ -91,7 +91,7 @@ int64_t CountPicturesBelow(const fs::path& folder) {
   for (const std::string& name : content->folders) {
     std::error_code ignored;
     const fs::path inside = folder / name;
-    if (fs::is_symlink(inside, ignored)) continue;  // it may lead back up
+    if (fs::is_symlink(inside, ignored)) continue;  // a link may lead to a parent folder
     const absl::StatusOr<FolderContent> deeper = ReadFolder(inside);
     if (deeper.ok()) pictures += static_cast<int64_t>(deeper->pictures.size()) + CountPicturesBelow(inside);
   }

@@ -20,11 +20,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The first of them that is there holds the test split.
+// Names of the test split's folder; the first that exists is used.
 constexpr std::array kTestFolders = {"test", "val", "valid", "validation"};
 
-// Empty where there is none. Beside train/ it is one by its name; alone it may be a class that is called so, which
-// holds pictures and no folders.
+// Returns the test folder, empty if there is none. Without train/ a folder of that name may be a class, which contains
+// pictures and no folders.
 fs::path TestFolder(const fs::path& root, bool beside_train) {
   for (const char* name : kTestFolders) {
     const fs::path folder = root / name;
@@ -35,9 +35,9 @@ fs::path TestFolder(const fs::path& root, bool beside_train) {
   return {};
 }
 
-// Holders of the folders of the classes, for training and for the split that is asked for.
+// Parent folders of the classes, for training and for the requested split.
 struct Folders {
-  fs::path train;  // empty: there is none, and `split` alone has the classes
+  fs::path train;  // empty: there is none, and only `split` has the classes
   fs::path split;
 };
 
@@ -56,7 +56,7 @@ absl::StatusOr<Folders> FindFolders(const fs::path& root, Split split) {
   return Folders{train, split == Split::kTrain ? train : test};
 }
 
-// Numbers classes in the order in which they are met. Names that differ in their Unicode form alone are one class.
+// Numbers classes in the order in which they occur. Names that differ only in Unicode form are one class.
 class FolderClasses {
  public:
   int NumberOf(const std::string& folder) {
@@ -72,8 +72,7 @@ class FolderClasses {
   std::vector<std::string> labels_;
 };
 
-// Reads the folder that holds those of the classes. INVALID_ARGUMENT where one of them is a link that leads nowhere:
-// without it, its class would be missing.
+// Reads the parent folder of the classes. INVALID_ARGUMENT for a broken link: its class would be missing.
 absl::StatusOr<FolderContent> ReadClassFolders(const fs::path& folder) {
   ASSIGN_OR_RETURN(FolderContent content, ReadFolder(folder));
   if (content.broken_links.empty()) return content;
@@ -81,7 +80,7 @@ absl::StatusOr<FolderContent> ReadClassFolders(const fs::path& folder) {
       absl::StrCat((folder / content.broken_links.front()).string(), " is a link that leads nowhere"));
 }
 
-// Numbers the classes of the training split: its folders that have a picture.
+// Numbers the classes of the training split: its folders with pictures.
 absl::Status AddClasses(const fs::path& train, FolderClasses& classes) {
   ASSIGN_OR_RETURN(const FolderContent content, ReadClassFolders(train));
   for (const std::string& name : content.folders) {

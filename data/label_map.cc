@@ -20,7 +20,7 @@
 namespace vitrine {
 namespace {
 
-// A number as a label: digits alone, so that "1e3" and "-0" stay names.
+// Parses a label of only digits, so that "1e3" and "-0" stay names.
 std::optional<int32_t> AsNumber(const std::string& label) {
   int32_t number = 0;
   const bool digits = std::all_of(label.begin(), label.end(), absl::ascii_isdigit);
@@ -28,7 +28,7 @@ std::optional<int32_t> AsNumber(const std::string& label) {
   return number;
 }
 
-// Labels by name, in whatever Unicode form they are written.
+// Labels by name, in any Unicode form.
 class Names {
  public:
   explicit Names(const std::vector<std::string>& labels) {
@@ -39,14 +39,14 @@ class Names {
       any_case_[absl::AsciiStrToLower(label)].push_back(number);
     }
   }
-  // All labels of exactly that name; where there is none the one that differs in case, if it is one alone.
+  // Returns all labels of exactly that name; if there are none, the one that differs in case, if it is unique.
   std::vector<int32_t> All(const std::string& label) const {
     const std::string composed = Composed(label);
     if (const auto found = exact_.find(composed); found != exact_.end()) return found->second;
     const auto found = any_case_.find(absl::AsciiStrToLower(composed));
     return found == any_case_.end() || found->second.size() > 1 ? std::vector<int32_t>() : found->second;
   }
-  // -1: none or several.
+  // Returns -1 for none or several.
   int32_t Find(const std::string& label) const {
     const std::vector<int32_t> all = All(label);
     return all.size() == 1 ? all.front() : -1;
@@ -70,7 +70,7 @@ absl::Status NothingFits(const std::vector<std::string>& data, const std::vector
                                           "; give a file of lines \"data label<TAB>model label\" with --label-map"));
 }
 
-// The model's class that the row names.
+// Returns the model's class that the row names.
 absl::StatusOr<int32_t> ClassOf(const LabelRow& row, const Names& names, const std::vector<std::string>& model) {
   const std::string where = absl::StrCat("line ", row.line, " of the label map: ");
   const std::vector<int32_t> all = names.All(row.model);
@@ -85,14 +85,14 @@ absl::StatusOr<int32_t> ClassOf(const LabelRow& row, const Names& names, const s
       absl::StrCat(where, "the model has no class \"", row.model, "\"; it has ", FirstOf(model)));
 }
 
-// The row that speaks of each label of the data set: the one of exactly that label, else the one in other case.
+// Returns the row of each data label: the one with exactly that label, else the one that differs in case.
 absl::StatusOr<std::map<int32_t, const LabelRow*>> RowsOf(const std::vector<LabelRow>& rows, const Names& data_names) {
   std::map<int32_t, const LabelRow*> row_of;
   for (const bool exact : {true, false}) {
     for (const LabelRow& row : rows) {
       if (data_names.Has(row.data) != exact) continue;
       const int32_t label = data_names.Find(row.data);
-      if (label < 0) continue;  // a map may speak of more labels than this data set has
+      if (label < 0) continue;  // a map may have labels that this data set lacks
       const auto [known, added] = row_of.emplace(label, &row);
       if (added || exact || data_names.Has(known->second->data)) continue;
       return absl::InvalidArgumentError(absl::StrCat("lines ", known->second->line, " and ", row.line,
@@ -103,12 +103,12 @@ absl::StatusOr<std::map<int32_t, const LabelRow*>> RowsOf(const std::vector<Labe
   return row_of;
 }
 
-// The first of the synonyms that a label of ImageNet may list: "tench" of "tench, Tinca tinca".
+// Returns the first synonym of an ImageNet label: "tench" of "tench, Tinca tinca".
 std::string FirstName(const std::string& label) {
   return std::string(absl::StripAsciiWhitespace(label.substr(0, label.find(','))));
 }
 
-// True for the name of a class of ImageNet-1k, in whatever case; "crane, bird" is one.
+// Returns true for the name of a class of ImageNet-1k, in any case; "crane, bird" is one.
 bool IsImageNetName(const std::string& label) {
   static const auto& names = *[] {
     auto* lower = new std::set<std::string>();
@@ -118,15 +118,15 @@ bool IsImageNetName(const std::string& label) {
   return names.contains(absl::AsciiStrToLower(label));
 }
 
-// The name of the class that a WordNet id of ImageNet-1k stands for; of another label, which is no such name, its first
-// name. Case stays, for "Cardigan" is a dog and "cardigan" is worn.
+// Returns the class name of a WordNet id of ImageNet-1k; for any other label that is no such name, its first name. Case
+// is kept, because "Cardigan" is a dog and "cardigan" a garment.
 std::string NameOrFirstName(const std::string& label) {
   const std::optional<int> number = ImageNetClass(label);
   if (number.has_value()) return ImageNetNames()[static_cast<size_t>(*number)];
   return IsImageNetName(label) ? label : FirstName(label);
 }
 
-// True if the model's classes are those of ImageNet-1k in their order; lists differ in some of the names.
+// Returns true if the model has the classes of ImageNet-1k in their order; some names differ between lists.
 bool HasImageNetsClasses(const std::vector<std::string>& model) {
   const std::vector<std::string>& names = ImageNetNames();
   if (model.size() != names.size()) return false;
@@ -136,7 +136,7 @@ bool HasImageNetsClasses(const std::vector<std::string>& model) {
   return 2 * equal > names.size();
 }
 
-// Matches what has no class yet by WordNet ids, of the data set or of the model. Returns whether any was.
+// Matches data labels without a class by WordNet ids, of the data set or of the model. Returns true if any matched.
 bool MatchWnids(const std::vector<std::string>& data, const std::vector<std::string>& model, LabelMatch& match) {
   const auto is_wnid = [](const std::string& label) { return ImageNetClass(label).has_value(); };
   const bool of_data = std::any_of(data.begin(), data.end(), is_wnid);

@@ -28,7 +28,7 @@ std::vector<std::string> NumberInWords(int number) {
 }
 
 std::vector<std::string> NumberWords() {
-  // NOTE: the published count of tokens, 63,095, is met without 8,000 alone; with it there are 63,098.
+  // NOTE: only without 8,000 the number of tokens is the published 63,095; with it there are 63,098.
   constexpr int kLeftOut = 8000;
   std::vector<std::string> tokens;
   for (int number = 1; number <= 9999; ++number) {

@@ -20,7 +20,7 @@ absl::StatusOr<int64_t> CountRecords(const ReadOnlyFile& file, const RecordLayou
       file.path(), ": ", file.size(), " bytes are no whole number of records of ", layout.record(), " bytes"));
 }
 
-// The picture whose planes lie at `planes`.
+// Converts the planes at `planes` to a picture.
 Image Interleave(const uint8_t* planes, const RecordLayout& layout) {
   Image image{.width = layout.width, .height = layout.height, .channels = 3, .pixels = {}};
   image.pixels.resize(3 * layout.plane());
@@ -76,7 +76,7 @@ class PlanarRecords final : public RawDataset {
 absl::StatusOr<std::vector<uint8_t>> ReadHeaders(const fs::path& path, const RecordLayout& layout) {
   ASSIGN_OR_RETURN(const ReadOnlyFile file, ReadOnlyFile::Open(path));
   ASSIGN_OR_RETURN(const int64_t records, CountRecords(file, layout));
-  // Whole stretches of the file are read, because a call per header would be one per 3 KB.
+  // Reads large blocks of the file, because a call per header would be one per 3 KB.
   const int64_t stretch = std::max<int64_t>(1, (1 << 20) / layout.record());
   std::vector<uint8_t> bytes(std::min(stretch, records) * layout.record());
   std::vector<uint8_t> headers;

@@ -16,22 +16,22 @@ namespace vitrine {
 namespace {
 
 constexpr int64_t kBlock = 512;
-// Names and pax records; more than this is no header.
+// Maximum size of names and pax records; larger is no valid header.
 constexpr int64_t kMostExtension = 1 << 20;
-// tar fills its last record with zeros, 10 KiB by default. More than this is no filling.
+// tar pads its last record with zeros, 10 KiB by default. More is no padding.
 constexpr int64_t kMostFilling = 1 << 20;
 
 absl::Status Damage(const ReadOnlyFile& file, int64_t offset, const std::string& reason) {
   return Fault(file, absl::StrCat("damaged before byte ", offset, " (", reason, ")"));
 }
 
-// A field as text: to its first NUL, or all of it.
+// Returns a field as text: up to its first NUL, or all of it.
 absl::string_view Text(absl::string_view block, size_t offset, size_t bytes) {
   const absl::string_view field = block.substr(offset, bytes);
   return field.substr(0, field.find('\0'));
 }
 
-// A number: octal digits between blanks, or base 256 where the first bit says so. Nothing where it is neither, negative
+// Parses a number: octal digits between blanks, or base 256 if the first bit is set. nullopt if it is neither, negative
 // or too large.
 std::optional<int64_t> Number(absl::string_view field) {
   constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
@@ -50,7 +50,7 @@ std::optional<int64_t> Number(absl::string_view field) {
   return number;
 }
 
-// The sum of the header's bytes, its own field counted as blanks. Some old tars added signed bytes.
+// Verifies the sum of the header's bytes, with its own field as blanks. Some old tars added signed bytes.
 bool ChecksumHolds(absl::string_view block) {
   int64_t as_unsigned = 0, as_signed = 0;
   for (int64_t i = 0; i < kBlock; ++i) {
@@ -62,7 +62,7 @@ bool ChecksumHolds(absl::string_view block) {
   return said == as_unsigned || said == as_signed;
 }
 
-// What headers of type x and L say of the member that follows them.
+// Contents of the headers of type x and L for the next member.
 struct Extension {
   std::optional<std::string> name;
   std::optional<int64_t> bytes;
@@ -71,7 +71,7 @@ struct Extension {
   bool sparse = false;
 };
 
-// Records "LENGTH KEY=VALUE\n", whose length counts all of it. False where they are not such.
+// Parses records "LENGTH KEY=VALUE\n", whose length covers the whole record. Returns false if they are invalid.
 bool ReadPax(absl::string_view records, Extension& extension) {
   extension.pax = true;
   while (!records.empty()) {
@@ -95,16 +95,16 @@ bool ReadPax(absl::string_view records, Extension& extension) {
   return true;
 }
 
-// Reads the headers of one file, from its begin on.
+// Reads the headers of one file, from its start.
 class TarReader {
  public:
   explicit TarReader(const ReadOnlyFile& file) : file_(file) {}
 
-  // The next regular file; nothing behind the last.
+  // Returns the next regular file; nullopt after the last.
   absl::StatusOr<std::optional<TarMember>> Next() {
     Extension extension;
     for (;;) {
-      // Some writers leave the end mark out.
+      // Some programs omit the end mark.
       if (at_ == file_.size() && at_ > 0 && !extension.begun) return std::nullopt;
       ASSIGN_OR_RETURN(const std::string block, ReadHeader());
       if (IsZero(block)) return End();
@@ -141,7 +141,7 @@ class TarReader {
     return block;
   }
 
-  // The content of a header that is about another one, and behind it.
+  // Reads the content of an extension header, and moves past it.
   absl::StatusOr<std::string> ReadContent(int64_t bytes) {
     if (bytes > kMostExtension || bytes > file_.size() - at_) {
       return Damage(file_, at_, absl::StrCat("a header declares ", bytes, " bytes"));
@@ -162,16 +162,16 @@ class TarReader {
     return absl::OkStatus();
   }
 
-  // Nothing for a link, a folder, a device.
+  // Returns nullopt for a link, a folder, a device.
   absl::StatusOr<std::optional<TarMember>> ReadMember(absl::string_view block, int64_t bytes,
                                                       const Extension& extension) {
     const char type = block[156];
     TarMember member{.name = extension.name.value_or(NameOf(block)), .offset = at_, .bytes = bytes};
-    const bool is_folder = type == '5' || member.name.ends_with('/');  // the oldest tars say it by the name
+    const bool is_folder = type == '5' || member.name.ends_with('/');  // the oldest tars mark folders by name only
     if (is_folder || (type >= '2' && type <= '6')) return std::nullopt;
     while (member.name.starts_with("./")) member.name.erase(0, 2);
     if (type == '1') {
-      // What follows a hard link is the next header, whatever size it states, but for pax.
+      // A hard link is followed by the next header, for any stated size, except in pax.
       if (!extension.pax) return std::nullopt;
     } else if (member.name.empty() || std::any_of(member.name.begin(), member.name.end(), absl::ascii_iscntrl)) {
       return Fault(file_, absl::StrCat("the member whose content begins at byte ", member.offset,
@@ -188,17 +188,17 @@ class TarReader {
     return member;
   }
 
-  // GNU's tar keeps other things where ustar has the begin of a long name.
+  // GNU's tar uses the prefix field of ustar for other data.
   static std::string NameOf(absl::string_view block) {
     const absl::string_view name = Text(block, 0, 100), prefix = Text(block, 345, 155);
     const bool is_ustar = block.substr(257, 6) == absl::string_view("ustar\0", 6);
     return is_ustar && !prefix.empty() ? absl::StrCat(prefix, "/", name) : std::string(name);
   }
 
-  // Content fills whole blocks.
+  // Content is padded to whole blocks.
   void Skip(int64_t bytes) { at_ += (bytes + kBlock - 1) / kBlock * kBlock; }
 
-  // What follows the end mark must be zeros: a concatenated archive would otherwise be lost without a word.
+  // After the end mark only zeros may follow: a concatenated archive would otherwise be ignored silently.
   absl::StatusOr<std::optional<TarMember>> End() const {
     const int64_t rest = file_.size() - at_;
     if (rest <= kMostFilling) {
@@ -210,7 +210,7 @@ class TarReader {
   }
 
   const ReadOnlyFile& file_;
-  int64_t at_ = 0;  // of the next header, or of the content that belongs to the last one
+  int64_t at_ = 0;  // offset of the next header, or of the last one's content
 };
 
 }  // namespace

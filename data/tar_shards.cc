@@ -27,7 +27,7 @@ constexpr size_t kMostShards = 100'000;
 
 using Words = std::vector<std::string>;
 
-// The alternatives between a pair of braces: a list, a range, or nothing of the kind.
+// Returns the alternatives between a pair of braces: a list or a range; nullopt if it is neither.
 std::optional<Words> Alternatives(const std::string& body) {
   Words list(1);
   int depth = 0;
@@ -51,7 +51,7 @@ std::optional<Words> Alternatives(const std::string& body) {
   return list;
 }
 
-// The place of the brace that closes the one at `open`, or npos.
+// Returns the index of the brace that closes the one at `open`, or npos.
 size_t Closing(const std::string& pattern, size_t open) {
   int depth = 0;
   for (size_t at = open; at < pattern.size(); ++at) {
@@ -61,7 +61,7 @@ size_t Closing(const std::string& pattern, size_t open) {
   return std::string::npos;
 }
 
-// What each shard's name says of its split.
+// Split in a shard's name.
 enum class Said { kNothing, kTrain, kTest, kVal, kTwo };
 
 Said SplitIn(const std::string& name) {
@@ -76,7 +76,7 @@ Said SplitIn(const std::string& name) {
   return said.size() == 1 ? *said.begin() : Said::kTwo;
 }
 
-// The files that `pattern`, without braces, stands for.
+// Adds the files that match `pattern`, which has no braces.
 absl::Status AddMatches(const std::string& pattern, std::vector<fs::path>& shards) {
   if (pattern.find_first_of("*?[") == std::string::npos) {
     if (!IsRegularFile(pattern)) return absl::NotFoundError(absl::StrCat("there is no tar file ", pattern));
@@ -108,7 +108,7 @@ absl::StatusOr<std::vector<fs::path>> ShardsBelow(const fs::path& folder) {
   return shards;
 }
 
-// Where the shards of `where` lie: the folder above the first brace or wildcard.
+// Returns the folder of the shards: the one above the first brace or wildcard.
 fs::path FolderOf(std::string_view where) {
   const fs::path fixed = where.substr(0, where.find_first_of("{*?["));
   return fixed.has_parent_path() ? fixed.parent_path() : fs::path(".");
@@ -145,8 +145,8 @@ absl::Status Divide(const std::vector<fs::path>& all, TarShards& shards) {
 
 absl::StatusOr<std::vector<std::string>> ExpandBraces(std::string_view text) {
   Words done;
-  Words open = {std::string(text)};  // what may still hold braces; the next one last
-  std::vector<size_t> from = {0};    // where braces are looked for from on in each
+  Words open = {std::string(text)};  // patterns that may still contain braces; the next one last
+  std::vector<size_t> from = {0};    // start of the search for braces in each
   while (!open.empty()) {
     const std::string pattern = std::move(open.back());
     const size_t begin = pattern.find('{', from.back());

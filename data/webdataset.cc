@@ -20,9 +20,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Labels are below this where nothing names the classes.
+// Limit of labels if no file names the classes.
 constexpr int kMostClasses = 100'000;
-// Reading headers waits for the disk, mostly, so there are more threads than cores may be.
+// Reading headers mostly waits for the disk, so there may be more threads than cores.
 constexpr int kIndexThreads = 8;
 
 struct Shard {
@@ -69,7 +69,7 @@ class WebDataset final : public Dataset {
   }
 
  private:
-  // For the sentence of an error.
+  // Name for error messages.
   static std::string NameOf(const Shard& shard, const ShardSample& sample) {
     return absl::StrCat(shard.path.string(), ": ", sample.key);
   }
@@ -79,7 +79,7 @@ class WebDataset final : public Dataset {
     return {shards_[shard], shards_[shard].samples[index - begins_[shard]]};
   }
 
-  // The file is opened for each picture: big sets have more shards than a process may hold open.
+  // The file is opened for each picture: large sets have more shards than a process may have open.
   static absl::StatusOr<std::string> Read(const Shard& shard, const ShardSample& sample) {
     ASSIGN_OR_RETURN(const ReadOnlyFile file, ReadOnlyFile::Open(shard.path));
     if (file.size() != shard.bytes) {
@@ -106,7 +106,7 @@ absl::StatusOr<std::vector<Shard>> ReadShards(const std::vector<fs::path>& paths
   return shards;
 }
 
-// Empty where no file names the classes.
+// Returns the class names; empty if no file has them.
 absl::StatusOr<std::vector<std::string>> NamedClasses(const fs::path& folder) {
   for (const char* name : {"classes.txt", "classnames.txt"}) {
     if (!IsRegularFile(folder / name)) continue;

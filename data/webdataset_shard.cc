@@ -19,7 +19,7 @@ namespace {
 constexpr int64_t kMostPictureBytes = int64_t{256} << 20;
 constexpr int64_t kMostLabelBytes = 1 << 20;
 
-// The members of one key.
+// Members of one key.
 struct Parts {
   const TarMember* picture = nullptr;
   const TarMember* number = nullptr;  // KEY.cls
@@ -27,7 +27,8 @@ struct Parts {
   std::set<std::string> endings;
 };
 
-// "a.b/0001.seg.png" is the key "a.b/0001" and the ending "seg.png", as WebDataset splits it. No key for hidden files.
+// Splits "a.b/0001.seg.png" into the key "a.b/0001" and the extension "seg.png", as WebDataset does. No key for hidden
+// files.
 std::pair<std::string, std::string> SplitKey(const std::string& name) {
   const size_t file = name.rfind('/') == std::string::npos ? 0 : name.rfind('/') + 1;
   const size_t dot = name.find('.', file);
@@ -55,7 +56,7 @@ absl::StatusOr<int64_t> ReadJson(const ReadOnlyFile& shard, const TarMember& mem
   if (label == json.end() || !label->is_number_integer()) {
     return Fault(shard, member.name + " has no whole number under \"label\", and there is no .cls beside it");
   }
-  // Numbers above int64's range come out negative, and are out of range like those.
+  // Numbers above int64's range become negative, and are rejected as out of range.
   return label->get<int64_t>();
 }
 
@@ -69,7 +70,7 @@ absl::StatusOr<int> ReadLabel(const ReadOnlyFile& shard, const std::string& key,
   return Fault(shard, absl::StrCat(key, " has the label ", label, "; labels are 0 to ", classes - 1));
 }
 
-// Sorts a member into the parts of its key.
+// Adds a member to the parts of its key.
 absl::Status AddMember(const ReadOnlyFile& shard, const TarMember& member, std::map<std::string, Parts>& keys) {
   const auto [key, ending] = SplitKey(member.name);
   if (key.empty()) return absl::OkStatus();

@@ -19,7 +19,8 @@ namespace vitrine {
 
 namespace {
 
-// The mean of each block of divisor x divisor pixels, rounded; blocks at the right and lower edge may be smaller.
+// Returns the rounded mean of each block of divisor x divisor pixels; blocks at the right and lower edge may be
+// smaller.
 Image MeanOfBlocks(const Image& image, int divisor) {
   Image small;
   small.width = (image.width + divisor - 1) / divisor;

@@ -15,7 +15,7 @@
 namespace vitrine {
 namespace {
 
-// Keeps the last rows of a picture in a ring, and makes each row of the input as soon as what it depends on is there.
+// Keeps the last rows of a picture in a ring, and computes each input row as soon as the rows that it needs are there.
 class RingOfRows : public JpegRows {
  public:
   RingOfRows(Size picture, const v1::Preprocessing& preprocessing, const Geometry& geometry)
@@ -47,9 +47,9 @@ class RingOfRows : public JpegRows {
   InputRows input_;
   int channels_ = 0;
   size_t row_bytes_ = 0;
-  size_t unused_bytes_ = 0;  // of each row, before the columns that the input depends on
+  size_t unused_bytes_ = 0;  // per row, before the columns that the input depends on
   std::unique_ptr<uint8_t[]> ring_;
-  std::vector<const uint8_t*> rows_;  // what the next row of the input is made from
+  std::vector<const uint8_t*> rows_;  // source rows of the next input row
   int next_ = 0;
 };
 

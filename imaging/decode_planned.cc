@@ -9,7 +9,7 @@
 namespace vitrine {
 namespace {
 
-// Below, the resize would see the edges that the reduction smoothed.
+// With less, the resize would show the edges that the reduction smoothed.
 constexpr int kLeastReduction = 2;
 
 }  // namespace

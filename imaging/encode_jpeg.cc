@@ -14,8 +14,8 @@
 namespace vitrine {
 namespace {
 
-// libjpeg reports errors by calling back, and the callback must not return: it jumps past libjpeg's own frames, none of
-// which holds an object with a destructor; nor does the function that calls setjmp.
+// libjpeg reports errors by a callback that must not return: it longjmps over libjpeg's frames. Neither these nor the
+// function that calls setjmp hold an object with a destructor.
 struct Encoder {
   jpeg_compress_struct jpeg;
   jpeg_error_mgr errors;
@@ -33,7 +33,7 @@ struct Encoder {
 
 void OnMessage(j_common_ptr, int) {}
 
-// False leaves the reason in encoder.message.
+// Returns false with the cause in encoder.message.
 bool Encode(Encoder& encoder, const Image& image, int quality) {
   encoder.jpeg.err = jpeg_std_error(&encoder.errors);
   encoder.errors.error_exit = Escape;

@@ -26,8 +26,8 @@ struct FreeBuffer {
   void operator()(void* buffer) const { std::free(buffer); }
 };
 
-// Bands of rows that stand for a picture, evenly spread: rows that follow each other, since each is compressed by what
-// is above it.
+// Size and distance of the sampled bands of rows: adjacent rows, because each row is compressed relative to the one
+// above.
 constexpr int kBandRows = 8, kBandsApart = 64;
 
 absl::Status SpngError(int code) {

@@ -15,7 +15,7 @@ namespace {
 constexpr int kMostSide = 8192;
 constexpr int kMostCell = 1024;
 constexpr int64_t kMostInputPixels = int64_t{kMostSide} * kMostSide;
-// A grid may distort the aspect by this factor before the picture is refused.
+// Maximum distortion of the aspect ratio by a grid before the picture is rejected.
 constexpr double kMostDistortion = 2;
 
 absl::Status OutOfRange(absl::string_view field, double value, absl::string_view range) {
@@ -61,9 +61,8 @@ absl::Status ValidateResolution(const v1::Preprocessing& preprocessing) {
   return absl::OkStatus();
 }
 
-// Rounding is that of timm's evaluation transform, which rests on torchvision's Resize and CenterCrop: a square is
-// covered with the longer side cut to whole pixels, anything else with both sides rounded; the crop's corner is rounded
-// to even.
+// Rounds as timm's evaluation transform, which uses torchvision's Resize and CenterCrop: for a square input the longer
+// side is truncated to whole pixels, else both sides are rounded; the crop's corner is rounded to even.
 Geometry PlanFixed(const v1::FixedResolution& fixed, Size original) {
   const Size input = {fixed.height(), fixed.width()};
   Geometry geometry{original, input, 0, 0, input};
@@ -95,14 +94,14 @@ int CellsOf(double pixels, int cell) {
   return std::max<int>(1, std::lround(pixels / cell));
 }
 
-// The grid nearest to (aspect, tokens) among those within the limits and the largest distortion; none if there is none.
-// Distance is measured in ratios: (kAspectWeight * log of the aspects' ratio)^2 + (log of the tokens' ratio)^2.
+// Finds the grid nearest to (aspect, tokens) within the limits and the maximum distortion, if any. Distance is measured
+// in ratios: (kAspectWeight * log of the aspects' ratio)^2 + (log of the tokens' ratio)^2.
 class NearestGrid {
  public:
   NearestGrid(const v1::NativeResolution& limits, double aspect, double tokens)
       : limits_(limits), log_aspect_(std::log(aspect)), log_tokens_(std::log(tokens)) {}
 
-  // From the best number of rows outward, until no number of columns could come nearer.
+  // Searches from the best number of rows outward, until no number of columns could be nearer.
   std::optional<Grid> Find() {
     const double best_rows = std::exp((log_tokens_ - log_aspect_) / 2);
     const int middle = std::clamp<double>(std::floor(best_rows), 1, limits_.max_tokens());
@@ -114,11 +113,11 @@ class NearestGrid {
   }
 
  private:
-  // An error of the aspect is visible to the model; an error of the tokens only costs.
+  // An error in aspect ratio is visible to the model; an error in tokens only changes the cost.
   static constexpr double kAspectWeight = 4;
   static constexpr double kSquaredWeight = kAspectWeight * kAspectWeight;
 
-  // Of grids with so many rows, were columns real numbers without limits.
+  // Returns the least distance of grids with this number of rows, for real-valued columns without limits.
   double LeastDistance(int rows) const {
     const double error = 2 * std::log(rows) - log_tokens_ + log_aspect_;
     return kSquaredWeight / (1 + kSquaredWeight) * error * error;
@@ -138,13 +137,13 @@ class NearestGrid {
     for (const double columns : {std::floor(ideal), std::ceil(ideal)}) Offer(rows, std::clamp(columns, least, most));
   }
 
-  // Of grids that are as near, the one with more tokens, then the first: that can only be a square picture's choice
+  // Among equally near grids, takes the one with more tokens, then the first: that only occurs for a square picture,
   // between a grid and its transpose.
   void Offer(int rows, double columns) {
     const double aspect_error = std::log(columns / rows) - log_aspect_;
     const double token_error = std::log(columns * rows) - log_tokens_;
     const double distance = kSquaredWeight * aspect_error * aspect_error + token_error * token_error;
-    constexpr double kSame = 1e-9;  // rounding of the logarithms
+    constexpr double kSame = 1e-9;  // tolerance for rounding of the logarithms
     const bool tie = nearest_ && std::abs(distance - distance_) <= kSame;
     if (tie && columns * rows <= static_cast<double>(nearest_->rows) * nearest_->columns) return;
     if (!tie && distance >= distance_) return;

@@ -21,16 +21,16 @@
 namespace vitrine {
 namespace {
 
-// libjpeg reports errors by calling back, and the callback must not return: it jumps to `escape`. The jump passes
-// libjpeg's own frames, the callbacks below and those between setjmp and libjpeg, none of which holds an object with a
-// destructor; the functions that call setjmp hold none either. What JpegRows do is over before libjpeg is called again.
+// libjpeg reports errors by a callback that must not return: it longjmps to `escape`, over libjpeg's frames, the
+// callbacks below and those between setjmp and libjpeg. None of these, nor the functions that call setjmp, hold an
+// object with a destructor. Calls of JpegRows have returned before libjpeg is called again.
 struct Decoder {
   jpeg_decompress_struct jpeg;
   jpeg_error_mgr errors;
   jpeg_source_mgr source;
   jpeg_progress_mgr progress;
   int max_scans;
-  bool lacks_end;    // the file has no end marker, and libjpeg was not given one yet
+  bool lacks_end;    // the file has no end marker, and libjpeg has not been given one yet
   bool is_complete;  // no scan of a progressive file is missing
   std::jmp_buf escape;
   char message[JMSG_LENGTH_MAX];
@@ -46,9 +46,9 @@ Decoder& DecoderOf(j_common_ptr jpeg) {
   std::longjmp(decoder.escape, 1);
 }
 
-// Level -1 is a warning. libjpeg goes on after damage and fills in what is missing; we do not. Four warnings mean no
+// Level -1 is a warning. libjpeg continues after damage and fills in missing data; we do not. Four warnings mean no
 // damage to the pixels: stray bytes before a marker, an unknown JFIF version, odd scan parameters that baseline
-// ignores, and an unknown Adobe transform, for which libjpeg's guess is the only sensible one.
+// ignores, and an unknown Adobe transform, for which libjpeg's guess is the only reasonable one.
 void OnMessage(j_common_ptr jpeg, int level) {
   if (level != -1) return;
   switch (jpeg->err->msg_code) {
@@ -62,13 +62,13 @@ void OnMessage(j_common_ptr jpeg, int level) {
   }
 }
 
-void OnOutput(j_common_ptr) {}  // nothing is ever printed
+void OnOutput(j_common_ptr) {}  // prints nothing
 
 void InitSource(j_decompress_ptr) {}
 void EndSource(j_decompress_ptr) {}
 
-// All bytes were there from the start, so a request for more is the end of a truncated file. If that lacks no more than
-// its end marker, libjpeg needs one to give the last rows, and warns if it had to make up any pixel before it.
+// All bytes were given at the start, so a request for more means a truncated file. If only the end marker is missing,
+// libjpeg needs one to return the last rows, and warns if it had to invent any pixel before it.
 boolean NoMoreBytes(j_decompress_ptr jpeg) {
   static constexpr JOCTET kEnd[] = {0xFF, JPEG_EOI};
   Decoder& decoder = DecoderOf(reinterpret_cast<j_common_ptr>(jpeg));
@@ -92,8 +92,8 @@ void SkipBytes(j_decompress_ptr jpeg, long count) {  // NOLINT: libjpeg's signat
   jpeg->src->bytes_in_buffer -= count;
 }
 
-// Called while rows are read, and while all scans of a progressive picture are, which is most of its time.
-// CheckJpegScans has counted them already; the bound holds even if libjpeg sees scans that our walk did not.
+// Called while rows are read, and while all scans of a progressive picture are, which takes most of its time.
+// CheckJpegScans has counted them already; the limit also applies to scans that only libjpeg sees.
 void OnProgress(j_common_ptr jpeg) {
   GiveWay();
   if (reinterpret_cast<j_decompress_ptr>(jpeg)->input_scan_number <= DecoderOf(jpeg).max_scans) return;
@@ -118,7 +118,7 @@ void Connect(Decoder& decoder, const char* bytes, size_t size, int max_scans) {
   decoder.progress.progress_monitor = OnProgress;
 }
 
-// Creates the decoder and reads the header. False leaves the reason in decoder.message.
+// Creates the decoder and reads the header. Returns false with the cause in decoder.message.
 bool Start(Decoder& decoder, const char* bytes, size_t size, int max_scans) {
   Connect(decoder, bytes, size, max_scans);
   if (setjmp(decoder.escape)) return false;
@@ -142,16 +142,16 @@ bool Start(Decoder& decoder, const char* bytes, size_t size, int max_scans) {
   return true;
 }
 
-// Four inks to RGB without a colour profile. Inks are stored inverted, as Adobe's programs store them: Pillow and
-// Chromium take them so whether Adobe's marker is there or not.
+// Converts CMYK to RGB without a colour profile. Inks are stored inverted, as by Adobe's programs: Pillow and Chromium
+// assume so with and without Adobe's marker.
 void CmykRowToRgb(const uint8_t* cmyk, int width, uint8_t* rgb) {
   for (int x = 0; x < width; ++x, cmyk += 4, rgb += 3) {
     for (int c = 0; c < 3; ++c) rgb[c] = static_cast<uint8_t>((cmyk[c] * cmyk[3] + 127) / 255);
   }
 }
 
-// Whether libjpeg can leave out pixels without a change to the others, and without reading less of the file. With
-// several scans it may smooth across blocks, and at the edge of a crop of oddly sampled colour it makes other pixels.
+// Returns true if libjpeg can skip pixels without a change to the others, and still read the whole file. With several
+// scans it may smooth across blocks, and at the edge of a crop with unusual chroma sampling other pixels change.
 bool CanLeaveOut(jpeg_decompress_struct& jpeg) {
   if (jpeg.out_color_space == JCS_CMYK || jpeg_has_multiple_scans(&jpeg)) return false;
   for (int c = 0; c < jpeg.num_components; ++c) {
@@ -161,10 +161,10 @@ bool CanLeaveOut(jpeg_decompress_struct& jpeg) {
   return true;
 }
 
-// Leaves out the columns that `part` does not need. Returns the first that is left. Colour is smoothed between
-// neighbours, and libjpeg takes the crop's edge for the picture's; hence the margin.
+// Crops the columns that `part` does not need. Returns the first remaining one. Chroma is smoothed between neighbours,
+// and libjpeg treats the crop's edge as the picture's; hence the margin.
 int CropColumns(jpeg_decompress_struct& jpeg, const PicturePart& part) {
-  constexpr int kMargin = 2;  // one sample of colour
+  constexpr int kMargin = 2;  // one chroma sample
   const int width = static_cast<int>(jpeg.output_width);
   JDIMENSION left = part.left < kMargin ? 0 : part.left - kMargin;
   JDIMENSION columns = (part.right + kMargin > width ? width : part.right + kMargin) - left;
@@ -182,19 +182,19 @@ void ReadRow(Decoder& decoder, uint8_t* cmyk_row, JpegRows& rows) {
   GiveWay();
 }
 
-// Returns true if the scans of a progressive file brought every bit of every coefficient. libjpeg shows what came
+// Returns true if the scans of a progressive file had every bit of every coefficient. libjpeg returns incomplete ones
 // without a warning.
 bool HasEveryBit(const jpeg_decompress_struct& jpeg) {
   if (!jpeg.progressive_mode) return true;
   for (int c = 0; c < jpeg.num_components; ++c) {
     for (const int missing : jpeg.coef_bits[c]) {
-      if (missing != 0) return false;  // -1: no bit of it came
+      if (missing != 0) return false;  // -1: no bit was present
     }
   }
   return true;
 }
 
-// Gives `rows` what they need of `part`, and reads to the end marker. `cmyk_row` has room for one row of four bytes per
+// Passes the rows of `part` to `rows`, and reads to the end marker. `cmyk_row` has room for one row of four bytes per
 // pixel; it is null unless the picture is CMYK.
 bool ReadRows(Decoder& decoder, const PicturePart& part, uint8_t* cmyk_row, JpegRows& rows) {
   if (setjmp(decoder.escape)) return false;
@@ -205,7 +205,7 @@ bool ReadRows(Decoder& decoder, const PicturePart& part, uint8_t* cmyk_row, Jpeg
   rows.Begin(left, static_cast<int>(jpeg.output_width), jpeg.out_color_space == JCS_GRAYSCALE ? 1 : 3);
   if (leave_out && part.top > 0) jpeg_skip_scanlines(&jpeg, part.top);
   while (jpeg.output_scanline < static_cast<JDIMENSION>(part.bottom)) ReadRow(decoder, cmyk_row, rows);
-  // To skip the last row too would be to leave the file there.
+  // Skipping the last row too would leave the rest of the file unread.
   if (leave_out && jpeg.output_scanline + 1 < jpeg.output_height) {
     jpeg_skip_scanlines(&jpeg, jpeg.output_height - 1 - jpeg.output_scanline);
   }
@@ -215,13 +215,13 @@ bool ReadRows(Decoder& decoder, const PicturePart& part, uint8_t* cmyk_row, Jpeg
   return true;
 }
 
-// How far a decoder had read when it found damage, whatever it left out.
+// Returns the position of a decoder that found damage, independent of skipped pixels.
 std::string PlaceOf(const jpeg_decompress_struct& jpeg) {
   const JDIMENSION rows = jpeg.input_iMCU_row * static_cast<JDIMENSION>(jpeg.max_v_samp_factor) * DCTSIZE;
   return absl::StrCat("in scan ", jpeg.input_scan_number, " near row ", rows, " of ", jpeg.image_height);
 }
 
-// Why a file without an end marker is refused: what it lacks besides. `decoded`: libjpeg found nothing missing.
+// Returns the error of a file without an end marker: what else is missing. `decoded`: libjpeg found nothing missing.
 absl::Status WithoutEnd(const Decoder& decoder, bool decoded) {
   constexpr absl::string_view kCure = "send the whole file";
   if (!decoded) return DamagedJpeg(absl::StrCat("its pixels end ", PlaceOf(decoder.jpeg), "; ", kCure));
@@ -252,7 +252,7 @@ class WholeImage : public JpegRows {
 
 absl::StatusOr<Image> DecodeJpeg(std::string_view bytes, const ImageHeader& header, const ImageLimits& limits,
                                  int divisor) {
-  // libjpeg rounds up as well.
+  // libjpeg also rounds up.
   const int width = (header.stored_width + divisor - 1) / divisor;
   const int height = (header.stored_height + divisor - 1) / divisor;
   WholeImage whole(width, height);

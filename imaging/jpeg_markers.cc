@@ -54,7 +54,7 @@ bool IsFrame(int marker) {
          marker != kArithmeticConditioning;
 }
 
-// The name that the JPEG standard gives a marker.
+// Returns the JPEG standard's name of a marker.
 std::string NameOf(int marker) {
   if (IsFrame(marker)) return absl::StrCat("SOF", marker - kSof0);
   if (marker >= kApp0 && marker <= kApp15) return absl::StrCat("APP", marker - kApp0);
@@ -74,8 +74,8 @@ std::string NameOf(int marker) {
   }
 }
 
-// Walks from marker to marker, by the rules that libjpeg follows: bytes before a marker are skipped, 0xFF may be
-// repeated, 0xFF 0x00 is no marker.
+// Reads marker after marker by libjpeg's rules: bytes before a marker are skipped, 0xFF may be repeated, 0xFF 0x00 is
+// no marker.
 class MarkerReader {
  public:
   explicit MarkerReader(std::string_view bytes) : bytes_(bytes) {}
@@ -96,7 +96,7 @@ class MarkerReader {
     return kNoMarker;
   }
 
-  // The content of the segment whose marker Next() has just returned, or nothing if the file ends within it.
+  // Returns the content of the segment whose marker Next() has just returned, nullopt if the file ends within it.
   std::optional<std::string_view> Segment() {
     if (bytes_.size() - position_ < 2) return std::nullopt;
     const size_t length = Byte(position_) << 8 | Byte(position_ + 1);
@@ -116,7 +116,7 @@ class MarkerReader {
   size_t skipped_ = 0;
 };
 
-// Start of frame: precision, height, width, components. Fills the stored size.
+// Parses a start of frame: precision, height, width, components. Sets the stored size.
 absl::Status ReadFrame(int marker, std::string_view content, ImageHeader& header) {
   if (marker > kSof2) {
     const char* kind = marker == 0xC3                     ? "lossless"
@@ -146,13 +146,13 @@ absl::Status ReadFrame(int marker, std::string_view content, ImageHeader& header
   return absl::OkStatus();
 }
 
-// Which components of the frame the scans have brought. A component is told by its place in the frame, not by its id,
-// which several may have: the component i of a scan is the first one with its id that is not before i in the frame,
-// since those were taken for the components before it.
+// Components of the frame that have had a scan. A component is identified by its index in the frame, because ids may
+// repeat: component i of a scan is the first one with its id at or after index i in the frame, since earlier ones
+// belong to the components before it.
 class SentComponents {
  public:
   void TakeFrame(std::string_view content) {
-    if (!ids_.empty()) return;  // libjpeg refuses a second one
+    if (!ids_.empty()) return;  // libjpeg rejects a second one
     for (size_t at = kFrameFront; at < content.size(); at += 3) ids_.push_back(content[at]);
   }
 
@@ -165,7 +165,7 @@ class SentComponents {
     }
   }
 
-  // OK if none is missing.
+  // Returns OK if none is missing.
   absl::Status Check() const {
     for (size_t i = 0; i < ids_.size(); ++i) {
       if (!sent_.test(i)) {
@@ -177,7 +177,7 @@ class SentComponents {
 
  private:
   std::string ids_;
-  std::bitset<4> sent_;  // by place in the frame
+  std::bitset<4> sent_;  // by index in the frame
 };
 
 }  // namespace
@@ -199,7 +199,7 @@ absl::StatusOr<ImageHeader> ReadJpegHeader(std::string_view bytes) {
       return DamagedJpeg("its header holds more than 64 KiB outside of segments");
     if (marker == kNoMarker) return DamagedJpeg("it ends within its header");
     if (marker == kEndOfImage || marker == kStartOfImage) return DamagedJpeg("its header holds no picture");
-    if (marker == kTemporary || IsRestart(marker)) continue;  // have no content
+    if (marker == kTemporary || IsRestart(marker)) continue;  // without content
     const std::optional<std::string_view> content = reader.Segment();
     if (!content)
       return DamagedJpeg(absl::StrCat("it ends within its ", NameOf(marker), " segment; send the whole file"));

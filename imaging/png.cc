@@ -21,7 +21,7 @@
 namespace vitrine {
 namespace {
 
-// PLTE and tRNS, the largest chunks that reach the decoder besides the pixels, have at most 768 bytes.
+// Limit for chunks other than pixels; the largest that reach the decoder, PLTE and tRNS, have at most 768 bytes.
 constexpr size_t kMostChunkBytes = 4096;
 
 struct FreeContext {
@@ -55,12 +55,12 @@ absl::Status DamagedPng(int error) {
   return absl::InvalidArgumentError(absl::StrCat("the PNG is damaged or cut short: ", spng_strerror(error)));
 }
 
-// The upper 8 bits, as Pillow and libpng take them: what an image of Pillow has lost cannot count here.
+// Returns the upper 8 bits, as Pillow and libpng do: equal results require the same loss.
 uint8_t To8Bits(uint16_t value) {
   return static_cast<uint8_t>(value >> 8);
 }
 
-// One pixel as the decoder gives it to one pixel of the image.
+// Convert one pixel of the decoder to one pixel of the image.
 struct Grey16 {
   using In = uint16_t;
   static constexpr int kIn = 1, kOut = 1;
@@ -90,7 +90,7 @@ struct Rgba16Over {
   }
 };
 
-// The pixels of a row that a pass of the interlaced order holds.
+// Pixels of a row that belong to a pass of the interlaced order.
 struct Columns {
   int first, step;
 };
@@ -105,15 +105,15 @@ void ConvertRow(const void* row, Columns columns, int width, uint8_t* out) {
   for (int x = columns.first; x < width; x += columns.step) Pixel::Convert(in + x * Pixel::kIn, out + x * Pixel::kOut);
 }
 
-// How one kind of PNG becomes an image: the decoder's format and what is left for us to convert (nothing for the common
-// kinds, which are decoded straight into the image).
+// Conversion of one kind of PNG to an image: the decoder's output format and our own conversion (none for the common
+// kinds, which are decoded directly into the image).
 struct Plan {
   int format = 0;
   int flags = 0;
   int channels = 0;
   size_t row_bytes_per_pixel = 0;
   void (*convert)(const void* row, Columns columns, int width, uint8_t* out) = nullptr;
-  std::optional<std::array<uint8_t, 3>> clear = std::nullopt;  // the colour that becomes white after the conversion
+  std::optional<std::array<uint8_t, 3>> clear = std::nullopt;  // colour that becomes white after the conversion
 };
 
 template <typename Pixel>
@@ -125,7 +125,7 @@ Plan Converting(int format, int flags) {
           .convert = &ConvertRow<Pixel>};
 }
 
-// The pixels of a row that have the colour `clear` become white.
+// Makes the pixels of a row with the colour `clear` white.
 void ClearRow(const std::array<uint8_t, 3>& clear, Columns columns, int width, uint8_t* row) {
   for (int x = columns.first; x < width; x += columns.step) {
     uint8_t* pixel = row + ptrdiff_t{3} * x;
@@ -133,14 +133,14 @@ void ClearRow(const std::array<uint8_t, 3>& clear, Columns columns, int width, u
   }
 }
 
-// The transparent colour of 16 bits is compared once both have 8: that is what can be compared in an image of Pillow.
+// A transparent colour of 16 bits is compared after the reduction to 8, as in Pillow.
 Plan PlanForDeepColour(const spng_trns* trns) {
   Plan plan = Converting<Rgb16>(SPNG_FMT_PNG, 0);
   if (trns != nullptr) plan.clear = {To8Bits(trns->red), To8Bits(trns->green), To8Bits(trns->blue)};
   return plan;
 }
 
-// `trns` is null where the file has none.
+// `trns` is null if the file has none.
 Plan PlanFor(const spng_ihdr& header, const spng_trns* trns) {
   const bool grey = header.color_type == SPNG_COLOR_TYPE_GRAYSCALE ||  //
                     header.color_type == SPNG_COLOR_TYPE_GRAYSCALE_ALPHA;
@@ -149,7 +149,7 @@ Plan PlanFor(const spng_ihdr& header, const spng_trns* trns) {
   const bool deep = header.bit_depth == 16;
   if (deep && header.color_type == SPNG_COLOR_TYPE_TRUECOLOR) return PlanForDeepColour(trns);
   if (alpha && deep) {
-    // Grey with alpha has three channels, since Pillow has no grey mode for it.
+    // Grey with alpha gets three channels, because Pillow has no grey mode for it.
     return header.color_type == SPNG_COLOR_TYPE_GRAYSCALE
                ? Converting<Rgba16Over<1>>(SPNG_FMT_RGBA16, SPNG_DECODE_TRNS)
                : Converting<Rgba16Over<3>>(SPNG_FMT_RGBA16, SPNG_DECODE_TRNS);

@@ -21,7 +21,7 @@ namespace {
 constexpr int kMostHeaderChunks = 1024;
 constexpr int kMostChunks = 64 << 10;
 constexpr size_t kMostTextBytes = 64 << 10;
-constexpr size_t kChecksumPiece = 64 << 10;  // bytes looked at before others may go: some 20 us
+constexpr size_t kChecksumPiece = 64 << 10;  // bytes between calls of GiveWay, about 20 us
 constexpr std::string_view kSignature("\x89PNG\r\n\x1a\n", 8);
 constexpr size_t kMostPngSide = 0x7FFFFFFF;
 
@@ -52,12 +52,12 @@ struct Chunk {
   }
 };
 
-// For a sentence: "IDAT chunk".
+// Returns "IDAT chunk" for error messages.
 std::string NameOf(std::string_view type) {
   return absl::StrCat(absl::CHexEscape(absl::string_view(type.data(), type.size())), " chunk");
 }
 
-// The chunk at the front of `bytes`, or nothing if the file ends within it.
+// Returns the chunk at the start of `bytes`, nullopt if the file ends within it.
 std::optional<Chunk> FirstChunk(std::string_view bytes) {
   if (bytes.size() < 12) return std::nullopt;
   const size_t length = U32(bytes, 0);
@@ -65,7 +65,7 @@ std::optional<Chunk> FirstChunk(std::string_view bytes) {
   return Chunk{bytes.substr(0, length + 12), bytes.substr(4, 4), bytes.substr(8, length)};
 }
 
-// Why a file ends where a chunk, of which these bytes are the front, was expected.
+// Returns the error for a file that ends where a chunk was expected; `bytes` is the start of the chunk.
 absl::Status EndsEarly(std::string_view bytes) {
   if (bytes.empty()) return DamagedPng("its end chunk (IEND) is missing; send the whole file");
   if (bytes.size() < 8) return DamagedPng("it ends within the header of a chunk; send the whole file");
@@ -108,7 +108,7 @@ absl::Status ReadImageHeader(const Chunk& chunk, ImageHeader& header) {
   return absl::OkStatus();
 }
 
-// At most kMostTextBytes of what zlib compressed; as much as there is before damage.
+// Decompresses at most kMostTextBytes; returns the data before any damage.
 std::string Inflated(std::string_view compressed) {
   z_stream stream = {};
   if (inflateInit(&stream) != Z_OK) return "";
@@ -123,30 +123,30 @@ std::string Inflated(std::string_view compressed) {
   return text;
 }
 
-// Cuts `text` behind the next zero byte and returns what stood before it.
+// Cuts `text` after the next zero byte and returns the part before it.
 std::string_view UpToZero(std::string_view& text) {
   const std::string_view front = text.substr(0, text.find('\0'));
   text.remove_prefix(std::min(text.size(), front.size() + 1));
   return front;
 }
 
-// The text of a chunk of text with this keyword, of which the first 64 KiB count; nothing for every other chunk.
+// Returns the text, at most 64 KiB, of a text chunk with this keyword; nullopt for every other chunk.
 std::optional<std::string> TextOf(const Chunk& chunk, std::string_view keyword) {
   std::string_view rest = chunk.content;
   if (chunk.type != "tEXt" && chunk.type != "zTXt" && chunk.type != "iTXt") return std::nullopt;
   if (!rest.starts_with(keyword) || UpToZero(rest) != keyword) return std::nullopt;
   bool compressed = chunk.type == "zTXt";
-  if (compressed) rest = rest.substr(std::min<size_t>(1, rest.size()));  // the method
+  if (compressed) rest = rest.substr(std::min<size_t>(1, rest.size()));  // skips the method
   if (chunk.type == "iTXt") {
     compressed = rest.starts_with('\1');
-    rest = rest.substr(std::min<size_t>(2, rest.size()));  // whether, and by which method
-    UpToZero(rest);                                        // the language
-    UpToZero(rest);                                        // the keyword in it
+    rest = rest.substr(std::min<size_t>(2, rest.size()));  // skips the compression flag and method
+    UpToZero(rest);                                        // skips the language
+    UpToZero(rest);                                        // skips the translated keyword
   }
   return compressed ? Inflated(rest) : std::string(rest.substr(0, kMostTextBytes));
 }
 
-// The bytes of a profile that ImageMagick wrote as text: an empty line, its name, its length, then digits.
+// Returns the bytes of a profile that ImageMagick wrote as text: an empty line, its name, its length, then digits.
 std::string RawProfile(std::string_view text) {
   for (int line = 0; line < 3; ++line) text.remove_prefix(std::min(text.size(), text.find('\n') + 1));
   std::string digits;
@@ -157,7 +157,7 @@ std::string RawProfile(std::string_view text) {
   return absl::HexStringToBytes(digits);
 }
 
-// What the chunks of a file say of its orientation; of each kind the first counts.
+// Orientation in the chunks of a file; the first of each kind counts.
 class Metadata {
  public:
   absl::Status Take(const Chunk& chunk) {
@@ -177,7 +177,7 @@ class Metadata {
 
  private:
   std::string_view exif_;
-  std::optional<std::string> raw_profile_;  // text, as it stands in the file
+  std::optional<std::string> raw_profile_;  // text, as stored
   std::optional<std::string> xmp_;
 };
 
@@ -195,7 +195,7 @@ absl::StatusOr<ImageHeader> ReadPngHeader(std::string_view bytes) {
   bool has_pixels = false;
   for (int chunks = 0; chunks < (has_pixels ? kMostChunks : kMostHeaderChunks); ++chunks) {
     bytes.remove_prefix(chunk->whole.size());
-    // The chunk with the first pixels may end beyond what is here: its beginning is enough for a header.
+    // The file may end within the first chunk of pixels: for the header its start is enough.
     has_pixels = has_pixels || (bytes.size() >= 8 && bytes.substr(4, 4) == "IDAT");
     chunk = FirstChunk(bytes);
     if (!chunk && !has_pixels) return EndsEarly(bytes);

@@ -8,20 +8,20 @@
 namespace vitrine {
 namespace {
 
-// fp32 at any address.
+// Reads an fp32 at any address.
 float FloatAt(const char* bytes, size_t i) {
   float value;
   std::memcpy(&value, bytes + i * sizeof(float), sizeof(float));
   return value;
 }
 
-// NaN is in no range. A number, so that a loop is one of vectors.
+// Returns 1 for NaN too. A number instead of bool, so that loops are vectorised.
 unsigned IsOutside(float value, ValueRange range) {
   return static_cast<unsigned>(!(value >= range.least)) | static_cast<unsigned>(!(value <= range.largest));
 }
 
-// to[c * pixels + i] = from[i * channels + c] * scale; whether all were in the range. Told at the end and not at the
-// first, so that the loop is one of vectors.
+// Computes to[c * pixels + i] = from[i * channels + c] * scale; returns true if all values were in the range. Does not
+// stop at the first other value, so that the loop is vectorised.
 template <typename Channels>
 bool Separate(const char* from, ValueRange range, float scale, float* to, size_t pixels, Channels channels) {
   unsigned outside = 0;

@@ -17,7 +17,7 @@
 namespace vitrine {
 namespace {
 
-// About a millisecond of decoding at most. What is lossless begins each piece some rows back.
+// At most about a millisecond of decoding. Lossless decoding restarts some rows back for each piece.
 constexpr int64_t kLossyPixelsAtATime = 1 << 15, kLosslessPixelsAtATime = 1 << 17;
 constexpr int kLossless = 2;  // WebPBitstreamFeatures::format
 
@@ -33,7 +33,7 @@ absl::Status WebpFault(VP8StatusCode code) {
   }
 }
 
-// [height, width, 4] to [height, width, 3], over white.
+// Converts [height, width, 4] to [height, width, 3], over white.
 void OverWhiteInPlace(size_t width, std::vector<uint8_t>& pixels) {
   const size_t count = pixels.size() / 4;
   for (size_t i = 0; i < count; ++i) {
@@ -46,9 +46,9 @@ void OverWhiteInPlace(size_t width, std::vector<uint8_t>& pixels) {
   pixels.resize(3 * count);
 }
 
-// libwebp calls nobody while it decodes, but decodes no further than it has bytes for: so it is shown a little more of
-// the file at a time, which makes the same pixels as all of it at once. Bytes are no rows: a flat picture, which has
-// few, is decoded by one piece, and an eighth of what is lossless.
+// libwebp has no callback while it decodes, but decodes only as far as it has bytes. So it gets a little more of the
+// file at a time, which gives the same pixels as the whole file at once. Bytes do not correspond to rows: a uniform
+// picture has few bytes and is decoded in one piece, or in an eighth of it if lossless.
 VP8StatusCode DecodePieces(std::string_view bytes, int64_t pixels, WebPDecoderConfig& config) {
   struct Delete {
     void operator()(WebPIDecoder* decoder) const { WebPIDelete(decoder); }

@@ -20,7 +20,7 @@ constexpr size_t kRiffHeader = 12;  // RIFF, length, WEBP
 constexpr size_t kChunkHeader = 8;  // four letters, length
 constexpr std::string_view kLossyStart = "\x9D\x01\x2A";
 
-// Bits of the first byte of VP8X.
+// Flags in the first byte of VP8X.
 constexpr int kAnimationFlag = 0x02;
 constexpr int kXmpFlag = 0x04;
 constexpr int kExifFlag = 0x08;
@@ -29,7 +29,7 @@ absl::Status DamagedWebp(absl::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat("the WebP is damaged or cut short: ", what));
 }
 
-// `count` bytes, at most 4, the lowest first.
+// Reads `count` bytes, at most 4, little-endian.
 uint32_t LittleEndian(std::string_view bytes, size_t at, size_t count) {
   uint32_t value = 0;
   for (size_t i = count; i-- > 0;) value = value << 8 | static_cast<uint8_t>(bytes[at + i]);
@@ -38,13 +38,13 @@ uint32_t LittleEndian(std::string_view bytes, size_t at, size_t count) {
 
 struct RiffChunk {
   std::string_view type;
-  std::string_view content;  // as much of it as is here
-  size_t stated = 0;         // bytes of it
+  std::string_view content;  // as much of it as is available
+  size_t stated = 0;         // its size in bytes, as stated
   size_t whole() const { return kChunkHeader + stated + stated % 2; }
   bool complete() const { return content.size() == stated; }
 };
 
-// The chunk at the front of `bytes`, or nothing if they end within its header.
+// Returns the chunk at the start of `bytes`, nullopt if they end within its header.
 std::optional<RiffChunk> FirstRiffChunk(std::string_view bytes) {
   if (bytes.size() < kChunkHeader) return std::nullopt;
   const size_t stated = LittleEndian(bytes, 4, 4);
@@ -59,7 +59,7 @@ absl::Status ReadLossySize(std::string_view content, ImageHeader& header) {
   if (content.size() < 10) return DamagedWebp("it ends within its header");
   const bool is_key_frame = (content[0] & 1) == 0;
   if (!is_key_frame || content.substr(3, 3) != kLossyStart) return DamagedWebp("its pixels do not begin as a picture");
-  header.stored_width = static_cast<int>(LittleEndian(content, 6, 2) & 0x3FFF);  // two bits ask for upscaling
+  header.stored_width = static_cast<int>(LittleEndian(content, 6, 2) & 0x3FFF);  // the upper two bits request upscaling
   header.stored_height = static_cast<int>(LittleEndian(content, 8, 2) & 0x3FFF);
   return absl::OkStatus();
 }
@@ -91,14 +91,14 @@ absl::Status ReadSize(const RiffChunk& first, ImageHeader& header) {
   return DamagedWebp("it begins with neither pixels nor a header");
 }
 
-// What RIFF's length covers of what is here, at least its header: a length of 0 is a lie that some files tell.
+// Returns the bytes within RIFF's stated length, at least its header: some files state a length of 0.
 std::string_view Covered(std::string_view bytes) {
   const uint64_t stated = uint64_t{kChunkHeader} + LittleEndian(bytes, 4, 4);
   return bytes.substr(0, static_cast<size_t>(std::clamp<uint64_t>(stated, kRiffHeader, bytes.size())));
 }
 
-// Sets the orientation from the chunks behind the first one, VP8X, which `left` begins with. libwebp gives Pillow and
-// browsers no more metadata than VP8X announces.
+// Sets the orientation from the chunks after the first one, VP8X, at the start of `left`. libwebp gives Pillow and
+// browsers only the metadata that VP8X announces.
 absl::Status ReadOrientation(std::string_view left, ImageHeader& header) {
   std::string_view exif, xmp;
   std::optional<RiffChunk> chunk = FirstRiffChunk(left);
@@ -132,7 +132,7 @@ absl::StatusOr<ImageHeader> ReadWebpHeader(std::string_view bytes) {
   if (header.stored_width == 0 || header.stored_height == 0) {
     return DamagedWebp("its header states no height or no width");
   }
-  // What follows the pixels of a simple file means nothing.
+  // Chunks after the pixels of a simple file are ignored.
   if (is_extended) RETURN_IF_ERROR(ReadOrientation(left, header));
   return header;
 }

@@ -13,13 +13,13 @@ namespace vitrine {
 
 namespace {
 
-constexpr double kMostTitleLeft = 64;  // a title begins no further right, however wide the names of y are
+constexpr double kMostTitleLeft = 64;  // a title starts at most here, for any width of the names of y
 
 std::string Faint() {
   return absl::StrCat("style=\"fill:", ColourOf("faint"), "\"");
 }
 
-// Places and what stands there: names, or round values about `apart` pixels from each other.
+// Returns positions and labels: names, or round values about `apart` pixels from each other.
 std::vector<std::pair<double, std::string>> TicksOf(const Axis& axis, const std::vector<std::string>& names,
                                                     double apart) {
   std::vector<std::pair<double, std::string>> ticks;

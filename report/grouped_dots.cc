@@ -13,7 +13,7 @@
 namespace vitrine {
 namespace {
 
-constexpr double kDotsHeight = 380;  // of the plot
+constexpr double kDotsHeight = 380;  // height of the plot
 constexpr double kLeastGroup = 74, kSeriesWidth = 26, kLeastPlot = 420, kMostPlot = 2400;
 constexpr double kDotsGlyph = 6.6;
 constexpr int kColours = 6;  // series-0 to series-5 of chart.h
@@ -22,7 +22,7 @@ std::string Shortened(const std::string& text, double width) {
   const auto letters = static_cast<size_t>(std::max(3.0, width / kDotsGlyph));
   if (text.size() <= letters) return text;
   size_t end = letters - 1;
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;  // not within a letter of UTF-8
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;  // does not split a UTF-8 character
   return text.substr(0, end) + "…";
 }
 

@@ -14,9 +14,9 @@
 namespace vitrine {
 namespace {
 
-using Counts = std::vector<int64_t>;  // one a bin
+using Counts = std::vector<int64_t>;  // one per bin
 
-// Where the bins lie: the axis from end to end.
+// Returns the axis whose positions are the bins.
 Axis BinsOf(const HistogramFigure& figure) {
   std::vector<double> values;
   for (const HistogramFigure::Series& series : figure.series) {
@@ -38,7 +38,7 @@ Counts CountsOf(const HistogramFigure::Series& series, const Axis& bins) {
   return counts;
 }
 
-// The value at which a bin begins.
+// Returns the value at the start of a bin.
 double Edge(const Axis& bins, size_t bin) {
   const double share = static_cast<double>(bin) / bins.to;
   return bins.logarithmic ? bins.low * std::pow(bins.high / bins.low, share)
@@ -49,7 +49,7 @@ class Drawing {
  public:
   Drawing(const Axis& bins, const Chart& chart) : bins_(bins), chart_(chart) {}
 
-  // A bar for each bin, from `base` upwards, which grows by it.
+  // Draws a bar for each bin, starting at `base`, and adds the counts to `base`.
   std::string Bars(const HistogramFigure::Series& series, const Counts& counts, Counts& base) const {
     std::string svg;
     for (size_t i = 0; i < counts.size(); ++i) {
@@ -64,7 +64,7 @@ class Drawing {
     return svg;
   }
 
-  // A line along the tops of the bins.
+  // Draws a line along the tops of the bins.
   std::string Outline(const HistogramFigure::Series& series, const Counts& counts) const {
     std::string path = absl::StrFormat("M%.1f %.1f", X(0), chart_.Bottom()), tips;
     for (size_t i = 0; i < counts.size(); ++i) {

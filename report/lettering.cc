@@ -28,13 +28,13 @@ int StrokeFor(int height) {
 std::string Ascii(const std::string& text) {
   std::string result;
   for (const char c : text) {
-    if ((c & 0xc0) == 0x80) continue;  // the rest of a UTF-8 sequence
+    if ((c & 0xc0) == 0x80) continue;  // continuation byte of a UTF-8 sequence
     result += c >= 32 && c < 127 ? c : '?';
   }
   return result;
 }
 
-// How much of each pixel is ink, CV_8U; the capitals lie in the middle of its rows.
+// Returns the ink per pixel, CV_8U; the capitals are vertically centred.
 cv::Mat Ink(const std::string& text, int height) {
   int below = 0;
   const cv::Size size = cv::getTextSize(text, kFont, ScaleFor(height), StrokeFor(height), &below);

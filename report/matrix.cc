@@ -33,7 +33,7 @@ absl::Status Check(const MatrixFigure& figure) {
   return CheckValues(figure.rows, figure.columns, figure.values);
 }
 
-// OpenCV's exceptions end here.
+// Converts OpenCV's exceptions to a status.
 absl::StatusOr<Image> Guarded(const std::function<Image()>& draw) {
   try {
     UseOneThread();
@@ -51,7 +51,7 @@ ColourRange RangeFor(const MatrixFigure& figure) {
   return figure.range.value_or(RangeOf(figure.values, figure.diverging));
 }
 
-// 1, 2, 5, 10, 20, 50, ...: the first that keeps labels apart.
+// Returns the first of 1, 2, 5, 10, 20, 50, ... that keeps labels apart.
 int TickStep(int cell) {
   for (int decade = 1;; decade *= 10) {
     for (const int step : {decade, 2 * decade, 5 * decade}) {
@@ -102,7 +102,7 @@ Image Compose(const MatrixFigure& figure) {
   const cv::Rect area(kMatrixLeft, kMatrixTop, figure.columns * cell, figure.rows * cell);
   const int words = std::max(TextWidth(figure.title, 12), TextWidth(figure.note, 10));
   const int needed = std::max(words + kMatrixLeft + 16, area.br().x + kMatrixRight);
-  // A row of few values is low; its axis' name and the colour bar still need room.
+  // A matrix of few rows is low, but its axis name and the colour bar need room.
   const int height = std::max(area.height, TextWidth(figure.row_axis, 11));
   Image result = EmptyImage(needed, kMatrixTop + std::max(height, 48) + kMatrixBelow);
   cv::Mat canvas = CanvasOf(result);

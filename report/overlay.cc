@@ -23,14 +23,14 @@
 namespace vitrine {
 namespace {
 
-constexpr double kMapWeight = 0.55;     // of the map against the grey picture
-constexpr double kUncovered = 0.35;     // brightness that is left outside the grid
-constexpr int kLeastLegendWidth = 240;  // least width of the bar, its numbers and the caption
-constexpr int kLegendBarHeight = 40;    // of the bar with its numbers
+constexpr double kMapWeight = 0.55;     // weight of the map against the grey picture
+constexpr double kUncovered = 0.35;     // brightness outside the grid
+constexpr int kLeastLegendWidth = 240;  // minimum width of the bar, its numbers and the caption
+constexpr int kLegendBarHeight = 40;    // height of the bar with its numbers
 constexpr int kLetters = 9, kLineHeight = 16, kCaptionMargin = 8;
 const cv::Scalar kFrame(255, 255, 255);
 
-// The size that a picture is shown in.
+// Returns the displayed size of a picture.
 Size ShownSize(const Image& picture, const OverlayLook& look) {
   const int longer = std::max(picture.width, picture.height);
   const double scale = std::min(std::max(longer, look.min_side), look.max_side) / static_cast<double>(longer);
@@ -42,7 +42,7 @@ Image Enlarged(const Image& picture, Size size) {
   Image enlarged{size.width, size.height, picture.channels, {}};
   enlarged.pixels.resize(static_cast<size_t>(size.width) * size.height * picture.channels);
   const int type = picture.channels == 1 ? CV_8UC1 : CV_8UC3;
-  const cv::Mat from(picture.height, picture.width, type, const_cast<uint8_t*>(picture.pixels.data()));  // only read
+  const cv::Mat from(picture.height, picture.width, type, const_cast<uint8_t*>(picture.pixels.data()));  // read only
   cv::Mat to(size.height, size.width, type, enlarged.pixels.data());
   cv::resize(from, to, to.size(), 0, 0, cv::INTER_CUBIC);
   return enlarged;
@@ -56,7 +56,7 @@ Image InColour(Image picture) {
   return colour;
 }
 
-// `covers`, given in pixels of the picture, in whole pixels of what is shown.
+// Converts `covers`, in pixels of the picture, to whole pixels of the displayed image.
 cv::Rect CoveredPart(const v1::Rectangle& covers, Size picture, cv::Size shown) {
   const double x_scale = static_cast<double>(shown.width) / picture.width;
   const double y_scale = static_cast<double>(shown.height) / picture.height;
@@ -75,7 +75,7 @@ absl::Status CheckPicture(const Image& picture) {
 }
 
 absl::Status CheckCovers(Size picture, const v1::Rectangle& covers) {
-  // Positions went through float and a division, so a border may be off by a fraction of a pixel.
+  // Positions are computed in float with a division, so a border may be off by a fraction of a pixel.
   const float slack = 0.5f;
   const bool inside = covers.left() >= -slack && covers.top() >= -slack && covers.width() > 0 && covers.height() > 0 &&
                       covers.left() + covers.width() <= picture.width + slack &&
@@ -96,7 +96,7 @@ absl::Status CheckMarked(const SpatialMap& map) {
   return absl::OkStatus();
 }
 
-// A frame that is seen on every colour: white between two lines of black.
+// Draws a frame visible on every colour: white between two black lines.
 void MarkCell(cv::Mat canvas, const SpatialMap& map) {
   const int row = map.marked / map.columns, column = map.marked % map.columns;
   const cv::Rect cell(cv::Point(column * canvas.cols / map.columns, row * canvas.rows / map.rows),
@@ -110,7 +110,7 @@ void MarkCell(cv::Mat canvas, const SpatialMap& map) {
   }
 }
 
-// Below the picture: the caption, the bar, and under it the numbers at its ends, and at 0 where it lies between them.
+// Draws below the picture: the caption, the bar, and under it the numbers at its ends, and 0 if it is in between.
 void DrawLegend(cv::Mat canvas, const std::vector<std::string>& caption, const ColourRange& range) {
   for (size_t line = 0; line < caption.size(); ++line) {
     Write(canvas, caption[line],
@@ -131,7 +131,7 @@ void DrawLegend(cv::Mat canvas, const std::vector<std::string>& caption, const C
   number(range.high, bar.br().x);
 }
 
-// A band of rows at a time, each of which takes some hundred microseconds.
+// Paints bands of rows, each within some hundred microseconds.
 void PaintOver(const cv::Mat& shown, const cv::Mat& values, const ColourRange& range, const cv::Mat& canvas) {
   constexpr int kBand = 64;
   cv::Mat grey;
@@ -146,7 +146,7 @@ void PaintOver(const cv::Mat& shown, const cv::Mat& values, const ColourRange& r
 
 Image Compose(const Image& picture_shown, Size picture, const SpatialMap& map, const OverlayLook& look) {
   const cv::Mat shown(picture_shown.height, picture_shown.width, CV_8UC3,
-                      const_cast<uint8_t*>(picture_shown.pixels.data()));  // only read
+                      const_cast<uint8_t*>(picture_shown.pixels.data()));  // read only
   const cv::Mat values = ViewOf(map.rows, map.columns, map.values);
   const ColourRange range =
       map.range.value_or(AttentionRange(map.values, int64_t{map.rows} * map.columns, map.diverging));
@@ -162,7 +162,7 @@ Image Compose(const Image& picture_shown, Size picture, const SpatialMap& map, c
   const cv::Rect covered = CoveredPart(map.covers, picture, shown.size());
   if (covered.empty()) return result;
 
-  // The range comes from the cells; where the cubic filter overshoots them, painting clips.
+  // The range comes from the cells; overshoots of the cubic filter are clipped when painting.
   cv::Mat smooth;
   cv::resize(values, smooth, covered.size(), 0, 0, cv::INTER_CUBIC);
   GiveWay();
@@ -172,7 +172,7 @@ Image Compose(const Image& picture_shown, Size picture, const SpatialMap& map, c
   return result;
 }
 
-// What OpenCV throws ends here, but for want of memory.
+// Converts OpenCV's exceptions to a status, except out of memory.
 template <typename Draw>
 absl::StatusOr<Image> WithOpenCv(Draw draw) {
   try {

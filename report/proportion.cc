@@ -13,7 +13,7 @@ Interval WilsonInterval(int64_t successes, int64_t trials) {
   const double share = static_cast<double>(successes) / n;
   const double centre = (share + kZ * kZ / (2 * n)) / (1 + kZ * kZ / n);
   const double half = kZ / (1 + kZ * kZ / n) * std::sqrt(share * (1 - share) / n + kZ * kZ / (4 * n * n));
-  // Rounding would leave an end beside 0 or 1 that lies on it exactly.
+  // Exact ends, because rounding would give values near 0 or 1.
   return {.low = successes == 0 ? 0 : std::max(0.0, centre - half),
           .high = successes == trials ? 1 : std::min(1.0, centre + half)};
 }

@@ -17,7 +17,7 @@ namespace {
 constexpr double kRooflineWidth = 1120, kRooflineHeight = 680, kBesideRoofs = 220;
 constexpr double kRooflineGlyph = 6.6;
 
-// By RooflineGroup; each has the colour of its place in this list.
+// Indexed by RooflineGroup; the index is also the series colour.
 constexpr const char* kGroups[] = {
     "linear", "convolution", "norm", "attention, product", "GELU, ReLU, softmax", "add, scale, pool"};
 
@@ -125,13 +125,13 @@ class RooflineDiagram {
     return std::none_of(obstacles_.begin(), obstacles_.end(), [&](const Box& other) { return box.Meets(other); });
   }
 
-  // The nearest free place for a label of this width: beside the dot, then on circles around it.
+  // Returns the nearest free place for a label of this width: beside the dot, then on circles around it.
   std::optional<Box> PlaceFor(double x, double y, double radius, double width) const {
     constexpr double kTextHeight = 13;
     for (double distance = radius + 3; distance < radius + 150; distance += 6) {
       constexpr int kDirections = 16;
       for (int i = 0; i < kDirections; ++i) {
-        // Right, left, below, above, then between them.
+        // Right, left, below, above, then the directions in between.
         static constexpr std::array<int, kDirections> kOrder = {0, 8, 4, 12, 2, 14, 6, 10, 1, 15, 3, 13, 5, 11, 7, 9};
         const double angle = kOrder[static_cast<size_t>(i)] * 2 * M_PI / kDirections;
         const double cx = x + distance * std::cos(angle), cy = y + distance * std::sin(angle);
@@ -143,13 +143,13 @@ class RooflineDiagram {
     return std::nullopt;
   }
 
-  // Points of one colour that all but cover each other: one label serves them.
+  // Returns true for points of one colour that nearly cover each other: they share one label.
   static bool Together(const RooflinePoint& a, const RooflinePoint& b, double dx, double dy) {
     return a.group == b.group && std::hypot(dx, dy) < 5;
   }
 
-  // The names of a point and of those that lie with it; empty if it lies with an earlier one, or where a crowd leaves
-  // no room for what takes next to no time.
+  // Returns the names of a point and of those sharing its label; empty if an earlier point has them, or if there is no
+  // room and its time is negligible.
   std::string LabelOf(size_t index) const {
     constexpr double kLeastShare = 0.0025;
     const RooflinePoint& point = points_[index];
@@ -190,7 +190,7 @@ class RooflineDiagram {
     svg_ += labels;
   }
 
-  // The label, with a line to its dot where it stands apart; empty where there is no room.
+  // Draws the label, with a line to its dot if it is apart; empty if there is no room.
   std::string Label(const std::string& label, double x, double y, double radius, const std::string& colour) {
     const auto box = PlaceFor(x, y, radius, kRooflineGlyph * static_cast<double>(label.size()));
     if (!box) return "";
@@ -208,7 +208,7 @@ class RooflineDiagram {
                         box->left, box->bottom - 3, box->right - box->left, Fill(colour), EscapeHtml(label));
   }
 
-  // Beside the plot: what the colours mean, the areas, and what has no name.
+  // Draws beside the plot: the colours, the areas, and the points without a label.
   void DrawGroups() {
     beside_ = chart_.Top() + 14;
     svg_ += SvgText(BesideX(), beside_, "operators", "font-weight=\"bold\"");
@@ -250,7 +250,7 @@ class RooflineDiagram {
   const Roofline& roofline_;
   double ridge_ = 1;
   Chart chart_;
-  double beside_ = 0;  // the lowest line so far beside the plot
+  double beside_ = 0;  // lowest line so far beside the plot
   std::vector<RooflinePoint> points_;
   std::vector<Box> obstacles_;
   std::string svg_;

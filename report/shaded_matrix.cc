@@ -15,7 +15,7 @@ namespace {
 constexpr size_t kLongestName = 18;
 constexpr double kCellGlyph = 6.6;
 
-// At most kLongestName characters; a character of UTF-8 is not cut in two.
+// Cuts to at most kLongestName characters without splitting a UTF-8 character.
 std::string Cut(const std::string& name) {
   size_t characters = 0, end = 0;
   for (size_t i = 0; i < name.size(); ++i) {
@@ -31,7 +31,7 @@ double LongestName(const std::vector<std::string>& names) {
   return kCellGlyph * static_cast<double>(longest);
 }
 
-// With names slanted where they are wider than a cell, and room for the note.
+// Makes a chart with slanted names if they are wider than a cell, and room for the note.
 Chart ChartOf(const ShadedMatrix& matrix) {
   Chart chart{.title = matrix.title, .x_axis = matrix.column_axis, .y_axis = matrix.row_axis, .note = matrix.note};
   for (const std::string& row : matrix.rows) chart.y_names.push_back(Cut(row));
@@ -42,7 +42,7 @@ Chart ChartOf(const ShadedMatrix& matrix) {
   chart.slanted = below > cell - 6;
   chart.left = 34 + LongestName(matrix.rows);
   if (chart.slanted) {
-    chart.left = std::max(chart.left, 24 + 0.77 * below - cell / 2);  // the first one reaches beyond its column
+    chart.left = std::max(chart.left, 24 + 0.77 * below - cell / 2);  // the first one extends beyond its column
     chart.foot += 0.65 * below;
   }
   chart.top = matrix.note.empty() ? 36 : 52;

@@ -13,16 +13,16 @@ namespace {
 
 constexpr int kLeastTileSide = 96;
 constexpr int kLineRoom = 32;   // for two lines below the picture
-constexpr int kBarRoom = 20;    // for a bar and its words
-constexpr int kBarHeight = 14;  // of it
+constexpr int kBarRoom = 20;    // for a bar and its text
+constexpr int kBarHeight = 14;  // height of the bar
 constexpr int kBarWords = 9;    // height of the capitals
 constexpr int kWordsMargin = 4;
 const cv::Scalar kBarColour(170, 200, 232), kBarGround(238, 238, 238);
 
-// The picture within a square, in its middle.
+// Draws the picture in the middle of a square.
 void DrawPicture(const Image& picture, int side, cv::Mat& canvas) {
   const cv::Mat stored(picture.height, picture.width, picture.channels == 1 ? CV_8UC1 : CV_8UC3,
-                       const_cast<uint8_t*>(picture.pixels.data()));  // only read
+                       const_cast<uint8_t*>(picture.pixels.data()));  // read only
   const double scale = static_cast<double>(side) / std::max(picture.width, picture.height);
   const cv::Size size(std::max(1, cvRound(picture.width * scale)), std::max(1, cvRound(picture.height * scale)));
   cv::Mat shown;
@@ -31,7 +31,7 @@ void DrawPicture(const Image& picture, int side, cv::Mat& canvas) {
   shown.copyTo(canvas(cv::Rect({(side - size.width) / 2, (side - size.height) / 2}, size)));
 }
 
-// The label over the bar, cut where it would meet the percentage.
+// Draws the label over the bar, cut where it would reach the percentage.
 void DrawBar(const LabelledShare& share, int top, int side, cv::Mat& canvas) {
   const cv::Rect ground(0, top + (kBarRoom - kBarHeight) / 2, side, kBarHeight);
   cv::rectangle(canvas, ground, kBarGround, cv::FILLED);

@@ -21,7 +21,7 @@ using Anchor = Lettering::Anchor;
 
 constexpr int kGap = 8, kSheetMargin = 16;
 constexpr int kHead = 72;     // title, note and the picture beside them
-constexpr int kCaption = 24;  // of the columns
+constexpr int kCaption = 24;  // height of the column captions
 constexpr int kSheetBarWidth = 120, kSheetBarHeight = 12;
 constexpr int kTitleHeight = 13, kNoteHeight = 10, kCaptionHeight = 10;
 
@@ -39,10 +39,10 @@ absl::Status Check(const SheetFigure& figure) {
   return absl::OkStatus();
 }
 
-// The picture as RGB, as high as the head allows.
+// Returns the picture as RGB, as high as the head allows.
 cv::Mat SheetThumbnail(const Image& picture) {
   const cv::Mat stored(picture.height, picture.width, picture.channels == 1 ? CV_8UC1 : CV_8UC3,
-                       const_cast<uint8_t*>(picture.pixels.data()));  // only read
+                       const_cast<uint8_t*>(picture.pixels.data()));  // read only
   const double scale = static_cast<double>(kHead - kGap) / std::max(picture.width, picture.height);
   cv::Mat small;
   const cv::Size size(std::max(1, cvRound(picture.width * scale)), std::max(1, cvRound(picture.height * scale)));
@@ -51,19 +51,19 @@ cv::Mat SheetThumbnail(const Image& picture) {
   return small;
 }
 
-// What stands at the ends of the colour bar.
+// Returns the labels at the ends of the colour bar.
 std::pair<std::string, std::string> EndsOf(const SheetFigure& figure) {
   if (!figure.range.has_value()) return {};
   return {ShortNumber(figure.range->low()), (figure.range->diverging ? "+" : "") + ShortNumber(figure.range->high)};
 }
 
-// Where things are.
+// Positions on the sheet.
 struct SheetLayout {
-  cv::Size tile;  // of a place
-  int left = 0;   // of the first tile
+  cv::Size tile;  // size of a place
+  int left = 0;   // left edge of the first tile
   int top = 0;
   int text = 0;  // left edge of title and note
-  int bar = 0;   // left edge of the colour bar's low word
+  int bar = 0;   // left edge of the colour bar's low label
   cv::Size sheet;
 
   SheetLayout(const SheetFigure& figure, int thumbnail) {
@@ -132,7 +132,7 @@ Image Compose(const SheetFigure& figure) {
       const int place = row * columns + column;
       const Image& tile = figure.tiles[static_cast<size_t>(place)];
       if (tile.pixels.empty()) continue;
-      const cv::Mat pixels(tile.height, tile.width, CV_8UC3, const_cast<uint8_t*>(tile.pixels.data()));  // only read
+      const cv::Mat pixels(tile.height, tile.width, CV_8UC3, const_cast<uint8_t*>(tile.pixels.data()));  // read only
       const cv::Point slack((at.tile.width - tile.width) / 2, (at.tile.height - tile.height) / 2);
       pixels.copyTo(canvas(cv::Rect(at.Place(row, column) + slack, pixels.size())));
     }
