@@ -4,7 +4,7 @@ import * as api from "./api.js";
 import {at, bytes, draw, make, milliseconds, percent, plural, short} from "./dom.js";
 
 const PERIOD = 800, TICK = 100, KEPT = 60;
-const SLOW = 900, HANGS = 3000, LIMIT = 10000;  // of a poll in milliseconds: shown as slow, shown as down, aborted
+const SLOW = 900, HANGS = 3000, LIMIT = 10000;  // milliseconds until a poll is slow, as down, and aborted
 const history = {
   rate: [],
   flight: [],

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Puts the contract into the package: descriptors and type stubs of the .proto files, made by grpcio-tools; and says
-its version, which stands in the file VERSION, and its licence.
+"""Builds the contract into the package: descriptors and type stubs of the .proto files, made by grpcio-tools; and
+sets its version, from the file VERSION, and its licence.
 
-In a checkout they lie two folders up; a source distribution carries them along. Nothing is written beside the
+In a checkout these files are two folders up; a source distribution contains them. No file is created beside the
 sources, except for an editable installation, which runs from them.
 """
 
@@ -17,11 +17,11 @@ from typing import Any, Dict
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 from hatchling.metadata.plugin.interface import MetadataHookInterface
 
-# What the package speaks, and what these import.
+# Messages that the package uses, and those that they import.
 CONTRACT = ("admin", "attention", "classifier", "features", "manifest", "model", "registry", "serving")
-# Messages of others, whose packages the client does not need for them.
+# Third-party messages, whose packages the client does not need otherwise.
 FOREIGN = ["retry_details.proto", "health.proto"]
-# Beside the code: the folder of a source distribution may hold none, or backends would take it for a second one.
+# Beside the code: in the folder of a source distribution, backends would take it for a second licence.
 LICENCE = "src/vitrine/LICENSE"
 MODULE = '''"""Messages of {proto}, made of their descriptors."""
 
@@ -59,7 +59,8 @@ class ContractHook(BuildHookInterface):  # type: ignore[type-arg]
 
 
 def find(root: Path, name: str, carried: str = "") -> Path:
-    """A file of the server's tree: carried along, by this or another name, or of the checkout around the package."""
+    """Returns a file of the server's tree: from the source distribution, by this or another name, or from the
+    checkout."""
     for path in (root / (carried or name), root.parent.parent / name):
         if path.is_file():
             return path

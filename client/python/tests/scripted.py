@@ -68,7 +68,7 @@ class Script:
         self.metadata: List[Any] = []
         self.stream_metadata: List[Any] = []
         self.lock = threading.Lock()
-        # What its health says; None: it has no health service.
+        # State that the health service returns; None: there is no health service.
         self.serving: Optional[bool] = None
 
 

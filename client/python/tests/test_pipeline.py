@@ -115,7 +115,7 @@ def test_late_answer_is_dropped() -> None:
     assert list(pipeline.finished()) == [] and pipeline.failure is None
 
 
-# What the C++ client does as well: the file says how it is read.
+# Scenarios shared with the C++ client; the file explains its format.
 _SCENARIOS = json.loads((ROOT / "tests/client/stream_events.json").read_text())["scenarios"]
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where servers are: what an address means, and whether the way to it leaves this machine."""
+"""Server addresses: parsing, and whether a connection leaves this machine."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from typing import List, NamedTuple, Optional, Tuple
 
 from vitrine.errors import Unavailable
 
-# Of the path in a sockaddr_un, less its final zero.
+# Size of the path in a sockaddr_un, without the final zero.
 _LONGEST_SOCKET_PATH = 107
 
 
 @dataclass(frozen=True)
 class ServerAddress:
-    """What an address of a user says.
+    """Parsed form of an address.
 
     Attributes:
-        uri: as gRPC takes it; empty where `hosts` are several.
+        uri: gRPC target; empty if `hosts` has several entries.
         hosts: several host:port, in order; otherwise empty.
-        host: the only host, without brackets; empty where there are several, or a socket.
-        balanced: requests are spread over what it resolves to.
-        local: never leaves this machine: loopback, or a socket in the file system.
+        host: the only host, without brackets; empty for several hosts or a socket.
+        balanced: requests are distributed over all resolved addresses.
+        local: does not leave this machine: loopback, or a Unix socket.
     """
 
     uri: str = ""
@@ -39,7 +39,8 @@ class _Endpoint(NamedTuple):
 
 
 def parse(address: str) -> ServerAddress:
-    """ValueError: no port, a list of anything but host:port, or another scheme than dns, ipv4, ipv6 and unix."""
+    """ValueError: no port, a list with entries other than host:port, or a scheme other than dns, ipv4, ipv6 and
+    unix."""
     if address.startswith(("unix:", "unix-abstract:")):
         path = address.partition(":")[2]
         if not path:
@@ -55,7 +56,7 @@ def parse(address: str) -> ServerAddress:
         name, resolver = address[len("dns:") :], ""
         if name.startswith("//"):
             resolver, _, name = name[2:].partition("/")
-        # A foreign resolver may say of any name, localhost too, that it is anywhere.
+        # A custom resolver may return any address, also for localhost.
         host = _split(name).host
         return ServerAddress(address, host=host, balanced=True, local=_is_loopback(host) and not resolver)
     parts = address.split(",")
@@ -66,8 +67,8 @@ def parse(address: str) -> ServerAddress:
 
 
 def resolve(hosts: Tuple[str, ...], partly: bool = False) -> str:
-    """gRPC's address of several hosts, whose names are resolved now. Unavailable names one without address; `partly`:
-    only if none has an address."""
+    """Resolves the names of several hosts and returns them as a gRPC target. Unavailable names a host without an
+    address; with `partly`, only if no host has one."""
     four: List[str] = []
     six: List[str] = []
     missing: Optional[Unavailable] = None
@@ -87,7 +88,7 @@ def resolve(hosts: Tuple[str, ...], partly: bool = False) -> str:
                 six.append("[%s]:%s" % (place[0], port))
     if missing is not None and not four and not six:
         raise missing
-    # One address of gRPC holds one family; IPv4 has its place among IPv6.
+    # A gRPC target has one address family; IPv4 addresses are mapped to IPv6.
     if six:
         six += ["[::ffff:%s]:%s" % (at.rpartition(":")[0], at.rpartition(":")[2]) for at in four]
     return ("ipv6:" if six else "ipv4:") + ",".join(sorted(set(six or four)))
@@ -98,7 +99,7 @@ def _only_host(parts: List[str]) -> str:
 
 
 def _all_loopback(parts: List[str]) -> bool:
-    return all([_is_loopback(_split(part).host) for part in parts])  # a list: what is wrong with any of them shows
+    return all([_is_loopback(_split(part).host) for part in parts])  # a list, so that every part is parsed
 
 
 def _split(text: str) -> _Endpoint:
@@ -132,7 +133,7 @@ def _split(text: str) -> _Endpoint:
 
 
 def _is_loopback(host: str) -> bool:
-    """Of this machine whoever resolves it: no name but localhost."""
+    """Returns True for this machine, independent of the resolver: of all names only for localhost."""
     try:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the Admin service is asked, and its answers as plain objects (proto/vitrine/v1/admin.proto)."""
+"""Requests to the Admin service, and its answers as plain objects (proto/vitrine/v1/admin.proto)."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from vitrine._connection import Settings, TimeLeft
 from vitrine._models import Model, of_version
 from vitrine.v1 import admin_pb2, serving_pb2
 
-# Loads wait for each other; as long as the server's own patience.
+# Loads wait for each other; equal to the server's own limit.
 PATIENCE = 600.0
 
 
 @dataclass(frozen=True)
 class VersionPolicy:
-    """Which versions of a model are in memory. One of its three, as VersionPolicy(latest=2).
+    """The versions of a model that are loaded. Set one of the three, as in VersionPolicy(latest=2).
 
     Attributes:
-        latest: the newest so many good versions, 1 to 100.
+        latest: number of newest valid versions, 1 to 100.
         all: every version in the repository.
-        specific: these and no others.
+        specific: exactly these versions.
     """
 
     latest: Optional[int] = None
@@ -39,7 +39,7 @@ class VersionPolicy:
 
 @dataclass(frozen=True)
 class PutAway:
-    """A version that was rolled back or unloaded, and why."""
+    """A version that was rolled back or unloaded, and the reason."""
 
     version: int
     reason: str
@@ -47,13 +47,13 @@ class PutAway:
 
 @dataclass(frozen=True)
 class CanaryStatus:
-    """What the canary guard sees of a version.
+    """Measurements of the canary guard for one version.
 
     Attributes:
-        requests, errors: answers in the window, and those of them that were the server's fault.
-        golden_drift: at the last run of the goldens; None: not run yet.
-        compute_ratio: time of computing as a multiple of the stable version's; None: nothing to compare.
-        compared: pictures that the ratio is of.
+        requests, errors: answers in the window, and those with an error of the server.
+        golden_drift: drift in the last run of the goldens; None: not run yet.
+        compute_ratio: compute time divided by that of the stable version; None: no comparison yet.
+        compared: number of images behind the ratio.
     """
 
     version: int
@@ -66,18 +66,18 @@ class CanaryStatus:
 
 @dataclass(frozen=True)
 class ModelServing:
-    """How a model is served, and why.
+    """How a model is served, and the reasons.
 
     Attributes:
-        stable_version: answers requests without version and label; None: no version is ready.
-        policy: which versions are in memory, the server's default where none was set.
-        labels, traffic: versions by label; percent by version. As set: labels that follow by themselves are not here.
-        versions: every version known; without labels of classes.
-        put_away: what does not come back by itself.
-        unloaded: the whole model was.
-        memory_bytes: of the weights in memory.
-        changed_by_admin: something of it was set by the Admin service.
-        proto: everything else, as the server sent it: limits, batching, precision, ...
+        stable_version: version for requests without version and label; None: no version is ready.
+        policy: versions that are loaded, the server's default if not set.
+        labels, traffic: versions by label; percent by version. Only those set explicitly, without default labels.
+        versions: every known version; without class labels.
+        put_away: versions that were rolled back or unloaded.
+        unloaded: True if the whole model was unloaded.
+        memory_bytes: size of the loaded weights.
+        changed_by_admin: True if the Admin service set any of it.
+        proto: everything else, as sent by the server: limits, batching, precision, ...
     """
 
     model: str
@@ -96,7 +96,7 @@ class ModelServing:
 
 @dataclass(frozen=True)
 class ServingChange:
-    """What a change came to: how the model is served now, and in sentences what else was changed with it."""
+    """Result of a change: the serving state of the model, and side effects as sentences."""
 
     serving: ModelServing
     notes: Tuple[str, ...]
@@ -104,13 +104,14 @@ class ServingChange:
 
 @dataclass(frozen=True)
 class ServingStatus:
-    """How models are served.
+    """Serving state of models.
 
     Attributes:
         models: by name.
-        serving_config, admin_state: paths of the server's files; "": none. Without the second, changes end with it.
-        serving_config_fault: why the file as it is now is not used (an older one is); "": it is used.
-        memory_bytes, max_memory_bytes: of the weights in memory, and how much they may be; None: no bound.
+        serving_config, admin_state: paths of the server's files; "": none. Without admin_state, changes are lost when
+            the server ends.
+        serving_config_fault: why the current file is not used (an older one is); "": it is used.
+        memory_bytes, max_memory_bytes: size of the loaded weights, and its limit; None: no limit.
     """
 
     models: Tuple[ModelServing, ...]
@@ -144,7 +145,7 @@ class AdminStubs:
 
 
 def address_of(address: Optional[str]) -> str:
-    """ValueError: none is known. There is no default: the listener is off by default."""
+    """Returns the address. ValueError: none is given. There is no default, because the listener is off by default."""
     found = address or os.environ.get("VITRINE_ADMIN")
     if not found:
         raise ValueError("where is the Admin service? give its address or set $VITRINE_ADMIN (vitrine-server --admin)")

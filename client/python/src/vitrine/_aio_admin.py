@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Changes what a server serves: the client of the Admin service for asyncio."""
+"""The asyncio client of the Admin service, which changes what a server serves."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from vitrine.v1 import admin_pb2
 
 
 class AdminClient:
-    """As vitrine.AdminClient, for one event loop; make it inside of the loop."""
+    """As vitrine.AdminClient, for one event loop; create it inside the loop."""
 
     def __init__(
         self,
@@ -38,7 +38,7 @@ class AdminClient:
         self._stubs = _admin.AdminStubs(self._channel)
 
     async def close(self) -> None:
-        """Ends the calls under way. A closed client cannot be used again."""
+        """Cancels the calls in flight. A closed client cannot be used again."""
         await self._channel.close()
 
     async def __aenter__(self) -> AdminClient:

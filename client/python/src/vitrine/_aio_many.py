@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Many pictures over one stream, for asyncio."""
+"""Many images over one stream, for asyncio."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from vitrine.v1 import classifier_pb2
 
 
 class Run:
-    """One classify_many. Everything that happens comes through one queue: pictures taken, answers, ends of streams."""
+    """One classify_many. All events come through one queue: images taken, answers, ends of streams."""
 
     def __init__(self, servers: Servers, setting: Settings, traceparent: Optional[str], pipeline: Pipeline) -> None:
         self._servers = servers
         self._settings = setting
         self._traceparent = traceparent
         self._pipeline = pipeline
-        self._events: asyncio.Queue[Tuple[Any, Any]] = asyncio.Queue()  # who tells it, what
+        self._events: asyncio.Queue[Tuple[Any, Any]] = asyncio.Queue()  # source of the event, and the event
         self._stream: Optional[_Stream] = None
         self._taker: Optional[asyncio.Task[None]] = None
-        self._preparing = False  # a picture has left the source and is not in the pipeline yet
+        self._preparing = False  # an image has left the source and is not in the pipeline yet
         self._broken: Optional[BaseException] = None
 
     async def results(
@@ -71,7 +71,7 @@ class Run:
         except StopAsyncIteration:
             event = None
         except BaseException as error:
-            # Also CancelledError, which `images` may raise by itself: who waits for the event would wait for ever.
+            # Includes CancelledError, which `images` may raise itself: without the event the run would wait forever.
             self._events.put_nowait((None, error))
             if isinstance(error, Exception):
                 return
@@ -128,7 +128,7 @@ class _Stream:
         self._requests.put_nowait(request)
 
     async def finish(self) -> None:
-        """Nothing more will be sent; waits for the server to end the call, which has nothing left to answer."""
+        """Half-closes the stream and waits for the server to end the call; there must be no unanswered requests."""
         self._requests.put_nowait(None)
         await asyncio.wait([self._reader], timeout=2)
         self.cancel()
@@ -154,8 +154,8 @@ class _Stream:
             code = rpc.code().name
             await self._servers.follow_async(code)
             error = unrefused(self._settings.error(rpc), self._settings.renewed(code, self._metadata))
-            # gRPC bug 36066: a write that meets the end of the stream hides the status that the server ended it with.
-            # Asked again, the server says it again.
+            # gRPC bug 36066: a write after the end of the stream hides the status that the server ended it with. A
+            # second call returns it again.
             hidden = isinstance(error, errors.Internal) and str(error).startswith("Internal error from Core")
             self._events.put_nowait((self, None if hidden else error))
         finally:
@@ -163,7 +163,7 @@ class _Stream:
 
 
 def load_picture(image: ImageSource) -> Union[Picture, StopIteration]:
-    """For another thread: a future cannot carry StopIteration, and who awaits it would wait for ever."""
+    """Runs in another thread: a future cannot hold StopIteration, and its awaiter would wait forever."""
     try:
         return load(image)
     except StopIteration as error:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the server is, how to get there, and what every call of both clients has in common."""
+"""Connection settings, and what all calls of both clients share."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ Metadata = Tuple[Tuple[str, str], ...]
 
 # A classification may carry 16 MiB of attention and features; GetModel 100,000 labels.
 _MAX_REQUEST_BYTES, _MAX_RESPONSE_BYTES = 32 << 20, 80 << 20
-# The first is what gRPC itself makes of anything below.
+# gRPC raises smaller values to the first.
 _SHORTEST_KEEPALIVE, _LONGEST_KEEPALIVE = 10, 86400
-# In turn, and only those that say of themselves that they serve: a replica that is still loading its models, or is about
-# to go, gets no request. One without the health service is taken to serve.
+# Round robin over the servers whose health service reports SERVING: a replica that is loading its models or shutting
+# down gets no request. A server without the health service counts as serving.
 _BALANCED = json.dumps(
     {
         "loadBalancingConfig": [{"round_robin": {}}],
@@ -33,7 +33,7 @@ _BALANCED = json.dumps(
     }
 )
 _KEEPALIVE_TIMEOUT_MS = 20000
-# https://www.w3.org/TR/trace-context-1/#traceparent-header-field-values: versions after 00 may go on.
+# https://www.w3.org/TR/trace-context-1/#traceparent-header-field-values: versions after 00 may have further fields.
 _PARENT = "-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}"
 _TRACEPARENT = re.compile("00" + _PARENT + "|(?!00|ff)[0-9a-f]{2}" + _PARENT + "(-[!-~]*)?")
 
@@ -43,10 +43,10 @@ class Settings:
     """Checked options of a client."""
 
     address: str
-    target: str  # the address as gRPC takes it
-    hosts: Tuple[str, ...]  # of a list of servers, which `target` resolves; otherwise empty
-    proxy: str  # by which the server is reached, as _proxy.of_host says it; empty: none
-    options: Tuple[Tuple[str, Any], ...]  # of the channel
+    target: str  # the address as a gRPC target
+    hosts: Tuple[str, ...]  # entries of a list of servers, from which `target` is resolved; otherwise empty
+    proxy: str  # proxy to the server, as from _proxy.of_host; empty: none
+    options: Tuple[Tuple[str, Any], ...]  # channel options
     credentials: Optional[grpc.ChannelCredentials]
     token: Optional[_token.BearerToken]
     deadline: float
@@ -54,16 +54,16 @@ class Settings:
     max_in_flight: int
 
     def metadata(self, traceparent: Optional[str] = None) -> Metadata:
-        """Of one call: the token may be another each time."""
+        """Returns the metadata of one call: the token may change between calls."""
         authorization: Metadata = () if self.token is None else (("authorization", "Bearer " + self.token.get()),)
         return authorization if traceparent is None else (*authorization, ("traceparent", traceparent))
 
     def error(self, rpc: grpc.RpcError) -> errors.VitrineError:
-        """What a call ended with."""
+        """Converts the error of a call."""
         return errors.of_rpc(rpc, self.address, self.proxy)
 
     def renewed(self, code: str, metadata: Metadata) -> bool:
-        """True if a call that ended with `code` was refused for its token, and there is another by now."""
+        """Returns True if a call that ended with `code` was rejected for its token, which has been replaced since."""
         if code != "UNAUTHENTICATED" or self.token is None:
             return False
         return self.token.renewed(dict(metadata)["authorization"][len("Bearer ") :])
@@ -95,7 +95,7 @@ def settings(
     if secure and place.hosts and not server_name:
         raise ValueError("several servers over TLS need one name that is in all their certificates; give server_name")
     bearer = _token.choose(token, token_file)
-    if bearer is not None and not secure and not place.local:  # it may be stolen where it can be read
+    if bearer is not None and not secure and not place.local:  # the token could be read in plain text
         raise ValueError("the token would cross the network to %s unencrypted; give tls=True" % address)
     check_deadline(deadline)
     if keepalive != 0 and not _SHORTEST_KEEPALIVE <= keepalive <= _LONGEST_KEEPALIVE:
@@ -124,31 +124,31 @@ def _channel_options(
         ("grpc.max_send_message_length", _MAX_REQUEST_BYTES),
         ("grpc.max_receive_message_length", _MAX_RESPONSE_BYTES),
         ("grpc.primary_user_agent", "vitrine-python"),
-        # gRPC's own first wait is a second, in which every attempt of ours would fail at once.
+        # gRPC's own first backoff is a second, in which every attempt of ours would fail at once.
         ("grpc.initial_reconnect_backoff_ms", int(1000 * retries.initial_backoff)),
         ("grpc.max_reconnect_backoff_ms", int(1000 * retries.max_backoff)),
     ]
     if not proxied:
-        # gRPC takes the proxy of $http_proxy for loopback as well; it would read the token, and all else, in the clear.
-        # It would ask it for a whole list of servers at once, and knows no networks in $no_proxy.
+        # gRPC would use $http_proxy for loopback too, and the proxy could read the token and all data. It would also
+        # pass a list of servers to the proxy as one name, and does not support networks in $no_proxy.
         options.append(("grpc.enable_http_proxy", 0))
     if place.balanced:
         options.append(("grpc.service_config", _BALANCED))
     if server_name:
         options.append(("grpc.ssl_target_name_override", server_name))
-    elif place.hosts:  # gRPC would send the whole list as the name of the server
+    elif place.hosts:  # by default gRPC sends the whole list as the authority
         options.append(("grpc.default_authority", place.hosts[0]))
     if keepalive:
         options.append(("grpc.keepalive_time_ms", int(1000 * keepalive)))
         options.append(("grpc.keepalive_timeout_ms", _KEEPALIVE_TIMEOUT_MS))
-        # Of gRPC's own pings, a minute otherwise; while one of them is out, none is sent for keepalive.
+        # Timeout of gRPC's own pings, by default a minute; while one is pending, gRPC sends no keepalive ping.
         options.append(("grpc.http2.ping_timeout_ms", _KEEPALIVE_TIMEOUT_MS))
         options.append(("grpc.http2.max_pings_without_data", 0))
     return tuple(options)
 
 
 def open_channel(kind: Any, setting: Settings, target: Optional[str] = None) -> Any:
-    """`kind`: grpc or grpc.aio; `target`: in place of that of the settings."""
+    """`kind`: grpc or grpc.aio; `target` replaces that of the settings."""
     target = target or setting.target
     if setting.credentials is None:
         return kind.insecure_channel(target, setting.options)
@@ -209,7 +209,7 @@ class Stubs:
 
 
 class TimeLeft:
-    """A deadline that has begun. ValueError: it is not positive."""
+    """A running deadline. ValueError: it is not positive."""
 
     def __init__(self, seconds: float) -> None:
         check_deadline(seconds)
@@ -222,7 +222,7 @@ class TimeLeft:
 
 
 def time_left(setting: Settings, deadline: Optional[float]) -> TimeLeft:
-    """Of one call; by default as the client was told."""
+    """Returns the deadline of one call; default the client's."""
     return TimeLeft(setting.deadline if deadline is None else deadline)
 
 
@@ -239,12 +239,12 @@ class Attempts:
         return self._time.remaining
 
     def failed(self, rpc: grpc.RpcError) -> float:
-        """Seconds to wait before the next attempt; raises what the call ended with if there is none."""
+        """Returns the seconds to wait before the next attempt; raises the call's error if there is none."""
         self._made += 1
         error = self._setting.error(rpc)
         if isinstance(error, errors.DeadlineExceeded) and str(error) == "Deadline Exceeded":
             way = " through the proxy %s" % self._setting.proxy if self._setting.proxy else ""
-            # gRPC's own, not the server's.
+            # Made by gRPC itself, not by the server.
             error = errors.DeadlineExceeded("no answer within %g s%s" % (self._time.seconds, way))
         delay = self._setting.retries.delay(error, self._made, self.remaining, random.random())
         if delay is None:
@@ -253,7 +253,7 @@ class Attempts:
 
 
 def only_model(versions: Sequence[registry_pb2.ModelVersion]) -> str:
-    """The model to ask where none was named: the only one that is ready."""
+    """Returns the default model: the only one that is ready."""
     names = sorted({version.model for version in versions if version.state == registry_pb2.READY})
     if not names:
         raise errors.NotFound("the server has no model that is ready")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attention in colour, with the looks of the server's own drawings (docs/how-to/attention.md)."""
+"""Attention in colour, equal to the server's own drawings (docs/how-to/attention.md)."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from PIL import Image, ImageDraw
 Values = npt.NDArray[np.float32]
 Colours = npt.NDArray[np.uint8]
 
-MAP_WEIGHT = 0.55  # of the map against the grey picture
-UNCOVERED = 0.35  # brightness that is left outside the grid
-_STEPS = 255  # odd, so that 0 has a colour of its own
+MAP_WEIGHT = 0.55  # weight of the map against the grey image
+UNCOVERED = 0.35  # brightness outside the grid
+_STEPS = 255  # odd, so that 0 has its own colour
 
-# Ten of inferno's colours, evenly spaced: from dark to bright yellow, even to the eye.
+# Ten of inferno's colours, evenly spaced: from dark to bright yellow, perceptually uniform.
 _INFERNO = (
     (0, 0, 4),
     (27, 12, 66),
@@ -29,7 +29,7 @@ _INFERNO = (
     (247, 208, 60),
     (252, 255, 164),
 )
-# CIELAB (D65) of 0 and of the two ends, which are equally dark.
+# CIELAB (D65) of 0 and of both ends, which are equally dark.
 _NEUTRAL, _BLUE, _RED = (97.0, 0.0, 0.0), (39.0, 12.0, -51.0), (39.0, 60.0, 38.0)
 
 
@@ -48,7 +48,7 @@ def _diverging() -> Colours:
 
 
 def _srgb(lab: npt.NDArray[np.float64]) -> Colours:
-    """CIE 15: CIELAB to XYZ under D65; IEC 61966-2-1: XYZ to sRGB. [n, 3] to [n, 3]."""
+    """Converts by CIE 15: CIELAB to XYZ under D65; IEC 61966-2-1: XYZ to sRGB. [n, 3] to [n, 3]."""
     f_y = (lab[:, 0] + 16) / 116
     f = np.stack([f_y + lab[:, 1] / 500, f_y, f_y - lab[:, 2] / 200], axis=1)
     xyz = np.where(f > 6 / 29, f**3, 3 * (6 / 29) ** 2 * (f - 4 / 29)) * (0.95047, 1.0, 1.08883)
@@ -62,10 +62,10 @@ _SEQUENTIAL, _DIVERGING = _sequential(), _diverging()
 
 
 def value_range(values: Values, diverging: bool, keys: int = 0) -> Tuple[float, float]:
-    """The range of colours, from 0 or, where a value is negative or they diverge, symmetric around it.
+    """Returns the range of colours, from 0 or, if a value is negative or they diverge, symmetric around it.
 
-    Of weights of attention to so many `keys` it reaches to twice an equal share at least, so that attention that is
-    equal everywhere lies in the middle of the colours, and flat.
+    For attention weights over `keys` keys it extends at least to twice an equal share, so that uniform attention has
+    one colour, in the middle of the range.
     """
     high = float(np.abs(values).max(initial=0))
     if diverging or bool((values < 0).any()):
@@ -74,7 +74,8 @@ def value_range(values: Values, diverging: bool, keys: int = 0) -> Tuple[float, 
 
 
 def paint(values: Values, limits: Tuple[float, float], diverging: bool) -> Colours:
-    """[rows, columns] to RGB of [rows, columns, 3]. Where the range is empty every value takes its middle."""
+    """Converts [rows, columns] to RGB of [rows, columns, 3]. With an empty range every value gets the colour of its
+    middle."""
     low, high = limits
     position = (values - low) / (high - low) if high > low else np.full(values.shape, 0.5)
     steps = np.clip(np.rint(position * (_STEPS - 1)), 0, _STEPS - 1).astype(np.intp)
@@ -90,10 +91,10 @@ def overlay(
     min_side: int = 256,
     max_side: int = 1024,
 ) -> Image.Image:
-    """The map over the picture.
+    """Draws the map over the image.
 
-    The picture under it is grey, so that colour means attention alone; what the grid does not cover keeps its colours,
-    dimmed; a white line is the border. `covers` is left, top, right, bottom as parts (0 to 1) of the picture. The
+    The image under it is grey, so that only attention is coloured; the part outside the grid keeps its colours,
+    dimmed; a white line marks the border. `covers` is left, top, right, bottom as shares (0 to 1) of the image. The
     values, [rows, columns], are interpolated between the centres of the cells.
     """
     longer = max(picture.size)
@@ -118,7 +119,7 @@ def overlay(
 
 
 def squares(values: Values, diverging: bool, longest: int = 320, keys: int = 0) -> Image.Image:
-    """A matrix: one square per value, rows from the top. `keys` as for `value_range`."""
+    """Draws a matrix: one square per value, rows from the top. `keys` as in `value_range`."""
     side = max(1, longest // max(values.shape))
     low, high = value_range(values, diverging, keys)
     colours = paint(values, (low, high), diverging or low < 0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Features alone, as arrays."""
+"""Features as arrays."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Embedding:
-    """What embed_many gives for a picture. NumPy takes it as the array that it holds.
+    """Result of embed_many for an image. NumPy uses it as the array that it holds.
 
     Attributes:
         values: float32: "class" and "mean" of [width], "patches" of [rows, columns, width].
-        feature: its kind.
-        index: the picture's place in what embed_many was given.
-        source: the path, or what kind of thing the picture was.
-        served_by: what computed it.
+        feature: kind of feature.
+        index: index of the image in the input of embed_many.
+        source: the path, or the type of the image.
+        served_by: model version and hardware that computed it.
     """
 
     values: npt.NDArray[np.float32]
@@ -41,7 +41,7 @@ class Embedding:
         return True
 
     def to_numpy(self) -> npt.NDArray[np.float32]:
-        """The values."""
+        """Returns the values."""
         return self.values
 
     def __array__(self, dtype: Any = None, copy: Optional[bool] = None) -> npt.NDArray[Any]:
@@ -66,7 +66,7 @@ Embedded = Union[Embedding, Refused]
 
 
 def first_vector(model: Model) -> str:
-    """The feature to ask for where none was named, as `vitrine embed` does it: the first that is a vector."""
+    """Returns the default feature, as `vitrine embed` does: the first one that is a vector."""
     for name in model.features:
         if name != "patches":
             return name
@@ -75,7 +75,7 @@ def first_vector(model: Model) -> str:
 
 
 def values_of(result: Result, normalize: bool) -> npt.NDArray[np.float32]:
-    """Of the one feature that was asked for."""
+    """Returns the values of the one requested feature."""
     if any(feature.normalized != normalize for feature in result.proto.features):
         raise Internal("the server sent features as they are; it is older than normalize")
     if len(result.features) != 1:

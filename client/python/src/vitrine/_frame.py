@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results as a table of pandas, which is loaded when a table is asked for."""
+"""Results as a pandas table; pandas is imported when a table is requested."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ if TYPE_CHECKING:
 
 
 def to_dataframe(results: Union[Outcome, Iterable[Outcome]]) -> pandas.DataFrame:
-    """A row per picture, in the order given: what classify_many gives, a list of results, or one.
+    """Returns a table with a row per image, in the given order: for the results of classify_many, a list, or one
+    result.
 
-    Columns: index, source, ok, code ("OK", or why it was refused), label, label_index, probability and logit of the
-    best prediction, unsure, model, version, seconds (that the server spent), error. What there is not is NA. In sources that are
-    no UTF-8 the bytes that are not are written as \\xHH, as `vitrine` does.
+    Columns: index, source, ok, code ("OK", or the error), label, label_index, probability and logit of the best
+    prediction, unsure, model, version, seconds (at the server), error. Missing values are NA. In a source with invalid
+    UTF-8 the invalid bytes are written as \\xHH, as by `vitrine`.
 
     Raises:
-        ImportError: pandas is not installed. TypeError: something that is no Result and no Refused.
+        ImportError: pandas is not installed. TypeError: a value that is no Result and no Refused.
     """
     try:
         import pandas

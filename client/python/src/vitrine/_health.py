@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a server, or a model of it, is ready: what both clients ask the standard health service."""
+"""Readiness of a server or a model, by the standard health service, for both clients."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ Request: Any = _descriptors.message("vitrine.details.HealthRequest")
 Response: Any = _descriptors.message("vitrine.details.HealthResponse")
 
 _SERVING = 1
-# Between questions; from the first, doubled up to the last. A server answers thousands of them a second.
+# Pause between requests; starts with the first, doubled up to the last. A server answers thousands of requests per
+# second.
 _FIRST_PAUSE, _LAST_PAUSE = 0.05, 0.5
-# What may change while it starts. Everything else is an error of the caller, or of another server than this.
+# Errors that may pass while the server starts. All others are errors of the client, or of a server that is not Vitrine.
 _PASSING = (errors.Unavailable, errors.DeadlineExceeded, errors.NotFound, errors.ResourceExhausted, errors.Cancelled)
 
 
 class Readiness:
-    """One wait. The client asks, hands in what came of it, and sleeps as `pause` says."""
+    """One wait. The client sends the requests, passes in their results, and sleeps for `pause`."""
 
     def __init__(self, setting: Settings, model: Optional[str], deadline: Optional[float]) -> None:
         self.request = Request(service="model/%s" % model if model else "")
@@ -33,20 +34,20 @@ class Readiness:
 
     @property
     def remaining(self) -> float:
-        """Seconds that are left, for one question."""
+        """Seconds left, for one request."""
         return self._time.remaining
 
     def answered(self, response: Any) -> bool:
-        """Whether it is ready."""
+        """Returns True if it is ready."""
         self._why = "its health service says that it does not serve"
         return bool(response.status == _SERVING)
 
     def failed(self, rpc: grpc.RpcError) -> bool:
-        """False: not ready. Raises what no waiting helps against."""
+        """Returns False: not ready. Raises errors that waiting does not resolve."""
         error = self._setting.error(rpc)
         if not isinstance(error, _PASSING):
             raise error from rpc
-        # The last question may be cut off by the deadline; what was heard before says more.
+        # The last request may be cut off by the deadline; an earlier state is more informative.
         if isinstance(error, errors.NotFound):
             self._why = "the server knows no such model; client.models() tells which there are"
         elif not isinstance(error, errors.DeadlineExceeded) or self._why == "it was not asked":
@@ -54,7 +55,7 @@ class Readiness:
         return False
 
     def pause(self) -> float:
-        """Seconds to wait before the next question. NotReady: there is no time for another."""
+        """Returns the seconds to wait before the next request. NotReady: there is no time for another."""
         pause = self._next_pause
         if pause >= self.remaining:
             what = "the server" if self._model is None else 'model "%s"' % self._model

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How results look in a notebook: one piece of HTML, no script, nothing loaded from elsewhere, light or dark."""
+"""Notebook display of results: self-contained HTML without scripts, light or dark."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from vitrine.errors import VitrineError
 if TYPE_CHECKING:
     from vitrine._result import AttentionMap, Prediction, Refused, Result
 
-_SIDE = 224  # pixels of a picture's longer side
+_SIDE = 224  # longer side of an image in pixels
 _MOST_MAPS = 24
 _BAR = "background:#3b7dd8;opacity:.75;height:.7em;border-radius:2px"
 _CAPTION = "font-size:85%;opacity:.75"
@@ -70,7 +70,7 @@ def _draw(shown: AttentionMap) -> Image.Image:
 
 
 def _figure(image: Image.Image, caption: str) -> str:
-    """Twice the pixels that it takes up, for dense screens."""
+    """Embeds twice the displayed number of pixels, for high-density screens."""
     image.thumbnail((2 * _SIDE, 2 * _SIDE))
     file = io.BytesIO()
     image.save(file, "PNG")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Many pictures over one stream, for the client that blocks."""
+"""Many images over one stream, for the blocking client."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def run(
 
 
 class _Stream:
-    """One ClassifyStream call, turned into a queue of requests and a queue of events. It decides nothing."""
+    """One ClassifyStream call as a queue of requests and a queue of events, without decisions."""
 
     def __init__(self, servers: Servers, setting: Settings, traceparent: Optional[str]) -> None:
         self._servers = servers
@@ -79,7 +79,8 @@ class _Stream:
         self._requests.put(request)
 
     def events(self, timeout: Optional[float]) -> Iterator[Any]:
-        """What happened; waits for the first. Answers, and at the end an error, or None for an end without one."""
+        """Yields the events, waiting for the first. Answers, and at the end an error, or None for an end without
+        one."""
         try:
             yield self._events.get(timeout != 0, timeout)
             while True:
@@ -88,7 +89,7 @@ class _Stream:
             return
 
     def finish(self) -> None:
-        """Nothing more will be sent; the server ends the call when it has answered."""
+        """Half-closes the stream; the server ends the call after its last answer."""
         self._requests.put(None)
 
     def cancel(self) -> None:
@@ -107,18 +108,18 @@ class _Stream:
             self._events.put(self._reason(self._settings.error(error)))
         finally:
             self._servers.end(self._line)
-            self._requests.put(None)  # or the thread in which gRPC reads them would wait for ever
+            self._requests.put(None)  # otherwise gRPC's thread that reads them would wait forever
 
 
 def unrefused(error: errors.VitrineError, renewed: bool) -> errors.VitrineError:
-    """What a stream ended with; where its token is `renewed`, another stream is worth it."""
+    """Returns the error of a stream; if its token is `renewed`, an error that is retried."""
     return errors.Unavailable(str(error)) if renewed else error
 
 
 def _take(
     pipeline: Pipeline, images: Iterator[ImageSource], template: classifier_pb2.ClassifyRequest
 ) -> Optional[Exception]:
-    """Moves one picture from the source to the pipeline. Returns what the source itself failed with."""
+    """Moves one image from the source to the pipeline. Returns an exception raised by the source itself."""
     try:
         image = next(images)
     except StopIteration:
@@ -132,7 +133,7 @@ def _take(
 
 
 def _handle(pipeline: Pipeline, stream: Optional[_Stream], timeout: Optional[float]) -> Optional[_Stream]:
-    """Hands in what comes back within the timeout; returns the stream to go on with."""
+    """Passes in the events within the timeout; returns the stream to continue with."""
     if stream is None:
         time.sleep(timeout or 0.0)
     else:
@@ -150,16 +151,16 @@ def _handle(pipeline: Pipeline, stream: Optional[_Stream], timeout: Optional[flo
 
 
 def prepare(image: ImageSource, template: classifier_pb2.ClassifyRequest) -> Tuple[Any, Any]:
-    """The request for a picture, or why there is none; and what to know of the picture when the answer comes."""
+    """Returns the request for an image, or its error; and the image's data needed for the result."""
     try:
         picture = load(image)
         return with_picture(template, picture), picture.without_copy()
-    except Exception as error:  # anything: read() may be the user's own, and warnings may be made errors
+    except Exception as error:  # any: read() may be user code, and warnings may be errors
         return error, str(image) if isinstance(image, (str, os.PathLike)) else type(image).__name__
 
 
 def outcome(entry: Entry) -> Outcome:
-    """What the user gets for a finished entry."""
+    """Returns the user's result for a finished entry."""
     found = entry.outcome
     if not isinstance(found, Exception):
         try:

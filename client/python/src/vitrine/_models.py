@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a server serves."""
+"""Models and versions of a server."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from vitrine.v1 import model_pb2, registry_pb2
 
 @dataclass(frozen=True)
 class AttentionOffer:
-    """How much there is of a kind of attention."""
+    """Number of layers and heads of a kind of attention."""
 
     layers: int
     heads: int
@@ -20,7 +20,7 @@ class AttentionOffer:
 
 @dataclass(frozen=True)
 class Metric:
-    """A score that was measured on the stored weights; accuracies are fractions."""
+    """A score measured with the stored weights; accuracies are fractions."""
 
     name: str
     split: str
@@ -33,13 +33,13 @@ class Model:
     """One version of a model.
 
     Attributes:
-        state: "loading", "ready", "retiring" or "failed"; then `reason` says why.
-        input: what a picture becomes, in words.
-        labels: of the classes, by index; empty unless it came from Client.model.
-        attention: the kinds that can be asked for.
-        features: the kinds that can be asked for, vectors of `feature_width` numbers.
-        device_bytes: memory of the weights.
-        proto: everything else, as the server sent it: configuration, provenance, ...
+        state: "loading", "ready", "retiring" or "failed"; `reason` is set for the last.
+        input: description of the model's input.
+        labels: class labels by index; empty unless returned by Client.model.
+        attention: kinds that a request may name.
+        features: kinds that a request may name, vectors of `feature_width` numbers.
+        device_bytes: size of the weights in device memory.
+        proto: everything else, as sent by the server: configuration, provenance, ...
     """
 
     name: str

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names of files as `vitrine` writes them into JSON, CSV and lists."""
+"""File names in the form that `vitrine` writes into JSON, CSV and lists."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _ESCAPE = re.compile(rb"\\x([0-9a-fA-F]{2})")
 
 
 def escaped(name: str) -> str:
-    """The name with bytes that are no UTF-8, control characters and the backslash as \\xHH; on Windows as it is."""
+    """Escapes invalid UTF-8, control characters and the backslash as \\xHH; on Windows the name is unchanged."""
     if os.sep == "\\":
         return name
     return "".join(
@@ -19,7 +19,7 @@ def escaped(name: str) -> str:
 
 
 def unescaped(text: str) -> str:
-    """The inverse of escaped, as os.fsdecode gives it."""
+    """Reverses `escaped`, in the form of os.fsdecode."""
     return os.fsdecode(_ESCAPE.sub(lambda found: bytes([int(found[1], 16)]), os.fsencode(text)))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Features of one series come from one version: vectors of two are not comparable."""
+"""Keeps the features of one series to one version: vectors of two versions are not comparable."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from vitrine.v1 import classifier_pb2, registry_pb2
 
 
 def version_wanted(template: classifier_pb2.ClassifyRequest) -> Optional[registry_pb2.GetModelRequest]:
-    """How to ask for the version that a series of these requests shall keep to; None: no features, or one is named."""
+    """Returns the request for the version of a series of these requests; None: no features, or a version is set."""
     if not template.features or template.HasField("version"):
         return None
     return registry_pb2.GetModelRequest(model=template.model, version_label=template.version_label)
@@ -23,7 +23,7 @@ def keep_to(template: classifier_pb2.ClassifyRequest, version: registry_pb2.Mode
 
 
 class OneVersion:
-    """Refuses what another version computed than the first result of a series."""
+    """Rejects results of another version than the first result of a series."""
 
     def __init__(self) -> None:
         self._first: Optional[Tuple[str, int, str]] = None

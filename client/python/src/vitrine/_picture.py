@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Everything that a user may call a picture, as what the server takes."""
+"""Converts every supported type of image to the form that the server accepts."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from vitrine.v1 import classifier_pb2 as pb
 
 ImageSource = Union[str, "os.PathLike[str]", bytes, bytearray, memoryview, IO[bytes], Image.Image, npt.NDArray[Any]]
 
-# What the server takes (docs/reference/errors.md, docs/operations/serving.md).
+# Limits of the server (docs/reference/errors.md, docs/operations/serving.md).
 MAX_PIXELS = 16 << 20
 MAX_SIDE = 8192
-# The server's default for a message, less what the request holds besides its picture.
+# The server's default limit of a message, minus room for the rest of the request.
 MAX_BYTES = (16 << 20) - (64 << 10)
 _MAGIC = (b"\xff\xd8", b"\x89PNG\r\n\x1a\n")
 _JPEG_QUALITY = 95
@@ -37,19 +37,19 @@ _TURNS = {  # by orientation
     7: Image.Transpose.TRANSVERSE,
     8: Image.Transpose.ROTATE_90,
 }
-_opening = threading.Lock()  # warnings.catch_warnings changes what all threads share
+_opening = threading.Lock()  # warnings.catch_warnings changes state shared by all threads
 
 
 class PictureWarning(UserWarning):
-    """The server would refuse the picture as it is, so something else was sent: a smaller one, or a JPEG. Or its values
-    look as if they had been scaled twice or never. Or a folder has files and folders that were passed over."""
+    """The image was changed because the server would reject it: it was reduced, or converted to JPEG. Or its values
+    look as if they were scaled twice or never. Or files and folders in a folder were ignored."""
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture as it is sent: a file in memory, or pixels; and as much of its origin as it takes to draw it."""
+    """An image as it is sent: a file in memory, or pixels; with the origin, as far as needed for drawing."""
 
-    name: str  # a path, or what kind of thing it was
+    name: str  # a path, or the type of the image
     encoded: Optional[bytes] = None  # a JPEG, PNG or WebP file
     pixels: Optional[npt.NDArray[Any]] = None  # uint8 or float32 [height, width, channels]
     path: Optional[str] = None
@@ -66,11 +66,12 @@ class Picture:
         tensor.data = self.pixels.astype(self.pixels.dtype.newbyteorder("<"), copy=False).tobytes()
 
     def without_copy(self) -> Picture:
-        """For keeping beside a result: a picture that lies in a file is not kept in memory as well."""
+        """Returns a form to keep with a result: an image from a file is not kept in memory as well."""
         return self if self.path is None else replace(self, encoded=None, pixels=None)
 
     def open(self, longest: int = 1024) -> Image.Image:
-        """RGB as a person sees it, not much larger than `longest` pixels a side. OSError: the file is gone."""
+        """Returns the upright image, RGB, not much larger than `longest` pixels per side. OSError: the file is
+        missing."""
         if self.pixels is not None:
             pixels = self.pixels
             if pixels.dtype == np.float32:
@@ -87,9 +88,9 @@ class Picture:
 
 
 def load(source: ImageSource) -> Picture:
-    """Reads and, where the server would refuse it for its size, shrinks a picture.
+    """Reads an image, and reduces it if the server would reject its size.
 
-    Files are sent as they are, JPEG, PNG and WebP, also damaged ones: the server names what is wrong. Other formats that
+    JPEG, PNG and WebP files are sent unchanged, also damaged ones: the server reports the cause. Other formats that
     Pillow reads are sent as pixels.
     """
     if isinstance(source, Image.Image):
@@ -116,7 +117,7 @@ def _read(path: str) -> bytes:
         with open(path, "rb") as file:
             return file.read()
     except FileNotFoundError:
-        named = unescaped(path)  # as a list of `vitrine` has it
+        named = unescaped(path)  # in the escaped form of a list by `vitrine`
         if named == path or not os.path.exists(named):
             raise
         with open(named, "rb") as file:
@@ -124,7 +125,7 @@ def _read(path: str) -> bytes:
 
 
 def _open(content: bytes) -> Image.Image:
-    """As Image.open, without its warnings: what is too large is made smaller here, and what is odd the server says."""
+    """As Image.open, without its warnings: too large images are reduced here, and the server reports odd ones."""
     with _opening, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return Image.open(io.BytesIO(content))
@@ -139,7 +140,7 @@ def _of_file(content: bytes, name: str, path: Optional[str]) -> Picture:
     except Image.DecompressionBombError as error:
         form = "%s has more pixels than Pillow opens; scale it down, or raise PIL.Image.MAX_IMAGE_PIXELS: %s"
         raise InvalidArgument(form % (name, error)) from error
-    except (OSError, SyntaxError, ValueError):  # what Pillow raises for damaged headers, depending on the format
+    except (OSError, SyntaxError, ValueError):  # raised by Pillow for damaged headers, depending on the format
         return as_it_is
     known = _is_taken(content, image)
     if known and _fits(image.size) and len(content) <= MAX_BYTES:
@@ -156,7 +157,7 @@ def _of_file(content: bytes, name: str, path: Optional[str]) -> Picture:
 
 
 def _is_taken(content: bytes, image: Image.Image) -> bool:
-    """Whether the server decodes such files. Of an animated WebP the first frame goes as pixels."""
+    """Returns True if the server decodes such files. The first frame of an animated WebP is sent as pixels."""
     is_webp = content.startswith(b"RIFF") and content[8:12] == b"WEBP"
     return content.startswith(_MAGIC) or (is_webp and not getattr(image, "is_animated", False))
 
@@ -164,7 +165,7 @@ def _is_taken(content: bytes, image: Image.Image) -> bool:
 def _of_image(image: Image.Image, name: str) -> Picture:
     if image.width < 1 or image.height < 1:
         raise InvalidArgument("%s has no pixels" % name)
-    if image.mode == "F":  # what the floats mean is to be said as of an array
+    if image.mode == "F":  # the range of floats is unknown; an array is checked
         return _of_array(np.asarray(_upright(image)))
     if not _fits(image.size):
         return _shrunk(image, name, 0)
@@ -178,7 +179,7 @@ def _of_array(array: npt.NDArray[Any]) -> Picture:
         found = "the array has shape %s, must be height x width x 3 (RGB), or x 1, or height x width" % shape
         raise InvalidArgument(found + _other_layout(array.shape))
     if pixels.dtype.kind == "f":
-        with np.errstate(over="ignore"):  # infinity is refused
+        with np.errstate(over="ignore"):  # infinity is rejected
             pixels = pixels.astype(np.float32)
         _check_floats(pixels)
     elif pixels.dtype == np.uint16:
@@ -193,12 +194,12 @@ def _of_array(array: npt.NDArray[Any]) -> Picture:
         _warn("the array's largest value is 1 of 255, which is black; if it was scaled to 0 to 1, write %s" % line)
     name = "an array of %s" % shape
     if _fits((pixels.shape[1], pixels.shape[0])) and pixels.nbytes <= MAX_BYTES:
-        return Picture(name, pixels=np.array(pixels, order="C"))  # the caller may go on changing his own
+        return Picture(name, pixels=np.array(pixels, order="C"))  # a copy, because the caller may change the original
     return _of_pixels(_bytes(pixels), name) if pixels.dtype == np.float32 else _of_pixels(pixels, name)
 
 
 def _other_layout(shape: Tuple[int, ...]) -> str:
-    """The line that makes a picture of an array of this shape; empty where none is known."""
+    """Returns the code that makes an image of an array of this shape; empty if unknown."""
     image = "image"
     if len(shape) == 4 and shape[0] > 1:
         return "; for several pictures write client.classify_many(images)"
@@ -215,7 +216,7 @@ def _other_layout(shape: Tuple[int, ...]) -> str:
 
 
 def _upper_bits(pixels: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
-    """8 bits of 16, as the server and Pillow take them of a PNG."""
+    """Returns the upper 8 of 16 bits, as the server and Pillow do for a PNG."""
     high = int(pixels.max())
     if 0 < high <= 255:
         form = 'the largest value is %d of 65535, which is black; if 255 is white, give image.astype("uint8")'
@@ -224,7 +225,7 @@ def _upper_bits(pixels: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
 
 
 def _check_floats(pixels: npt.NDArray[Any]) -> None:
-    """InvalidArgument: not 0 to 1. Nothing is guessed: 0 to 255 may be meant, or -1 to 1, or what a model takes."""
+    """InvalidArgument: not 0 to 1. The range is not guessed: it may be 0 to 255, -1 to 1, or a model's input."""
     low, high = float(pixels.min()), float(pixels.max())  # NaN if there is one
     if not np.isfinite(low) or not np.isfinite(high):
         form = "the array has NaN or infinite values, which no picture has; write numpy.nan_to_num(image) if they are 0"
@@ -235,7 +236,7 @@ def _check_floats(pixels: npt.NDArray[Any]) -> None:
             _warn(form % high)
         return
     found = "the array has floats from %.4g to %.4g, must be 0 to 1" % (low, high)
-    if high > 4:  # what was normalised by mean and deviation stays below 3
+    if high > 4:  # values normalised by mean and deviation are below 3
         whole = "image" if 0 <= low and high <= 255 else "image.clip(0, 255)"
         raise InvalidArgument('%s; write %s / 255 or %s.astype("uint8")' % (found, whole, whole))
     raise InvalidArgument("%s; write image.clip(0, 1), or undo how it was normalised" % found)
@@ -246,14 +247,14 @@ def _bytes(pixels: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
 
 
 def _of_pixels(pixels: npt.NDArray[Any], name: str) -> Picture:
-    """uint8 [height, width] or [height, width, 1 or 3]."""
+    """Converts uint8 [height, width] or [height, width, 1 or 3]."""
     if pixels.ndim == 2:
         pixels = pixels[:, :, np.newaxis]
     if _fits((pixels.shape[1], pixels.shape[0])) and pixels.nbytes <= MAX_BYTES:
         return Picture(name, pixels=np.ascontiguousarray(pixels))
     image = Image.fromarray(pixels[:, :, 0] if pixels.shape[2] == 1 else pixels)
     if _fits(image.size):
-        encoded = _encoded(image, "PNG", compress_level=1)  # nothing is lost
+        encoded = _encoded(image, "PNG", compress_level=1)  # lossless
         if len(encoded) <= MAX_BYTES:
             return Picture(name, encoded=encoded)
     return _shrunk(image, name, pixels.nbytes)
@@ -264,15 +265,18 @@ def _fits(size: Tuple[int, int]) -> bool:
 
 
 def _shrunk(image: Image.Image, name: str, file_bytes: int) -> Picture:
-    """As `vitrine classify` does it: a half, a quarter or an eighth of each side, the first that fits, as a JPEG.
+    """Reduces to a half, a quarter or an eighth of each side, the first that fits, as a JPEG, as `vitrine classify`
+    does.
 
-    `file_bytes` of the file that the image was opened from; 0: it is the caller's own."""
+    `file_bytes` is the size of the file that the image was opened from; 0: it is the caller's image.
+    """
     width, height = image.size
     drafted = 1
     for divisor in (1, 2, 4, 8):
         if not _fits((-(-width // divisor), -(-height // divisor))):
             continue
-        # By the decoder itself where it can. It changes the image, so not one of the caller's, and not twice.
+        # Uses the decoder's own reduction if possible. It changes the image, so not for the caller's image, and only
+        # once.
         if divisor > 1 and file_bytes and drafted == 1:
             image.draft(None, (max(1, width // divisor), max(1, height // divisor)))
             drafted = -(-width // image.width)
@@ -281,7 +285,7 @@ def _shrunk(image: Image.Image, name: str, file_bytes: int) -> Picture:
         small = small if drafted == divisor else small.reduce(divisor // drafted)
         small = small if turn is None else small.transpose(turn)
         encoded = _encoded(small, "JPEG", quality=_JPEG_QUALITY)
-        if len(encoded) > MAX_BYTES:  # noise, say
+        if len(encoded) > MAX_BYTES:  # for example noise
             continue
         why = "is larger than the server takes (16 megapixels, 8192 pixels a side)"
         if divisor == 1:
@@ -299,27 +303,29 @@ def _encoded(image: Image.Image, kind: str, **options: int) -> bytes:
 
 
 def _turn(image: Image.Image) -> Optional[Image.Transpose]:
-    """How to turn it as its metadata say. Loads it: Pillow itself turns a TIFF then, and reads a PNG to its end."""
+    """Returns the rotation in the metadata. Loads the image: only then Pillow turns a TIFF itself, and reads a PNG
+    to its end."""
     image.load()
     try:
         value = image.getexif().get(_ORIENTATION, 1)
-    except Exception:  # whatever Pillow raises for damaged metadata, which the server passes over
+    except Exception:  # any error of Pillow for damaged metadata, which the server ignores
         return None
     return _TURNS.get(value) if isinstance(value, int) else None
 
 
 def _upright(image: Image.Image) -> Image.Image:
-    """As the server does: turned as its metadata say; the same image if they say nothing."""
+    """Applies the rotation in the metadata, as the server does; returns the same image without one."""
     turn = _turn(image)
     return image if turn is None else image.transpose(turn)
 
 
 def _plain(image: Image.Image) -> Image.Image:
-    """As the server does: grey stays grey, transparency lies over white, everything else becomes RGB; 8 bits."""
+    """Converts as the server does: grey stays grey, transparency is composited over white, all else becomes RGB; 8
+    bits."""
     if image.mode == "F":
         raise InvalidArgument("what the floats of the image mean is not known; give an array with values of 0 to 1")
     key = image.info.get("transparency")
-    if image.mode.startswith("I"):  # 16 bits: Pillow's own conversion would cut them
+    if image.mode.startswith("I"):  # 16 bits: Pillow's own conversion would clip them
         values = np.asarray(image)
         if values.min() < 0 or values.max() > 65535:
             raise InvalidArgument("the image has mode %s and values outside 0 to 65535" % image.mode)
@@ -347,7 +353,7 @@ def _has_alpha(image: Image.Image) -> bool:
 
 
 def _without_grey(image: Image.Image, key: int) -> Image.Image:
-    """White where it is `key`, which counts in the bits of the PNG: Pillow spreads 2 and 4 bits over 0 to 255."""
+    """Makes pixels of value `key` white; `key` has the PNG's bits, because Pillow scales 2 and 4 bits to 0 to 255."""
     pixels = np.asarray(image)
     for step in (85, 17):
         if key <= 255 // step and not np.any(pixels % step):
@@ -357,7 +363,8 @@ def _without_grey(image: Image.Image, key: int) -> Image.Image:
 
 
 def _without_colour(image: Image.Image, key: Tuple[int, int, int]) -> Image.Image:
-    """White where it is `key`, which has 16 bits where the PNG had them; of the pixels Pillow keeps the upper 8."""
+    """Makes pixels of colour `key` white; in a 16-bit PNG `key` has 16 bits, while Pillow keeps the upper 8 of the
+    pixels."""
     colour = np.array([value >> 8 for value in key] if max(key) > 255 else key, np.uint8)
     pixels = np.array(image)
     pixels[(pixels == colour).all(axis=2)] = 255

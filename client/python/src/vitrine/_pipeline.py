@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a stream of requests sends, sends again and gives up. No thread, no clock, no wire: both clients drive it.
+"""Decides what a stream of requests sends, retries and gives up. No thread, clock or I/O: both clients drive it.
 
-The C++ client has the same rules (client/request_window.h); tests/client/stream_events.json is what both do.
+The C++ client has the same rules (client/request_window.h); tests/client/stream_events.json tests both.
 """
 
 from __future__ import annotations
@@ -16,27 +16,27 @@ from vitrine import errors
 from vitrine._retry import RetryPolicy
 from vitrine.v1 import classifier_pb2 as pb
 
-# Answers that overtake a slow one wait for their turn; beyond this nothing more is taken.
+# Finished answers behind a slow one wait in the window; beyond this limit no more requests are taken.
 _WINDOW_PER_PLACE = 4
 _MAX_WINDOW_BYTES = 256 << 20
-# Streams in a row on which nothing is answered within the deadline, after which the server is lost. One may be slow
-# pictures alone.
+# Consecutive streams without an answer within the deadline, after which the server is lost. One may be caused by slow
+# images.
 _MOST_SILENT_STREAMS = 3
-# Of a request that is sent at its last moment: the server takes none that is 0.
+# Smallest time_limit, for a request sent at its deadline: the server rejects 0.
 _SHORTEST_LIMIT = 0.001
 
 Outcome = Union[pb.ClassifyResponse, Exception]
 
 
 class _State(enum.Enum):
-    WAITING = 1  # to be sent, for the first time or again
+    WAITING = 1  # to be sent, first or again
     SENT = 2
     FINISHED = 3
 
 
 @dataclass
 class Entry:
-    """A request that was taken and not yet delivered. `tag` is the caller's own."""
+    """A request taken and not yet delivered. `tag` is the caller's data."""
 
     index: int
     tag: Any
@@ -44,18 +44,18 @@ class Entry:
     size: int = 0  # bytes
     state: _State = _State.WAITING
     attempts: int = 0
-    heard: int = 0  # of these, those on a stream on which the server said something: what max_attempts counts
-    alone: bool = False  # nothing else may be with the server: this one may be what ended the last stream
+    heard: int = 0  # attempts on streams on which the server answered something: these count for max_attempts
+    alone: bool = False  # send it alone: it may have caused the end of the last stream
     deadline: float = float("inf")  # in working time, set when it is first sent
     not_before: float = float("-inf")
     outcome: Outcome = field(default_factory=lambda: errors.Internal("not answered"))
 
 
 class Pipeline:
-    """One run over a stream. Times are seconds of any clock that does not go back; one thread at a time.
+    """One run over a stream. Times are seconds of any monotonic clock; one thread at a time.
 
-    The driver takes requests while `wants` says so, sends what `due` returns, hands in what comes back and yields what
-    `finished` gives, in the order of `take`. Time that passes in the caller's own code, told by `paused`, does not
+    The driver takes requests while `wants` is true, sends the results of `due`, passes in answers and yields the
+    results of `finished`, in the order of `take`. Time spent in the caller's own code, reported by `paused`, does not
     count against the deadlines.
     """
 
@@ -66,7 +66,7 @@ class Pipeline:
         policy: RetryPolicy,
         uniform: Callable[[], float] = random.random,
     ) -> None:
-        self.failure: Optional[errors.VitrineError] = None  # why the source was left alone
+        self.failure: Optional[errors.VitrineError] = None  # reason for stopping the source
         self.source_ended = False
         self._deadline = deadline
         self._places = max_in_flight
@@ -74,13 +74,13 @@ class Pipeline:
         self._uniform = uniform
         self._window: Deque[Entry] = deque()
         self._taken = 0
-        self._bytes = 0  # of the requests in the window that are not finished
-        self._sent: Dict[str, Entry] = {}  # what the server still owes the stream, by the id on the wire
-        self._heard = False  # something was answered on this stream
-        self._lost_streams = 0  # in a row, without an answer in between
-        self._lost_since = 0.0  # the first of them, in working time
-        self._silent_streams = 0  # the same of those that were cancelled
-        self._reopen = float("-inf")  # no stream before; all requests wait together
+        self._bytes = 0  # total size of the unfinished requests in the window
+        self._sent: Dict[str, Entry] = {}  # requests in flight on this stream, by id on the wire
+        self._heard = False  # this stream had an answer
+        self._lost_streams = 0  # consecutive streams lost without an answer in between
+        self._lost_since = 0.0  # time of the first of them, in working time
+        self._silent_streams = 0  # consecutive streams cancelled by `expire` without an answer
+        self._reopen = float("-inf")  # time before which no stream is opened; all requests wait
         self._paused = 0.0
 
     def wants(self) -> bool:
@@ -91,20 +91,20 @@ class Pipeline:
         )
 
     def take(self, request: Union[pb.ClassifyRequest, Exception], tag: Any) -> None:
-        """The next request of the source, or what came instead of it."""
+        """Adds the next request of the source, or its error."""
         entry = Entry(self._taken, tag, None if isinstance(request, Exception) else request)
         self._taken += 1
         self._window.append(entry)
         if isinstance(request, Exception):
             self._finish(entry, request)
-        elif self.failure is not None:  # on its way when the server was lost
+        elif self.failure is not None:  # taken while the server was lost
             self._finish(entry, self.failure)
         else:
             entry.size = request.ByteSize()
             self._bytes += entry.size
 
     def due(self, now: float) -> List[pb.ClassifyRequest]:
-        """What to send at once."""
+        """Returns the requests to send now."""
         requests: List[pb.ClassifyRequest] = []
         if now < self._reopen:
             return requests
@@ -121,18 +121,18 @@ class Pipeline:
         return requests
 
     def finished(self) -> Iterator[Entry]:
-        """Removes and returns what is finished at the front of the window."""
+        """Removes and returns the finished requests at the front of the window."""
         while self._window and self._window[0].state is _State.FINISHED:
             yield self._window.popleft()
 
     @property
     def empty(self) -> bool:
-        """Nothing was taken that is not delivered."""
+        """True if every taken request was delivered."""
         return not self._window
 
     @property
     def idle(self) -> bool:
-        """The server owes nothing."""
+        """True if no request is at the server."""
         return not self._sent
 
     def paused(self, seconds: float) -> None:
@@ -141,7 +141,7 @@ class Pipeline:
     def answered(self, answer: pb.ClassifyStreamResponse, now: float) -> None:
         entry = self._sent.pop(answer.request_id, None)
         if entry is None:
-            # Delivering it to anyone would be a guess, and every other answer is in doubt as well.
+            # The answer cannot be matched to a request, and every other answer is in doubt as well.
             what = 'the server answered request "%s", which it was not sent' % answer.request_id
             self._finish_everything(errors.Internal(what))
             return
@@ -160,7 +160,7 @@ class Pipeline:
             self._finish(entry, errors.Internal("the server sent an empty answer"))
 
     def ended(self, error: Optional[errors.VitrineError], now: float) -> None:
-        """The stream is over; None: without an error."""
+        """Records the end of the stream; None: without an error."""
         unanswered, heard = list(self._sent.values()), self._heard
         self._sent.clear()
         self._heard = False
@@ -183,10 +183,10 @@ class Pipeline:
             elif len(unanswered) == 1:
                 self._finish(entry, error)
             else:
-                entry.alone = True  # one of these is to blame: ask each by itself
+                entry.alone = True  # one of these ended the stream: send each alone
 
     def expire(self, now: float) -> bool:
-        """Ends what is too late. True: the server works only for such, so the stream is to be cancelled."""
+        """Finishes requests that are too late. True: the server works only on such requests, so cancel the stream."""
         for entry in self._window:
             if entry.state is not _State.FINISHED and entry.deadline <= now - self._paused:
                 self._finish(entry, errors.DeadlineExceeded("no answer within %g s" % self._deadline))
@@ -198,7 +198,7 @@ class Pipeline:
         return True
 
     def wait(self, now: float) -> Optional[float]:
-        """Seconds until something is to be done even if nothing comes back; None: nothing will be."""
+        """Returns the seconds until the next action if no event comes; None: there is none."""
         times = [self._reopen] if self._reopen > now else []
         for entry in self._window:
             if entry.state is _State.FINISHED:
@@ -215,23 +215,24 @@ class Pipeline:
             entry.deadline = now - self._paused + self._deadline
         entry.attempts += 1
         entry.state = _State.SENT
-        # Ids must be unique within a stream, also between the attempts of one request. A copy, since the attempt before
-        # may still be on its way through gRPC's threads.
+        # Ids must be unique within a stream, also between the attempts of one request. A copy, because gRPC's threads
+        # may still use the previous attempt.
         if entry.attempts > 1:
             again = pb.ClassifyRequest()
             again.CopyFrom(entry.request)
             entry.request = again
         entry.request.request_id = "%d-%d" % (entry.index, entry.attempts)
-        # The server drops what has waited for longer; a stream has no deadline that would say so.
+        # A stream has no deadline per request, so the remaining time is sent as time_limit.
         if entry.deadline < float("inf"):
             entry.request.time_limit = max(_SHORTEST_LIMIT, entry.deadline - (now - self._paused))
         self._sent[entry.request.request_id] = entry
         return entry.request
 
     def _lost_stream(self, error: errors.VitrineError, now: float) -> bool:
-        """One wait for all: each with its own, a few dozen would be a few dozen streams within moments.
+        """Sets one wait for all requests: individual waits would open a stream for each.
 
-        False: no other stream."""
+        Returns False if no stream is to be opened any more.
+        """
         if self._lost_streams == 0:
             self._lost_since = now - self._paused
         self._lost_streams += 1
@@ -242,7 +243,7 @@ class Pipeline:
         return delay is not None
 
     def _silent(self) -> None:
-        """A run that has nothing left to send has lost nothing."""
+        """Counts a silent stream; gives up after _MOST_SILENT_STREAMS unless nothing is left to send."""
         self._silent_streams += 1
         over = self.source_ended and all(entry.state is _State.FINISHED for entry in self._window)
         if self._silent_streams >= _MOST_SILENT_STREAMS and not over:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The HTTP proxy of the environment that gRPC takes, and which hosts are reached without it. As client/proxy.cc."""
+"""The HTTP proxy of the environment that gRPC uses, and its exceptions. As client/proxy.cc."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ _Address = Union[ipaddress.IPv4Address, ipaddress.IPv6Address, None]
 
 
 def of_host(host: str, environment: Mapping[str, str]) -> str:
-    """The proxy by which gRPC goes to `host`, "10.0.0.1:3128 of $http_proxy"; "": none.
+    """Returns the proxy that gRPC uses for `host`, "10.0.0.1:3128 of $http_proxy"; "": none.
 
-    As gRPC has it, the first variable that is set counts, one that is empty means none, and the scheme is http. Which
-    hosts need no proxy is said as curl has it, see `excepted`.
+    As in gRPC, the first variable that is set applies, an empty one means no proxy, and the scheme is http. Exceptions
+    follow curl's rules, see `excepted`.
     """
     variable = next((name for name in _VARIABLES if name in environment), None)
     exception = next((name for name in _EXCEPTIONS if name in environment), None)
     if variable is None or (exception is not None and excepted(host, environment[exception])):
         return ""
     scheme, _, rest = environment[variable].partition("://")
-    place = re.split("[/?#]", rest, maxsplit=1)[0].rpartition("@")[2]  # without a name and a password before it
+    place = re.split("[/?#]", rest, maxsplit=1)[0].rpartition("@")[2]  # without user name and password
     return "%s of $%s" % (place, variable) if scheme == "http" and place else ""
 
 
 def excepted(host: str, no_proxy: str) -> bool:
-    """True if a list of no_proxy holds `host`.
+    """Returns True if a no_proxy list contains `host`.
 
-    Its parts, between commas or spaces, are * for every host, names, which stand for what ends in .NAME too, addresses
-    and networks as in 10.0.0.0/8. Names are not resolved.
+    Entries, separated by commas or spaces, are * for every host, names, which include all of .NAME, addresses and
+    networks such as 10.0.0.0/8. Names are not resolved.
     """
     name = host.strip("[]").rstrip(".").lower()
     address = _address(name)

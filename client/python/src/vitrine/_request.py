@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What can be asked of a model, and how it is said on the wire."""
+"""Options of a request, and their encoding."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ PRIORITIES: Dict[str, int] = {
 
 
 def name_of(names: Mapping[str, int], number: int) -> str:
-    """A newer server may have kinds that this package has no word for."""
+    """Returns the name of a kind; a newer server may have kinds without a name here."""
     return next((name for name, value in names.items() if value == number), "kind-%d" % number)
 
 
@@ -43,18 +43,18 @@ _NO_OFFERS: Mapping[str, Any] = {}
 
 @dataclass(frozen=True)
 class Attention:
-    """Attention maps to ask for.
+    """Requested attention maps.
 
     Attributes:
-        kind: "class", "mean", "rollout", "class-attention" and "query" lie on the grid of tokens; "scores", "weights"
-            and "channels" are matrices; "distance" is one number per layer and head. `Client.model` tells which ones a
-            model has.
+        kind: "class", "mean", "rollout", "class-attention" and "query" are spatial, on the token grid; "scores",
+            "weights" and "channels" are matrices; "distance" is one number per layer and head. `Client.model` returns
+            the kinds of a model.
         layers: blocks, from 0, or from the end if negative; "all". Empty: the last; for "distance" all.
-        heads: heads of each, from 0; "all". Empty: their mean; for "distance" all. How many "all" are, the client asks
-            the server once.
-        query: of "query": the patch whose row it is, row * columns + column of the grid.
-        keep_class_mass: of "distance": attention to the class token counts as 0 pixels instead of being left out.
-        exact: values as float32 instead of float16 on the wire. Twice the bytes.
+        heads: heads of each, from 0; "all". Empty: their mean; for "distance" all. For "all", the client requests their
+            number from the server once.
+        query: for "query": the patch of the query, row * columns + column of the grid.
+        keep_class_mass: for "distance": attention to the class token counts as 0 pixels instead of being left out.
+        exact: send values as float32 instead of float16. Twice the bytes.
     """
 
     kind: str
@@ -66,11 +66,11 @@ class Attention:
 
     @property
     def wants_all(self) -> bool:
-        """True if to_proto must know how many layers and heads there are."""
+        """True if to_proto needs the number of layers and heads."""
         return isinstance(self.layers, str) or isinstance(self.heads, str)
 
     def to_proto(self, offers: Mapping[str, Any] = _NO_OFFERS) -> attention_pb2.AttentionRequest:
-        """`offers`: what the model has, as Model.attention, for "all". InvalidArgument: another word than that."""
+        """`offers`: the model's kinds, as Model.attention, for "all". InvalidArgument: another string than "all"."""
         encoding = attention_pb2.FLOAT32 if self.exact else attention_pb2.FLOAT16
         request = attention_pb2.AttentionRequest(query=self.query, keep_class_mass=self.keep_class_mass)
         request.kind = _choose(ATTENTION, self.kind, "attention")
@@ -83,7 +83,7 @@ class Attention:
 
 @dataclass(frozen=True)
 class Ask:
-    """Everything of a request but its picture; see Client.classify."""
+    """All options of a request except its image; see Client.classify."""
 
     model: Optional[str] = None
     version: Optional[int] = None
@@ -98,14 +98,14 @@ class Ask:
 
     @property
     def wants_all(self) -> bool:
-        """True if `template` must know how many layers and heads the model has."""
+        """True if `template` needs the model's number of layers and heads."""
         wishes = _several(self.attention, ATTENTION, "attention")
         return any(isinstance(wish, Attention) and wish.wants_all for wish in wishes)
 
     def template(self, model: str, offers: Mapping[str, Any] = _NO_OFFERS) -> classifier_pb2.ClassifyRequest:
-        """The request without its picture; `offers` as of Attention.to_proto.
+        """Returns the request without its image; `offers` as in Attention.to_proto.
 
-        InvalidArgument: a word that this package does not know. TypeError: no word.
+        InvalidArgument: an unknown name. TypeError: no name.
         """
         request = classifier_pb2.ClassifyRequest(model=model)
         request.priority = _choose(PRIORITIES, self.priority, "priority")

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Prediction:
-    """A class of the model: its label, its index, its probability among all classes and the logit before."""
+    """A class of the model: label, index, probability among all classes, and logit."""
 
     label: str
     index: int
@@ -36,7 +36,7 @@ class Prediction:
 
 @dataclass(frozen=True)
 class Rectangle:
-    """A part of the picture as a person sees it, in pixels, may be fractional."""
+    """A rectangle of the upright image, in pixels, may be fractional."""
 
     left: float
     top: float
@@ -46,7 +46,7 @@ class Rectangle:
 
 @dataclass(frozen=True)
 class Grid:
-    """The tokens: rows x columns of them, which cover `covers` of the picture of image_height x image_width pixels."""
+    """The token grid: rows x columns tokens, which cover `covers` of the image of image_height x image_width pixels."""
 
     rows: int
     columns: int
@@ -57,7 +57,7 @@ class Grid:
 
 @dataclass(frozen=True)
 class Timings:
-    """Seconds that the server spent: waiting, decoding, computing the batch, encoding the answer, and in all."""
+    """Time at the server in seconds: waiting, decoding, computing the batch, encoding the answer, and in total."""
 
     queue: float
     decode: float
@@ -68,7 +68,7 @@ class Timings:
 
 @dataclass(frozen=True)
 class ServedBy:
-    """What computed the answer."""
+    """Model version and hardware that computed the answer."""
 
     model: str
     version: int
@@ -79,7 +79,7 @@ class ServedBy:
 
 @dataclass(frozen=True)
 class Batch:
-    """The company that it was computed in: pictures, tokens, different grids, and the batch's number."""
+    """The batch that it was computed in: number of images, tokens, different grids, and the batch's id."""
 
     images: int
     tokens: int
@@ -92,13 +92,12 @@ class AttentionMap:
     """A map or a matrix of attention.
 
     Attributes:
-        kind: as asked for.
+        kind: as requested.
         layer, head: from 0; layer None for "rollout" and "distance", head None for the mean over heads and "distance".
-        values: float32 [rows, columns]: the grid of tokens for kinds that lie on the picture, tokens x tokens for
-            "scores" and "weights" (class token first), channels x channels for "channels", layers x heads in pixels for
-            "distance".
-        diverging: values of both signs around 0.
-        covers: what the grid lies on; None for what does not lie on the picture.
+        values: float32 [rows, columns]: the token grid for spatial kinds, tokens x tokens for "scores" and "weights"
+            (class token first), channels x channels for "channels", layers x heads in pixels for "distance".
+        diverging: True for signed values around 0.
+        covers: rectangle of the image under the grid; None for kinds that are not spatial.
     """
 
     kind: str
@@ -112,20 +111,20 @@ class AttentionMap:
 
     @property
     def title(self) -> str:
-        """In words, for a caption."""
+        """Description for a caption."""
         if self.kind in ("rollout", "distance"):
             return self.kind
         head = "mean of heads" if self.head is None else "head %d" % self.head
         return "%s, layer %s, %s" % (self.kind, self.layer, head)
 
     def overlay(self, image: Optional[ImageSource] = None, *, min_side: int = 256, max_side: int = 1024) -> Image.Image:
-        """The map in colour over the picture made grey; RGB, the longer side brought to min_side..max_side pixels.
+        """Returns the map in colour over the grey image; RGB, the longer side scaled to min_side..max_side pixels.
 
-        `image` is the picture to lie under it, in any size; default the one that was classified. Dark is 0, bright
-        yellow the map's largest value or, if that is more, twice an equal share, so that attention that is equal
-        everywhere looks flat; where it diverges blue is below 0, red above.
+        `image` is the image under the map, in any size; default the classified one. Dark is 0, bright yellow the map's
+        largest value or, if that is more, twice an equal share, so that uniform attention looks flat; in diverging
+        maps blue is below 0, red above.
 
-        Raises ValueError for what does not lie on the picture (`draw` shows it), OSError if the picture's file is gone.
+        Raises ValueError for kinds that are not spatial (use `draw`), OSError if the image's file is missing.
         """
         if self.covers is None:
             raise ValueError("%s does not lie on the picture; draw() shows it" % self.kind)
@@ -136,14 +135,14 @@ class AttentionMap:
         return _drawing.overlay(picture, self.values, box, self.diverging, min_side, max_side)
 
     def draw(self) -> Image.Image:
-        """The overlay; for what does not lie on the picture one square per value."""
+        """Returns the overlay; for kinds that are not spatial one square per value."""
         if self.covers is not None:
             return self.overlay()
         keys = self.values.shape[1] if self.kind in ("weights", "channels") else 0
         return _drawing.squares(self.values, self.diverging, keys=keys)
 
     def to_numpy(self) -> npt.NDArray[np.float32]:
-        """The values."""
+        """Returns the values."""
         return self.values
 
     def _repr_png_(self) -> Optional[bytes]:
@@ -151,7 +150,7 @@ class AttentionMap:
             file = io.BytesIO()
             self.draw().save(file, "PNG")
             return file.getvalue()
-        except (OSError, VitrineError):  # the picture is gone; a notebook then shows the text
+        except (OSError, VitrineError):  # without the image a notebook shows the text
             return None
 
     def __repr__(self) -> str:
@@ -160,18 +159,18 @@ class AttentionMap:
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """The answer for one picture. In a notebook it draws itself.
+    """The answer for one image. A notebook displays it as a drawing.
 
-    It holds the picture so that it can draw it: of a path only the path, else the bytes or pixels.
+    It keeps the image for drawing: for a path only the path, else the bytes or pixels.
 
     Attributes:
         predictions: best first; empty with top_k=0.
-        unsure: the best is less probable than the model's calibration takes for sure.
-        attention: in the order asked for: request, then layer, then head.
+        unsure: True if the best prediction is below the threshold of the model's calibration.
+        attention: in the order requested: request, then layer, then head.
         features: float32 by kind: "class" and "mean" of [width], "patches" of [rows, columns, width].
-        index: the picture's place in what classify_many was given; 0 for classify.
-        source: the path, or what kind of thing the picture was.
-        proto: the whole answer, as the server sent it.
+        index: index of the image in the input of classify_many; 0 for classify.
+        source: the path, or the type of the image.
+        proto: the whole answer, as sent by the server.
     """
 
     predictions: Tuple[Prediction, ...]
@@ -188,25 +187,25 @@ class Result:
     _picture: Picture = field(repr=False)
 
     @property
-    def ok(self) -> Literal[True]:  # not bool: by it a type checker tells the two apart
+    def ok(self) -> Literal[True]:  # not bool: with Literal a type checker distinguishes the two classes
         """True; a Refused has False."""
         return True
 
     @property
     def top1(self) -> Prediction:
-        """The best prediction. ValueError: none was asked for."""
+        """The best prediction. ValueError: none was requested."""
         if not self.predictions:
             raise ValueError("no predictions were asked for (top_k=0)")
         return self.predictions[0]
 
     def to_numpy(self) -> npt.NDArray[Any]:
-        """The predictions as a structured array, best first: fields label, index, probability and logit."""
+        """Returns the predictions as a structured array, best first: fields label, index, probability and logit."""
         width = max([1, *(len(p.label) for p in self.predictions)])
         kinds = [("label", "U%d" % width), ("index", "i4"), ("probability", "f4"), ("logit", "f4")]
         return np.array([(p.label, p.index, p.probability, p.logit) for p in self.predictions], dtype=kinds)
 
     def picture(self, longest: int = 1024) -> Image.Image:
-        """The picture as a person sees it, RGB, not much larger than `longest` pixels a side."""
+        """Returns the upright image, RGB, not much larger than `longest` pixels per side."""
         return self._picture.open(longest)
 
     def _repr_html_(self) -> str:
@@ -221,11 +220,11 @@ class Result:
 
 @dataclass(frozen=True, eq=False)
 class Refused:
-    """What classify_many gives in the place of a picture that was not classified.
+    """Result of classify_many for an image that was not classified.
 
     Attributes:
-        error: a VitrineError; an OSError where the file could not be read, a TypeError where it was no picture, or
-            whatever else reading it raised.
+        error: a VitrineError; an OSError if the file could not be read, a TypeError if it was no image, or any other
+            exception raised while reading it.
         index, source: as in Result.
     """
 
@@ -240,7 +239,7 @@ class Refused:
 
     @property
     def code(self) -> str:
-        """gRPC's name of what happened; "UNREADABLE" where the picture never left for the server."""
+        """gRPC's name of the error; "UNREADABLE" if the image was never sent."""
         return self.error.code if isinstance(self.error, VitrineError) else "UNREADABLE"
 
     def _repr_html_(self) -> str:
@@ -254,7 +253,7 @@ Outcome = Union[Result, Refused]
 
 
 def of_response(response: classifier_pb2.ClassifyResponse, picture: Picture, index: int = 0) -> Result:
-    """Internal: values whose number does not fit their shape."""
+    """Raises Internal if the number of values does not match their shape."""
     picture = picture.without_copy()
     grid = response.grid
     tokens = Grid(grid.rows, grid.columns, _rectangle(grid.covers), grid.image_height, grid.image_width)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""When to ask again."""
+"""Policy of retries."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from vitrine.errors import ResourceExhausted, Unavailable, VitrineError
 
 @dataclass(frozen=True)
 class RetryPolicy:
-    """How often a request is sent, and how long to wait in between. All within the request's deadline.
+    """Number of attempts of a request, and the waits between them. All within the request's deadline.
 
-    Sent again are requests that ended with UNAVAILABLE, and with RESOURCE_EXHAUSTED if the server said when to come
-    back; without that the request itself is too large.
+    Requests are retried after UNAVAILABLE, and after RESOURCE_EXHAUSTED with a retry delay from the server; without a
+    delay the request itself is too large.
 
     Attributes:
-        max_attempts: how often one request is sent in all, 1 to 20; 1 never retries. With these waits a server may be
-            away for about as long as the default deadline, which then ends the waiting.
-        initial_backoff: seconds before the second attempt, doubled for each further one; at random between half of it
-            and all of it, so that callers who were refused together do not come back together.
-        max_backoff: seconds that the doubling stops at.
+        max_attempts: maximum attempts per request, 1 to 20; 1: no retry. With the default waits, attempts continue for
+            about the default deadline, which ends them.
+        initial_backoff: seconds before the second attempt, doubled for each further one; random between half of it and
+            all of it, so that clients rejected together do not retry together.
+        max_backoff: upper bound of the doubled wait in seconds.
     """
 
     max_attempts: int = 15
@@ -38,10 +38,11 @@ class RetryPolicy:
             )
 
     def delay(self, error: VitrineError, attempts: int, remaining: float, uniform: float) -> Optional[float]:
-        """Seconds to wait after `attempts` attempts of which the last ended with `error`; None: not again.
+        """Returns the seconds to wait after `attempts` attempts of which the last ended with `error`; None: no
+        retry.
 
-        A server's delay is a lower bound, stretched by up to a fifth. A wait that would use up the `remaining` seconds
-        is not begun. `uniform` is a random number in [0, 1).
+        A server's delay is a lower bound, extended by up to a fifth. None if the wait would exceed the `remaining`
+        seconds. `uniform` is a random number in [0, 1).
         """
         full = isinstance(error, ResourceExhausted) and error.retry_after is not None
         if not (full or isinstance(error, Unavailable)) or attempts >= self.max_attempts:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The way to the servers of a client, which of a list of names is found anew when it is lost."""
+"""The channel to the servers of a client; names in a list are resolved again after a lost call."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any, Iterator, Optional, Set
 from vitrine import _address, errors
 from vitrine._connection import Settings, Stubs, open_channel
 
-# Codes of calls to which no server may have answered.
+# Codes of calls that possibly no server answered.
 _LOST = ("UNAVAILABLE", "DEADLINE_EXCEEDED")
 # Seconds between two resolutions.
 _PERIOD = 1.0
@@ -29,8 +29,8 @@ class _Line:
 class Servers:
     """The channel of a client, grpc's or grpc.aio's.
 
-    The names of a list of servers are resolved again after a call that was lost. If they have other addresses by then,
-    calls that begin later go to these, and the channel before is closed when its calls have ended. Threads may share it.
+    The names of a list of servers are resolved again after a lost call. If the addresses have changed, new calls use
+    them, and the old channel is closed when its calls have ended. Thread-safe.
     """
 
     def __init__(self, kind: Any, setting: Settings) -> None:
@@ -38,13 +38,13 @@ class Servers:
         self._settings = setting
         self._lock = threading.Lock()
         self._line = _Line(kind, setting, setting.target)
-        self._open = {self._line}  # those before it too, until their calls have ended
+        self._open = {self._line}  # including older ones whose calls have not ended
         self._next_look = 0.0
         self._closing: Set[asyncio.Future[None]] = set()
 
     @contextmanager
     def calls(self) -> Iterator[Stubs]:
-        """The calls, for one of them that ends within the context."""
+        """Yields the stubs for one call that ends within the context."""
         line = self.begin()
         try:
             yield line.stubs
@@ -52,7 +52,7 @@ class Servers:
             self.end(line)
 
     def begin(self) -> _Line:
-        """A line for one call; `end` gives it back."""
+        """Returns a line for one call; `end` releases it."""
         with self._lock:
             self._line.calls += 1
             return self._line
@@ -65,7 +65,7 @@ class Servers:
             self._close(line)
 
     def is_to_look(self, code: str) -> bool:
-        """True if `look` may find something after a call that ended with `code`, and did not just look."""
+        """Returns True if `look` may help after a call that ended with `code`, and has not just run."""
         if not self._settings.hosts or code not in _LOST:
             return False
         with self._lock:
@@ -76,14 +76,14 @@ class Servers:
             return True
 
     def look(self) -> Optional[str]:
-        """Resolves the names; may take seconds. None: nothing that `move` could use."""
+        """Resolves the names; may take seconds. None: no result for `move`."""
         try:
             return _address.resolve(self._settings.hosts, partly=True)
         except errors.Unavailable:
             return None
 
     def move(self, target: Optional[str]) -> None:
-        """Goes to what `look` has found."""
+        """Switches to the result of `look`."""
         with self._lock:
             before = self._line
             if target is None or target == before.target:
@@ -95,7 +95,7 @@ class Servers:
             self._close(before)
 
     def follow(self, code: str) -> None:
-        """After a call that ended with `code`, for the client that blocks."""
+        """Resolves names if needed after a call that ended with `code`, for the blocking client."""
         if self.is_to_look(code):
             self.move(self.look())
 
@@ -105,7 +105,7 @@ class Servers:
             self.move(await asyncio.to_thread(self.look))
 
     def close(self) -> Any:
-        """Closes every channel, also those of calls from before a move; of grpc.aio something to await."""
+        """Closes every channel, including those of calls from before a move; with grpc.aio returns an awaitable."""
         with self._lock:
             lines = list(self._open)
         closed = [line.channel.close() for line in lines]
@@ -115,7 +115,7 @@ class Servers:
         with self._lock:
             self._open.discard(line)
         closed = line.channel.close()
-        if asyncio.iscoroutine(closed):  # nobody waits for it, but somebody must hold it
+        if asyncio.iscoroutine(closed):  # not awaited, but a reference must be kept
             task = asyncio.ensure_future(closed)
             self._closing.add(task)
             task.add_done_callback(self._closing.discard)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What classify_many and embed_many are given: many pictures, and what is easily mistaken for them."""
+"""Inputs of classify_many and embed_many: many images, and values easily mistaken for them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from PIL import Image
 
 from vitrine._picture import PictureWarning
 
-# As `vitrine classify FOLDER` takes them, and what it passes over without a word besides names that begin with a dot.
+# Extensions that `vitrine classify FOLDER` reads, and names that it ignores silently besides those that start with a
+# dot.
 _ENDINGS = (".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".webp")
 _LEFT_BEHIND = {
     "__macosx",
@@ -28,10 +29,11 @@ _LEFT_BEHIND = {
 
 
 def pictures(images: Any) -> Any:
-    """The same, or the pictures of the folder that it names, with a PictureWarning where it has other files too.
+    """Returns `images`, or the images of the folder that it names, with a PictureWarning if the folder has other
+    files.
 
-    One picture can be iterated too: the letters of its path, its bytes, its rows of pixels. Each would be sent as if it
-    were a picture, so it is refused: TypeError. FileNotFoundError: a folder without a picture.
+    One image is iterable too: the letters of its path, its bytes, its rows of pixels. Each element would be sent as an
+    image, so it is a TypeError. FileNotFoundError: a folder without an image.
     """
     if isinstance(images, (str, os.PathLike)):
         path = os.fspath(images)
@@ -62,7 +64,7 @@ def _of_folder(folder: str) -> List[str]:
         if os.path.isdir(path):
             others["folders"] += 1
         elif ending in _ENDINGS:
-            if os.path.isfile(path) or not os.path.exists(path):  # a link that leads nowhere becomes a Refused
+            if os.path.isfile(path) or not os.path.exists(path):  # a broken link becomes a Refused
                 found.append(path)
         else:
             others[ending or "files without an ending"] += 1

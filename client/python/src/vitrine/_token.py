@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A token that says who asks."""
+"""The bearer token of a client."""
 
 from __future__ import annotations
 
@@ -10,16 +10,17 @@ import time
 from typing import Callable, Optional, Union
 
 _LONGEST = 16 << 10
-# How long a file is believed before it is read again.
+# Seconds after which the file is read again.
 _REREAD = 60.0
 _GRAPHIC = frozenset(string.ascii_letters + string.digits + string.punctuation)
 
 
 class BearerToken:
-    """Given, or read from a file that may be replaced while the client lives, as Kubernetes does. Threads may share it.
+    """A token given as text, or read from a file that may be replaced while the client runs, as by Kubernetes.
+    Thread-safe.
 
-    `where` names the token in a sentence; the token itself is in none. ValueError: it is empty, or has characters that
-    no header can carry. OSError: the file cannot be read.
+    `where` names the token in errors, which never contain the token itself. ValueError: it is empty, or has characters
+    not allowed in a header. OSError: the file cannot be read.
     """
 
     def __init__(
@@ -36,14 +37,14 @@ class BearerToken:
         self._token = _checked(token, where) if path is None else _read(path)
 
     def get(self) -> str:
-        """The newest that could be read."""
+        """Returns the newest token that could be read."""
         with self._lock:
             if self._path is not None and self._clock() - self._read_at >= _REREAD:
                 self._read_again()
             return self._token
 
     def renewed(self, refused: str) -> bool:
-        """Reads the file again after a server refused the token `refused`. True: there is another now."""
+        """Reads the file again after a server rejected the token `refused`. True: it holds another now."""
         with self._lock:
             if self._path is not None and self._token == refused:
                 self._read_again()
@@ -54,11 +55,11 @@ class BearerToken:
         try:
             self._token = _read(self._path)  # type: ignore[arg-type]
         except (OSError, ValueError):
-            pass  # what cannot be read in the middle of a replacement is read a minute later
+            pass  # a read that fails during a replacement is repeated a minute later
 
 
 def choose(token: Optional[str], path: Union[str, "os.PathLike[str]", None]) -> Optional[BearerToken]:
-    """What is given, else of $VITRINE_TOKEN_FILE, else $VITRINE_TOKEN; None: none. A token of "" is none as well."""
+    """Returns the given token, else that of $VITRINE_TOKEN_FILE, else $VITRINE_TOKEN; None: none. "" means none."""
     if token and path is not None:
         raise ValueError("there is a token, and another in %s; give one" % os.fspath(path))
     if path is not None:
@@ -77,7 +78,7 @@ def _read(path: Union[str, "os.PathLike[str]"]) -> str:
     where = "the token in %s" % os.fspath(path)
     if len(content) > _LONGEST:
         raise ValueError("%s has more than %d bytes" % (where, _LONGEST))
-    return _checked(content.decode("latin-1"), where)  # what is not ASCII is refused there
+    return _checked(content.decode("latin-1"), where)  # non-ASCII characters are rejected there
 
 
 def _checked(text: str, where: str) -> str:

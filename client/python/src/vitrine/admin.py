@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Changes what a server serves: the client of the Admin service, which blocks."""
+"""The blocking client of the Admin service, which changes what a server serves."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from vitrine.v1 import admin_pb2
 
 
 class AdminClient:
-    """A connection to the Admin service of one server, which has a listener of its own (vitrine-server --admin).
+    """A connection to the Admin service of one server, which has a separate listener (vitrine-server --admin).
 
-    No change takes the last ready version of a model away, but `unload` of a whole model. A change that needs versions
-    returns when they are loaded; one that fails changes nothing. Nothing is tried twice, but what was refused for a token
-    that its file has replaced: whether a change that was cut off was made, `serving` tells. Threads may share it.
+    Only `unload` of a whole model removes its last ready version. A change that needs versions returns when they are
+    loaded; a failed change changes nothing. Calls are not retried, except after a token was rejected that its file has
+    since replaced: after a lost call, `serving` shows if the change was made. Thread-safe.
 
     Args:
-        address: as of vitrine.Client, of the Admin listener; default $VITRINE_ADMIN.
-        tls, ca, cert, key, server_name, token, token_file: as of vitrine.Client.
-        deadline: seconds for one call; by default as long as the server's loads wait for each other.
+        address: as in vitrine.Client, of the Admin listener; default $VITRINE_ADMIN.
+        tls, ca, cert, key, server_name, token, token_file: as in vitrine.Client.
+        deadline: timeout of one call in seconds; default as long as the server's loads wait for each other.
 
     Raises:
         ValueError: options that are wrong or contradict each other, or no address. OSError: a file that cannot be read.
@@ -50,7 +50,7 @@ class AdminClient:
         self._stubs = _admin.AdminStubs(self._channel)
 
     def close(self) -> None:
-        """Ends the calls under way, which then raise Cancelled. A closed client cannot be used again."""
+        """Cancels the calls in flight, which then raise Cancelled. A closed client cannot be used again."""
         self._channel.close()
 
     def __enter__(self) -> AdminClient:
@@ -68,40 +68,42 @@ class AdminClient:
         return "<vitrine.AdminClient of %s>" % self._settings.address
 
     def load(self, model: str, version: Optional[int] = None, *, deadline: Optional[float] = None) -> ServingChange:
-        """Brings a version into memory and keeps it there whatever the policy says; what was put away comes back.
+        """Loads a version and keeps it loaded regardless of the policy; also one that was rolled back or unloaded.
 
-        Without a version: a model that was unloaded comes back as its policy says.
+        Without a version: loads the versions that the policy selects, of a model that was unloaded.
 
         Raises, as every change:
-            InvalidArgument: names or numbers. NotFound: no such model or version. FailedPrecondition: the model
-            would be without a version, or a version was refused; the sentence says why. Unavailable: no server answers, it
-            is ending, has been loading for too long, or cannot write its state. DeadlineExceeded: it may still happen.
+            InvalidArgument: names or numbers. NotFound: no such model or version. FailedPrecondition: the model would
+            be without a version, or a version was rejected; the message gives the reason. Unavailable: no server
+            answers, it is shutting down, loading takes too long, or its state cannot be written. DeadlineExceeded: the
+            change may still happen.
         """
         return self._change(self._stubs.load, admin_pb2.LoadModelRequest(model=model, version=version), deadline)
 
     def unload(self, model: str, version: Optional[int] = None, *, deadline: Optional[float] = None) -> ServingChange:
-        """Takes a version out of memory; it does not come back by itself. Without a version: the whole model."""
+        """Unloads a version; it stays unloaded until `load`. Without a version: unloads the whole model."""
         return self._change(self._stubs.unload, admin_pb2.UnloadModelRequest(model=model, version=version), deadline)
 
     def rollback(
         self, model: str, version: Optional[int] = None, *, reason: str = "", deadline: Optional[float] = None
     ) -> ServingChange:
-        """Puts a version away: by default the canary, else the one that serves, in whose place the one before it is
-        loaded. `reason`, at most 200 bytes, is for the log and `serving`."""
+        """Rolls back a version: by default the canary, else the stable version, which is replaced by the version
+        before it. `reason`, at most 200 bytes, is for the log and `serving`."""
         request = admin_pb2.RollbackModelRequest(model=model, version=version, reason=reason)
         return self._change(self._stubs.rollback, request, deadline)
 
     def set_version_policy(
         self, model: str, policy: VersionPolicy, *, deadline: Optional[float] = None
     ) -> ServingChange:
-        """Says which versions are in memory."""
+        """Sets which versions are loaded."""
         return self._change(self._stubs.set_version_policy, _admin.policy_request(model, policy), deadline)
 
     def set_traffic(
         self, model: str, shares: Mapping[int, float], *, deadline: Optional[float] = None
     ) -> ServingChange:
-        """Divides the requests that name neither version nor label: {4: 5} sends 5 % to version 4, the rest to
-        `stable`; {} everything. If no version is labelled `stable`, the one that serves now is."""
+        """Sets the shares of the requests that name neither version nor label: {4: 5} sends 5 % to version 4, the
+        rest to `stable`; {} sends all to `stable`. If no version has the label `stable`, the one that serves now
+        gets it."""
         return self._change(self._stubs.set_traffic, _admin.traffic_request(model, shares), deadline)
 
     def set_label(self, model: str, label: str, version: int, *, deadline: Optional[float] = None) -> ServingChange:
@@ -110,15 +112,15 @@ class AdminClient:
         return self._change(self._stubs.set_label, request, deadline)
 
     def clear_label(self, model: str, label: str, *, deadline: Optional[float] = None) -> ServingChange:
-        """Takes a label away."""
+        """Removes a label."""
         return self._change(self._stubs.clear_label, admin_pb2.ClearLabelRequest(model=model, label=label), deadline)
 
     def reset(self, model: str, *, deadline: Optional[float] = None) -> ServingChange:
-        """Forgets everything that this service changed about a model: the file of --serving-config holds again."""
+        """Discards all changes by this service to a model: the file of --serving-config applies again."""
         return self._change(self._stubs.reset, admin_pb2.ResetServingRequest(model=model), deadline)
 
     def serving(self, model: Optional[str] = None, *, deadline: Optional[float] = None) -> ServingStatus:
-        """How models, or this one, are served, and why."""
+        """Returns how models, or this one, are served, and the reasons."""
         request = admin_pb2.GetServingRequest(model=model or "")
         return _admin.of_status(self._call(self._stubs.serving, request, deadline))
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The client for asyncio: the same calls, awaited."""
+"""The asyncio client: the same calls, awaited."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ __all__ = ["AdminClient", "Client"]
 
 
 class Client:
-    """A connection to one server, for one event loop; make it inside of the loop. Arguments as of vitrine.Client.
+    """A connection to one server, for one event loop; create it inside the loop. Arguments as in vitrine.Client.
 
-    Pictures are read and converted in the loop's threads.
+    Images are read and converted in the loop's threads.
     """
 
     def __init__(
@@ -60,11 +60,11 @@ class Client:
         self._settings = settings(address, *security, deadline, keepalive, retries, max_in_flight)
         self._servers = Servers(grpc.aio, self._settings)
         self._only_model: Optional[str] = None
-        # By model, version and label, until a server refuses what was asked of one.
+        # By model, version and label, until the server rejects a request based on an entry.
         self._known: Dict[Tuple[str, Optional[int], Optional[str]], _models.Model] = {}
 
     async def close(self) -> None:
-        """Ends the calls under way. A closed client cannot be used again."""
+        """Cancels the calls in flight. A closed client cannot be used again."""
         await self._servers.close()
 
     async def __aenter__(self) -> Client:
@@ -141,10 +141,10 @@ class Client:
         deadline: Optional[float] = None,
         traceparent: Optional[str] = None,
     ) -> AsyncGenerator[Outcome, None]:
-        """As vitrine.Client.classify_many, with `async for`; `images` may be asynchronous itself.
+        """As vitrine.Client.classify_many, with `async for`; `images` may be an asynchronous iterable.
 
-        A result is given as soon as it and those before it are there, also while `images` makes it wait for the next
-        picture. Errors of the arguments are raised at the first step.
+        A result is returned as soon as it and those before it are ready, also while `images` waits for the next image.
+        Errors of the arguments are raised at the first step.
         """
         wish = Ask(
             model=model,
@@ -223,7 +223,7 @@ class Client:
         deadline: Optional[float] = None,
         traceparent: Optional[str] = None,
     ) -> AsyncGenerator[Embedded, None]:
-        """As vitrine.Client.embed_many, with `async for`; `images` may be asynchronous itself."""
+        """As vitrine.Client.embed_many, with `async for`; `images` may be an asynchronous iterable."""
         source = pictures(images)
         kind = await self._feature(feature, model, version, version_label, time_left(self._settings, deadline))
         outcomes = self.classify_many(
@@ -311,7 +311,7 @@ class Client:
         version_label: Optional[str],
         left: TimeLeft,
     ) -> str:
-        """The feature to ask for."""
+        """Returns the feature to request."""
         if feature is not None:
             return feature
         name = model if model is not None else (await self._template(Ask())).model
@@ -328,7 +328,7 @@ class Client:
         return self._known[which]
 
     async def _template(self, ask: Ask) -> classifier_pb2.ClassifyRequest:
-        name, checked = ask.model, ask.template(ask.model or "")  # what is wrong with it shows before the server is asked
+        name, checked = ask.model, ask.template(ask.model or "")  # reports errors in it before the first request
         if name is not None and not ask.wants_all:
             return checked
         if name is None and self._only_model is None:
@@ -347,7 +347,7 @@ class Client:
         try:
             keep_to(template, await self._call("get", wanted, Attempts(self._settings, None)))
         except (errors.PermissionDenied, errors.Unimplemented):
-            pass  # who may only classify: OneVersion refuses what is of another
+            pass  # may only classify: OneVersion rejects results of another version
 
     async def _call(self, method: str, request: Any, attempts: Attempts, traceparent: Optional[str] = None) -> Any:
         while True:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The client that blocks."""
+"""The blocking client."""
 
 from __future__ import annotations
 
@@ -30,28 +30,27 @@ from vitrine.v1 import classifier_pb2, registry_pb2
 
 
 class Client:
-    """A connection to one server, made when it is first used.
+    """A connection to one server, opened at the first call.
 
-    Threads may share it; every call blocks. A process that forks must make its clients after the fork.
+    Thread-safe; every call blocks. A process that forks must create its clients after the fork.
 
     Args:
-        address: host:port; or dns:///name:port and host:port,host:port, whose servers take requests in turn; or
-            unix:PATH. Default $VITRINE_SERVER, else 127.0.0.1:8500. The names of a list are resolved here,
-            and again when the servers are lost.
-        tls: speak TLS; default: if `ca`, `cert` or `server_name` is given.
-        ca: certificates to trust, PEM as bytes or a path; default gRPC's own.
-        cert, key: what this client shows the server, PEM as bytes or a path.
-        server_name: the name in the server's certificate, where the address has another.
-        token: sent with every call as "authorization: Bearer ..."; needs TLS unless the server is on this machine.
+        address: host:port; or dns:///name:port and host:port,host:port, which distribute requests over their servers;
+            or unix:PATH. Default $VITRINE_SERVER, else 127.0.0.1:8500. The names of a list are resolved here, and
+            again when the connection to the servers is lost.
+        tls: use TLS; default: True if `ca`, `cert` or `server_name` is given.
+        ca: trusted certificates, PEM as bytes or a path; default gRPC's own.
+        cert, key: the client's certificate and key, PEM as bytes or a path.
+        server_name: the name in the server's certificate, if it differs from the address.
+        token: sent with every call as "authorization: Bearer ..."; requires TLS unless the server is on this machine.
             Default $VITRINE_TOKEN; "": none.
-        token_file: a file with the token, read again every minute and when the server refuses it, so that it
-            may be replaced; default $VITRINE_TOKEN_FILE, which comes before $VITRINE_TOKEN.
-        deadline: seconds for one request, all its attempts and the waits between them included.
-        keepalive: seconds between pings of a silent server while calls are under way, so that one that vanished is
-            noticed; 0: never. Servers send callers away that ping more often than they allow: vitrine-server takes 10
-            seconds and more.
-        retries: what is sent again, and when.
-        max_in_flight: most pictures of one classify_many that the server holds at a time, 1 to 64.
+        token_file: a file with the token, read again every minute and when the server rejects it, so that it can be
+            replaced; default $VITRINE_TOKEN_FILE, which has precedence over $VITRINE_TOKEN.
+        deadline: timeout of one request in seconds, including all attempts and the waits between them.
+        keepalive: seconds between pings of a silent server while calls are in flight, to detect a lost connection; 0:
+            never. Servers disconnect clients that ping too often: vitrine-server allows 10 seconds and more.
+        retries: which requests are retried, and when.
+        max_in_flight: maximum number of images of one classify_many at the server at a time, 1 to 64.
 
     Raises:
         ValueError: options that are wrong or contradict each other. OSError: a file that cannot be read. Unavailable: a
@@ -78,11 +77,11 @@ class Client:
         self._settings = settings(address, *security, deadline, keepalive, retries, max_in_flight)
         self._servers = Servers(grpc, self._settings)
         self._only_model: Optional[str] = None
-        # By model, version and label, until a server refuses what was asked of one.
+        # By model, version and label, until the server rejects a request based on an entry.
         self._known: Dict[Tuple[str, Optional[int], Optional[str]], _models.Model] = {}
 
     def close(self) -> None:
-        """Ends the calls under way, which then raise Cancelled. A closed client cannot be used again."""
+        """Cancels the calls in flight, which then raise Cancelled. A closed client cannot be used again."""
         self._servers.close()
 
     def __enter__(self) -> Client:
@@ -116,32 +115,31 @@ class Client:
         deadline: Optional[float] = None,
         traceparent: Optional[str] = None,
     ) -> Result:
-        """Classifies one picture.
+        """Classifies one image.
 
         Args:
             image: a path, the bytes of a file, a binary file object, a PIL.Image, or an array of [height, width, 3] (RGB),
-                [height, width, 1] or [height, width], uint8 (0 to 255) or float (0 to 1). A picture that the server
-                would refuse for its size is shrunk first, with a PictureWarning.
-            model: its name; default the only model that is ready.
-            version: default the server's choice: `stable`, or a version with a share of the traffic; by default the
-                newest that is ready.
-            version_label: "stable", "canary" or another label of a version, in place of its number.
-            top_k: how many predictions; default 5, or all classes if there are fewer; 0: none.
-            resolution: pixels (height, width), or one number for both, that the picture shall be brought to; for models
-                whose resolution is not fixed.
+                [height, width, 1] or [height, width], uint8 (0 to 255) or float (0 to 1). An image whose size the
+                server would reject is reduced first, with a PictureWarning.
+            model: name of the model; default the only model that is ready.
+            version: default the server's choice: `stable`, or a version with a share of the traffic; without such
+                settings the newest that is ready.
+            version_label: "stable", "canary" or another label of a version, instead of its number.
+            top_k: number of predictions; default 5, or all classes if there are fewer; 0: none.
+            resolution: input size in pixels (height, width), or one number for both; for native-resolution models.
             attention: kinds of attention, as names or Attention objects.
-            features: "class", "mean" or "patches": what the model made of the picture just before its head.
-            normalize: each vector of the features is divided by its Euclidean length.
-            priority: "low" for bulk work, "normal", or "high" where a person is waiting.
-            max_attention_bytes: most bytes of attention and features in the answer, 1 to 16 MiB; default 1 MiB.
-            deadline: seconds; default the client's.
-            traceparent: where the request belongs in your trace, for the server's log; as W3C Trace Context has it,
+            features: "class", "mean" or "patches": output of the model before its classification head.
+            normalize: divide each feature vector by its Euclidean length.
+            priority: "low" for bulk work, "normal", or "high" for interactive requests.
+            max_attention_bytes: limit for attention and features in the answer, 1 to 16 MiB; default 1 MiB.
+            deadline: timeout in seconds; default the client's.
+            traceparent: trace context of the request, for the server's log; W3C Trace Context,
                 "00-TRACEID-SPANID-FLAGS".
 
         Raises:
             InvalidArgument, NotFound, ResourceExhausted, DeadlineExceeded, Unavailable or another VitrineError: the
-                server's code and sentence. OSError: the file cannot be read. TypeError: `image` is no picture, or
-                `attention` or `features` no name and no sequence.
+                server's code and message. OSError: the file cannot be read. TypeError: `image` is no image, or
+                `attention` or `features` is no name and no sequence.
         """
         wish = Ask(
             model=model,
@@ -183,28 +181,27 @@ class Client:
         deadline: Optional[float] = None,
         traceparent: Optional[str] = None,
     ) -> Generator[Outcome, None, None]:
-        """Classifies any number of pictures over one stream; a generator of one Result or Refused for each, in order.
+        """Classifies any number of images over one stream; a generator of one Result or Refused for each, in order.
 
-        `images` is an iterable of pictures, or a folder: its pictures by name. One picture is a
-        TypeError: write [image].
+        `images` is an iterable of images, or a folder: its images by name. One image is a TypeError: write [image].
 
-        At most `max_in_flight` pictures are with the server and four times as many are held here, so `images` may be
-        endless. It is read, and the pictures are, in the thread that takes the results. A picture's deadline starts
-        when it is first sent; time that passes in the code around the generator and in `images` does not count.
+        At most `max_in_flight` images are at the server and four times as many are held here, so `images` may be
+        endless. It is iterated, and the images are read, in the thread that takes the results. An image's deadline
+        starts when it is first sent; time spent in the code around the generator and in `images` does not count.
 
-        With `features` all results are of one version, `stable` where none is named, whatever share a canary has; what
-        another one computes all the same, as after files were replaced, is Refused with FAILED_PRECONDITION.
+        With `features` all results are from one version, `stable` by default, for any share of a canary. A result
+        computed by another version anyway, for example after files were replaced, is Refused with FAILED_PRECONDITION.
 
-        What fails alone is given as Refused in its place, and the others go on; that holds for whatever reading a
-        picture raises, also a PictureWarning where warnings are errors. A stream that breaks is opened again, and what
-        it had not answered is sent again as `retries` says.
+        An image that fails is returned as Refused in its place, and the others continue; this includes any exception
+        from reading an image, also a PictureWarning if warnings are errors. A broken stream is opened again, and its
+        unanswered requests are sent again according to `retries`.
 
         Raises:
             Unavailable: the server is lost: as many broken streams in a row as `retries` has attempts, or broken streams for
-                as long as a deadline, or three deadlines in a row in which it answered nothing. Everything that had been
-                taken from `images` was given, as Refused where it was not answered; the rest was left there.
-            Whatever `images` raises, after the results of all that came before it.
-            When it is called, not later: errors of the arguments other than the pictures, as `classify` does.
+                the length of a deadline, or no answer for three deadlines in a row. Everything taken from `images` was
+                returned, as Refused if it was not answered; the rest stays in `images`.
+            Any exception of `images`, after the results of all images before it.
+            At the call, not later: errors of the arguments other than the images, as in `classify`.
         """
         wish = Ask(
             model=model,
@@ -243,17 +240,18 @@ class Client:
         deadline: Optional[float] = None,
         traceparent: Optional[str] = None,
     ) -> npt.NDArray[np.float32]:
-        """What the model made of a picture just before its head, as an array of float32.
+        """Returns the features of an image as an array of float32.
 
-        "class" and "mean" are of [width], "patches" of [rows, columns, width].
+        "class" and "mean" have the shape [width], "patches" [rows, columns, width].
 
         Args:
-            feature: "class", "mean" or "patches"; default the first vector that the model has, which is asked for once
-                and then remembered.
-            normalize: each vector is divided by its Euclidean length, so that the product of two is their cosine.
-            Others as of classify; `max_attention_bytes` bounds features too.
+            feature: "class", "mean" or "patches"; default the first vector that the model has, requested once and
+                cached.
+            normalize: divide each vector by its Euclidean length, so that the dot product of two is their cosine
+                similarity.
+            Others as in classify; `max_attention_bytes` also limits features.
         Raises:
-            InvalidArgument: the model has no such feature. Others as classify does.
+            InvalidArgument: the model has no such feature. Others as classify.
         """
         left = time_left(self._settings, deadline)
         kind = self._feature(feature, model, version, version_label, left)
@@ -288,9 +286,9 @@ class Client:
         deadline: Optional[float] = None,
         traceparent: Optional[str] = None,
     ) -> Generator[Embedded, None, None]:
-        """Features of any number of pictures; a generator of one Embedding or Refused for each, in order.
+        """Computes features of any number of images; a generator of one Embedding or Refused for each, in order.
 
-        Arguments as of embed, all else as of classify_many. Where all are ok, numpy.stack of them is a matrix.
+        Arguments as in embed, all else as in classify_many. If all are ok, numpy.stack of them is a matrix.
         """
         source = pictures(images)
         kind = self._feature(feature, model, version, version_label, time_left(self._settings, deadline))
@@ -311,25 +309,25 @@ class Client:
         return each(outcomes, normalize)
 
     def models(self) -> List[_models.Model]:
-        """Every model and version that the server knows, by name, then version; without labels."""
+        """Returns every model and version that the server knows, by name, then version; without labels."""
         response = self._call("list", registry_pb2.ListModelsRequest(), Attempts(self._settings, None))
         return [_models.of_version(version) for version in response.versions]
 
     def model(
         self, name: str, version: Optional[int] = None, *, version_label: Optional[str] = None
     ) -> _models.Model:
-        """One version with its labels; without `version` or `version_label` the one that serves: `stable`, else the
-        newest that is ready. NotFound: there is none."""
+        """Returns one version with its labels; without `version` or `version_label` the one that serves: `stable`,
+        else the newest that is ready. NotFound: there is none."""
         request = registry_pb2.GetModelRequest(model=name, version_label=version_label)
         if version is not None:
             request.version = version
         return _models.of_version(self._call("get", request, Attempts(self._settings, None)))
 
     def watch(self, model: Optional[str] = None) -> Generator[_models.ModelEvent, None, None]:
-        """The present state of every version (of `model`), then each change as it happens; without end.
+        """Yields the current state of every version (of `model`), then each change; endless.
 
-        A connection that is lost is made again, and the states of that time come again; what was removed meanwhile does
-        not show. Unavailable: the server stays away. Closing the generator ends the call.
+        A lost connection is opened again, and the current states are yielded again; versions removed meanwhile are not
+        reported. Unavailable: the server stays unreachable. Closing the generator ends the call.
         """
         request = registry_pb2.WatchModelsRequest(model=model or "")
         failures = 0
@@ -357,21 +355,22 @@ class Client:
             time.sleep(delay)
 
     def is_ready(self, model: Optional[str] = None, *, deadline: Optional[float] = None) -> bool:
-        """Whether the server, or one model of it, serves now. False as well: no server answers, or no such model.
+        """Returns True if the server, or one model of it, serves now; False also if no server answers or there is no
+        such model.
 
-        It is what the server's health service says, which every caller may ask.
+        Uses the server's health service, which every client may call.
         """
         return self._ready(Readiness(self._settings, model, deadline))
 
     def wait_until_ready(self, model: Optional[str] = None, *, deadline: Optional[float] = None) -> None:
-        """Returns when the server, or one model of it, serves; a server that is not there yet is waited for.
+        """Waits until the server, or one model of it, serves; also for a server that is not reachable yet.
 
         Args:
-            deadline: seconds for all of it; default the client's.
+            deadline: timeout in seconds for the whole wait; default the client's.
 
         Raises:
-            NotReady: not by then; a DeadlineExceeded whose sentence names what was waited for, and what it last said.
-            Unauthenticated, Unimplemented or another VitrineError: what no waiting helps against.
+            NotReady: not ready in time; a DeadlineExceeded whose message names the model or server and its last state.
+            Unauthenticated, Unimplemented or another VitrineError: an error that waiting does not resolve.
         """
         readiness = Readiness(self._settings, model, deadline)
         while not self._ready(readiness):
@@ -394,7 +393,7 @@ class Client:
         version_label: Optional[str],
         left: TimeLeft,
     ) -> str:
-        """The feature to ask for."""
+        """Returns the feature to request."""
         if feature is not None:
             return feature
         name = model if model is not None else (self._template(Ask())).model
@@ -411,7 +410,7 @@ class Client:
         return self._known[which]
 
     def _template(self, ask: Ask) -> classifier_pb2.ClassifyRequest:
-        name, checked = ask.model, ask.template(ask.model or "")  # what is wrong with it shows before the server is asked
+        name, checked = ask.model, ask.template(ask.model or "")  # reports errors in it before the first request
         if name is not None and not ask.wants_all:
             return checked
         if name is None and self._only_model is None:
@@ -430,7 +429,7 @@ class Client:
         try:
             keep_to(template, self._call("get", wanted, Attempts(self._settings, None)))
         except (errors.PermissionDenied, errors.Unimplemented):
-            pass  # who may only classify: of_one_version refuses what is of another
+            pass  # may only classify: of_one_version rejects results of another version
 
     def _call(self, method: str, request: Any, attempts: Attempts, traceparent: Optional[str] = None) -> Any:
         while True:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Errors, one class per code of gRPC. `str(error)` is the server's sentence, unchanged."""
+"""Errors, one class per gRPC code. `str(error)` is the server's unchanged message."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _RetryInfo = _descriptors.message("vitrine.details.RetryInfo")
 
 
 class VitrineError(Exception):
-    """Something that the server, or the way to it, refused. Base of all errors of this package.
+    """An error of the server or of the connection. Base class of all errors of this package.
 
     Attributes:
-        code: gRPC's name of it, "NOT_FOUND" say.
-        retry_after: seconds after which the server wants to be asked again; None where it named none.
+        code: gRPC's name, for example "NOT_FOUND".
+        retry_after: seconds that the server asks to wait before a retry; None if it gave no delay.
     """
 
     code: str = "UNKNOWN"
@@ -31,7 +31,7 @@ class VitrineError(Exception):
 
     @property
     def message(self) -> str:
-        """One sentence that names the fault and the way out."""
+        """One sentence that names the cause and the remedy."""
         return str(self.args[0])
 
     def __str__(self) -> str:
@@ -39,13 +39,13 @@ class VitrineError(Exception):
 
 
 class Cancelled(VitrineError):
-    """The call was given up before its answer."""
+    """The call was cancelled before its answer."""
 
     code = "CANCELLED"
 
 
 class InvalidArgument(VitrineError, ValueError):
-    """The request is wrong and will never succeed: a damaged picture, attention that the model does not have, ..."""
+    """The request is wrong and will never succeed: a damaged image, attention that the model does not have, ..."""
 
     code = "INVALID_ARGUMENT"
 
@@ -57,7 +57,7 @@ class DeadlineExceeded(VitrineError, TimeoutError):
 
 
 class NotReady(DeadlineExceeded):
-    """wait_until_ready waited in vain; `model` names what for, None: the server."""
+    """wait_until_ready timed out; `model` is the model waited for, None: the server."""
 
     def __init__(
         self, message: str, *, retry_after: Optional[float] = None, model: Optional[str] = None
@@ -73,43 +73,43 @@ class NotFound(VitrineError, LookupError):
 
 
 class PermissionDenied(VitrineError):
-    """The server's policy does not open this call to the caller."""
+    """The server's access policy denies this call to the client."""
 
     code = "PERMISSION_DENIED"
 
 
 class Unauthenticated(VitrineError):
-    """The server wants to know who calls, and no token or certificate told it."""
+    """The server requires authentication, and the call had no valid token or certificate."""
 
     code = "UNAUTHENTICATED"
 
 
 class ResourceExhausted(VitrineError):
-    """The server is full (`retry_after` is set), or the request or its answer is too large (it is None)."""
+    """The server is full (`retry_after` is set), or the request or its answer is too large (`retry_after` is None)."""
 
     code = "RESOURCE_EXHAUSTED"
 
 
 class FailedPrecondition(VitrineError):
-    """The server is not in a state for this call."""
+    """The server's state does not allow this call."""
 
     code = "FAILED_PRECONDITION"
 
 
 class Unimplemented(VitrineError):
-    """The server does not know this call: another version, or no Vitrine."""
+    """The server does not know this call: another version, or not Vitrine."""
 
     code = "UNIMPLEMENTED"
 
 
 class Internal(VitrineError):
-    """A defect of the server, or an answer that makes no sense."""
+    """A defect of the server, or an invalid answer."""
 
     code = "INTERNAL"
 
 
 class Unavailable(VitrineError, ConnectionError):
-    """No server answers, or it is about to end."""
+    """No server answers, or it is shutting down."""
 
     code = "UNAVAILABLE"
 
@@ -130,13 +130,13 @@ _CLASSES: Dict[str, Type[VitrineError]] = {
         Unavailable,
     )
 }
-# gRPC's words for a port that answers in another protocol.
+# Messages of gRPC for a port that uses another protocol.
 _NO_GRPC = "http1.x server", "failed parsing http/2", "expected settings frame as the first frame"
 _NAMES: Dict[int, str] = {code.value[0]: code.name for code in grpc.StatusCode}
 
 
 def of_code(name: str, message: str, retry_after: Optional[float] = None) -> VitrineError:
-    """The error for gRPC's name of a code; a code without a class of its own gives a plain VitrineError."""
+    """Returns the error for gRPC's name of a code; a plain VitrineError for a code without a class."""
     kind = _CLASSES.get(name)
     if kind is not None:
         return kind(message, retry_after=retry_after)
@@ -146,13 +146,13 @@ def of_code(name: str, message: str, retry_after: Optional[float] = None) -> Vit
 
 
 def of_number(code: int, message: str, retry_after: float) -> VitrineError:
-    """The error of a StreamError: the code as a number, 0 seconds where a retry makes no sense."""
+    """Returns the error of a StreamError: the code as a number, 0 seconds if a retry does not help."""
     known = retry_after > 0 and math.isfinite(retry_after)
     return of_code(_NAMES.get(code, "UNKNOWN"), message, retry_after if known else None)
 
 
 def of_rpc(error: grpc.RpcError, address: str, proxy: str = "") -> VitrineError:
-    """The error that ended a call to `address` by way of `proxy`, "" for none."""
+    """Returns the error that ended a call to `address` through `proxy`, "" for none."""
     call: Any = error
     code = call.code()
     message = call.details() or "no reason given"
@@ -167,7 +167,7 @@ def of_rpc(error: grpc.RpcError, address: str, proxy: str = "") -> VitrineError:
 
 
 def _is_no_grpc(code: grpc.StatusCode, message: str) -> bool:
-    """What gRPC says of a port that is none of gRPC's; UNAVAILABLE may also be a proxy whose server is away."""
+    """Returns True for a port without gRPC; UNAVAILABLE may also be from a proxy whose server is unreachable."""
     lower = message.lower()
     if any(words in lower for words in _NO_GRPC):
         return True
