@@ -24,7 +24,7 @@
 namespace vitrine {
 namespace {
 
-// Decodes the picture when a map first needs it.
+// Decodes the image when a map first needs it.
 class LazyPicture {
  public:
   explicit LazyPicture(std::string_view encoded) : encoded_(encoded) {}
@@ -46,7 +46,7 @@ int64_t KeysOf(const v1::AttentionMap& map) {
   return map.has_covers() ? int64_t{map.rows()} * map.columns() : map.columns();
 }
 
-// Returns the picture in RGB with this longer side.
+// Returns the image in RGB with this longer side.
 Image Scaled(const Image& image, int side) {
   const double scale = static_cast<double>(side) / std::max(image.width, image.height);
   const auto scaled = [scale](int pixels) { return std::max(1, static_cast<int>(std::lround(pixels * scale))); };
@@ -101,7 +101,7 @@ class Drawings {
     return Write(SheetFileName(files_.stem, asked), drawing);
   }
 
-  // Draws the picture itself, followed by a column for each kind.
+  // Draws the image itself, followed by a column for each kind.
   absl::StatusOr<std::string> WriteSideBySide(const std::vector<std::vector<const v1::AttentionMap*>>& kinds) {
     SheetFigure figure{.title = Guesses(), .note = Note()};
     size_t rows = 1;

@@ -23,7 +23,7 @@
 namespace vitrine {
 namespace {
 
-// Returns the part of the request that is common to all pictures.
+// Returns the part of the request that is common to all images.
 v1::ClassifyRequest RequestFor(const ClassifyCommand& command, const v1::ModelVersion& model,
                                const std::vector<v1::AttentionRequest>& attention) {
   v1::ClassifyRequest request;
@@ -95,7 +95,7 @@ class Classification {
   bool headed_ = false;
 };
 
-// Returns a function from a picture's stem to the name of its only drawing; null if there are several per picture.
+// Returns a function from an image's stem to the name of its only drawing; null if there are several per image.
 std::function<std::string(const std::string& stem)> OnlyDrawing(const ClassifyCommand& command,
                                                                 const v1::ModelVersion& model,
                                                                 const v1::ClassifyRequest& request) {

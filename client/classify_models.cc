@@ -36,7 +36,7 @@ struct AskedModel {
   ModelsSheet::Model model;
 };
 
-// Prepares a model: its first kind of map on the picture's grid, from its last layer; none if it has no such kind.
+// Prepares a model: its first kind of map on the image's grid, from its last layer; none if it has no such kind.
 absl::StatusOr<AskedModel> AskOf(const ClassifyCommand& command, const ModelChoice& choice, Client& client) {
   ASSIGN_OR_RETURN(const v1::ModelVersion version, ChooseModel(client, choice));
   AskedModel asked_model;
@@ -59,7 +59,7 @@ absl::StatusOr<AskedModel> AskOf(const ClassifyCommand& command, const ModelChoi
   return asked_model;
 }
 
-// Returns the picture as sent, reduced.
+// Returns the image as sent, reduced.
 absl::StatusOr<Image> KeptPicture(const std::string& path) {
   ASSIGN_OR_RETURN(std::string bytes, ReadPicture(path, kLargestPicture));
   ASSIGN_OR_RETURN(std::optional<FittedPicture> fitted, FitPicture(bytes, FitLimits()));
@@ -67,7 +67,7 @@ absl::StatusOr<Image> KeptPicture(const std::string& path) {
   return Reduced(image, kKeptSide);
 }
 
-// Prints each line once: a damaged picture fails for every model.
+// Prints each line once: a damaged image fails for every model.
 void SayOnce(const std::string& lines, std::set<std::string>& said, std::ostream& errors) {
   for (const absl::string_view line : absl::StrSplit(lines, '\n', absl::SkipEmpty())) {
     if (said.emplace(line).second) errors << line << std::endl;

@@ -63,7 +63,7 @@ std::vector<Column> ClassifyPage::Columns(const Page& page, const Expected& expe
                                  {"grid", 5, Column::Align::kRight},
                                  {"batch", 9},
                                  {"time", 8, Column::Align::kRight}};
-  // On a wide page an overlay's path is on its picture's line, else below it.
+  // On a wide page an overlay's path is on its image's line, else below it.
   int used = 0;
   for (const Column& column : columns) used += column.width + 2;
   if (expected.overlay_width > 0 && used + expected.overlay_width <= page.width) {

@@ -19,7 +19,7 @@ class ClassifyPage {
   struct Expected {
     std::vector<std::string> pictures = {};  // every path that will have a row
     std::vector<std::string> labels = {};    // all labels of the model, to compute the width of a prediction
-    int predictions = 5;                     // per picture
+    int predictions = 5;                     // per image
     bool may_be_unsure = false;              // the model has a threshold for unsure answers
     int overlay_width = 0;                   // columns of the longest overlay path; 0 without one overlay per image
   };

@@ -68,7 +68,7 @@ std::vector<LabelledShare> SharesOf(const v1::ClassifyResponse& answer, size_t b
   return shares;
 }
 
-// Converts a map's rectangle from the picture as sent to the possibly smaller copy.
+// Converts a map's rectangle from the image as sent to the possibly smaller copy.
 v1::Rectangle OnKept(const v1::Rectangle& covers, const v1::Grid& grid, const Image& image) {
   const float across = static_cast<float>(image.width) / static_cast<float>(std::max(1, grid.image_width()));
   const float down = static_cast<float>(image.height) / static_cast<float>(std::max(1, grid.image_height()));

@@ -30,7 +30,7 @@ namespace fs = std::filesystem;
 constexpr char kStandardInput[] = "-";
 constexpr int64_t kLargestList = 256 << 20;
 
-// Finds pictures, and records ignored files.
+// Finds images, and records ignored files.
 class PictureFinder {
  public:
   explicit PictureFinder(bool recursive) : recursive_(recursive) {}
@@ -52,7 +52,7 @@ class PictureFinder {
   }
 
  private:
-  // Adds the folder's pictures; the folder itself if it cannot be read.
+  // Adds the folder's images; the folder itself if it cannot be read.
   void AddPicturesIn(const fs::path& folder) {
     const absl::StatusOr<FolderContent> content = ReadFolder(folder);
     if (!content.ok()) {
@@ -133,7 +133,7 @@ absl::StatusOr<std::vector<std::string>> ReadList(const PictureSearch& search) {
   return paths;
 }
 
-// Returns the error of a folder without pictures.
+// Returns the error of a folder without images.
 absl::Status NoPictureIn(const std::string& folder) {
   std::error_code error;
   const fs::directory_iterator unused(folder, error);

@@ -15,7 +15,7 @@ namespace {
 constexpr size_t kWindowPerSlot = 4;
 constexpr size_t kMaxWindowBytes = size_t{256} << 20;
 // Consecutive streams without an answer within the deadline, after which the server is lost. One may be caused by slow
-// pictures; after three, the InFlightLimit of an evaluation has fallen to one request.
+// images; after three, the InFlightLimit of an evaluation has fallen to one request.
 constexpr int kMostSilentStreams = 3;
 // Smallest time_limit, for a request sent at its deadline: the server rejects 0.
 constexpr absl::Duration kShortestLimit = absl::Milliseconds(1);

@@ -34,7 +34,7 @@ class CachedDataset final : public Dataset {
   const std::vector<Image> images_;
 };
 
-// Decodes every picture on several threads, passes each to `keep`, and returns the indices of the decoded ones. Without
+// Decodes every image on several threads, passes each to `keep`, and returns the indices of the decoded ones. Without
 // `corrupt` the first corrupt one is an error.
 absl::StatusOr<std::vector<int64_t>> DecodeAll(const Dataset& dataset, int threads, CorruptPictures* corrupt,
                                                const std::function<absl::Status(int64_t, Image)>& keep) {

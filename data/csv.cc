@@ -136,7 +136,7 @@ std::optional<Columns> NamedColumns(const CsvRow& row) {
   return path ? Columns{*path, 1 - *path} : Columns{1 - *label, *label};
 }
 
-// Finds the columns by the first cell that is a picture's name; an index column may come before it.
+// Finds the columns by the first cell that is an image's name; an index column may come before it.
 std::optional<Columns> ColumnsOfPictures(const CsvRow& row) {
   for (size_t i = 0; i < row.cells.size(); ++i) {
     const std::filesystem::path path = std::string(absl::StripAsciiWhitespace(row.cells[i]));
@@ -152,7 +152,7 @@ struct Listed {
   Columns columns;
 };
 
-// Removes the header, if there is one: a first row without a picture's name followed by one with it. INVALID_ARGUMENT
+// Removes the header, if there is one: a first row without an image's name followed by one with it. INVALID_ARGUMENT
 // lists the known names if the header has none of them.
 absl::StatusOr<Listed> WithoutHeader(std::vector<CsvRow> rows) {
   Listed listed{.rows = std::move(rows), .columns = {}};

@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 constexpr std::array kTestFolders = {"test", "val", "valid", "validation"};
 
 // Returns the test folder, empty if there is none. Without train/ a folder of that name may be a class, which contains
-// pictures and no folders.
+// images and no folders.
 fs::path TestFolder(const fs::path& root, bool beside_train) {
   for (const char* name : kTestFolders) {
     const fs::path folder = root / name;
@@ -80,7 +80,7 @@ absl::StatusOr<FolderContent> ReadClassFolders(const fs::path& folder) {
       absl::StrCat((folder / content.broken_links.front()).string(), " is a link that leads nowhere"));
 }
 
-// Numbers the classes of the training split: its folders with pictures.
+// Numbers the classes of the training split: its folders with images.
 absl::Status AddClasses(const fs::path& train, FolderClasses& classes) {
   ASSIGN_OR_RETURN(const FolderContent content, ReadClassFolders(train));
   for (const std::string& name : content.folders) {
@@ -90,7 +90,7 @@ absl::Status AddClasses(const fs::path& train, FolderClasses& classes) {
   return absl::OkStatus();
 }
 
-// Adds the pictures of a split's folders, in byte order.
+// Adds the images of a split's folders, in byte order.
 absl::Status AddPictures(const fs::path& folder, FolderClasses& classes, std::vector<LabelledFile>& files,
                          PassedOver& passed_over) {
   ASSIGN_OR_RETURN(const FolderContent content, ReadClassFolders(folder));

@@ -27,7 +27,7 @@ class Reduced final : public Dataset {
     ASSIGN_OR_RETURN(const std::string bytes, source_->encoded(index));
     absl::StatusOr<PlannedPicture> planned = PlanAndDecode(bytes, preprocessing_);
     if (planned.ok()) return std::move(planned->image);
-    // Training may use pictures with a shape that serving rejects; the set reports corrupt ones itself.
+    // Training may use images with a shape that serving rejects; the set reports corrupt ones itself.
     return source_->image(index);
   }
 

@@ -91,7 +91,7 @@ class WebDataset final : public Dataset {
 
   const fs::path folder_;
   const std::vector<Shard> shards_;
-  std::vector<int64_t> begins_;  // index of each shard's first picture
+  std::vector<int64_t> begins_;  // index of each shard's first image
   int64_t size_ = 0;
 };
 

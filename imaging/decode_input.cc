@@ -15,7 +15,7 @@
 namespace vitrine {
 namespace {
 
-// Keeps the last rows of a picture in a ring, and computes each input row as soon as the rows that it needs are there.
+// Keeps the last rows of an image in a ring, and computes each input row as soon as the rows that it needs are there.
 class RingOfRows : public JpegRows {
  public:
   RingOfRows(Size picture, const v1::Preprocessing& preprocessing, const Geometry& geometry)

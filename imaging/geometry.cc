@@ -15,7 +15,7 @@ namespace {
 constexpr int kMostSide = 8192;
 constexpr int kMostCell = 1024;
 constexpr int64_t kMostInputPixels = int64_t{kMostSide} * kMostSide;
-// Maximum distortion of the aspect ratio by a grid before the picture is rejected.
+// Maximum distortion of the aspect ratio by a grid before the image is rejected.
 constexpr double kMostDistortion = 2;
 
 absl::Status OutOfRange(absl::string_view field, double value, absl::string_view range) {
@@ -137,7 +137,7 @@ class NearestGrid {
     for (const double columns : {std::floor(ideal), std::ceil(ideal)}) Offer(rows, std::clamp(columns, least, most));
   }
 
-  // Among equally near grids, takes the one with more tokens, then the first: that only occurs for a square picture,
+  // Among equally near grids, takes the one with more tokens, then the first: that only occurs for a square image,
   // between a grid and its transpose.
   void Offer(int rows, double columns) {
     const double aspect_error = std::log(columns / rows) - log_aspect_;

@@ -92,7 +92,7 @@ void SkipBytes(j_decompress_ptr jpeg, long count) {  // NOLINT: libjpeg's signat
   jpeg->src->bytes_in_buffer -= count;
 }
 
-// Called while rows are read, and while all scans of a progressive picture are, which takes most of its time.
+// Called while rows are read, and while all scans of a progressive image are, which takes most of its time.
 // CheckJpegScans has counted them already; the limit also applies to scans that only libjpeg sees.
 void OnProgress(j_common_ptr jpeg) {
   GiveWay();
@@ -162,7 +162,7 @@ bool CanLeaveOut(jpeg_decompress_struct& jpeg) {
 }
 
 // Crops the columns that `part` does not need. Returns the first remaining one. Chroma is smoothed between neighbours,
-// and libjpeg treats the crop's edge as the picture's; hence the margin.
+// and libjpeg treats the crop's edge as the image's; hence the margin.
 int CropColumns(jpeg_decompress_struct& jpeg, const PicturePart& part) {
   constexpr int kMargin = 2;  // one chroma sample
   const int width = static_cast<int>(jpeg.output_width);
@@ -195,7 +195,7 @@ bool HasEveryBit(const jpeg_decompress_struct& jpeg) {
 }
 
 // Passes the rows of `part` to `rows`, and reads to the end marker. `cmyk_row` has room for one row of four bytes per
-// pixel; it is null unless the picture is CMYK.
+// pixel; it is null unless the image is CMYK.
 bool ReadRows(Decoder& decoder, const PicturePart& part, uint8_t* cmyk_row, JpegRows& rows) {
   if (setjmp(decoder.escape)) return false;
   jpeg_decompress_struct& jpeg = decoder.jpeg;

@@ -93,7 +93,7 @@ uint32_t XmpOrientation(std::string_view xmp) {
   return 1;
 }
 
-// Location of the upright picture's pixel (y, x) in the stored one: origin + y * down + x * right, in pixels.
+// Location of the upright image's pixel (y, x) in the stored one: origin + y * down + x * right, in pixels.
 struct Walk {
   ptrdiff_t origin, down, right;
 };
@@ -121,7 +121,7 @@ Walk WalkOf(int orientation, ptrdiff_t width, ptrdiff_t height) {
   }
 }
 
-// Copies in tiles, so that reading along the columns of the stored picture does not miss the cache at every pixel.
+// Copies in tiles, so that reading along the columns of the stored image does not miss the cache at every pixel.
 template <int kChannels>
 void CopyAlong(const Walk& walk, const uint8_t* stored, Image& upright) {
   constexpr int kTile = 32;

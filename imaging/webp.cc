@@ -48,7 +48,7 @@ void OverWhiteInPlace(size_t width, std::vector<uint8_t>& pixels) {
 
 // libwebp has no callback while it decodes, but decodes only as far as it has bytes. So it gets a little more of the
 // file at a time, which gives the same pixels as the whole file at once. Bytes do not correspond to rows: a uniform
-// picture has few bytes and is decoded in one piece, or in an eighth of it if lossless.
+// image has few bytes and is decoded in one piece, or in an eighth of it if lossless.
 VP8StatusCode DecodePieces(std::string_view bytes, int64_t pixels, WebPDecoderConfig& config) {
   struct Delete {
     void operator()(WebPIDecoder* decoder) const { WebPIDelete(decoder); }

@@ -23,14 +23,14 @@
 namespace vitrine {
 namespace {
 
-constexpr double kMapWeight = 0.55;     // weight of the map against the grey picture
+constexpr double kMapWeight = 0.55;     // weight of the map against the grey image
 constexpr double kUncovered = 0.35;     // brightness outside the grid
 constexpr int kLeastLegendWidth = 240;  // minimum width of the bar, its numbers and the caption
 constexpr int kLegendBarHeight = 40;    // height of the bar with its numbers
 constexpr int kLetters = 9, kLineHeight = 16, kCaptionMargin = 8;
 const cv::Scalar kFrame(255, 255, 255);
 
-// Returns the displayed size of a picture.
+// Returns the displayed size of an image.
 Size ShownSize(const Image& picture, const OverlayLook& look) {
   const int longer = std::max(picture.width, picture.height);
   const double scale = std::min(std::max(longer, look.min_side), look.max_side) / static_cast<double>(longer);
@@ -56,7 +56,7 @@ Image InColour(Image picture) {
   return colour;
 }
 
-// Converts `covers`, in pixels of the picture, to whole pixels of the displayed image.
+// Converts `covers`, in pixels of the image, to whole pixels of the displayed image.
 cv::Rect CoveredPart(const v1::Rectangle& covers, Size picture, cv::Size shown) {
   const double x_scale = static_cast<double>(shown.width) / picture.width;
   const double y_scale = static_cast<double>(shown.height) / picture.height;

@@ -12,14 +12,14 @@ namespace vitrine {
 namespace {
 
 constexpr int kLeastTileSide = 96;
-constexpr int kLineRoom = 32;   // for two lines below the picture
+constexpr int kLineRoom = 32;   // for two lines below the image
 constexpr int kBarRoom = 20;    // for a bar and its text
 constexpr int kBarHeight = 14;  // height of the bar
 constexpr int kBarWords = 9;    // height of the capitals
 constexpr int kWordsMargin = 4;
 const cv::Scalar kBarColour(170, 200, 232), kBarGround(238, 238, 238);
 
-// Draws the picture in the middle of a square.
+// Draws the image in the middle of a square.
 void DrawPicture(const Image& picture, int side, cv::Mat& canvas) {
   const cv::Mat stored(picture.height, picture.width, picture.channels == 1 ? CV_8UC1 : CV_8UC3,
                        const_cast<uint8_t*>(picture.pixels.data()));  // read only

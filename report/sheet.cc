@@ -20,7 +20,7 @@ namespace {
 using Anchor = Lettering::Anchor;
 
 constexpr int kGap = 8, kSheetMargin = 16;
-constexpr int kHead = 72;     // title, note and the picture beside them
+constexpr int kHead = 72;     // title, note and the image beside them
 constexpr int kCaption = 24;  // height of the column captions
 constexpr int kSheetBarWidth = 120, kSheetBarHeight = 12;
 constexpr int kTitleHeight = 13, kNoteHeight = 10, kCaptionHeight = 10;
@@ -39,7 +39,7 @@ absl::Status Check(const SheetFigure& figure) {
   return absl::OkStatus();
 }
 
-// Returns the picture as RGB, as high as the head allows.
+// Returns the image as RGB, as high as the head allows.
 cv::Mat SheetThumbnail(const Image& picture) {
   const cv::Mat stored(picture.height, picture.width, picture.channels == 1 ? CV_8UC1 : CV_8UC3,
                        const_cast<uint8_t*>(picture.pixels.data()));  // read only

@@ -29,14 +29,14 @@ struct FittedCalibration {
   double temperature = 1;
   double sure_accuracy = 0;                 // required accuracy of the sure answers
   std::optional<double> unsure_below = {};  // threshold for the top probability; nullopt: none reaches that accuracy
-  int64_t pictures = 0;                     // number of answered pictures
+  int64_t pictures = 0;                     // number of answered images
   int64_t sure = 0, sure_correct = 0;       // counts at that threshold
   ProbabilityScores uncalibrated = {}, calibrated = {};  // at temperature 1, and at this one
 };
 
 // Fits the temperature (temperature.h), then takes the lowest threshold, in steps of 0.001, at which at least
 // `sure_accuracy` of the answers with a top probability not below it are right; the lowest keeps most answers sure.
-// FAILED_PRECONDITION, with the remedy: fewer than 100 answered pictures, or an answer without logits
+// FAILED_PRECONDITION, with the remedy: fewer than 100 answered images, or an answer without logits
 // (EvalCommand::keep_logits). Pure.
 absl::StatusOr<FittedCalibration> Calibrate(const Evaluation& evaluation, double sure_accuracy);
 

@@ -18,7 +18,7 @@
 
 namespace vitrine {
 
-// A picture that both evaluations answered.
+// An image that both evaluations answered.
 struct PredictionPair {
   const Prediction* first = nullptr;
   const Prediction* second = nullptr;
@@ -33,14 +33,14 @@ struct ClassComparison {
   double holm = 1;  // its p, corrected for the number of classes
 };
 
-// Two evaluations of the same pictures, matched by name. References both.
+// Two evaluations of the same images, matched by name. References both.
 struct Comparison {
   Comparison(const Evaluation& a, const Evaluation& b) : first(a), second(b) {}
 
   const Evaluation& first;
   const Evaluation& second;
   std::vector<PredictionPair> pairs = {};  // in the order of the first; everything below is computed from them
-  int64_t only_in_first = 0;               // pictures that the second did not evaluate
+  int64_t only_in_first = 0;               // images that the second did not evaluate
   int64_t only_in_second = 0;
   int64_t unanswered = 0;  // in both, but not answered in both
   PairedCounts counts = {};
@@ -48,7 +48,7 @@ struct Comparison {
   McNemar test = {};
   double holm = 1;         // p of `test`, corrected for the number of comparisons
   size_t comparisons = 1;  // number of comparisons
-  // Mean difference per picture, second minus first; nullopt if one of them has no such score.
+  // Mean difference per image, second minus first; nullopt if one of them has no such score.
   std::optional<MeanScore> nll = {}, brier = {};
   EvaluationMetrics first_metrics = {};  // metrics of the pairs only; throughput of the complete runs
   EvaluationMetrics second_metrics = {};
@@ -57,7 +57,7 @@ struct Comparison {
   std::vector<PredictionPair> wrong_to_right = {};
 };
 
-// INVALID_ARGUMENT: no picture was answered in both, or the labels of a picture differ.
+// INVALID_ARGUMENT: no image was answered in both, or the labels of an image differ.
 absl::StatusOr<std::unique_ptr<Comparison>> Compare(const Evaluation& first, const Evaluation& second);
 
 // Comparisons of one evaluation with several others; the p-values are corrected by Holm's method.
@@ -86,7 +86,7 @@ DataTable ClassesOf(const Comparison& comparison);
 DataTable SeveralOf(const Comparisons& comparisons);
 
 // Returns the output of `vitrine eval compare`: as text both tables and the verdict; JSON also has the changed
-// pictures, CSV only the measures. For several comparisons, text and CSV are the table of SeveralOf; JSON has
+// images, CSV only the measures. For several comparisons, text and CSV are the table of SeveralOf; JSON has
 // everything. `fail_if_worse` adds a gate to the JSON for each second.
 std::string PrintComparison(const Comparison& comparison, OutputFormat format, bool fail_if_worse = false);
 std::string PrintComparisons(const Comparisons& comparisons, OutputFormat format, bool fail_if_worse = false);

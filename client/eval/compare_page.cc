@@ -16,8 +16,8 @@
 namespace vitrine {
 namespace {
 
-constexpr size_t kCards = 24;        // changed pictures shown per direction
-constexpr size_t kMostFlips = 1000;  // changed pictures listed by name
+constexpr size_t kCards = 24;        // changed images shown per direction
+constexpr size_t kMostFlips = 1000;  // changed images listed by name
 constexpr size_t kMostClassRows = 100;
 
 // Returns the text form of a DataTable.

@@ -29,7 +29,7 @@ GridCell CellOf(const v1::Grid& grid) {
   return cell;
 }
 
-// Sums over pictures, and their common properties.
+// Sums over images, and their common properties.
 class Sums {
  public:
   explicit Sums(AttentionDistances& distances) : distances_(distances) {}

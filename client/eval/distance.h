@@ -13,7 +13,7 @@
 
 namespace vitrine {
 
-// Mean attention distance of each head over pictures (Dosovitskiy et al. 2021, figure 7): the distance between query
+// Mean attention distance of each head over images (Dosovitskiy et al. 2021, figure 7): the distance between query
 // and key, weighted by attention.
 struct AttentionDistances {
   std::string model = {};
@@ -21,11 +21,11 @@ struct AttentionDistances {
   int layers = 0;
   int heads = 0;
   std::vector<double> pixels = {};     // distance in pixels of the input; row-major, [layers, heads]
-  std::vector<double> deviation = {};  // standard deviation over the pictures, same shape
+  std::vector<double> deviation = {};  // standard deviation over the images, same shape
   std::vector<double> patches = {};    // distance in sides of a cell, same shape
-  int64_t pictures = 0;                // number of averaged pictures
-  int64_t failed = 0;                  // number of requested pictures without an answer
-  std::string fault = {};              // error of the first failed picture
+  int64_t pictures = 0;                // number of averaged images
+  int64_t failed = 0;                  // number of requested images without an answer
+  std::string fault = {};              // error of the first failed image
   bool magnitudes = false;             // attention is signed and weighted by magnitude
   // Distance of uniform attention, and of uniform attention to the surrounding 3x3 cells; nullopt if the grids differ.
   std::optional<double> uniform = {};
@@ -33,7 +33,7 @@ struct AttentionDistances {
 };
 
 // Measures up to `most` of `indices`, chosen by EvenlySpread. INVALID_ARGUMENT: the model has no distances.
-// UNAVAILABLE: no picture was answered. CANCELLED: `source.stop`.
+// UNAVAILABLE: no image was answered. CANCELLED: `source.stop`.
 absl::StatusOr<AttentionDistances> MeasureDistances(const PictureSource& source, const std::vector<int64_t>& indices,
                                                     int64_t most);
 

@@ -12,7 +12,7 @@
 
 namespace vitrine {
 
-// Measures for `vitrine eval --require`: scores of the answered pictures, as in summary.json.
+// Measures for `vitrine eval --require`: scores of the answered images, as in summary.json.
 std::span<const GateMeasure> EvalGateMeasures();
 
 // FAILED_PRECONDITION: the measure of a gate will not exist for this model with `top_k` predictions, or the gate can

@@ -11,7 +11,7 @@
 namespace vitrine {
 namespace {
 
-// Returns the number of pictures before the division into shards.
+// Returns the number of images before the division into shards.
 int64_t WithinLimit(const EvaluationSettings& settings) {
   return settings.limit > 0 ? std::min(settings.limit, settings.data_pictures) : settings.data_pictures;
 }

@@ -19,8 +19,8 @@ struct EvaluationSettings {
   std::string split = "test";    // or "train"
   std::string data_digest = {};  // SHA-256 over the sorted lines "name<TAB>label number"
   std::string data_order = {};   // SHA-256 over the same lines in data set order; empty in old journals
-  int64_t data_pictures = 0;     // number of pictures in the whole split
-  int64_t limit = 0;             // 0: every picture; else that many, evenly spread
+  int64_t data_pictures = 0;     // number of images in the whole split
+  int64_t limit = 0;             // 0: every image; else that many, evenly spread
   Shard shard = {};              // part of these that this run evaluates
   std::string resolution = {};   // "224x224"; empty: the model's policy
   int top_k = 5;                 // predictions kept, or all classes if there are fewer
@@ -28,10 +28,10 @@ struct EvaluationSettings {
   std::vector<int32_t> label_map = {};
 };
 
-// One process that worked on the evaluation, from its first to its last picture.
+// One process that worked on the evaluation, from its first to its last image.
 struct EvaluationSession {
   double start = 0;  // seconds since 1970
-  double end = 0;    // time of its last picture; `start` if there was none
+  double end = 0;    // time of its last image; `start` if there was none
   std::string server = {};
   int64_t pictures = 0;
 };
@@ -44,7 +44,7 @@ struct Evaluation {
   EvaluationSettings settings = {};
   std::vector<EvaluationSession> sessions = {};  // at least one, chronological
   std::vector<Prediction> predictions = {};      // by ascending index, each index once; missing ones were not evaluated
-  int64_t expected = 0;                          // pictures to evaluate in this run: predictions + missing
+  int64_t expected = 0;                          // images to evaluate in this run: predictions + missing
 };
 
 // Returns the indices of the data set that the settings select, ascending; CountChosen returns their number.

@@ -19,7 +19,7 @@ namespace {
 using FloatJson = nlohmann::basic_json<nlohmann::ordered_map, std::vector, std::string, bool, int64_t, uint64_t, float>;
 using Json = nlohmann::ordered_json;
 
-// Returns the results per picture, without anything that depends on time or server.
+// Returns the results per image, without anything that depends on time or server.
 std::string PredictionsCsv(const Evaluation& evaluation) {
   DataTable table({{"index", ""},
                    {"name", ""},

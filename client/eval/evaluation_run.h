@@ -22,9 +22,9 @@ namespace vitrine {
 
 // One call of RunEvaluation (client/eval/run.h).
 //
-// Pictures are sent in rounds; a round sends each pending picture once, until the server is lost. Pictures in flight at
+// Images are sent in rounds; a round sends each pending image once, until the server is lost. Images in flight at
 // that time are suspects: one of them may have crashed it. The next rounds send them one at a time, each after the
-// server has answered another picture. A picture that was alone in flight in three losses is recorded as refused.
+// server has answered another image. An image that was alone in flight in three losses is recorded as refused.
 class EvaluationRun {
  public:
   EvaluationRun(const EvalCommand& command, ProgressDisplay& display, const std::atomic<bool>* stop)
@@ -51,7 +51,7 @@ class EvaluationRun {
   bool SendsNoMore();
   absl::Status WhyStopped() const;
 
-  // run_answers.cc: outcome of each picture.
+  // run_answers.cc: outcome of each image.
   void Deliver(TracedResult traced);
   void TakeAnswer(Prediction prediction, const v1::ClassifyResponse& answer);
   void TakeError(Prediction prediction, const absl::Status& status);
@@ -84,11 +84,11 @@ class EvaluationRun {
     int attempts = 0;
     int reads = 0;                               // failed reads
     int doubts = 0;                              // answers with an error of the server
-    int strikes = 0;                             // losses of the server with only this picture in flight
+    int strikes = 0;                             // losses of the server with only this image in flight
     int refusals = 0;                            // rejections for overload or timeout
     absl::Time second = absl::InfiniteFuture();  // time of the second of these
   };
-  std::map<int64_t, Trouble> trouble_;  // pictures that are retried or were given up
+  std::map<int64_t, Trouble> trouble_;  // images that are retried or were given up
   std::vector<int64_t> pending_;        // to be sent
   std::vector<int64_t> suspects_;       // to be sent before these, one by one
 
@@ -106,10 +106,10 @@ class EvaluationRun {
   bool proven_ = false;  // true if it has answered since it was lost
   Patience patience_;
 
-  // State of the data: indices of pictures that can be sent or read again, -1: none yet.
-  int64_t answered_ = -1;  // a picture with an answer
-  int64_t readable_ = -1;  // a picture that this session has read
-  int unread_ = 0;         // consecutive pictures that could not be read
+  // State of the data: indices of images that can be sent or read again, -1: none yet.
+  int64_t answered_ = -1;  // an image with an answer
+  int64_t readable_ = -1;  // an image that this session has read
+  int unread_ = 0;         // consecutive images that could not be read
 
   bool said_stopping_ = false;
   absl::Status stopped_;

@@ -11,7 +11,7 @@ Fate FateOf(const absl::Status& status) {
     case absl::StatusCode::kNotFound:  // the model is not loaded: after a restart, or because it was replaced
       return Fate::kAway;
     case absl::StatusCode::kResourceExhausted:
-      // Without a retry delay the picture is too large.
+      // Without a retry delay the image is too large.
       return ServerRetryDelay(status).has_value() ? Fate::kLater : Fate::kRefused;
     case absl::StatusCode::kDeadlineExceeded:
     case absl::StatusCode::kAborted:

@@ -6,11 +6,11 @@
 
 namespace vitrine {
 
-// Consequence of an error for its picture, after client/retry.h has given up.
+// Consequence of an error for its image, after client/retry.h has given up.
 enum class Fate {
-  kRefused,   // the picture is at fault: a retry would be rejected again
+  kRefused,   // the image is at fault: a retry would be rejected again
   kLater,     // the server is overloaded now
-  kDoubtful,  // an internal error, perhaps because of another picture of its batch: retry a few times
+  kDoubtful,  // an internal error, perhaps because of another image of its batch: retry a few times
   kAway,      // the server, or its model, is unavailable: no request can be sent
   kHopeless,  // every request of this run will fail
 };

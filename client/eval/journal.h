@@ -15,7 +15,7 @@
 namespace vitrine {
 
 // The journal of an evaluation. A line is the CRC-32 of the rest (8 hexadecimal digits), a space, and a JSON object:
-// first the evaluation, then sessions and pictures in the order of their results.
+// first the evaluation, then sessions and images in the order of their results.
 
 // Name of the file in an --out folder.
 inline constexpr char kJournalFile[] = "journal";
@@ -26,7 +26,7 @@ struct JournalContents {
   size_t valid_bytes = 0;  // up to the end of the last complete line; the rest was cut off by a crash
 };
 
-// Parses a journal, also with an incomplete end. The last line of a picture counts. DATA_LOSS: no journal, or a damaged
+// Parses a journal, also with an incomplete end. The last line of an image counts. DATA_LOSS: no journal, or a damaged
 // line before complete ones; names the line.
 absl::StatusOr<JournalContents> ParseJournal(std::string_view text);
 

@@ -54,7 +54,7 @@ double Seconds(const Json& json) {
   return json.is_null() ? 0 : json.get<double>();
 }
 
-// Parses a picture; nlohmann throws for invalid members, which Parse converts to a status.
+// Parses an image; nlohmann throws for invalid members, which Parse converts to a status.
 Prediction ReadPicture(const Json& json) {
   Prediction p;
   p.index = json.at("i").get<int64_t>();
@@ -178,7 +178,7 @@ class JournalReader::Lines {
 
   JournalContents contents_;
   std::map<int64_t, Prediction> pictures_;
-  bool open_ = false;  // pictures belong to the last session
+  bool open_ = false;  // images belong to the last session
 };
 
 namespace {

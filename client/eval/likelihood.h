@@ -26,7 +26,7 @@ double NegativeLogLikelihood(const Likelihood& likelihood);
 // Returns the sum over all classes of (probability - right)^2, 0 to 2 (Brier 1950, equation 2).
 double BrierScore(const Likelihood& likelihood);
 
-// A mean over pictures with its 95 % confidence interval: mean +- 1.96 standard errors, clamped to `least` and `most`.
+// A mean over images with its 95 % confidence interval: mean +- 1.96 standard errors, clamped to `least` and `most`.
 // The interval is nullopt for fewer than two values.
 struct MeanScore {
   double mean = 0;

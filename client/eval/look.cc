@@ -50,7 +50,7 @@ absl::StatusOr<PictureCard::Picture> Overlay(const Image& image, const v1::Class
   return Thumbnail(overlay, kSide, absl::StrCat("attention, ", range.InWords()));
 }
 
-// Returns true if the set still has that picture at its index. Names are compared escaped, as recorded.
+// Returns true if the set still has that image at its index. Names are compared escaped, as recorded.
 bool Shows(const Dataset& data, const Prediction& prediction) {
   if (prediction.index < 0 || prediction.index >= data.size()) return false;
   return data.name(prediction.index) == prediction.name || prediction.name.find("\xEF\xBF\xBD") != std::string::npos;

@@ -17,9 +17,9 @@
 
 namespace vitrine {
 
-// Source of an evaluation's pictures and attention maps.
+// Source of an evaluation's images and attention maps.
 struct PictureSource {
-  const Dataset* data = nullptr;  // null: no pictures
+  const Dataset* data = nullptr;  // null: no images
   Client* client = nullptr;       // null: no attention
   const v1::ModelVersion* model = nullptr;
   std::string resolution = {};  // as in EvaluationSettings
@@ -34,19 +34,19 @@ struct PictureSource {
   }
 };
 
-// Returns a request for attention of that kind only, to the version that answered, without a picture; low priority.
+// Returns a request for attention of that kind only, to the version that answered, without an image; low priority.
 v1::ClassifyRequest AttentionRequestFor(const PictureSource& source, v1::AttentionKind kind);
 
-// Pictures of a data set, small enough for a page.
+// Images of a data set, small enough for a page.
 struct Looks {
-  // One list per prediction: the picture, and its attention. Empty or without attention if not available.
+  // One list per prediction: the image, and its attention. Empty or without attention if not available.
   std::vector<std::vector<PictureCard::Picture>> pictures = {};
   std::string attention = {};  // description: "the class token's attention in the last layer, mean over heads"
-  std::string fault = {};      // why pictures or attention are missing; empty: none are
+  std::string fault = {};      // why images or attention are missing; empty: none are
 };
 
 // Requests the last layer's attention from the version that answered before, `model`, in the most informative kind:
-// class attention, class token, mean over queries, rollout. Without `model`, only pictures are read. Failures are no
+// class attention, class token, mean over queries, rollout. Without `model`, only images are read. Failures are no
 // errors; `fault` describes them.
 Looks LookAt(const PictureSource& source, const std::vector<const Prediction*>& predictions);
 

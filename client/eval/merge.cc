@@ -49,7 +49,7 @@ absl::StatusOr<std::map<int64_t, Part>> ReadParts(const std::vector<std::string>
   return parts;
 }
 
-// Checks that each picture belongs to its shard and occurs once. Journals without the order of the data are compared by
+// Checks that each image belongs to its shard and occurs once. Journals without the order of the data are compared by
 // names.
 absl::Status CheckPictures(const std::map<int64_t, Part>& parts) {
   absl::flat_hash_map<std::string, const Part*> names;

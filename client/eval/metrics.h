@@ -15,21 +15,21 @@
 
 namespace vitrine {
 
-// Number of pictures per outcome: pictures = answered + unreadable + unlabelled + refused + missing.
+// Number of images per outcome: pictures = answered + unreadable + unlabelled + refused + missing.
 struct EvaluationLedger {
   int64_t pictures = 0;
   int64_t answered = 0;
   int64_t unreadable = 0;
   int64_t unlabelled = 0;
   int64_t refused = 0;
-  std::map<std::string, int64_t> refused_by_code = {};  // "INVALID_ARGUMENT" -> pictures
+  std::map<std::string, int64_t> refused_by_code = {};  // "INVALID_ARGUMENT" -> images
   int64_t missing = 0;                                  // not evaluated yet; the next run sends them
-  int64_t retries = 0;                                  // attempts after a picture's first, over all pictures
+  int64_t retries = 0;                                  // attempts after an image's first, over all images
   bool complete() const { return answered == pictures; }
 };
 
 struct ClassMetrics {
-  int64_t pictures = 0;                      // answered pictures of this class
+  int64_t pictures = 0;                      // answered images of this class
   int64_t predictions = 0;                   // answers with this class
   double precision = 0, recall = 0, f1 = 0;  // 0 where undefined
 };
@@ -40,14 +40,14 @@ struct Percentiles {
 };
 Percentiles PercentilesOf(std::vector<double> values);  // all 0 without values
 
-// All shares are relative to the answered pictures.
+// All shares are relative to the answered images.
 struct EvaluationMetrics {
   EvaluationLedger ledger = {};
   double top1 = 0, top5 = 0;
   int64_t top1_correct = 0, top5_correct = 0;
   // Scores of all class probabilities; nullopt if an answer lacks them, or there is no answer.
   std::optional<MeanScore> nll = {}, brier = {};
-  // Means over the classes with pictures.
+  // Means over the classes with images.
   double macro_precision = 0, macro_recall = 0, macro_f1 = 0;
   std::vector<ClassMetrics> classes = {};  // one for each class of the model
   Confusion confusion = Confusion(0);
@@ -55,8 +55,8 @@ struct EvaluationMetrics {
   // "queue", "decode", "compute", "encode", "server", "client"
   std::map<std::string, Percentiles> latency = {};
   double busy_seconds = 0;
-  double pictures_per_second = 0;                 // answered pictures, divided by busy_seconds
-  std::map<std::string, int64_t> served_by = {};  // "fp32 cpu" -> pictures
+  double pictures_per_second = 0;                 // answered images, divided by busy_seconds
+  std::map<std::string, int64_t> served_by = {};  // "fp32 cpu" -> images
 };
 
 // Computes the metrics. Pure; depends only on the predictions in their order: equal predictions give equal bits.

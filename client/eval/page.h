@@ -17,7 +17,7 @@ namespace vitrine {
 
 struct ReportWish {
   int mistakes = 24;               // most confident wrong answers to show, at least 0
-  int64_t attention_distance = 0;  // pictures for the mean attention distances; 0: none
+  int64_t attention_distance = 0;  // images for the mean attention distances; 0: none
 };
 
 // Input of an evaluation's HTML page (docs/how-to/evaluating.md lists its parts).

@@ -16,7 +16,7 @@
 namespace vitrine {
 namespace {
 
-constexpr size_t kMostNamed = 200;    // listed pictures without a result
+constexpr size_t kMostNamed = 200;    // listed images without a result
 constexpr size_t kMostClasses = 100;  // rows of the table of classes
 constexpr size_t kWeakClasses = 30;   // rows if there are more classes
 constexpr int kPairs = 15;

@@ -42,7 +42,7 @@ std::string MeanScoreText(const MeanScore& score);
 std::string DrawConfidences(std::span<const Prediction> predictions, const std::string& title);
 // "Expected calibration error 1.2 % ...; on average surer than right."
 std::string CalibrationInWords(const Calibration& calibration);
-// Returns a line per prediction: predicted class, right class, picture.
+// Returns a line per prediction: predicted class, right class, image.
 std::vector<std::string> AnswerInWords(const v1::ModelVersion& model, const Prediction& prediction);
 
 }  // namespace vitrine

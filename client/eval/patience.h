@@ -19,14 +19,14 @@ class Patience {
     Answered();
     waits_ = 0;
   }
-  // Records an answer of the server without a result of a picture.
+  // Records an answer of the server without a result of an image.
   void Answered() { silent_ = absl::InfiniteFuture(); }
   // Records that no answer came; the silence starts now unless it has already.
   void Silent(absl::Time now) { silent_ = std::min(silent_, now); }
 
   // Returns the remaining time of this silence; negative if it is over.
   absl::Duration Left(absl::Time now) const { return silent_ + most_ - now; }
-  bool waited() const { return waits_ > 0; }  // since the last picture became known
+  bool waited() const { return waits_ > 0; }  // since the last image became known
   // Returns the wait before the next attempt: 0.2 s, doubled each time up to 5 s, minus a random part of up to half.
   absl::Duration NextWait();
 

@@ -11,7 +11,7 @@
 
 namespace vitrine {
 
-// Outcome of a picture.
+// Outcome of an image.
 enum class Outcome {
   kAnswered,
   kUnreadable,  // could not be read or is no image; never sent
@@ -36,7 +36,7 @@ struct Stages {
   double client = 0;                                                  // from the last attempt's send to its answer
 };
 
-// Result of one picture of an evaluation: a line of the journal and of predictions.csv.
+// Result of one image of an evaluation: a line of the journal and of predictions.csv.
 struct Prediction {
   int64_t index = 0;       // index in the whole data set, for every shard
   std::string name = {};   // Dataset::name as EscapedBytes writes it (data/file_names.h)

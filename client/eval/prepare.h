@@ -14,7 +14,7 @@
 
 namespace vitrine {
 
-// State of a run before its first picture.
+// State of a run before its first image.
 struct PreparedRun {
   std::unique_ptr<Dataset> data;
   std::unique_ptr<Client> client;

@@ -17,13 +17,13 @@
 
 namespace vitrine {
 
-// Prefetches the encoded pictures of a data set on worker threads. One thread calls Next.
+// Prefetches the encoded images of a data set on worker threads. One thread calls Next.
 class ReadAhead {
  public:
   struct Options {
     int threads = 2;
     size_t pictures = 128;             // maximum held
-    size_t bytes = size_t{128} << 20;  // maximum held, unless a single picture is larger
+    size_t bytes = size_t{128} << 20;  // maximum held, unless a single image is larger
   };
   // `data` must outlive this object.
   ReadAhead(const Dataset& data, std::vector<int64_t> indices, const Options& options);
@@ -31,7 +31,7 @@ class ReadAhead {
   // Stops without reading the rest.
   ~ReadAhead();
 
-  // Returns the next picture in the order of `indices`, or why it cannot be sent: the error of Dataset::encoded, or
+  // Returns the next image in the order of `indices`, or why it cannot be sent: the error of Dataset::encoded, or
   // INVALID_ARGUMENT for data that is no JPEG, PNG or WebP accepted by a server (imaging/header.h). Call once per
   // index.
   absl::StatusOr<std::string> Next();

@@ -29,26 +29,26 @@ struct EvalCommand {
   std::string split = "test";
   std::string out;  // folder
   Shard shard = {};
-  int64_t limit = 0;      // 0: every picture
+  int64_t limit = 0;      // 0: every image
   std::string label_map;  // file; may be empty
   std::optional<v1::ResolutionWish> resolution;
   int top_k = 5;  // at least 5
   v1::Priority priority = v1::LOW;
-  // Maximum wait for a lost server, and for the answer to one picture.
+  // Maximum wait for a lost server, and for the answer to one image.
   absl::Duration patience = absl::Minutes(2);
   bool restart = false;          // deletes an evaluation in the folder
   bool keep_logits = false;      // keep all logits of every answer, for Calibrate
-  bool retry_failed = false;     // retry pictures that were refused or unreadable
+  bool retry_failed = false;     // retry images that were refused or unreadable
   std::vector<Gate> gates = {};  // only checked: an error if the model has no such measure
 };
 
 struct EvalResult {
   Evaluation evaluation = {};
-  // OK, or why pictures are missing: lost server, `stop`, full disk. The same command continues the run.
+  // OK, or why images are missing: lost server, `stop`, full disk. The same command continues the run.
   absl::Status stopped = {};
 };
 
-// Evaluates every picture that `command.out` has no result for, each once, and writes the journal and the files of
+// Evaluates every image that `command.out` has no result for, each once, and writes the journal and the files of
 // WriteEvaluation. The model's version is chosen once; an answer from other weights ends the run. Once `*stop` is true,
 // no more requests are sent, and the run ends when the answers in flight have arrived.
 //

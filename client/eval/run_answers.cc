@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Outcome of each picture of an evaluation.
+// Outcome of each image of an evaluation.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -15,10 +15,10 @@
 namespace vitrine {
 namespace {
 
-constexpr int kMostDoubtful = 3;  // attempts of a picture that the server answers with INTERNAL or similar
-constexpr int kMostStrikes = 3;   // attempts of a picture with which the server is lost
-constexpr int kMostReads = 3;     // attempts to read a missing picture
-constexpr int kManyUnread = 16;   // consecutive unreadable pictures that indicate missing data
+constexpr int kMostDoubtful = 3;  // attempts of an image that the server answers with INTERNAL or similar
+constexpr int kMostStrikes = 3;   // attempts of an image with which the server is lost
+constexpr int kMostReads = 3;     // attempts to read a missing image
+constexpr int kManyUnread = 16;   // consecutive unreadable images that indicate missing data
 
 // Rounds to 0.1 us, about the resolution of the clock, to keep the journal short. A non-finite time becomes 0.
 double RoundedSeconds(double seconds) {
@@ -108,7 +108,7 @@ void EvaluationRun::TakeError(Prediction prediction, const absl::Status& status)
     case Fate::kHopeless:
       if (stopped_.ok()) stopped_ = status;
       return;
-    case Fate::kAway:  // not caused by the picture
+    case Fate::kAway:  // not caused by the image
       if (away_.ok()) away_ = status;
       round_.unsent.push_back(index);
       return;
@@ -125,7 +125,7 @@ void EvaluationRun::Refuse(Prediction prediction, const absl::Status& status, st
   Record(prediction);
 }
 
-// Retries at least three times, and then until the patience ends. After that the picture stays without a result, in
+// Retries at least three times, and then until the patience ends. After that the image stays without a result, in
 // `trouble_`.
 void EvaluationRun::AskLater(int64_t index, const absl::Status& status) {
   const absl::Time now = absl::Now();
@@ -140,7 +140,7 @@ void EvaluationRun::AskLater(int64_t index, const absl::Status& status) {
   if (now - trouble.second < command_.patience) round_.again.push_back(index);
 }
 
-// Counts a loss of the server with only this picture in flight, after it had answered another.
+// Counts a loss of the server with only this image in flight, after it had answered another.
 void EvaluationRun::Strike(int64_t index) {
   Trouble& trouble = trouble_[index];
   if (++trouble.strikes < kMostStrikes) return;
@@ -169,7 +169,7 @@ void EvaluationRun::TakeReadError(int64_t index, const absl::Status& status) {
                                                  " pictures in a row could not be read, the last: ", status.message()));
 }
 
-// Returns true if a picture that was readable before still is.
+// Returns true if an image that was readable before still is.
 bool EvaluationRun::DataIsThere() const {
   const int64_t witness = readable_ >= 0 ? readable_ : answered_;
   return witness >= 0 && data_->encoded(witness).ok();

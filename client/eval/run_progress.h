@@ -24,10 +24,10 @@ class RunProgress {
   // line when due: nothing else may draw on `display` until this object is destroyed.
   RunProgress(ProgressDisplay& display, int64_t pictures);
 
-  // Counts a picture; `again`: an earlier session already had its result.
+  // Counts an image; `again`: an earlier session already had its result.
   void Count(const Prediction& prediction, bool again);
   int64_t known() const { return known_; }
-  int64_t asked() const { return asked_; }  // known pictures sent by this session
+  int64_t asked() const { return asked_; }  // known images sent by this session
   // Draws if due, not in the first second. `in_flight` is the current limit of requests in flight.
   void Draw(int in_flight, absl::Time now);
   // Draws the final state.

@@ -23,7 +23,7 @@ std::string ResolutionText(const std::optional<v1::ResolutionWish>& wish, bool s
   return absl::StrCat(wish->height(), "x", wish->width());
 }
 
-// Returns the sizes of the model's input, with the number of sampled pictures for each.
+// Returns the sizes of the model's input, with the number of sampled images for each.
 absl::StatusOr<std::map<std::pair<int, int>, int>> InputSizes(const v1::Preprocessing& preprocessing,
                                                               const std::optional<v1::ResolutionWish>& resolution,
                                                               const Dataset& data) {
@@ -54,7 +54,7 @@ absl::StatusOr<std::map<std::pair<int, int>, int>> InputSizes(const v1::Preproce
 void Measure(const StudyPlan& plan, const v1::ModelVersion& model, const std::optional<v1::ResolutionWish>& resolution,
              Client& client, const Dataset& data, const CellRunner& run, StudyCell& cell) {
   const absl::StatusOr<MeanCost> cost = CostOf(client, model, resolution, data);
-  if (absl::IsInvalidArgument(cost.status())) {  // each picture would be rejected
+  if (absl::IsInvalidArgument(cost.status())) {  // each image would be rejected
     cell.status = cost.status();
     return;
   }

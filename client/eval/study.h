@@ -34,13 +34,13 @@ struct StudyCell {
   std::string folder = {};      // folder of its evaluation, inside the study's
   absl::Status status = {};     // why its numbers are missing or incomplete
   EvaluationMetrics metrics = {};
-  std::map<int64_t, bool> right = {};  // per answered picture, by its index
-  // Mean per picture; nullopt if the server does not report it.
+  std::map<int64_t, bool> right = {};  // per answered image, by its index
+  // Mean per image; nullopt if the server does not report it.
   std::optional<double> macs = {};
   std::optional<double> tokens = {};  // prefix tokens included
 
   bool measured() const { return metrics.ledger.answered > 0; }
-  // Returns true if every readable picture was answered, so that its accuracy covers the same pictures as other such
+  // Returns true if every readable image was answered, so that its accuracy covers the same images as other such
   // cells.
   bool comparable() const {
     const EvaluationLedger& ledger = metrics.ledger;
@@ -52,7 +52,7 @@ struct Study {
   std::string data = {};
   std::string split = {};
   std::vector<StudyCell> cells = {};  // by model, each with all resolutions
-  // Returns true if every cell answered every picture.
+  // Returns true if every cell answered every image.
   bool complete() const;
 };
 
@@ -64,7 +64,7 @@ using CellRunner = std::function<absl::StatusOr<EvalResult>(const EvalCommand& c
 // lost server does, as the remaining cells then say. `data` is the opened data set.
 Study RunStudy(const StudyPlan& plan, Client& client, const Dataset& data, const CellRunner& run);
 
-// Cost of a picture of `data`, as the server computes it: at the fixed input size, or the mean over up to 64 pictures
+// Cost of an image of `data`, as the server computes it: at the fixed input size, or the mean over up to 64 images
 // if each keeps its size. INVALID_ARGUMENT: a size that the model rejects. UNIMPLEMENTED: the server does not report
 // costs.
 struct MeanCost {

@@ -9,7 +9,7 @@
 namespace vitrine {
 namespace {
 
-// All cells use one data set, so an index is the same picture in all of them.
+// All cells use one data set, so an index is the same image in all of them.
 PairedCounts PairsOf(const StudyCell& first, const StudyCell& second) {
   PairedCounts counts;
   for (const auto& [index, right] : second.right) {

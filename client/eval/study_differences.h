@@ -12,7 +12,7 @@
 
 namespace vitrine {
 
-// Difference of a cell from the first measured one, on the pictures that both answered.
+// Difference of a cell from the first measured one, on the images that both answered.
 struct StudyDifference {
   PairedCounts counts = {};
   Interval interval = {};  // interval of the accuracy difference, the cell minus the first
@@ -23,7 +23,7 @@ struct StudyDifference {
 // Returns the index of the first measured cell; the number of cells if there is none.
 size_t FirstMeasured(const Study& study);
 
-// Returns one per cell; nullopt for the first measured one, and for cells without a common answered picture.
+// Returns one per cell; nullopt for the first measured one, and for cells without a common answered image.
 std::vector<std::optional<StudyDifference>> DifferencesOf(const Study& study);
 
 // Returns the differences as a table, one row each.

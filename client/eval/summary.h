@@ -20,7 +20,7 @@ nlohmann::ordered_json SummaryJson(const Evaluation& evaluation, const Evaluatio
 // the location of the details.
 std::string SummaryText(const Evaluation& evaluation, const EvaluationMetrics& metrics, const std::string& folder);
 
-// Returns one sentence per reason for missing answers, with the count and the first few pictures.
+// Returns one sentence per reason for missing answers, with the count and the first few images.
 std::vector<std::string> WhatIsMissing(const Evaluation& evaluation, const EvaluationMetrics& metrics);
 
 }  // namespace vitrine

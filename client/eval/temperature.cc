@@ -7,7 +7,7 @@
 namespace vitrine {
 namespace {
 
-// Returns the derivative of the summed negative log-likelihood by b = 1 / T: per picture the mean logit under softmax(b
+// Returns the derivative of the summed negative log-likelihood by b = 1 / T: per image the mean logit under softmax(b
 // logits), minus the right one.
 double Slope(std::span<const LabelledLogits> pictures, double b) {
   double slope = 0;

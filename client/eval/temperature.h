@@ -8,7 +8,7 @@
 
 namespace vitrine {
 
-// Logits of one picture, and its right class.
+// Logits of one image, and its right class.
 struct LabelledLogits {
   std::span<const float> logits = {};  // one for each class, finite
   int32_t label = 0;                   // right class
@@ -19,9 +19,9 @@ inline constexpr double kColdest = 0.05;
 inline constexpr double kHottest = 20;
 
 // Returns the temperature T in [kColdest, kHottest] with the smallest mean of -log softmax(logits / T)[label] (Guo et
-// al. 2017, section 4.2). As a function of 1 / T that mean is convex, so its slope is bisected: equal pictures in equal
+// al. 2017, section 4.2). As a function of 1 / T that mean is convex, so its slope is bisected: equal images in equal
 // order give equal bits. A bound of the range if the slope does not change sign, for example if every answer is right.
-// Requires a picture.
+// Requires an image.
 double FitTemperature(std::span<const LabelledLogits> pictures);
 
 // Returns softmax of logits / temperature, computed in double.

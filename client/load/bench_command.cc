@@ -115,7 +115,7 @@ class Bench {
     return absl::OkStatus();
   }
 
-  // Sends one request of each class, so that a wrong model or picture gives one error and not a million failures.
+  // Sends one request of each class, so that a wrong model or image gives one error and not a million failures.
   absl::Status Probe(Client& client) const {
     std::set<std::string> asked;
     for (const Workload::Request& one : workload_.requests) {

@@ -21,7 +21,7 @@ namespace vitrine {
 // Arguments of `vitrine bench`.
 struct BenchCommand {
   ClientOptions client = {};          // its deadline applies to classes that set none
-  RequestClass request = {};          // model, resolution, priority and pictures of classes that set none
+  RequestClass request = {};          // model, resolution, priority and images of classes that set none
   std::vector<std::string> mix = {};  // classes, see ParseMix; empty: only `request`
   WorkloadOptions workload = {};
 
@@ -59,7 +59,7 @@ enum class BenchOutcome { kMeasured, kNothing, kMissed, kInterrupted };
 // far. `live`: `errors` is a terminal and shows the progress.
 // Returns kNothing if no request was answered, no rate met the goal of a search, or a search could not be finished;
 // kMissed if a gate was missed, which `errors` names. Returns an error if the run could not start: no server, an
-// unknown model, a picture that the server rejects.
+// unknown model, an image that the server rejects.
 absl::StatusOr<BenchOutcome> RunBench(const BenchCommand& command, std::ostream& out, std::ostream& errors, bool live,
                                       const std::function<bool()>& stopped);
 

@@ -25,7 +25,7 @@ struct RequestClass {
   // Deadline from the scheduled start; also defines "within its deadline".
   absl::Duration deadline = absl::Seconds(30);
   double weight = 1;                       // relative share of the load; above 0
-  std::vector<std::string> pictures = {};  // files and folders; empty: a generated picture
+  std::vector<std::string> pictures = {};  // files and folders; empty: a generated image
   // Additional contents of its answers. A kind of attention has the defaults without layers and heads: the last layer's
   // mean over its heads; a rollout of the whole model, distances of all layers.
   std::vector<v1::AttentionKind> attention = {};

@@ -119,7 +119,7 @@ class TraceBuilder {
   const RequestClass& defaults_;
   Trace trace_;
   std::map<std::string, uint32_t> classes_;
-  std::map<std::pair<uint32_t, std::string>, uint32_t> requests_;  // by class and picture
+  std::map<std::pair<uint32_t, std::string>, uint32_t> requests_;  // by class and image
 };
 
 absl::Status AtLine(int64_t line, const absl::Status& status) {

@@ -16,9 +16,9 @@ namespace vitrine {
 //   JSON lines, whose first byte is '{': {"seconds": 0.25, "model": "a", "picture": "cat.jpg", "deadline": "50ms"}
 //
 // `seconds`, from the start of the load, is required and must not decrease from line to line. All else is optional or
-// may be empty: then it is that of `defaults`, whose pictures are used in turn. Relative picture paths start at
+// may be empty: then it is that of `defaults`, whose images are used in turn. Relative image paths start at
 // `folder`. INVALID_ARGUMENT names the line. At most 10 million lines of 1000 classes (settings that differ in more
-// than their pictures).
+// than their images).
 absl::StatusOr<Trace> ParseTrace(absl::string_view text, const std::string& folder, const RequestClass& defaults);
 
 // Reads the trace in a regular file of at most 2 GiB; paths in it start at its folder. Errors name the file.

@@ -31,7 +31,7 @@ class PictureShelf {
     if (known != pictures_.end()) return known->second;
     std::string bytes;
     if (path.empty()) {
-      // The smallest generated picture fits any --bytes.
+      // The smallest generated image fits any --bytes.
       bytes = MadePicture(options_.bytes > 0 ? 1 : kMadeSide);
     } else {
       auto read = ReadPicture(path, kMaxPictureBytes);

@@ -21,30 +21,30 @@ struct Workload {
   std::vector<RequestClass> classes = {};
   // Grouped by class, in the order of the classes, except in a trace.
   std::vector<Request> requests = {};
-  double picture_bytes = 0;  // mean size of a picture in bytes
+  double picture_bytes = 0;  // mean size of an image in bytes
 
-  // Returns the index of the `number`-th request: its class drawn by weight, its picture at random. Pure. Not for a
+  // Returns the index of the `number`-th request: its class drawn by weight, its image at random. Pure. Not for a
   // trace.
   uint32_t Pick(uint64_t seed, uint64_t number) const;
 };
 
 struct WorkloadOptions {
-  // Size that every picture is padded with zeros or cut to; 0: unchanged. For servers that do not decode.
+  // Size that every image is padded with zeros or cut to; 0: unchanged. For servers that do not decode.
   int64_t bytes = 0;
   // Maximum size of all requests together.
   int64_t max_bytes = int64_t{1} << 30;
 };
 
-// Reads the pictures of every class. INVALID_ARGUMENT, NOT_FOUND and similar errors name the unusable picture.
+// Reads the images of every class. INVALID_ARGUMENT, NOT_FOUND and similar errors name the unusable image.
 absl::StatusOr<Workload> PrepareWorkload(std::vector<RequestClass> classes, const WorkloadOptions& options);
 
 // A recorded load: requests and their due times.
 struct Trace {
   struct Request {
     uint32_t request_class = 0;
-    std::string picture = {};  // a file; empty: a generated picture
+    std::string picture = {};  // a file; empty: a generated image
   };
-  std::vector<RequestClass> classes = {};  // requests with equal settings are one class, with any pictures
+  std::vector<RequestClass> classes = {};  // requests with equal settings are one class, with any images
   std::vector<Request> requests = {};      // all different
   std::vector<Arrival> arrivals = {};      // `request` is an index into `requests`; at least one
 };
@@ -52,7 +52,7 @@ struct Trace {
 // Prepares the requests of a trace, in its order, so that an arrival's `request` stays valid.
 absl::StatusOr<Workload> PrepareTrace(const Trace& trace, const WorkloadOptions& options);
 
-// Returns a generated PNG file with varied content, for a load without pictures. Always the same.
+// Returns a generated PNG file with varied content, for a load without images. Always the same.
 std::string MadePicture(int side);
 
 }  // namespace vitrine
