@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Labelled pictures: the formats and what wraps them.
+# Labelled images: formats and wrappers.
 set(picture_sources
   cached.cc cifar.cc csv.cc dataset.cc digest.cc file.cc file_names.cc folder.cc idx.cc image_folder.cc imagenet.cc
   label_map.cc parallel.cc picture_files.cc

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# `vitrine eval`: a whole data set through a server, counted once, reported.
+# `vitrine eval`: evaluates a data set on a server, each image once, and writes reports.
 set(eval_sources
   eval/busy_time.cc eval/calibrate.cc eval/data.cc eval/eval_gates.cc eval/evaluation.cc eval/evaluation_files.cc eval/fate.cc eval/journal.cc
   eval/journal_lines.cc eval/likelihood.cc eval/merge.cc eval/metrics.cc eval/patience.cc eval/prepare.cc

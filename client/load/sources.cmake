@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# `vitrine bench`: load on a server, and what it does to latency.
+# `vitrine bench`: puts load on a server and measures latency.
 set(load_sources
   load/answer_check.cc load/arrivals.cc load/bench_command.cc load/bench_settings.cc load/connections.cc load/lane.cc load/latency_histogram.cc load/load.cc
   load/load_gates.cc load/load_json.cc load/load_page.cc load/load_record.cc load/load_stream.cc load/load_text.cc
