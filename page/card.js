@@ -5,7 +5,7 @@ import {paint, paintBar, putRgb} from "./colour.js";
 import {make, milliseconds, percent, plural, short} from "./dom.js";
 import {colours, compose, coveredPart, markCell} from "./heat.js";
 import {cellAt, KINDS, lack, ON_PICTURE, parametersOf, unknown} from "./question.js";
-import {download, showCode, showModel} from "./sheet.js";
+import {download, showModel} from "./sheet.js";
 
 const PATIENCE = 400, LONG = 2000;  // milliseconds until progress is shown, and until it counts seconds
 const LEAST_SHARE = 2;  // lower bound of the colour range, in equal shares: uniform attention then looks flat
@@ -16,7 +16,7 @@ const largest = (values) => values.reduce((most, value) => Math.max(most, Math.a
 const isDiverging = (map) => map.diverging || map.values.some((value) => value < 0);
 
 export class Card {
-  // `act`: {state(), patch([x, y]), leave(), head(h), asked(card), refused(error)}: handlers of user input.
+  // `act`: {state(), patch([x, y]), leave(), head(h), code(card)}: what the hands do.
   constructor(id, act) {
     this.id = id;
     this.act = act;
@@ -252,8 +252,8 @@ export class Card {
     const png = () => this.canvas.toBlob((blob) => blob && download(blob, `${name}.png`));
     return make(
         "div", {class: "actions", role: "group", "aria-label": `More of ${this.id}`},
-        button("Use from code", () => showCode(this.act.asked(this))), button("Save picture", png),
-        button("Save JSON", json), button("About the model", () => showModel(this.id).catch(this.act.refused)));
+        button("Use from code", () => this.act.code(this)), button("Save picture", png),
+        button("Save JSON", json), button("About the model", () => showModel(this.about)));
   }
 
   predictions() {

@@ -8,8 +8,9 @@ const VARIABLE = "VITRINE_TOKEN";
 const shell = (text) => `'${text.replaceAll("'", `'\\''`)}'`;
 const quoted = (text) => JSON.stringify(text);
 
-// `asked`: {id, parameters, origin, file, sample, token}: model, parameters and server of the request; the image's file
-// name, its path on the server ("" for the user's own), and whether a token was sent.
+// `asked`: {id, parameters, origin, file, sample, token, map}: what was asked of which model, of which server; the name of
+// the picture's file, the path at the server that it came from ("" for one of the reader's), if a token was sent, and
+// `map` that is shown, {head}, or null.
 export function curl(asked) {
   const address = asked.origin + classifyPath(asked.id, asked.parameters);
   const token = asked.token ? `-H "Authorization: Bearer $${VARIABLE}" ` : "";
@@ -57,11 +58,13 @@ export function python(asked) {
       `import urllib.request\n\nimport vitrine\n\nurllib.request.urlretrieve(${quoted(asked.origin + asked.sample)}, ${
           quoted(asked.file)})\n` :
       "import vitrine\n\n";
+  const shown = asked.map?.head == null ? "result.attention[0]" :
+                                          `next(each for each in result.attention if each.head == ${asked.map.head})`;
   const note = asked.token ? `# The token is read from $${VARIABLE}.\n` : "";
   return `${fetch}${note}with vitrine.Client(${how.join(", ")}) as client:\n    result = client.classify(\n        ${
              wishes.join(",\n        ")},\n    )\n` +
       `for found in result.predictions:\n    print(found.label, round(found.probability, 4))\n` +
-      (maps.length ? `result.attention[0].draw().save("attention.png")\n` : "");
+      (asked.map ? `${shown}.draw().save("attention.png")\n` : "");
 }
 
 export const LANGUAGES = [["curl", curl], ["Python", python], ["JavaScript", javascript]];

@@ -76,12 +76,12 @@ const act = {
   leave() {
     if (state.kind === "query") change({kind: before || firstKind(), patch: null, head: null, layer: null});
   },
-  asked: ({id, parameters}) => {
-    const sample = samples.find((each) => picker.nameOf(each) === state.sample);
-    const file = sample?.name ?? (picture.own ? picture.blob.name : null) ?? "picture.png";
-    return {id, parameters, file, sample: sample?.path ?? "", origin: location.origin, token: api.hasToken()};
+  code({id, parameters, map}) {
+    const found = picture.note ? null : samples.find((each) => picker.nameOf(each) === state.sample);
+    const file = found?.name ?? picture.blob.name, path = found?.path ?? "";
+    const asked = {id, parameters, map, file, sample: path, origin: location.origin, token: api.hasToken()};
+    sheet.showCode(asked, found ? null : picture.blob);
   },
-  refused: (error) => refuse(error.message, error.shortCode),
 };
 
 function showControls() {
@@ -89,7 +89,7 @@ function showControls() {
   const asks = chosen().some((about) => offerOf(about, "query"));
   at("hint").textContent = state.kind === "query" ?
       "The framed patch asks; the colours say where it looks. Click another, or press Escape to go back." :
-      asks && picture ? "Click the picture to see where that patch looks." :
+      asks && picture?.bitmap ? "Click the picture to see where that patch looks." :
                         "";
 }
 
@@ -191,32 +191,49 @@ function change(changes) {
   ask();
 }
 
-async function take(opened, own) {
+async function take(opened, note = opened.note) {
   refuse("");
   missing = "";
-  picture = {...opened, own, shown: null, show() { return (this.shown ??= this.bitmap && sized(this.bitmap)); }};
-  refuse("");
-  at("hint").textContent = opened.note;
+  picture = {...opened, shown: null, show() { return (this.shown ??= this.bitmap && sized(this.bitmap)); }};
   showControls();
-  if (opened.note) at("hint").textContent = opened.note;
+  if (note) at("hint").textContent = note;
   await ask();
 }
 
-async function own(blob) {
+// Forgets the picture; no answer under way counts any more.
+function clearPicture() {
+  ++turn;
+  asking = false;
+  picture = null;
+  for (const card of cards) card.clear();
+  at("distance").hidden = at("neighbours").hidden = true;
+  showControls();
+}
+
+// Brings the sentence into sight: a file can be dropped anywhere on the page.
+function refuseGiven(sentence) {
+  refuse(sentence);
+  at("trouble").scrollIntoView({block: "nearest"});
+}
+
+// `of`: how many files were given at once.
+async function own(blob, of = 1) {
   const mine = ++openingTurn, chosenBefore = chosenTurn;
   let opened;
   try {
     opened = await pictures.open(blob);
   } catch (error) {
     if (!(error instanceof api.Refusal)) throw error;
-    return refuse(error.message);  // the previous image stays on the page
+    if (picture && !picture.bitmap) clearPicture();
+    return refuseGiven(error.message);  // what was shown before is still the picture
   }
   if (mine !== openingTurn || chosenBefore !== chosenTurn) return;
   ++chosenTurn;
   state = {...state, sample: ""};
   history.replaceState(null, "", states.write(state) || location.pathname);
   picker.markSample("");
-  return take(opened, true);
+  const one = of > 1 ? `One picture at a time: of ${of} files, ${blob.name} is shown.` : "";
+  return take(opened, [one, opened.note].filter(Boolean).join(" "));
 }
 
 // `bytes`: promise of the image, if it is already being fetched.
@@ -235,17 +252,13 @@ async function sample(name, by = "hand", bytes = null) {
   const mine = ++chosenTurn, over = cards.map((card) => card.follow("Fetching the picture"));
   try {
     const opened = await pictures.open(await (bytes ?? pictures.fetched(found.path)));
-    if (mine === chosenTurn) await take(opened, false);
+    if (mine === chosenTurn) await take(opened);
   } catch (error) {
     if (!(error instanceof api.Refusal)) throw error;
     if (mine !== chosenTurn) return;
     for (const end of over) end();
-    ++turn;  // discards answers for the previous image
-    asking = false;
-    picture = null;
     missing = api.passes(error) ? name : "";
-    for (const card of cards) card.clear();
-    at("distance").hidden = at("neighbours").hidden = true;
+    clearPicture();
     refuse(error.message, error.shortCode);
   }
 }
@@ -275,11 +288,8 @@ async function begin(asked) {
     lock(false);
     refuse("");
   } catch (error) {
-    if (error.status === 401)
-      needToken();
-    else
-      refuse(error.message, error.shortCode);
-    return;
+    if (error.status === 401) return needToken();
+    return refuse(error.message, error.shortCode);
   }
   picker.showSamples(samples, sample);
   settle();
@@ -296,12 +306,13 @@ function beginAgain() {
 }
 
 function needToken() {
+  refuse(api.hasToken() ? "This server does not know the token that was given." : "");
   if (!at("token").hidden) return;
   lock(true);
   at("token-field").focus();
 }
 
-addEventListener("needs-token", needToken);
+addEventListener("needs-token", () => at("token").hidden && needToken());
 at("token").addEventListener("submit", (event) => {
   event.preventDefault();
   api.setToken(at("token-field").value);
@@ -322,7 +333,7 @@ addEventListener("hashchange", () => {
 
 theme.start();
 controls.start(change);
-picker.start(own, refuse);
+picker.start(own, refuseGiven);
 sheet.start();
 burst.start(() => (picture && state.models.length ? [state.models[0], picture.blob] : null));
 const begun = begin(catalogue.first);

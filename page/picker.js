@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Image sources: a file, a drop, a paste, the camera, a sample. Each calls `picked(blob)` or `sampled(name)`.
+// Ways to a picture: a file, a drop, a paste, the camera, a sample. Each ends in `picked(file, of)`, `of` how many files
+// were given with it, in `sampled(name)`, or in `refuse(sentence)`.
 import {at, make} from "./dom.js";
 
 export const nameOf = (sample) => `${sample.group}/${sample.name}`;
@@ -49,7 +50,7 @@ export function markSample(name) {
 
 const pictureOf = (items) => [...(items ?? [])].find((file) => file.type.startsWith("image/")) ?? items?.[0];
 
-function startDrop(picked) {
+function startDrop(picked, refuse) {
   let depth = 0;
   const show = () => document.body.classList.toggle("dropping", depth > 0);
   addEventListener("dragenter", (event) => {
@@ -66,8 +67,9 @@ function startDrop(picked) {
     event.preventDefault();
     depth = 0;
     show();
-    const file = pictureOf(event.dataTransfer?.files);
-    if (file) picked(file);
+    const files = event.dataTransfer?.files, file = pictureOf(files);
+    if (file) return picked(file, files.length);
+    return refuse("What was dropped is no file. Save the picture first, then choose it.");
   });
 }
 
@@ -93,7 +95,7 @@ function startCamera(picked, refuse) {
     canvas.getContext("2d").drawImage(video, 0, 0);
     const blob = await canvas.convertToBlob({type: "image/jpeg", quality: 0.92});
     dialog.close();
-    picked(blob);
+    picked(new File([blob], "camera.jpg", {type: blob.type}));
   });
 }
 
@@ -105,9 +107,10 @@ export function start(picked, refuse) {
     file.value = "";
   });
   addEventListener("paste", (event) => {
-    const pasted = pictureOf(event.clipboardData?.files);
-    if (pasted) picked(pasted);
+    const files = event.clipboardData?.files, file = pictureOf(files);
+    if (file) return picked(file, files.length);
+    if (!(event.target instanceof HTMLInputElement)) refuse("What was pasted is no picture. Copy one, or choose a file.");
   });
-  startDrop(picked);
+  startDrop(picked, refuse);
   startCamera(picked, refuse);
 }

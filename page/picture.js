@@ -9,12 +9,15 @@ const isTaken = (head) => (head[0] === 0xff && head[1] === 0xd8) ||
     (head[0] === 0x89 && head[1] === 0x50 && head[2] === 0x4e) ||
     (String.fromCharCode(...head.slice(0, 4)) === "RIFF" && String.fromCharCode(...head.slice(8, 12)) === "WEBP");
 
-// Names a file type that no browser displays as an image, by its first bytes.
+// What a file is that a browser does not show, by its first bytes.
 const OTHERS = [
+  [/^GIF8/, "a damaged GIF"], [/^BM.{4}\0{4}/s, "a damaged BMP"], [/^....ftypavi/s, "an AVIF picture"],
+  [/^(\xff\x0a|\0\0\0\x0cJXL )/, "a JPEG XL"], [/^(\xff\x4f|\0\0\0\x0cjP)/, "a JPEG 2000"],
+  [/^(8BPS|....ftypcrx)/s, "a raw or layered photo"],
   [/^%PDF/, "a PDF"], [/^PK\x03\x04/, "a ZIP archive or a document"], [/^(II\*\0|MM\0\*)/, "a TIFF"],
   [/^....ftyp(hei|hev|mif1|msf1)/s, "a HEIC photo"], [/^....ftyp/s, "a video"], [/^\x1aE\xdf\xa3/, "a video"],
   [/^\s*<(\?xml|svg|!DOCTYPE svg)/i, "a drawing (SVG)"], [/^(ID3|OggS|fLaC|RIFF....WAVE)/s, "a sound"],
-  [/^[\t\n\r\x20-\x7e]*$/, "a text"]
+  [/^(\xff\xfe|\xfe\xff|[\t\n\f\r\x20-\x7e\x80-\xff]*$)/, "a text"]
 ];
 
 // Returns why a file is not a usable image, as a sentence; empty if the server may say more.
@@ -29,7 +32,8 @@ function unfit(head, blob) {
 
 const headOf = async (blob, bytes) => new Uint8Array(await blob.slice(0, bytes).arrayBuffer());
 
-async function encoded(bitmap, type, scale = 1) {
+// A file of the name of `source` with the ending of `type`.
+async function encoded(bitmap, source, type, scale = 1) {
   const canvas = new OffscreenCanvas(Math.ceil(bitmap.width * scale), Math.ceil(bitmap.height * scale));
   const context = canvas.getContext("2d");
   if (type === "image/jpeg") {  // has no transparency, which the server composites over white
@@ -37,7 +41,9 @@ async function encoded(bitmap, type, scale = 1) {
     context.fillRect(0, 0, canvas.width, canvas.height);
   }
   context.drawImage(bitmap, 0, 0, canvas.width, canvas.height);
-  return canvas.convertToBlob({type, quality: 0.92});
+  const blob = await canvas.convertToBlob({type, quality: 0.92});
+  const stem = (source.name ?? "picture").replace(/\.\w+$/, "");
+  return new File([blob], `${stem}.${type === "image/png" ? "png" : "jpg"}`, {type});
 }
 
 // Returns {blob, bitmap, note}: `bitmap` is null if the browser cannot decode it, and the server will report the cause;
@@ -56,7 +62,7 @@ export async function open(blob) {
   const longest = Math.max(bitmap.width, bitmap.height);
   if (pixels > MOST_PIXELS || longest > LONGEST_SIDE) {
     const scale = Math.min(Math.sqrt(MOST_PIXELS / pixels), LONGEST_SIDE / longest) * 0.999;
-    const sent = await encoded(bitmap, "image/jpeg", scale);
+    const sent = await encoded(bitmap, blob, "image/jpeg", scale);
     const smaller = await createImageBitmap(sent);
     return {
       blob: sent,
@@ -66,7 +72,7 @@ export async function open(blob) {
     };
   }
   if (isTaken(await headOf(blob, 12))) return {blob, bitmap, note: ""};
-  return {blob: await encoded(bitmap, "image/png"), bitmap, note: "The picture was brought to PNG here."};
+  return {blob: await encoded(bitmap, blob, "image/png"), bitmap, note: "The picture was brought to PNG here."};
 }
 
 export async function fetched(path) {

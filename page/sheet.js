@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dialogs on the page: the code of a request, and a model's card.
-import * as api from "./api.js";
+// What lies over the page on demand: the code of what is shown, and the card of a model.
 import {LANGUAGES} from "./code.js";
 import {at, make, percent, plural} from "./dom.js";
 
@@ -22,8 +21,8 @@ async function copy(button, text) {
   }
 }
 
-// `asked` as in code.js.
-export function showCode(asked) {
+// `asked` as of code.js; `picture`: the file that the code reads, null where it comes from the server.
+export function showCode(asked, picture) {
   const code = make("code", {id: "code-text"});
   const copying = make("button", {type: "button", click: () => copy(copying, code.textContent)}, "Copy");
   const tabs = LANGUAGES.map(([name, write]) => make("button", {
@@ -44,7 +43,11 @@ export function showCode(asked) {
           copying),
       make("pre", {class: "listing", tabindex: 0}, code),
       make(
-          "p", {class: "hint"}, "Python needs the package of client/python, and the address where the server takes ",
+          "div", {class: "hint"},
+          picture &&
+              make("p", {}, `The code reads ${picture.name}, the picture as the server got it. `,
+                   make("button", {type: "button", class: "quiet", click: () => download(picture, picture.name)}, "Save it")),
+          "Python needs the package of client/python, and the address where the server takes ",
           "gRPC; JavaScript is a module. All of HTTP is in ", make("a", {href: "/openapi.json", target: "_blank", rel: "noopener"}, "openapi.json"), "."));
   tabs[0].click();
 }
@@ -73,8 +76,7 @@ function rowsOf(about) {
   ];
 }
 
-export async function showModel(id) {
-  const about = await api.describe(id);
+export function showModel(about) {
   const rows = rowsOf(about).filter(([, value]) => value);
   open(
       about.name,

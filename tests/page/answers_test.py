@@ -54,15 +54,17 @@ class Answers(PageCase):
         self.assertGreater(max(sides), 8000)
         self.assertIn("9000 x 400 pixels; it was made smaller here, to %d x %d" % tuple(sides), note)
 
-    def give(self, page, kind):
-        """A paste or drop of a file, as a browser makes one."""
-        page.evaluate("""([kind, data]) => {
+    def give(self, page, kind, names=("frog.jpg",)):
+        """A paste or drop of files, or of a link without any, as a browser makes one."""
+        page.evaluate("""([kind, data, names]) => {
             const bytes = Uint8Array.from(atob(data), (letter) => letter.charCodeAt(0)), transfer = new DataTransfer();
-            transfer.items.add(new File([bytes], "frog.jpg", {type: "image/jpeg"}));
+            for (const name of names)
+                transfer.items.add(new File([bytes], name, {type: name.endsWith("jpg") ? "image/jpeg" : "text/plain"}));
+            if (!names.length) transfer.setData("text/plain", "https://example.org/cat.jpg");
             const event = kind === "drop" ? new DragEvent("drop", {dataTransfer: transfer, cancelable: true})
                                           : new ClipboardEvent("paste", {clipboardData: transfer});
             window.dispatchEvent(event);
-        }""", [kind, base64.b64encode(FROG.read_bytes()).decode()])
+        }""", [kind, base64.b64encode(FROG.read_bytes()).decode(), names])
 
     def test_drop_and_paste(self):
         for kind in ("drop", "paste"):
@@ -70,6 +72,20 @@ class Answers(PageCase):
             with self.answers(page):
                 self.give(page, kind)
             self.assertEqual(self.predictions(page)[0][0], "frog", kind)
+
+    def test_of_several_files_one_is_shown(self):
+        for kind in ("drop", "paste"):
+            page = self.open()
+            with self.answers(page):
+                self.give(page, kind, ("notes.txt", "frog.jpg", "pond.jpg"))
+            self.assertEqual(page.locator("#hint").text_content(), "One picture at a time: of 3 files, frog.jpg is shown.")
+
+    def test_a_link_or_a_text_is_no_picture(self):
+        for kind, sentence in (("drop", "What was dropped is no file."), ("paste", "What was pasted is no picture.")):
+            page = self.open()
+            self.give(page, kind, ())
+            page.locator("#trouble").filter(has_text=sentence).wait_for()
+            self.assertEqual(len(self.predictions(page)), 5, "what was shown stays")
 
     def test_webp_goes_as_it_is(self):
         webp = io.BytesIO()

@@ -36,10 +36,15 @@ class Errors(PageCase):
         page = self.open(f"#sample=cifar/frog-marsh.jpg&models={EIT},{KV}")
         folder = pathlib.Path(self.server.folder)
         files = {"report.pdf": b"%PDF-1.7\n", "notes.txt": b"no picture", "empty.jpg": b"", "clip.mp4": b"\0\0\0 ftypisom",
-                 "phone.heic": b"\0\0\0 ftypheic", "scan.tif": b"II*\0\x08", "sheet.docx": b"PK\3\4", "noise.bin": bytes(range(255))}
+                 "phone.heic": b"\0\0\0 ftypheic", "scan.tif": b"II*\0\x08", "sheet.docx": b"PK\3\4", "noise.bin": bytes(range(255)),
+                 "letter.txt": "Grüße, 你好\r\n".encode(), "notepad.txt": "no picture".encode("utf-16"), "latin.txt": b"caf\xe9\n",
+                 "cut.gif": b"GIF89a\x10\0\x10\0\xf7", "cut.bmp": b"BM\x36\0\0\0" + bytes(8), "cut.avif": b"\0\0\0 ftypavif",
+                 "new.jxl": b"\xff\x0a\xfa\x7f", "old.jp2": b"\0\0\0\x0cjP  \r\n", "layers.psd": b"8BPS\0\1"}
         words = {"report.pdf": "is a PDF", "notes.txt": "is a text", "empty.jpg": "is empty", "clip.mp4": "is a video",
                  "phone.heic": "is a HEIC photo", "scan.tif": "is a TIFF", "sheet.docx": "is a ZIP archive or a document",
-                 "noise.bin": "is no picture"}
+                 "noise.bin": "is no picture", "letter.txt": "is a text", "notepad.txt": "is a text", "latin.txt": "is a text",
+                 "cut.gif": "is a damaged GIF", "cut.bmp": "is a damaged BMP", "cut.avif": "is an AVIF picture",
+                 "new.jxl": "is a JPEG XL", "old.jp2": "is a JPEG 2000", "layers.psd": "is a raw or layered photo"}
         for name, content in files.items():
             (folder / name).write_bytes(content)
             page.locator("#file").set_input_files(str(folder / name))
@@ -51,6 +56,28 @@ class Errors(PageCase):
         self.shot(page, "no-picture")
         self.upload(page, FROG)
         self.assertTrue(page.locator("#trouble").is_hidden())
+
+    def test_a_file_that_is_no_picture_after_one_that_is_damaged(self):
+        """What is told is of the file that was given last, and no picture is there to be clicked."""
+        page = self.open("#sample=cifar/frog-marsh.jpg")
+        folder = pathlib.Path(self.server.folder)
+        (folder / "cut.jpg").write_bytes(FROG.read_bytes()[:2000])
+        (folder / "notes.txt").write_bytes(b"no picture")
+        self.upload(page, folder / "cut.jpg")
+        self.assertEqual(page.locator("#hint").text_content(), "")
+        page.locator("#file").set_input_files(str(folder / "notes.txt"))
+        page.locator("#trouble").filter(has_text="notes.txt is a text").wait_for()
+        self.assertEqual(page.locator(".card .trouble").count(), 0)
+        self.upload(page, FROG)
+        self.assertEqual(self.predictions(page)[0][0], "frog")
+
+    def test_a_wrong_file_is_told_where_the_reader_is(self):
+        page = self.open()
+        page.locator("#versions tr").first.wait_for()
+        page.locator("#facts").scroll_into_view_if_needed()
+        page.locator("#file").set_input_files({"name": "notes.txt", "mimeType": "text/plain", "buffer": b"no picture"})
+        page.locator("#trouble").filter(has_text="notes.txt is a text").wait_for()
+        self.assertTrue(page.evaluate("() => document.getElementById('trouble').getBoundingClientRect().top > -1"))
 
     def test_what_several_models_say_is_told_once(self):
         page = self.open(f"#sample=cifar/frog-marsh.jpg&models={EIT},{KV}")
@@ -136,13 +163,20 @@ class Errors(PageCase):
         self.shot(page, "token")
         field.fill("wrong")
         field.press("Enter")
-        page.locator("#verdict").filter(has_text="token").wait_for()
+        page.locator("#trouble").filter(has_text="does not know the token").wait_for()
         self.assertTrue(field.is_visible())
+        self.shot(page, "token-wrong")
         with self.answers(page):
             field.fill(token)
             field.press("Enter")
         self.assertEqual(self.predictions(page)[0][0], "airplane")
         self.assertTrue(field.is_hidden())
+        self.assertTrue(page.locator("#trouble").is_hidden())
         self.assertEqual(page.get_by_role("checkbox").count(), 1, "the models of the policy alone")
         page.locator("#versions tr").first.wait_for()
         self.assertEqual(page.locator("#versions tr").count(), 1)
+        page.locator("#neighbour-rows li").first.wait_for()
+        tokens.write_text(f"another sha256:{hashlib.sha256(b'other').hexdigest()}\n")
+        field.wait_for()
+        for answers in ("#answers", "#distance", "#neighbours"):
+            self.assertFalse(page.locator(answers).is_visible(), "answers are for those who have a token")

@@ -126,8 +126,25 @@ class Manners(PageCase):
         self.assertGreater(len(files), 10)
         self.assertLess(total, MOST_BYTES)
 
+    def accessible(self, page, about):
+        rules = {"runOnly": {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}}
+        found = Axe().run(page, options=rules).response
+        self.assertGreater(len(found["passes"]), 10)
+        self.assertEqual([(each["id"], [node["html"] for node in each["nodes"]]) for each in found["violations"]], [], about)
+
+    def test_dialogs_are_accessible(self):
+        for scheme, width in (("light", 1280), ("dark", 360)):
+            page = self.open(scheme=scheme, width=width)
+            for button in ("Use from code", "About the model", "Camera"):
+                page.get_by_role("button", name=button).click()
+                page.locator("dialog[open]").wait_for()
+                self.accessible(page, (scheme, button))
+                page.keyboard.press("Escape")
+            page.locator("#file").set_input_files({"name": "notes.txt", "mimeType": "text/plain", "buffer": b"no picture"})
+            page.locator("#trouble").wait_for()
+            self.accessible(page, (scheme, "no picture"))
+
     def test_accessible(self):
-        rules = {"runOnly": {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]}}
         four = f"#sample=cifar/deer-buck.jpg&models={EIT},{XCIT},{KV},nobody"
         for state, scheme, width in (("", "light", 1280), ("", "dark", 1280), (four, "dark", 1280), (four, "light", 360),
                                      (f"#sample=cifar/frog-marsh.jpg&models={EIT}&kind=query&patch=0.4,0.4", "light", 1280)):
@@ -137,9 +154,6 @@ class Manners(PageCase):
             if (state, scheme) == ("", "dark"):  # answers_test.py sends them in the light
                 page.get_by_role("button", name="Send 200 requests").click()
                 page.locator("#burst-text").filter(has_text="p99").wait_for()
-            found = Axe().run(page, options=rules).response
-            self.assertGreater(len(found["passes"]), 10)
-            self.assertEqual([(each["id"], [node["html"] for node in each["nodes"]]) for each in found["violations"]], [],
-                             (state, scheme, width))
+            self.accessible(page, (state, scheme, width))
             if state == four and scheme == "dark":
                 self.shot(page, "four-models-dark")

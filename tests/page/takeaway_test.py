@@ -45,6 +45,27 @@ class TakeAway(PageCase):
             answer = json.loads(self.run_in(folder, "bash", text=self.code(page, "curl")))
         self.assertEqual(self.expected(answer), self.predictions(page))
 
+    def test_code_of_a_picture_that_was_changed_on_the_way(self):
+        """It reads what the server got, which the reader can save."""
+        page = self.open()
+        with tempfile.TemporaryDirectory() as folder:
+            PIL.Image.open(FROG).save(os.path.join(folder, "pond.gif"))
+            self.upload(page, os.path.join(folder, "pond.gif"))
+            page.get_by_role("button", name="Use from code").click()
+            self.assertIn("pond.png", page.locator("#sheet .hint").inner_text())
+            with page.expect_download() as download:
+                page.get_by_role("button", name="Save it").click()
+            download.value.save_as(os.path.join(folder, download.value.suggested_filename))
+            self.shot(page, "code-of-a-file")
+            page.keyboard.press("Escape")
+            answer = json.loads(self.run_in(folder, "bash", text=self.code(page, "curl")))
+        self.assertEqual(self.expected(answer), self.predictions(page))
+        with self.answers(page):
+            page.get_by_role("button", name="Camera").click()
+            self.until(lambda: page.evaluate("() => document.getElementById('video').videoWidth > 0"), "the camera")
+            page.get_by_role("button", name="Take the picture").click()
+        self.assertIn("'@camera.jpg'", self.code(page, "curl"))
+
     @unittest.skipUnless(shutil.which("node"), "there is no node")
     def test_javascript(self):
         page = self.open("#sample=cifar/frog-marsh.jpg")
@@ -61,6 +82,11 @@ class TakeAway(PageCase):
         self.assertIn("version=2", code)
         self.assertRegex(code, r'vitrine.Attention\("query", layers=\[-1\], query=\d+\)')
         self.assertIn('heads="all"', code)
+        self.assertIn("\nresult.attention[0].draw()", code)
+        page = self.open("#sample=cifar/frog-marsh.jpg&kind=mean&layer=1&head=3")
+        self.assertIn("\nnext(each for each in result.attention if each.head == 3).draw()", self.code(page, "Python"))
+        page = self.open("#sample=cifar/frog-marsh.jpg&kind=none")
+        self.assertNotIn("draw", self.code(page, "Python"))
 
     def saved(self, page, name):
         with page.expect_download() as download:
@@ -87,6 +113,19 @@ class TakeAway(PageCase):
         self.shot(page, "model-card")
         page.keyboard.press("Escape")
         self.assertTrue(page.locator("#sheet").is_hidden())
+
+    def test_on_a_phone(self):
+        """What is longer than the screen begins at its beginning, and no button stands out of its sheet."""
+        page = self.open("#sample=cifar/frog-marsh.jpg", width=360, height=640)
+        page.get_by_role("button", name="About the model").click()
+        self.assertGreaterEqual(page.locator("#sheet-title").bounding_box()["y"], 0)
+        page.keyboard.press("Escape")
+        page.get_by_role("button", name="Use from code").click()
+        listing = page.locator(".listing").bounding_box()
+        for tab in page.locator(".tabs button").all():
+            box = tab.bounding_box()
+            self.assertLessEqual(box["x"] + box["width"], listing["x"] + listing["width"] + 0.5)
+        self.shot(page, "narrow-code")
 
     def test_many_requests_only_where_they_are_allowed(self):
         self.assertTrue(self.open().locator("#burst").is_visible())
