@@ -28,7 +28,7 @@ export class Refusal extends Error {
 // True if the server is unreachable, shuts down, or has not loaded its models yet: a retry may succeed.
 export const passes = (refusal) => ["UNREACHABLE", "UNAVAILABLE"].includes(refusal.code);
 
-const LIMIT = 60e3;  // timeout of one request, longer than any server takes
+const LIMIT = 60e3;  // of one question, which no server takes for longer, beside the time that its picture takes
 const unreachable = () =>
     new Refusal("The server does not answer. It is asked again as soon as it does.", "UNREACHABLE");
 
@@ -67,8 +67,13 @@ function post(path, body, signal, sent = () => {}) {
     request.open("POST", path);
     request.timeout = LIMIT;
     if (token) request.setRequestHeader("Authorization", `Bearer ${token}`);
-    request.upload.onprogress = ({loaded, total}) => sent(total ? loaded / total : 0);
-    request.upload.onload = () => sent(1);
+    const began = performance.now();
+    const moved = (share) => {
+      request.timeout = performance.now() - began + LIMIT;  // counts from the beginning
+      sent(share);
+    };
+    request.upload.onprogress = ({loaded, total}) => moved(total ? loaded / total : 0);
+    request.upload.onload = () => moved(1);
     request.onerror = request.ontimeout = () => reject(unreachable());
     request.onabort = () => reject(new DOMException("another question came", "AbortError"));
     request.onload = () => {

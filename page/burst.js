@@ -32,6 +32,8 @@ function sentence(results, ended) {
   const answered = results.filter((result) => !result.refused), refused = results.length - answered.length;
   const times = answered.map((result) => result.took).sort((a, b) => a - b);
   const company = answered.reduce((sum, result) => sum + result.images, 0) / (answered.length || 1);
+  if (results.every((result) => result.refused?.code === "UNREACHABLE"))
+    return `The server does not answer: all ${refused} were lost.`;
   if (!times.length)
     return `All ${refused} were refused: ${results[0].refused.message} (${results[0].refused.shortCode})`;
   return `${short((1000 * answered.length) / ended)} answers a second; half within ${

@@ -11,7 +11,8 @@ const history = {
   queue: [],
   batch: []
 };
-let last = null, latest = null, looking = 0, looked = -Infinity, told = () => {}, heard = () => {};
+let last = null, latest = null, looking = false, looked = -Infinity, told = () => {}, heard = () => {};
+let silent = 0;  // when the first look began that has no answer yet; 0: the last one was answered
 
 function sparkline(values) {
   const most = Math.max(1e-9, ...values);
@@ -115,7 +116,7 @@ function showLost(error) {
 
 // Shows a poll without an answer yet as a server that hangs.
 function showSlow() {
-  const waited = looking ? performance.now() - looking : 0;
+  const waited = silent ? performance.now() - silent : 0;
   if (waited < SLOW) return;
   const sentence = `No answer for ${plural(Math.max(1, Math.round(waited / 1000)), "second")}`;
   showHead(sentence, waited < HANGS ? "degraded" : "down");
@@ -124,15 +125,20 @@ function showSlow() {
 
 export async function look() {
   if (looking) return;
-  looking = performance.now();
+  looking = true;
+  const began = performance.now();
+  silent ||= began;
   try {
     show(await api.status(LIMIT));
+    silent = 0;
   } catch (error) {
     if (!(error instanceof api.Refusal)) throw error;
+    if (performance.now() - began >= LIMIT) return;  // it still hangs
+    silent = 0;
     showLost(error);
   } finally {
     looked = performance.now();
-    looking = 0;
+    looking = false;
   }
 }
 
@@ -163,7 +169,10 @@ export function start(changed, answered) {
   told = changed;
   heard = answered;
   setInterval(() => {
-    if (document.hidden) return;
+    if (document.hidden) {
+      silent = 0;  // a page that is not seen does not look
+      return;
+    }
     showSlow();
     if (performance.now() - looked >= PERIOD) look();
   }, TICK);

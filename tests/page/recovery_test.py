@@ -40,6 +40,9 @@ class Recovery(PageCase):
         page.locator("#verdict").filter(has_text="Ready").wait_for()
         server._process.kill()
         self.assertLess(self.told(page, "Not reachable"), SOON + SLACK)
+        page.get_by_role("button", name="About the model").click()
+        page.locator(".model-card").wait_for()  # is known already
+        page.keyboard.press("Escape")
         page.locator('[data-name="cifar/horse-bay.jpg"]').click()
         page.locator("#trouble").filter(has_text="The server does not answer").wait_for()
         self.assertNotIn("not there", page.locator("#trouble").text_content())
@@ -64,6 +67,7 @@ class Recovery(PageCase):
         page.locator("#head").select_option("1")
         page.locator(".progress").filter(has_text="Waiting for the answer, 2 seconds so far").wait_for()
         self.shot(page, "hung")
+        self.told(page, "No answer for 12 seconds")  # of all looks together
         os.kill(server._process.pid, signal.SIGCONT)
         self.told(page, "Ready")
         page.locator(".progress").wait_for(state="hidden")
@@ -76,15 +80,25 @@ class Recovery(PageCase):
         page.route("**/v1/models/*:classify*", lambda route: route.abort())
         page.locator("#head").select_option("1")
         page.locator(".card .trouble").filter(has_text="does not answer").wait_for()
+        page.get_by_role("button", name="Send 200 requests").click()
+        page.locator("#burst-text").filter(has_text="The server does not answer: all 200 were lost.").wait_for()
         page.unroute("**/v1/models/*:classify*")
         page.locator(".predictions").wait_for()
         self.assertEqual(page.locator(".card .trouble").count(), 0)
 
     def test_progress_of_a_large_picture(self):
-        """Over a connection of a few hundred kilobytes a second."""
+        """Over a connection of a few hundred kilobytes a second; however long it takes, it is no silence of the server."""
         picture = io.BytesIO()
         PIL.Image.effect_noise((900, 700), 90).convert("RGB").save(picture, "png")
-        page = self.open()
+        page = self.open("#sample=cifar/deer-buck.jpg", height=700)  # a laptop's, and the tallest picture
+        page.evaluate("""() => {
+            const send = XMLHttpRequest.prototype.send;
+            XMLHttpRequest.prototype.send = function(body) {
+                const began = performance.now();
+                this.upload.addEventListener("load", () => window.left = this.timeout - (performance.now() - began));
+                return send.call(this, body);
+            };
+        }""")
         session = page.context.new_cdp_session(page)
         session.send("Network.emulateNetworkConditions",
                      {"offline": False, "latency": 0, "downloadThroughput": -1, "uploadThroughput": 300_000})
@@ -96,6 +110,8 @@ class Recovery(PageCase):
             line = page.locator(".progress").first
             if line.is_visible():
                 seen.append(line.text_content())
+                box = line.bounding_box()
+                self.assertTrue(not box or box["y"] + box["height"] <= 700, box)
                 if len(seen) == 3:
                     self.shot(page, "sending")
             elif seen:
@@ -105,3 +121,4 @@ class Recovery(PageCase):
         shares = [int(text.split(",")[1].split("%")[0]) for text in seen if text.startswith("Sending")]
         self.assertEqual(shares, sorted(shares))
         self.assertGreater(len(set(shares)), 1)
+        self.assertGreater(page.evaluate("() => window.left"), 59_000)
