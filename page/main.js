@@ -289,6 +289,7 @@ async function begin(asked) {
     refuse("");
   } catch (error) {
     if (error.status === 401) return needToken();
+    if (error.status === 403) needToken();  // another token may do what this one may not
     return refuse(error.message, error.shortCode);
   }
   picker.showSamples(samples, sample);

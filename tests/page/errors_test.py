@@ -152,9 +152,12 @@ class Errors(PageCase):
         folder = pathlib.Path(self.server.folder)
         tokens, policy = folder / "tokens", folder / "policy"
         tokens.touch(0o600)
-        tokens.write_text(f"page sha256:{hashlib.sha256(token.encode()).hexdigest()}\n")
+        narrow = "close-sesame-" * 4
+        tokens.write_text("".join(f"{name} sha256:{hashlib.sha256(text.encode()).hexdigest()}\n"
+                                  for name, text in (("page", token), ("narrow", narrow))))
         policy.write_text('roles { name: "page" methods: "/vitrine.v1.Registry/*" methods: "/vitrine.v1.Classifier/*" '
-                          f'models: "{EIT}" }} callers {{ token: "page" roles: "page" }}')
+                          f'models: "{EIT}" }} callers {{ token: "page" roles: "page" }} '
+                          'roles { name: "narrow" methods: "/vitrine.v1.Classifier/*" } callers { token: "narrow" roles: "narrow" }')
         server = start_server("--tokens", str(tokens), "--policy", str(policy))
         self.addCleanup(server.stop)
         page = self.open(server=server, wait=False)
@@ -166,6 +169,12 @@ class Errors(PageCase):
         page.locator("#trouble").filter(has_text="does not know the token").wait_for()
         self.assertTrue(field.is_visible())
         self.shot(page, "token-wrong")
+        field.fill(narrow)
+        field.press("Enter")
+        page.locator("#trouble").filter(has_text="token:narrow may not call").wait_for()
+        page.reload()  # the browser keeps it
+        page.locator("#trouble").filter(has_text="token:narrow may not call").wait_for()
+        self.assertTrue(field.is_visible(), "another one can be given")
         with self.answers(page):
             field.fill(token)
             field.press("Enter")
