@@ -13,18 +13,19 @@
 
 namespace vitrine {
 
-// A model with weights on what computes it: the compiled engine on the CPU, LibTorch on other devices
-// (engine/torch_library.h). Knows neither, so that another can be added. Immutable; thread-safe.
+// A model with its weights on a device: the compiled engine on the CPU, LibTorch on other devices
+// (engine/torch_library.h). Depends on neither implementation. Immutable; thread-safe.
 class Backend {
  public:
   virtual ~Backend() = default;
 
-  // Logits [pictures, classes] fp32 of pictures that the model takes, one at least. What is asked of the taps, which
-  // may be null, is computed beside them. `workspace` is the calling thread's; models share it. RESOURCE_EXHAUSTED
-  // where a device has no memory, INTERNAL for its other errors; throws std::bad_alloc where this machine has none.
+  // Computes the logits [images, classes] in fp32 of at least one image that the model accepts, and the values that the
+  // taps request; a tap may be null. `workspace` belongs to the calling thread and serves any model. Errors:
+  // RESOURCE_EXHAUSTED if a device has no memory, INTERNAL for other device errors. Throws std::bad_alloc if host
+  // memory runs out.
   virtual absl::Status Run(std::span<const engine::Picture> pictures, engine::Workspace& workspace, float* logits,
                            AttentionTap* attention, TokenTap* tokens) const = 0;
-  // Bytes that the weights take less than as fp32.
+  // Bytes saved by narrow weights, compared to fp32.
   virtual int64_t saved_bytes() const { return 0; }
 };
 

@@ -14,12 +14,12 @@
 
 namespace vitrine {
 
-// Weights are copied, one by one, so that a source that lets them go never holds much more than one model.
-// Errors of engine::Engine::Make. Throws std::bad_alloc.
+// Compiles `program` for the CPU. Weights are copied one by one and released to the source, so that little more than
+// one model is in memory. Errors of engine::Engine::Make. Throws std::bad_alloc.
 absl::StatusOr<std::unique_ptr<const Backend>> MakeCpuBackend(const program::Program& program,
                                                               engine::WeightSource& weights, cpu::CpuPath path,
                                                               const PrecisionChoice& choice = {});
-// `weights` are in the program's order, each as many floats as its weight has elements.
+// `weights` are in program order, each with as many floats as its weight has elements.
 absl::StatusOr<std::unique_ptr<const Backend>> MakeCpuBackend(const program::Program& program,
                                                               std::span<const float* const> weights, cpu::CpuPath path,
                                                               const PrecisionChoice& choice = {});

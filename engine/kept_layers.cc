@@ -15,7 +15,7 @@ namespace {
 
 using program::Operator;
 
-// Whether the convolutions of pictures, which one step computes, are narrow if none of them is kept.
+// True if the convolutions of images, which one step computes, are narrow when none of them is kept.
 bool HasNarrowableStem(const program::Program& program) {
   return std::none_of(program.operators().begin(), program.operators().end(), [](const Operator& op) {
     const auto* convolve = op.As<program::Convolve>();
@@ -31,7 +31,7 @@ std::vector<OperatorGroup> NarrowableOperators(const program::Program& program) 
   std::vector<OperatorGroup> groups;
   const program::OnlyReaders readers(program);
   size_t stem = kNone, activated = kNone;
-  std::map<std::pair<int, int>, size_t> products;  // by the value that is read and the weights: coded linears share one
+  std::map<std::pair<int, int>, size_t> products;  // by input and weights: coded linears share a product
   const auto add = [&](size_t& group, const Operator& op) {
     if (group == kNone) {
       group = groups.size();

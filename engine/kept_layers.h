@@ -12,32 +12,31 @@
 
 namespace vitrine {
 
-// Which operators of a program are kept from a precision (PrecisionChoice). Pure: what an operator costs is measured
+// Selection of the operators that are kept from a precision (PrecisionChoice). Pure: the accuracy loss is measured
 // elsewhere.
 
-// Operators, by name, that are computed in a precision together or not at all; never empty.
+// Names of operators that must be computed in the same precision; never empty.
 using OperatorGroup = std::vector<std::string>;
 
-// What engines compute otherwise in bf16 and int8, in the program's order: every linear map, dense convolution of a
-// grid and attention of tokens or channels by itself, those that share one product together, all convolutions of
-// pictures together, if none of them pools, and all depthwise convolutions before a GELU together, whose GELU it is.
+// Returns the operators that bf16 and int8 change, in program order: every linear map, dense grid convolution and
+// attention (of tokens or channels) is a group, except that those that share one product form one group; so do all
+// convolutions of images, if none of them pools, and all depthwise convolutions before a GELU, because of that GELU.
 std::vector<OperatorGroup> NarrowableOperators(const program::Program& program);
 
-// Places of groups, the one with the largest error first; what is no number goes before all, and of equal ones the
-// earlier of the program.
+// Returns group indices, largest error first; NaN before all others; equal errors in program order.
 std::vector<size_t> WorstFirst(std::span<const double> errors);
 
-// How many groups to keep after `kept` were not enough: 1, 2, 4, ... and at last `most`. It ends there.
+// Returns the number of groups to keep after `kept` were too few: 1, 2, 4, ... and finally `most`.
 size_t KeepNext(size_t kept, size_t most);
 
-// The operators of the groups at these places.
+// Returns the operators of the groups at these indices.
 std::set<std::string> OperatorsAt(std::span<const OperatorGroup> groups, std::span<const size_t> places);
 
-// The operators of every group but the one at `place`.
+// Returns the operators of all groups except the one at `place`.
 std::set<std::string> OperatorsBut(std::span<const OperatorGroup> groups, size_t place);
 
-// How far results are from others, as many: the root of the mean square of the difference, in parts of the others'.
-// Infinite where a result is no number, or the others are zero and these are not.
+// Returns the root mean square of the difference, relative to the root mean square of `others` (same length). Infinite
+// if a result is not finite, or if `others` is all zero and `results` is not.
 double RelativeError(std::span<const float> results, std::span<const float> others);
 
 }  // namespace vitrine

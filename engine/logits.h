@@ -12,8 +12,8 @@ namespace vitrine {
 
 engine::Picture PictureOf(const FloatArray& input);  // [channels, height, width]; a view
 
-// Logits [images, classes] of inputs that the model takes, at least one, on the calling thread and as many others as
-// make `threads` together, each with a share of the images. Errors of Backend::Run. Throws std::bad_alloc.
+// Computes logits [images, classes] of at least one input that the model accepts, on up to `threads` threads, the
+// calling one included, each with a share of the images. Errors of Backend::Run. Throws std::bad_alloc.
 absl::StatusOr<FloatArray> LogitsOf(const Backend& backend, int64_t classes, std::span<const FloatArray> images,
                                     int threads = 1);
 

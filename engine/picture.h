@@ -4,7 +4,7 @@
 
 namespace vitrine::engine {
 
-// A preprocessed picture that somebody else owns: [channels, height, width] fp32, contiguous.
+// A view of a preprocessed image: [channels, height, width] fp32, contiguous.
 struct Picture {
   const float* data = nullptr;
   int channels = 0;

@@ -9,17 +9,16 @@
 
 namespace vitrine {
 
-// In what the products of a model are computed. Sums are fp32 (of bf16) or exact (of int8); what is between products is
-// fp32 in all of them.
+// Precision of a model's products. Sums are fp32 (bf16) or exact (int8); values between products are always fp32.
 enum class Precision { kFp32, kBf16, kInt8 };
 
-// "fp32", "bf16", "int8".
+// Returns "fp32", "bf16" or "int8".
 const char* Name(Precision precision);
 std::optional<Precision> ParsePrecision(std::string_view name);
 
-// How a model is computed: in which precision, and which of its operators, by name, are kept from it because they would
-// cost accuracy. What is kept from int8 is bf16 where the CPU multiplies that, else fp32; what is kept from bf16, fp32.
-// Attention's own products, whose both sides are activations, are bf16 in int8 too, and fp32 where kept.
+// Precision of a model, and the names of the operators kept from it to protect accuracy. Operators kept from int8 run
+// in bf16 if the CPU supports it, else fp32; those kept from bf16 run in fp32. Attention's products of two activations
+// are bf16 in int8 too, and fp32 if kept.
 struct PrecisionChoice {
   Precision precision = Precision::kFp32;
   std::set<std::string> kept;

@@ -16,33 +16,33 @@
 
 namespace vitrine {
 
-// What libvitrine_torch.so does, which brings LibTorch along: it is a gigabyte that a program loads when a CUDA device
-// or the reference is asked for, and does without otherwise. Devices are named as LibTorch does: "cpu", "cuda:1".
+// Functions of libvitrine_torch.so, which contains LibTorch (about a gigabyte). Programs load it only for a CUDA device
+// or the reference. Devices have LibTorch's names: "cpu", "cuda:1".
 struct TorchLibrary {
-  // Makes a CUDA device usable. Once, before anything else of these. FAILED_PRECONDITION says what is missing.
+  // Initializes a CUDA device. Called once, before the other functions. FAILED_PRECONDITION says what is missing.
   absl::Status (*open_device)(const std::string& device);
-  // Whether an open CUDA device is lost for good: after some errors (an illegal address, a fallen-off bus) every call
-  // of the process fails, and only a new process gets the device back. Tries a small computation and waits for it, for
-  // ever behind one that does not end. A device without free memory is not lost.
+  // True if an open CUDA device is lost: after some errors (an illegal address, a bus failure) every call of the
+  // process fails, and only a new process can use the device. Runs a small computation and waits for it without a
+  // timeout. A device without free memory is not lost.
   bool (*is_lost)(const std::string& device);
-  // The reference of a model, on a device. `weights` as MakeCpuBackend's, but on the CPU they are shared and outlive
-  // the backend. Errors as ModelDescription::Make, and RESOURCE_EXHAUSTED or INTERNAL of the device.
+  // Makes the reference of a model on a device. `weights` as in MakeCpuBackend, but on the CPU they are shared and must
+  // outlive the backend. Errors of ModelDescription::Make; RESOURCE_EXHAUSTED or INTERNAL from the device.
   absl::StatusOr<std::unique_ptr<const Backend>> (*make_backend)(const v1::ModelConfig& config,
                                                                  std::span<const float* const> weights,
                                                                  const std::string& device);
-  // Weights as training starts with them, in the order of the program's. Errors as ModelDescription::Make.
+  // Returns initial weights for training, in program order. Errors of ModelDescription::Make.
   absl::StatusOr<std::vector<FloatArray>> (*draw)(const v1::ModelConfig& config, uint64_t seed);
 };
 
-// Loads it at the first call, from ../lib beside the program, from the program's folder, or from where the system
-// looks. FAILED_PRECONDITION says why it cannot be loaded. Thread-safe.
+// Loads the library at the first call, from ../lib beside the program, from the program's folder, or from the system's
+// search path. FAILED_PRECONDITION says why it cannot be loaded. Thread-safe.
 absl::StatusOr<const TorchLibrary*> OpenTorchLibrary();
 
-// For a program that links LibTorch anyway: nothing is loaded from then on. Before the first call of OpenTorchLibrary;
-// `library` lives for ever.
+// Sets the library for a program that links LibTorch itself, so that none is loaded. Call before the first
+// OpenTorchLibrary; `library` must live until the process ends.
 void UseTorchLibrary(const TorchLibrary* library);
 
-// The library's only symbol, of the type TorchLibrary().
+// Name of the library's only symbol, of type TorchLibrary().
 inline constexpr char kTorchLibrarySymbol[] = "vitrine_torch_library";
 
 }  // namespace vitrine

@@ -7,17 +7,17 @@
 
 namespace vitrine::engine {
 
-// Where a compilation finds the weights of a program, by their places in it. Asked on the compiling thread alone.
+// Provides the weights of a program to a compilation, by index. Called only on the compiling thread.
 class WeightSource {
  public:
   virtual ~WeightSource() = default;
-  // As many floats as the weight has elements; they stay until it is let go. May be asked again.
+  // Returns as many floats as the weight has elements, valid until LetGo. May be called again.
   virtual const float* Floats(size_t weight) = 0;
-  // Will not be asked for again; whoever owns it may let it go. Told of most weights, each once.
+  // Called at most once per weight, for most weights, when it is no longer needed; its owner may free it.
   virtual void LetGo(size_t /*weight*/) {}
 };
 
-// All are in memory, and outlive the compilation.
+// Weights in memory that outlive the compilation.
 class WeightsInMemory : public WeightSource {
  public:
   explicit WeightsInMemory(std::span<const float* const> weights) : weights_(weights) {}

@@ -8,16 +8,16 @@ namespace vitrine::engine {
 
 class Team;
 
-// What a thread computes in, for any models. One thread's.
+// Memory that a thread computes in, for any model. Used by one thread.
 class Workspace {
  public:
-  // What a back end keeps from one call to the next.
+  // State that a back end keeps between calls.
   class Memory {
    public:
     virtual ~Memory() = default;
   };
 
-  // The memory of that kind, made where the last back end had another.
+  // Returns the memory of type Own; creates it if the last back end used another type.
   template <class Own>
   Own& Of() {
     auto* own = dynamic_cast<Own*>(memory_.get());
@@ -28,8 +28,8 @@ class Workspace {
     return *own;
   }
 
-  // Threads that compute with the workspace's own, if the back end has such; null: none. Gathered, and outlives what is
-  // computed.
+  // Gathered threads that share the work with the workspace's own, if the back end supports that; null: none. Must
+  // outlive the computation.
   Team* team = nullptr;
 
  private:

@@ -9,7 +9,7 @@
 
 namespace vitrine::engine {
 
-// Zeros at the start of a cache line. Movable.
+// Zero-initialized floats, aligned to a cache line. Movable.
 class AlignedFloats {
  public:
   AlignedFloats() = default;

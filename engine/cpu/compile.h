@@ -15,28 +15,28 @@
 
 namespace vitrine::engine {
 
-// Weights that several plans of one program share, by the operator that they belong to.
+// Packed weights that several plans of one program share, by operator.
 class SharedMatrices {
  public:
-  // `weights` outlive it.
+  // `weights` must outlive the object.
   SharedMatrices(const program::Program& program, WeightSource& weights);
 
-  // Null until it is packed.
+  // Returns null if the matrix is not packed yet.
   std::shared_ptr<const LinearMatrix> Find(const program::Operator& op) const;
   void Put(const program::Operator& op, std::shared_ptr<const LinearMatrix> matrix);
-  // Bytes that those that are packed take less than as fp32.
+  // Bytes saved by the packed matrices, compared to fp32.
   int64_t SavedBytes() const;
 
  private:
   std::map<const program::Operator*, std::shared_ptr<const LinearMatrix>> matrices_;
-  // By weight that linear layers alone read: how many of these are not packed yet.
+  // Number of matrices that are not packed yet, by weight that only linear layers read.
   std::map<int, int> unpacked_;
   WeightSource& weights_;
 };
 
-// The steps that compute the logits of `program`, and where `tokens` is set those of every stage and the final ones, in
-// the precisions of `choice`, which `instructions` can multiply. Weights are copied. UNIMPLEMENTED names an operator
-// that has no step where it stands.
+// Compiles the steps that compute the logits of `program` in the precisions of `choice`, which `instructions` must
+// support; with `tokens`, also the tokens of every stage and the final ones. Weights are copied. UNIMPLEMENTED names an
+// operator that has no step in its position.
 absl::StatusOr<Plan> Compile(const program::Program& program, WeightSource& weights, const Instructions& instructions,
                              const PrecisionChoice& choice, bool tokens, SharedMatrices& matrices);
 

@@ -23,7 +23,7 @@ absl::StatusOr<Plan> Compile(const program::Program& program, WeightSource& weig
 
 namespace {
 
-// By value, the stages that it is: the final tokens may be those of the last block.
+// Returns the stages of each value; the final tokens may be those of the last block too.
 std::multimap<int, int> StagesOf(const program::Program& program) {
   std::multimap<int, int> stages;
   for (size_t i = 0; i < program.stages().size(); ++i) stages.emplace(program.stages()[i].id, static_cast<int>(i));
@@ -135,12 +135,12 @@ const NarrowKernels* Compiler::NumbersOf(const Operator& op) const {
   return choice_.precision == Precision::kBf16 && !kept ? instructions_.bf16 : nullptr;
 }
 
-// Bytes would need ranges of both sides, and a softmax's weights have few bits as it is.
+// Always bf16: int8 would need ranges of both sides, and the weights of a softmax use few bits already.
 const NarrowKernels* Compiler::ProductsOf(const Operator& op) const {
   return choice_.precision == Precision::kFp32 || choice_.kept.contains(op.name) ? nullptr : instructions_.bf16;
 }
 
-// A neighbourhood has no range of its own that its bytes could stand for, as rows of tokens have.
+// Always bf16: a neighbourhood, unlike a row of tokens, has no range of its own for int8.
 bool Compiler::HasNarrowStem() const {
   if (choice_.precision == Precision::kFp32 || instructions_.bf16 == nullptr) return false;
   for (const Operator& op : program_.operators()) {
@@ -187,7 +187,7 @@ Operand Compiler::Joined(const Operator& op) {
   return joined;
 }
 
-// --- from pictures to tokens
+// --- from images to tokens
 
 void Compiler::Do(const Operator& op, const program::Convolve& convolve) {
   std::vector<StemLayer> layers = maps_[op.inputs[0].id];
@@ -314,7 +314,7 @@ void Compiler::Do(const Operator& op, const program::Drop&) {
   }
 }
 
-// --- what mixes tokens
+// --- attention and grid convolutions
 
 void Compiler::Do(const Operator& op, const program::Attend& attend) {
   std::vector<Operand> qkv;
@@ -331,7 +331,7 @@ void Compiler::Do(const Operator& op, const program::Attend& attend) {
     scaled.scale *= std::accumulate(map.begin(), map.end(), 0.0);
     offsets = KeyOffsets(map, 1 + program_.table().cells());
   }
-  // For one query keys would be laid out that are read once.
+  // fp32 for a single query: its keys are read once, so packing them would not pay.
   const NarrowKernels* const bf16 = attend.class_query ? nullptr : ProductsOf(op);
   Add(op, MakeAttend(scaled, qkv[0], qkv[1], qkv[2], std::move(offsets), Write(op.output), bf16));
 }
@@ -355,10 +355,10 @@ void Compiler::Do(const Operator& op, const program::AttendLinearly& attend) {
 void Compiler::Do(const Operator& op, const program::ConvolveGrid& convolve) {
   const Operand x = Read(op.inputs[0], op.output);
   if (ClassAlone(op.output)) {
-    Put(op.output, x);  // class tokens pass
+    Put(op.output, x);  // class tokens pass through
     return;
   }
-  const bool tokens = IsTokens(op.output);  // what follows would treat class tokens too
+  const bool tokens = IsTokens(op.output);  // the operators that follow would change class tokens too
   if (convolve.depthwise) {
     DepthwiseWeights weights;
     const std::span<const float> kernel = Weight(op, 0);  // [channels, 9]

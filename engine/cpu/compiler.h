@@ -22,7 +22,7 @@
 
 namespace vitrine::engine {
 
-// One compilation: where every value is, and an overload of Do for each kind of operator.
+// A single compilation: the operand of every value, and an overload of Do for each kind of operator.
 class Compiler {
  public:
   Compiler(const program::Program& program, WeightSource& weights, const Instructions& instructions,
@@ -35,16 +35,16 @@ class Compiler {
   using Value = program::Value;
   using Demand = program::Demand;
 
-  // What follows a product and is computed with it.
+  // Operators after a product that are computed with it.
   struct Tail {
     Activation activation = Activation::kNone;
-    const Operator* last = nullptr;  // whose output is the result
+    const Operator* last = nullptr;  // its output is the result
   };
 
   // --- operands
 
   Demand Wanted(Value value) const { return demands_[static_cast<size_t>(value.id)]; }
-  // Where a value is; of tokens, only the class tokens' rows where no more of `result` is wanted.
+  // Returns the operand of a value; of tokens, only the rows of the class tokens if `result` needs no more.
   Operand Read(Value value, Value result);
   Operand Read(Value value) { return values_[static_cast<size_t>(value.id)]; }
   bool IsThere(Value value) const { return values_[static_cast<size_t>(value.id)].buffer >= 0; }
@@ -52,11 +52,11 @@ class Compiler {
   bool ClassAlone(Value value) const { return IsTokens(value) && Wanted(value) == Demand::kClass; }
   RowsOf RowsOfBuffer(Operand operand) const { return plan_.buffers[static_cast<size_t>(operand.buffer)].rows; }
   Operand NewBuffer(RowsOf rows, int64_t columns);
-  // A new place for a value.
+  // Allocates a buffer for a value.
   Operand Write(Value value);
   void Put(Value value, Operand operand) { values_[static_cast<size_t>(value.id)] = operand; }
   void Add(const Operator& op, StepPtr step);
-  // For every stage whose value is there since the last call.
+  // Adds a HandOut step for each stage whose value was computed since the last call.
   void HandOut();
   void Refuse(const Operator& op, absl::string_view why);
 
@@ -66,31 +66,30 @@ class Compiler {
   std::vector<float> Copy(const Operator& op, size_t i) const;
   ColumnAffine AffineOf(const Operator& batch_norm) const;
   LinearWeights WeightsOf(const Operator& op, const program::Linear& linear) const;
-  // Narrow numbers of the operator, or null for fp32.
+  // Returns the narrow kernels of the operator, or null for fp32.
   const NarrowKernels* NumbersOf(const Operator& op) const;
-  // The kernels for the products of an operator whose both sides are activations, bf16 in all narrow precisions, or
-  // null for fp32.
+  // Returns the kernels for products of two activations, which are bf16 in all narrow precisions; null for fp32.
   const NarrowKernels* ProductsOf(const Operator& op) const;
-  // Whether every convolution of pictures and maps can be bf16, and is to be.
+  // True if every convolution of images and maps can and should be bf16.
   bool HasNarrowStem() const;
   std::shared_ptr<const LinearMatrix> Pack(const Operator& op, const LinearWeights& weights,
                                            const NarrowKernels* numbers, int64_t parts = 1);
 
   using Fold = absl::FunctionRef<void(std::span<const float> scale, std::span<const float> shift)>;
-  // Takes what follows `op` into its weights and its activation, as far as nobody else reads what stands between.
-  // `fold` is called for what is linear in every column.
+  // Folds the operators after `op` into its weights and activation, while no other operator reads the values between
+  // them. Calls `fold` for each operator that is linear in every column.
   Tail Follow(const Operator& op, Fold fold);
-  // The residual behind a tail, if it can be computed with it: its branch, and what it adds to is there.
+  // Returns the residual after a tail if it can be computed with it: its other input is computed already.
   const Operator* ResidualAfter(const Tail& tail) const;
 
-  // A linear layer with what was folded into it; `settings` have no operands but the residual.
+  // A linear layer with the operators folded into it; `settings` has no operands but the residual.
   struct Folded {
     LinearSettings settings;
     std::shared_ptr<const LinearMatrix> matrix;
-    const Operator* last;  // whose output is the result
+    const Operator* last;  // its output is the result
   };
   Folded FoldLinear(const Operator& op, const program::Linear& linear);
-  // The linear layer that alone reads what `folded` makes and can be computed with it, or null.
+  // Returns the linear layer that alone reads the result of `folded` and can be computed with it, or null.
   const Operator* LinearAfter(const Folded& folded) const;
 
   // --- operators
@@ -112,7 +111,7 @@ class Compiler {
   void Do(const Operator& op, const program::BatchNorm&);
   void Do(const Operator& op, const program::Affine&);
   void Do(const Operator& op, const program::Linear& linear);
-  // W [x, code] = W_x x + W_c code: W_x x is computed once for all codes.
+  // W [x, code] = W_x x + W_c code: computes W_x x once for all codes.
   void DoCoded(const Operator& op, const program::Linear& linear);
   void Do(const Operator& op, const program::Activate&);
   void Do(const Operator& op, const program::Residual&);
@@ -126,7 +125,7 @@ class Compiler {
   void Do(const Operator& op, const program::AttendLinearly& attend);
   void Do(const Operator& op, const program::ConvolveGrid& convolve);
 
-  // Several values beside each other.
+  // Concatenates several values.
   Operand Joined(const Operator& op);
   std::vector<Operand> Parts(Operand operand, int count) const;
 
@@ -138,15 +137,15 @@ class Compiler {
   const std::vector<Demand> demands_;
   const program::OnlyReaders readers_;
   const bool narrow_stem_;
-  std::vector<Operand> values_;                      // by id; buffer -1 where a value is nowhere yet
+  std::vector<Operand> values_;                      // by id; buffer is -1 until the value is computed
   std::map<int, const Operator*> norms_;             // by value: LayerNorms that their only reader computes
   std::map<int, std::vector<StemLayer>> maps_;       // by value: the layers that make a map
-  std::multimap<int, int> stages_;                   // by value: what is handed out, and has not been yet
-  std::set<const Operator*> done_;                   // those that ran with another
-  std::map<std::pair<int, int>, Operand> products_;  // of codes, by value and weight
+  std::multimap<int, int> stages_;                   // by value: stages that are not handed out yet
+  std::set<const Operator*> done_;                   // operators computed as part of another
+  std::map<std::pair<int, int>, Operand> products_;  // products of codes, by value and weight
   std::map<std::tuple<int, int64_t, int64_t>, Operand> class_rows_;
   const Operator* current_ = nullptr;
-  absl::Status status_;  // of the first operator that has no step where it stands
+  absl::Status status_;  // error for the first operator without a step
   Plan plan_;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What treats every row by itself.
+// Operators that treat each row by itself.
 #include <algorithm>
 #include <utility>
 
@@ -75,7 +75,7 @@ void Compiler::Do(const Operator& op, const program::Affine&) {
 }
 
 LinearWeights Compiler::WeightsOf(const Operator& op, const program::Linear& linear) const {
-  // What is packed is not read again, and may be gone.
+  // Packed weights are not read again and may have been released.
   if (linear.code < 0 && matrices_.Find(op) != nullptr) {
     return {.weight = {}, .bias = std::vector<float>(static_cast<size_t>(linear.outputs))};
   }

@@ -60,7 +60,7 @@ void Engine::Run(std::span<const Picture> pictures, Workspace& workspace, float*
   if (tokens != nullptr) {
     for (const int stage : tokens->wanted()) handed_out[stage];
   }
-  // What is handed out is collected by one thread.
+  // Tap results are collected by one thread.
   Team* const team = attention == nullptr && tokens == nullptr ? workspace.team : nullptr;
   std::vector<Grid> grids;
   for (size_t first = 0; first < pictures.size();) {

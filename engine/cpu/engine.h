@@ -15,24 +15,23 @@
 
 namespace vitrine::engine {
 
-// A program compiled for this CPU, without a tensor library. Immutable; Run may be called concurrently, each
-// caller with a workspace of its own.
+// A program compiled for this CPU, without a tensor library. Immutable; Run may be called concurrently, each caller
+// with its own workspace.
 //
-// A picture's logits are the same bits alone, in any batch, in any order, beside any sizes: every sum is one chain in a
-// fixed order, and no kernel is chosen by the number of rows. Nor do they depend on how the calling thread rounds or
-// what it makes of denormals, which are zero here (base/simd/float_mode.h).
+// The logits of an image have the same bits in any batch, order and mix of sizes: every sum is one chain in a fixed
+// order, and no kernel is chosen by the number of rows. The calling thread's rounding and denormal modes do not matter:
+// denormals are zero here (base/simd/float_mode.h).
 class Engine {
  public:
-  // Errors of CanCompute; INVALID_ARGUMENT where `choice` keeps what the program has no operator for; for the rest see
-  // Compile.
+  // Errors of CanCompute and Compile; INVALID_ARGUMENT if `choice` keeps a name that is not an operator of the program.
   static absl::StatusOr<Engine> Make(const program::Program& program, WeightSource& weights, cpu::CpuPath path,
                                      const PrecisionChoice& choice = {});
   static absl::StatusOr<Engine> Make(const program::Program& program, std::span<const float* const> weights,
                                      cpu::CpuPath path, const PrecisionChoice& choice = {});
 
-  // Logits [pictures, classes] of pictures of whole cells or more, one at least. What is asked of the taps, which may
-  // be null, is computed beside them and changes no bit of the logits. The workspace's team, if it has one, computes
-  // with the calling thread, which leads it, where nothing is asked of the taps.
+  // Computes the logits [images, classes] of at least one image, each of at least one whole cell per side. Requested
+  // taps (either may be null) do not change a bit of the logits. Without taps, the workspace's thread team, if any,
+  // shares the work with the calling thread, which leads it.
   void Run(std::span<const Picture> pictures, Workspace& workspace, float* logits, AttentionTap* attention = nullptr,
            TokenTap* tokens = nullptr) const;
 
@@ -40,7 +39,7 @@ class Engine {
   const Kernels& kernels() const { return *kernels_; }
   cpu::CpuPath path() const { return kernels_->path; }
   Precision precision() const { return precision_; }
-  // Bytes that the weights take less than as fp32.
+  // Bytes saved by narrow weights, compared to fp32.
   int64_t saved_bytes() const { return saved_bytes_; }
 
  private:
@@ -52,7 +51,7 @@ class Engine {
         saved_bytes_(saved_bytes) {}
 
   Plan logits_;
-  Plan tokens_;  // where somebody asks for tokens: it computes all of them, in every stage
+  Plan tokens_;  // used with a token tap: computes all tokens of every stage
   const Kernels* kernels_;
   Precision precision_;
   int64_t saved_bytes_;

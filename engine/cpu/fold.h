@@ -10,7 +10,7 @@
 
 namespace vitrine::engine {
 
-// y = x W^T + b while it is being compiled: what stands beside it and is linear in every column goes into W and b.
+// y = x W^T + b during compilation: neighbours that are linear in every column are folded into W and b.
 struct LinearWeights {
   std::vector<float> weight;  // [outputs, inputs]
   std::vector<float> bias;    // [outputs]
@@ -19,13 +19,13 @@ struct LinearWeights {
   int64_t inputs() const { return static_cast<int64_t>(weight.size() / bias.size()); }
   cpu::View<const float> matrix() const { return {weight.data(), outputs(), inputs(), inputs()}; }
 
-  // x was x0 scale + shift, column by column: (x0 scale + shift) W^T + b.
+  // Replaces x by x scale + shift, column by column: (x scale + shift) W^T + b.
   void FoldBefore(std::span<const float> scale, std::span<const float> shift);
-  // y becomes y scale + shift, column by column.
+  // Replaces y by y scale + shift, column by column.
   void FoldAfter(std::span<const float> scale, std::span<const float> shift);
 };
 
-// BatchNorm with its running statistics, as a factor and a term for each column.
+// BatchNorm with its running statistics as a scale and a shift per column.
 struct ColumnAffine {
   std::vector<float> scale;
   std::vector<float> shift;

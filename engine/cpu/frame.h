@@ -18,32 +18,31 @@ namespace vitrine::engine {
 
 using cpu::View;
 
-// What the rows of a buffer are.
+// Meaning of a buffer's rows.
 enum class RowsOf {
-  kTokens,  // of each image its class token, then its cells row by row
+  kTokens,  // for each image its class token, then its cells row by row
   kCells,
   kImages,
 };
 
-// Columns of a buffer of the arena.
+// Columns of an arena buffer.
 struct Operand {
   int buffer = -1;
   int64_t first = 0;
   int64_t columns = 0;
 };
 
-// Where the rows of one image are.
+// Rows of one image within a buffer.
 struct Segment {
   int64_t first = 0;
   int64_t count = 0;
 };
 
-// Images that pass through the steps together, and the memory in which they do. One thread's, or one member's of a team
-// (team.h), whose frames share all but their scratch.
+// A group of images that pass through the steps together, and their memory. Used by one thread, or by one member of a
+// thread team (team.h); the frames of a team differ only in member and scratch.
 class Frame {
  public:
-  // Takes the next images: `pictures` of whole cells, at least one. `first_image` is the place of the first in its
-  // batch.
+  // Sets the group: at least one image, each of whole cells. `first_image` is the index of the first in its batch.
   void Take(std::span<const Picture> pictures, int cell, int first_image);
 
   const Kernels& kernels() const { return *kernels_; }
@@ -52,48 +51,48 @@ class Frame {
   int first_image() const { return first_image_; }
   Grid grid(int image) const { return grids_[static_cast<size_t>(image)]; }
   int64_t rows(RowsOf rows) const;
-  // Rows of `image`, which are one where there is one an image.
+  // Returns the rows of `image`; one row if the buffer has one per image.
   Segment SegmentOf(RowsOf rows, int image) const;
-  int64_t most_tokens() const { return most_tokens_; }  // of one image, its class token included
+  int64_t most_tokens() const { return most_tokens_; }  // of any image, with its class token
 
   View<float> At(Operand operand) const;
   RowsOf RowsOfBuffer(Operand operand) const { return buffers_[static_cast<size_t>(operand.buffer)].rows; }
   View<float> Of(Operand operand, int image) const;
-  // The same without a class token.
+  // As Of, without the class token.
   View<float> CellsOf(Operand operand, int image) const;
 
-  // Pixels of all pictures, every channel counted.
+  // Pixels of all images, counted once per channel.
   int64_t pixels() const;
 
-  // Floats for whatever a step computes on the way; each step's own, and as many as it said.
+  // Scratch of a step: as many floats as Step::Scratch returned. Each step may overwrite it.
   float* scratch() const { return scratch_; }
 
-  // Of so many items that can be worked at side by side, those of this frame's thread: all of them where it is alone.
-  // None where there are more threads than share the work.
+  // Returns this thread's share of `items` parallel items: all if it is the only thread, none if more threads joined
+  // than share the work.
   Segment Share(int64_t items) const {
     if (member_ >= members_) return {items, 0};
     const int64_t first = items * member_ / members_;
     return {first, items * (member_ + 1) / members_ - first};
   }
-  // The same of rows.
+  // Returns this thread's share of rows.
   template <typename T>
   View<T> ShareOf(View<T> rows) const {
     const Segment share = Share(rows.rows);
     return {rows.Row(share.first), share.count, rows.columns, rows.stride};
   }
   int members() const { return members_; }
-  // No more than so many share the work from now on.
+  // Limits the number of threads that share the work.
   void ShareWithin(int members) { members_ = std::min(members_, members); }
-  // Whether this thread does what one alone does.
+  // True for the thread that does the work that is not shared.
   bool Leads() const { return member_ == 0; }
 
-  // Whether somebody asks for attention of one of this frame's images.
+  // True if attention of this image was requested.
   bool Watched(int image, AttentionSource source, int layer) const {
     return attention != nullptr && attention->Wants(first_image_ + image, source, layer);
   }
 
-  AttentionTap* attention = nullptr;  // null: nobody asked
-  // Tokens by stage, of all frames of a batch end to end; null: nobody asked. Rows with a class token are marked.
+  AttentionTap* attention = nullptr;  // null: not requested
+  // Tokens by stage, of all frames of a batch end to end; null if not requested. Rows with a class token are marked.
   struct HandedOut {
     FloatArray rows;
     bool class_token = false;
@@ -113,7 +112,7 @@ class Frame {
   std::span<const Picture> pictures_;
   int first_image_ = 0;
   std::vector<Grid> grids_;
-  std::vector<int64_t> cells_;  // before each image, and all of them
+  std::vector<int64_t> cells_;  // before each image, then the total
   int64_t most_tokens_ = 0;
   std::vector<Place> buffers_;
   float* scratch_ = nullptr;

@@ -8,8 +8,8 @@
 namespace vitrine::engine {
 namespace {
 
-constexpr int64_t kLine = 16;  // floats of a cache line
-// Floats of scratch that several threads may have together, 32 MiB: a lane keeps what it grew to.
+constexpr int64_t kLine = 16;  // floats per cache line
+// Limit of the scratch of all members, in floats (32 MiB): a frame memory never shrinks.
 constexpr int64_t kMostScratch = int64_t{8} << 20;
 
 int64_t RoundUp(int64_t floats) {
@@ -63,7 +63,7 @@ int FrameMemory::GrowScratch(int64_t floats, int members) {
     try {
       Grow(scratch_, floats * members);
       return members;
-    } catch (const std::bad_alloc&) {  // one computes what several cannot
+    } catch (const std::bad_alloc&) {  // one thread may still fit
     }
   }
   Grow(scratch_, floats);

@@ -12,17 +12,16 @@
 
 namespace vitrine::engine {
 
-// The memory of one lane: frames over an arena that grows to the largest group of images it has seen. One thread's,
-// for any models.
+// Memory of frames: an arena that grows to the largest group of images so far. Used by one thread, for any model.
 class FrameMemory : public Workspace::Memory {
  public:
-  // The frames of these pictures, with the buffers of `plan`, one for each of so many threads. Where the scratch of all
-  // would be too much, the last ones have no share of the work. Valid until the next call.
+  // Returns one frame per member, with the buffers of `plan`. If scratch for all members would exceed the memory limit,
+  // the last members get no share of the work. Valid until the next call.
   std::span<Frame> Prepare(const Plan& plan, const Kernels& kernels, std::span<const Picture> pictures, int first_image,
                            int members = 1);
 
  private:
-  // Scratch of so many floats for as many of the members as it is bearable for; returns how many share the work.
+  // Allocates `floats` of scratch for as many members as the memory limit allows; returns how many share the work.
   int GrowScratch(int64_t floats, int members);
 
   std::vector<Frame> frames_;

@@ -9,12 +9,12 @@
 
 namespace vitrine::engine {
 
-// Cells that pass through the steps together. More would not stay in the second cache, fewer read the weights too
-// often.
+// Cells of images that pass through the steps together. More would not stay in the L2 cache; fewer would read the
+// weights too often.
 inline constexpr int64_t kGroupCells = 256;
 
-// The first of the pictures that pass through the steps together: as many as fit, at least one. `cell` is the side of a
-// cell in pixels, 0 where there are none.
+// Returns the first images that pass through the steps together: as many as fit, at least one. `cell` is the side of a
+// cell in pixels, 0 if the model has no cells.
 std::span<const Picture> FirstGroup(std::span<const Picture> pictures, int cell);
 
 }  // namespace vitrine::engine

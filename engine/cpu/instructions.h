@@ -10,7 +10,7 @@
 
 namespace vitrine::engine {
 
-// What a program is computed with: the kernels of fp32, and those of narrower numbers, null where the CPU has none.
+// Kernels that compute a program: fp32, and narrower numbers (null if the CPU lacks the instructions).
 struct Instructions {
   const Kernels* fp32 = nullptr;
   const NarrowKernels* bf16 = nullptr;
@@ -19,14 +19,14 @@ struct Instructions {
   bool Multiplies(Precision precision) const;
 };
 
-// FAILED_PRECONDITION where this CPU cannot run `path`.
+// Finds the kernels of `path`. FAILED_PRECONDITION if this CPU cannot run it.
 absl::StatusOr<Instructions> FindInstructions(cpu::CpuPath path);
 
-// The path whose kernels multiply in `precision` where `path` was chosen: those of fp32 are the same from AVX-512 on.
+// Returns the path whose kernels compute `precision` when `path` was chosen: from AVX-512 on, all share the fp32
+// kernels.
 cpu::CpuPath PathOf(cpu::CpuPath path, Precision precision);
 
-// FAILED_PRECONDITION where this CPU cannot run `path`, or has no instructions for products of that precision beside
-// it.
+// FAILED_PRECONDITION if this CPU cannot run `path` or has no instructions for `precision` on that path.
 absl::Status CanCompute(Precision precision, cpu::CpuPath path);
 
 }  // namespace vitrine::engine

@@ -11,7 +11,7 @@
 
 namespace vitrine::engine {
 
-// The weights and the bias of a product in the precision in which it is computed. Immutable; thread-safe.
+// Weights and bias of a product in its precision. Immutable; thread-safe.
 class LinearMatrix {
  public:
   explicit LinearMatrix(PackedMatrix matrix);
@@ -21,11 +21,11 @@ class LinearMatrix {
   int64_t outputs() const { return outputs_; }
   int64_t weights() const { return inputs_ * outputs_; }
   Precision precision() const { return precision_; }
-  // What is read of memory for it, in floats.
+  // Memory read for the weights, in floats.
   int64_t weight_floats() const { return weight_floats_; }
 
-  const PackedMatrix* wide() const { return std::get_if<PackedMatrix>(&matrix_); }    // null: it is narrow
-  const NarrowMatrix* narrow() const { return std::get_if<NarrowMatrix>(&matrix_); }  // null: it is fp32
+  const PackedMatrix* wide() const { return std::get_if<PackedMatrix>(&matrix_); }    // null if narrow
+  const NarrowMatrix* narrow() const { return std::get_if<NarrowMatrix>(&matrix_); }  // null if fp32
 
  private:
   std::variant<PackedMatrix, NarrowMatrix> matrix_;

@@ -11,28 +11,28 @@
 
 namespace vitrine::engine {
 
-// Products of a byte of 0 to 255 and a weight of -127 to 127 whose sum surely fits 32 bits.
+// Most products of a byte (0 to 255) and a weight (-127 to 127) whose sum always fits in 32 bits.
 inline constexpr int64_t kMostByteInputs = 0x7fffffff / (255 * 127);
 
-// The weights W [outputs, inputs] and the bias of y = x W^T + b as bf16 or as bytes, in panels of groups (see
-// PackPanels). bf16 is the nearest there is; bytes are those of the largest weight of each output, from -127 to 127.
+// Weights W [outputs, inputs] and bias of y = x W^T + b in bf16 or int8, in panels of groups (see PackPanels). bf16
+// weights are rounded to nearest; int8 weights, -127 to 127, are scaled by the largest weight of each output.
 // Immutable; thread-safe.
 class NarrowMatrix {
  public:
-  // `bias` as PackedMatrix's. A row of the left side is `parts` pieces of equally many inputs, each of which begins
-  // with a group of its own. Of bytes at most kMostByteInputs.
+  // `bias` as in PackedMatrix. A row of the left side has `parts` pieces with the same number of inputs, each starting
+  // a new group. For int8, at most kMostByteInputs inputs.
   NarrowMatrix(cpu::View<const float> weight, const float* bias, const NarrowKernels& kernels, int64_t parts = 1);
 
   int64_t inputs() const { return inputs_; }
   int64_t outputs() const { return outputs_; }
-  int64_t groups() const { return groups_; }  // of a part
-  // Of a row of the left side that has one part, and of all weights.
+  int64_t groups() const { return groups_; }  // per part
+  // Bytes of a left-side row with one part, and of all weights.
   int64_t row_bytes() const { return groups_ * kGroupBytes; }
   int64_t weight_bytes() const { return panels_.count() * kGroupBytes; }
   bool is_of_bytes() const { return kernels_->of_bytes; }
   const NarrowKernels& kernels() const { return *kernels_; }
 
-  // A call with all that is the matrix's filled in.
+  // Returns a call with the fields that the matrix determines.
   NarrowGemmCall Call() const;
 
  private:

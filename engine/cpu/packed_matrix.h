@@ -10,7 +10,7 @@
 
 namespace vitrine::engine {
 
-// A vector's and a register tile's outputs, by which weights are laid out.
+// Outputs of a vector and of a register tile, which determine the layout of weights.
 struct PanelShape {
   int64_t vector_columns;
   int64_t panel_columns;
@@ -20,16 +20,17 @@ struct PanelShape {
   }
 };
 
-// [outputs, inputs], of floats or of groups as wide as one, in the order in which a register tile reads them.
+// Packs weights [outputs, inputs], floats or groups of the same width, in the order in which a register tile reads
+// them.
 //
-// The outputs are cut into panels as wide as a tile; the last is only as wide as its outputs rounded up to a vector. A
-// panel holds one weight of each of its outputs for the first input, then for the next. What only fills up is zero.
+// The outputs are cut into panels as wide as a tile; the last panel is as wide as its outputs rounded up to a vector. A
+// panel holds one weight of each of its outputs for the first input, then for the next. Padding is zero.
 AlignedFloats PackPanels(cpu::View<const float> weight, PanelShape shape);
 
-// The weights W [outputs, inputs] and the bias of y = x W^T + b for Kernels::gemm. Immutable; thread-safe.
+// Weights W [outputs, inputs] and bias of y = x W^T + b for Kernels::gemm. Immutable; thread-safe.
 class PackedMatrix {
  public:
-  // `bias` has as many floats as `weight` has rows, or is null for zeros. Both are copied.
+  // `bias` has one float per row of `weight`, or is null for zeros. Both are copied.
   PackedMatrix(cpu::View<const float> weight, const float* bias, const Kernels& kernels);
 
   int64_t inputs() const { return inputs_; }

@@ -11,10 +11,10 @@
 namespace vitrine::engine {
 namespace {
 
-// Far less than a time slice, and often, so that some try is whole however busy the machine is.
+// Far shorter than a time slice, and repeated, so that some run is not interrupted on a busy machine.
 constexpr int64_t kMultiplyAdds = 20'000'000;
 constexpr int kMultiplyAddTries = 50;
-constexpr int64_t kCacheFloats = (256 << 10) / sizeof(float);  // a fourth of a second cache, or half
+constexpr int64_t kCacheFloats = (256 << 10) / sizeof(float);  // a quarter or half of an L2 cache
 constexpr int64_t kMemoryFloats = (128 << 20) / sizeof(float);
 
 double ShortestSeconds(int tries, absl::FunctionRef<void()> run) {

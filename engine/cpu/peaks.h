@@ -8,23 +8,23 @@
 
 namespace vitrine::engine {
 
-// Does so many multiply-adds in registers, or a little more, as fast as one core can; `instructions` multiply numbers
-// of that precision.
+// Runs at least `multiply_adds` multiply-adds in registers at the peak rate of a core. `instructions` must support
+// `precision`.
 void MultiplyAdd(const Instructions& instructions, Precision precision, int64_t multiply_adds);
 
-// What one core can do at best, the lines of a roofline. Others that share the machine lower them.
+// Peak rates of one core, the lines of a roofline. Other load on the machine lowers them.
 struct CorePeaks {
   double gflops = 0;       // fp32 multiply-adds in registers, two operations each
-  double bf16_gflops = 0;  // of bf16, and of bytes; 0: there are none
+  double bf16_gflops = 0;  // bf16 and int8 likewise; 0 if not supported
   double int8_gflops = 0;
-  double cache_gbps = 0;   // reads of what the second cache holds, 10^9 bytes a second
-  double memory_gbps = 0;  // reads of what no cache holds
+  double cache_gbps = 0;   // reads that hit the L2 cache, 10^9 bytes/s
+  double memory_gbps = 0;  // reads that miss all caches
 
   double GflopsOf(Precision precision) const;
   void RaiseTo(const CorePeaks& other);
 };
 
-// The best of a few tries on this thread; takes about a fifth of a second and 128 MB meanwhile.
+// Returns the best of a few runs on this thread. Takes about 0.2 s and 128 MB meanwhile.
 CorePeaks MeasureCorePeaks(const Instructions& instructions);
 
 }  // namespace vitrine::engine

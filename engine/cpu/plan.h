@@ -13,16 +13,16 @@ namespace vitrine::engine {
 struct Buffer {
   RowsOf rows = RowsOf::kTokens;
   int64_t width = 0;
-  int slot = -1;  // of the arena
+  int slot = -1;  // index of its slot in the arena
 };
 
-// Memory that buffers share whose lives do not overlap: rows of one kind, as wide as the widest of them.
+// Memory shared by buffers with disjoint lifetimes: rows of one kind, as wide as the widest buffer.
 struct Slot {
   RowsOf rows = RowsOf::kTokens;
   int64_t width = 0;
 };
 
-// A program in the order in which it runs. Immutable.
+// A program in execution order. Immutable.
 struct Plan {
   std::vector<std::unique_ptr<const Step>> steps;
   std::vector<Buffer> buffers;
@@ -32,7 +32,7 @@ struct Plan {
   int64_t classes = 0;
 };
 
-// Gives every buffer its slot. A buffer lives from the step that writes it to the last that reads it, both included.
+// Assigns a slot to every buffer. A buffer lives from the step that writes it to the last that reads it, both included.
 void PlanArena(Plan& plan);
 
 }  // namespace vitrine::engine

@@ -7,7 +7,7 @@
 namespace vitrine::engine {
 namespace {
 
-// By buffer, the last step that reads or writes it.
+// Returns, by buffer, the last step that reads or writes it.
 std::vector<size_t> LastUses(const Plan& plan) {
   std::vector<size_t> last(plan.buffers.size(), 0);
   for (size_t i = 0; i < plan.steps.size(); ++i) {
@@ -19,7 +19,7 @@ std::vector<size_t> LastUses(const Plan& plan) {
   return last;
 }
 
-// The free slot of these rows that has to grow the least, or a new one.
+// Returns the free slot of the same rows that must grow least, or a new one.
 int SlotFor(const Buffer& buffer, const std::vector<bool>& taken, std::vector<Slot>& slots) {
   int best = -1;
   const auto growth = [&](int slot) { return std::max<int64_t>(0, buffer.width - slots[size_t(slot)].width); };

@@ -11,18 +11,18 @@
 
 namespace vitrine::engine {
 
-// One fused step over a whole batch.
+// Cost of one fused step over a whole batch.
 struct StepProfile {
-  std::string name;  // of the operator that it begins with: "blocks.0.attention.qkv"
+  std::string name;  // of its first operator: "blocks.0.attention.qkv"
   StepKind kind = StepKind::kRows;
   Precision precision = Precision::kFp32;
   int64_t multiply_adds = 0;
-  int64_t bytes = 0;  // read and written in memory or the caches: values, weights for every group, pixels
+  int64_t bytes = 0;  // memory and cache traffic: values, weights per group, pixels
   double seconds = 0;
 };
 
-// One pass over the pictures, as Engine::Run makes it, with a clock around every step: in the order of the plan. The
-// clock itself takes some 30 ns a step and group.
+// Runs one pass over the images like Engine::Run and times every step, in plan order. The timer costs about 30 ns per
+// step and group.
 std::vector<StepProfile> ProfileSteps(const Engine& engine, std::span<const Picture> pictures, Workspace& workspace);
 
 }  // namespace vitrine::engine

@@ -11,30 +11,31 @@
 
 namespace vitrine::engine {
 
-// What a step mostly does.
+// Dominant kind of work of a step.
 enum class StepKind { kLinear, kProduct, kConvolution, kRows };
 
-// What a step costs on a frame, beside what it reads and writes of the arena.
+// Cost of a step on a frame, without its reads and writes of the arena.
 struct StepCost {
   StepKind kind = StepKind::kRows;
-  Precision precision = Precision::kFp32;  // of the multiplications
+  Precision precision = Precision::kFp32;  // of its products
   int64_t multiply_adds = 0;               // of products and convolutions
   int64_t outside_floats = 0;              // weights and pixels
 };
 
-// One pass over rows: an operator of the program with what was folded into it and what follows while a tile is at hand.
-// Immutable; Run may be called concurrently with different frames. Run takes no memory and no locks.
+// A pass over rows: an operator of the program, the operators folded into it, and those computed while a tile is in
+// registers. Immutable; Run may be called concurrently with different frames. Run allocates no memory and takes no
+// locks.
 class Step {
  public:
   virtual ~Step() = default;
   virtual void Run(const Frame& frame) const = 0;
-  // Floats of scratch that Run wants for this frame.
+  // Floats of scratch that Run needs for this frame.
   virtual int64_t Scratch(const Frame& /*frame*/) const { return 0; }
   virtual StepCost CostOn(const Frame& /*frame*/) const { return {}; }
 
   std::string name;  // of the operator in the program: "blocks.0.attention.qkv"
   std::vector<Operand> reads;
-  Operand writes;  // of no buffer: none
+  Operand writes;  // buffer is -1 if the step writes none
 };
 
 // A step that reads one matrix and writes another.

@@ -11,7 +11,7 @@
 namespace vitrine::engine {
 namespace {
 
-// Looks at what another thread is about to change before the core is given to somebody else.
+// Reads of a variable that another thread will change soon, before yielding the core.
 constexpr int kLooks = 2000;
 
 template <typename Condition>
@@ -36,7 +36,7 @@ bool Team::Join() {
   SpinUntil([&] { return gathered_.load(std::memory_order_acquire); });
   const cpu::FloatMode mode;
   for (;;) {
-    AwaitOthers();  // for what is to be run
+    AwaitOthers();  // for the plan to run
     if (!IsMember(member) || plan_ == nullptr) return true;
     Pass(member);
     if (!IsMember(member)) return true;
@@ -74,7 +74,7 @@ void Team::Pass(int member) {
       try {
         step->Run(frame);
       } catch (...) {
-        // The first one's; whoever else fails meanwhile failed for the same want.
+        // Keeps the first exception; any others have the same cause.
         if (!failed_.exchange(true, std::memory_order_acq_rel)) failure_ = std::current_exception();
       }
     }
@@ -84,7 +84,7 @@ void Team::Pass(int member) {
 }
 
 void Team::AwaitOthers() {
-  // Both before this one arrives: whoever is last changes them.
+  // Reads both before arriving: the last thread to arrive changes them.
   const uint32_t phase = phase_.load(std::memory_order_relaxed);
   const int members = this->members();
   if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == members) {
@@ -101,7 +101,7 @@ void Team::LetGo() {
   if (recalls_ == nullptr || members == 1) return;
   int64_t wanted = recalls_->load(std::memory_order_relaxed);
   int64_t leaving = 0;
-  do {  // other teams take from it too
+  do {  // other teams decrement it too
     leaving = std::clamp<int64_t>(wanted, 0, members - 1);
     if (leaving == 0) return;
   } while (!recalls_->compare_exchange_weak(wanted, wanted - leaving, std::memory_order_relaxed));

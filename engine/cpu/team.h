@@ -13,39 +13,39 @@
 
 namespace vitrine::engine {
 
-// Threads that pass one frame through the steps of a plan together: each does its share of every step (Frame::Share),
-// and none begins the next before all have done the last. What they make are the bits that one would make alone.
+// Threads that pass one frame through the steps of a plan together: each computes its share of every step
+// (Frame::Share), with a barrier after each step. The results have the same bits as on one thread.
 //
-// One thread leads: it gathers the others, runs plans with them and dismisses them. They are on cores of their own, or
-// each step waits for whoever is without one.
+// The leader gathers the others, runs plans with them and dismisses them. Each thread needs its own core, or every step
+// waits for the thread without one.
 class Team {
  public:
-  // `recalls` says how many are wanted elsewhere: between two steps as many members leave, never the leader, and are
-  // taken off it. Null: all stay. It outlives the team.
+  // `recalls` is the number of threads needed elsewhere: between two steps as many members, never the leader, leave and
+  // decrement it. Null: all stay. It must outlive the team.
   explicit Team(std::atomic<int64_t>* recalls = nullptr) : recalls_(recalls) {}
 
-  // Another thread takes part until it is dismissed or recalled. False: the team had been gathered without it.
+  // Adds the calling thread until it is dismissed or recalled. Returns false if the team was already gathered.
   bool Join();
 
-  // The leader waits so long for so many others and returns how many members there are now, itself included. Nobody
-  // joins from then on.
+  // Waits up to `patience` for `others` threads, closes the team to more, and returns the number of members, the leader
+  // included. Leader only.
   int Gather(int others, absl::Duration patience);
-  // One frame for each member, the leader's first, which differ in member and scratch alone. Throws what a step threw.
-  // A plan has at least one step.
+  // Runs the plan with one frame per member, the leader's first; frames differ only in member and scratch. Rethrows an
+  // exception of a step. The plan must have at least one step.
   void Run(const Plan& plan, std::span<Frame> frames);
-  // Ends every member's Join. Nothing else may follow.
+  // Ends every member's Join. Must be the last call.
   void Dismiss();
 
-  // The leader's to ask, between runs.
+  // Number of members; for the leader, between runs.
   int members() const { return members_.load(std::memory_order_relaxed); }
 
  private:
-  static constexpr int kGathered = 1 << 16;  // added to joined_: the door is closed
+  static constexpr int kGathered = 1 << 16;  // added to joined_ when the team is closed
 
   bool IsMember(int member) const { return member < members(); }
   void Pass(int member);
   void AwaitOthers();
-  // The last to arrive: nobody else looks at anything meanwhile.
+  // Removes recalled members; called by the last thread to arrive, while all others wait.
   void LetGo();
 
   std::atomic<int> joined_ = 0;
@@ -53,14 +53,14 @@ class Team {
   std::atomic<int64_t>* const recalls_;
   std::atomic<int> members_ = 1;  // changed by one thread while all the others wait
 
-  // What is run, from the leader; null where the team is dismissed. Written between the barriers.
+  // Plan that the leader runs; null when the team is dismissed. Written between the barriers.
   const Plan* plan_ = nullptr;
   std::span<Frame> frames_;
 
   std::atomic<int> arrived_ = 0;
   std::atomic<uint32_t> phase_ = 0;
   std::atomic<bool> failed_ = false;
-  std::exception_ptr failure_;  // of whoever set failed_
+  std::exception_ptr failure_;  // of the thread that set failed_
 };
 
 }  // namespace vitrine::engine

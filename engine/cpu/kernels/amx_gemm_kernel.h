@@ -6,19 +6,19 @@
 
 #include "engine/cpu/kernels/narrow_attention_kernel.h"
 
-// NarrowGemmCall by AMX: eight registers of 16 rows of 64 bytes, of which one instruction multiplies two and adds to a
-// third. Panels of groups are as it reads them. Included by the file that is built for it. N is of AVX-512, with what
-// narrow_gemm_kernel.h asks for and, of bf16, Turn (narrow_attention_kernel.h).
+// NarrowGemmCall by AMX: eight tile registers of 16 rows of 64 bytes; one instruction multiplies two tiles and adds to
+// a third. It reads panels of groups as they are. Included by the file that is built for it. N is the AVX-512 type that
+// narrow_gemm_kernel.h requires and, for bf16, has Turn (narrow_attention_kernel.h).
 //
-// A sum is cut along k into equal tiles, by its length alone, so that an element is one chain whatever its row's place:
-// of bf16 each tile sums even and odd numbers apart.
+// A sum is cut along k into equal tiles, by its length alone, so that each element is one chain wherever its row is.
+// For bf16 each tile sums even and odd numbers apart.
 namespace vitrine::engine {
 
-inline constexpr int64_t kAmxRows = 16;   // of a tile, and groups of its rows
-inline constexpr int64_t kAmxBytes = 64;  // of a tile's row
+inline constexpr int64_t kAmxRows = 16;   // of a tile; also the most groups in a row of it
+inline constexpr int64_t kAmxBytes = 64;  // per tile row
 inline constexpr int64_t kRowTiles = 2;   // at once, beside two of weights and four of sums
 
-// What LDTILECFG reads.
+// Operand of LDTILECFG.
 struct alignas(64) AmxShapes {
   uint8_t palette = 1;
   uint8_t start_row = 0;
@@ -27,12 +27,12 @@ struct alignas(64) AmxShapes {
   uint8_t rows[16] = {};
 };
 
-// How the groups of a part are cut. Where they do not come out even the last tile begins within the one before it, with
-// zeros on the left for what that has summed.
+// Cut of the groups of a part into tiles. If they do not divide evenly, the last tile starts within the previous one,
+// with zeros on the left for the groups that are summed already.
 struct AmxCut {
-  int64_t groups;    // of a tile
-  int64_t tiles;     // of a part
-  int64_t repeated;  // groups of the last tile
+  int64_t groups;    // per tile
+  int64_t tiles;     // per part
+  int64_t repeated;  // groups of the last tile that are zeroed
 };
 
 [[gnu::always_inline]] inline AmxCut CutOf(int64_t groups) {
@@ -41,19 +41,19 @@ struct AmxCut {
   return {of_tile, tiles, tiles * of_tile - groups};
 }
 
-// Registers 0 to 3 are sums, row tile by row tile; 4 and 5 the left side's row tiles; 6 and 7 weights.
+// Configures registers 0 to 3 as sums, row tile by row tile; 4 and 5 as row tiles of the left side; 6 and 7 as weights.
 [[gnu::always_inline]] inline void ShapeTiles(int64_t rows, int64_t groups) {
   AmxShapes shapes;
   for (int i = 0; i < 8; ++i) {
     shapes.row_bytes[i] = static_cast<uint16_t>(i == 4 || i == 5 ? groups * kGroupBytes : kAmxBytes);
     shapes.rows[i] = static_cast<uint8_t>(i >= 6 ? groups : rows);
   }
-  asm volatile("" : : "r"(&shapes) : "memory");  // the next says of its first eight bytes alone that it reads them
+  asm volatile("" : : "r"(&shapes) : "memory");  // _tile_loadconfig declares only its first eight bytes as read
   _tile_loadconfig(&shapes);
 }
 
-// A tile's rows of the left side where no register could be loaded from: after `repeated` groups of zeros, or rows
-// whose groups are apart.
+// Copies a tile's rows of the left side if it cannot be loaded directly: after `repeated` groups of zeros, or with
+// groups that are apart.
 template <class N>
 [[gnu::always_inline]] inline void CopyLeft(const NarrowGemmCall& call, const std::byte* from, int64_t rows,
                                             int64_t groups, int64_t repeated, std::byte* to) {
@@ -74,12 +74,12 @@ template <class N>
   }
 }
 
-// A block of `kRowTiles` or one tile of rows, which begin at row[0] and row[1], by a panel of one or two vectors: its
-// sums, row by row.
+// Multiplies one tile or `kRowTiles` tiles of rows, which begin at row[0] and row[1], by a panel of one or two vectors;
+// writes the sums row by row.
 template <class N, int kTiles, int kVectors>
 [[gnu::noinline]] void MultiplyTiles(const NarrowGemmCall& call, const AmxCut& cut, int64_t rows, const int64_t* row,
                                      const std::byte* weights, typename N::Sums* sums) {
-  constexpr int64_t kWeightBytes = kVectors * kVectorBytes<N>;  // of a group's
+  constexpr int64_t kWeightBytes = kVectors * kVectorBytes<N>;  // per group
   alignas(64) std::byte copied[kRowTiles][kAmxRows * kAmxBytes];
   _tile_zero(0);
   if constexpr (kVectors == 2) _tile_zero(1);
@@ -128,7 +128,8 @@ template <class N, int kTiles, int kVectors>
   if constexpr (kTiles == 2 && kVectors == 2) _tile_stored(3, second + 1, kStride);
 }
 
-// The last tile of rows lies over the one before it where there are fewer left, of which only those are written.
+// If fewer than a tile of rows is left, the last tile overlaps the previous one, and only the rows that are left are
+// written.
 template <class N, int kVectors>
 [[gnu::always_inline]] inline void RunAmxPanel(const NarrowGemmCall& call, const AmxCut& cut, int64_t tile_rows,
                                                int64_t column, const std::byte* weights) {
@@ -167,7 +168,7 @@ void RunAmxGemm(const NarrowGemmCall& call) {
   _tile_release();
 }
 
-// As RunMultiplyAdds: a round is one instruction for each register of sums.
+// As RunMultiplyAdds; a round is one instruction per register of sums.
 template <class N>
 float RunAmxMultiplyAdds(int64_t rounds) {
   alignas(64) std::byte numbers[kAmxRows * kAmxBytes] = {};

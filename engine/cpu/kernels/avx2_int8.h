@@ -4,8 +4,8 @@
 
 #include "engine/cpu/kernels/avx2_words.h"
 
-// Products of bytes in vectors of 256 bits, for the file built for AVX-VNNI; a test builds them for AVX512_VNNI, which
-// has the same instruction under another code.
+// int8 products in 256-bit vectors, for the file built for AVX-VNNI. A test builds them for AVX512_VNNI, which has the
+// same instruction with another encoding.
 namespace vitrine::engine {
 namespace {
 

@@ -5,8 +5,7 @@
 #include "base/simd/avx512.h"
 #include "engine/cpu/kernels/narrow_table.h"
 
-// Products of bf16 in vectors of 512 bits, for the files built for AVX512_BF16. In an anonymous namespace as the
-// vectors.
+// bf16 products in 512-bit vectors, for the files built for AVX512_BF16. In an anonymous namespace like the vectors.
 namespace vitrine::engine {
 namespace {
 
@@ -32,7 +31,7 @@ struct Avx512Bf16 {
                                                       8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31};
     return _mm512_permutexvar_epi16(_mm512_load_si512(kInTurn), (__m512i)_mm512_cvtne2ps_pbh(odd, even));
   }
-  // Columns of pairs of rows, then of fours within each quarter of a vector, then the quarters of a column together.
+  // Transposes pairs of rows, then fours within each quarter of a vector, then joins the quarters of a column.
   static void Turn(const std::byte* rows, int64_t count, std::byte* to, int64_t stride) {
     __m512i pairs[16], fours[16];
 #pragma GCC unroll 8

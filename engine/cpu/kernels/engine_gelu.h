@@ -7,9 +7,9 @@
 // Included by one file per instruction set; see base/simd/gelu.h.
 namespace vitrine::engine {
 
-// erf(x / sqrt 2) / 2 for x >= 0, piece by piece: around every multiple of kPieceWidth a polynomial of degree 3 that
-// meets it at Chebyshev's nodes, coefficients by ascending power. The first piece is 0 at 0, the last one 1/2 from
-// 5.48 on. Within 1.9e-7 of it, and x times that within 1.8e-7.
+// erf(x / sqrt 2) / 2 for x >= 0: a polynomial of degree 3 around every multiple of kPieceWidth, interpolated at
+// Chebyshev nodes, coefficients by ascending power. The first piece is 0 at 0, the last one 1/2 from 5.48 on. Error at
+// most 1.9e-7, and of x times that 1.8e-7.
 inline constexpr int kPieces = 32;
 inline constexpr float kPieceWidth = 23.0F / 128;
 alignas(64) inline constexpr float kPiecesOfHalfErf[4][kPieces] = {
@@ -57,8 +57,8 @@ alignas(64) inline constexpr float kPiecesOfHalfErf[4][kPieces] = {
     // clang-format on
 };
 
-// GELU as the engine computes it: by pieces where a vector's lanes can look up one of 32 values each, which takes 14
-// operations there in place of 21; elsewhere as the reference does.
+// GELU of the engine: piecewise if the lanes of a vector can look up one of 32 values, in 14 operations instead of 21;
+// otherwise as in the reference.
 struct EngineGelu {
   template <class V>
   [[gnu::always_inline]] static typename V::Reg Of(typename V::Reg x) {
@@ -66,7 +66,7 @@ struct EngineGelu {
       using Reg = typename V::Reg;
       const Reg size = V::Magnitude(x);
       const Reg u = V::Min(size, V::Broadcast(kPieceWidth * (kPieces - 1)));
-      // A sum with 2^23 has its whole number in the lowest bits, rounded to nearest.
+      // Adding 2^23 puts the integer, rounded to nearest, in the lowest bits.
       const Reg whole = V::Broadcast(8388608.0F);
       const Reg piece = V::Fma(u, V::Broadcast(1 / kPieceWidth), whole);
       const Reg d = V::Fma(V::Sub(whole, piece), V::Broadcast(kPieceWidth), u);

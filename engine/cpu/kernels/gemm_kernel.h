@@ -11,7 +11,7 @@
 // Included by one file per instruction set; see base/simd/gelu.h.
 namespace vitrine::engine {
 
-// One register tile. `columns` are what is left of the panel's last vector and those before it.
+// Computes one register tile.
 template <class V, int kRows, int kVectors>
 void GemmTile(const GemmCall& call, int64_t row, int64_t column, const float* weights) {
   using Reg = typename V::Reg;

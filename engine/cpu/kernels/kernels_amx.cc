@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of bf16 and of bytes by AMX; what is not a product as in AVX-512. Built with its flags, so it includes
-// nothing of the library whose inline functions other files share.
+// bf16 and int8 products by AMX; other kernels as in AVX-512. Built with AMX flags, so it includes nothing of the
+// library whose inline functions other files share.
 #include "engine/cpu/kernels/amx_gemm_kernel.h"
 #include "engine/cpu/kernels/avx512_bf16.h"
 #include "engine/cpu/kernels/avx512_int8.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of bytes by AVX2 alone. Its instruction for bytes saturates sums of two products at 16 bits, so that half
-// the range of the weights would be lost; the one for pairs of 16 bits is exact, and multiplies twice as many numbers
-// as one of fp32 does. Bytes lie in 16 bits each, in memory as well.
+// int8 products by AVX2 alone. Its instruction for bytes saturates sums of two products at 16 bits, which would cost
+// half the range of the weights; the one for pairs of 16-bit numbers is exact and multiplies twice as many numbers as
+// fp32. Each int8 takes 16 bits, in memory too.
 #include "engine/cpu/kernels/avx2_words.h"
 
 namespace vitrine::engine {

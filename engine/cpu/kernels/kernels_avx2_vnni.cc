@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of bytes by AVX-VNNI. Built with its flags, so it includes nothing of the library whose inline functions
-// other files share.
+// int8 products by AVX-VNNI. Built with its flags, so it includes nothing of the library whose inline functions other
+// files share.
 #include "engine/cpu/kernels/avx2_int8.h"
 
 namespace vitrine::engine {

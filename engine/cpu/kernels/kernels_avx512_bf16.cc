@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of bf16 by AVX512_BF16. Built with its flags, so it includes nothing of the library whose inline functions
+// bf16 products by AVX512_BF16. Built with its flags, so it includes nothing of the library whose inline functions
 // other files share.
 #include "engine/cpu/kernels/avx512_bf16.h"
 

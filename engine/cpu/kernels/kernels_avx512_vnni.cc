@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of bytes by AVX512_VNNI. Built with its flags, so it includes nothing of the library whose inline functions
+// int8 products by AVX512_VNNI. Built with its flags, so it includes nothing of the library whose inline functions
 // other files share.
 #include "engine/cpu/kernels/avx512_int8.h"
 

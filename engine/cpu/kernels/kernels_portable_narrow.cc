@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Narrow products on any CPU, without its instructions for them: what others are compared with.
+// Narrow products on any CPU, without special instructions: the reference for the other kernels.
 #include "base/simd/portable.h"
 #include "engine/cpu/kernels/narrow_table.h"
 

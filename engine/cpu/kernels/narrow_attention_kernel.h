@@ -8,19 +8,19 @@
 #include "engine/cpu/kernels/narrow_gemm_kernel.h"
 #include "engine/cpu/kernels/row_kernels.h"
 
-// How activations become both sides of a product of bf16: attention's. Included by one file per instruction set; see
-// base/simd/gelu.h. N, of bf16, says besides what narrow_gemm_kernel.h asks for
+// Converts activations to the two sides of a bf16 product, for attention. Included by one file per instruction set; see
+// base/simd/gelu.h. N, for bf16, has beside the members that narrow_gemm_kernel.h requires
 //   Pair(even, odd): the groups of two vectors of floats; Store(to, groups);
-//   Turn(rows, count, to, stride): of as many rows as lanes, each of as many groups, the first `count` columns as rows
-//   that are `stride` bytes apart.
+//   Turn(rows, count, to, stride): transposes one row per lane, each of one group per lane, and writes the first
+//   `count` columns as rows `stride` bytes apart.
 namespace vitrine::engine {
 
 [[gnu::always_inline]] inline int64_t Fewer(int64_t a, int64_t b) {
   return a < b ? a : b;
 }
 
-// put(column, vectors, panel) for every panel of `columns` outputs, whose first vectors' groups are at `panel` and
-// whose next groups follow them.
+// Calls put(column, vectors, panel) for every panel of `columns` outputs; the first groups of its vectors are at
+// `panel`, followed by their next groups.
 template <class N, class Put>
 [[gnu::always_inline]] inline void ForPanels(int64_t columns, int64_t groups, std::byte* panels, Put put) {
   constexpr int64_t kLanes = N::V::kLanes;
@@ -47,12 +47,12 @@ void PackInputs(View<const float> x, std::byte* panels) {
   });
 }
 
-// A vector of outputs: `x` has as many rows as lanes, or fewer. Groups are `stride` bytes apart.
+// Packs a vector of outputs: `x` has at most one row per lane. Groups are `stride` bytes apart.
 template <class N>
 void PackOutputsOfVector(View<const float> x, std::byte* to, int64_t stride) {
   using V = typename N::V;
   constexpr int64_t kLanes = V::kLanes, kRowBytes = kLanes * kGroupBytes;
-  alignas(64) std::byte rows[kLanes * kRowBytes] = {};  // as many groups of each
+  alignas(64) std::byte rows[kLanes * kRowBytes] = {};  // one group per lane for each
   for (int64_t first = 0; first < x.columns; first += 2 * kLanes) {
     for (int64_t r = 0; r < x.rows; ++r) {
       auto* const row = reinterpret_cast<cpu::Bf16*>(rows + r * kRowBytes);
@@ -78,7 +78,7 @@ void PackOutputs(View<const float> x, std::byte* panels) {
   });
 }
 
-// 2^x for x <= 0, of which 8e-5 is wrong at most: a fiftieth of what rounding to bf16 changes.
+// 2^x for x <= 0. Relative error at most 8e-5: a fiftieth of the rounding to bf16.
 template <class V>
 [[gnu::always_inline]] inline typename V::Reg PowerOfTwo(typename V::Reg x) {
   x = V::Max(V::Broadcast(-126.0f), x);

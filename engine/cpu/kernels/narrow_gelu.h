@@ -7,9 +7,9 @@
 // Included by one file per instruction set; see base/simd/gelu.h.
 namespace vitrine::engine {
 
-// x (1/2 + erf(x / sqrt 2) / 2) piece by piece: around every multiple of kWidth from -16 to 15 of them a polynomial of
-// degree 2 in x that meets it at Chebyshev's nodes, coefficients by ascending power. The outermost pieces go on as 0
-// and x. Within 9.4e-5 of it.
+// x (1/2 + erf(x / sqrt 2) / 2): a polynomial of degree 2 in x around every multiple, -16 to 15, of kWidth,
+// interpolated at Chebyshev nodes, coefficients by ascending power. The outermost pieces continue as 0 and x. Error at
+// most 9.4e-5.
 struct NarrowPieces {
   static constexpr float kWidth = 36.0F / 128;
   static constexpr float kBelow = 16, kAbove = 15;  // pieces below 0 and above
@@ -49,9 +49,9 @@ struct NarrowPieces {
   };
 };
 
-// GELU of a narrow product, whose result is as a rule rounded to bf16 or bytes next: a twentieth of what bf16 changes
-// near 1. 8 operations where lanes look up one of 32 values in place of EngineGelu's 14; elsewhere as the reference
-// does.
+// GELU of a narrow product, whose result is usually rounded to bf16 or int8 next; its error is a twentieth of bf16's
+// rounding near 1. Takes 8 operations if lanes can look up one of 32 values (EngineGelu: 14); otherwise as in the
+// reference.
 struct NarrowGelu {
   template <class V>
   [[gnu::always_inline]] static typename V::Reg Of(typename V::Reg x) {
@@ -59,7 +59,7 @@ struct NarrowGelu {
       using Reg = typename V::Reg;
       constexpr float kWidth = NarrowPieces::kWidth, kBelow = NarrowPieces::kBelow;
       const Reg inside = V::Min(V::Max(x, V::Broadcast(-kWidth * kBelow)), V::Broadcast(kWidth * NarrowPieces::kAbove));
-      // A sum with 2^23 has its whole number in the lowest bits, rounded to nearest.
+      // Adding 2^23 puts the integer, rounded to nearest, in the lowest bits.
       const Reg piece = V::Fma(inside, V::Broadcast(1 / kWidth), V::Broadcast(8388608.0F + kBelow));
       const Reg slope =
           V::Fma(x, V::LookUp(NarrowPieces::kCoefficients[2], piece), V::LookUp(NarrowPieces::kCoefficients[1], piece));

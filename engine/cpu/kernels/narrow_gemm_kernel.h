@@ -10,12 +10,12 @@
 #include "engine/cpu/kernels/narrow_kernels.h"
 #include "engine/cpu/kernels/tiles.h"
 
-// Included by one file per instruction set; see base/simd/gelu.h. N says how numbers of one kind are multiplied: N::V
-// the vectors of fp32 beside it, N::kNumbers those of a group, N::kOfBytes whether they are bytes or bf16, N::Words a
-// vector of groups, N::Sums one of sums, and
+// Included by one file per instruction set; see base/simd/gelu.h. N defines how one kind of number is multiplied: N::V
+// is the fp32 vector type, N::kNumbers the numbers per group, N::kOfBytes true for int8 and false for bf16, N::Words a
+// vector of groups, N::Sums a vector of sums, and
 //   Zero(), Load(groups of as many outputs), Spread(one group), Dot(spread, loaded, sums), Floats(sums);
-// of bytes also StoreBytes(to, vector, how many), the lowest byte of each lane, and where kStoresFour, StoreFour(to,
-// four vectors) for lanes whose lower half is no more than that byte.
+// for int8 also StoreBytes(to, vector, count), the lowest byte of each lane, and with kStoresFour, StoreFour(to, four
+// vectors) for lanes whose lower half is no more than that byte.
 namespace vitrine::engine {
 
 template <class N>
@@ -23,8 +23,8 @@ inline constexpr int64_t kVectorBytes = kGroupBytes* N::V::kLanes;
 template <class N>
 inline constexpr int64_t kNumberBytes = kGroupBytes / N::kNumbers;
 
-// What a tile's sums become, with all that is its columns' in registers. A copy of the call's, since the compiler takes
-// every vector that is stored for one that may change the call. `Number` is what the result has.
+// Turns a tile's sums into results, with the values of its columns in registers. Copies the fields of the call, because
+// the compiler assumes that every vector store may change the call. `Number` is the result type.
 template <class N, int kVectors, Activation kActivation, bool kHasResidual, class Number>
 class TileEnd {
  public:
@@ -49,7 +49,7 @@ class TileEnd {
     }
   }
 
-  // Rows side by side, since each alone waits for its own arithmetic.
+  // Interleaves several rows, since one alone waits for its own arithmetic.
   template <int kRows>
   [[gnu::always_inline]] void Rows(int64_t row, const typename N::Sums* sums) const {
     Reg y[kRows][kVectors];
@@ -108,7 +108,7 @@ class TileEnd {
   Reg bias_[kVectors], scale_[kVectors], sums_[kVectors];
 };
 
-// Not part of the tile, which is compiled for every number of rows.
+// A separate function, because the tile is compiled for every number of rows.
 template <class N, int kVectors, Activation kActivation, bool kHasResidual, class Number>
 [[gnu::noinline]] void FinishRows(const NarrowGemmCall& call, Number* y, int64_t row, int64_t rows, int64_t column,
                                   const typename N::Sums* sums) {
@@ -118,7 +118,7 @@ template <class N, int kVectors, Activation kActivation, bool kHasResidual, clas
   if (r < rows) end.template Rows<1>(r, sums + r * kVectors);
 }
 
-// By what the call asks for, which no row looks at again.
+// Selects the instantiation by the options of the call, so that no row tests them.
 template <class N, int kVectors>
 void FinishTile(const NarrowGemmCall& call, int64_t row, int64_t rows, int64_t column, const typename N::Sums* sums) {
   const auto with = [&](auto activation) {
@@ -170,7 +170,7 @@ void NarrowTile(const NarrowGemmCall& call, int64_t row, int64_t column, const s
       }
     }
   }
-  // A copy: what another function is told the address of would be in memory all along.
+  // A copy: sums whose address is passed to another function would stay in memory instead of registers.
   typename N::Sums done[kRows * kVectors];
 #pragma GCC unroll 16
   for (int r = 0; r < kRows; ++r) {

@@ -10,17 +10,18 @@
 #include "engine/cpu/kernels/narrow_kernels.h"
 #include "engine/cpu/kernels/row_kernels.h"
 
-// How rows of fp32 become the left side of a narrow product. Included by one file per instruction set; see
+// Converts rows of fp32 to the left side of a narrow product. Included by one file per instruction set; see
 // base/simd/gelu.h.
 namespace vitrine::engine {
 
-// Of the 255 steps between bytes a row's range is one less, for 0 stands for a whole number of them.
+// Steps in a row's range: one less than the 255 between bytes, because 0 must be a whole number of steps from the
+// least.
 inline constexpr float kSteps = 254;
-// A sum with it has its whole number in the lowest bits, rounded to nearest.
-inline constexpr float kWhole = 12582912;  // 1.5 * 2^23
-// Steps to a row's number of the largest size are no more, so that all of that is exact.
+// Adding it puts the integer, rounded to nearest, in the lowest bits: 1.5 * 2^23.
+inline constexpr float kWhole = 12582912;
+// Limit of steps up to a row's largest magnitude, so that the arithmetic above is exact.
 inline constexpr float kMostSteps = 262144;
-inline constexpr float kLeastStep = 0x1p-126f;  // whose inverse is finite
+inline constexpr float kLeastStep = 0x1p-126f;  // its inverse is finite
 
 struct RowBounds {
   cpu::Four least;
@@ -44,20 +45,20 @@ template <class V, int kRows>
 #pragma GCC unroll 4
     for (int r = 0; r < kRows; ++r) {
       const auto v = V::Broadcast(x.Row(first + r)[j]);
-      low[r] = V::Min(v, low[r]);  // which keeps the latter where a number is none
+      low[r] = V::Min(v, low[r]);  // keeps the latter if a number is NaN
       high[r] = V::Max(v, high[r]);
     }
   }
   return {.least = cpu::AcrossEach<V, kRows>(low, V::Min), .largest = cpu::AcrossEach<V, kRows>(high, V::Max)};
 }
 
-// The bytes of rows: the lowest bits of x inverse + offset.
+// Quantization of a row: its bytes are the lowest bits of x inverse + offset.
 struct RowSteps {
   cpu::Four step;
   cpu::Four inverse;
   cpu::Four offset;
 
-  [[gnu::always_inline]] cpu::Four least() const { return (kWhole - offset) * step; }  // what a byte of 0 stands for
+  [[gnu::always_inline]] cpu::Four least() const { return (kWhole - offset) * step; }  // value of byte 0
 };
 
 [[gnu::always_inline]] inline RowSteps StepsOf(const RowBounds& bounds) {
@@ -65,7 +66,7 @@ struct RowSteps {
   const cpu::Four of_range = (bounds.largest - bounds.least) / kSteps, of_size = size / kMostSteps;
   const cpu::Four step = of_range > of_size ? of_range : of_size;
   const cpu::Four inverse = step >= kLeastStep ? 1 / step : cpu::Four{};
-  // Rounded up, so that no byte is below 0.
+  // Rounds up, so that no byte is below 0.
   return {.step = step, .inverse = inverse, .offset = (0.5f - bounds.least * inverse) + kWhole};
 }
 
@@ -73,7 +74,7 @@ struct RowSteps {
   for (; bytes % kGroupBytes != 0; ++bytes) row[bytes] = std::byte{0};
 }
 
-// A row of mean 0 and variance 1 has the same bytes as the row that it is made of; they stand for something else.
+// A row normalized to mean 0 and variance 1 has the same bytes as the original row; only its RowRange differs.
 template <class N>
 void TakeBytes(View<const float> x, float epsilon, std::byte* a, int64_t a_stride, RowRange* ranges) {
   using V = typename N::V;

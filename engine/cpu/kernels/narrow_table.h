@@ -11,7 +11,7 @@
 // Included by one file per instruction set; see base/simd/gelu.h.
 namespace vitrine::engine {
 
-// As RunMultiplyAdds, of groups. Every chain begins with another group, so that no two are the same.
+// As RunMultiplyAdds, for groups. Every chain begins with a different group, so that no two are equal.
 template <class N>
 float RunNarrowMultiplyAdds(int64_t rounds) {
   std::byte groups[kGroupBytes * N::V::kLanes] = {};
@@ -26,7 +26,7 @@ float RunNarrowMultiplyAdds(int64_t rounds) {
 #pragma GCC unroll 12
     for (int i = 0; i < kChains; ++i) {
 #if defined(__x86_64__)
-      asm("" : "+x"(factor));  // or a product apart from its sum would be taken once for all chains
+      asm("" : "+x"(factor));  // prevents one shared product for all chains
 #endif
       sums[i] = N::Dot(factor, factor, sums[i]);
     }

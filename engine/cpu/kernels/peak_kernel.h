@@ -4,11 +4,11 @@
 
 #include <cstdint>
 
-// What a core can do at best, to measure others against. Included by one file per instruction set; see
+// Peak rates of a core, as the limit for other measurements. Included by one file per instruction set; see
 // base/simd/gelu.h.
 namespace vitrine::engine {
 
-// Independent chains: more than a multiply-add takes cycles on any two units.
+// Independent chains: more than the latency of a multiply-add in cycles on any two units.
 inline constexpr int kChains = 12;
 
 template <class V>
@@ -18,7 +18,7 @@ float FirstLane(typename V::Reg v) {
   return lanes[0];
 }
 
-// Every round is one multiply-add of each lane of each chain; returns what no compiler can foresee.
+// Runs one multiply-add of each lane of each chain per round; returns a value that the compiler cannot compute.
 template <class V>
 float RunMultiplyAdds(int64_t rounds) {
   typename V::Reg sums[kChains];
@@ -34,7 +34,7 @@ float RunMultiplyAdds(int64_t rounds) {
   return FirstLane<V>(sum);
 }
 
-// A sum over what lies there; `count` is a multiple of 64.
+// Returns the sum of `count` floats; `count` must be a multiple of 64.
 template <class V>
 float RunRead(const float* from, int64_t count) {
   typename V::Reg sums[4] = {V::Broadcast(0), V::Broadcast(0), V::Broadcast(0), V::Broadcast(0)};

@@ -8,12 +8,12 @@
 #include "engine/cpu/kernels/engine_gelu.h"
 #include "engine/cpu/kernels/kernels.h"
 
-// What treats rows alone. Included by one file per instruction set; see base/simd/gelu.h.
+// Kernels that treat each row by itself. Included by one file per instruction set; see base/simd/gelu.h.
 namespace vitrine::engine {
 
 using cpu::View;
 
-// compute(load, column) for every vector of `columns`; load(p) reads as many floats at p as the vector has.
+// Calls compute(load, column) for every vector of `columns`; load(p) reads one vector of floats at p.
 template <class V, class Compute>
 [[gnu::always_inline]] inline void ForVectors(int64_t columns, float* y, Compute compute) {
   int64_t j = 0;
@@ -30,10 +30,10 @@ struct Rows {
   static constexpr int kCount = kRows;
 };
 
-// Rows whose sums are taken side by side, since each alone waits for its own additions.
+// Rows summed in parallel, since one alone waits for its own additions.
 inline constexpr int kRowsAtOnce = 4;
 
-// block(Rows<n>, first) for every n rows from `first` on: kRowsAtOnce of them, then one by one.
+// Calls block(Rows<n>, first) for every n rows from `first` on: kRowsAtOnce at a time, then one by one.
 template <class Block>
 [[gnu::always_inline]] inline void ForRowsAtOnce(int64_t rows, Block block) {
   int64_t i = 0;
@@ -41,7 +41,7 @@ template <class Block>
   for (; i < rows; ++i) block(Rows<1>(), i);
 }
 
-// finish(load, normalized, column) of every vector of rows of mean 0 and variance 1.
+// Calls finish(load, normalized, column) for every vector of the rows, normalized to mean 0 and variance 1.
 template <class V, class Finish>
 [[gnu::always_inline]] inline void NormalizeRows(View<const float> x, float epsilon, View<float> y, Finish finish) {
   ForRowsAtOnce(x.rows, [&](auto at_once, int64_t first) {
@@ -138,7 +138,7 @@ void RunDots(View<const float> x, const float* z, float* y) {
   });
 }
 
-// Of kVectors vectors of columns, whose sums stay in registers.
+// Handles kVectors vectors of columns, whose sums stay in registers.
 template <class V, int kVectors, class Load, class Store>
 [[gnu::always_inline]] inline void InverseLengthsOf(View<const float> x, float least, Load load, Store store) {
   typename V::Reg squares[kVectors];
@@ -159,7 +159,7 @@ template <class V, int kVectors, class Load, class Store>
 
 template <class V>
 void RunInverseLengths(View<const float> x, float least, float* inverse) {
-  constexpr int kAtOnce = 8;  // as many as two units have under way at four cycles each
+  constexpr int kAtOnce = 8;  // additions in flight: two units, four cycles each
   const auto load = [](const float* from) { return V::Load(from); };
   int64_t c = 0;
   const auto store = [&](int64_t j, auto v) { V::Store(inverse + c + j, v); };

@@ -4,20 +4,20 @@
 
 #include <cstdint>
 
-// How a product is cut into register tiles. Included by one file per instruction set; see base/simd/gelu.h.
+// Cut of a product into register tiles. Included by one file per instruction set; see base/simd/gelu.h.
 namespace vitrine::engine {
 
-// Rows and vectors whose sums fill the registers: of 32, or of 16.
+// Rows and vectors whose sums fill the registers: 32 of them, or 16.
 template <class V>
 inline constexpr int kTileRows = V::kLanes == 16 ? 14 : 6;
 inline constexpr int kTileVectors = 2;
 
-// Steps of the inner loop by which weights are asked for ahead. A group of pictures reads all weights once, and those
-// of most models do not fit the second cache. Of 8, 16, 32, 64, 128 and 256 the fastest beside 128 on a Zen 5.
+// Prefetch distance for weights, in inner-loop steps. A group of images reads all weights once, and those of most
+// models do not fit the L2 cache. On a Zen 5, 64 and 128 were the fastest of 8, 16, 32, 64, 128 and 256.
 inline constexpr int64_t kAhead = 64;
-inline constexpr int64_t kLineBytes = 64;  // that one prefetch asks for
+inline constexpr int64_t kLineBytes = 64;  // per prefetch
 
-// Tiles::kOf<rows, kVectors>, from one row to kTileRows.
+// Returns Tiles::kOf<rows, kVectors> for 1 to kTileRows rows.
 template <class V, class Tiles, int kVectors>
 typename Tiles::Function TileOfRows(int64_t rows) {
   if constexpr (kTileRows<V> == 14) {
@@ -58,7 +58,7 @@ typename Tiles::Function TileOfRows(int64_t rows) {
   }
 }
 
-// run(tile, row, column), panel by panel; the rows of a panel in tiles that differ by one row at most.
+// Calls run(tile, row, column) panel by panel; the tiles of a panel differ by at most one row.
 template <class V, class Tiles, class Run>
 [[gnu::always_inline]] inline void ForTiles(int64_t rows, int64_t columns, Run run) {
   const int64_t tiles = (rows + kTileRows<V> - 1) / kTileRows<V>;

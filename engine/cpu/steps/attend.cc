@@ -7,7 +7,7 @@
 namespace vitrine::engine {
 namespace {
 
-// Queries whose weights are at hand at a time, so that they stay in the first caches; a multiple of every vector.
+// Queries processed at a time, so that their weights stay in the L1 and L2 caches; a multiple of every vector.
 constexpr int64_t kQueries = 48;
 
 }  // namespace
@@ -39,14 +39,14 @@ StepCost Attend::CostOn(const Frame& frame) const {
   return cost;
 }
 
-// Whole heads where each member has as many, else a part of each head's queries.
+// Splits the work by heads if they divide evenly among the members, else by queries.
 void Attend::Run(const Frame& frame) const {
   const int64_t width = head_width();
   const bool by_heads = heads_ % frame.members() == 0;
   const Segment heads = by_heads ? frame.Share(heads_) : Segment{0, heads_};
   for (int image = 0; image < frame.images(); ++image) {
     if (frame.Watched(image, source_, layer_)) HandOut(frame, image);
-    const View<float> y = frame.Of(y_, image);  // one row where only class tokens are wanted
+    const View<float> y = frame.Of(y_, image);  // one row if only class tokens are requested
     View<float> q = frame.Of(q_, image);
     q.rows = y.rows;
     const Segment queries = by_heads ? Segment{0, y.rows} : frame.Share(y.rows);
@@ -82,7 +82,7 @@ void Attend::MixHead(const Frame& frame, View<const float> q, View<const float> 
   }
 }
 
-// Class attention's one query: its scores are a row, and a softmax is taken along it.
+// Computes class attention's single query: its scores are a row, and the softmax runs along it.
 void Attend::MixOne(const Frame& frame, View<const float> q, View<const float> k, View<const float> v,
                     View<float> y) const {
   float* const weights = frame.scratch();
@@ -94,7 +94,7 @@ void Attend::MixOne(const Frame& frame, View<const float> q, View<const float> k
   ProductOfRows(frame, {weights, 1, k.rows, k.rows}, v.data, v.stride, y);
 }
 
-// scale q k^T in scratch, transposed, [keys, queries], so that a softmax is taken along vectors.
+// Computes scale q k^T in scratch, transposed, [keys, queries], so that the softmax runs along vectors.
 float* Attend::Scores(const Frame& frame, View<const float> q, View<const float> k) const {
   float* const scores = frame.scratch();
   float* const flat = scores + k.rows * q.rows;  // [width, queries], scaled
@@ -126,12 +126,12 @@ void Attend::Softmax(const Frame& frame, float* scores, int64_t keys, int64_t qu
   frame.kernels().softmax_columns(scores, keys, queries);
 }
 
-// The explicit matrices of one image, for whoever asked: of all its queries, whatever the model needs itself, and of
-// the same q and k in fp32, whatever they are multiplied in.
+// Hands the attention matrices of one image to the tap: of all its queries, even if the model needs fewer, and from the
+// same q and k in fp32, whatever the precision of the product.
 void Attend::HandOut(const Frame& frame, int image) const {
   const int64_t width = head_width();
   View<float> all = frame.Of(q_, image);
-  if (source_ == AttentionSource::kClassQuery) all.rows = 1;  // of tokens the first
+  if (source_ == AttentionSource::kClassQuery) all.rows = 1;  // the class token is the first
   const View<float> keys = frame.Of(k_, image);
   AttentionTap::Matrices matrices;
   const auto append = [](const float* from, int64_t queries, int64_t count, FloatArray& to) {

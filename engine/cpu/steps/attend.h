@@ -10,7 +10,7 @@
 
 namespace vitrine::engine {
 
-// Tokens that attend to tokens in fp32: softmax(scale q k^T + offsets) v per image and head.
+// Attention among tokens in fp32: softmax(scale q k^T + offsets) v per image and head.
 class Attend : public Step {
  public:
   Attend(const program::Attend& attend, Operand q, Operand k, Operand v, std::vector<float> key_offsets, Operand y);
@@ -20,13 +20,13 @@ class Attend : public Step {
   void Run(const Frame& frame) const override;
 
  protected:
-  // The rows of one image and one head: all keys, and the queries that are wanted.
+  // Computes one head of one image: all keys, and the requested queries.
   virtual void MixHead(const Frame& frame, View<const float> q, View<const float> k, View<const float> v,
                        View<float> y) const;
 
   int64_t head_width() const { return q_.columns / heads_; }
   float scale() const { return scale_; }
-  // Added to the scores of as many keys as the model can have, or of none.
+  // Offsets added to the scores: one per key that the model can have, or empty.
   const std::vector<float>& key_offsets() const { return key_offsets_; }
 
  private:

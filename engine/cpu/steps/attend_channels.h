@@ -10,7 +10,7 @@
 
 namespace vitrine::engine {
 
-// Channels that attend to channels in fp32, per image and head: softmax(t k^^T q^) over the channels of k.
+// Attention among channels in fp32, per image and head: softmax(t k^^T q^) over the channels of k.
 class AttendChannels : public Step {
  public:
   AttendChannels(const program::AttendChannels& attend, Operand q, Operand k, Operand v, std::vector<float> temperature,
@@ -21,11 +21,10 @@ class AttendChannels : public Step {
   void Run(const Frame& frame) const override;
 
  protected:
-  // k^T q of one head, [channel of k, channel of q]. `scratch` are the floats that a derived step has asked for
-  // besides.
+  // Computes k^T q of one head, [channel of k, channel of q]. `scratch` is the extra scratch of a derived step.
   virtual void Correlate(const Frame& frame, View<const float> k, View<const float> q, View<float> weights,
                          float* scratch) const;
-  // v weights
+  // Computes v weights.
   virtual void Mix(const Frame& frame, View<const float> v, View<const float> weights, View<float> y,
                    float* scratch) const;
 

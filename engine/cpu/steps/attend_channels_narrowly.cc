@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Channels that attend to channels in bf16: q, k, v and the softmax's weights are rounded, sums, lengths and the
-// softmax are fp32.
+// Attention among channels in bf16: q, k, v and the softmax's weights are rounded; sums, lengths and the softmax are
+// fp32.
 #include <algorithm>
 #include <utility>
 
@@ -31,7 +31,7 @@ class AttendChannelsNarrowly : public AttendChannels {
   }
 
  protected:
-  // The columns of a panel of k, one group after the other, are the rows of k^T.
+  // Uses a panel of k, one group after the other, as the rows of k^T.
   void Correlate(const Frame& /*frame*/, View<const float> k, View<const float> q, View<float> weights,
                  float* scratch) const override {
     const float* const zeros = PutZeros(scratch);
@@ -65,7 +65,7 @@ class AttendChannelsNarrowly : public AttendChannels {
   }
 
  private:
-  // A head's, filled up to whole vectors.
+  // Columns of a head, padded to whole vectors.
   int64_t Columns() const { return WholeVectors(kernels_, head_width()); }
 
   const float* PutZeros(float* scratch) const {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention without a softmax, per image and head: X-ViT's.
+// X-ViT's attention without a softmax, per image and head.
 #include <cmath>
 #include <utility>
 
@@ -9,10 +9,10 @@
 namespace vitrine::engine {
 namespace {
 
-// What is added to a length.
+// Added to a length.
 constexpr float kNormEpsilon = 1e-6f;
 
-// XN(q) XN(k^T v)
+// Computes XN(q) XN(k^T v).
 class AttendLinearly : public Step {
  public:
   AttendLinearly(const program::AttendLinearly& attend, Operand q, Operand k, Operand v, std::vector<float> query_scale,
@@ -51,7 +51,7 @@ class AttendLinearly : public Step {
       if (frame.Watched(image, source_, layer_)) HandOut(frame, image);
       const View<float> y = frame.Of(y_, image);
       View<float> q = frame.Of(q_, image);
-      q.rows = y.rows;  // one where only class tokens are wanted
+      q.rows = y.rows;  // one if only class tokens are requested
       for (int64_t head = heads.first; head < heads.first + heads.count; ++head) {
         ProductOverRows(frame, Head(frame.Of(k_, image), head, width), Head(frame.Of(v_, image), head, width), sums,
                         width);
@@ -65,7 +65,7 @@ class AttendLinearly : public Step {
   }
 
  private:
-  // The factors of the matrices of one image: queries as they meet the keys, and the keys.
+  // Hands the factors of one image's matrices to the tap: queries as they meet the keys, and the keys.
   void HandOut(const Frame& frame, int image) const {
     const int64_t width = q_.columns / heads_;
     const View<float> q = frame.Of(q_, image), k = frame.Of(k_, image), v = frame.Of(v_, image);
@@ -106,7 +106,7 @@ class AttendLinearly : public Step {
       frame.kernels().scale_to_length(sums, scale, kNormEpsilon, sums);
       return;
     }
-    frame.kernels().inverse_lengths(sums, 0, lengths);  // infinite where all is zero
+    frame.kernels().inverse_lengths(sums, 0, lengths);  // infinite for a column of zeros
     for (int64_t c = 0; c < sums.columns; ++c) lengths[c] = scale / (1 / lengths[c] + kNormEpsilon);
     for (int64_t row = 0; row < sums.rows; ++row) {
       for (int64_t c = 0; c < sums.columns; ++c) sums.Row(row)[c] *= lengths[c];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tokens that attend to tokens in bf16: q, k, v and the softmax's weights are rounded, sums and the softmax are fp32.
+// Attention among tokens in bf16: q, k, v and the softmax's weights are rounded; sums and the softmax are fp32.
 #include <algorithm>
 #include <limits>
 #include <utility>
@@ -48,19 +48,19 @@ class AttendNarrowly : public Attend {
   }
 
  private:
-  // Scratch for one head of an image of so many tokens.
+  // Layout of the scratch for one head of an image.
   struct Places {
-    int64_t columns;       // tokens, filled up to whole vectors
-    int64_t query_bytes;   // of a row of queries
-    int64_t weight_bytes;  // of a row of weights
-    float* zeros;          // [columns] and [head's columns], whichever are more
+    int64_t columns;       // tokens, padded to whole vectors
+    int64_t query_bytes;   // per row of queries
+    int64_t weight_bytes;  // per row of weights
+    float* zeros;          // as many as columns or the head's columns, whichever are more
     float* offsets;        // [columns]
     float* scores;         // [chunk, columns]
     std::byte* queries;    // [chunk, groups of columns]
     std::byte* weights;    // [chunk, groups of tokens]
     std::byte* keys;       // panels
     std::byte* values;     // panels
-    int64_t floats;        // of all that
+    int64_t floats;        // total
   };
 
   Places PlacesFor(int64_t tokens, float* scratch) const {
@@ -85,7 +85,7 @@ class AttendNarrowly : public Attend {
     return at;
   }
 
-  // What is added to the exponents of keys; columns that only fill up a vector have no weight.
+  // Writes the offsets of the keys' exponents; padding columns get no weight.
   void PutOffsets(int64_t tokens, const Places& at) const {
     std::fill(at.zeros, at.offsets, 0.0f);
     const int64_t known = std::min(static_cast<int64_t>(key_offsets().size()), tokens);

@@ -10,9 +10,9 @@
 
 namespace vitrine::engine {
 
-// A convolution of a map without a copy of every neighbourhood: channels last, with a border of zeros, so that the
-// neighbourhood of a place is `kernel` pieces of `kernel * channels` numbers, a row of the map apart. Maps of floats
-// and of bf16 are convolved by a matrix of the same.
+// A convolution of a map without a copy of every neighbourhood: channels last, with a border of zeros, so that a
+// neighbourhood is `kernel` pieces of `kernel * channels` numbers, one map row apart. The map and the matrix have the
+// same number type, fp32 or bf16.
 template <class Number>
 struct Convolution {
   const LinearMatrix& matrix;  // [outputs, kernel * kernel * channels]
@@ -20,7 +20,7 @@ struct Convolution {
   int kernel;
   int stride;
   int64_t channels;
-  int64_t map_columns;  // with their border
+  int64_t map_columns;  // with the border
 
   static constexpr bool kWide = std::is_same_v<Number, float>;
 
@@ -28,8 +28,8 @@ struct Convolution {
     return kWide ? kernels.panel_columns : matrix.narrow()->kernels().panel_columns;
   }
 
-  // Columns first_output to first_output + outputs, a panel or what is left of it, of one row of places of the result.
-  // `map` is the top left of the first place's neighbourhood. A map of floats makes floats.
+  // Computes columns first_output to first_output + outputs, at most one panel, of one row of the result. `map` is the
+  // top left of the first neighbourhood. An fp32 map gives an fp32 result.
   template <class Result>
   void RunPanel(const Kernels& kernels, const Number* map, int64_t places, int64_t first_output, int64_t outputs,
                 Result* y, int64_t y_stride) const {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// 3x3 convolutions over the grid of each image. Class tokens are handed on.
+// 3x3 convolutions over the grid of each image. Class tokens are copied.
 #include <algorithm>
 #include <utility>
 
@@ -107,7 +107,7 @@ class DenseConvolution : public Step {
   }
 
  private:
-  // The neighbourhoods of a chunk of cells.
+  // Scratch for the neighbourhoods of a chunk of cells.
   int64_t GatheredFloats() const { return kChunkRows * kTaps * x_.columns; }
 
   static float* Gather(View<const float> x, Grid grid, int64_t cell, float* out) {

@@ -6,21 +6,21 @@
 
 #include "engine/cpu/frame.h"
 
-// What the steps that mix tokens share.
+// Helpers of the steps that mix tokens.
 namespace vitrine::engine {
 
-// The columns of one head.
+// Returns the columns of one head.
 inline View<float> Head(View<float> x, int64_t head, int64_t width) {
   return {x.data + head * width, x.rows, width, x.stride};
 }
 
-// `rows` rows from `first` on.
+// Returns `rows` rows from `first` on.
 template <typename T>
 View<T> RowsFrom(View<T> x, int64_t first, int64_t rows) {
   return {x.Row(first), rows, x.columns, x.stride};
 }
 
-// y[i, j] = sum over rows t of a[t, i] b[t, j]
+// Computes y[i, j] = sum over rows t of a[t, i] b[t, j].
 inline void ProductOverRows(const Frame& frame, View<const float> a, View<const float> b, float* y, int64_t y_stride) {
   frame.kernels().product({.a = a.data,
                            .a_row = 1,
@@ -34,7 +34,7 @@ inline void ProductOverRows(const Frame& frame, View<const float> a, View<const 
                            .y_stride = y_stride});
 }
 
-// y = a m for m [a's columns, y's columns]
+// Computes y = a m for m [a's columns, y's columns].
 inline void ProductOfRows(const Frame& frame, View<const float> a, const float* m, int64_t m_stride, View<float> y) {
   frame.kernels().product({.a = a.data,
                            .a_row = a.stride,

@@ -13,26 +13,26 @@
 
 namespace vitrine::engine {
 
-// Rows that are prepared in scratch before the product takes them, while they stay in the first caches.
+// Rows prepared in scratch for one product, few enough to stay in the L1 and L2 caches.
 inline constexpr int64_t kChunkRows = 56;
 
-// The left side of a product as it takes it: rows of floats, or of groups.
+// Left side of a product: rows of floats, or of groups.
 struct LeftSide {
   View<const float> wide;
   const std::byte* groups = nullptr;
-  int64_t stride = 0;  // bytes from row to row of groups
+  int64_t stride = 0;  // bytes between rows of groups
   const RowRange* ranges = nullptr;
 };
 
-// Where rows go: floats, or where `wide` has none, bf16.
+// Destination of rows: fp32, or bf16 if `wide` is null.
 struct Result {
   float* wide = nullptr;
   cpu::Bf16* narrow = nullptr;
-  int64_t stride = 0;  // numbers
+  int64_t stride = 0;  // in numbers
 };
 
-// activation(n(x) W^T + b) of a chunk of rows at a time, at most kChunkRows of them; n makes rows of mean 0 and
-// variance 1 if there is an epsilon.
+// Computes activation(n(x) W^T + b) for at most kChunkRows rows at a time. With an epsilon, n normalizes rows to mean 0
+// and variance 1.
 class Layer {
  public:
   Layer(std::shared_ptr<const LinearMatrix> matrix, std::optional<float> norm_epsilon, Activation activation)
@@ -41,7 +41,7 @@ class Layer {
   const LinearMatrix& matrix() const { return *matrix_; }
   bool takes_bf16() const { return matrix_->precision() == Precision::kBf16; }
 
-  // Floats that Take wants for a chunk.
+  // Floats of scratch that Take needs for a chunk.
   int64_t Scratch() const {
     if (const NarrowMatrix* const narrow = matrix_->narrow()) {
       return kChunkRows *
@@ -63,8 +63,8 @@ class Layer {
     return {.wide = normalized};
   }
 
-  // The product with all that follows, of `rows` of the left side; `residual` are as many rows, or none. bf16 come of
-  // narrow products alone.
+  // Multiplies `rows` rows of the left side and applies bias, activation and residual. `residual` has as many rows, or
+  // is empty. Only narrow products can write bf16.
   void Multiply(const Kernels& kernels, const LeftSide& left, int64_t rows, View<const float> residual,
                 Result to) const {
     if (const NarrowMatrix* const narrow = matrix_->narrow()) {
@@ -98,7 +98,7 @@ class Layer {
   }
 
  private:
-  // Rows begin where vectors load well.
+  // Aligned to 16 bytes, for fast vector loads.
   static int64_t RowBytes(const NarrowMatrix& narrow) { return (narrow.row_bytes() + 15) / 16 * 16; }
 
   const std::shared_ptr<const LinearMatrix> matrix_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Linear layers: alone, and two of which one feeds the other.
+// Linear layers: single ones, and pairs of which one feeds the other.
 #include <algorithm>
 #include <utility>
 
@@ -71,7 +71,7 @@ class Perceptron : public Step {
 
   int64_t Scratch(const Frame&) const override { return HiddenFloats() + first_.Scratch() + second_.Scratch(); }
 
-  // In the precision of the wider product, where they differ.
+  // Reports the precision of the wider product if they differ.
   StepCost CostOn(const Frame& frame) const override {
     const LinearMatrix &first = first_.matrix(), &second = second_.matrix();
     return {.kind = StepKind::kLinear,
@@ -110,7 +110,7 @@ class Perceptron : public Step {
   }
 
  private:
-  // What is between is bf16 as soon as it is written, where it is a whole number of groups.
+  // True if the intermediate result is written as bf16: it must be a whole number of groups.
   bool HandsOnBf16() const {
     return second_.takes_bf16() && first_.matrix().narrow() != nullptr && first_.matrix().outputs() % 2 == 0;
   }

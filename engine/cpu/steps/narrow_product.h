@@ -9,10 +9,10 @@
 #include "engine/cpu/kernels/narrow_kernels.h"
 #include "engine/cpu/packed_matrix.h"
 
-// Products of bf16 whose both sides are activations, which steps round and lay out in scratch.
+// Products of two bf16 activations, which steps round and lay out in scratch.
 namespace vitrine::engine {
 
-// Groups of so many numbers along a sum.
+// Returns the number of groups that hold `numbers` numbers along a sum.
 inline int64_t GroupsOf(int64_t numbers) {
   return (numbers + 1) / 2;
 }
@@ -21,7 +21,7 @@ inline int64_t WholeVectors(const NarrowKernels& kernels, int64_t columns) {
   return PanelShape{kernels.vector_columns, kernels.panel_columns}.WholeVectors(columns);
 }
 
-// Floats of whole cache lines.
+// Rounds up to whole cache lines.
 inline int64_t WholeLines(int64_t floats) {
   return (floats + 15) / 16 * 16;
 }
@@ -34,7 +34,7 @@ struct NarrowRows {
   int64_t group_stride = kGroupBytes;  // bytes
 };
 
-// y = a b, as many rows as y has, for b in panels. `zeros` are as many as y has columns, filled up to whole vectors.
+// Computes y = a b, with b in panels. `zeros` has as many floats as y has columns, padded to whole vectors.
 inline void MultiplyBf16(const NarrowKernels& kernels, const NarrowRows& a, const std::byte* b, const float* zeros,
                          cpu::View<float> y) {
   NarrowGemmCall call = {};

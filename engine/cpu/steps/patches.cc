@@ -28,9 +28,8 @@ class Patchify : public Step {
   }
 
  private:
-  // A patch, pixel by pixel; of a number of channels that is known, or 0, several pixels at a time. The patch `below`,
-  // so many floats on, is asked for, a line of every row: they lie in as many places as it has rows and planes, which
-  // no CPU foresees.
+  // Copies a patch pixel by pixel; with kChannels > 0, several pixels at a time. Prefetches the patch `below`, that
+  // many floats ahead, one cache line per row: its rows and planes are too far apart for the hardware prefetcher.
   template <int kChannels>
   void Take(const Picture& picture, const float* corner, int64_t below, float* __restrict out) const {
     const int64_t plane = int64_t{picture.height} * picture.width;

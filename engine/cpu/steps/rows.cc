@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What treats every row by itself.
+// Steps that treat each row by itself.
 #include <algorithm>
 #include <utility>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From pictures to cells by convolutions.
+// Convolutions from images to cells.
 #include <algorithm>
 #include <array>
 #include <type_traits>
@@ -14,24 +14,24 @@ namespace {
 
 using program::MapSize;
 
-// Places of a result that a panel of weights is read for, at least.
+// Least number of positions computed per read of a weight panel.
 constexpr int kLeastPlaces = 56;
 
-// Rows of the picture that are asked for ahead: what a CPU fetches by itself ends with each page of each plane.
+// Prefetch distance in image rows: the hardware prefetcher stops at each page of each plane.
 constexpr int kRowsAhead = 2;
 constexpr int kLineFloats = 16;
 
-// Numbers behind a map that a neighbourhood of an odd number of bf16 reads, and multiplies with 0.
+// Numbers behind a map that a neighbourhood with an odd number of bf16 reads and multiplies by 0.
 constexpr int64_t kSlack = 2;
 
-// What a layer sees: channels last, with a border of zeros.
+// Input of a layer: channels last, with a border of zeros.
 template <class Number>
 struct Map {
-  MapSize size;  // without its border
+  MapSize size;  // without the border
   int64_t channels = 0;
   int border = 0;
   Number* data = nullptr;
-  int made = 0;  // rows that are there
+  int made = 0;  // rows computed so far
 
   int64_t columns() const { return size.width + 2 * border; }
   int64_t numbers() const { return (size.height + 2 * border) * columns() * channels + kSlack; }
@@ -48,8 +48,8 @@ struct Map {
   }
 };
 
-// The largest of every pool x pool places, NaN if one of them is: `x` has `pool` rows of columns * pool places, `y` one
-// of `columns`.
+// Takes the maximum of every pool x pool positions, NaN if one of them is: `x` has `pool` rows of columns * pool
+// positions, `y` has one row of `columns`.
 void MaxPool(const float* x, int columns, int64_t channels, int pool, float* y) {
   for (int column = 0; column < columns; ++column, y += channels) {
     const float* const first = x + int64_t{column} * pool * channels;
@@ -61,8 +61,8 @@ void MaxPool(const float* x, int columns, int64_t channels, int pool, float* y) 
   }
 }
 
-// One picture on its way through the layers. Rows of a map are made when the next layer wants them, so that they are
-// read while they lie in the first caches. Maps are of floats or of bf16, the result is of floats.
+// Computes the stem of one image. Rows of a map are computed when the next layer needs them, so that they are read from
+// the L1 or L2 cache. Maps are fp32 or bf16, the result is fp32.
 template <class Number>
 class Passage {
  public:
@@ -81,7 +81,7 @@ class Passage {
     result_size_ = size;
   }
 
-  // Floats of scratch: a band of a layer that pools, before it does, a rounded row of the picture, and the maps.
+  // Floats of scratch: unpooled rows of a pooling layer, a rounded row of the image, and the maps.
   int64_t Floats() const {
     int64_t numbers = 0, band = 0;
     for (size_t i = 0; i < layers_.size(); ++i) {
@@ -91,7 +91,7 @@ class Passage {
     return band + PlaneFloats() * maps_[0].channels + (numbers * kNumberBytes + kFloatBytes - 1) / kFloatBytes;
   }
 
-  // Rows `wanted` of the result.
+  // Computes the `wanted` rows of the result.
   void Run(float* scratch, Segment wanted, View<float> y) {
     if (wanted.count == 0) return;
     band_ = scratch;
@@ -124,7 +124,7 @@ class Passage {
     return int64_t{pool} * pool * SizeOf(i + 1).width * layers_[i].matrix->outputs();
   }
 
-  // Rows of maps that no row of the result from `row` on looks at are not made.
+  // Skips rows of maps that no row of the result from `row` on reads.
   void SkipTo(int row) {
     for (size_t i = layers_.size(); i-- > 0;) {
       const program::Convolve& convolve = layers_[i].convolve;
@@ -133,7 +133,7 @@ class Passage {
     }
   }
 
-  // So many rows of map i.
+  // Computes the rows of map i before `last`.
   void Make(size_t i, int last) {
     Map<Number>& map = maps_[i];
     last = std::min(last, map.size.height);
@@ -147,8 +147,7 @@ class Passage {
     }
   }
 
-  // A few rows of what layer i - 1 makes, from the first that is not there to before `end`; returns the first that is
-  // not there now.
+  // Computes a few rows of layer i - 1, from `made` to at most `end`; returns the first row that is not computed.
   int MakeBand(size_t i, int end, int made) {
     const program::Convolve& convolve = layers_[i - 1].convolve;
     const MapSize size = SizeOf(i);
@@ -166,7 +165,7 @@ class Passage {
     return made + rows;
   }
 
-  // Inlined, since the compiler leaves out calls of what has no effect that it knows of.
+  // Inlined, because the compiler drops calls that have no effect known to it.
   [[gnu::always_inline]] void AskFor(int row) const {
     if (row >= maps_[0].size.height) return;
     for (int c = 0; c < picture_.channels; ++c) {
@@ -200,17 +199,17 @@ class Passage {
         to[3 * column + 1] = green[column];
         to[3 * column + 2] = blue[column];
       }
-    } else {  // of one channel: there are no others
+    } else {  // one channel
       std::copy_n(planes, width, to);
     }
   }
 
-  // Of a row of one channel, rounded.
+  // Floats of a row of one channel, rounded to bf16.
   int64_t PlaneFloats() const {
     return kIsNarrow ? (maps_[0].size.width * kNumberBytes + kFloatBytes - 1) / kFloatBytes : 0;
   }
 
-  // Rows of what layer i makes, of `size` in all, whose places are `stride` apart.
+  // Computes `rows` rows of layer i, of `size` in all, whose positions are `stride` apart.
   template <class RowOf>
   void Convolve(size_t i, int first, int rows, MapSize size, RowOf row_of, int64_t stride) {
     const StemLayer& layer = layers_[i];
@@ -241,7 +240,7 @@ class Passage {
   const Kernels& kernels_;
   const std::vector<StemLayer>& layers_;
   const Picture& picture_;
-  std::array<Map<Number>, kMostStemLayers> maps_;  // what each layer sees
+  std::array<Map<Number>, kMostStemLayers> maps_;  // input of each layer
   MapSize result_size_;
   View<float> result_;
   float* band_ = nullptr;
@@ -295,7 +294,7 @@ class Stem : public Step {
 
  private:
   const std::vector<StemLayer> layers_;
-  const bool narrow_;  // all of them are of bf16
+  const bool narrow_;  // true if all layers are bf16
   const Operand y_;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The steps that a program is compiled to. Operands are matrices of the arena; `y` is what a step writes.
+// The steps of a compiled program. Operands are matrices of the arena; `y` is the matrix that a step writes.
 #ifndef VITRINE_ENGINE_CPU_STEPS_STEPS_H_
 #define VITRINE_ENGINE_CPU_STEPS_STEPS_H_
 
@@ -16,9 +16,9 @@ namespace vitrine::engine {
 
 using StepPtr = std::unique_ptr<Step>;
 
-// --- rows alone
+// --- each row by itself
 
-// y = residual + activation(n(x) W^T + b), where n makes rows of mean 0 and variance 1 if there is an epsilon.
+// y = residual + activation(n(x) W^T + b). With an epsilon, n normalizes rows to mean 0 and variance 1.
 struct LinearSettings {
   Operand x, y;
   std::optional<float> norm_epsilon = std::nullopt;
@@ -27,17 +27,17 @@ struct LinearSettings {
 };
 StepPtr MakeLinear(const LinearSettings& settings, std::shared_ptr<const LinearMatrix> matrix);
 
-// Two linear layers of which only the second reads the first: its x and norm, no residual. A few rows at a time pass
-// through both, so that what is between them stays in the first caches and is never a matrix of the arena.
+// Two linear layers; only the second reads the first. `first` gives x and the norm, and has no residual. Both run on a
+// few rows at a time, so that the intermediate result stays in the L1 and L2 caches and needs no arena buffer.
 StepPtr MakePerceptron(const LinearSettings& first, std::shared_ptr<const LinearMatrix> first_matrix,
                        const LinearSettings& second, std::shared_ptr<const LinearMatrix> second_matrix);
 
 StepPtr MakeLayerNorm(Operand x, Operand y, double epsilon, std::vector<float> weight, std::vector<float> bias);
-// y = activation(x weight + bias)
+// Computes y = activation(x weight + bias).
 StepPtr MakeAffine(Operand x, Operand y, std::vector<float> weight, std::vector<float> bias, Activation activation);
 StepPtr MakeActivate(Operand x, Operand y, Activation activation);
 StepPtr MakeAdd(Operand x, Operand z, Operand y);
-// y = [x1, x2, ...]
+// Computes y = [x1, x2, ...].
 StepPtr MakeConcatenate(std::vector<Operand> x, Operand y);
 
 // --- rows of tokens, cells and images
@@ -46,34 +46,34 @@ StepPtr MakeFill(std::vector<float> row, Operand y);  // every row the same
 StepPtr MakeJoinClass(Operand rows, Operand cells, Operand y);
 StepPtr MakeTakeClass(Operand x, Operand y);
 StepPtr MakeTakeCells(Operand x, Operand y);
-StepPtr MakeMeanOfCells(Operand x, Operand y);  // x may be tokens: the class token does not count
+StepPtr MakeMeanOfCells(Operand x, Operand y);  // x may be tokens; class tokens are left out
 
-// Gives the rows of x to whoever asked for the tokens of this stage.
+// Copies the rows of x to the token tap of this stage.
 StepPtr MakeHandOut(Operand x, int stage);
 
-// --- from pictures
+// --- from images
 
 StepPtr MakePatchify(int patch, Operand y);
 
-// A convolution of maps in the order of a stem: weights [outputs, kernel, kernel, inputs], with what was folded in. All
-// of a stem are fp32, or all are bf16 in as many parts as the kernel has rows and none pools.
+// A convolution of maps in the order of a stem: weights [outputs, kernel, kernel, inputs] with folded operators. A stem
+// is all fp32, or all bf16 in as many parts as the kernel has rows and without pooling.
 struct StemLayer {
   program::Convolve convolve;
   std::shared_ptr<const LinearMatrix> matrix;
   Activation activation = Activation::kNone;
 };
 inline constexpr size_t kMostStemLayers = 8;
-StepPtr MakeStem(std::vector<StemLayer> layers, Operand y);  // at most so many
+StepPtr MakeStem(std::vector<StemLayer> layers, Operand y);  // at most kMostStemLayers
 
-// --- places
+// --- positions
 
-// y = x plus the rows that `rows` makes for a grid, one for each of a picture's rows of x; kept for the grids of late.
+// Adds to x the rows that `rows` returns for the grid of each image; caches them for recent grids.
 using PositionRows = std::function<std::vector<float>(Grid grid)>;
 StepPtr MakeAddPositions(Operand x, Operand y, PositionRows rows);
 
-// --- tokens among themselves; their columns are heads side by side
+// --- attention; columns are heads side by side
 
-// Products of the first two are bf16 where there are kernels for it.
+// The products of the first two are bf16 if `bf16` is not null.
 StepPtr MakeAttend(const program::Attend& attend, Operand q, Operand k, Operand v, std::vector<float> key_offsets,
                    Operand y, const NarrowKernels* bf16);
 StepPtr MakeAttendChannels(const program::AttendChannels& attend, Operand q, Operand k, Operand v,
@@ -81,8 +81,8 @@ StepPtr MakeAttendChannels(const program::AttendChannels& attend, Operand q, Ope
 StepPtr MakeAttendLinearly(const program::AttendLinearly& attend, Operand q, Operand k, Operand v,
                            std::vector<float> query_scale, std::vector<float> context_scale, Operand y);
 
-// 3x3 over the grid; class tokens are handed on. `scale` and `shift`, if any: y = scale GELU(convolution) + shift. A
-// residual is added to that; it is of cells alone. `narrow` says whose GELU it is, or null of fp32.
+// 3x3 over the grid; class tokens are copied. With `scale` and `shift`, y = scale GELU(convolution) + shift. A
+// residual, of cells alone, is added to that. `narrow` selects the kernels and their GELU; null for fp32.
 struct DepthwiseWeights {
   std::vector<float> weights;  // [9, channels]
   std::vector<float> bias;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of tokens, of cells and of images, and what passes between them.
+// Rows of tokens, cells and images, and copies between them.
 #include <algorithm>
 #include <utility>
 
@@ -108,7 +108,7 @@ class Custom : public OneToOne {
     if (!frame.Leads()) return;
     for (int image = 0; image < frame.images(); ++image) {
       const View<float> x = frame.CellsOf(x_, image), y = frame.CellsOf(y_, image);
-      // The family's loops know of no strides.
+      // The family's loops expect contiguous rows.
       const View<float> from{frame.scratch(), x.rows, x.columns, x.columns};
       const View<float> to{from.Row(x.rows), x.rows, x.columns, x.columns};
       CopyRows(x, from);
