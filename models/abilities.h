@@ -9,14 +9,14 @@
 
 namespace vitrine {
 
-// Which of a model's attentions a matrix belongs to. Layers are counted within each.
+// Kind of attention that a matrix comes from. Layers are counted per source.
 enum class AttentionSource {
-  kTokens,      // tokens attend to tokens: [heads, n, n]
-  kClassQuery,  // the class token attends to all tokens: [heads, 1, 1 + cells]
-  kChannels,    // channels of q against channels of k, XCiT: [heads, d_h, d_h]
+  kTokens,      // among tokens: [heads, n, n]
+  kClassQuery,  // from the class token to all tokens: [heads, 1, 1 + cells]
+  kChannels,    // channels of q to channels of k, XCiT: [heads, d_h, d_h]
 };
 
-// What a model can be asked for as attention.
+// Attention that a model can return.
 struct AttentionAbility {
   struct Offer {
     v1::AttentionKind kind = v1::ATTENTION_KIND_UNSPECIFIED;
@@ -25,16 +25,16 @@ struct AttentionAbility {
     int heads = 0;
   };
   std::vector<Offer> offers = {};
-  int prefix_tokens = 0;   // keys of kTokens before the grid (class token)
-  int cell = 0;            // pixels of the input per grid cell, the unit of distances
+  int prefix_tokens = 0;   // tokens before the grid (class token) in the keys of kTokens
+  int cell = 0;            // input pixels per grid cell, the unit of distances
   int channels = 0;        // d_h of kChannels
-  bool diverging = false;  // the maps have both signs (X-ViT)
+  bool diverging = false;  // maps have values of both signs (X-ViT)
 
-  // Null if the model lacks it.
+  // Returns null if the model does not offer the kind.
   const Offer* Find(v1::AttentionKind kind) const;
 };
 
-// What a model can be asked for as features.
+// Features that a model can return.
 struct FeatureAbility {
   std::vector<v1::FeatureKind> kinds = {};
   int width = 0;  // channels of a token before the head

@@ -9,8 +9,8 @@
 namespace vitrine {
 namespace {
 
-// In cells, from the first cell of the grid to each. It depends on the steps down and across alone, so it serves every
-// pair of cells.
+// Returns the distance from the first cell of the grid to each cell, in cells. It depends on the row and column
+// differences alone, so it serves every pair of cells.
 std::vector<double> DistancesFromTheFirst(Grid grid) {
   std::vector<double> distances;
   for (int row = 0; row < grid.rows; ++row) {
@@ -25,7 +25,7 @@ double AttentionDistance(std::span<const float> weights, Grid grid, int prefix_t
   const std::vector<double> distances = DistancesFromTheFirst(grid);
   const int64_t tokens = prefix_tokens + grid.cells();
   double sum = 0;
-  int64_t queries = 0;  // with any mass
+  int64_t queries = 0;  // with nonzero mass
   for (int64_t query = 0; query < grid.cells(); ++query) {
     const auto row = static_cast<int>(query / grid.columns), column = static_cast<int>(query % grid.columns);
     const float* weight = &weights[static_cast<size_t>((prefix_tokens + query) * tokens)];

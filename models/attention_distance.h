@@ -8,13 +8,13 @@
 
 namespace vitrine {
 
-// Mean attention distance of a head, in pixels of the input: the distance between the centres of query and key patch,
-// weighted by attention, averaged over the patch queries (Dosovitskiy et al. 2021, Figure 7; EIT, Figure 5).
+// Returns the mean attention distance of a head in input pixels: the distance between the centres of query and key
+// patches, weighted by attention, averaged over the patch queries (Dosovitskiy et al. 2021, Figure 7; EIT, Figure 5).
 //
-// `weights` is the head's [n, n], row by row, with `prefix_tokens` before the grid. The prefix's rows and columns are
-// left out, and every row is divided by what remains of its mass, unless `keep_class_mass`, where the prefix's mass
-// counts as 0 pixels. Signed maps are taken by their magnitude, divided by the row's sum. A query without any mass has
-// no distance and is left out of the average, which is 0 where no query has any.
+// `weights` is the head's [n, n] matrix, row by row; `prefix_tokens` precede the grid. Rows and columns of the prefix
+// are left out, and each row is divided by its remaining mass; with `keep_class_mass`, the mass of the prefix counts as
+// 0 pixels instead. Signed maps count by magnitude, divided by the sum of the row. Queries without mass are left out of
+// the average; if all are, the result is 0.
 double AttentionDistance(std::span<const float> weights, Grid grid, int prefix_tokens, int cell, bool keep_class_mass);
 
 }  // namespace vitrine

@@ -14,7 +14,7 @@ namespace {
 
 using Matrices = AttentionTap::Matrices;
 
-// queries keys^T: [queries, n] from [queries, width] and [n, width].
+// Computes queries keys^T: [queries, n] from [queries, width] and [n, width].
 std::vector<float> Product(std::span<const float> queries, std::span<const float> keys, size_t width) {
   const size_t n = keys.size() / width;
   std::vector<float> transposed(keys.size());  // [width, n], so that the innermost loop runs along rows
@@ -29,37 +29,37 @@ std::vector<float> Product(std::span<const float> queries, std::span<const float
   return product;
 }
 
-// What has a row for each query: [heads, queries, n], or of factors [heads, queries, d_h].
+// Returns the array with a row per query: [heads, queries, n], or for factors [heads, queries, d_h].
 const FloatArray& RowsOf(const Matrices& matrices) {
   return matrices.weights.empty() ? matrices.queries : matrices.weights;
 }
 
-// Of a head, what rows of RowsOf say of the keys: [rows, n].
+// Converts rows of RowsOf to weights of the keys of a head: [rows, n].
 std::vector<float> OfKeys(const Matrices& matrices, int head, std::span<const float> rows) {
   if (!matrices.weights.empty()) return {rows.begin(), rows.end()};
   return Product(rows, matrices.keys[head], static_cast<size_t>(matrices.keys.shape[2]));
 }
 
-// The whole matrix of a head: [queries, n].
+// Returns the whole matrix of a head: [queries, n].
 std::vector<float> WeightsOf(const Matrices& matrices, int head) {
   return OfKeys(matrices, head, RowsOf(matrices)[head]);
 }
 
-// Of a head, what a query sees of the keys, or the mean over queries: [n]. From factors in time linear in n.
+// Returns one query's row of a head, or the mean over queries: [n]. With factors, in time linear in n.
 std::vector<float> RowOf(const Matrices& matrices, int head, const v1::AttentionRequest& request, int prefix_tokens) {
   const std::span<const float> rows = RowsOf(matrices)[head];
   const int64_t width = RowsOf(matrices).shape[2];
   if (request.kind() == v1::MEAN_OVER_QUERIES) return OfKeys(matrices, head, MeanOfRows(rows, width));
-  const int64_t query = request.kind() == v1::QUERY_ROW ? prefix_tokens + request.query() : 0;  // 0: the class token
+  const int64_t query = request.kind() == v1::QUERY_ROW ? prefix_tokens + request.query() : 0;  // 0 is the class token
   return OfKeys(matrices, head, rows.subspan(static_cast<size_t>(query * width), static_cast<size_t>(width)));
 }
 
-// A head's map of one layer.
+// Returns the map of one head and layer.
 AttentionMap MapOf(const Matrices& matrices, int head, const v1::AttentionRequest& request,
                    const AttentionAbility& ability, Grid grid) {
   AttentionMap map{.kind = request.kind(), .head = head, .diverging = ability.diverging};
   if (FormOf(request.kind()) == AttentionForm::kGrid) {
-    // NOTE: a class query sees the class token before the grid, whatever the blocks below have.
+    // NOTE: keys of a class query include the class token, even if the blocks before have none.
     const int prefix = request.kind() == v1::CLASS_ATTENTION ? 1 : ability.prefix_tokens;
     map.rows = grid.rows;
     map.columns = grid.columns;
@@ -78,7 +78,8 @@ AttentionMap MapOf(const Matrices& matrices, int head, const v1::AttentionReques
   return map;
 }
 
-// The mean over heads. Heads of a signed map have no common scale: each is divided by its largest magnitude first.
+// Returns the mean over heads. Heads of a signed map have no common scale: each is divided by its largest magnitude
+// first.
 AttentionMap MeanOverHeads(const Matrices& matrices, const v1::AttentionRequest& request,
                            const AttentionAbility& ability, Grid grid) {
   const auto heads = static_cast<int>(RowsOf(matrices).shape[0]);
@@ -99,7 +100,7 @@ AttentionMap MeanOverHeads(const Matrices& matrices, const v1::AttentionRequest&
   return map;
 }
 
-// row (A + I) / 2, A the mean over the heads of `weights`.
+// Computes row (A + I) / 2, where A is the mean over heads of `weights`.
 std::vector<double> Through(const FloatArray& weights, const std::vector<double>& row) {
   const int64_t heads = weights.shape[0];
   std::vector<double> next = row;
@@ -114,8 +115,8 @@ std::vector<double> Through(const FloatArray& weights, const std::vector<double>
   return next;
 }
 
-// Abnar and Zuidema 2020: the product over layers of (A + I) / 2, A the mean over heads; later layers on the left. Of
-// the product only the class token's row is wanted, so a row is taken through the layers from the last one on.
+// Abnar and Zuidema 2020: the product over layers of (A + I) / 2, A the mean over heads; later layers on the left. Only
+// the class token's row is needed, so a row is multiplied by the layers from the last one on.
 AttentionMap Rollout(const AttentionTap& tap, int image, int layers, int prefix_tokens, Grid grid) {
   std::vector<double> row(static_cast<size_t>(prefix_tokens + grid.cells()));
   row[0] = 1;

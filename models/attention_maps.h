@@ -11,7 +11,7 @@ namespace vitrine {
 
 class AttentionTap;
 
-// One map, as floats.
+// One attention map.
 struct AttentionMap {
   v1::AttentionKind kind = v1::ATTENTION_KIND_UNSPECIFIED;
   int layer = 0;  // -1 for ROLLOUT and DISTANCE
@@ -22,11 +22,11 @@ struct AttentionMap {
   std::vector<float> values = {};  // row-major
 };
 
-// Tells the tap what a resolved request needs of one image.
+// Registers with the tap what a resolved request needs of one image.
 void RequestAttention(const v1::AttentionRequest& resolved, const AttentionAbility& ability, int image,
                       AttentionTap& tap);
 
-// The maps of one image, in the order layer, then head. Requires RequestAttention before the forward pass.
+// Returns the maps of one image, by layer, then head. Requires RequestAttention before the forward pass.
 std::vector<AttentionMap> CollectAttention(const v1::AttentionRequest& resolved, const AttentionAbility& ability,
                                            const AttentionTap& tap, int image, Grid grid);
 

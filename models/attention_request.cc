@@ -39,7 +39,7 @@ absl::Status CheckEncoding(const v1::AttentionRequest& request) {
   return absl::OkStatus();
 }
 
-// Options that belong to one kind alone.
+// Checks options that are valid for one kind only.
 absl::Status CheckOptions(const v1::AttentionRequest& request, Grid grid) {
   if (request.query() != 0 && request.kind() != v1::QUERY_ROW) {
     return absl::InvalidArgumentError(absl::StrCat("attention query ", request.query(), " is set for kind ",

@@ -11,21 +11,21 @@
 
 namespace vitrine {
 
-// Where the values of a kind lie.
+// Layout of the values of a kind.
 enum class AttentionForm {
-  kGrid,      // one value per patch token, on the picture
+  kGrid,      // one value per patch token
   kTokens,    // tokens x tokens
   kChannels,  // channels x channels
   kDistance,  // layers x heads
 };
 AttentionForm FormOf(v1::AttentionKind kind);
 
-// Checks a request against what the model has and what the picture's grid holds; makes negative layers positive and
-// defaults explicit. INVALID_ARGUMENT names the kind, layer, head or query at fault and what there is.
+// Checks a request against the model and the image's grid; makes negative layers positive and defaults explicit.
+// INVALID_ARGUMENT names the invalid kind, layer, head or query and the valid ones.
 absl::StatusOr<v1::AttentionRequest> ResolveAttention(const v1::AttentionRequest& request,
                                                       const AttentionAbility& ability, Grid grid);
 
-// How many maps a resolved request yields for this grid, and how many values each has.
+// Number of maps of a resolved request for a grid, and values per map.
 struct AttentionSize {
   int64_t maps = 0;
   int64_t values_per_map = 0;

@@ -12,18 +12,18 @@
 
 namespace vitrine {
 
-// Which attention matrices a forward pass shall hand out, and where they land.
+// Selects the attention matrices that a forward pass returns, and stores them.
 //
-// Attention layers ask Wants(image, source, layer) and compute the explicit matrix for those images alone; batch mates
-// keep the fused path. Not thread-safe: one tap per forward pass.
+// Attention layers call Wants(image, source, layer) and compute the explicit matrix of those images only; the others in
+// the batch stay on the fused path. Not thread-safe: one tap per forward pass.
 class AttentionTap {
  public:
-  // What one layer hands out for one image, of the shape that its source has. A model without softmax gives the factors
-  // instead of the matrices, so that a mean over queries stays linear in the tokens; the others are empty.
+  // Output of one layer for one image, in the shape of its source. A model without softmax returns the factors instead
+  // of the matrices, so that a mean over queries stays linear in the tokens; the other arrays are empty.
   struct Matrices {
-    FloatArray scores;   // before the softmax, as the softmax sees them; for KV+Pos the symmetric part, before g(j)
-    FloatArray weights;  // after the softmax
-    FloatArray queries;  // [heads, queries, d_h]: weights are queries keys^T, of both signs
+    FloatArray scores;   // input of the softmax; for KV+Pos the symmetric part, before g(j)
+    FloatArray weights;  // output of the softmax
+    FloatArray queries;  // [heads, queries, d_h]: weights = queries keys^T, of both signs
     FloatArray keys;     // [heads, n, d_h]
   };
 
@@ -33,7 +33,7 @@ class AttentionTap {
   void Put(int image, AttentionSource source, int layer, Matrices matrices) {
     taken_[{image, source, layer}] = std::move(matrices);
   }
-  // Null where nothing was put.
+  // Returns null if nothing was stored.
   const Matrices* Find(int image, AttentionSource source, int layer) const {
     const auto found = taken_.find({image, source, layer});
     return found == taken_.end() ? nullptr : &found->second;

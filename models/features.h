@@ -13,7 +13,7 @@ namespace vitrine {
 
 class TokenTap;
 
-// What the model made of a picture before its head, as floats.
+// Features of an image, from before the head.
 struct FeatureMap {
   v1::FeatureKind kind = v1::FEATURE_KIND_UNSPECIFIED;
   int rows = 1;
@@ -22,13 +22,13 @@ struct FeatureMap {
   std::vector<float> values = {};  // rows x columns x width, row-major
 };
 
-// Checks a request against what the model has and makes defaults explicit. INVALID_ARGUMENT names the fault.
+// Checks a request against the model and makes defaults explicit. INVALID_ARGUMENT names the invalid value.
 absl::StatusOr<v1::FeatureRequest> ResolveFeature(const v1::FeatureRequest& request, const FeatureAbility& ability);
 
-// Number of values that a resolved request yields for this grid.
+// Returns the number of values of a resolved request for this grid.
 int64_t ValuesOf(const v1::FeatureRequest& resolved, const FeatureAbility& ability, Grid grid);
 
-// The features of one image. Requires TokenTap::kFinal to have been requested before the forward pass.
+// Returns the features of one image. Requires that TokenTap::kFinal was requested before the forward pass.
 FeatureMap CollectFeature(const v1::FeatureRequest& resolved, const TokenTap& tokens, int image);
 
 }  // namespace vitrine

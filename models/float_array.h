@@ -8,20 +8,20 @@
 
 namespace vitrine {
 
-// What an engine hands out, whatever it computes on: floats in row-major order, the last axis running fastest.
+// Floats in row-major order, last axis contiguous: the output type of every engine.
 struct FloatArray {
   std::vector<int64_t> shape = {};
   std::vector<float> values = {};  // as many as the product of `shape`
 
   bool empty() const { return values.empty(); }
-  // The part at `i` of the first axis: a head's matrix, a token's row. Requires that the array is not empty.
+  // Returns part `i` of the first axis: a head's matrix, a token's row. Requires a non-empty array.
   std::span<const float> operator[](int64_t i) const {
     const size_t part = values.size() / static_cast<size_t>(shape[0]);
     return std::span(values).subspan(static_cast<size_t>(i) * part, part);
   }
 };
 
-// The mean of rows of `width` values. Requires at least one row.
+// Returns the mean of rows of `width` values. Requires at least one row.
 std::vector<float> MeanOfRows(std::span<const float> rows, int64_t width);
 
 }  // namespace vitrine

@@ -8,7 +8,7 @@
 namespace vitrine {
 namespace {
 
-// Keys' cubic, 0 from 2 on.
+// Keys' cubic kernel, 0 from 2 on.
 double Cubic(double x) {
   constexpr double kA = -0.5;
   x = std::abs(x);
@@ -21,7 +21,7 @@ double Cubic(double x) {
 
 std::vector<Taps> CubicTaps(int from, int to) {
   const double scale = static_cast<double>(from) / to;
-  const double stretch = std::max(1.0, scale);  // of the filter
+  const double stretch = std::max(1.0, scale);  // filter stretch
   std::vector<Taps> taps(static_cast<size_t>(to));
   for (int place = 0; place < to; ++place) {
     const double center = scale * (place + 0.5);

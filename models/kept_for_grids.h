@@ -14,14 +14,14 @@
 
 namespace vitrine {
 
-// Values made for grids, those used last of them. Clients choose the grids, so what is kept for them has a bound of
-// bytes; one value is kept whatever its size. Thread-safe.
+// LRU cache of values by grid. Limited in bytes, because clients choose the grids; the last value is kept whatever its
+// size. Thread-safe.
 template <class Value>
 class KeptForGrids {
  public:
   explicit KeptForGrids(int64_t most_bytes) : most_bytes_(most_bytes) {}
 
-  // The value kept for the grid, or `make`'s, which returns a value and its bytes and is called without a lock.
+  // Returns the cached value, or that of `make`, which returns a value and its bytes and is called without a lock.
   Value For(Grid grid, absl::FunctionRef<std::pair<Value, int64_t>()> make) {
     {
       const absl::MutexLock lock(&mutex_);
@@ -51,7 +51,7 @@ class KeptForGrids {
     int64_t bytes = 0;
   };
 
-  // Moves what is kept for the grid, if anything is, to the front.
+  // Moves the entry of the grid, if any, to the front.
   bool Find(Grid grid) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     const auto found = std::find_if(kept_.begin(), kept_.end(), [&](const Kept& each) { return each.grid == grid; });
     if (found == kept_.end()) return false;
@@ -61,7 +61,7 @@ class KeptForGrids {
 
   const int64_t most_bytes_;
   mutable absl::Mutex mutex_;
-  std::list<Kept> kept_ ABSL_GUARDED_BY(mutex_);  // the one used last comes first
+  std::list<Kept> kept_ ABSL_GUARDED_BY(mutex_);  // most recently used first
   int64_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 

@@ -10,24 +10,24 @@
 
 namespace vitrine {
 
-// A model without its weights: its config, its program, which inputs it takes and what it can show. Whatever computes
-// it, the CPU engine or the reference, is another matter. Immutable; thread-safe.
+// A model without its weights: config, program, valid inputs and possible outputs. Independent of the back end that
+// computes it. Immutable; thread-safe.
 class ModelDescription {
  public:
-  // INVALID_ARGUMENT names the field of the config that is missing or out of range.
+  // INVALID_ARGUMENT names the missing or out-of-range field of the config.
   static absl::StatusOr<ModelDescription> Make(const v1::ModelConfig& config);
 
   const v1::ModelConfig& config() const { return config_; }
   const program::Program& program() const { return program_; }
 
-  // The grid of an input of this size. INVALID_ARGUMENT if the model cannot take it; the sentence says what it takes.
+  // Returns the grid of an input of this size. INVALID_ARGUMENT says which sizes the model accepts if this is not one.
   absl::StatusOr<Grid> GridFor(int height, int width) const;
-  // Pixels of the input per grid cell, along each side.
+  // Input pixels per grid cell, along each side.
   int cell() const;
-  // Tokens an image has beside its grid (class token).
+  // Tokens of an image before its grid (class token).
   int prefix_tokens() const { return program_.has_class_token() ? 1 : 0; }
   AttentionAbility attention() const;
-  // The final tokens are handed out where any kind is named.
+  // If any kind is listed, the model can return its final tokens.
   FeatureAbility features() const;
 
  private:

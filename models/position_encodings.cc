@@ -7,9 +7,9 @@
 namespace vitrine {
 namespace {
 
-constexpr int kFeatures = 32;  // of each coordinate
+constexpr int kFeatures = 32;  // per coordinate
 
-// Sines on even channels, cosines on odd ones.
+// Sine for even channels, cosine for odd ones.
 float Wave(int64_t channel, double angle) {
   return static_cast<float>(channel % 2 == 0 ? std::sin(angle) : std::cos(angle));
 }

@@ -17,12 +17,11 @@ struct Grid {
   friend bool operator==(const Grid&, const Grid&) = default;
 };
 
-// Where each image's tokens are in a packed batch. Offsets are in tokens; image i has
-// prefix_tokens() + grid(i).cells() tokens, the prefix (class token) first, then the grid row by row.
-// Immutable; thread-safe.
+// Positions of each image's tokens in a packed batch. Offsets are in tokens; image i has prefix_tokens() +
+// grid(i).cells() tokens: the prefix (class token), then the grid row by row. Immutable; thread-safe.
 class TokenLayout {
  public:
-  // Consecutive images with equal grids, which may share one batched call.
+  // Consecutive images with equal grids, which one batched call can process.
   struct Run {
     int first_image = 0;
     int images = 0;
@@ -40,7 +39,7 @@ class TokenLayout {
   Grid grid(int image) const { return grids_[image]; }
   int64_t offset(int image) const { return offsets_[image]; }
   int64_t tokens(int image) const { return offsets_[image + 1] - offsets_[image]; }
-  // Sorting a batch by grid makes the runs long; correctness does not depend on it.
+  // Returns the runs, longest if the batch is sorted by grid; sorting is optional.
   std::span<const Run> runs() const { return runs_; }
 
  private:

@@ -12,24 +12,24 @@
 
 namespace vitrine {
 
-// Which tokens a forward pass shall hand out: those that the head reads, for features, or those after a block, for
+// Selects the tokens that a forward pass returns: those that the head reads, for features, or those after a block, for
 // tests and comparisons. Not thread-safe: one tap per forward pass.
 class TokenTap {
  public:
-  // All tokens as the head sees its own: after the last norm, where the model has one.
+  // All tokens where the head reads: after the last norm, if the model has one.
   static constexpr int kFinal = -1;
 
   struct Tokens {
-    FloatArray data;  // [tokens, width], those of image 0, then of image 1, ...
+    FloatArray data;  // [tokens, width], image by image
     std::shared_ptr<const TokenLayout> layout;
   };
 
-  // `stage` is a block, counted from 0 over all kinds of block, or kFinal.
+  // `stage` is a block, counted from 0 over all kinds of blocks, or kFinal.
   void Request(int stage) { wanted_.insert(stage); }
   const std::set<int>& wanted() const { return wanted_; }
   bool Wants(int stage) const { return wanted_.contains(stage); }
   void Put(int stage, Tokens tokens) { taken_[stage] = std::move(tokens); }
-  // Null where nothing was put.
+  // Returns null if nothing was stored.
   const Tokens* Find(int stage) const {
     const auto found = taken_.find(stage);
     return found == taken_.end() ? nullptr : &found->second;

@@ -11,17 +11,17 @@
 
 namespace vitrine {
 
-// A published variant. A new one is a row in models/zoo/; the tests, `vitrine-train list` and the docs follow.
+// A published variant. To add one, add a row in models/zoo/; tests, `vitrine-train list` and the docs follow.
 struct ZooRow {
-  std::string_view name;  // of [a-z0-9.-]: "eit34-mini-cifar10", "kv-pos-mnist-p7-d64-l2"
+  std::string_view name;  // [a-z0-9.-]+: "eit34-mini-cifar10", "kv-pos-mnist-p7-d64-l2"
   v1::ModelConfig config;
-  int64_t parameters = 0;   // exact, from the paper's arithmetic; tests compare
+  int64_t parameters = 0;   // exact, by the paper's arithmetic; checked by tests
   std::string_view source;  // paper and table
 };
 
 std::span<const ZooRow> Zoo();
 
-// NOT_FOUND lists the nearest names.
+// Finds a variant. NOT_FOUND lists the nearest names.
 absl::StatusOr<ZooRow> FindVariant(std::string_view name);
 
 }  // namespace vitrine

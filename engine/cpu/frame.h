@@ -53,7 +53,7 @@ class Frame {
   int64_t rows(RowsOf rows) const;
   // Returns the rows of `image`; one row if the buffer has one per image.
   Segment SegmentOf(RowsOf rows, int image) const;
-  int64_t most_tokens() const { return most_tokens_; }  // of any image, with its class token
+  int64_t most_tokens() const { return most_tokens_; }  // in the largest image, with class token
 
   View<float> At(Operand operand) const;
   RowsOf RowsOfBuffer(Operand operand) const { return buffers_[static_cast<size_t>(operand.buffer)].rows; }

@@ -17,8 +17,8 @@ enum class StepKind { kLinear, kProduct, kConvolution, kRows };
 // Cost of a step on a frame, without its reads and writes of the arena.
 struct StepCost {
   StepKind kind = StepKind::kRows;
-  Precision precision = Precision::kFp32;  // of its products
-  int64_t multiply_adds = 0;               // of products and convolutions
+  Precision precision = Precision::kFp32;  // precision of the products
+  int64_t multiply_adds = 0;               // in products and convolutions
   int64_t outside_floats = 0;              // weights and pixels
 };
 

@@ -60,7 +60,7 @@ class Team {
   std::atomic<int> arrived_ = 0;
   std::atomic<uint32_t> phase_ = 0;
   std::atomic<bool> failed_ = false;
-  std::exception_ptr failure_;  // of the thread that set failed_
+  std::exception_ptr failure_;  // from the thread that set failed_
 };
 
 }  // namespace vitrine::engine

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// EIT, efficient inductive transformer: a convolution before the patches (EIT^P) and a share of the channels that
-// convolves instead of attending, large in the first block and nothing in the last (EIT^T).
+// EIT, efficient inductive transformer: a convolution before the patches (EIT^P), and blocks in which some channels are
+// convolved instead of attending: many in the first block, none in the last (EIT^T).
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "models/families/eit_parts.h"
@@ -17,7 +17,7 @@ using program::Builder;
 using program::Program;
 using program::Value;
 
-// Options that are on unless the config says otherwise.
+// True for options that are on by default.
 bool ConvolvesPixels(const v1::EitConfig& eit) {
   return !eit.has_conv_projection() || eit.conv_projection();
 }
@@ -28,11 +28,11 @@ bool HasPositions(const v1::EitConfig& eit) {
   return !eit.has_positions() || eit.positions();
 }
 
-// a_i, the channels that attend in block i = 1..L. With C // h units of h channels:
+// a_i, the number of channels that attend in block i = 1..L. With C // h units of h channels:
 //   DECREASING  floor((C // h) i / L) h
-//   INCREASING  the same of block L - i
+//   INCREASING  as DECREASING for block L - i
 //   INVARIANT   floor((C // h) / 2) h
-// and a_L = C in all of them.
+// and a_L = C for all of them.
 int AttentionChannels(const v1::EitConfig& eit, int block) {
   if (!ConvolvesChannels(eit) || block == eit.depth()) return eit.width();
   const int units = eit.width() / eit.heads();
@@ -46,8 +46,8 @@ int AttentionChannels(const v1::EitConfig& eit, int block) {
   }
 }
 
-// What Table 7 of the paper puts around the convolution of the first channels. NOTE: class tokens are not on the grid;
-// what passes them by here leaves them as LN(x), which their residual adds.
+// Applies the convolution of the first channels and its neighbours as in Table 7 of the paper. NOTE: class tokens are
+// not on the grid; they pass as LN(x), which their residual adds.
 Value Convolved(Builder& b, v1::EitConfig::Convolution kind, Value u) {
   return b.Within("convolution", [&] {
     if (kind == v1::EitConfig::CONV_CONV) {
@@ -101,7 +101,7 @@ Program EitProgram(const v1::ModelConfig& config) {
   return EitHead(b, x, config.classes());
 }
 
-// Which options exclude each other.
+// Checks options that exclude each other.
 absl::Status ValidateOptions(const v1::EitConfig& eit) {
   RETURN_IF_ERROR(CheckRange("eit.schedule", eit.schedule(), 0, v1::EitConfig::Schedule_MAX));
   RETURN_IF_ERROR(CheckRange("eit.convolution", eit.convolution(), 0, v1::EitConfig::Convolution_MAX));

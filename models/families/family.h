@@ -12,26 +12,26 @@
 
 namespace vitrine {
 
-// What the rest of the house needs to know of a family. Each is made at the end of its family's file.
+// Interface of a model family. Each family's file defines its own at the end.
 struct Family {
-  // kCustom: configs of this family are `custom` with its name, because the contract has no message for it.
+  // If kCustom, configs of this family are `custom` with its name, because the contract has no message for it.
   v1::ModelConfig::FamilyCase which = v1::ModelConfig::FAMILY_NOT_SET;
   absl::string_view name;
-  // INVALID_ARGUMENT names the field at fault. Preprocessing and classes are checked already.
+  // Checks a config. INVALID_ARGUMENT names the invalid field. Preprocessing and classes are checked already.
   absl::Status (*validate)(const v1::ModelConfig& config) = nullptr;
-  // Its published variants; null where another family lists them.
+  // Returns its published variants; null if another family lists them.
   std::vector<ZooRow> (*variants)() = nullptr;
-  // The model as operators. Requires a config that `validate` accepts.
+  // Returns the model as operators. Requires a config that `validate` accepts.
   program::Program (*program)(const v1::ModelConfig& config) = nullptr;
 };
 
-// All of them, in the order of table.cc.
+// Returns all families, in the order of table.cc.
 const std::vector<Family>& Families();
 
-// The family of a config that is right in all its fields. INVALID_ARGUMENT names what is missing or out of range.
+// Returns the family of a config and checks all its fields. INVALID_ARGUMENT names the missing or out-of-range field.
 absl::StatusOr<const Family*> CheckedFamilyOf(const v1::ModelConfig& config);
 
-// The model as operators. Errors as CheckedFamilyOf.
+// Returns the model as operators. Errors as CheckedFamilyOf.
 absl::StatusOr<program::Program> ProgramOf(const v1::ModelConfig& config);
 
 }  // namespace vitrine

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Answers zeros without looking at the pixels: what is left is the cost of the service.
+// Returns zero logits without reading pixels, to measure the cost of serving alone.
 #include "models/families/family.h"
 #include "models/program/builder.h"
 #include "models/zoo/rows.h"

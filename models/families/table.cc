@@ -7,7 +7,7 @@
 #include "models/families/family.h"
 #include "models/families/input.h"
 
-// Every family. A new one is a row here and a file beside this one that defines `Family <Row>Family()`.
+// List of families. To add one, add a row here and a file beside this one that defines `Family <Row>Family()`.
 #define VITRINE_FAMILIES(ROW) \
   ROW(Vit)                    \
   ROW(Eit)                    \
@@ -32,7 +32,7 @@ const std::vector<Family>& Families() {
 
 namespace {
 
-// Null if the config names none.
+// Returns null if the config names no family.
 const Family* FamilyOf(const v1::ModelConfig& config) {
   const std::vector<Family>& families = Families();
   const auto found = std::find_if(families.begin(), families.end(), [&](const Family& family) {

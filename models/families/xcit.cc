@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // XCiT (El-Nouby et al. 2021) and its QKV embeddings: attention between channels instead of tokens, so that the cost is
-// linear in the tokens; the class token joins only for the last blocks.
+// linear in the tokens; the class token is added before the last blocks.
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "models/families/family.h"
@@ -32,7 +32,7 @@ int Codes(Builder& b, const v1::XcitConfig& xcit) {
   return b.NeverDecays(b.AddWeight("codes", {3, xcit.code_length()}, {program::Initial::Kind::kNormal, 1}));
 }
 
-// SNE: a network for each of them.
+// SNE: a separate network for each of q, k and v.
 std::vector<Value> Separate(Builder& b, const v1::XcitConfig& xcit, Value u) {
   const int layers = xcit.embedding_layers() == 0 ? 2 : xcit.embedding_layers();
   std::vector<Value> qkv;
@@ -60,7 +60,7 @@ std::vector<Value> PartlyShared(Builder& b, const v1::XcitConfig& xcit, Value u)
   return qkv;
 }
 
-// F-SNE: both layers are shared; the input is [u, C_part] with a learned code for each of the three.
+// F-SNE: both layers are shared; the input is [u, C_part] with a learned code for each of q, k and v.
 std::vector<Value> FullyShared(Builder& b, const v1::XcitConfig& xcit, int shared_codes, Value u) {
   b.DrawsFirst({"first", "second"});
   const int codes = xcit.codes_per_block() ? Codes(b, xcit) : shared_codes;
@@ -112,8 +112,8 @@ Value ClassAttention(Builder& b, const v1::XcitConfig& xcit, Value u) {
   });
 }
 
-// NOTE: as XCiT's code does it. The attention hands the patches through normalised, both residuals add them to
-// themselves, and the second takes what is normalised: x = LN(x) before x + gamma2 MLP(x). Drop path leaves it alone.
+// NOTE: follows XCiT's code. The attention returns the patches normalised, both residuals add them to themselves, and
+// the second starts from the normalised value: x = LN(x) before x + gamma2 MLP(x). Without stochastic depth.
 Value ClassBlock(Builder& b, const v1::XcitConfig& xcit, Value x) {
   const Value u = b.LayerNorm("norm", x, kXcitNormEpsilon);
   const Value gathered = ClassAttention(b, xcit, u);
@@ -154,7 +154,7 @@ Program XcitProgram(const v1::ModelConfig& config) {
   return b.Take(b.Linear("head", b.TakeClass(x), config.classes()));
 }
 
-// Which sizes of the embedding belong to which kind.
+// Checks which embedding sizes are valid for which kind.
 absl::Status ValidateEmbedding(const v1::XcitConfig& xcit) {
   const bool linear =
       xcit.embedding() == v1::XcitConfig::LINEAR || xcit.embedding() == v1::XcitConfig::EMBEDDING_UNSPECIFIED;

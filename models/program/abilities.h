@@ -7,10 +7,10 @@
 
 namespace vitrine::program {
 
-// What a program can be asked for, from its operators: the maps of what attends in it. Rollout multiplies the weights
-// of all layers, so it is offered where nothing but softmax attention moves anything between tokens.
+// Returns the attention maps that a program offers. Rollout multiplies the weights of all layers, so it is offered only
+// if softmax attention alone mixes tokens.
 AttentionAbility AttentionOf(const Program& program);
-// Nothing without final tokens.
+// Returns the features that a program offers; none without final tokens.
 FeatureAbility FeaturesOf(const Program& program);
 
 }  // namespace vitrine::program

@@ -13,10 +13,10 @@
 namespace vitrine::program {
 namespace {
 
-// A block's place for dropout of attention weights, beside the others that families name.
+// Dropout site of the attention weights in a block; families name the others.
 constexpr int kWeightsSite = 3;
 
-// A family that builds nonsense is a mistake that no input can cause.
+// Aborts on a bug in a family; no input can cause one.
 void Require(bool holds, const std::string& name, const char* what) {
   if (holds) return;
   std::cerr << "program: " << name << ": " << what << std::endl;
@@ -29,7 +29,7 @@ Initial Ones() {
 Initial Zeros() {
   return {Initial::Kind::kConstant, 0};
 }
-// PyTorch's default for weights and biases.
+// Returns PyTorch's default for weights and biases.
 Initial FanIn(int64_t inputs) {
   return {Initial::Kind::kUniform, 1 / std::sqrt(static_cast<double>(inputs))};
 }

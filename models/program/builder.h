@@ -13,29 +13,28 @@
 
 namespace vitrine::program {
 
-// Writes a program down, operator by operator. Every method that takes a name appends an operator of that name, which
-// no other has, and returns its result; weights are called name.weight, name.bias, ... below the scope that Within
-// opened, and a name that was used before is the same weight. Families call it with configs that they have validated:
-// what does not fit together is a mistake in the family, and aborts.
+// Builds a program, operator by operator. Every method that takes a name appends an operator with that unique name and
+// returns its result; its weights are name.weight, name.bias, ... below the scope that Within opened. A name that was
+// used before is the same weight. Requires validated configs: inconsistent calls abort, as a bug of the family.
 class Builder {
  public:
-  // Places for dropout in a block; those of the positions follow the last block's.
+  // Dropout sites per block; those of the positions follow the last block's.
   static constexpr int kSitesPerBlock = 4;
 
-  explicit Builder(int channels);  // of the pictures
+  explicit Builder(int channels);  // channels of the images
 
   Value pictures() const { return {0}; }
   int64_t columns(Value x) const { return program_.info(x).columns; }
 
-  // --- where it is
+  // --- scopes
 
-  // What `body` adds is named below `name`.
+  // Runs `body`; names that it adds are below `name`.
   template <class Body>
   auto Within(const std::string& name, const Body& body) {
     const Leave leave(*this, Open(name));
     return body();
   }
-  // A block: within `name`, with places for dropout of its own; its result is handed out as a stage.
+  // Adds a block: a scope `name` with its own dropout sites; its result is a stage.
   template <class Body>
   Value Block(const std::string& name, const Body& body) {
     const Value x = Within(name, body);
@@ -43,23 +42,23 @@ class Builder {
     site_ += kSitesPerBlock;
     return x;
   }
-  // What follows belongs to this part.
+  // Assigns the operators that follow to this part.
   void Enter(Part part) { part_ = part; }
-  // Initial values in this scope are drawn in this order, then the others as they were added. "blocks" stands for
-  // blocks.0, blocks.1, ... too.
+  // Draws initial values in this scope in this order, then those of the other names as added. "blocks" also stands for
+  // blocks.0, blocks.1, ...
   void DrawsFirst(std::vector<std::string> names);
-  // In checkpoints, and where nothing else is said in drawing too, these scopes come before those that follow here.
+  // Lists these scopes before those added later: in checkpoints, and in drawing order unless DrawsFirst changes that.
   void ListsFirst(const std::vector<std::string>& names);
-  // The first of the current block's places for dropout.
+  // Returns the first dropout site of the current block.
   int site() const { return site_; }
 
   // --- weights
 
-  // How Linear's weights start from here on: N(0, 0.02^2) and zeros as in timm, or PyTorch's uniform within
-  // 1 / sqrt(inputs).
+  // Initialization of later Linear weights: N(0, 0.02^2) and zeros as in timm, or PyTorch's uniform within 1 /
+  // sqrt(inputs).
   enum class LinearInitial { kTruncatedNormal, kFanIn };
   void StartLinears(LinearInitial initial) { linear_initial_ = initial; }
-  // Weight decay acts on what has two dimensions or more, but for those that are named here.
+  // Adds a weight. Weight decay applies to weights of two or more dimensions, except after NeverDecays.
   int AddWeight(const std::string& name, std::vector<int64_t> shape, Initial initial, bool trained = true);
   int NeverDecays(int weight);
 
@@ -83,23 +82,23 @@ class Builder {
   Value Linear(const std::string& name, Value x, int64_t outputs, bool bias = true) {
     return Linear(name, std::vector<Value>{x}, outputs, bias);
   }
-  // With the weights `name` that others use too; the operator is name.use.
+  // Applies the shared weights `name`; the operator is named name.use.
   Value SharedLinear(const std::string& name, const std::string& use, Value x, int64_t outputs);
-  // Several on one value, which the papers' code computes as one product.
+  // Adds several linear layers on one value, which the papers' code computes as one product.
   std::vector<Value> LinearsTogether(const std::vector<std::string>& names, Value x, int64_t outputs);
-  // The rows from `first_row` on of a weight of `rows` rows.
+  // Uses the rows from `first_row` on of a weight with `rows` rows.
   Value LinearPart(const std::string& name, Value x, int64_t first_row, int64_t outputs, int64_t rows);
-  // Of [x, row `code` of the weight `codes` [3, length]].
+  // Applies a linear layer to [x, row `code` of the weight `codes` [3, length]].
   Value CodedLinear(const std::string& name, Value x, int64_t outputs, int codes, int code);
   Value Gelu(const std::string& name, Value x);
   Value Relu(const std::string& name, Value x);
-  // x + branch; with `scale` the weight of that name, [columns], on the branch. `path`: the place of its stochastic
-  // depth, -1 without.
+  // Returns x + branch; with `scale`, the branch is multiplied by the weight of that name, [columns]. `path` is the
+  // site of its stochastic depth, -1 for none.
   Value Residual(const std::string& name, Value x, Value branch, int path);
   Value ScaledResidual(const std::string& name, Value x, Value branch, int path, const std::string& scale,
                        double initial_scale);
 
-  // The layer and the place for dropout of weights are set here. `weights` as operators.h says.
+  // Sets the layer and the dropout site itself. `weights` as in operators.h.
   Value Attend(const std::string& name, const std::vector<Value>& qkv, program::Attend settings,
                const std::vector<int>& weights = {});
   Value AttendChannels(const std::string& name, const std::vector<Value>& qkv, program::AttendChannels settings);
@@ -119,16 +118,16 @@ class Builder {
   Program Take(Value logits);
 
  private:
-  // A name with the weights and names below it. Checkpoints list a scope's own weights before those below.
+  // A name and the weights and names below it. Checkpoints list a scope's own weights before those below.
   struct Scope {
     std::string name;
     Scope* parent = nullptr;
     std::vector<int> weights = {};
     std::vector<std::unique_ptr<Scope>> children = {};
     std::vector<std::string> draws_first = {};
-    // All of it as it was added.
+    // Weights and children, in the order added.
     struct Member {
-      int weight = -1;  // place in the program's weights, or
+      int weight = -1;  // index in the program's weights, or -1
       Scope* child = nullptr;
     };
     std::vector<Member> added = {};
@@ -143,11 +142,11 @@ class Builder {
     Scope* const outer_;
   };
 
-  // Returns the scope to come back to.
+  // Opens a scope; returns the one to restore.
   Scope* Open(const std::string& name);
   static std::string PathOf(const Scope& scope);
   std::string FullName(const std::string& name) const;
-  // The name, with a number behind it where it is taken: for what nobody calls by name.
+  // Returns the name, with a number appended if it is taken; for operators that no caller refers to by name.
   std::string Free(const std::string& name) const;
   Value Add(const std::string& name, const Settings& settings, std::vector<Value> inputs, std::vector<int> weights,
             const Program::ValueInfo& result);
@@ -161,7 +160,7 @@ class Builder {
 
   Program program_;
   std::map<std::string, int> weight_of_;
-  std::set<std::string> names_;  // of operators
+  std::set<std::string> names_;  // operator names
   Scope root_;
   Scope* scope_ = &root_;
   Part part_ = Part::kInput;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names, and the orders of weights that follow from where they stand.
+// Names, and the weight orders that follow from their scopes.
 #include <algorithm>
 #include <memory>
 #include <utility>
@@ -74,7 +74,7 @@ void Builder::ListDrawings(const Scope& scope, std::vector<int>& order) const {
   }
 }
 
-// Into the order of checkpoints.
+// Sorts the weights in checkpoint order.
 void Builder::OrderWeights() {
   std::vector<int> listed;
   ListWeights(root_, listed);

@@ -11,7 +11,7 @@ class Walk {
  public:
   Walk(const Program& program, std::vector<Demand>& demands) : program_(program), demands_(demands) {}
 
-  // `op` is asked for `wanted` of its result.
+  // Propagates the demand `wanted` for the result of `op` to its inputs.
   void Through(const Operator& op, Demand wanted) {
     if (op.As<JoinClass>() != nullptr) {
       Ask(op.inputs[0], Demand::kAll);
@@ -21,20 +21,20 @@ class Walk {
     } else if (op.As<TakeCells>() != nullptr) {
       Ask(op.inputs[0], Demand::kAll);
     } else if (const Attend* attend = op.As<Attend>()) {
-      // The matrices that are handed out have a row for every query, whatever is read of the result.
+      // The attention tap needs a row for every query, whatever part of the result is read.
       OfAttention(op, attend->class_query ? Demand::kClass : Demand::kAll);
     } else if (op.As<AttendLinearly>() != nullptr) {
       OfAttention(op, wanted);
     } else if (op.As<AttendChannels>() != nullptr) {
       for (const Value input : op.inputs) Ask(input, Demand::kAll);
     } else {
-      // What treats rows alone, and grids without their class tokens.
+      // Operators on single rows, and on grids without their class tokens.
       for (const Value input : op.inputs) Ask(input, wanted);
     }
   }
 
  private:
-  // Queries as wanted, if they are a value of their own; every key and value.
+  // Asks for the queries as `queries` if they are a separate value, and for all keys and values.
   void OfAttention(const Operator& op, Demand queries) {
     for (size_t i = 0; i < op.inputs.size(); ++i) {
       Ask(op.inputs[i], i == 0 && op.inputs.size() > 1 ? queries : Demand::kAll);

@@ -8,19 +8,19 @@
 
 namespace vitrine::program {
 
-// Which rows of a value anybody reads. Of maps and rows only kNone and kAll.
+// Rows of a value that are read. For maps and rows only kNone and kAll.
 enum class Demand {
   kNone,
-  kClass,  // of tokens, the class tokens' alone
+  kClass,  // for tokens: only the class tokens
   kAll,
 };
 
-// Of every value of the program, by id, where these results are wanted and nothing is trained: after the last class
-// block, say, nobody reads the patches.
+// Returns the demand of every value, by id, when only these results are needed, without training: for instance, nothing
+// reads the patches after the last class block.
 std::vector<Demand> DemandOf(const Program& program, const std::vector<Value>& results);
 
-// The logits, and what the reference computes on the way without being asked: a block's tokens whole,
-// but for class blocks, which join what they computed with what they keep.
+// Returns the logits and the values that the reference always computes: all tokens of a block, except in class blocks,
+// which join new class tokens with the old cells.
 std::vector<Value> ResultsOfRun(const Program& program);
 
 }  // namespace vitrine::program

@@ -8,39 +8,39 @@
 
 namespace vitrine::program {
 
-// A model: operators in the order in which they run, what they read and write, and their weights. No tensor and no size
-// of an input is in it. A family makes it from a ModelConfig (models/families), by a Builder. Immutable; thread-safe.
+// A model: operators in execution order, their inputs and outputs, and their weights. Contains no tensor and no input
+// size. Families make it from a ModelConfig (models/families) by a Builder. Immutable; thread-safe.
 class Program {
  public:
-  // What is known of a value.
+  // Static properties of a value.
   struct ValueInfo {
     ValueKind kind = ValueKind::kMap;
     int64_t columns = 0;
-    int scale = 1;  // of maps and tokens: pixels of the input along each side of one place
+    int scale = 1;  // input pixels along each side of a position, for maps and tokens
   };
 
   const std::vector<Operator>& operators() const { return operators_; }
-  // Parameters, then what is stored only; each in the order of published checkpoints.
+  // Parameters, then stored-only values; each in the order of published checkpoints.
   const std::vector<Weight>& weights() const { return weights_; }
-  // Numbers in those that are trained.
+  // Returns the number of elements of all trained weights.
   int64_t parameters() const;
-  // Places in weights(), in the order in which initial values are drawn.
+  // Indices into weights(), in the order in which initial values are drawn.
   const std::vector<int>& drawing_order() const { return drawing_order_; }
   const ValueInfo& info(Value value) const { return values_[static_cast<size_t>(value.id)]; }
   int values() const { return static_cast<int>(values_.size()); }
 
   Value pictures() const { return {0}; }
   Value logits() const { return logits_; }  // [images, classes]
-  // Tokens after each block, as features and comparisons read them, and those that the head reads its own from.
+  // Tokens after each block, for features and comparisons.
   const std::vector<Value>& stages() const { return stages_; }
-  Value final_tokens() const { return final_tokens_; }  // id -1 where there are none
+  Value final_tokens() const { return final_tokens_; }  // tokens from which the head takes its input; id -1 if none
 
-  // Pixels of the input per grid cell, along each side; 0 for a model without a grid.
+  // Input pixels per grid cell, along each side; 0 for a model without a grid.
   int cell() const { return cell_; }
   bool has_class_token() const { return class_token_; }
-  // Rows of each image before its cells': one in tokens.
+  // Rows of each image before its cells: 1 for tokens, else 0.
   int PrefixOf(Value value) const { return info(value).kind == ValueKind::kTokens ? 1 : 0; }
-  // The grid that learned positions were made for; empty without.
+  // Grid of the learned positions; empty if there are none.
   Grid table() const { return table_; }
 
  private:
@@ -59,13 +59,13 @@ class Program {
   Grid table_;
 };
 
-// Pixels of a picture, or places of a map.
+// Pixels of an image, or positions of a map.
 struct MapSize {
   int height = 0;
   int width = 0;
 };
 MapSize ResultOf(const Convolve& convolve, MapSize size);
-// Of every map of the program for a picture of this size, by the value's id; of other values zero.
+// Returns the size of every map for an image of this size, by value id; zero for other values.
 std::vector<MapSize> MapSizesOf(const Program& program, MapSize picture);
 
 }  // namespace vitrine::program

@@ -8,13 +8,13 @@
 
 namespace vitrine::program {
 
-// Which operators are the only ones to read a value: they may run with the one that makes it. What a program hands out
-// (logits, stages, final tokens) has one reader more. Points into the program.
+// Finds operators that are the only reader of a value, so that they can run with its producer. Results of the program
+// (logits, stages, final tokens) count as read once more. Points into the program.
 class OnlyReaders {
  public:
   explicit OnlyReaders(const Program& program);
 
-  // The only reader of the result of `op`, if it is of this kind; null otherwise, and for a null `op`.
+  // Returns the only reader of the result of `op` if it is of this kind; null otherwise, and for a null `op`.
   template <class Kind>
   const Operator* After(const Operator* op) const {
     const Operator* after = op == nullptr ? nullptr : only_[static_cast<size_t>(op->output.id)];
@@ -23,7 +23,7 @@ class OnlyReaders {
   const Operator* GeluAfter(const Operator* op) const;
 
  private:
-  std::vector<const Operator*> only_;  // by value; null where there are more or none
+  std::vector<const Operator*> only_;  // by value; null unless exactly one reads it
 };
 
 }  // namespace vitrine::program

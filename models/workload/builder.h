@@ -10,21 +10,21 @@
 
 namespace vitrine::workload {
 
-// Writes down operators one after the other. The methods return the operator, so that the caller may correct its
-// parameters; the reference is good until the next call.
+// Builds a list of operators. Methods return the operator so that the caller can adjust its fields; the reference is
+// valid until the next call.
 class Builder {
  public:
-  // `images` equal images of `grid` cells.
+  // `images` images, each with `grid` cells.
   Builder(int images, Grid grid) : images_(images), grid_(grid) {}
 
   int64_t images() const { return images_; }
   Grid grid() const { return grid_; }
   int64_t cells() const { return images_ * grid_.cells(); }         // patch tokens of the batch
-  int64_t tokens() const { return images_ * (grid_.cells() + 1); }  // the class tokens among them
+  int64_t tokens() const { return images_ * (grid_.cells() + 1); }  // with class tokens
 
-  // What follows belongs to this part.
+  // Assigns the operators that follow to this part.
   void Enter(ModelPart part) { part_ = part; }
-  // What `describe` adds has names that begin with `prefix` and a dot.
+  // Runs `describe`; names that it adds begin with `prefix` and a dot.
   template <typename Describe>
   void Within(const std::string& prefix, const Describe& describe) {
     const std::string outer = prefix_;
@@ -33,14 +33,14 @@ class Builder {
     prefix_ = outer;
   }
 
-  // A dense layer on `rows` tokens; it owns its weights.
+  // A dense layer on `rows` tokens, with its own weights.
   Operator& Linear(std::string name, int64_t rows, int64_t inputs, int64_t outputs, bool bias = true);
-  // Of every image and head over its `tokens` tokens: a^T b, [head_width, head_width].
+  // a^T b per image and head over `tokens` tokens: [head_width, head_width].
   Operator& ChannelProduct(std::string name, int64_t heads, int64_t tokens, int64_t head_width);
-  // `tokens` tokens of every image times their head's [head_width, head_width].
+  // `tokens` tokens of every image times their head's [head_width, head_width] matrix.
   Operator& MixChannels(std::string name, int64_t heads, int64_t tokens, int64_t head_width);
   Operator& Matmul(std::string name, int64_t batch, int64_t rows, int64_t inner, int64_t columns);
-  // Softmax attention of `rows` queries to `keys` keys, per image and head.
+  // Softmax attention of `queries` queries to `keys` keys, per image and head.
   Operator& Attention(std::string name, int64_t heads, int64_t queries, int64_t keys, int64_t head_width);
 
   struct Convolved {
@@ -57,10 +57,10 @@ class Builder {
   Operator& Convolution(std::string name, const Convolved& sizes);
   // Convolution of the patch tokens on their grid, stride 1.
   Operator& GridConvolution(std::string name, int64_t inputs, int64_t outputs, int groups, bool bias);
-  // A pool of kernel = stride, without padding: to rows x columns positions of an image.
+  // A pool with stride = kernel, without padding, of an image of height x width.
   Operator& Pool(std::string name, int64_t channels, int height, int width, int kernel);
 
-  // An operator on single values of [rows, columns]. The kinds that have parameters get theirs here.
+  // An operator on single values of [rows, columns]; LayerNorm sets its own parameters.
   Operator& LayerNorm(std::string name, int64_t rows, int64_t width);
   Operator& Elementwise(OperatorKind kind, std::string name, int64_t rows, int64_t columns, int64_t parameters = 0);
   Operator& Gelu(std::string name, int64_t rows, int64_t columns) {
@@ -70,7 +70,7 @@ class Builder {
     return Elementwise(OperatorKind::kAdd, std::move(name), rows, columns);
   }
 
-  // What was written down since the last time.
+  // Returns the operators added since the last call.
   Workload Take() { return std::exchange(operators_, {}); }
 
  private:

@@ -8,27 +8,27 @@
 
 namespace vitrine {
 
-// What each paper calls the cost of a model, as pure functions of the list of operators. Papers 000 and 004 print no
-// figure for a model; 004 prints the formulas of its Table 1, which docs/research/parity.md gives beside ours.
+// Each paper's definition of a model's cost, as pure functions of the operator list. Papers 000 and 004 print no figure
+// for a model; docs/research/parity.md compares the formulas of paper 004's Table 1 with ours.
 
 // Trainable parameters of all operators. Class token, positions and codes belong to the operators that add them.
 int64_t Parameters(const Workload& workload);
 
-// Multiply-adds of matrix products and convolutions; everything else is free. Paper 002 prints this as FLOPs.
+// Multiply-adds of matrix products and convolutions only. Paper 002 prints this as FLOPs.
 int64_t Macs(const Workload& workload);
 
-// Paper 001 (EIT): two for every multiply-add, and per element LayerNorm 9, GELU 4, softmax 5, scaling of a logit 1,
-// every addition of a residual, of positions or of two branches 1, a pool k x k for each output; biases, BatchNorm and
-// ReLU are free. For the published form.
+// Paper 001 (EIT): two per multiply-add, and per element LayerNorm 9, GELU 4, softmax 5, scaling of a logit 1, each
+// addition (residual, positions, two branches) 1, pool k x k per output; biases, BatchNorm and ReLU are free. For the
+// published form.
 int64_t Flops001(const Workload& workload);
 
-// Paper 003 (the review), as its tables are when their errors are corrected: two for every multiply-add, and per
-// element of the blocks LayerNorm 6, GELU 1, softmax 3, scaling 1, addition 1. Of what is outside the blocks, matrix
-// products alone: its tables have no row for positions and the last norm.
+// Paper 003 (the review), with the errors of its tables corrected: two per multiply-add, and per element of the blocks
+// LayerNorm 6, GELU 1, softmax 3, scaling 1, addition 1. Outside the blocks only matrix products count: its tables have
+// no row for positions and the last norm.
 int64_t Flops003(const Workload& workload);
 
-// Of one operator, for intensities and rooflines: Flops003's costs, extended to what the review does not have
-// (BatchNorm and affine 2, normalisation to unit length 3, ReLU 1, a pool k x k for each output).
+// Cost of one operator, for intensities and rooflines: as Flops003, extended to operators that the review lacks
+// (BatchNorm and affine 2, normalisation to unit length 3, ReLU 1, pool k x k per output).
 int64_t FlopsOf(const Operator& op);
 
 }  // namespace vitrine

@@ -41,7 +41,7 @@ class Expansion {
     return builder_.Take();
   }
 
-  // Of each operator; in the published form, where each is expanded by itself.
+  // Returns the multiply-adds of each operator in the published form, where each is expanded by itself.
   std::vector<int64_t> Macs() {
     std::vector<int64_t> macs;
     for (const ir::Operator& op : program_.operators()) {
@@ -76,7 +76,7 @@ class Expansion {
     }
     return demand == ir::Demand::kClass ? images : builder_.tokens();
   }
-  // Rows of what `op` computes. The papers' code computes all.
+  // Returns the rows that `op` computes; the papers' code computes all.
   int64_t Rows(const ir::Operator& op) const {
     return RowsOf(op.output, published_ ? ir::Demand::kAll : demands_[At(op.output)]);
   }
@@ -86,7 +86,7 @@ class Expansion {
 
   // --- parameters
 
-  // Of weights that no operator before had.
+  // Counts the elements of weights not counted for an earlier operator.
   int64_t Own(const ir::Operator& op) {
     int64_t count = 0;
     for (const int weight : op.weights) {
@@ -95,7 +95,7 @@ class Expansion {
     }
     return count;
   }
-  // Of some rows of a weight.
+  // As Own, for the rows of a weight that `linear` uses.
   int64_t OwnRows(const ir::Operator& op, const ir::Linear& linear) {
     int64_t count = 0;
     for (const int weight : op.weights) {
@@ -106,7 +106,7 @@ class Expansion {
     return count;
   }
 
-  // --- from pictures to tokens
+  // --- from images to tokens
 
   Builder::Convolved Sizes(const ir::Operator& op, const ir::Convolve& convolve) const {
     const ir::MapSize size = sizes_[At(op.inputs[0])];
@@ -127,12 +127,12 @@ class Expansion {
     listed.parameters = Own(op);
     const ir::Operator* norm = published_ ? nullptr : readers_.After<ir::BatchNorm>(&op);
     if (norm == nullptr) return;
-    listed.has_bias = true;  // BatchNorm, folded in; its parameters are trained all the same
+    listed.has_bias = true;  // BatchNorm, folded in; its parameters still count
     listed.parameters += Own(*norm);
     done_.insert(norm);
   }
 
-  // What runs pools as it convolves, and leaves out pixels beyond the last whole cell.
+  // The executed form pools while it convolves, and skips pixels beyond the last whole cell.
   void ConvolveAndPool(const ir::Operator& op, const ir::Convolve& convolve, Builder::Convolved sizes) {
     if (published_) {
       builder_.Convolution(op.name + ".convolution", sizes).parameters = Own(op);
@@ -154,14 +154,14 @@ class Expansion {
     builder_.Add(op.name, Rows(op), Columns(op)).parameters = Own(op);
   }
 
-  // The encoding depends on the grid alone: one image's is that of all.
+  // The executed form computes the encoding once for the batch: it depends on the grid alone.
   void Expand(const ir::Operator& op, const ir::FourierPosition&) {
     const int64_t rows = published_ ? builder_.cells() : builder_.grid().cells();
     builder_.Linear(op.name + ".projection", rows, ir::kFourierFeatures, Columns(op)).parameters = Own(op);
     builder_.Add(op.name, Rows(op), Columns(op));
   }
 
-  // The papers count the first of them alone.
+  // The papers count the first join only.
   void Expand(const ir::Operator& op, const ir::JoinClass&) {
     const ir::Operator* rows = producers_[At(op.inputs[0])];
     const bool first = rows != nullptr && rows->As<ir::ClassToken>() != nullptr;
@@ -170,7 +170,7 @@ class Expansion {
                          first ? Own(*rows) : 0);
   }
 
-  // --- what treats rows alone
+  // --- operators on single rows
 
   void Expand(const ir::Operator& op, const ir::LayerNorm&) {
     builder_.LayerNorm(op.name, Rows(op), Columns(op)).parameters = Own(op);
@@ -193,7 +193,7 @@ class Expansion {
     done_.insert(gelu);
   }
 
-  // As one product, listed with the first of them.
+  // Lists the group as one product, under the name of its first operator.
   void ExpandTogether(const ir::Operator& first, const ir::Linear& linear) {
     if (linear.together == 0) return;
     Operator& listed = builder_.Linear(first.name, Rows(first), linear.inputs, linear.together * linear.outputs);
@@ -201,7 +201,7 @@ class Expansion {
     for (const ir::Operator* op = &first; op != &first + linear.together; ++op) listed.parameters += Own(*op);
   }
 
-  // W [x, code] = W_x x + W_c code: a code is the same for every token, and W_x x is computed once.
+  // W [x, code] = W_x x + W_c code: a code is the same for every token, so W_x x is computed once.
   void ExpandCode(const ir::Operator& op, const ir::Linear& linear) {
     const int64_t code = program_.weights()[static_cast<size_t>(op.weights.back())].shape[1];
     const std::vector<int> own = {op.weights.begin(), op.weights.end() - 1};
@@ -239,7 +239,7 @@ class Expansion {
   }
   void Expand(const ir::Operator& op, const ir::Add&) { builder_.Add(op.name, Rows(op), Columns(op)); }
 
-  // --- what mixes tokens
+  // --- attention and grid convolutions
 
   void Expand(const ir::Operator& op, const ir::MeanTokens&) {
     Operator& listed = builder_.Elementwise(OperatorKind::kMean, op.name, builder_.cells(), Columns(op));
@@ -253,8 +253,8 @@ class Expansion {
     const int64_t keys = TokensPerImage(op.inputs.back()), queries = attend.class_query ? 1 : keys;
     const int64_t head_width = Columns(op) / attend.heads, batch = builder_.images() * attend.heads;
     if (!op.weights.empty()) {
-      // The published form maps [score_ij + P_ijc] over c; the reduced one, which all counts take, is a scale of the
-      // logits and one offset per key.
+      // The published form maps [score_ij + P_ijc] over c; all counts use the reduced form, a scale of the logits and
+      // one offset per key.
       builder_.Elementwise(OperatorKind::kAffine, op.name + ".map", batch * queries, keys, Own(op));
     }
     if (!published_) {
@@ -267,7 +267,7 @@ class Expansion {
     builder_.Matmul(op.name + ".values", batch, queries, keys, head_width);
   }
 
-  // Of d_h x d_h: products over the tokens, so that the cost is linear in their number.
+  // Products over the tokens, d_h x d_h, so that the cost is linear in the tokens.
   void Expand(const ir::Operator& op, const ir::AttendChannels& attend) {
     const int64_t width = Columns(op), head_width = width / attend.heads;
     const int64_t rows = builder_.images() * attend.heads * head_width;
@@ -278,11 +278,11 @@ class Expansion {
     builder_.MixChannels(op.name + ".values", attend.heads, builder_.grid().cells(), head_width);
   }
 
-  // K^T V of d_h x d_h first, then every query against it: no token meets another.
+  // K^T V, d_h x d_h, then every query times it: linear in the tokens.
   void Expand(const ir::Operator& op, const ir::AttendLinearly& attend) {
     const int64_t keys = TokensPerImage(op.inputs.back()), queries = attend.class_query ? 1 : keys;
     const int64_t width = Columns(op), head_width = width / attend.heads;
-    const int64_t scales = Own(op) / 2;  // one of the queries, one of the context
+    const int64_t scales = Own(op) / 2;  // one for queries, one for the context
     builder_.ChannelProduct(op.name + ".context", attend.heads, keys, head_width);
     builder_.Elementwise(OperatorKind::kNormalize, op.name + ".normalize_queries", builder_.images() * queries, width,
                          scales);
@@ -305,7 +305,7 @@ class Expansion {
     done_.insert({gelu, norm});
   }
 
-  // --- what only names values, or moves them where they are
+  // --- views: no cost
 
   void Expand(const ir::Operator&, const ir::ToTokens&) {}
   void Expand(const ir::Operator&, const ir::Patchify&) {}
@@ -321,11 +321,11 @@ class Expansion {
   Builder builder_;
   const std::vector<ir::Demand> demands_;
   const std::vector<ir::MapSize> sizes_;
-  std::vector<const ir::Operator*> producers_;  // of each value
+  std::vector<const ir::Operator*> producers_;  // by value
   const ir::OnlyReaders readers_;
-  std::set<const ir::Operator*> done_;         // with one before
-  std::set<std::pair<int, int64_t>> counted_;  // weights and the first of their rows
-  std::set<std::pair<size_t, int>> products_;  // values and weights of F-SNE's first layer
+  std::set<const ir::Operator*> done_;         // listed with an earlier operator
+  std::set<std::pair<int, int64_t>> counted_;  // weights and their first row
+  std::set<std::pair<size_t, int>> products_;  // inputs and weights of F-SNE's first layer
 };
 
 }  // namespace

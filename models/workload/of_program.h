@@ -10,12 +10,12 @@
 
 namespace vitrine {
 
-// What a program costs for a batch of equal images, each of at least one cell. The published form is an expansion of
-// each operator by itself; the executed form leaves out what nobody reads, and joins what runs as one.
+// Returns the cost of a program for a batch of equal images, each of at least one cell. The published form expands each
+// operator by itself; the executed form omits values that are not read and merges operators that run as one.
 Workload WorkloadOf(const program::Program& program, const WorkloadInput& input, Form form);
 
-// Multiply-adds of each operator of the program, in its order, in the published form; what the papers compute as one
-// product is shared out evenly. They add up to those of the workload.
+// Returns the multiply-adds of each operator in program order, in the published form. Operators that the papers compute
+// as one product share its cost equally; the sum equals the workload's.
 std::vector<int64_t> PublishedMacsOf(const program::Program& program, const WorkloadInput& input);
 
 }  // namespace vitrine

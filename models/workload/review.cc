@@ -4,7 +4,7 @@
 namespace vitrine {
 namespace {
 
-// A row whose print is right.
+// Returns a row without errors in print.
 ReviewOperator Right(int table, std::string_view name, const ReviewCost& cost) {
   return {table, name, cost, cost, ""};
 }

@@ -8,8 +8,8 @@
 
 namespace vitrine {
 
-// The operator tables 3 to 5 of paper 003, the review of vision transformers, as printed and as corrected. Biases, norm
-// parameters and the patch embedding are not in them; 4 bytes a value, every operator reads and writes memory.
+// Operator tables 3 to 5 of paper 003, the review of vision transformers, as printed and as corrected. They omit
+// biases, norm parameters and the patch embedding, and count 4 bytes per value and memory traffic for every operator.
 
 struct ReviewSizes {
   int64_t batch = 1;
@@ -22,7 +22,7 @@ struct ReviewSizes {
 struct ReviewCost {
   double flops = 0;
   double bytes = 0;
-  double intensity = 0;  // as its own formula gives it; where printed, not always flops / bytes
+  double intensity = 0;  // by its own formula; as printed, not always flops / bytes
   std::string_view flops_formula;
   std::string_view bytes_formula;
   std::string_view intensity_formula;
@@ -33,10 +33,10 @@ struct ReviewOperator {
   std::string_view name;
   ReviewCost printed;
   ReviewCost corrected;
-  std::string_view errors;  // in print; empty where there are none
+  std::string_view errors;  // errors in print; empty if none
 };
 
-// N tokens, b batch, d width, a heads, V classes in the formulas.
+// In the formulas: N tokens, b batch, d width, a heads, V classes.
 std::vector<ReviewOperator> ReviewTables(const ReviewSizes& sizes);
 
 }  // namespace vitrine

@@ -35,8 +35,8 @@ v1::ModelConfig WithoutEitT(v1::ModelConfig config) {
   return config;
 }
 
-// Cells of 3 pixels do not divide the paper's 32: two rows and columns of pixels lie outside the grid of 10x10. The
-// native policy would enlarge the picture to 33x33 and 11x11 tokens.
+// Cells of 3 pixels do not divide the paper's 32: two rows and columns of pixels lie outside the 10x10 grid. The native
+// policy would enlarge the image to 33x33 and 11x11 tokens.
 v1::ModelConfig Eit33(EitSize size) {
   return Eit(FixedCifar(10), 3, size);
 }
@@ -44,7 +44,7 @@ v1::ModelConfig NativeEit33(EitSize size) {
   return Eit(Cifar(10, 3), 3, size);
 }
 
-// The ablations, all of EIT3/4-Mini.
+// The ablations, all with EIT3/4-Mini.
 v1::ModelConfig Mini() {
   return Eit(Cifar(10, 4), 4, kEitMini);
 }
@@ -70,7 +70,7 @@ v1::ModelConfig Mini(v1::EitConfig::Schedule schedule) {
   return config;
 }
 
-// The models of Table 4 beside EIT, of the Mini's width.
+// The other models of Table 4, with the Mini's width.
 using Baseline = v1::EitBaselineConfig;
 v1::ModelConfig Compared(Baseline::Patches patches, Baseline::Mixer mixer, int depth = kEitMini.depth) {
   const int cell = patches == Baseline::OVERLAPPING ? 2 : 4;
@@ -120,7 +120,7 @@ std::vector<ZooRow> EitRows() {
       {"eit34-mini-increasing-cifar10", Mini(v1::EitConfig::INCREASING), 3'765'760, "EIT, ablation 5.2: increasing"},
       {"eit34-mini-invariant-cifar10", Mini(v1::EitConfig::INVARIANT), 3'629'480, "EIT, ablation 5.3: invariant"},
       {"eit34-mini-no-positions-cifar10", WithoutPositions(Mini()), 3'749'510, "EIT, ablation 6.1: no positions"},
-      // The paper's rows at each picture's own size.
+      // The paper's rows at the native size of each image.
       {"eit33-mini-cifar10-native", NativeEit33(kEitMini), 3'774'760, "EIT, EIT3/3-Mini"},
       {"eit33-tiny-cifar10-native", NativeEit33(kEitTiny), 10'601'530, "EIT, EIT3/3-Tiny"},
       {"eit33-base-cifar10-native", NativeEit33(kEitBase), 19'553'610, "EIT, EIT3/3-Base"},

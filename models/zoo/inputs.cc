@@ -6,7 +6,7 @@
 namespace vitrine::zoo {
 namespace {
 
-// A data set's pictures: classes and preprocessing, the family still open.
+// Classes and preprocessing of a data set, without a family.
 v1::ModelConfig Input(int classes, std::vector<float> mean, std::vector<float> std, v1::Interpolation interpolation) {
   v1::ModelConfig config;
   config.set_classes(classes);
@@ -26,7 +26,7 @@ v1::ModelConfig Fixed(v1::ModelConfig config, int side, v1::FixedResolution::Fit
   return config;
 }
 
-// Any aspect, from 24x24 to 48x48 pixels' worth of tokens.
+// Any aspect ratio, from 24x24 to 48x48 pixels' worth of tokens.
 v1::ModelConfig Native(v1::ModelConfig config, int cell) {
   v1::NativeResolution& native = *config.mutable_preprocessing()->mutable_native();
   native.set_cell(cell);

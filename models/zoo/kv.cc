@@ -7,13 +7,13 @@
 namespace vitrine::zoo {
 namespace {
 
-// The two numbers of heads give the same count; the rows have four.
+// 2 and 4 heads have the same parameter count; the rows have 4.
 constexpr std::string_view kMnist = "KV transformer, vision classifier: MNIST and Fashion-MNIST, 2 or 4 heads";
 constexpr std::string_view kKvCifar = "KV transformer, vision classifier: 2 or 4 heads";
 constexpr std::string_view kKvCifarFormula =
     "KV transformer, vision classifier: 2 or 4 heads; its count by the formula";
 
-// The vision script's settings: MLP as wide as the model, scores scaled by the full width, 50 position channels.
+// Settings of the vision script: MLP as wide as the model, scores scaled by the full width, 50 position channels.
 v1::ModelConfig Kv(v1::ModelConfig config, int patch, int width, int depth, v1::KvConfig::Attention attention) {
   const int side = GridSide(config, patch);
   v1::KvConfig& kv = *config.mutable_kv();
@@ -97,7 +97,7 @@ std::vector<ZooRow> CifarRows() {
       {"qkv-cifar10-p4-d512-l4", Kv(FixedCifar(10), 4, 512, 4, v1::KvConfig::QKV), 6'632'458, kKvCifar},
       {"kv-pos-cifar10-p4-d512-l4", Kv(FixedCifar(10), 4, 512, 4, v1::KvConfig::KV_POS), 5'584'086, kKvCifar},
       {"kv-cifar10-p4-d512-l4", Kv(FixedCifar(10), 4, 512, 4, v1::KvConfig::KV), 5'583'882, kKvCifar},
-      // The script's own patch for CIFAR: 4x4 tokens.
+      // The script's default patch for CIFAR: 4x4 tokens.
       {"qkv-cifar10-p8-d64-l2", Kv(FixedCifar(10), 8, 64, 2, v1::KvConfig::QKV), 68'362, kKvCifarFormula},
       {"kv-pos-cifar10-p8-d64-l2", Kv(FixedCifar(10), 8, 64, 2, v1::KvConfig::KV_POS), 60'272, kKvCifarFormula},
       {"kv-cifar10-p8-d64-l2", Kv(FixedCifar(10), 8, 64, 2, v1::KvConfig::KV), 60'170, kKvCifarFormula},

@@ -84,9 +84,9 @@ constexpr Published kTable[] = {
     // clang-format on
 };
 
-// Paper 004 prints means over its grid of sizes, the same for every row of a data set and an attention.
+// Paper 004 prints means over a grid of sizes: one per data set and attention.
 struct GridMean {
-  std::string_view prefix;  // of the zoo's name
+  std::string_view prefix;  // prefix of the zoo name
   std::string_view accuracy;
   std::string_view data;
 };

@@ -7,26 +7,26 @@
 
 namespace vitrine {
 
-// What a paper means by FLOPs; models/workload/conventions.h counts all of them.
+// A paper's definition of FLOPs; models/workload/conventions.h computes all of them.
 enum class FlopConvention {
   kNone,  // the paper prints no figure for the model
-  kMacs,  // paper 002, and what it quotes of others: multiply-adds
-  k001,   // paper 001: two for every multiply-add, plus costs per element
+  kMacs,  // paper 002, and the figures it quotes: multiply-adds
+  k001,   // paper 001: two per multiply-add, plus costs per element
 };
 
-// What the papers print of a variant, in their own digits. Empty where they print nothing.
+// Figures that the papers print for a variant, verbatim. Empty if not printed.
 struct Published {
-  std::string_view name;        // of the zoo's row
+  std::string_view name;        // name of the zoo row
   std::string_view parameters;  // millions
   std::string_view flops;       // 10^9, in `convention`
   FlopConvention convention = FlopConvention::kNone;
-  int side = 0;               // pixels of the square input that `flops` is for; 0 for the model's default
-  std::string_view accuracy;  // top-1 in per cent
-  std::string_view data;      // that it was measured on
-  std::string_view remark;    // where print and arithmetic disagree
+  int side = 0;               // side of the square input for `flops`, in pixels; 0 for the default
+  std::string_view accuracy;  // top-1 in percent
+  std::string_view data;      // data set of the accuracy
+  std::string_view remark;    // differences between print and arithmetic
 };
 
-// Nothing for a variant of which nothing is printed.
+// Returns nullopt for a variant without printed figures.
 std::optional<Published> FindPublished(std::string_view name);
 
 }  // namespace vitrine

@@ -9,8 +9,7 @@
 
 namespace vitrine {
 
-// A small model of one form of a family, and the pixels of an image that suits it. Tests and vitrine-gpu-check compare
-// every form.
+// A small model of one form of a family, with a suitable image size. Tests and vitrine-gpu-check compare every form.
 struct SmallForm {
   std::string name;
   v1::ModelConfig config;
@@ -18,9 +17,9 @@ struct SmallForm {
   int width = 0;
 };
 
-// Every form of every family that takes images of many sizes, from configs so that the zoo's names need not be known.
+// Returns every form of every family that accepts many image sizes, as configs, so that zoo names are not needed.
 std::vector<SmallForm> SmallForms();
-// Small variants of the zoo for every form of KV, which takes images of one size.
+// Returns small zoo variants for every form of KV, which accepts a single image size.
 std::vector<SmallForm> SmallKvForms();
 
 }  // namespace vitrine

@@ -14,7 +14,7 @@
 // For bf16 each tile sums even and odd numbers apart.
 namespace vitrine::engine {
 
-inline constexpr int64_t kAmxRows = 16;   // of a tile; also the most groups in a row of it
+inline constexpr int64_t kAmxRows = 16;   // rows per tile, and most groups per tile row
 inline constexpr int64_t kAmxBytes = 64;  // per tile row
 inline constexpr int64_t kRowTiles = 2;   // at once, beside two of weights and four of sums
 
