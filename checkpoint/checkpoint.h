@@ -11,21 +11,20 @@
 
 namespace vitrine {
 
-// Copies the stored tensors into a model, on whatever device it is. The set of names, each shape, and finiteness must
-// match exactly; bf16 and fp16 storage widens to fp32. FAILED_PRECONDITION names the first tensor at fault; the model
-// is unchanged then.
+// Copies the stored tensors into a model on any device. Names and shapes must match exactly, and values must be finite;
+// bf16 and fp16 are converted to fp32. FAILED_PRECONDITION names the first invalid tensor; the model is unchanged then.
 absl::Status LoadWeights(const Safetensors& weights, Model& model);
 
-// Every parameter and buffer of a model, stored as `storage` (kF32 or kBF16). Copies: training on does not change them.
+// Returns copies of every parameter and buffer of a model, stored as `storage` (kF32 or kBF16).
 Safetensors SaveWeights(const Model& model, Dtype storage);
 
-// The model of a stored version, on the CPU, with tensors that share the weights' memory. Errors as FitWeights.
+// Builds the model of a stored version on the CPU; its tensors share the weights' memory. Errors as FitWeights.
 absl::StatusOr<std::unique_ptr<Model>> BuildModel(const v1::Manifest& manifest, Safetensors weights);
 
-// Of weights that stay with the version, and are shared.
+// As above; the model shares the weights of `version`.
 absl::StatusOr<std::unique_ptr<Model>> BuildModel(const StoredVersion& version);
 
-// What goldens are recorded and compared with: `model`, which is on the CPU and outlives the function, by RunModel.
+// Returns the forward pass to record and compare goldens with, by RunModel. `model` must be on the CPU and outlive it.
 Forward ForwardOf(const Model& model);
 
 }  // namespace vitrine

@@ -8,11 +8,11 @@
 
 namespace vitrine {
 
-// The same bytes as a tensor on the CPU, which keeps them alive. Nobody may write to it: clone what is to be changed.
+// Returns a CPU tensor that shares the bytes and keeps them alive. Must not be written to: clone it first.
 at::Tensor TensorOf(const StoredTensor& stored);
 
-// The tensor's values as they would be stored: its own memory where it is contiguous on the CPU, and so not to be
-// written to any more; else a copy. LibTorch's exception for a type that files do not hold.
+// Returns the tensor's values in storage form. Shares memory if the tensor is contiguous on the CPU, which must not be
+// written to then; else copies. Throws LibTorch's exception for a type that files cannot hold.
 StoredTensor StoredOf(const at::Tensor& tensor);
 
 }  // namespace vitrine

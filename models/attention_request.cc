@@ -57,7 +57,7 @@ absl::Status CheckOptions(const v1::AttentionRequest& request, Grid grid) {
   return absl::OkStatus();
 }
 
-// `asked` are layers, negative ones counted from the end, or heads; the result is positive, in the order asked.
+// Resolves layers (negative ones count from the end) or heads to non-negative indices, in the same order.
 absl::StatusOr<std::vector<int>> Resolve(const std::string& what, absl::Span<const int> asked, int count,
                                          bool from_the_end) {
   std::vector<int> resolved;

@@ -8,10 +8,10 @@
 
 namespace vitrine {
 
-// A copy of the values, of any type and on any device, outside of autograd.
+// Returns a copy of a tensor of any type, on any device, outside of autograd.
 FloatArray FloatsOf(const at::Tensor& tensor);
 
-// A copy of the values, fp32 on the CPU; undefined where the array is empty.
+// Returns a copy, fp32 on the CPU; undefined if the array is empty.
 at::Tensor TensorOf(const FloatArray& array);
 
 }  // namespace vitrine

@@ -10,42 +10,43 @@
 
 namespace vitrine {
 
-// Probabilities that a value is dropped, by place; in steps of 1/256, below 1. Only while training.
+// Dropout probabilities by place, in steps of 1/256, below 1. Used only in training.
 struct DropRates {
-  float position = 0;    // behind the positions
-  float projection = 0;  // behind the output layer of attention
-  float mlp = 0;         // in feed-forward blocks: behind the activation and at the end
-  // Attention weights. Unset: none, but for a sequence model whose config drops them, at `projection`.
+  float position = 0;    // after the positions
+  float projection = 0;  // after the output layer of attention
+  float mlp = 0;         // in feed-forward blocks: after the activation and at the end
+  // Rate for attention weights. Unset: 0, except for a sequence model whose config drops them: `projection`.
   std::optional<float> attention = std::nullopt;
 
-  // Recipe.dropout: one rate everywhere but for attention weights.
+  // Recipe.dropout: the same rate for all but attention weights.
   static DropRates Uniform(float rate) { return {.position = rate, .projection = rate, .mlp = rate}; }
 };
 
-// What a forward pass needs beside its input.
+// Options of a forward pass.
 struct ForwardContext {
-  bool training = false;        // dropout is active, BatchNorm takes the batch's statistics
-  AttentionTap* tap = nullptr;  // null: no attention is captured
-  TokenTap* tokens = nullptr;   // null: no tokens are handed out
-  // Operands of linear layers and convolutions are rounded to bf16, forward and backward, and so are their products.
-  // All other arithmetic, the residual stream, parameters and gradients stay fp32; with gradients on a CPU values lie
-  // in memory as bf16 between two products. Twice as fast where the CPU has AVX512_BF16, slower elsewhere.
+  bool training = false;        // enables dropout and BatchNorm's batch statistics
+  AttentionTap* tap = nullptr;  // null: no attention is returned
+  TokenTap* tokens = nullptr;   // null: no tokens are returned
+  // Rounds operands and results of linear layers and convolutions to bf16, forward and backward. All other arithmetic,
+  // the residual stream, parameters and gradients stay fp32; with gradients on a CPU, values between two products are
+  // stored as bf16. Twice as fast on CPUs with AVX512_BF16, slower on others.
   bool bf16 = false;
   DropRates dropout = {};
-  // Probability, below 1, that an image leaves out a residual branch: see DropPath. Only while training.
+  // Probability, below 1, that an image skips a residual branch: see DropPath. Used only in training.
   float drop_path = 0;
-  // Chooses what is dropped: equal seeds drop equally whatever the thread count. Give every step its own.
+  // Seed of dropout: equal seeds drop the same values for any thread count. Use a new seed for every step.
   uint64_t dropout_seed = 0;
-  // Which images these are of a batch that several replicas share: every image_stride-th from first_image on. An image
-  // leaves out the same branches however many replicas there are; single values it drops differ.
+  // Images of this replica within a shared batch: every image_stride-th from first_image on. Stochastic depth does not
+  // depend on the number of replicas; dropout of single values does.
   int64_t first_image = 0;
   int64_t image_stride = 1;
-  // BatchNorm's running statistics follow a batch in training. Off for all but one of several replicas that share them.
+  // Updates BatchNorm's running statistics in training. Must be off for all but one of several replicas that share
+  // them.
   bool update_statistics = true;
-  // Library calls in place of our own loops, on the CPU as on every other device. For tests.
+  // Uses library calls instead of our own loops on the CPU too. For tests.
   bool library_only = false;
 
-  // For every count-th image from the part-th on.
+  // Returns the context for every count-th image from the part-th on.
   ForwardContext Share(int part, int count) const {
     ForwardContext share = *this;
     share.first_image += part * image_stride;

@@ -8,8 +8,8 @@
 
 namespace vitrine {
 
-// The images of a batch, each [channels, height, width] fp32 on the model's device, normalised, of any sizes that the
-// model's GridFor accepts. Sort by size where the order is free: equal neighbours share batched calls.
+// Images of a batch, each [channels, height, width] fp32 on the model's device, normalised, of any sizes that the
+// model's GridFor accepts. Sort by size if possible: equal neighbours share batched calls.
 using ImageBatch = std::vector<at::Tensor>;
 
 }  // namespace vitrine

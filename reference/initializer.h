@@ -10,9 +10,9 @@
 
 namespace vitrine {
 
-// Draws the initial values of parameters, in the order of construction, from one seeded generator.
-// On the meta device tensors have shapes but no memory; that is enough to count parameters. Without a seed they have
-// memory that holds anything and is not touched; that is enough for values that are given later.
+// Draws the initial values of parameters, in order of construction, from one seeded generator. On the meta device,
+// tensors have no memory, which is enough to count parameters. Without a seed, their memory is uninitialized and
+// untouched, for values that are set later.
 class Initializer {
  public:
   Initializer(std::optional<uint64_t> seed, at::Device device);
@@ -21,8 +21,8 @@ class Initializer {
   at::Tensor Ones(at::IntArrayRef shape) { return Constant(shape, 1); }
   at::Tensor Constant(at::IntArrayRef shape, double value);
   at::Tensor Normal(at::IntArrayRef shape, double std);
-  // Normal with its tails beyond two units (not two deviations) cut, as timm's trunc_normal_: for std 0.02 plain
-  // normal.
+  // Normal, cut at -2 and 2 (not at two deviations), as timm's trunc_normal_: for std 0.02 effectively a plain normal
+  // distribution.
   at::Tensor TruncatedNormal(at::IntArrayRef shape, double std);
   // Uniform in [-bound, bound).
   at::Tensor Uniform(at::IntArrayRef shape, double bound);

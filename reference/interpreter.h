@@ -15,16 +15,17 @@
 
 namespace vitrine {
 
-// Runs a program on ATen tensors, differentiable, on any device of LibTorch: one small function an operator, or one
-// for several that make a step (steps.h).
+// Runs a program on ATen tensors, differentiable, on any LibTorch device: one small function per operator, or per step
+// of several (steps.h).
 //
-// Immutable; Run may be called concurrently while nobody writes the weights, outside of training.
+// Immutable; Run may be called concurrently while no thread writes the weights, outside of training.
 class Interpreter {
  public:
-  // Requires that the program outlives it.
+  // `program` must outlive the interpreter.
   explicit Interpreter(const program::Program& program);
 
-  // Logits [images, classes] for weights in the order of the program's, of images whose sizes are whole cells or more.
+  // Returns logits [images, classes]. Weights are in program order; each image must have at least one whole cell per
+  // side.
   at::Tensor Run(const std::vector<at::Tensor>& weights, const ImageBatch& images, const ForwardContext& context) const;
 
  private:
@@ -35,11 +36,11 @@ class Interpreter {
   const program::Program& program_;
   const std::vector<bool> operands_;
   const std::vector<OperatorStep> steps_;
-  const std::vector<program::Demand> demands_;                // where nobody asks for tokens
-  const std::vector<std::vector<program::Value>> last_read_;  // by step: the values that no later step reads
-  std::map<int, int> stage_of_;                               // of values that are handed out
+  const std::vector<program::Demand> demands_;                // demands without a token tap
+  const std::vector<std::vector<program::Value>> last_read_;  // by step: values that no later step reads
+  std::map<int, int> stage_of_;                               // by value id
   std::map<const program::Operator*, std::unique_ptr<GridInterpolations>> interpolations_;
-  std::map<const program::Operator*, at::Tensor> key_positions_;  // of KV+Pos
+  std::map<const program::Operator*, at::Tensor> key_positions_;  // for KV+Pos
 };
 
 }  // namespace vitrine

@@ -18,39 +18,37 @@ namespace vitrine {
 
 class Initializer;
 
-// A classifier: a description with weights, run by the interpreter. It trains, and is what engines are compared with.
+// A classifier: a description with weights, run by the interpreter. Used in training and as the reference for engines.
 class Model : public Module, public ModelDescription {
  public:
-  // Weights as the program says they start, drawn from the initializer. MakeModel is the front door.
+  // Draws the initial weights of the program from the initializer. Use MakeModel instead.
   Model(ModelDescription description, Initializer& initializer);
 
-  // Logits [images, classes] fp32. Differentiable when parameters require gradients. LibTorch's exceptions pass
-  // through; RunModel catches them. Const calls may run concurrently outside of training.
+  // Returns logits [images, classes] fp32. Differentiable if parameters require gradients. Throws LibTorch's
+  // exceptions; RunModel catches them. May be called concurrently outside of training.
   at::Tensor Forward(const ImageBatch& images, const ForwardContext& context) const {
     return interpreter_.Run(weights_, images, context);
   }
 
-  // In the order of the program's. They share storage with the model's.
+  // Weights in program order. They share storage with the model's.
   const std::vector<at::Tensor>& weights() const { return weights_; }
 
  private:
-  std::vector<at::Tensor> weights_;  // in the order of the program's
+  std::vector<at::Tensor> weights_;  // in program order
   const Interpreter interpreter_;
 };
 
-// Builds the model that `config` describes, with freshly initialised parameters drawn from `seed`.
-// INVALID_ARGUMENT names the field that is missing or out of range, before anything is allocated. For VITRINE_ISA see
-// cpu::ChosenPath.
+// Builds the model that `config` describes, with initial parameters drawn from `seed`. INVALID_ARGUMENT names the
+// missing or out-of-range field, before any allocation. VITRINE_ISA: see cpu::ChosenPath.
 // `device` is the CPU, or the meta device for a model whose tensors have shapes but no memory.
 absl::StatusOr<std::unique_ptr<Model>> MakeModel(const v1::ModelConfig& config, uint64_t seed = 0,
                                                  at::Device device = at::kCPU);
 
-// The same on the CPU, with parameters and buffers that hold anything: for a caller who gives them their values, since
-// nothing is drawn and no memory touched.
+// As MakeModel on the CPU, with uninitialized parameters and buffers, for a caller that sets all values.
 absl::StatusOr<std::unique_ptr<Model>> MakeBlankModel(const v1::ModelConfig& config);
 
-// Forward without gradients. LibTorch's exceptions become INTERNAL here, and nowhere else in serving; `what()` goes to
-// the status message, which callers log and never send.
+// Runs a forward pass without gradients. Converts LibTorch's exceptions to INTERNAL, as nothing else in serving does;
+// `what()` goes into the status message, which callers log but never send.
 absl::StatusOr<at::Tensor> RunModel(const Model& model, const ImageBatch& images, AttentionTap* tap = nullptr,
                                     TokenTap* tokens = nullptr);
 

@@ -14,14 +14,14 @@ namespace vitrine {
 struct NamedTensor {
   std::string name;
   at::Tensor tensor;
-  bool decays = false;  // weight decay acts on it
+  bool decays = false;  // subject to weight decay
 };
 
 // A part of a model that owns parameters, buffers and other parts.
 //
-// This is torch::nn::Module without its headers, which double the compile time of every file that sees them. Parts
-// register themselves in their constructors; names join with dots. Not copyable, not movable: parents keep pointers.
-// Thread-compatible: const forward passes may run concurrently while nobody writes the tensors.
+// Replaces torch::nn::Module, whose headers double the compile time of every file. Parts register themselves in their
+// constructors; names are joined with dots. Not copyable or movable: parents keep pointers. Thread-compatible: const
+// forward passes may run concurrently while no thread writes the tensors.
 class Module {
  public:
   Module() = default;
@@ -29,25 +29,25 @@ class Module {
   Module& operator=(const Module&) = delete;
   virtual ~Module() = default;
 
-  // In order of registration, children after own. Parameters are trained; buffers are only stored.
-  // The tensors share storage with the module's: writing to them in place changes the module.
+  // In order of registration, own tensors before children's. Parameters are trained; buffers are only stored. The
+  // tensors share storage with the module: writing to them in place changes it.
   std::vector<NamedTensor> Parameters() const;
   std::vector<NamedTensor> Buffers() const;
   int64_t CountParameters() const;
 
-  // Puts into the place of every tensor the one that `tensor_of` gives for its name, of its shape and type; storage is
-  // shared from then on. The tensors returned by earlier calls no longer belong to the module.
+  // Replaces every tensor by `tensor_of(name)`, of the same shape and type, sharing its storage. Tensors returned by
+  // earlier calls no longer belong to the module.
   void Take(const std::function<at::Tensor(const std::string& name)>& tensor_of);
-  // Moves every tensor; the tensors returned by earlier calls no longer belong to the module.
+  // Moves every tensor; tensors returned by earlier calls no longer belong to the module.
   void To(const at::Device& device);
-  // requires_grad of every parameter. Off after construction.
+  // Sets requires_grad of every parameter. Off after construction.
   void RequireGrad(bool required);
 
  protected:
-  // `tensor` is a member of the derived class; the registration refers to it, so that To() can replace it.
+  // `tensor` must be a member of the derived class; the registration refers to it, so that To() can replace it.
   void RegisterParameter(std::string name, at::Tensor& tensor, at::Tensor initial, bool decays);
   void RegisterBuffer(std::string name, at::Tensor& tensor, at::Tensor initial);
-  // `child` is a member of the derived class or owned by it.
+  // `child` must be a member of the derived class or owned by it.
   void RegisterChild(std::string name, Module& child);
 
  private:

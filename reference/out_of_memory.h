@@ -6,7 +6,7 @@
 
 namespace vitrine {
 
-// Whether an exception says that memory ran out: std::bad_alloc, or one of LibTorch's of the same meaning.
+// True if an exception means out of memory: std::bad_alloc, or LibTorch's equivalents.
 bool IsOutOfMemory(const std::exception& error);
 
 }  // namespace vitrine

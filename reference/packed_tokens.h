@@ -12,9 +12,9 @@ namespace vitrine {
 
 // A batch of images as one sequence of tokens, without padding.
 //
-// `data` is [T, d]: the tokens of image 0, then of image 1, ... Layers that treat tokens alone (linear, norm, MLP) use
-// `data` and never look at `layout`; layers that mix tokens (attention, convolutions on the grid, position encodings)
-// stay inside the segment of each image.
+// `data` is [T, d]: the tokens of image 0, then of image 1, ... Layers that treat each token by itself (linear, norm,
+// MLP) use `data` alone; layers that mix tokens (attention, grid convolutions, position encodings) stay within the
+// segment of each image.
 //
 // Cheap to copy (the layout is shared). Thread-compatible.
 struct PackedTokens {

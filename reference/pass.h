@@ -14,7 +14,7 @@
 
 namespace vitrine {
 
-// One forward pass: what every value of the program holds, and an overload of Do for each kind of operator.
+// One forward pass: the data of every value of the program, and an overload of Do for each kind of operator.
 class Interpreter::Pass {
  public:
   Pass(const Interpreter& plan, const std::vector<at::Tensor>& weights, const ImageBatch& images,
@@ -32,9 +32,9 @@ class Interpreter::Pass {
   void Release(Value value);
 
   struct Held {
-    at::Tensor data;           // [rows, columns]; rows of padding may follow
-    Maps maps;                 // of a map: images [C, H, W], or runs [B, C, H, W] of equal sizes
-    bool class_alone = false;  // of tokens, the class tokens' rows
+    at::Tensor data;           // [rows, columns]; padding rows may follow
+    Maps maps;                 // for maps: images [C, H, W], or runs [B, C, H, W] of equal sizes
+    bool class_alone = false;  // for tokens: only the class tokens' rows
   };
 
   static size_t At(Value value) { return static_cast<size_t>(value.id); }
@@ -44,14 +44,14 @@ class Interpreter::Pass {
   const std::shared_ptr<const TokenLayout>& LayoutOf(Value value) const;
   PackedTokens Packed(Value value) const { return {held_[At(value)].data, LayoutOf(value)}; }
 
-  // An input, of tokens the rows that are wanted of the result.
+  // Returns an input; of tokens only the rows that the result needs.
   at::Tensor Input(const Operator& op, size_t i) const;
 
   at::ScalarType TypeOf(const Operator& op, const at::Tensor& x) const;
 
   void HandOut(Value value);
 
-  // --- from pictures to tokens
+  // --- from images to tokens
 
   void Do(const Operator& op, const program::Convolve& convolve, Held& result);
   void Do(const Operator& op, const program::ToTokens&, Held& result);
@@ -65,18 +65,18 @@ class Interpreter::Pass {
   void Do(const Operator& op, const program::MeanTokens&, Held& result);
   void Do(const Operator& op, const program::Custom& custom, Held& result);
 
-  // --- what treats rows alone
+  // --- each row by itself
 
   void Do(const Operator& op, const program::LayerNorm& norm, Held& result);
 
   BatchNormTensors Norm(const Operator& op) const;
 
-  // Rows that pad must not count in the statistics of the batch.
+  // Padding rows must not count in the statistics of the batch.
   void Do(const Operator& op, const program::BatchNorm&, Held& result);
   void Do(const Operator& op, const program::Affine&, Held& result);
   void Do(const Operator& op, const program::Linear& linear, Held& result);
 
-  // W [x, code] = W_x x + W_c code: the code is the same for every token, and W_x x is computed once.
+  // W [x, code] = W_x x + W_c code: computes W_x x once, since the code is the same for every token.
   at::Tensor Coded(const Operator& op, const program::Linear& linear);
 
   void Do(const Operator& op, const program::Activate& activate, Held& result);
@@ -88,14 +88,14 @@ class Interpreter::Pass {
   void Do(const Operator& op, const program::Drop& drop, Held& result);
   void Do(const Operator& op, const program::Constant&, Held& result);
 
-  // --- what mixes tokens
+  // --- attention and grid convolutions
 
-  // An input as [rows, heads, d_h].
+  // Returns an input as [rows, heads, d_h].
   at::Tensor Heads(const Operator& op, size_t i, int heads) const;
 
   void Do(const Operator& op, const program::Attend& attend, Held& result);
 
-  // KV's forms.
+  // Attention of the KV family.
   at::Tensor Keyed(const Operator& op, const program::Attend& attend, const at::Tensor& qkv,
                    const TokenLayout& layout) const;
 
@@ -108,11 +108,11 @@ class Interpreter::Pass {
   const std::vector<at::Tensor>& weights_;
   const ForwardContext& context_;
   const std::vector<Demand> demands_;
-  std::vector<Held> held_;  // by the id of a value
+  std::vector<Held> held_;  // by value id
   const OperatorStep* step_ = nullptr;
   std::shared_ptr<const TokenLayout> cells_;
   std::shared_ptr<const TokenLayout> tokens_;
-  std::map<std::pair<int, int>, at::Tensor> products_;  // of F-SNE's first layer, by value and weight
+  std::map<std::pair<int, int>, at::Tensor> products_;  // F-SNE's first layer, by value and weight
 };
 
 }  // namespace vitrine

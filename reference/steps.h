@@ -8,20 +8,19 @@
 
 namespace vitrine {
 
-// An operator and those that run with it because nobody else reads what stands between them: BatchNorm and GELU behind
-// a stem's convolution, GELU behind a linear layer, GELU and BatchNorm behind LPI's first convolution.
+// An operator and those that run with it, because no other operator reads the values between them: BatchNorm and GELU
+// after a stem's convolution, GELU after a linear layer, GELU and BatchNorm after LPI's first convolution.
 struct OperatorStep {
   const program::Operator* op = nullptr;
   const program::Operator* norm = nullptr;
   const program::Operator* gelu = nullptr;
-  program::Value result;  // of the last of them
+  program::Value result;  // output of the last operator
 };
 
-// Of all operators, in their order. The steps point into the program.
+// Returns the steps of all operators, in order. They point into the program.
 std::vector<OperatorStep> StepsOf(const program::Program& program);
 
-// Of every step, the values that it reads and no later one does. The pictures are not among them, nor what nobody
-// reads.
+// Returns, for every step, the values that it reads last. Excludes the input images and values that no step reads.
 std::vector<std::vector<program::Value>> LastRead(const program::Program& program,
                                                   const std::vector<OperatorStep>& steps);
 

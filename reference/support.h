@@ -7,8 +7,8 @@
 
 namespace vitrine {
 
-// UNIMPLEMENTED, with the operator's name, for what a program may say and no family says yet: the reference would
-// compute something else.
+// Checks that the reference implements every operator as configured. UNIMPLEMENTED names an operator whose settings a
+// program may have but no family uses yet.
 absl::Status CheckSupported(const program::Program& program);
 
 }  // namespace vitrine

@@ -12,7 +12,7 @@
 
 namespace vitrine {
 
-// See TorchLibrary::make_backend. The weights are copied to a CUDA device; on the CPU they are shared.
+// See TorchLibrary::make_backend. Copies the weights to a CUDA device; shares them on the CPU.
 absl::StatusOr<std::unique_ptr<const Backend>> MakeReferenceBackend(const v1::ModelConfig& config,
                                                                     std::span<const float* const> weights,
                                                                     const std::string& device);

@@ -9,15 +9,15 @@
 
 namespace vitrine {
 
-// Loads LibTorch's CUDA library and checks that "cuda:N" exists. Before anything else of LibTorch, once: LibTorch looks
-// for CUDA at its first use and keeps what it found. FAILED_PRECONDITION names what is missing: the first library that
-// cannot be loaded, or the device.
+// Loads LibTorch's CUDA library and checks that "cuda:N" exists. Call once, before any other use of LibTorch, which
+// looks for CUDA at its first use and caches the result. FAILED_PRECONDITION names the first library that cannot be
+// loaded, or the device.
 absl::Status OpenCudaDevice(const std::string& device);
 
 // See TorchLibrary::is_lost.
 bool IsCudaDeviceLost(const std::string& device);
 
-// Returns true if `compute` throws for another reason than want of memory, which passes.
+// True if `compute` throws for a reason other than lack of memory, which may pass.
 bool FailsForGood(absl::FunctionRef<void()> compute);
 
 }  // namespace vitrine

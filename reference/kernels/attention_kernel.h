@@ -11,7 +11,7 @@
 // Included by one file per instruction set; see base/simd/gelu.h.
 namespace vitrine::cpu {
 
-// rows x columns of E at `from` as floats, times `factor`, contiguous at `to`.
+// Converts rows x columns of E at `from` to floats times `factor`, contiguous at `to`.
 template <class V, class E>
 void WidenRows(const E* from, int64_t stride, int64_t rows, int64_t columns, float factor, float* to) {
   const auto scale = V::Broadcast(factor);
@@ -31,7 +31,7 @@ void NarrowRows(const float* from, int64_t rows, int64_t columns, E* to, int64_t
   }
 }
 
-// y[j, i] = x[i, j]; rows of y are `stride` apart and filled up with zeros.
+// Computes y[j, i] = x[i, j]; rows of y are `stride` apart and padded with zeros.
 template <class V>
 void TransposeRows(const float* x, int64_t rows, int64_t columns, float* y, int64_t stride) {
   for (int64_t j = 0; j < columns; ++j) {
@@ -40,7 +40,7 @@ void TransposeRows(const float* x, int64_t rows, int64_t columns, float* y, int6
   }
 }
 
-// From softmax weights w and dw in place of dw: w (dw - sum over j of w dw), column by column.
+// Softmax gradient: replaces dw by w (dw - sum over j of w dw), column by column.
 template <class V>
 void SoftmaxColumnsGradient(const float* w, float* dw, int64_t rows, int64_t columns) {
   for (int64_t i = 0; i < columns; i += V::kLanes) {
@@ -55,7 +55,7 @@ void SoftmaxColumnsGradient(const float* w, float* dw, int64_t rows, int64_t col
   }
 }
 
-// The scratch of one head. Weights are transposed, [key, query], so that a softmax is taken along vectors.
+// Scratch of one head. Weights are transposed, [key, query], so that the softmax runs along vectors.
 struct AttentionSpace {
   int64_t padded;  // tokens rounded up to whole vectors
   float* weights;  // [tokens, padded]
@@ -84,7 +84,7 @@ AttentionSpace Divide(const AttentionCall<E>& call) {
   return s;
 }
 
-// weights[j, i] of the queries i for the keys j; q, k, v and flat on the way.
+// Computes weights[j, i] of queries i and keys j; fills q, k, v and flat.
 template <class V, class E>
 void AttentionWeights(const AttentionCall<E>& call, int64_t head, const AttentionSpace& s) {
   const int64_t d = call.width, offset = head * d;
@@ -107,8 +107,8 @@ void RunAttention(const AttentionCall<E>& call) {
   }
 }
 
-// With weights P, out = P v and S = scale q k^T: dv = P^T dout, dP = dout v^T, dS = P (dP - rowsum(P dP)),
-// dq = scale dS k, dk = scale dS^T q.
+// For weights P, out = P v and S = scale q k^T: dv = P^T dout, dP = dout v^T, dS = P (dP - rowsum(P dP)), dq = scale dS
+// k, dk = scale dS^T q.
 template <class V, class E>
 void RunAttentionGradient(const AttentionGradientCall<E>& call) {
   const AttentionCall<E>& forward = call.forward;

@@ -9,7 +9,7 @@
 // Included by one file per instruction set; see base/simd/gelu.h.
 namespace vitrine::cpu {
 
-// 1 / length of every column of x [tokens, width], or 1 / least where it is shorter.
+// Computes 1 / length of every column of x [tokens, width], or 1 / least if it is shorter.
 template <class V>
 void InverseNorms(const float* x, int64_t tokens, int64_t width, float least, float* inverse) {
   for (int64_t c = 0; c < width; ++c) inverse[c] = 0;
@@ -26,7 +26,7 @@ void InverseNorms(const float* x, int64_t tokens, int64_t width, float least, fl
   }
 }
 
-// The scratch of one head. Matrices are transposed, [key channel, query channel].
+// Scratch of one head. Matrices are transposed, [key channel, query channel].
 struct ChannelSpace {
   int64_t padded;  // width rounded up to whole vectors; rows of the transposed matrices
   float* q;        // [tokens, width] each
@@ -35,7 +35,7 @@ struct ChannelSpace {
   float* dout;
   float* cosines;   // q^^T k^
   float* weights;   // softmax of tau cosines
-  float* dweights;  // and what becomes of it
+  float* dweights;  // gradient, overwritten in place
   float* straight;  // [query channel, key channel]
   float* inverse_q;
   float* inverse_k;
@@ -92,7 +92,7 @@ void RunChannelAttention(const ChannelAttentionCall<E>& call) {
   }
 }
 
-// dx[t, c] -= x[t, c] factor[c]
+// Computes dx[t, c] -= x[t, c] factor[c].
 template <class V>
 void SubtractScaled(const float* x, const float* factor, int64_t tokens, int64_t width, float* dx) {
   for (int64_t t = 0; t < tokens; ++t, x += width, dx += width) {
@@ -104,7 +104,7 @@ void SubtractScaled(const float* x, const float* factor, int64_t tokens, int64_t
   }
 }
 
-// With weights A = softmax(tau C), C = q^^T k^ and out = v A^T: dA = dout^T v, dv = dout A, dC = tau A (dA - rowsum),
+// For weights A = softmax(tau C), C = q^^T k^ and out = v A^T: dA = dout^T v, dv = dout A, dC = tau A (dA - rowsum),
 // dtau = sum of dC C / tau, and through the lengths
 //   dq = k^ dC^T / |q| - q rowsum(dC C) / |q|^2,   dk = q^ dC / |k| - k columnsum(dC C) / |k|^2.
 template <class V, class E>
@@ -126,7 +126,7 @@ void RunChannelAttentionGradient(const ChannelAttentionGradientCall<E>& call) {
 
     SoftmaxColumnsGradient<V>(s.weights, s.dweights, d, padded);
     const float tau = forward.temperature[head];
-    // What the lengths take away; the weights are not needed any more.
+    // Part of the gradient through the lengths; overwrites the weights, which are no longer needed.
     float* const of_q = s.weights;
     float* const of_k = s.weights + padded;
     for (int64_t a = 0; a < d; ++a) of_q[a] = 0;
@@ -146,7 +146,7 @@ void RunChannelAttentionGradient(const ChannelAttentionGradientCall<E>& call) {
     call.dtemperature[head] += sum;
     const float longest = 1 / forward.least_norm;
     for (int64_t c = 0; c < d; ++c) {
-      // A channel that was divided by the least length has a constant one.
+      // The length of a channel below the least is constant, so it has no gradient.
       of_q[c] *= s.inverse_q[c] < longest ? tau * s.inverse_q[c] * s.inverse_q[c] : 0;
       of_k[c] *= s.inverse_k[c] < longest ? tau * s.inverse_k[c] * s.inverse_k[c] : 0;
     }

@@ -12,16 +12,16 @@
 
 namespace vitrine::cpu {
 
-// The kernels of one path. Tables are constants that live in the file built for their instruction set.
+// Kernels of one path. Tables are constants in the file built for their instruction set.
 struct KernelTable {
   void (*product)(const ProductCall& call);
   void (*depthwise)(const DepthwiseCall& call);
-  // The largest of `count` <= 256 rows of `width` values, and which row it was in, the first among equals.
+  // Finds, per column, the largest value of `count` <= 256 rows of `width`, and its row, the first among equals.
   void (*max_over_rows)(const float* rows, int64_t count, int64_t width, float* largest, uint8_t* winner);
   TrainingTable training;
 };
 
-// Null where this CPU cannot run it.
+// Returns null if this CPU cannot run `path`.
 const KernelTable* FindKernels(CpuPath path);
 
 extern const KernelTable kPortableKernels;

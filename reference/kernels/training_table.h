@@ -6,8 +6,8 @@
 
 #include "base/simd/view.h"
 
-// The kernels of training: layers forward with what their derivatives need, and the derivatives. Arithmetic is fp32; E,
-// float or Bf16, is the type of what products of matrices read and write. Any alignment. Each call is one thread's.
+// Training kernels: layers whose forward pass keeps values for the derivatives, and the derivatives. Arithmetic is
+// fp32; E, float or Bf16, is the type that matrix products read and write. Any alignment. A call runs on one thread.
 namespace vitrine::cpu {
 
 // Layer normalisation y = n(x) weight + bias of every row, n(x) = (x - mean) / sqrt(variance + epsilon).
@@ -18,15 +18,15 @@ struct NormCall {
   const float* weight;  // [columns]
   const float* bias;    // [columns]
   E* y;                 // [rows, columns], contiguous
-  float* statistics;    // [rows, 2]: mean and 1 / sqrt(variance + epsilon) of every row, written
+  float* statistics;    // [rows, 2]: mean and 1 / sqrt(variance + epsilon) of every row; output
 };
 
-// dx from dy; adds to dweight and dbias.
+// Computes dx from dy; adds to dweight and dbias.
 template <class E>
 struct NormGradientCall {
   View<const float> x;
   const float* weight;
-  const float* statistics;  // as the forward pass wrote them
+  const float* statistics;  // from the forward pass
   const E* dy;              // [rows, columns], contiguous
   float* dx;                // [rows, columns], contiguous
   float* dweight;           // [columns]
@@ -54,12 +54,12 @@ struct BranchGradientCall {
   float* dscale;  // only with a scale
 };
 
-// Batch normalisation z = (x - mean) inverse weight + bias of every column, and GELU of that where asked for.
+// Batch normalisation z = (x - mean) inverse weight + bias of every column, then GELU if `gelu`.
 template <class E>
 struct ColumnNormCall {
   int64_t rows;
   int64_t columns;
-  const E* x;  // [rows, columns], contiguous, as all such
+  const E* x;  // [rows, columns], contiguous, like the other matrices
   const float* mean;
   const float* inverse;  // 1 / sqrt(variance + epsilon)
   const float* weight;
@@ -71,22 +71,22 @@ template <class E>
 struct ColumnNormGradientCall {
   ColumnNormCall<E> forward;  // y is not read
   const E* dy;
-  E* dx;           // through mean and variance too, which are those of these rows
-  float* dweight;  // [columns], sums over the rows, as dbias
+  E* dx;           // includes the gradient through mean and variance, which are those of these rows
+  float* dweight;  // [columns], sums over the rows; dbias too
   float* dbias;
 };
 
-// Softmax attention of one image, every head for itself: out = softmax(scale q k^T) v. q, k and v are rows of tokens,
-// heads side by side; so are out and the gradients. `scratch` holds AttentionScratch() floats.
+// Softmax attention of one image, head by head: out = softmax(scale q k^T) v. q, k and v are rows of tokens, heads side
+// by side; so are out and the gradients. `scratch` holds AttentionScratch() floats.
 template <class E>
 struct AttentionCall {
   const E* q;
   const E* k;
   const E* v;
-  int64_t stride;  // of q, k and v
+  int64_t stride;  // for q, k and v
   int64_t tokens;
   int64_t heads;
-  int64_t width;  // of a head
+  int64_t width;  // per head
   float scale;
   E* out;
   int64_t out_stride;
@@ -95,15 +95,15 @@ struct AttentionCall {
 template <class E>
 struct AttentionGradientCall {
   AttentionCall<E> forward;  // out is not read
-  const E* dout;             // of forward.out_stride
+  const E* dout;             // with forward.out_stride
   E* dq;
   E* dk;
   E* dv;
   int64_t gradient_stride;
 };
 
-// Attention between the channels of one image (XCiT), every head for itself: out = v softmax(tau q^^T k^)^T, where
-// every channel of q^ and k^ has length 1 over the tokens. `scratch` holds ChannelAttentionScratch() floats.
+// Attention between the channels of one image (XCiT), head by head: out = v softmax(tau q^^T k^)^T, where every channel
+// of q^ and k^ has length 1 over the tokens. `scratch` holds ChannelAttentionScratch() floats.
 template <class E>
 struct ChannelAttentionCall {
   const E* q;
@@ -116,29 +116,29 @@ struct ChannelAttentionCall {
   int64_t heads;
   int64_t width;
   const float* temperature;  // tau, [heads]
-  float least_norm;          // no channel is divided by less
+  float least_norm;          // least divisor of a channel
   E* out;                    // [tokens, heads width], contiguous
   float* scratch;
 };
 template <class E>
 struct ChannelAttentionGradientCall {
   ChannelAttentionCall<E> forward;  // out is not read
-  const E* dout;                    // [tokens, heads width] and contiguous, as the three below
+  const E* dout;                    // [tokens, heads width], contiguous, like the next three
   E* dq;
   E* dk;
   E* dv;
   float* dtemperature;  // [heads], added to
 };
 
-// Of a depthwise 3x3 convolution: dweights [9, channels] and dbias [channels] of one image, added to.
+// Gradient of a depthwise 3x3 convolution: adds dweights [9, channels] and dbias [channels] of one image.
 struct DepthwiseGradientCall {
   const float* x;   // [rows columns, channels], contiguous
-  const float* dy;  // the same
+  const float* dy;  // like x
   int64_t rows;
   int64_t columns;
   int64_t channels;
   const float* zeros;  // [channels] zeros
-  const float** taps;  // scratch for 9 rows columns of them
+  const float** taps;  // scratch for 9 rows columns pointers
   float* dweights;
   float* dbias;
 };
@@ -152,7 +152,7 @@ struct TrainingKernels {
   void (*add_branch)(const BranchCall<E>& call);
   void (*branch_gradient)(const BranchGradientCall<E>& call);
   void (*column_sums)(View<const E> x, float* sums);                          // added to
-  void (*column_squares)(View<const E> x, const float* center, float* sums);  // of x - center; added to
+  void (*column_squares)(View<const E> x, const float* center, float* sums);  // adds squares of x - center
   void (*column_norm)(const ColumnNormCall<E>& call);
   void (*column_norm_sums)(const ColumnNormGradientCall<E>& call);      // adds to dweight and dbias alone
   void (*column_norm_gradient)(const ColumnNormGradientCall<E>& call);  // dx from dy and the sums over all rows
@@ -168,7 +168,7 @@ struct TrainingTable {
   void (*depthwise_gradient)(const DepthwiseGradientCall& call);
 };
 
-// Floats of scratch for the forward and the backward pass of an image.
+// Returns the floats of scratch for the forward and backward pass of an image.
 [[gnu::always_inline]] inline int64_t AttentionScratch(int64_t tokens, int64_t width) {
   const int64_t padded = (tokens + 15) / 16 * 16;
   return padded * (2 * tokens + 2 * width + 1) + 4 * tokens * width;

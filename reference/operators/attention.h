@@ -10,22 +10,22 @@
 namespace vitrine {
 
 // softmax(q k^T / sqrt(d_h)) v of every head over the tokens of every image: [T, 3, heads, d_h] -> [T, heads * d_h].
-// Rows beyond the layout's become zeros. `layer` is the block's number for the tap, `site` the weights' place for
-// dropout.
+// Rows beyond the layout's are zeros. `layer` is the layer's index for the tap, `site` the dropout site of the weights.
 at::Tensor AttendWithinImages(const at::Tensor& qkv, const std::shared_ptr<const TokenLayout>& layout, int layer,
                               int site, const ForwardContext& context);
 
-// softmax(scale q k^T) v of a run's images, q [B, h, n, d_h], k and v [B, h, m, d_h]: [B, h, n, d_h]. Holds the weights
-// [B, h, n, m] only where they are dropped. `site` is their place for dropout.
+// softmax(scale q k^T) v of a run's images, q [B, h, n, d_h], k and v [B, h, m, d_h]: [B, h, n, d_h]. Stores the
+// weights [B, h, n, m] only if dropout applies to them; `site` is their dropout site.
 at::Tensor AttendRun(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, double scale,
                      const TokenLayout::Run& run, int site, const ForwardContext& context);
 
-// Whether attention weights are dropped in this pass.
+// True if attention weights are dropped in this pass.
 inline bool DropsWeights(const ForwardContext& context) {
   return context.training && context.dropout.attention.value_or(0) > 0;
 }
 
-// The part of `x` [T, heads, d_h] that belongs to a run of equal grids, as [images, heads, tokens, d_h]. A view.
+// Returns the part of `x` [T, heads, d_h] that belongs to a run of equal grids, as [images, heads, tokens, d_h]. A
+// view.
 at::Tensor HeadsOfRun(const at::Tensor& x, const TokenLayout::Run& run);
 
 }  // namespace vitrine

@@ -8,10 +8,10 @@
 
 namespace vitrine {
 
-// Batch normalisation (Ioffe and Szegedy 2015) of every channel over all places of all images:
+// Batch normalisation (Ioffe and Szegedy 2015) of every channel over all positions of all images:
 //   y = weight (x - mean) / sqrt(variance + epsilon) + bias.
-// Mean and variance are the batch's in training, where the running ones follow with the momentum, as PyTorch's; and the
-// running ones otherwise.
+// In training, mean and variance are the batch's, and the running ones follow with the momentum, as in PyTorch;
+// otherwise the running ones are used.
 struct BatchNormTensors {
   at::Tensor weight;  // all [channels]
   at::Tensor bias;
@@ -20,16 +20,16 @@ struct BatchNormTensors {
   double epsilon = 1e-5;
   double momentum = 0.1;
 
-  // Outside of training y = Scale() x + Shift(), for folding into the convolution before.
+  // Outside of training, y = Scale() x + Shift(), for folding into the previous convolution.
   at::Tensor Scale() const;
   at::Tensor Shift() const;
 };
 
-// [rows, channels] or [images, channels, H, W], fp32, in the same form out. In training every row counts: leave out
-// class tokens and rows that pad.
+// [rows, channels] or [images, channels, H, W], fp32; the result has the same shape. In training every row counts:
+// leave out class tokens and padding.
 at::Tensor NormalizeBatch(const at::Tensor& x, const BatchNormTensors& norm, const ForwardContext& context);
 
-// GELU of that in training, for x [rows, channels] of OperandType(x, context); the result is of its type.
+// GELU(NormalizeBatch) in training, for x [rows, channels] of OperandType(x, context); the result has the type of x.
 at::Tensor NormalizeBatchGelu(const at::Tensor& x, const BatchNormTensors& norm, const ForwardContext& context);
 
 }  // namespace vitrine

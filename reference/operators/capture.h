@@ -10,8 +10,8 @@
 
 namespace vitrine {
 
-// Gives the tap, which may be null, the matrices of those of the images first_image .. first_image + images - 1 that it
-// asks for. `matrices_of(i)` computes those of image first_image + i, without gradients.
+// Stores the matrices that the tap (may be null) requests for images first_image .. first_image + images - 1.
+// `matrices_of(i)` computes those of image first_image + i, without gradients.
 template <class MatricesOf>
 void Capture(AttentionTap* tap, AttentionSource source, int layer, int first_image, int images,
              const MatricesOf& matrices_of) {
@@ -22,7 +22,7 @@ void Capture(AttentionTap* tap, AttentionSource source, int layer, int first_ima
   }
 }
 
-// What an attention by softmax hands out.
+// Returns the tap's matrices of a softmax attention.
 inline AttentionTap::Matrices Explicit(const at::Tensor& scores, const at::Tensor& weights) {
   return {.scores = FloatsOf(scores), .weights = FloatsOf(weights), .queries = {}, .keys = {}};
 }

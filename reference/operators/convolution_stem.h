@@ -9,17 +9,17 @@
 
 namespace vitrine {
 
-// Neighbours of equal grid, cut to whole cells, as one map [images, channels, rows, columns] each. Pixels at the right
-// and the bottom that do not fill a cell are cut off.
+// Maps [images, channels, rows, columns], one per run of images with equal grids. Pixels at the right and the bottom
+// that do not fill a cell are cut off.
 using Maps = std::vector<at::Tensor>;
 Maps RunsOf(const ImageBatch& images, int cell);
 
-// A convolution 3x3 of stride 2 without bias, weight [out, in, 3, 3], and its BatchNorm over the pixels of all maps;
-// with GELU behind it where `gelu` says so. A step of XCiT's patch projection.
+// A step of XCiT's patch projection: 3x3 convolution of stride 2 without bias, weight [out, in, 3, 3], its BatchNorm
+// over the pixels of all maps, and GELU if `gelu`.
 Maps ConvolveAndNormalize(const Maps& maps, const at::Tensor& weight, const BatchNormTensors& norm, bool gelu,
                           const ForwardContext& context);
 
-// The pixels of all maps as rows: [cells of all images, channels].
+// Returns the pixels of all maps as rows: [cells of all images, channels].
 at::Tensor PixelsOfAll(const Maps& maps);
 
 }  // namespace vitrine

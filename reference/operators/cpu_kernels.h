@@ -13,31 +13,31 @@
 
 namespace vitrine {
 
-// The kernels of cpu::ChosenPath(), as it was when they were first asked for. Throws where VITRINE_ISA is wrong, which
-// MakeModel refuses before.
+// Returns the kernels of cpu::ChosenPath() at the first call. Throws if VITRINE_ISA is invalid, which MakeModel checks
+// first.
 const cpu::KernelTable& CpuKernels();
 
-// Whether our own loops compute `x`, not the library: on a CPU, unless the context says otherwise.
+// True if our own loops, not the library, compute `x`: on a CPU, unless the context disables them.
 inline bool RunsOnKernels(const at::Tensor& x, const ForwardContext& context) {
   return x.is_cpu() && !context.library_only;
 }
 
-// Whether our own derivatives are used for `x`: the same, with gradients.
+// True if our own derivatives are used for `x`: RunsOnKernels, with gradients.
 inline bool UsesOwnDerivatives(const at::Tensor& x, const ForwardContext& context) {
   return RunsOnKernels(x, context) && at::GradMode::is_enabled();
 }
 
-// Whether a loop of ours that has no derivative computes `x`.
+// True if a loop of ours without a derivative computes `x`.
 inline bool RunsWithoutGradient(const at::Tensor& x, const ForwardContext& context) {
   return RunsOnKernels(x, context) && !at::GradMode::is_enabled();
 }
 
-// The type of what a layer hands to the next product of matrices.
+// Type in which a layer passes values to the next matrix product.
 inline at::ScalarType OperandType(const at::Tensor& x, const ForwardContext& context) {
   return context.bf16 && UsesOwnDerivatives(x, context) ? at::kBFloat16 : at::kFloat;
 }
 
-// The elements as the kernels name them. A tensor of another type throws.
+// Returns the elements with the kernels' type. Throws for a tensor of another type.
 template <class E>
 const E* Elements(const at::Tensor& x) {
   constexpr at::ScalarType kType = std::is_same_v<E, float> ? at::kFloat : at::kBFloat16;
@@ -49,7 +49,7 @@ E* MutableElements(const at::Tensor& x) {
   return const_cast<E*>(Elements<E>(x));
 }
 
-// body(kernels, element) with the kernels for tensors of this type and a value of their element's type.
+// Calls body(kernels, element) with the kernels for this type and a value of its element type.
 template <class Body>
 auto WithKernels(at::ScalarType type, const Body& body) {
   const cpu::TrainingTable& table = CpuKernels().training;

@@ -7,8 +7,9 @@
 
 namespace vitrine {
 
-// A family's own loops over every image of x [T, columns], which has no class tokens: [T, columns] fp32, differentiable
-// by the family's own gradient. Rows that pad become zeros. On a device values go to the CPU and back.
+// Runs a family's own loops over every image of x [T, columns], without class tokens: [T, columns] fp32, differentiable
+// by the family's own gradient. Padding rows become zeros. Runs on the CPU; values on a device are copied there and
+// back.
 at::Tensor RunCustom(const PackedTokens& x, const program::Custom& custom);
 
 }  // namespace vitrine

@@ -7,13 +7,13 @@
 
 namespace vitrine {
 
-// 3x3 convolution of every channel by itself, weight [channels, 1, 3, 3] and bias [channels], over the grid of every
-// image, zeros beyond its border. Always in fp32: it waits for memory, so that bf16 would gain nothing. x is [T,
-// channels] without prefix tokens; so is the result.
+// Depthwise 3x3 convolution, weight [channels, 1, 3, 3] and bias [channels], over the grid of every image with zero
+// padding. Always fp32: it is memory-bound, so bf16 would gain nothing. x and the result are [T, channels] without
+// prefix tokens.
 at::Tensor ConvolveDepthwise(const PackedTokens& x, const at::Tensor& weight, const at::Tensor& bias,
                              const ForwardContext& context);
 
-// scale GELU(that) + shift, with a scale and a shift per channel.
+// scale GELU(ConvolveDepthwise) + shift, with a scale and a shift per channel.
 at::Tensor ConvolveDepthwiseGelu(const PackedTokens& x, const at::Tensor& weight, const at::Tensor& bias,
                                  const at::Tensor& scale, const at::Tensor& shift, const ForwardContext& context);
 

@@ -9,18 +9,18 @@
 
 namespace vitrine {
 
-// `site` tells the places of a model apart: each needs its own number. All are the identity outside of training and at
-// rate 0.
+// `site` identifies a place in the model: each must have its own number. All functions are the identity outside of
+// training and at rate 0.
 
-// Zeroes values with probability `rate`, one of context.dropout's, and scales the rest so that the expectation stays.
-// `run` tells calls of one site apart.
+// Zeroes values with probability `rate`, one of context.dropout's, and scales the others to keep the expectation. `run`
+// distinguishes calls with the same site.
 at::Tensor Dropout(const at::Tensor& x, float rate, int site, const ForwardContext& context, int run = 0);
 
-// Stochastic depth (Huang et al. 2016): zeroes `branch`, what is added to a residual, for whole images with probability
-// context.drop_path, and scales it for the others so that the expectation stays. Depends on the seed, the site and the
-// image's place in the batch alone.
+// Stochastic depth (Huang et al. 2016): zeroes `branch`, the addend of a residual, for whole images with probability
+// context.drop_path, and scales the others to keep the expectation. Depends only on the seed, the site and the image's
+// index in the batch.
 at::Tensor DropPath(const PackedTokens& branch, int site, const ForwardContext& context);  // [T, d]
-// The first dimension counts the images, or the sequences.
+// As above; the first dimension counts images or sequences.
 at::Tensor DropPath(const at::Tensor& branch, int site, const ForwardContext& context);
 
 }  // namespace vitrine

@@ -7,10 +7,10 @@
 
 namespace vitrine {
 
-// Full 3x3 convolution without bias, channels to the same number of channels, over the grid of every image, zeros
-// beyond its border. Prefix tokens have no place on the grid; they pass through unchanged. x is [T, channels], fp32 or
-// bf16, its rows may be strided; the result is contiguous and of its type. weight [channels, 3, 3, channels]: output,
-// rows, columns, then input channels, the order in which neighbours are gathered.
+// Dense 3x3 convolution without bias, channels to channels, over the grid of every image with zero padding. Prefix
+// tokens pass through unchanged. x is [T, channels], fp32 or bf16, with any row stride; the result is contiguous and of
+// the same type. weight [channels, 3, 3, channels]: output, rows, columns, input channels, the order in which
+// neighbours are gathered.
 at::Tensor ConvolveGrids(const PackedTokens& x, const at::Tensor& weight, const ForwardContext& context);
 
 }  // namespace vitrine

@@ -9,14 +9,14 @@
 namespace vitrine {
 
 // softmax(alpha q k^T) v of every head over the tokens of every image, or softmax(s alpha q k^T + g) v with a map: the
-// three forms of the KV transformer's vision classifier. QKV has queries, KV takes the keys for them, KV+Pos adds one
-// scalar s and a value g(j) per key: see MapPosition.
+// three forms of the KV transformer's vision classifier. QKV has queries, KV uses the keys as queries, KV+Pos adds one
+// scalar s and one value g(j) per key: see MapPosition.
 struct KeyedAttention {
   double alpha = 1;
   const MapPosition* map = nullptr;
 
-  // q, k and v [T, heads, d_h], their rows perhaps strided, q perhaps k; [T, heads d_h]. `layer` is the block's number
-  // for the tap, `site` the weights' place for dropout.
+  // q, k and v [T, heads, d_h], with any row stride; q may be k. Returns [T, heads d_h]. `layer` is the layer's index
+  // for the tap, `site` the dropout site of the weights.
   at::Tensor Mix(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const TokenLayout& layout, int layer,
                  int site, const ForwardContext& context) const;
 

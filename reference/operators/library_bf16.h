@@ -6,11 +6,11 @@
 
 namespace vitrine {
 
-// Whether products of this tensor have to be taken over floats: it is bf16, on a CPU where oneDNN does not multiply
-// bf16 (it wants AVX-512). The library would refuse some of them there and take scalar loops for the others.
+// True if products of this tensor must be computed in fp32: it is bf16, on a CPU where oneDNN cannot multiply bf16
+// (without AVX-512). There, the library would reject some products and use scalar loops for the others.
 bool MultipliedAsFloats(const at::Tensor& tensor);
 
-// at::conv2d over numbers of one type; where bf16 is multiplied as floats, with the sums rounded at their end as well.
+// at::conv2d for numbers of one type; bf16 multiplied as fp32 if necessary, with sums rounded at the end too.
 at::Tensor LibraryConvolution(const at::Tensor& x, const at::Tensor& kernel, const at::Tensor& bias, int stride,
                               int padding);
 

@@ -10,10 +10,11 @@
 
 namespace vitrine {
 
-// Grids of images cut into cells of cell x cell pixels; what is left at the right and the bottom is unused.
+// Returns the grids of images cut into cells of cell x cell pixels; pixels left at the right and the bottom are unused.
 std::vector<Grid> GridsOf(const ImageBatch& images, int cell);
 
-// Every patch of patch x patch pixels as a row in the order row, column, channel: [cells of all images, P * P * C].
+// Returns patches of patch x patch pixels, each a row in the order row, column, channel: [cells of all images, P * P *
+// C].
 at::Tensor PatchRows(const ImageBatch& images, int patch, const ForwardContext& context);
 
 }  // namespace vitrine

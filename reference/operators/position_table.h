@@ -11,8 +11,8 @@
 
 namespace vitrine {
 
-// Matrices [cells of `to`, cells of `from`] of the bicubic interpolation with antialiasing from one grid to others,
-// which depend on the grids alone. Those used last are kept within kMostBytes; see KeptForGrids. Thread-safe.
+// LRU cache of matrices [cells of `to`, cells of `from`] for bicubic interpolation with antialiasing from one grid to
+// others. Holds at most kMostBytes; see KeptForGrids. Thread-safe.
 class GridInterpolations {
  public:
   static constexpr int64_t kMostBytes = int64_t{16} << 20;
@@ -26,9 +26,9 @@ class GridInterpolations {
   mutable KeptForGrids<at::Tensor> kept_{kMostBytes};
 };
 
-// A learned vector per position, prefix tokens first, [prefix + cells of `from`, width], for another grid: [prefix +
-// cells of `to`, width]. Other grids are reached by bicubic interpolation with antialiasing of the grid's part in fp32,
-// as timm's resample_abs_pos_embed; prefix rows are kept. Differentiable.
+// Resizes a learned table, prefix tokens first, [prefix + cells of `from`, width] to another grid: [prefix + cells of
+// `to`, width]. Interpolates the grid's part in fp32, bicubic with antialiasing, as timm's resample_abs_pos_embed;
+// prefix rows are copied. Differentiable.
 at::Tensor TableFor(const at::Tensor& table, Grid from, Grid to, int prefix_tokens,
                     const GridInterpolations& interpolations);
 

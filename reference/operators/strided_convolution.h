@@ -7,13 +7,12 @@
 
 namespace vitrine {
 
-// A convolution over images, from pixels to the tokens of models that EIT is compared with: weight [outputs, k, k,
-// inputs] and bias [outputs]. Each image [inputs, H, W] -> [outputs, H', W'], H' = floor((H + 2 padding - k) / stride)
-// + 1.
+// Convolution over images, from pixels to tokens, for EIT's baselines: weight [outputs, k, k, inputs] and bias
+// [outputs]. Each image [inputs, H, W] -> [outputs, H', W'], H' = floor((H + 2 padding - k) / stride) + 1.
 ImageBatch ConvolveImages(const ImageBatch& images, const at::Tensor& weight, const at::Tensor& bias, int stride,
                           int padding, const ForwardContext& context);
 
-// Images [channels, H, W] as tokens: [places of all images, channels], images in order, places row by row.
+// Returns images [channels, H, W] as tokens: [positions of all images, channels], by image, row by row.
 at::Tensor PlacesOf(const ImageBatch& images);
 
 }  // namespace vitrine

@@ -11,11 +11,11 @@
 
 namespace vitrine {
 
-// Rows that one chain of fp32 sums is made of, so that sums over a million of them keep their digits.
+// Rows summed in one fp32 chain: short enough that sums over a million rows stay accurate.
 inline constexpr int64_t kRowsOfAChunk = 4096;
 
-// Adds to `totals`, chunk by chunk of the items, what add(first, count, sums) adds to `sums`: zeros of the shapes of
-// `totals`, of which some may be undefined.
+// Adds to `totals`, chunk by chunk, the results of add(first, count, sums), which adds to `sums`: zeros of the shapes
+// of `totals`, some of which may be undefined.
 template <size_t kSums, class Add>
 void SumByChunks(int64_t items, int64_t chunk, const std::array<at::Tensor, kSums>& totals, const Add& add) {
   for (int64_t first = 0; first < items; first += chunk) {

@@ -9,28 +9,28 @@
 
 namespace vitrine {
 
-// Rows that a batch's tokens take on their way through a model. On a CPU without gradients they are rounded up, so that
-// rows of zeros follow the last token and the number of rows is one of few: oneDNN compiles and keeps kernels for every
-// number that it meets, which costs a tenth of the time and hundreds of megabytes.
+// Returns the number of rows for a batch's tokens. On a CPU without gradients it is rounded up, and rows of zeros
+// follow the last token: oneDNN compiles and caches a kernel for every number of rows, which costs a tenth of the time
+// and hundreds of megabytes.
 int64_t RowsFor(const TokenLayout& layout, const at::Tensor& data);
 
-// Class tokens [images, width] before the patches [T, width] of their images. `layout` is that of `patches`, with a
-// prefix of one token.
+// Puts class tokens [images, width] before the patches [T, width] of their images. `layout` is that of `patches` with
+// one prefix token.
 PackedTokens JoinClassTokens(const at::Tensor& class_tokens, const PackedTokens& patches,
                              const std::shared_ptr<const TokenLayout>& layout);
 
-// The mean over the tokens of each image, which have no class token: [images, width] fp32.
+// Returns the mean over the tokens of each image, without class tokens: [images, width] fp32.
 at::Tensor MeanOfImages(const PackedTokens& cells);
 
-// The outputs of a layer's runs one after the other, followed by zeros up to `rows`, those of its input.
+// Joins the outputs of a layer's runs; zeros follow up to `rows`, the rows of its input.
 at::Tensor JoinRuns(std::vector<at::Tensor> runs, int64_t rows);
 
-// The class tokens of a batch: [images, width].
+// Returns the class tokens of a batch: [images, width].
 at::Tensor ClassTokens(const PackedTokens& x);
 
-// Where the tokens of the grids are: [cells of all images].
+// Returns the indices of grid tokens: [cells of all images].
 at::Tensor CellRows(const TokenLayout& layout);
-// The tokens of the grids alone: [cells of all images, width].
+// Returns the tokens of the grids: [cells of all images, width].
 at::Tensor CellTokens(const PackedTokens& x);
 
 }  // namespace vitrine
