@@ -10,28 +10,26 @@
 namespace vitrine {
 
 struct DescribeOptions {
-  std::string model;       // of the zoo; with a repository MODEL or MODEL@VERSION there
-  std::string repository;  // empty: the zoo
-  std::string resolution;  // "224" or "224x320", rows first; empty: the size the model's figures are given for
+  std::string model;       // zoo variant; with a repository, MODEL or MODEL@VERSION
+  std::string repository;  // empty: use the zoo
+  std::string resolution;  // "224" or "224x320", rows first; empty: the model's default size
   int batch = 1;
   bool measure = true;
-  std::string precision = "fp32";  // of the measured steps: of every operator that can be computed in it
-  bool every_layer = false;        // a line for every operator, not for every distinct one
-  bool paper = false;              // the review's operator tables, as printed and as corrected
-  std::string plot;                // file for the roofline, empty for none
-  std::string graph;               // file for the drawing of its program, empty for none
+  std::string precision = "fp32";  // precision of the measured steps, where an operator supports it
+  bool every_layer = false;        // one line per operator instead of per distinct operator
+  bool paper = false;              // add the review's operator tables, as printed and as corrected
+  std::string plot;                // output file of the roofline; empty: none
+  std::string graph;               // output file of the program's drawing; empty: none
   OutputFormat format = OutputFormat::kTable;
 };
 
-// INVALID_ARGUMENT unless `text` is a resolution in the form of DescribeOptions; whether a model takes it is another
-// question.
+// INVALID_ARGUMENT unless `text` is a resolution in the form of DescribeOptions. Does not check if a model accepts it.
 absl::Status CheckResolution(const std::string& text);
 
-// `vitrine-repo describe`: the operators of a forward pass with sizes, operations, bytes and intensity; the fused
-// steps that the CPU engine makes of them, each timed on one core of this machine beside the roofline's bound; and the
-// time of the whole.
-// INVALID_ARGUMENT if the model does not take that resolution, UNIMPLEMENTED if the engine has no step for one of its
-// operators, UNAVAILABLE if a file cannot be written.
+// `vitrine-repo describe`: prints the operators of a forward pass with sizes, operations, bytes and intensity; the
+// fused steps of the CPU engine, each timed on one core and compared to the roofline's bound; and the total time.
+// INVALID_ARGUMENT if the model does not accept that resolution, UNIMPLEMENTED if the engine has no step for an
+// operator, UNAVAILABLE if a file cannot be written.
 absl::Status DescribeCommand(const DescribeOptions& options);
 
 }  // namespace vitrine

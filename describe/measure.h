@@ -15,29 +15,29 @@
 
 namespace vitrine {
 
-// A forward pass of the CPU engine on one core. Seconds are each the shortest of all runs, on a machine that may do
-// other things between them: what they add to a run is never less than nothing.
+// A forward pass of the CPU engine on one core. Each time is the shortest of all runs, in seconds, since other load on
+// the machine can only add time.
 struct Measurement {
-  std::string path;  // of instructions: "avx512"
+  std::string path;  // instruction path: "avx512"
   Precision precision = Precision::kFp32;
   engine::CorePeaks peaks;
-  std::vector<engine::StepProfile> steps;  // of all pictures together
+  std::vector<engine::StepProfile> steps;  // for all images together
   double whole = 0;
   Rounds rounds;
 
   double SumOfSteps() const;
-  // More than twice the whole, the steps cannot be of the same undisturbed machine.
+  // True if the steps took more than twice the whole pass: the machine was too busy to compare them.
   bool Disagree() const { return SumOfSteps() > 2 * whole; }
 };
 
-// The least seconds that the roofline of a core allows, whose slanted roof is the second cache.
+// Returns the least seconds by the roofline of a core, with L2 bandwidth as the slope.
 double BoundOf(const engine::StepProfile& step, const engine::CorePeaks& peaks);
 
 engine::CorePeaks PeaksOfThisCore();
 
-// Compiles the program, and measures the core, the pass over `input.images` random pictures of `channels` and each of
-// its steps, in rounds over all of them until the shortest times are steady (steady.h). `weights` are in the program's
-// order. UNIMPLEMENTED names an operator that the engine has no step for.
+// Compiles the program and measures the core's peaks, the pass over `input.images` random images of `channels`, and
+// each of its steps, in rounds until the shortest times are stable (steady.h). `weights` are in program order.
+// UNIMPLEMENTED names an operator without a step.
 absl::StatusOr<Measurement> MeasureForward(const program::Program& program, std::span<const float* const> weights,
                                            int channels, const WorkloadInput& input, Precision precision);
 

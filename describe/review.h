@@ -10,14 +10,14 @@
 
 namespace vitrine {
 
-// Whether the tables of paper 003 describe this model: ViT with a feed-forward block four times as wide.
+// True if the tables of paper 003 describe this model: ViT with a feed-forward block four times as wide.
 bool InReview(const v1::ModelConfig& config);
 
-// The review's operator tables for this model and input, as printed and as corrected. Its N is the number of patches;
-// the class token is not in it.
+// Returns the review's operator tables for this model and input, as printed and as corrected. Its N is the number of
+// patches, without the class token.
 DataTable ReviewTable(const v1::ModelConfig& config, const WorkloadInput& input);
-// The totals that follow: one layer, all layers with the classifier and with the patch embedding, with and without the
-// class token. Lines for people.
+// Returns the totals as text: one layer, all layers with the classifier and with the patch embedding, with and without
+// the class token.
 std::string ReviewTotals(const v1::ModelConfig& config, const WorkloadInput& input);
 
 }  // namespace vitrine

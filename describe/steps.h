@@ -13,17 +13,17 @@ namespace vitrine {
 
 // Equal steps of all blocks: one of them, with the mean of their times.
 struct StepGroup {
-  engine::StepProfile step;  // named "blocks.*.attention.qkv" where there are several
+  engine::StepProfile step;  // named "blocks.*.attention.qkv" if there are several
   int count = 1;
 };
 
-// In the order of their first appearance. With `every` each step stands alone.
+// Groups equal steps, in order of first appearance. With `every`, each step is its own group.
 std::vector<StepGroup> GroupsOf(const Measurement& measured, bool every);
 
-// Their cost, time, and share of the roofline and of the pass.
+// Returns the cost and time of the groups, and their shares of the roofline and of the pass.
 DataTable StepTable(const std::vector<StepGroup>& steps, const Measurement& measured);
 
-// A point for every step that multiplies.
+// Returns a roofline point for every step with multiplications.
 std::vector<RooflinePoint> PointsOf(const std::vector<StepGroup>& steps, const Measurement& measured);
 
 }  // namespace vitrine

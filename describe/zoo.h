@@ -9,8 +9,8 @@
 
 namespace vitrine {
 
-// `vitrine-repo zoo`: every variant of the zoo with its exact counts and what its paper prints. The accuracy "ours" is
-// the best top-1 among the versions in `repository` that have the variant's sizes; an empty name looks into none.
+// `vitrine-repo zoo`: prints every zoo variant with its exact counts and its paper's figures. The accuracy "ours" is
+// the best top-1 among versions in `repository` with the variant's sizes; empty: no repository.
 absl::Status ZooCommand(const std::string& repository, OutputFormat format);
 
 }  // namespace vitrine

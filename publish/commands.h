@@ -9,14 +9,14 @@
 
 namespace vitrine {
 
-// The commands of vitrine-repo. Results go to stdout. `which` is "", "MODEL" or "MODEL@VERSION".
+// Commands of vitrine-repo. They print to stdout. `which` is "", "MODEL" or "MODEL@VERSION".
 
 absl::Status ListCommand(const std::string& repository, OutputFormat format);
 
-// Without a version: the newest.
+// Without a version: the newest one.
 absl::Status ShowCommand(const std::string& repository, const std::string& which, OutputFormat format);
 
-// A line per version. FAILED_PRECONDITION, after all lines, if any version fails.
+// Prints a line per version. FAILED_PRECONDITION, after all lines, if any version fails.
 absl::Status VerifyCommand(const std::string& repository, const std::string& which, OutputFormat format);
 
 // Verifies a version of `source`, then publishes it in `repository` under the next number there.

@@ -10,22 +10,22 @@
 
 namespace vitrine {
 
-// `vitrine-repo init`: an empty repository with a README of its layout. FAILED_PRECONDITION if the folder is there and
-// holds anything but a repository.
+// `vitrine-repo init`: creates an empty repository with a README of its layout. FAILED_PRECONDITION if the folder
+// exists and contains anything but a repository.
 absl::Status InitCommand(const std::string& repository);
 
 struct CreateOptions {
-  std::string repository;  // created if it is not there
-  std::string model;       // the name to publish under
-  std::string variant;     // of the zoo
+  std::string repository;  // created if missing
+  std::string model;       // name to publish under
+  std::string variant;     // name of the zoo variant
   uint64_t seed = 0;
-  bool bf16 = false;              // storage
-  std::optional<int> max_tokens;  // of a native-resolution variant; default the variant's own
-  bool if_absent = false;         // do nothing where the name has a version already
+  bool bf16 = false;              // store weights as bf16
+  std::optional<int> max_tokens;  // for a native-resolution variant; default: the variant's own
+  bool if_absent = false;         // do nothing if the name has a version already
 };
 
-// `vitrine-repo create`: publishes a variant of the zoo with random, untrained weights. Holds the model in fp32 once,
-// and beside it the weights as stored.
+// `vitrine-repo create`: publishes a zoo variant with random, untrained weights. Needs memory for the model in fp32
+// plus the weights as stored.
 absl::Status CreateCommand(const CreateOptions& options);
 
 }  // namespace vitrine

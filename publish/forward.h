@@ -10,11 +10,11 @@
 
 namespace vitrine {
 
-// The compiled engine of a model on one of this CPU's paths, on every core. Errors of MakeCpuBackend.
+// Returns the compiled engine of a model on one of this CPU's paths, on every core. Errors of MakeCpuBackend.
 absl::StatusOr<Forward> EngineForward(const WeightedModel& model, cpu::CpuPath path,
                                       const PrecisionChoice& choice = {});
 
-// LibTorch's reference of a model, which outlives it. FAILED_PRECONDITION where LibTorch is not here.
+// Returns LibTorch's reference of a model, which must outlive it. FAILED_PRECONDITION if LibTorch is not installed.
 absl::StatusOr<Forward> ReferenceForward(const WeightedModel& model);
 
 }  // namespace vitrine

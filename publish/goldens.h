@@ -11,16 +11,15 @@
 
 namespace vitrine {
 
-// Goldens for a version that no data set stands behind: patterns as encoded pictures, a square one and a wide one, with
-// the logits that `forward` gives from the weights as they are stored.
+// Makes goldens for a version without a data set: patterns as encoded images, a square and a wide one, with the logits
+// that `forward` computes from the weights as stored.
 absl::StatusOr<Safetensors> PatternGoldens(const ModelDescription& model, const Forward& forward);
 
-// How far the logits may be off, for either device and precision: sums in another order, other kernels; bf16 has 8 bits
-// of mantissa and passes through every layer.
+// Sets the tolerances of logits per device and precision, for other summation orders and kernels; bf16 has 8 bits of
+// mantissa and rounds in every layer.
 void SetTolerances(v1::Manifest& manifest);
 
-// How far the CPU's logits in "bf16" or "int8" may be off from the goldens of that precision, instead of what the
-// manifest said.
+// Replaces the tolerance of the CPU's logits in "bf16" or "int8", relative to the goldens of that precision.
 void SetNarrowTolerance(const std::string& precision, v1::Manifest& manifest);
 
 }  // namespace vitrine

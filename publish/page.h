@@ -10,11 +10,11 @@
 
 namespace vitrine {
 
-// How vitrine-repo shows manifests. Text from a manifest is printed with its control characters escaped.
+// Text forms of manifests for vitrine-repo. Control characters from a manifest are escaped.
 
 // A row per version: model, version, parameters, size, creation, measured accuracy.
 DataTable TableOf(const std::vector<v1::Manifest>& manifests);
-// One version in full.
+// All fields of one version.
 std::string ManifestAsPage(const v1::Manifest& manifest);
 
 }  // namespace vitrine

@@ -10,7 +10,7 @@
 
 namespace vitrine {
 
-// An encoded picture as a model's input [C, H, W]; what CheckGolden and RecordGolden ask for.
+// Converts an encoded image to a model's input [C, H, W]; the PictureToInput of CheckGolden and RecordGolden.
 absl::StatusOr<FloatArray> PictureInput(std::string_view picture, const v1::Preprocessing& preprocessing);
 
 }  // namespace vitrine

@@ -14,18 +14,18 @@
 
 namespace vitrine {
 
-// What servers need of a repository, as their files of --serving-config and --admin-state say.
+// Versions that servers need from a repository, from the files of --serving-config and --admin-state.
 class Pins {
  public:
-  // Reads either file; an empty path is none. INVALID_ARGUMENT names file, line and fault; NOT_FOUND the file.
+  // Reads both files; an empty path is skipped. INVALID_ARGUMENT names file, line and error; NOT_FOUND the file.
   static absl::StatusOr<Pins> Read(const std::string& serving_config, const std::string& admin_state);
 
-  // Why a version must stay: 'label "stable"', "a share of the traffic", ...; nullopt where nothing names it.
+  // Returns why a version must be kept: 'label "stable"', "a share of the traffic", ...; nullopt if no file names it.
   std::optional<std::string> Why(const VersionId& id) const;
-  // True if servers do not count a version among the newest: it is tried out, with a share of the traffic or as
-  // `canary`, or it was put away. What the admin state says of traffic and labels replaces the file's.
+  // True if servers do not count a version among the newest: it is a canary, has a share of the traffic, or was
+  // retired. Traffic and labels of the admin state replace the serving config's.
   bool IsApart(const VersionId& id) const { return apart_.contains(id); }
-  // How many of the newest versions of a model are served; nullopt: all of them.
+  // Returns how many of the newest versions of a model are served; nullopt: all.
   std::optional<int64_t> Latest(const std::string& model) const;
 
  private:

@@ -9,23 +9,22 @@
 
 namespace vitrine {
 
-// What `vitrine-repo quantize` is asked for.
+// Options of `vitrine-repo quantize`.
 struct QuantizeOptions {
   std::string repository;
   std::string which;  // MODEL or MODEL@VERSION
   std::string precision;
-  std::string data;  // FORMAT:PATH, as OpenDataset takes it
+  std::string data;  // FORMAT:PATH, as for OpenDataset
   std::string split = "test";
-  double budget = 0.3;    // percentage points of top-1 that may be lost
-  int64_t images = 2000;  // pictures to measure on, spread evenly over the data set
+  double budget = 0.3;    // allowed loss of top-1, in percentage points
+  int64_t images = 2000;  // images to measure on, spread evenly over the data set
   std::string format = "table";
 };
 
-// Publishes a version of the same model, with the same weights, that may be computed in that precision too: finds the
-// operators to be kept from it by their measured errors, until accuracy is within the budget, and records goldens by
-// the portable path. What it did goes to stdout, how far it is to stderr. FAILED_PRECONDITION, and nothing published,
-// where the data set has labels that the model has not, or accuracy is beyond the budget with all but one operator
-// kept.
+// Publishes a version of the same model with the same weights that can also run in that precision: keeps operators from
+// it by their measured errors until accuracy is within the budget, and records goldens by the portable path. Prints the
+// result to stdout and progress to stderr. FAILED_PRECONDITION, with nothing published, if the data set has labels that
+// the model lacks, or accuracy is beyond the budget with all but one operator kept.
 absl::Status QuantizeCommand(const QuantizeOptions& options);
 
 }  // namespace vitrine

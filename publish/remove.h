@@ -8,24 +8,24 @@
 
 namespace vitrine {
 
-// What `vitrine-repo remove` and `vitrine-repo prune` share.
+// Options of `vitrine-repo remove` and `vitrine-repo prune`.
 struct RemoveOptions {
   std::string repository;
-  std::string which;           // "MODEL@VERSION", or "MODEL": all its versions; of prune "" (every model) or "MODEL"
-  int keep = 1;                // prune: good versions of each model that stay, at least 1
-  std::string serving_config;  // of the servers of the repository; empty: none
+  std::string which;  // "MODEL@VERSION", or "MODEL" for all its versions; for prune "MODEL" or "" (every model)
+  int keep = 1;       // prune: valid versions to keep per model, at least 1
+  std::string serving_config;  // serving config of the repository's servers; empty: none
   std::string admin_state;
-  bool dry_run = false;  // says what would be removed
-  bool yes = false;      // removes without a question
+  bool dry_run = false;  // only print what would be removed
+  bool yes = false;      // do not ask for confirmation
 };
 
-// Removes a version, or all of a model. FAILED_PRECONDITION, with nothing removed: a file of a server names one of
-// them, or nobody can be asked; NOT_FOUND: there is none.
+// Removes a version, or all of a model. FAILED_PRECONDITION, with nothing removed, if a server's file names one of
+// them, or confirmation is impossible; NOT_FOUND: no such version.
 absl::Status RemoveCommand(const RemoveOptions& options);
 
-// Removes the versions that are older than the newest `keep` good ones of their model, or than as many as a policy
-// keeps in memory. What a file of a server names stays, and so do folders that are not whole: these may be copies that
-// have not ended. A version counts as good if every file has its digest.
+// Removes versions older than the newest `keep` valid ones of their model, or than those a version policy keeps loaded.
+// Keeps versions that a server's file names, and incomplete folders, which may be copies in progress. A version is
+// valid if every file matches its digest.
 absl::Status PruneCommand(const RemoveOptions& options);
 
 }  // namespace vitrine

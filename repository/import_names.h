@@ -9,7 +9,7 @@
 
 namespace vitrine {
 
-// How a foreign tensor becomes ours. Shapes are foreign -> ours.
+// Conversion of a foreign tensor to ours. Shapes are foreign -> ours.
 enum class Reshape {
   kSame,        // [...] -> [...]
   kOneLess,     // [1, ...] -> [...]
@@ -18,21 +18,21 @@ enum class Reshape {
   kStackedQkv,  // three tensors [d, ...], of query, key and value -> [3 d, ...]
 };
 
-// How often a rule holds. The number replaces "#" in both names; in a foreign name "@" is twice the number.
+// Repetition of a rule. The number replaces "#" in both names; in a foreign name "@" is twice the number.
 enum class Repeat { kOnce, kBlocks, kClassBlocks, kStem };
 
 struct NameRule {
-  std::string_view foreign;  // of kStackedQkv: "{a|b|c}" is a in the name of query's tensor, b in key's, c in value's
+  std::string_view foreign;  // for kStackedQkv, "{a|b|c}" is a for query, b for key, c for value
   std::string_view ours;
   Reshape reshape = Reshape::kSame;
   Repeat repeat = Repeat::kOnce;
 };
 
-// The table of a source and a family, in the spelling that these tensors have where the source changed its names;
-// empty where the source has no such family.
+// Returns the table of a source and a family, for the spelling that these tensors use if the source changed its names;
+// empty if the source lacks the family.
 std::span<const NameRule> NameRules(ForeignSource source, v1::ModelConfig::FamilyCase family, const TensorMap& tensors);
 
-// Whether a foreign tensor may be left out of the model.
+// True if a foreign tensor may be left out of the model.
 bool IsIgnorable(ForeignSource source, std::string_view name);
 
 }  // namespace vitrine

@@ -13,16 +13,17 @@
 
 namespace vitrine {
 
-// A file of a version, read once from front to back, and proved at its end to be the one that the manifest lists.
-// Not thread-safe.
+// A file of a version, read once from start to end and then checked against the digest in the manifest. Not
+// thread-safe.
 class ListedFile {
  public:
-  // FAILED_PRECONDITION: missing, no regular file, or of another size than listed.
+  // FAILED_PRECONDITION: missing, not a regular file, or of another size than listed.
   static absl::StatusOr<ListedFile> Open(const FileDescriptor& folder, const v1::FileDigest& listed);
 
-  // The next `count` bytes, of which there must be as many. FAILED_PRECONDITION if the file became shorter.
+  // Reads the next `count` bytes; as many must be left by the listed size. FAILED_PRECONDITION if the file became
+  // shorter.
   absl::Status Read(char* into, size_t count);
-  // Reads what is left and compares the digest of it all. FAILED_PRECONDITION says both digests.
+  // Reads the rest and compares the digest of the whole file. FAILED_PRECONDITION gives both digests.
   absl::Status Prove();
 
  private:
@@ -34,7 +35,7 @@ class ListedFile {
   int64_t done_ = 0;
 };
 
-// The whole file, proved.
+// Reads and checks the whole file.
 absl::StatusOr<std::string> ReadListedFile(const FileDescriptor& folder, const v1::FileDigest& listed);
 
 }  // namespace vitrine

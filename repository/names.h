@@ -8,10 +8,10 @@
 
 namespace vitrine {
 
-// [A-Za-z0-9_.-]{1,64}, neither "." nor "..": what a model or a file of a version may be called.
+// True for valid names of models and files: [A-Za-z0-9_.-]{1,64}, neither "." nor "..".
 bool IsPlainName(std::string_view name);
 
-// The version that a folder's name stands for: a positive integer without sign, leading zeros or spaces.
+// Returns the version of a folder's name: a positive integer without sign, leading zeros or spaces.
 std::optional<int64_t> ParseVersion(std::string_view name);
 
 }  // namespace vitrine

@@ -22,44 +22,44 @@ struct VersionId {
   friend auto operator<=>(const VersionId&, const VersionId&) = default;
 };
 
-// [A-Za-z0-9_.-]{1,64}, neither "." nor "..". INVALID_ARGUMENT quotes the name (escaped) and the rule.
+// Checks for [A-Za-z0-9_.-]{1,64}, neither "." nor "..". INVALID_ARGUMENT quotes the name (escaped) and the rule.
 absl::Status ValidateModelName(std::string_view name);
 
-// What a repository holds, as far as it can be read.
+// Content of a repository, as far as it can be read.
 struct Listing {
   std::vector<VersionId> versions;                 // sorted
   std::map<std::string, absl::Status> unreadable;  // models whose folders cannot be read, and why
-  // Symbolic links in the place of a model, a version or a manifest, as "model/2", sorted. They are passed over.
+  // Symbolic links instead of a model, a version or a manifest, as "model/2", sorted. They are ignored.
   std::vector<std::string> links;
 
-  absl::Status status() const;  // UNAVAILABLE names what cannot be read
+  absl::Status status() const;  // UNAVAILABLE names unreadable models
 };
 
-// A sentence for one of Listing::links.
+// Returns a sentence about one of Listing::links.
 std::string PassedOver(const std::string& link);
 
-// Every <model>/<positive integer>/ under the root that holds a manifest.textproto, or may hold one that cannot be
-// seen. Other entries (temporary folders, files, symbolic links) are passed over; the root itself may be a link.
-// UNAVAILABLE if the root cannot be read.
+// Lists every <model>/<positive integer>/ under the root that has a manifest.textproto, or may have an unreadable one.
+// Ignores other entries (temporary folders, files, symbolic links); the root itself may be a link. UNAVAILABLE if the
+// root cannot be read.
 absl::StatusOr<Listing> ListRepository(const std::filesystem::path& root);
 
-// The versions alone: those of models that cannot be read are left out.
+// As above, versions only, without those of unreadable models.
 absl::StatusOr<std::vector<VersionId>> ListVersions(const std::filesystem::path& root);
 
-// The same with the folders that lack a manifest: versions being copied by hand, or copied in part.
+// As ListVersions, with folders that lack a manifest: manual copies in progress or incomplete ones.
 absl::StatusOr<std::vector<VersionId>> ListVersionFolders(const std::filesystem::path& root);
 
-// The manifest alone, validated; the files it lists are not looked at. Errors as ReadVersion (stored_version.h).
+// Reads and validates the manifest only, not the files it lists. Errors as ReadVersion (stored_version.h).
 absl::StatusOr<v1::Manifest> ReadManifest(const std::filesystem::path& root, const VersionId& id);
 
-// Removes a version, complete or not, atomically: at any moment it is there as a whole or not at all. Its number is not
-// given again. A server that has it in memory serves it on. NOT_FOUND if there is none; others as the disk says.
+// Removes a version, complete or not, atomically: at any time it exists as a whole or not at all. Its number is not
+// reused. A server that has it loaded continues to serve it. NOT_FOUND if missing; others from the file system.
 absl::Status RemoveVersion(const std::filesystem::path& root, const VersionId& id);
 
-// Whether Publish could write a version of about `expected_bytes` there now, so that what takes hours can ask first.
-// Makes the folders of the repository and of the model where they are missing, which holds no version yet, and writes
-// and removes a temporary folder, as Publish does. INVALID_ARGUMENT: the name; PERMISSION_DENIED: a read-only file
-// system or missing rights; RESOURCE_EXHAUSTED: a full disk, with what is free and what is needed; others as Publish.
+// Checks that Publish could write a version of about `expected_bytes` now, for use before long work. Creates missing
+// folders of the repository and the model, and writes and removes a temporary folder, as Publish does.
+// INVALID_ARGUMENT: the name; PERMISSION_DENIED: a read-only file system or missing rights; RESOURCE_EXHAUSTED: disk
+// full, with free and needed bytes; others as Publish.
 absl::Status CheckPublishable(const std::filesystem::path& root, const std::string& model, int64_t expected_bytes = 0);
 
 }  // namespace vitrine

@@ -14,31 +14,30 @@
 
 namespace vitrine {
 
-// Opens the folder at `path`, which may itself be or contain symbolic links: the operator chose it.
+// Opens the folder at `path`, which may be or contain symbolic links: the operator chose it.
 absl::StatusOr<FileDescriptor> OpenFolder(const std::filesystem::path& path);
 
-// Opens `path` beneath `folder` for reading. `path` is relative; no part of it is followed out of the folder or through
-// a symbolic link, even if another process changes the tree meanwhile. Never blocks on a FIFO.
-// Messages name `path`.
+// Opens the relative `path` beneath `folder` for reading. Never leaves the folder or follows a symbolic link, even if
+// another process changes the tree meanwhile. Never blocks on a FIFO. Messages name `path`.
 absl::StatusOr<FileDescriptor> OpenBeneath(const FileDescriptor& folder, const std::string& path);
 
-// What OpenBeneath does where the kernel (before 5.6) or a sandbox has no openat2: one openat per component.
+// Fallback of OpenBeneath if the kernel (before 5.6) or a sandbox lacks openat2: one openat per component.
 absl::StatusOr<FileDescriptor> OpenBeneathByComponents(const FileDescriptor& folder, const std::string& path);
 
 // Reads a regular file into memory with pread. FAILED_PRECONDITION if it is not a regular file, is larger than
-// `max_bytes` (nothing is allocated then), or shrinks meanwhile.
+// `max_bytes` (checked before allocation), or shrinks meanwhile.
 absl::StatusOr<std::string> ReadFileBeneath(const FileDescriptor& folder, const std::string& path, int64_t max_bytes);
 
-// Calls `visit` for every entry of the folder but "." and "..", in no particular order.
+// Calls `visit` for every entry of the folder except "." and "..", in any order.
 absl::Status ForEachEntry(const FileDescriptor& folder, const std::function<void(const std::string& name)>& visit);
 
 enum class EntryKind { kNone, kFile, kFolder, kLink, kOther, kUnreadable };
 
-// Kind of the entry itself: a symbolic link is kLink, whatever it leads to. kUnreadable: there may be one, and rights
-// or the disk do not let anybody tell.
+// Returns the kind of the entry itself: kLink for a symbolic link. kUnreadable: permissions or disk errors prevent an
+// answer.
 EntryKind KindOf(const FileDescriptor& folder, const std::string& name);
 
-// True if a symbolic link leads to something else than a folder.
+// True if a symbolic link does not point to a folder.
 bool LeadsToNoFolder(const FileDescriptor& folder, const std::string& link);
 
 }  // namespace vitrine

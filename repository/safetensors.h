@@ -21,25 +21,24 @@ struct Safetensors {
   std::map<std::string, std::string> metadata;
 };
 
-// Copies the next `count` bytes of a file to `into`. Never asked for more than the file has.
+// Copies the next `count` bytes of a file to `into`. Never called for more bytes than the file has.
 using NextBytes = std::function<absl::Status(char* into, size_t count)>;
 
-// Reads a safetensors file of `file_bytes` front to back, each tensor into its own memory. F32, F16, BF16, I64, U8;
-// rank 0 to 8. INVALID_ARGUMENT names the tensor and the fault: header over 1 MiB, bad
-// JSON, a key twice, unknown dtype, shape and offsets that disagree or overflow, overlaps, gaps, bytes left over.
-// RESOURCE_EXHAUSTED: no memory. Errors of `next` are passed on. Allocates no more than `file_bytes` and a few times
-// the header. Thread-safe.
+// Reads a safetensors file of `file_bytes` sequentially, each tensor into its own memory. F32, F16, BF16, I64, U8; rank
+// 0 to 8. INVALID_ARGUMENT names the tensor and the error: header over 1 MiB, invalid JSON, duplicate key, unknown
+// dtype, shape and offsets that disagree or overflow, overlaps, gaps, trailing bytes. RESOURCE_EXHAUSTED: no memory.
+// Errors of `next` are returned. Allocates at most `file_bytes` plus a few times the header. Thread-safe.
 absl::StatusOr<Safetensors> ReadSafetensors(uint64_t file_bytes, const NextBytes& next);
 
-// The same from memory.
+// As ReadSafetensors, from memory.
 absl::StatusOr<Safetensors> ParseSafetensors(std::string_view bytes);
 
-// The file's bytes: tensors of larger elements first and by name among equals, so that each is aligned; offsets
-// contiguous, header padded to 8 bytes. Equal input gives equal bytes. INVALID_ARGUMENT for a rank above 8, a name that
-// is not UTF-8 or is "__metadata__", and a header that ParseSafetensors would refuse for its size.
+// Returns the bytes of a file: tensors sorted by element size (largest first), then by name, so that each is aligned;
+// contiguous offsets, header padded to 8 bytes. Equal input gives equal bytes. INVALID_ARGUMENT for a rank above 8, a
+// name that is not UTF-8 or is "__metadata__", and a header too large for ParseSafetensors.
 absl::StatusOr<std::string> WriteSafetensors(const Safetensors& content);
 
-// FAILED_PRECONDITION names the first F32, F16 or BF16 tensor that holds NaN or infinity.
+// FAILED_PRECONDITION names the first F32, F16 or BF16 tensor with NaN or infinity.
 absl::Status CheckFinite(const Safetensors& content);
 
 }  // namespace vitrine

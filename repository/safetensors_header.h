@@ -12,12 +12,12 @@
 
 namespace vitrine {
 
-// A safetensors file is: 8 bytes little-endian n, n bytes of JSON, then the tensors' bytes. This is the JSON part,
-// which knows nothing of ATen.
+// A safetensors file is: 8 bytes little-endian n, n bytes of JSON, then the bytes of the tensors. This file handles the
+// JSON.
 inline constexpr uint64_t kMaxSafetensorsHeader = 1 << 20;
 inline constexpr size_t kMaxSafetensorsRank = 8;
 
-// One tensor as the header declares it; offsets count from the end of the header.
+// A tensor as declared in the header; offsets count from the end of the header.
 struct TensorEntry {
   std::string name;
   std::string dtype;
@@ -27,17 +27,17 @@ struct TensorEntry {
 };
 
 struct SafetensorsHeader {
-  std::vector<TensorEntry> tensors;  // in the order of the text
+  std::vector<TensorEntry> tensors;  // in text order
   std::map<std::string, std::string> metadata;
 };
 
-// Parses the JSON as a stream, building no tree: memory is bounded by the text, depth by the grammar. INVALID_ARGUMENT
-// names the key at fault: a key twice (also spelled with escapes), an unknown field, a wrong type, a negative,
-// fractional or overflowing number, rank above 8, a missing field, bytes after the object. Says nothing about whether
-// dtype, shape and offsets fit together.
+// Parses the JSON as a stream without building a tree: memory is bounded by the text, depth by the grammar.
+// INVALID_ARGUMENT names the key: a duplicate (also if spelled with escapes), an unknown field, a wrong type, a
+// negative, fractional or overflowing number, rank above 8, a missing field, bytes after the object. Does not check
+// that dtype, shape and offsets are consistent.
 absl::StatusOr<SafetensorsHeader> ParseSafetensorsHeader(std::string_view json);
 
-// The JSON text of a header, in the order given. INVALID_ARGUMENT for names or metadata that are not UTF-8.
+// Returns the JSON text of a header, in the given order. INVALID_ARGUMENT for names or metadata that are not UTF-8.
 absl::StatusOr<std::string> FormatSafetensorsHeader(const SafetensorsHeader& header);
 
 }  // namespace vitrine

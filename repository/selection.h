@@ -12,19 +12,19 @@
 
 namespace vitrine {
 
-// Which versions somebody means by "", "MODEL" or "MODEL@VERSION".
+// Versions selected by "", "MODEL" or "MODEL@VERSION".
 struct Selection {
   std::string model;  // empty: every model
   std::optional<int64_t> version;
 };
 
-// INVALID_ARGUMENT: no model's name, or no version behind the "@".
+// INVALID_ARGUMENT: an invalid model name, or no version after the "@".
 absl::StatusOr<Selection> ParseSelection(const std::string& which);
 
-// The one version that `which` means, the newest where it names none. NOT_FOUND says how to see what is there.
+// Returns the version that `which` names, or the newest. NOT_FOUND says how to list the existing ones.
 absl::StatusOr<VersionId> FindOneVersion(const std::string& repository, const std::string& which);
 
-// The NOT_FOUND of a model without a version.
+// Returns the NOT_FOUND error for a model without versions.
 absl::Status NoSuchModel(const std::string& repository, const std::string& model);
 
 }  // namespace vitrine

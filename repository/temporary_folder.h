@@ -12,31 +12,31 @@
 
 namespace vitrine {
 
-// A folder `.tmp-...` that becomes visible under its real name only when it is complete, and vanishes otherwise.
+// A folder `.tmp-...` that gets its real name only when it is complete, and is removed otherwise.
 //
-// Its process holds a flock on it. The kernel drops the lock however the process ends, so a temporary folder that
-// nobody holds belongs to a dead process, or to one on another machine whose locks are not seen here; Create sweeps
-// away those in which nothing was made for a day. Thread-compatible.
+// Its process holds a flock on it, which the kernel drops when the process ends. So an unlocked temporary folder
+// belongs to a dead process, or to one on another machine whose locks are not visible; Create removes those in which no
+// file was created for a day. Thread-compatible.
 class TemporaryFolder {
  public:
-  // `parent` must outlive the result. Waits for other publishers' Create, which is short.
+  // `parent` must outlive the result. Waits while other publishers run Create, which is short.
   static absl::StatusOr<std::unique_ptr<TemporaryFolder>> Create(const FileDescriptor& parent);
-  // Removes the folder and what is in it, unless MoveTo succeeded.
+  // Removes the folder and its content, unless MoveTo succeeded.
   ~TemporaryFolder();
   TemporaryFolder(const TemporaryFolder&) = delete;
   TemporaryFolder& operator=(const TemporaryFolder&) = delete;
 
-  // Writes a file, or writes it anew, down to the disk.
+  // Writes or replaces a file and syncs it to disk.
   absl::Status Write(const std::string& name, std::string_view bytes);
   // Replaces a file of the parent, atomically.
   absl::Status ReplaceBeside(const std::string& name, std::string_view bytes);
-  // Puts a folder of the parent into the place of this one, which is empty, atomically: it vanishes with it. The folder
-  // holds files alone. NOT_FOUND if it is not there.
+  // Atomically moves a folder of the parent to the place of this one, which must be empty, so that it is removed with
+  // it. The folder must contain only files. NOT_FOUND if it does not exist.
   absl::Status TakeIn(const std::string& name);
-  // Brings the list of files down to the disk.
+  // Syncs the list of files to disk.
   absl::Status Sync();
-  // Renames the folder within its parent, atomically. ALREADY_EXISTS if the name is taken; it may be tried again.
-  // NOT_FOUND if somebody took this folder for abandoned, which takes a day.
+  // Renames the folder within its parent, atomically. ALREADY_EXISTS if the name is taken; the call may be repeated.
+  // NOT_FOUND if another process removed this folder as abandoned, after a day.
   absl::Status MoveTo(const std::string& name);
 
  private:
@@ -48,7 +48,7 @@ class TemporaryFolder {
   bool moved_ = false;
 };
 
-// fsync; the message names `what`.
+// Calls fsync; the message names `what`.
 absl::Status SyncToDisk(const FileDescriptor& file, const std::string& what);
 
 }  // namespace vitrine

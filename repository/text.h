@@ -7,12 +7,11 @@
 
 namespace vitrine {
 
-// True for well-formed UTF-8: no overlong forms, no surrogates, nothing above U+10FFFF. protobuf refuses to send a
-// string that is not.
+// True for well-formed UTF-8: no overlong forms, no surrogates, nothing above U+10FFFF. protobuf rejects other strings.
 bool IsValidUtf8(std::string_view bytes);
 
-// `untrusted` in double quotes, fit for a message and a terminal: control characters, quotes and malformed UTF-8 are
-// escaped, and after 100 bytes an ellipsis follows.
+// Returns `untrusted` in double quotes, safe for messages and terminals: control characters, quotes and malformed UTF-8
+// are escaped; after 100 bytes it is cut with an ellipsis.
 std::string Quoted(std::string_view untrusted);
 
 }  // namespace vitrine

@@ -11,34 +11,33 @@
 
 namespace vitrine {
 
-// Whether these are the weights of `program`: the set of names, each shape, and floating types. FAILED_PRECONDITION
-// names the first tensor at fault.
+// Checks that weights fit `program`: names, shapes and floating types. FAILED_PRECONDITION names the first invalid
+// tensor.
 absl::Status CheckFit(const Safetensors& weights, const program::Program& program);
 
-// A model and what it computes with.
+// A model and its weights.
 struct WeightedModel {
   ModelDescription description;
-  std::vector<StoredTensor> weights;  // in the order of the program's; F32, unless FitStored says otherwise
+  std::vector<StoredTensor> weights;  // in program order; F32, except from FitStored
 };
-// Of each weight, as engines take them.
+// Returns a pointer per weight, as engines take them.
 std::vector<const float*> PointersTo(const WeightedModel& model);
 
-// The model of a stored version. Its tensors are those of `weights`, without a copy, where these are fp32; others are
-// widened one by one and let go, so that at no time there is much more than the model. FAILED_PRECONDITION if config,
-// weights and the manifest's parameter count do not fit together, or a number is not finite; the sentence names the
-// version. Throws std::bad_alloc.
+// Returns the model of a stored version. Shares fp32 tensors of `weights`; converts others one by one and releases
+// them, so that memory is never much more than the model. FAILED_PRECONDITION names the version if config, weights and
+// the manifest's parameter count do not fit together, or a number is not finite. Throws std::bad_alloc.
 absl::StatusOr<WeightedModel> FitWeights(const v1::Manifest& manifest, Safetensors weights);
 
-// The same with every weight as it is stored, of any floating type: who needs them one by one widens them so.
+// As FitWeights, but keeps every weight in its stored floating type; the caller converts them one by one.
 absl::StatusOr<WeightedModel> FitStored(const v1::Manifest& manifest, Safetensors weights);
 
-// The same for weights that no manifest stands beside; errors of ModelDescription::Make, CheckFit and CheckFinite.
+// As FitWeights, without a manifest; errors of ModelDescription::Make, CheckFit and CheckFinite.
 absl::StatusOr<WeightedModel> WithWeights(const v1::ModelConfig& config, Safetensors weights);
 
-// Under the names of the program's; the bytes are shared.
+// Returns the weights by the program's names; shares the bytes.
 Safetensors NamedWeights(const WeightedModel& model);
-// The same as a file is to hold them: where `bf16` is set, the model's own are rounded too, since what is published is
-// what its goldens are of. Throws std::bad_alloc.
+// As NamedWeights, in the type of the file. With `bf16`, also rounds the model's own weights, so that goldens belong to
+// the published ones. Throws std::bad_alloc.
 Safetensors AsStored(WeightedModel& model, bool bf16);
 
 }  // namespace vitrine

@@ -9,12 +9,12 @@
 
 namespace vitrine {
 
-// What a folder is that was named as a repository and in which ListVersions finds nothing, in one sentence with the way
-// out: the folder of a model or of a version, one of repositories, source code, a copy that is not complete, or empty.
-// It reads names alone. The same sentence as long as nothing changes.
+// Explains in one sentence why ListVersions finds no version in a folder, and the solution: it is the folder of a model
+// or a version, a folder of repositories, source code, an incomplete copy, or empty. Reads only names. Returns the same
+// sentence as long as the folder does not change.
 std::string WhyNoVersions(const std::filesystem::path& root);
 
-// FAILED_PRECONDITION if the folder holds source code and no version of a model: nobody wants a model among it.
+// FAILED_PRECONDITION if the folder contains source code and no version of a model, to keep models out of source trees.
 absl::Status CheckNotSources(const std::filesystem::path& root);
 
 }  // namespace vitrine

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program as it is drawn: panels of boxes, equal blocks folded into one panel. Without places on paper; those are
-// layout.h's, and the drawing itself svg.h's.
+// A program as a diagram: panels of boxes, with equal consecutive blocks folded into one panel. Positions are in
+// layout.h, drawing is in svg.h.
 #ifndef VITRINE_DESCRIBE_GRAPH_GRAPH_H_
 #define VITRINE_DESCRIBE_GRAPH_GRAPH_H_
 
@@ -13,13 +13,13 @@
 
 namespace vitrine {
 
-// What an operator does with the rows of its input; its colour.
+// Effect of an operator on the rows of its input; sets its colour.
 enum class GraphRole {
-  kPort,     // no operator: a value that comes from outside of the panel
-  kMix,      // every row of the result comes from several
-  kProduct,  // a dense layer on every row by itself
-  kRow,      // other arithmetic on every row by itself
-  kMove,     // values go elsewhere, or apart, or together
+  kPort,     // no operator: a value from outside the panel
+  kMix,      // each result row depends on several input rows
+  kProduct,  // a dense layer on each row by itself
+  kRow,      // other arithmetic on each row by itself
+  kMove,     // values are moved, split or joined
 };
 
 struct GraphNode {
@@ -27,18 +27,18 @@ struct GraphNode {
   std::string kind;        // "AttendChannels"
   std::string note = {};   // "4 heads"; may be empty
   std::string name = {};   // within its block
-  std::string shape = {};  // of its result, for one image
+  std::string shape = {};  // shape of the result, for one image
   int64_t macs = 0;
-  std::vector<int> inputs = {};  // places in the panel's nodes, all of them earlier
+  std::vector<int> inputs = {};  // indices of earlier nodes in the panel
 };
 
 struct GraphPanel {
   program::Part part = program::Part::kInput;
-  std::vector<std::string> blocks;  // whose operators these are, equal ones in a row; empty where it is no block
-  std::vector<GraphNode> nodes;     // the last is what the next panel reads
+  std::vector<std::string> blocks;  // names of the equal consecutive blocks; empty if not a block
+  std::vector<GraphNode> nodes;     // the last is the input of the next panel
 
   int depth() const { return blocks.empty() ? 1 : static_cast<int>(blocks.size()); }
-  int64_t macs() const;  // of one of them
+  int64_t macs() const;  // per block
 };
 
 struct Graph {
@@ -48,7 +48,7 @@ struct Graph {
   std::vector<GraphPanel> panels;
 };
 
-// The panels of a program for one image of the input's size; multiply-adds are those of the published form.
+// Returns the panels of a program for one image of the input's size; multiply-adds are those of the published form.
 std::vector<GraphPanel> PanelsOf(const program::Program& program, const WorkloadInput& input);
 
 }  // namespace vitrine

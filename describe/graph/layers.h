@@ -12,29 +12,29 @@
 
 namespace vitrine {
 
-// Equal operators of a forward pass: those of all blocks, where they have one shape.
+// Equal operators of a forward pass: with the same shape, in any block.
 struct Layer {
-  std::string name;  // "blocks.*.attention.qkv"; the operator's own where it stands alone
+  std::string name;  // "blocks.*.attention.qkv"; the operator's own name if there is one
   Operator op;       // the first of them
   int count = 1;
 };
 
-// "blocks.3.norm" as "blocks.*.norm": the first number of a name counts blocks.
+// Replaces the block number, the first number of a name: "blocks.3.norm" becomes "blocks.*.norm".
 std::string OverBlocks(const std::string& name);
 
-// "norm" of "blocks.*.norm", "class norm" of "class_blocks.*.norm": what stands at a dot.
+// Returns the label of a point: "norm" for "blocks.*.norm", "class norm" for "class_blocks.*.norm".
 std::string LabelOf(const std::string& name);
 
-// 4 significant digits with a unit: "1.258 G", "640 ".
+// Formats 4 significant digits with a unit prefix: "1.258 G", "640 ".
 std::string Short(double value);
 
-// In the order of their first appearance. With `every` each operator stands alone.
+// Groups equal operators, in order of first appearance. With `every`, each operator is its own layer.
 std::vector<Layer> LayersOf(const Workload& workload, bool every);
 
-// The layers with their cost.
+// Returns the layers with their cost.
 DataTable LayerTable(const std::vector<Layer>& layers);
 
-// A point for every layer that does arithmetic, where its roof is.
+// Returns a point on the roofline for every layer with arithmetic.
 std::vector<RooflinePoint> PointsAtTheirBound(const std::vector<Layer>& layers, const engine::CorePeaks& peaks);
 
 }  // namespace vitrine

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the boxes and wires of a drawn program lie. No box covers another, and no wire crosses a box.
+// Positions of the boxes and wires of a drawn program. No box covers another, and no wire crosses a box.
 #ifndef VITRINE_DESCRIBE_GRAPH_LAYOUT_H_
 #define VITRINE_DESCRIBE_GRAPH_LAYOUT_H_
 
@@ -10,13 +10,13 @@
 
 namespace vitrine {
 
-inline constexpr double kGraphText = 12.5, kGraphSmallText = 11;  // pixels, as all that follows
-inline constexpr double kGraphLine = 16;                          // from line to line
+inline constexpr double kGraphText = 12.5, kGraphSmallText = 11;  // pixels, as all below
+inline constexpr double kGraphLine = 16;                          // line height
 inline constexpr double kGraphPadding = 10;                       // between a box and its text
-inline constexpr double kGraphHeader = 52;                        // of a panel
-inline constexpr double kGraphMargin = 28;                        // around everything, and between panels
+inline constexpr double kGraphHeader = 52;                        // height of a panel's header
+inline constexpr double kGraphMargin = 28;                        // around the drawing and between panels
 
-// No less than what common sans-serif fonts take.
+// Returns an upper bound of the width in common sans-serif fonts.
 double GraphTextWidth(const std::string& text, double size, bool bold);
 
 struct GraphPoint {
@@ -39,7 +39,7 @@ struct GraphSpot {
 struct GraphPanelPlan {
   GraphSpot spot = {};
   std::vector<GraphSpot> nodes = {};
-  std::vector<GraphWire> trunk = {};  // what goes straight down the first lane: x of x + y
+  std::vector<GraphWire> trunk = {};  // wires straight down the first lane: x of x + y
   std::vector<GraphWire> branches = {};
 };
 
@@ -50,17 +50,17 @@ struct GraphPlan {
   double height = 0;
 };
 
-// What a panel's header says: "blocks.0 to blocks.11", "x 12" and what is below.
+// Texts of a panel's header: "blocks.0 to blocks.11", "x 12" and the note below.
 std::string GraphPanelTitle(const GraphPanel& panel);
-std::string GraphPanelDepth(const GraphPanel& panel);  // empty where there is one
+std::string GraphPanelDepth(const GraphPanel& panel);  // empty for a single block
 std::string GraphPanelNote(const GraphPanel& panel);
-// "58.1 M"; empty for none.
+// "58.1 M"; empty for 0.
 std::string GraphCount(int64_t count);
 
-// Panels from left to right in rows, the first at `top`; as many as suit a screen.
+// Arranges panels from left to right in rows, the first at `top`; as many per row as fit a screen.
 GraphPlan PlanOf(const std::vector<GraphPanel>& panels, double top);
 
-// One panel, its corner at 0, 0 (lanes.cc).
+// Arranges one panel with its corner at 0, 0 (lanes.cc).
 GraphPanelPlan ArrangePanel(const GraphPanel& panel);
 
 }  // namespace vitrine

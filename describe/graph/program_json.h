@@ -8,14 +8,14 @@
 
 namespace vitrine {
 
-// "input", "block", "head".
+// Returns "input", "block" or "head".
 const char* PartName(program::Part part);
 
-// What an operator of its kind is set to, under the names of models/program/operators.h.
+// Returns the settings of an operator, named as in models/program/operators.h.
 nlohmann::ordered_json SettingsJson(const program::Operator& op);
 
-// The whole program. Inputs and outputs are places in `values`, of which the first are the pictures; an operator's
-// weights are names in `weights`.
+// Returns the whole program. Inputs and outputs are indices into `values`, the first of which are the input images; an
+// operator's weights are names in `weights`.
 nlohmann::ordered_json ProgramJson(const program::Program& program);
 
 }  // namespace vitrine

@@ -8,8 +8,8 @@
 
 namespace vitrine {
 
-// The drawing as an SVG document: no script, nothing from elsewhere. Each panel is a group of class "panel" with its
-// blocks and depth, each operator in it one of class "operator" with its name and multiply-adds.
+// Returns the drawing as an SVG document without scripts or external references. Each panel is a group of class "panel"
+// with its blocks and depth; each operator in it is a group of class "operator" with its name and multiply-adds.
 std::string GraphSvg(const Graph& graph);
 
 }  // namespace vitrine

@@ -15,12 +15,12 @@
 
 namespace vitrine {
 
-// timm in a Python that the user has, asked one picture at a time. Blocks; not thread-safe. Its warnings go to stderr.
+// timm in the user's Python, called for one image at a time. Blocks; not thread-safe. timm's warnings go to stderr.
 class TimmSide {
  public:
-  // Starts `python`, a path or a name in the PATH, and loads `weights`, a safetensors file under timm's names, into
-  // timm's model `arch` with so many classes. FAILED_PRECONDITION if the interpreter cannot be run, lacks timm, or
-  // timm takes neither the model nor the weights; the sentence says which.
+  // Starts `python`, a path or a name in the PATH, and loads `weights`, a safetensors file with timm's names, into
+  // timm's model `arch` with `classes` classes. FAILED_PRECONDITION says if the interpreter cannot run, lacks timm, or
+  // timm rejects the model or the weights.
   static absl::StatusOr<std::unique_ptr<TimmSide>> Start(const std::string& python, const std::string& arch,
                                                          int classes, std::string_view weights);
   // Ends the interpreter.
@@ -28,14 +28,14 @@ class TimmSide {
   TimmSide(const TimmSide&) = delete;
   TimmSide& operator=(const TimmSide&) = delete;
 
-  // Versions of timm, torch and Pillow, and timm's configuration of the model's pictures, for people.
+  // Versions of timm, torch and Pillow, and timm's preprocessing of the model, as text.
   const std::string& description() const { return description_; }
 
   struct Answer {
     FloatArray input;  // [C, H, W]
     std::vector<float> logits;
   };
-  // What timm's own transform and model make of an encoded picture, turned upright. INVALID_ARGUMENT if Pillow does not
+  // Runs timm's own transform and model on an encoded image, after EXIF rotation. INVALID_ARGUMENT if Pillow cannot
   // read it; FAILED_PRECONDITION if the interpreter ended.
   absl::StatusOr<Answer> Ask(std::string_view picture);
 
@@ -50,7 +50,7 @@ class TimmSide {
   };
   absl::StatusOr<Message> Exchange(const std::string& request, std::string_view bytes);
   absl::StatusOr<Message> Receive();
-  // The status of an answer that is a fault.
+  // Returns the status of an error reply.
   absl::Status FaultOf(const std::string& line) const;
 
   const std::string python_;

@@ -10,10 +10,10 @@
 
 namespace vitrine {
 
-// The labels that a config.json of timm or transformers gives the classes, in the order of the classes; empty where it
-// gives none. Read is the first of label_names, labels, id2label and label2id that the config or its pretrained_cfg
-// has: a list, or an object with a member for every number from 0 on. A JSON file that is such a list or object alone
-// is read too. FAILED_PRECONDITION names the member at fault: a number that is missing, a label that is no text.
+// Returns the labels of the classes from a config.json of timm or transformers, in class order; empty if it has none.
+// Uses the first of label_names, labels, id2label and label2id in the config or its pretrained_cfg: a list, or an
+// object with a member for every number from 0 on. Also accepts a JSON file that is such a list or object.
+// FAILED_PRECONDITION names the invalid member: a missing number, or a label that is not text.
 absl::StatusOr<std::vector<std::string>> LabelsOfConfig(std::string_view json);
 
 }  // namespace vitrine

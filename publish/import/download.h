@@ -11,21 +11,21 @@
 
 namespace vitrine {
 
-// A file that is there, and whose digest is known, before it is fetched.
+// A file to fetch, with its expected digest.
 struct Download {
   std::string url;
-  std::filesystem::path file = {};  // where it goes; its folder is made
-  int64_t bytes = -1;               // -1: not known
-  int64_t most_bytes = 0;           // that are written where `bytes` is not known
+  std::filesystem::path file = {};  // destination; its folder is created
+  int64_t bytes = -1;               // -1: unknown
+  int64_t most_bytes = 0;           // limit if `bytes` is unknown
   std::string sha256 = {};          // 64 lower-case hexadecimal digits
 };
 
-// Fetches it to `file` + ".part", from where that ends (HTTP Range), and gives it its name once its digest is right:
-// whenever this process dies, `file` is whole or not there, and the next call goes on. A connection that breaks after
-// it brought something is made anew. Nothing is asked for where the file is there and right.
+// Downloads to `file` + ".part", resuming an earlier download (HTTP Range), and renames it once its digest is right. So
+// if the process dies, `file` is complete or missing, and the next call continues. Reconnects if a broken connection
+// made progress. Sends no request if the file exists and its digest is right.
 //
-// UNAVAILABLE: the server or the network, and that the same command continues. DATA_LOSS: other bytes than the digest's
-// came; names both digests, and the bytes are removed. ABORTED: another process fetches it. Others as the disk says.
+// UNAVAILABLE: server or network error; the same command continues later. DATA_LOSS: digest mismatch; names both
+// digests and removes the bytes. ABORTED: another process downloads the file. Other errors from the file system.
 absl::Status Fetch(const Download& download, ProgressDisplay& display);
 
 }  // namespace vitrine

@@ -15,27 +15,28 @@
 namespace vitrine {
 
 struct FetchReply {
-  int status = 0;                                   // of the last answer, 200 for instance
-  std::map<std::string, std::string> headers = {};  // of that answer; names in lower case
-  std::string body = {};                            // where the request has no sink
+  int status = 0;                                   // status of the last response, e.g. 200
+  std::map<std::string, std::string> headers = {};  // headers of that response; names in lower case
+  std::string body = {};                            // empty if the request has a sink
 
-  std::string Header(const std::string& name) const;  // empty where there is none
+  std::string Header(const std::string& name) const;  // empty if missing
 };
 
 struct FetchRequest {
   std::string url;
-  bool head = false;                    // ask for the headers alone
-  bool follow = true;                   // redirects, at most 10
-  int64_t from = 0;                     // first byte that is wanted
-  size_t most_bytes = size_t{1} << 20;  // of a body without a sink
-  // Takes the body of an answer of status 2xx, piece by piece, with the head in `reply`. A fault ends the transfer.
+  bool head = false;                    // request headers only
+  bool follow = true;                   // follow redirects, at most 10
+  int64_t from = 0;                     // first byte to request
+  size_t most_bytes = size_t{1} << 20;  // limit of a body without a sink
+  // Receives the body of a 2xx response, piece by piece, with status and headers in `reply`. An error ends the
+  // transfer.
   std::function<absl::Status(const FetchReply& reply, std::string_view bytes)> sink = nullptr;
 };
 
-// One request over HTTPS, with the system's certificates; over plain HTTP where the URL says http, which an answer over
-// HTTPS cannot lead to. No credentials are sent. Gives up on a server that is not reached in 15 s or sends less than a
-// byte a second for 60 s. Any status is a reply; UNAVAILABLE: there was none, or not the whole of it, and why; else the
-// sink's fault. Not to be called from two threads before the first call has returned.
+// Sends one request over HTTPS with the system's certificates, or over HTTP if the URL says http; a redirect from HTTPS
+// to HTTP is not followed. Sends no credentials. Timeouts: 15 s to connect, and 60 s with less than one byte per
+// second. Any HTTP status is a reply; UNAVAILABLE if the response is missing or incomplete; otherwise the error of the
+// sink. The first call must return before a second thread calls.
 absl::StatusOr<FetchReply> Ask(const FetchRequest& request);
 
 }  // namespace vitrine

@@ -15,41 +15,40 @@ namespace vitrine {
 
 inline constexpr char kPullFrom[] = "https://huggingface.co";
 
-// What is asked of a hub of models that speaks Hugging Face's protocol.
+// A download from a model hub with Hugging Face's protocol.
 struct PullRequest {
-  std::string model;  // "hf:ORG/NAME@REVISION", or without revision for "main"
-  std::string arch;   // as the weights' source calls it
-  // Of model.safetensors; of weights in shards, of what `sha256sum *.safetensors` prints of them. Empty: the hub's
-  // word.
+  std::string model;  // "hf:ORG/NAME@REVISION"; default revision "main"
+  std::string arch;   // the weights' source's name of the model
+  // Digest of model.safetensors; for shards, of the output of `sha256sum *.safetensors`. Empty: trust the hub's digest.
   std::string sha256 = {};
-  std::string base = kPullFrom;      // of addresses; over http:// nobody vouches for the digest but --sha256
-  std::filesystem::path cache = {};  // where downloads wait
+  std::string base = kPullFrom;      // base URL; over http:// only --sha256 secures the digest
+  std::filesystem::path cache = {};  // download folder
 };
 
-// What came, and how the weights want their pictures, where the hub's config.json says it.
+// Downloaded files, and the preprocessing from the hub's config.json if it has one.
 struct Pulled {
   std::vector<std::filesystem::path> weights = {};  // one file, or the shards
   v1::Origin origin = {};
-  std::string config = {};  // config.json; empty: the model has none
+  std::string config = {};  // content of config.json; empty if missing
   std::vector<float> mean = {}, std = {};
   std::optional<double> crop = {};
   std::string interpolation = {};  // "bilinear" or "bicubic"
 };
 
-// Empty for "hf:ORG/NAME" with or without "@REVISION"; else what is wrong with it.
+// Returns "" for "hf:ORG/NAME" with or without "@REVISION"; else the error.
 std::string FaultOfPull(const std::string& model);
-// The same of a hub's address and of a SHA-256 in hexadecimal digits.
+// As above, for a hub's address and for a SHA-256 in hexadecimal digits.
 std::string FaultOfUrl(const std::string& text);
 std::string FaultOfDigest(const std::string& text);
 
-// $XDG_CACHE_HOME/vitrine/pull, else ~/.cache/vitrine/pull.
+// Returns $XDG_CACHE_HOME/vitrine/pull, else ~/.cache/vitrine/pull.
 std::filesystem::path PullCache();
 
-// Asks for the revision's commit, its config.json, its model card and model.safetensors, or the shards that its index
-// names where it has no such file; the weights with a bar on stderr and from where an earlier call ended. Every error
-// leaves nothing but a part of the file in the cache, and says what to do: UNAVAILABLE without a network; NOT_FOUND: no
-// such model, revision or file; PERMISSION_DENIED: a login is asked for; FAILED_PRECONDITION: of another architecture,
-// or with pictures that cannot be had here; DATA_LOSS: another digest.
+// Requests the revision's commit, its config.json, model card and model.safetensors, or the shards in its index if that
+// file is missing; shows a progress bar on stderr and resumes earlier downloads. After an error, only partial downloads
+// in the cache remain, and the message says what to do. UNAVAILABLE: no network; NOT_FOUND: no such model, revision or
+// file; PERMISSION_DENIED: login required; FAILED_PRECONDITION: another architecture, or unsupported preprocessing;
+// DATA_LOSS: digest mismatch.
 absl::StatusOr<Pulled> Pull(const PullRequest& request);
 
 }  // namespace vitrine
