@@ -22,8 +22,8 @@ class Pins {
 
   // Returns why a version must be kept: 'label "stable"', "a share of the traffic", ...; nullopt if no file names it.
   std::optional<std::string> Why(const VersionId& id) const;
-  // True if servers do not count a version among the newest: it is a canary, has a share of the traffic, or was
-  // retired. Traffic and labels of the admin state replace the serving config's.
+  // True if servers do not count a version among the newest: it is a canary, has a share of the traffic, or was rolled
+  // back or unloaded. Traffic and labels of the admin state replace the serving config's.
   bool IsApart(const VersionId& id) const { return apart_.contains(id); }
   // Returns how many of the newest versions of a model are served; nullopt: all.
   std::optional<int64_t> Latest(const std::string& model) const;

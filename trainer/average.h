@@ -9,16 +9,15 @@
 
 namespace vitrine {
 
-// Exponential moving average of a model's weights (Polyak and Juditsky 1992). After step s its decay is
-// min(decay, (1 + s) / (10 + s)), so that the first, random weights are soon forgotten. Buffers of floats, such as
-// BatchNorm's statistics, are averaged likewise; others are copied.
-// Thread-compatible.
+// Exponential moving average of a model's weights (Polyak and Juditsky 1992). The decay after step s is min(decay, (1 +
+// s) / (10 + s)), so that the random initial weights lose influence soon. Float buffers, such as BatchNorm's
+// statistics, are averaged too; others are copied. Thread-compatible.
 class WeightAverage {
  public:
-  // `average` is a model of the same kind; it becomes equal to `model`, which must outlive this.
+  // `average` is a model of the same kind; its tensors are set to those of `model`, which must outlive this object.
   WeightAverage(const Module& model, std::unique_ptr<Module> average, double decay);
 
-  // After `step` steps.
+  // Updates the average after `step` steps.
   void Update(int64_t step);
 
   const Module& module() const { return *average_; }
@@ -30,7 +29,7 @@ class WeightAverage {
   const double decay_;
 };
 
-// Makes `to`'s parameters and buffers equal to `from`'s, a model of the same kind.
+// Copies the parameters and buffers of `from` to `to`, a model of the same kind.
 void CopyTensors(const Module& from, const Module& to);
 
 }  // namespace vitrine

@@ -10,20 +10,20 @@
 
 namespace vitrine {
 
-// The processes that train one model together. Every rank makes the same calls in the same order, from one thread.
-// UNAVAILABLE names the rank that was lost or did not answer in time; the group is of no use afterwards.
+// A group of processes that train one model. Every rank must make the same calls in the same order, from one thread.
+// UNAVAILABLE names the rank that was lost or timed out; the group is unusable afterwards.
 class Communicator {
  public:
   virtual ~Communicator() = default;
   virtual int rank() const = 0;  // 0 to size() - 1
   virtual int size() const = 0;
-  // Replaces every tensor by its sum over the ranks. All ranks hold the same bits afterwards.
+  // Replaces every tensor by its sum over the ranks. All ranks get the same bits.
   virtual absl::Status Sum(std::span<const at::Tensor> tensors) = 0;
   // Replaces every tensor by rank 0's.
   virtual absl::Status Broadcast(std::span<const at::Tensor> tensors) = 0;
 };
 
-// A process on its own.
+// A group of one process.
 class Alone final : public Communicator {
  public:
   int rank() const override { return 0; }

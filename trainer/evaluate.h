@@ -15,33 +15,33 @@
 
 namespace vitrine {
 
-// How well a model does on one split at one size.
+// Accuracy of a model on one split at one size.
 struct Accuracy {
-  std::optional<Size> size;  // none: each picture's own, under the model's resolution policy
+  std::optional<Size> size;  // none: native size by the model's resolution policy
   int64_t images = 0;
   int64_t correct = 0;
   double loss = 0;  // mean cross entropy, without label smoothing
   double top1() const { return images == 0 ? 0 : static_cast<double>(correct) / static_cast<double>(images); }
 };
 
-// The way of a picture to an input of `size`: scaled until it covers the size, then cropped centrally. Without a size,
-// the model's resolution policy.
+// Plans the resize of an image to `size`: scaled to cover it, then cropped centrally. Without a size, uses the model's
+// resolution policy.
 absl::StatusOr<Geometry> PlanEvaluation(const v1::Preprocessing& preprocessing, Size picture, std::optional<Size> size);
 
-// A picture of the set for Preprocess, decoded as the model has its pictures decoded.
+// Returns an image of the data set for Preprocess, decoded as the model requires.
 absl::StatusOr<PlannedPicture> ReadForEvaluation(const Dataset& data, int64_t index,
                                                  const v1::Preprocessing& preprocessing, std::optional<Size> size);
 
 struct EvaluateOptions {
   int batch = 250;                          // images per forward pass
-  int threads = 1;                          // forward passes at a time, one core each
-  const std::atomic<bool>* stop = nullptr;  // becomes true when the evaluation shall end, with CANCELLED
-  std::vector<int>* predicted = nullptr;    // becomes the class that each picture is taken for
-  MeasureProgress progress = nullptr;       // in pictures
+  int threads = 1;                          // parallel forward passes, one core each
+  const std::atomic<bool>* stop = nullptr;  // set to true to stop with CANCELLED
+  std::vector<int>* predicted = nullptr;    // filled with the predicted class of each image
+  MeasureProgress progress = nullptr;       // in images
 };
 
-// The reference form over the whole split. The result does not depend on the threads. INVALID_ARGUMENT if the model
-// cannot take the size.
+// Evaluates the reference on the whole split. The result does not depend on the threads. INVALID_ARGUMENT if the model
+// cannot accept the size.
 absl::StatusOr<Accuracy> Evaluate(const Model& model, const Dataset& data, std::optional<Size> size,
                                   const EvaluateOptions& options = {});
 

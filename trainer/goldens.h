@@ -10,15 +10,15 @@
 
 namespace vitrine {
 
-// What the goldens of a version are made of, and hence contain.
+// Source of a version's golden images, which are part of the version.
 enum class GoldenPictures {
-  kTest,       // pictures of the test split, as they are
-  kSynthetic,  // patterns of their size
+  kTest,       // images of the test split, unchanged
+  kSynthetic,  // patterns of the same size
 };
 
-// Inputs of every evaluation size and two encoded pictures, one of which has to be resized, with the logits that
-// `model` gives: its weights as they are stored. Called with any weights before the first step it shows whether the
-// version can be published. Errors as Dataset::image, PlanEvaluation and RecordGolden.
+// Makes goldens: inputs of every evaluation size and two encoded images, one of which needs a resize, with the logits
+// of `model`, whose weights must be as stored. Before the first step, a call with any weights checks that the version
+// can be published. Errors as Dataset::image, PlanEvaluation and RecordGolden.
 absl::StatusOr<Safetensors> MakeGoldens(const v1::Recipe& recipe, const Model& model, const Dataset& test,
                                         GoldenPictures pictures);
 

@@ -15,16 +15,16 @@
 
 namespace vitrine {
 
-// Makes the batches that one process takes, from a step on, ahead of time on threads of its own, and hands them out in
-// order: plan.accumulate of them for every step. A step's batches lie side by side in the order of the epoch, so
-// processes and accumulation change how a step is divided and not what it learns from. The batches do not depend on the
-// number of threads. One consumer. The task must outlive the loader; destruction waits for the batches being made.
+// Prefetches the batches of one process, from a step on, on its own threads, and returns them in order: plan.accumulate
+// per step. A step's batches are consecutive in the epoch's order, so processes and accumulation change how a step is
+// divided, but not its samples. Batches do not depend on the number of threads. One consumer thread. The task must
+// outlive the loader; the destructor waits for batches in progress.
 class BatchLoader {
  public:
   struct Options {
     int threads = 1;
-    int ahead = 4;  // batches made before they are asked for; each costs its pixels in memory
-    int rank = 0;   // of this process, below plan.processes
+    int ahead = 4;  // prefetched batches; each costs its pixels in memory
+    int rank = 0;   // rank of this process, below plan.processes
   };
 
   BatchLoader(const Task& task, const StepPlan& plan, int64_t first_step, const Options& options);
@@ -32,9 +32,9 @@ class BatchLoader {
   BatchLoader& operator=(const BatchLoader&) = delete;
   ~BatchLoader();
 
-  // The next batch; blocks until it is made. OUT_OF_RANGE after the last.
+  // Returns the next batch; blocks until it is ready. OUT_OF_RANGE after the last.
   absl::StatusOr<TrainingBatch> Next();
-  // How long Next() has waited in all.
+  // Total time that Next() has waited.
   absl::Duration waited() const { return waited_; }
 
  private:
@@ -46,13 +46,13 @@ class BatchLoader {
   const Task& task_;
   const StepPlan plan_;
   const Options options_;
-  absl::Duration waited_;  // the consumer's
+  absl::Duration waited_;  // used by the consumer only
 
-  // Batches are numbered through the run: step * plan.accumulate + the batch within the step.
+  // Batches are numbered through the run: step * plan.accumulate + the index within the step.
   Mutex mutex_;
-  CondVar changed_;                          // whatever MayStart or NextIsMade look at
-  int64_t started_ ABSL_GUARDED_BY(mutex_);  // the next to make
-  int64_t wanted_ ABSL_GUARDED_BY(mutex_);   // the next to hand out
+  CondVar changed_;                          // signals changes that MayStart or NextIsMade read
+  int64_t started_ ABSL_GUARDED_BY(mutex_);  // next to make
+  int64_t wanted_ ABSL_GUARDED_BY(mutex_);   // next to return
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::map<int64_t, absl::StatusOr<TrainingBatch>> made_ ABSL_GUARDED_BY(mutex_);
 

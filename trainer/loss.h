@@ -6,14 +6,14 @@
 
 namespace vitrine {
 
-// Mean cross entropy of logits [images, classes] against labels [images] int64; label smoothing e mixes each target
-// with e of the uniform distribution. Differentiable.
+// Mean cross entropy of logits [images, classes] and labels [images] int64; label smoothing e mixes each target with e
+// of the uniform distribution. Differentiable.
 at::Tensor ClassificationLoss(const at::Tensor& logits, const at::Tensor& labels, double label_smoothing);
 
-// Mean cross entropy of logits [images, classes] against distributions [images, classes] fp32. Differentiable.
+// Mean cross entropy of logits [images, classes] and distributions [images, classes] fp32. Differentiable.
 at::Tensor SoftTargetLoss(const at::Tensor& logits, const at::Tensor& targets);
 
-// How many rows have their highest logit at the label.
+// Counts the rows whose highest logit is at the label.
 int64_t CountCorrect(const at::Tensor& logits, const at::Tensor& labels);
 
 }  // namespace vitrine

@@ -10,34 +10,34 @@
 
 namespace vitrine {
 
-// Before the first step of this process.
+// Report before the first step of this process.
 struct StartReport {
-  int64_t step = 0;  // steps done by earlier runs; 0 for a new one
+  int64_t step = 0;  // steps done by earlier runs; 0 for a new run
   int64_t total_steps = 0;
-  // The earlier run ended between step `step` and its measurement or the end of its epoch, which follow now. What it
-  // may have recorded of these is recorded again.
+  // True if the earlier run ended after step `step`, but before its measurement or the end of its epoch, which are
+  // repeated now and reported again.
   bool measures_again = false;
 };
 
-// After every step.
+// Report after every step.
 struct StepReport {
   int64_t step = 0;  // steps done
   int64_t total_steps = 0;
   int64_t steps_per_epoch = 1;
   double epoch = 0;               // epochs done
-  double lr = 0;                  // of this step
+  double lr = 0;                  // in this step
   double loss = 0;                // mean over the step's samples
-  double gradient_norm = 0;       // before clipping; 0 where the recipe does not clip
+  double gradient_norm = 0;       // before clipping; 0 without clipping
   double epoch_loss = 0;          // mean over the epoch so far
-  double epoch_accuracy = 0;      // on the augmented samples of the epoch so far, 0 to 1; NaN where nothing is counted
+  double epoch_accuracy = 0;      // on the augmented samples of the epoch so far, 0 to 1; NaN if not counted
   int64_t samples = 0;            // seen since the first step, over all processes
-  double samples_per_second = 0;  // of this process since it started or resumed, without measuring
-  double wait_share = 0;          // part of the time that the loop waited for data
+  double samples_per_second = 0;  // by this process since it started or resumed, without measuring
+  double wait_share = 0;          // share of time that the loop waited for data
   absl::Duration waited = absl::ZeroDuration();  // for data, since this process started or resumed
-  absl::Duration remaining;                      // estimated, of training
+  absl::Duration remaining;                      // estimated training time left
 };
 
-// After every measurement.
+// Report after every measurement.
 struct ScoreReport {
   int64_t step = 0;
   double epoch = 0;
@@ -46,14 +46,14 @@ struct ScoreReport {
   bool best = false;  // the best of the run so far
 };
 
-// At the end of every epoch, after its measurement.
+// Report at the end of every epoch, after its measurement.
 struct EpochReport {
-  StepReport last;     // of the epoch's last step
-  std::string scores;  // "test top1 76.41 %", empty where nothing was measured
+  StepReport last;     // last step of the epoch
+  std::string scores;  // "test top1 76.41 %", empty if nothing was measured
 };
 
-// Somebody who watches a run: the progress bar, history.csv, event files, a metrics endpoint. Called by the thread that
-// trains, which waits: do little.
+// Observer of a run: the progress bar, history.csv, event files, a metrics endpoint. Called on the training thread,
+// which waits: calls must be short.
 class Observer {
  public:
   virtual ~Observer() = default;

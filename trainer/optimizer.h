@@ -11,19 +11,19 @@
 
 namespace vitrine {
 
-// AdamW (decoupled decay, Loshchilov and Hutter 2019), Adam (Kingma and Ba 2015) or SGD with momentum over the
-// parameters of a model, through LibTorch's fused kernels. Weight decay touches matrices and convolution kernels only.
-// The parameters must outlive the optimizer and stay on their device. Thread-compatible.
+// AdamW (decoupled decay, Loshchilov and Hutter 2019), Adam (Kingma and Ba 2015) or SGD with momentum over a model's
+// parameters, by LibTorch's fused kernels. Weight decay applies to matrices and convolution kernels only. The
+// parameters must outlive the optimizer and stay on their device. Thread-compatible.
 class Optimizer {
  public:
   Optimizer(const v1::Optimizer& settings, std::vector<NamedTensor> parameters);
 
-  // The Euclidean norm of all gradients; scales them down to `limit` if it is above. No scaling for a limit of 0.
+  // Returns the Euclidean norm of all gradients, and scales them down to `limit` if it is above. 0: no limit.
   double ClipGradients(double limit);
-  // One update from the gradients; parameters without a gradient stay. LibTorch's exceptions pass through.
+  // Updates the parameters that have gradients. Throws LibTorch's exceptions.
   void Step(double lr);
 
-  // Everything that a resumed run needs, by name; writing into the tensors restores it.
+  // Returns the state that a resumed run needs, by name; writing to the tensors restores it.
   std::vector<NamedTensor> State() const;
 
  private:

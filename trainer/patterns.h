@@ -9,8 +9,8 @@
 
 namespace vitrine {
 
-// A few pictures that show nothing: gradients, a disc and noise, each another. They stand for a test split whose
-// pictures must not leave the place of training. The same on every machine. `channels` is 1 or 3.
+// Returns a few synthetic images: gradients, a disc and noise. They replace images of the test split that must not be
+// published. The same on every machine. `channels` is 1 or 3.
 std::unique_ptr<Dataset> MakePatterns(Size size, int channels);
 
 }  // namespace vitrine

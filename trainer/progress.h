@@ -12,7 +12,7 @@
 
 namespace vitrine {
 
-// What the bar shows.
+// Content of the progress bar.
 struct ProgressState {
   int64_t step = 0;
   int64_t total_steps = 0;
@@ -20,7 +20,7 @@ struct ProgressState {
   double loss = 0;      // mean over the epoch so far
   double accuracy = 0;  // on the augmented training samples of the epoch so far; NaN: not shown
   double images_per_second = 0;
-  double wait_share = 0;  // part of the time that the loop waited for data
+  double wait_share = 0;  // share of time that the loop waited for data
   absl::Duration remaining;
   std::string samples_in_words = "images";
 };
@@ -32,19 +32,19 @@ std::string ProgressLine(const ProgressState& state);
 std::string MeasuringLine(const std::string& what, const std::string& samples_in_words, int64_t done, int64_t total,
                           absl::Duration elapsed);
 
-// Shows how a run goes, on stderr: one bar that is redrawn on a terminal, plain lines at longer intervals elsewhere.
-// Not thread-safe.
+// Shows the progress of a run on stderr: a bar that is redrawn on a terminal, plain lines at longer intervals
+// elsewhere. Not thread-safe.
 class Progress {
  public:
   Progress(std::ostream& out, bool is_terminal) : display_(out, {.is_terminal = is_terminal}) {}
 
-  // Redraws if enough time has passed since the last drawing.
+  // Redraws if enough time has passed since the last update.
   void Update(const ProgressState& state, absl::Time now);
-  // What to tell of a measurement that begins now; this object must outlive it.
+  // Returns the callback for a measurement that starts now; this object must outlive it.
   MeasureProgress Measuring(const std::string& what, const std::string& samples_in_words);
-  // A line that stays, above the bar.
+  // Prints a permanent line above the bar.
   void Line(const std::string& text) { display_.Line(text); }
-  // Leaves the bar as it stands and goes to a new line.
+  // Keeps the bar and starts a new line.
   void Finish() { display_.Finish(); }
 
  private:

@@ -13,28 +13,28 @@
 
 namespace vitrine {
 
-// What a run was given beside its recipe.
+// Inputs of a run besides its recipe.
 struct RunOrigin {
-  std::string data = {};                    // --data, with its format; empty: the recipe makes its own data
-  std::vector<std::string> overrides = {};  // of the recipe, "path=value"
-  std::string source_revision = {};         // of the program, as the user names it
+  std::string data = {};                    // --data, with its format; empty: the recipe generates its data
+  std::vector<std::string> overrides = {};  // overrides of the recipe, "path=value"
+  std::string source_revision = {};         // revision of the program, given by the user
 };
 
-// Whether the recipe's name of its data and its published figure speak of data with this digest.
+// True if the recipe's data name and published figure belong to data with this digest.
 bool IsKnown(const v1::Recipe& recipe, const std::string& data_digest);
 
-// Everything but ancestors and metrics. The data have the recipe's name where they are known, else that which was
-// given.
+// Returns the provenance without ancestors and metrics. Known data have the recipe's name for them; others that of
+// --data.
 v1::Provenance MakeProvenance(const v1::Recipe& recipe, const TrainResult& result, const RunOrigin& origin);
 
-// Adds where the weights started and who taught them. What led to a version that was only continued counts as ours.
-// Errors as ReadVersionAt.
+// Adds the version that training started from, and the teacher. A version that was only continued counts as the same
+// training. Errors as ReadVersionAt.
 absl::Status AddAncestors(const v1::Recipe& recipe, const Model& model, v1::Provenance& provenance);
 
-// "digits/1, weights b67f7879e3bd": an ancestor's name and the beginning of its digest.
+// Formats an ancestor's name and the start of its digest: "digits/1, weights b67f7879e3bd".
 std::string AncestorInWords(const std::string& version, const std::string& digest);
 
-// Whose preprocessing a training from a version kept.
+// Describes the source of the preprocessing in a training from a version.
 std::string PreprocessingInWords(const v1::Recipe& recipe, const v1::Provenance& provenance);
 
 }  // namespace vitrine

@@ -21,26 +21,26 @@ namespace vitrine {
 
 struct PublishOptions {
   std::filesystem::path repository;  // an empty or missing folder becomes a repository
-  std::string model;                 // the name to publish under
+  std::string model;                 // name to publish under
   RunOrigin origin;                  // for the provenance
   GoldenPictures golden = GoldenPictures::kTest;
   int threads = 1;                          // for measuring
-  const std::atomic<bool>* stop = nullptr;  // becomes true when the work shall end, with CANCELLED
-  Progress* progress = nullptr;             // shows what is measured; may be null
+  const std::atomic<bool>* stop = nullptr;  // set to true to stop with CANCELLED
+  Progress* progress = nullptr;             // shows measurements; may be null
 };
 
-// Gives the versions that the recipe starts from and learns from their numbers where it asks for the newest, so that
-// what is read now is what a continued run reads and what the provenance names, whatever is published meanwhile. To be
-// called before the first step. Errors as ReadVersionAt.
+// Replaces "newest" by version numbers in the versions that the recipe starts from and distills, so that a resumed run
+// reads the same ones and the provenance names them, even if others are published meanwhile. Call before the first
+// step. Errors as ReadVersionAt.
 absl::Status PinVersions(v1::Recipe& recipe);
 
 // Rounds the weights to the recipe's storage type and publishes them with goldens, labels, provenance and
-// model_card.md. Every accuracy and golden is that of the rounded weights. The goldens cover every evaluation size and
-// two encoded pictures, one of which has to be resized.
+// model_card.md. Accuracies and goldens are those of the rounded weights. The goldens cover every evaluation size and
+// two encoded images, one of which needs a resize.
 absl::StatusOr<VersionId> PublishResult(const v1::Recipe& recipe, const TrainResult& result, const Dataset& train,
                                         const Dataset& test, const PublishOptions& options);
 
-// What people read beside a checkpoint.
+// Returns the model card.
 std::string ModelCard(const v1::Recipe& recipe, const v1::Manifest& manifest, const TrainResult& result,
                       GoldenPictures golden = GoldenPictures::kTest);
 

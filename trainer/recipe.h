@@ -23,44 +23,45 @@ struct BundledRecipe {
 };
 std::span<const BundledRecipe> BundledRecipes();
 
-// A bundled recipe's name, or the path of a textproto file (anything with a '/' or '.'). Not validated yet, so that
-// overrides may still complete it. NOT_FOUND lists the bundled names; INVALID_ARGUMENT quotes line and column.
+// Finds a bundled recipe by name, or reads a textproto file by path (a name with '/' or '.'). Does not validate, since
+// overrides may complete it. NOT_FOUND lists the bundled names; INVALID_ARGUMENT gives line and column.
 absl::StatusOr<v1::Recipe> FindRecipe(const std::string& name_or_path);
 
-// "path=value": path names a field with dots, value is what a textproto would hold. Strings need no quotes; a repeated
-// field is replaced as a whole, by a [list] or by values with commas; messages need the [list]. INVALID_ARGUMENT names
-// the part of the path that does not exist and the fields that do, or the values that an enum has.
+// Applies "path=value": path is a field with dots, value as in a textproto. Strings need no quotes; a repeated field is
+// replaced as a whole, by a [list] or comma-separated values; messages need the [list]. INVALID_ARGUMENT names the part
+// of the path that does not exist and the existing fields, or the values of an enum.
 absl::Status ApplyOverride(const std::string& assignment, v1::Recipe& recipe);
 
-// FindRecipe with the overrides applied. Errors of both.
+// Calls FindRecipe and applies the overrides. Errors of both.
 absl::StatusOr<v1::Recipe> OverriddenRecipe(const std::string& name_or_path, const std::vector<std::string>& overrides);
 
-// INVALID_ARGUMENT names the first field that is missing or out of its range, its value and the range.
+// INVALID_ARGUMENT names the first missing or out-of-range field, its value and the range.
 absl::Status ValidateRecipe(const v1::Recipe& recipe);
 
-// OverriddenRecipe, validated.
+// Calls OverriddenRecipe and validates the result.
 absl::StatusOr<v1::Recipe> ReadRecipe(const std::string& name_or_path, const std::vector<std::string>& overrides);
 
-// Dropout and drop path of the recipe.
+// Sets dropout and drop path from the recipe.
 void SetDropping(const v1::Recipe& recipe, ForwardContext& context);
 
 // Clears in `to` every repeated field that `from` sets, so that a merge replaces instead of appending.
 void ClearReplacedLists(const google::protobuf::Message& from, google::protobuf::Message& to);
 
-// Puts the recipe's overrides into the place of the config's fields.
+// Overwrites fields of the config by the recipe's overrides.
 void OverrideModel(const v1::Recipe& recipe, v1::ModelConfig& config);
 
-// The zoo's row with the recipe's overrides; of a recipe that starts from a version see tasks/start_config.h.
+// Returns the config of the zoo row with the recipe's overrides; if the recipe starts from a version, see
+// tasks/start_config.h.
 absl::StatusOr<v1::ModelConfig> ConfigOf(const v1::Recipe& recipe);
 
-// As a textproto file.
+// Returns the recipe as a textproto file.
 std::string PrintRecipe(const v1::Recipe& recipe);
 
-// "24" is 24x24, "32x24" is 32 high and 24 wide.
+// Parses "24" as 24x24 and "32x24" as height 32, width 24.
 absl::StatusOr<Size> ParseSize(const std::string& text);
 std::string ToString(Size size);
 
-// The sizes that are measured at the end, one at least; none stands for each picture's own.
+// Returns the sizes to measure at the end, at least one; nullopt is the native size of each image.
 absl::StatusOr<std::vector<std::optional<Size>>> EvaluationSizes(const v1::Recipe& recipe);
 
 }  // namespace vitrine

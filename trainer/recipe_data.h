@@ -12,12 +12,12 @@
 
 namespace vitrine {
 
-// `data` as --data gave it, with the recipe's format before it where it names none: "DIR" becomes "mnist:DIR".
-// INVALID_ARGUMENT, with the data's origin, if it is empty.
+// Adds the recipe's format to `data` of --data if it has none: "DIR" becomes "mnist:DIR". INVALID_ARGUMENT, with the
+// data's origin, if it is empty.
 absl::StatusOr<std::string> CompleteData(const v1::Recipe& recipe, const std::string& data);
 
-// One split, of which every picture is decoded now as `preprocessing` says, and kept in memory if `cache`. Pictures
-// that cannot be decoded are added to `corrupt` and left out. Errors as OpenDataset, with the data's origin.
+// Opens one split; decodes every image now by `preprocessing`, and keeps it in memory if `cache`. Leaves out images
+// that cannot be decoded and adds them to `corrupt`. Errors as OpenDataset, with the data's origin.
 absl::StatusOr<std::unique_ptr<Dataset>> OpenSplit(const v1::Recipe& recipe, const std::string& data, Split split,
                                                    const v1::Preprocessing& preprocessing, bool cache, int threads,
                                                    CorruptPictures& corrupt);

@@ -16,25 +16,24 @@ struct StepOutcome {
   int64_t predictions = 0;
 };
 
-// The parameters of a task's model that training moves.
+// Returns the parameters of a task's model that training changes.
 std::vector<NamedTensor> TrainedParameters(const Task& task, const Module& model);
 
-// Computes a batch's gradients on several cores: each thread takes a share of the samples through a replica of the
-// model that shares the weights' memory but has gradients of its own. One rendezvous per batch instead of one per
-// operator, which is faster for small models and bears a machine that is busy with other work.
+// Computes a batch's gradients on several cores: each thread runs a share of the samples through a replica that shares
+// the model's weights but has its own gradients. One synchronization per batch instead of one per operator is faster
+// for small models, and tolerates a busy machine.
 //
-// The sum of the gradients is taken in a fixed order, so the result depends on the count of replicas and on nothing
-// else. Thread-compatible.
+// Gradients are summed in a fixed order, so the result depends only on the number of replicas. Thread-compatible.
 class Replicas {
  public:
-  // `model`, which must outlive the replicas and stay where it is, is the first of `count`. Gradients are required of
-  // the parameters that the task trains from now on.
+  // `model`, which must outlive the replicas and not move, is the first of `count`. Enables gradients for the
+  // parameters that the task trains.
   static absl::StatusOr<std::unique_ptr<Replicas>> Make(const Task& task, Module& model, int count);
 
-  // Forgets the gradients of the model's parameters.
+  // Clears the gradients of the model's parameters.
   void ClearGradients();
-  // Adds `weight` times the gradient of the batch's mean loss to the model's parameters. LibTorch's exceptions become
-  // INTERNAL.
+  // Adds `weight` times the gradient of the batch's mean loss to the model's gradients. Converts LibTorch's exceptions
+  // to INTERNAL.
   absl::StatusOr<StepOutcome> AddGradients(const TrainingBatch& batch, const ForwardContext& context,
                                            double weight = 1);
 

@@ -15,25 +15,25 @@
 
 namespace vitrine {
 
-// Where a run stands. Randomness needs no state of its own: it is a function of the recipe's seed and the step.
+// Position of a run. Random generators need no state: numbers are a function of the recipe's seed and the step.
 struct RunPosition {
   int64_t step = 0;                           // steps done
   int64_t samples = 0;                        // seen, over all processes
   double seconds = 0;                         // wall time of training over all runs
-  double loss_sum = 0;                        // over the samples of the unfinished epoch
-  int64_t correct = 0;                        // of the unfinished epoch's predictions
-  int64_t predictions = 0;                    // of the unfinished epoch
-  int threads = 0;                            // of the run that wrote the state
-  int processes = 1;                          // of the run that wrote the state
-  int64_t samples_per_step = 0;               // over all processes; a count of steps means nothing without it
+  double loss_sum = 0;                        // sum over the samples of the unfinished epoch
+  int64_t correct = 0;                        // correct predictions in the unfinished epoch
+  int64_t predictions = 0;                    // predictions in the unfinished epoch
+  int threads = 0;                            // in the run that wrote the state
+  int processes = 1;                          // in the run that wrote the state
+  int64_t samples_per_step = 0;               // over all processes; defines the meaning of a step
   std::optional<double> best = std::nullopt;  // the first measure of the best score so far
-  int64_t best_step = 0;                      // when it was measured
-  double epochs = 0;                          // that the run which wrote the state was to have
-  // The measurement or the end of the epoch that belongs to `step` is still to come.
+  int64_t best_step = 0;                      // step at which it was measured
+  double epochs = 0;                          // epochs planned by the run that wrote the state
+  // True if the measurement at `step`, or the end of its epoch, is still to come.
   bool unmeasured = false;
 };
 
-// What makes up a run's state beside its position. `average` is null without one.
+// Parts of a run's state besides its position. `average` may be null.
 struct RunParts {
   const v1::Recipe& recipe;
   const std::string& data_digest;
@@ -42,26 +42,26 @@ struct RunParts {
   const Optimizer& optimizer;
 };
 
-// The state file of a work folder.
+// Returns the state file of a work folder.
 std::filesystem::path StateFile(const std::filesystem::path& work_dir);
 
-// FAILED_PRECONDITION if the folder holds a state and `resume` is false: a run is not overwritten by accident.
+// FAILED_PRECONDITION if the folder has a state and `resume` is false, to prevent overwriting a run.
 absl::Status CheckWorkFolder(const std::filesystem::path& work_dir, bool resume);
 
-// FAILED_PRECONDITION or RESOURCE_EXHAUSTED if the folder cannot be made or written, or its disk has no room for states
-// of such parts. Call it before the first step.
+// FAILED_PRECONDITION or RESOURCE_EXHAUSTED if the folder cannot be created or written, or its disk lacks room for the
+// state. Call it before the first step.
 absl::Status CheckRoomForState(const std::filesystem::path& work_dir, const RunParts& parts);
 
-// Writes weights, moments, position and recipe to StateFile(work_dir), through a temporary file and fsync: a crash
-// leaves the old state or the new one. The state before stays as state.previous.safetensors, where there are hard
-// links.
+// Writes weights, moments, position and recipe to StateFile(work_dir), through a temporary file and fsync: after a
+// crash, the old or the new state exists. The previous state is kept as state.previous.safetensors, if the file system
+// has hard links.
 absl::Status SaveState(const std::filesystem::path& work_dir, const RunParts& parts, const RunPosition& position);
 
-// Restores what SaveState wrote, bit by bit. FAILED_PRECONDITION, with a sentence, if the state is of another recipe
-// (`epochs`, how a step is divided, what is measured and texts may differ), of other data, or damaged.
+// Restores the state from SaveState bit by bit. FAILED_PRECONDITION says if the state is of another recipe (`epochs`,
+// the division of a step, measures and texts may differ), of other data, or damaged.
 absl::StatusOr<RunPosition> RestoreState(const std::filesystem::path& work_dir, const RunParts& parts);
 
-// The weights with the best score, beside the state: best.safetensors. As atomic as the state.
+// Writes the weights with the best score beside the state: best.safetensors. As atomic as the state.
 absl::Status SaveBest(const std::filesystem::path& work_dir, const Module& model);
 // FAILED_PRECONDITION if the file is missing, damaged, or of another model.
 absl::Status LoadBest(const std::filesystem::path& work_dir, const Module& model);

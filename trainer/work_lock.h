@@ -10,13 +10,13 @@
 
 namespace vitrine {
 
-// Keeps a work folder to one training: two that write the same state, history and result would leave neither. Held
-// until destruction; the kernel drops it however the process ends. Movable.
+// Locks a work folder for one training, so that two cannot mix their state, history and result. Held until destruction;
+// the kernel drops it if the process dies. Movable.
 class WorkLock {
  public:
-  // Makes the folder if it is missing and locks its file `lock`, which names the holder. FAILED_PRECONDITION names the
-  // process that is at work in the folder, or says that the folder cannot be written. A file system without locks
-  // refuses nobody.
+  // Creates the folder if missing and locks its file `lock`, which names the holder. FAILED_PRECONDITION names the
+  // process that holds the lock, or says that the folder cannot be written. A file system without locks always
+  // succeeds.
   static absl::StatusOr<WorkLock> Take(const std::filesystem::path& work_dir);
 
  private:

@@ -6,10 +6,10 @@
 
 namespace vitrine {
 
-// N(0, 1), of two draws.
+// Draws from N(0, 1); uses two random numbers.
 double DrawNormal(CounterRandom& random);
 
-// Beta(alpha, alpha), in [0, 1], for any alpha above 0.
+// Draws from Beta(alpha, alpha), in [0, 1], for any alpha above 0.
 double DrawSymmetricBeta(double alpha, CounterRandom& random);
 
 }  // namespace vitrine

@@ -13,16 +13,15 @@
 
 namespace vitrine {
 
-// What a model learns from in place of a picture: planar [channels, size.height, size.width], normalised.
+// An augmented model input: planar [channels, size.height, size.width], normalised.
 struct TrainingInput {
   Size size;
   std::vector<float> values;
 };
 
-// A picture on its way through the recipe's augmentation, in this order: size, window and mirror image (DrawSize,
-// DrawView), RandAugment and colour jitter on the pixels at that size, normalisation, random erasing. What a recipe
-// does not switch on draws no number behind the view's. INVALID_ARGUMENT: no input size of the model fits the picture.
-// Thread-safe.
+// Applies the recipe's augmentation to an image, in this order: size, window and mirroring (DrawSize, DrawView),
+// RandAugment and colour jitter on the pixels at that size, normalisation, random erasing. Options that are off draw no
+// random numbers after the view's. INVALID_ARGUMENT: no input size of the model fits the image. Thread-safe.
 absl::StatusOr<TrainingInput> DrawInput(const Image& picture, const v1::Recipe& recipe,
                                         const v1::Preprocessing& preprocessing, CounterRandom& random);
 

@@ -9,9 +9,9 @@
 
 namespace vitrine {
 
-// What RandAugment and colour jitter do to 8-bit pictures, grey or RGB. Every one gives the pixels that Pillow gives
-// (ImageOps, ImageEnhance, Image.transform with BICUBIC), which is what published recipes were trained with: results
-// are cut off instead of rounded, and its cubic filter has a = -1. All are pure and thread-safe; sizes stay.
+// Operations of RandAugment and colour jitter on 8-bit images, grey or RGB. Results equal Pillow's (ImageOps,
+// ImageEnhance, Image.transform with BICUBIC), which published recipes were trained with: values are truncated instead
+// of rounded, and its cubic filter has a = -1. All are pure and thread-safe; sizes do not change.
 
 Image AutoContrast(Image picture);  // stretches every channel to 0..255
 Image Equalize(Image picture);      // flattens every channel's histogram
@@ -20,22 +20,22 @@ Image Posterize(Image picture, int bits);        // keeps the highest bits, 0 to
 Image Solarize(Image picture, int threshold);    // inverts values from the threshold on
 Image SolarizeAdd(Image picture, int addition);  // adds to values below 128
 
-// Factor 1 is the picture itself, above it goes the other way.
+// Factor 1 is the original image; above 1 the effect is reversed.
 Image Saturate(Image picture, double factor);        // 0: grey
 Image Contrast(Image picture, double factor);        // 0: the mean grey
 Image Brighten(Image picture, double factor);        // 0: black
 Image Sharpen(const Image& picture, double factor);  // 0: smoothed by a 3x3 kernel
 
-// Where output pixel (x, y) comes from: (a x + b y + c, d x + e y + f), in pixels whose centres lie at halves.
+// Source of output pixel (x, y): (a x + b y + c, d x + e y + f), in pixels with centres at .5.
 struct AffineMapping {
   double a = 1, b = 0, c = 0, d = 0, e = 1, f = 0;
 
-  static AffineMapping Rotation(double degrees, int width, int height);  // about the centre, anticlockwise
+  static AffineMapping Rotation(double degrees, int width, int height);  // about the centre, counterclockwise
 };
 
 using Colour = std::array<uint8_t, 3>;
 
-// What comes from beyond the picture has colour `fill`, of which a grey picture takes the first channel.
+// Warps an image. Pixels from outside get colour `fill`; grey images use its first channel.
 Image Warp(const Image& picture, const AffineMapping& mapping, const Colour& fill);
 
 }  // namespace vitrine

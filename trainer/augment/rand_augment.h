@@ -12,15 +12,15 @@
 
 namespace vitrine {
 
-// An operation that RandAugment chooses from.
+// An operation for RandAugment to choose.
 struct RandOperation {
   std::string_view name;
-  // The picture at a magnitude of 0 to 10, the larger the further from the original. `negative` turns the direction
-  // round where there are two.
+  // Applies a magnitude of 0 to 10; larger is further from the original. `negative` reverses the direction, if there
+  // are two.
   Image (*apply)(Image picture, double magnitude, bool negative, const Colour& fill);
 };
 
-// timm's fifteen with magnitudes that increase:
+// timm's fifteen operations with increasing magnitudes:
 //   AutoContrast, Equalize, Invert      no magnitude
 //   Rotate                              up to 30 degrees
 //   Posterize                           keeps 4 bits down to 1
@@ -29,17 +29,17 @@ struct RandOperation {
 //   Color, Contrast, Brightness, Sharpness  factor 1 +- up to 0.9
 //   ShearX, ShearY                      up to 0.3
 //   TranslateX, TranslateY              up to 0.45 of the side
-// NOTE: timm's Posterize keeps no bit at magnitude 10 exactly, a black picture, which Pillow refuses by now.
+// NOTE: at magnitude 10, timm's Posterize keeps no bits and gives a black image; newer versions of Pillow reject that.
 std::span<const RandOperation> RandOperations();
 
-// RandAugment (Cubuk et al. 2020) as timm does it: `operations` draws with replacement; each acts with `probability`,
-// at a magnitude drawn from N(magnitude, magnitude_deviation^2) and clamped to 0..10. Warps bring in `fill`. Draws five
-// numbers an operation, whatever they decide.
+// RandAugment (Cubuk et al. 2020) as in timm: draws `operations` operations with replacement; each is applied with
+// `probability`, at a magnitude from N(magnitude, magnitude_deviation^2) clamped to 0..10. Warps use `fill`. Always
+// draws five random numbers per operation.
 Image RandAugmented(Image picture, const v1::RandAugment& settings, const Colour& fill, CounterRandom& random);
 
-// Brightness, contrast and saturation, in random order, each by a factor between 1 - strength and 1 + strength, as
-// torchvision's ColorJitter. Requires 0 <= strength <= 1.
-// NOTE: timm leaves its jitter out where RandAugment is on; here a recipe that sets both gets both.
+// Changes brightness, contrast and saturation, in random order, each by a factor between 1 - strength and 1 + strength,
+// as torchvision's ColorJitter. Requires 0 <= strength <= 1.
+// NOTE: timm disables its jitter with RandAugment; here a recipe that sets both gets both.
 Image Jittered(Image picture, double strength, CounterRandom& random);
 
 }  // namespace vitrine

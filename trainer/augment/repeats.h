@@ -10,17 +10,17 @@
 
 namespace vitrine {
 
-// The members of an epoch over `size` samples in their order, `size` of them. With repeated augmentation (Hoffer et al.
-// 2020) ceil(size / repeats) different samples, each `repeats` times in a row, so that a batch holds its copies; the
-// last sample has fewer where `repeats` does not divide `size`. With repeats <= 1 the order of EpochOrder. Every epoch
-// draws its samples anew.
+// Returns the `size` members of an epoch over `size` samples, in order. With repeated augmentation (Hoffer et al.
+// 2020), ceil(size / repeats) different samples, each `repeats` times in a row, so that a batch holds all copies; the
+// last has fewer if `repeats` does not divide `size`. With repeats <= 1, the order of EpochOrder. Every epoch draws new
+// samples.
 std::vector<Member> MembersOf(uint64_t seed, uint64_t epoch, int64_t size, int repeats);
 
-// The numbers that a member of an epoch is augmented with: its sample's own for repeat 0, others for each other repeat.
-// Requires fewer than 2^40 samples.
+// Returns the random numbers to augment a member of an epoch: the sample's own for repeat 0, others for each other
+// repeat. Requires fewer than 2^40 samples.
 CounterRandom RandomOf(uint64_t seed, uint64_t epoch, const Member& member);
 
-// The numbers of a whole batch of an epoch, from those of no sample.
+// Returns the random numbers of a batch of an epoch, distinct from those of all samples.
 CounterRandom RandomOfBatch(uint64_t seed, uint64_t epoch, int64_t index);
 
 }  // namespace vitrine

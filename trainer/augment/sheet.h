@@ -12,13 +12,13 @@
 namespace vitrine {
 
 struct AugmentationSheetOptions {
-  int pictures = 8;  // rows, at least 1: from the dataset's epoch 0 of the recipe's seed
-  int draws = 8;     // columns, at least 1, beside the picture as it is; column i is what epoch i draws
+  int pictures = 8;  // rows, at least 1: from epoch 0 with the recipe's seed
+  int draws = 8;     // columns, at least 1, besides the original; column i is drawn in epoch i
 };
 
-// What a recipe makes of pictures, to look at: a PNG whose rows are pictures and whose columns are draws, through the
-// same functions as training. Every column is a batch of its own where pictures are mixed.
-// INVALID_ARGUMENT: a picture that cannot be decoded or has no size that the model takes. Thread-safe.
+// Returns a PNG that shows a recipe's augmentation: rows are images, columns are draws, made by the functions that
+// training uses. If images are mixed, every column is a batch. INVALID_ARGUMENT: an image that cannot be decoded, or
+// has no size that the model accepts. Thread-safe.
 absl::StatusOr<std::string> AugmentationSheet(const Dataset& dataset, const v1::Recipe& recipe,
                                               const v1::Preprocessing& preprocessing,
                                               const AugmentationSheetOptions& options = {});

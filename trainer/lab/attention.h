@@ -11,30 +11,29 @@
 
 namespace vitrine::sequences {
 
-// Where a layer stands: its number for the tap, and the first of kSites places for dropout.
+// Position of a layer: its index for the tap, and the first of its kSites dropout sites.
 struct Place {
   static constexpr int kSites = 8;
   int layer = 0;
   int site = 0;
 };
 
-// alpha q k^T for q [..., n, d_h] and k [..., m, d_h]: [..., n, m].
+// Computes alpha q k^T for q [..., n, d_h] and k [..., m, d_h]: [..., n, m].
 at::Tensor AttentionScores(const at::Tensor& q, const at::Tensor& k, double alpha);
 
-// What softmax(logits + mask) v needs beside queries, keys and values.
+// Parameters of softmax(logits + mask) v besides queries, keys and values.
 struct Mixing {
   double alpha = 1;
   const MapPosition* map_pos = nullptr;  // KV+Pos only
-  bool drop_weights = false;             // at the projection's rate, where that of attention is not set
+  bool drop_weights = false;             // at the projection's rate if the attention rate is not set
 };
 
-// Heads that attend. q [B, h, n, d_h], k and v [B, h, m, d_h] -> [B n, h d_h]. `mask` is 0 where a query may see a key
-// and -inf elsewhere, and broadcasts to [B, h, n, m]; undefined hides nothing. It comes after map_pos.
+// Multi-head attention. q [B, h, n, d_h], k and v [B, h, m, d_h] -> [B n, h d_h]. `mask` is 0 if a query may see a key
+// and -inf otherwise, broadcasts to [B, h, n, m], and is applied after map_pos; undefined: no mask.
 at::Tensor MixValues(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const at::Tensor& mask,
                      const Mixing& mixing, Place place, const ForwardContext& context);
 
-// Attention of the elements of a sequence to each other, in the KV transformer's three forms (alpha is the score
-// scale):
+// Self-attention of a sequence, in the KV transformer's three forms (alpha is the score scale):
 //   QKV      softmax(alpha q k^T) v
 //   KV       softmax(alpha k k^T) v
 //   KV_POS   softmax(s alpha k k^T + g) v, one scalar s and a value g(j) per key: see MapPosition
@@ -50,7 +49,7 @@ class SequenceAttention : public Module {
   const int heads_;
   const double alpha_;
   const bool drop_weights_;
-  // width -> head by head [q,] k, v; q, k and v of a head are neighbours, as the published synthetic tasks store them.
+  // width -> per head [q,] k, v; a head's q, k and v are adjacent, as the published synthetic tasks store them.
   Linear projection_;
   Linear output_;                            // width -> width
   std::optional<MapPositionLayer> map_pos_;  // KV_POS only
@@ -71,11 +70,11 @@ class SourceAttention : public Module {
   const double alpha_;
   const bool drop_weights_;
   Linear query_;      // width -> width
-  Linear key_value_;  // width -> head by head k, v
+  Linear key_value_;  // width -> per head k, v
   Linear output_;     // width -> width
 };
 
-// A linear layer on x [B, n, inputs] -> [B, n, outputs].
+// Applies a linear layer to x [B, n, inputs] -> [B, n, outputs].
 at::Tensor OnElements(const Linear& layer, const at::Tensor& x, const ForwardContext& context);
 
 bool Drops(const v1::SequenceConfig& config, v1::SequenceConfig::Dropping place);

@@ -17,7 +17,7 @@ class ReluFeedForward : public Module {
  public:
   ReluFeedForward(const v1::SequenceConfig& config, Initializer& initializer);
 
-  // [B, n, width] -> [B, n, width]. `site` is its place for dropout, in the hidden layer.
+  // [B, n, width] -> [B, n, width]. `site` is the dropout site of the hidden layer.
   at::Tensor Forward(const at::Tensor& x, int site, const ForwardContext& context) const;
 
  private:
@@ -26,15 +26,15 @@ class ReluFeedForward : public Module {
   DenseLayer fc2_;  // mlp_width -> width
 };
 
-// What a decoder's block sees of the encoder.
+// Encoder results for a decoder block.
 struct Source {
   at::Tensor elements;  // [B, n, width]
   at::Tensor mask;      // as for MixValues
-  int layer = 0;        // number of the attention to it, for the tap
+  int layer = 0;        // index of the cross-attention layer, for the tap
 };
 
-// Attention, in a decoder attention to the source, and a feed-forward block, each with its residual and its norm where
-// the config says.
+// Self-attention, in a decoder also cross-attention, and a feed-forward block, each with a residual and a norm placed
+// by the config.
 class SequenceBlock : public Module {
  public:
   SequenceBlock(const v1::SequenceConfig& config, bool decoder, Initializer& initializer);
@@ -47,18 +47,18 @@ class SequenceBlock : public Module {
   const v1::SequenceConfig::Norm placement_;
   LayerNorm attention_norm_;
   SequenceAttention attention_;
-  std::optional<LayerNorm> source_norm_;  // decoder only, as the next
+  std::optional<LayerNorm> source_norm_;  // decoder only, like source_attention_
   std::optional<SourceAttention> source_attention_;
   LayerNorm feed_forward_norm_;
   ReluFeedForward feed_forward_;
 };
 
-// `depth` blocks, and a LayerNorm behind the last one unless the norm is POST.
+// `depth` blocks, followed by a LayerNorm unless the norm is POST.
 class BlockStack : public Module {
  public:
   BlockStack(const v1::SequenceConfig& config, bool decoder, Initializer& initializer);
 
-  // As SequenceBlock. `first` is the place of the first block; layers and sites follow each other. `source`'s layer is
+  // As SequenceBlock. `first` is the position of the first block; layers and sites are consecutive. `source`'s layer is
   // that of the first block too.
   at::Tensor Forward(at::Tensor x, const at::Tensor& mask, const Source* source, Place first,
                      const ForwardContext& context) const;

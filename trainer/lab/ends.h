@@ -10,16 +10,16 @@
 
 namespace vitrine::sequences {
 
-// Sinusoids of positions 0..length-1, [length, width]: sin(t w_k) and cos(t w_k) with w_k = 10000^(-2k/width), the pair
-// of k at channels 2k and 2k + 1, or at k and width / 2 + k if `halves`. Requires an even width.
+// Sinusoids of positions 0..length-1, [length, width]: sin(t w_k) and cos(t w_k) with w_k = 10000^(-2k/width), at
+// channels 2k and 2k + 1, or k and width / 2 + k if `halves`. Requires an even width.
 at::Tensor Sinusoids(int64_t length, int64_t width, bool halves);
 
-// What is added to the elements of a sequence by their place; nothing at all for NONE.
+// Position encodings, added to the elements of a sequence; none for NONE.
 class Positions : public Module {
  public:
   Positions(const v1::SequenceConfig& config, Initializer& initializer);
 
-  // x [B, n, width] -> the same, n up to max_length.
+  // x [B, n, width] -> the same shape, n up to max_length.
   at::Tensor Add(const at::Tensor& x) const;
 
  private:
@@ -27,7 +27,7 @@ class Positions : public Module {
   at::Tensor table_;  // [max_length, width]; a parameter if LEARNED
 };
 
-// A vector per id, times sqrt(width) if `scaled`.
+// An embedding, multiplied by sqrt(width) if `scaled`.
 class Embedding : public Module {
  public:
   Embedding(const v1::SequenceConfig& config, int vocabulary, bool scaled, Initializer& initializer);
@@ -41,27 +41,27 @@ class Embedding : public Module {
   at::Tensor table_;
 };
 
-// From the last block to logits.
+// Layers from the last block to the logits.
 class Head : public Module {
  public:
   Head(const v1::SequenceConfig& config, Initializer& initializer);
 
-  // [B, n, width] -> [B, n, outputs]. `table` is the embedding's, for TIED. `site` is its place for dropout.
+  // [B, n, width] -> [B, n, outputs]. `table` is the embedding's, for TIED. `site` is its dropout site.
   at::Tensor Forward(const at::Tensor& x, const at::Tensor& table, int site, const ForwardContext& context) const;
 
  private:
   const v1::SequenceConfig::Head kind_;
   const bool drop_hidden_;
-  std::optional<DenseLayer> hidden_;  // HIDDEN only, as the next: width -> width
+  std::optional<DenseLayer> hidden_;  // HIDDEN only, like norm_: width -> width
   std::optional<LayerNorm> norm_;
   std::optional<DenseLayer> output_;  // width -> outputs; not TIED
   at::Tensor bias_;                   // [outputs], TIED only
 };
 
-// 0 where query i may see key j <= i and -inf elsewhere: [n, n].
+// Returns a mask [n, n]: 0 if query i may see key j <= i, else -inf.
 at::Tensor CausalMask(int64_t n, const at::Device& device);
 
-// The two kinds of model. Require a valid config.
+// Make the two kinds of model. Require a valid config.
 std::unique_ptr<SequenceModel> MakeEncoder(const v1::SequenceConfig& config, Initializer& initializer);
 std::unique_ptr<SequenceModel> MakeEncoderDecoder(const v1::SequenceConfig& config, Initializer& initializer);
 

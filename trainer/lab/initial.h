@@ -8,10 +8,10 @@
 namespace vitrine::sequences {
 
 // Overwrites a matrix [outputs, inputs] with uniform values within sqrt(6 / (inputs + outputs)), Glorot and Bengio
-// 2010. `outputs` differs from the matrix's rows where it stacks several layers.
+// 2010. `outputs` differs from the matrix's rows if it stacks several layers.
 void DrawXavier(const at::Tensor& matrix, int64_t outputs, Initializer& initializer);
 
-// Whether the matrices of the blocks are Xavier uniform one by one.
+// True if the matrices of the blocks are initialized one by one as Xavier uniform.
 bool XavierBlocks(v1::SequenceConfig::Initial initial);
 
 // A linear layer with PyTorch's initial values; Xavier uniform weights if `xavier`.
@@ -20,7 +20,7 @@ class DenseLayer : public Linear {
   DenseLayer(int inputs, int outputs, bool bias, bool xavier, Initializer& initializer);
 };
 
-// Initial values of an embedding or a table of positions, [rows, width].
+// Returns the initial values of an embedding or position table, [rows, width].
 at::Tensor InitialTable(const v1::SequenceConfig& config, int64_t rows, Initializer& initializer);
 
 }  // namespace vitrine::sequences

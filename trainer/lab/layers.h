@@ -9,7 +9,7 @@
 
 namespace vitrine::sequences {
 
-// What models of sequences are built of. Models of pictures are programs and need none of this.
+// Layers of sequence models. Image models are programs and do not use them.
 
 // y = x W^T + b on every row. Weights and biases start uniform within 1 / sqrt(inputs), PyTorch's default.
 class Linear : public Module {
@@ -27,12 +27,12 @@ class Linear : public Module {
   at::Tensor bias_;
 };
 
-// Layer normalisation of the last dimension, with scale and shift, which start at 1 and 0.
+// Layer normalisation over the last dimension, with a scale (initially 1) and a shift (initially 0).
 class LayerNorm : public Module {
  public:
   LayerNorm(int width, double epsilon, Initializer& initializer);
 
-  // [..., width] -> the same.
+  // [..., width] -> the same shape.
   at::Tensor Forward(const at::Tensor& x) const;
 
  private:
@@ -41,8 +41,8 @@ class LayerNorm : public Module {
   at::Tensor bias_;
 };
 
-// The weights of a MapPosition for sequences of at most `keys` elements, with PyTorch's initial values of a linear
-// layer. `heads` is 0 for one map that all heads share, otherwise every head has its own.
+// Weights of a MapPosition for sequences of at most `keys` elements, initialized as PyTorch's linear layer. `heads` is
+// 0 for one map shared by all heads; otherwise every head has its own.
 class MapPositionLayer : public Module {
  public:
   MapPositionLayer(int64_t keys, int channels, int heads, Initializer& initializer);

@@ -7,11 +7,11 @@
 
 namespace vitrine {
 
-// The forward pass of one sequence of `length` elements; of an encoder-decoder, with a target of as many. Causal models
-// are counted with all pairs of elements, as they run. Requires a valid config.
+// Returns the cost of a forward pass of one sequence of `length` elements; for an encoder-decoder, with a target of the
+// same length. Causal models count all pairs of elements, as they are computed. Requires a valid config.
 Workload SequenceWorkloadOf(const v1::SequenceConfig& config, int length);
 
-// The length that a model's figures are given for: ten elements of a set, otherwise the longest sequence.
+// Returns the length for which a model's figures are given: ten elements for a set, otherwise the longest sequence.
 int DefaultLength(const v1::SequenceConfig& config);
 
 }  // namespace vitrine

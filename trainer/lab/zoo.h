@@ -11,19 +11,19 @@
 
 namespace vitrine {
 
-// A model of the KV transformer paper that reads sequences or sets. A new one is a row in zoo.cc; the tests follow.
+// A model of the KV transformer paper for sequences or sets. To add one, add a row in zoo.cc; the tests follow.
 struct SequenceRow {
-  std::string_view name;  // of [a-z0-9-]: "task-kv-pos-d64-l2"
+  std::string_view name;  // [a-z0-9-]+: "task-kv-pos-d64-l2"
   v1::SequenceConfig config;
-  int64_t parameters = 0;   // exact, from the paper's arithmetic; tests compare
-  std::string_view source;  // which task of the paper
+  int64_t parameters = 0;   // exact, by the paper's arithmetic; checked by tests
+  std::string_view source;  // task of the paper
 };
 
-// The number of heads changes no count of parameters (characters with KV+Pos excepted): one row stands for all of a
-// grid, and a config that differs in `heads` alone is the same row.
+// Returns one row for all numbers of heads, which do not change the parameter count (except for characters with
+// KV+Pos); a config that differs only in `heads` is the same row.
 std::span<const SequenceRow> SequenceZoo();
 
-// NOT_FOUND lists the names of the same task, or the tasks.
+// Finds a model. NOT_FOUND lists the names of the same task, or the tasks.
 absl::StatusOr<SequenceRow> FindSequence(std::string_view name);
 
 }  // namespace vitrine

@@ -10,12 +10,12 @@
 
 namespace vitrine {
 
-// Whether `processes` processes can train the model as one process would. FAILED_PRECONDITION for BatchNorm: each
-// process would normalise by its own share of the batch, and the running statistics would be those of rank 0's alone.
+// Checks that `processes` processes can train the model as one would. FAILED_PRECONDITION for BatchNorm: each process
+// would normalise by its own share of the batch, and the running statistics would be rank 0's.
 absl::Status CheckParallel(const Module& model, int processes);
 
-// Whether all ranks begin at one step with the same bits in the model; all ranks call it and get the same answer.
-// FAILED_PRECONDITION names the ranks that differ from rank 0: another recipe, seed or state would train on unnoticed.
+// Checks that all ranks start at the same step with the same bits in the model; all ranks must call it and get the same
+// result. FAILED_PRECONDITION names the ranks that differ from rank 0, for instance by another recipe, seed or state.
 absl::Status CheckSameStart(Communicator& ranks, const Module& model, int64_t step);
 
 }  // namespace vitrine

@@ -13,26 +13,26 @@
 namespace vitrine {
 
 struct ConnectOptions {
-  // How long the ranks wait for each other at the start: pods of a job do not start together.
+  // Timeout for all ranks to arrive: pods of a job do not start together.
   absl::Duration arrival_timeout = absl::Minutes(5);
-  // How long a rank waits in Sum and Broadcast for the others. A process that ends is noticed at once; this bounds the
-  // wait for one that hangs or lost its network. It must exceed what one rank does alone, such as measuring.
+  // Timeout of Sum and Broadcast, for a process that hangs or lost its network; the end of a process is detected at
+  // once. Must exceed the time of work that one rank does alone, such as measuring.
   absl::Duration answer_timeout = absl::Minutes(30);
-  // How long the survivors of a loss wait for each other's report, to say who is missing.
+  // Time that the remaining ranks wait for each other's report after a loss, to name the missing ones.
   absl::Duration report_timeout = absl::Seconds(5);
-  // What every rank must hold equal, for instance the recipe and a digest of the data. A rank that differs is
-  // named, with the first line that differs.
+  // Values that must be equal on every rank, for instance the recipe and a digest of the data. The error names a rank
+  // that differs and the first line that differs.
   std::string agreement = {};
 };
 
-// Joins the other ranks, all of which make this call. Blocks until all have arrived. One rank alone needs nobody and
-// gets a communicator of size 1. The communicator sums with Gloo over TCP; tensors of a GPU pass through host memory.
+// Joins the other ranks, all of which must make this call. Blocks until all have arrived. With world size 1, returns a
+// communicator of size 1 at once. Sums with Gloo over TCP; GPU tensors pass through host memory.
 //
-// Sums are deterministic: the order of additions depends on the world's size and the tensors' shapes alone.
-// SIGPIPE is ignored from now on if nobody handles it: writing to a lost rank shall be an error, not the end.
+// Sums are deterministic: the order of additions depends only on the world size and the tensors' shapes. Ignores
+// SIGPIPE from now on unless it has a handler, so that writing to a lost rank is an error.
 //
-// UNAVAILABLE: somebody did not arrive in time (the sentence names the ranks) or the store cannot be reached or hosted.
-// FAILED_PRECONDITION: ranks that differ in WORLD_SIZE or `agreement`. ALREADY_EXISTS: two processes with one rank.
+// UNAVAILABLE: a rank did not arrive in time (the message names it), or the store cannot be reached or hosted.
+// FAILED_PRECONDITION: ranks differ in WORLD_SIZE or `agreement`. ALREADY_EXISTS: two processes with one rank.
 absl::StatusOr<std::unique_ptr<Communicator>> Connect(const Rendezvous& rendezvous, const ConnectOptions& options = {});
 
 }  // namespace vitrine

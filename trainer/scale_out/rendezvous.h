@@ -11,27 +11,27 @@
 
 namespace vitrine {
 
-// Where the processes of one run meet, and which of them this one is.
+// Rendezvous of a run's processes, and the rank of this one.
 struct Rendezvous {
   int rank = 0;        // 0 to world_size - 1
   int world_size = 1;  // processes
   int local_rank = 0;  // among the processes of this machine
-  // Of the store through which they find each other. Empty and 0 are allowed for a single process.
+  // Address of the store through which the ranks find each other. May be empty for a single process.
   std::string master_address;
   uint16_t master_port = 0;
-  // torchrun's agent hosts the store, so no rank does; otherwise rank 0 hosts it.
+  // If true, torchrun's agent hosts the store; otherwise rank 0 does.
   bool agent_hosts_store = false;
-  int restarts = 0;  // how often torchrun has started the processes before
+  int restarts = 0;  // earlier starts of the processes by torchrun
 };
 
-// The value of an environment variable, null where it is not set: std::getenv.
+// Returns an environment variable, or null if it is not set: std::getenv.
 using Environment = std::function<const char*(const char* name)>;
 
-// Reads the environment that torchrun, Kubeflow's PyTorchJob and others provide: RANK, WORLD_SIZE, MASTER_ADDR and
-// MASTER_PORT; LOCAL_RANK (0 if not set), TORCHELASTIC_USE_AGENT_STORE and TORCHELASTIC_RESTART_COUNT. Where WORLD_SIZE
-// is set and RANK is not, a Kubernetes Indexed Job's JOB_COMPLETION_INDEX is the rank.
-// Nullopt: none of the first four is set, a process on its own. INVALID_ARGUMENT: some are missing or make no sense; a
-// process that took itself for a single one would train beside the others.
+// Reads the environment of torchrun, Kubeflow's PyTorchJob and others: RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT;
+// LOCAL_RANK (default 0), TORCHELASTIC_USE_AGENT_STORE and TORCHELASTIC_RESTART_COUNT. If WORLD_SIZE is set without
+// RANK, the rank is a Kubernetes Indexed Job's JOB_COMPLETION_INDEX.
+// Nullopt: none of the first four is set, a single process. INVALID_ARGUMENT: some are missing or invalid, because a
+// process that assumed to be single would train in parallel to the others.
 absl::StatusOr<std::optional<Rendezvous>> ReadRendezvous(const Environment& environment);
 
 }  // namespace vitrine

@@ -19,24 +19,24 @@ class Store;
 
 namespace vitrine {
 
-// Runs `work` on a thread of its own. False: it had not ended after `limit`; it goes on by itself, so it must own all
-// that it touches. For calls into a library that can block for ever.
+// Runs `work` on its own thread. Returns false if it has not ended after `limit`; it then continues, so it must own
+// everything it uses. For library calls that can block forever.
 bool EndsWithin(absl::Duration limit, std::function<void()> work);
 
-// What an exception of LibTorch or Gloo says, in one line.
+// Returns the message of an exception from LibTorch or Gloo in one line.
 std::string InOneLine(const std::exception& error);
 
-// Who takes part in a run, and after a loss who still does; kept in the store that the ranks share.
+// Members of a run, and after a loss the remaining ones; kept in the store that the ranks share.
 class RollCall {
  public:
-  // `prefix` tells the attempts of a restarted job apart.
+  // `prefix` separates the attempts of a restarted job.
   RollCall(c10::intrusive_ptr<c10d::Store> store, const Rendezvous& rendezvous);
 
-  // Announces this rank, waits for the others and compares what they hold. Errors as Connect's.
+  // Announces this rank, waits for the others and compares their agreements. Errors as Connect's.
   absl::Status Arrive(const std::string& agreement, absl::Duration timeout);
 
-  // After a loss: tells the others that this rank lives, waits until all have said so or `timeout` is over, and returns
-  // a clause that names who has not: "rank 1 (process 4711 on node-b) is gone or stuck". Returns in bounded time.
+  // After a loss: reports this rank as alive, waits until all have reported or `timeout` is over, and returns a clause
+  // about the missing: "rank 1 (process 4711 on node-b) is gone or stuck". Returns in bounded time.
   std::string WhoIsMissing(absl::Duration timeout) const;
 
  private:

@@ -14,14 +14,14 @@ namespace vitrine {
 
 // A program to run.
 struct Job {
-  std::vector<std::string> command;  // [0] is the path of the program
-  std::filesystem::path log;         // both its output streams are appended here
+  std::vector<std::string> command;  // [0] is the program's path
+  std::filesystem::path log;         // stdout and stderr are appended here
 };
 
-// How a job ended.
+// Result of a job.
 struct JobEnd {
-  size_t job = 0;  // its number
-  int status = 0;  // as waitpid gives it
+  size_t job = 0;  // its index
+  int status = 0;  // from waitpid
   absl::Duration took;
 };
 
@@ -29,21 +29,21 @@ struct JobEnd {
 std::string EndInWords(int status);
 
 struct JobOptions {
-  size_t at_once = 1;  // most jobs that run at a time
-  // Asked several times a second, and once a signal has interrupted the waiting: 0, or the signal that shall be passed
-  // on to the running jobs. No further job is started then, and the running ones are waited for.
+  size_t at_once = 1;  // maximum of parallel jobs
+  // Called several times a second, and when a signal interrupts the wait. Returns 0, or the signal to forward to the
+  // running jobs; then no further job starts, and RunJobs waits for the running ones.
   std::function<int()> stop;
   std::function<void(size_t job)> started;
-  // Not OK: ends all as SIGTERM does, and is what RunJobs returns.
+  // An error stops all jobs with SIGTERM and is returned by RunJobs.
   std::function<absl::Status(const JobEnd&)> ended;
-  std::function<void()> idle;  // called meanwhile, several times a second
+  std::function<void()> idle;  // called several times a second
 };
 
-// Runs all jobs, each in a process (and process group) of its own, so that nothing that one of them does ends the
-// others. A job gets SIGTERM when this process dies. Signals that a terminal sends reach this process alone.
+// Runs all jobs, each in its own process and process group, so that none can end the others. A job gets SIGTERM if this
+// process dies. Terminal signals reach only this process.
 //
-// CANCELLED after `stop`; UNAVAILABLE where no process can be started. Calls every function on the calling thread,
-// which must be the one that lives as long as the process.
+// CANCELLED after `stop`; UNAVAILABLE if no process can be started. Calls all functions on the calling thread, which
+// must live as long as the process.
 absl::Status RunJobs(const std::vector<Job>& jobs, const JobOptions& options);
 
 }  // namespace vitrine

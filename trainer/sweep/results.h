@@ -13,44 +13,44 @@
 
 namespace vitrine {
 
-// What a finished run says of itself in result.json.
+// Content of a finished run's result.json.
 struct CellResult {
   std::map<std::string, double> scores;  // "test/top1", "test/loss"
   double epochs = 0;
-  double seconds = 0;  // of training, over all its parts
+  double seconds = 0;  // training time over all its parts
   int64_t parameters = 0;
 };
 
-// The result of the run in a work folder; nothing where it has not finished. FAILED_PRECONDITION for a file that is not
-// what a run writes; the sentence names it.
+// Reads the result of the run in a work folder; nullopt if it has not finished. FAILED_PRECONDITION names a file that
+// is not a run's result.
 absl::StatusOr<std::optional<CellResult>> ReadResult(const std::filesystem::path& work);
 
-// The score that a sweep is about. INVALID_ARGUMENT lists what there is instead.
+// Returns the score of a sweep. INVALID_ARGUMENT lists the existing scores.
 absl::StatusOr<double> ScoreOf(const CellResult& result, const std::string& metric);
 
-// A run of a sweep that has finished.
+// Score of a finished run.
 struct SeedScore {
   uint64_t seed = 0;
   double score = 0;
   double seconds = 0;
 };
 
-// What the finished runs of one point say together.
+// Summary of the finished runs of one point.
 struct PointSummary {
   std::vector<SeedScore> seeds;  // in the grid's order
   double mean = 0;
-  double deviation = 0;  // of the sample (divided by one less than the runs); 0 where there is one run alone
+  double deviation = 0;  // sample deviation (n - 1); 0 for a single run
   double lowest = 0;
   double highest = 0;
   double seconds = 0;      // mean time of a run
-  int64_t parameters = 0;  // of the model
+  int64_t parameters = 0;  // parameters of the model
   size_t missing = 0;      // runs of the grid without a result
-  // The best mean among complete points, and better than each of them by more than chance (Welch's test at 5 %, three
-  // runs or more each).
+  // True for the best mean among complete points, if better than each of them by more than chance (Welch's test at 5 %,
+  // at least three runs each).
   bool best = false;
 };
 
-// `results` has one entry per cell of the grid. One summary per point, in their order. INVALID_ARGUMENT as ScoreOf.
+// `results` has one entry per cell of the grid. Returns one summary per point, in order. INVALID_ARGUMENT as ScoreOf.
 absl::StatusOr<std::vector<PointSummary>> Summarise(const SweepGrid& grid,
                                                     const std::vector<std::optional<CellResult>>& results);
 

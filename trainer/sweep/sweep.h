@@ -18,11 +18,11 @@ namespace vitrine {
 struct SweepOptions {
   std::filesystem::path program;   // vitrine-train
   std::filesystem::path work;      // holds cells/<name>/ with each run's state, log.txt and result.json
-  std::string data;                // --data of every run; may be empty
-  std::vector<std::string> flags;  // further flags of every run
-  int jobs = 1;                    // runs at a time
-  int threads = 1;                 // of each run
-  // Where it says how it goes: a line that is redrawn on a terminal, and one line per run that ends.
+  std::string data;                // --data for every run; may be empty
+  std::vector<std::string> flags;  // further flags for every run
+  int jobs = 1;                    // parallel runs
+  int threads = 1;                 // per run
+  // Output for progress: a line that is redrawn on a terminal, and one line per finished run.
   std::ostream* log = nullptr;
   bool is_terminal = false;
   std::function<int()> stop;  // see JobOptions
@@ -38,17 +38,15 @@ struct SweepFailure {
 struct SweepOutcome {
   std::vector<std::optional<CellResult>> results;  // one per cell
   std::vector<SweepFailure> failures;
-  bool stopped = false;  // by `stop`, before every run had its turn
-  size_t kept = 0;       // results that were there before
+  bool stopped = false;  // true if `stop` ended the sweep before every run had started
+  size_t kept = 0;       // earlier results that were kept
 };
 
-// Runs every cell that has no result yet, each as `program run RECIPE --resume ...` in a process of its own, so that
-// neither a crash of one nor of this process costs more than the step in hand. A failed run does not keep the others
-// from running.
+// Runs every cell without a result as `program run RECIPE --resume ...` in its own process, so that a crash of a run or
+// of this process costs at most the current step. A failed run does not stop the others.
 //
-// FAILED_PRECONDITION: a cell's folder is that of another experiment, or another sweep works in the folder and does not
-// end. INVALID_ARGUMENT, once the first run has finished: the runs have no such score. UNAVAILABLE: the system's
-// errors.
+// FAILED_PRECONDITION: a cell's folder belongs to another experiment, or another sweep is running in the folder.
+// INVALID_ARGUMENT, after the first finished run: the runs have no such score. UNAVAILABLE: system errors.
 absl::StatusOr<SweepOutcome> RunSweepGrid(const SweepGrid& grid, const SweepOptions& options);
 
 }  // namespace vitrine

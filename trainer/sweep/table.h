@@ -14,12 +14,12 @@ namespace vitrine {
 
 enum class SweepFormat { kTable, kCsv, kJson, kMarkdown };
 
-// A row per point: its labels, mean and deviation of the metric over the seeds, the range, the time of a run and how
-// many runs are missing. For people, fractions (top1, top5, accuracy) are in per cent; programs get plain numbers and
-// every seed's score.
+// Returns a row per point: labels, mean and deviation of the metric over the seeds, range, time per run and number of
+// missing runs. In the formats for people, fractions (top1, top5, accuracy) are in percent; those for programs have
+// plain numbers and every seed's score.
 std::string SweepTable(const SweepGrid& grid, const std::vector<PointSummary>& points, SweepFormat format);
 
-// The same as a picture, SVG: the first axis along x, the others side by side.
+// Returns the table as an SVG chart: the first axis along x, the others side by side.
 absl::StatusOr<std::string> SweepPlot(const SweepGrid& grid, const std::vector<PointSummary>& points);
 
 // Writes table.txt, table.csv, table.json, table.md, runs.csv (a row per finished run, with all its scores) and

@@ -12,9 +12,9 @@
 
 namespace vitrine {
 
-// Which vector of a set is of another class than the others: one logit per element, softmax and cross entropy over the
-// set. Every training vector is the anomaly once an epoch, in a set drawn anew; each measured vector in one set that is
-// drawn once. recipe.validation_share of each class is held out to validate.
+// Finds the vector of a set that has another class than the others: one logit per element, softmax and cross entropy
+// over the set. Every training vector is the anomaly once per epoch, in a newly drawn set; each measured vector once,
+// in a fixed set. recipe.validation_share of each class is held out for validation.
 absl::StatusOr<std::unique_ptr<Task>> MakeAnomalyTask(const v1::Recipe& recipe, const v1::SequenceConfig& config,
                                                       const std::string& data);
 

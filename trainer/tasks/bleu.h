@@ -9,21 +9,21 @@
 
 namespace vitrine {
 
-// What corpus BLEU (Papineni et al. 2002) is computed from, of n-grams of 1 to 4 words; sums over sentences.
+// Counts for corpus BLEU (Papineni et al. 2002) with n-grams of 1 to 4 words; sums over sentences.
 struct BleuCounts {
   static constexpr int kMostWords = 4;
-  // An n-gram of a candidate counts as often as its reference has it at most.
+  // Matches of a candidate's n-gram, at most as many as its reference has.
   std::array<int64_t, kMostWords> matches = {};
   std::array<int64_t, kMostWords> candidates = {};  // n-grams of the candidates
   int64_t candidate_words = 0;
   int64_t reference_words = 0;
 
-  // One candidate with its one reference.
+  // Adds one candidate with its reference.
   void Add(std::span<const std::string> candidate, std::span<const std::string> reference);
   void Add(const BleuCounts& other);
 
-  // min(1, exp(1 - r / c)) (p1 p2 p3 p4)^(1/4), 0 to 1, with r and c the words of references and candidates; without
-  // smoothing: 0 where no n-gram of some length matches.
+  // Returns min(1, exp(1 - r / c)) (p1 p2 p3 p4)^(1/4), 0 to 1, with r and c the words of references and candidates.
+  // Without smoothing: 0 if no n-gram of some length matches.
   double Bleu() const;
 };
 

@@ -11,13 +11,13 @@
 namespace vitrine {
 
 struct DecodeMarks {
-  int64_t begin = 0;  // the first id of every target
-  int64_t end = 0;    // ends a target
+  int64_t begin = 0;  // first id of every target
+  int64_t end = 0;    // last id of a target
 };
 
-// The most likely next id after the other, from `marks.begin` until `marks.end` or `most` ids, for every sequence of
-// `source` [B, n]. Requires a model with config.pair and most < config.max_length. The answers are without marks.
-// LibTorch's exceptions pass through; errors are RunSequenceModel's.
+// Decodes the most likely next id repeatedly, from `marks.begin` until `marks.end` or `most` ids, for every sequence of
+// `source` [B, n]. Requires a model with config.pair and most < config.max_length. Returns the ids without marks.
+// Throws LibTorch's exceptions; errors are RunSequenceModel's.
 absl::StatusOr<std::vector<std::vector<int64_t>>> GreedyDecode(const SequenceModel& model, const at::Tensor& source,
                                                                DecodeMarks marks, int64_t most);
 

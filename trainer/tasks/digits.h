@@ -13,8 +13,8 @@
 namespace vitrine {
 
 // Reverse, sort, swap, sub or copy of one-hot digits; cross entropy and accuracy per position. A training sequence is a
-// function of the recipe's seed and its number; those to test and, where recipe.validation_share is above 0, to
-// validate are the same for every seed.
+// function of the recipe's seed and its index; test sequences and, if recipe.validation_share is above 0, validation
+// sequences are the same for every seed.
 absl::StatusOr<std::unique_ptr<Task>> MakeDigitTask(const v1::Recipe& recipe, const v1::SequenceConfig& config,
                                                     const std::string& data);
 

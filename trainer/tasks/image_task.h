@@ -20,24 +20,24 @@
 
 namespace vitrine {
 
-// Classifies pictures: the recipe's row of the zoo, or the model of the version that it starts from.
+// Image classification: the recipe's zoo row, or the model of the version that it starts from.
 class ImageTask final : public Task {
  public:
-  // `train` and `test`, which may be null, must outlive the task. Checks everything that can be checked before the
-  // first step: INVALID_ARGUMENT if recipe, model and data do not fit each other; errors of ReadVersionAt, StartFrom,
-  // Teacher::Make and ContentDigestOf, for which `threads` read every picture of `train`.
+  // `train` and `test`, which may be null, must outlive the task. Checks all that can be checked before the first step:
+  // INVALID_ARGUMENT if recipe, model and data are inconsistent; errors of ReadVersionAt, StartFrom, Teacher::Make and
+  // ContentDigestOf, for which `threads` threads read every image of `train`.
   static absl::StatusOr<std::unique_ptr<ImageTask>> Make(const v1::Recipe& recipe, const Dataset& train,
                                                          const Dataset* test, int threads = 1);
 
-  // That of the model that the recipe trains: how its pictures are to be decoded is known before they are opened.
-  // Errors of ReadVersionAt and of the recipe's model.
+  // Returns the preprocessing of the recipe's model, needed to open and decode the images. Errors of ReadVersionAt and
+  // of the recipe's model.
   static absl::StatusOr<v1::Preprocessing> PreprocessingOf(const v1::Recipe& recipe);
 
   const v1::ModelConfig& config() const { return config_; }
-  // What is trained on, without what is held out.
+  // Returns the training samples without the held-out ones.
   const Dataset& training_data() const { return *training_; }
 
-  // What is taken from the version that training starts from, in a line; empty: it starts from random weights.
+  // Describes the start version in one line; empty for random initial weights.
   std::string StartInWords() const;
 
   absl::StatusOr<std::unique_ptr<Module>> MakeModel() const override;
@@ -48,7 +48,7 @@ class ImageTask final : public Task {
   std::vector<Member> EpochMembers(int64_t epoch) const override;
   absl::StatusOr<TrainingBatch> MakeBatch(int64_t epoch, int64_t index, std::span<const Member> members) const override;
   BatchLoss Loss(const Module& model, const TrainingBatch& batch, const ForwardContext& context) const override;
-  // "top1" and "loss" at the first evaluation size. FAILED_PRECONDITION if there is nothing to measure on.
+  // Returns "top1" and "loss" at the first evaluation size. FAILED_PRECONDITION if there are no samples to measure on.
   absl::StatusOr<Score> MeasureOn(MeasuredSplit split, const Module& model,
                                   const MeasureOptions& options) const override;
 
@@ -65,10 +65,10 @@ class ImageTask final : public Task {
   const v1::ModelConfig config_;
   const Dataset* const test_;
   std::unique_ptr<Dataset> training_;
-  std::unique_ptr<Dataset> held_out_;  // null: nothing is
+  std::unique_ptr<Dataset> held_out_;  // null: none
   std::optional<StoredVersion> start_;
   bool replaces_head_ = false;
-  std::set<std::string> head_;        // names of the last layer's parameters, where there is a start
+  std::set<std::string> head_;        // parameter names of the last layer, if there is a start version
   std::unique_ptr<Teacher> teacher_;  // null: none
   bool has_test_split_ = false;
   std::string data_digest_;

@@ -12,10 +12,10 @@
 
 namespace vitrine {
 
-// The next token of a text: characters of a file, or the number words. The text is cut in order into what is trained
-// on, what validates (recipe.validation_share of the former, at its end) and what tests. Measured are the mean cross
-// entropy of a token, which chooses the best state, the share of tokens foretold, and the perplexity exp(loss), over
-// windows of `context` tokens side by side; fewer tokens at the end are left out.
+// Predicts the next token of a text: characters of a file, or number words. The text is cut in order into training,
+// validation (recipe.validation_share of the former, at its end) and test data. Measures the mean cross entropy per
+// token, which selects the best state, the accuracy, and the perplexity exp(loss), over consecutive windows of
+// `context` tokens; an incomplete last window is left out.
 absl::StatusOr<std::unique_ptr<Task>> MakeLanguageTask(const v1::Recipe& recipe, const v1::SequenceConfig& config,
                                                        const std::string& data);
 

@@ -17,40 +17,40 @@
 
 namespace vitrine {
 
-// What random numbers are for; no purpose shares its numbers with another, nor with the trainer's.
+// Purpose of random numbers; each has its own stream, distinct from the trainer's.
 enum class Stream { kDigits, kSplit, kClusters, kSets, kValidationSets, kTestSets, kWindows };
 
-// `epoch` is 0 for what stays the same in every epoch.
+// `epoch` is 0 for values that are the same in every epoch.
 CounterRandom RandomFor(uint64_t seed, Stream stream, int64_t epoch, int64_t sample);
 
-// The seed of what is measured, whatever the recipe's: scores of several seeds are those of one test.
+// Seed of measured data, independent of the recipe's, so that scores of several seeds use one test set.
 constexpr uint64_t kMeasuredSeed = 42;
 
-// Where --data points.
+// Parsed value of --data.
 struct DataPlace {
-  std::string kind;   // one of those that were asked for
-  std::string where;  // folder, file, or what is generated
+  std::string kind;   // one of the allowed kinds
+  std::string where;  // folder, file, or generator
 };
 
 // Splits `data`; see MakeSequenceTask. NOT_FOUND with recipe.data.origin if it is empty, INVALID_ARGUMENT if its kind
-// is none of `kinds`.
+// is not in `kinds`.
 absl::StatusOr<DataPlace> FindData(const v1::Recipe& recipe, const std::string& data,
                                    std::initializer_list<std::string_view> kinds);
-// Generated data: OK for nothing at all and for `generated`, for instance "generated:digits".
+// Checks generated data: OK for an empty string and for `generated`, for instance "generated:digits".
 absl::Status CheckGenerated(const v1::Recipe& recipe, const std::string& data, std::string_view generated);
-// "recipe "NAME": FIELD is VALUE; allowed is RANGE" unless it is `low` to `high`.
+// Checks a range: "recipe "NAME": FIELD is VALUE; allowed is RANGE" unless it is `low` to `high`.
 absl::Status CheckField(const v1::Recipe& recipe, std::string_view field, double value, double low, double high);
 
 // Sums over measured samples.
 struct MeasureSums {
-  double loss = 0;  // over predictions
+  double loss = 0;  // sum over predictions
   int64_t correct = 0;
   int64_t predictions = 0;
   BleuCounts bleu = {};
 };
 
-// What all tasks on sequences have in common: a model of the sequence zoo, every training sample once an epoch in an
-// order drawn from the seed, and a loss per prediction. Immutable after construction.
+// Base of all sequence tasks: a model of the sequence zoo, every training sample once per epoch in an order drawn from
+// the seed, and a loss per prediction. Immutable after construction.
 class SequenceTask : public Task {
  public:
   absl::StatusOr<std::unique_ptr<Module>> MakeModel() const override;
@@ -63,26 +63,26 @@ class SequenceTask : public Task {
                                   const MeasureOptions& options) const override;
 
  protected:
-  // `digest` is the SHA-256 of what is trained on.
+  // `digest` is the SHA-256 of the training data.
   SequenceTask(const v1::Recipe& recipe, v1::SequenceConfig config, int64_t samples, std::string digest);
 
   const v1::Recipe& recipe() const { return recipe_; }
   const v1::SequenceConfig& config() const { return config_; }
-  // Whether kValidation is a split of its own. Tasks whose data have one already use that instead of holding out
+  // True if kValidation is a separate split. Tasks whose data have one use that instead of holding out
   // recipe.validation_share.
   bool validates() const { return recipe_.validation_share() > 0; }
 
-  // Samples of a measured split.
+  // Number of samples in a measured split.
   virtual int64_t MeasuredSamples(MeasuredSplit split) const = 0;
-  // The samples first to last - 1 of a measured split; the same at every call.
+  // Returns samples first to last - 1 of a measured split; the same at every call.
   virtual absl::StatusOr<TrainingBatch> MeasuredBatch(MeasuredSplit split, int64_t first, int64_t last) const = 0;
-  // The mean loss per prediction; a share `smoothing` of each target is spread over the other answers. The batch is on
-  // the model's device.
+  // Returns the mean loss per prediction; a share `smoothing` of each target is spread over the other answers. The
+  // batch is on the model's device.
   virtual BatchLoss Compare(const SequenceModel& model, const TrainingBatch& batch, const ForwardContext& context,
                             double smoothing) const = 0;
-  // Of the target while training.
+  // Label smoothing in training.
   virtual double smoothing() const { return recipe_.label_smoothing(); }
-  // What is measured beside the loss, for instance decoded sentences.
+  // Adds further measures besides the loss, for instance of decoded sentences.
   virtual absl::Status MeasureMore(const SequenceModel&, const TrainingBatch&, MeasureSums&) const {
     return absl::OkStatus();
   }
@@ -98,10 +98,10 @@ class SequenceTask : public Task {
   const std::string digest_;
 };
 
-// Mean cross entropy of logits [..., answers] against labels [...], and how many are right.
+// Returns the mean cross entropy of logits [..., answers] and labels [...], and the number of correct ones.
 BatchLoss ElementLoss(const at::Tensor& logits, const at::Tensor& labels, double smoothing);
 
-// Accuracy first, then the loss; the other way round where `loss_first`.
+// Returns accuracy, then loss; the reverse if `loss_first`.
 Score AccuracyAndLoss(const MeasureSums& sums, bool loss_first);
 
 }  // namespace vitrine

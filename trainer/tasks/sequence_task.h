@@ -12,9 +12,9 @@
 
 namespace vitrine {
 
-// What recipe.sequence says is learned (Borji 2022, the KV transformer's tasks on sequences and sets). Requires
-// recipe.has_sequence(). `data` is what --data named: KIND:WHERE, or WHERE alone where recipe.data.format says the
-// kind; empty for data that are generated from the recipe alone.
+// Makes the task of recipe.sequence (Borji 2022, the KV transformer's tasks on sequences and sets). Requires
+// recipe.has_sequence(). `data` is the value of --data: KIND:WHERE, or WHERE alone with the kind in recipe.data.format;
+// empty for data that are generated from the recipe alone.
 //
 //   digits         no data
 //   anomaly        features:DIR or features:FILE.safetensors (see ReadFeatures), or generated:clusters
@@ -22,11 +22,11 @@ namespace vitrine {
 //   number words   no data
 //   translation    parallel:DIR (see ReadParallelText), or generated:numbers
 //
-// Everything that can be checked is checked here: INVALID_ARGUMENT names the field or file that does not fit the
-// recipe, the model or the data; NOT_FOUND says which data are absent and where they come from.
+// Checks all that can be checked before training: INVALID_ARGUMENT names the field or file that is inconsistent with
+// the recipe, the model or the data; NOT_FOUND says which data are missing and their origin.
 absl::StatusOr<std::unique_ptr<Task>> MakeSequenceTask(const v1::Recipe& recipe, const std::string& data);
 
-// The sequence zoo's row with the recipe's overrides, valid.
+// Returns the config of the sequence zoo row with the recipe's overrides, validated.
 absl::StatusOr<v1::SequenceConfig> SequenceConfigOf(const v1::Recipe& recipe);
 
 }  // namespace vitrine

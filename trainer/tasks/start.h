@@ -12,17 +12,16 @@
 
 namespace vitrine {
 
-// Reads a version that a recipe names by its folder: "REPOSITORY/MODEL/VERSION", or "REPOSITORY/MODEL" for the newest.
-// INVALID_ARGUMENT if it is no such path, NOT_FOUND with what is there if there is none; otherwise errors as
-// ReadVersion.
+// Reads a version by its folder: "REPOSITORY/MODEL/VERSION", or "REPOSITORY/MODEL" for the newest. INVALID_ARGUMENT for
+// another form of path, NOT_FOUND with the existing versions; otherwise errors as ReadVersion.
 absl::StatusOr<StoredVersion> ReadVersionAt(const std::string& folder);
 
-// The names of the parameters whose shape depends on the number of classes: the classifier's last layer.
+// Returns the names of parameters whose shape depends on the number of classes: the classifier's last layer.
 absl::StatusOr<std::set<std::string>> HeadOf(v1::ModelConfig config);
 
-// Copies a stored version's weights into `model`, which may have other classes if `replace_head`: HeadOf's parameters
-// stay as they are. A table of positions made for another grid is resized.
-// FAILED_PRECONDITION names the first tensor that fits neither way; the model is changed in part then.
+// Copies a stored version's weights into `model`. With `replace_head`, its classes may differ, and HeadOf's parameters
+// are kept. Resizes a position table of another grid. FAILED_PRECONDITION names the first tensor that does not fit;
+// some weights of the model are overwritten then.
 absl::Status StartFrom(const StoredVersion& version, bool replace_head, Model& model);
 
 }  // namespace vitrine

@@ -12,19 +12,19 @@
 
 namespace vitrine {
 
-// A published or imported model that says what it takes pictures for. Thread-safe.
+// A published or imported model that labels images for distillation. Thread-safe.
 class Teacher {
  public:
-  // Reads the version. INVALID_ARGUMENT, naming the difference, unless it has the student's classes by name, its mean
-  // and deviation, and takes every size in `sizes`; otherwise errors as ReadVersionAt and BuildModel.
+  // Reads the version. INVALID_ARGUMENT names the difference unless it has the student's class names, mean and
+  // deviation, and accepts every input size of the recipe; otherwise errors as ReadVersionAt and BuildModel.
   static absl::StatusOr<std::unique_ptr<Teacher>> Make(const v1::Distillation& distillation,
                                                        const v1::ModelConfig& student,
                                                        const std::vector<std::string>& labels,
                                                        const v1::Recipe& recipe);
 
-  // The most likely class of each image, [images] int64; images as the student gets them.
+  // Returns the most likely class of each image, [images] int64; images as the student gets them.
   absl::StatusOr<at::Tensor> Label(const ImageBatch& images) const;
-  // Of the teacher's loss.
+  // Weight of the teacher's loss.
   double weight() const { return weight_; }
 
  private:

@@ -14,15 +14,16 @@
 
 namespace vitrine {
 
-// A file that grows at its end while others read it. What was appended is in the system's hands at once, so that the
-// death of this process loses nothing. Not thread-safe.
+// A file that grows at its end while others read it. Appended bytes are written to the kernel at once, so that they
+// survive the death of this process. Not thread-safe.
 class AppendFile {
  public:
-  // The file with this content, whatever it held before: a reader sees the old or the new one. Errors as FileError,
-  // naming the file.
+  // Creates or atomically replaces the file with this content: a reader sees the old or the new one. Errors as
+  // FileError, naming the file.
   static absl::StatusOr<AppendFile> Create(const std::filesystem::path& path, std::string_view content);
 
-  // All or nothing: what a full disk took in part is cut off again, kept in memory, and written with the next call.
+  // Appends all bytes or none: after a partial write on a full disk, cuts the file back, and writes them at the next
+  // call.
   absl::Status Append(std::string_view bytes);
   // Replaces the whole content, as Create does.
   absl::Status Rewrite(std::string_view bytes);
@@ -33,10 +34,10 @@ class AppendFile {
   std::filesystem::path path_;
   FileDescriptor file_;
   int64_t size_ = 0;     // bytes written
-  std::string pending_;  // bytes that found no room yet
+  std::string pending_;  // bytes not written for lack of space
 };
 
-// The whole file. NOT_FOUND and other errors name it.
+// Reads the whole file. NOT_FOUND and other errors name it.
 absl::StatusOr<std::string> ReadWhole(const std::filesystem::path& path);
 
 }  // namespace vitrine

@@ -6,7 +6,7 @@
 
 namespace vitrine {
 
-// What the trained codes of F-SNE, [3, code_length], say about themselves.
+// Geometry of the trained codes of F-SNE, [3, code_length].
 struct CodeGeometry {
   at::Tensor cosines;  // [3, 3]: cosine similarity of the codes of q, k and v
   at::Tensor norms;    // [3]: their l2 norms

@@ -19,22 +19,22 @@ namespace tensorboard {
 class Event;
 }
 
-// A run as TensorBoard's event file: `tensorboard --logdir FOLDER`.
+// A run as a TensorBoard event file: `tensorboard --logdir FOLDER`.
 //   train/loss, train/learning_rate, train/gradient_norm, train/accuracy, train/samples_per_second,
 //   train/data_wait_share    at steps: every one, or about 10,000 of a longer run
 //   SPLIT/MEASURE            at measurements: "test/top1"
 //   recipe                   as text, at step 0
-// The gradient norm is left out where it is 0, the accuracy where it is NaN.
+// Omits the gradient norm if it is 0 and the accuracy if it is NaN.
 //
-// Every event is in the file as soon as it happened. A resumed run has a file of its own in the folder, later by name,
-// that starts a session at the step after the resumed one: TensorBoard then voids what earlier files hold of that step
-// and later. A disk without room does not end the run; the events wait for it.
+// Events are written at once. A resumed run has its own file in the folder, later by name, that starts a session at the
+// step after the resumed one: TensorBoard then ignores what earlier files hold of that step and later. A full disk does
+// not end the run; events are written later.
 class EventFile final : public Observer {
  public:
   struct Options {
-    std::filesystem::path folder = {};  // made if missing
-    std::string recipe = {};            // its text
-    // Hears of the first failure to write and of its end; may be null.
+    std::filesystem::path folder = {};  // created if missing
+    std::string recipe = {};            // text of the recipe
+    // Called at the first write error and when writing works again; may be null.
     std::function<void(const std::string&)> warn = nullptr;
   };
   // Errors as AppendFile.

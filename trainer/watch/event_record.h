@@ -8,12 +8,12 @@
 
 namespace vitrine {
 
-// CRC-32C (Castagnoli), as RFC 3720 defines it.
+// CRC-32C (Castagnoli), as in RFC 3720.
 uint32_t Crc32c(std::string_view bytes);
 
-// A record of a TFRecord file: length (uint64), masked CRC of the length, `data`, masked CRC of the data; numbers are
-// little-endian. A CRC is masked by rotating it right by 15 bits and adding 0xa282ead8, so that a CRC over data that
-// hold CRCs stays useful.
+// Returns a TFRecord record: length (uint64), masked CRC of the length, `data`, masked CRC of the data; numbers are
+// little-endian. A CRC is masked by rotating it right by 15 bits and adding 0xa282ead8, so that a CRC over data with
+// CRCs stays useful.
 std::string EventRecord(std::string_view data);
 
 }  // namespace vitrine

@@ -17,11 +17,11 @@ struct HistoryRow {
   int64_t step = 0;
   double epoch = 0;
   double lr = 0;
-  double loss = 0;                       // mean over the steps since the row before
-  double train_accuracy = 0;             // of an epoch that ends here; NaN: within one, or not counted
-  double samples_per_second = 0;         // of this process since it started or resumed
+  double loss = 0;                       // mean over the steps since the last row
+  double train_accuracy = 0;             // in the epoch that ends here; NaN: within one, or not counted
+  double samples_per_second = 0;         // in this process since it started or resumed
   bool best = false;                     // a measurement at this step was the best so far
-  std::map<std::string, double> scores;  // "test_top1": split and measure. Only what was measured at this step
+  std::map<std::string, double> scores;  // "test_top1": split and measure; only those measured at this step
 };
 
 struct History {
@@ -37,13 +37,13 @@ struct StepRow {
   double gradient_norm = 0;
 };
 
-// Both files are CSV with a header; numbers are the shortest that read back as the same double; NaN and what was not
-// measured are empty fields. An unfinished last line, left by a writer that was killed, is passed over.
+// Both files are CSV with a header; numbers are the shortest that round-trip; NaN and missing values are empty fields.
+// An incomplete last line, from a writer that was killed, is ignored.
 std::string FormatHistory(const History& history);
 std::string FormatStep(const StepRow& row);  // one line
 inline constexpr char kStepsHeader[] = "step,loss,lr,gradient_norm\n";
 
-// INVALID_ARGUMENT names the line at fault.
+// INVALID_ARGUMENT names the invalid line.
 absl::StatusOr<History> ParseHistory(std::string_view text);
 absl::StatusOr<std::vector<StepRow>> ParseSteps(std::string_view text);
 

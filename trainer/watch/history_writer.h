@@ -16,17 +16,17 @@
 
 namespace vitrine {
 
-// Writes history.csv, a row for every epoch and every step that was measured, and steps.csv, a row for every step.
+// Writes history.csv, a row for every epoch and every measured step, and steps.csv, a row for every step.
 //
-// A run that was interrupted at any moment and continued leaves the same rows as an uninterrupted one, but for
-// samples_per_second: what the files hold of later steps than the resumed one is cut off and comes anew.
+// A run that was interrupted and resumed gives the same rows as an uninterrupted one, except samples_per_second: rows
+// after the resumed step are cut off and written again.
 //
-// A disk without room does not end the run: what could not be written is written as soon as there is room.
+// A full disk does not end the run: rows are written once there is space.
 class HistoryWriter final : public Observer {
  public:
-  // Reads the files of an earlier run, if there are any, and changes nothing before OnStart: a run that starts at step
-  // 0 starts them anew. `warn` hears of the first failure to write and of its end; may be null. Errors as ReadHistory
-  // and ReadSteps; PERMISSION_DENIED and others where the folder cannot be written.
+  // Reads the files of an earlier run, if any, and changes nothing before OnStart: a run that starts at step 0 replaces
+  // them. `warn` is called at the first write error and when writing works again; may be null. Errors as ReadHistory
+  // and ReadSteps; PERMISSION_DENIED and others if the folder cannot be written.
   static absl::StatusOr<std::unique_ptr<HistoryWriter>> Open(const std::filesystem::path& work_dir,
                                                              std::function<void(const std::string&)> warn = nullptr);
 
@@ -52,9 +52,9 @@ class HistoryWriter final : public Observer {
   AppendFile history_file_;
   AppendFile steps_file_;
   History history_;
-  std::vector<StepRow> earlier_steps_;  // of the run that is continued; empty after OnStart
+  std::vector<StepRow> earlier_steps_;  // rows of the resumed run; empty after OnStart
   const std::function<void(const std::string&)> warn_;
-  // Since the last row.
+  // Values since the last row.
   double loss_sum_ = 0;
   int64_t steps_ = 0;
   double lr_ = 0;

@@ -13,18 +13,18 @@
 
 namespace vitrine {
 
-// Plain HTTP while a run trains: /metrics in Prometheus' text format, and /healthz, which is 200, or 503 with a
-// sentence when the run has shown no life for `stalled_after`. GET and HEAD only; every other path is 404. Has threads
-// of its own; a slow scraper does not slow a step.
+// Plain HTTP during training: /metrics in Prometheus' text format, and /healthz, which is 200, or 503 with a reason if
+// the run has made no progress for `stalled_after`. GET and HEAD only; other paths are 404. Uses its own threads; a
+// slow scraper does not slow a step.
 class MetricsEndpoint {
  public:
   struct Options {
-    std::string address = {};  // HOST:PORT; port 0 picks one
-    // A measurement shows no life until its end, so this must be longer than one takes.
+    std::string address = {};  // HOST:PORT; port 0 picks a free one
+    // Must be longer than a measurement, which reports no progress until its end.
     absl::Duration stalled_after = absl::InfiniteDuration();
   };
-  // Listens. `metrics` must outlive the endpoint, whose end waits for the answers under way. INVALID_ARGUMENT: no
-  // HOST:PORT. UNAVAILABLE as HttpServer::Start.
+  // Starts to listen. `metrics` must outlive the endpoint; its destructor waits for open responses. INVALID_ARGUMENT:
+  // not HOST:PORT. UNAVAILABLE as HttpServer::Start.
   static absl::StatusOr<std::unique_ptr<MetricsEndpoint>> Start(const Options& options, const TrainingMetrics& metrics);
 
   // HOST:PORT as bound.

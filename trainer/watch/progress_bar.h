@@ -11,8 +11,8 @@
 
 namespace vitrine {
 
-// Shows a run through a Progress: the bar at steps; a line that stays at every epoch, and at measurements within one.
-// The line of the best measurement so far says so.
+// Shows a run through a Progress: the bar at steps; a permanent line at every epoch and at measurements within one. The
+// line of the best measurement so far says so.
 class ProgressBar final : public Observer {
  public:
   // `progress` must outlive the bar. `samples_in_words` is the task's: "pictures".
@@ -28,10 +28,10 @@ class ProgressBar final : public Observer {
   Progress& progress_;
   const std::string samples_in_words_;
   int64_t total_steps_ = 0;
-  std::string best_;  // " (best so far)" where the epoch's measurement was
+  std::string best_;  // " (best so far)" if the epoch's measurement was
 };
 
-// "test top1 76.41 %, loss 0.8123": shares in percent, other measures as they are.
+// Formats a score: "test top1 76.41 %, loss 0.8123"; fractions are in percent.
 std::string ScoreInWords(const std::string& split, const Score& score);
 
 }  // namespace vitrine

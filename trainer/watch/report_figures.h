@@ -8,8 +8,8 @@
 
 namespace vitrine {
 
-// The charts of an HtmlPage as SVG documents for light paper that need no page, by a file's name made of their titles:
-// "Loss of every epoch" is "loss-of-every-epoch". Charts without a title are left out.
+// Returns the charts of an HtmlPage as standalone SVG documents with a light background, by file name from the title:
+// "Loss of every epoch" is "loss-of-every-epoch". Omits charts without a title.
 std::map<std::string, std::string> FiguresOf(std::string_view page);
 
 }  // namespace vitrine

@@ -13,7 +13,7 @@
 
 namespace vitrine {
 
-// The parts of TrainingReport, in its order. `test` and `model` are there where a function takes an Examination.
+// Parts of TrainingReport, in order. Functions with an Examination require `test` and `model`.
 
 void AddKeyFigures(const TrainingReportInput& input, HtmlPage& page);
 void AddCurves(const TrainingReportInput& input, HtmlPage& page);
@@ -24,7 +24,7 @@ absl::Status AddMistakes(const TrainingReportInput& input, const Examination& ex
 absl::Status AddExamples(const TrainingReportInput& input, const Examination& examination, std::optional<Size> size,
                          HtmlPage& page);
 absl::Status AddDistances(const TrainingReportInput& input, std::optional<Size> size, HtmlPage& page);
-// Norms and cosines of the codes of q, k and v (F-SNE); nothing for models without codes.
+// Adds norms and cosines of the codes of q, k and v (F-SNE), for models with codes.
 void AddCodes(const Model& model, HtmlPage& page);
 void AddProvenance(const TrainingReportInput& input, HtmlPage& page);
 

@@ -17,8 +17,8 @@
 
 namespace vitrine {
 
-// Every metric of a training run: names, labels and help stand in training_metrics.cc and nowhere else. Labels are
-// bounded: splits and measures are the task's, the recipe and the version of the program are fixed. Thread-safe.
+// All metrics of a training run: names, labels and help are only in training_metrics.cc. Labels are bounded: splits and
+// measures are the task's, recipe and program version are fixed. Thread-safe.
 class TrainingMetrics final : public Observer, public prometheus::Collectable {
  public:
   TrainingMetrics(std::string recipe, std::string program_version);
@@ -30,7 +30,7 @@ class TrainingMetrics final : public Observer, public prometheus::Collectable {
 
   std::vector<prometheus::MetricFamily> Collect() const override;
 
-  // When the run last showed life: the start, a step, a measurement, an epoch, or the construction.
+  // Time of the last progress: the start, a step, a measurement, an epoch, or the construction.
   absl::Time last_sign() const;
 
  private:

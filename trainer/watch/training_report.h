@@ -20,25 +20,25 @@ namespace vitrine {
 
 struct TrainingReportInput {
   v1::Recipe recipe = {};
-  Score score = {};                // of what is published, on the test split where there is one; may be empty
-  v1::Provenance provenance = {};  // fields that are empty are left out
+  Score score = {};                // score of the published model, on the test split if there is one; may be empty
+  v1::Provenance provenance = {};  // empty fields are left out
   std::string samples_in_words = "pictures";
-  History history = {};  // both as ReadHistory and ReadSteps give them; either may be empty
+  History history = {};  // from ReadHistory and ReadSteps; either may be empty
   std::vector<StepRow> steps = {};
-  // What was trained, as it is published. Null for models of sequences, or without a test split: the page then ends
-  // with the curves.
+  // The trained model as published. Null for models of sequences, or without a test split: the page then ends after the
+  // curves.
   const Model* model = nullptr;
   const Dataset* test = nullptr;
   int threads = 1;
-  const std::atomic<bool>* stop = nullptr;  // becomes true when the work shall end, with CANCELLED
+  const std::atomic<bool>* stop = nullptr;  // set to true to stop with CANCELLED
 };
 
-// The run as one HTML file that needs nothing else: key figures, curves, provenance, and of a model of pictures
-// confusion, calibration, worst mistakes, attention of examples, attention distances and codes, each where the model
-// has it. At most 10,000 test pictures are asked about, 64 for distances. Errors as Examine.
+// Returns the run as a self-contained HTML file: key figures, curves, provenance, and for image models confusion,
+// calibration, worst mistakes, attention of examples, attention distances and codes, if the model has them. Uses at
+// most 10,000 test images, 64 for distances. Errors as Examine.
 absl::StatusOr<std::string> TrainingReport(const TrainingReportInput& input);
 
-// The same in a file, which is replaced whole, and its charts as SVG files in `figures` beside it. Errors as
+// Writes the report to a file, replacing it atomically, and its charts as SVG files to `figures` beside it. Errors as
 // AppendFile's.
 absl::Status WriteTrainingReport(const TrainingReportInput& input, const std::filesystem::path& file);
 
