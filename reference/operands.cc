@@ -4,7 +4,7 @@
 namespace vitrine {
 namespace {
 
-// Whether an operator takes its input-th input as an operand; `result` is whether its own result is one.
+// True if an operator reads its `input`-th input as an operand; `result` is true if its own result is one.
 struct TakesOperand {
   size_t input;
   bool result;

@@ -10,8 +10,8 @@
 
 namespace vitrine {
 
-// LibTorch's allocator of a processor's memory, a CUDA call that wants memory of its own and CUDA's libraries throw
-// plain errors, which only their texts tell from others.
+// LibTorch's CPU allocator, CUDA calls that allocate memory and CUDA's libraries throw plain errors, which can only be
+// recognized by their texts.
 bool IsOutOfMemory(const std::exception& error) {
   constexpr std::string_view kTexts[] = {"can't allocate memory", "out of memory", "_ALLOC_FAILED"};
   const std::string_view text = error.what();

@@ -51,11 +51,12 @@ void Interpreter::Pass::Run(const OperatorStep& step) {
   step_ = &step;
   Held& result = held_[At(step.result)];
   std::visit([&](const auto& settings) { Do(*step.op, settings, result); }, step.op->settings);
-  // What hands its input on, or computes in its type, may have another than those who read it expect.
+  // Operators that pass their input on, or compute in its type, may give another type than their readers expect.
   const bool rounded = result.data.defined() && result.data.scalar_type() != at::kFloat;
   if (rounded && !plan_.operands_[At(step.result)]) result.data = result.data.to(at::kFloat);
   result.class_alone = program_.info(step.result).kind == ValueKind::kTokens && Wanted(step.result) == Demand::kClass;
-  // Row by row the inputs were cut already (Input); what mixes tokens is cut here. An image has one cell or more.
+  // Operators on single rows cut their inputs already (Input); the results of others are cut here. Every image has at
+  // least one cell.
   if (result.class_alone && result.data.size(0) != tokens_->images()) {
     result.data = ClassTokens({result.data, tokens_});
   }
@@ -90,7 +91,7 @@ at::ScalarType Interpreter::Pass::TypeOf(const Operator& op, const at::Tensor& x
 void Interpreter::Pass::HandOut(Value value) {
   const auto hand_out = [&](int stage) {
     if (!context_.WantsTokens(stage)) return;
-    const PackedTokens x = Packed(value);  // rows of padding may follow
+    const PackedTokens x = Packed(value);  // padding rows may follow
     context_.tokens->Put(stage, {FloatsOf(x.data.narrow(0, 0, x.layout->total_tokens())), x.layout});
   };
   const auto stage = plan_.stage_of_.find(value.id);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What mixes tokens.
+// Operators that mix tokens.
 #include <ATen/TensorOperators.h>
 
 #include <optional>
@@ -56,7 +56,7 @@ void Interpreter::Pass::Do(const Operator& op, const program::AttendChannels& at
   const at::Tensor& x = held_[At(op.inputs[0])].data;
   std::vector<at::Tensor> qkv = {x};
   if (op.inputs.size() == 1) {
-    // NOTE: the derivative of split joins three gradients; that of narrow fills up with zeros.
+    // NOTE: the derivative of split joins three gradients; that of narrow pads with zeros.
     qkv = x.split(x.size(1) / 3, 1);
   } else {
     for (size_t i = 1; i < op.inputs.size(); ++i) qkv.push_back(held_[At(op.inputs[i])].data);
@@ -84,7 +84,7 @@ void Interpreter::Pass::Do(const Operator& op, const program::AttendLinearly& at
 void Interpreter::Pass::Do(const Operator& op, const program::ConvolveGrid& convolve, Held& result) {
   const bool class_alone = Wanted(step_->result) == Demand::kClass;
   const PackedTokens x = Packed(op.inputs[0]);
-  if (class_alone) {  // class tokens pass
+  if (class_alone) {  // class tokens pass through
     result.data = Input(op, 0);
   } else if (!convolve.depthwise) {
     result.data = ConvolveGrids(x, Weight(op, 0), context_);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What treats every row by itself.
+// Operators on single rows.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/addcmul.h>
 #include <ATen/ops/cat.h>

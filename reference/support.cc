@@ -13,7 +13,7 @@ using program::Operator;
 using program::Program;
 using program::ValueKind;
 
-// What a step lacks; null where it can be run.
+// Returns the unsupported feature of a step; null if it is supported.
 struct Lacks {
   const Program& program;
   const OperatorStep& step;

@@ -18,7 +18,7 @@
 namespace vitrine {
 namespace {
 
-// A copy where the device is not the CPU. Nobody writes to it.
+// Returns a view on the CPU, a copy on other devices. Must not be written to.
 at::Tensor On(const at::Device& device, const float* values, at::IntArrayRef shape) {
   return at::from_blob(const_cast<float*>(values), shape, at::kFloat).to(device);
 }
@@ -51,7 +51,7 @@ class ReferenceBackend : public Backend {
   }
 
  private:
-  // A model that looks at no pixel is given none.
+  // A model that reads no pixels gets an empty view.
   at::Tensor TensorOf(const engine::Picture& picture) const {
     const int64_t shape[] = {picture.channels, picture.height, picture.width};
     if (picture.data == nullptr) return at::zeros({1}, at::device(device_).dtype(at::kFloat)).expand(shape);

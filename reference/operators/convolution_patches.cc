@@ -19,7 +19,8 @@
 namespace vitrine {
 namespace {
 
-// The 3x3 neighbourhood of the pixel at (row, column) of an image [C, H, W] in the order of the weights: [3, 3, C].
+// Gathers the 3x3 neighbourhood of the pixel at (row, column) of an image [C, H, W] in the order of the weights: [3, 3,
+// C].
 void GatherPixel(const float* pixels, int64_t channels, int64_t height, int64_t width, int64_t row, int64_t column,
                  float* out) {
   for (int64_t r = row - 1; r <= row + 1; ++r) {
@@ -32,7 +33,7 @@ void GatherPixel(const float* pixels, int64_t channels, int64_t height, int64_t 
   }
 }
 
-// Neighbourhoods of all pixels that fall into cells: [cells * pool * pool, 9 C], cell by cell.
+// Gathers the neighbourhoods of all pixels within cells: [cells * pool * pool, 9 C], cell by cell.
 void GatherCells(const at::Tensor& image, Grid grid, int pool, float* out) {
   const int64_t size = 9 * image.size(0);
   const float* pixels = image.const_data_ptr<float>();
@@ -48,10 +49,10 @@ void GatherCells(const at::Tensor& image, Grid grid, int pool, float* out) {
 
 struct Pooled {
   at::Tensor values;   // [cells, width]
-  at::Tensor winners;  // [cells, width] uint8: the pixel of the cell that gave the value
+  at::Tensor winners;  // [cells, width] uint8: index of the cell's pixel with the maximum
 };
 
-// Image by image, so that the convolution's output stays in the cache until it is pooled.
+// Runs image by image, so that the convolution's output stays in the cache until it is pooled.
 Pooled ConvolveAndPool(const ImageBatch& images, const at::Tensor& weight, const at::Tensor& bias, int pool) {
   const std::vector<Grid> grids = GridsOf(images, pool);
   int64_t cells = 0;
@@ -80,7 +81,7 @@ Pooled ConvolveAndPool(const ImageBatch& images, const at::Tensor& weight, const
   return pooled;
 }
 
-// Adds the weights' gradient from one image: only the winning pixel of each cell and channel has one.
+// Adds the weights' gradient from one image: only the maximum of each cell and channel has one.
 void AccumulateWeights(const float* neighbours, const float* gradient, const uint8_t* winners, int64_t cells,
                        int64_t positions, int64_t width, int64_t size, float* sum) {
   for (int64_t cell = 0; cell < cells; ++cell) {
@@ -143,7 +144,7 @@ class PoolFunction : public torch::autograd::Function<PoolFunction> {
   }
 };
 
-// The same for devices without a kernel of ours.
+// The same for devices without our own kernel.
 at::Tensor ConvolveAndPoolWithLibrary(const ImageBatch& images, const at::Tensor& weight, const at::Tensor& bias,
                                       int pool) {
   std::vector<at::Tensor> outputs;

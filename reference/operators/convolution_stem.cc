@@ -13,7 +13,7 @@
 namespace vitrine {
 namespace {
 
-// Channels last in memory, in and out, so that pixels are rows.
+// Input and output are channels-last in memory, so that pixels are rows.
 at::Tensor Convolve(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias, bool bf16,
                     at::ScalarType result = at::kFloat) {
   const auto type = bf16 ? at::kBFloat16 : at::kFloat;
@@ -54,7 +54,7 @@ Maps RunsOf(const ImageBatch& images, int cell) {
 
 namespace {
 
-// The statistics are those of the whole batch, all sizes together.
+// Uses statistics over the whole batch, all sizes together.
 Maps ConvolveInTraining(const Maps& maps, const at::Tensor& weight, const BatchNormTensors& norm, bool gelu,
                         const ForwardContext& context) {
   Maps convolved;
@@ -79,7 +79,7 @@ Maps ConvolveInTraining(const Maps& maps, const at::Tensor& weight, const BatchN
 Maps ConvolveAndNormalize(const Maps& maps, const at::Tensor& weight, const BatchNormTensors& norm, bool gelu,
                           const ForwardContext& context) {
   if (context.training) return ConvolveInTraining(maps, weight, norm, gelu, context);
-  // BatchNorm is a factor and a bias of the convolution.
+  // Folds BatchNorm into the convolution's weights and bias.
   const at::Tensor folded = weight * norm.Scale().view({-1, 1, 1, 1});
   const at::Tensor shift = norm.Shift();
   Maps convolved;

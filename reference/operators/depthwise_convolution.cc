@@ -24,7 +24,7 @@
 namespace vitrine {
 namespace {
 
-// `scale` and `shift` may be undefined: then no GELU either.
+// `scale` and `shift` may be undefined: then without GELU.
 at::Tensor RunKernel(const PackedTokens& x, const at::Tensor& weight, const at::Tensor& bias, const at::Tensor& scale,
                      const at::Tensor& shift) {
   const int64_t channels = weight.size(0);
@@ -64,7 +64,7 @@ class DepthwiseFunction : public torch::autograd::Function<DepthwiseFunction> {
     return RunKernel({rows, layout}, weight, bias, {}, {});
   }
 
-  // The gradient of x is the convolution of dy with the kernel turned by half a turn.
+  // The gradient of x is the convolution of dy with the kernel rotated by 180 degrees.
   static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
                                                  torch::autograd::variable_list gradients) {
     const torch::autograd::variable_list saved = context->get_saved_variables();
@@ -99,7 +99,7 @@ class DepthwiseFunction : public torch::autograd::Function<DepthwiseFunction> {
 
 namespace {
 
-// With the library, on any device. Tokens row by row are pixels with the channels last.
+// Uses the library, on any device. Tokens row by row are channels-last pixels.
 at::Tensor ConvolveRuns(const PackedTokens& x, const at::Tensor& weight, const at::Tensor& bias) {
   const int64_t channels = x.data.size(1);
   std::vector<at::Tensor> outputs;

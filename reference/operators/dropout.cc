@@ -13,7 +13,7 @@
 namespace vitrine {
 namespace {
 
-// The finaliser of SplitMix64: a counter in, 64 well-mixed bits out.
+// The finalizer of SplitMix64: maps a counter to 64 well-mixed bits.
 uint64_t Mix(uint64_t x) {
   x += 0x9e3779b97f4a7c15;
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
@@ -21,10 +21,10 @@ uint64_t Mix(uint64_t x) {
   return x ^ (x >> 31);
 }
 
-// Tells the decisions over images from those over values.
+// Separates the random numbers for images from those for values.
 constexpr uint64_t kOfImages = 0x5d0c4a1e7be3f219;
 
-// What each image's branch is multiplied by: [images].
+// Returns the factor of each image's branch: [images].
 std::vector<float> PathFactors(int64_t images, int site, const ForwardContext& context) {
   const uint64_t key = Mix(Mix(context.dropout_seed ^ kOfImages) + site);
   std::vector<float> factors(images);
@@ -39,11 +39,11 @@ std::vector<float> PathFactors(int64_t images, int site, const ForwardContext& c
 }  // namespace
 
 at::Tensor Dropout(const at::Tensor& x, float rate, int site, const ForwardContext& context, int run) {
-  // Eight decisions are the eight bytes of one random word, hence the steps of 1/256.
+  // The eight bytes of a random word are eight decisions, hence the steps of 1/256.
   const int threshold = static_cast<int>(std::lround(rate * 256));
   if (!context.training || threshold <= 0) return x;
   const float keep = 256.0F / (256 - std::min(threshold, 255));
-  // Values have no place in the whole batch: replicas drop by their own counts.
+  // Values have no index in the whole batch, so each replica uses its own counter.
   const uint64_t key = Mix(Mix(context.dropout_seed + context.first_image) + site + (static_cast<uint64_t>(run) << 32));
   at::Tensor mask = at::empty(x.sizes(), at::kFloat);
   float* values = mask.data_ptr<float>();

@@ -16,7 +16,7 @@
 namespace vitrine {
 namespace {
 
-// Multiply-adds below which oneDNN is the slower library.
+// Multiply-adds below which oneDNN is slower.
 constexpr int64_t kSmallProduct = 1'000'000;
 
 using NoScalars = c10::List<std::optional<at::Scalar>>;
@@ -24,7 +24,7 @@ using OneDnnLinear = c10::TypedOperatorHandle<at::Tensor(
     const at::Tensor&, const at::Tensor&, const std::optional<at::Tensor>&, c10::string_view,
     c10::List<std::optional<at::Scalar>>, std::optional<c10::string_view>)>;
 
-// Null where this LibTorch was built without oneDNN.
+// Returns null if this LibTorch was built without oneDNN.
 const OneDnnLinear* FindOneDnnLinear() {
   static const std::optional<OneDnnLinear> found = []() -> std::optional<OneDnnLinear> {
     const auto schema = c10::Dispatcher::singleton().findSchema({"mkldnn::_linear_pointwise", ""});
@@ -36,14 +36,14 @@ const OneDnnLinear* FindOneDnnLinear() {
   return found ? &*found : nullptr;
 }
 
-// bf16 products go to oneDNN through at::mm as well, fp32 ones do not.
+// at::mm uses oneDNN for bf16 products, but not for fp32 ones.
 bool OneDnnForFloat(const at::Tensor& a) {
   return a.is_cpu() && a.scalar_type() == at::kFloat && FindOneDnnLinear() != nullptr;
 }
 
-// oneDNN's linear layer for a b^T where it is the faster one, else null.
+// Returns oneDNN's linear layer if it is faster for a b^T, else null.
 const OneDnnLinear* OneDnnFor(const at::Tensor& a, const at::Tensor& b) {
-  // oneDNN prepares each call for about 10 microseconds, which small products do not earn back.
+  // oneDNN needs about 10 microseconds to prepare each call, too much for small products.
   const bool small = a.scalar_type() == at::kFloat && a.numel() * b.size(0) < kSmallProduct;
   return a.is_cpu() && !small ? FindOneDnnLinear() : nullptr;
 }
@@ -103,14 +103,14 @@ at::Tensor GemmNt(const at::Tensor& a, const at::Tensor& b, const at::Tensor& bi
 at::Tensor GemmNn(const at::Tensor& a, const at::Tensor& b) {
   if (MultipliedAsFloats(a)) return GemmNn(Floats(a), Floats(b)).to(a.scalar_type());
   if (!OneDnnForFloat(a)) return at::mm(a, b);
-  // b is a weight, small beside a. NOTE: without the copy oneDNN takes its reference loop, 50 times slower.
+  // b is a weight, small compared to a. NOTE: without the copy oneDNN uses its reference loop, 50 times slower.
   return GemmNt(a, b.t().contiguous());
 }
 
 at::Tensor GemmTn(const at::Tensor& a, const at::Tensor& b) {
   if (MultipliedAsFloats(a)) return GemmTn(Floats(a), Floats(b)).to(a.scalar_type());
   if (!OneDnnForFloat(a)) return at::mm(a.t(), b);
-  // The derivative of oneDNN's inner product by its weights; the third argument serves for its shape alone.
+  // Calls the derivative of oneDNN's inner product by its weights; only the shape of the third argument is used.
   const at::Tensor weight = at::empty({a.size(1), b.size(1)}, a.options().layout(at::kMkldnn));
   return std::get<0>(at::mkldnn_linear_backward_weights(a.to_mkldnn(), b.to_mkldnn(), weight, false)).to_dense();
 }
@@ -126,7 +126,7 @@ at::Tensor AffineMap(const at::Tensor& x, const at::Tensor& weight, const at::Te
 at::Tensor AffineGelu(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias, bool bf16) {
   const OneDnnLinear* one_dnn = bf16 || NeedsGradient(x, weight, bias) ? nullptr : OneDnnFor(x, weight);
   if (one_dnn == nullptr) return at::gelu(AffineMap(x, weight, bias, bf16));
-  return one_dnn->call(x, weight, Optional(bias), "gelu", NoScalars(), "none");  // none of the approximations
+  return one_dnn->call(x, weight, Optional(bias), "gelu", NoScalars(), "none");  // no approximation
 }
 
 }  // namespace vitrine

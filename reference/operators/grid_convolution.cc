@@ -18,8 +18,8 @@
 namespace vitrine {
 namespace {
 
-// For every token its 3x3 neighbourhood: [T, c] -> [T, 9 c], zeros beyond the border and in rows that are no patches.
-// Copies bytes, so any type will do. On the CPU.
+// Gathers the 3x3 neighbourhood of every token: [T, c] -> [T, 9 c], zeros beyond the border and for rows that are not
+// patches. Copies bytes, so any type is possible. CPU only.
 at::Tensor GatherNeighbours(const at::Tensor& x, const TokenLayout& layout) {
   const int64_t channels = x.size(1);
   at::Tensor neighbours = at::empty({x.size(0), 9 * channels}, x.options());
@@ -54,7 +54,7 @@ at::Tensor GatherNeighbours(const at::Tensor& x, const TokenLayout& layout) {
   return neighbours;
 }
 
-// y[t] = x[t] for the prefix tokens of every image; both of one type.
+// Copies the prefix tokens of every image; both tensors have one type.
 void CopyPrefix(const at::Tensor& x, const TokenLayout& layout, at::Tensor& y) {
   for (int image = 0; image < layout.images(); ++image) {
     for (int token = 0; token < layout.prefix_tokens(); ++token) {
@@ -86,9 +86,9 @@ class ConvolutionFunction : public torch::autograd::Function<ConvolutionFunction
   }
 
   // With G[t, k] = dy[t + offset k], the neighbours of the gradient:
-  //   dx[t] = sum_k W[8 - k]^T G[t, k]      (the convolution with the kernel turned by half a turn)
+  //   dx[t] = sum_k W[8 - k]^T G[t, k]      (the convolution with the kernel rotated by 180 degrees)
   //   dW[8 - k] = sum_t G[t, k] x[t]^T
-  // so that one gather serves both and the neighbours of x need not be kept.
+  // so that one gather serves both, and the neighbours of x need not be kept.
   static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
                                                  torch::autograd::variable_list gradients) {
     const torch::autograd::variable_list saved = context->get_saved_variables();
@@ -110,7 +110,7 @@ class ConvolutionFunction : public torch::autograd::Function<ConvolutionFunction
   }
 };
 
-// The same for devices without a gather of ours: one library convolution per run of equal grids.
+// The same for devices without our own gather: one library convolution per run of equal grids.
 at::Tensor ConvolveRuns(const PackedTokens& x, const at::Tensor& weight, bool bf16) {
   const auto type = bf16 ? at::kBFloat16 : at::kFloat;
   const at::Tensor kernel = weight.to(type).permute({0, 3, 1, 2});

@@ -8,7 +8,7 @@
 namespace vitrine {
 namespace {
 
-// One image [C, H, W] cut into rows of [P * P * C] values, written at `out`.
+// Cuts one image [C, H, W] into rows of [P * P * C] values at `out`.
 void CutPatches(const at::Tensor& image, Grid grid, int patch, float* out) {
   const int64_t channels = image.size(0);
   const int64_t width = image.size(2);
