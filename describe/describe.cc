@@ -32,10 +32,10 @@
 namespace vitrine {
 namespace {
 
-// What is described.
+// The model to describe.
 struct Subject {
   std::string name;
-  WeightedModel model;  // the weights where it is measured
+  WeightedModel model;  // with weights only if it is measured
   WorkloadInput input;
 
   const v1::ModelConfig& config() const { return model.description.config(); }
@@ -52,7 +52,7 @@ absl::StatusOr<int> ParsePixels(std::string_view text) {
   return pixels;
 }
 
-// "224" or "224x320": rows first.
+// Parses "224" or "224x320", rows first.
 absl::Status SetResolution(const std::string& text, WorkloadInput& input) {
   const size_t x = text.find('x');
   ASSIGN_OR_RETURN(input.height, ParsePixels(std::string_view(text).substr(0, x)));
@@ -77,7 +77,7 @@ absl::StatusOr<Subject> SubjectInRepository(const DescribeOptions& options) {
   return Subject{name, {std::move(description), {}}, DefaultInput(manifest.config())};
 }
 
-// Numbers as large as those of trained weights: how long a step takes does not depend on which.
+// Returns numbers of the size of trained weights; the time of a step does not depend on their values.
 StoredTensor AnyNumbers(const std::vector<int64_t>& shape) {
   FloatArray numbers{.shape = shape};
   int64_t count = 1;
@@ -111,7 +111,7 @@ absl::StatusOr<Subject> FindSubject(const DescribeOptions& options) {
   return subject;
 }
 
-// What was found out.
+// Result of the description.
 struct Description {
   explicit Description(program::Program of) : program(std::move(of)) {}
 
@@ -119,10 +119,10 @@ struct Description {
   Workload published;
   std::vector<Layer> layers;
   std::optional<Measurement> measured;
-  std::vector<StepGroup> steps;  // of what was measured
-  double other_load = 0;         // processors that other programs kept busy in the minute before
+  std::vector<StepGroup> steps;  // measured steps
+  double other_load = 0;         // cores used by other programs in the minute before
 
-  // Times contradict each other: something else took the processors.
+  // True if times contradict each other because other programs used the CPU.
   bool Busy() const { return measured && measured->Disagree(); }
   bool Loaded() const { return other_load >= 0.5; }
   bool Doubtful() const { return Busy() || Loaded() || (measured && !measured->rounds.steady); }
@@ -133,7 +133,7 @@ double LoadOfOthers() {
   return getloadavg(&load, 1) == 1 ? load : 0;
 }
 
-// What the times are worth: for whoever sees only the picture, the table or the JSON.
+// Describes how reliable the times are, for the chart, the table and the JSON.
 std::string Circumstances(const Description& description) {
   std::vector<std::string> parts;
   if (description.measured) {
@@ -199,7 +199,7 @@ std::string Heading(const Subject& subject, const Description& description) {
   return text + "\n";
 }
 
-// "117 GFLOP/s of fp32, 233 of bf16, 466 of int8": of those that the CPU multiplies.
+// Lists the peaks that the CPU supports: "117 GFLOP/s of fp32, 233 of bf16, 466 of int8".
 std::string PeaksInWords(const engine::CorePeaks& peaks) {
   std::string words = absl::StrFormat("%.0f GFLOP/s of fp32", peaks.gflops);
   for (const Precision precision : {Precision::kBf16, Precision::kInt8}) {
@@ -209,7 +209,7 @@ std::string PeaksInWords(const engine::CorePeaks& peaks) {
   return words;
 }
 
-// What was measured, step by step; nothing where nothing was.
+// Returns the measured steps as text; "" without a measurement.
 std::string MeasuredInWords(const Description& description) {
   if (!description.measured) return "";
   const Measurement& measured = *description.measured;
@@ -291,7 +291,7 @@ absl::Status WritePlot(const std::string& file, const Subject& subject, const De
   return WriteDrawing(file, RooflineSvg(roofline));
 }
 
-// Of one image, whatever the batch: equal blocks are equal in the published form alone.
+// Draws one image whatever the batch, in the published form, the only one in which equal blocks are equal.
 absl::Status WriteGraph(const std::string& file, const Subject& subject, const Description& description) {
   const WorkloadInput one = {subject.input.height, subject.input.width};
   Graph graph;

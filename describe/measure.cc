@@ -14,10 +14,10 @@
 namespace vitrine {
 namespace {
 
-constexpr double kRoundSeconds = 0.15;  // of passes, in one round
+constexpr double kRoundSeconds = 0.15;  // time of the passes in one round
 constexpr int kMostPasses = 200;
 
-// Random pictures of one size, and what computes over them.
+// Random images of one size, and the memory to run on them.
 class Timer {
  public:
   Timer(const engine::Engine& engine, int channels, const WorkloadInput& input) : engine_(engine) {
@@ -30,7 +30,7 @@ class Timer {
     logits_.resize(pictures_.size() * static_cast<size_t>(engine.plan().classes));
   }
 
-  // One round: the pass as a whole and step by step, in turn.
+  // Runs one round: the whole pass and the pass step by step, alternating.
   void Round(Measurement& measured) {
     using Clock = std::chrono::steady_clock;
     engine_.Run(pictures_, workspace_, logits_.data());

@@ -20,13 +20,13 @@
 namespace vitrine {
 namespace {
 
-// A measured accuracy of a published version.
+// Accuracy measured for a published version.
 struct Measured {
   double top1 = 0;
   std::string what;  // "test 40x40, kv-pos-mnist/1"
 };
 
-// Equal but for preprocessing, which training may have changed.
+// True if configs are equal except for preprocessing, which training may change.
 bool SameSizes(v1::ModelConfig a, v1::ModelConfig b) {
   if (a.preprocessing().channels() != b.preprocessing().channels()) return false;
   a.clear_preprocessing();
@@ -54,7 +54,7 @@ std::string ResolutionPolicy(const v1::Preprocessing& preprocessing) {
   return absl::StrCat("native ", native.cell(), " px, ", native.min_tokens(), "-", native.max_tokens());
 }
 
-// "EIT, Table 4: LSRA" is of EIT.
+// Returns the paper of a source: EIT for "EIT, Table 4: LSRA".
 std::string PaperOf(std::string_view source) {
   for (const std::string_view paper : {"QKV embedding", "XCiT", "EIT", "X-ViT", "ViT", "KV transformer"}) {
     if (source.starts_with(paper)) return std::string(paper);
@@ -62,14 +62,14 @@ std::string PaperOf(std::string_view source) {
   return std::string(source.substr(0, source.find(',')));
 }
 
-// A printed share as a number, for programs, and in the paper's digits, for people.
+// Returns a printed fraction: a number for programs, the paper's digits for people.
 Cell Printed(std::string_view digits) {
   if (digits.empty()) return Cell::Nothing();
   const std::string text(digits);
   return Cell::Number(std::stod(text), text);
 }
 
-// A printed count, "4.108" of `unit` 1e6. No binary fraction holds those digits, but the count is whole.
+// Returns a printed count, "4.108" with `unit` 1e6. Rounded, since binary fractions cannot hold the digits exactly.
 Cell PrintedCount(std::string_view digits, double unit) {
   if (digits.empty()) return Cell::Nothing();
   const std::string text(digits);
@@ -81,7 +81,7 @@ Cell Giga(int64_t count) {
 }
 
 struct Flops {
-  Cell ours = Cell::Nothing();  // in the paper's convention
+  Cell ours = Cell::Nothing();  // by the paper's convention
   std::string_view convention;
 };
 

@@ -17,7 +17,7 @@
 namespace vitrine {
 namespace {
 
-// What the file says, and of which weights.
+// Content of a calibration file, with the digest of its weights.
 struct CalibrationFile {
   v1::Calibration calibration;
   std::string weights_sha256;

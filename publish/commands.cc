@@ -26,14 +26,14 @@
 namespace vitrine {
 namespace {
 
-// Whether this CPU has instructions for the plan's precision beside the path that serves.
+// True if this CPU has instructions for the plan's precision on its serving path.
 bool IsComputedHere(const v1::PrecisionPlan& plan) {
   const std::optional<Precision> precision = ParsePrecision(plan.precision());
   const absl::StatusOr<cpu::CpuPath> path = cpu::ChosenPath();
   return precision.has_value() && path.ok() && engine::CanCompute(*precision, *path).ok();
 }
 
-// Everything that a server checks before a version turns READY.
+// Runs all checks that a server makes before a version is READY.
 absl::StatusOr<StoredVersion> ReadAndCheck(const std::string& repository, const VersionId& id) {
   ASSIGN_OR_RETURN(StoredVersion version, ReadVersion(repository, id));
   ASSIGN_OR_RETURN(const WeightedModel model, FitWeights(version.manifest, version.weights));
@@ -54,7 +54,7 @@ absl::StatusOr<StoredVersion> ReadAndCheck(const std::string& repository, const 
   return version;
 }
 
-// ", int8 as well" or ", int8 not on this CPU" for each precision that a version may be computed in.
+// Returns ", int8 as well" or ", int8 not on this CPU" for each precision of a version.
 std::string PrecisionsInWords(const v1::Manifest& manifest) {
   std::string words;
   for (const v1::PrecisionPlan& plan : manifest.precisions()) {
@@ -63,14 +63,14 @@ std::string PrecisionsInWords(const v1::Manifest& manifest) {
   return words;
 }
 
-// A line for each link of a model, or of all; they are no versions, so that nothing else tells of them.
+// Prints a line per link of a model, or of all models; links are not versions, so no other output mentions them.
 void TellLinks(const Listing& listing, const std::string& model) {
   for (const std::string& link : listing.links) {
     if (model.empty() || link == model || link.starts_with(model + "/")) std::cerr << PassedOver(link) << "\n";
   }
 }
 
-// What a newer program wrote, and this one neither needs nor can copy.
+// Prints fields of a newer program, which are ignored and cannot be copied.
 void TellUnknown(const StoredVersion& version, const VersionId& id) {
   for (const std::string& field : version.unknown) {
     std::cerr << id.model << "/" << id.version << ": " << kManifestFile << ": " << field << " It is passed over.\n";

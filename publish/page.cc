@@ -30,7 +30,7 @@ std::string Megabytes(int64_t bytes) {
   return absl::StrFormat("%.1f MB", static_cast<double>(bytes) / 1e6);
 }
 
-// "2026-11-20 06:30 UTC", or "-" where the manifest does not say.
+// Returns "2026-11-20 06:30 UTC", or "-" if not set.
 std::string Instant(int64_t unix_seconds) {
   const std::time_t time = unix_seconds;
   std::tm parts;
@@ -40,7 +40,7 @@ std::string Instant(int64_t unix_seconds) {
   return text;
 }
 
-// Accuracies are fractions and read best in percent.
+// Formats accuracies, which are fractions, as percent.
 std::string MetricValue(const v1::Metric& metric) {
   if (metric.name().starts_with("top")) return absl::StrFormat("%.2f %%", 100 * metric.value());
   return absl::StrFormat("%.4g", metric.value());

@@ -38,11 +38,11 @@
 namespace vitrine {
 namespace {
 
-constexpr int64_t kSample = 64;  // pictures that an operator's error is measured on; each operator takes them all
-constexpr size_t kBatch = 64;    // pictures that are held in memory at once
+constexpr int64_t kSample = 64;  // images to measure an operator's error on
+constexpr size_t kBatch = 64;    // images in memory at once
 
-// For each label of the data set the model's class: the same place where both have the same labels, else as MatchLabels
-// finds it. All of them must have one.
+// Returns the model's class for each label of the data set: the same index if both have the same labels, else by
+// MatchLabels. Every label must have one.
 absl::StatusOr<std::vector<int32_t>> MatchClasses(const std::vector<std::string>& data,
                                                   const std::vector<std::string>& model) {
   if (SameNames(data, model)) {
@@ -59,7 +59,7 @@ absl::StatusOr<std::vector<int32_t>> MatchClasses(const std::vector<std::string>
   }
   if (absl::IsInvalidArgument(match.status())) {
     const absl::string_view fault = match.status().message();
-    return absl::FailedPreconditionError(fault.substr(0, fault.find(';')));  // there is no --label-map here
+    return absl::FailedPreconditionError(fault.substr(0, fault.find(';')));  // quantize has no --label-map
   }
   const std::string& label = match.ok() ? match->unknown.front() : data.front();
   return absl::FailedPreconditionError(absl::StrCat(
@@ -67,7 +67,7 @@ absl::StatusOr<std::vector<int32_t>> MatchClasses(const std::vector<std::string>
       ", \"", absl::CHexEscape(model.front()), "\" and so on; it takes pictures of what the model was trained on"));
 }
 
-// "cifar10 test, 2000 pictures": no path of this machine gets into a manifest.
+// Returns "cifar10 test, 2000 pictures": the manifest must not contain local paths.
 std::string DataInWords(const QuantizeOptions& options, size_t pictures) {
   const size_t colon = options.data.find(':');
   const std::filesystem::path path = std::filesystem::path(options.data.substr(colon + 1)).lexically_normal();
@@ -76,15 +76,15 @@ std::string DataInWords(const QuantizeOptions& options, size_t pictures) {
   return absl::StrCat(absl::CHexEscape(words), " ", options.split, ", ", pictures, " pictures");
 }
 
-// What a version gives for pictures of a data set, in one precision and another.
+// Measures errors of a version on images of a data set, in one precision against another.
 class ErrorMeasurement {
  public:
-  // The references outlive it.
+  // The references must outlive it.
   ErrorMeasurement(const WeightedModel& model, const Dataset& data, std::vector<int32_t> classes, cpu::CpuPath path,
                    ProgressDisplay& display)
       : model_(model), data_(data), classes_(std::move(classes)), path_(path), display_(display) {}
 
-  // Evenly over the set, which may be sorted by class.
+  // Returns indices spread evenly over the set, which may be sorted by class.
   std::vector<int64_t> Spread(int64_t wanted) const {
     const int64_t count = std::min(wanted, data_.size());
     std::vector<int64_t> indices;
@@ -92,7 +92,7 @@ class ErrorMeasurement {
     return indices;
   }
 
-  // How many of the pictures are taken for what they are.
+  // Counts the images that are classified correctly.
   absl::StatusOr<int64_t> Correct(const PrecisionChoice& choice, std::span<const int64_t> indices) {
     ASSIGN_OR_RETURN(const Forward forward, EngineForward(model_, path_, choice));
     int64_t correct = 0;
@@ -111,7 +111,7 @@ class ErrorMeasurement {
     return correct;
   }
 
-  // For each group, how far the logits are from those with every group kept where it alone is not.
+  // Returns for each group the error of the logits when only that group is narrow.
   absl::StatusOr<std::vector<double>> Errors(std::span<const OperatorGroup> groups, Precision precision) {
     ASSIGN_OR_RETURN(const std::vector<FloatArray> sample, Inputs(Spread(kSample)));
     const auto logits = [&](size_t narrow) -> absl::StatusOr<FloatArray> {
@@ -155,16 +155,16 @@ class ErrorMeasurement {
 
   const WeightedModel& model_;
   const Dataset& data_;
-  const std::vector<int32_t> classes_;  // of the model, by the data set's
+  const std::vector<int32_t> classes_;  // the model's class for each class of the data set
   const cpu::CpuPath path_;
   ProgressDisplay& display_;
 };
 
-// How a model is to be computed, and what that was measured to cost.
+// The plan that was found, and its measured accuracy.
 struct Found {
   PrecisionChoice choice;
-  std::vector<std::pair<OperatorGroup, double>> kept;  // with their errors, the worst first
-  size_t groups = 0;                                   // that there were to choose from
+  std::vector<std::pair<OperatorGroup, double>> kept;  // with their errors, largest first
+  size_t groups = 0;                                   // number of groups
   int64_t images = 0;
   int64_t correct = 0;
   int64_t correct_fp32 = 0;
@@ -184,8 +184,8 @@ absl::Status NothingFits(const Found& found, double budget) {
                       Name(found.choice.precision), found.Lost(), found.groups, budget));
 }
 
-// Keeps more and more of the operators whose errors are largest, until accuracy is within the budget. One is never
-// kept: a plan that computes nothing in its precision would be another precision under its name.
+// Keeps more of the operators with the largest errors until accuracy is within the budget. At least one is not kept, or
+// the plan would not use its precision at all.
 absl::StatusOr<Found> FindPlan(const WeightedModel& model, Precision precision, const QuantizeOptions& options,
                                ErrorMeasurement& measurement, ProgressDisplay& display) {
   constexpr double kRounding = 1e-9;
@@ -197,7 +197,7 @@ absl::StatusOr<Found> FindPlan(const WeightedModel& model, Precision precision, 
   found.groups = groups.size();
   found.images = static_cast<int64_t>(indices.size());
   ASSIGN_OR_RETURN(found.correct_fp32, measurement.Correct({}, indices));
-  std::vector<double> errors;  // measured once something has to be kept
+  std::vector<double> errors;  // measured when the first one must be kept
   std::vector<size_t> worst;
   for (size_t kept = 0;; kept = KeepNext(kept, groups.size() - 1)) {
     if (kept == 1) {
@@ -215,7 +215,7 @@ absl::StatusOr<Found> FindPlan(const WeightedModel& model, Precision precision, 
   }
 }
 
-// Where this CPU has no instructions for it, the path that needs none computes the same, in its own time.
+// Uses the portable path, which gives the same results more slowly, if this CPU lacks the instructions.
 absl::StatusOr<cpu::CpuPath> MeasuringPath(Precision precision) {
   ASSIGN_OR_RETURN(const cpu::CpuPath path, cpu::ChosenPath());
   const absl::Status can = engine::CanCompute(precision, path);
@@ -254,8 +254,8 @@ void SetPlan(const Found& found, const std::string& split, v1::Manifest& manifes
   }
 }
 
-// Adds the plan, its goldens and its tolerance; what serves has to agree with them, or the version would never be
-// READY.
+// Adds the plan, its goldens and its tolerance. Checks that the serving path agrees with them, or the version could
+// never be READY.
 absl::Status AddPrecision(const Found& found, const WeightedModel& model, cpu::CpuPath path, const std::string& split,
                           StoredVersion& version) {
   const std::string precision = Name(found.choice.precision);

@@ -60,7 +60,7 @@ void TellKept(const VersionId& id, const std::string& why) {
   std::cerr << "kept  " << NameOf(id) << ": " << why << "\n";
 }
 
-// The versions of one model that `keep` leaves over.
+// Returns the versions of one model that `keep` does not cover.
 std::vector<VersionId> Superfluous(const RemoveOptions& options, const Pins& pins, std::vector<int64_t> versions,
                                    const std::string& model) {
   const std::optional<int64_t> latest = pins.Latest(model);

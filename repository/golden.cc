@@ -17,7 +17,7 @@ namespace vitrine {
 namespace {
 
 constexpr std::string_view kPicture = "picture.";
-// Logits that are all smaller are told from zeros no better.
+// Smaller logits are compared on this absolute scale.
 constexpr float kLeastScale = 1e-3F;
 
 std::string LogitsName(std::string_view precision, size_t i) {
@@ -29,7 +29,7 @@ absl::Status RefusedGolden(const std::string& name, const std::string& fault) {
   return absl::FailedPreconditionError(absl::StrCat("golden ", Quoted(name), " ", fault));
 }
 
-// The inputs of a golden file, in order, ready for the model.
+// Inputs of a golden file, in order, ready for the model.
 struct GoldenInputs {
   std::vector<std::string> names;  // "input.0", "picture.1", ...
   std::vector<FloatArray> images;
@@ -48,7 +48,7 @@ absl::StatusOr<Grid> GridOf(const FloatArray& input, const ModelDescription& mod
   return model.GridFor(static_cast<int>(input.shape[1]), static_cast<int>(input.shape[2]));
 }
 
-// An input as the model takes it: whoever made the file may have made it for another model.
+// Checks an input against the model: the file may have been made for another one.
 absl::Status CheckInput(const std::string& name, const FloatArray& input, const ModelDescription& model) {
   const int channels = model.config().preprocessing().channels();
   if (input.shape.size() != 3 || input.shape[0] != channels) {
@@ -77,7 +77,7 @@ absl::StatusOr<FloatArray> DecodedPicture(const std::string& name, const StoredT
   return input;
 }
 
-// "<precision>.logits.<i>" of one of so many goldens, also of a precision that this program does not know.
+// True for "<precision>.logits.<i>" of one of `goldens` goldens, also for an unknown precision.
 bool IsOfAPrecision(const std::string& name, size_t goldens) {
   const size_t dot = name.find('.');
   for (size_t place = 0; dot != std::string::npos && place < goldens; ++place) {
@@ -122,7 +122,7 @@ absl::StatusOr<GoldenInputs> CollectInputs(const Safetensors& golden, const Mode
   return inputs;
 }
 
-// What distances are parts of: max(kLeastScale, largest |golden|) of all goldens.
+// Returns the divisor of distances: max(kLeastScale, largest |golden|) of all goldens.
 float ScaleOf(std::span<const std::span<const float>> golden) {
   float scale = kLeastScale;
   for (const std::span<const float> logits : golden) {
@@ -131,7 +131,7 @@ float ScaleOf(std::span<const std::span<const float>> golden) {
   return scale;
 }
 
-// Largest |logit - golden| / scale. NaN if a logit is.
+// Returns the largest |logit - golden| / scale. NaN if a logit is.
 float Distance(std::span<const float> logits, std::span<const float> golden, float scale) {
   float largest = 0;
   for (size_t i = 0; i < golden.size(); ++i) {
@@ -159,7 +159,7 @@ absl::Status Compare(const std::string& name, std::span<const float> logits, std
                        absl::StrCat(how, " gives logits that are off by ", distance, "; the tolerance is ", tolerance));
 }
 
-// The recorded logits, one row for each input.
+// Returns the recorded logits, one row per input.
 absl::StatusOr<std::vector<std::span<const float>>> CollectLogits(const StoredVersion& version,
                                                                   const GoldenInputs& inputs,
                                                                   std::string_view precision) {
@@ -250,7 +250,7 @@ absl::StatusOr<float> GoldenDrift(const StoredVersion& version, const ModelDescr
   float drift = 0;
   for (size_t i = 0; i < golden.size(); ++i) {
     const float distance = Distance(together[static_cast<int64_t>(i)], golden[i], scale);
-    if (!(distance <= drift)) drift = distance;  // a NaN stays
+    if (!(distance <= drift)) drift = distance;  // keeps NaN
     if (std::isnan(drift)) return drift;
   }
   return drift;

@@ -21,7 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kPickleNames[] = {".bin", ".pth", ".pt", ".ckpt", ".pkl", ".pickle"};
-// PyTorch's archive is a zip file; before it, and elsewhere, a bare pickle of protocol 2 to 5.
+// PyTorch's archive is a zip file; older files are a bare pickle of protocol 2 to 5.
 constexpr std::string_view kZip = "PK\x03\x04";
 constexpr char kPickleProtocol = '\x80';
 constexpr char kIndexEnding[] = ".index.json";
@@ -44,7 +44,7 @@ absl::Status Pickle(const fs::path& file, std::string_view how) {
       "  safetensors.torch.save_file(dict(flat(file)), \"weights.safetensors\")"));
 }
 
-// Refuses a pickle by its name.
+// Rejects a pickle by its name.
 absl::Status CheckName(const fs::path& file) {
   const std::string extension = absl::AsciiStrToLower(file.extension().string());
   for (const std::string_view name : kPickleNames) {
@@ -89,7 +89,7 @@ absl::StatusOr<TensorMap> ReadOne(const fs::path& file, int64_t most_bytes) {
   return std::move(content->tensors);
 }
 
-// "model-00001-of-00002.safetensors"
+// A shard's name: "model-00001-of-00002.safetensors".
 struct ShardName {
   std::string base;  // "model"
   int number, count;
@@ -111,7 +111,7 @@ std::optional<ShardName> ParseShard(const fs::path& file) {
   return shard;
 }
 
-// All of them must be there; the sentence names the first that is not.
+// Returns the paths of all files. NOT_FOUND names the first that is missing.
 absl::StatusOr<std::vector<fs::path>> Beside(const fs::path& named, const std::string& what,
                                              const std::vector<std::string>& names) {
   std::vector<fs::path> files;
@@ -126,7 +126,7 @@ absl::StatusOr<std::vector<fs::path>> Beside(const fs::path& named, const std::s
   return files;
 }
 
-// The file that stands for a folder, as transformers and timm write one.
+// Returns the weights file or index in a folder, as transformers and timm write it.
 absl::StatusOr<fs::path> InFolder(const fs::path& folder) {
   for (const char* name : {kForeignWeightsFile, kForeignIndexFile}) {
     std::error_code error;

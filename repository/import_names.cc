@@ -116,7 +116,7 @@ constexpr NameRule kHuggingFaceVit[] = {
     {"classifier.bias", "head.bias"},
 };
 
-// transformers' state_dict() as later 5.x have it; save_pretrained writes the names above.
+// Names in the state_dict() of later transformers 5.x; save_pretrained writes the names above.
 constexpr NameRule kTransformers5Vit[] = {
     {"vit.embeddings.cls_token", "class_token", kOneLess},
     {"vit.embeddings.position_embeddings", "positions.table", kOneLess},

@@ -24,12 +24,12 @@ std::string ToString(const Shape& shape) {
   return absl::StrCat("[", absl::StrJoin(shape, ", "), "]");
 }
 
-// Channels and pixels per side of a patch, of the families whose patches are a matrix.
+// Channels and pixels per side of a patch, for families whose patches are a matrix.
 Shape PatchShape(const v1::ModelConfig& config) {
   return {config.preprocessing().channels(), config.vit().patch(), config.vit().patch()};
 }
 
-// The shape that a foreign tensor must have for ours to have `ours`.
+// Returns the foreign shape for our shape `ours`.
 Shape ForeignShape(Reshape reshape, Shape ours, const v1::ModelConfig& config) {
   const Shape patch = PatchShape(config);
   switch (reshape) {
@@ -50,7 +50,7 @@ Shape ForeignShape(Reshape reshape, Shape ours, const v1::ModelConfig& config) {
   return ours;
 }
 
-// The rows of all parts below each other.
+// Stacks the rows of all parts.
 StoredTensor Stacked(const std::vector<StoredTensor>& parts, const Shape& ours) {
   std::byte* bytes = nullptr;
   StoredTensor stacked = MakeStored(parts[0].dtype, ours, bytes);
@@ -61,7 +61,7 @@ StoredTensor Stacked(const std::vector<StoredTensor>& parts, const Shape& ours) 
   return stacked;
 }
 
-// [outputs, channels, height, width] as [outputs, height x width x channels].
+// Converts [outputs, channels, height, width] to [outputs, height x width x channels].
 StoredTensor ChannelsLast(const StoredTensor& foreign, const Shape& ours) {
   const int64_t channels = foreign.shape[1], places = foreign.shape[2] * foreign.shape[3];
   const auto item = static_cast<size_t>(BytesOf(foreign.dtype));
@@ -85,7 +85,7 @@ StoredTensor Reshaped(Reshape reshape, const std::vector<StoredTensor>& foreign,
   return {.dtype = foreign[0].dtype, .shape = ours, .data = foreign[0].data};
 }
 
-// [outputs, height x width x channels] as `foreign`, [outputs, channels, height, width].
+// Converts [outputs, height x width x channels] to `foreign`, [outputs, channels, height, width].
 StoredTensor ChannelsFirst(const StoredTensor& rows, const Shape& foreign) {
   const int64_t channels = foreign[1], places = foreign[2] * foreign[3];
   const auto item = static_cast<size_t>(BytesOf(rows.dtype));
@@ -103,7 +103,7 @@ StoredTensor ChannelsFirst(const StoredTensor& rows, const Shape& foreign) {
   return tensor;
 }
 
-// Part `part` of those that Reshaped makes one of.
+// Returns part `part` of a tensor that Reshaped joined.
 StoredTensor Restored(Reshape reshape, const StoredTensor& ours, const Shape& foreign, size_t part) {
   if (reshape == Reshape::kPatchRows) return ChannelsFirst(ours, foreign);
   StoredTensor tensor{.dtype = ours.dtype, .shape = foreign, .data = ours.data};
@@ -116,7 +116,7 @@ StoredTensor Restored(Reshape reshape, const StoredTensor& ours, const Shape& fo
   return tensor;
 }
 
-// A rule with its number put in.
+// A rule with its number inserted.
 struct Rename {
   std::vector<std::string> foreign;
   std::string ours;
@@ -162,7 +162,7 @@ std::vector<Rename> Expand(std::span<const NameRule> rules, const v1::ModelConfi
   return renames;
 }
 
-// A hint for the commonest mistake: the other library's file.
+// Returns a hint for the most common mistake: the other library's file.
 std::string Hint(ForeignSource source, const TensorMap& tensors) {
   if (source == ForeignSource::kTimm && tensors.contains("vit.embeddings.cls_token")) {
     return "; the names are those of --from huggingface";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What training leaves around a model's names: prefixes of wrappers, copies beside each other, tensors of its own.
+// Removal of training's additions to a model's names: wrapper prefixes, parallel copies, extra tensors.
 #include <algorithm>
 #include <set>
 
@@ -14,10 +14,10 @@
 namespace vitrine {
 namespace {
 
-// Every model that can be imported has a class token; its name tells where the names of the model begin.
+// Name of the class token, which every importable model has; marks where the model's own names begin.
 constexpr std::string_view kClassTokens[] = {"vit.embeddings.cls_token", "embeddings.cls_token", "cls_token"};
 
-// Segments that torch.compile, FSDP and activation checkpointing put before the names of what they wrap, at any depth.
+// True for segments that torch.compile, FSDP and activation checkpointing insert before names, at any depth.
 bool IsWrapper(const std::string& segment) {
   return segment == "_orig_mod" || segment == "_fsdp_wrapped_module" || segment == "_checkpoint_wrapped_module";
 }
@@ -39,7 +39,7 @@ absl::StatusOr<TensorMap> WithoutWrappers(TensorMap tensors) {
   return unwrapped;
 }
 
-// What stands before the names of each copy of a model.
+// Returns the prefixes of all copies of a model.
 std::set<std::string> Prefixes(const TensorMap& tensors) {
   std::set<std::string> prefixes;
   for (const auto& [name, tensor] : tensors) {
@@ -55,7 +55,7 @@ std::set<std::string> Prefixes(const TensorMap& tensors) {
   return prefixes;
 }
 
-// A moving average of the weights, as timm, Lightning's callbacks and torch.optim.swa_utils name it.
+// True for a moving average of the weights, as named by timm, Lightning's callbacks and torch.optim.swa_utils.
 bool IsAverage(const std::string& prefix) {
   const std::vector<std::string> words = absl::StrSplit(absl::AsciiStrToLower(prefix), absl::ByAnyChar("._"));
   return std::any_of(words.begin(), words.end(), [](const std::string& word) {
@@ -89,7 +89,7 @@ absl::StatusOr<UnwrappedWeights> UnwrapForeign(TensorMap tensors, const std::opt
   UnwrappedWeights result;
   ASSIGN_OR_RETURN(result.tensors, WithoutWrappers(std::move(tensors)));
   const std::set<std::string> prefixes = Prefixes(result.tensors);
-  if (prefixes.empty()) return result;  // RenameForeign says what is missing
+  if (prefixes.empty()) return result;  // RenameForeign reports what is missing
   ASSIGN_OR_RETURN(result.prefix, Choose(prefixes, prefix));
   if (result.prefix.empty() && prefixes.size() == 1) return result;
   result.others.assign(prefixes.begin(), prefixes.end());

@@ -15,7 +15,7 @@
 namespace vitrine {
 namespace {
 
-// Hashed while it is still in the cache of the core that read it.
+// Hashes each piece while it is still in the CPU cache.
 constexpr size_t kPieceBytes = 256 << 10;
 
 }  // namespace

@@ -18,14 +18,14 @@
 namespace vitrine {
 namespace {
 
-// A golden that may be further off proves nothing; bf16 needs 0.05.
+// Larger tolerances would accept wrong models; bf16 needs 0.05.
 constexpr float kMaxGoldenTolerance = 0.1f;
 
 absl::Status RefusedField(const std::string& field, const std::string& fault) {
   return absl::InvalidArgumentError(absl::StrCat(field, " ", fault));
 }
 
-// The text form can spell any bytes with escapes; protobuf refuses to send a string that is not UTF-8.
+// Checks for UTF-8: escapes in the text form can spell any bytes, and protobuf cannot send other strings.
 absl::Status CheckStrings(const google::protobuf::Message& message) {
   const google::protobuf::Reflection& reflection = *message.GetReflection();
   std::vector<const google::protobuf::FieldDescriptor*> fields;
@@ -165,7 +165,7 @@ absl::Status CheckProvenance(const v1::Provenance& provenance) {
   return absl::OkStatus();
 }
 
-// What the parser says: its first error, and every field that it passed over.
+// The parser's first error, and all unknown fields.
 class Complaints final : public google::protobuf::io::ErrorCollector {
  public:
   struct Unknown {
@@ -186,7 +186,7 @@ class Complaints final : public google::protobuf::io::ErrorCollector {
   std::vector<Unknown> unknown;
 };
 
-// Whether a field stands within one whose every part bears on the answers.
+// True if a field is within one that must be understood completely, because it changes the answers.
 bool SaysWhatIsComputed(const Complaints::Unknown& field, const google::protobuf::TextFormat::ParseInfoTree& places) {
   for (const int number : {v1::Manifest::kConfigFieldNumber, v1::Manifest::kCalibrationFieldNumber}) {
     const auto range = places.GetLocationRange(v1::Manifest::descriptor()->FindFieldByNumber(number), /*index=*/-1);

@@ -29,7 +29,7 @@ namespace {
 
 using Files = std::map<std::string, std::string>;  // name to bytes
 
-// The files of the version but for the manifest.
+// Returns the files of the version except the manifest.
 absl::StatusOr<Files> FilesOf(const Draft& draft) {
   if (static_cast<int64_t>(draft.labels.size()) != draft.manifest.config().classes()) {
     return absl::FailedPreconditionError(
@@ -49,7 +49,7 @@ absl::StatusOr<Files> FilesOf(const Draft& draft) {
   return files;
 }
 
-// The manifest of version 1; the number is settled at the end.
+// Returns the manifest as version 1; the number is set at the end.
 absl::StatusOr<v1::Manifest> ManifestOf(const Draft& draft, const std::string& model, const Files& files) {
   v1::Manifest manifest = draft.manifest;
   manifest.set_model(model);
@@ -82,13 +82,13 @@ absl::StatusOr<FileDescriptor> OpenOrCreateRoot(const std::filesystem::path& roo
 
 absl::StatusOr<FileDescriptor> OpenOrCreateModel(const FileDescriptor& root, const std::string& model) {
   if (mkdirat(root.get(), model.c_str(), 0777) != 0 && errno != EEXIST) return FileError(errno, "the model's folder");
-  // Also when it was there: whoever made it may have died before this.
+  // Also if it existed: its creator may have died before syncing.
   RETURN_IF_ERROR(SyncToDisk(root, "the repository"));
   return OpenBeneath(root, model);
 }
 
-// Holds the highest number that was given, so that the number of a version that was removed is not given again: servers
-// that had it in memory, and people who wrote it down, would take the new one for the old.
+// File with the highest version ever given, so that the number of a removed version is not reused: servers that have it
+// loaded, and people's notes, would refer to a different version.
 constexpr char kHighestFile[] = ".highest-version";
 
 absl::StatusOr<int64_t> HighestGiven(const FileDescriptor& model_folder) {
@@ -101,7 +101,7 @@ absl::StatusOr<int64_t> HighestGiven(const FileDescriptor& model_folder) {
                                                     "; it has to be the highest number that was ever published"));
 }
 
-// One above every entry that is named like a version, complete or not, and above every number that was given.
+// Returns one above all entries named like a version, complete or not, and above all numbers given before.
 absl::StatusOr<int64_t> NextVersion(const FileDescriptor& model_folder) {
   ASSIGN_OR_RETURN(int64_t highest, HighestGiven(model_folder));
   RETURN_IF_ERROR(ForEachEntry(
@@ -117,7 +117,7 @@ absl::StatusOr<int64_t> WriteAndMove(const FileDescriptor& model_folder, const F
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     ASSIGN_OR_RETURN(const int64_t version, NextVersion(model_folder));
     manifest.set_version(version);
-    // First: a publisher that dies after this skips a number, and gives none twice.
+    // First: a publisher that dies after this skips a number instead of reusing one.
     RETURN_IF_ERROR(folder->ReplaceBeside(kHighestFile, absl::StrCat(version, "\n")));
     RETURN_IF_ERROR(folder->Write(kManifestFile, FormatManifest(manifest)));
     RETURN_IF_ERROR(folder->Sync());
@@ -131,7 +131,7 @@ absl::StatusOr<int64_t> WriteAndMove(const FileDescriptor& model_folder, const F
 
 absl::Status CheckSpace(const FileDescriptor& folder, int64_t bytes) {
   struct statvfs disk;
-  // Some file systems do not know; a publish then finds out.
+  // Some file systems cannot tell; then publishing finds out.
   if (fstatvfs(folder.get(), &disk) != 0 || disk.f_blocks == 0) return absl::OkStatus();
   const auto free = static_cast<double>(disk.f_bavail) * static_cast<double>(disk.f_frsize);
   if (free >= static_cast<double>(bytes)) return absl::OkStatus();
@@ -139,7 +139,7 @@ absl::Status CheckSpace(const FileDescriptor& folder, int64_t bytes) {
       absl::StrFormat("the disk has %.1f MB free, and a version takes about %.1f MB", free / 1e6, bytes / 1e6));
 }
 
-// Does what WriteAndMove does before the version is there.
+// Repeats the steps of WriteAndMove before the version exists.
 absl::Status TryTheFolder(const std::filesystem::path& root, const std::string& model, int64_t expected_bytes) {
   ASSIGN_OR_RETURN(const FileDescriptor root_folder, OpenOrCreateRoot(root));
   ASSIGN_OR_RETURN(const FileDescriptor model_folder, OpenOrCreateModel(root_folder, model));
@@ -184,7 +184,7 @@ absl::Status RemoveVersion(const std::filesystem::path& root, const VersionId& i
     return absl::NotFoundError(absl::StrCat(id.model, "/", name, ": there is no such version"));
   }
   ASSIGN_OR_RETURN(std::unique_ptr<TemporaryFolder> folder, TemporaryFolder::Create(model_folder));
-  // First: of a version that is gone nothing else says that its number was given.
+  // First: once a version is removed, only this file records its number.
   ASSIGN_OR_RETURN(const int64_t next, NextVersion(model_folder));
   ASSIGN_OR_RETURN(const int64_t given, HighestGiven(model_folder));
   if (given < next - 1) RETURN_IF_ERROR(folder->ReplaceBeside(kHighestFile, absl::StrCat(next - 1, "\n")));

@@ -34,7 +34,7 @@ absl::Status RefusedEntry(const TensorEntry& tensor, const std::string& fault) {
   return absl::InvalidArgumentError(absl::StrCat("tensor ", Quoted(tensor.name), ": ", fault));
 }
 
-// Bytes that dtype and shape ask for. A zero side does not excuse the others: strides are their product.
+// Computes bytes from dtype and shape. With a zero side, the others must still not overflow: strides are their product.
 absl::StatusOr<uint64_t> DeclaredBytes(const TensorEntry& tensor, Dtype dtype) {
   int64_t extent = BytesOf(dtype);
   bool empty = false;
@@ -52,7 +52,7 @@ bool StartsBefore(const TensorEntry& a, const TensorEntry& b) {
   return std::tie(a.begin, a.end) < std::tie(b.begin, b.end);
 }
 
-// The tensors, in the order of their offsets, must cover the data exactly: each starts where the one before ends.
+// Checks that the tensors, by offset, cover the data exactly: each starts where the previous one ends.
 absl::Status CheckCoverage(const std::vector<TensorEntry>& by_offset, uint64_t data_bytes) {
   uint64_t covered = 0;
   for (const TensorEntry& tensor : by_offset) {
@@ -71,7 +71,7 @@ absl::Status CheckCoverage(const std::vector<TensorEntry>& by_offset, uint64_t d
   return absl::OkStatus();
 }
 
-// Checks one tensor alone: what DeclaredBytes and the file's length allow.
+// Checks one tensor by itself: DeclaredBytes and the file's length.
 absl::Status CheckEntry(const TensorEntry& tensor, uint64_t data_bytes) {
   const std::optional<Dtype> dtype = DtypeOf(tensor.dtype);
   if (!dtype.has_value()) {
@@ -91,7 +91,7 @@ absl::Status CheckEntry(const TensorEntry& tensor, uint64_t data_bytes) {
   return absl::OkStatus();
 }
 
-// The header of a file of this size, with its tensors in the order of their offsets, all of them checked.
+// Reads the header of a file of this size; checks its tensors and sorts them by offset.
 absl::StatusOr<SafetensorsHeader> ReadHeader(uint64_t file_bytes, const NextBytes& next) {
   if (file_bytes < kLengthBytes) {
     return absl::InvalidArgumentError(absl::StrCat(file_bytes, " bytes are too few for a safetensors file"));
@@ -131,10 +131,10 @@ absl::StatusOr<StoredTensor> ReadTensor(const TensorEntry& entry, const NextByte
   return tensor;
 }
 
-// Whether every element's exponent is below all ones, which IEEE 754 and bfloat16 keep for infinity and NaN.
+// True if no element has an exponent of all ones, which IEEE 754 and bfloat16 use for infinity and NaN.
 template <typename Bits>
 bool AllFinite(const StoredTensor& tensor, Bits exponent) {
-  constexpr int64_t kPiece = 4096;  // without a way out in between, which vectors do not have
+  constexpr int64_t kPiece = 4096;  // without early exit within, so that it vectorizes
   const Bits* bits = tensor.As<Bits>();
   const int64_t count = tensor.elements();
   for (int64_t first = 0; first < count; first += kPiece) {

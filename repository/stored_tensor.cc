@@ -14,7 +14,7 @@
 namespace vitrine {
 namespace {
 
-constexpr std::align_val_t kAlignment{64};  // of a cache line, as vectors like it
+constexpr std::align_val_t kAlignment{64};  // a cache line, for vector loads
 
 struct Row {
   Dtype dtype;
@@ -32,7 +32,7 @@ const Row& RowOf(Dtype dtype) {
   return kRows[static_cast<size_t>(dtype)];
 }
 
-// IEEE 754 binary16. Its subnormals are a whole number of 2^-24.
+// Converts IEEE 754 binary16. Its subnormals are multiples of 2^-24.
 float HalfToFloat(uint16_t half) {
   const uint32_t sign = uint32_t{half} >> 15 << 31, exponent = half >> 10 & 0x1F, fraction = half & 0x3FF;
   if (exponent == 0)

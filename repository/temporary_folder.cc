@@ -24,7 +24,7 @@ constexpr char kPrefix[] = ".tmp-";
 constexpr char kSweptPrefix[] = ".tmp-swept-";
 constexpr int64_t kAbandonedAfterSeconds = 24 * 3600;
 
-// Takes a lock that lasts until `folder` is closed. False if it is not to be had, or the file system has no locks.
+// Takes a lock until `folder` is closed. False if it is taken, or the file system has no locks.
 bool Lock(const FileDescriptor& folder, int operation) {
   int result = 0;
   do {
@@ -37,7 +37,7 @@ FileDescriptor OpenEntry(const FileDescriptor& parent, const std::string& name) 
   return FileDescriptor(openat(parent.get(), name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
 }
 
-// Best effort: what remains is swept by a later publisher.
+// Best effort: a later publisher removes what remains.
 void RemoveFolder(const FileDescriptor& parent, const std::string& name, const FileDescriptor& folder) {
   std::vector<std::string> files;
   ForEachEntry(folder, [&](const std::string& file) { files.push_back(file); }).IgnoreError();
@@ -47,12 +47,12 @@ void RemoveFolder(const FileDescriptor& parent, const std::string& name, const F
 
 std::string RandomName(const char* prefix) {
   uint64_t random = 0;
-  // Up to 256 bytes are neither interrupted nor cut short, and a clash is noticed by mkdirat.
+  // Up to 256 bytes are returned at once, without interruption; mkdirat detects a collision.
   if (getrandom(&random, sizeof(random), 0) != sizeof(random)) random = static_cast<uint64_t>(getpid());
   return absl::StrCat(prefix, getpid(), "-", absl::Hex(random, absl::kZeroPad16));
 }
 
-// Whether nothing was made in `folder` for a day before `fresh` was made. Both times are of the file system's own
+// True if no file was created in `folder` for a day before `fresh` was created. Both times come from the file system's
 // clock.
 bool IsAbandoned(const FileDescriptor& folder, const FileDescriptor& fresh) {
   struct stat folder_state, fresh_state;
@@ -60,9 +60,9 @@ bool IsAbandoned(const FileDescriptor& folder, const FileDescriptor& fresh) {
          fresh_state.st_mtime - folder_state.st_mtime > kAbandonedAfterSeconds;
 }
 
-// Removes the temporary folders of dead processes: nobody holds them, and they are a day older than `fresh`, because on
-// some network file systems a lock of another machine is not seen. Each is renamed first: its owner may have renamed it
-// to a version since it was opened, and then there is nothing of that name to take.
+// Removes temporary folders of dead processes: unlocked, and a day older than `fresh`, because some network file
+// systems do not show locks of other machines. Renames each one first: if its owner has renamed it to a version
+// meanwhile, the rename fails.
 void Sweep(const FileDescriptor& parent, const FileDescriptor& fresh) {
   std::vector<std::string> names;
   ForEachEntry(parent, [&](const std::string& name) {
@@ -84,7 +84,7 @@ absl::Status SyncToDisk(const FileDescriptor& file, const std::string& what) {
 }
 
 absl::StatusOr<std::unique_ptr<TemporaryFolder>> TemporaryFolder::Create(const FileDescriptor& parent) {
-  // Between mkdir and flock the new folder looks abandoned; the parent's lock keeps sweepers away meanwhile.
+  // Between mkdir and flock the new folder looks abandoned; the parent's lock blocks others' Sweep meanwhile.
   const FileDescriptor guard(openat(parent.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!guard.valid()) return FileError(errno, "the model's folder");
   const bool locks = Lock(guard, LOCK_EX);
@@ -142,7 +142,7 @@ absl::Status TemporaryFolder::Sync() {
 absl::Status TemporaryFolder::MoveTo(const std::string& name) {
   const int from = parent_.get();
   long result = syscall(SYS_renameat2, from, name_.c_str(), from, name.c_str(), RENAME_NOREPLACE);
-  // Some network file systems lack the flag. A plain rename replaces at most an empty folder, which is no version.
+  // Some network file systems lack the flag. A plain rename replaces at most an empty folder, which is not a version.
   if (result != 0 && (errno == EINVAL || errno == ENOSYS)) result = renameat(from, name_.c_str(), from, name.c_str());
   if (result != 0) {
     if (errno == EEXIST || errno == ENOTEMPTY) return absl::AlreadyExistsError(absl::StrCat(name, " exists"));

@@ -9,7 +9,7 @@
 namespace vitrine {
 namespace {
 
-// Length of the character that starts `bytes`, or 0 if it is malformed.
+// Returns the length of the first character of `bytes`, or 0 if it is malformed.
 size_t CharacterLength(std::string_view bytes) {
   const auto byte = [&](size_t i) { return static_cast<uint8_t>(bytes[i]); };
   const auto continues = [&](size_t i) { return i < bytes.size() && (byte(i) & 0xC0) == 0x80; };
@@ -43,7 +43,7 @@ bool IsValidUtf8(std::string_view bytes) {
 std::string Quoted(std::string_view untrusted) {
   constexpr size_t kShown = 100;
   std::string_view shown = untrusted.substr(0, kShown);
-  // Do not cut a character in two: that alone would make the rest malformed.
+  // Does not cut a character in two: that would make the rest malformed.
   while (shown.size() < untrusted.size() && !shown.empty() &&
          (static_cast<uint8_t>(untrusted[shown.size()]) & 0xC0) == 0x80) {
     shown.remove_suffix(1);

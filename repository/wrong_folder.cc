@@ -20,11 +20,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Folders that are looked into, and names that a sentence tells.
+// Limits of folders to inspect and of names in a sentence.
 constexpr size_t kMostFolders = 256;
 constexpr size_t kMostNames = 3;
 
-// Names of the entries of this kind, sorted; none where the folder cannot be read.
+// Returns the names of entries of this kind, sorted; none if the folder cannot be read.
 std::vector<std::string> Entries(const fs::path& path, EntryKind kind) {
   std::vector<std::string> names;
   const absl::StatusOr<FileDescriptor> folder = OpenFolder(path);
@@ -66,7 +66,7 @@ bool IsModel(const fs::path& folder) {
   });
 }
 
-// Folders beneath that are repositories.
+// Returns the folders beneath that are repositories.
 std::vector<std::string> Repositories(const fs::path& root) {
   std::vector<std::string> names = Entries(root, EntryKind::kFolder);
   if (names.size() > kMostFolders) names.resize(kMostFolders);

@@ -37,7 +37,7 @@ std::string Square(int side) {
   return absl::StrCat(side, "x", side);
 }
 
-// What one has to know of an operator beside its kind.
+// Returns the settings of an operator that a reader needs besides its kind.
 struct NoteOf {
   const ir::Operator& op;
   bool shared = false;  // another operator has the same weight
@@ -78,7 +78,7 @@ struct NoteOf {
   }
 };
 
-// "blocks.3" of "blocks.3.norm"; empty for what is in no block.
+// Returns "blocks.3" for "blocks.3.norm"; empty outside of blocks.
 std::string BlockOf(const ir::Operator& op) {
   const std::vector<std::string> parts = absl::StrSplit(op.name, absl::MaxSplits('.', 2));
   const bool in_block = op.part == ir::Part::kBlock && parts.size() == 3 &&
@@ -114,7 +114,7 @@ class Folding {
   }
 
  private:
-  // Operators that are drawn in one panel.
+  // Operators drawn in one panel.
   struct Segment {
     std::string block;
     std::vector<size_t> operators;
@@ -122,7 +122,7 @@ class Folding {
 
   std::vector<Segment> Segments() const {
     std::vector<Segment> segments;
-    std::vector<size_t> sources;  // outside of blocks: drawn where they are read
+    std::vector<size_t> sources;  // outside of blocks: drawn beside their readers
     const std::vector<ir::Operator>& operators = program_.operators();
     for (size_t i = 0; i < operators.size(); ++i) {
       const std::string block = BlockOf(operators[i]);
@@ -201,7 +201,7 @@ class Folding {
     return panel;
   }
 
-  // The same for blocks that are equal but for their place.
+  // Returns an equal string for blocks that differ only in their position.
   std::string FormOf(const Segment& segment) const {
     const GraphPanel panel = PanelOf(segment);
     std::string form;
@@ -229,7 +229,7 @@ class Folding {
   const ir::Program& program_;
   const std::vector<ir::MapSize> sizes_;
   const std::vector<int64_t> macs_;
-  std::vector<int> users_;  // of each weight
+  std::vector<int> users_;  // readers of each weight
   Grid grid_;
   std::vector<GraphPanel> panels_;
 };

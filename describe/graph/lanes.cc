@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A panel's boxes stand in lanes. What an operator continues is above it in its own lane: x of x + y, so that the
-// residual trunk is the first lane. Everything else that it reads comes down a lane to its right and joins it from the
-// side.
+// The boxes of a panel stand in lanes. A box is below its main input, in the same lane: x of x + y, so that the
+// residual trunk is the first lane. Its other inputs come down a lane to the right and join it from the side.
 #include <algorithm>
 #include <utility>
 
@@ -11,7 +10,7 @@ namespace vitrine {
 namespace {
 
 constexpr double kRowGap = 24, kLaneGap = 26, kEmptyLane = 18;
-constexpr double kTrack = 5;  // between horizontal wires of one gap
+constexpr double kTrack = 5;  // distance of horizontal wires in a gap
 
 class Arrangement {
  public:
@@ -37,8 +36,8 @@ class Arrangement {
   struct Wire {
     int from = 0;
     int to = 0;
-    int lane = 0;       // where it comes down
-    bool side = false;  // it joins from the side
+    int lane = 0;       // lane in which it runs down
+    bool side = false;  // joins from the side
   };
 
   static size_t At(int place) { return static_cast<size_t>(place); }
@@ -46,7 +45,7 @@ class Arrangement {
   const std::vector<int>& InputsOf(int node) const { return nodes_[At(node)].inputs; }
   bool IsSource(int node) const { return InputsOf(node).empty() && nodes_[At(node)].role != GraphRole::kPort; }
 
-  // Ports first, everything else below what it reads; what reads nothing just above its reader.
+  // Places ports first, every other box below its inputs, and boxes without inputs just above their reader.
   void AssignRows() {
     for (int node = 0; node < count(); ++node) {
       if (IsSource(node)) continue;
@@ -63,7 +62,7 @@ class Arrangement {
     for (int& row : rows_) row = std::max(row, 0);
   }
 
-  // Which input an operator continues: of a class token and cells that join, what was longer on its way.
+  // Returns the input above the operator in its lane: the later one of a class token and cells that join.
   size_t MainInput(int node) const {
     const std::vector<int>& inputs = InputsOf(node);
     if (nodes_[At(node)].kind != "JoinClass") return 0;
@@ -86,7 +85,7 @@ class Arrangement {
     }
   }
 
-  // Of what comes down one lane to end in `node`.
+  // Returns the first row of the boxes in the lane that ends in `node`.
   int FirstRow(int node) const {
     while (lanes_[At(node)] < 0) {
       if (InputsOf(node).empty()) return rows_[At(node)];
@@ -108,7 +107,7 @@ class Arrangement {
     taken_[At(lane)].push_back({first, last});
   }
 
-  // --- on paper
+  // --- positions in pixels
 
   static GraphSpot SizeOf(const GraphNode& node) {
     const double kind = GraphTextWidth(node.kind, kGraphText, true);
@@ -166,7 +165,7 @@ class Arrangement {
     }
     return true;
   }
-  // Below a row, a line for each box there that is read in another lane.
+  // Returns the height below a row for one wire per box that is read in another lane.
   double TrackBelow(int node) const {
     int track = 0;
     for (int other = 0; other < count(); ++other) {
@@ -174,7 +173,7 @@ class Arrangement {
     }
     return ends_[At(rows_[At(node)])] + 8 + kTrack * std::min(track, 2);
   }
-  // The side of a box from top to bottom, for what joins there from left to right.
+  // Returns the height at which a wire enters the side of a box, in the order from left to right.
   double EntryOf(const Wire& wire) const {
     int before = 1, all = 1;
     for (const Wire& other : wires_) {
@@ -211,7 +210,7 @@ class Arrangement {
   std::vector<int> rows_, lanes_, longest_;
   std::vector<std::pair<int, int>> pending_;
   int last_row_ = 0;
-  std::vector<std::vector<std::pair<int, int>>> taken_;  // rows of each lane
+  std::vector<std::vector<std::pair<int, int>>> taken_;  // occupied rows, by lane
   std::vector<Wire> wires_;
   std::vector<double> centres_, tops_, ends_;
   GraphPanelPlan plan_;

@@ -12,7 +12,7 @@
 namespace vitrine {
 namespace {
 
-constexpr double kAspect = 1.5;  // of width to height, as near as whole panels allow without waste of paper
+constexpr double kAspect = 1.5;  // target ratio of width to height
 
 void Move(GraphPanelPlan& plan, double x, double y) {
   const auto move = [&](GraphSpot& spot) {
@@ -36,7 +36,7 @@ double HeaderWidth(const GraphPanel& panel) {
   return std::max(title, note) + badge + 2 * (kGraphPadding + 6);
 }
 
-// From left to right; a row ends before what would go beyond `widest`.
+// Arranges panels from left to right; starts a new row before a panel would exceed `widest`.
 GraphPlan InRows(std::vector<GraphPanelPlan> panels, double top, double widest) {
   GraphPlan plan;
   double x = kGraphMargin, y = top, bottom = top;
@@ -55,7 +55,7 @@ GraphPlan InRows(std::vector<GraphPanelPlan> panels, double top, double widest) 
   return plan;
 }
 
-// From under a panel's last box, through the space between panels, to the next one's first.
+// Returns the wire from a panel's last box, through the gap between panels, to the next one's first box.
 GraphWire FlowOf(const GraphPlan& plan, size_t panel) {
   const GraphPanelPlan &from = plan.panels[panel], &to = plan.panels[panel + 1];
   const GraphSpot &last = from.nodes.back(), &first = to.nodes.front();

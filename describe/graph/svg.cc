@@ -15,7 +15,7 @@
 namespace vitrine {
 namespace {
 
-constexpr double kTop = 142;  // of the panels; above are title and legend
+constexpr double kTop = 142;  // top of the panels, below title and legend
 constexpr char kInk[] = "#1f2933", kFaintInk[] = "#52606d", kWireInk[] = "#5b6775";
 
 struct Style {
@@ -49,7 +49,7 @@ struct Lettering {
   double size = kGraphSmallText;
   bool bold = false;
   const char* colour = kInk;
-  bool at_end = false;  // x is the text's right end
+  bool at_end = false;  // x is the right end of the text
 };
 
 std::string Text(double x, double y, const std::string& text, const Lettering& lettering) {
@@ -103,7 +103,7 @@ std::string Box(const GraphNode& node, const GraphSpot& spot) {
   return svg + "</g>\n";
 }
 
-// A folded panel looks like a pile of cards.
+// Draws a folded panel as a stack of cards.
 std::string Cards(const GraphPanel& panel, const GraphSpot& spot) {
   std::string svg;
   for (int card = std::min(panel.depth() - 1, 2); card >= 0; --card) {
@@ -146,7 +146,7 @@ std::string Legend(double y) {
   return svg + "</g>\n";
 }
 
-// The widest of the lines above the panels.
+// Returns the width of the longest line above the panels.
 double HeadingWidth(const Graph& graph) {
   return 2 * kGraphMargin + std::max({GraphTextWidth(graph.title, 22, true), GraphTextWidth(graph.subtitle, 13, false),
                                       GraphTextWidth(graph.caption, kGraphSmallText, false), 1120.0});

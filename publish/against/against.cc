@@ -31,7 +31,7 @@
 namespace vitrine {
 namespace {
 
-// The pictures below a folder, relative to it, in byte order; links to folders are not followed.
+// Collects the images below a folder, as relative paths in byte order; does not follow links to folders.
 absl::Status AddPictures(const std::filesystem::path& root, const std::filesystem::path& below,
                          std::vector<std::string>& pictures) {
   ASSIGN_OR_RETURN(const FolderContent content, ReadFolder(root / below));
@@ -53,7 +53,7 @@ absl::StatusOr<std::vector<std::string>> PicturesIn(const std::string& folder) {
   return pictures;
 }
 
-// timm's name of a version, from the words of its import: "import --from timm --arch deit_tiny_patch16_224 ...".
+// Returns timm's name of a version, from its recorded import command: "import --from timm --arch NAME ...".
 absl::StatusOr<std::string> ArchOf(const v1::Manifest& manifest, const std::string& told) {
   if (!told.empty()) return told;
   const std::vector<std::string> words = absl::StrSplit(manifest.provenance().recipe(), ' ');
@@ -64,13 +64,13 @@ absl::StatusOr<std::string> ArchOf(const v1::Manifest& manifest, const std::stri
                                                     " was not imported from timm; name timm's model with --arch"));
 }
 
-// Both sides' answers to one picture, compared.
+// Comparison of both sides' results for one image.
 struct Comparison {
-  std::string fault = {};  // why there is nothing to compare
-  bool unread = false;     // by both sides, which is no difference
+  std::string fault = {};  // reason why there is nothing to compare
+  bool unread = false;     // unreadable for both sides, which is no difference
   float input = 0;         // largest difference, in grey levels of 255
   float logits = 0;        // largest difference
-  bool beyond = false;     // of the logits, by the tolerance
+  bool beyond = false;     // difference of logits exceeds the tolerance
   size_t ours = 0;         // top-1
   size_t theirs = 0;
 
@@ -94,7 +94,7 @@ class Comparer {
   Comparer(const v1::Preprocessing& preprocessing, Forward forward, TimmSide& timm, double tolerance)
       : preprocessing_(preprocessing), forward_(std::move(forward)), timm_(timm), tolerance_(tolerance) {}
 
-  // Errors alone that concern every picture.
+  // Returns errors only if they concern every image.
   absl::StatusOr<Comparison> Compare(std::string_view bytes) {
     const absl::StatusOr<FloatArray> input = PictureInput(bytes, preprocessing_);
     const absl::StatusOr<TimmSide::Answer> theirs = timm_.Ask(bytes);
@@ -158,7 +158,7 @@ void Print(const std::string& picture, const Comparison& comparison, const std::
   std::cout << std::endl;
 }
 
-// The largest of all pictures.
+// Maxima over all images.
 struct Summary {
   float input = 0, logits = 0;
   size_t differ = 0, flips = 0, skipped = 0;

@@ -19,7 +19,7 @@ absl::Status Fault(const std::string& member, const std::string& fault) {
   return absl::FailedPreconditionError(absl::StrCat(member, " ", fault));
 }
 
-// Classes may be called by numbers, as digits are.
+// Returns a label as text; labels may be integers, as for digits.
 std::optional<std::string> TextOf(const Json& label) {
   if (label.is_string()) return label.get<std::string>();
   if (label.is_number_integer()) return label.dump();
@@ -37,7 +37,7 @@ absl::StatusOr<Labels> FromList(const std::string& member, const Json& list) {
   return labels;
 }
 
-// Puts a label in its place; every number from 0 on must come once.
+// Collects labels by index; requires every index from 0 on exactly once.
 class Places {
  public:
   Places(std::string member, size_t classes) : member_(std::move(member)), labels_(classes), taken_(classes) {}
@@ -78,7 +78,7 @@ absl::StatusOr<Labels> FromNames(const std::string& member, const Json& numbers)
   return places.Take();
 }
 
-// Empty where it is of another type, or says nothing.
+// Returns "" for a value of another type or without labels.
 absl::StatusOr<Labels> FromMember(const std::string& member, const Json& value) {
   if (value.is_array()) return FromList(member, value);
   if (value.is_object()) return member == "label2id" ? FromNames(member, value) : FromNumbers(member, value);

@@ -45,7 +45,7 @@ absl::StatusOr<std::string> DigestOf(int file, const std::filesystem::path& path
   }
 }
 
-// The part of a file that has come, which this process alone writes.
+// A partial download, which only this process writes.
 class Part {
  public:
   Part(const Download& download, FileDescriptor file, std::filesystem::path path, ProgressDisplay& display)
@@ -59,7 +59,7 @@ class Part {
     if (flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
       return absl::AbortedError(absl::StrCat(path.native(), ": another import is fetching it; wait for that one"));
     }
-    // Another import may have given it its name between the two.
+    // Another import may have renamed it between open and lock.
     struct stat opened, named;
     if (fstat(file.get(), &opened) != 0 || stat(path.c_str(), &named) != 0 || opened.st_ino != named.st_ino) {
       return absl::AbortedError(absl::StrCat(path.native(), ": another import has just fetched it; start again"));
@@ -97,7 +97,7 @@ class Part {
     }
   }
 
-  // Gives the file its name, if it is the right one.
+  // Renames the file if its digest is right.
   absl::Status Finish() {
     ASSIGN_OR_RETURN(const std::string digest, DigestOf(file_.get(), path_));
     if (digest != download_.sha256) {
@@ -140,7 +140,7 @@ class Part {
     return absl::OkStatus();
   }
 
-  // A server that does not know ranges sends everything again.
+  // A server without range support sends the whole file again.
   absl::Status BeginAnswer(const FetchReply& head) {
     answer_status_ = head.status;
     answer_range_ = head.Header("content-range");
@@ -162,9 +162,9 @@ class Part {
   FileDescriptor file_;
   std::filesystem::path path_;
   ProgressDisplay& display_;
-  bool began_anew_ = false;  // since the server knew no such bytes; once, whatever it says
-  int64_t size_ = 0;         // bytes that have come
-  int answer_status_ = 0;    // of the answer that is being taken
+  bool began_anew_ = false;  // restarted because the server rejected the range; at most once
+  int64_t size_ = 0;         // bytes received
+  int answer_status_ = 0;    // status of the current response
   std::string answer_range_ = {};
 };
 

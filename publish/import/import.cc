@@ -73,22 +73,22 @@ constexpr char kImageNet[] =
 #include "imagenet_1k.inc"
     ;
 
-// What is imported: weights that were read or fetched, and labels of the model's own.
+// Input of an import: weights that were read or downloaded, and the model's own labels.
 struct Given {
-  std::string weights;  // as messages name them
+  std::string weights;  // name in messages
   TensorMap tensors = {};
-  Labels labels = {};            // empty: it has none
-  std::string labels_from = {};  // as messages name it
+  Labels labels = {};            // empty: no labels
+  std::string labels_from = {};  // name in messages
 };
 
-// The number of classes of the head; nullopt where it has none, which RenameForeign says.
+// Returns the number of classes of the head; nullopt without a head, which RenameForeign reports.
 std::optional<int64_t> ClassesOf(const TensorMap& tensors, ForeignSource source) {
   const auto bias = tensors.find(HeadBias(source));
   if (bias == tensors.end() || bias->second.shape.size() != 1) return std::nullopt;
   return bias->second.shape[0];
 }
 
-// Those of ImageNet-1k's classes where the model names none and the head has as many.
+// Uses ImageNet-1k's labels if the model has none and the head has as many classes.
 absl::Status TakeImageNet(ForeignSource source, Given& given) {
   ASSIGN_OR_RETURN(given.labels, ParseLabels(kImageNet));
   const auto size = static_cast<int64_t>(given.labels.size());
@@ -99,7 +99,7 @@ absl::Status TakeImageNet(ForeignSource source, Given& given) {
                    size, " of ImageNet-1k, and its config.json names none; name them in a file for --labels"));
 }
 
-// The commonest mismatch deserves a better sentence than a tensor's shape.
+// Checks the most common mismatch, for a clearer message than a tensor's shape.
 absl::Status CheckLabels(const Given& given, ForeignSource source) {
   const auto labels = static_cast<int64_t>(given.labels.size());
   const int64_t classes = ClassesOf(given.tensors, source).value_or(labels);
@@ -109,7 +109,7 @@ absl::Status CheckLabels(const Given& given, ForeignSource source) {
                                                     "\"); one label stands on each line of --labels"));
 }
 
-// "36-1024": whole numbers, the first at least 1 and the second no less.
+// Parses "36-1024": integers, the first at least 1, the second at least the first.
 absl::StatusOr<std::pair<int, int>> ParseTokens(std::string_view text) {
   const char* const end = text.data() + text.size();
   std::pair<int, int> tokens;
@@ -122,7 +122,7 @@ absl::StatusOr<std::pair<int, int>> ParseTokens(std::string_view text) {
       absl::StrCat("\"", std::string(text), "\" is no range of patches; as in --native 36-1024"));
 }
 
-// One patch is one cell. Position tables reach other grids by interpolation, XCiT's encoding by its formula.
+// Makes a patch a cell. Position tables are interpolated to other grids; XCiT's encoding is a formula.
 absl::Status MakeNative(const std::string& range, v1::ModelConfig& config) {
   ASSIGN_OR_RETURN(const auto tokens, ParseTokens(range));
   v1::NativeResolution& native = *config.mutable_preprocessing()->mutable_native();
@@ -150,7 +150,7 @@ absl::Status Override(const ImportOptions& options, v1::ModelConfig& config) {
   return ValidatePreprocessing(preprocessing);
 }
 
-// The command as it could be given again, without the places of files.
+// Returns the command to repeat the import, without file paths.
 std::string InWords(const ImportOptions& options) {
   std::string words = absl::StrCat("import --from ", options.source, " --arch ", options.arch);
   if (!options.mean.empty()) absl::StrAppend(&words, " --mean ", absl::StrJoin(options.mean, ","));
@@ -165,7 +165,7 @@ std::string InWords(const ImportOptions& options) {
   return words;
 }
 
-// Says what was left out, which nobody can see in the version.
+// Prints what was left out, since the version does not show it.
 void TellUnwrapped(const UnwrappedWeights& weights, const std::string& file) {
   const auto quoted = [](std::string* text, const std::string& name) { absl::StrAppend(text, Quoted(name)); };
   if (!weights.prefix.empty()) {
@@ -202,7 +202,7 @@ absl::StatusOr<Draft> MakeDraft(const ImportOptions& options, Given given) {
   }
   ASSIGN_OR_RETURN(WeightedModel model, WithWeights(config, std::move(draft.weights)));
   draft.weights = AsStored(model, options.bf16);
-  // The path that computes nothing in a way of its own, so that the one that serves is compared with something else.
+  // Uses the portable path, so that the serving path is compared with a different one.
   ASSIGN_OR_RETURN(const Forward forward, EngineForward(model, cpu::CpuPath::kPortable));
   ASSIGN_OR_RETURN(draft.golden, PatternGoldens(model.description, forward));
   draft.manifest.set_goldens_by("portable");
@@ -217,7 +217,7 @@ absl::StatusOr<Draft> MakeDraft(const ImportOptions& options, Given given) {
   return draft;
 }
 
-// Fetches what is to be imported. What the command line says of pictures goes before what the hub says.
+// Downloads the model. Preprocessing on the command line takes precedence over the hub's.
 absl::StatusOr<Pulled> PullInto(ImportOptions& options) {
   const char* mirror = std::getenv("VITRINE_PULL_FROM");
   PullRequest request{.model = options.pull, .arch = options.arch, .sha256 = options.sha256, .cache = PullCache()};
@@ -231,7 +231,7 @@ absl::StatusOr<Pulled> PullInto(ImportOptions& options) {
   return pulled;
 }
 
-// Reads what the command line names, or what was fetched. The labels of the command line go before those of the model.
+// Reads the files from the command line or the download. Labels on the command line take precedence over the model's.
 absl::StatusOr<Given> Read(const ImportOptions& options, const Pulled& pulled) {
   Given given{.weights = options.pull.empty() ? options.weights : options.pull, .labels_from = options.labels};
   if (!options.labels.empty()) {
@@ -253,7 +253,7 @@ absl::StatusOr<Given> Read(const ImportOptions& options, const Pulled& pulled) {
   return given;
 }
 
-// Before anything is fetched: the architecture and the name are known here.
+// Checks architecture and name before any download.
 absl::Status CheckBefore(const ImportOptions& options) {
   RETURN_IF_ERROR(ValidateModelName(options.model));
   ASSIGN_OR_RETURN(const ForeignSource source, SourceOf(options.source));

@@ -56,20 +56,20 @@ bool IsHexOf(absl::string_view text, size_t digits) {
   return text.size() == digits && std::all_of(text.begin(), text.end(), absl::ascii_isxdigit);
 }
 
-// One pull. `base` has no slash at its end.
+// One download. `base` has no slash at its end.
 class Hub {
  public:
   Hub(std::string base, ModelOnHub model) : base_(std::move(base)), model_(std::move(model)) {}
 
-  // Says at which commit the revision is, so that all files are of one; asks nothing of where the bytes lie. nullopt
-  // where the model has no such file.
+  // Requests the headers of a file, to find the commit of the revision; does not follow redirects to the storage.
+  // Returns nullopt if the model lacks the file.
   absl::StatusOr<std::optional<FetchReply>> Head(const std::string& name) {
     std::string url = UrlOf(name);
     constexpr int kMostMoves = 5;
     for (int move = 0; move < kMostMoves; ++move) {
       ASSIGN_OR_RETURN(FetchReply reply, Reach({.url = url, .head = true, .follow = false}));
       const std::string to = reply.Header("location");
-      // A model that was renamed lies elsewhere on the same host; any other place is that of the bytes.
+      // A renamed model is redirected on the same host; any other redirect leads to the storage.
       if (reply.status >= 300 && reply.status < 400 && absl::StartsWith(to, "/")) {
         url = absl::StrCat(base_, to);
         continue;
@@ -82,7 +82,7 @@ class Hub {
     return absl::UnavailableError(absl::StrCat(url, ": moved too often"));
   }
 
-  // A small file; nullopt where the model has none of that name.
+  // Downloads a small file; nullopt if the model lacks it.
   absl::StatusOr<std::optional<std::string>> Text(const std::string& name) const {
     constexpr size_t kMostBytes = size_t{4} << 20;
     ASSIGN_OR_RETURN(FetchReply reply, Reach({.url = UrlOf(name), .most_bytes = kMostBytes}));
@@ -134,7 +134,7 @@ class Hub {
   ModelOnHub model_;
 };
 
-// "\"<digest>\"", as headers have it. Of files in large file storage the tag is their SHA-256, of others it is not.
+// Parses "\"<digest>\"" from the headers. The tag is a SHA-256 only for files in large file storage.
 std::string DigestIn(const FetchReply& head) {
   for (const char* name : {"x-linked-etag", "etag"}) {
     absl::string_view tag = head.headers.contains(name) ? head.headers.at(name) : absl::string_view();
@@ -146,7 +146,7 @@ std::string DigestIn(const FetchReply& head) {
   return "";
 }
 
-// How one file is fetched. `wanted` is the digest that the user asks for, or empty.
+// Plans the download of a file. `wanted` is the user's digest, or empty.
 absl::StatusOr<Download> PlanDownload(const FetchReply& head, const std::string& url, const std::string& wanted,
                                       const PullRequest& request) {
   const std::string told = DigestIn(head);
@@ -170,7 +170,7 @@ absl::StatusOr<Download> PlanDownload(const FetchReply& head, const std::string&
   return download;
 }
 
-// What a model's weights are: one download, or one for each shard.
+// Downloads of a model's weights: one, or one per shard.
 struct Weights {
   std::vector<Download> files;
   v1::Origin origin;
@@ -185,7 +185,7 @@ absl::StatusOr<Weights> PlanShards(Hub& hub, const PullRequest& request) {
         absl::StrCat(request.model, ": its ", kForeignIndexFile, " is ", names.status().message()));
   }
   Weights weights;
-  std::string digests;  // as sha256sum prints them
+  std::string digests;  // as printed by sha256sum
   for (const std::string& name : *names) {
     ASSIGN_OR_RETURN(const std::optional<FetchReply> head, hub.Head(name));
     if (!head.has_value()) return hub.Lacks(absl::StrCat(name, ", which its ", kForeignIndexFile, " names"));
@@ -221,7 +221,7 @@ absl::StatusOr<Weights> PlanWeights(Hub& hub, const PullRequest& request) {
       absl::StrCat(request.model, " has ", bytes, " bytes; at most ", kMaxFileBytes, " are imported"));
 }
 
-// `licence:` of the YAML between the first two lines of "---", as model cards have it.
+// Returns `licence:` of a model card's YAML, which is between the first two lines of "---".
 std::string LicenceIn(const std::string& card) {
   bool inside = false;
   for (absl::string_view line : absl::StrSplit(card, '\n')) {
@@ -239,13 +239,12 @@ std::string LicenceIn(const std::string& card) {
   return "";
 }
 
-// timm's tags say which weights, not which model.
+// Removes timm's tag, which identifies weights, not the model.
 std::string WithoutTag(const std::string& arch) {
   return arch.substr(0, arch.find('.'));
 }
 
-// Takes what timm's config.json says about the model and its pictures. Members of other types are passed over but for
-// the architecture.
+// Reads model and preprocessing from timm's config.json. Ignores members of other types, except for the architecture.
 absl::Status TakeConfig(const std::string& text, const PullRequest& request, Pulled& pulled) {
   const nlohmann::json config = nlohmann::json::parse(text, /*cb=*/nullptr, /*allow_exceptions=*/false);
   if (!config.is_object()) return absl::DataLossError(absl::StrCat(request.model, ": its config.json is no JSON"));
