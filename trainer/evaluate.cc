@@ -24,7 +24,7 @@ namespace {
 struct EvaluationBatch {
   ImageBatch images;
   at::Tensor labels;
-  std::vector<int64_t> indices;  // of the pictures in the data set
+  std::vector<int64_t> indices;  // image indices in the data set
 };
 
 absl::StatusOr<EvaluationBatch> ReadBatch(const Model& model, const Dataset& data, std::optional<Size> size,
@@ -42,7 +42,7 @@ absl::StatusOr<EvaluationBatch> ReadBatch(const Model& model, const Dataset& dat
     std::copy(values.begin(), values.end(), inputs.back().mutable_data_ptr<float>());
     order.push_back({geometry.input, i});
   }
-  // Neighbours of equal size share batched calls.
+  // Sorts by size: equal neighbours share batched calls.
   std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) {
     return std::pair(a.first.height, a.first.width) < std::pair(b.first.height, b.first.width);
   });
@@ -92,7 +92,7 @@ absl::StatusOr<Geometry> PlanEvaluation(const v1::Preprocessing& preprocessing, 
 
 namespace {
 
-// Planned for the size in the file's header, as a server does it.
+// Plans for the size in the file's header, as a server does.
 absl::StatusOr<PlannedPicture> ReadReduced(const Dataset& data, int64_t index, const v1::Preprocessing& preprocessing,
                                            std::optional<Size> size) {
   PlannedPicture picture;
@@ -111,7 +111,7 @@ absl::StatusOr<PlannedPicture> ReadForEvaluation(const Dataset& data, int64_t in
   if (preprocessing.decode() == v1::Preprocessing::REDUCED) {
     absl::StatusOr<PlannedPicture> reduced = ReadReduced(data, index, preprocessing, size);
     if (reduced.ok()) return reduced;
-    // The set may have another picture in the place of a corrupt one, or will name it.
+    // The data set may replace a corrupt image, or will report it.
   }
   ASSIGN_OR_RETURN(picture.image, data.image(index));
   ASSIGN_OR_RETURN(picture.geometry, PlanEvaluation(preprocessing, {picture.image.height, picture.image.width}, size));
@@ -142,7 +142,7 @@ absl::StatusOr<Accuracy> Evaluate(const Model& model, const Dataset& data, std::
 
   Accuracy accuracy{.size = size};
   for (const absl::StatusOr<BatchScore>& score : scores) {
-    // A batch that failed is told rather than those that were left out because of it.
+    // Prefers the error of a failed batch to those of batches cancelled because of it.
     if (!score.ok() && !absl::IsCancelled(score.status())) return score.status();
   }
   for (const absl::StatusOr<BatchScore>& score : scores) {

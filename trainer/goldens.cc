@@ -32,8 +32,8 @@ absl::StatusOr<FloatArray> EncodedToInput(std::string_view bytes, const v1::Prep
   return ArrayOf(std::move(planned.values), preprocessing, planned.geometry);
 }
 
-// Six pictures side by side and above each other, so that the golden passes through the resize as well. Each
-// is reduced, so that the whole is far below what a decoder takes.
+// Joins six images to a grid, so that the golden also tests the resize. Each is reduced, so that the whole stays far
+// below the decoder's limit.
 absl::StatusOr<Image> Mosaic(const Dataset& data) {
   constexpr int kColumns = 3, kRows = 2;
   ASSIGN_OR_RETURN(const Image large, data.image(0));
@@ -45,7 +45,7 @@ absl::StatusOr<Image> Mosaic(const Dataset& data) {
   for (int tile = 0; tile < kColumns * kRows; ++tile) {
     ASSIGN_OR_RETURN(const Image whole, data.image(tile * 7919 % data.size()));
     const Image picture = Reduced(whole, kMostTileSide);
-    // A set of mixed sizes repeats its first picture instead.
+    // For a set of mixed sizes, repeats the first image instead.
     const bool fits =
         picture.width == first.width && picture.height == first.height && picture.channels == first.channels;
     const Image& source = fits ? picture : first;
@@ -73,7 +73,7 @@ absl::StatusOr<Safetensors> MakeGoldens(const v1::Recipe& recipe, const Model& m
   int next = 0;
   ASSIGN_OR_RETURN(const auto sizes, EvaluationSizes(recipe));
   for (const std::optional<Size>& size : sizes) {
-    // Two pictures of different classes where the set is sorted by class.
+    // Uses two images, of different classes if the set is sorted by class.
     for (const int64_t index : {test.size() / 7, test.size() * 5 / 7}) {
       ASSIGN_OR_RETURN(const PlannedPicture picture, ReadForEvaluation(test, index, preprocessing, size));
       golden.tensors[absl::StrCat("input.", next++)] = StoredOf(

@@ -29,7 +29,7 @@
 namespace vitrine {
 namespace {
 
-// What the processes tell each other at every step, beside the gradients.
+// Values that the processes exchange at every step, besides the gradients.
 struct StepTotals {
   double loss = 0;
   double correct = 0;
@@ -37,11 +37,11 @@ struct StepTotals {
   double stops = 0;  // processes that were asked to stop
 };
 
-// A state continues with the settings that it was written with.
+// A state resumes with its original settings.
 constexpr char kBeginAgain[] =
     "; a lower optimizer.lr or clip_norm may help: begin again with it in a new folder (--work), without --resume";
 
-// The batch that broke a run, for whoever looks into it.
+// Saves the batch that broke a run, for debugging.
 absl::Status SaveBatch(const std::filesystem::path& file, const TrainingBatch& batch) {
   std::vector<NamedTensor> tensors;
   for (size_t i = 0; i < batch.images.size(); ++i) tensors.push_back({absl::StrCat("image.", i), batch.images[i]});
@@ -56,7 +56,7 @@ absl::Status SaveBatch(const std::filesystem::path& file, const TrainingBatch& b
   return SaveTensors(file, tensors);
 }
 
-// One run: constructed, perhaps restored, run once.
+// A single run: constructed, restored if requested, run once.
 class Run {
  public:
   Run(const v1::Recipe& recipe, const Task& task, const TrainOptions& options, const StepPlan& plan,
@@ -75,7 +75,7 @@ class Run {
   }
 
   absl::Status Restore();
-  // The processes must begin alike.
+  // Checks that all processes start with the same model.
   absl::Status CheckStart() { return CheckSameStart(group_, *model_, position_.step); }
   absl::StatusOr<TrainResult> ToTheEnd();
 
@@ -115,13 +115,13 @@ class Run {
   std::unique_ptr<Replicas> replicas_;
 
   RunPosition position_;
-  StepReport report_;                      // of the last step
+  StepReport report_;                      // last step
   std::optional<Score> measured_on_test_;  // after the last step
   bool stopping_ = false;
-  absl::Time started_;         // of this run
+  absl::Time started_;         // start of this run
   int64_t first_samples_ = 0;  // seen before this run
   double seconds_before_ = 0;  // spent before this run
-  absl::Duration measuring_;   // part of this run that measured
+  absl::Duration measuring_;   // measuring time within this run
 };
 
 absl::Status Run::Restore() {
@@ -174,7 +174,7 @@ absl::StatusOr<TrainResult> Run::ToTheEnd() {
   if (position_.unmeasured) RETURN_IF_ERROR(AfterStep());
   while (position_.step < plan_.total_steps && !stopping_) {
     const absl::Status stepped = Step(loader);
-    // The step that lost a process has moved nothing: what was learned so far is kept.
+    // The step that lost a process changed nothing, so the state before it is saved.
     if (absl::IsUnavailable(stepped)) RETURN_IF_ERROR(Save());
     RETURN_IF_ERROR(stepped);
     const double norm = report_.gradient_norm, loss = report_.loss, lr = report_.lr;
@@ -182,7 +182,7 @@ absl::StatusOr<TrainResult> Run::ToTheEnd() {
     report_.gradient_norm = norm, report_.loss = loss, report_.lr = lr;
     for (Observer* observer : options_.observers) observer->OnStep(report_);
     if (options_.after_step) options_.after_step(position_);
-    // Several processes end together, at the step after the one in which the first was asked to.
+    // Several processes stop together, at the step after the first one was asked to.
     if (group_.size() == 1 && StopRequested()) stopping_ = true;
     RETURN_IF_ERROR(AfterStep());
   }
@@ -230,7 +230,7 @@ absl::Status Run::Step(BatchLoader& loader) {
   return absl::OkStatus();
 }
 
-// Leaves the sums over all processes in the gradients and the totals.
+// Replaces the gradients and the totals by their sums over all processes.
 absl::Status Run::ShareGradients(StepTotals& totals) {
   if (group_.size() == 1) return absl::OkStatus();
   const at::AutoGradMode no_grad(false);
@@ -288,13 +288,13 @@ bool Run::MeasuresNow() const {
          epoch % recipe_.evaluate_every() == 0;
 }
 
-// Measures, ends the epoch, saves: whatever is due.
+// Measures, ends the epoch and saves, each if due.
 absl::Status Run::AfterStep() {
   if (!position_.unmeasured) {
     const bool save = stopping_ || (options_.save_every_steps > 0 && position_.step % options_.save_every_steps == 0);
     return save ? Save() : absl::OkStatus();
   }
-  // The steps are safe before anything long begins; a run killed from here on measures again.
+  // Saves the steps before anything long starts; a run that is killed from here on repeats the measurement.
   RETURN_IF_ERROR(Save());
   std::string scores;
   if (MeasuresNow()) {
@@ -314,7 +314,7 @@ absl::Status Run::AfterStep() {
 }
 
 absl::StatusOr<std::string> Run::MeasureNow() {
-  // Several processes measure to the end: one that left would be lost to the others.
+  // With several processes, measurements cannot be stopped: the others would treat a process that left as lost.
   const std::atomic<bool>* const stop = group_.size() == 1 ? options_.stop : nullptr;
   const absl::Time start = absl::Now();
   ASSIGN_OR_RETURN(const Score score, task_.MeasureOn(MeasuredSplit::kValidation, Measured(),
@@ -367,7 +367,7 @@ absl::StatusOr<TrainResult> Run::Result() {
                      .epochs = Epochs(),
                      .last_epoch = Epochs()};
   result.model = average_ ? average_->Release() : std::move(model_);
-  // Chosen on the test split, the best state would be better on that split than elsewhere.
+  // Not if chosen on the test split: its best state would look better there than elsewhere.
   if (recipe_.validation_share() > 0 && position_.best) {
     if (Leads()) RETURN_IF_ERROR(LoadBest(options_.work_dir, *result.model));
     result.is_best = true;

@@ -48,7 +48,7 @@ std::string ModelInWords(const v1::Recipe& recipe, const v1::Provenance& provena
                                 : absl::StrCat("zoo row ", recipe.model());
 }
 
-// Rows of the table about what came before and which weights these are.
+// Returns the table rows about ancestors and the kind of weights.
 std::string Lineage(const v1::Recipe& recipe, const v1::Provenance& provenance, const TrainResult& result) {
   std::string rows;
   if (provenance.started_from().empty()) {
@@ -72,7 +72,7 @@ std::string Lineage(const v1::Recipe& recipe, const v1::Provenance& provenance, 
   return rows;
 }
 
-// What a step really took, which is less than the recipe asks for where the data are few.
+// Describes a step's actual size, which is below the recipe's for small data sets.
 std::string Step(const v1::Recipe& recipe, const RunPosition& position) {
   const int64_t batches = int64_t{std::max(1, recipe.accumulate())} * position.processes;
   const int64_t batch = position.samples_per_step / batches;
@@ -94,7 +94,7 @@ std::string Rate(const v1::Recipe& recipe, const RunPosition& position) {
   return text;
 }
 
-// What the recipe says of its data, if these are known to be them.
+// Returns the recipe's description of its data, if the data are known to be those.
 std::string Comparison(const v1::Recipe& recipe, const v1::Provenance& provenance) {
   const v1::TrainingData& data = recipe.data();
   if (data.name().empty()) return "";

@@ -80,11 +80,11 @@ void Optimizer::StepSgd(const Group& group, double lr) {
     if (!parameters_[i].tensor.grad().defined()) continue;
     parameters.push_back(parameters_[i].tensor);
     gradients.push_back(parameters_[i].tensor.grad());
-    // Without momentum LibTorch wants no buffers.
+    // Without momentum LibTorch expects no buffers.
     if (settings_.momentum() > 0) momenta.push_back(first_moments_[i]);
   }
   if (parameters.empty()) return;
-  // The momenta start at zero, so the first step needs no case of its own.
+  // The momenta start at zero, so the first step needs no special case.
   at::_fused_sgd_(parameters, gradients, momenta, group.weight_decay, settings_.momentum(), lr, /*dampening=*/0,
                   settings_.nesterov(), /*maximize=*/false, /*is_first_step=*/false);
 }

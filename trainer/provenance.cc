@@ -13,7 +13,7 @@
 namespace vitrine {
 namespace {
 
-// "AMD EPYC, 2 threads"
+// Returns the processor and threads: "AMD EPYC, 2 threads".
 std::string HardwareInWords(int threads) {
   std::ifstream cpus("/proc/cpuinfo");
   std::string line, name = "unknown processor";

@@ -30,7 +30,7 @@ absl::Status MergeText(const std::string& text, const std::string& source, Messa
   TextFormat::Parser parser;
   parser.RecordErrorsTo(&error);
   if (parser.MergeFromString(text, &message)) return absl::OkStatus();
-  // A required field cannot be missing in proto3, so a failure always has an error.
+  // proto3 has no required fields, so a failure always has an error.
   return absl::InvalidArgumentError(absl::StrCat(source, ": ", error.message()));
 }
 
@@ -48,7 +48,7 @@ absl::StatusOr<const FieldDescriptor*> FieldNamed(const std::string& name, const
       absl::StrCat("there is no field \"", name, "\" in ", type.name(), "; it has ", FieldNames(type)));
 }
 
-// The values that an enum takes, but for the one that stands for none.
+// Returns the values of an enum except the unspecified one.
 std::string ValueNames(const google::protobuf::EnumDescriptor& type) {
   std::vector<std::string> names;
   for (int i = 0; i < type.value_count(); ++i) {
@@ -57,7 +57,7 @@ std::string ValueNames(const google::protobuf::EnumDescriptor& type) {
   return absl::StrJoin(names, ", ");
 }
 
-// A word that is no value of the enum; the parser's own error would not list those that are.
+// True if a word is not a value of the enum; the parser's own error does not list the valid ones.
 bool IsUnknownValue(const FieldDescriptor& field, const std::string& value) {
   int number = 0;
   return field.cpp_type() == FieldDescriptor::CPPTYPE_ENUM && !value.starts_with('[') &&
@@ -95,7 +95,7 @@ absl::Status SetField(const FieldDescriptor& field, const std::string& value, Me
 absl::StatusOr<std::string> ReadText(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   std::ostringstream text;
-  // Where there is nothing to read, << calls that a failure.
+  // operator<< reports an empty file as a failure.
   const bool is_read = in && (in.peek() == EOF ? !in.bad() : static_cast<bool>(text << in.rdbuf()));
   if (!is_read) return absl::NotFoundError(absl::StrCat(path, " cannot be read"));
   return std::move(text).str();

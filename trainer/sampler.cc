@@ -8,10 +8,10 @@ namespace vitrine {
 namespace {
 
 constexpr uint64_t kGolden = 0x9E3779B97F4A7C15;
-// A sample number that no data set reaches: the stream that shuffles the epoch.
+// Sample index of the stream that shuffles an epoch; no data set reaches it.
 constexpr uint64_t kOrderStream = ~uint64_t{0};
 
-// The finaliser of SplitMix64 (Steele et al. 2014): a bijection whose output bits depend on every input bit.
+// The finalizer of SplitMix64 (Steele et al. 2014): a bijection in which every output bit depends on every input bit.
 uint64_t Mix(uint64_t x) {
   x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9;
   x = (x ^ (x >> 27)) * 0x94D049BB133111EB;

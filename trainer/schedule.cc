@@ -10,7 +10,7 @@
 namespace vitrine {
 namespace {
 
-// Where the schedule stands: in steps, or in epochs if the rate changes with epochs alone.
+// Position in the schedule: in steps, or in epochs if the rate changes only with epochs.
 struct Clock {
   double now = 0;
   double end = 0;
@@ -32,7 +32,7 @@ double HalfCosine(double from, double to, double share) {
   return to + (from - to) * 0.5 * (1 + std::cos(std::numbers::pi * share));
 }
 
-// As PyTorch's OneCycleLR with its defaults.
+// Follows PyTorch's OneCycleLR with its defaults.
 double OneCycle(double highest, const Clock& clock) {
   constexpr double kRising = 0.3, kStart = 25, kEnd = 1e4;
   const double top = kRising * clock.end - 1, last = clock.end - 1;

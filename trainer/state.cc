@@ -35,7 +35,7 @@ std::vector<NamedTensor> TensorsOf(const Module& module, const std::string& pref
   return all;
 }
 
-// Everything that the state holds as tensors, under the names of the file.
+// Returns all tensors of the state, with their names in the file.
 std::vector<NamedTensor> StateTensors(const RunParts& parts) {
   std::vector<NamedTensor> all = TensorsOf(parts.model, "model.");
   for (const NamedTensor& tensor : parts.optimizer.State()) all.push_back({"optimizer." + tensor.name, tensor.tensor});
@@ -45,10 +45,10 @@ std::vector<NamedTensor> StateTensors(const RunParts& parts) {
   return all;
 }
 
-// The parts of a recipe that a continued run must share.
+// Returns the parts of a recipe that a resumed run must share.
 v1::Recipe Binding(v1::Recipe recipe) {
   recipe.clear_epochs();
-  // How a step is divided; the samples of a step are compared instead.
+  // Division of a step; the number of samples per step is compared instead.
   recipe.clear_batch();
   recipe.clear_accumulate();
   recipe.clear_evaluation_sizes();
@@ -61,7 +61,7 @@ v1::Recipe Binding(v1::Recipe recipe) {
   return recipe;
 }
 
-// The recipe of the state.
+// Parses the recipe of the state and compares it.
 absl::StatusOr<v1::Recipe> CheckRecipe(const fs::path& file, const std::string& stored_text, const v1::Recipe& recipe) {
   v1::Recipe stored;
   if (!google::protobuf::TextFormat::ParseFromString(stored_text, &stored)) return StateFault(file, "holds no recipe");
@@ -129,8 +129,8 @@ fs::path PreviousFile(const fs::path& work_dir) {
   return work_dir / "state.previous.safetensors";
 }
 
-// The state in place becomes the previous one and stays in place as well. Best effort: there may be none yet, or the
-// file system may have no hard links.
+// Hard-links the current state as the previous one. Best effort: there may be none yet, or the file system may lack
+// hard links.
 void KeepPrevious(const fs::path& work_dir) {
   const fs::path previous = PreviousFile(work_dir), temporary = previous.string() + ".new";
   std::error_code error;
@@ -139,7 +139,7 @@ void KeepPrevious(const fs::path& work_dir) {
   if (!error) fs::rename(temporary, previous, error);
 }
 
-// What can be done about a state that cannot be read.
+// Adds the previous state as a way out to the error of an unreadable state.
 absl::Status NamingThePrevious(const absl::Status& damage, const fs::path& work_dir) {
   std::error_code ignored;
   if (!fs::exists(PreviousFile(work_dir), ignored)) return damage;
@@ -172,7 +172,7 @@ absl::Status CheckRoomForState(const fs::path& work_dir, const RunParts& parts) 
   fs::remove(work_dir / "writable", error);
   int64_t needed = 0;
   for (const NamedTensor& tensor : StateTensors(parts)) needed += tensor.tensor.nbytes();
-  // The last two states stay until the new one is complete; the best weights lie beside them.
+  // The last two states stay until the new one is complete, and the best weights are beside them.
   needed *= 4;
   const fs::space_info space = fs::space(work_dir, error);
   if (error || static_cast<int64_t>(space.available) >= needed) return absl::OkStatus();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which recipes make sense, before anything is read or allocated.
+// Validation of recipes, before anything is read or allocated.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -11,14 +11,14 @@
 namespace vitrine {
 namespace {
 
-// A field that is out of its range.
+// A field that is out of range.
 struct Fault {
   std::string field;
   std::string value;
   std::string range;
 };
 
-// Collects the first fault.
+// Collects the first error.
 class Rules {
  public:
   template <typename Value>
@@ -152,7 +152,7 @@ void CheckRun(const v1::Recipe& recipe, Rules& rules) {
   }
 }
 
-// What a model of sequences has no use for.
+// Checks that fields which sequence models do not use are not set.
 void CheckSequence(const v1::Recipe& recipe, Rules& rules) {
   if (!recipe.has_sequence()) return;
   const std::string range = "unset where `sequence` is set";

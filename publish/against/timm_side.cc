@@ -76,8 +76,7 @@ absl::StatusOr<std::unique_ptr<TimmSide>> TimmSide::Start(const std::string& pyt
   FileDescriptor ours(sockets[0]);
   pid_t child = 0;
   {
-    const FileDescriptor theirs(
-        sockets[1]);  // must be closed here after fork, or the end of the child would not be seen
+    const FileDescriptor theirs(sockets[1]);  // closed here after fork, or the end of the child would not be seen
     ASSIGN_OR_RETURN(child, Spawn(python, theirs.get()));
   }
   std::unique_ptr<TimmSide> side(new TimmSide(python, std::move(ours), child));

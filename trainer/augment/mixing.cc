@@ -12,14 +12,14 @@
 namespace vitrine {
 namespace {
 
-// What was drawn for a batch.
+// Random values of a batch.
 struct Draw {
-  double lambda = 1;  // of the picture itself
+  double lambda = 1;  // weight of the image itself
   bool cut = false;
-  double centre_x = 0, centre_y = 0;  // of CutMix's rectangle, shares of the sides
+  double centre_x = 0, centre_y = 0;  // centre of CutMix's rectangle, as fractions of the sides
 };
 
-// Draws the same count of numbers before lambda, whatever is switched on.
+// Draws the same number of random numbers before lambda for all settings.
 Draw DrawFor(const v1::Mixing& mixing, CounterRandom& random) {
   Draw draw;
   const bool mixes = random.Uniform() < (mixing.has_probability() ? mixing.probability() : 1);
@@ -37,7 +37,7 @@ struct Span {
   int64_t size() const { return end - begin; }
 };
 
-// A side's part of the rectangle.
+// Returns the rectangle's range along a side.
 Span CutOf(int64_t side, double centre, double lambda) {
   const auto length = static_cast<int64_t>(static_cast<double>(side) * std::sqrt(1 - lambda));
   const auto middle = static_cast<int64_t>(centre * static_cast<double>(side));
@@ -65,7 +65,7 @@ void SwapRectangle(const at::Tensor& first, const at::Tensor& second, Span rows,
   }
 }
 
-// Mixes the images [first, end), all of one size, and says which part each kept of itself.
+// Mixes the images [first, end), all of one size; returns the fraction that each image kept.
 double MixRun(const Draw& draw, const ImageBatch& images, int64_t first, int64_t end) {
   const int64_t height = images[first].size(1), width = images[first].size(2);
   const Span rows = CutOf(height, draw.centre_y, draw.lambda), columns = CutOf(width, draw.centre_x, draw.lambda);

@@ -30,7 +30,7 @@ Histogram HistogramOf(const Image& picture, int channel) {
   return counts;
 }
 
-// Replaces each channel by table(its histogram).
+// Replaces the values of each channel by table(histogram of the channel).
 template <typename F>
 Image LookUpByHistogram(Image picture, const F& table) {
   for (int channel = 0; channel < picture.channels; ++channel) {
@@ -70,7 +70,7 @@ Table FlattenedBy(const Histogram& counts) {
   return TableOf([&](int i) { return std::min<int64_t>(255, std::exchange(sum, sum + counts[i]) / step); });
 }
 
-// from + factor (to - from), which may lie beyond both. Single precision, cut off.
+// Computes from + factor (to - from), clamped to 0..255 and truncated. Single precision.
 uint8_t Blend(int from, int to, float factor) {
   const float value = static_cast<float>(from) + factor * static_cast<float>(to - from);
   return value <= 0 ? 0 : value >= 255 ? 255 : static_cast<uint8_t>(value);
@@ -81,7 +81,7 @@ int Luma(const uint8_t* rgb) {
   return (rgb[0] * 19595 + rgb[1] * 38470 + rgb[2] * 7471 + 0x8000) >> 16;
 }
 
-// The cubic through v[1] at t = 0 and v[2] at t = 1.
+// Evaluates the cubic through v[1] at t = 0 and v[2] at t = 1.
 double Cubic(const std::array<double, 4>& v, double t) {
   const double linear = -v[0] + v[2];
   const double square = 2 * (v[0] - v[1]) + v[2] - v[3];
@@ -143,13 +143,13 @@ Image Brighten(Image picture, double factor) {
 Image Sharpen(const Image& picture, double factor) {
   Image result = picture;
   const int channels = picture.channels, row = picture.width * channels;
-  // The kernel needs all eight neighbours: the outermost pixels stay.
+  // The kernel needs all eight neighbours, so border pixels are not changed.
   for (int y = 1; y + 1 < picture.height; ++y) {
     for (int x = channels; x < row - channels; ++x) {
       const uint8_t* at = &picture.pixels[size_t(y) * row + x];
       int sum = 4 * *at;
       for (const int dy : {-row, 0, row}) sum += at[dy - channels] + at[dy] + at[dy + channels];
-      const int smooth = (2 * sum + 13) / 26;  // the kernel's weights add up to 13
+      const int smooth = (2 * sum + 13) / 26;  // sum of the kernel's weights is 13
       result.pixels[size_t(y) * row + x] = Blend(smooth, *at, static_cast<float>(factor));
     }
   }

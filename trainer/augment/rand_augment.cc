@@ -11,13 +11,13 @@
 namespace vitrine {
 namespace {
 
-constexpr double kHighest = 10;  // magnitude
+constexpr double kHighest = 10;  // maximum magnitude
 
 double Signed(double value, bool negative) {
   return negative ? -value : value;
 }
 
-// 1 is no change.
+// Returns a factor; 1 means no change.
 double Factor(double magnitude, bool negative) {
   return std::max(0.1, 1 + Signed(magnitude / kHighest * 0.9, negative));
 }
@@ -26,7 +26,7 @@ double Share(double magnitude, double most, bool negative) {
   return Signed(magnitude / kHighest * most, negative);
 }
 
-// One signature for all: who turns the pixels over takes the picture, who draws a new one only looks at it.
+// All operations share one signature: some reuse the image by value, others only read it.
 // NOLINTBEGIN(performance-unnecessary-value-param)
 constexpr RandOperation kOperations[] = {
     {"AutoContrast", [](Image x, double, bool, const Colour&) { return AutoContrast(std::move(x)); }},

@@ -20,7 +20,7 @@
 namespace vitrine {
 namespace {
 
-// A normalised input [channels, height, width] as it looks, in RGB.
+// Converts a normalised input [channels, height, width] to an RGB image.
 Image PictureOf(const at::Tensor& input, const v1::Preprocessing& preprocessing) {
   const auto channels = input.size(0), height = input.size(1), width = input.size(2);
   Image picture{.width = static_cast<int>(width), .height = static_cast<int>(height), .channels = 3, .pixels = {}};
@@ -42,7 +42,8 @@ Image AsRgb(const Image& picture) {
   return rgb;
 }
 
-// At most `side` pixels long: small pictures become larger by whole factors, so that their pixels show.
+// Returns a tile of at most `side` pixels; small images are enlarged by integer factors, so that their pixels are
+// visible.
 Image Tile(const Image& picture, int side) {
   const int longest = std::max(picture.width, picture.height);
   if (longest > side) {
@@ -60,7 +61,7 @@ Image Tile(const Image& picture, int side) {
   return tile;
 }
 
-// The batch of these pictures in one epoch. Places in the batch are sorted by size; `places[i]` is that of picture i.
+// Makes the batch of these images in one epoch, sorted by size; `places[i]` is the index of image i in the batch.
 absl::StatusOr<TrainingBatch> DrawBatch(const std::vector<Image>& pictures, const std::vector<Member>& members,
                                         const v1::Recipe& recipe, const v1::Preprocessing& preprocessing, int64_t epoch,
                                         std::vector<size_t>& places) {
@@ -82,7 +83,7 @@ absl::StatusOr<TrainingBatch> DrawBatch(const std::vector<Image>& pictures, cons
     std::copy(input.values.begin(), input.values.end(), batch.images.back().data_ptr<float>());
   }
   if (Mixes(recipe.mixing())) {
-    batch.labels = at::zeros({batch.samples}, at::kLong);  // what is shown are the pictures
+    batch.labels = at::zeros({batch.samples}, at::kLong);  // only images are shown
     CounterRandom random = RandomOfBatch(recipe.seed(), epoch, 0);
     MixBatch(recipe.mixing(), /*label_smoothing=*/0, /*classes=*/1, random, batch);
   }

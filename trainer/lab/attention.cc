@@ -21,7 +21,7 @@ double ScoreScale(const SequenceConfig& config) {
   return 1 / std::sqrt(head ? config.width() / config.heads() : config.width());
 }
 
-// Queries, keys and values of a layer start as `parts` matrices [width, width] that are drawn one by one or as one.
+// Initializes the `parts` matrices [width, width] of queries, keys and values, separately or as one.
 void DrawAttention(const SequenceConfig& config, const Linear& layer, Initializer& initializer) {
   if (config.initial() == SequenceConfig::FAN_IN) return;
   const bool together = config.initial() == SequenceConfig::XAVIER_ATTENTION;
@@ -29,7 +29,7 @@ void DrawAttention(const SequenceConfig& config, const Linear& layer, Initialize
   if (together && layer.bias().defined()) layer.bias().zero_();
 }
 
-// [B, n, parts * width] -> `parts` tensors [B, heads, n, d_h].
+// Splits [B, n, parts * width] into `parts` tensors [B, heads, n, d_h].
 std::vector<at::Tensor> SplitHeads(const at::Tensor& x, int heads, int parts) {
   return x.view({x.size(0), x.size(1), heads, -1}).transpose(1, 2).chunk(parts, -1);
 }

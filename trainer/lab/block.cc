@@ -12,17 +12,17 @@ namespace {
 
 using v1::SequenceConfig;
 
-// Places for dropout within a block.
+// Dropout sites within a block.
 enum Site { kWeights, kAttention, kSourceWeights, kSourceAttention, kHidden, kFeedForward };
 
-// x and f(x) joined; f(x) drops values at `rate`. `f` takes and gives [B, n, width].
+// Adds f(x) to x, with dropout of f(x) at `rate`. `f` maps [B, n, width] to the same shape.
 template <typename F>
 at::Tensor Residual(const at::Tensor& x, const LayerNorm& norm, SequenceConfig::Norm placement, int site, float rate,
                     const ForwardContext& context, const F& f) {
   const auto branch = [&](const at::Tensor& y) { return DropPath(Dropout(f(y), rate, site, context), site, context); };
   if (placement == SequenceConfig::POST) return norm.Forward(x + branch(x));  // LN(x + f(x))
   const at::Tensor normalised = norm.Forward(x);
-  // NOTE: PRE_NORMALISED is what the published number model computes: x itself does not reach the next block.
+  // NOTE: PRE_NORMALISED follows the published number model: x itself does not reach the next block.
   const at::Tensor& base = placement == SequenceConfig::PRE_NORMALISED ? normalised : x;
   return base + branch(normalised);  // x + f(LN(x)), or LN(x) + f(LN(x))
 }
@@ -39,7 +39,7 @@ ReluFeedForward::ReluFeedForward(const SequenceConfig& config, Initializer& init
 
 at::Tensor ReluFeedForward::Forward(const at::Tensor& x, int site, const ForwardContext& context) const {
   at::Tensor hidden = at::relu(OnElements(fc1_, x, context));  // [B, n, mlp_width]
-  // Dropping before or behind ReLU is the same: the kept values are scaled by a positive number.
+  // Dropout before or after ReLU is the same: kept values are scaled by a positive number.
   if (drop_hidden_) hidden = Dropout(hidden, context.dropout.mlp, site, context);
   return OnElements(fc2_, hidden, context);
 }

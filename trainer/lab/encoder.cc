@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every model of one sequence or set: synthetic tasks, set anomaly, characters, numbers (Borji 2022).
+// Models of a single sequence or set: synthetic tasks, set anomaly, characters, numbers (Borji 2022).
 #include <ATen/TensorOperators.h>
 
 #include <optional>
@@ -45,7 +45,7 @@ class Encoder : public SequenceModel {
   // [B, n, d]
   at::Tensor Embed(const at::Tensor& source, const ForwardContext& context) const {
     if (features_) {
-      // NOTE: the features are dropped before the linear layer, tokens behind their positions.
+      // NOTE: dropout applies to features before the linear layer, to tokens after their positions.
       const at::Tensor x = drop_input_ ? Dropout(source, context.dropout.position, input_site_, context) : source;
       return positions_.Add(OnElements(*features_, x, context));
     }
@@ -55,7 +55,7 @@ class Encoder : public SequenceModel {
 
   const bool drop_input_;
   const int input_site_;
-  std::optional<DenseLayer> features_;  // either this or the embedding
+  std::optional<DenseLayer> features_;  // either this or embedding_
   std::optional<Embedding> embedding_;
   Positions positions_;
   BlockStack blocks_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Translation (Borji 2022, after Vaswani et al. 2017 with pre-norm): KV attention within source and target, QKV
-// between.
+// cross-attention.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/zeros.h>
 
@@ -56,7 +56,7 @@ class EncoderDecoder : public SequenceModel {
     return drop_input_ ? Dropout(x, context.dropout.position, site, context) : x;
   }
 
-  // -inf at the keys that are padding; undefined without any.
+  // Returns -inf for keys that are padding; undefined if there are none.
   at::Tensor PaddingMask(const at::Tensor& ids) const {
     if (!config().pair().has_padding()) return {};
     at::Tensor mask = at::zeros(ids.sizes(), at::TensorOptions().dtype(at::kFloat).device(ids.device()));

@@ -21,7 +21,7 @@ absl::Status Contradiction(absl::string_view sentence) {
   return absl::InvalidArgumentError(absl::StrCat("config.", sentence));
 }
 
-// An enum whose zero is no choice.
+// Checks an enum whose zero is invalid.
 absl::Status CheckChosen(absl::string_view field, int value, bool known, absl::string_view choices) {
   if (value != 0 && known) return absl::OkStatus();
   return absl::InvalidArgumentError(

@@ -33,7 +33,7 @@ void DropAt(std::initializer_list<SequenceConfig::Dropping> places, SequenceConf
   for (const SequenceConfig::Dropping place : places) config.add_dropping(place);
 }
 
-// Reverse, sort, swap, sub and copy of one-hot digits: one model for all five.
+// Reverse, sort, swap, sub and copy of one-hot digits: the same model for all five.
 SequenceConfig Task(KvConfig::Attention attention, int width, int depth) {
   SequenceConfig config = Sized(attention, width, depth, /*heads=*/4, /*mlp_ratio=*/2, /*max_length=*/200, 10);
   config.mutable_features()->set_width(10);
@@ -49,7 +49,7 @@ SequenceConfig Task(KvConfig::Attention attention, int width, int depth) {
   return config;
 }
 
-// Which of ten images is of another class than the rest: ResNet-34's features, no positions, one logit per image.
+// Finding the image of another class among ten: ResNet-34's features, no positions, one logit per image.
 SequenceConfig Anomaly(KvConfig::Attention attention, int width, int depth) {
   SequenceConfig config = Task(attention, width, depth);
   config.mutable_features()->set_width(512);
@@ -59,7 +59,7 @@ SequenceConfig Anomaly(KvConfig::Attention attention, int width, int depth) {
   return config;
 }
 
-// Tiny Shakespeare by characters; every head has a map_pos of its own.
+// Tiny Shakespeare by characters; every head has its own map_pos.
 SequenceConfig Characters(KvConfig::Attention attention, int width, int depth, int heads = 4) {
   SequenceConfig config = Sized(attention, width, depth, heads, /*mlp_ratio=*/4, /*max_length=*/64, 20);
   config.mutable_tokens()->set_vocabulary(65);
@@ -91,7 +91,7 @@ SequenceConfig Numbers(KvConfig::Attention attention) {
   return config;
 }
 
-// Multi30k. The vocabularies follow from the tokenizer and are printed nowhere: 10,000 ids each stand for them.
+// Multi30k. The vocabularies depend on the tokenizer and are not published: 10,000 ids each are assumed.
 SequenceConfig Translation(KvConfig::Attention attention, int width, int depth) {
   SequenceConfig config = Sized(attention, width, depth, /*heads=*/4, /*mlp_ratio=*/4, /*max_length=*/300, 10);
   config.mutable_pair()->set_source_vocabulary(10'000);
@@ -111,7 +111,7 @@ SequenceConfig Translation(KvConfig::Attention attention, int width, int depth) 
 constexpr std::string_view kTask = "KV transformer, synthetic tasks";
 constexpr std::string_view kAnomaly = "KV transformer, set anomaly";
 constexpr std::string_view kCharacters = "KV transformer, characters";
-// One head or four: only KV+Pos counts them, so that it alone has rows for both.
+// 1 or 4 heads; only KV+Pos has rows for both, since its parameter count depends on them.
 constexpr std::string_view kCharactersFormula = "KV transformer, characters: 1 or 4 heads; its count by the formula";
 constexpr std::string_view kNumbers = "KV transformer, numbers";
 constexpr std::string_view kTranslation = "KV transformer, translation; vocabularies of 10,000 stand for Multi30k's";

@@ -16,7 +16,7 @@
 namespace vitrine {
 namespace {
 
-// A hash of the bits of all parameters and buffers in their order.
+// Returns a hash of the bits of all parameters and buffers, in order.
 int64_t HashOf(const Module& model) {
   uint64_t hash = 14695981039346656037u;
   const auto add = [&hash](const std::vector<NamedTensor>& tensors) {
@@ -28,7 +28,7 @@ int64_t HashOf(const Module& model) {
         uint64_t word = 0;
         std::memcpy(&word, bytes + i, std::min(sizeof word, count - i));
         hash = (hash ^ word) * 1099511628211u;
-        hash ^= hash >> 32;  // a multiplication alone never reaches the lower bits
+        hash ^= hash >> 32;  // multiplication alone does not change the lower bits
       }
     }
   };

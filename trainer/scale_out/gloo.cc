@@ -23,12 +23,12 @@
 namespace vitrine {
 namespace {
 
-// Large enough that a message's latency does not count, small enough that the copies of a large model stay small.
+// Large enough to hide a message's latency, small enough to limit the copies of a large model.
 constexpr int64_t kBucketBytes = int64_t{64} << 20;
 
 using Tensors = std::vector<at::Tensor>;
 
-// Consecutive tensors of one type together, up to kBucketBytes unless one tensor is larger.
+// Groups consecutive tensors of one type, up to kBucketBytes unless one tensor is larger.
 std::vector<Tensors> BucketsOf(std::span<const at::Tensor> tensors) {
   std::map<at::ScalarType, std::vector<Tensors>> by_type;
   std::map<at::ScalarType, int64_t> bytes;
@@ -92,7 +92,7 @@ class Gloo final : public Communicator {
       if (!tensor.defined()) return absl::InvalidArgumentError("a tensor to broadcast to the ranks is undefined");
     }
     return ForEachBucket("Broadcast", tensors, [this](const at::Tensor& flat) {
-      Tensors bytes = {flat.view(at::kByte)};  // Gloo does not know every type
+      Tensors bytes = {flat.view(at::kByte)};  // Gloo does not support every type
       group_->broadcast(bytes)->wait();
     });
   }
@@ -113,7 +113,7 @@ class Gloo final : public Communicator {
   }
 
   absl::Status Loss(const char* what, absl::Duration after, const std::string& why) {
-    // Closes our connections, so that ranks which wait for this one learn of the loss and report as well.
+    // Closes our connections, so that ranks waiting for this one notice the loss and report too.
     EndsWithin(options_.report_timeout, [group = std::exchange(group_, {})]() mutable { group.reset(); });
     const std::string missing = roll_call_.WhoIsMissing(options_.report_timeout);
     return absl::UnavailableError(absl::StrCat("rank ", rank(), " of ", size(), " waited ",
@@ -133,25 +133,25 @@ void IgnoreBrokenPipes() {
   if (sigaction(SIGPIPE, nullptr, &now) == 0 && now.sa_handler == SIG_DFL) signal(SIGPIPE, SIG_IGN);
 }
 
-// c10d logs what it throws, with a stack trace for every attempt to connect; our statuses say the same in a sentence.
-// TORCH_CPP_LOG_LEVEL brings its lines back.
+// Silences c10d's log, which repeats our errors with a stack trace per connection attempt. TORCH_CPP_LOG_LEVEL enables
+// it again.
 void QuietLibTorch() {
   constexpr int kFatal = 3;
   if (std::getenv("TORCH_CPP_LOG_LEVEL") == nullptr) FLAGS_caffe2_log_level = kFatal;
 }
 
-// The store where the ranks find each other. Throws.
+// Opens the store where the ranks find each other. Throws.
 c10::intrusive_ptr<c10d::Store> OpenStore(const Rendezvous& rendezvous, absl::Duration timeout) {
   c10d::TCPStoreOptions options;
   options.port = rendezvous.master_port;
   options.isServer = rendezvous.rank == 0 && !rendezvous.agent_hosts_store;
   options.numWorkers = rendezvous.world_size;
-  options.waitWorkers = false;  // the roll call does, and says who is missing
+  options.waitWorkers = false;  // the roll call waits, and names missing ranks
   options.timeout = absl::ToChronoMilliseconds(timeout);
   return c10::make_intrusive<c10d::TCPStore>(rendezvous.master_address, options);
 }
 
-// Connects every rank with every other. Throws. GLOO_SOCKET_IFNAME names the network interfaces, as for PyTorch.
+// Connects every rank with every other. Throws. GLOO_SOCKET_IFNAME selects the network interfaces, as for PyTorch.
 c10::intrusive_ptr<c10d::ProcessGroupGloo> OpenGroup(const c10::intrusive_ptr<c10d::Store>& store,
                                                      const Rendezvous& rendezvous, const ConnectOptions& options) {
   auto group_options = c10d::ProcessGroupGloo::Options::create(absl::ToChronoMilliseconds(options.arrival_timeout));
@@ -194,7 +194,7 @@ absl::StatusOr<std::unique_ptr<Communicator>> Connect(const Rendezvous& rendezvo
   if (rendezvous.world_size == 1) return std::make_unique<Alone>();
   IgnoreBrokenPipes();
   QuietLibTorch();
-  // A client of the store waits without limit for something that accepts connections and never answers.
+  // A client of the store waits forever for a server that accepts connections and never answers.
   const absl::Duration limit = 2 * options.arrival_timeout + absl::Seconds(5);
   auto joined = std::make_shared<absl::StatusOr<std::unique_ptr<Communicator>>>();
   if (EndsWithin(limit, [joined, rendezvous, options] { *joined = Join(rendezvous, options); })) {

@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kMostProcesses = 1 << 16;
 
-// The whole number in variable `name`, which is set, within [lowest, highest].
+// Parses the integer in variable `name`, which must be set, within [lowest, highest].
 absl::StatusOr<int> NumberIn(const Environment& environment, const char* name, int lowest, int highest) {
   const std::string_view text = environment(name);
   int value = 0;
@@ -44,7 +44,7 @@ absl::StatusOr<std::optional<Rendezvous>> ReadRendezvous(const Environment& envi
   if (!is_set("RANK") && !is_set("WORLD_SIZE") && !is_set("MASTER_ADDR") && !is_set("MASTER_PORT")) {
     return std::nullopt;
   }
-  // An Indexed Job numbers its pods whatever they do, so that number alone says nothing about training together.
+  // Every Indexed Job numbers its pods, so that number alone does not imply training together.
   const bool indexed_job = !is_set("RANK") && is_set("WORLD_SIZE") && is_set("JOB_COMPLETION_INDEX");
   const char* rank_name = indexed_job ? "JOB_COMPLETION_INDEX" : "RANK";
 

@@ -28,7 +28,7 @@ std::vector<std::string> KeysOf(const std::string& kind, int world_size) {
   return keys;
 }
 
-// Waits for one key of each rank and returns the ranks without one. Throws if the store is lost.
+// Waits for one key per rank and returns the ranks without one. Throws if the store is lost.
 std::vector<int> Absent(c10d::Store& store, const std::string& kind, int world_size, absl::Duration timeout) {
   const std::vector<std::string> keys = KeysOf(kind, world_size);
   try {
@@ -43,7 +43,7 @@ std::vector<int> Absent(c10d::Store& store, const std::string& kind, int world_s
   }
 }
 
-// The first line in which two texts differ, as `"theirs" instead of "ours"`.
+// Returns the first line in which two texts differ, as `"theirs" instead of "ours"`.
 std::string FirstDifference(const std::string& theirs, const std::string& ours) {
   const std::vector<std::string> a = absl::StrSplit(theirs, '\n'), b = absl::StrSplit(ours, '\n');
   size_t line = 0;
@@ -114,8 +114,7 @@ absl::Status RollCall::Arrive(const std::string& agreement, absl::Duration timeo
   }
   store_->set(absl::StrCat("read/", rendezvous_.rank), BytesOf(""));
   if (sizes.empty() && agreements.empty()) return absl::OkStatus();
-  // Rank 0 may host the store, and leaves last, so that all can say the same. The others would wait for a store that
-  // goes.
+  // Rank 0 may host the store, so it leaves last: all others must have read the keys before.
   if (rendezvous_.rank == 0) Absent(*store_, "read", size, std::min(timeout, absl::Seconds(5)));
   if (!sizes.empty()) {
     return absl::FailedPreconditionError(absl::StrCat(NameOf(rendezvous_.rank), " has WORLD_SIZE=", size, sizes));

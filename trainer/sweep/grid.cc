@@ -25,12 +25,12 @@ namespace {
 constexpr size_t kMostCells = 10000;
 constexpr int kDefaultSeeds = 3;
 constexpr int kMostSeeds = 1000;
-constexpr size_t kLongestName = 200;  // file systems take 255 bytes
-// What pictures and sequences are scored by.
+constexpr size_t kLongestName = 200;  // file systems allow 255 bytes
+// Default metrics of image and sequence recipes.
 constexpr char kPictureMetric[] = "test/top1";
 constexpr char kSequenceMetric[] = "test/accuracy";
 
-// An axis in one form, whichever the file has.
+// An axis entry in one form, whichever form the file uses.
 struct Entry {
   std::string label;
   std::vector<std::string> assignments;
@@ -44,14 +44,14 @@ absl::Status Refuse(const std::string& what, const std::string& why) {
   return absl::InvalidArgumentError(absl::StrCat(what, ": ", why));
 }
 
-// FNV-1a: short, and the same on every machine, since folders are named by it.
+// FNV-1a: folder names contain it, so it must be short and the same on every machine.
 uint32_t HashOf(const std::string& text) {
   uint32_t hash = 2166136261u;
   for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619u;
   return hash;
 }
 
-// A folder's name that reads like `text`. Where characters had to be replaced or cut a hash tells texts apart.
+// Returns a folder name similar to `text`, with a hash if characters were replaced or cut.
 std::string FolderName(const std::string& text) {
   std::string name = text;
   for (char& c : name) {
@@ -98,7 +98,7 @@ absl::StatusOr<std::vector<Entry>> EntriesOfSettings(const v1::SweepAxis& axis, 
   return entries;
 }
 
-// What is wrong with an axis is said for it alone, before it is multiplied with others.
+// Reads one axis; reports its errors before axes are combined.
 absl::StatusOr<Axis> ReadAxis(const v1::SweepAxis& proto, int number, const v1::Recipe& recipe) {
   Axis axis;
   axis.name = proto.name().empty() ? LastPart(proto.path()) : proto.name();
@@ -137,7 +137,7 @@ absl::StatusOr<std::vector<uint64_t>> SeedsOf(const v1::Sweep& sweep, uint64_t f
   return seeds;
 }
 
-// One entry of every axis; the last varies fastest.
+// One entry per axis; the last axis varies fastest.
 using Combination = std::vector<const Entry*>;
 absl::StatusOr<std::vector<Combination>> Combine(const std::vector<Axis>& axes, size_t seeds) {
   std::vector<Combination> combinations = {{}};
@@ -157,7 +157,7 @@ absl::StatusOr<std::vector<Combination>> Combine(const std::vector<Axis>& axes, 
   return combinations;
 }
 
-// `recipe` has everything applied that all runs share; `common` are the assignments that did it.
+// `recipe` includes everything that all runs share; `common` are the assignments for it.
 absl::StatusOr<SweepCell> MakeCell(const Combination& combination, const std::vector<std::string>& common,
                                    const std::string& point, uint64_t seed, const v1::Recipe& recipe) {
   SweepCell cell;
@@ -188,7 +188,7 @@ absl::StatusOr<v1::Sweep> ReadSweep(const std::filesystem::path& file) {
   parser.RecordErrorsTo(&error);
   if (!parser.ParseFromString(text.str(), &sweep)) return Refuse(file.string(), error.message());
   if (sweep.name().empty()) sweep.set_name(file.stem().string());
-  // What FindRecipe takes for a path.
+  // Paths by FindRecipe's rule.
   if (sweep.recipe().find_first_of("/.") != std::string::npos) {
     sweep.set_recipe((std::filesystem::absolute(file).parent_path() / sweep.recipe()).lexically_normal().string());
   }
@@ -221,7 +221,7 @@ absl::StatusOr<SweepGrid> ExpandSweep(const v1::Sweep& sweep) {
   }
   ASSIGN_OR_RETURN(grid.seeds, SeedsOf(sweep, recipe.seed()));
   ASSIGN_OR_RETURN(const std::vector<Combination> combinations, Combine(axes, grid.seeds.size()));
-  std::map<std::string, std::string> experiments;  // recipe to the run's name
+  std::map<std::string, std::string> experiments;  // recipe to run name
   std::set<std::string> folders;
   for (const Combination& combination : combinations) {
     SweepPoint& point = grid.points.emplace_back();

@@ -26,7 +26,7 @@ struct Running {
   absl::Time since;
 };
 
-// SIGINT and SIGTERM wait while this lives: one that came between fork and exec would run the parent's handler in the
+// Blocks SIGINT and SIGTERM while it exists: between fork and exec, a signal would run the parent's handler in the
 // child and be lost.
 class SignalsHeld {
  public:
@@ -44,10 +44,10 @@ class SignalsHeld {
   sigset_t before_;
 };
 
-// In the child, between fork and exec: system calls alone.
+// Runs in the child between fork and exec: only system calls are allowed.
 [[noreturn]] void Become(char* const* command, int log, pid_t parent, const SignalsHeld& held) {
   setpgid(0, 0);
-  // The parent may have died before the request.
+  // The parent may have died before the prctl.
   if (prctl(PR_SET_PDEATHSIG, SIGTERM) != 0 || getppid() != parent) _exit(kNoExec);
   const int nothing = open("/dev/null", O_RDONLY);
   if (nothing < 0 || dup2(nothing, STDIN_FILENO) < 0) _exit(kNoExec);
@@ -76,7 +76,7 @@ absl::StatusOr<pid_t> Start(const Job& job) {
   const pid_t child = fork();
   if (child == 0) Become(command.data(), log, parent, held);
   const int error = errno;
-  if (child > 0) setpgid(child, child);  // as the child does, whoever comes first
+  if (child > 0) setpgid(child, child);  // the child does it too; either may be first
   close(log);
   if (child < 0) return absl::UnavailableError(absl::StrCat("no process can be started: ", std::strerror(error)));
   return child;
@@ -112,10 +112,10 @@ class Pool {
     ++next_;
   }
 
-  // True if one had ended.
+  // Returns true if a job ended.
   bool CollectEnded() {
     bool any = false;
-    // By their own numbers: the process may have other children.
+    // Waits for each pid: the process may have other children.
     for (auto it = running_.begin(); it != running_.end();) {
       int status = 0;
       const pid_t got = waitpid(it->first, &status, WNOHANG);

@@ -14,7 +14,7 @@
 namespace vitrine {
 namespace {
 
-// Numbers of a JSON object; whatever is no number is passed over. A loss that was not finite is null in JSON.
+// Returns a number of a JSON object, 0 if it is not one. A loss that is not finite is null in JSON.
 double NumberAt(const nlohmann::json& object, const char* name) {
   const auto found = object.find(name);
   return found != object.end() && found->is_number() ? found->get<double>() : 0;
@@ -37,15 +37,15 @@ void Complete(const SweepGrid& grid, PointSummary& point) {
   point.deviation = std::sqrt(squares / (count - 1));
 }
 
-// The 97.5 % point of Student's t, by its expansion around the normal's (Abramowitz and Stegun 26.7.5); within 3 % from
-// two degrees of freedom on.
+// The 97.5 % point of Student's t, by expansion around the normal distribution (Abramowitz and Stegun 26.7.5); error
+// within 3 % from two degrees of freedom on.
 double TwoSidedFivePercent(double freedom) {
   const double z = 1.959964, z3 = z * z * z, z5 = z3 * z * z, z7 = z5 * z * z;
   return z + (z3 + z) / (4 * freedom) + (5 * z5 + 16 * z3 + 3 * z) / (96 * freedom * freedom) +
          (3 * z7 + 19 * z5 + 17 * z3 - 15 * z) / (384 * freedom * freedom * freedom);
 }
 
-// Whether the means differ by more than chance: Welch's test at 5 %. Never of fewer than three runs each.
+// True if the means differ by more than chance: Welch's test at 5 %, with at least three runs each.
 bool Differ(const PointSummary& a, const PointSummary& b) {
   constexpr size_t kFewest = 3;
   if (a.seeds.size() < kFewest || b.seeds.size() < kFewest) return false;

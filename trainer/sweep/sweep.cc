@@ -34,15 +34,14 @@ std::string ReadAll(const std::filesystem::path& file) {
   return std::move(text).str();
 }
 
-// What makes a cell's state and result useless for another experiment.
+// Returns the part of a recipe that must be equal for a cell's state and result to be reused.
 std::string Fingerprint(v1::Recipe recipe) {
   recipe.clear_description();
-  recipe.clear_data();  // words
+  recipe.clear_data();  // texts only
   return PrintRecipe(recipe);
 }
 
-// Held, through the descriptor that they inherit, by the sweep and by its runs: a sweep that was killed may have left
-// some that are still writing.
+// Lock of a sweep's folder. Its runs inherit the descriptor: they may still be writing after the sweep was killed.
 class WorkLock {
  public:
   explicit WorkLock(const std::filesystem::path& work)
@@ -108,7 +107,7 @@ class Sweeper {
  private:
   std::filesystem::path FolderOf(size_t cell) const { return options_.work / "cells" / grid_.cells[cell].name; }
 
-  // Reads what is there and lists what remains. Nothing has run yet when it refuses.
+  // Reads existing results and lists the remaining cells. Fails before any run starts.
   absl::Status Prepare() {
     for (size_t i = 0; i < grid_.cells.size(); ++i) {
       const std::filesystem::path folder = FolderOf(i);
@@ -128,7 +127,7 @@ class Sweeper {
     return absl::OkStatus();
   }
 
-  // A folder belongs to one experiment, which it names.
+  // Checks that the folder belongs to this experiment; records it in a new folder.
   absl::Status ClaimFolder(size_t cell, const std::filesystem::path& folder) const {
     const std::filesystem::path file = folder / "experiment.textproto";
     const std::string now = Fingerprint(grid_.cells[cell].recipe);
@@ -199,7 +198,7 @@ class Sweeper {
     drawn_ = absl::InfinitePast();
   }
 
-  // "12/24, 1 failed, about 14 min left"
+  // Returns "12/24, 1 failed, about 14 min left".
   std::string Counts() const {
     const size_t done = outcome_.kept + finished_ + outcome_.failures.size();
     std::string text = absl::StrCat(done, "/", grid_.cells.size());
@@ -220,7 +219,7 @@ class Sweeper {
   const SweepGrid& grid_;
   const SweepOptions& options_;
   std::vector<Job> jobs_;
-  std::vector<size_t> cells_;  // of the jobs
+  std::vector<size_t> cells_;  // cell of each job
   SweepOutcome outcome_;
   size_t finished_ = 0;  // by this process
   size_t running_ = 0;

@@ -30,7 +30,7 @@ bool IsFraction(const std::string& metric) {
   return absl::EndsWith(metric, "top1") || absl::EndsWith(metric, "top5") || absl::EndsWith(metric, "accuracy");
 }
 
-// "test/top1 %"
+// Returns a heading: "test/top1 %".
 std::string HeadingOf(const std::string& metric) {
   return IsFraction(metric) ? metric + " %" : metric;
 }
@@ -43,7 +43,7 @@ std::string InWords(const std::string& metric, double value) {
   return IsFraction(metric) ? absl::StrFormat("%.2f", 100 * value) : absl::StrFormat("%.4g", value);
 }
 
-// Two figures of a deviation, and the mean to the same decimals: "98.12 (0.21)".
+// Returns two digits of the deviation and the mean to the same decimals: "98.12 (0.21)".
 std::string MeanInWords(const std::string& metric, const PointSummary& point) {
   const std::string mean = InWords(metric, point.mean);
   if (point.seeds.size() < 2) return mean;
@@ -125,7 +125,7 @@ std::string Markdown(const SweepGrid& grid, const Rows& rows) {
                       " seeds\n");
 }
 
-// All scores of every finished run.
+// Returns all scores of every finished run.
 std::string RunsCsv(const SweepGrid& grid, const SweepOutcome& outcome) {
   std::set<std::string> scores;
   for (const auto& result : outcome.results) {

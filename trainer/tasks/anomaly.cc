@@ -17,7 +17,7 @@
 namespace vitrine {
 namespace {
 
-// Vectors and how sets of them are drawn.
+// Vectors, and how sets of them are drawn.
 struct SetSource {
   at::Tensor features;  // [N, d]
   AnomalySets sets;
@@ -59,7 +59,7 @@ class Anomaly : public SequenceTask {
   }
   BatchLoss Compare(const SequenceModel& model, const TrainingBatch& batch, const ForwardContext& context,
                     double smoothing) const override {
-    // [B, n, 1] -> [B, n]: the elements of the set are the answers.
+    // [B, n, 1] -> [B, n]: the elements of the set are the classes.
     return ElementLoss(model.Forward(batch.sequences, context).squeeze(-1), batch.labels, smoothing);
   }
   Score ScoreOf(const MeasureSums& sums) const override { return AccuracyAndLoss(sums, /*loss_first=*/false); }

@@ -19,7 +19,7 @@ namespace {
 
 constexpr int kDigits = 10;
 
-// Which sequences; part of the key of their random numbers.
+// Part of the data; included in the key of its random numbers.
 enum class Part { kTrain, kValidation, kTest };
 
 struct DigitSettings {

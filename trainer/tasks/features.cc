@@ -43,7 +43,7 @@ absl::Status CheckShapes(const fs::path& file, const at::Tensor& features, const
   return absl::OkStatus();
 }
 
-// Two independent draws of N(0, 1) by Box and Muller.
+// Returns two independent draws of N(0, 1) by Box and Muller.
 std::pair<double, double> Normals(CounterRandom& random) {
   const double radius = std::sqrt(-2 * std::log(1 - random.Uniform()));
   const double angle = 2 * std::numbers::pi * random.Uniform();
@@ -121,7 +121,7 @@ absl::StatusOr<FeatureSplits> ReadFeatureSplits(const fs::path& place) {
 
 FeatureSplits GeneratedClusters(int64_t width) {
   constexpr int64_t kClasses = 20, kTrain = 100, kTest = 20, kPerClass = kTrain + kTest;
-  // Between the centres of two clouds lie 0.5 sqrt(2 width) on average, each with a standard deviation of 1.
+  // The centres of two clouds are 0.5 sqrt(2 width) apart on average; each cloud has a standard deviation of 1.
   constexpr float kSpread = 0.5F;
   FeatureSplits splits;
   for (FeatureSet* set : {&splits.train, &splits.test}) {

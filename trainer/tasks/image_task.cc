@@ -29,18 +29,18 @@
 namespace vitrine {
 namespace {
 
-// Epochs that no run reaches: streams of numbers for other purposes.
+// Epochs that no run reaches: random streams for other purposes.
 constexpr uint64_t kHoldOutEpoch = ~uint64_t{0};
 
-// So many times the loss of guessing tells of a training that has diverged.
+// A loss above this multiple of guessing's counts as diverged.
 constexpr double kAbsurdLosses = 100;
 
-// A set that somebody else owns.
+// Wraps a data set that the caller owns.
 std::shared_ptr<const Dataset> Borrowed(const Dataset& data) {
   return {std::shared_ptr<void>(), &data};
 }
 
-// One member's input and label.
+// Input and label of one member.
 struct Sample {
   TrainingInput input;
   int label = 0;
@@ -98,7 +98,7 @@ std::string ImageTask::ModelInWords() const {
                                  : absl::StrCat("the model ", recipe_.model());
 }
 
-// A model of one size can be trained at that.
+// A model of fixed size can only be trained at that size.
 absl::Status ImageTask::CheckSizes() const {
   if (!config_.preprocessing().has_fixed()) return absl::OkStatus();
   const v1::FixedResolution& fixed = config_.preprocessing().fixed();
@@ -211,7 +211,7 @@ absl::StatusOr<TrainingBatch> ImageTask::MakeBatch(int64_t epoch, int64_t index,
     ASSIGN_OR_RETURN(TrainingInput input, DrawInput(picture, recipe_, preprocessing, random));
     samples.push_back({std::move(input), training_->label(member.sample)});
   }
-  // Neighbours of equal size share batched calls.
+  // Sorts by size: equal neighbours share batched calls.
   std::stable_sort(samples.begin(), samples.end(), [](const Sample& a, const Sample& b) {
     return std::pair(a.input.size.height, a.input.size.width) < std::pair(b.input.size.height, b.input.size.width);
   });
@@ -237,7 +237,7 @@ absl::StatusOr<TrainingBatch> ImageTask::MakeBatch(int64_t epoch, int64_t index,
 
 BatchLoss ImageTask::Loss(const Module& model, const TrainingBatch& batch, const ForwardContext& context) const {
   ForwardContext own = context;
-  if (recipe_.start().freeze_body()) own.training = false;  // the features are those that the version is used with
+  if (recipe_.start().freeze_body()) own.training = false;  // the features must equal those of inference
   const at::Tensor logits = dynamic_cast<const vitrine::Model&>(model).Forward(batch.images, own);
   BatchLoss result;
   result.loss = batch.targets.defined() ? SoftTargetLoss(logits, batch.targets)

@@ -28,11 +28,11 @@ struct LanguageSplits {
 
 struct Windows {
   int64_t context = 0;
-  int64_t samples = 0;  // an epoch
-  bool random = false;  // drawn anew in each epoch; otherwise side by side
+  int64_t samples = 0;  // per epoch
+  bool random = false;  // drawn anew in each epoch; otherwise consecutive
 };
 
-// How often `context` tokens and the one after them fit side by side.
+// Returns the number of consecutive windows of `context` tokens, each with the token after it.
 int64_t WindowsOf(const Tokens& tokens, int64_t context) {
   return (static_cast<int64_t>(tokens.size()) - 1) / context;
 }
@@ -79,7 +79,7 @@ class Language : public SequenceTask {
     return split == MeasuredSplit::kValidation && !splits_.validation.empty() ? splits_.validation : splits_.test;
   }
 
-  // Windows that begin there; the answer to each token is the next one.
+  // Cuts windows that begin at `begins`; the label of each token is the next one.
   TrainingBatch Cut(const Tokens& tokens, const std::vector<int64_t>& begins) const {
     const int64_t context = windows_.context;
     TrainingBatch batch;

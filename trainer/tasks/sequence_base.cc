@@ -18,7 +18,7 @@
 namespace vitrine {
 namespace {
 
-// Sequences per forward pass while measuring.
+// Sequences per forward pass in measurements.
 constexpr int64_t kMeasuredBatch = 100;
 
 TrainingBatch MoveTo(TrainingBatch batch, const at::Device& device) {
@@ -35,7 +35,7 @@ at::Device DeviceOf(const Module& model) {
 }  // namespace
 
 CounterRandom RandomFor(uint64_t seed, Stream stream, int64_t epoch, int64_t sample) {
-  // The trainer's own numbers are those of plain epochs, which are far below 2^48.
+  // The trainer itself uses plain epochs, which are far below 2^48.
   return CounterRandom(seed, uint64_t{1} << 63 | static_cast<uint64_t>(stream) << 48 | epoch, sample);
 }
 

@@ -28,7 +28,7 @@ std::vector<NamedTensor> TensorsOf(const Module& module) {
   return tensors;
 }
 
-// The grid that a model's table of positions was made for; empty without one. Families name it alike.
+// Returns the grid of a model's position table; empty without one. All families use the same field names.
 Grid TableGrid(const v1::ModelConfig& config) {
   std::vector<const google::protobuf::FieldDescriptor*> fields;
   v1::ModelConfig::GetReflection()->ListFields(config, &fields);
@@ -43,7 +43,7 @@ Grid TableGrid(const v1::ModelConfig& config) {
   return {};
 }
 
-// The stored table for the model's grid; undefined if the two are no tables of their models' grids.
+// Resizes the stored table to the model's grid; undefined if either is not a table of its model's grid.
 at::Tensor ResizedTable(const at::Tensor& stored, Grid from, const at::Tensor& wanted, Grid to, int prefix) {
   const auto is_table = [prefix](const at::Tensor& tensor, Grid grid) {
     return tensor.dim() == 2 && grid.cells() > 0 && tensor.size(0) == prefix + grid.cells();
@@ -53,7 +53,7 @@ at::Tensor ResizedTable(const at::Tensor& stored, Grid from, const at::Tensor& w
   return TableFor(stored.to(at::kFloat), from, to, prefix, GridInterpolations(from));
 }
 
-// "digits/1, digits/2, shoes/1", cut off after a few.
+// Lists versions: "digits/1, digits/2, shoes/1", cut after a few.
 std::string InWords(const std::vector<VersionId>& versions) {
   const size_t shown = std::min<size_t>(versions.size(), 8);
   const auto name = [](std::string* out, const VersionId& id) { absl::StrAppend(out, id.model, "/", id.version); };

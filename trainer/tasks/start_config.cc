@@ -18,7 +18,7 @@ using google::protobuf::FieldDescriptor;
 using google::protobuf::TextFormat;
 using google::protobuf::util::MessageDifferencer;
 
-// "eit"; empty where none is set.
+// Returns the family's name, such as "eit"; empty if none is set.
 std::string FamilyOf(const v1::ModelConfig& config) {
   const auto* families = v1::ModelConfig::descriptor()->FindOneofByName("family");
   const FieldDescriptor* family = v1::ModelConfig::GetReflection()->GetOneofFieldDescriptor(config, families);
@@ -34,7 +34,7 @@ std::string OnOneLine(const v1::Preprocessing& preprocessing) {
   return std::string(absl::StripSuffix(text, " "));
 }
 
-// Leaves in both only the fields in which they differ.
+// Clears all fields that are equal in both.
 void KeepDifferences(v1::Preprocessing& a, v1::Preprocessing& b) {
   for (int i = 0; i < v1::Preprocessing::descriptor()->field_count(); ++i) {
     const FieldDescriptor* field = v1::Preprocessing::descriptor()->field(i);

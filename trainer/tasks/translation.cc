@@ -23,7 +23,7 @@ namespace {
 
 using Ids = std::vector<int64_t>;
 
-// A split's pairs as ids, with kBegin and kEnd.
+// Pairs of a split as ids, with kBegin and kEnd.
 struct EncodedPairs {
   std::vector<Ids> source, target;
 };
@@ -33,7 +33,7 @@ struct Corpus {
   EncodedPairs train, validation, test;
 };
 
-// The rows chosen from `sentences`, filled up with padding: [B, longest].
+// Returns the given rows of `sentences`, padded: [B, longest].
 at::Tensor Padded(const std::vector<Ids>& sentences, const std::vector<int64_t>& rows) {
   size_t longest = 0;
   for (const int64_t row : rows) longest = std::max(longest, sentences[row].size());
@@ -83,7 +83,7 @@ class Translation : public SequenceTask {
             .predictions = words.sum().item<int64_t>()};
   }
   absl::Status MeasureMore(const SequenceModel& model, const TrainingBatch& batch, MeasureSums& sums) const override {
-    // As Vaswani et al. 2017: an answer is at most 50 words longer than its source.
+    // As in Vaswani et al. 2017: an answer is at most 50 words longer than its source.
     const int64_t most = std::min<int64_t>(batch.sequences.source.size(1) + 50, config().max_length() - 1);
     ASSIGN_OR_RETURN(const std::vector<Ids> answers,
                      GreedyDecode(model, batch.sequences.source, {WordVocabulary::kBegin, WordVocabulary::kEnd}, most));
@@ -106,8 +106,8 @@ class Translation : public SequenceTask {
     return split == MeasuredSplit::kValidation && validates() ? corpus_.validation : corpus_.test;
   }
 
-  // Targets are read up to their last id but one and answered from the second on. `targets` [B, 1] weighs a sentence's
-  // words so that the mean over sentences is the mean over the words of the whole batch, also in a share of it.
+  // Inputs are the target ids except the last, labels those except the first. `targets` [B, 1] are sentence weights
+  // with which the mean over sentences equals the mean over the words of the whole batch, also for a share of it.
   static TrainingBatch Gather(const EncodedPairs& pairs, const std::vector<int64_t>& rows) {
     TrainingBatch batch;
     batch.samples = static_cast<int64_t>(rows.size());
@@ -138,7 +138,7 @@ absl::StatusOr<ParallelText> ReadPairs(const v1::Recipe& recipe, const std::stri
   return NumberTranslations();
 }
 
-// Words of a vocabulary that has marks besides.
+// Returns the number of words in a vocabulary, without marks.
 absl::StatusOr<int64_t> MostWords(const v1::Recipe& recipe, int model_vocabulary) {
   const int64_t fit = model_vocabulary - WordVocabulary::kMarks;
   const int64_t asked = recipe.sequence().translation().most_words();
@@ -195,7 +195,7 @@ at::Tensor SmoothedDivergence(const at::Tensor& logits, const at::Tensor& labels
   const at::Tensor of_label = log_q.gather(-1, labels.unsqueeze(-1)).squeeze(-1);
   at::Tensor divergence = -of_label;
   if (smoothing > 0) {
-    // p is 1 - s at the label and e = s / (V - 2) elsewhere but at padding:
+    // p is 1 - s at the label, 0 at padding and e = s / (V - 2) elsewhere:
     // sum p (log p - log q) = (1 - s) log(1 - s) + s log e - (1 - s - e) log q_label - e (sum log q - log q_padding)
     const double rest = smoothing / static_cast<double>(logits.size(-1) - 2);
     const double entropy = (1 - smoothing) * std::log(1 - smoothing) + smoothing * std::log(rest);

@@ -19,7 +19,7 @@
 namespace vitrine {
 namespace {
 
-constexpr int64_t kMostSteps = 10000;  // TensorBoard itself keeps a sample of 1,000 of a curve
+constexpr int64_t kMostSteps = 10000;  // TensorBoard keeps a sample of 1,000 per curve
 constexpr char kPrefix[] = "events.out.tfevents.";
 
 std::string RecordOf(const tensorboard::Event& event) {
@@ -39,7 +39,7 @@ void AddScalar(const std::string& tag, double number, tensorboard::Event& event)
   value.set_simple_value(static_cast<float>(number));
 }
 
-// As Markdown, which TensorBoard shows: lines indented by four are taken as they are.
+// Formats the recipe as Markdown for TensorBoard: lines with an indent of four are literal.
 tensorboard::Event RecipeEvent(const std::string& recipe) {
   tensorboard::Event event = EventAt(0);
   tensorboard::Summary::Value& value = *event.mutable_summary()->add_value();
@@ -51,8 +51,8 @@ tensorboard::Event RecipeEvent(const std::string& recipe) {
   return event;
 }
 
-// Event files are read in the order of their names, which hold the second of their making: a run that is resumed within
-// the same second still comes later.
+// Returns the second for the file name. Event files are read by name, so a run that is resumed within the same second
+// needs a later one.
 int64_t NextSecond(const std::filesystem::path& folder) {
   int64_t second = absl::ToUnixSeconds(absl::Now());
   std::error_code ignored;
@@ -109,7 +109,7 @@ void EventFile::OnStep(const StepReport& report) {
 
 void EventFile::OnScore(const ScoreReport& report) {
   tensorboard::Event event = EventAt(report.step);
-  // Apart from what OnStep writes.
+  // Separate from the tags of OnStep.
   const std::string group = report.split == "train" ? "train/measured_" : absl::StrCat(report.split, "/");
   for (const Measure& measure : report.score.measures) {
     AddScalar(absl::StrCat(group, measure.name), measure.value, event);

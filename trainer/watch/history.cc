@@ -27,7 +27,7 @@ std::string Text(double value) {
 
 using Fields = std::vector<absl::string_view>;
 
-// Lines with a line feed behind them, split at commas.
+// Splits complete lines (with a line feed) at commas.
 std::vector<Fields> Lines(std::string_view text) {
   std::vector<Fields> lines;
   for (size_t end; (end = text.find('\n')) != std::string_view::npos; text.remove_prefix(end + 1)) {
@@ -36,7 +36,7 @@ std::vector<Fields> Lines(std::string_view text) {
   return lines;
 }
 
-// The fields of a line as numbers; empty ones are NaN.
+// Parses the fields of a line as numbers; empty ones are NaN.
 absl::StatusOr<std::vector<double>> Numbers(const Fields& fields, size_t columns, size_t line) {
   if (fields.size() != columns) {
     return absl::InvalidArgumentError(

@@ -11,14 +11,14 @@
 namespace vitrine {
 namespace {
 
-// What the file holds of steps up to `step`; nothing where there is no file.
+// Returns the content, empty if the file does not exist.
 template <typename Content>
 absl::StatusOr<Content> Kept(absl::StatusOr<Content> content) {
   if (absl::IsNotFound(content.status())) return Content();
   return content;
 }
 
-// Leaves the rows up to `step`, and the columns that they fill: others come again in the order of their measurement.
+// Keeps rows up to `step` and the columns they use; others are added again when they are measured.
 void KeepUpTo(int64_t step, History& history) {
   std::erase_if(history.rows, [&](const HistoryRow& row) { return row.step > step; });
   std::erase_if(history.score_columns, [&](const std::string& column) {
@@ -106,7 +106,7 @@ void HistoryWriter::OnEpoch(const EpochReport& report) {
   WriteHistory();
 }
 
-// A few hundred rows: written whole, since a measurement changes the last one and a new measure the header.
+// Rewrites the whole file, a few hundred rows: a measurement changes the last row, and a new measure the header.
 void HistoryWriter::WriteHistory() {
   Tell(history_file_.Rewrite(FormatHistory(history_)), history_fails_);
 }

@@ -18,7 +18,7 @@ namespace vitrine {
 namespace {
 
 constexpr OverlayLook kLook = {.min_side = 160, .max_side = 240, .legend = false};
-constexpr int kSmallSide = 96;  // pictures up to this are shown pixel by pixel
+constexpr int kSmallSide = 96;  // larger images are not shown pixel by pixel
 
 absl::StatusOr<std::vector<AttentionMap>> MapsOf(const Model& model, const InputPicture& input,
                                                  const v1::AttentionRequest& request) {
@@ -39,7 +39,7 @@ v1::Rectangle Covers(const Geometry& geometry) {
   return covers;
 }
 
-// The picture as a file that a page can hold: large ones are reduced.
+// Encodes the image for a page; large ones are reduced.
 absl::StatusOr<PictureCard::Picture> Original(const Image& picture) {
   Image shown = picture;
   const int side = std::max(picture.width, picture.height);
@@ -84,7 +84,7 @@ absl::StatusOr<std::vector<PictureCard::Picture>> LookAt(const Model& model, con
   for (int i = 0; i < layers && layers > 1; ++i) chosen.insert(i * (offer->layers - 1) / (layers - 1));
   for (const int layer : chosen) request.add_layers(layer);
   ASSIGN_OR_RETURN(const std::vector<AttentionMap> maps, MapsOf(model, input, request));
-  ColourRange range;  // of all layers, which are to be compared
+  ColourRange range;  // common to all layers, so that they can be compared
   for (const AttentionMap& map : maps) {
     range = Both(range, AttentionRange(map.values, int64_t{map.rows} * map.columns, map.diverging));
   }
@@ -110,7 +110,7 @@ absl::StatusOr<std::optional<Distances>> MeasureDistances(const Model& model, co
   std::set<std::pair<int, int>> grids;
   for (const int64_t index : Spread(data.size(), most)) {
     const absl::StatusOr<InputPicture> input = ReadInput(model, data, index, size);
-    if (!input.ok()) continue;  // a picture that cannot be decoded
+    if (!input.ok()) continue;  // an image that cannot be decoded
     ASSIGN_OR_RETURN(const std::vector<AttentionMap> maps, MapsOf(model, *input, request));
     const AttentionMap& map = maps.front();
     distances.layers = map.rows;

@@ -16,7 +16,7 @@ namespace {
 constexpr int kPairs = 15;
 constexpr int kWeakClasses = 15;
 
-// The classes that are missed most.
+// Returns the classes with the most errors.
 HtmlTable WeakClasses(const Confusion& confusion, const std::vector<std::string>& names) {
   std::vector<int> order;
   for (int i = 0; i < confusion.classes(); ++i) {

@@ -21,7 +21,7 @@ bool IsLoss(const std::string& column) {
   return absl::StrContains(column, "loss");
 }
 
-// A column of shares is drawn in percent.
+// True for a column of fractions, drawn in percent.
 bool IsShare(const History& history, const std::string& column) {
   if (IsLoss(column) || absl::StrContains(column, "perplexity")) return false;
   return std::ranges::all_of(history.rows, [&](const HistoryRow& row) {
@@ -119,7 +119,7 @@ std::string GradientNorms(const std::vector<StepRow>& steps) {
                      .logarithmic = true});
 }
 
-// A score's best value and where it was.
+// Adds a score's best value and its epoch.
 void AddBest(const History& history, const std::string& column, std::vector<KeyFigure>& figures) {
   const HistoryRow* best = nullptr;
   const HistoryRow* last = nullptr;

@@ -8,7 +8,7 @@
 namespace vitrine {
 namespace {
 
-// "Loss of every epoch" becomes "loss-of-every-epoch".
+// Converts a title to a file name: "Loss of every epoch" to "loss-of-every-epoch".
 std::string FileNameOf(std::string_view title) {
   std::string name;
   for (const char c : title) {
@@ -21,7 +21,7 @@ std::string FileNameOf(std::string_view title) {
   return std::string(absl::StripSuffix(name, "-"));
 }
 
-// The page's variables for colours, "var(--ink,#1f2933)", become what stands in for them.
+// Replaces the page's colour variables, "var(--ink,#1f2933)", by their fallback values.
 std::string WithPlainColours(std::string_view svg) {
   std::string plain;
   for (size_t variable; (variable = svg.find("var(--")) != std::string_view::npos;) {
@@ -33,7 +33,7 @@ std::string WithPlainColours(std::string_view svg) {
   return plain.append(svg);
 }
 
-// What stands between `begin` and `end`, both of which it needs; "" where they are not there.
+// Returns the text between `begin` and `end`; "" if either is missing.
 std::string_view Between(std::string_view text, std::string_view begin, std::string_view end) {
   const size_t from = text.find(begin);
   if (from == std::string_view::npos) return "";

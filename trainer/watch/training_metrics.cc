@@ -94,7 +94,7 @@ std::vector<MetricFamily> TrainingMetrics::Collect() const {
   AddValue({{"version", program_version_}}, 1, families.back());
   families.push_back({"vitrine_train_info", "The recipe that is trained; the value is 1.", MetricType::Gauge, {}});
   AddValue({{"recipe", recipe_}}, 1, families.back());
-  if (last_step_ == absl::InfinitePast()) return families;  // nothing to say before the first step
+  if (last_step_ == absl::InfinitePast()) return families;  // no values before the first step
 
   AddSteps(last_, families);
   AddGauge("vitrine_train_last_step_timestamp_seconds", "When the last step ended, in seconds since 1970.",
