@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waits until a server's health service says SERVING and prints the steady clock's seconds at that moment.
+// Waits until a server's health service reports SERVING and prints the steady clock's seconds at that moment.
 //
 //   bench_await_serving PORT-FILE [SERVICE...]
 //
@@ -26,7 +26,7 @@ constexpr auto kPatience = std::chrono::seconds(30);
 
 using SteadyTime = std::chrono::steady_clock::time_point;
 
-// The address in a line "grpc=host:port"; empty while there is none.
+// Returns the address in a line "grpc=host:port"; empty if there is none yet.
 std::string AddressIn(const std::string& path) {
   std::ifstream file(path);
   for (std::string line; std::getline(file, line);) {
@@ -35,8 +35,8 @@ std::string AddressIn(const std::string& path) {
   return {};
 }
 
-// grpc.health.v1.Health/Check, in protobuf's wire format: field 1 of the request is the service's name, field 1 of the
-// response is 1 for SERVING.
+// Calls grpc.health.v1.Health/Check in protobuf's wire format: field 1 of the request is the service's name, field 1 of
+// the response is 1 for SERVING.
 bool IsServing(grpc::GenericStub& stub, const std::string& service) {
   std::string bytes;
   if (!service.empty()) bytes = std::string("\x0a") + static_cast<char>(service.size()) + service;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What no user of libjpeg-turbo can leave out of a JPEG: its entropy coding undone, by jpeg_read_coefficients. No
-// transform, no colours, no pixels: beside decode_worker.cc it tells how much of a picture's time is anybody's to save.
+// Decodes only the entropy coding of a JPEG, by jpeg_read_coefficients: no transform, colours or pixels. Every user of
+// libjpeg-turbo needs this part, so the rest of decode_worker.cc's time is the most that can be saved.
 #include <cstddef>
 #include <cstdio>
 // jpeglib.h needs size_t and FILE.
@@ -15,7 +15,7 @@
 namespace vitrine {
 namespace {
 
-// Errors end the process, as libjpeg's own handler has it: decode_worker.cc took the same pictures before.
+// Errors end the process, as with libjpeg's default handler: decode_worker.cc decoded the same images before.
 absl::Status UndoEntropyCoding(std::string_view picture, const v1::Preprocessing&, std::vector<float>& input) {
   jpeg_decompress_struct jpeg;
   jpeg_error_mgr errors;

@@ -50,7 +50,7 @@ absl::Status Save(const ImageBatch& images, const std::string& path) {
   return file ? absl::OkStatus() : absl::UnavailableError(absl::StrCat(path, " cannot be written"));
 }
 
-// A line per image.
+// Returns a line per image.
 std::vector<std::string> Lines(const float* logits, size_t images, int64_t classes) {
   std::vector<std::string> lines(images);
   for (std::string& line : lines) {
@@ -69,14 +69,14 @@ absl::Status ByReference(const std::shared_ptr<const Model>& model, const ImageB
   return absl::OkStatus();
 }
 
-// Images that are computed together. The pictures are views of them.
+// Images that are computed together, and views of them.
 struct CompiledBatch {
   std::vector<size_t> images;
   std::vector<engine::Picture> pictures;
   std::vector<float> logits;
 };
 
-// Batches and what computes them, in turn.
+// Batches and the engine that computes them, in turn.
 struct CompiledBatches {
   engine::Engine engine;
   engine::Workspace workspace;
@@ -87,7 +87,7 @@ struct CompiledBatches {
     for (CompiledBatch& batch : batches) engine.Run(batch.pictures, workspace, batch.logits.data());
   }
 
-  // In the order of the images.
+  // Returns the results in the order of the images.
   std::vector<std::string> Results() const {
     std::vector<std::string> lines(images.size());
     for (const CompiledBatch& batch : batches) {
@@ -98,7 +98,7 @@ struct CompiledBatches {
   }
 };
 
-// By ForwardOptions::batches; each image is in one of them.
+// Divides images into ForwardOptions::batches; each image must be in exactly one.
 absl::StatusOr<std::vector<std::vector<size_t>>> Divide(size_t images, const std::vector<std::string>& batches) {
   std::vector<std::vector<size_t>> divided;
   std::vector<int> seen(images, 0);

@@ -12,16 +12,17 @@
 
 namespace vitrine {
 
-// Makes of a JPEG the input that `preprocessing` describes, planar, in `input`, whose memory stays from call to call.
+// Converts a JPEG to the input that `preprocessing` describes, planar, in `input`, whose memory is reused between
+// calls.
 using MakeInput = std::function<absl::Status(std::string_view jpeg, const v1::Preprocessing& preprocessing,
                                              std::vector<float>& input)>;
 
-// A worker (bench/work.h) that makes 224x224 normalised inputs of colour:
+// Runs a worker (bench/work.h) that makes normalised 224x224 colour inputs:
 //
 //   PROGRAM --pictures FOLDER --outputs FILE [--reduced]
 //
-// Before it is ready it writes every input once to the file, as floats one after another, for the driver to compare.
-// Returns the exit code.
+// Before it is ready, it writes every input once to the file, as consecutive floats, for the driver to compare. Returns
+// the exit code.
 int ServeInputs(int argc, char** argv, const std::string& program, const std::string& description,
                 const MakeInput& make);
 

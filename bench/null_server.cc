@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A gRPC server that answers Classify at once with an empty answer, whatever the request: what is left is the load
-// generator's own work, and gRPC.
+// A gRPC server that answers every Classify at once with an empty response, to measure the cost of the load generator
+// and of gRPC.
 //
 //   bench_null_server [--listen 127.0.0.1:0] [--threads 1]      prints "listening on HOST:PORT"; ends on SIGTERM or
 //   SIGINT
@@ -25,17 +25,17 @@ namespace {
 
 using RawClassifier = v1::Classifier::WithRawMethod_Classify<v1::Classifier::Service>;
 
-// Calls that are asked for ahead on each queue.
+// Calls requested in advance on each queue.
 constexpr int kPosted = 256;
 
-// One call, and the next in the same place.
+// A call; posts the next one in the same object.
 class NullCall {
  public:
   NullCall(RawClassifier& service, grpc::ServerCompletionQueue& queue) : service_(service), queue_(queue) { Post(); }
 
   void Proceed(bool ok) {
     if (!answering_) {
-      if (!ok) return;  // the server shuts down
+      if (!ok) return;  // the server is shutting down
       answering_ = true;
       writer_->Finish(answer_, grpc::Status::OK, this);
       return;
@@ -76,7 +76,7 @@ int Main(int argc, char** argv) {
   app.add_option("--threads", threads, "threads")->check(CLI::Range(1, 64))->capture_default_str();
   CLI11_PARSE(app, argc, argv);
 
-  sigset_t ends;  // taken by sigwait below, in no other thread
+  sigset_t ends;  // taken by sigwait below, blocked in all threads
   sigemptyset(&ends);
   sigaddset(&ends, SIGTERM);
   sigaddset(&ends, SIGINT);
@@ -105,7 +105,7 @@ int Main(int argc, char** argv) {
   int signal = 0;
   sigwait(&ends, &signal);
   server->Shutdown(std::chrono::system_clock::now());
-  // A call may post itself again while its queue shuts down, which gRPC forbids: the process ends instead.
+  // A call may post itself again while its queue shuts down, which gRPC forbids; so the process exits instead.
   std::cout.flush();
   _exit(0);
 }

@@ -14,11 +14,11 @@ import torch
 import peer_model
 import peer_protocol
 
-OPSET = 20  # the first that knows GELU
+OPSET = 20  # first with GELU
 
 
 def export(model, batch, path):
-    warnings.simplefilter("ignore")  # what is traced holds for the shape that was asked for
+    warnings.simplefilter("ignore")  # traces are only used for the requested shape
     with torch.inference_mode():
         torch.onnx.export(model, (batch,), path, opset_version=OPSET, dynamo=False, input_names=["images"])
 
@@ -26,7 +26,7 @@ def export(model, batch, path):
 def quantize(path, to):
     from onnxruntime.quantization import QuantType, quantize_dynamic
     vnni = any(name.endswith("_vnni") for name in pathlib.Path("/proc/cpuinfo").read_text().split())
-    # Without VNNI sums of two products saturate, unless weights have 7 bits.
+    # Without VNNI, sums of two products saturate unless weights have 7 bits.
     quantize_dynamic(path, to, op_types_to_quantize=["MatMul", "Gemm"], weight_type=QuantType.QInt8, per_channel=True,
                      reduce_range=not vnni)
 

@@ -22,7 +22,7 @@ NAME = f"OpenVINO {openvino.__version__.split('-')[0]}"
 
 def convert(model, example, shape=None):
     """For inputs of that shape, where -1 is any; without it for the example's alone."""
-    warnings.simplefilter("ignore", torch.jit.TracerWarning)  # what is traced holds for the shape that was asked for
+    warnings.simplefilter("ignore", torch.jit.TracerWarning)  # traces are only used for the requested shape
     with torch.inference_mode():
         return openvino.convert_model(model, example_input=example, input=list(shape or example.shape))
 
@@ -37,7 +37,7 @@ def quantize(graph, batch):
     import nncf
     nncf.set_log_level(logging.ERROR)
     fix = nncf.AdvancedQuantizationParameters(overflow_fix=nncf.OverflowFix.ENABLE) if sums_overflow() else None
-    with contextlib.redirect_stdout(sys.stderr):  # its progress; standard output is the driver's
+    with contextlib.redirect_stdout(sys.stderr):  # progress output; standard output belongs to the driver
         return nncf.quantize(graph, nncf.Dataset([batch.numpy()]), subset_size=1, model_type=nncf.ModelType.TRANSFORMER,
                              advanced_parameters=fix)
 

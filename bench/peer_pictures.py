@@ -35,7 +35,7 @@ def fastest(pictures, side, pool):
     """(name, function) of the decoder that is through with the pictures first, on the threads that will do it."""
     cv2.setNumThreads(1)
     seconds = {}
-    for _ in range(2):  # the first time warms up
+    for _ in range(2):  # the first run warms up
         for name, decode in DECODERS.items():
             start = time.perf_counter()
             list(pool.map(lambda picture: decode(picture, side), pictures))

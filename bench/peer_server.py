@@ -24,7 +24,7 @@ import peer_model
 import peer_pictures
 
 SIDE = 224
-MOST = 8  # pictures of a batch
+MOST = 8  # images per batch
 MEAN, STD = (numpy.array(values) * 255 for values in ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225)))
 
 
@@ -99,7 +99,7 @@ class Queue:
         self.idle.append(lane)
         self._feed()
         for (_, answer), row in zip(batch, logits):
-            if not answer.done():  # the caller may have left
+            if not answer.done():  # the client may have left
                 answer.set_result((row, len(batch)))
 
 
@@ -156,7 +156,7 @@ def parse():
     parser.add_argument("--precision", choices=list(openvino_graphs.HINTS), default="fp32")
     parser.add_argument("--threads", type=int, default=1, help="that decode, and as many that compute")
     parser.add_argument("--most-requests", type=int, default=64, help="between admission and answer")
-    parser.set_defaults(form="paper")  # timm's attention among channels has no fused form
+    parser.set_defaults(form="paper")  # timm's channel attention has no fused form
     return parser.parse_args()
 
 

@@ -9,8 +9,8 @@
 
 namespace vitrine {
 
-// The bytes of the JPEG, PNG and WebP files at `paths`; a folder stands for those in it, sorted by name. NOT_FOUND if
-// there is none; a file that the server would refuse is an error.
+// Reads the JPEG, PNG and WebP files at `paths`; a folder means its files, sorted by name. NOT_FOUND if there are none;
+// a file that the server would reject is an error.
 absl::StatusOr<std::vector<std::string>> ReadPictures(const std::vector<std::string>& paths);
 
 }  // namespace vitrine

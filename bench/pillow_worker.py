@@ -16,7 +16,7 @@ from PIL import Image, features
 import peer_protocol
 
 SIDE = 224
-# As bench/input_work.cc.
+# As in bench/input_work.cc.
 MEAN, STD = (numpy.array(values, numpy.float32) for values in ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225)))
 FACTOR, SHIFT = 1 / (255 * STD), (MEAN / STD)[:, None, None]
 
@@ -36,7 +36,7 @@ def crop_box(size):
 
 def make_input(jpeg, reduced, out):
     picture = Image.open(io.BytesIO(jpeg))
-    if reduced:  # no smaller than twice what is resized to, as DecodeDivisor
+    if reduced:  # at least twice the resized size, as DecodeDivisor
         picture.draft(None, [2 * SIDE * side // min(picture.size) for side in picture.size])
     resized = picture.resize((SIDE, SIDE), Image.Resampling.BILINEAR, crop_box(picture.size)).convert("RGB")
     for plane, factor, target in zip(resized.split(), FACTOR, out):

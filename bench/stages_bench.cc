@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The stages of a request one by one, on one core.
+// Times the stages of a request, each on one core.
 //
 //   stages_bench --weights=bundled/kv-pos-mnist/1/weights.safetensors --picture=PHOTO [Google Benchmark's flags]
 #include <benchmark/benchmark.h>
@@ -46,12 +46,12 @@ void PreprocessPicture(benchmark::State& state, const std::string& picture, cons
   for (auto _ : state) benchmark::DoNotOptimize(Preprocess(*image, preprocessing, *geometry));
 }
 
-// As the transport hands it over.
+// Returns a request in the transport's form.
 MessageBytes Received(const v1::ClassifyRequest& request) {
   return std::make_shared<const ReceivedBytes>(ReceivedBytes{request.SerializeAsString(), {}});
 }
 
-// From the transport to what a lane reads: a tensor of 224x224 that is normalised already.
+// Runs from the transport's message to the executor's input: a normalised tensor of 224x224.
 void TakeTensor(benchmark::State& state, v1::RawTensor::Layout layout) {
   constexpr int kSide = 224, kChannels = 3;
   v1::ClassifyRequest request;
@@ -70,7 +70,7 @@ void TakeTensor(benchmark::State& state, v1::RawTensor::Layout layout) {
   }
 }
 
-// A request with a picture of 110 KB.
+// Parses a request with an image of 110 KB.
 void ReadRequest(benchmark::State& state) {
   v1::ClassifyRequest request;
   request.set_model("model");
@@ -81,7 +81,7 @@ void ReadRequest(benchmark::State& state) {
   for (auto _ : state) benchmark::DoNotOptimize(ReadClassify(bytes));
 }
 
-// A queue of small requests for two models, all alive.
+// Decides on a queue of small requests for two models, none cancelled.
 void DecideBatch(benchmark::State& state) {
   const BatchOptions options;
   const absl::Time now = absl::UnixEpoch() + absl::Hours(1);
@@ -104,7 +104,7 @@ void ParseWeights(benchmark::State& state, const std::string& bytes) {
   state.SetBytesProcessed(state.iterations() * static_cast<int64_t>(bytes.size()));
 }
 
-// The value of "--name=value", which is taken out of the arguments.
+// Removes "--name=value" from the arguments and returns the value.
 std::string Take(std::vector<char*>& arguments, const std::string& name) {
   for (auto argument = arguments.begin(); argument != arguments.end(); ++argument) {
     const std::string_view text = *argument;

@@ -11,13 +11,13 @@
 
 namespace vitrine {
 
-// The newest version of `model`, read and verified as the server does. NOT_FOUND if there is none.
+// Reads and verifies the newest version of `model`, as the server does. NOT_FOUND if there is none.
 absl::StatusOr<std::shared_ptr<const Model>> ReadNewest(const std::string& repository, const std::string& model);
 
-// What computes it in a server. INVALID_ARGUMENT for what this CPU cannot do.
+// Returns the engine that a server would use. INVALID_ARGUMENT if this CPU lacks `path` or `precision`.
 absl::StatusOr<engine::Engine> EngineOf(const Model& model, cpu::CpuPath path, Precision precision);
 
-// A view of an image (channels, height, width).
+// Returns a view of an image (channels, height, width).
 engine::Picture PictureOf(const at::Tensor& image);
 
 }  // namespace vitrine

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Takes training steps on command; see work.h.
+// Runs training steps on command; see work.h.
 #include <ATen/Parallel.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/constant_pad_nd.h>
@@ -34,17 +34,17 @@ namespace vitrine {
 namespace {
 
 constexpr uint64_t kSeed = 20240229;
-// So small that thousands of steps stay near where they began.
+// Small enough that thousands of steps hardly change the weights.
 constexpr double kLearningRate = 1e-5;
 
-// What is trained.
+// Model and batch of a benchmark.
 struct TrainingCase {
-  std::string model;               // a variant of the zoo
-  std::vector<std::string> sizes;  // "HEIGHTxWIDTH:COUNT", equal sizes side by side in the batch
-  int pad = 0;                     // pictures are padded to squares of this side, at the right and the bottom; 0: none
+  std::string model;               // zoo variant
+  std::vector<std::string> sizes;  // "HEIGHTxWIDTH:COUNT", equal sizes adjacent in the batch
+  int pad = 0;                     // side of squares that images are padded to, at the right and the bottom; 0: none
   bool bf16 = false;
   int threads = 1;   // replicas of the model
-  std::string save;  // folder for config.textproto, weights.safetensors and batch.safetensors, for a peer; may be empty
+  std::string save;  // folder for config.textproto, weights.safetensors and batch.safetensors for a peer; or empty
 };
 
 struct Size {
@@ -67,7 +67,7 @@ absl::StatusOr<TrainingBatch> DrawBatch(const Model& model, const std::vector<st
     ASSIGN_OR_RETURN(const Size size, ParseSize(text));
     for (int i = 0; i < size.count; ++i) {
       const at::Tensor image = initializer.Normal({channels, size.height, size.width}, 1);
-      // The mean of normalised pictures is 0.
+      // Pads with 0, the mean of normalised images.
       ++batch.samples;
       batch.images.push_back(
           pad == 0 ? image : at::constant_pad_nd(image, {0, pad - size.width, 0, pad - size.height}).contiguous());
@@ -85,7 +85,7 @@ absl::Status Write(const std::filesystem::path& path, const std::string& bytes) 
   return file ? absl::OkStatus() : absl::UnavailableError(absl::StrCat(path.string(), " cannot be written"));
 }
 
-// What a peer needs to take the same steps.
+// Writes the files that a peer needs to run the same steps.
 absl::Status Save(const Model& model, const TrainingBatch& batch, const std::filesystem::path& folder) {
   std::string config;
   google::protobuf::TextFormat::PrintToString(model.config(), &config);
@@ -103,7 +103,7 @@ absl::Status Save(const Model& model, const TrainingBatch& batch, const std::fil
   return Write(folder / "batch.safetensors", input_bytes);
 }
 
-// Classifies drawn pictures. Of a task it has what the replicas ask for.
+// Classification of random images. Implements only the parts of a task that the replicas use.
 class DrawnPictures : public Task {
  public:
   explicit DrawnPictures(v1::ModelConfig config) : config_(std::move(config)) {}
@@ -133,7 +133,7 @@ class DrawnPictures : public Task {
   const std::string no_digest_;
 };
 
-// A model that takes whole steps on one batch: forward, backward, AdamW.
+// Runs whole steps on one batch: forward, backward, AdamW.
 class Training {
  public:
   static absl::StatusOr<std::shared_ptr<Training>> Make(const TrainingCase& wanted) {
@@ -175,8 +175,8 @@ class Training {
   std::optional<double> first_loss_;
 };
 
-// Steps of the trainer on one batch that lies in memory: forward pass, backward pass and AdamW. Pictures, weights and
-// labels are drawn from a fixed seed. The result is the loss of the first step.
+// Returns the work of training steps on one batch in memory: forward, backward and AdamW. Images, weights and labels
+// are drawn from a fixed seed. The result is the loss of the first step.
 absl::StatusOr<Work> TrainingWork(const TrainingCase& wanted) {
   ASSIGN_OR_RETURN(const std::shared_ptr<Training> training, Training::Make(wanted));
   Work work;
@@ -188,8 +188,8 @@ absl::StatusOr<Work> TrainingWork(const TrainingCase& wanted) {
 }
 
 int Main(int argc, char** argv) {
-  at::set_num_threads(1);  // the replicas are the threads
-  // As vitrine-train: memory of one step serves the next one.
+  at::set_num_threads(1);  // each replica is a thread
+  // As vitrine-train: reuses memory of one step for the next.
   mallopt(M_MMAP_MAX, 0);
   mallopt(M_TRIM_THRESHOLD, std::numeric_limits<int>::max());
   mallopt(M_ARENA_MAX, 1);

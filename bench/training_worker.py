@@ -20,7 +20,7 @@ import textproto
 
 import eager_forms
 
-# As bench/training_worker.cc.
+# As in bench/training_worker.cc.
 LEARNING_RATE = 1e-5
 
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The peer of decode_worker.cc: the same input by TurboJPEG and OpenCV, as somebody who knows both would make it.
-// Handle and memory stay from picture to picture, only the crop is resized, and the floats are made by OpenCV's vector
-// code straight in their planes. Of TurboJPEG's settings it has those that we decode with: the accurate DCT and smooth
-// upsampling of colour.
+// Peer of decode_worker.cc: the same input by TurboJPEG and OpenCV, written for speed. Reuses handle and memory between
+// images, resizes only the crop, and converts to floats in planes by OpenCV's vector code. Uses our TurboJPEG settings:
+// accurate DCT and smooth colour upsampling.
 #include <turbojpeg.h>
 
 #include <cstdint>
@@ -62,7 +61,7 @@ class TurboJpegInput {
                          size.width, 0, size.height, TJPF_RGB, TJFLAG_ACCURATEDCT) == 0;
   }
 
-  // The pixels that the input is made of, whole ones.
+  // Returns the crop in whole pixels.
   static cv::Rect Crop(const Geometry& geometry, Size decoded) {
     const double rows = static_cast<double>(decoded.height) / geometry.scaled.height;
     const double columns = static_cast<double>(decoded.width) / geometry.scaled.width;

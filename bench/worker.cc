@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What serving does, on command: the forward pass, decoding, the model behind it.
+// Runs parts of serving on command: forward pass, decoding, the model behind it.
 #include <ATen/Parallel.h>
 
 #include <CLI/CLI.hpp>
@@ -18,7 +18,7 @@ struct Options {
 };
 
 int Main(int argc, char** argv) {
-  // An executor computes single-threaded.
+  // Executors compute on one thread.
   at::set_num_threads(1);
   Options options;
   CLI::App app("Repeats a piece of work on command.", "bench_worker");

@@ -29,7 +29,7 @@ PARTS = {
     "stages": ("Stages of a request", stages.measure),
 }
 PLOTTED = {"engine", "narrow", "mix", "decode"}
-# {part: names of what --cases chooses from}
+# {part: case names for --cases}
 CASES = {part: [case.what() for case in cases] for part, cases in engine.PARTS.items()} | {
     "servers": [servers.what(precision) for precision in servers.GOALS]}
 AGAINST = {"against": ("Against another build", against.measure)}
@@ -83,7 +83,7 @@ def main():
                                   ROOT / "bench" / "results" / f"{started}-{arguments.name}.md")
     used = setup(pathlib.Path())
     origin = f"`{shlex.join(['script/bench', *sys.argv[1:]])}`" + (" - quick: the figures mean nothing" if arguments.quick else "")
-    versions = report.versions(torch)  # before anything is measured: commits meanwhile do not count
+    versions = report.versions(torch)  # before the measurements: later commits do not count
     sections = []
     for i, part in enumerate(arguments.parts, 1):
         rows = command.measure(arguments.table[part], setup)
@@ -99,7 +99,7 @@ def main():
             "two cores; docs/research/benchmarks.md says how each figure is taken"]
         if left := arguments.parts[i:]:
             facts.append(f"UNFINISHED: {', '.join(left)} not measured yet")
-        # After every part: what is done outlives an interruption.
+        # After every part, so that finished parts survive an interruption.
         command.write(output, f"{started}: {arguments.name}", origin, facts, "\n".join(sections))
 
 

@@ -13,9 +13,9 @@ LEAST_SPEED = 0.98
 MOST_MEMORY = 1.02
 ROUNDS = 25
 SECONDS = 1
-STARTS = 5  # of which the memory is taken: where an allocator puts what differs from start to start
+STARTS = 5  # for the memory figure, since allocators differ from start to start
 
-TRAINED = {  # model of the zoo: batch and side of its pictures
+TRAINED = {  # zoo model: batch and side of its images
     "eit34-mini-cifar10": "32x32:128",
     "xcit-n12-10-classes": "112x112:64",
     "vit-ti16": "224x224:16",

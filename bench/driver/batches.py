@@ -8,12 +8,12 @@ from driver.report import Row
 from driver.service import Server, bench
 from driver.setup import ROOT
 
-SHARE = 0.7  # of what a closed loop reaches
+SHARE = 0.7  # share of the closed loop's rate
 SOONER, RATE = 1.2, 0.97
-# Who wait for their answers, so many that sides differ: fewer than a group holds or many more have the same batches.
+# Clients in a closed loop, numbers for which the sides differ: with fewer than a group or many more, batches are equal.
 CALLERS, SMALL_CALLERS = (8, 24), (32, 64)
-SMALL, SMALL_PICTURES = "kv-pos-mnist", ROOT / "samples" / "digits"  # 17 tokens a picture
-# A model that makes requests wait for company, however short, has whole batches.
+SMALL, SMALL_PICTURES = "kv-pos-mnist", ROOT / "samples" / "digits"  # 17 tokens per image
+# With any --max-wait, however short, the model has whole batches.
 FLAGS = {"parts": (), "whole": ("--max-wait", "1us")}
 
 

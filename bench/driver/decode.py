@@ -17,15 +17,15 @@ ROUNDS = 9
 SECONDS = 0.5
 VALUES = 3 * 224 * 224
 OURS, TURBOJPEG, PILLOW, STEPS = "ours", "TurboJPEG + OpenCV", "Pillow + numpy", "Pillow + numpy, step by step"
-ENTROPY = "entropy coding alone"  # undone by libjpeg-turbo, of which no input is made
+ENTROPY = "entropy coding alone"  # by libjpeg-turbo, without making an input
 PROGRAMS = {OURS: "bench_decode_worker", TURBOJPEG: "bench_turbojpeg_worker", ENTROPY: "bench_entropy_worker"}
-# {peer: (at least, what is aimed at)}
+# {peer: (minimum, target)}
 GOALS = {TURBOJPEG: (1.15, 1.3), PILLOW: (3, 4), STEPS: (None, None)}
 REDUCED_GOAL = 1.4
-LARGE = ("smooth", "grain")  # photographs.py says what they are
-# Absolute difference from our input in full, in grey levels: the mean over all pictures, and that of the worst one. OpenCV
-# averages areas, of a crop in whole pixels, where we and Pillow weigh a triangle twice as wide; Pillow rounds to 8 bits after each
-# pass of its resize.
+LARGE = ("smooth", "grain")  # defined in photographs.py
+# Absolute difference from our input at full size, in grey levels: mean over all images, and of the worst one. OpenCV
+# averages areas of a crop in whole pixels, where we and Pillow use a triangle twice as wide; Pillow rounds to 8 bits
+# after each pass of its resize.
 TOLERANCES = {OURS: (0.5, 1), TURBOJPEG: (3, 10), PILLOW: (0.5, 1), STEPS: (0.5, 1)}
 GREY_LEVEL = 1 / (255 * 0.226)  # in normalised values, by the mean of the standard deviations
 

@@ -20,11 +20,11 @@ SECONDS = 0.5
 
 @dataclasses.dataclass(frozen=True)
 class Case:
-    name: str  # of the model, in our repository
-    side: int  # of the pictures
+    name: str  # model in our repository
+    side: int  # image side
     goal: float
     batch: int = 8
-    isa: str = ""  # the best of the CPU
+    isa: str = ""  # empty: the best of the CPU
     cores: int = 1
     precision: str = "fp32"
 
@@ -53,11 +53,11 @@ NARROW_CASES = [Case(name, 224 if name in GOALS else OTHERS[name], goal, cores=2
                 for precision, goals in NARROW_GOALS.items() for name, goal in goals.items()]
 AVX2_INT8_CASES = [Case(name, 224, 1.0, isa="avx2", precision="int8", cores=cores) for cores in (1, 2) for name in GOALS]
 PARTS = {"engine": CASES, "narrow": NARROW_CASES + AVX2_INT8_CASES}
-# Of the multiply-add peak of the same run: where our median reaches it, a ratio below its goal counts as reached as well.
+# Share of the same run's multiply-add peak at which a ratio below its goal counts as reached.
 ENOUGH = {"fp32": 0.84, "bf16": 0.76, "int8": 0.65}
-# What the first model has to reach of it in batches, on the CPU's best instructions.
+# Share of the peak that the first model must reach in batches, on the CPU's best instructions.
 SHARED, SHARE_GOALS = "xcit-n12", {"fp32": 0.75, "bf16": 0.68, "int8": 0.50}
-# Of the largest logit, of weights that nobody trained: whether both compute the same model, and not how well.
+# Relative to the largest logit, with untrained weights: tests that both compute the same model, not accuracy.
 TOLERANCES = {"fp32": forward.TOLERANCE, "bf16": 0.1, "int8": 0.5}
 
 
@@ -184,7 +184,7 @@ def measure_cases(setup, cases):
     for case in cases:
         try:
             results.append(measure_case(setup, models, peaks[case.isa, case.precision][0], case))
-        except PeerEnded as error:  # what others gave is not lost by it
+        except PeerEnded as error:  # keeps the results of the others
             print(f"  {error}", file=sys.stderr)
             failed[case] = f"LEFT OUT: {error}"
     cases = [case for case in cases if case not in failed]

@@ -7,9 +7,9 @@ from driver import workers
 from driver.report import Row
 from driver.service import bench
 
-GOALS = {100: 30_000, 110_000: 25_000}  # bytes of a request: requests a second of one core
+GOALS = {100: 30_000, 110_000: 25_000}  # request bytes: requests/s on one core
 SLIP_GOAL = 1.0  # ms at p99; above it a point is void
-OPEN_SHARE = 0.6  # of what the closed loop reached
+OPEN_SHARE = 0.6  # share of the closed loop's rate
 FULL_SHARE = 0.9
 
 

@@ -10,9 +10,9 @@ from driver.service import Server, load
 from driver.setup import ROOT, sizes_of
 
 MOST = 1.1
-LOAD = 0.4  # of what a closed loop reaches
+LOAD = 0.4  # share of the closed loop's rate
 OTHERS = 7
-PICTURES = ROOT / "samples" / "digits"  # small, so that what is decoded varies little beside what is computed
+PICTURES = ROOT / "samples" / "digits"  # small, so that decoding varies little compared to the model
 
 
 def overlay(setup, server, model):

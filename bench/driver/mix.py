@@ -13,16 +13,16 @@ from driver.report import Row
 ROUNDS = 5
 SECONDS = 1
 NAME, ARCHITECTURE = "xcit-n12", published.PEERS["xcit-n12"]
-LIMITS = "36-1024"  # tokens, so that 512x512 is taken
+LIMITS = "36-1024"  # tokens; 512x512 must be accepted
 CELL = 16
-SHARES = {(224, 224): 12, (384, 288): 4, (384, 384): 3, (512, 512): 1}  # of twenty
+SHARES = {(224, 224): 12, (384, 288): 4, (384, 384): 3, (512, 512): 1}  # images out of twenty
 PICTURES, PICTURES_QUICK = 160, 40
 SEED = 1
 # As the server's --max-batch-tokens.
 MOST_TOKENS = 8 * 197
 EIGHT = 8
-WINDOW = 32  # pictures that wait, of which OpenVINO may choose those of one size
-# Of the largest logit, as driver/engine.py has it.
+WINDOW = 32  # pending images, from which OpenVINO may choose those of one size
+# Relative to the largest logit, as in driver/engine.py.
 TOLERANCES = {"fp32": forward.TOLERANCE, "bf16": 0.1}
 GOALS = {
     "every picture padded to 512x512": 2.7,

@@ -2,7 +2,7 @@
 """In which precisions this CPU multiplies: the one place that says so for every part."""
 from driver.report import Row, instruction_sets
 
-# Any of these multiplies that precision in vectors of 512 bits or in tiles.
+# CPU flags; any of them multiplies the precision in 512-bit vectors or in tiles.
 WIDE = {"bf16": {"avx512_bf16", "amx_tile"}, "int8": {"avx512_vnni", "amx_tile"}}
 
 

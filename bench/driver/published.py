@@ -21,17 +21,17 @@ PEERS = {
 PEER_GOAL = 1.5
 BATCH = 8
 
-# Variants of the zoo that take any size, with random weights.
+# Zoo variants that accept any size, with random weights.
 MIXED = ["xcit-n12", "vit-ti16-native"]
 MIXED_SIZES = ["160x224", "224x160", "224x224", "288x224"]
 MIXED_GOAL = 1.05
 
 GROWING = ["xcit-n12", "xvit-t"]
 SIDES = [224, 512, 768, 1024]
-# So many that their activations, not the loading of the weights, make the peak.
+# Large enough that activations, not loading the weights, determine the peak.
 GROWING_BATCH = 8
-# Megabytes per token from the third size to the fourth over those from the second to the third: 1 where growth is linear,
-# 1.9 with an N x N matrix alone.
+# Megabytes per token from the third to the fourth size, relative to those from the second to the third: 1 for linear
+# growth, 1.9 for an N x N matrix alone.
 GROWTH_GOAL = 1.2
 
 

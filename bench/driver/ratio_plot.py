@@ -4,7 +4,7 @@ import html
 import math
 
 AXIS, LEFT, RIGHT, TOP, LINE = 510, 380, 70, 64, 26
-LETTER = 7.4  # pixels, about
+LETTER = 7.4  # pixels, approximately
 
 
 def svg(title, rows):
@@ -12,7 +12,7 @@ def svg(title, rows):
     rows = [row for row in rows if row.unit.startswith("times")]
     low = math.floor(5 * min(0.8, *(row.values[1] for row in rows))) / 5
     high = math.ceil(5 * max(1.2, *(max(row.values[2], row.goal or 0) for row in rows))) / 5
-    left = max(LEFT, round(LETTER * max(len(row.what) for row in rows)) + 34)  # the longest name has room
+    left = max(LEFT, round(LETTER * max(len(row.what) for row in rows)) + 34)  # the longest name must fit
     width, height = left + AXIS + RIGHT, TOP + LINE * len(rows) + 40
 
     def x(ratio):
@@ -24,7 +24,7 @@ def svg(title, rows):
              f'<text x="20" y="48" fill="#555">dot: median; line: lowest to highest round; tick: goal</text>']
     step = 0.2 if high - low <= 2 else 0.5 if high - low <= 5 else 1
     for i in range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1):
-        ratio = step * i  # whole steps, so that 1 is among them
+        ratio = step * i  # whole steps, so that 1 is a tick
         parts.append(f'<line x1="{x(ratio):.1f}" x2="{x(ratio):.1f}" y1="{TOP}" y2="{height - 30}" '
                      f'stroke="{"#888" if abs(ratio - 1) < 1e-9 else "#e4e4e4"}"/>'
                      f'<text x="{x(ratio):.1f}" y="{height - 12}" text-anchor="middle" fill="#555">{ratio:.1f}</text>')

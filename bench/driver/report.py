@@ -15,9 +15,9 @@ class Row:
     unit: str = ""
     values: tuple | None = None
     goal: float | None = None
-    at_least: bool = True  # the goal is a lower bound, else an upper one
+    at_least: bool = True  # the goal is a lower bound, otherwise an upper one
     note: str = ""
-    share: tuple | None = None  # (reached, wanted) of what the core can do at best, another way to the goal
+    share: tuple | None = None  # (reached, goal) as a share of the core's peak, an alternative goal
 
     def judgement(self):
         if self.goal is None:
@@ -25,7 +25,7 @@ class Row:
         met = self.values[0] >= self.goal if self.at_least else self.values[0] <= self.goal
         if self.share is None:
             return "met" if met else "MISSED"
-        # A share above 1 says that something disturbed the peak.
+        # A share above 1 means that the peak measurement was disturbed.
         by = [way for way, reached in (("ratio", met), ("share", self.share[1] <= self.share[0] <= 1)) if reached]
         return f"met by {' and '.join(by)}" if by else "MISSED"
 

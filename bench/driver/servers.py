@@ -16,17 +16,17 @@ from driver.report import Row
 ROUNDS = 5
 NAME, ARCHITECTURE, SIDE = "xcit-n12", published.PEERS["xcit-n12"], 224
 BATCH = 8
-GOALS = {"fp32": None, "bf16": 1.2, "int8": 1.4}  # {precision: times the rate of the peer}
-SHARE_GOAL = 0.9  # of 1 / (decode + model)
+GOALS = {"fp32": None, "bf16": 1.2, "int8": 1.4}  # {precision: ratio to the peer's rate}
+SHARE_GOAL = 0.9  # share of 1 / (decode + model)
 BOUND, BOUND_SECONDS = "p99=50ms", 0.05
-CLOSENESS = 0.03  # of the rate that is searched, relative
-START = 0.3  # of the limit
-LATER_START = 0.7  # of what was found before
+CLOSENESS = 0.03  # relative precision of the search
+START = 0.3  # share of the limit
+LATER_START = 0.7  # share of the previous result
 TRIES = 4
-CALLERS = 64  # who wait for their answers, for what either reaches whatever the latency
-SECONDS, WARM_UP = 10, 1.5  # at each rate
-# Root mean square of the logits' differences, in parts of their spread over the pictures: precision, and that OpenCV's
-# filter is not the model's. Above 1 the answers would have nothing to do with each other.
+CALLERS = 64  # closed-loop clients, for the maximum rate at any latency
+SECONDS, WARM_UP = 10, 1.5  # per rate
+# Root mean square of the logits' differences, relative to their spread over the images; includes precision and OpenCV's
+# different resize filter. Above 1, the answers would be unrelated.
 TOLERANCES = {"fp32": 0.5, "bf16": 0.5, "int8": 0.7}
 
 

@@ -32,7 +32,7 @@ class Server:
         ports = self.folder / "ports"
         waiter = subprocess.Popen([self.setup.program("bench_await_serving"), ports, *self.services],
                                   stdout=subprocess.PIPE, text=True)
-        time.sleep(0.2)  # the waiter is to wait for the server, not for its own start
+        time.sleep(0.2)  # the waiter must be ready before the server starts
         self.log_file = open(self.folder / "server.log", "w")
         started = time.monotonic()
         self.process = subprocess.Popen(

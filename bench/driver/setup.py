@@ -10,17 +10,17 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 
 @dataclasses.dataclass
 class Setup:
-    build: pathlib.Path  # holds bin/
+    build: pathlib.Path  # contains bin/
     repository: pathlib.Path
     scratch: pathlib.Path
-    python: str  # with torch
+    python: str  # interpreter with torch
     quick: bool
-    against: pathlib.Path | None = None  # another build folder, to measure this one against
-    cases: str = ""  # of engine, narrow and servers, only those whose name has this in it
+    against: pathlib.Path | None = None  # build folder to compare with
+    cases: str = ""  # substring of the case names to run in engine, narrow and servers
 
     def __post_init__(self):
         cores = sorted(os.sched_getaffinity(0))
-        # Server and workers on one core, the load generator on another where there is one.
+        # Server and workers run on one core, the load generator on another if there is one.
         self.core, self.other_core = cores[0], cores[1 % len(cores)]
 
     def cores(self):

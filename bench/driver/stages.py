@@ -7,7 +7,7 @@ import sys
 from driver.report import Row
 from driver.service import picture_for_null
 
-GOALS = {"tensor/chw": 40.0}  # us, at most
+GOALS = {"tensor/chw": 40.0}  # us, upper bound
 SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1}
 
 

@@ -51,7 +51,7 @@ def measure(setup):
             with Stalls(server.process):
                 point = bench(setup, server, setup.other_core, "--model", "null", "--duration", f"{seconds}s", *loop)
             latency = point["latency_ms"]
-            # One of a hundred requests of an even schedule falls into a stop; of these one of ten waits 9 ms or more.
+            # One of a hundred requests of an even schedule falls into a stall; a tenth of these wait 9 ms or more.
             goal = {"goal": 8.0} if "--rate" in loop else {}
             rows.append(Row(f"server stopped 10 ms of every second, {name}: p99.9", "ms", (latency["p99.9"],) * 3,
                             **goal, note=f"p50 {latency['p50']:.2f} ms, p99 {latency['p99']:.2f} ms, longest "

@@ -12,7 +12,7 @@ from driver import workers
 from driver.report import Row
 
 BATCH = 128
-MODELS = {  # model of the zoo: sides of its pictures
+MODELS = {  # zoo model: image sides
     "eit34-mini-cifar10": 32,
     "xcit-n12-10-classes": 112,
 }
@@ -29,7 +29,7 @@ MIXED_SIZES = ["32x32:77", "40x40:26", "48x48:25"]  # 60, 20 and 20 % of 128
 PADDED = 48
 MIXED_GOAL = 1.5
 
-# Relative, of first losses: bf16 rounds, and BatchNorm's statistics here are those of a replica's share of the batch.
+# Relative, for first losses: bf16 rounds, and BatchNorm's statistics here are per replica's share of the batch.
 TOLERANCE = 5e-3
 ROUNDS = 5
 SECONDS = 1.5
@@ -95,7 +95,7 @@ def measure_model(setup, model, side):
     print(f"  {model}: batch {BATCH} at {side}x{side}, four forms of PyTorch", file=sys.stderr)
     folder, sizes = folder_of(setup, model), [f"{side}x{side}:{BATCH}"]
     running = ready({"ours fp32": our_worker(setup, model, sizes, "--save", folder)})
-    # Compiling takes half a minute each, so all start at once.
+    # Compilation takes half a minute each, so all start in parallel.
     running |= ready({"ours bf16": our_worker(setup, model, sizes, "--bf16"),
                       **{form: peer(setup, folder, form) for form in FORMS}})
     results = rates(setup, running)

@@ -9,7 +9,7 @@ import sys
 from driver import command, report
 from driver.setup import ROOT, Setup
 
-# {name: (title, module, function)}: imported when measured, since some need the Python client, which --help does not.
+# {name: (title, module, function)}: imported when run, since some need the Python client, which --help does not.
 PROOFS = {
     "swaps": ("A thousand version swaps under a million requests", "programs", "measure_swaps"),
     "terminations": ("SIGTERM under load", "terminations", "measure"),
@@ -32,7 +32,7 @@ def part(name):
 
 @dataclasses.dataclass
 class ProofSetup(Setup):
-    old_server: str = ""  # another binary of vitrine-server, for the rolling update
+    old_server: str = ""  # another vitrine-server binary, for the rolling update
 
     def old_name(self):
         return report.output(self.old_server, "--version").splitlines()[0]

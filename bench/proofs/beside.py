@@ -14,9 +14,9 @@ from driver.setup import ROOT
 MODEL = "eit-mini-cifar10"
 GOAL = 1.15
 PUBLISHED = "version ready model=trained"  # in the server's log
-COPIES = 50  # of each digit, as training pictures
-RATE = 60  # requests a second, where the core that server and generator share serves that
-LOAD = 0.7  # of what the core serves in a closed loop, at most: above it p99 tells of the queue alone
+COPIES = 50  # per digit, as training images
+RATE = 60  # requests/s, if the core that server and generator share can serve that
+LOAD = 0.7  # maximum share of the closed loop's rate: above it p99 measures only the queue
 ROUNDS = 5
 
 
@@ -31,7 +31,7 @@ class Trainer:
             folder.mkdir(parents=True)
             for copy in range(COPIES):
                 shutil.copy(path, folder / f"{copy}.png")
-        # Runs of some seconds, each of which publishes a version.
+        # Runs of a few seconds, each of which publishes a version.
         loop = ('while :; do "$0" run eit-mini-cifar10 --data "imagefolder:$3" --publish "$1" --name trained '
                 '--work "$2/run" --threads 1 --loader-threads 1 --epochs 1 --no-report; rm -rf "$2/run"; done')
         self.process = subprocess.Popen(
@@ -68,7 +68,7 @@ def measure(setup):
     shutil.copytree(setup.repository / MODEL, repository / MODEL)
     pictures, _ = setup.photographs()
     seconds = setup.seconds(40)
-    published = []  # versions that became ready in each measurement beside the trainer
+    published = []  # versions that became ready during each measurement beside the trainer
     with Server(setup, repository, [setup.core], [f"model/{MODEL}"]) as server:
         rate, reason = bearable_rate(setup, server, pictures, seconds)
         trainer = Trainer(setup, repository)

@@ -17,7 +17,7 @@ from vitrine.v1 import classifier_pb2 as pb
 
 STREAMS = 4
 IN_FLIGHT = 128
-BUSY = 50  # answers of a stream, or requests sent where none is read, after which it is
+BUSY = 50  # answers of a stream (or requests, if none is read) after which it counts as busy
 
 
 class Stream:
@@ -25,7 +25,7 @@ class Stream:
 
     def __init__(self, address, model, picture, reads):
         self.answered = self.refused = self.sent = 0
-        self.last_answer = 0.0  # when it was read, on the clock that all processes share
+        self.last_answer = 0.0  # time of reading, on the clock that all processes share
         self.end = ""
         self.busy, self.over = threading.Event(), threading.Event()
         self.reads, self.room = reads, threading.Semaphore(IN_FLIGHT)

@@ -6,8 +6,8 @@ import threading
 import vitrine
 
 
-BACKOFF = 0.05  # seconds until a caller who was refused asks again
-# gRPC's own words for a connection that ended.
+BACKOFF = 0.05  # seconds before a rejected client retries
+# gRPC's messages for a closed connection.
 CUT = ("Socket closed", "Connection reset", "GOAWAY", "Broken pipe")
 
 
@@ -15,10 +15,10 @@ CUT = ("Socket closed", "Connection reset", "GOAWAY", "Broken pipe")
 class Ledger:
     """Requests by what became of them."""
     answered: int = 0
-    draining: int = 0  # refused with the server's own sentence
-    unreached: int = 0  # nobody listens any more: no server has seen it
-    cut: int = 0  # cut off when the connection ended, without a word of the server: the server's books say whether accepted
-    lost: int = 0  # any other error: accepted and given up, refused without a reason
+    draining: int = 0  # rejected with the server's draining message
+    unreached: int = 0  # no server listens: the request reached none
+    cut: int = 0  # connection closed without a reply: the server's log tells if it had accepted the request
+    lost: int = 0  # any other error: accepted and dropped, or rejected without a reason
     first_loss: str = ""
 
     def add(self, other):

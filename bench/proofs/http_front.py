@@ -16,8 +16,8 @@ from driver.service import Server, load
 MODEL = "eit-mini-cifar10"
 IDLE = 200
 READY_GOAL = 10  # ms
-SHARE_GOAL = 0.85  # of the rate over gRPC
-CALLERS = 64  # closed loop, as `load` has over gRPC
+SHARE_GOAL = 0.85  # share of the rate over gRPC
+CALLERS = 64  # closed loop, as `load` over gRPC
 
 
 class Crowd:
@@ -54,7 +54,7 @@ class Crowd:
                         if self.stopped.wait(0.05):
                             return
                 except OSError:
-                    pass  # sent away: it comes again
+                    pass  # rejected: retried later
 
 
 def readiness(address, seconds):

@@ -11,11 +11,11 @@ from driver.service import Server, bench
 MODEL = "xcit-n12"
 SIZE = "224x224"
 DEADLINE = "500ms"
-CALLERS = (8, 16, 32, 48)  # who wait for their answers; the peak is of whichever number reaches the most in time
+CALLERS = (8, 16, 32, 48)  # closed-loop clients; the peak is the best rate of any number
 GOALS = {2: 0.97, 5: 0.93, 10: 0.88}
 ROUNDS = 5
 REFUSAL_GOAL = 10.0  # ms at p99
-PEAK_RANGE = (100, 800)  # requests a second, for the comparison to mean something
+PEAK_RANGE = (100, 800)  # requests/s for a meaningful comparison
 
 
 def generator(points):

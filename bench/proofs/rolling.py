@@ -12,7 +12,7 @@ from proofs.callers import Callers
 
 CALLERS = 8
 MODEL = "kv-pos-mnist"
-# Longer than a client needs to hear NOT_SERVING or that the connection ends.
+# Longer than a client needs to see NOT_SERVING or the end of the connection.
 FLAGS = ("--lame-duck", "500ms")
 ANSWERS_BETWEEN = 500
 
@@ -34,10 +34,10 @@ def measure(setup):
         for _ in range(2):
             replicas.append(Server(setup, setup.repository, setup.both(), service, FLAGS, program=binaries[0]).__enter__())
         addresses = [replica.address for replica in replicas]
-        # The default policy of the client: UNAVAILABLE is asked again, up to five times.
+        # The client's default policy: UNAVAILABLE is retried up to five times.
         with Callers(",".join(addresses), CALLERS, samples.digit(), MODEL, vitrine.RetryPolicy()) as callers:
             for step in range(2 * rounds):
-                # New, old, new, ...: every version meets the other, as in an update and in its undoing.
+                # New, old, new, ...: both versions run together, as in an update and its rollback.
                 program = binaries[(step + 1) % 2]
                 for slot, address in enumerate(addresses):
                     callers.wait_for_answers(ANSWERS_BETWEEN)

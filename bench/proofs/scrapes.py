@@ -10,9 +10,9 @@ from driver.service import Server, bench
 
 MODEL = "eit-mini-cifar10"
 GOAL = 1.05
-RATE = 25  # requests a second: the server's core is about a quarter busy
-SCRAPES = 100  # a second
-ANSWERED = 0.95  # of the scrapes that were due: else the latency was measured beside fewer
+RATE = 25  # requests/s: the server's core is about 25 % busy
+SCRAPES = 100  # per second
+ANSWERED = 0.95  # minimum share of the planned scrapes; otherwise the load was lower than stated
 
 
 class Scraper:
@@ -21,7 +21,7 @@ class Scraper:
     def __init__(self, address):
         self.address = address
         self.stopped = threading.Event()
-        self.milliseconds = []  # of each scrape that was answered
+        self.milliseconds = []  # for each answered scrape
         self.failed = 0
         self.seconds = 0
         self.thread = threading.Thread(target=self.scrape)
@@ -47,7 +47,7 @@ class Scraper:
                 self.milliseconds.append((time.monotonic() - begun) * 1000)
             except (OSError, http.client.HTTPException):
                 self.failed += 1
-                connection.close()  # the next request opens it anew
+                connection.close()  # the next request reconnects
             due += 1 / SCRAPES
         self.seconds = time.monotonic() - start
         connection.close()

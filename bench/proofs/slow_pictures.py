@@ -14,10 +14,10 @@ from driver.service import Server, bench
 
 MODEL = "eit-mini-cifar10"
 GOAL = 1.1
-RATE = 25  # quick pictures a second
-SECONDS, ROUNDS = 30, 8  # of each side: the p99 of a round is the eighth worst of 750 quick pictures
-PAUSE = 0.5  # seconds between a slow answer and the next slow picture
-SIDE = 4000  # of the large picture: 16 megapixels
+RATE = 25  # quick images per second
+SECONDS, ROUNDS = 30, 8  # per side: the p99 of a round is the eighth worst of 750 quick images
+PAUSE = 0.5  # seconds between a slow answer and the next slow image
+SIDE = 4000  # side of the large image: 16 megapixels
 _attention = {}
 _descriptors.define("vitrine/v1/attention.proto", _attention)
 KIND, OVERLAY, LAYERS = _attention["MEAN_OVER_QUERIES"], _attention["OVERLAY_PNG"], 4
@@ -48,7 +48,7 @@ class SlowCaller:
     def __init__(self, setup, address, file):
         program = pathlib.Path(__file__).with_name("slow_caller.py")
         self.command = ["nice", "-n", "19", setup.python, str(program), address, str(file), str(PAUSE)]
-        self.milliseconds = []  # in the server, of each
+        self.milliseconds = []  # time in the server, for each image
 
     def __enter__(self):
         self.process = subprocess.Popen(self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -71,7 +71,7 @@ def measure(setup):
     photograph = min(pictures.glob("*.[jJ]*"), key=lambda path: -path.stat().st_size).read_bytes()
     kinds = {"16 megapixels": request(model=MODEL, image=large_picture()),
              "eight overlays": with_overlays(request(model=MODEL, image=photograph), 8)}
-    files = {}  # encoded before anything is measured
+    files = {}  # encoded before the measurement
     for kind, message in kinds.items():
         files[kind] = setup.scratch / f"{kind}.request"
         files[kind].write_bytes(message.SerializeToString())

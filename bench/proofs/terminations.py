@@ -18,8 +18,8 @@ from proofs.callers import Callers, Ledger
 
 CALLERS = 16
 MODEL = "kv-pos-mnist"
-PROCESSES = 4  # of busy streams
-UNREAD_SECONDS = 2  # after which the server gives up answers that nobody takes: docs/operations/serving.md
+PROCESSES = 4  # for busy streams
+UNREAD_SECONDS = 2  # before the server drops unread answers: docs/operations/serving.md
 
 
 def terminate_once(setup, picture, answers):
@@ -44,9 +44,9 @@ def accepted_and_answered(server):
 class BusyEnd:
     """What became of a server that was terminated while streams were busy."""
     seconds: float  # from SIGTERM to the end of the process
-    after_last_answer: float  # seconds; of what nobody reads nothing is known
+    after_last_answer: float  # seconds; unknown for streams that are not read
     accepted: int
-    heard: int  # answers and refusals that were read
+    heard: int  # answers and rejections that were read
     code: int
 
 

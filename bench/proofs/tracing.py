@@ -13,8 +13,8 @@ from driver.service import Server, load
 MODEL = "eit-mini-cifar10"
 GOAL = 0.99
 SAMPLE = 0.1
-SPANS = 5  # of a request that is answered: itself and its four stages
-SENT = 0.9  # of the spans that were due: else the rate was measured beside fewer
+SPANS = 5  # spans per answered request: itself and its four stages
+SENT = 0.9  # minimum share of the expected spans; otherwise the load was lower than stated
 
 
 class Taker(http.server.BaseHTTPRequestHandler):

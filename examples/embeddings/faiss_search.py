@@ -19,10 +19,10 @@ def main(address, model, folder, picture):
         wanted = next(iter(client.embed_many([picture], model, normalize=True)))
     if not wanted.ok:
         sys.exit(f"{picture}: {wanted.error}")
-    # Vectors of other weights lie elsewhere; an index holds those of one version.
+    # Vectors of different weights are not comparable, so an index holds those of one version.
     if {each.served_by.weights_sha256 for each in found} != {wanted.served_by.weights_sha256}:
         sys.exit("the model was replaced meanwhile; run this again")
-    # Of vectors of length 1 the inner product is the cosine of their angle.
+    # For vectors of length 1, the inner product is the cosine of their angle.
     index = faiss.IndexFlatIP(len(wanted.values))
     index.add(numpy.stack([each.values for each in found]))
     cosines, places = index.search(wanted.values[None], min(5, len(found)))

@@ -14,16 +14,16 @@ import sys
 import openai
 import psycopg
 
-# Vectors of other weights lie elsewhere, so that each row says which weights made it.
+# Vectors of different weights are not comparable, so each row names the weights.
 TABLE = """CREATE TABLE IF NOT EXISTS pictures (
     path text, model text, version bigint, weights_sha256 text, embedding vector,
     PRIMARY KEY (path, weights_sha256))"""
 ADD = """INSERT INTO pictures VALUES (%s, %s, %s, %s, %s)
     ON CONFLICT (path, weights_sha256) DO NOTHING"""
-# Of vectors of length 1 the negative inner product (<#>) orders as the cosine of their angle does.
+# For vectors of length 1, the negative inner product (<#>) sorts as the cosine of their angle.
 FIND = """SELECT path, -(embedding <#> %s::vector) FROM pictures WHERE weights_sha256 = %s
     ORDER BY embedding <#> %s::vector LIMIT 5"""
-MOST = 64  # pictures of a request
+MOST = 64  # images per request
 
 
 def vectors(client, model, paths):
@@ -38,7 +38,7 @@ def vectors(client, model, paths):
 
 
 def main(url, model, database, what, *paths):
-    client = openai.OpenAI(base_url=url, api_key="none")  # a token of the server, where it wants one
+    client = openai.OpenAI(base_url=url, api_key="none")  # the server's token, if it requires one
     with psycopg.connect(database) as connection:
         connection.execute(TABLE)
         for path, (vector, made) in zip(paths, vectors(client, model, paths)):

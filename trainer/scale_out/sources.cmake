@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-# Several processes, one model.
+# Training with several processes.
 set(scale_out_sources
   scale_out/agreement.cc
   scale_out/gloo.cc
   scale_out/rendezvous.cc
   scale_out/roll_call.cc)
 set(scale_out_libraries "")
-# LibTorch's wheel holds Gloo and its own headers of it, but not Gloo's: those are Debian's.
+# LibTorch's wheel contains Gloo and c10d's headers for it, but not Gloo's own headers: those are Debian's.
 set_source_files_properties(scale_out/gloo.cc PROPERTIES COMPILE_DEFINITIONS USE_C10D_GLOO)

@@ -41,8 +41,7 @@ struct BatchAnswers {
 absl::StatusOr<BatchAnswers> Ask(const Model& model, const Dataset& data, const std::vector<int64_t>& pictures,
                                  std::optional<Size> size) {
   BatchAnswers result;
-  std::vector<std::tuple<int, int, int64_t, at::Tensor>>
-      inputs;  // sorted by size, so that equal ones share batched calls
+  std::vector<std::tuple<int, int, int64_t, at::Tensor>> inputs;  // sorted by size: equal ones share calls
   for (const int64_t index : pictures) {
     absl::StatusOr<PlannedPicture> picture = ReadForEvaluation(data, index, model.config().preprocessing(), size);
     if (!picture.ok()) {

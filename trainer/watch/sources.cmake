@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# How a run is watched.
+# Observers of a run.
 set(event_proto trainer/watch/tensorboard_event)
 add_custom_command(
   OUTPUT ${CMAKE_BINARY_DIR}/gen/${event_proto}.pb.cc ${CMAKE_BINARY_DIR}/gen/${event_proto}.pb.h
