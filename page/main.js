@@ -225,7 +225,7 @@ async function own(blob, of = 1) {
   } catch (error) {
     if (!(error instanceof api.Refusal)) throw error;
     if (picture && !picture.bitmap) clearPicture();
-    return refuseGiven(error.message);  // what was shown before is still the picture
+    return refuseGiven(error.message);  // the image shown before stays
   }
   if (mine !== openingTurn || chosenBefore !== chosenTurn) return;
   ++chosenTurn;

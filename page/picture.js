@@ -9,7 +9,7 @@ const isTaken = (head) => (head[0] === 0xff && head[1] === 0xd8) ||
     (head[0] === 0x89 && head[1] === 0x50 && head[2] === 0x4e) ||
     (String.fromCharCode(...head.slice(0, 4)) === "RIFF" && String.fromCharCode(...head.slice(8, 12)) === "WEBP");
 
-// What a file is that a browser does not show, by its first bytes.
+// File types that a browser does not show, by their first bytes.
 const OTHERS = [
   [/^GIF8/, "a damaged GIF"], [/^BM.{4}\0{4}/s, "a damaged BMP"], [/^....ftypavi/s, "an AVIF picture"],
   [/^(\xff\x0a|\0\0\0\x0cJXL )/, "a JPEG XL"], [/^(\xff\x4f|\0\0\0\x0cjP)/, "a JPEG 2000"],

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What lies over the page on demand: the code of what is shown, and the card of a model.
+// Dialogs over the page: the code of the shown request, and the card of a model.
 import {LANGUAGES} from "./code.js";
 import {at, make, percent, plural} from "./dom.js";
 

@@ -13,12 +13,10 @@ absl::StatusOr<Caller> AuthorizeHttp(const Identity& identity, ClassifyService& 
   return caller;
 }
 
-CallContext HttpCall(Method method, const absl::StatusOr<Caller>& caller, const HttpRequest& request,
-                     const Clock& clock) {
+CallContext HttpCall(Method method, const absl::StatusOr<Caller>& caller, const HttpRequest& request) {
   return {.caller = CallerOf(caller),
           .peer = request.peer->address,
           .method = method,
-          .deadline = clock.Now() + kMaxHttpWait,
           .cancelled = request.hung_up,
           .trace = ParseTraceparent(request.Header("traceparent").value_or(""))};
 }

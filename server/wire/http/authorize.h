@@ -7,12 +7,12 @@
 #include "base/http/exchange.h"
 #include "server/identity/identity.h"
 #include "server/observe/model_metrics.h"
-#include "server/process/clock.h"
 #include "server/serve/request/classify_service.h"
 
 namespace vitrine {
 
-// Default and longest timeout of a request over HTTP.
+// Default and longest timeout of a request over HTTP. The default counts from the last byte of the body, since a slow
+// network may need longer for the body alone.
 inline constexpr absl::Duration kMaxHttpWait = absl::Seconds(60);
 
 // Authorizes the client for `rpc` by the bearer token in the header Authorization or by its certificate, and counts the
@@ -20,9 +20,8 @@ inline constexpr absl::Duration kMaxHttpWait = absl::Seconds(60);
 absl::StatusOr<Caller> AuthorizeHttp(const Identity& identity, ClassifyService& service, RpcName rpc,
                                      const HttpRequest& request);
 
-// Returns the context of a request from its headers. `caller` is the result of AuthorizeHttp, which may be an error.
-CallContext HttpCall(Method method, const absl::StatusOr<Caller>& caller, const HttpRequest& request,
-                     const Clock& clock);
+// Returns the context of a request from its headers, without a deadline. `caller` is the result of AuthorizeHttp, which may be an error.
+CallContext HttpCall(Method method, const absl::StatusOr<Caller>& caller, const HttpRequest& request);
 
 }  // namespace vitrine
 

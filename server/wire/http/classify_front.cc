@@ -132,7 +132,7 @@ absl::Status HttpClassifyFront::ReadHead(const Target& target, const absl::Statu
   asked.curl_line = CurlLine(request, target.model, target.version);
   RETURN_IF_ERROR(CheckType(request, asked.curl_line));
   ASSIGN_OR_RETURN(asked.query, ParseClassifyQuery(request.query()));
-  asked.call.deadline = std::min(asked.call.deadline, service_.clock().Now() + asked.query.timeout);
+  asked.call.deadline = service_.clock().Now() + asked.query.timeout;
   ASSIGN_OR_RETURN(asked.wanted, AddressOf(target.model, target.version));
   if (!target.version.empty() && !asked.query.request.version_label().empty()) {
     return absl::InvalidArgumentError("the path names a version already; leave version_label out, or /versions/V");
@@ -149,7 +149,7 @@ absl::Status HttpClassifyFront::ReadHead(const Target& target, const absl::Statu
 HttpNext HttpClassifyFront::Classify(const Target& target, const std::shared_ptr<HttpRequest>& request) {
   const auto asked = std::make_shared<Asked>();
   const absl::StatusOr<Caller> caller = AuthorizeHttp(identity_, service_, "/vitrine.v1.Classifier/Classify", *request);
-  asked->call = HttpCall(Method::kHttpClassify, caller, *request, service_.clock());
+  asked->call = HttpCall(Method::kHttpClassify, caller, *request);
   asked->call.form = {.scale = kJsonScale};
   const absl::Status why_not = ReadHead(target, caller, *request, *asked);
   if (!why_not.ok()) {
@@ -166,6 +166,7 @@ void HttpClassifyFront::Submit(absl::StatusOr<ReceivedClassify> message, Asked& 
                                std::shared_ptr<HttpReply> reply) {
   auto held = std::make_shared<AnswerHold>(service_.ledger());
   asked.call.held = held;
+  asked.call.deadline = std::min(asked.call.deadline, service_.clock().Now() + kMaxHttpWait);
   service_.Classify(
       std::move(message), std::move(asked.call),
       [held = std::move(held), reply = std::move(reply)](const absl::StatusOr<v1::ClassifyResponse>& answer) mutable {

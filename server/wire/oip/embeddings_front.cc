@@ -23,7 +23,7 @@ HttpNext EmbeddingsFront::Begin(const std::shared_ptr<HttpRequest>& request) {
   if (request->method() != "POST") return HttpNext::Answer(MethodNotAllowed("POST", OpenAiErrorBody));
   const auto asked = std::make_shared<Asked>();
   const absl::StatusOr<Caller> caller = AuthorizeHttp(identity_, service_, "/vitrine.v1.Classifier/Classify", *request);
-  asked->call = HttpCall(Method::kHttpInfer, caller, *request, service_.clock());
+  asked->call = HttpCall(Method::kHttpInfer, caller, *request);
   asked->request_id = RequestIdOf(*request).value_or("");
   if (!caller.ok()) {
     return AnswerAtOnce([&](std::shared_ptr<HttpReply> reply) { Submit(caller.status(), *asked, std::move(reply)); });
@@ -48,6 +48,7 @@ void EmbeddingsFront::Submit(absl::StatusOr<EmbeddingsRequest> read, Asked& aske
       read.ok() ? absl::StatusOr<ReceivedInfer>(std::move(read->infer)) : absl::StatusOr<ReceivedInfer>(read.status());
   auto held = std::make_shared<AnswerHold>(service_.ledger());
   asked.call.held = held;
+  asked.call.deadline = service_.clock().Now() + kMaxHttpWait;
   asked.call.form.scale = kJsonScale;
   Infer(service_, std::move(message), std::move(asked.call),
         [held = std::move(held), reply = std::move(reply),

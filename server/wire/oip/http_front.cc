@@ -296,7 +296,7 @@ HttpNext OipHttpFront::Infer(Target target, const std::shared_ptr<HttpRequest>& 
   asked->target = std::move(target);
   const absl::StatusOr<Caller> caller =
       AuthorizeHttp(identity_, service_, "/inference.GRPCInferenceService/ModelInfer", *request);
-  asked->call = HttpCall(Method::kHttpInfer, caller, *request, service_.clock());
+  asked->call = HttpCall(Method::kHttpInfer, caller, *request);
   asked->request_id = RequestIdOf(*request).value_or("");
   const absl::Status why_not = ReadHead(caller, *request, *asked);
   if (!why_not.ok()) {
@@ -314,6 +314,7 @@ void OipHttpFront::Submit(absl::StatusOr<HttpInferRequest> read, Asked& asked, s
   auto form = std::make_shared<HttpInferRequest>(read.ok() ? *std::move(read) : HttpInferRequest());
   auto held = std::make_shared<AnswerHold>(service_.ledger());
   asked.call.held = held;
+  asked.call.deadline = service_.clock().Now() + kMaxHttpWait;
   asked.call.form.scale = form->binary_by_default && form->binary.empty() ? 1 : kJsonScale;
   vitrine::Infer(service_, std::move(message), std::move(asked.call),
                  [held = std::move(held), form = std::move(form),

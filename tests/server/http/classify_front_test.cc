@@ -236,6 +236,21 @@ TEST_F(HttpClassifyFrontTest, ABodyIsNotCopiedAndItsIdIsThatOfTheHeader) {
   batch->requests.front()->Finish(absl::CancelledError(""));
 }
 
+// An upload over a slow network takes longer than the default timeout. A timeout of the client's counts from the head.
+TEST_F(HttpClassifyFrontTest, TheDefaultTimeoutCountsFromTheEndOfTheBody) {
+  for (const auto& [query, deadline] : {std::pair<std::string, absl::Duration>{"", absl::Seconds(165)},
+                                        std::pair<std::string, absl::Duration>{"?timeout=2s", absl::Seconds(2)}}) {
+    const absl::Time start = clock_.Now();
+    const Sent sent("POST", kPath + query, NoisePng(8, 8, 1));
+    const HttpNext next = port_.Begin(sent.request);
+    if (query.empty()) clock_.Advance(absl::Seconds(105));
+    next.with_body(sent.body, std::make_shared<Unheard>());
+    const std::optional<Batch> batch = scheduler_.NextBatch();
+    EXPECT_EQ(batch->requests.front()->deadline - start, deadline) << query;
+    batch->requests.front()->Finish(absl::CancelledError(""));
+  }
+}
+
 // Where JSON is expected, and a picture comes.
 TEST_F(HttpClassifyFrontTest, APictureSentToTheOtherProtocolIsToldWhereToGo) {
   for (const std::string& picture : {NoisePng(8, 8, 1), std::string("\xFF\xD8\xFF\xE0[[[[")}) {
