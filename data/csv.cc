@@ -56,7 +56,7 @@ class Reader {
     text_.remove_prefix(text_.starts_with("\r\n") ? 2 : 1);
   }
   void SkipBlanks() {
-    while (!text_.empty() && text_[0] == ' ') text_.remove_prefix(1);
+    while (separator_ != ' ' && !text_.empty() && text_[0] == ' ') text_.remove_prefix(1);
   }
   bool BeginsWithQuote() const {
     const size_t begin = text_.find_first_not_of(' ');
@@ -176,12 +176,15 @@ absl::StatusOr<Listed> WithoutHeader(std::vector<CsvRow> rows) {
   return listed;
 }
 
-// Parses the text with the first separator of , ; and tab that gives a list.
+// Reads the text with the first of the separators that makes a list of it.
 absl::StatusOr<Listed> ReadSeparated(const std::string& text) {
-  for (const char separator : {',', ';', '\t'}) {
+  for (const char separator : {',', ';', '\t', '|', ' '}) {
     absl::StatusOr<std::vector<CsvRow>> rows = ParseCsv(text, separator);
     if (!rows.ok() || rows->empty() || rows->front().cells.size() < 2) continue;
-    if (ColumnsOfPictures(rows->front()) || NamedColumns(rows->front())) return WithoutHeader(*std::move(rows));
+    const std::optional<Columns> pictures = ColumnsOfPictures(rows->front());
+    // Blanks may be part of a name: "my cat.jpg" is no label and a path.
+    if (separator == ' ' && pictures && pictures->path != 0) continue;
+    if (pictures || NamedColumns(rows->front())) return WithoutHeader(*std::move(rows));
   }
   ASSIGN_OR_RETURN(std::vector<CsvRow> rows, ParseCsv(text));
   return WithoutHeader(std::move(rows));
@@ -266,7 +269,11 @@ absl::StatusOr<std::unique_ptr<Dataset>> OpenCsv(const std::filesystem::path& pa
   };
   for (const CsvRow& row : rows) {
     const std::string picture = cell(row, columns.path), label = Composed(cell(row, columns.label));
-    if (picture.empty() || label.empty()) return wrong(row.line, "expected a path and a label, as in cat/1.jpg,cat");
+    if (picture.empty() || label.empty()) {
+      return wrong(row.line,
+                   "expected a path and a label, as in cat/1.jpg,cat, or with a semicolon, tab, bar or blank between "
+                   "them");
+    }
     list.files.push_back({ListedFile(path.parent_path(), picture), 0});
     const auto [known, added] = lines.emplace(list.files.back().path, row.line);
     if (!added) return wrong(row.line, absl::StrCat(picture, " stands in line ", known->second, " already"));

@@ -85,6 +85,9 @@ TEST_F(CsvList, HeadersOfPandasFastaiAndHuggingFaceAreKnown) {
            "0,a.png,cat\n1,b.png,dog\n",
            "a.png;cat\nb.png;dog\n",
            "cat\ta.png\ndog\tb.png\n",
+           "path|label\na.png|cat\nb.png|dog\n",
+           "a.png cat\nb.png dog\n",
+           "filename label\na.png \"cat\"\nb.png dog\n",
        }) {
     const auto data = Open(text);
     ASSERT_TRUE(data.ok()) << text << data.status();
@@ -132,6 +135,7 @@ TEST_F(CsvList, LinesOfJsonAreAListToo) {
 TEST_F(CsvList, BrokenListsNameTheLine) {
   EXPECT_THAT(Refusal("a.png,cat\nb.png\n"), AllOf(HasSubstr("list.csv line 2"), HasSubstr("a path and a label")));
   EXPECT_THAT(Refusal("a.png,cat\n,dog\n"), HasSubstr("line 2"));
+  EXPECT_THAT(Refusal("my cat.png\n"), AllOf(HasSubstr("line 1"), HasSubstr("semicolon, tab, bar or blank")));
   EXPECT_THAT(Refusal("a.png,cat\nb.png,cat\na.png,dog\n"), HasSubstr("line 3: a.png stands in line 1 already"));
   EXPECT_THAT(Refusal("\"a.png,cat\n"), HasSubstr("the quote is not closed"));
   EXPECT_THAT(Refusal(""), HasSubstr("lists no picture"));
