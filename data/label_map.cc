@@ -118,10 +118,18 @@ bool IsImageNetName(const std::string& label) {
   return names.contains(absl::AsciiStrToLower(label));
 }
 
-// Returns the class name of a WordNet id of ImageNet-1k; for any other label that is no such name, its first name. Case
-// is kept, because "Cardigan" is a dog and "cardigan" a garment.
+// The class of ImageNet-1k whose WordNet id the label is or begins with: "n02085620-Chihuahua" as folders of Stanford
+// Dogs are called, "n01440764 tench, Tinca tinca" as ILSVRC lists its synsets.
+std::optional<int> WnidClass(const std::string& label) {
+  constexpr size_t kLength = 9;
+  if (label.size() > kLength && absl::ascii_isalnum(label[kLength])) return std::nullopt;
+  return ImageNetClass(label.substr(0, kLength));
+}
+
+// The name of the class that a WordNet id of ImageNet-1k stands for; of another label, which is no such name, its first
+// name. Case stays, for "Cardigan" is a dog and "cardigan" is worn.
 std::string NameOrFirstName(const std::string& label) {
-  const std::optional<int> number = ImageNetClass(label);
+  const std::optional<int> number = WnidClass(label);
   if (number.has_value()) return ImageNetNames()[static_cast<size_t>(*number)];
   return IsImageNetName(label) ? label : FirstName(label);
 }
@@ -138,9 +146,9 @@ bool HasImageNetsClasses(const std::vector<std::string>& model) {
 
 // Matches data labels without a class by WordNet ids, of the data set or of the model. Returns true if any matched.
 bool MatchWnids(const std::vector<std::string>& data, const std::vector<std::string>& model, LabelMatch& match) {
-  const auto is_wnid = [](const std::string& label) { return ImageNetClass(label).has_value(); };
+  const auto is_wnid = [](const std::string& label) { return WnidClass(label).has_value(); };
   const bool of_data = std::any_of(data.begin(), data.end(), is_wnid);
-  if (of_data == std::any_of(model.begin(), model.end(), is_wnid)) return false;
+  if (!of_data && std::none_of(model.begin(), model.end(), is_wnid)) return false;
   const bool in_order = of_data && HasImageNetsClasses(model);
   std::vector<std::string> names;
   for (const std::string& label : model) names.push_back(NameOrFirstName(label));
@@ -148,7 +156,7 @@ bool MatchWnids(const std::vector<std::string>& data, const std::vector<std::str
   bool matched = false;
   for (size_t i = 0; i < data.size(); ++i) {
     if (match.classes[i] >= 0 || (of_data && !is_wnid(data[i]))) continue;
-    match.classes[i] = in_order ? *ImageNetClass(data[i]) : by_name.Find(NameOrFirstName(data[i]));
+    match.classes[i] = in_order ? *WnidClass(data[i]) : by_name.Find(NameOrFirstName(data[i]));
     matched = matched || match.classes[i] >= 0;
   }
   return matched;

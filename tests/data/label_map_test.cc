@@ -63,6 +63,16 @@ TEST(LabelMap, WordNetIdsAreImageNetsClasses) {
   EXPECT_FALSE(MatchLabels({"n01440764"}, {"n01440764"})->by_wnid) << "names that are equal";
 }
 
+TEST(LabelMap, WordNetIdsMayHaveNamesBehindThem) {
+  EXPECT_THAT(MatchLabels({"n02085620-Chihuahua", "n01440764_tench"}, {"tench", "Chihuahua"})->classes,
+              ElementsAre(1, 0));
+  const Labels synsets = {"n01443537 goldfish, Carassius auratus", "n01440764 tench, Tinca tinca"};
+  EXPECT_THAT(MatchLabels({"n01440764", "n01443537"}, synsets)->classes, ElementsAre(1, 0));
+  EXPECT_THAT(MatchLabels({"tench", "goldfish"}, synsets)->classes, ElementsAre(1, 0));
+  EXPECT_THAT(MatchLabels(synsets, {"n01440764", "n01443537"})->classes, ElementsAre(1, 0));
+  EXPECT_FALSE(MatchLabels({"n014407640", "n01440764th"}, {"tench"}).ok()) << "no WordNet ids";
+}
+
 TEST(LabelMap, NamesOfImageNetThatDifferInCaseOrBehindTheComma) {
   const Labels wnids = {"n02012849", "n03126707", "n02113186", "n02963159", "n03710637", "n03710721"};
   const Labels names = {"crane, bird", "crane, machine", "Cardigan", "cardigan", "maillot", "maillot, tank suit"};
