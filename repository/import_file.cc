@@ -4,7 +4,6 @@
 #include <set>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -24,7 +23,6 @@ constexpr std::string_view kPickleNames[] = {".bin", ".pth", ".pt", ".ckpt", ".p
 // PyTorch's archive is a zip file; older files are a bare pickle of protocol 2 to 5.
 constexpr std::string_view kZip = "PK\x03\x04";
 constexpr char kPickleProtocol = '\x80';
-constexpr char kIndexEnding[] = ".index.json";
 constexpr int kMostShards = 4096;
 
 absl::Status Pickle(const fs::path& file, std::string_view how) {
@@ -165,7 +163,7 @@ absl::StatusOr<std::vector<fs::path>> ForeignFiles(const fs::path& named) {
   if (fs::is_directory(named, error)) {
     ASSIGN_OR_RETURN(file, InFolder(named));
   }
-  if (absl::EndsWith(file.native(), kIndexEnding)) {
+  if (file.extension() == ".json") {  // "model.safetensors.index.fp16.json" as well
     constexpr int64_t kMostBytes = 16 << 20;
     ASSIGN_OR_RETURN(const std::string json, ReadAll(file, kMostBytes));
     const absl::StatusOr<std::vector<std::string>> shards = ShardsOfIndex(json);

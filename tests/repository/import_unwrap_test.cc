@@ -176,8 +176,10 @@ TEST_F(Shards, AreReadByAnyOfThemByTheirIndexAndByTheirFolder) {
   WriteFile(folder_.path() / "model.safetensors.index.json",
             R"({"metadata": {"total_size": 1}, "weight_map": {"cls_token": "model-00001-of-00002.safetensors",
                 "head.bias": "model-00002-of-00002.safetensors"}})");
-  for (const char* name :
-       {"model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors", "model.safetensors.index.json", ""}) {
+  std::filesystem::copy_file(folder_.path() / "model.safetensors.index.json",
+                             folder_.path() / "model.safetensors.index.fp16.json");
+  for (const char* name : {"model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors",
+                           "model.safetensors.index.json", "model.safetensors.index.fp16.json", ""}) {
     const absl::StatusOr<TensorMap> read = Read(name);
     ASSERT_TRUE(read.ok()) << name << read.status();
     EXPECT_TRUE(Same(*read, Small())) << name;
@@ -204,6 +206,8 @@ TEST_F(Shards, WhatIsNoIndexIsRefused) {
     EXPECT_THAT(Read("i.index.json").status(), Refuses(absl::StatusCode::kInvalidArgument, HasSubstr("no index")))
         << json;
   }
+  WriteFile(folder_.path() / "config.json", R"({"architectures": []})");
+  EXPECT_THAT(Read("config.json").status(), Refuses(absl::StatusCode::kInvalidArgument, HasSubstr("no index")));
   WriteFile(folder_.path() / "p.index.json", R"({"weight_map": {"a": "pytorch_model-00001-of-00002.bin"}})");
   WriteFile(folder_.path() / "pytorch_model-00001-of-00002.bin", "");
   EXPECT_THAT(Read("p.index.json").status(), Refuses(absl::StatusCode::kInvalidArgument, HasSubstr("is a pickle")));
