@@ -34,7 +34,9 @@ bool IsHex(absl::string_view text) {
 absl::StatusOr<TokenTable> TokenTable::Parse(std::string_view text) {
   TokenTable table;
   int number = 0;
-  for (absl::string_view line : absl::StrSplit(absl::string_view(text.data(), text.size()), '\n')) {
+  absl::string_view lines(text.data(), text.size());
+  absl::ConsumePrefix(&lines, "\xEF\xBB\xBF");  // the byte order mark of Windows' editors
+  for (absl::string_view line : absl::StrSplit(lines, '\n')) {
     ++number;
     line = absl::StripAsciiWhitespace(line);
     if (line.empty() || line.front() == '#') continue;

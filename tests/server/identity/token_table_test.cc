@@ -32,6 +32,12 @@ TEST(TokenTable, ANameMayHaveTwoTokens) {
   EXPECT_EQ(table->NameOf(kSecret + "new"), "ci");
 }
 
+TEST(TokenTable, AByteOrderMarkAndLineEndsOfWindowsAreNoPartOfALine) {
+  const auto table = TokenTable::Parse(std::string("\xEF\xBB\xBF") + "ci sha256:" + HexOf(kSecret) + "\r\n");
+  ASSERT_TRUE(table.ok()) << table.status();
+  EXPECT_EQ(table->NameOf(kSecret), "ci");
+}
+
 // Whoever hashes a password into the file has not made a token of it.
 TEST(TokenTable, AShortTokenIsNeverRight) {
   const auto table = TokenTable::Parse(TokenLine("ci", "hunter2") + TokenLine("ops", std::string(31, 'x')));
