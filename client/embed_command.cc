@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "base/status_macros.h"
 #include "client/attention_choice.h"
@@ -98,6 +99,7 @@ class Embedding {
       RETURN_IF_ERROR(WriteFile(place.file, NpyBytes(ShapeOf(feature), values)));
     }
     ++taken_;
+    summary_ = {feature.kind(), feature.width(), feature.normalized(), taken_};
     if (command_.format == Format::kJson) {
       out_ << FeatureLine(paths_[picture.index], picture.answer, feature, values, place) << std::flush;
     }
@@ -105,11 +107,14 @@ class Embedding {
   }
 
   absl::Status Finish(absl::Duration elapsed) {
-    std::string names;
     if (array_ != nullptr) {
       RETURN_IF_ERROR(array_->Finish());
-      names = command_.output.substr(0, command_.output.size() - sizeof(kArrayEnding) + 1) + ".txt";
-      RETURN_IF_ERROR(WriteFile(names, listed_));
+      RETURN_IF_ERROR(WriteFile(Beside(".txt"), listed_));
+    }
+    const std::string origin =
+        one_array() ? Beside(".model.json") : (std::filesystem::path(command_.output) / "model.json").string();
+    if (taken_ > 0 && !command_.output.empty()) {
+      RETURN_IF_ERROR(WriteFile(origin, FeatureOrigin(first_, summary_)));
     }
     if (command_.format == Format::kJson || taken_ == 0) return absl::OkStatus();
     const double seconds = std::max(absl::ToDoubleSeconds(elapsed), 1e-6);
@@ -118,15 +123,22 @@ class Embedding {
     if (array_ != nullptr) {
       out_ << Printable(command_.output) << ": float32, " << array_->rows() << " x "
            << absl::StrJoin(array_->row_shape(), " x ") << "\n"
-           << Printable(names) << ": the picture of each row\n";
+           << Printable(Beside(".txt")) << ": the picture of each row\n";
     } else {
       out_ << Printable(command_.output) << ": a .npy file for each\n";
     }
+    out_ << Printable(origin) << ": " << Printable(first_.model()) << " version " << first_.version() << ", weights "
+         << first_.weights_sha256().substr(0, 12) << "\n";
     return absl::OkStatus();
   }
 
  private:
-  // Rejects vectors of another version than the first.
+  // The file that belongs to the array.
+  std::string Beside(const std::string& ending) const {
+    return absl::StrCat(absl::StripSuffix(command_.output, kArrayEnding), ending);
+  }
+
+  // Vectors of another version do not belong to those before.
   absl::Status CheckVersion(const v1::ServedBy& by) {
     if (taken_ == 0) first_ = by;
     if (by.version() == first_.version() && by.weights_sha256() == first_.weights_sha256()) return absl::OkStatus();
@@ -156,7 +168,8 @@ class Embedding {
   std::ostream& out_;
   std::unique_ptr<NpyFile> array_;
   std::string listed_;
-  v1::ServedBy first_;  // version of the first answer
+  v1::ServedBy first_;  // of the first answer
+  FeatureSummary summary_;
   int taken_ = 0;
 };
 

@@ -22,8 +22,9 @@ struct EmbedCommand {
   bool normalize = false;                               // to Euclidean length 1
   v1::Priority priority = v1::NORMAL;
   std::optional<v1::ResolutionWish> resolution;
-  // "x.npy": one array with a row per image, and their paths in x.txt; another name: a folder with one file per image;
-  // empty: no files, the numbers are part of the JSON lines.
+  // "x.npy": one array with a row per picture, their paths in x.txt, and the version that computed them in
+  // x.model.json; another name: a folder for a file per picture and model.json; empty: no files, the numbers go into
+  // the JSON lines.
   std::string output;
   Format format = Format::kTable;
 };

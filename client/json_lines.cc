@@ -135,6 +135,17 @@ std::string FeatureLine(const std::string& picture, const v1::ClassifyResponse& 
   return JsonLine(json);
 }
 
+std::string FeatureOrigin(const v1::ServedBy& by, const FeatureSummary& features) {
+  const Json json = {{"model", by.model()},
+                     {"version", by.version()},
+                     {"weights_sha256", by.weights_sha256()},
+                     {"kind", FeatureKindName(features.kind)},
+                     {"width", features.width},
+                     {"normalized", features.normalized},
+                     {"pictures", features.pictures}};
+  return JsonLine(json);
+}
+
 namespace {
 
 // Converts a message with its proto field names, without default values. NaN and infinity become strings.

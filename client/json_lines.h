@@ -35,7 +35,18 @@ struct FeatureLinePlace {
 std::string FeatureLine(const std::string& picture, const v1::ClassifyResponse& answer, const v1::Feature& feature,
                         const std::vector<float>& values, const FeatureLinePlace& place);
 
-// Returns one version of a model as one line of JSON.
+// What the features of one run have in common.
+struct FeatureSummary {
+  v1::FeatureKind kind = v1::FEATURE_KIND_UNSPECIFIED;
+  int width = 0;
+  bool normalized = false;
+  int pictures = 0;
+};
+
+// The version that computed features as a JSON object on one line.
+std::string FeatureOrigin(const v1::ServedBy& by, const FeatureSummary& features);
+
+// One version of a model as a JSON object on one line.
 std::string ModelLine(const v1::ModelVersion& version);
 // Like ModelLine, with all fields of GetModel: `labels`, and `config` and `provenance` in the form of their messages.
 std::string ModelDetailLine(const v1::ModelVersion& version);

@@ -135,7 +135,10 @@ absl::Status VerifyCommand(const std::string& repository, const std::string& whi
     ASSIGN_OR_RETURN(const Listing listing, ListRepository(repository));
     TellLinks(listing, selection.model);
     unreadable = listing.status();
-    if (ids.empty() && unreadable.ok() && !selection.model.empty()) return NoSuchModel(repository, selection.model);
+    if (ids.empty() && unreadable.ok()) {
+      if (!selection.model.empty()) return NoSuchModel(repository, selection.model);
+      std::cerr << WhyNoVersions(repository) << "\n";
+    }
   }
   size_t failed = 0;
   for (const VersionId& id : ids) {

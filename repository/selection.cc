@@ -1,13 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "repository/selection.h"
 
+#include <set>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/status_macros.h"
 #include "repository/names.h"
+#include "repository/wrong_folder.h"
 
 namespace vitrine {
+namespace {
+
+// Names the models there are to somebody who named none.
+absl::Status WhichModel(const std::string& repository, const std::vector<VersionId>& all) {
+  std::set<std::string> models;
+  for (const VersionId& id : all) models.insert(id.model);
+  if (models.empty()) return absl::NotFoundError(WhyNoVersions(repository));
+  return absl::InvalidArgumentError(absl::StrCat("one model is needed, as MODEL or MODEL@VERSION; ", repository,
+                                                 " holds ", absl::StrJoin(models, ", ")));
+}
+
+}  // namespace
 
 absl::StatusOr<Selection> ParseSelection(const std::string& which) {
   if (which.empty()) return Selection();
@@ -28,6 +43,7 @@ absl::StatusOr<VersionId> FindOneVersion(const std::string& repository, const st
   ASSIGN_OR_RETURN(const Selection selection, ParseSelection(which));
   if (selection.version.has_value()) return VersionId{selection.model, *selection.version};
   ASSIGN_OR_RETURN(const std::vector<VersionId> all, ListVersions(repository));
+  if (selection.model.empty()) return WhichModel(repository, all);
   VersionId newest;
   for (const VersionId& id : all) {
     if (id.model == selection.model) newest = id;

@@ -21,7 +21,8 @@ struct Selection {
 // INVALID_ARGUMENT: an invalid model name, or no version after the "@".
 absl::StatusOr<Selection> ParseSelection(const std::string& which);
 
-// Returns the version that `which` names, or the newest. NOT_FOUND says how to list the existing ones.
+// The one version that `which` means, the newest where it names none. NOT_FOUND says how to see what is there;
+// INVALID_ARGUMENT, where `which` is empty, names the models.
 absl::StatusOr<VersionId> FindOneVersion(const std::string& repository, const std::string& which);
 
 // Returns the NOT_FOUND error for a model without versions.

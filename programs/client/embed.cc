@@ -29,9 +29,9 @@ ClientCommand AddEmbed(CLI::App& app) {
   AddPictureOptions(*embed, command->paths, command->search);
   AddModelOption(*embed, command->model);
   embed
-      ->add_option(
-          "--output", command->output,
-          "FILE.npy: an array with a row per picture, their paths\nin FILE.txt; else a folder for a file per picture")
+      ->add_option("--output", command->output,
+                   "FILE.npy: an array with a row per picture, their paths\nin FILE.txt; else a folder for a file per "
+                   "picture; model,\nversion and weights in FILE.model.json or model.json")
       ->type_name("PATH");
   embed
       ->add_option_function<std::string>(

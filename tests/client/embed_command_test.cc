@@ -54,6 +54,35 @@ TEST_F(EmbedCommandTest, WritesARowForEachPictureAndTheirPaths) {
   EXPECT_THAT(out_.str(), HasSubstr("deep/features.txt: the picture of each row\n"));
 }
 
+TEST_F(EmbedCommandTest, FilesNameModelVersionAndWeights) {
+  SmallServer::Methods methods = ServerWithEveryKind();
+  methods.stream = [](StreamOfServer* stream, auto*) {
+    v1::ClassifyRequest request;
+    while (stream->Read(&request)) {
+      v1::ClassifyStreamResponse answer;
+      answer.set_request_id(request.request_id());
+      AnswerWithEveryKind(request, answer.mutable_response()).ok();
+      answer.mutable_response()->mutable_served_by()->set_version(3);
+      answer.mutable_response()->mutable_served_by()->set_weights_sha256("aaaabbbbccccdddd");
+      stream->Write(answer);
+    }
+    return grpc::Status::OK;
+  };
+  const SmallServer server(methods);
+  command_.client.address = server.address();
+  command_.paths = {folder_.Path("a.png"), folder_.Path("b.png")};
+  for (const char* output : {"x.npy", "each"}) {
+    command_.output = folder_.Path(output);
+    ASSERT_EQ(RunCommand().value_or(-1), 0) << errors_.str();
+  }
+  EXPECT_EQ(folder_.Read("x.model.json"),
+            R"({"model":"sizes","version":3,"weights_sha256":"aaaabbbbccccdddd","kind":"class","width":4,)"
+            R"("normalized":false,"pictures":2})"
+            "\n");
+  EXPECT_EQ(folder_.Read("each/model.json"), folder_.Read("x.model.json"));
+  EXPECT_THAT(out_.str(), HasSubstr("x.model.json: sizes version 3, weights aaaabbbbcccc\n"));
+}
+
 TEST_F(EmbedCommandTest, APictureThatFailsHasNoRow) {
   folder_.Write("broken.png", "not a picture");
   command_.paths = {folder_.Path("a.png"), folder_.Path("broken.png"), folder_.Path("missing.png"),

@@ -138,6 +138,10 @@ TEST_F(ImportProgram, VerifyingAgainstTimmSaysWhatIsMissing) {
   EXPECT_EQ(said.code, 1);
   EXPECT_THAT(said.output, HasSubstr("there is no JPEG, PNG or WebP in it"));
   const std::string pictures = VITRINE_SOURCE "/samples/cifar";
+  said = RunRepo(absl::StrCat("verify ", Path("models"), " --against timm --pictures ", pictures));
+  EXPECT_EQ(said.code, 1);
+  EXPECT_THAT(said.output, HasSubstr("one model is needed, as MODEL or MODEL@VERSION; "));
+  EXPECT_THAT(said.output, HasSubstr("holds imported"));
   said = RunRepo(absl::StrCat(verify, pictures, " --python ", Path("none")));
   EXPECT_EQ(said.code, 1);
   EXPECT_THAT(said.output, HasSubstr(absl::StrCat("--python ", Path("none"), " cannot be run")));

@@ -214,7 +214,9 @@ TEST_F(RepoProgram, InitMakesAnEmptyRepositoryOnce) {
   ASSERT_EQ(made.exit_code, 0) << made.error;
   EXPECT_TRUE(std::filesystem::exists(Path("fresh") + "/README.md"));
   EXPECT_EQ(Run("list --format json " + Path("fresh")).out, "[]\n");
-  EXPECT_EQ(Run("verify " + Path("fresh")).exit_code, 0);
+  const Outcome verified = Run("verify " + Path("fresh"));
+  EXPECT_EQ(verified.exit_code, 0);
+  EXPECT_THAT(verified.error, HasSubstr("holds no <model>/<version>/"));
   const Outcome again = Run("init " + Path("fresh"));
   EXPECT_EQ(again.exit_code, 1);
   EXPECT_THAT(again.error, HasSubstr("other files"));
