@@ -168,7 +168,7 @@ class Embedding {
   std::ostream& out_;
   std::unique_ptr<NpyFile> array_;
   std::string listed_;
-  v1::ServedBy first_;  // of the first answer
+  v1::ServedBy first_;  // the version of the first answer
   FeatureSummary summary_;
   int taken_ = 0;
 };

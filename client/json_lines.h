@@ -35,7 +35,7 @@ struct FeatureLinePlace {
 std::string FeatureLine(const std::string& picture, const v1::ClassifyResponse& answer, const v1::Feature& feature,
                         const std::vector<float>& values, const FeatureLinePlace& place);
 
-// What the features of one run have in common.
+// Properties that all features of one run share.
 struct FeatureSummary {
   v1::FeatureKind kind = v1::FEATURE_KIND_UNSPECIFIED;
   int width = 0;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -16,6 +17,7 @@
 #include "client/load/stability.h"
 #include "client/load/trace_file.h"
 #include "client/status.h"
+#include "client/text.h"
 
 namespace vitrine {
 namespace {
@@ -52,6 +54,9 @@ class Bench {
     } else {
       RETURN_IF_ERROR(PrepareFromTrace(defaults, *client));
     }
+    if (!workload_.passed_over.empty()) {
+      errors_ << "vitrine: passed over: " << Printable(workload_.passed_over) << std::endl;
+    }
     RETURN_IF_ERROR(Probe(*client));
     ASSIGN_OR_RETURN(connections_, OpenConnections(command_.client, command_.connections));
     Describe();
@@ -66,6 +71,7 @@ class Bench {
     } else {
       Measure(command_.rate.value_or(0));
     }
+    NameRefused();
     return std::move(report_);
   }
 
@@ -126,7 +132,8 @@ class Bench {
       request.ParseFromString(one.bytes);
       const absl::Status status = client.Classify(request).status();
       if (!IsFatal(status)) continue;
-      return absl::Status(status.code(), absl::StrCat("the first request (", request_class.Description(),
+      const std::string picture = one.picture.empty() ? "" : absl::StrCat(", ", Printable(one.picture));
+      return absl::Status(status.code(), absl::StrCat("the first request (", request_class.Description(), picture,
                                                       ") was refused: ", status.message()));
     }
     return absl::OkStatus();
@@ -311,6 +318,21 @@ class Bench {
       }
     }
     return "";
+  }
+
+  // A line for each picture that a server refused, as classify and eval have it.
+  void NameRefused() {
+    std::map<std::string, std::string> refused;
+    for (const LoadPoint& point : report_.points) {
+      for (const auto& [request, why] : point.result.record.refused()) {
+        refused.emplace(workload_.requests[request].picture, why);
+      }
+    }
+    for (const auto& [picture, why] : refused) {
+      if (!picture.empty()) errors_ << "vitrine: " << Printable(picture) << ": " << Printable(why) << "\n";
+    }
+    if (refused.size() >= kMostRefused) errors_ << "vitrine: so many pictures are named; there may be more\n";
+    errors_ << std::flush;
   }
 
   void Show(const LoadProgress& progress) {

@@ -189,6 +189,9 @@ void Lane::OnEnd(Slot& slot, int64_t now) {
       received_.Unanswered(request_class, slot.due);
     } else {
       received_.Failed(request_class, slot.due, now, slot.status.error_code(), slot.status.error_message());
+      if (slot.status.error_code() == grpc::StatusCode::INVALID_ARGUMENT) {
+        received_.Refused(slot.request, slot.status.error_message());
+      }
     }
   }
   const bool lost = slot.status.error_code() == grpc::StatusCode::UNAVAILABLE;

@@ -89,6 +89,10 @@ void LoadRecord::Answered(uint32_t request_class, int64_t due, int64_t now, int6
   }
 }
 
+void LoadRecord::Refused(uint32_t request, const std::string& message) {
+  if (refused_.size() < kMostRefused) refused_.emplace(request, message);
+}
+
 void LoadRecord::Failed(uint32_t request_class, int64_t due, int64_t now, int code, const std::string& message) {
   if (interval_.Holds(now)) ++SecondAt(now).failed;
   if (!interval_.Holds(due)) return;
@@ -138,6 +142,7 @@ void LoadRecord::Add(const LoadRecord& other) {
     mine.count += error.count;
     mine.latency.Add(error.latency);
   }
+  for (const auto& [request, message] : other.refused_) Refused(request, message);
   latency_.Add(other.latency_);
   slip_.Add(other.slip_);
   for (size_t i = 0; i < classes_.size(); ++i) {

@@ -23,6 +23,9 @@ struct MeasuredInterval {
   double Seconds() const { return static_cast<double>(to - from) / 1e9; }
 };
 
+// Largest number of rejected images that are named.
+inline constexpr size_t kMostRefused = 20;
+
 // Codes of failed requests whose call returned OK, in addition to gRPC's.
 inline constexpr int kWithoutPredictions = 100;
 inline constexpr int kUnreadable = 101;  // the answer is no valid ClassifyResponse
@@ -76,6 +79,9 @@ class LoadRecord {
   void NotSent(uint32_t request_class, int64_t due);
   // Records an answer; it is good if it came at most `deadline` nanoseconds after `due`.
   void Answered(uint32_t request_class, int64_t due, int64_t now, int64_t deadline);
+  // Records that the server rejected the image of a request as unreadable. `request` is its index in the workload. Each
+  // record keeps its first kMostRefused.
+  void Refused(uint32_t request, const std::string& message);
   // Records a call that ended with an error (gRPC's code), or with an invalid answer (codes above).
   void Failed(uint32_t request_class, int64_t due, int64_t now, int code, const std::string& message);
   // Records that the run ended before the call.
@@ -98,7 +104,8 @@ class LoadRecord {
   uint64_t failed() const { return failed_; }
   uint64_t not_sent() const { return not_sent_; }
   uint64_t unanswered() const { return unanswered_; }
-  const std::map<int, ErrorCount>& errors() const { return errors_; }  // per code
+  const std::map<int, ErrorCount>& errors() const { return errors_; }          // per code
+  const std::map<uint32_t, std::string>& refused() const { return refused_; }  // reason per request, warm-up included
 
   // Rates during the interval.
   double AnsweredPerSecond() const;
@@ -130,6 +137,7 @@ class LoadRecord {
   MeasuredInterval interval_;
   uint64_t due_ = 0, started_ = 0, answered_ = 0, good_ = 0, failed_ = 0, not_sent_ = 0, unanswered_ = 0;
   std::map<int, ErrorCount> errors_;
+  std::map<uint32_t, std::string> refused_;
   LatencyHistogram latency_, slip_;
   std::vector<ClassCount> classes_;
   std::vector<Second> seconds_;

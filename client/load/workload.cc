@@ -72,7 +72,7 @@ class WorkloadBuilder {
     v1::ClassifyRequest request = RequestOf(workload_.classes[request_class]);
     ASSIGN_OR_RETURN(*request.mutable_image(), shelf_.Take(picture));
     workload_.picture_bytes += static_cast<double>(request.image().size());
-    workload_.requests.push_back({request.SerializeAsString(), request_class});
+    workload_.requests.push_back({request.SerializeAsString(), request_class, picture});
     total_ += static_cast<int64_t>(workload_.requests.back().bytes.size());
     if (total_ <= options_.max_bytes) return absl::OkStatus();
     return absl::InvalidArgumentError(absl::StrCat("the pictures take more than ", options_.max_bytes >> 20,
@@ -115,6 +115,7 @@ absl::StatusOr<Workload> PrepareWorkload(std::vector<RequestClass> classes, cons
     if (!workload.classes[number].pictures.empty()) {
       ASSIGN_OR_RETURN(FoundPictures found, FindPictures(workload.classes[number].pictures));
       paths = std::move(found.paths);
+      workload.passed_over = std::move(found.passed_over);
     }
     for (const std::string& path : paths) RETURN_IF_ERROR(builder.Add(number, path));
   }

@@ -17,11 +17,13 @@ struct Workload {
   struct Request {
     std::string bytes;  // a ClassifyRequest
     uint32_t request_class = 0;
+    std::string picture = {};  // the image's file; empty for a generated image
   };
   std::vector<RequestClass> classes = {};
   // Grouped by class, in the order of the classes, except in a trace.
   std::vector<Request> requests = {};
-  double picture_bytes = 0;  // mean size of an image in bytes
+  double picture_bytes = 0;      // mean size of an image in bytes
+  std::string passed_over = {};  // summary of the files that were ignored in folders, see FoundPictures
 
   // Returns the index of the `number`-th request: its class drawn by weight, its image at random. Pure. Not for a
   // trace.

@@ -308,7 +308,9 @@ absl::StatusOr<v1::ServingChange> AdminService::SetTraffic(const v1::SetTrafficR
                                   " got the label stable; newer versions do not replace it until the "
                                   "label moves or is cleared"));
   }
-  for (const VersionId& id : named) change.add_notes(GuardNote(id.version, change));
+  for (const VersionId& id : named) {
+    if (id.version != change.serving().stable_version()) change.add_notes(GuardNote(id.version, change));
+  }
   return change;
 }
 

@@ -196,6 +196,27 @@ TEST(RunBench, WhatIsWrongIsToldBeforeTheLoad) {
   EXPECT_THAT(std::string(refused.measured.status().message()), HasSubstr(no_server.client.address));
 }
 
+TEST(RunBench, PicturesThatAreRefusedAreNamedOnce) {
+  const SmallServer server({.classify = [](const v1::ClassifyRequest& request, v1::ClassifyResponse* response,
+                                           grpc::ServerContext* context) -> grpc::Status {
+    if (request.image() == "text") return {grpc::StatusCode::INVALID_ARGUMENT, "the picture is text"};
+    return Classify(request, response, context);
+  }});
+  const ScratchFolder folder;
+  folder.Write("p/a.png", "a picture");
+  folder.Write("p/b.png", "text");
+  folder.Write("p/notes.txt", "");
+  BenchCommand command = For(server, "m");
+  command.request.pictures = {folder.Path("p")};
+  const Outcome mixed = Bench(command);
+  ASSERT_TRUE(mixed.measured.ok()) << mixed.measured.status();
+  EXPECT_EQ(mixed.errors,
+            "vitrine: passed over: 1 .txt\nvitrine: " + folder.Path("p/b.png") + ": the picture is text\n");
+  command.request.pictures = {folder.Path("p/b.png")};
+  EXPECT_THAT(std::string(Bench(command).measured.status().message()),
+              AllOf(HasSubstr("b.png) was refused: the picture is text"), HasSubstr(folder.Path("p/b.png"))));
+}
+
 TEST(ValidateBench, RefusesWhatDoesNotFit) {
   BenchCommand command;
   EXPECT_TRUE(ValidateBench(command).ok());

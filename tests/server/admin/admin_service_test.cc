@@ -54,6 +54,10 @@ TEST_F(AdminServiceTest, TrafficGoesToACanaryAndBack) {
                                             HasSubstr("version 3: the canary guard watches it")));
   EXPECT_EQ(registry_->Traffic("m").PercentOf(3), 5);
   EXPECT_EQ(Serving().versions(1).version_labels(0), "canary");
+  const auto both = Traffic("model: 'm' shares { version: 2 percent: 95 } shares { version: 3 percent: 5 }");
+  ASSERT_TRUE(both.ok()) << both.status();
+  EXPECT_THAT(both->notes(), ElementsAre(HasSubstr("version 3: the canary guard watches it")))
+      << "nobody watches the stable version";
 
   // The canary loses its share: it does not become the version that serves.
   ASSERT_TRUE(Traffic("model: 'm'").ok());
