@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What HTTP/2 clients may expect of the server, and what it does not let them do.
+// Tests what the server guarantees HTTP/2 clients, and which of their actions it rejects.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -56,14 +56,15 @@ HttpNext PathItself(const Request& request) {
   return HttpNext::Answer({.type = kPlainText, .body = request->path()});
 }
 
-// A stream that answers with `answer` once its body is whole, and notes what happens to it.
+// Events of all streams of a server.
 struct Seen {
   std::atomic<size_t> bytes = 0;
   std::atomic<int> closed = 0, answered = 0, too_slow = 0;
   std::mutex mutex;
-  std::vector<std::shared_ptr<HttpStream>> kept;  // where they are
+  std::vector<std::shared_ptr<HttpStream>> kept;  // open streams that a test holds
 };
 
+// Answers a stream with `answer` once its body is complete, and counts its events in `seen`.
 class Answering final : public HttpStreamHandler {
  public:
   Answering(std::shared_ptr<HttpStream> stream, std::string answer, Seen& seen)
@@ -209,7 +210,7 @@ TEST(Http2Server, LeavingIsSaidTwiceAndTheLastStreamTellsWhatMayBeSentAgain) {
   client.Reset(open);  // the last request has ended
   EXPECT_TRUE(client.AwaitEnd());
   EXPECT_TRUE(closings.Await("shutdown"));
-  // Whoever comes in the lame duck is served, and asked to leave too.
+  // A client that connects during the shutdown delay is served, and then gets a GOAWAY too.
   Http2Client late(server->address());
   EXPECT_EQ(late.Get("/three").body, "answer");
   EXPECT_TRUE(late.AwaitEnd());

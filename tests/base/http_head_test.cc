@@ -179,7 +179,7 @@ TEST(HttpRequestParser, TheLastChunkMayComeInParts) {
   EXPECT_TRUE(parser.is_done());
 }
 
-// Whoever stands in front may see the end of the body elsewhere.
+// Rejects every ambiguous length: a proxy in front may see the end of the body elsewhere (request smuggling).
 TEST(HttpHead, ABodyHasOneLength) {
   for (const std::string headers :
        {"Content-Length: 1\r\nContent-Length: 1\r\n", "Content-Length: -1\r\n", "Content-Length: +1\r\n",

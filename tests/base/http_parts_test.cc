@@ -150,7 +150,7 @@ TEST(FlowWindow, GrowsWhileItHoldsTheSenderBack) {
   EXPECT_FALSE(window.OnData(FlowWindow::kFirst));  // one PING at a time
   EXPECT_EQ(window.OnAnswer(), 4 * FlowWindow::kFirst);
   EXPECT_TRUE(window.OnData(FlowWindow::kFirst));
-  EXPECT_EQ(window.OnAnswer(), std::nullopt);  // nothing came meanwhile: the delay is short
+  EXPECT_EQ(window.OnAnswer(), std::nullopt);  // no data since the PING: the window does not limit the sender
   for (int i = 0; i < 20; ++i) {
     if (!window.OnData(window.window())) continue;
     window.OnData(window.window());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What connections may take of a server: time, places and bytes; and what it makes of them meanwhile.
+// Tests the limits of a connection (time, slots, bytes), and how the server treats connections that wait.
 #include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <netinet/in.h>
@@ -44,7 +44,7 @@ class Client {
   bool Send(const std::string& bytes) {
     return send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(bytes.size());
   }
-  // What comes next; "" when the server has hung up; "nothing" if it does neither.
+  // Returns the next bytes; "" when the server has hung up; "nothing" if neither happens in time.
   std::string Read() {
     char bytes[4096];
     const ssize_t got = recv(socket_.get(), bytes, sizeof(bytes), 0);
@@ -132,7 +132,7 @@ TEST(HttpServer, AHeadThatDripsHasOneEnd) {
   const auto server = Serve({.listen = "", .request_timeout = absl::Milliseconds(400)}, PathItself);
   for (const bool is_second : {false, true}) {
     Client client(server->address());
-    if (is_second) {  // of a connection that was kept
+    if (is_second) {  // the second request of a keep-alive connection
       client.Send(kRequest);
       EXPECT_THAT(client.ReadUntil("\r\n\r\n/"), StartsWith("HTTP/1.1 200"));
     }
@@ -197,7 +197,7 @@ TEST(HttpServer, ItIsToldThatTheClientHasHungUp) {
   client.Send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nConnection: close\r\n\r\nx");
   const Head request = asked.get_future().get();
   EXPECT_FALSE(request->hung_up->load());
-  client.Send(kRequest);  // of the next request, which is no hanging up
+  client.Send(kRequest);  // the next request: bytes do not count as a hang-up
   client.HangUp();
   while (!request->hung_up->load()) std::this_thread::yield();
   kept->Send([] { return HttpResponse(); });  // to nobody

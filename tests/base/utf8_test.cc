@@ -23,7 +23,7 @@ TEST(Utf8, TakesEveryCharacterAndNothingElse) {
 }
 
 TEST(Utf8, AFrontEndsBetweenCharacters) {
-  const std::string text = "a\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80";  // of 1, 2, 3 and 4 bytes
+  const std::string text = "a\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80";  // characters of 1, 2, 3 and 4 bytes
   const size_t fronts[] = {0, 1, 1, 3, 3, 3, 6, 6, 6, 6, 10, 10};
   for (size_t most = 0; most < std::size(fronts); ++most) {
     EXPECT_EQ(FrontOf(text, most), text.substr(0, fronts[most])) << most;

@@ -21,7 +21,8 @@ class Certificates {
   std::string Path(const std::string& name) const { return folder_.Path(name); }
   // A copy of the client's certificate that expired an hour ago: expired.pem.
   void MakeExpired() const;
-  // What a server with server.pem shows; with `client_wanted` it takes only clients that ca.pem vouches for.
+  // Returns credentials of a server with server.pem. With `client_wanted` the server requires a client certificate
+  // that ca.pem signed.
   std::shared_ptr<grpc::ServerCredentials> OfServer(bool client_wanted = false) const;
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `vitrine classify` takes, and the drawings that show several kinds of attention at once.
+// Tests the inputs of `vitrine classify`, and the drawings that show several kinds of attention at once.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>

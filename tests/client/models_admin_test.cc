@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the commands that change how models are served take as arguments.
+// Tests the arguments of the commands that change how models are served.
 #include "client/models_admin.h"
 
 #include <gmock/gmock.h>

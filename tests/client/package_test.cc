@@ -23,7 +23,7 @@ std::string ReadFile(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// Of a source, which begins with the line of its licence.
+// Returns a source file without its first line, the licence.
 std::string TextOf(const std::string& source) {
   const std::string text = ReadFile(source);
   return text.substr(text.find('\n') + 1);
@@ -36,7 +36,7 @@ TEST(ClientPackage, TheDocumentShowsTheExample) {
   EXPECT_THAT(document, HasSubstr("```cmake\n" + TextOf(folder + "CMakeLists.txt") + "```\n"));
 }
 
-// What else the tree is made of may be missing.
+// Packages that only other parts of the tree need may be missing.
 TEST(ClientPackage, IsConfiguredWithNothingButWhatItNeeds) {
   const ScratchFolder folder;
   const std::string cmake = VITRINE_CMAKE, compiler = VITRINE_CXX;

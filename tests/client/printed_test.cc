@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the client prints, to the letter, of answers and models that were made up: every field of them is another.
+// Compares the client's output for constructed answers and models, whose fields all differ, with stored texts.
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
@@ -181,7 +181,7 @@ std::string Utf8(uint32_t point) {
   return bytes;
 }
 
-// Where characters of another width begin, or such as are not shown as they are.
+// Lists the code points at which the display width, or the way a character is shown, changes.
 TEST(Printed, WidthsOfAllCharacters) {
   std::string ranges, before;
   for (uint32_t point = 0; point < 0x110000; ++point) {

@@ -37,7 +37,7 @@ class ProgramPages : public testing::Test {
 
   bool Has(const std::string& program) const { return Shell(folder_, "command -v " + program).exit_code == 0; }
 
-  // What bash offers for the last of the words.
+  // Returns bash's completions of the last word.
   std::vector<std::string> Complete(const std::vector<std::string>& words) const {
     const Ran ran =
         Shell(folder_, absl::StrCat("bash -c 'source ", words[0], ".bash; COMP_WORDS=(\"$@\"); ",

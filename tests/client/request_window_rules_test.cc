@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the scenarios of stream_events.json leave out: bounds, ids, and what becomes of an answer besides its content.
+// Tests what the scenarios of stream_events.json leave out: limits, ids, and the data of an answer besides its content.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -41,7 +41,7 @@ class Player {
                            .max_backoff = absl::Seconds(16)}},
         window_(options_, /*limit=*/nullptr, [] { return 0.0; }) {}
 
-  // What an event brings, in the words of the file.
+  // Plays one event and returns its effects in the format of stream_events.json.
   json Play(const json& event) {
     const absl::Time now = absl::UnixEpoch() + absl::Seconds(event["at"].get<double>());
     Happen(event, now);

@@ -150,7 +150,7 @@ TEST(Token, GoesOverLoopbackAndSockets) {
 }
 
 TEST(Token, WhatStaysOnThisMachineIsNoConcernOfAProxy) {
-  const Environment environment({{"grpc_proxy", "http://127.0.0.1:1"},  // nobody listens there
+  const Environment environment({{"grpc_proxy", "http://127.0.0.1:1"},  // no listener on this port
                                  {"http_proxy", "http://127.0.0.1:1"},
                                  {"no_grpc_proxy", nullptr},
                                  {"no_proxy", nullptr}});

@@ -27,7 +27,7 @@ class SmallServer {
     std::function<grpc::Status(const v1::WatchModelsRequest&, grpc::ServerWriter<v1::ModelEvent>*,
                                grpc::ServerContext*)>
         watch = {};
-    // What its health says to those who watch it; nothing: it has no health service.
+    // Health status that Watch reports; nullopt: the server has no health service.
     std::optional<bool> serving = {};
   };
 

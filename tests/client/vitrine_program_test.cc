@@ -106,7 +106,7 @@ TEST_F(VitrineProgram, TellsTheServersLogWhereARequestBelongs) {
   logged("ClassifyStream", one, 2);
   ExpectSuccess("TRACEPARENT=00-" + other + "-" + span + "-00 " + classify);
   logged("Classify", other, 1);
-  // What others left in the environment does no harm; what was typed is checked.
+  // An invalid TRACEPARENT in the environment is ignored; an invalid --traceparent is an error.
   ExpectSuccess("TRACEPARENT=x " + classify);
   const Ran wrong = Shell(folder_, classify + " --traceparent x");
   EXPECT_EQ(wrong.exit_code, 2);
@@ -236,7 +236,7 @@ TEST_F(VitrineProgram, SaysWhatIsNoAddressNoPictureAndNoPort) {
   EXPECT_THAT(web.errors, HasSubstr("speaks no gRPC; give the host:port of vitrine-server --listen"));
 }
 
-// Of a server that lets a token classify and nothing else.
+// Runs against a server whose policy lets the token classify and do nothing else.
 TEST(VitrineProgramOfACaller, WhoMayOnlyClassifyCan) {
   const ScratchFolder folder;
   folder.Write("token", std::string(48, 'a'));

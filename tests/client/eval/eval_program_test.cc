@@ -132,7 +132,7 @@ TEST_F(EvalCommandLine, AGateThatIsNoneIsRefusedBeforeAnyPicture) {
   EXPECT_FALSE(std::filesystem::exists(folder_.path() / "out/journal"));
 }
 
-// What they are computed from is there in whole with --top-k 10: another way to the same numbers.
+// Recomputes the scores from --top-k 10, which holds the whole distribution.
 TEST_F(EvalCommandLine, ScoresOfDistributionsAreThoseOfAllGuesses) {
   ASSERT_EQ(Eval("--out all --top-k 10 --mistakes 0").exit_code, 0);
   ASSERT_EQ(Eval("--out five --mistakes 0").exit_code, 0);

@@ -120,7 +120,7 @@ class Evaluating : public ::testing::Test {
     return result->evaluation;
   }
   std::string Csv(const std::string& out) const { return folder_.Read(out + "/predictions.csv"); }
-  // What must not depend on how a run went.
+  // Returns the part of the summary that must not depend on how the run went.
   static std::string Scores(const Evaluation& evaluation) {
     nlohmann::ordered_json json = SummaryJson(evaluation, ComputeMetrics(evaluation));
     json.erase("run");

@@ -26,7 +26,7 @@ std::string DrawnPage(const Evaluation& evaluation) {
   return DrawPage(input);
 }
 
-// What stands between two texts.
+// Returns the text from the first `begin` to the next `end`.
 std::string Between(const std::string& text, const std::string& begin, const std::string& end) {
   const size_t from = text.find(begin);
   return from == std::string::npos ? "" : text.substr(from, text.find(end, from) - from);
@@ -52,7 +52,7 @@ TEST(PageParts, OfMoreThanAHundredClassesTheThirtyWeakestHaveRows) {
   EXPECT_EQ(RowsOf(classes(all)), 100u + 1) << "and their mean";
   EXPECT_THAT(weak, HasSubstr("The 30 of 101 classes with the lowest F1."));
   EXPECT_EQ(RowsOf(classes(weak)), 30u + 1);
-  // Nothing is taken for the first class, and the third is right and has a wrong answer as well.
+  // Class 0 is never predicted; class 2 is predicted once for its own image and once for another.
   EXPECT_THAT(weak,
               HasSubstr("<tr><th scope=\"row\">kind 0</th><td class=\"right\">0.00 %</td><td class=\"right\">-</td>"));
   EXPECT_THAT(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is printed of evaluations that were made up: pages, texts and files, to the letter.
+// Compares the output for constructed evaluations with stored texts: pages, texts and files.
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"

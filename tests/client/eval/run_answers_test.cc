@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is asked of the server, and what is kept of its answers.
+// Tests the requests that an evaluation sends, and what it keeps of the responses.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

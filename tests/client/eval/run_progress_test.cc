@@ -110,7 +110,7 @@ TEST(RunProgress, IsDrawnWhileNoAnswerComes) {
       progress.Count(kRight, /*again=*/false);
       progress.Draw(3, long_ago + absl::Seconds(i));
     }
-    absl::SleepFor(absl::Milliseconds(1300));  // of the ticker's time
+    absl::SleepFor(absl::Milliseconds(1300));  // long enough for a tick of the progress display
   }
   const std::string drawn = out.str();
   const std::string last = drawn.substr(drawn.rfind('\r'));

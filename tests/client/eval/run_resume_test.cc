@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an evaluation keeps of a run that was begun, and what it never takes for final.
+// Tests what an evaluation keeps of an interrupted run, and which of its results are not final.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <zlib.h>

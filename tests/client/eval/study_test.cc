@@ -210,9 +210,9 @@ class Sized final : public MadeData {
 TEST_F(StudyTest, WithoutASizeThePicturesTellTheMeanCost) {
   SmallServer::Methods methods = TwoModels();
   v1::ModelVersion& native = *methods.models.mutable_versions(0);
-  native.mutable_costs(0)->set_macs(1000);  // of 8x8
+  native.mutable_costs(0)->set_macs(1000);  // cost of 8x8
   native.mutable_costs(0)->set_tokens(4);
-  native.add_costs()->set_macs(4000);  // of 8x16
+  native.add_costs()->set_macs(4000);  // cost of 8x16
   native.mutable_costs(1)->set_tokens(10);
   SmallServer server(methods);
   const auto client = ConnectTo(server);
@@ -226,7 +226,7 @@ TEST_F(StudyTest, WithoutASizeThePicturesTellTheMeanCost) {
   EXPECT_DOUBLE_EQ(cost({16, 8})->macs, 2500) << "the first counts, and the last";
   EXPECT_EQ(cost({8}).status().code(), absl::StatusCode::kUnimplemented) << "the server told two";
   EXPECT_EQ(cost({0, -1}).status(), absl::NotFoundError("no picture's size could be read"));
-  // Of 128 every second is looked at.
+  // Only every second of 128 images is sampled.
   std::vector<int> many(128, 8);
   many[1] = 16;
   EXPECT_DOUBLE_EQ(cost(many)->macs, (63 * 1000.0 + 4000) / 64);

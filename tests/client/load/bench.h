@@ -35,7 +35,7 @@ inline BenchCommand For(const SmallServer& server, const std::string& model) {
   return command;
 }
 
-// Of a fraction of a second, and small pictures; for the report that machines read.
+// Returns a command with a 50 ms run of small images that reports JSON.
 inline BenchCommand Short(const SmallServer& server) {
   BenchCommand command = For(server, "m");
   command.client.deadline = absl::Seconds(5);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a sweep and a search for the highest rate say of the points that they measured.
+// Tests the verdicts of a sweep and of a search for the highest rate on the points that they measured.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

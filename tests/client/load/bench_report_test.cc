@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a command's settings come to: in the requests, in the report, and in the words of its verdict.
+// Tests the effect of a command's settings on the requests, the report and the text of its verdict.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -28,7 +28,7 @@ json ReportOf(const Outcome& outcome) {
   return outcome.measured.ok() ? json::parse(outcome.out) : json();
 }
 
-// What all points have in common, less what differs from run to run.
+// Returns the fields of the report that all points share, without those that differ from run to run.
 json SettingOf(const BenchCommand& command) {
   json report = ReportOf(Bench(command));
   absl::Time started;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the parts of a load share out among them, where a load ends, and what is told while it runs.
+// Tests how the threads of a load share the work, when a load ends, and its progress reports.
 #include "client/load/lane.h"
 
 #include <gmock/gmock.h>
@@ -37,7 +37,7 @@ std::map<std::string, uint64_t> Drawn(const Workload& workload, uint64_t seed, u
   return drawn;
 }
 
-// Whatever the threads: neither does any draw what another has drawn, nor is one left out.
+// With any number of threads, every request is drawn exactly once.
 TEST(Lanes, TogetherDrawWhatOneWouldDraw) {
   const Workload workload = Models({"a", "b", "c"});
   for (const bool open : {true, false}) {
@@ -113,7 +113,7 @@ TEST(Lanes, ANumberOfRequestsIsMeasuredForAsManyGaps) {
       EXPECT_EQ(record.due(), settings.max_requests);
       EXPECT_EQ(server.seen()["m"], 10 + settings.max_requests) << "and those of the warm-up";
       EXPECT_EQ(record.interval().from, 100 * kMs);
-      const int64_t gap = 10 * threads * kMs;  // of each thread; the last may begin a gap later than the first
+      const int64_t gap = 10 * threads * kMs;  // per thread; the last may begin a gap later than the first
       EXPECT_GE(record.interval().to, 100 * kMs + requests / threads * gap);
       EXPECT_LE(record.interval().to, 100 * kMs + (requests / threads + threads - 1) * gap);
     }

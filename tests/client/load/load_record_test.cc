@@ -104,7 +104,7 @@ TEST(LoadRecord, LooksIntoAnswers) {
   answer.mutable_served_by()->set_device("cpu");
   answer.mutable_served_by()->set_precision("fp32");
   record.Look(1500 * kMs, 10 * kMs, answer);
-  record.Look(10 * kMs, 10 * kMs, answer);  // of the warm-up
+  record.Look(10 * kMs, 10 * kMs, answer);  // sent during the warm-up
   EXPECT_EQ(record.looked_at(), 2u);
   EXPECT_NEAR(static_cast<double>(record.stages().queue.max()), 2.0 * kMs, 1e3);
   EXPECT_NEAR(static_cast<double>(record.stages().outside.max()), 3.0 * kMs, 1e3);
@@ -189,7 +189,7 @@ TEST(LoadResult, LatenessCountsAgainstWhatTheLatencyMayBe) {
   EXPECT_EQ(result.VoidReason(), "the generator itself was late, by 4.0 ms at p50");
 }
 
-// Of a bound of 40 ms a tenth may be slip, and a millisecond of any.
+// Slip may be a tenth of a latency bound (4 of 40 ms), and is always allowed up to 1 ms.
 TEST(LoadResult, AsLateAsItMayBeIsNotLate) {
   LoadResult result = LateBy4Of100Ms();
   result.bounds = {{0.99, absl::Milliseconds(40)}};

@@ -178,7 +178,7 @@ TEST(LoadReport, RecordsOfSeveralThreadsAddUpToOne) {
   EXPECT_EQ(ReportJson(several).dump(1), ReportJson(one).dump(1));
 }
 
-// What is not there is not printed, and nothing divides by it.
+// Missing values are not printed, and do not cause a division by zero.
 TEST(LoadReport, ALoadWithoutAnAnswer) {
   LoadReport report = MadeReport();
   report.setting.closed = true;
