@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an engine says of a picture are the same bits alone and in any batch, in any order, with other threads at work,
-// whatever else is asked for: for every form of every family, on every path that this CPU has.
+// Checks that an engine's results for an image are the same bits alone and in any batch, in any order, with other
+// threads at work and with any other outputs requested: for every form of every family, on every path of this CPU.
 #include <gtest/gtest.h>
 
 #include <tuple>
@@ -11,7 +11,7 @@ namespace vitrine::testing {
 namespace {
 
 #ifdef VITRINE_SANITIZED
-constexpr int kBatches = 20;  // ten times as slow, and of a wrong address one batch tells
+constexpr int kBatches = 20;  // ten times as slow; one batch is enough to show a wrong address
 #else
 constexpr int kBatches = 200;
 #endif

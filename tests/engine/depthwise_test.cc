@@ -44,7 +44,7 @@ class EngineDepthwise : public ::testing::TestWithParam<Convolution> {};
 INSTANTIATE_TEST_SUITE_P(, EngineDepthwise, ::testing::ValuesIn(AllConvolutions()),
                          [](const auto& info) { return info.param.name; });
 
-// Of every grid so narrow that blocks of places end anywhere, with what follows a convolution and without.
+// Covers narrow grids, so that blocks of cells end at every column, with and without the steps fused behind it.
 TEST_P(EngineDepthwise, IsThatOfTheFormula) {
   constexpr int64_t kRows = 3, kChannels = 21, kGap = 2;
   for (int64_t columns = 1; columns <= 13; ++columns) {

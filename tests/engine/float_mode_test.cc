@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whatever the calling thread has set for its floats, an engine computes the same bits and leaves the settings alone.
+// Tests that an engine computes the same bits under any floating-point mode of the calling thread, and restores it.
 #include <ATen/ops/full.h>
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@
 namespace vitrine::testing {
 namespace {
 
-// How the thread computes with floats.
+// The thread's floating-point control word.
 #if defined(__x86_64__)
 using Control = unsigned;
 constexpr Control kKeep = _MM_MASK_MASK, kFlush = kKeep | _MM_FLUSH_ZERO_ON | 0x40;
@@ -48,7 +48,7 @@ class EngineFloatMode : public ::testing::TestWithParam<cpu::CpuPath> {};
 INSTANTIATE_TEST_SUITE_P(, EngineFloatMode, ::testing::ValuesIn(EnginePaths()),
                          [](const auto& info) { return std::string(cpu::Name(info.param)); });
 
-// What `compute` returns where the thread's control word is `set`, which it must leave as it was.
+// Returns the result of `compute` under the control word `set`, and expects that `compute` leaves it unchanged.
 template <class Compute>
 std::vector<float> Under(Control set, const Compute& compute) {
   const Control before = Get();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What may be multiplied in narrow numbers, and what is kept from them next.
+// Tests which operators may run in a narrow precision, and which are kept in fp32 next.
 #include "engine/kept_layers.h"
 
 #include <gmock/gmock.h>
@@ -49,7 +49,7 @@ TEST(NarrowableOperators, NamesEveryProductOfEveryFamilyOnce) {
   }
 }
 
-// What one product computes cannot be kept in part: the engine asks the first operator alone.
+// Operators that share one product are kept together: the engine checks only the first one.
 TEST(NarrowableOperators, WhatSharesAProductIsOneGroup) {
   int stems = 0, shared = 0;
   for (const SmallForm& form : SmallForms()) {

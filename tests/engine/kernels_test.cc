@@ -72,7 +72,7 @@ TEST_P(EngineKernels, AProductWithAllThatFollowsIsThatOfTheFormula) {
   }
 }
 
-// Whatever tile a row falls into.
+// A row's bits do not depend on the tile that it falls into.
 TEST_P(EngineKernels, ARowOfAProductIsTheSameBitsInAnyCompany) {
   constexpr int64_t kRows = 41, kInputs = 50, kOutputs = 45;
   Matrix<float> a(kRows, kInputs), weight(kOutputs, kInputs), together(kRows, kOutputs), alone(1, kOutputs);
@@ -104,7 +104,7 @@ TEST_P(EngineKernels, AResidualMayBeTheResult) {
   }
 }
 
-// What every kernel of rows makes of a row, for widths with and without a part of a vector at their end.
+// Compares every row kernel with its formula, for widths with and without a partial vector at the end.
 TEST_P(EngineKernels, RowsAreThoseOfTheFormulas) {
   for (const int64_t columns : {1, 3, 16, 31, 64, 130}) {
     constexpr int64_t kRows = 7;

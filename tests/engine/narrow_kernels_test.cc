@@ -65,7 +65,7 @@ struct Taken {
     EXPECT_EQ(bytes.back(), std::byte{0x5a}) << "more was written than the rows";
   }
 
-  // What number a column of a row stands for.
+  // Returns the value that the stored number stands for.
   double At(int64_t row, int64_t column) const {
     const std::byte* const from = bytes.data() + row * stride;
     if (is_of_bytes) {
@@ -94,7 +94,7 @@ class NarrowKernelsOf : public ::testing::TestWithParam<Numbers> {
   // NarrowGelu's pieces, where lanes look them up.
   const double gelu_error_ = kernels_.vector_columns == 16 ? 9.4e-5 : 0;
 
-  // What a weight becomes, row by row.
+  // Returns the weights as rounded by the kernels, row by row.
   std::vector<double> Rounded(View<const float> weight) const {
     std::vector<double> rounded;
     for (int64_t i = 0; i < weight.rows; ++i) {

@@ -50,12 +50,13 @@ std::string NameOf(const EngineForm& form, const NarrowPath& narrow) {
   return absl::StrCat(NameOf(form, narrow.path), "_", Name(narrow.precision));
 }
 
-// Of the largest logit: eight bits of mantissa, or of a whole row, through every layer of weights that were drawn.
+// Returns the tolerance relative to the largest logit, for random weights: values have an 8-bit mantissa (bf16), or 8
+// bits for the range of a row (int8).
 double ToleranceOf(Precision precision) {
   return precision == Precision::kBf16 ? 0.02 : 0.03;
 }
 
-// What is never bytes: where it is kept from int8 it is fp32.
+// Returns the operators that int8 engines never compute in int8. They are bf16, or fp32 when kept.
 std::set<std::string> Bf16InInt8(const program::Program& program) {
   std::set<std::string> names;
   for (const program::Operator& op : program.operators()) {
@@ -123,7 +124,7 @@ std::vector<NarrowPath> Bf16NarrowPaths() {
   return paths;
 }
 
-// Where none of them pools, the convolutions of pictures are narrow though everything else is kept.
+// Unless one of them pools, the convolutions of images are narrow even if all other operators are kept.
 TEST_P(NarrowBf16, ConvolutionsOfPicturesAreNarrowByThemselves) {
   PrecisionChoice choice = {.precision = Precision::kBf16, .kept = {}};
   const Compiled fp32(form().config, narrow().path);

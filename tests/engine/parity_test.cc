@@ -112,7 +112,7 @@ TEST_P(Parity, WhatIsNoNumberReachesTheLogits) {
   EXPECT_TRUE(std::all_of(ours.begin(), ours.end(), is_none));
 }
 
-// Products and convolutions of a kernel of ours are none that LibTorch counts.
+// LibTorch would not count the multiply-adds of our own kernels.
 TEST_P(Parity, TheReferenceRunsOnLibTorchAlone) {
   const auto [height, width] = form().sizes[0];
   const absl::StatusOr<Workload> workload = WorkloadOf(form().config, {height, width, 2}, Form::kExecuted);
@@ -122,8 +122,8 @@ TEST_P(Parity, TheReferenceRunsOnLibTorchAlone) {
   EXPECT_GE(counter.total(), Macs(*workload));
 }
 
-// What parity proves: with any one weight changed both compute something else, and the same. Left out are those that no
-// logit depends on, as the last block's convolutions, which class tokens pass by.
+// Changes one weight tensor at a time: the engine and the reference must still agree, and their logits must change.
+// Excluded are tensors that no logit depends on, such as the last block's convolutions, which class tokens bypass.
 TEST_P(Parity, EveryWeightIsSeen) {
   const std::vector<at::Tensor> pictures = {Sized(0, 1)};
   const std::vector<float> logits = compiled_.ByReference(pictures);

@@ -38,8 +38,7 @@ TEST(PlanArena, BuffersWhoseLivesDoNotOverlapShareASlotAsWideAsTheWidest) {
   EXPECT_EQ(plan.slots[static_cast<size_t>(plan.buffers[1].slot)].width, 4);
 }
 
-// Of the slots that are free, the one that has to grow the least; of those that need not, the one that wastes the
-// least.
+// A buffer takes the free slot that wastes the least or, if none is large enough, has to grow the least.
 TEST(PlanArena, ABufferTakesTheSlotThatFitsBest) {
   // Slots of 8 and 16 are free when the last buffer is written, one of 2 holds what it is made of.
   const auto slot_of_last = [](int64_t width) {
@@ -70,7 +69,7 @@ TEST(PlanArena, RowsOfAnotherKindHaveTheirOwnSlot) {
   EXPECT_EQ(plan.slots.size(), 3u);
 }
 
-// Of every compiled model: no step writes over what a later one reads.
+// In every compiled model, no step overwrites what a later step reads.
 TEST(PlanArena, NothingIsWrittenOverBeforeItsLastReader) {
   for (const testing::EngineForm& form : testing::EngineForms()) {
     const testing::Compiled compiled(form.config, cpu::CpuPath::kPortable);

@@ -40,7 +40,7 @@ TEST(Profile, CountsTheMultiplyAddsThatTheWorkloadCounts) {
       EXPECT_GT(step.seconds, 0) << step.name;
       multiply_adds += step.multiply_adds;
     }
-    // Of what the list counts the engine leaves out what no logit reads, and the rows of positions, which are kept.
+    // The workload also counts operators that no logit reads, and rows of positions, which the engine caches.
     const WorkloadInput input = {.height = height, .width = width, .images = 3};
     int64_t counted = 0;
     const absl::StatusOr<Workload> workload = WorkloadOf(form.config, input, Form::kExecuted);

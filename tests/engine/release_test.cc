@@ -13,7 +13,7 @@
 namespace vitrine::testing {
 namespace {
 
-// What is let go becomes NaN at once: whoever read it again would show it.
+// Overwrites released weights with NaN, so that a later read changes the results.
 class Poisoned : public engine::WeightSource {
  public:
   Poisoned(const Compiled& compiled, const std::vector<program::Weight>& names) : names_(names) {

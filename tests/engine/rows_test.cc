@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the kernels are really asked to compute: nothing but rows of pictures.
+// Checks that kernels compute rows of images only, no padding.
 #include <gtest/gtest.h>
 
 #include "engine/cpu/compile.h"
@@ -12,7 +12,7 @@ namespace {
 
 int64_t asked = 0;  // multiply-adds, padding included if there is any
 
-// The portable kernels, which count what they are asked for.
+// Returns the portable kernels, wrapped to count multiply-adds in `asked`.
 Kernels CountingKernels() {
   Kernels kernels = kPortableKernels;
   kernels.gemm = [](const GemmCall& call) {
@@ -38,7 +38,7 @@ class Rows : public ::testing::TestWithParam<testing::EngineForm> {};
 INSTANTIATE_TEST_SUITE_P(, Rows, ::testing::ValuesIn(testing::EngineForms()),
                          [](const auto& info) { return testing::NameOf(info.param, cpu::CpuPath::kPortable); });
 
-// profile_test.cc holds what a step says it costs against the workload that is counted without an engine.
+// profile_test.cc compares each step's reported cost with the workload that is computed without an engine.
 TEST_P(Rows, AreThoseOfThePicturesAndNoneIsPadding) {
   const testing::EngineForm& form = GetParam();
   const testing::Compiled compiled(form.config, cpu::CpuPath::kPortable);

@@ -14,7 +14,7 @@
 namespace vitrine::testing {
 namespace {
 
-constexpr double kFar = 100 * kParityTolerance;  // of a mistake
+constexpr double kFar = 100 * kParityTolerance;  // least difference that a mistake makes
 
 class Sharpness : public ::testing::TestWithParam<EngineForm> {
  protected:

@@ -81,7 +81,7 @@ TEST_F(TeamTest, FramesDifferInMemberAndScratch) {
   EXPECT_EQ(leaders, 1);
 }
 
-// 40 MB for each: two would be more than all may have.
+// Scratch of 40 MB each: two members would exceed the limit for all.
 TEST_F(TeamTest, WhoseScratchWouldBeTooMuchHasNoShare) {
   class Wants : public Step {
    public:
@@ -115,7 +115,7 @@ TEST_F(TeamTest, WhatAStepThrowsTheLeaderThrows) {
   EXPECT_EQ(runs, 2) << "the team goes on";
 }
 
-// What leaves is the last members' share, which the others take over from the next step on.
+// The last members leave; the others take over their shares from the next step on.
 TEST_F(TeamTest, WhoeverIsRecalledLeavesBetweenTwoSteps) {
   constexpr int kMembers = 4, kItems = 100;
   std::atomic<int64_t> recalls = 0;
