@@ -28,17 +28,17 @@ class QuotaGroup {
   }
   QuotaGroup(const QuotaGroup&) = delete;
   QuotaGroup& operator=(const QuotaGroup&) = delete;
-  // Whoever joined must have ended.
+  // Requires that all processes that joined have ended.
   ~QuotaGroup() {
     if (empty()) return;
-    // The kernel takes a moment to see that the last one has left.
+    // The kernel needs a moment to notice that the last process has left.
     for (int i = 0; rmdir(folder_.c_str()) != 0 && i < 10'000; ++i) usleep(1000);
     EXPECT_FALSE(std::filesystem::exists(folder_)) << folder_ << " is left behind";
   }
 
-  // No such group can be made here.
+  // True if this system does not let us create a control group.
   bool empty() const { return folder_.empty(); }
-  // For a shell: sets the limit and joins.
+  // Returns shell commands that set the limit and join the group.
   std::string Join() const {
     const std::string limit = Writable("cpu.max") ? "echo '150000 100000' > " + folder_ + "/cpu.max"
                                                   : "echo 150000 > " + folder_ + "/cpu.cfs_quota_us";

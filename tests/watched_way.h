@@ -10,8 +10,8 @@
 
 namespace vitrine {
 
-// How often this thread gave way while it lives, and how much of its work it did at a stretch. Time is what the thread
-// computed: others who run on its core change nothing.
+// Counts how often this thread yields during the object's lifetime, and measures the longest time between two yields.
+// Time is the thread's CPU time, so that other threads on the same core do not count.
 class WatchedWay : public WayGiver {
  public:
   void GiveWay() override {
@@ -22,7 +22,7 @@ class WatchedWay : public WayGiver {
   }
 
   int calls() const { return calls_; }
-  // The longest stretch, up to now, as a share of all.
+  // Returns the longest time without a yield so far, as a share of the total.
   double LongestShare() {
     GiveWay();
     --calls_;
@@ -43,15 +43,15 @@ class WatchedWay : public WayGiver {
   const GivingWay giving_way_{*this};
 };
 
-// How often `work` gives way, and the largest share of it that it does at a stretch: the least that a few runs show.
-// A stretch without is in every run; what disturbs one, like memory that the system hands out, is not.
+// Number of yields in one run, and the largest share of a run without a yield: the minimum over several runs, which
+// excludes interference in single runs, such as page faults.
 struct GaveWay {
   int calls = 0;
   double longest_share = 1;
 };
 
 inline GaveWay HowItGivesWay(const std::function<void()>& work) {
-  work();  // so that what is done once is done
+  work();  // one-time initialization is not measured
   GaveWay gave;
   for (int run = 0; run < 10; ++run) {
     WatchedWay way;

@@ -22,7 +22,7 @@ inline std::string GreyPng(uint8_t grey, int side) {
   return *EncodePng(Image{.width = side, .height = side, .channels = 1, .pixels = pixels});
 }
 
-// Of all pictures, in their order.
+// Returns the names of all images, in their order.
 inline std::vector<std::string> NamesOf(const Dataset& data) {
   std::vector<std::string> names;
   for (int64_t i = 0; i < data.size(); ++i) names.push_back(data.name(i));

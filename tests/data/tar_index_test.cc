@@ -25,7 +25,7 @@ absl::StatusOr<std::vector<TarMember>> Index(const std::filesystem::path& path) 
   return IndexTar(*file);
 }
 
-// What Python prints: "name <tab> offset <tab> bytes".
+// Returns the lines that Python prints: "name <tab> offset <tab> bytes".
 std::string Listed(const std::vector<TarMember>& members) {
   std::string lines;
   for (const TarMember& member : members) {

@@ -193,7 +193,7 @@ class Fetching(GetData):
             try:
                 while block := screen.read(1 << 16):
                     shown += block
-            except OSError:  # what Linux says at the end of a terminal
+            except OSError:  # Linux reports the end of a terminal as an error
                 pass
         self.assertEqual(ran.returncode, 0)
         self.assertRegex(shown.decode(), r"\rpictures\.gz: 1\.0 MB of 1\.0 MB, 100 %, [0-9.]+ [kMG]B/s")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mirrors of small stand-in files: each folder of one server behaves in its own way and counts what it sends."""
+"""Mirrors of small substitute files: each folder of one server has its own behaviour and counts what it sends."""
 import hashlib
 import http.server
 import threading
@@ -7,13 +7,13 @@ import time
 
 
 class Mirror:
-    """`folder` is what its addresses begin with; the rest says how it behaves."""
+    """The files of one folder, and how its requests are answered."""
 
     def __init__(self, files, ranges=True, status=200, cut=None, hold=None, pace=0.0, lengths=True):
         self.files, self.ranges, self.status, self.cut, self.hold, self.pace = files, ranges, status, cut, hold, pace
         self.lengths = lengths
         self.sent, self.asked = 0, []  # bytes of bodies; (path, Range)
-        self.go_on = threading.Event()  # what `hold` waits for
+        self.go_on = threading.Event()  # set to end the pause at `hold`
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -40,7 +40,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.send(mirror, body[start:][:mirror.cut])
 
     def send(self, mirror, body):
-        """Some at a time, so that a reader can be killed in between."""
+        """Sends the body in blocks, so that a reader can be killed in between."""
         step = 4096 if mirror.pace else 1 << 16
         for first in range(0, len(body), step):
             if mirror.hold is not None and first >= mirror.hold:
@@ -54,7 +54,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 
 class Server:
-    """http://127.0.0.1:PORT/FOLDER/ for each of the mirrors."""
+    """Serves each mirror at http://127.0.0.1:PORT/FOLDER/."""
 
     def __init__(self, **mirrors):
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)

@@ -47,7 +47,7 @@ TEST(DecodeWebp, IsWhatPillowDecodes) {
   for (const Recorded& recorded : FilesOfPillow()) {
     const Image image = MustDecodeWebp({recorded.file.begin(), recorded.file.end()});
     const Image expected{recorded.width, recorded.height, 3, recorded.pixels};
-    // Where there is alpha, Pillow rounds otherwise than to the nearest.
+    // With alpha, Pillow does not round to nearest.
     const bool has_alpha = std::string_view(recorded.name).find("alpha") != std::string_view::npos;
     EXPECT_LE(LargestDifference(image, expected), has_alpha ? 1 : 0) << recorded.name;
   }
@@ -62,7 +62,7 @@ TEST(DecodeWebp, LosslessIsExactAndLossyNear) {
   EXPECT_LT(LargestDifference(smooth, MustDecodeWebp(WebpFile(smooth, {.quality = 95}))), 24);
 }
 
-// Of every kind, larger than what is decoded at a time.
+// Returns a file of every kind, larger than the part that is decoded at a time.
 std::vector<std::pair<std::string, std::string>> LargeFiles() {
   const Image noise = NoiseImage(700, 600, 3), flat = PlainImage(700, 600, {10, 20, 30});
   const std::vector<uint8_t> alpha = SmoothImage(700, 600, 1).pixels;

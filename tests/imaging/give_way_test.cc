@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whatever takes long gives way on the way.
+// Tests that long operations yield (call GiveWay) at regular intervals.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -19,7 +19,7 @@ namespace {
 
 constexpr int kSide = 1024;
 
-// How often `work` gives way, and that it does no third of its work without.
+// Returns how often `work` yields, and expects that it never runs for a third of its time without.
 int CallsOf(const std::string& name, const std::function<void()>& work) {
   const GaveWay gave = HowItGivesWay(work);
   EXPECT_LT(gave.longest_share, 1.0 / 3) << name;
@@ -40,7 +40,7 @@ TEST(GiveWay, DecodingDoes) {
   EXPECT_GE(CallsOfDecoding("webp with alpha", WebpFile(image, {.alpha = alpha})), kSide + (kSide * kSide >> 15));
 }
 
-// All its scans are read before the first row is there.
+// All scans are read before the first row is decoded.
 TEST(GiveWay, AProgressiveJpegDoesWhileItsScansAreRead) {
   const Image image = NoiseImage(kSide, kSide, 3);
   const int of_rows = CallsOfDecoding("baseline", JpegFile(image));

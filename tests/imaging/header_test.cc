@@ -177,7 +177,7 @@ TEST(ReadHeader, HostileHeadersCostLittle) {
   std::string junk = WebpHeaderChunk(0, 4, 4);
   while (junk.size() < (16 << 20)) junk += WebpChunk("JUNK", "");
   junk = WebpOfChunks(junk);
-  std::clock_t least = CLOCKS_PER_SEC;  // of a few runs: what disturbs one is not in all
+  std::clock_t least = CLOCKS_PER_SEC;  // minimum over several runs, to exclude interference
   for (int run = 0; run < 5; ++run) {
     const std::clock_t start = std::clock();
     EXPECT_THAT(Refusal(segments), HasSubstr("1024 segments"));

@@ -97,7 +97,7 @@ TEST(ExifOrientation, AgreesWithLibexif) {
   }
 }
 
-// What Pillow reads besides what the standard says.
+// Pillow accepts these types too, although the standard allows only SHORT.
 TEST(ExifOrientation, IsReadOfEveryWholeNumber) {
   const std::string block = ExifBlock(6);
   EXPECT_EQ(OrientationOf(std::string("Exif\0\0", 6) + block, ""), 6);

@@ -21,7 +21,7 @@ struct WebpOptions {
   // Makes the file an extended one. Stands behind the pixels, as encoders write it.
   std::optional<std::string> exif = {};
 };
-// Of an RGB image.
+// Encodes an RGB image.
 std::string WebpFile(const Image& image, const WebpOptions& options = {});
 
 // A chunk with its length, padded to even.

@@ -8,7 +8,7 @@
 namespace vitrine {
 namespace {
 
-// What a head's n tokens see of each other.
+// Attention weights of one head between n tokens.
 struct Weights {
   explicit Weights(int n, float value = 0) : n(n), values(static_cast<size_t>(n) * static_cast<size_t>(n), value) {}
   static Weights Identity(int n, float value = 1) {
@@ -54,7 +54,7 @@ TEST(AttentionDistance, OfTheRightNeighbour) {
   EXPECT_NEAR(Distance(weights, {kSide, kSide}, 0, 4), 4.0 * 7 / 8, 1e-12);
 }
 
-// Of any single pair of opposite corners: the largest distance there is.
+// Opposite corners have the largest possible distance.
 TEST(AttentionDistance, IsLargestBetweenCorners) {
   Weights weights = Weights::Identity(64);
   weights.at(0, 0) = 0;

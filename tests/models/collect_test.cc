@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is made of the arrays that an engine hands out, whichever engine it is.
+// Tests the results that are collected from the arrays of any engine.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -64,7 +64,7 @@ TEST(DemandOf, NobodyReadsThePatchesOfTheLastClassBlock) {
   }
 }
 
-// What is offered of attention has a row for every query, whoever reads the result.
+// Attention maps have a row for every query, even if only the class token's result is read.
 TEST(DemandOf, QueriesOfTheirOwnAreAllComputed) {
   Builder b(3);
   const Value x = b.JoinClass("join", b.ClassToken("class_token", 4, {}), b.Linear("patches", b.Patchify(2), 4));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is read off the program of a form: what it offers, and where training drops.
+// Tests what the program of a form shows: the attention that it offers, and where training drops.
 #include <gmock/gmock.h>
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/message.h>

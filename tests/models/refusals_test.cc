@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a config must not say.
+// Tests the configs that ProgramOf rejects.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -74,7 +74,7 @@ struct Range {
   int64_t most;
 };
 
-// What is said of the family's field with this value; "" where nothing is wrong with the config.
+// Sets the family's field to `value` and returns the error message; "" if the config is valid.
 std::string SaidOf(v1::ModelConfig config, const std::string& family, const std::string& field, int64_t value) {
   const auto* const reflection = v1::ModelConfig::GetReflection();
   google::protobuf::Message* const sizes =

@@ -96,7 +96,7 @@ TEST(XcitWorkload, MultiplyAdds) {
   const int64_t factored =
       direct - 12 * (196 * 3 * (136 * 128 + 128 * 128)) + 12 * (196 * (128 * 128 + 3 * 128 * 128) + 3 * 8 * 128);
   EXPECT_EQ(Giga(factored, "0.596"), "0.596");
-  // What runs leaves out the queries of patches in the two class-attention blocks too, and nothing else.
+  // The executed form also omits the queries of patches in the two class-attention blocks, and no other work.
   const int64_t executed = Macs(*WorkloadOf(coded, {224, 224}, Form::kExecuted));
   EXPECT_EQ(factored - executed, 2 * 196 * 128 * 128);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every name of the zoo means, to the letter: heads, scales and statistics change no number of parameters.
+// Compares every config of the zoo with its stored text: a count of parameters does not show heads, scales or
+// statistics.
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 

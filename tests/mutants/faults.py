@@ -100,11 +100,11 @@ def conditions(code):
         yield match.start(), match.end(), ""
 
 
-# What code calls a place in a row.
+# Names of index variables.
 PLACE = r"(?:i|j|k|c|index|row|column|image|layer|head|position|entry|lane)"
 
 
-# What stands before the size of an array.
+# The text before the size in the declaration of an array.
 DECLARED = re.compile(r"(^\s*(static |const |constexpr )*(?!return )[\w:<>]+ \w+|\bnew [\w:]+)\[$")
 
 

@@ -47,7 +47,7 @@ def tracked(root):
 class Workshop:
     def __init__(self, root, folder, through=()):
         self.root, self.folder, self.through = root, folder, list(through)
-        self.seconds = {}  # of each suite without a fault
+        self.seconds = {}  # by suite: run time without a fault
 
     def synchronize(self):
         """Makes the copy what the tree is now; files that are the same keep their time, so that nothing is rebuilt."""

@@ -17,7 +17,7 @@ import torch
 from PIL import Image
 
 ARCHS = ("vit_tiny_patch16_224", "deit_tiny_patch16_224", "xcit_nano_12_p16_224")
-# Of every side of the crop: smaller, equal, larger, long and narrow, with sides that no division leaves whole.
+# Image sizes compared with the crop: smaller, equal, larger, long and narrow, with sides that do not divide evenly.
 SIZES = ((32, 32), (224, 224), (248, 248), (249, 249), (500, 375), (375, 500), (301, 997), (1601, 1203), (224, 1), (3, 700))
 
 

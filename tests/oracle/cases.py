@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is compared: models, each with the pictures it is run on. One golden file per case."""
+"""The cases to compare: models, each with the images that it runs on. One golden file per case."""
 import dataclasses
 
 from textproto import Word
@@ -8,10 +8,10 @@ from textproto import Word
 @dataclasses.dataclass
 class Case:
     name: str  # also the key of its hashes
-    config: dict  # the ModelConfig of the same model in the house
-    sizes: list  # (height, width) of its pictures
+    config: dict  # the ModelConfig of the same model
+    sizes: list  # (height, width) of its images
     arch: str = ""  # timm's name; empty: the oracle of the config
-    options: dict = dataclasses.field(default_factory=dict)  # of timm.create_model
+    options: dict = dataclasses.field(default_factory=dict)  # arguments of timm.create_model
 
 
 def native(cell, channels=3):
