@@ -61,7 +61,7 @@ at::Tensor TokensOf(const TokenTap::Tokens& tokens, int image) {
 
 std::map<std::string, at::Tensor> Observe(const Model& model, const ImageBatch& pictures, const std::vector<int>& batch,
                                           const std::vector<std::string>& names) {
-  std::map<int, int> place;  // of a picture in the batch
+  std::map<int, int> place;  // by picture: its index in the batch
   ImageBatch images;
   for (const int picture : batch) {
     place[picture] = static_cast<int>(images.size());

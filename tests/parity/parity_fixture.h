@@ -26,11 +26,11 @@ class Parity : public ::testing::TestWithParam<std::string> {
  protected:
   Parity();
 
-  // What the model makes of all the pictures, run in these batches, under the names of what was recorded.
+  // Runs the model on all images in these batches; returns its results by the names of the recorded tensors.
   std::map<std::string, at::Tensor> Observed(const Model& model, const std::vector<std::vector<int>>& batches) const;
-  // Pictures of one size share a batch.
+  // Returns batches of images of one size each.
   std::vector<std::vector<int>> BySize() const;
-  // All in one batch, backwards.
+  // Returns one batch of all images, in reverse order.
   std::vector<std::vector<int>> Mixed() const;
 
   const GoldenCase golden_;

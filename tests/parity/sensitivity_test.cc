@@ -19,7 +19,7 @@ class Sensitivity : public Parity {
     const std::unique_ptr<Model> model = golden_.Build(weights);
     return Off(Centred(Observed(*model, Mixed()).at("logits")), Centred(golden_.recorded().at("logits")));
   }
-  // Of anything that was recorded.
+  // Returns the largest deviation from any recorded tensor.
   double LargestOff(const Model& model) const {
     const std::map<std::string, at::Tensor> observed = Observed(model, Mixed());
     double largest = 0;
@@ -52,7 +52,7 @@ TEST_P(Sensitivity, LogitsDependOnThePicture) {
   EXPECT_GT(Off(logits[0], logits[1]), kFarOff);
 }
 
-// Of the models small enough for as many runs as they have tensors.
+// Returns the models that are small enough for one run per tensor.
 std::vector<std::string> SmallCases() {
   std::vector<std::string> names = GoldenCase::All();
   std::erase_if(names, [](const std::string& name) { return GoldenCase(name).weight_count() > 200'000; });

@@ -64,7 +64,7 @@ TEST_F(Stem, TrainingCountsThePixelsOfAllSizesAlike) {
   const at::Tensor all = at::cat(pixels, 1);  // [channels, pixels]
   EXPECT_LT(Difference(tensors_.at("norms.0.running_mean"), 0.9 * mean + 0.1 * all.mean(1)), 1e-6);
   EXPECT_LT(Difference(tensors_.at("norms.0.running_var"), 0.9 * var + 0.1 * all.var(1, /*unbiased=*/true)), 1e-6);
-  // What leaves the last norm has the statistics that its parameters say.
+  // The output of the last norm has the mean and deviation that its parameters set.
   const at::Tensor bias = tensors_.at("norms.2.bias"), weight = tensors_.at("norms.2.weight");
   EXPECT_LT(Difference(y.mean(0), bias), 1e-5);
   EXPECT_LT(Difference(y.var(0, /*unbiased=*/false).sqrt(), weight.abs()), 1e-3);

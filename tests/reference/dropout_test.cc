@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is dropped in training, by place: single values, attention weights, residual branches of whole images.
+// Tests dropout in training, by place: single values, attention weights, residual branches of whole images.
 #include "reference/operators/dropout.h"
 
 #include <ATen/TensorOperators.h>
@@ -46,7 +46,7 @@ ForwardContext DroppingPaths(float rate, uint64_t seed = 0) {
   return context;
 }
 
-// What each of `images` branches is multiplied by.
+// Returns the factors by which the branches of `images` images are multiplied.
 std::vector<float> Factors(int images, int site, const ForwardContext& context) {
   const at::Tensor factors = DropPath(at::ones({images}), site, context);
   return {factors.const_data_ptr<float>(), factors.const_data_ptr<float>() + images};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What holds for every family, over the variants of the zoo that are small enough for a test.
+// Tests the properties that every family has, on the variants of the zoo that are small enough.
 #include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
@@ -28,7 +28,7 @@ double Relative(const at::Tensor& a, const at::Tensor& b) {
   return Difference(a.to(at::kDouble), b.to(at::kDouble)) / std::max(1.0, b.abs().max().item<double>());
 }
 
-// What varies: the form of the config, not its size.
+// Models that differ in the form of the config, not in its size.
 constexpr std::string_view kSmall[] = {
     "eit34-mini-cifar10",
     "eit33-mini-cifar10",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What weights start as, against the recording.
+// Compares initial weights with the recording.
 #include <ATen/Version.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the interpreter does beyond the formulas that the other tests compare with.
+// Tests the interpreter beyond the formulas that the other tests compare with.
 #include "reference/interpreter.h"
 
 #include <ATen/TensorOperators.h>
@@ -37,7 +37,7 @@ int64_t PeakOf(const std::string& family) {
   return meter.peak_bytes();
 }
 
-// What nobody reads any more is gone: a deeper model needs no more memory for its values.
+// Values are freed after their last read, so a deeper model needs no more memory for them.
 TEST(Interpreter, HoldsAValueUntilItIsReadForTheLastTime) {
   for (const std::string embedding : {"", "embedding: F_SNE embedding_width: 16 code_length: 4"}) {
     const std::string xcit = "xcit { patch: 8 width: 16 class_depth: 2 heads: 2 mlp_width: 32 " + embedding;
@@ -64,7 +64,7 @@ class Written : public ::testing::Test {
   }
 };
 
-// What mixes hands on the type of what it reads, bf16 with gradients; whoever reads it next may want fp32.
+// Operators that mix tokens or channels keep their input's type (bf16 with gradients); their reader may need fp32.
 TEST_F(Written, NormsReadWhatMixesInBf16) {
   program::Builder b(3);
   const program::Value x = b.Linear("x", b.Patchify(2), 16);
@@ -90,7 +90,7 @@ TEST_F(Written, GeluBehindACodedLayerIsNotLost) {
   EXPECT_GT(Run(program, {}).min().item<double>(), -0.17);
 }
 
-// Class tokens alone are wanted here; with the tokens watched all of them are computed, and the logits stay.
+// Logits need only class tokens. A token tap makes the interpreter compute all tokens, with the same logits.
 TEST_F(Written, WhatMixesTokensIsCutToTheClassTokens) {
   program::Builder b(3);
   program::Value x = b.AttendLinearly("mix", {b.Linear("qkv", Tokens(b), 36)}, {.heads = 2});

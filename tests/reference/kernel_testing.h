@@ -24,7 +24,7 @@ inline std::vector<float> NoiseVector(uint64_t sequence, int64_t count) {
   return values;
 }
 
-// What stands where a kernel may not write.
+// Marks memory where a kernel must not write.
 inline constexpr float kUntouched = 77;
 
 // A matrix with `gap` elements behind each row, filled with `fill`, which only a fault would read or change.

@@ -85,7 +85,7 @@ TEST_P(LinearMemory, Training) {
   ExpectLinear(Measure(*model_, kShort, true), Measure(*model_, kLong, true));
 }
 
-// What the tap takes is linear too: X-ViT hands out factors.
+// Captured attention is linear too, since X-ViT hands out factors.
 TEST_P(LinearMemory, Capture) {
   Use use[2];
   for (const int side : {kShort, kLong}) {

@@ -21,7 +21,7 @@ int64_t MacsOf(const std::string& name, const at::RecordFunction& call) {
   if (name == "aten::matmul") {
     const at::Tensor a = tensor(0), b = tensor(1);
     if (b.dim() == 1) return a.numel();
-    // Where both have batches they agree, or one of them is a single matrix.
+    // Either both have the same batch dimensions, or one of them is a single matrix.
     return std::max(a.numel() * b.size(-1), a.size(-2) * b.numel());
   }
   if (name == "aten::conv2d" || name == "aten::convolution") {

@@ -14,8 +14,8 @@ class MemoryMeter {
   MemoryMeter& operator=(const MemoryMeter&) = delete;
   ~MemoryMeter();
 
-  int64_t peak_bytes() const;     // of all that were alive at one time
-  int64_t largest_bytes() const;  // of the largest single one
+  int64_t peak_bytes() const;     // most bytes allocated at one time
+  int64_t largest_bytes() const;  // largest single allocation
 };
 
 }  // namespace vitrine::testing

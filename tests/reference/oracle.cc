@@ -118,7 +118,7 @@ at::Tensor BatchNorm(const Weights& weights, const std::string& name, const at::
          weights.Get(name + ".bias");
 }
 
-// What the channels go through that convolve, told by its tensors: the class token passes.
+// Computes the convolution branch, whose form follows from its tensors. The class token passes unchanged.
 at::Tensor Branch(const Weights& weights, const std::string& name, const at::Tensor& u, Grid grid, bool lsra) {
   at::Tensor y = u.slice(0, 1);
   const auto convolve = [&](const std::string& weight) { y = ConvolveCells(weights, weight, y, grid); };

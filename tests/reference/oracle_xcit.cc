@@ -15,7 +15,7 @@ namespace {
 
 constexpr double kEpsilon = 1e-6;
 
-// Of a map [1, c, H, W], by the running statistics.
+// Normalizes a map [1, c, H, W] by the running statistics.
 at::Tensor BatchNormOfMap(const Weights& weights, const std::string& name, const at::Tensor& x) {
   const auto channel = [&](const std::string& part) { return weights.Get(name + part).view({1, -1, 1, 1}); };
   return (x - channel(".running_mean")) / (channel(".running_var") + 1e-5).sqrt() * channel(".weight") +
@@ -139,7 +139,7 @@ at::Tensor XAttention(const Weights& weights, const std::string& name, const v1:
     const at::Tensor q_hat =
         weights.Get(name + ".query_scale")[h] * q / (q.pow(2).sum(1, /*keepdim=*/true).sqrt() + kEpsilon);
     const at::Tensor gs = weights.Get(name + ".context_scale")[h];
-    const at::Tensor squares = k.t().matmul(v).pow(2);  // of S: rows are features of K
+    const at::Tensor squares = k.t().matmul(v).pow(2);  // squares of S, whose rows are features of K
     if (xvit.norm_axis() == v1::XVitConfig::LAST) {
       const at::Tensor t = squares.sum(1).sqrt() + kEpsilon;
       outputs.push_back((gs * (q_hat / t).matmul(k.t())).matmul(v));

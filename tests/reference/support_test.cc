@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a program may say and the reference does not run is refused by the operator's name.
+// Tests that valid programs that the reference cannot run are rejected with the operator's name.
 #include "reference/support.h"
 
 #include <gmock/gmock.h>

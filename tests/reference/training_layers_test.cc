@@ -73,7 +73,7 @@ Passed Pass(Module& module, const at::Tensor& input, const ForwardContext& conte
   return passed;
 }
 
-// Of the largest value of each tensor. In bf16 values have 8 bits, and sums of them err more.
+// Tolerances relative to the largest value of each tensor. bf16 values have 8 bits, and errors add up in sums.
 constexpr double kExact = 2e-5;
 constexpr double kRounded = 0.04;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is particular to ViT: where its blocks normalise, and any resolution.
+// Tests the particular features of ViT: where its blocks normalise, and any resolution.
 #include <ATen/TensorOperators.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

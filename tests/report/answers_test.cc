@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the report computes from a classifier's answers: calibration and confusion.
+// Tests calibration and confusion, which the report computes from a classifier's answers.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

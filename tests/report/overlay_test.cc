@@ -156,7 +156,7 @@ TEST(DrawOverlay, RefusesWhatItCannotDraw) {
             absl::StatusCode::kInvalidArgument);
 }
 
-// What is left of the map where the picture below is black.
+// Returns the map's own colour at a pixel where the image below is black.
 Rgb MapAlone(const Image& overlay, int x, int y) {
   Rgb colour = At(overlay, x, y);
   for (int& channel : colour) channel = static_cast<int>(channel / 0.55);

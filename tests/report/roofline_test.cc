@@ -20,7 +20,7 @@ struct LabelBox {
   double left, top, right, bottom;
 };
 
-// Where the labels of operators stand: they alone have a textLength.
+// Returns the boxes of the operators' labels, the only texts with a textLength.
 std::vector<LabelBox> LabelsOf(const std::string& svg) {
   static const std::regex kLabel("<text x=\"([-0-9.]+)\" y=\"([-0-9.]+)\" textLength=\"([-0-9.]+)\"");
   std::vector<LabelBox> labels;

@@ -20,7 +20,7 @@ SheetFigure TwoByThree() {
   return figure;
 }
 
-// Where the first tile begins: the first pixel of its colour, row by row.
+// Returns the first pixel of this colour, row by row: the corner of the first tile.
 std::pair<int, int> Find(const Image& image, const Rgb& colour) {
   for (int y = 0; y < image.height; ++y) {
     for (int x = 0; x < image.width; ++x) {

@@ -56,7 +56,7 @@ struct BlockNames {
   std::string norm1, proj, norm2, fc1, fc2;
 };
 
-// What both libraries' forward passes do, in their own names; q, k and v [tokens, width] come from `qkv`.
+// Computes the forward pass of either library from its own weight names; `qkv` returns q, k and v [tokens, width].
 template <typename Qkv>
 at::Tensor VitForward(const Tensors& w, const at::Tensor& image, const std::string& embed, const std::string& token,
                       const std::string& positions, const std::string& norm, const std::string& head, double epsilon,
@@ -135,7 +135,7 @@ TEST(Import, TimmVitComputesWhatTimmComputes) {
 TEST(Import, HuggingFaceVitComputesWhatTransformersComputes) {
   const at::Tensor image = HashedTensor({3, 12, 16}, 99);
   Tensors foreign = HuggingFaceVitWeights(kSmall);
-  foreign["vit.pooler.dense.weight"] = HashedTensor({24, 24}, 1);  // of no use to the logits
+  foreign["vit.pooler.dense.weight"] = HashedTensor({24, 24}, 1);  // not used by the logits
   const at::Tensor logits = Imported(ForeignSource::kHuggingFace, foreign, image);
   EXPECT_LT((logits - HuggingFaceForward(foreign, image)).abs().max().item<float>(), 1e-5);
 }

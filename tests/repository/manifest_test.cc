@@ -113,7 +113,7 @@ TEST(Manifest, PlansAndTolerancesOfANewerProgramArePassedOver) {
   EXPECT_TRUE(ValidateManifest(manifest).ok()) << ValidateManifest(manifest);
 }
 
-// What was written once is read for ever: the manifest of every field of 0.1, as its program wrote it.
+// Old manifests stay readable: this one was written by release 0.1, with every field.
 TEST(Manifest, ThatOfTheFirstReleaseIsReadAndItsProgramReadsOurs) {
   std::ifstream file(VITRINE_SOURCE "/tests/repository/manifest-0.1.textproto");
   const std::string text{std::istreambuf_iterator<char>(file), {}};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a publish leaves behind when its process dies, the disk is full, or a system call fails.
+// Tests what a publish leaves behind when its process dies, the disk is full, or a system call fails.
 #include <ATen/ops/full.h>
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -143,7 +143,7 @@ TEST_F(PublishFaultTest, KilledWhileItCreatesTheRepositoryItLeavesNothingPartial
   EXPECT_TRUE(finished);
 }
 
-// What must be on the disk before the rename makes it visible.
+// Expects that files and folder entries are synced to disk before the rename makes them visible.
 class DurabilityRecorder {
  public:
   void After(const SystemCall& call, int64_t result) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `vitrine-repo publish` leaves behind, killed at any system call: the program itself, as an operator runs it.
+// Tests what `vitrine-repo publish`, run as a program, leaves behind when it is killed at any system call.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <sys/stat.h>

@@ -21,7 +21,7 @@ MODELS = ["vit-ti16", "vit-b16-native", "vit-ti16-post", "vit-c-mini-cifar10", "
           "eit34-mini-cifar10", "eit34-mini-bn-relu-cifar10", "eit34-mini-gelu-conv-cifar10", "eit34-mini-parallel-cifar10",
           "kv-pos-mnist-p7-d64-l4", "xcit-n12", "xcit-n12-sne-4-layers", "xcit-n12-p-sne", "xcit-n12-f-sne-8-wide-own-codes",
           "xcit-s12", "xvit-t", "xvit-t-last-axis", "null"]
-# Of its size that a letter takes; DejaVu Sans, the widest of the fonts that are asked for, has 0.59 and 0.66 on average.
+# Mean letter width as a share of the font size, in DejaVu Sans, the widest of the requested fonts.
 LETTER, BOLD_LETTER = 0.59, 0.66
 
 

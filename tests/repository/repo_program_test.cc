@@ -332,7 +332,7 @@ TEST_F(RepoRemoval, PruneDoesNotCountWhatServersDoNot) {
         << files;
     EXPECT_THAT(prune.error, HasSubstr("kept  digits/5: servers do not count it among the newest"));
   }
-  // Who is stable counts, and the admin state's traffic and labels stand over the file's.
+  // A version labelled stable counts, and traffic and labels of the admin state override those of the file.
   const std::string stable = Write("stable", "models { model: 'digits' labels { label: 'stable' version: 5 } }");
   const std::string none = Write("none", "models { model: 'digits' traffic {} labels { label: 'canary' version: 0 } }");
   for (const std::string& files : {" --serving-config " + tried + " --admin-state " + stable,

@@ -111,9 +111,9 @@ TEST_F(RepositoryTest, AVersionThatIsRemovedLeavesItsNumber) {
   EXPECT_EQ(RemoveVersion(root_, {"sample", 12}).code(), absl::StatusCode::kNotFound) << "a link";
 }
 
-// Whoever copies a large version file by file must not have all of it read at every look.
+// While a large version is copied file by file, scans must not read all of it each time.
 TEST_F(RepositoryTest, ACopyThatHasNotEndedIsRefusedBeforeAnythingIsRead) {
-  Forge(kWeightsFile, "not safetensors");  // what reading it would refuse
+  Forge(kWeightsFile, "not safetensors");  // rejected if it were read
   const std::string golden = ReadFile(folder_ / kGoldenFile);
   WriteFile(folder_ / kGoldenFile, golden.substr(0, golden.size() / 2));
   EXPECT_THAT(Read(), Fails(kRefused, AllOf(HasSubstr(kGoldenFile), HasSubstr("copied in part"))));

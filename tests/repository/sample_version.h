@@ -13,8 +13,7 @@
 
 namespace vitrine {
 
-// Where tests that publish often keep their scratch: a file system in memory if there is one, since fsync costs nothing
-// there.
+// Returns the parent of scratch folders for tests that publish often: in memory if possible, where fsync is cheap.
 std::filesystem::path FastParent();
 
 // A small version that can be published. `fill` is the value of every weight, so that versions can be told apart.

@@ -14,7 +14,7 @@ struct SystemCall {
   uint64_t arguments[6] = {};
 };
 
-// What becomes of it.
+// The tracer's decision about a system call.
 struct Verdict {
   bool kill = false;  // SIGKILL instead of the call
   int error = 0;      // the call is not made and fails with this errno; x86-64 only
@@ -24,14 +24,14 @@ struct ChildResult {
   bool started = false;  // false: the child could not be traced or prepared; `text` says why
   bool killed = false;
   int status = 0;    // as waitpid gives it
-  std::string text;  // what `body` returned, if it came to its end
+  std::string text;  // return value of `body`, if it returned
 };
 
 // Runs `body` in a forked child and returns what it returns.
 ChildResult RunInChild(const std::function<std::string()>& body);
 
-// The same, also where the body becomes another program (then there is no `text`), asking `before` at every system call
-// of the body in turn, and telling `after` its result.
+// Like RunInChild, but calls `before` at every system call of the body and `after` with its result. The body may become
+// another program (execve); `text` is empty then.
 ChildResult RunTraced(const std::function<std::string()>& body, const std::function<Verdict(const SystemCall&)>& before,
                       const std::function<void(const SystemCall&, int64_t result)>& after);
 

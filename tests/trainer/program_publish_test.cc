@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What vitrine-train publishes and says of it.
+// Tests what vitrine-train publishes and prints about it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What vitrine-train leaves in its work folder, and whom it lets into it.
+// Tests the files that vitrine-train leaves in its work folder, and the folder's lock.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>

@@ -129,7 +129,7 @@ TEST(ModelCard, UnknownDataAreWhatWasGiven) {
                           HasSubstr("written for coloured squares")));
 }
 
-// What a further training publishes under the same name.
+// Trains again, publishes under the same name, and returns the new version.
 absl::StatusOr<StoredVersion> Further(const v1::Recipe& recipe, const std::filesystem::path& work,
                                       const std::filesystem::path& repository) {
   const auto task = ImageTask::Make(recipe, kTrainSquares, nullptr);

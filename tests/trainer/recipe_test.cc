@@ -28,13 +28,13 @@ TEST(BundledRecipes, EachIsValidAndItsModelCanBeMade) {
     auto recipe = FindRecipe(std::string(bundled.name));
     ASSERT_TRUE(recipe.ok()) << recipe.status();
     EXPECT_EQ(recipe->name(), bundled.name);
-    // What the user has to name: the version to start from, the teacher.
+    // The user must name the version to start from and the teacher.
     if (recipe->has_start()) recipe->mutable_start()->set_version("repository/model");
     if (recipe->has_distillation()) recipe->mutable_distillation()->set_teacher("repository/model");
     EXPECT_TRUE(ValidateRecipe(*recipe).ok()) << ValidateRecipe(*recipe);
     EXPECT_FALSE(recipe->description().empty()) << "the list of recipes shows it";
     EXPECT_THAT(recipe->description(), Not(HasSubstr("scratch"))) << "a run may start from a version";
-    // What takes its model from a version is for data of the user's own.
+    // Recipes that take their model from a version are for the user's own data.
     const bool is_own = !recipe->has_sequence() && recipe->model().empty();
     EXPECT_EQ(recipe->data().name().empty(), is_own) << "the model card must say what the data is";
     EXPECT_TRUE(recipe->data().hint().empty() || !recipe->data().origin().empty()) << "where do the data come from?";

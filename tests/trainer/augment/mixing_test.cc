@@ -59,7 +59,7 @@ TEST(MixBatch, MixupBlendsPicturesAndTargetsAlike) {
   constexpr int kBatches = 2000;
   for (int i = 0; i < kBatches; ++i) {
     const TrainingBatch batch = Mixed(Settings(0.8F, 0), Plain(std::vector<Size>(4, {3, 2})), i);
-    // Of picture 3, which picture 0 is mixed with, a share of 1 - lambda.
+    // Image 0 is mixed with image 3, whose share is 1 - lambda.
     const double lambda = 1 - batch.images[0][0][0][0].item<float>() / 3;
     for (int image = 0; image < 4; ++image) {
       const int partner = 3 - image;

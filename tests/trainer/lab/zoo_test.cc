@@ -95,7 +95,7 @@ TEST(SequenceZoo, CharactersFollowTheFormulaOverThePapersGrid) {
   }
 }
 
-// Nothing is printed for translation; the parts are those of section 3 of Vaswani et al. with pre-norm.
+// The paper has no counts for translation; the parts are those of section 3 of Vaswani et al. with pre-norm.
 TEST(SequenceZoo, TranslationFollowsItsParts) {
   for (const SequenceRow& row : SequenceZoo()) {
     if (!row.config.has_pair()) continue;

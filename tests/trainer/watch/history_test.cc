@@ -77,7 +77,7 @@ TEST(History, StepsReadBackTheSameDoubles) {
   }
 }
 
-// Whatever the step of the interruption and of the state: the files are those of an uninterrupted run, byte for byte.
+// At any step of the interruption and of the saved state, the files equal those of an uninterrupted run.
 TEST(History, AContinuedRunLeavesTheFilesOfAnUninterruptedOne) {
   const ScratchFolder whole;
   Feed(0, kMadeSteps, *OpenWriter(whole.path()));
