@@ -11,8 +11,8 @@
 
 namespace vitrine {
 
-// A port of 127.0.0.1 for somebody who listens there later, or again. The kernel gives out those from 32768 on to
-// whoever asks for any, as every test does that runs at the same time: this one lies below.
+// Returns a free port of 127.0.0.1 for a later listener. It lies below 32768, where the kernel's ephemeral ports begin,
+// so that tests that run at the same time do not get it.
 inline int FreePort() {
   std::random_device random;
   for (int attempt = 0; attempt < 100; ++attempt) {

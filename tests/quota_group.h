@@ -11,8 +11,7 @@
 
 namespace vitrine {
 
-// A real control group, of version 1 or 2, that leaves a core and a half to those who join it: one thread that
-// computes.
+// A real control group (version 1 or 2) with a limit of 1.5 cores, which count as one thread that computes.
 class QuotaGroup {
  public:
   QuotaGroup() {

@@ -6,12 +6,12 @@
 
 namespace vitrine {
 
-// Expects the text, to the letter, that tests/golden/printed/`name` holds: what people or programs read is all of it a
-// contract. With VITRINE_STORE=1 the file is written instead, and the change is judged where its difference is read.
+// Expects exactly the text of tests/golden/printed/`name`, since all output for people and programs is a contract. With
+// VITRINE_STORE=1 the file is written instead, for review of its diff.
 void ExpectStored(const std::string& name, const std::string& text);
 
-// A page as one reads it: a line for each text, without tags and style. A drawing becomes its texts and a number that
-// changes with anything else in it.
+// Returns a page as text: a line for each text, without tags and style. A drawing becomes its texts and a number that
+// changes with any other part of it.
 std::string Reading(const std::string& html);
 
 }  // namespace vitrine

@@ -12,8 +12,8 @@
 
 namespace vitrine {
 
-// The folder of the tests' Python environment, which is made unless it is there (half a minute); empty where pip
-// reaches no package index. The test fails if it cannot be made for another reason.
+// Returns the folder of the tests' Python environment and makes it if necessary (half a minute). Returns "" if pip
+// reaches no package index; any other failure fails the test.
 inline std::string TestEnvironment() {
   FILE* script = popen(VITRINE_SOURCE "/script/test-environment", "r");
   std::string folder;

@@ -8,8 +8,8 @@
 
 namespace vitrine {
 
-// Takes root's rights from this thread, and from those that it starts, so that the modes of files bind it too. Gives
-// them back at the end.
+// Drops root's capabilities from this thread, and from threads that it starts, so that file modes apply. The destructor
+// restores them.
 class WithoutRights {
  public:
   WithoutRights() {

@@ -11,15 +11,14 @@
 
 namespace vitrine {
 
-// Certificates for TLS, made by the program openssl: an authority (ca.pem) that vouches for a server (server.pem, for
-// the name "vitrine.test") and a client (client.pem), and another authority (other.pem) that vouches for stranger.pem.
-// Keys are beside them (server.key, ...).
+// TLS certificates made by openssl: a CA (ca.pem) that signs a server (server.pem, for the name "vitrine.test") and a
+// client (client.pem), and another CA (other.pem) that signs stranger.pem. Keys are beside them (server.key, ...).
 class Certificates {
  public:
   Certificates();
 
   std::string Path(const std::string& name) const { return folder_.Path(name); }
-  // A copy of the client's certificate that expired an hour ago: expired.pem.
+  // Writes expired.pem, a copy of the client's certificate that expired an hour ago.
   void MakeExpired() const;
   // Returns credentials of a server with server.pem. With `client_wanted` the server requires a client certificate
   // that ca.pem signed.

@@ -9,7 +9,7 @@
 
 namespace vitrine {
 
-// Variables of the environment while it lives; nullptr: not set.
+// Sets environment variables during its lifetime; nullptr unsets one.
 class Environment {
  public:
   explicit Environment(const std::map<std::string, const char*>& variables) {

@@ -9,13 +9,13 @@
 
 namespace vitrine {
 
-// "sizes" version 3: a ViT on patches of 4 pixels, up to 64 of them, that offers every kind of attention, each with 2
-// layers and 3 heads, and every feature, of width 4.
+// Returns "sizes" version 3: a ViT with patches of 4 pixels and up to 64 tokens that offers every kind of attention,
+// each with 2 layers and 3 heads, and every feature, of width 4.
 v1::ModelVersion ModelWithEveryKind();
 
-// Answers as that model would, in shape: maps for what is asked, in the order of the contract, and features that tell
-// the picture's width. Values of a map rise from cell to cell from 1; those of WEIGHTS have both signs.
-// INVALID_ARGUMENT for what is no picture.
+// Answers with the shapes of that model: the requested maps, in the order of the contract, and features that encode the
+// image's width. Map values rise from cell to cell from 1; those of WEIGHTS have both signs. Returns INVALID_ARGUMENT
+// if the bytes are no image.
 grpc::Status AnswerWithEveryKind(const v1::ClassifyRequest& request, v1::ClassifyResponse* response);
 
 // A server with that model, unary and streaming.

@@ -8,9 +8,9 @@
 
 namespace vitrine {
 
-// Sets every field of a message, and of those in it, each number and text to another and what is repeated twice; so
-// that a field which a page or a line loses, or takes for another, shows. Of a oneof the last remains. What a field is
-// set to follows from its number and the messages that it is in: new fields leave the others as they are.
+// Sets every field of a message and its submessages, each number and text to a different value and repeated fields to
+// two, so that a field that a page or line omits or confuses with another shows. Of a oneof, the last field stays set.
+// A value depends only on the field's number and the enclosing messages, so new fields do not change the others.
 inline void Fill(google::protobuf::Message& message, int seed) {
   using google::protobuf::FieldDescriptor;
   const auto& reflection = *message.GetReflection();

@@ -15,11 +15,12 @@ struct Ran {
   std::string out, errors;
 };
 
-// A command of the shell in the folder. What the environment says about CMake, a server or a token does not count.
+// Runs a shell command in the folder. Variables of the environment for CMake, the server's address, tokens and traces
+// are unset.
 Ran Shell(const ScratchFolder& folder, const std::string& command);
 
-// vitrine-server in a process of its own, with the bundled kv-pos-mnist in "repository" of the folder and more
-// arguments of the shell. Ends with the object.
+// A vitrine-server process that serves the bundled kv-pos-mnist from the folder's "repository". `arguments` are added
+// in shell syntax. Ends with the object.
 class BundledServer {
  public:
   explicit BundledServer(const ScratchFolder& folder, const std::string& arguments = "");
@@ -27,7 +28,7 @@ class BundledServer {
   BundledServer(const BundledServer&) = delete;
   BundledServer& operator=(const BundledServer&) = delete;
 
-  // host:port; empty, and the test failed, where it did not become ready within a minute.
+  // host:port; empty, and the test has failed, if the server was not ready within a minute.
   const std::string& address() const { return address_; }
 
  private:

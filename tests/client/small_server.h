@@ -17,7 +17,7 @@ namespace vitrine {
 
 using StreamOfServer = grpc::ServerReaderWriter<v1::ClassifyStreamResponse, v1::ClassifyRequest>;
 
-// A real gRPC server on a free port of this machine whose methods do what a test says.
+// A real gRPC server on a free port of this machine whose methods the test defines.
 class SmallServer {
  public:
   struct Methods {
@@ -31,7 +31,7 @@ class SmallServer {
     std::optional<bool> serving = {};
   };
 
-  // Without credentials it speaks no TLS. `listen` is host:port, 0 for any that is free, or unix:PATH.
+  // Without credentials the server does not use TLS. `listen` is host:port (port 0: any free port) or unix:PATH.
   explicit SmallServer(Methods methods, int max_message_bytes = 64 << 20,
                        std::shared_ptr<grpc::ServerCredentials> credentials = nullptr,
                        const std::string& listen = "127.0.0.1:0");
@@ -54,15 +54,16 @@ class SmallServer {
   std::string address_;
 };
 
-// host:port for the server of a test that stops it: the port is given to nobody else meanwhile, who would answer there.
+// Returns a host:port for a server that the test stops and restarts. The kernel gives this port to no other process
+// meanwhile.
 std::string LastingAddress();
 
-// A client of that server with waits short enough for a test.
+// Returns a client of that server with delays short enough for a test.
 std::unique_ptr<Client> ConnectTo(const SmallServer& server, absl::Duration deadline = absl::Seconds(10),
                                   int max_in_flight = 8);
 
-// The answer of a model that reads its class from the picture's text, "7" or "7 and more": so an answer that reaches
-// the wrong caller shows.
+// Answers with the class that the image's text begins with ("7", "7 and more"), so that an answer that reaches the
+// wrong caller shows.
 v1::ClassifyResponse AnswerTo(const v1::ClassifyRequest& request);
 v1::ClassifyStreamResponse StreamAnswerTo(const v1::ClassifyRequest& request);
 v1::ClassifyStreamResponse StreamErrorTo(const v1::ClassifyRequest& request, grpc::StatusCode code,

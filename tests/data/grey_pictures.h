@@ -11,12 +11,12 @@
 
 namespace vitrine {
 
-// The file of a picture of two equal pixels.
+// Returns the file of an image of two equal pixels.
 inline std::string GreyPng(uint8_t grey) {
   return *EncodePng(Image{.width = 2, .height = 1, .channels = 1, .pixels = {grey, grey}});
 }
 
-// The file of a square.
+// Returns the file of a square image.
 inline std::string GreyPng(uint8_t grey, int side) {
   const std::vector<uint8_t> pixels(static_cast<size_t>(side) * side, grey);
   return *EncodePng(Image{.width = side, .height = side, .channels = 1, .pixels = pixels});

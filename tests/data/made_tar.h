@@ -16,7 +16,7 @@ inline void SetTarChecksum(char* header) {
   std::snprintf(header + 148, 8, "%06o", sum & 0777777u);
 }
 
-// A ustar member, made by hand so that a test can lie in it: `declared` is the size field's text.
+// Returns a ustar member, written by hand so that a test can make it invalid: `declared` is the text of the size field.
 inline std::string TarMemberBytes(const std::string& name, const std::string& content, char type,
                                   const std::string& declared) {
   std::string bytes(512, '\0');

@@ -12,7 +12,7 @@
 
 namespace vitrine::testing {
 
-// The small form of every family, and of those that take pictures of one size.
+// The small form of every family, and of the families with a fixed image size.
 struct EngineForm {
   std::string name;
   v1::ModelConfig config;
@@ -24,17 +24,17 @@ std::vector<EngineForm> EngineForms();
 // The paths that this CPU can run and for which the engine has kernels of their own, slowest first.
 std::vector<cpu::CpuPath> EnginePaths();
 
-// As GoogleTest likes the names of its parameters: "xcit_f_sne_avx512".
+// Returns a valid GoogleTest parameter name: "xcit_f_sne_avx512".
 std::string NameOf(const EngineForm& form, cpu::CpuPath path);
 
-// A picture as engines take it; valid as long as the tensor.
+// Returns the engine's view of an image; valid as long as the tensor.
 engine::Picture View(const at::Tensor& picture);
 
 // Logits of the pictures, row by row.
 std::vector<float> Logits(const engine::Engine& engine, const std::vector<at::Tensor>& pictures,
                           AttentionTap* attention = nullptr, TokenTap* tokens = nullptr);
 
-// The largest difference, in parts of their largest value; infinite where one is no number.
+// Returns the largest difference relative to the largest value of `theirs`; infinite if a value is NaN or infinite.
 double Apart(const std::vector<float>& ours, const std::vector<float>& theirs);
 inline constexpr double kParityTolerance = 1e-5;  // how far engine and reference may be apart
 
@@ -43,8 +43,8 @@ struct Compiled {
   Compiled(const v1::ModelConfig& config, cpu::CpuPath path, const PrecisionChoice& choice = {});
 
   std::vector<float> ByEngine(const std::vector<at::Tensor>& pictures) const { return Logits(*engine, pictures); }
-  // By LibTorch's operators alone: the reference's own kernels are built from base/simd/ as the engine's are, and a
-  // fault there would be on both sides.
+  // Runs with LibTorch's operators only: the reference's own kernels share base/simd/ with the engine's, so a fault
+  // there would be on both sides.
   std::vector<float> ByReference(const std::vector<at::Tensor>& pictures, AttentionTap* attention = nullptr,
                                  TokenTap* tokens = nullptr) const;
 

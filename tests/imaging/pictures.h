@@ -16,7 +16,7 @@ namespace vitrine {
 
 // A smooth picture without symmetry, so that JPEG keeps it well and every orientation of it differs.
 Image SmoothImage(int width, int height, int channels);
-// Every pixel from an integer hash.
+// Returns an image whose pixels come from an integer hash.
 Image NoiseImage(int width, int height, int channels, uint32_t seed = 1);
 Image PlainImage(int width, int height, std::vector<uint8_t> colour);
 
@@ -26,12 +26,12 @@ std::string ExifBlock(int orientation, bool little_endian = true);
 struct JpegOptions {
   int quality = 95;
   bool progressive = false;
-  bool subsample = false;  // 4:2:0, where the factors below are not given
-  int across = 0;          // how many times as many columns and rows the first component has as the others
+  bool subsample = false;  // 4:2:0, unless the factors below are set
+  int across = 0;          // sampling factors of the first component relative to the others
   int down = 0;
   int restart_rows = 0;  // MCU rows between restart markers
   std::optional<std::string> exif = {};
-  int scans = 0;      // above 0: a progressive file of exactly so many scans
+  int scans = 0;      // if positive: a progressive file with this number of scans
   bool cmyk = false;  // four components, of which `image` gives the first three, as stored
   int key = 255;      // CMYK only: the fourth component, as stored
   bool adobe = true;  // CMYK only: write Adobe's marker

@@ -18,7 +18,7 @@ struct WebpOptions {
   bool lossless = false;
   int partitions = 0;               // lossy: the pixels' bytes in 2^partitions parts, rows in turn
   std::vector<uint8_t> alpha = {};  // [height, width]; none: opaque
-  // Makes the file an extended one. Stands behind the pixels, as encoders write it.
+  // EXIF chunk, written after the pixels as encoders do; makes the file an extended one.
   std::optional<std::string> exif = {};
 };
 // Encodes an RGB image.
@@ -26,7 +26,7 @@ std::string WebpFile(const Image& image, const WebpOptions& options = {});
 
 // A chunk with its length, padded to even.
 std::string WebpChunk(std::string_view type, std::string_view content);
-// RIFF, length, WEBP and the chunks.
+// Returns a file of these chunks: RIFF, length, WEBP, chunks.
 std::string WebpOfChunks(std::string_view chunks);
 // The chunk with which an extended file begins.
 std::string WebpHeaderChunk(int flags, int width, int height);

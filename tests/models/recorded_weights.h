@@ -21,8 +21,8 @@ class WeightsDigest {
   uint64_t state_ = 0xcbf29ce484222325;
 };
 
-// A row of recorded_weights.txt: a variant of the zoo or a form of small_forms.h. Recorded from the classes with a
-// Forward that models were before they became programs, so that checkpoints of that time still load.
+// A row of recorded_weights.txt: a variant of the zoo or a form of small_forms.h. Recorded before models became
+// programs, so that checkpoints of that time still load.
 struct RecordedWeights {
   std::string name;
   v1::ModelConfig config;

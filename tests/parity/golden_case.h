@@ -15,8 +15,8 @@
 
 namespace vitrine::testing {
 
-// A file of tests/golden/parity: a model, pictures, and what an independent implementation made of them in fp64.
-// tests/oracle/record.py says what the file holds.
+// A file of tests/golden/parity: a model, images, and the fp64 results of an independent implementation.
+// tests/oracle/record.py describes the contents.
 class GoldenCase {
  public:
   // A file that cannot be read fails the test and ends the program.
@@ -30,10 +30,10 @@ class GoldenCase {
   // The recorded values by name.
   const std::map<std::string, at::Tensor>& recorded() const { return recorded_; }
   const ImageBatch& pictures() const { return pictures_; }
-  // How many numbers Weights() would make.
+  // Number of values that Weights() would make.
   int64_t weight_count() const;
 
-  // The weights, made anew from the hash, in the spelling and layout of their source. timm's carry the
+  // Returns the weights, computed again from the hash, with the names and layout of their source. timm's include the
   // `num_batches_tracked` of its BatchNorms, as its checkpoints do.
   Safetensors Weights() const;
   // The model of the config with these weights; timm's go through the import. Fails the test and ends the program if

@@ -13,7 +13,7 @@ namespace vitrine::testing {
 // the same bits as tests/oracle/hashed.py gives, whatever the machine. `half` is a power of two.
 at::Tensor HashedTensor(std::string_view key, at::IntArrayRef shape, double centre, double half);
 
-// A normalised picture [channels, height, width]: squares of 32 pixels that differ much, with noise on them.
+// Returns a normalised image [channels, height, width]: 32-pixel squares that differ strongly, with added noise.
 at::Tensor HashedPicture(const std::string& key, int channels, int height, int width);
 
 }  // namespace vitrine::testing

@@ -12,10 +12,10 @@
 
 namespace vitrine::testing {
 
-// Runs the model on some of the pictures in one batch and takes what tests/oracle/record.py records of each, sampled as
-// there: "tokens.<block>.<picture>", "final.<picture>", "class_row.<layer>.<picture>", "map.<layer>.<picture>",
-// "channels.<layer>.<picture>". `names` says which. `batch` are indices into `pictures`, in the order of the batch.
-// Logits come as "logits.<picture>".
+// Runs the model on some of the pictures in one batch and returns the values that tests/oracle/record.py records,
+// sampled alike: "tokens.<block>.<picture>", "final.<picture>", "class_row.<layer>.<picture>", "map.<layer>.<picture>",
+// "channels.<layer>.<picture>", as far as `names` has them, and always "logits.<picture>". `batch` holds indices into
+// `pictures`, in batch order.
 std::map<std::string, at::Tensor> Observe(const Model& model, const ImageBatch& pictures, const std::vector<int>& batch,
                                           const std::vector<std::string>& names);
 

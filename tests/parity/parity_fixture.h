@@ -12,7 +12,7 @@
 
 namespace vitrine::testing {
 
-// fp32 here against fp64 there, in units of max(1, largest magnitude).
+// Tolerance of our fp32 against the oracle's fp64, in units of max(1, largest magnitude).
 inline constexpr double kTolerance = 1e-4;
 
 // Largest difference in units of max(1, largest magnitude of `theirs`).

@@ -38,7 +38,7 @@ class Matrix {
 
   View<T> view() { return view_; }
   View<const T> view() const { return view_; }
-  // Every row; the rows then hold sequence `sequence`, each element depending on its place alone.
+  // Fills the rows (not the gaps) with sequence `sequence`; an element depends on its position only.
   void FillWithNoise(uint64_t sequence) {
     for (int64_t i = 0; i < view_.rows; ++i) {
       for (int64_t j = 0; j < view_.columns; ++j) view_.Row(i)[j] = Noise(sequence, i * view_.columns + j);

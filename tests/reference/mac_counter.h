@@ -6,8 +6,9 @@
 
 namespace vitrine::testing {
 
-// Multiply-adds of the matrix products and convolutions that LibTorch runs in this thread while this lives, from the
-// sizes of their operands. Operators that another counted one calls are part of it. One at a time.
+// Counts multiply-adds of the matrix products and convolutions that LibTorch runs in this thread during its lifetime,
+// from the sizes of their operands. Operators called by a counted one are not counted again. Only one may exist at a
+// time.
 class MacCounter {
  public:
   MacCounter();

@@ -6,7 +6,7 @@
 
 namespace vitrine::testing {
 
-// Counts what tensors on the CPU take while it lives, in every thread. One at a time.
+// Counts the memory of CPU tensors of all threads during its lifetime. Only one may exist at a time.
 class MemoryMeter {
  public:
   MemoryMeter();

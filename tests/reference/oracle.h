@@ -8,8 +8,8 @@
 
 namespace vitrine::testing {
 
-// The logits [1, classes] of one image by the formulas of the papers, written out in fp64 without any of our layers;
-// only parameters and config come from the model. Positions of a grid other than the table's are not covered.
+// Returns the logits [1, classes] of one image, computed in fp64 from the formulas of the papers without any of our
+// layers; only parameters and config come from the model. Covers only position grids of the table's size.
 at::Tensor OracleLogits(const Model& model, const at::Tensor& image);
 
 }  // namespace vitrine::testing

@@ -17,8 +17,8 @@ at::Tensor Hashed(at::IntArrayRef shape, uint64_t seed);
 // An input of the model's channels.
 at::Tensor Picture(int channels, int height, int width, uint64_t seed);
 
-// Replaces every parameter by hashed values of a size at which all of them matter: 1 plus a little for norm scales,
-// within 1.5 / sqrt(fan in) for matrices, a quarter for the rest. Running statistics too.
+// Replaces every parameter by hashed values of a size at which each of them matters: near 1 for norm scales, within 1.5
+// / sqrt(fan in) for matrices, within a quarter for the rest. Also replaces running statistics.
 void HashWeights(Module& model, uint64_t seed = 1);
 
 // A model built from a config in text form, with hashed weights.

@@ -25,7 +25,7 @@ inline Image Flat(int width, int height, Rgb colour) {
   return image;
 }
 
-// Every pixel another: the hardest that there is to compress.
+// Returns an image of random pixels, the worst case for compression.
 inline Image Noise(int width, int height, int channels) {
   Image image{.width = width, .height = height, .channels = channels, .pixels = {}};
   std::mt19937 random(static_cast<unsigned>(width * 31 + height * 7 + channels));
@@ -42,7 +42,7 @@ inline int Brightness(const Rgb& colour) {
   return std::accumulate(colour.begin(), colour.end(), 0);
 }
 
-// The drawing as a reader sees it; empty, with a failure, if it is none.
+// Decodes a drawing; returns an empty image, and fails the test, if there is none.
 inline Image Seen(const absl::StatusOr<std::string>& png) {
   EXPECT_TRUE(png.ok()) << png.status();
   if (!png.ok()) return {};

@@ -13,14 +13,14 @@ namespace vitrine {
 
 using Tensors = std::map<std::string, at::Tensor>;
 
-// As a file holds them.
+// Returns the tensors as a file stores them.
 TensorMap Stored(const Tensors& tensors);
 
 // Values in [-1, 1) / `divisor` from an integer hash of seed and position.
 at::Tensor HashedTensor(at::IntArrayRef shape, uint64_t seed, double divisor = 1);
 
-// Checkpoints as their libraries write them, with hashed values: names and shapes stand here once more, written from
-// timm's and transformers' sources and not from our tables.
+// Checkpoints in the format of their libraries, with hashed values. Names and shapes are repeated here, from the
+// sources of timm and transformers and not from our tables.
 struct VitSizes {
   int64_t width, depth, patch, cells, classes;
 };

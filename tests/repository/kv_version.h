@@ -12,7 +12,8 @@ namespace vitrine {
 // A KV transformer of a few thousand parameters for 8x8 grey pictures and three classes.
 v1::ModelConfig SmallKvConfig();
 
-// "Decodes" a picture of 64 bytes into [1, 8, 8]; anything else is refused. The real decoder is another room's.
+// Replaces the image decoder, which belongs to another component: turns 64 bytes into [1, 8, 8] and rejects other
+// lengths.
 absl::StatusOr<FloatArray> DecodeRawPicture(std::string_view picture, const v1::Preprocessing& preprocessing);
 
 // A complete version of such a model, as if read from a repository: weights, one golden picture, two golden inputs.

@@ -25,13 +25,13 @@ float FillOf(const StoredVersion& version);
 // Names in a folder, sorted; hidden ones too.
 std::vector<std::string> Entries(const std::filesystem::path& folder);
 
-// As if what publishers left in the folder of a model were two days old.
+// Sets the age of temporary folders that publishers left in the folder of a model to two days.
 void MakeTemporaryFoldersOld(const std::filesystem::path& model);
 
 void WriteFile(const std::filesystem::path& path, std::string_view bytes);
 std::string ReadFile(const std::filesystem::path& path);
 
-// How files are refused that hold something else than they should.
+// Status code for files with unexpected contents.
 inline constexpr auto kRefused = absl::StatusCode::kFailedPrecondition;
 
 MATCHER_P2(Fails, code, message, "") {

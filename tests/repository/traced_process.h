@@ -23,7 +23,7 @@ struct Verdict {
 struct ChildResult {
   bool started = false;  // false: the child could not be traced or prepared; `text` says why
   bool killed = false;
-  int status = 0;    // as waitpid gives it
+  int status = 0;    // as returned by waitpid
   std::string text;  // return value of `body`, if it returned
 };
 

@@ -11,7 +11,7 @@
 
 namespace vitrine {
 
-// Noisy pictures of 16x16 pixels whose class is the brightest of red, green and blue: learned within seconds.
+// Noisy images of 16x16 pixels whose class is the brightest of red, green and blue; a model learns it within seconds.
 class ColouredSquares final : public Dataset {
  public:
   ColouredSquares(int64_t size, uint64_t seed);

@@ -31,7 +31,7 @@ class RunningTrainer {
   ~RunningTrainer();
 
   pid_t process() const { return process_; }
-  // Reads what it says until a line holds `words`; false where it ends before.
+  // Reads the output until a line holds `words`; returns false if the output ends before.
   bool WaitFor(std::string_view words);
   // Sends the signal, waits for the end and returns the exit code, or -1.
   int End(int signal);

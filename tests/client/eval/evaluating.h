@@ -35,7 +35,7 @@ inline v1::ModelVersion Described(const std::string& digest = kDigest) {
   return version;
 }
 
-// A grey picture that says its class, and which of its class it is.
+// Returns a grey image that encodes its class and its number within the class.
 inline std::string Picture(int label, int number) {
   Image image{.width = 4, .height = 4, .channels = 1, .pixels = {}};
   image.pixels.assign(16, static_cast<uint8_t>(20 * label));
@@ -43,7 +43,8 @@ inline std::string Picture(int label, int number) {
   return *EncodePng(image);
 }
 
-// The right class, but for every seventh picture of a class the next one; less sure the higher its number.
+// Answers with the right class, but with the next one for every seventh image of a class. The higher the image's
+// number, the lower the probability.
 inline v1::ClassifyStreamResponse Answer(const v1::ClassifyRequest& request, const std::string& digest = kDigest) {
   const auto image = Decode(request.image());
   if (!image.ok()) {
@@ -57,7 +58,7 @@ inline v1::ClassifyStreamResponse Answer(const v1::ClassifyRequest& request, con
   for (int i = 0; i < request.top_k(); ++i) {
     v1::Prediction& guess = *response.add_predictions();
     guess.set_index((first + i) % kClasses);
-    // They add up to 1 where all classes are asked for.
+    // The probabilities sum to 1 if all classes are requested.
     const float best = 0.9F - 0.01F * static_cast<float>(number);
     guess.set_probability(i == 0 ? best : (1 - best) / (kClasses - 1));
   }
@@ -111,7 +112,7 @@ class Evaluating : public ::testing::Test {
     ProgressDisplay display(said_, {});
     return RunEvaluation(command, display, stop);
   }
-  // Runs to the end without anything going wrong.
+  // Runs the evaluation to its end and expects no error.
   Evaluation RunWell(const EvalCommand& command) {
     const auto result = Run(command);
     EXPECT_TRUE(result.ok()) << result.status();

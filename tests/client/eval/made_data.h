@@ -12,7 +12,7 @@
 
 namespace vitrine {
 
-// The pictures of a made evaluation, in memory: noise of 12x8 pixels, other noise for each.
+// The images of a constructed evaluation, in memory: 12x8 pixels of noise, different for each image.
 class MadeData : public Dataset {
  public:
   explicit MadeData(const Evaluation& evaluation) {

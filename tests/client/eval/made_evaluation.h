@@ -9,8 +9,8 @@
 
 namespace vitrine {
 
-// An evaluation of a model "m" with these classes: a picture for each (right class, guesses by falling probability),
-// named "cat/0.png" and so on, a second apart. The data set has the same classes.
+// An evaluation of a model "m" with these classes. Each image has a right class and guesses by falling probability;
+// names are "cat/0.png" and so on, times one second apart. The data set has the same classes.
 struct MadePicture {
   int label = 0;
   std::vector<Guess> guesses = {};

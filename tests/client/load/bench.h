@@ -46,7 +46,7 @@ inline BenchCommand Short(const SmallServer& server) {
   return command;
 }
 
-// A server that has no model "none" and no room for "busy".
+// Answers as a server without a model "none" and with a full queue for "busy".
 inline grpc::Status Classify(const v1::ClassifyRequest& request, v1::ClassifyResponse* response, grpc::ServerContext*) {
   if (request.model() == "none") return {grpc::StatusCode::NOT_FOUND, "no model \"none\" is ready"};
   if (request.model() == "busy") return WithRetryInfo(grpc::StatusCode::RESOURCE_EXHAUSTED, "full", absl::Seconds(1));

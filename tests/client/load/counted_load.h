@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loads on a real gRPC server in this process that counts what it is asked.
+// Loads on a real gRPC server in this process that counts its requests.
 #ifndef VITRINE_TESTS_CLIENT_LOAD_COUNTED_LOAD_H_
 #define VITRINE_TESTS_CLIENT_LOAD_COUNTED_LOAD_H_
 
@@ -82,7 +82,7 @@ inline LoadSettings OpenLoop(double rate, absl::Duration duration) {
   return settings;
 }
 
-// A handler that answers nobody.
+// A handler that never answers.
 inline grpc::Status NeverAnswer(const v1::ClassifyRequest&, grpc::ServerContext* context) {
   while (!context->IsCancelled()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   return grpc::Status::OK;

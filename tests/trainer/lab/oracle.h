@@ -9,14 +9,15 @@
 
 namespace vitrine::testing {
 
-// The logits of a sequence model from the published formulas in fp64, sequence by sequence and head by head: map_pos on
-// the [n, n, m] tensor, loops for masks. Shares no code with trainer/lab beyond the names of the parameters.
+// Returns the logits of a sequence model, computed in fp64 from the published formulas, sequence by sequence and head
+// by head: map_pos on the [n, n, m] tensor, loops for masks. Shares only parameter names with trainer/lab.
 at::Tensor SequenceOracle(const SequenceModel& model, const SequenceBatch& batch);
 
 // The library's tensor P [n, n, m] in fp64: P_ij = [E(i), E(j)] cut to m channels, E of 2 ceil(m / 4) channels.
 at::Tensor PositionalTensor(int64_t n, int m);
 
-// The row's model with hashed weights at which everything matters. The test fails and stops if there is none.
+// Returns the row's model with hashed weights of a size at which each one matters. Stops the test if there is no such
+// row.
 std::unique_ptr<SequenceModel> MakeHashedSequence(std::string_view row);
 std::unique_ptr<SequenceModel> MakeHashedSequence(const v1::SequenceConfig& config);
 v1::SequenceConfig SequenceConfigOf(std::string_view row);

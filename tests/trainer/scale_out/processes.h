@@ -13,10 +13,10 @@
 
 namespace vitrine {
 
-// A child process whose output, both streams, is read line by line. Killed if it still runs at destruction.
+// A child process whose stdout and stderr are read line by line. The destructor kills it if it still runs.
 class Process {
  public:
-  // `environment` is added to ours, from which what torchrun sets is taken away.
+  // Adds `environment` to ours, without the variables that torchrun sets.
   Process(const std::vector<std::string>& command, const std::map<std::string, std::string>& environment);
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
@@ -24,9 +24,9 @@ class Process {
 
   pid_t pid() const { return pid_; }
   void Signal(int signal) const;
-  // Reads until the output holds `text`. False: the output ended, or two minutes passed, before it did.
+  // Reads until the output holds `text`. Returns false if the output ends or two minutes pass before.
   bool WaitForOutput(const std::string& text);
-  // Reads the rest and waits for the end: the exit code, or minus the signal that ended it.
+  // Reads the rest, waits for the end and returns the exit code, or minus the signal that ended the process.
   int Wait();
   const std::string& output() const { return output_; }
 

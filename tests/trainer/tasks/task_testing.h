@@ -14,10 +14,10 @@ namespace vitrine::testing {
 // A recipe from the text of its fields.
 v1::Recipe RecipeOf(const std::string& text);
 
-// MakeSequenceTask of RecipeOf; a failure of the test with its status if that fails.
+// Returns MakeSequenceTask of RecipeOf; fails the test with its status on an error.
 std::unique_ptr<Task> TaskOf(const std::string& text, const std::string& data = "");
 
-// The message of the status with which MakeSequenceTask refuses.
+// Returns the error message with which MakeSequenceTask rejects the recipe.
 std::string RefusalOf(const std::string& text, const std::string& data = "");
 
 // Trains the task's model for some steps of Adam at a constant rate, with gradients clipped at 5 and without dropout.
