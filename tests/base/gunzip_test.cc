@@ -33,7 +33,7 @@ TEST(Gunzip, MoreThanTheLimitIsRefusedBySize) {
   EXPECT_THAT(std::string(refused.status().message()), AllOf(HasSubstr("unfold to 1001"), HasSubstr("at most 1000")));
 }
 
-// A bomb whose trailer says that it is small.
+// A gzip bomb whose trailer states a small size is rejected.
 TEST(Gunzip, ATrailerThatLiesIsFoundOut) {
   std::string bomb = Gzip(std::string(16 << 20, '\0'));
   for (const unsigned char claimed : {0, 100}) {

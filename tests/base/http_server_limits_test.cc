@@ -200,7 +200,7 @@ TEST(HttpServer, ItIsToldThatTheClientHasHungUp) {
   client.Send(kRequest);  // the next request: bytes do not count as a hang-up
   client.HangUp();
   while (!request->hung_up->load()) std::this_thread::yield();
-  kept->Send([] { return HttpResponse(); });  // to nobody
+  kept->Send([] { return HttpResponse(); });  // the client has gone
 }
 
 TEST(HttpServer, AReplyThatIsDroppedIsAnswered) {

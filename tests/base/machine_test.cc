@@ -26,7 +26,7 @@ class ControlGroupTest : public ::testing::Test {
     std::filesystem::create_directories((folder_.path() / path).parent_path());
     std::ofstream(folder_.path() / path) << text;
   }
-  // As the process sees itself.
+  // Writes /proc/self as the process sees it.
   void Self(const std::string& groups, const std::string& mounts) {
     Write("proc/self/cgroup", groups);
     Write("proc/self/mountinfo", "22 1 254:0 / / rw - ext4 /dev/vda rw\n" + mounts);

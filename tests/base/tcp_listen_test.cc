@@ -107,7 +107,7 @@ class ListenOnAllTest : public ::testing::Test {
       addresses_[i].ai_addrlen = sizeof(sockaddr_in);
       addresses_[i].ai_addr = reinterpret_cast<sockaddr*>(&hosts_[i]);
     }
-    hosts_[0].sin_addr.s_addr = inet_addr("203.0.113.1");  // RFC 5737: nobody's
+    hosts_[0].sin_addr.s_addr = inet_addr("203.0.113.1");  // reserved for documentation (RFC 5737)
     hosts_[1].sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     addresses_[0].ai_next = &addresses_[1];
   }

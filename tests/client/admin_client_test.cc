@@ -17,8 +17,8 @@
 namespace vitrine {
 namespace {
 
-// Answers a load after a moment of the caller's own choice, knows no label, lets the token "new" alone reset, and
-// serves what a test says.
+// An admin server: loading "slow" lasts until the client cancels, every label is unknown, only the token "new" may
+// reset, and the served state is set by the test.
 class AdminServer final : public v1::Admin::Service {
  public:
   AdminServer() {

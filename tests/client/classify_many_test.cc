@@ -89,7 +89,7 @@ TEST(ClassifyMany, PutsAnswersBackInOrder) {
 }
 
 TEST(ClassifyMany, BoundsWhatTheServerHoldsAndWhatIsTaken) {
-  // The server answers only when it holds as many as it may, and never sees one more.
+  // The server answers only when it holds the maximum number of requests, and must never receive more.
   constexpr int kInFlight = 6;
   std::atomic<int> answered = 0;
   const SmallServer server({.stream = [&](StreamOfServer* stream, auto*) {

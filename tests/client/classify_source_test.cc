@@ -88,7 +88,7 @@ TEST(Stop, AwaitsWhatTheServerHasAndDropsTheRest) {
     while (stream->Read(&request)) {
       held.push_back(request);
       if (++received < kInFlight) continue;
-      // Silent until the caller has been asked whether to stop.
+      // Does not answer until the client's stop callback has been called.
       EXPECT_TRUE(Eventually([&] { return told.load(); }));
       for (const auto& each : held) stream->Write(StreamAnswerTo(each));
       held.clear();
@@ -105,7 +105,7 @@ TEST(Stop, AwaitsWhatTheServerHasAndDropsTheRest) {
                                       },
                                       [&](TracedResult traced) { results.push_back(std::move(traced)); }, nullptr,
                                       [&] {
-                                        // Several times, while nothing else happens.
+                                        // The client polls this callback repeatedly while no answer arrives.
                                         if (received == kInFlight && taken == kWindow && ++asked > 3) told = true;
                                         return told.load();
                                       });

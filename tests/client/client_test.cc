@@ -80,7 +80,7 @@ TEST(Classify, ReturnsTheAnswer) {
   EXPECT_EQ(answer->request_id(), "mine");
 }
 
-// With INVALID_ARGUMENT for more guesses than there are classes, as of vitrine-server.
+// Like vitrine-server, the server returns INVALID_ARGUMENT if top_k exceeds the number of classes.
 TEST(AskForLabels, FindsThoseOfOneClassAndOfMany) {
   for (const int classes : {1, 2, 9, 10, 11, 37}) {
     const SmallServer server({.classify = [&](const auto& request, auto* response, auto*) {

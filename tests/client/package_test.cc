@@ -88,7 +88,7 @@ TEST(ClientPackage, BuildsAndRunsTheExample) {
   EXPECT_EQ(ran.exit_code, 1);
   EXPECT_THAT(ran.errors, HasSubstr("NOT_FOUND"));
 
-  // pkg-config tells the same.
+  // pkg-config gives the same flags.
   ran = Shell(folder,
               "export PKG_CONFIG_PATH=$PWD/$(dirname $(find moved -name vitrine-client.pc)); pkg-config --libs "
               "vitrine-client && " +

@@ -19,7 +19,7 @@ using testing::HasSubstr;
 TEST(FindPictures, TakesTheSortedPicturesOfAFolder) {
   const ScratchFolder folder;
   for (const char* name : {"b.png", "a.JPEG", "c.jpg", "e.WebP", "notes.txt", "d.gif"}) folder.Write(name, "x");
-  std::filesystem::create_directory(folder.Path("z.png"));  // a folder, whatever its name
+  std::filesystem::create_directory(folder.Path("z.png"));  // a folder in spite of its name
   EXPECT_THAT(FindPictures({"nowhere.jpg", folder.path(), "last.png"})->paths,
               ElementsAre("nowhere.jpg", folder.Path("a.JPEG"), folder.Path("b.png"), folder.Path("c.jpg"),
                           folder.Path("e.WebP"), "last.png"));

@@ -21,7 +21,7 @@ v1::ModelVersion Ready() {
   return version;
 }
 
-// With a table of distances that is one, and another whose bytes do not fit.
+// Returns an answer with a valid table of distances and one with a wrong number of bytes.
 v1::ClassifyResponse AnswerWithDistances() {
   v1::ClassifyResponse answer = Filled<v1::ClassifyResponse>();
   v1::AttentionMap& distances = *answer.add_attention();

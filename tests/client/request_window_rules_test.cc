@@ -143,7 +143,7 @@ TEST_F(RequestWindowTest, NoMoreIsInFlightThanBothBoundsAllow) {
   }
 }
 
-// The server has no room, or no time; any other error says nothing of how many it can take.
+// Only errors for lack of capacity or time lower the limit; other errors say nothing about capacity.
 TEST_F(RequestWindowTest, OnlyAnOverloadLowersTheLimit) {
   using enum grpc::StatusCode;
   const auto limit_after = [&](grpc::StatusCode code, float retry_after) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Servers whose names move. The system's resolver is asked for everything but the names of these tests.
+// Tests servers whose names move to other addresses. The system's resolver handles all names but those of these tests.
 #include "client/servers.h"
 
 #include <dlfcn.h>
@@ -58,7 +58,7 @@ grpc::Status ClassifyAny(const v1::ClassifyRequest& request, v1::ClassifyRespons
   return grpc::Status::OK;
 }
 
-// A list of two names that are where nobody listens until they move to a server.
+// A list of two names at addresses without a listener, until they move to a server.
 class MovingNames : public testing::Test {
  protected:
   MovingNames() {
@@ -112,7 +112,7 @@ TEST_F(MovingNames, LeaveAClientWhereItWasWhileTheyHaveNoAddress) {
   EXPECT_THAT(Servers::Open({.address = List()}).status().message(), HasSubstr("no address of a.test"));
 }
 
-// Connects where the server is, and loses it by a move there and back to where nobody listens.
+// Calls follow a name that moves from a stopped server to another one.
 TEST_F(MovingNames, AreFollowedByCalls) {
   Place("a.test", "127.0.0.1");
   Place("b.test", "127.0.0.1");

@@ -48,13 +48,13 @@ TEST(LabelMap, NamesInEitherUnicodeFormAreEqual) {
 }
 
 TEST(LabelMap, WordNetIdsAreImageNetsClasses) {
-  // By name: as timm, and with all synonyms as transformers writes them; of either side.
+  // Match by name, in timm's form and with all synonyms as in transformers, for either side.
   const auto match = MatchLabels({"n01440764", "n01443537", "n00000001"}, {"goldfish, Carassius auratus", "Tench"});
   ASSERT_TRUE(match.ok()) << match.status();
   EXPECT_THAT(match->classes, ElementsAre(1, 0, -1));
   EXPECT_TRUE(match->by_wnid);
   EXPECT_THAT(MatchLabels({"goldfish"}, {"n01440764", "n01443537"})->classes, ElementsAre(1));
-  // By place, where the model has all of them: names may differ, or be those of two classes.
+  // Match by index if the model has all classes: names may differ, or occur twice.
   Labels model = ImageNetNames();
   for (int i = 200; i < 300; ++i) model[static_cast<size_t>(i)] = "same";
   const int place = *ImageNetClass("n02123045");

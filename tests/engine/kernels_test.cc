@@ -154,7 +154,7 @@ TEST_P(EngineKernels, RowsAreThoseOfTheFormulas) {
   }
 }
 
-// In steps of 5e-5 where it bends, then from the tiniest to far beyond.
+// Inputs in steps of 5e-5 where GELU bends, then from the tiniest to very large ones.
 TEST_P(EngineKernels, GeluIsThatOfTheFormulaEverywhere) {
   std::vector<float> x;
   for (int i = -140'000; i <= 140'000; ++i) x.push_back(static_cast<float>(i) / 20'000);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How activations become sides of products of bf16, on every path that has them.
+// Tests how activations become operands of bf16 products, on every path that has them.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -78,7 +78,7 @@ TEST_P(Bf16KernelsOf, AProductOfActivationsIsThatOfTheirRoundedNumbers) {
   }
 }
 
-// As the transposed left side of a product: XCiT's k^T.
+// Tests the transposed left operand of a product: XCiT's k^T.
 TEST_P(Bf16KernelsOf, ColumnsOfAPanelAreRows) {
   for (const int64_t tokens : {1, 9, 50}) {
     const int64_t columns = kernels_.panel_columns - 3, groups = GroupsOf(tokens), whole = kernels_.panel_columns;

@@ -44,7 +44,7 @@ std::vector<Numbers> AllNumbers() {
     add("int8", FindInt8Kernels(path));
   }
 #if defined(__x86_64__)
-  // Also where the CPU has better ones.
+  // Tested even if the CPU has better kernels.
   if (cpu::IsSupported(cpu::CpuPath::kAvx2)) all.push_back({"int8_pairs_of_avx2", &kAvx2PairsKernels});
   if (__builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512vl")) {
     all.push_back({"int8_avx2_by_avx512", &kAvx2Int8KernelsByAvx512});
@@ -205,7 +205,7 @@ TEST_P(NarrowKernelsOf, AResultMayBeBf16) {
   }
 }
 
-// As those of a convolution: each part begins with a group of its own, and reads its own inputs alone.
+// Rows in parts, as for a convolution: each part begins with its own group and reads only its own inputs.
 TEST_P(NarrowKernelsOf, ARowMayBePieces) {
   constexpr int64_t kRows = 5, kPart = 9, kParts = 3, kOutputs = 20;
   Matrix<float> weight(kOutputs, kPart * kParts), y(kRows, kOutputs);

@@ -100,7 +100,8 @@ TEST(PathOf, IsThatOfThePrecisionsKernels) {
   }
 }
 
-// With everything kept, bf16 is fp32, and int8 is bf16 where there is any but for what is never bytes.
+// With all operators kept, bf16 computes fp32, and int8 computes bf16 if the path has it, except for operators that are
+// never int8, which become fp32.
 TEST_P(Narrow, WhatIsKeptIsWider) {
   PrecisionChoice choice = {.precision = narrow().precision, .kept = {}};
   const Compiled fp32(form().config, narrow().path);
@@ -180,7 +181,7 @@ INSTANTIATE_TEST_SUITE_P(Forms, NarrowBf16,
                          ::testing::Combine(::testing::ValuesIn(EngineForms()), ::testing::ValuesIn(Bf16NarrowPaths())),
                          [](const auto& info) { return NameOf(std::get<0>(info.param), std::get<1>(info.param)); });
 
-// Every path that multiplies narrow numbers, so that a run tells which of them it compared.
+// Every path with narrow kernels, so that a run reports which of them it compared.
 constexpr NarrowPath kEveryNarrowPath[] = {
     {cpu::CpuPath::kPortable, Precision::kInt8},   {cpu::CpuPath::kPortable, Precision::kBf16},
     {cpu::CpuPath::kAvx2, Precision::kInt8},       {cpu::CpuPath::kAvx512, Precision::kInt8},

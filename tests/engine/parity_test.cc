@@ -102,7 +102,7 @@ TEST_P(Parity, WhatIsHandedOut) {
   }
 }
 
-// No maximum on the way, of a ReLU, a softmax or a pool, takes another number in place of what is none.
+// A maximum (in ReLU, softmax or pooling) must not replace NaN by a number.
 TEST_P(Parity, WhatIsNoNumberReachesTheLogits) {
   at::Tensor picture = Sized(0, 1).clone();
   picture.select(1, picture.size(1) / 2).select(1, picture.size(2) / 2).fill_(NAN);
@@ -149,8 +149,8 @@ TEST_P(Parity, EveryWeightIsSeen) {
   EXPECT_GT(seen, changes * 3 / 4);
 }
 
-// Every path with kernels of fp32, so that a run tells which of them it compared; of narrower numbers narrow_test.cc
-// has the paths.
+// Every path with fp32 kernels, so that a run reports which of them it compared; narrow_test.cc has the paths of narrow
+// precisions.
 class EnginePath : public ::testing::TestWithParam<cpu::CpuPath> {};
 
 TEST_P(EnginePath, IsCompared) {

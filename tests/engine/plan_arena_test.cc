@@ -40,7 +40,7 @@ TEST(PlanArena, BuffersWhoseLivesDoNotOverlapShareASlotAsWideAsTheWidest) {
 
 // A buffer takes the free slot that wastes the least or, if none is large enough, has to grow the least.
 TEST(PlanArena, ABufferTakesTheSlotThatFitsBest) {
-  // Slots of 8 and 16 are free when the last buffer is written, one of 2 holds what it is made of.
+  // When the last buffer is written, slots of 8 and 16 are free, and one of 2 holds its input.
   const auto slot_of_last = [](int64_t width) {
     const Plan plan =
         Chain({{RowsOf::kTokens, 8}, {RowsOf::kTokens, 16}, {RowsOf::kTokens, 2}, {RowsOf::kTokens, width}},

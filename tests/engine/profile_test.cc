@@ -20,7 +20,7 @@ std::vector<Picture> Views(const std::vector<at::Tensor>& pictures) {
   return views;
 }
 
-// Every step is there once with its name, and the multiply-adds are those of the list that nobody measured.
+// Every step is listed once by name, and its multiply-adds equal those computed without a measurement.
 TEST(Profile, CountsTheMultiplyAddsThatTheWorkloadCounts) {
   for (const testing::EngineForm& form : testing::EngineForms()) {
     SCOPED_TRACE(form.name);

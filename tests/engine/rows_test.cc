@@ -10,7 +10,7 @@
 namespace vitrine::engine {
 namespace {
 
-int64_t asked = 0;  // multiply-adds, padding included if there is any
+int64_t asked = 0;  // multiply-adds, including any padding
 
 // Returns the portable kernels, wrapped to count multiply-adds in `asked`.
 Kernels CountingKernels() {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// That parity would show a mistake: with two blocks swapped or a residual dropped, an engine is far from the reference.
+// Tests that parity would show a mistake: with two blocks swapped or a residual dropped, an engine is far from the
+// reference.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -62,7 +63,7 @@ TEST_P(Sharpness, TwoStagesAreTheReferences) {
   EXPECT_GT(Apart(ours.stages[0], theirs.stages[1]), kFar) << "the stages are two";
 }
 
-// Those of their weights that have the same shape.
+// Swaps those weights of the two blocks that have the same shape.
 TEST_P(Sharpness, TwoBlocksSwappedAreFarFromTheReference) {
   std::vector<const float*> swapped = compiled_.weights;
   const std::vector<program::Weight>& weights = compiled_.program->weights();
@@ -83,7 +84,7 @@ TEST_P(Sharpness, TwoBlocksSwappedAreFarFromTheReference) {
   EXPECT_GT(Apart(ours.logits, theirs.logits), kFar);
 }
 
-// The program whose readers of this operator's result read its branch instead.
+// Returns the program in which the readers of this operator's result read its branch instead.
 program::Program WithoutResidual(const program::Program& program, const program::Operator& residual) {
   program::Program without = program;
   const program::Value sum = residual.output, branch = residual.inputs[1];

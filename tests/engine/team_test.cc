@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads that compute together. That they make the bits of one is company.cc's.
+// Tests threads that compute together. company.cc checks that they compute the same bits as one thread.
 #include "engine/cpu/team.h"
 
 #include <gtest/gtest.h>

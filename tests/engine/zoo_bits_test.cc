@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bits of the zoo's own widths. With VITRINE_WHOLE_ZOO=1 every row on every path that this CPU has, which takes long
-// (script/nightly); else the narrowest of each family on the best path.
+// Compares bits at the widths of the zoo. With VITRINE_WHOLE_ZOO=1: every row, on every path of this CPU, which takes
+// long (script/nightly); otherwise the narrowest of each family on the best path.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

@@ -68,7 +68,7 @@ std::vector<v1::Preprocessing> Models() {
 }
 
 void ExpectTheSame(std::string_view bytes, const v1::Preprocessing& model, const Geometry& geometry) {
-  // In memory that ends where the file ends, so that AddressSanitizer sees a read beyond it.
+  // Copied to memory that ends with the file, so that AddressSanitizer detects a read beyond it.
   const std::unique_ptr<char[]> copy(new char[bytes.size()]);
   std::copy(bytes.begin(), bytes.end(), copy.get());
   const auto input = DecodeInput({copy.get(), bytes.size()}, model, geometry);
@@ -77,7 +77,7 @@ void ExpectTheSame(std::string_view bytes, const v1::Preprocessing& model, const
   if (!image.ok()) return;
   const std::vector<float> expected = Preprocess(*image, model, geometry);
   ASSERT_EQ(input->size(), expected.size());
-  // Not by ==, for which 0 is -0.
+  // memcmp, because == treats 0 and -0 as equal.
   ASSERT_EQ(std::memcmp(input->data(), expected.data(), expected.size() * sizeof(float)), 0);
 }
 

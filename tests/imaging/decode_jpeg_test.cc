@@ -70,7 +70,7 @@ TEST(DecodeJpeg, InksAreInvertedLightWithoutAdobesMarkerToo) {
   }
 }
 
-// As libjpeg-turbo tells components whose ids are the same.
+// libjpeg-turbo accepts components with equal ids.
 TEST(DecodeJpeg, ComponentIdsMayRepeat) {
   const std::string file = JpegFile(SmoothImage(32, 32, 3));
   const Image expected = *Decode(file);
@@ -178,7 +178,7 @@ TEST(DecodeJpeg, AMissingComponentIsRefused) {
   ExpectRefused(file, "damaged");
 }
 
-// The first scan is damaged, which whoever decodes it says.
+// The first scan is damaged, so that any attempt to decode it is reported.
 TEST(DecodeJpeg, AScanBombIsRefusedBeforeItIsDecoded) {
   const auto damaged = [](int scans) {
     std::string file = JpegFile(NoiseImage(64, 64, 3), {.scans = scans});

@@ -76,7 +76,7 @@ std::vector<std::pair<std::string, std::string>> LargeFiles() {
           {"with what follows", WebpFile(noise, {.exif = ExifBlock(1)})}};
 }
 
-// By one call of libwebp.
+// Decodes with one call of libwebp.
 std::optional<Image> DecodedAtOnce(const std::string& file) {
   int width = 0, height = 0;
   uint8_t* const rgba = WebPDecodeRGBA(reinterpret_cast<const uint8_t*>(file.data()), file.size(), &width, &height);
@@ -179,7 +179,7 @@ TEST(DecodeWebp, ALengthOfLessThanItsOwnHeaderIsRefused) {
   }
 }
 
-// Every length says what is there, and yet some of it is missing.
+// Lengths match the bytes that are present, but pixels are missing.
 TEST(DecodeWebp, PixelsThatEndEarlyAreRefused) {
   for (const WebpOptions& options : {WebpOptions{}, {.lossless = true}}) {
     const std::string pixels = Pixels(WebpFile(NoiseImage(90, 70, 3), options));

@@ -82,7 +82,7 @@ TEST(ReadHeader, NeedsTheFrontOfTheFileAlone) {
   EXPECT_EQ(ReadHeader(webp.substr(0, 16 << 10))->width, 300) << "what turns it stands behind its pixels";
 }
 
-// As Pillow reads them.
+// Orientation in text chunks and XMP is read as Pillow does.
 TEST(ReadHeader, TakesTheOrientationOfTextAndXmpWhereNoExifStatesOne) {
   const std::string xmp = "<rdf:Description tiff:Orientation=\"6\"/>";
   const std::string in_text = "XML:com.adobe.xmp" + std::string(5, '\0') + xmp;
@@ -145,7 +145,7 @@ TEST(ReadHeader, TheLimitsAreExact) {
   EXPECT_THAT(Refusal(PngFront(11, 10), {.max_pixels = 109}), HasSubstr("11 x 10"));
   EXPECT_THAT(Refusal(WebpOfChunks(WebpHeaderChunk(0, 4097, 4096))), HasSubstr("4097 x 4096"));
   EXPECT_TRUE(ReadHeader(WebpOfChunks(WebpHeaderChunk(0, 4096, 4096))).ok());
-  // A 17-megapixel photograph, standing upright by its orientation: the size is told as a person sees it.
+  // A 17-megapixel photograph, upright by its orientation: the size is reported as displayed.
   std::string photograph = JpegFile(SmoothImage(16, 16, 3), {.exif = ExifBlock(6)});
   const size_t frame = photograph.find("\xFF\xC0");
   photograph.replace(frame + 5, 4, "\x0D\xA0\x13\x60");

@@ -14,7 +14,7 @@ namespace {
 using testing::ElementsAre;
 using testing::Optional;
 
-// At an odd address, as a message may hold them.
+// Floats at an odd address, as a message may hold them.
 class FloatBytes {
  public:
   explicit FloatBytes(const std::vector<float>& values)

@@ -149,7 +149,7 @@ TEST(Resize, FloatsAndBytesGiveTheSame) {
   for (int c = 0; c < 3; ++c) {
     for (int i = 0; i < 45 * 31; ++i) floats.values[c * 45 * 31 + i] = image.pixels[i * 3 + c];
   }
-  // With 4, 8 and more taps along a row.
+  // Sizes with 4, 8 and more taps along a row.
   for (const Size size : {Size{40, 60}, Size{20, 30}, Size{12, 12}, Size{3, 4}, Size{1, 1}}) {
     for (const auto interpolation : {v1::BILINEAR, v1::BICUBIC}) {
       EXPECT_EQ(Resize(image, size, interpolation).values, Resize(floats, size, interpolation).values) << size.width;

@@ -58,7 +58,7 @@ AttentionAbility Ability(v1::AttentionKind kind, AttentionSource source, int pre
           .diverging = diverging};
 }
 
-// By whole matrices, as the paper has it.
+// Computes rollout with whole matrices, as in the paper.
 TEST(CollectAttention, RolloutIsTheClassRowOfTheProductOfWholeMatrices) {
   constexpr int kTokens = 7;  // a class token and 2x3
   AttentionTap tap;
@@ -162,7 +162,7 @@ TEST(CollectAttention, DistanceOfFactorsIsThatOfTheirProduct) {
   EXPECT_NEAR(maps[0].values[0], AttentionDistance(product, {2, 3}, 0, 4, false), 1e-5);
 }
 
-// Two pictures, of 1x2 and 2x1 cells behind a class token; a value says its token and its channel.
+// Two images, of 1x2 and 2x1 cells behind a class token; a value encodes its token and its channel.
 TEST(CollectFeature, TakesTheTokensOfItsPicture) {
   TokenTap tap;
   tap.Put(TokenTap::kFinal,

@@ -54,7 +54,7 @@ std::vector<v1::AttentionKind> KindsOf(const Program& program) {
   return kinds;
 }
 
-// As the families' papers have it: once after the positions, and then in every block.
+// As in the papers, dropout acts once after the positions, and then in every block.
 TEST(Drop, EveryFormDropsOnceAfterItsPositionsAndInEveryBlock) {
   for (const SmallForm& form : SmallForms()) {
     std::map<Place, int> drops = DropsOf(ProgramOf(form.config).value());

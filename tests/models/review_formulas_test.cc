@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The numbers of the review's tables against the formulas that stand beside them.
+// Compares the numbers of the review's tables with their formulas.
 #include <gtest/gtest.h>
 
 #include <algorithm>

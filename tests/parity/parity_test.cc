@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Our models against independent implementations: timm, and plain PyTorch written from the papers' arithmetic where
-// timm has no such model. The weights are hashed anew here; what the others made of them lies in tests/golden/parity.
-// script/parity records it; docs/research/parity.md explains.
+// Compares our models with independent implementations: timm, and plain PyTorch written from the papers where timm has
+// no such model. Weights come from the hash again; the recorded results are in tests/golden/parity. script/parity
+// records them; docs/research/parity.md explains.
 #include "tests/parity/parity_fixture.h"
 
 namespace vitrine::testing {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// That the comparison with the goldens can fail: models that are wrong in one place are far off.
+// Tests that the comparison with the goldens can fail: models that are wrong in one place are far off.
 #include <ATen/TensorOperators.h>
 #include <google/protobuf/text_format.h>
 
@@ -79,7 +79,7 @@ TEST_P(SmallSensitivity, EveryTensorShows) {
   }
 }
 
-// Choices that leave every tensor's shape as it is.
+// Changes of the config that keep the shape of every tensor.
 struct ConfigChange {
   std::string golden;
   std::string change;  // merged into the config

@@ -78,7 +78,7 @@ TEST_F(Stem, TrainingIsRepeatableAndReplicasLeaveTheStatistics) {
   EXPECT_EQ(Difference(Run(images_, true, false), first), 0);
 }
 
-// With the batch's statistics in the place of the running ones both forms are one function.
+// With the batch's statistics as running statistics, evaluation computes the same as training.
 TEST_F(Stem, EvaluationIsTrainingWithTheRunningStatistics) {
   const at::NoGradGuard no_grad;
   const at::Tensor in_training = Run(images_, true);

@@ -154,7 +154,7 @@ TEST(Dropout, IsTheIdentityAtRateZeroAndOutsideOfTraining) {
   EXPECT_TRUE(Dropout(x, 0.5F, 3, {}).is_same(x));
 }
 
-// In steps of 1/256, each value by itself, also those of the last word, which is not full.
+// Rates in steps of 1/256; every value is dropped independently, including those of the last, partial word.
 TEST(Dropout, DropsItsRateAndScalesTheRest) {
   constexpr int64_t kValues = 40'003;
   const at::Tensor ones = at::ones({kValues});
@@ -239,7 +239,7 @@ class EveryBlock : public ::testing::TestWithParam<Form> {
   std::unique_ptr<Model> model_;
 };
 
-// At a rate of almost 1 every branch of every block is left out, so that nothing in it learns.
+// At a rate of almost 1 every branch of every block is dropped, so its parameters have no gradient.
 TEST_P(EveryBlock, DropPathReachesEveryBranch) {
   model_->RequireGrad(true);
   ForwardContext context = DroppingPaths(std::nextafter(1.0F, 0.0F), 3);

@@ -21,7 +21,7 @@ struct EitForm {
   std::string name;
   std::string config;  // the family and its options
   int cell = 4;
-  // A convolution of the last block moves patch tokens alone, and nobody looks at them any more.
+  // A convolution in the last block changes only patch tokens, which no later operator reads.
   bool last_convolves = false;
 };
 void PrintTo(const EitForm& form, std::ostream* out) {

@@ -126,7 +126,7 @@ TEST(Eit, PatchesOfAConvolutionStartWithinPyTorchsBound) {
   }
 }
 
-// In training the branch's BatchNorm takes the cells of the batch, no class token among them.
+// In training, the branch's BatchNorm uses the cells of the batch without class tokens.
 TEST(Eit, BnReluNormalisesOverTheCellsOfTheBatch) {
   const auto model = testing::MakeHashed(
       testing::Config("classes: 5 preprocessing { channels: 3 native { cell: 4 min_tokens: 1 max_tokens: 64 } } eit { "

@@ -110,12 +110,12 @@ std::string NameOf(const ::testing::TestParamInfo<std::string_view>& info) {
 
 INSTANTIATE_TEST_SUITE_P(Zoo, EveryFamily, ::testing::ValuesIn(Small()), NameOf);
 
-// Those that tests/reference/oracle.cc has formulas of.
+// Families with formulas in tests/reference/oracle.cc.
 class FamilyWithFormulas : public EveryFamily {};
 
 INSTANTIATE_TEST_SUITE_P(Zoo, FamilyWithFormulas, ::testing::ValuesIn(kSmall), NameOf);
 
-// Those that look at a picture, and of these those whose blocks have one shape, which EIT's have not.
+// Models that depend on the image; of these, OfLikeBlocks returns those whose blocks have the same shape (not EIT).
 std::vector<std::string_view> Looking() {
   std::vector<std::string_view> names = Small();
   std::erase_if(names, [](std::string_view name) { return FindVariant(name)->config.has_null(); });

@@ -65,7 +65,7 @@ TEST(AffineMap, Bf16RoundsAndNoMore) {
   EXPECT_GT(Difference(y.to(at::kDouble), expected), 1e-4) << "nothing was rounded";
 }
 
-// conv2d of the grid's cells, image by image; the class token as it was.
+// Computes conv2d of the grid's cells, image by image; the class token stays unchanged.
 at::Tensor DirectConvolution(const at::Tensor& x, const at::Tensor& weight, const TokenLayout& layout) {
   std::vector<at::Tensor> images;
   for (int i = 0; i < layout.images(); ++i) {

@@ -48,7 +48,7 @@ TEST(Interpreter, HoldsAValueUntilItIsReadForTheLastTime) {
   EXPECT_EQ(PeakOf(eit + "depth: 8 }"), PeakOf(eit + "depth: 2 }"));
 }
 
-// Families need not say what these programs say; a program that is supported runs as it reads all the same.
+// Tests programs that no family builds: the interpreter runs every supported program.
 class Written : public ::testing::Test {
  protected:
   static at::Tensor Run(const program::Program& program, const ForwardContext& context) {
@@ -86,7 +86,7 @@ TEST_F(Written, GeluBehindACodedLayerIsNotLost) {
   const program::Value hidden = b.CodedLinear("first", b.Patchify(2), 8, codes, 1);
   const program::Program program = b.Take(b.MeanTokens(b.Gelu("gelu", hidden)));
   const at::NoGradGuard no_grad;
-  // GELU is nowhere below -0.17.
+  // GELU is never below -0.17.
   EXPECT_GT(Run(program, {}).min().item<double>(), -0.17);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// That the list of operators is what runs: LibTorch reports every operator that a forward pass calls, and the sizes of
-// its operands give the multiply-adds.
+// Tests that the list of operators matches the execution: LibTorch reports every operator that a forward pass calls,
+// and the sizes of its operands give the multiply-adds.
 #include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
 
@@ -22,7 +22,7 @@ class WhatRuns : public ::testing::TestWithParam<SmallForm> {};
 INSTANTIATE_TEST_SUITE_P(Families, WhatRuns, ::testing::ValuesIn(SmallForms()),
                          [](const auto& info) { return info.param.name; });
 
-// With gradients enabled, though no parameter wants any, no rows of padding follow the tokens.
+// Enables gradients, although no parameter needs any, so that no padding rows follow the tokens.
 int64_t CountedMacs(const Model& model, const ImageBatch& images) {
   const at::AutoGradMode no_padding(true);
   ForwardContext context;

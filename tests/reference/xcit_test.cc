@@ -203,7 +203,7 @@ TEST(ClassAttentionBlock, HandsOutTheClassRowAfterTheSoftmax) {
   EXPECT_GT((weights - weights.mean(-1, true)).abs().max().item<double>(), 1e-4);
 }
 
-// With equal values, codes of the model get the sum of what codes of the blocks get.
+// With equal values, the gradient of the model's codes is the sum of the gradients of the blocks' codes.
 TEST(FSne, TheGradientOfASharedCodeIsTheSumOverBlocks) {
   const auto shared = SmallXcit(kFSne), own = SmallXcit(kFSne, false);
   {

@@ -27,7 +27,7 @@ std::vector<Dot> DotsOf(const std::string& svg) {
   return dots;
 }
 
-// The height at which the axis says `number`.
+// Returns the y coordinate of the axis label `number`.
 double TickAt(const std::string& svg, const std::string& number) {
   std::smatch match;
   const std::regex form("x=\"[0-9.]+\" y=\"([0-9.]+)\" [^>]*text-anchor=\"end\">" + number + "<");

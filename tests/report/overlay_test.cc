@@ -60,7 +60,7 @@ TEST(DrawOverlay, ColoursOfTheExtremesAreKnown) {
   }
 }
 
-// How far the colours of the centres of the cells are apart, at most.
+// Returns the largest difference in brightness between the centres of cells.
 int Spread(const Image& image, int rows, int columns) {
   int least = 765, most = 0;
   for (int cell = 0; cell < rows * columns; ++cell) {

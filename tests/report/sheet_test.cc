@@ -12,7 +12,7 @@ namespace {
 
 constexpr Rgb kWhite = {255, 255, 255};
 
-// Tiles of 60x40 whose red tells their place.
+// Tiles of 60x40 whose red value encodes their position.
 SheetFigure TwoByThree() {
   SheetFigure figure{.title = "Class attention", .note = "cat", .rows = {"layer 0", "layer 1"}};
   figure.columns = {"head 0", "head 1", "head 2"};

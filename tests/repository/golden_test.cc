@@ -138,7 +138,7 @@ TEST_F(GoldenTest, TheToleranceIsRelativeToTheLargestLogit) {
   Refused("the tolerance is 0.01");
 }
 
-// A head as it is drawn has logits of a few hundredths, which zeros would be near to if the tolerance was absolute.
+// An untrained head has logits of a few hundredths, so zeros would pass if the tolerance were absolute.
 TEST_F(GoldenTest, SmallLogitsAreNotReproducedByZeros) {
   version_.manifest.mutable_golden_tolerances(0)->set_tolerance(0.05f);
   for (const char* weight : {"head_out.weight", "head_out.bias"}) {
@@ -188,7 +188,7 @@ TEST_F(GoldenTest, NeedsAToleranceForDeviceAndPrecision) {
               Refuses(kRefused, HasSubstr("no golden tolerance for fp32 on cuda")));
 }
 
-// Logits of a precision stand beside those of fp32, and are what it is compared with.
+// A precision may have golden logits of its own, stored beside those of fp32; it is then compared with these.
 TEST_F(GoldenTest, APrecisionMayHaveLogitsOfItsOwn) {
   v1::GoldenTolerance& tolerance = *version_.manifest.add_golden_tolerances();
   tolerance.set_device("cpu");

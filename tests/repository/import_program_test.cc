@@ -128,7 +128,7 @@ TEST_F(ImportProgram, RoundsAsPillowUnlessToldNotTo) {
   EXPECT_THAT(unrounded.provenance().recipe(), HasSubstr("--rounding none"));
 }
 
-// With timm itself: script/parity --check.
+// The comparison with timm itself is script/parity --check.
 TEST_F(ImportProgram, VerifyingAgainstTimmSaysWhatIsMissing) {
   Write("deit.safetensors", TimmVitWeights({.width = 192, .depth = 12, .patch = 16, .cells = 196, .classes = 7}));
   WriteLabels(7);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Foreign checkpoints: the model that they become computes what their library's code says, and nothing else fits.
+// Tests foreign checkpoints: the imported model computes the same as their library's code, and other checkpoints are
+// rejected.
 #include "repository/import.h"
 
 #include <ATen/TensorOperators.h>
@@ -275,7 +276,7 @@ TEST(ForeignConfig, SizesAreThePublished) {
   EXPECT_EQ(Parameters(ForeignSource::kHuggingFace, "google/vit-base-patch16-224"), 86'567'656);
 }
 
-// As the model pages of the two libraries name them.
+// Names as on the model pages of the two libraries.
 TEST(ForeignConfig, TheVitsAreThosePublished) {
   EXPECT_THAT(
       ForeignArchs(ForeignSource::kTimm),

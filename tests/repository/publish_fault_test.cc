@@ -253,7 +253,7 @@ TEST_F(PublishFaultTest, AFileSizeLimitIsReportedAndLeavesNoTemporaryFiles) {
 
 constexpr char kNoMount[] = "no mount";
 
-// A child that sees a disk of a megabyte at `disk`, which nobody else sees, and runs the body.
+// Runs the body in a child process with a private 1 MB file system mounted at `disk`.
 ChildResult OnSmallDisk(const fs::path& disk, const std::function<std::string()>& body) {
   fs::create_directory(disk);
   return RunInChild([&]() -> std::string {

@@ -109,8 +109,8 @@ class PublishProgramFaultTest : public testing::Test {
   int old_states_ = 0, new_states_ = 0;
 };
 
-// A process that is killed at a system call leaves the files as they are when it is about to make it. So one run,
-// stopped at each, shows what a kill at each would leave; every state that differs from the one before is examined.
+// A kill at a system call leaves the files in their state before that call. So one run, stopped at each call, shows the
+// result of a kill at each; every state that differs from the previous one is examined.
 TEST_F(PublishProgramFaultTest, AtEverySystemCallTheFilesAreTheOldOrTheNewVersion) {
   const fs::path root = FreshRepository();
   int calls = 0;

@@ -384,7 +384,7 @@ TEST_F(RepoRemoval, RemoveTakesAVersionOrAModelUnlessAServerNamesIt) {
   EXPECT_THAT(Left(), ElementsAre("digits6", "other1")) << "numbers are not given again";
 }
 
-// As `ln -s` in the place of a copy.
+// Links as made by `ln -s` instead of a copy.
 TEST_F(RepoRemoval, LinksAreNamedByListAndVerify) {
   std::filesystem::create_directory_symlink("1", folder_ / "m/other/2");
   std::filesystem::create_directory_symlink("digits", folder_ / "m/alias");

@@ -50,7 +50,7 @@ class QuantizeProgram : public ::testing::Test {
   }
   ~QuantizeProgram() override { fs::remove_all(folder_); }
 
-  // The bundled version as it was before anybody quantized it.
+  // Publishes the bundled version without its quantization plans.
   void PublishWithoutPlans() {
     absl::StatusOr<StoredVersion> bundled = ReadVersion(fs::path(VITRINE_SOURCE) / "bundled", {kModel, 1});
     ASSERT_TRUE(bundled.ok()) << bundled.status();

@@ -99,7 +99,7 @@ TEST_F(RepositoryTest, AVersionThatIsRemovedLeavesItsNumber) {
   EXPECT_THAT(*ListVersionFolders(root_), ElementsAre(VersionId{"sample", 1}));
   EXPECT_THAT(Entries(root_ / "sample"), testing::UnorderedElementsAre("1", ".highest-version"));
   EXPECT_EQ(Publish(root_, "sample", SampleDraft(3))->version, 3);
-  // Also where nothing but the folder said that the number was given.
+  // The same if only the folder shows that the number was used.
   fs::remove(root_ / "sample/.highest-version");
   fs::create_directories(root_ / "sample/8");
   ASSERT_TRUE(RemoveVersion(root_, {"sample", 8}).ok()) << "one that is not complete";
@@ -133,7 +133,7 @@ TEST_F(RepositoryTest, AModelThatCannotBeReadIsNamedAndTheOthersAreListed) {
   const WithoutRights without;
   const auto listing = ListRepository(root_);
   ASSERT_TRUE(listing.ok()) << listing.status();
-  // A version that cannot be looked into may be a good one: whoever reads it finds out.
+  // An unreadable version may be a good one; only reading it shows that.
   EXPECT_THAT(listing->versions, ElementsAre(VersionId{"other", 1}, VersionId{"sample", 1}));
   EXPECT_EQ(listing->status().code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(std::string(listing->status().message()), HasSubstr("hidden"));

@@ -12,8 +12,8 @@
 namespace vitrine {
 namespace {
 
-// The statistics belong to the weights that made them: an average of weights with the last weights' statistics is a
-// model that nobody trained.
+// Statistics belong to the weights that produced them: averaged weights with the last weights' statistics are a model
+// that was never trained.
 TEST(WeightAverage, AveragesTheStatisticsOfBatchNormToo) {
   const at::AutoGradMode no_grad(false);
   const v1::ModelConfig config = FindVariant("eit34-mini-bn-relu-cifar10")->config;

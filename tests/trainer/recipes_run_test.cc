@@ -43,7 +43,7 @@ class Noise final : public Dataset {
   const int channels_;
 };
 
-// Small batches, inputs of the smallest size that the recipe's model takes, all else as it is.
+// Shortens the recipe: small batches and the smallest inputs of its model; the rest is unchanged.
 v1::Recipe Shortened(v1::Recipe recipe) {
   recipe.set_batch(2);
   recipe.set_accumulate(std::min(2, recipe.accumulate()));

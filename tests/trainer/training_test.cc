@@ -190,7 +190,7 @@ TEST(Train, RefusesWhatDoesNotFit) {
   EXPECT_EQ(RunIn(folder, model).status().code(), absl::StatusCode::kNotFound);
 }
 
-// Remembers what it is told.
+// An observer that records its reports.
 struct Listener final : Observer {
   void OnStart(const StartReport& report) override { starts.push_back(report); }
   void OnStep(const StepReport& report) override { steps.push_back(report); }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much of a comparison its page shows.
+// Tests how much of a comparison its page shows.
 #include "client/eval/compare_page.h"
 
 #include <gmock/gmock.h>

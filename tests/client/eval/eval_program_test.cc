@@ -104,7 +104,7 @@ TEST_F(EvalCommandLine, AGateThatIsMissedIsAFailureAfterEverythingIsWritten) {
   EXPECT_EQ(met.exit_code, 0) << met.errors;
   EXPECT_THAT(met.out, AllOf(HasSubstr("gate        top1>=50% is met: "), HasSubstr("gate        nll<2 is met: ")));
   EXPECT_THAT(met.errors, Not(HasSubstr("gate")));
-  // The run is finished: it is judged again, and nothing is asked.
+  // The run is complete: gates are evaluated again, and no request is sent.
   std::filesystem::remove(folder_.path() / "out/summary.json");
   const Ran missed = Eval("--out out --require 'top1>=50%' --require 'nll<=0.0001' --require 'ece<0' --format json");
   EXPECT_EQ(missed.exit_code, 1);

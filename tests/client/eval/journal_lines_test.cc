@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A journal to the letter, and lines that no version of vitrine would write.
+// Tests the exact text of a journal, and lines that no version of vitrine would write.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <zlib.h>

@@ -37,7 +37,7 @@ TEST(McNemar, AgreesWithStatsmodels) {
 TEST(McNemar, ShowsNothingWithoutDisagreement) {
   EXPECT_EQ(TestMcNemar({.both = 5, .neither = 3}).p, 1);
   EXPECT_EQ(TestMcNemar({}).p, 1);
-  // As many on either side: the correction must not make a difference of it.
+  // Equal counts on both sides: the continuity correction must not create a difference.
   EXPECT_EQ(TestMcNemar({.only_first = 50, .only_second = 50}).p, 1);
 }
 

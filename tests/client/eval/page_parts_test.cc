@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long the parts of an evaluation's page are, and what they leave out.
+// Tests the length of the parts of an evaluation's page, and what they leave out.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -46,7 +46,7 @@ TEST(RunProgress, OfNoPictureIsComplete) {
   EXPECT_EQ(out.str(), "0 of 0  100 %  1 in flight\n");
 }
 
-// Draws `asked` more pictures after so many seconds; the last line.
+// Counts and draws `asked` more images at each `second`; returns the last line.
 std::string LastLine(const std::vector<std::pair<int, int>>& marks, int pictures) {
   std::ostringstream out;
   ProgressDisplay display(out, {.plain_lines = absl::Seconds(1)});

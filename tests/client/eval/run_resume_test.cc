@@ -40,7 +40,7 @@ class Resuming : public Evaluating {
     command.data = "csv:" + folder_.Path("list.csv");
     return command;
   }
-  // The journal as it was before journals told the order of pictures.
+  // Rewrites the journal to the format from before journals stored the order of images.
   void ForgetOrder(const std::string& out) const {
     Evaluation e = ReadJournal(folder_.Path(out + "/journal"))->evaluation;
     e.settings.data_order.clear();

@@ -27,7 +27,8 @@ v1::ResolutionWish Wish(int height, int width) {
   return wish;
 }
 
-// A native model with cells of 4 pixels, 4 to 64 of them, and one that takes 28x28 alone. The server tells one cost.
+// A model with native resolution (cells of 4 pixels, 4 to 64 of them) and one with a fixed size of 28x28. The server
+// reports one cost.
 SmallServer::Methods TwoModels() {
   SmallServer::Methods methods;
   v1::ModelVersion& native = *methods.models.add_versions();

@@ -17,7 +17,7 @@ std::string TextOf(const Evaluation& evaluation) {
   return SummaryText(evaluation, ComputeMetrics(evaluation), "out");
 }
 
-// So many classes, of which the later ones are recognized more often.
+// Returns an evaluation of `classes` classes, the later ones recognized more often.
 Evaluation ByClasses(int classes) {
   std::vector<MadePicture> pictures;
   for (int i = 0; i < classes; ++i) {

@@ -100,7 +100,8 @@ TEST(RunBench, ASearchEndsAtItsBoundOrSaysThatNothingMeetsTheGoal) {
   EXPECT_TRUE(json::parse(none.out)["best_per_second"].is_null());
 }
 
-// In an open loop the sender asks before each request; each fifth time it is held up, so that what is due is late.
+// In an open loop the sender calls this function before each request. Every fifth call blocks it, so that due requests
+// are late.
 Outcome BenchHeldUp(const BenchCommand& command) {
   std::atomic<int> asked = 0;
   return Bench(command, [&] {
@@ -134,7 +135,7 @@ TEST(RunBench, ASearchWithALateGeneratorHasAnAnswer) {
                                        "generator itself was late, by ")));
 }
 
-// As long as the trace lasts, and without a warm-up.
+// Returns a command that runs for the length of the trace, without a warm-up.
 BenchCommand Replay(const SmallServer& server, const ScratchFolder& folder, const std::string& trace) {
   BenchCommand command = For(server, "m");
   command.trace = folder.Write("t.csv", trace).string();
@@ -253,7 +254,7 @@ TEST(ValidateBench, RefusesWhatDoesNotFit) {
   EXPECT_THAT(std::string(ValidateBench(command).message()), HasSubstr("no such process"));
 }
 
-// At the limit everything fits, and one further it does not.
+// Settings at the limit are valid; one beyond it is not.
 TEST(ValidateBench, TakesWhatJustFits) {
   BenchCommand command;
   command.connections = command.load.threads = command.load.concurrency = 3;

@@ -27,7 +27,7 @@ LoadSettings Evenly(double rate) {
   return settings;
 }
 
-// How often each model is drawn for the first `count` requests.
+// Returns how often each model is drawn for the first `count` requests.
 std::map<std::string, uint64_t> Drawn(const Workload& workload, uint64_t seed, uint64_t count) {
   std::map<std::string, uint64_t> drawn;
   for (uint64_t number = 0; number < count; ++number) {
@@ -100,7 +100,7 @@ grpc::Status AnswerLate(const v1::ClassifyRequest&, grpc::ServerContext*) {
   return grpc::Status::OK;
 }
 
-// As long as a load of that rate would have taken: until one gap after the last request.
+// The interval is as long as a load of that rate takes: it ends one gap after the last request.
 TEST(Lanes, ANumberOfRequestsIsMeasuredForAsManyGaps) {
   for (const int threads : {1, 2}) {
     for (const int requests : {2 * threads, 6}) {
@@ -173,7 +173,7 @@ TEST(RunLoad, TellsOfEverySecondOfTheInterval) {
     EXPECT_GT(told[i].due, 0);
     EXPECT_GT(told[i].answered, 0);
     EXPECT_GT(told[i].failed, 0);
-    // Those of one second, most of which were due in it.
+    // A progress report counts only answers that came in its second.
     EXPECT_LE(told[i].answered, static_cast<double>(record.seconds()[i].answered));
     EXPECT_LE(told[i].failed, static_cast<double>(record.seconds()[i].failed));
     EXPECT_GT(told[i].p50_ms, 0);

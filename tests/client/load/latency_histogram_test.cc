@@ -127,7 +127,7 @@ TEST(LatencyHistogram, TheTableIsHdrHistograms) {
     EXPECT_GT(share, last_share);
     EXPECT_GE(value, last_value);
     EXPECT_GE(seen, last_seen);
-    // So many values lie at or below, and of 1..1000 each is its own rank.
+    // `seen` counts the values up to `value`; for values 1..1000 it equals the rank.
     EXPECT_NEAR(value, static_cast<double>(seen), 0.002 * value + 0.01);
     EXPECT_GE(static_cast<double>(seen) / 1000, share - 1e-12);
     last_value = value, last_share = share, last_seen = seen;

@@ -15,9 +15,9 @@ namespace {
 
 constexpr int kResourceExhausted = 8;
 
-// Three seconds of two classes. The first is answered after 10, 20, ... ms, and 100 ms late from the second second on;
-// of the second some are refused, not sent or left without an answer. Every event goes into the record that `next`
-// says.
+// Three seconds of two classes. The first class is answered after 10, 20, ... ms, from the second second on 100 ms
+// later; of the second class some requests are rejected, not sent or not answered. `next` returns the record for each
+// event.
 void Fill(const std::function<LoadRecord&()>& next, int requests) {
   v1::ClassifyResponse answer;
   answer.add_predictions();
@@ -166,7 +166,7 @@ TEST(LoadReport, ASecondHasQuantilesOfItsOwn) {
   expect_near("slip_p99_ms", 198);
 }
 
-// As the threads of a load count: each what it saw, by turns, and in the end they add up.
+// Threads of a load count separately; their records must add up to one.
 TEST(LoadReport, RecordsOfSeveralThreadsAddUpToOne) {
   LoadReport one = MadeReport(), several = MadeReport();
   LoadRecord parts[] = {LoadRecord(kInterval, 2), LoadRecord(kInterval, 2), LoadRecord(kInterval, 2)};

@@ -55,7 +55,7 @@ grpc::Status AnswerEach(StreamOfServer* stream) {
   return grpc::Status::OK;
 }
 
-// Reads and answers nobody, until the caller has gone.
+// Reads and never answers, until the client has gone.
 grpc::Status AnswerNobody(StreamOfServer* stream, grpc::ServerContext* context) {
   v1::ClassifyRequest request;
   while (!context->IsCancelled() && stream->Read(&request)) continue;
@@ -182,7 +182,7 @@ TEST(LoadStream, WithoutADeadlineThereIsNoTimeLimit) {
   EXPECT_EQ(limited, 0);
 }
 
-// The answer to a request that was given up reaches nobody, and its place on the stream is free again.
+// The answer to a request that timed out is dropped, and its slot on the stream is free again.
 TEST(LoadStream, AnAnswerThatComesTooLateIsDropped) {
   std::atomic<int> seen = 0;
   SmallServer server({.stream = [&](StreamOfServer* stream, grpc::ServerContext*) {

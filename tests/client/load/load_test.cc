@@ -115,7 +115,7 @@ TEST(RunLoad, WhereTheGeneratorIsLateLatencyStillCountsFromTheScheduledStart) {
   CountingServer server;
   LoadSettings settings = OpenLoop(100, absl::Milliseconds(600));
   settings.warm_up = absl::ZeroDuration();
-  // In an open loop the sender asks before each request; the tenth time it is held up.
+  // In an open loop the sender calls this function before each request; the tenth call blocks it.
   std::atomic<int> asked = 0;
   LoadHooks hooks;
   hooks.stopped = [&] {

@@ -18,7 +18,7 @@ using testing::Pointwise;
 
 constexpr int64_t kSecond = 1000 * kMs;
 
-// How many rates the search asks for against a server that meets the goal up to `capacity`.
+// Returns the number of rates that the search tries on a server that meets the goal up to `capacity`.
 int Steps(RateSearch& search, double capacity) {
   int steps = 0;
   while (const std::optional<double> rate = search.Next()) {
@@ -211,7 +211,7 @@ TEST(JudgeStability, AllowsForSomeDifference) {
   EXPECT_EQ(WhyNotStable(20 * kMs, 9, 10), "a window of 2 s has only 18 answers");
 }
 
-// So many seconds with a few answers in one of them that take `slowest`.
+// A run with a few answers in one of its seconds that take `slowest`.
 std::string WhyTailIsNotStable(int rate, int64_t slowest) {
   LoadRecord record({0, 5 * kSecond}, 1);
   for (int64_t second = 0; second < 5; ++second) {

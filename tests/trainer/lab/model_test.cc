@@ -159,7 +159,7 @@ TEST(SequenceModels, PaddingBehindASequenceChangesNothing) {
     const at::Tensor expected = LogitsOf(*model, batch);
     EXPECT_LT(Difference(LogitsOf(*model, padded).narrow(1, 0, 5), expected), 1e-5);
     EXPECT_LT(Relative(LogitsOf(*model, padded), SequenceOracle(*model, padded)), 1e-5);
-    // Without the mask the fill would be seen.
+    // Without the mask the fill would change the result.
     SequenceConfig blind = model->config();
     blind.mutable_pair()->clear_padding();
     EXPECT_GT(Difference(LogitsOf(*MakeHashedSequence(blind), padded).narrow(1, 0, 5), expected), 1e-3);
@@ -259,7 +259,7 @@ TEST(SequenceModels, AttentionRateSetByItselfReplacesThatOfTheConfig) {
   EXPECT_GT(Difference(plain->Forward(batch, training), residuals), 1e-3);
 }
 
-// With every branch left out a model without source attention sees its own element alone.
+// With every branch dropped, a model without source attention depends only on its own element.
 TEST(SequenceModels, DropPathLeavesOutBranches) {
   SequenceConfig config = Small(SequenceConfigOf("task-kv-d64-l2"));
   config.clear_dropping();

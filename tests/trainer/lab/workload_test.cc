@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// That the list of operators of a model of sequences is what runs.
+// Tests that the list of operators of a sequence model matches the execution.
 #include <ATen/ops/ones.h>
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>

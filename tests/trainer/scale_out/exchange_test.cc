@@ -61,9 +61,9 @@ TEST(Exchange, AllRanksHoldTheSameBitsEveryTime) {
   for (const std::string& hash : hashes) EXPECT_EQ(hash, hashes[0]);
 }
 
-// Ranks that sum for ever; one is hurt; all others must end with a sentence that names it, soon.
+// Ranks sum in an endless loop and one of them gets the signal; all others must soon end with an error that names it.
 void ExpectNamed(int count, int victim, int signal) {
-  // A rank that ends is noticed long before the time to answer is over; one that is stuck, then.
+  // A rank that ends is detected long before the answer timeout; a rank that hangs, at the timeout.
   Ranks ranks = StartAll(count, {"for-ever", "60", signal == SIGKILL ? "120" : "8"});
   for (const auto& rank : ranks) ASSERT_TRUE(rank->WaitForOutput("ten steps")) << rank->output();
   const absl::Time start = absl::Now();

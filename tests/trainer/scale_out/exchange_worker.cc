@@ -21,7 +21,7 @@ namespace {
 
 using Tensors = std::vector<at::Tensor>;
 
-// Small whole numbers, whose sums every type of the test holds exactly. In all forms a caller can pass.
+// Returns small whole numbers, whose sums are exact in every tested type, in all forms that a caller may pass.
 Tensors Numbers(int rank, bool large) {
   const auto values = [rank](int64_t count, int64_t which, at::ScalarType type) {
     return (at::arange(count, at::kLong) * 7 + which * 13 + rank * 31).remainder(41).sub(20).to(type);
@@ -89,7 +89,7 @@ void SumFractions(Communicator& ranks) {
   std::cout << "hash " << hash << std::endl;
 }
 
-// As a training does, until somebody is lost.
+// Sums in a loop, as a training does, until a rank is lost.
 void SumForEver(Communicator& ranks) {
   const Tensors gradients = {at::ones({1 << 20}), at::ones({77})};
   for (int64_t step = 0;; ++step) {

@@ -22,7 +22,7 @@ using ::testing::HasSubstr;
 
 constexpr char kWorker[] = VITRINE_TESTS "/training_worker";
 
-// By step, as the worker prints them.
+// Returns the losses by step, from the worker's output.
 std::map<int, double> LossesOf(const std::string& output) {
   std::map<int, double> losses;
   for (const auto line : absl::StrSplit(output, '\n')) {
@@ -56,8 +56,8 @@ std::map<int, double> LossesOfOneProcess(int batch, int steps, const std::string
   return LossesOf(alone.output());
 }
 
-// Adam divides by the root of squares of gradients, some of which are rounding alone: it makes 1e-7 into 1e-3 within 50
-// steps, whoever adds. Hence SGD here, and equal bits below.
+// Adam divides by the root of squared gradients, some of which are rounding errors only: within 50 steps 1e-7 becomes
+// 1e-3, whatever the order of sums. Hence SGD here, and equal bits below.
 TEST(ParallelTraining, TwoProcessesFollowOneWithTheSameBatch) {
   const std::string sgd = "optimizer { kind: SGD lr: 0.05 momentum: 0.9 }";
   const std::map<int, double> expected = LossesOfOneProcess(32, 50, sgd);

@@ -71,7 +71,7 @@ class SweepProgram : public ::testing::Test {
     outcome.error = Text("error");
     return outcome;
   }
-  // Starts the command; its output goes nowhere.
+  // Starts the command and discards its output.
   pid_t Start(const std::string& command) const {
     const pid_t child = fork();
     if (child != 0) return child;
@@ -113,7 +113,7 @@ TEST_F(SweepProgram, KilledAndContinuedItEndsInTheSameTable) {
     EXPECT_TRUE(std::filesystem::exists(folder_.path() / "whole/report" / file)) << file;
   }
 
-  // Killed outright while the second run is at work, then told to stop while the third is, then left to end.
+  // The sweep is killed during the second run, then stopped by a signal during the third, then runs to its end.
   const std::string command = Command("parts");
   pid_t sweep = Start(command);
   ASSERT_TRUE(Appears("parts/cells/lr=1e-3,seed=2/state.safetensors"));

@@ -22,9 +22,8 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// A program in the trainer's place, since what matters here are its ways to end: it finds its folder and its seed among
-// its arguments, notes that it ran, does what the file `do-<seed>` says, and otherwise finishes with the score
-// 0.<seed>.
+// Replaces the trainer, since this test concerns only the ways in which a run ends: finds its folder and seed among its
+// arguments, records that it ran, executes the file `do-<seed>` if any, and otherwise finishes with the score 0.<seed>.
 constexpr char kProgram[] = R"sh(#!/bin/sh
 here=$(dirname "$0")
 for argument; do
@@ -156,7 +155,7 @@ TEST_F(SweepTest, StoppedItPassesTheSignalAndIsContinued) {
 }
 
 TEST_F(SweepTest, KilledItsRunsEndAndTheNextSweepWaitsForThem) {
-  // The run takes a while to end, as one that writes its state does, and says so at its very end.
+  // The run takes a while to end, like one that writes its state, and reports it at the very end.
   Do(2, "trap 'sleep 0.3; echo state written; exit 0' TERM; echo ready; while :; do sleep 0.01; done\n");
   const pid_t sweep = fork();
   if (sweep == 0) {

@@ -33,8 +33,8 @@ TEST(BleuTest, ClipsRepeatedWords) {
   EXPECT_EQ(counts.Bleu(), 0);
 }
 
-// By hand: the sums of both sentences are 12/13, 8/11, 5/9 and 3/7; 13 words stand for 14:
-// exp(1 - 14/13) (12/13 8/11 5/9 3/7)^(1/4).
+// Computed by hand: the sums of both sentences are 12/13, 8/11, 5/9 and 3/7; 13 words against 14: exp(1 - 14/13) (12/13
+// 8/11 5/9 3/7)^(1/4).
 TEST(BleuTest, OfACorpusSumsBeforeItDivides) {
   BleuCounts counts = CountsOf("the cat sat on the mat", "the cat is on the mat");
   counts.Add(CountsOf("there is a small cat here today", "there is a small cat here now today"));

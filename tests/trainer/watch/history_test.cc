@@ -94,8 +94,8 @@ TEST(History, AContinuedRunLeavesTheFilesOfAnUninterruptedOne) {
   }
 }
 
-// The state of a step is saved before its measurement, and once more after it; killed in between, before or after the
-// measurement was recorded, a run measures again.
+// The state of a step is saved before and after its measurement. A run that is killed in between, before or after the
+// measurement was recorded, measures again.
 TEST(History, AMeasurementThatIsRepeatedLeavesTheSameFiles) {
   const ScratchFolder whole;
   Feed(0, kMadeSteps, *OpenWriter(whole.path()));
@@ -155,7 +155,7 @@ TEST(History, NamesTheLineAtFault) {
   EXPECT_THAT(std::string(opened.status().message()), HasSubstr("steps.csv: the header"));
 }
 
-// A limit of the process' files stands for a disk without room: a write is then done in part, and the next refused.
+// A file size limit of the process simulates a full disk: one write is partial, and the next fails.
 class FileSizeLimit {
  public:
   explicit FileSizeLimit(rlim_t bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {
