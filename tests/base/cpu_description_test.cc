@@ -14,7 +14,7 @@
 namespace vitrine::cpu {
 namespace {
 
-// The first of each of the kernel's own findings about the first core; empty where they are of another kind.
+// Returns the first value of each property that the kernel reports about the CPU; empty where the format differs.
 std::map<std::string, std::string> Findings() {
   std::map<std::string, std::string> findings;
   std::ifstream file("/proc/cpuinfo");

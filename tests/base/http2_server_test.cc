@@ -216,7 +216,7 @@ TEST(Http2Server, LeavingIsSaidTwiceAndTheLastStreamTellsWhatMayBeSentAgain) {
   EXPECT_TRUE(late.AwaitEnd());
 }
 
-// Frames of one segment: the answer to the PING makes the last GOAWAY, which is sent after the request was read.
+// Frames in one TCP segment: the answer to the PING triggers the last GOAWAY, which is sent after the request was read.
 TEST(Http2Server, ARequestBehindTheLastGoawayIsNotServed) {
   Seen seen;
   std::atomic<int> begun = 0;

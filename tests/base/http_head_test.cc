@@ -14,7 +14,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// The whole of it must be a head, and nothing else.
+// Parses a head and expects that it takes all bytes.
 absl::StatusOr<HttpHead> ParseHttpHead(const std::string& head) {
   HttpRequestParser parser;
   const absl::StatusOr<size_t> taken = parser.Take(head);

@@ -50,13 +50,13 @@ class Client {
     const ssize_t got = recv(socket_.get(), bytes, sizeof(bytes), 0);
     return got < 0 ? "nothing" : std::string(bytes, static_cast<size_t>(got));
   }
-  // All that comes until the server hangs up.
+  // Returns all bytes until the server hangs up.
   std::string ReadAll() {
     std::string all;
     for (std::string more = Read(); !more.empty() && more != "nothing"; more = Read()) all += more;
     return all;
   }
-  // Until what has come ends so.
+  // Reads until the received bytes end with `end`.
   std::string ReadUntil(const std::string& end) {
     std::string all;
     while (!all.ends_with(end)) {
@@ -162,7 +162,7 @@ TEST(HttpServer, ABodyIsAskedForWhereTheClientWaits) {
   EXPECT_THAT(client.ReadAll(), EndsWith("\r\n\r\nok"));
 }
 
-// Far more of them than there are threads; the last is answered first.
+// Far more requests than threads; the last one is answered first.
 TEST(HttpServer, AnswersThatAreAwaitedHoldNoThread) {
   std::vector<std::shared_ptr<HttpReply>> awaited;
   std::atomic<int> asked = 0;
@@ -228,7 +228,7 @@ TEST_F(Places, TheOneOfWhichNothingCameForLongestMakesRoom) {
     client->Send(kRequest);
     EXPECT_THAT(client->ReadUntil("here"), EndsWith("here"));
   }
-  // They may stay idle for longer than newcomers may be silent, and make room for these all the same.
+  // Kept connections may stay idle longer than new ones may be silent, but are closed to make room for new ones.
   Client fourth(address_), fifth(address_);
   EXPECT_EQ(first.Read(), "");
   EXPECT_EQ(second.Read(), "");
@@ -255,7 +255,7 @@ TEST_F(Places, ABodyThatDoesNotComeMakesRoomAfterThoseThatAreIdle) {
   EXPECT_THAT(second.ReadUntil("nine more"), EndsWith("nine more"));
 }
 
-// An answer may come back in the moment of the end.
+// An answer may be sent at the moment of shutdown.
 TEST(HttpServerThatEnds, WithAnAnswerJustGivenBack) {
   for (int cycle = 0; cycle < 50; ++cycle) {
     std::promise<std::shared_ptr<HttpReply>> asked;

@@ -19,8 +19,8 @@ namespace {
 
 using testing::HasSubstr;
 
-// Runs ClassifyMany over pictures that name their own place, and holds the results against the contract: every one
-// delivered once, in order, and an answer only ever to the request it belongs to.
+// Runs ClassifyMany over images that encode their index and checks the contract: every result is delivered once, in
+// order, and an answer only for its own request.
 struct Outcome {
   absl::Status status;
   std::vector<absl::Status> results;
@@ -57,7 +57,7 @@ grpc::Status Echo(StreamOfServer* stream, grpc::ServerContext*) {
   return grpc::Status::OK;
 }
 
-// Answers in random order and holds a few requests back, none until more than twelve later ones came.
+// Answers in random order and holds a few requests back, each for about a dozen newer ones at most.
 grpc::Status Shuffle(StreamOfServer* stream, std::atomic<int>* overtaken) {
   std::mt19937 random(3);
   std::map<int, v1::ClassifyRequest> held;
@@ -274,7 +274,7 @@ TEST(ClassifyMany, StopsWhenTheServerIsLost) {
   EXPECT_GT(outcome.Failed(), 0);
 }
 
-// Ends its first streams as a server that is going down does.
+// Ends the first `streams` streams as a server in shutdown does.
 SmallServer::Methods DownFor(int streams, std::atomic<int>* opened) {
   return {.stream = [streams, opened](StreamOfServer* stream, grpc::ServerContext* context) {
     v1::ClassifyRequest request;

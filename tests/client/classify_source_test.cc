@@ -40,7 +40,7 @@ TEST(SlowSource, WhatItGaveIsSentAndDeliveredWhileItThinks) {
   std::atomic<int> answered = 0;
   const SmallServer server(Counting(&answered));
   int taken = 0, delivered = 0;
-  // Endless until somebody has seen a result; gives the next request when the one before is answered.
+  // Returns a request each time the previous one is answered, until the first result is delivered.
   const RequestSource next = [&]() -> std::optional<absl::StatusOr<v1::ClassifyRequest>> {
     if (delivered > 0) return std::nullopt;
     if (!Eventually([&] { return answered == taken; })) {

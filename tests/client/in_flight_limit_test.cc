@@ -8,7 +8,7 @@
 namespace vitrine {
 namespace {
 
-// A server that answers a request after `latency`, or, with more than `places` of them, as fast as its places allow.
+// A server that answers a request after `latency`, or, with more than `places` requests, at the rate of its places.
 class MadeServer {
  public:
   MadeServer(int places, absl::Duration latency) : places_(places), latency_(latency) {}
@@ -89,7 +89,7 @@ TEST(InFlightLimit, ASlowSourceTeachesNothing) {
   EXPECT_EQ(limit.limit(), 16);
 }
 
-// Answers of a server that holds so many each time, `gap` after one another.
+// Answers at intervals of `gap`, from a server that holds `in_flight` requests each time.
 void AnswerEvery(absl::Duration gap, int answers, int in_flight, InFlightLimit& limit, absl::Time& now) {
   for (int i = 0; i < answers; ++i) limit.OnAnswer(in_flight, now += gap);
 }

@@ -28,7 +28,7 @@ v1::ModelEvent Event(const std::string& model, int64_t version, v1::ModelState s
   return event;
 }
 
-// Tells these events, the models that it lists being those of the first `present`, and waits for the caller to leave.
+// Sends these events, with a model list from the first `present` of them, and waits until the client leaves.
 SmallServer::Methods Telling(const std::vector<v1::ModelEvent>& events, size_t present) {
   SmallServer::Methods methods;
   for (size_t i = 0; i < present; ++i) *methods.models.add_versions() = events[i].version();

@@ -51,7 +51,7 @@ TEST(ClientPackage, IsConfiguredWithNothingButWhatItNeeds) {
   ran = Shell(folder, cmake + " --build out --target help");
   EXPECT_THAT(ran.out, HasSubstr("client_package: "));
   EXPECT_THAT(ran.out, testing::Not(HasSubstr("vitrine-server: ")));
-  // Every file that is built of others has what it needs, and a precompiled header needs no compiler's cache.
+  // All inputs of generated files exist, and a precompiled header needs no compiler cache.
   ran = Shell(folder, cmake + " --build out -- -n && " + cmake + " --build out --target precompiled_client");
   EXPECT_EQ(ran.exit_code, 0) << ran.out << ran.errors;
 }

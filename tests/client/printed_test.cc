@@ -96,7 +96,7 @@ TEST(Printed, TablesOfModels) {
     version.set_state(state);
     if (state == v1::FAILED) version.set_reason("it does not compute what it computed when it was made");
   }
-  // Says nothing of who serves what goes without saying.
+  // The output omits default labels and traffic shares.
   list.mutable_versions(5)->add_version_labels("stable");
   list.mutable_versions(5)->set_traffic_percent(100);
   list.mutable_versions(6)->add_version_labels("stable");

@@ -132,7 +132,7 @@ TEST_F(VitrineProgram, HelpOfEveryCommandHasAnExample) {
 }
 
 TEST_F(VitrineProgram, AsksForHealth) {
-  // A model serves once it has computed something, which the server lets it do after it has said that it is ready.
+  // The server reports readiness before the model has computed its first result, after which the model is serving.
   const std::string health = kVitrine + "health model/kv-pos-mnist" + at_;
   const Ran known = Shell(folder_, "for i in {1..100}; do " + health + " >said && break; sleep 0.1; done; cat said");
   EXPECT_EQ(known.out, "SERVING\n");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The products of bytes of machines with AVX-VNNI, built for those with AVX512_VNNI, so that more machines test them.
+// int8 products for machines with AVX-VNNI, built for AVX512_VNNI, so that more machines test them.
 #include "engine/cpu/kernels/avx2_int8.h"
 
 namespace vitrine::engine {

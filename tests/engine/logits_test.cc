@@ -15,7 +15,8 @@ namespace {
 
 using ::testing::ElementsAre;
 
-// Two classes: a picture's first value, and its place in the call. Remembers how many pictures each call had.
+// A backend with two classes: the image's first value, and its index in the call. Records the number of images of each
+// call.
 class Calls : public Backend {
  public:
   absl::Status Run(std::span<const engine::Picture> pictures, engine::Workspace&, float* logits, AttentionTap*,

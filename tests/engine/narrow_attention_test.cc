@@ -25,7 +25,7 @@ class Bf16KernelsOf : public ::testing::TestWithParam<cpu::CpuPath> {
  protected:
   static double Rounded(float value) { return cpu::ToFloat(cpu::ToBf16(value)); }
   static std::byte* Bytes(AlignedFloats& floats) { return reinterpret_cast<std::byte*>(floats.data()); }
-  // Whose next floats show whether more was written.
+  // Returns panels with one more float behind them, to detect writes beyond the end.
   static AlignedFloats Panels(int64_t floats) {
     AlignedFloats panels(floats + 1);
     for (int64_t i = 0; i <= floats; ++i) panels.data()[i] = kUntouched;
@@ -128,7 +128,8 @@ TEST_P(Bf16KernelsOf, WeightsOfARowAreThoseOfASoftmax) {
         for (double& e : exact) sum += e = std::exp2(e - largest);
         for (int64_t j = 0; j < whole; ++j) {
           const double expected = j < keys ? exact[static_cast<size_t>(j)] / sum : 0;
-          // Half of the last of eight bits, what the power is off, and what a score of a thousand has lost before.
+          // Tolerance: half a unit of an 8-bit mantissa, the error of the power, and the rounding of scores around a
+          // thousand.
           ASSERT_NEAR(cpu::ToFloat(weights[static_cast<size_t>(i * whole + j)]), expected, expected * 5e-3 + 1e-30)
               << keys << " keys, " << i << ", " << j;
         }

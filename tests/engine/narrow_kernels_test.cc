@@ -291,7 +291,7 @@ TEST_P(NarrowKernelsOf, GeluIsThatOfTheFormulaEverywhere) {
   }
 }
 
-// Numbers that differ little for their size: no byte leaves its range, however few steps are left for the row.
+// Values that differ little relative to their size: no byte leaves its range, even with few steps left for the row.
 TEST_P(NarrowKernelsOf, RowsFarFromZeroKeepWhatTheyCan) {
   constexpr int64_t kColumns = 70;
   for (const float center : {1.0f, -1.0f, 300.0f, -300.0f, 1e6f, -1e-20f}) {
@@ -317,7 +317,7 @@ TEST_P(NarrowKernelsOf, RowsFarFromZeroKeepWhatTheyCan) {
   }
 }
 
-// The largest sum there can be: no more than 32 bits hold.
+// The largest possible sum must fit 32 bits.
 TEST_P(NarrowKernelsOf, SumsOfTheLargestNumbersAreExact) {
   constexpr int64_t kInputs = 6144;
   Matrix<float> a(1, kInputs), weight(1, kInputs), y(1, 1);

@@ -18,7 +18,7 @@ namespace vitrine::testing {
 namespace {
 
 #ifdef VITRINE_SANITIZED
-constexpr size_t kEveryWeight = 7;  // an engine of each is made anew, and what reads amiss does so in all of them
+constexpr size_t kEveryWeight = 7;  // each change builds an engine; a wrong read occurs in all of them
 #else
 constexpr size_t kEveryWeight = 1;
 #endif

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs that no family of today makes, as a new one may: the engine computes them, or refuses them by name.
+// Tests programs that no present family builds but a new one may: the engine computes them, or rejects them by operator
+// name.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/full.h>
 #include <gmock/gmock.h>
@@ -97,7 +98,7 @@ void Split(Weighted& together, Weighted& apart) {
   }
 }
 
-// Queries of the last block are read for the class token alone, and are all handed out where all are offered.
+// The last block's queries are needed only for the class token, but all are returned if attention of all is offered.
 TEST_P(Programs, AttentionIsHandedOutAlikeOfQueriesSideBySideAndApart) {
   for (const bool class_query : {false, true}) {
     Weighted together(Attending(class_query, /*apart=*/false)), apart(Attending(class_query, /*apart=*/true));

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""script/get-data: what is under a file's name is the original, whatever servers, disks and signals do."""
+"""Tests script/get-data: a file under its final name is the original, whatever servers, disks and signals do."""
 import gzip
 import io
 import json
@@ -28,7 +28,7 @@ RECORDS = {f"batches/{name}.bin": RANDOM.randbytes(400_000) for name in ("first"
 
 
 def packed():
-    """As the original archive, with a file that nobody asks for and a name that leads out of the folder."""
+    """Packs an archive like the original, with an extra file and a name that leads out of the folder."""
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w:gz") as tar:
         for name, content in (RECORDS | {"batches/readme.html": b"read me", "../outside.bin": b"no"}).items():
@@ -77,7 +77,7 @@ class GetData(unittest.TestCase):
         return subprocess.run(**self.command(urls, *words), capture_output=True, text=True, timeout=120)
 
     def killed(self, command, when):
-        """The run is killed once `when` holds; its exit status."""
+        """Runs the command, kills it once `when` is true, and returns its exit status."""
         process = subprocess.Popen(**command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         end = time.monotonic() + 60
         while not when() and process.poll() is None and time.monotonic() < end:
@@ -326,7 +326,7 @@ class Kept(GetData):
 
 
 class Originals(unittest.TestCase):
-    """The table of the program itself."""
+    """Tests the program's own table of files."""
 
     def test_is_whole(self):
         table = json.loads(PROGRAM.with_name("get-data.json").read_text())

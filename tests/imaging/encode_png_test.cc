@@ -38,7 +38,7 @@ TEST(EncodePng, RefusesPicturesThatDoNotFitTheirBytes) {
             absl::StatusCode::kInvalidArgument);
 }
 
-// Noise on top, flat below, and something between: what no single band would tell.
+// Noise at the top, flat below, mixed in between: no single band is representative.
 TEST(EstimatePngBytes, IsNearTheTruth) {
   Image image = Noise(640, 1024, 3);
   for (size_t i = 0; i < image.pixels.size(); ++i) {

@@ -15,8 +15,8 @@
 namespace vitrine {
 namespace {
 
-// The picture as a camera held that way stores it, by the words of the EXIF standard: where the stored row r and
-// column c lie in the upright picture.
+// Returns the image as a camera in this orientation stores it, from the definitions of the EXIF standard: the position
+// of stored row r and column c in the upright image.
 Image Stored(const Image& upright, int orientation) {
   const bool swapped = orientation >= 5;
   const int rows = swapped ? upright.width : upright.height;

@@ -77,8 +77,8 @@ TEST(AttentionOf, ScoresAreOfferedInPlaceOfRollout) {
   }
 }
 
-// Every value of every choice that a family's config has, so that what compares all forms leaves out none. The default
-// has a name of its own, and an enum's first value is no choice.
+// Every value of every choice in a family's config, so that tests over all forms omit none. The default has its own
+// name, and an enum's first value is not a choice.
 TEST(SmallForms, TakeEveryChoiceOfEveryFamily) {
   std::set<std::string> left;
   for (const std::vector<SmallForm>& forms : {SmallForms(), SmallKvForms()}) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The published form of the whole zoo, against the counts of another telling of the same models.
+// Compares the published form of the whole zoo with counts from an independent description of the models.
 #include <gtest/gtest.h>
 
 #include <array>

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A C++ file as lines of code: what is a comment, a string or a line that has no faults worth drawing is told apart.
+"""A C++ file as lines of code, in which comments, strings and lines without useful faults are recognized.
 
 It relies on the house's format (clang-format): binary operators stand between spaces, those of types do not.
 """
@@ -27,7 +27,7 @@ TOKENS = re.compile(r"""
 
 
 def masked(text):
-    """The text with comments as spaces and the inside of strings and characters as underscores; the same length."""
+    """Returns the text, of the same length, with comments as spaces and the inside of strings as underscores."""
     def cover(match):
         found = match.group()
         if match.lastgroup == "number" or match.group("number"):
@@ -39,7 +39,7 @@ def masked(text):
 
 
 def closing(code, opening):
-    """The index of the parenthesis that closes the one at `opening`, or -1 if none does."""
+    """Returns the index of the parenthesis that closes the one at `opening`, or -1 if none does."""
     depth = 0
     for index in range(opening, len(code)):
         depth += (code[index] in "([{") - (code[index] in ")]}")
@@ -49,7 +49,7 @@ def closing(code, opening):
 
 
 def without_words_for_people(code):
-    """The masked text with the arguments of status messages and the sides of columns as underscores too."""
+    """Returns the masked text with arguments of status messages and alignments of columns as underscores too."""
     cover = lambda found: re.sub(r"[^\n]", "_", found)
     start = 0
     while (match := ERROR.search(code, start)) is not None:
@@ -67,7 +67,7 @@ class Source:
         self.lines = text.split("\n")
         self.code = without_words_for_people(masked(text)).split("\n")
         self.skipped = set()
-        inside = 0  # parentheses open in a statement that is left out
+        inside = 0  # open parentheses of a skipped statement
         for number, code in enumerate(self.code):
             starts = LOG_OR_HINT.search(code) or WITHOUT_BEHAVIOUR.search(code)
             if not inside and not starts and code.strip():
@@ -77,7 +77,7 @@ class Source:
                 inside = max(0, inside + code.count("(") - code.count(")"))
 
     def begins_statement(self, number):
-        """Whether what stands before this line has ended."""
+        """True if the code before this line ends a statement."""
         for code in reversed(self.code[:number]):
             if code.strip():
                 return code.rstrip().endswith((";", "{", "}", ":")) or code.lstrip().startswith("#")

@@ -21,7 +21,7 @@ class Mutant:
 
     @property
     def id(self):
-        """Stays the same when lines above it come and go."""
+        """An identifier that does not change when lines above the fault are added or removed."""
         said = "\0".join([self.file, self.before.strip(), self.after.strip(), str(self.occurrence)])
         return hashlib.sha256(said.encode()).hexdigest()[:10]
 
@@ -46,7 +46,7 @@ WORD = re.compile(r"\b(true|false)\b")
 
 
 def more(number):
-    """One more of a small number, twice a larger one: nobody would see one nanosecond more in a second."""
+    """Adds one to a small number and doubles a larger one: no test would see one nanosecond more in a second."""
     plain = number.replace("'", "")
     if plain.lower().startswith("0x"):
         return hex(int(plain, 16) + 1)
@@ -127,7 +127,7 @@ EARLY_EXIT = re.compile(r"^\s*if \(.*\) (return\b.*|continue|break);$")
 
 
 def gone(source, number):
-    """The class of the fault that this line is missing, or None if it has to stay."""
+    """Returns the class of the fault of removing this line, or None if the line must stay."""
     code = source.code[number].rstrip()
     following = source.code[number + 1].lstrip() if number + 1 < len(source.code) else ""
     if not source.is_statement(number) or following.startswith("else"):
@@ -138,7 +138,7 @@ def gone(source, number):
 
 
 def edits(source, number):
-    """(class, the line after) of every fault of one line."""
+    """Yields (class, changed line) for every fault of one line."""
     line, code = source.lines[number], source.code[number].rstrip()
     for kind, finder in [("operator", operators), ("constant", constants), ("bound", bounds),
                          ("condition", conditions), ("index", indices)]:
@@ -165,7 +165,7 @@ def mutants_of(file, text):
 
 
 def apply(text, mutant):
-    """The file with the fault. Raises ValueError where the line is not the one that it was drawn from."""
+    """Returns the file with the fault. Raises ValueError where the line is not the one that it was drawn from."""
     lines = text.split("\n")
     if mutant.line > len(lines) or lines[mutant.line - 1] != mutant.before:
         raise ValueError(f"{mutant.file}:{mutant.line} has changed since {mutant.id} was drawn")

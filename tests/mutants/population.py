@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All faults that can be drawn, those known to change nothing, and the draw."""
+"""All possible faults, those known to be equivalent, and the random draw."""
 
 import dataclasses
 import hashlib
@@ -56,7 +56,7 @@ def equivalents():
 
 
 def without(mutants, known):
-    """The mutants that are not known to change nothing. An entry that names none of them no longer applies."""
+    """Returns the mutants that are not known to be equivalent. An entry that names no mutant is obsolete."""
     files_here = {mutant.file for mutant in mutants}
     stale = [entry for entry in known if not any(entry.names(mutant) for mutant in mutants)
              and (entry.file in files_here or not (ROOT / entry.file).exists())]

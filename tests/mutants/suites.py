@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which suites look at a file: suites.txt."""
+"""The suites that test a file: suites.txt."""
 
 import pathlib
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a run found, as text and as Markdown."""
+"""The results of a run, as text and as Markdown."""
 
 import faults
 from workshop import KILLED, SURVIVED, TIMEOUT, UNBUILT

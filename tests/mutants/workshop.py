@@ -35,7 +35,7 @@ class Outcome:
 
 
 class Broken(Exception):
-    """What has to work without any fault does not."""
+    """A build or a suite fails without any fault."""
 
 
 def tracked(root):
@@ -50,7 +50,7 @@ class Workshop:
         self.seconds = {}  # by suite: run time without a fault
 
     def synchronize(self):
-        """Makes the copy what the tree is now; files that are the same keep their time, so that nothing is rebuilt."""
+        """Updates the copy to the tree; unchanged files keep their time, so that nothing is rebuilt."""
         names = tracked(self.root)
         marks = hashlib.sha256()
         for name in names:
@@ -104,8 +104,8 @@ class Workshop:
                          "-R", f"^{re.escape(suite)}$", "--no-tests=error"])
 
     def prove(self, suites, say):
-        """Builds the suites without a fault and demands that they pass: else a fault would be blamed for what was there
-        before. What passed on the very same files is not run again."""
+        """Builds the suites without a fault and requires that they pass, so that later failures come from the fault.
+        Suites that passed on the same files are not run again."""
         suites = [suite for suite in suites if suite not in self.seconds]
         if not suites:
             return
@@ -130,14 +130,14 @@ class Workshop:
             self.seconds[suite] = passed[suite]
 
     def prove_again(self, suite):
-        """That a suite which failed with a fault passes now: what failed was not the machine."""
+        """Checks that a suite that failed with a fault passes without it, so that the machine was not the cause."""
         for code, output, _ in (self.build([suite]), self.test(suite, 900)):
             if code != 0:
                 raise Broken(f"{suite} fails now without a fault too; the verdicts are worth nothing:\n" + output[-4000:])
 
     @staticmethod
     def test_seconds(output, otherwise):
-        """As ctest says it: without the time that `through` waited."""
+        """Returns the time that ctest prints, which excludes the time that `through` waited."""
         said = re.search(r"Passed\s+([\d.]+) sec", output)
         return float(said.group(1)) if said else otherwise
 

@@ -60,7 +60,7 @@ def stem(kind, channels, width, pitch):
 
 
 class Branch(nn.Module):
-    """What a block does with the c channels that do not attend. kind:
+    """The part of a block for the c channels that do not attend. kind:
 
     conv       3x3 convolution without bias
     conv_conv  three of them

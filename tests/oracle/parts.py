@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What several of the oracles are made of, in plain PyTorch. Module names are those of published tensors."""
+"""Parts that several oracles share, in plain PyTorch. Module names are those of published tensors."""
 import math
 
 import torch
@@ -8,7 +8,7 @@ from torch.nn import functional as F
 
 
 class Trace:
-    """What a forward pass leaves behind for comparison, if it is given one.
+    """Records intermediate results of a forward pass for comparison.
 
     tokens[block] [B, n, d] after a block, class-attention blocks counted on, and tokens["final"] as the head sees them;
     attention[source, layer] with source "tokens" [B, h, n, n], "class"

@@ -91,7 +91,7 @@ def published_name(family_name, name):
 
 
 def channels_last(config):
-    """Whether kernels are stored [out, rows, columns, in] and not as PyTorch's [out, in, rows, columns]."""
+    """True if kernels are stored [out, rows, columns, in] and not as PyTorch's [out, in, rows, columns]."""
     return family(config) not in ("xcit", "xvit")
 
 

@@ -57,7 +57,7 @@ def watched_layers(trace):
 
 
 def observe(trace, i):
-    """Samples of what picture i left in a trace."""
+    """Returns samples of the values of image i in a trace."""
     blocks, layers = watched_layers(trace)
     has_class_blocks = any(source == "class" for source, _ in trace.attention)
     kept = {f"tokens.{block}.{i}": trace.tokens[block][0] for block in blocks}

@@ -57,7 +57,7 @@ def as_list(value):
 
 
 def write(message):
-    """On one line."""
+    """Returns the message as text on one line."""
     parts = []
     for key, values in message.items():
         for value in as_list(values):

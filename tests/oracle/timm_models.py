@@ -9,7 +9,7 @@ from parts import Trace
 
 
 def build(arch, **options):
-    """In evaluation mode, with attention in its explicit form, so that its weights can be seen."""
+    """Builds a model in evaluation mode, with attention in its explicit form, so that its weights can be seen."""
     set_fused_attn(False)
     return timm.create_model(arch, pretrained=False, **options).eval()
 

@@ -37,7 +37,7 @@ def cases():
 
 
 def seen(file):
-    """As the server is to see it."""
+    """Returns the image as the server must decode it."""
     image = ImageOps.exif_transpose(Image.open(io.BytesIO(file)))
     if image.mode == "RGBA":
         image = Image.alpha_composite(Image.new("RGBA", image.size, "white"), image)

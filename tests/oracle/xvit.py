@@ -23,7 +23,7 @@ class Affine(nn.Module):
 
 
 class XAttention(nn.Module):
-    """Of all tokens, or of the first token's query alone. e: width of q, k and v over all heads."""
+    """Attention of all tokens, or of the first token's query only. e: width of q, k and v over all heads."""
 
     def __init__(self, width, e, heads, last_axis, class_query=False):
         super().__init__()

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A family's own loops in a program: what they are given, their gradient, and what a program derives of them.
+// Tests a family's own loops in a program: their arguments, their gradient, and the properties that a program derives
+// for them.
 #include "reference/operators/custom.h"
 
 #include <ATen/TensorOperators.h>

@@ -221,7 +221,7 @@ TEST_P(EveryFamily, ThreadsMayShareAModel) {
   for (const at::Tensor& answer : answers) EXPECT_EQ(Difference(answer, expected), 0);
 }
 
-// Off the CPU our own loops give way to library calls; here both run and must agree.
+// Devices other than the CPU use library calls instead of our loops; here both run and must agree.
 TEST_P(EveryFamily, LibraryCallsGiveTheSameLogits) {
   const ImageBatch images = Batch();
   const at::NoGradGuard no_grad;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A hub of models and the place of its large files, as far as `vitrine-repo import --pull` speaks with them.
+"""A hub of models and the storage of its large files, as far as `vitrine-repo import --pull` speaks with them.
 
 The protocol is Hugging Face's: /ORG/NAME/resolve/REVISION/FILE is answered with the file, or, where it is large, with a redirect to
 another host; X-Repo-Commit, X-Linked-Etag and X-Linked-Size say what it is, X-Error-Code why there is none.
@@ -97,7 +97,7 @@ class _Server(http.server.ThreadingHTTPServer):
 
 
 class Hub:
-    """Two servers; what they say may be changed between requests.
+    """Two servers, whose responses may be changed between requests.
 
     `weights` are the bytes of the file, `sent` those that are sent for it; with `shards`, by name, there is no such file.
     """

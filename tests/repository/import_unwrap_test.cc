@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Foreign weights as people bring them: behind prefixes, beside copies, in shards, under later names.
+// Tests foreign weights in the forms that users have: behind prefixes, beside copies, in shards, under newer names.
 #include <gmock/gmock.h>
 
 #include <cstring>

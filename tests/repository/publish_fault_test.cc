@@ -105,11 +105,11 @@ TEST_F(PublishFaultTest, KilledAtEverySystemCallItLeavesTheOldOrTheNewVersionWho
     } else {
       (versions == 1 ? died_old : died_new)++;
     }
-    // The next publisher is not hindered and removes what the dead one left.
+    // The next publisher succeeds and removes the dead publisher's files.
     MakeTemporaryFoldersOld(root / "sample");
     const auto next = Publish(root, "sample", draft_);
     ASSERT_TRUE(next.ok()) << next.status();
-    // Between giving its number and the rename it takes the number with it.
+    // A publisher that dies between the assignment of its number and the rename has used up that number.
     ASSERT_THAT(static_cast<size_t>(next->version), AnyOf(versions + 1, 3u));
     ASSERT_THAT(TemporaryFolders(root / "sample"), ElementsAre()) << "killed at system call " << last;
     fs::remove_all(root);

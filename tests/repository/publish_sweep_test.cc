@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A publisher that clears up beside one that is alive, where locks do not protect the latter: because it has just
-// finished, or because the file system keeps its locks from other machines.
+// Tests a publisher that cleans up beside a live one that locks do not protect: because it has just finished, or
+// because the file system does not share locks between machines.
 #include <gmock/gmock.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -14,7 +14,7 @@
 
 namespace {
 
-// Stands between openat and flock of a sweeper.
+// Runs between a sweeper's openat and flock.
 std::function<void(int descriptor)> before_lock;
 bool every_lock_succeeds = false;
 

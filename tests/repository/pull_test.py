@@ -232,7 +232,7 @@ class Pull(unittest.TestCase):
         self.assertEqual(self.pull("--labels", str(self.folder / "labels.txt")).returncode, 0)
 
     def head(self, classes):
-        """A model with so many classes in place of the one of ImageNet's."""
+        """Replaces the hub's model by one with `classes` classes."""
         self.hub.weights = self.hub.sent = vit_tiny(classes)
         self.hub.told_digest = hashlib.sha256(self.hub.sent).hexdigest()
 

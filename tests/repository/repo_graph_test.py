@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A model's program as `vitrine-repo describe` draws it and tells it: nothing left out, nothing covered."""
+"""Tests that `vitrine-repo describe` draws and lists a model's whole program, without overlaps."""
 import collections
 import functools
 import itertools
@@ -86,7 +86,7 @@ class Drawing:
         return [int(panel.attrib["data-depth"]) for panel in self.panels]
 
     def operators(self) -> list[str]:
-        """With those that are folded away."""
+        """Names of all operators, including those in collapsed blocks."""
         names = []
         for panel in self.panels:
             prefixes = [block + "." for block in panel.attrib["data-blocks"].split()] or [""]
@@ -110,7 +110,7 @@ def describe(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 @functools.cache
 def drawn(*arguments: str) -> tuple[dict, Drawing]:
-    """What is told of a model, and its drawing."""
+    """Returns the description of a model and its drawing."""
     with tempfile.TemporaryDirectory(prefix="vitrine-graph-") as folder:
         file = Path(folder) / "graph.svg"
         run = describe(*arguments, "--graph", str(file))

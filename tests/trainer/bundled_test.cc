@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The checkpoints that come with the source: complete, sound, and as good as they say.
+// Tests the checkpoints in the source tree: complete, valid, and as accurate as stated.
 #include <ATen/ops/empty.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -63,7 +63,8 @@ TEST_F(PublishProgram, CardAndManifestSayWhatWasGiven) {
                              HasSubstr("| continued from | small/1"), Not(HasSubstr("random weights"))));
 }
 
-// Line, history, result, report and manifest: the figure would be taken for one of pictures that were never seen.
+// Applies to the line, history, result, report and manifest: otherwise the figure would look like a score on unseen
+// images.
 TEST_F(PublishProgram, WithoutATestSplitNoScoreIsCalledTest) {
   flags_ = absl::StrCat(" --data imagefolder:", data_, "/train --work ", work_, " ");
   const Outcome run =

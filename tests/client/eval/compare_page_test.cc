@@ -29,7 +29,7 @@ float SecondConfidence(int i) {
   return 0.9f - 0.0004f * static_cast<float>(i);
 }
 
-// The first is right about all of them, the second about none; of the first pictures it is surest.
+// The first model is right on all images, the second on none; the second is most confident on the first images.
 std::string PageOfFlips(int flips) {
   std::vector<MadePicture> right, wrong;
   for (int i = 0; i < flips; ++i) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several evaluations against one: corrected for their number, and --fail-if-worse.
+// Tests several evaluations against one: p-values corrected for their number, and --fail-if-worse.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// Forty pictures, of which those from `first_wrong` to before `end_wrong` are taken for dogs.
+// Forty images, of which those in [first_wrong, end_wrong) are predicted as dogs.
 Evaluation WithMistakes(int64_t version, int first_wrong, int end_wrong) {
   std::vector<MadePicture> pictures;
   for (int i = 0; i < 40; ++i) pictures.push_back({0, {{i >= first_wrong && i < end_wrong ? 1 : 0, 0.9F}}});
@@ -127,7 +127,7 @@ TEST(Compare, ClassesAreCorrectedForTheirNumber) {
   EXPECT_EQ((*comparison)->classes[1].holm, 1);
 }
 
-// Differences of scores are taken picture by picture, whose intervals are narrower than those of the two means.
+// Score differences are paired by image, which gives narrower intervals than the two means.
 TEST(Compare, ScoresOfDistributionsArePaired) {
   Evaluation first = WithMistakes(1, 0, 0), second = WithMistakes(2, 0, 0);
   EXPECT_FALSE((*Compare(first, second))->nll.has_value()) << "nobody knows them";

@@ -61,7 +61,7 @@ TEST(JournalLines, AreWhatFilesHold) {
             Checked(Replaced(kPicture, "cpu\"", "cpu\",\"logits\":[0.5,-1.25],\"whole\":[0.125,0.625]")));
 }
 
-// The journal of both with this instead of the first picture's line.
+// Reads the journal of both images with `line` instead of the first image's line.
 absl::StatusOr<JournalContents> Read(const std::string& line) {
   return ParseJournal(HeaderLine(kTwo) + SessionLine(kTwo.sessions[0], false) + line +
                       PictureLine(kTwo.predictions[1]));
@@ -96,7 +96,7 @@ TEST(JournalLines, NumbersHaveTheirRanges) {
   EXPECT_EQ(timeless->evaluation.predictions[0].seconds.client, 0.007);
 }
 
-// Journals of before have no such member.
+// Older journals have no such member.
 TEST(JournalLines, TheWholeDistributionIsThereOrNot) {
   EXPECT_FALSE(Read(Checked(kPicture))->evaluation.predictions[0].likelihood.has_value());
   const auto with = [](const std::string& whole) {
@@ -151,7 +151,7 @@ TEST(JournalLines, TheFirstDamageIsNamed) {
   EXPECT_EQ(fault(header + session + "short\n" + first), "line 3 is damaged");
 }
 
-// A death while the first line was written leaves a part of it; anything else is somebody's file.
+// A process that dies while it writes the first line leaves part of it; any other content is a foreign file.
 TEST(JournalLines, OnlyABeginningIsTakenForOne) {
   for (const char* torn : {"", "0", "01234abc", "01234abc ", "01234abc {\"form", "01234abc {\"format\":1,\"mod"}) {
     const auto read = ParseJournal(torn);

@@ -83,7 +83,7 @@ TEST(Journal, AChangedByteIsNeverTakenForAPicture) {
       EXPECT_EQ(read.status().code(), absl::StatusCode::kDataLoss) << "byte " << i;
     } else {
       ASSERT_TRUE(read.ok()) << "byte " << i << ": " << read.status();
-      // The line end before the last line joins both to one that was torn.
+      // Damage to the line end before the last line joins both lines into a torn one.
       EXPECT_EQ(read->evaluation.predictions.size(), i < last_line ? 1u : 2u) << "byte " << i;
     }
   }

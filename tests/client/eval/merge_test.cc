@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shards that are missing, unfinished or have what is not theirs.
+// Tests shards that are missing, unfinished or contain images of other shards.
 #include "client/eval/merge.h"
 
 #include <gmock/gmock.h>

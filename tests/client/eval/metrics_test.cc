@@ -103,7 +103,7 @@ TEST(Metrics, AnEvaluationWithoutAnswersHasNoScores) {
   EXPECT_EQ(m.pictures_per_second, 0);
 }
 
-// A server may round a little beyond what a probability can be.
+// A server's rounding may exceed the range of a probability slightly.
 TEST(Metrics, ConfidencesBeyondTheirBoundsCountAsThese) {
   const EvaluationMetrics m = ComputeMetrics(MadeEvaluation({{0, {{0, 1.5F}}}, {0, {{1, -0.5F}}}}));
   EXPECT_EQ(m.calibration.answers(), 2);

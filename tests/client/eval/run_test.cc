@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A whole evaluation, its continuation and its shards.
+// Tests a whole evaluation, its continuation and its shards.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

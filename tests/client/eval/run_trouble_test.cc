@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Servers that are full, gone, slow or wrong in the middle of an evaluation.
+// Tests evaluations whose server is overloaded, gone, slow or wrong.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -63,7 +63,7 @@ class StudyTest : public ::testing::Test {
     plan.resolutions = {Wish(16, 16), Wish(24, 16), Wish(400, 400)};
     return plan;
   }
-  // The larger the picture, the better.
+  // Returns a runner whose accuracy rises with the resolution.
   CellRunner Runner() {
     return [this](const EvalCommand& command) -> absl::StatusOr<EvalResult> {
       ran_.push_back(command);
@@ -247,7 +247,7 @@ TEST_F(StudyTest, WhoeverStopsACellStopsTheRest) {
   EXPECT_EQ(study.cells[1].status, absl::CancelledError("the run was stopped"));
 }
 
-// A study of cells that were answered about ten pictures each.
+// Returns a study whose cells answered about ten images each.
 Study MadeCells(const std::vector<std::pair<int64_t, std::optional<double>>>& right_and_macs) {
   Study study{.data = "imagefolder:pets", .split = "test"};
   for (const auto& [right, macs] : right_and_macs) {

@@ -17,7 +17,7 @@ namespace {
 using nlohmann::json;
 using testing::MatchesRegex;
 
-// Loads of few requests, too few to call the generator late: so many of them are answered, and the rest is refused.
+// Loads with too few requests to judge the generator late: the server answers `good` of them and rejects the others.
 struct SmallLoad {
   explicit SmallLoad(int good)
       : server({.classify =
@@ -32,7 +32,7 @@ struct SmallLoad {
     command.duration = absl::Milliseconds(400);
   }
 
-  // Ends with the line about a point, once there are so many.
+  // Stops after the line about the last of `points` points.
   json Run(size_t points = 1000) {
     std::ostringstream out;
     errors.str("");

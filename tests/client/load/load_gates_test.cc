@@ -15,8 +15,8 @@ Gate LoadGate(const char* text) {
   return ParseGate(text, LoadGateMeasures()).value();
 }
 
-// A hundred requests in three seconds, answered after 1, 2, ... ms, of which the last 10 are refused, one is not sent
-// and one stays without an answer. Up to 80 ms an answer is in time.
+// A hundred requests in three seconds, answered after 1, 2, ... ms; the last 10 are rejected, one is not sent and one
+// gets no answer. Answers within 80 ms are in time.
 LoadPoint HundredRequests(double offered = 0) {
   LoadPoint point{.offered = offered, .result = {.record = LoadRecord(kInterval, 1)}};
   LoadRecord& record = point.result.record;

@@ -98,7 +98,7 @@ TEST(LoadStream, CarriesBothLoopsOverOneStreamOfEachConnection) {
   }
 }
 
-// The server reads no further then, and what it has not read must not look as if it had.
+// At its limit the server stops reading; unread requests must not look read.
 TEST(LoadStream, SendsNoMoreThanTheServerHolds) {
   std::atomic<int> read = 0;
   SmallServer server({.stream = [&](StreamOfServer* stream, grpc::ServerContext*) {

@@ -12,7 +12,7 @@
 namespace vitrine {
 namespace {
 
-// Time that passes only when somebody sleeps or works.
+// A clock whose time passes only during sleep or work.
 class FakeClock : public LoadClock {
  public:
   int64_t Now() const override { return now_; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums and broadcasts between real processes, and the loss of one.
+// Tests sums and broadcasts between real processes, and the loss of a process.
 #include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -109,7 +109,7 @@ TEST(Connect, NobodyListensAtTheAddress) {
                                       HasSubstr(absl::StrCat("127.0.0.1:", port))));
 }
 
-// A port where somebody else listens.
+// A port with a foreign listener.
 class Stranger {
  public:
   Stranger() : socket_(socket(AF_INET, SOCK_STREAM, 0)) {
