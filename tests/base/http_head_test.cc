@@ -48,7 +48,7 @@ TEST(HttpHead, CutAtAnyByteItIsNotComplete) {
   }
 }
 
-// However its bytes come, the request is the same, and what follows it is left.
+// The request is the same however its bytes are split, and bytes behind it are left.
 TEST(HttpHead, ComesInAnyParts) {
   const std::string body = "twelve bytes";
   const std::string sent = kWhole + body + "GET /next";
@@ -106,7 +106,7 @@ TEST(HttpHead, NamesOneHost) {
   }
 }
 
-// Readers differ in what a folded line means, which would let one hide a header from the other.
+// Parsers differ on folded lines, which would let a client hide a header from one of them.
 TEST(HttpHead, AFoldedHeaderIsRefused) {
   for (const std::string fold : {" ", "\t", "   ", " \t"}) {
     for (const std::string& fields :
@@ -137,7 +137,7 @@ TEST(HttpHead, ALongOneIsRefusedWithItsLimit) {
   }
 }
 
-// The length that a head announces is for who reads the head.
+// The announced length is checked by the code that reads the head.
 TEST(HttpRequestParser, ChunksThatAreTooLongAreRefusedWithTheLimit) {
   HttpRequestParser parser;
   std::string sent = "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n65\r\n" + std::string(101, 'x');
@@ -151,7 +151,7 @@ TEST(HttpRequestParser, ChunksThatAreTooLongAreRefusedWithTheLimit) {
   EXPECT_THAT(std::string(taken.status().message()), HasSubstr("100 bytes"));
 }
 
-// The limit of the head does not hold for what follows the last chunk.
+// Trailer fields have their own limit, since the head's limit does not cover them.
 TEST(HttpRequestParser, AFieldBehindTheBodyHasAnEnd) {
   for (const size_t bytes : {size_t{100}, size_t{65'533}, size_t{65'534}, size_t{1'000'000}}) {
     HttpRequestParser parser;

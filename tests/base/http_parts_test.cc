@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of the transport that decide without a socket.
+// Tests the parts of the transport that work without a socket.
 #include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <netinet/in.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Made trees of /proc and /sys/fs/cgroup, as kernels and container runtimes show them.
+// Tests constructed trees of /proc and /sys/fs/cgroup, as kernels and container runtimes present them.
 #include "base/machine/machine.h"
 
 #include <gmock/gmock.h>

@@ -23,7 +23,7 @@ std::string PortOf(const std::string& address) {
   return address.substr(address.rfind(':') + 1);
 }
 
-// A connection over IPv4 or IPv6 to this machine; negative if it is refused.
+// Connects over IPv4 or IPv6 to this machine; returns a negative value if refused.
 int Connect(int family, const std::string& port) {
   int number = 0;
   EXPECT_TRUE(absl::SimpleAtoi(port, &number));
@@ -41,7 +41,7 @@ int Connect(int family, const std::string& port) {
   return -1;
 }
 
-// Sockets that listen, until it dies.
+// Listening sockets, closed by the destructor.
 class Listening {
  public:
   explicit Listening(const std::string& address) : listening_(ListenOnTcp(address, "tests", absl::Seconds(20))) {}

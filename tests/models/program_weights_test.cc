@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names, shapes, order, what is trained and what decays of every weight of the zoo, against a recording: published
-// checkpoints have them. What they start as is compared in tests/reference.
+// Compares every weight of the zoo with a recording (name, shape, order, trained or not, decay), since published
+// checkpoints depend on them. tests/reference compares initial values.
 #include <gtest/gtest.h>
 
 #include "models/families/family.h"

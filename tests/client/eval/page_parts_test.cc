@@ -38,7 +38,7 @@ size_t RowsOf(const std::string& table) {
   return rows;
 }
 
-// Each class has one picture; the first `wrong` of them are taken for the next class.
+// Each class has one image; the first `wrong` of them are predicted as the next class.
 Evaluation OneOfEach(int classes, int wrong) {
   std::vector<MadePicture> pictures;
   for (int i = 0; i < classes; ++i) pictures.push_back({i, {{i < wrong ? (i + 1) % classes : i, 0.5f}}});

@@ -24,7 +24,7 @@ class DrawInputTest : public ::testing::Test {
   const Image picture_ = *ColouredSquares(4, 3).image(1);
 };
 
-// Recipes of before the settings below draw the numbers that they drew then, so that old runs repeat.
+// Recipes from before the settings below draw the same numbers as then, so that old runs repeat.
 TEST_F(DrawInputTest, WithoutRecolouringIsTheViewBitByBit) {
   const v1::Recipe recipe = SmallRecipe();
   for (int sample = 0; sample < 100; ++sample) {
@@ -78,7 +78,7 @@ TEST_F(DrawInputTest, EverySettingActsOnTheSameView) {
   EXPECT_LT(erased, 32);
 }
 
-// An operation that does nothing still takes the way of 8-bit pixels: within half a step of the other.
+// An operation without effect still uses the 8-bit path: the result is within half a step.
 TEST_F(DrawInputTest, TheWayOf8BitPixelsRoundsAndNoMore) {
   v1::Recipe recipe = SmallRecipe();
   recipe.mutable_augmentation()->mutable_rand_augment()->set_operations(1);

@@ -30,7 +30,7 @@ std::string Key(const Image& picture) {
   return {picture.pixels.begin(), picture.pixels.end()};
 }
 
-// Numbers that a call drew: how far its generator is ahead of a fresh one.
+// Returns how many numbers a call drew: the distance of its generator from a fresh one.
 template <typename F>
 int DrawnBy(const F& call) {
   CounterRandom used(1, 1, 1), fresh(1, 1, 1);
@@ -129,7 +129,7 @@ TEST(Jittered, StaysWithinItsFactorsAndChangesTheOrder) {
   CounterRandom still(1, 0, 0);
   EXPECT_EQ(Jittered(source, 0, still).pixels, source.pixels);
   EXPECT_EQ(DrawnBy([&](CounterRandom& random) { Jittered(source, 0.4, random); }), 5);
-  // A grey patch knows no saturation, and its contrast none either: what is left is the brightness.
+  // Saturation and contrast do not change a grey patch, so only brightness remains.
   const Image patch = PlainImage(4, 4, {100, 100, 100});
   int least = 255, most = 0;
   for (int sample = 0; sample < 3000; ++sample) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sequence models against the published formulas, and what their inputs may and may not change.
+// Tests the sequence models against the published formulas, and which outputs their inputs may change.
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/cat.h>

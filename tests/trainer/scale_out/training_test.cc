@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Trainings of two processes beside trainings of one.
+// Compares trainings on two processes with trainings on one.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -93,7 +93,7 @@ TEST(ParallelTraining, ALostWorkerLeavesAStateToContinueFrom) {
   const int done = LossesOf(ranks.first->output()).rbegin()->first;
   ASSERT_LT(done, 1400) << "the worker was lost too late to tell";
 
-  // It goes on where it was, bit by bit.
+  // The resumed training continues bit by bit.
   const int steps = done + 20;
   Pair again = StartPair(folder, "resume", 16, steps);
   EXPECT_EQ(again.first->Wait(), 0) << again.first->output();

@@ -82,7 +82,7 @@ TEST_F(JobsTest, ASignalIsPassedOnOnceAndNothingElseStarts) {
     ++asked;
     return SIGINT;
   };
-  // The second trap would end it with another code.
+  // RunJobs must pass the signal on only once.
   const absl::Status status = RunJobs(
       {Shell("trap 'echo told; exit 5' INT; echo ready; while :; do sleep 0.01; done"), Shell("echo never")}, options);
   EXPECT_TRUE(absl::IsCancelled(status)) << status;
