@@ -71,7 +71,7 @@ absl::StatusOr<Work> DecodeWork(const std::string& repository, const std::string
   work.images = static_cast<int>(pictures.size());
   work.repeat = [model, pictures]() -> absl::Status {
     for (const std::string& picture : pictures) {
-      RETURN_IF_ERROR(EncodedPictureToInput(picture, model->config().preprocessing()).status());
+      RETURN_IF_ERROR(DecodeGoldenInput(picture, model->config().preprocessing()).status());
     }
     return absl::OkStatus();
   };
@@ -84,7 +84,7 @@ absl::StatusOr<Work> ModelWork(const std::string& repository, const std::string&
   ASSIGN_OR_RETURN(const std::vector<std::string> pictures, ReadPictures(paths));
   std::vector<at::Tensor> images;
   for (const std::string& picture : pictures) {
-    ASSIGN_OR_RETURN(const FloatArray input, EncodedPictureToInput(picture, model->config().preprocessing()));
+    ASSIGN_OR_RETURN(const FloatArray input, DecodeGoldenInput(picture, model->config().preprocessing()));
     images.push_back(TensorOf(input));
   }
   const std::vector<ImageBatch> batches = CutIntoBatches(*model, images);

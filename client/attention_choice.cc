@@ -44,7 +44,8 @@ const v1::AttentionOffer* OfferOf(const v1::ModelVersion& model, v1::AttentionKi
   return nullptr;
 }
 
-absl::StatusOr<std::vector<v1::AttentionKind>> ChooseKinds(const AttentionWish& wish, const v1::ModelVersion& model) {
+absl::StatusOr<std::vector<v1::AttentionKind>> ChooseKinds(const AttentionOptions& wish,
+                                                           const v1::ModelVersion& model) {
   if (model.state() == v1::LOADING) {
     return absl::UnavailableError(
         absl::StrCat("model \"", model.model(), "\" is still loading; ask again in a moment"));
@@ -79,7 +80,7 @@ absl::StatusOr<std::vector<v1::AttentionKind>> ChooseKinds(const AttentionWish& 
   return kinds;
 }
 
-absl::Status CheckWish(const AttentionWish& wish, const std::vector<v1::AttentionKind>& kinds) {
+absl::Status CheckWish(const AttentionOptions& wish, const std::vector<v1::AttentionKind>& kinds) {
   const auto asked = [&](v1::AttentionKind kind) { return std::ranges::find(kinds, kind) != kinds.end(); };
   if (kinds == std::vector{v1::ROLLOUT} && !(wish.layers.empty() && wish.heads.empty())) {
     return absl::InvalidArgumentError("a rollout goes over all layers and heads; leave out --layer and --head");
@@ -146,7 +147,7 @@ int CellOf(const v1::ModelConfig& config) {
 
 }  // namespace
 
-absl::StatusOr<std::vector<v1::AttentionRequest>> ChooseAttention(const AttentionWish& wish,
+absl::StatusOr<std::vector<v1::AttentionRequest>> ChooseAttention(const AttentionOptions& wish,
                                                                   const v1::ModelVersion& model) {
   std::vector<v1::AttentionRequest> requests;
   if (wish.folder.empty()) return requests;

@@ -33,7 +33,7 @@ struct Indices {
 };
 
 // Options of the attention maps of one command.
-struct AttentionWish {
+struct AttentionOptions {
   std::string folder = {};                    // for the drawings; empty: no attention
   std::vector<v1::AttentionKind> kinds = {};  // empty: the first spatial kind that the model has
   Indices layers = {};                        // empty: the last; all for a sheet and for the distance
@@ -48,7 +48,7 @@ struct AttentionWish {
 // Returns the attention requests for `model`, with layers and heads counted from 0; a rollout has neither. Empty
 // without folder. INVALID_ARGUMENT lists what the model has: a kind, layer or head is missing, or an option fits no
 // kind.
-absl::StatusOr<std::vector<v1::AttentionRequest>> ChooseAttention(const AttentionWish& wish,
+absl::StatusOr<std::vector<v1::AttentionRequest>> ChooseAttention(const AttentionOptions& wish,
                                                                   const v1::ModelVersion& model);
 
 // Sets the query's index for the grid of this image. INVALID_ARGUMENT: the cell is outside the grid, or the image's

@@ -31,7 +31,7 @@ struct ClassifyCommand {
   std::optional<int> top_k;
   v1::Priority priority = v1::NORMAL;
   std::optional<v1::ResolutionWish> resolution;
-  AttentionWish attention = {};
+  AttentionOptions attention = {};
   Format format = Format::kTable;
 };
 

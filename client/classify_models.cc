@@ -48,7 +48,7 @@ absl::StatusOr<AskedModel> AskOf(const ClassifyCommand& command, const ModelChoi
   asked_model.model = {.name = absl::StrCat(version.model(), " version ", version.version()),
                        .map = "no map that lies on the picture"};
   if (command.models_sheet.empty()) return asked_model;
-  const AttentionWish wish{.folder = "."};  // the drawing is made here
+  const AttentionOptions wish{.folder = "."};  // the drawing is made here
   const absl::StatusOr<std::vector<v1::AttentionRequest>> attention = ChooseAttention(wish, version);
   if (!attention.ok()) return asked_model;
   const v1::AttentionRequest& asked = attention->front();
@@ -68,7 +68,7 @@ absl::StatusOr<Image> KeptPicture(const std::string& path) {
 }
 
 // Prints each line once: a damaged image fails for every model.
-void SayOnce(const std::string& lines, std::set<std::string>& said, std::ostream& errors) {
+void PrintOnce(const std::string& lines, std::set<std::string>& said, std::ostream& errors) {
   for (const absl::string_view line : absl::StrSplit(lines, '\n', absl::SkipEmpty())) {
     if (said.emplace(line).second) errors << line << std::endl;
   }
@@ -165,7 +165,7 @@ absl::StatusOr<int> RunClassifyModels(const ClassifyCommand& command, const Page
     };
     handlers.failed = [&](size_t index, const absl::Status& why) { sheet.rows[index].answers.emplace_back(why); };
     PictureRun(paths, command.client, request, handlers, lines).Run(*client);
-    SayOnce(lines.str(), said, errors);
+    PrintOnce(lines.str(), said, errors);
   }
   int failed = 0;
   for (const ModelsSheet::Row& row : sheet.rows) {

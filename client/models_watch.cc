@@ -42,7 +42,7 @@ bool IsChosen(const ModelChoice& choice, const v1::ModelVersion& version) {
 }
 
 // Reports "vitrine: the server has no m@2 yet; watching for it", so that a misspelt name is noticed.
-void TellAbsent(const ModelChoice& choice, const v1::ListModelsResponse& list, std::ostream& errors) {
+void ReportMissing(const ModelChoice& choice, const v1::ListModelsResponse& list, std::ostream& errors) {
   const auto chosen = [&](const v1::ModelVersion& version) { return IsChosen(choice, version); };
   if (choice.name.empty() || std::ranges::any_of(list.versions(), chosen)) return;
   errors << "vitrine: the server has no " << Printable(choice.name)
@@ -127,7 +127,7 @@ absl::Status WatchModels(const WatchCommand& command, std::ostream& out, std::os
     absl::Status status = list.status();
     if (list.ok()) {
       if (std::exchange(lost, false)) errors << "vitrine: the server is back" << std::endl;
-      if (std::exchange(first, false)) TellAbsent(command.model, *list, errors);
+      if (std::exchange(first, false)) ReportMissing(command.model, *list, errors);
       if (!teller.TellMissing(*list)) return absl::OkStatus();
       bool enough = false;
       status = client->WatchModels(command.model.name, [&](const v1::ModelEvent& event) {

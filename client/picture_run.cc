@@ -106,7 +106,7 @@ bool IsLookedUp(const v1::ModelVersion& model) {
          model.feature_kinds_size() > 0;
 }
 
-absl::StatusOr<std::vector<std::string>> AskForLabels(Client& client, const ModelChoice& choice) {
+absl::StatusOr<std::vector<std::string>> ProbeLabels(Client& client, const ModelChoice& choice) {
   constexpr int kMostClasses = 100000;
   int known = 0, above = kMostClasses + 1;  // largest accepted and smallest rejected number of predictions
   std::vector<std::string> labels;

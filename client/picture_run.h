@@ -34,7 +34,7 @@ absl::StatusOr<v1::ModelVersion> ChooseModel(Client& client, const ModelChoice& 
 // Returns true if `model` came from the Registry in full.
 bool IsLookedUp(const v1::ModelVersion& model);
 // Determines the labels of a model without the Registry, from about twenty answers for a small image.
-absl::StatusOr<std::vector<std::string>> AskForLabels(Client& client, const ModelChoice& choice);
+absl::StatusOr<std::vector<std::string>> ProbeLabels(Client& client, const ModelChoice& choice);
 
 // Sends images to a server: reads them, adds each to the common request, and delivers the answers in the order of the
 // paths. One image is sent as a unary call, several over one stream.

@@ -29,7 +29,7 @@ std::vector<OperatorGroup> NarrowableOperators(const program::Program& program) 
   constexpr size_t kNone = std::numeric_limits<size_t>::max();
   const bool has_stem = HasNarrowableStem(program);
   std::vector<OperatorGroup> groups;
-  const program::OnlyReaders readers(program);
+  const program::SingleReaderIndex readers(program);
   size_t stem = kNone, activated = kNone;
   std::map<std::pair<int, int>, size_t> products;  // by input and weights: coded linears share a product
   const auto add = [&](size_t& group, const Operator& op) {
@@ -58,7 +58,7 @@ std::vector<OperatorGroup> NarrowableOperators(const program::Program& program) 
   return groups;
 }
 
-std::vector<size_t> WorstFirst(std::span<const double> errors) {
+std::vector<size_t> SortByError(std::span<const double> errors) {
   const auto rank = [&](size_t place) {
     return std::isnan(errors[place]) ? std::numeric_limits<double>::infinity() : errors[place];
   };
@@ -78,7 +78,7 @@ std::set<std::string> OperatorsAt(std::span<const OperatorGroup> groups, std::sp
   return names;
 }
 
-std::set<std::string> OperatorsBut(std::span<const OperatorGroup> groups, size_t place) {
+std::set<std::string> OperatorsExcept(std::span<const OperatorGroup> groups, size_t place) {
   std::set<std::string> names;
   for (size_t i = 0; i < groups.size(); ++i) {
     if (i != place) names.insert(groups[i].begin(), groups[i].end());

@@ -24,7 +24,7 @@ using OperatorGroup = std::vector<std::string>;
 std::vector<OperatorGroup> NarrowableOperators(const program::Program& program);
 
 // Returns group indices, largest error first; NaN before all others; equal errors in program order.
-std::vector<size_t> WorstFirst(std::span<const double> errors);
+std::vector<size_t> SortByError(std::span<const double> errors);
 
 // Returns the number of groups to keep after `kept` were too few: 1, 2, 4, ... and finally `most`.
 size_t KeepNext(size_t kept, size_t most);
@@ -33,7 +33,7 @@ size_t KeepNext(size_t kept, size_t most);
 std::set<std::string> OperatorsAt(std::span<const OperatorGroup> groups, std::span<const size_t> places);
 
 // Returns the operators of all groups except the one at `place`.
-std::set<std::string> OperatorsBut(std::span<const OperatorGroup> groups, size_t place);
+std::set<std::string> OperatorsExcept(std::span<const OperatorGroup> groups, size_t place);
 
 // Returns the root mean square of the difference, relative to the root mean square of `others` (same length). Infinite
 // if a result is not finite, or if `others` is all zero and `results` is not.

@@ -57,7 +57,7 @@ FloatImage Resize(const FloatImage& image, Size size, v1::Interpolation interpol
   return ResizeRegion(image, size, {0, 0, size}, interpolation, rounding);
 }
 
-Image ResizeForEyes(const Image& image, Size size, v1::Interpolation interpolation) {
+Image ResizeForDisplay(const Image& image, Size size, v1::Interpolation interpolation) {
   RowResizer resizer({image.height, image.width}, size, {0, 0, size}, interpolation);
   Image resized{size.width, size.height, image.channels, {}};
   resized.pixels.resize(static_cast<size_t>(size.width) * size.height * image.channels);

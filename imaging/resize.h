@@ -38,7 +38,7 @@ FloatImage Resize(const FloatImage& image, Size size, v1::Interpolation interpol
                   Rounding rounding = v1::Preprocessing::NONE);
 
 // Resizes and rounds to bytes, for display. Calls GiveWay after every row.
-Image ResizeForEyes(const Image& image, Size size, v1::Interpolation interpolation);
+Image ResizeForDisplay(const Image& image, Size size, v1::Interpolation interpolation);
 
 // Returns the part `region` of Resize(image, size, interpolation, rounding), bit by bit, without computing the rest:
 // cost and memory depend on the region, not on `size`. Requires that the region lies inside `size`.

@@ -17,9 +17,9 @@ namespace vitrine {
 // LRU cache of values by grid. Limited in bytes, because clients choose the grids; the last value is kept whatever its
 // size. Thread-safe.
 template <class Value>
-class KeptForGrids {
+class GridCache {
  public:
-  explicit KeptForGrids(int64_t most_bytes) : most_bytes_(most_bytes) {}
+  explicit GridCache(int64_t most_bytes) : most_bytes_(most_bytes) {}
 
   // Returns the cached value, or that of `make`, which returns a value and its bytes and is called without a lock.
   Value For(Grid grid, absl::FunctionRef<std::pair<Value, int64_t>()> make) {

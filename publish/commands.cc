@@ -64,14 +64,14 @@ std::string PrecisionsInWords(const v1::Manifest& manifest) {
 }
 
 // Prints a line per link of a model, or of all models; links are not versions, so no other output mentions them.
-void TellLinks(const Listing& listing, const std::string& model) {
+void PrintLinks(const Listing& listing, const std::string& model) {
   for (const std::string& link : listing.links) {
     if (model.empty() || link == model || link.starts_with(model + "/")) std::cerr << PassedOver(link) << "\n";
   }
 }
 
 // Prints fields of a newer program, which are ignored and cannot be copied.
-void TellUnknown(const StoredVersion& version, const VersionId& id) {
+void PrintUnknown(const StoredVersion& version, const VersionId& id) {
   for (const std::string& field : version.unknown) {
     std::cerr << id.model << "/" << id.version << ": " << kManifestFile << ": " << field << " It is passed over.\n";
   }
@@ -87,7 +87,7 @@ int64_t CountGoldens(const StoredVersion& version) {
 
 absl::Status ListCommand(const std::string& repository, OutputFormat format) {
   ASSIGN_OR_RETURN(const Listing listing, ListRepository(repository));
-  TellLinks(listing, /*model=*/"");
+  PrintLinks(listing, /*model=*/"");
   std::vector<v1::Manifest> manifests;
   absl::Status unreadable = listing.status();
   for (const VersionId& id : listing.versions) {
@@ -99,7 +99,7 @@ absl::Status ListCommand(const std::string& repository, OutputFormat format) {
     }
   }
   std::cout << TableOf(manifests).Print(format);
-  if (unreadable.ok() && manifests.empty()) std::cerr << WhyNoVersions(repository) << "\n";
+  if (unreadable.ok() && manifests.empty()) std::cerr << ExplainNoVersions(repository) << "\n";
   return unreadable;
 }
 
@@ -133,11 +133,11 @@ absl::Status VerifyCommand(const std::string& repository, const std::string& whi
       if (selection.model.empty() || id.model == selection.model) ids.push_back(id);
     }
     ASSIGN_OR_RETURN(const Listing listing, ListRepository(repository));
-    TellLinks(listing, selection.model);
+    PrintLinks(listing, selection.model);
     unreadable = listing.status();
     if (ids.empty() && unreadable.ok()) {
       if (!selection.model.empty()) return NoSuchModel(repository, selection.model);
-      std::cerr << WhyNoVersions(repository) << "\n";
+      std::cerr << ExplainNoVersions(repository) << "\n";
     }
   }
   size_t failed = 0;
@@ -153,7 +153,7 @@ absl::Status VerifyCommand(const std::string& repository, const std::string& whi
                 << " files as the manifest says, " << WithSeparators(version->manifest.parameters())
                 << " parameters fit the model, " << CountGoldens(*version) << " goldens within tolerance"
                 << PrecisionsInWords(version->manifest) << std::endl;
-      TellUnknown(*version, id);
+      PrintUnknown(*version, id);
     } else {
       std::cout << "FAILED  " << version.status().message() << std::endl;
     }
@@ -165,7 +165,7 @@ absl::Status VerifyCommand(const std::string& repository, const std::string& whi
 absl::Status PublishCommand(const std::string& repository, const std::string& source, const std::string& which) {
   ASSIGN_OR_RETURN(const VersionId from, FindOneVersion(source, which));
   ASSIGN_OR_RETURN(StoredVersion version, ReadAndCheck(source, from));
-  TellUnknown(version, from);
+  PrintUnknown(version, from);
   const Draft draft = {std::move(version.manifest), std::move(version.weights), std::move(version.golden),
                        std::move(version.labels), std::move(version.extra_files)};
   ASSIGN_OR_RETURN(const VersionId published, Publish(repository, from.model, draft));

@@ -45,7 +45,7 @@ void SetShares(const google::protobuf::RepeatedPtrField<v1::TrafficShare>& traff
 }
 
 // Returns versions that have a share of the traffic or the label `canary`, and not `stable`, as servers do.
-std::set<int64_t> TriedOut(const Named& named) {
+std::set<int64_t> ActiveCanaries(const Named& named) {
   std::set<int64_t> versions = named.shares;
   if (const auto canary = named.labels.find("canary"); canary != named.labels.end()) versions.insert(canary->second);
   if (const auto stable = named.labels.find("stable"); stable != named.labels.end()) versions.erase(stable->second);
@@ -95,7 +95,7 @@ absl::StatusOr<Pins> Pins::Read(const std::string& serving_config, const std::st
     for (const v1::PutAway& away : row.put_away()) pins.apart_.insert({row.model(), away.version()});
   }
   for (const auto& [model, named] : models) {
-    for (const int64_t version : TriedOut(named)) pins.apart_.insert({model, version});
+    for (const int64_t version : ActiveCanaries(named)) pins.apart_.insert({model, version});
   }
   return pins;
 }

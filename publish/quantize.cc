@@ -115,7 +115,7 @@ class ErrorMeasurement {
   absl::StatusOr<std::vector<double>> Errors(std::span<const OperatorGroup> groups, Precision precision) {
     ASSIGN_OR_RETURN(const std::vector<FloatArray> sample, Inputs(Spread(kSample)));
     const auto logits = [&](size_t narrow) -> absl::StatusOr<FloatArray> {
-      const PrecisionChoice choice{.precision = precision, .kept = OperatorsBut(groups, narrow)};
+      const PrecisionChoice choice{.precision = precision, .kept = OperatorsExcept(groups, narrow)};
       ASSIGN_OR_RETURN(const Forward forward, EngineForward(model_, path_, choice));
       return forward(sample);
     };
@@ -202,7 +202,7 @@ absl::StatusOr<Found> FindPlan(const WeightedModel& model, Precision precision, 
   for (size_t kept = 0;; kept = KeepNext(kept, groups.size() - 1)) {
     if (kept == 1) {
       ASSIGN_OR_RETURN(errors, measurement.Errors(groups, precision));
-      worst = WorstFirst(errors);
+      worst = SortByError(errors);
     }
     const std::span<const size_t> places = std::span(worst).first(kept);
     found.kept.clear();

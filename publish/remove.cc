@@ -61,8 +61,8 @@ void TellKept(const VersionId& id, const std::string& why) {
 }
 
 // Returns the versions of one model that `keep` does not cover.
-std::vector<VersionId> Superfluous(const RemoveOptions& options, const Pins& pins, std::vector<int64_t> versions,
-                                   const std::string& model) {
+std::vector<VersionId> VersionsToPrune(const RemoveOptions& options, const Pins& pins, std::vector<int64_t> versions,
+                                       const std::string& model) {
   const std::optional<int64_t> latest = pins.Latest(model);
   std::vector<VersionId> superfluous;
   if (!latest.has_value()) {
@@ -126,7 +126,7 @@ absl::Status PruneCommand(const RemoveOptions& options) {
   if (models.empty() && !options.which.empty()) return NoSuchModel(options.repository, options.which);
   std::vector<VersionId> versions;
   for (const auto& [model, numbers] : models) {
-    const std::vector<VersionId> superfluous = Superfluous(options, pins, numbers, model);
+    const std::vector<VersionId> superfluous = VersionsToPrune(options, pins, numbers, model);
     versions.insert(versions.end(), superfluous.begin(), superfluous.end());
   }
   return RemoveAll(options, versions);

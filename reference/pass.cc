@@ -118,7 +118,7 @@ void Interpreter::Pass::Do(const Operator& op, const program::ToTokens&, Held& r
   } else if (maps[0].dim() == 4) {
     result.data = PixelsOfAll(maps);
   } else {
-    result.data = PlacesOf(maps);
+    result.data = PixelsAsTokens(maps);
   }
 }
 

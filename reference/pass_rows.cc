@@ -57,7 +57,7 @@ void Interpreter::Pass::Do(const Operator& op, const program::Linear& linear, He
   const bool bf16 = context_.bf16 && step_->result != program_.logits();
   if (step_->gelu == nullptr) {
     result.data = AffineMap(x, weight, bias, bf16, bf16 ? TypeOf(op, x) : at::kFloat);
-  } else if (UsesOwnDerivatives(x, context_)) {
+  } else if (UsesOwnGradients(x, context_)) {
     result.data = Gelu(AffineMap(x, weight, bias, bf16, TypeOf(op, x)), context_);
   } else {
     result.data = AffineGelu(x, weight, bias, bf16);

@@ -11,7 +11,7 @@ namespace {
 using program::Operator;
 using program::Program;
 
-OperatorStep StepFrom(const Operator& op, const program::OnlyReaders& readers) {
+OperatorStep StepFrom(const Operator& op, const program::SingleReaderIndex& readers) {
   const auto* grid = op.As<program::ConvolveGrid>();
   if (const auto* linear = op.As<program::Linear>()) {
     const Operator* gelu = linear->code < 0 ? readers.GeluAfter(&op) : nullptr;
@@ -33,7 +33,7 @@ OperatorStep StepFrom(const Operator& op, const program::OnlyReaders& readers) {
 }  // namespace
 
 std::vector<OperatorStep> StepsOf(const Program& program) {
-  const program::OnlyReaders readers(program);
+  const program::SingleReaderIndex readers(program);
   std::vector<OperatorStep> steps;
   std::set<const Operator*> done;
   for (const Operator& op : program.operators()) {

@@ -199,7 +199,7 @@ absl::StatusOr<Image> ShownUnderMaps(const Image& picture, const OverlayLook& lo
   return WithOpenCv([&] {
     if (size == Size{picture.height, picture.width}) return InColour(picture);
     const bool is_smaller = size.height < picture.height || size.width < picture.width;
-    return InColour(is_smaller ? ResizeForEyes(picture, size, v1::BILINEAR) : Enlarged(picture, size));
+    return InColour(is_smaller ? ResizeForDisplay(picture, size, v1::BILINEAR) : Enlarged(picture, size));
   });
 }
 

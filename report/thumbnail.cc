@@ -24,7 +24,7 @@ Image Reduced(const Image& picture, int side) {
   const double scale = static_cast<double>(side) / longest;
   const Size size{std::max(1, static_cast<int>(picture.height * scale)),
                   std::max(1, static_cast<int>(picture.width * scale))};
-  return ResizeForEyes(picture, size, v1::BILINEAR);
+  return ResizeForDisplay(picture, size, v1::BILINEAR);
 }
 
 absl::StatusOr<PictureCard::Picture> Thumbnail(const Image& picture, int side, const std::string& caption) {

@@ -17,7 +17,7 @@ namespace {
 absl::Status WhichModel(const std::string& repository, const std::vector<VersionId>& all) {
   std::set<std::string> models;
   for (const VersionId& id : all) models.insert(id.model);
-  if (models.empty()) return absl::NotFoundError(WhyNoVersions(repository));
+  if (models.empty()) return absl::NotFoundError(ExplainNoVersions(repository));
   return absl::InvalidArgumentError(absl::StrCat("one model is needed, as MODEL or MODEL@VERSION; ", repository,
                                                  " holds ", absl::StrJoin(models, ", ")));
 }

@@ -95,7 +95,7 @@ StoredTensor StoredBytes(std::string_view bytes) {
   return tensor;
 }
 
-StoredTensor Widened(const StoredTensor& tensor) {
+StoredTensor ToF32(const StoredTensor& tensor) {
   if (tensor.dtype == Dtype::kF32) return tensor;
   std::byte* bytes = nullptr;
   StoredTensor widened = MakeStored(Dtype::kF32, tensor.shape, bytes);

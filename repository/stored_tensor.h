@@ -40,7 +40,7 @@ StoredTensor StoredOf(FloatArray array);
 StoredTensor StoredBytes(std::string_view bytes);  // a copy, U8 [bytes]
 
 // Returns the values as F32; shares memory if they are F32 already. Requires a floating type. Throws std::bad_alloc.
-StoredTensor Widened(const StoredTensor& tensor);
+StoredTensor ToF32(const StoredTensor& tensor);
 // Rounds an F32 tensor to nearest, ties to even. Throws std::bad_alloc.
 StoredTensor AsBFloat16(const StoredTensor& tensor);
 // Returns a copy of a floating tensor's values as fp32. Throws std::bad_alloc.

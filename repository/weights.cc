@@ -65,7 +65,7 @@ absl::StatusOr<WeightedModel> WithStored(const v1::ModelConfig& config, Safetens
 }
 
 void Widen(WeightedModel& model) {
-  for (StoredTensor& weight : model.weights) weight = Widened(weight);
+  for (StoredTensor& weight : model.weights) weight = ToF32(weight);
 }
 
 }  // namespace
@@ -120,7 +120,7 @@ Safetensors AsStored(WeightedModel& model, bool bf16) {
   const std::vector<program::Weight>& names = model.description.program().weights();
   for (size_t i = 0; i < names.size(); ++i) {
     const StoredTensor& rounded = weights.tensors[names[i].name] = AsBFloat16(model.weights[i]);
-    model.weights[i] = Widened(rounded);
+    model.weights[i] = ToF32(rounded);
   }
   return weights;
 }

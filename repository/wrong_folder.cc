@@ -84,7 +84,7 @@ bool IsEmpty(const fs::path& root) {
 
 }  // namespace
 
-std::string WhyNoVersions(const fs::path& root) {
+std::string ExplainNoVersions(const fs::path& root) {
   std::error_code error;
   const fs::path path = fs::weakly_canonical(root, error);
   const auto quoted = [](const fs::path& folder) { return Quoted(folder.native()); };

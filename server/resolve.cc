@@ -112,7 +112,7 @@ absl::Status CheckRepository(const ServerOptions& options) {
   RETURN_IF_ERROR(listing.status());
   if (!listing.versions.empty() || options.allow_empty) return absl::OkStatus();
   return absl::FailedPreconditionError(
-      absl::StrCat(WhyNoVersions(options.repository), "; the server would not be ready without --allow-empty"));
+      absl::StrCat(ExplainNoVersions(options.repository), "; the server would not be ready without --allow-empty"));
 }
 
 }  // namespace vitrine

@@ -23,7 +23,7 @@ std::string DescribeMachine(const Machine& machine, const ServerOptions& resolve
 absl::Status CheckConfiguration(const ServerOptions& options);
 
 // Checks that the repository holds versions, or that allow_empty is set. UNAVAILABLE: it cannot be read completely;
-// FAILED_PRECONDITION: there are no versions, see WhyNoVersions.
+// FAILED_PRECONDITION: there are no versions, see ExplainNoVersions.
 absl::Status CheckRepository(const ServerOptions& options);
 
 }  // namespace vitrine

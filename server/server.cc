@@ -195,7 +195,7 @@ class RunningServer : public Server {
     if (tracing_ != nullptr) tracing_->Stop(kSpansGrace);
     // All requests are answered: end the process if a load takes long or hangs.
     const Ticker end(options_.end_patience, [this, calls = 0]() mutable {
-      if (calls++ > 0) EndProcess(CountsNow().accepted == CountsNow().answered ? 0 : 1, [this] { SayStopped(); });
+      if (calls++ > 0) EndProcess(CountsNow().accepted == CountsNow().answered ? 0 : 1, [this] { LogStopped(); });
     });
     registry_.Stop();
     // The registry has ended calls that wait for a model.
@@ -204,7 +204,7 @@ class RunningServer : public Server {
     if (starter_.joinable()) starter_.join();
     fronts_.EndMetrics();
     status_.Stop();
-    return SayStopped();
+    return LogStopped();
   }
 
  private:
@@ -223,7 +223,7 @@ class RunningServer : public Server {
                   MutexLock lock(executors_mutex_);
                   return executors_ != nullptr ? executors_->Status() : std::vector<ExecutorStatus>();
                 },
-            .lanes_busy_ratio = [this] { return status_.LanesBusyRatio(); },
+            .lanes_busy_ratio = [this] { return status_.ExecutorsBusyRatio(); },
             .machine = [this] { return machine_; },
             .ready = [this] { return WhyNotReady().empty(); },
             .repository_readable = [this] { return registry_.repository_status().ok(); },
@@ -281,11 +281,11 @@ class RunningServer : public Server {
       probe_.Start();
       changed_.NotifyAll();
     }
-    SayReady();
+    LogReady();
   }
 
   // Logged once the server is ready. Requests may be answered before.
-  void SayReady() {
+  void LogReady() {
     if (const std::string why = WhyNotReady(); !why.empty()) Log(LogLevel::kWarning, "not ready", {{"reason", why}});
     while (!WhyNotReady().empty()) {
       MutexLock lock(mutex_);
@@ -324,7 +324,7 @@ class RunningServer : public Server {
     return true;
   }
 
-  Counts SayStopped() {
+  Counts LogStopped() {
     const Counts counts = CountsNow();
     if (begun_) Log(LogLevel::kInfo, "stopped", {{"accepted", counts.accepted}, {"answered", counts.answered}});
     return counts;

@@ -320,7 +320,7 @@ absl::StatusOr<std::string> Run::MeasureNow() {
   ASSIGN_OR_RETURN(const Score score, task_.MeasureOn(MeasuredSplit::kValidation, Measured(),
                                                       {.threads = options_.threads, .stop = stop}));
   measuring_ += absl::Now() - start;
-  RETURN_IF_ERROR(RefuseDiverged(score));
+  RETURN_IF_ERROR(CheckNotDiverged(score));
   ScoreReport report{.step = position_.step, .epoch = Epochs(), .split = "", .score = score};
   report.split = recipe_.validation_share() > 0 ? "validation" : score.split;
   if (recipe_.validation_share() == 0 && position_.step == plan_.total_steps) measured_on_test_ = score;
@@ -378,7 +378,7 @@ absl::StatusOr<TrainResult> Run::Result() {
 
 }  // namespace
 
-absl::Status RefuseDiverged(const Score& score) {
+absl::Status CheckNotDiverged(const Score& score) {
   for (const Measure& measure : score.measures) {
     const bool absurd = measure.name == "loss" && measure.value > score.absurd_loss;
     if (std::isfinite(measure.value) && !absurd) continue;
@@ -396,7 +396,7 @@ absl::StatusOr<TrainResult> Train(const v1::Recipe& recipe, const Task& task, co
   RETURN_IF_ERROR(ValidateRecipe(recipe));
   const int processes = options.communicator == nullptr ? 1 : options.communicator->size();
   ASSIGN_OR_RETURN(const StepPlan plan, PlanSteps(recipe, task.samples(), processes));
-  if (const std::string smaller = SmallerStepInWords(recipe, plan, task.samples()); !smaller.empty()) {
+  if (const std::string smaller = SmallerStepWarning(recipe, plan, task.samples()); !smaller.empty()) {
     options.say(smaller);
   }
   if (WarmsUpToTheEnd(recipe, plan)) {

@@ -58,7 +58,7 @@ struct TrainResult {
 
 // ABORTED if a measure is not finite or the loss exceeds absurd_loss: the run has diverged and must not be published.
 // The message says how to start again.
-absl::Status RefuseDiverged(const Score& score);
+absl::Status CheckNotDiverged(const Score& score);
 
 // Sets LibTorch's threads per operator. Train sets 1, since it runs one replica per thread.
 void SetComputeThreads(int threads);
@@ -67,7 +67,7 @@ void SetComputeThreads(int threads);
 // also when stopped and resumed. INVALID_ARGUMENT: the recipe is inconsistent with itself, the model or the data.
 // FAILED_PRECONDITION: the state is beyond the recipe's epochs, or belongs to another run. ABORTED: a loss or gradient
 // is not finite; the message names step, epoch and the file with the batch, and the last state stays on disk; or errors
-// of RefuseDiverged. UNAVAILABLE: another process was lost.
+// of CheckNotDiverged. UNAVAILABLE: another process was lost.
 absl::StatusOr<TrainResult> Train(const v1::Recipe& recipe, const Task& task, const TrainOptions& options);
 
 }  // namespace vitrine

@@ -66,7 +66,7 @@ absl::StatusOr<StepPlan> PlanSteps(const v1::Recipe& recipe, int64_t data_size, 
   return plan;
 }
 
-std::string SmallerStepInWords(const v1::Recipe& recipe, const StepPlan& plan, int64_t data_size) {
+std::string SmallerStepWarning(const v1::Recipe& recipe, const StepPlan& plan, int64_t data_size) {
   if (plan.batch >= recipe.batch()) return "";
   return absl::StrCat("a step takes ", plan.samples_per_step(), " samples where the recipe asks for ",
                       recipe.batch() * plan.batches_per_step(), ": there are only ", data_size,

@@ -28,7 +28,7 @@ struct StepPlan {
 absl::StatusOr<StepPlan> PlanSteps(const v1::Recipe& recipe, int64_t data_size, int processes = 1);
 
 // Returns a warning if a step has fewer samples than the recipe sets; else "".
-std::string SmallerStepInWords(const v1::Recipe& recipe, const StepPlan& plan, int64_t data_size);
+std::string SmallerStepWarning(const v1::Recipe& recipe, const StepPlan& plan, int64_t data_size);
 
 // True if the rate never decays, because the warm-up is as long as the run.
 bool WarmsUpToTheEnd(const v1::Recipe& recipe, const StepPlan& plan);

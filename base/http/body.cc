@@ -57,7 +57,7 @@ absl::Status CheckAnnouncedBody(const HttpRequest& request, int64_t max_bytes, b
   return absl::OkStatus();
 }
 
-void HandOver(ReceivedBody body, const HttpRequest& request, int64_t max_bytes, const HttpNext::WithBody& with_body,
+void HandOver(ReceivedBody body, const HttpRequest& request, int64_t max_bytes, const HttpHandling::WithBody& with_body,
               std::shared_ptr<HttpReply> reply) {
   if (body.bytes.ok() && IsGzipped(request)) body.bytes = Decompress(body, max_bytes, body.share);
   with_body(std::move(body.bytes), std::move(reply));

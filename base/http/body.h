@@ -25,14 +25,14 @@ absl::Status NoRoomError();
 // with `needs_length`, if there is neither Content-Length nor chunked encoding; TooLargeError.
 absl::Status CheckAnnouncedBody(const HttpRequest& request, int64_t max_bytes, bool needs_length);
 
-// A received body, to be passed to HttpNext::WithBody on a worker thread.
+// A received body, to be passed to HttpHandling::WithBody on a worker thread.
 struct ReceivedBody {
   absl::StatusOr<std::string> bytes;
   BudgetShare share;  // in the budget of received bytes
 };
 
 // Decompresses the body if the request declares gzip, then calls `with_body`.
-void HandOver(ReceivedBody body, const HttpRequest& request, int64_t max_bytes, const HttpNext::WithBody& with_body,
+void HandOver(ReceivedBody body, const HttpRequest& request, int64_t max_bytes, const HttpHandling::WithBody& with_body,
               std::shared_ptr<HttpReply> reply);
 
 }  // namespace vitrine

@@ -111,7 +111,7 @@ class HttpStreamHandler {
 };
 
 // The handling of a request after its headers were read: exactly one member is set.
-struct HttpNext {
+struct HttpHandling {
   // Handles the whole body on a worker thread, decompressed if its Content-Encoding is gzip; or the error:
   // INVALID_ARGUMENT for another encoding, a missing length, or a truncated or corrupt body; RESOURCE_EXHAUSTED above
   // the size limit or the budget of received bytes; DEADLINE_EXCEEDED if it arrives too slowly; UNAVAILABLE if the
@@ -121,13 +121,13 @@ struct HttpNext {
   using Open = std::function<std::shared_ptr<HttpStreamHandler>(std::shared_ptr<HttpStream> stream)>;
 
   // Answers at once; the body is not read.
-  static HttpNext Answer(HttpResponse response) { return {.response = std::move(response)}; }
+  static HttpHandling Answer(HttpResponse response) { return {.response = std::move(response)}; }
   // Answers with the result of `make`, which runs on a worker thread; the body is not read.
-  static HttpNext Make(std::function<HttpResponse()> make) { return {.make = std::move(make)}; }
+  static HttpHandling Make(std::function<HttpResponse()> make) { return {.make = std::move(make)}; }
   // Reads the body, then calls `with_body`.
-  static HttpNext Read(WithBody with_body) { return {.with_body = std::move(with_body)}; }
+  static HttpHandling Read(WithBody with_body) { return {.with_body = std::move(with_body)}; }
   // Streams both ways. An HTTP/1 request is answered with 505.
-  static HttpNext Stream(Open open) { return {.open = std::move(open)}; }
+  static HttpHandling Stream(Open open) { return {.open = std::move(open)}; }
 
   std::optional<HttpResponse> response = {};
   std::function<HttpResponse()> make = {};
@@ -136,7 +136,7 @@ struct HttpNext {
 };
 
 // Handles the headers of each request, on its connection's thread: must not block or compute for long.
-using HttpHandler = std::function<HttpNext(const std::shared_ptr<HttpRequest>&)>;
+using HttpHandler = std::function<HttpHandling(const std::shared_ptr<HttpRequest>&)>;
 
 }  // namespace vitrine
 

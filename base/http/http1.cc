@@ -90,7 +90,7 @@ class Http1 final : public HttpProtocol {
   std::string received_;  // bytes not yet parsed
   std::unique_ptr<HttpRequestParser> parser_;
   std::shared_ptr<HttpRequest> request_;  // null if it could not be parsed
-  HttpNext::WithBody with_body_;
+  HttpHandling::WithBody with_body_;
   BudgetShare share_;     // for the body
   bool is_whole_ = true;  // the whole request was read
   bool is_gone_ = false;  // the client sends no more
@@ -246,7 +246,7 @@ void Http1::Serve() {
                    .body = "only GET and HEAD are served here\n",
                    .headers = {{"Allow", "GET, HEAD"}}});
   }
-  HttpNext next = connection_.common().handler(request_);
+  HttpHandling next = connection_.common().handler(request_);
   if (next.response.has_value()) return Answer(*std::move(next.response));
   if (next.open != nullptr) {
     return Answer({.code = 505, .type = kPlainText, .body = "this is served over HTTP/2 alone\n"});

@@ -38,7 +38,7 @@ class Reply final : public HttpReply {
 // Collects a body and passes it to a worker.
 class BodyReader final : public HttpStreamHandler {
  public:
-  BodyReader(HttpNext::WithBody with_body, std::shared_ptr<HttpRequest> request, std::shared_ptr<HttpStream> stream,
+  BodyReader(HttpHandling::WithBody with_body, std::shared_ptr<HttpRequest> request, std::shared_ptr<HttpStream> stream,
              HttpCommon& common)
       : with_body_(std::move(with_body)),
         request_(std::move(request)),
@@ -77,7 +77,7 @@ class BodyReader final : public HttpStreamHandler {
     });
   }
 
-  HttpNext::WithBody with_body_;  // null once called
+  HttpHandling::WithBody with_body_;  // null once called
   const std::shared_ptr<HttpRequest> request_;
   std::shared_ptr<HttpStream> stream_;
   HttpCommon& common_;
@@ -102,7 +102,7 @@ HttpStream::Part ResponsePart(HttpResponse response, const HttpRequest& request)
   return part;
 }
 
-std::shared_ptr<HttpStreamHandler> BeginExchange(HttpNext next, const std::shared_ptr<HttpRequest>& request,
+std::shared_ptr<HttpStreamHandler> BeginExchange(HttpHandling next, const std::shared_ptr<HttpRequest>& request,
                                                  const std::shared_ptr<HttpStream>& stream, HttpCommon& common) {
   if (next.response.has_value()) {
     stream->Send(ResponsePart(*std::move(next.response), *request));

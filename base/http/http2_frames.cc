@@ -277,7 +277,7 @@ void Http2Session::Dispatch(Http2Stream& stream) {
                                      .headers = {{"allow", "GET, HEAD"}}},
                                     request));
   }
-  HttpNext next = common_.handler(stream.request);
+  HttpHandling next = common_.handler(stream.request);
   std::shared_ptr<HttpStreamHandler> handler =
       next.open != nullptr ? next.open(keep) : BeginExchange(std::move(next), stream.request, keep, common_);
   stream.handler = std::move(handler);

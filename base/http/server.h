@@ -94,7 +94,7 @@ struct HttpServerOptions {
   absl::Duration min_ping_interval = absl::Seconds(10);
   // Answers methods other than GET and HEAD with 405, without calling the handler.
   bool read_only = false;
-  // Largest body for HttpNext::Read.
+  // Largest body for HttpHandling::Read.
   int64_t max_body_bytes = int64_t{16} << 20;
   // Limit on a request's headers: names and values plus 32 bytes for each. Above it, HTTP answers 431 and gRPC
   // RESOURCE_EXHAUSTED.

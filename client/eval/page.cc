@@ -93,7 +93,7 @@ std::vector<const Prediction*> SurestMistakes(const Evaluation& evaluation, size
 }
 
 std::string CommandOf(const Evaluation& evaluation, const std::string& folder, const EvalCommand* command,
-                      const ReportWish& wish) {
+                      const ReportOptions& wish) {
   const EvaluationSettings& settings = evaluation.settings;
   Command text;
   if (command != nullptr) {
@@ -110,13 +110,13 @@ std::string CommandOf(const Evaluation& evaluation, const std::string& folder, c
   if (settings.shard.of > 1) text.Add("--shard", ToString(settings.shard));
   text.AddUnless(absl::StrCat(EvalCommand().top_k), "--top-k", absl::StrCat(settings.top_k));
   if (command != nullptr) AddRun(*command, text);
-  text.AddUnless(absl::StrCat(ReportWish().mistakes), "--mistakes", absl::StrCat(wish.mistakes));
+  text.AddUnless(absl::StrCat(ReportOptions().mistakes), "--mistakes", absl::StrCat(wish.mistakes));
   if (wish.attention_distance > 0) text.Add("--attention-distance", absl::StrCat(wish.attention_distance));
   text.Add("--out", folder.empty() ? "DIR" : absl::StrCat(WithoutSlashes(folder), "-again"));
   return text.text();
 }
 
-std::string DrawPage(const EvaluationPage& input) {
+std::string RenderPage(const EvaluationPage& input) {
   const Evaluation& evaluation = input.evaluation;
   HtmlPage page(absl::StrCat("Evaluation of ", NameOf(evaluation.model)),
                 absl::StrCat("on the ", evaluation.settings.split, " split of ", evaluation.data));
@@ -134,7 +134,7 @@ std::string DrawPage(const EvaluationPage& input) {
 }
 
 absl::Status WriteReport(const std::string& folder, const Evaluation& evaluation, PictureSource source,
-                         const ReportWish& wish, const EvalCommand* command) {
+                         const ReportOptions& wish, const EvalCommand* command) {
   const bool stopped_before = source.Stopping();
   const EvaluationMetrics metrics = ComputeMetrics(evaluation);
   EvaluationPage page{.evaluation = evaluation, .metrics = metrics};
@@ -162,7 +162,7 @@ absl::Status WriteReport(const std::string& folder, const Evaluation& evaluation
       page.distances_fault = std::string(distances.status().message());
     }
   }
-  RETURN_IF_ERROR(ReplaceFile((std::filesystem::path(folder) / "report.html").string(), DrawPage(page)));
+  RETURN_IF_ERROR(ReplaceFile((std::filesystem::path(folder) / "report.html").string(), RenderPage(page)));
   if (stopped_before || !source.Stopping()) return absl::OkStatus();
   return absl::CancelledError("it was stopped before it had everything; the same command again completes it");
 }

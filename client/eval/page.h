@@ -15,7 +15,7 @@
 
 namespace vitrine {
 
-struct ReportWish {
+struct ReportOptions {
   int mistakes = 24;               // most confident wrong answers to show, at least 0
   int64_t attention_distance = 0;  // images for the mean attention distances; 0: none
 };
@@ -32,9 +32,9 @@ struct EvaluationPage {
   // Input of CommandOf, for the command that repeats the evaluation.
   std::string folder = {};
   const EvalCommand* command = nullptr;
-  ReportWish wish = {};
+  ReportOptions wish = {};
 };
-std::string DrawPage(const EvaluationPage& input);
+std::string RenderPage(const EvaluationPage& input);
 
 // Returns the most confident wrong answers first, at most `most`; ties by index.
 std::vector<const Prediction*> SurestMistakes(const Evaluation& evaluation, size_t most);
@@ -44,13 +44,13 @@ std::vector<const Prediction*> SurestMistakes(const Evaluation& evaluation, size
 // set from the evaluation; once its `stop` is true, the page is written with the data so far, and the status is
 // CANCELLED. `command` made the evaluation; null if unknown.
 absl::Status WriteReport(const std::string& folder, const Evaluation& evaluation, PictureSource source,
-                         const ReportWish& wish = {}, const EvalCommand* command = nullptr);
+                         const ReportOptions& wish = {}, const EvalCommand* command = nullptr);
 
 // Returns the command that repeats the evaluation in `folder`, and its report, into another folder beside it; quoted
 // for a shell. If `command` is null, options known only from it have their defaults, and a required label map is
 // "FILE". Never contains a token, at most the name of its file.
 std::string CommandOf(const Evaluation& evaluation, const std::string& folder, const EvalCommand* command = nullptr,
-                      const ReportWish& wish = {});
+                      const ReportOptions& wish = {});
 
 }  // namespace vitrine
 

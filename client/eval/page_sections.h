@@ -11,7 +11,7 @@
 
 namespace vitrine {
 
-// The parts of DrawPage, in its order.
+// The parts of RenderPage, in its order.
 void AddKeyFigures(const EvaluationPage& input, HtmlPage& page);
 void AddLedger(const EvaluationPage& input, HtmlPage& page);
 void AddClasses(const EvaluationPage& input, HtmlPage& page);

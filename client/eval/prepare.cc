@@ -124,7 +124,7 @@ absl::StatusOr<PreparedRun> PrepareRun(const EvalCommand& command, ProgressDispl
   v1::ModelVersion& model = run.evaluation.model;
   if (!IsLookedUp(model)) {  // this client may only classify
     ASSIGN_OR_RETURN(const std::vector<std::string> known,
-                     AskForLabels(*run.client, {.name = model.model(), .version = model.version()}));
+                     ProbeLabels(*run.client, {.name = model.model(), .version = model.version()}));
     model.mutable_labels()->Add(known.begin(), known.end());
     model.mutable_config()->set_classes(static_cast<int>(known.size()));
   }

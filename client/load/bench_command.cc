@@ -227,7 +227,7 @@ class Bench {
     bool stable = true;
     for (const LoadPoint& point : report_.points) {
       const double good = point.result.record.GoodPerSecond();
-      if (!PointVoid(point).empty() || point.result.interrupted || good <= best) continue;
+      if (!InvalidReason(point).empty() || point.result.interrupted || good <= best) continue;
       best = good;
       stable = point.stability.verdict != Stability::Verdict::kNotStable;
       at = point.offered;
@@ -246,7 +246,7 @@ class Bench {
     while (const std::optional<double> rate = search.Next()) {
       const LoadPoint* point = hooks_.stopped() ? nullptr : &Measure(*rate);
       // Repeats once: a disturbance by another program is mostly gone then.
-      if (point != nullptr && !point->result.interrupted && !PointVoid(*point).empty()) point = &Measure(*rate);
+      if (point != nullptr && !point->result.interrupted && !InvalidReason(*point).empty()) point = &Measure(*rate);
       if (point == nullptr || point->result.interrupted) {
         report_.complete = false;
         break;
@@ -285,7 +285,7 @@ class Bench {
 
   // Describes a cause of the miss outside the server.
   static std::string DoubtAbout(const LoadPoint& point) {
-    const std::string reason = PointVoid(point);
+    const std::string reason = InvalidReason(point);
     if (reason.empty()) return "";
     return absl::StrFormat(
         " That is what server and generator reach together: at %.1f requests/s twice %s. The server alone may reach "

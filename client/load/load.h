@@ -85,7 +85,7 @@ struct LoadResult {
   // when a request was due and so includes late sends: the generator was too late if the delay was more than a tenth of
   // a bound at the bound's quantile (without bounds: of the p99 of all due), more than a millisecond, and in at least
   // three requests. Or a receiver thread was busy for more than 90 % of the time, so that answers waited for it. Both
-  // only increase latencies: see PointVoid in load_report.h.
+  // only increase latencies: see InvalidReason in load_report.h.
   std::string VoidReason() const;
 };
 

@@ -59,7 +59,7 @@ std::vector<GateResult> JudgeLoad(std::span<const Gate> gates, const LoadReport&
     const bool is_answer = gate.measure == "rate" && report.best.has_value();
     result.measured = is_answer ? report.best : Measured(gate.measure, point->result.record);
     if (!result.measured.has_value()) result.remark = "so many requests have no answer";
-    const std::string reason = PointVoid(*point);
+    const std::string reason = InvalidReason(*point);
     if (!reason.empty() && !result.passed()) {
       absl::StrAppend(&result.remark, result.remark.empty() ? "" : "; ", "void: ", reason);
     }

@@ -140,14 +140,14 @@ ordered_json PointJson(const LoadSetting& setting, const LoadPoint& point) {
     json["goal_met"] = point.missed->empty();
     if (!point.missed->empty()) json["goal_missed"] = *point.missed;
   }
-  json["generator"] = {{"valid", PointVoid(point).empty()},
+  json["generator"] = {{"valid", InvalidReason(point).empty()},
                        {"core_share", result.GeneratorShare()},
                        {"receiver_share", result.receiver_share},
                        {"cpu_us_per_request", result.GeneratorMicrosecondsARequest()},
                        {"requests_per_cpu_second", result.RequestsPerProcessorSecond()},
                        {"slip_ms", setting.closed ? ordered_json(nullptr) : Percentiles(record.slip())},
                        {"slip_of_latency", setting.closed ? ordered_json(nullptr) : ordered_json(result.SlipShare())}};
-  if (const std::string reason = PointVoid(point); !reason.empty()) json["generator"]["void"] = reason;
+  if (const std::string reason = InvalidReason(point); !reason.empty()) json["generator"]["void"] = reason;
   if (setting.server_process > 0) json["server_core_share"] = result.ServerShare();
   json["server"] = Inside(record);
   json["classes"] = Classes(setting, record);

@@ -45,7 +45,7 @@ void AddSweep(const LoadReport& report, HtmlPage& page) {
     const double offered = point->offered;
     ideal.emplace_back(offered, offered);
     if (point->result.interrupted) continue;
-    if (!PointVoid(*point).empty()) {
+    if (!InvalidReason(*point).empty()) {
       invalid.emplace_back(offered, record.GoodPerSecond());
       continue;
     }
@@ -189,7 +189,7 @@ void AddKeyFigures(const LoadReport& report, HtmlPage& page) {
   if (report.points.size() > 1) {
     double peak = 0;
     for (const LoadPoint& point : report.points) {
-      if (PointVoid(point).empty() && !point.result.interrupted)
+      if (InvalidReason(point).empty() && !point.result.interrupted)
         peak = std::max(peak, point.result.record.GoodPerSecond());
     }
     std::vector<KeyFigure> figures = {{"highest goodput", Number(peak, "/s"), "of all valid points"}};
@@ -201,7 +201,7 @@ void AddKeyFigures(const LoadReport& report, HtmlPage& page) {
     return;
   }
   const LoadResult& result = report.points.front().result;
-  const std::string reason = PointVoid(report.points.front());
+  const std::string reason = InvalidReason(report.points.front());
   page.KeyFigures({{"goodput", Number(result.record.GoodPerSecond(), "/s"),
                     absl::StrFormat("of %.4g/s due", result.record.DuePerSecond())},
                    {"p50", CellOfDue(result.record, 0.5) + " ms", "of all due"},

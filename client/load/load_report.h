@@ -65,7 +65,7 @@ struct LoadReport {
 
 // Returns why the point reflects the generator as much as the server; empty: it does not. The generator can only
 // increase latencies, so a met goal is valid.
-std::string PointVoid(const LoadPoint& point);
+std::string InvalidReason(const LoadPoint& point);
 
 // Returns the remark of a point in a table: void, interrupted, met or the missed bound, not stable.
 std::string PointVerdict(const LoadPoint& point);

@@ -153,7 +153,7 @@ std::string GeneratorText(const LoadSetting& setting, const LoadPoint& point) {
   if (setting.server_process > 0) {
     absl::StrAppend(&text, Line("server", absl::StrFormat("%.1f %% of a core", 100 * result.ServerShare())));
   }
-  if (const std::string reason = PointVoid(point); !reason.empty()) {
+  if (const std::string reason = InvalidReason(point); !reason.empty()) {
     absl::StrAppend(&text, Line("VOID", reason + ": give it a core of its own, or more --threads and --connections"));
   }
   return text;
@@ -161,14 +161,14 @@ std::string GeneratorText(const LoadSetting& setting, const LoadPoint& point) {
 
 }  // namespace
 
-std::string PointVoid(const LoadPoint& point) {
+std::string InvalidReason(const LoadPoint& point) {
   return point.missed == "" ? "" : point.result.VoidReason();
 }
 
 std::string Overload(const LoadSetting& setting, const LoadPoint& point) {
   const LoadRecord& record = point.result.record;
   const bool refused = static_cast<double>(record.answered()) < kAlmostAll * static_cast<double>(record.due());
-  const std::string behind = setting.closed || refused ? "" : FallsBehind(record, point.stability);
+  const std::string behind = setting.closed || refused ? "" : OverloadText(record, point.stability);
   return behind.empty() ? "" : behind + ", and latency with it for as long as the load lasts";
 }
 
@@ -179,7 +179,7 @@ std::string SlipShareText(const LoadResult& result) {
 std::string PointVerdict(const LoadPoint& point) {
   std::vector<std::string> words;
   if (point.result.interrupted) words.push_back("interrupted");
-  const std::string reason = PointVoid(point);
+  const std::string reason = InvalidReason(point);
   if (!reason.empty()) words.push_back("void: " + reason);
   if (point.missed.has_value() && reason.empty()) words.push_back(point.missed->empty() ? "met" : *point.missed);
   if (point.stability.verdict == Stability::Verdict::kNotStable) words.push_back("not stable");

@@ -43,7 +43,7 @@ absl::StatusOr<std::vector<LatencyBound>> ParseLatencyBounds(absl::string_view t
   return bounds;
 }
 
-std::string FallsBehind(const LoadRecord& record, const Stability& stability, double least) {
+std::string OverloadText(const LoadRecord& record, const Stability& stability, double least) {
   // The number of requests in flight differs between both ends of the interval by chance.
   const double under_way = record.DuePerSecond() * record.latency().Mean() / 1e9;
   const double by_chance = (1 + 3 * std::sqrt(under_way)) / std::max(1e-9, record.interval().Seconds());
@@ -70,7 +70,7 @@ std::string MissedGoal(const LoadRecord& record, const Stability& stability, con
       return absl::StrFormat("p%g is %.1f ms", 100 * bound.quantile, static_cast<double>(*reached) / 1e6);
     }
   }
-  return FallsBehind(record, stability, std::min(0.99, goal.least_good));
+  return OverloadText(record, stability, std::min(0.99, goal.least_good));
 }
 
 std::vector<double> SweepRange::Rates() const {

@@ -25,11 +25,11 @@ struct Goal {
 
 // Describes how answers fall behind the schedule, so that the queue grows; empty: they do not. `least` is the share of
 // the due rate that must be answered meanwhile.
-std::string FallsBehind(const LoadRecord& record, const Stability& stability, double least = 0.99);
+std::string OverloadText(const LoadRecord& record, const Stability& stability, double least = 0.99);
 
 // Returns why a load missed the goal; empty: it met it. Bounds apply to all due requests: a missing answer counts as
 // longer than any. A load whose answers fall behind misses every goal: its queue would grow in a longer run. Ignores
-// the generator's own delays: see PointVoid in load_report.h.
+// the generator's own delays: see InvalidReason in load_report.h.
 std::string MissedGoal(const LoadRecord& record, const Stability& stability, const Goal& goal);
 
 // Rates of a sweep.

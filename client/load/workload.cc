@@ -22,9 +22,9 @@ constexpr int64_t kMaxPictureBytes = 32 << 20;
 constexpr int kMadeSide = 224;
 
 // Files already read, shared by classes.
-class PictureShelf {
+class FileCache {
  public:
-  explicit PictureShelf(const WorkloadOptions& options) : options_(options) {}
+  explicit FileCache(const WorkloadOptions& options) : options_(options) {}
 
   absl::StatusOr<std::string> Take(const std::string& path) {
     const auto known = pictures_.find(path);
@@ -83,7 +83,7 @@ class WorkloadBuilder {
 
  private:
   const WorkloadOptions& options_;
-  PictureShelf shelf_;
+  FileCache shelf_;
   Workload& workload_;
   int64_t total_ = 0;
 };

@@ -135,7 +135,7 @@ class Compiler {
   const PrecisionChoice& choice_;
   SharedMatrices& matrices_;
   const std::vector<Demand> demands_;
-  const program::OnlyReaders readers_;
+  const program::SingleReaderIndex readers_;
   const bool narrow_stem_;
   std::vector<Operand> values_;                      // by id; buffer is -1 until the value is computed
   std::map<int, const Operator*> norms_;             // by value: LayerNorms that their only reader computes

@@ -29,9 +29,9 @@ struct Family {
 const std::vector<Family>& Families();
 
 // Returns the family of a config and checks all its fields. INVALID_ARGUMENT names the missing or out-of-range field.
-absl::StatusOr<const Family*> CheckedFamilyOf(const v1::ModelConfig& config);
+absl::StatusOr<const Family*> ValidatedFamily(const v1::ModelConfig& config);
 
-// Returns the model as operators. Errors as CheckedFamilyOf.
+// Returns the model as operators. Errors as ValidatedFamily.
 absl::StatusOr<program::Program> ProgramOf(const v1::ModelConfig& config);
 
 }  // namespace vitrine

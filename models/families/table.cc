@@ -53,7 +53,7 @@ absl::Status NoFamily(const v1::ModelConfig& config) {
 
 }  // namespace
 
-absl::StatusOr<const Family*> CheckedFamilyOf(const v1::ModelConfig& config) {
+absl::StatusOr<const Family*> ValidatedFamily(const v1::ModelConfig& config) {
   const Family* const family = FamilyOf(config);
   if (family == nullptr) return NoFamily(config);
   RETURN_IF_ERROR(ValidateCommon(config));
@@ -62,7 +62,7 @@ absl::StatusOr<const Family*> CheckedFamilyOf(const v1::ModelConfig& config) {
 }
 
 absl::StatusOr<program::Program> ProgramOf(const v1::ModelConfig& config) {
-  ASSIGN_OR_RETURN(const Family* const family, CheckedFamilyOf(config));
+  ASSIGN_OR_RETURN(const Family* const family, ValidatedFamily(config));
   return family->program(config);
 }
 

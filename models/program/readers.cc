@@ -3,7 +3,7 @@
 
 namespace vitrine::program {
 
-OnlyReaders::OnlyReaders(const Program& program) : only_(static_cast<size_t>(program.values()), nullptr) {
+SingleReaderIndex::SingleReaderIndex(const Program& program) : only_(static_cast<size_t>(program.values()), nullptr) {
   std::vector<int> counts(only_.size(), 0);
   for (const Value stage : program.stages()) ++counts[static_cast<size_t>(stage.id)];
   for (const Value result : {program.logits(), program.final_tokens()}) {
@@ -17,7 +17,7 @@ OnlyReaders::OnlyReaders(const Program& program) : only_(static_cast<size_t>(pro
   }
 }
 
-const Operator* OnlyReaders::GeluAfter(const Operator* op) const {
+const Operator* SingleReaderIndex::GeluAfter(const Operator* op) const {
   const Operator* after = After<Activate>(op);
   return after != nullptr && after->As<Activate>()->function == Activate::Function::kGelu ? after : nullptr;
 }

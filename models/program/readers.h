@@ -10,9 +10,9 @@ namespace vitrine::program {
 
 // Finds operators that are the only reader of a value, so that they can run with its producer. Results of the program
 // (logits, stages, final tokens) count as read once more. Points into the program.
-class OnlyReaders {
+class SingleReaderIndex {
  public:
-  explicit OnlyReaders(const Program& program);
+  explicit SingleReaderIndex(const Program& program);
 
   // Returns the only reader of the result of `op` if it is of this kind; null otherwise, and for a null `op`.
   template <class Kind>

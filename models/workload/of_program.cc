@@ -322,7 +322,7 @@ class Expansion {
   const std::vector<ir::Demand> demands_;
   const std::vector<ir::MapSize> sizes_;
   std::vector<const ir::Operator*> producers_;  // by value
-  const ir::OnlyReaders readers_;
+  const ir::SingleReaderIndex readers_;
   std::set<const ir::Operator*> done_;         // listed with an earlier operator
   std::set<std::pair<int, int64_t>> counted_;  // weights and their first row
   std::set<std::pair<size_t, int>> products_;  // inputs and weights of F-SNE's first layer

@@ -51,7 +51,7 @@ CLI::Option* AddParsed(CLI::App& app, const std::string& name, Parse parse, Valu
 }
 
 void AddAttention(CLI::App& app, ClassifyCommand& command) {
-  AttentionWish& wish = command.attention;
+  AttentionOptions& wish = command.attention;
   CLI::Option* folder =
       app.add_option("--attention", wish.folder, "draw where the model looked, as PNG and SVG files in DIR")
           ->type_name("DIR");
@@ -120,7 +120,7 @@ void AddModels(CLI::App& app, ClassifyCommand& command) {
 }
 
 // Resolves --sheet, whose meaning depends on --models: without it, a word after --sheet is an image.
-void SettleSheet(ClassifyCommand& command) {
+void ResolveSheet(ClassifyCommand& command) {
   std::string& file = command.models_sheet;
   if (command.models.empty()) {
     if (!file.empty()) command.paths.push_back(std::exchange(file, ""));
@@ -152,7 +152,7 @@ ClientCommand AddClassify(CLI::App& app) {
   AddRequestOptions(*classify, command->client, command->resolution, command->priority);
   AddServerOptions(*classify, command->client);
   AddFormatOption(*classify, command->format);
-  classify->parse_complete_callback([command] { SettleSheet(*command); });
+  classify->parse_complete_callback([command] { ResolveSheet(*command); });
   classify->footer(kClassifyExamples);
   return {classify, [command] {
             const auto run = command->models.empty() ? RunClassify : RunClassifyModels;

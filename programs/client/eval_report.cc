@@ -39,7 +39,7 @@ bool Report(const Evaluation& evaluation, const ReportFlags& flags, const Report
     const std::string text = absl::StrCat("report: ", what, ", ", WithSeparators(done), " of ", WithSeparators(all));
     task.progress->Update(static_cast<double>(done) / static_cast<double>(all), text, absl::Now());
   };
-  const ReportWish wish{.mistakes = flags.mistakes, .attention_distance = flags.attention_distance};
+  const ReportOptions wish{.mistakes = flags.mistakes, .attention_distance = flags.attention_distance};
   const absl::Status status = WriteReport(task.folder, evaluation, source, wish, task.command);
   if (task.progress != nullptr) task.progress->Finish();
   if (!status.ok()) std::cerr << "vitrine: the report: " << Printable(std::string(status.message())) << "\n";

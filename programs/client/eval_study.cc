@@ -59,7 +59,7 @@ bool SayMisses(const Study& study, const std::vector<std::vector<GateResult>>& g
   return missed;
 }
 
-void CheckTwice(const char* flag, const std::vector<std::string>& values) {
+void RejectDuplicates(const char* flag, const std::vector<std::string>& values) {
   std::set<std::string> known;
   for (const std::string& value : values) {
     if (!known.insert(value).second) throw CLI::ValidationError(flag, absl::StrCat(value, " is there twice"));
@@ -69,13 +69,13 @@ void CheckTwice(const char* flag, const std::vector<std::string>& values) {
 }  // namespace
 
 void CheckStudyFlags(const StudyFlags& flags) {
-  CheckTwice("--models", flags.models);
+  RejectDuplicates("--models", flags.models);
   std::vector<std::string> sizes;  // normalised: 32 is 32x32
   for (const std::string& size : flags.resolutions) {
     const v1::ResolutionWish wish = *ParseResolution(size);
     sizes.push_back(absl::StrCat(wish.height(), "x", wish.width()));
   }
-  CheckTwice("--resolutions", sizes);
+  RejectDuplicates("--resolutions", sizes);
 }
 
 void AddStudyFlags(CLI::App& eval, StudyFlags& flags) {

@@ -145,7 +145,7 @@ absl::StatusOr<std::string> MixedBatch(const CheckSetting& setting) {
     RETURN_IF_ERROR(CheckForm(answers[i], i, setting, answers[0].batch().id()));
     grids.insert({answers[i].grid().rows(), answers[i].grid().columns()});
     const v1::ModelConfig& config = model.cpu->description->config();
-    ASSIGN_OR_RETURN(const FloatArray input, EncodedPictureToInput(setting.pictures[i], config.preprocessing()));
+    ASSIGN_OR_RETURN(const FloatArray input, DecodeGoldenInput(setting.pictures[i], config.preprocessing()));
     ASSIGN_OR_RETURN(const FloatArray alone, LogitsOf(*model.cpu->backend, config.classes(), {&input, 1}));
     const double error = RelativeError(TensorOf(LogitsIn(answers[i])), TensorOf(alone));
     if (!(error <= kTolerance)) {

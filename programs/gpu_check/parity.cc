@@ -133,7 +133,7 @@ absl::StatusOr<std::string> VersionParity(const VersionId& id, const CheckSettin
   ASSIGN_OR_RETURN(const std::unique_ptr<Model> model, BuildModel(stored));
   ImageBatch images;
   for (const std::string& picture : setting.pictures) {
-    ASSIGN_OR_RETURN(const FloatArray input, EncodedPictureToInput(picture, model->config().preprocessing()));
+    ASSIGN_OR_RETURN(const FloatArray input, DecodeGoldenInput(picture, model->config().preprocessing()));
     images.push_back(TensorOf(input));
   }
   return Compare(*model, images, setting.torch_device());

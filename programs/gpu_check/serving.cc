@@ -74,7 +74,7 @@ absl::StatusOr<VersionId> PublishAnother(const std::filesystem::path& root, cons
   draft.golden = stored.golden;
   draft.labels = stored.labels;
   draft.extra_files = stored.extra_files;
-  RETURN_IF_ERROR(RecordGolden(*model, ForwardOf(*model), EncodedPictureToInput, draft.golden));
+  RETURN_IF_ERROR(RecordGolden(*model, ForwardOf(*model), DecodeGoldenInput, draft.golden));
   const auto& tolerances = stored.manifest.golden_tolerances();
   if (std::none_of(tolerances.begin(), tolerances.end(),
                    [&](const v1::GoldenTolerance& row) { return row.device() == device.kind_name(); })) {
@@ -86,7 +86,7 @@ absl::StatusOr<VersionId> PublishAnother(const std::filesystem::path& root, cons
 // Returns the logits of the first image.
 absl::StatusOr<at::Tensor> Logits(const LoadedModel& loaded, const CheckSetting& setting) {
   const v1::ModelConfig& config = loaded.description->config();
-  ASSIGN_OR_RETURN(const FloatArray input, EncodedPictureToInput(setting.pictures[0], config.preprocessing()));
+  ASSIGN_OR_RETURN(const FloatArray input, DecodeGoldenInput(setting.pictures[0], config.preprocessing()));
   ASSIGN_OR_RETURN(const FloatArray logits, LogitsOf(*loaded.backend, config.classes(), {&input, 1}));
   return TensorOf(logits);
 }

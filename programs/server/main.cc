@@ -140,7 +140,7 @@ absl::StatusOr<std::unique_ptr<Server>> StartServer(const ServerOptions& options
 }
 
 // Prints and logs a line per listener with its services.
-void SayListeners(const ServerOptions& options, const Server& server) {
+void LogListeners(const ServerOptions& options, const Server& server) {
   const std::string http = absl::StrCat("HTTP/1.1, HTTP/2: /v1, /v2", options.page ? ", page" : "");
   const std::string calls = options.listen_grpc_only ? "gRPC" : "gRPC, " + http;
   const std::string tls = options.identity.tls.enabled() ? "; TLS" : "";
@@ -187,7 +187,7 @@ absl::Status Run(const ServerOptions& options, const sigset_t& signals) {
   ASSIGN_OR_RETURN(const std::unique_ptr<Server> server, StartServer(options));
   // Before the lines, so that their reader finds the file.
   if (!options.port_file.empty()) RETURN_IF_ERROR(WritePortFile(options.port_file, *server));
-  SayListeners(options, *server);
+  LogListeners(options, *server);
   const int signal = AwaitEnd(signals, *server);
   spdlog::info("signal={}", signal == SIGTERM ? "SIGTERM" : "SIGINT");
   // A second signal shortens the drain.
@@ -244,7 +244,7 @@ int Main(int argc, char** argv) {
   options.revision = std::string(SourceRevision());
   options.end_patience = kEndPatience;
   StartLogging(check ? "error" : options.log_level, options.log_format);
-  TakeLibraryLogs();
+  RedirectLibraryLogs();
   if (check) {
     if (const absl::Status opened = Server::Check(options); !opened.ok()) return Fail("vitrine-server", opened);
     std::cout << "the configuration is right\n";

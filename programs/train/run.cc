@@ -93,15 +93,15 @@ GoldenPictures GoldenPicturesOf(const RunFlags& flags) {
   return flags.golden == "synthetic" ? GoldenPictures::kSynthetic : GoldenPictures::kTest;
 }
 
-void FoldShortFlags(RunFlags& flags) {
+void ApplyShortFlags(RunFlags& flags) {
   if (!flags.epochs.empty()) flags.overrides.push_back("epochs=" + flags.epochs);
   if (!flags.start.empty()) flags.overrides.push_back("start.version=" + flags.start);
   if (!flags.teacher.empty()) flags.overrides.push_back("distillation.teacher=" + flags.teacher);
 }
 
 // Logs skipped data and images. DATA_LOSS lists all images that cannot be decoded, if there are too many.
-absl::Status SayWhatIsNotUsed(const v1::Recipe& recipe, const Experiment& experiment, const CorruptPictures& corrupt,
-                              Progress& progress) {
+absl::Status LogSkippedData(const v1::Recipe& recipe, const Experiment& experiment, const CorruptPictures& corrupt,
+                            Progress& progress) {
   const std::string& of_train = experiment.train->passed_over();
   const std::string& of_test = experiment.test->passed_over();
   if (!of_train.empty()) progress.Line(of_train);
@@ -140,7 +140,7 @@ absl::StatusOr<Experiment> OpenExperiment(const RunFlags& flags, Progress& progr
                                                flags.threads, corrupt));
   ASSIGN_OR_RETURN(experiment.test, OpenSplit(recipe, experiment.data, Split::kTest, preprocessing, !flags.no_cache,
                                               flags.threads, corrupt));
-  RETURN_IF_ERROR(SayWhatIsNotUsed(recipe, experiment, corrupt, progress));
+  RETURN_IF_ERROR(LogSkippedData(recipe, experiment, corrupt, progress));
   ASSIGN_OR_RETURN(std::unique_ptr<ImageTask> task,
                    ImageTask::Make(recipe, *experiment.train, experiment.test.get(), flags.threads));
   if (const std::string start = task->StartInWords(); !start.empty()) progress.Line(start);
@@ -242,7 +242,7 @@ absl::StatusOr<Score> FinalScore(const RunFlags& flags, const Experiment& experi
   options.stop = InterruptedFlag();
   options.progress = progress.Measuring("model", experiment.task->samples_in_words());
   ASSIGN_OR_RETURN(Score test, experiment.task->MeasureOn(MeasuredSplit::kTest, *result.model, options));
-  RETURN_IF_ERROR(RefuseDiverged(test));
+  RETURN_IF_ERROR(CheckNotDiverged(test));
   const ScoreReport report{
       .step = result.position.step, .epoch = result.last_epoch, .split = test.split, .score = test};
   for (Observer* observer : observers) observer->OnScore(report);
@@ -261,7 +261,7 @@ absl::Status Finish(const RunFlags& flags, const Experiment& experiment, const T
 }  // namespace
 
 absl::Status RunRecipe(RunFlags flags) {
-  FoldShortFlags(flags);
+  ApplyShortFlags(flags);
   Progress progress(std::cerr, isatty(STDERR_FILENO) != 0);
   ASSIGN_OR_RETURN(const std::optional<Rendezvous> rendezvous,
                    ReadRendezvous([](const char* name) { return static_cast<const char*>(std::getenv(name)); }));

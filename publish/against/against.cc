@@ -91,13 +91,13 @@ size_t Top(std::span<const float> logits) {
 
 class Comparer {
  public:
-  Comparer(const v1::Preprocessing& preprocessing, Forward forward, TimmSide& timm, double tolerance)
+  Comparer(const v1::Preprocessing& preprocessing, Forward forward, TimmProcess& timm, double tolerance)
       : preprocessing_(preprocessing), forward_(std::move(forward)), timm_(timm), tolerance_(tolerance) {}
 
   // Returns errors only if they concern every image.
   absl::StatusOr<Comparison> Compare(std::string_view bytes) {
     const absl::StatusOr<FloatArray> input = PictureInput(bytes, preprocessing_);
-    const absl::StatusOr<TimmSide::Answer> theirs = timm_.Ask(bytes);
+    const absl::StatusOr<TimmProcess::Answer> theirs = timm_.Ask(bytes);
     if (absl::IsFailedPrecondition(theirs.status())) return theirs.status();
     if (!input.ok() && !theirs.ok()) return Comparison{.fault = "neither side reads it", .unread = true};
     if (!input.ok()) return Comparison{.fault = absl::StrCat("timm reads it; here ", input.status().message())};
@@ -127,7 +127,7 @@ class Comparer {
  private:
   const v1::Preprocessing& preprocessing_;
   const Forward forward_;
-  TimmSide& timm_;
+  TimmProcess& timm_;
   const double tolerance_;
 };
 
@@ -196,7 +196,7 @@ absl::Status VerifyAgainstCommand(const std::string& repository, const std::stri
   ASSIGN_OR_RETURN(Forward forward, EngineForward(model, path));
   ASSIGN_OR_RETURN(const std::string weights, WeightsForTimm(version));
   const v1::ModelConfig& config = version.manifest.config();
-  ASSIGN_OR_RETURN(const auto timm, TimmSide::Start(options.python, arch, config.classes(), weights));
+  ASSIGN_OR_RETURN(const auto timm, TimmProcess::Start(options.python, arch, config.classes(), weights));
   std::cerr << id.model << "/" << id.version << " against " << arch << " of " << timm->description() << "\n";
   Comparer comparer(config.preprocessing(), std::move(forward), *timm, options.tolerance);
   Summary summary;

@@ -69,8 +69,8 @@ bool ReceiveAll(int socket, char* to, size_t bytes) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<TimmSide>> TimmSide::Start(const std::string& python, const std::string& arch,
-                                                          int classes, std::string_view weights) {
+absl::StatusOr<std::unique_ptr<TimmProcess>> TimmProcess::Start(const std::string& python, const std::string& arch,
+                                                                int classes, std::string_view weights) {
   int sockets[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) != 0) return FileError(errno, "socketpair");
   FileDescriptor ours(sockets[0]);
@@ -79,19 +79,19 @@ absl::StatusOr<std::unique_ptr<TimmSide>> TimmSide::Start(const std::string& pyt
     const FileDescriptor theirs(sockets[1]);  // closed here after fork, or the end of the child would not be seen
     ASSIGN_OR_RETURN(child, Spawn(python, theirs.get()));
   }
-  std::unique_ptr<TimmSide> side(new TimmSide(python, std::move(ours), child));
+  std::unique_ptr<TimmProcess> side(new TimmProcess(python, std::move(ours), child));
   ASSIGN_OR_RETURN(const Message answer, side->Exchange(Json{{"arch", arch}, {"classes", classes}}.dump(), weights));
   const Json told = Json::parse(answer.line);
   side->description_ = absl::StrCat(told["versions"].get<std::string>(), ": ", told["config"].dump());
   return side;
 }
 
-TimmSide::~TimmSide() {
+TimmProcess::~TimmProcess() {
   kill(child_, SIGTERM);
   waitpid(child_, nullptr, 0);
 }
 
-absl::StatusOr<TimmSide::Answer> TimmSide::Ask(std::string_view picture) {
+absl::StatusOr<TimmProcess::Answer> TimmProcess::Ask(std::string_view picture) {
   ASSIGN_OR_RETURN(const Message answer, Exchange("{}", picture));
   Answer asked;
   asked.input.shape = Json::parse(answer.line)["shape"].get<std::vector<int64_t>>();
@@ -106,7 +106,7 @@ absl::StatusOr<TimmSide::Answer> TimmSide::Ask(std::string_view picture) {
   return asked;
 }
 
-absl::StatusOr<TimmSide::Message> TimmSide::Exchange(const std::string& request, std::string_view bytes) {
+absl::StatusOr<TimmProcess::Message> TimmProcess::Exchange(const std::string& request, std::string_view bytes) {
   Json json = Json::parse(request);
   json["bytes"] = bytes.size();
   // If sending fails, the child has ended, and its last message can still be read.
@@ -114,7 +114,7 @@ absl::StatusOr<TimmSide::Message> TimmSide::Exchange(const std::string& request,
   return Receive();
 }
 
-absl::StatusOr<TimmSide::Message> TimmSide::Receive() {
+absl::StatusOr<TimmProcess::Message> TimmProcess::Receive() {
   Message message;
   char next = 0;
   while (ReceiveAll(socket_.get(), &next, 1) && next != '\n') message.line.push_back(next);
@@ -131,7 +131,7 @@ absl::StatusOr<TimmSide::Message> TimmSide::Receive() {
   return message;
 }
 
-absl::Status TimmSide::FaultOf(const std::string& line) const {
+absl::Status TimmProcess::FaultOf(const std::string& line) const {
   const Json json = Json::parse(line);
   if (json.contains("lacks")) {
     return absl::FailedPreconditionError(

@@ -16,17 +16,17 @@
 namespace vitrine {
 
 // timm in the user's Python, called for one image at a time. Blocks; not thread-safe. timm's warnings go to stderr.
-class TimmSide {
+class TimmProcess {
  public:
   // Starts `python`, a path or a name in the PATH, and loads `weights`, a safetensors file with timm's names, into
   // timm's model `arch` with `classes` classes. FAILED_PRECONDITION says if the interpreter cannot run, lacks timm, or
   // timm rejects the model or the weights.
-  static absl::StatusOr<std::unique_ptr<TimmSide>> Start(const std::string& python, const std::string& arch,
-                                                         int classes, std::string_view weights);
+  static absl::StatusOr<std::unique_ptr<TimmProcess>> Start(const std::string& python, const std::string& arch,
+                                                            int classes, std::string_view weights);
   // Ends the interpreter.
-  ~TimmSide();
-  TimmSide(const TimmSide&) = delete;
-  TimmSide& operator=(const TimmSide&) = delete;
+  ~TimmProcess();
+  TimmProcess(const TimmProcess&) = delete;
+  TimmProcess& operator=(const TimmProcess&) = delete;
 
   // Versions of timm, torch and Pillow, and timm's preprocessing of the model, as text.
   const std::string& description() const { return description_; }
@@ -40,7 +40,7 @@ class TimmSide {
   absl::StatusOr<Answer> Ask(std::string_view picture);
 
  private:
-  TimmSide(std::string python, FileDescriptor socket, pid_t child)
+  TimmProcess(std::string python, FileDescriptor socket, pid_t child)
       : python_(std::move(python)), socket_(std::move(socket)), child_(child) {}
 
   // A line of JSON and the bytes that follow it.

@@ -96,7 +96,7 @@ class AttentionFunction : public torch::autograd::Function<AttentionFunction> {
 constexpr int64_t kMostOwnTokens = 400;
 
 bool AttendsItself(const at::Tensor& qkv, const TokenLayout& layout, const ForwardContext& context) {
-  if (!UsesOwnDerivatives(qkv, context) || context.tap != nullptr || DropsWeights(context)) return false;
+  if (!UsesOwnGradients(qkv, context) || context.tap != nullptr || DropsWeights(context)) return false;
   return std::all_of(layout.runs().begin(), layout.runs().end(),
                      [](const TokenLayout::Run& run) { return run.tokens_per_image <= kMostOwnTokens; });
 }

@@ -126,7 +126,7 @@ at::Tensor NormalizeRows(const at::Tensor& x, const BatchNormTensors& norm, bool
 }  // namespace
 
 at::Tensor NormalizeBatch(const at::Tensor& x, const BatchNormTensors& norm, const ForwardContext& context) {
-  if (context.training && x.dim() == 2 && UsesOwnDerivatives(x, context)) return NormalizeRows(x, norm, false, context);
+  if (context.training && x.dim() == 2 && UsesOwnGradients(x, context)) return NormalizeRows(x, norm, false, context);
   // Without running statistics to update, LibTorch uses the batch's and ours stay unchanged.
   const bool pass = !context.training || context.update_statistics;
   return at::batch_norm(x, norm.weight, norm.bias, pass ? norm.running_mean : at::Tensor(),
@@ -135,7 +135,7 @@ at::Tensor NormalizeBatch(const at::Tensor& x, const BatchNormTensors& norm, con
 }
 
 at::Tensor NormalizeBatchGelu(const at::Tensor& x, const BatchNormTensors& norm, const ForwardContext& context) {
-  if (UsesOwnDerivatives(x, context)) return NormalizeRows(x, norm, true, context);
+  if (UsesOwnGradients(x, context)) return NormalizeRows(x, norm, true, context);
   return at::gelu(NormalizeBatch(x, norm, context));
 }
 

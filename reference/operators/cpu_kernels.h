@@ -23,7 +23,7 @@ inline bool RunsOnKernels(const at::Tensor& x, const ForwardContext& context) {
 }
 
 // True if our own derivatives are used for `x`: RunsOnKernels, with gradients.
-inline bool UsesOwnDerivatives(const at::Tensor& x, const ForwardContext& context) {
+inline bool UsesOwnGradients(const at::Tensor& x, const ForwardContext& context) {
   return RunsOnKernels(x, context) && at::GradMode::is_enabled();
 }
 
@@ -34,7 +34,7 @@ inline bool RunsWithoutGradient(const at::Tensor& x, const ForwardContext& conte
 
 // Type in which a layer passes values to the next matrix product.
 inline at::ScalarType OperandType(const at::Tensor& x, const ForwardContext& context) {
-  return context.bf16 && UsesOwnDerivatives(x, context) ? at::kBFloat16 : at::kFloat;
+  return context.bf16 && UsesOwnGradients(x, context) ? at::kBFloat16 : at::kFloat;
 }
 
 // Returns the elements with the kernels' type. Throws for a tensor of another type.

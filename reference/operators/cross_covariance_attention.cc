@@ -103,7 +103,7 @@ class ChannelAttentionFunction : public torch::autograd::Function<ChannelAttenti
 at::Tensor AttendChannels(const Qkv& qkv, const at::Tensor& temperature,
                           const std::shared_ptr<const TokenLayout>& layout, int layer, int site,
                           const ForwardContext& context) {
-  if (UsesOwnDerivatives(qkv.q, context) && context.tap == nullptr && !DropsWeights(context)) {
+  if (UsesOwnGradients(qkv.q, context) && context.tap == nullptr && !DropsWeights(context)) {
     return ChannelAttentionFunction::apply(qkv.q, qkv.k, qkv.v, temperature, layout);
   }
   const int64_t count = temperature.numel();

@@ -98,7 +98,7 @@ at::Tensor Gelu(const at::Tensor& x, const ForwardContext& context) {
 }
 
 at::Tensor AddBranch(const at::Tensor& x, const at::Tensor& y, const at::Tensor& scale, const ForwardContext& context) {
-  if (UsesOwnDerivatives(x, context)) {
+  if (UsesOwnGradients(x, context)) {
     return BranchFunction::apply(x, y, scale.defined() ? std::optional(scale) : std::nullopt);
   }
   return scale.defined() ? at::addcmul(x, scale, y) : x + y;

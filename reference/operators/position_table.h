@@ -12,7 +12,7 @@
 namespace vitrine {
 
 // LRU cache of matrices [cells of `to`, cells of `from`] for bicubic interpolation with antialiasing from one grid to
-// others. Holds at most kMostBytes; see KeptForGrids. Thread-safe.
+// others. Holds at most kMostBytes; see GridCache. Thread-safe.
 class GridInterpolations {
  public:
   static constexpr int64_t kMostBytes = int64_t{16} << 20;
@@ -23,7 +23,7 @@ class GridInterpolations {
 
  private:
   const Grid from_;
-  mutable KeptForGrids<at::Tensor> kept_{kMostBytes};
+  mutable GridCache<at::Tensor> kept_{kMostBytes};
 };
 
 // Resizes a learned table, prefix tokens first, [prefix + cells of `from`, width] to another grid: [prefix + cells of

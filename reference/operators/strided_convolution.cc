@@ -20,7 +20,7 @@ ImageBatch ConvolveImages(const ImageBatch& images, const at::Tensor& weight, co
   return outputs;
 }
 
-at::Tensor PlacesOf(const ImageBatch& images) {
+at::Tensor PixelsAsTokens(const ImageBatch& images) {
   std::vector<at::Tensor> tokens;
   for (const at::Tensor& image : images) tokens.push_back(image.flatten(1).t());
   return at::cat(tokens);

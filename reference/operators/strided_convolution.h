@@ -13,7 +13,7 @@ ImageBatch ConvolveImages(const ImageBatch& images, const at::Tensor& weight, co
                           int padding, const ForwardContext& context);
 
 // Returns images [channels, H, W] as tokens: [positions of all images, channels], by image, row by row.
-at::Tensor PlacesOf(const ImageBatch& images);
+at::Tensor PixelsAsTokens(const ImageBatch& images);
 
 }  // namespace vitrine
 

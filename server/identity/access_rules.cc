@@ -133,18 +133,18 @@ absl::StatusOr<AccessRules::Grant> MakeGrant(const v1::CallerAccess& entry,
   return grant;
 }
 
-bool IsFor(const v1::CallerAccess& entry, const KnownAs& caller) {
+bool IsFor(const v1::CallerAccess& entry, const AuthenticatedIdentity& caller) {
   const auto has = [&](const std::string& name) {
     return std::find(caller.names.begin(), caller.names.end(), name) != caller.names.end();
   };
   switch (caller.kind) {
-    case KnownAs::Kind::kAnonymous:
+    case AuthenticatedIdentity::Kind::kAnonymous:
       return entry.has_anonymous();
-    case KnownAs::Kind::kToken:
+    case AuthenticatedIdentity::Kind::kToken:
       return entry.has_authenticated() || (entry.has_token() && has(entry.token()));
-    case KnownAs::Kind::kCertificate:
+    case AuthenticatedIdentity::Kind::kCertificate:
       return entry.has_authenticated() || (entry.has_certificate() && has(entry.certificate()));
-    case KnownAs::Kind::kUid:
+    case AuthenticatedIdentity::Kind::kUid:
       return entry.has_authenticated() || (entry.has_uid() && has(absl::StrCat(entry.uid())));
   }
   return false;
@@ -180,7 +180,7 @@ absl::StatusOr<AccessRules> AccessRules::Parse(const std::string& text) {
   return rules;
 }
 
-std::shared_ptr<const AccessRules::Grant> AccessRules::Find(const KnownAs& caller) const {
+std::shared_ptr<const AccessRules::Grant> AccessRules::Find(const AuthenticatedIdentity& caller) const {
   for (const Entry& entry : entries_) {
     if (IsFor(entry.access, caller)) return entry.grant;
   }

@@ -16,7 +16,7 @@
 namespace vitrine {
 
 // Authenticated identity of a caller, before authorisation.
-struct KnownAs {
+struct AuthenticatedIdentity {
   enum class Kind { kAnonymous, kToken, kCertificate, kUid };
   Kind kind = Kind::kAnonymous;
   // kToken and kUid: the one name; kCertificate: every name in it; kAnonymous: empty.
@@ -41,7 +41,7 @@ class AccessRules {
 
   // Returns the first entry that matches the caller; null if there is none: then nothing is allowed. Time does not
   // depend on the caller, except for the comparison of names.
-  std::shared_ptr<const Grant> Find(const KnownAs& caller) const;
+  std::shared_ptr<const Grant> Find(const AuthenticatedIdentity& caller) const;
 
  private:
   struct Entry {

@@ -25,7 +25,7 @@ absl::Status Unreadable(const std::string& name, int error) {
 
 absl::Status CheckMode(const std::string& name, const std::string& path, const struct stat& file, Guard guard) {
   if (!S_ISREG(file.st_mode)) return absl::InvalidArgumentError(absl::StrCat(name, " is no regular file"));
-  if (guard == Guard::kNobodyElseReads && (file.st_mode & S_IRWXO) != 0) {
+  if (guard == Guard::kNoOtherReaders && (file.st_mode & S_IRWXO) != 0) {
     return absl::FailedPreconditionError(
         absl::StrCat(name, " may be read by every user of this machine; chmod o-rwx ", path));
   }

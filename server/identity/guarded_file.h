@@ -10,8 +10,8 @@ namespace vitrine {
 
 // Access that other users of this machine may have to a security-relevant file.
 enum class Guard {
-  kNobodyElseWrites,  // others may read it: certificates, hashed tokens, the policy
-  kNobodyElseReads,   // others may neither read nor write it: a private key
+  kNoOtherWriters,  // others may read it: certificates, hashed tokens, the policy
+  kNoOtherReaders,  // others may neither read nor write it: a private key
 };
 
 // Reads a regular file of at most 1 MiB. NOT_FOUND or PERMISSION_DENIED: it cannot be read; FAILED_PRECONDITION: every

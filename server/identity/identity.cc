@@ -32,15 +32,15 @@ std::optional<absl::string_view> BearerOf(absl::string_view authorization) {
   return absl::StripAsciiWhitespace(authorization.substr(kScheme.size()));
 }
 
-std::string NameOf(const KnownAs& known) {
+std::string NameOf(const AuthenticatedIdentity& known) {
   switch (known.kind) {
-    case KnownAs::Kind::kToken:
+    case AuthenticatedIdentity::Kind::kToken:
       return absl::StrCat("token:", known.names.front());
-    case KnownAs::Kind::kCertificate:
+    case AuthenticatedIdentity::Kind::kCertificate:
       return absl::StrCat("certificate:", known.names.front().substr(0, kLongestCertificateName));
-    case KnownAs::Kind::kUid:
+    case AuthenticatedIdentity::Kind::kUid:
       return absl::StrCat("uid:", known.names.front());
-    case KnownAs::Kind::kAnonymous:
+    case AuthenticatedIdentity::Kind::kAnonymous:
       break;
   }
   return kAnonymous;
@@ -49,7 +49,7 @@ std::string NameOf(const KnownAs& known) {
 // Payload of a PERMISSION_DENIED error: the caller's name.
 constexpr char kCallerUrl[] = "vitrine/caller";
 
-absl::Status MayNotCall(const KnownAs& known, RpcName rpc, absl::string_view way_out) {
+absl::Status PermissionDenied(const AuthenticatedIdentity& known, RpcName rpc, absl::string_view way_out) {
   const std::string name = NameOf(known);
   absl::Status refused =
       absl::PermissionDeniedError(absl::StrCat(name, " may not call ", std::string(rpc.method()), way_out));
@@ -71,7 +71,7 @@ template <typename T, typename Parse>
 absl::Status ReadParsed(const char* flag, const std::string& path, Parse parse, std::optional<T>& parsed,
                         std::string& text) {
   if (path.empty()) return absl::OkStatus();
-  ASSIGN_OR_RETURN(std::string read, ReadGuardedFile(flag, path, Guard::kNobodyElseWrites));
+  ASSIGN_OR_RETURN(std::string read, ReadGuardedFile(flag, path, Guard::kNoOtherWriters));
   absl::StatusOr<T> found = parse(read);
   if (!found.ok()) {
     return absl::InvalidArgumentError(absl::StrCat(flag, " ", path, ": ", std::string(found.status().message())));
@@ -186,28 +186,29 @@ std::shared_ptr<const Identity::State> Identity::Snapshot() const {
 absl::StatusOr<Caller> Identity::Authorize(RpcName rpc, const Credentials& credentials) const {
   if (rpc.access() == Access::kOpen) return Caller();
   const std::shared_ptr<const State> state = Snapshot();
-  ASSIGN_OR_RETURN(const KnownAs known, Recognise(*state, credentials));
+  ASSIGN_OR_RETURN(const AuthenticatedIdentity known, Recognise(*state, credentials));
   if (state->rules.has_value()) return ByRules(*state->rules, rpc, known);
   return ByDefault(rpc, known, credentials);
 }
 
 // A token takes precedence: with a wrong token the call is UNAUTHENTICATED, whatever the certificate.
-absl::StatusOr<KnownAs> Identity::Recognise(const State& state, const Credentials& credentials) const {
+absl::StatusOr<AuthenticatedIdentity> Identity::Recognise(const State& state, const Credentials& credentials) const {
   if (state.tokens.has_value() && credentials.authorization.has_value()) {
     const std::optional<absl::string_view> token = BearerOf(*credentials.authorization);
     const std::optional<std::string> name =
         token.has_value() ? state.tokens->NameOf(std::string_view(token->data(), token->size())) : std::nullopt;
-    if (name.has_value()) return KnownAs{.kind = KnownAs::Kind::kToken, .names = {*name}};
+    if (name.has_value()) return AuthenticatedIdentity{.kind = AuthenticatedIdentity::Kind::kToken, .names = {*name}};
     return absl::UnauthenticatedError(
         "the header \"authorization\" holds no token that is known here; it must be \"Bearer TOKEN\"");
   }
   if (!credentials.certificate_names.empty()) {
-    return KnownAs{.kind = KnownAs::Kind::kCertificate, .names = credentials.certificate_names};
+    return AuthenticatedIdentity{.kind = AuthenticatedIdentity::Kind::kCertificate,
+                                 .names = credentials.certificate_names};
   }
   if (credentials.uid.has_value()) {
-    return KnownAs{.kind = KnownAs::Kind::kUid, .names = {absl::StrCat(*credentials.uid)}};
+    return AuthenticatedIdentity{.kind = AuthenticatedIdentity::Kind::kUid, .names = {absl::StrCat(*credentials.uid)}};
   }
-  return KnownAs();
+  return AuthenticatedIdentity();
 }
 
 absl::Status Identity::Unknown() const {
@@ -218,25 +219,27 @@ absl::Status Identity::Unknown() const {
                    tokens && certificates ? " or " : "", certificates ? "a client certificate" : ""));
 }
 
-absl::StatusOr<Caller> Identity::ByRules(const AccessRules& rules, RpcName rpc, const KnownAs& known) const {
+absl::StatusOr<Caller> Identity::ByRules(const AccessRules& rules, RpcName rpc,
+                                         const AuthenticatedIdentity& known) const {
   const std::shared_ptr<const AccessRules::Grant> grant = rules.Find(known);
   if (grant != nullptr && grant->methods[rpc.index()] != nullptr) {
     return Caller{.name = grant->name.empty() ? NameOf(known) : grant->name,
                   .quota = grant->quota,
                   .models = grant->methods[rpc.index()]};
   }
-  if (known.kind == KnownAs::Kind::kAnonymous && enabled()) return Unknown();
-  return MayNotCall(known, rpc, "");
+  if (known.kind == AuthenticatedIdentity::Kind::kAnonymous && enabled()) return Unknown();
+  return PermissionDenied(known, rpc, "");
 }
 
-absl::StatusOr<Caller> Identity::ByDefault(RpcName rpc, const KnownAs& known, const Credentials& credentials) const {
-  const bool anonymous = known.kind == KnownAs::Kind::kAnonymous;
+absl::StatusOr<Caller> Identity::ByDefault(RpcName rpc, const AuthenticatedIdentity& known,
+                                           const Credentials& credentials) const {
+  const bool anonymous = known.kind == AuthenticatedIdentity::Kind::kAnonymous;
   if (anonymous && enabled()) return Unknown();
   if (rpc.access() == Access::kAdmin) {
     // On a unix socket the system has authenticated the user: the server's own user, or root.
-    const bool trusted = known.kind == KnownAs::Kind::kUid || (anonymous && !enabled());
+    const bool trusted = known.kind == AuthenticatedIdentity::Kind::kUid || (anonymous && !enabled());
     if (!credentials.on_admin_listener || !trusted) {
-      return MayNotCall(known, rpc, "; a policy file (--policy) can allow it");
+      return PermissionDenied(known, rpc, "; a policy file (--policy) can allow it");
     }
   }
   return Caller{.name = NameOf(known)};

@@ -84,9 +84,10 @@ class Identity {
   std::shared_ptr<const State> Snapshot() const;
   // Replaces the part of each valid file; a faulty file leaves its part unchanged. Returns every fault, one per line.
   absl::Status ReadInto(State& state) const;
-  absl::StatusOr<KnownAs> Recognise(const State& state, const Credentials& credentials) const;
-  absl::StatusOr<Caller> ByRules(const AccessRules& rules, RpcName rpc, const KnownAs& known) const;
-  absl::StatusOr<Caller> ByDefault(RpcName rpc, const KnownAs& known, const Credentials& credentials) const;
+  absl::StatusOr<AuthenticatedIdentity> Recognise(const State& state, const Credentials& credentials) const;
+  absl::StatusOr<Caller> ByRules(const AccessRules& rules, RpcName rpc, const AuthenticatedIdentity& known) const;
+  absl::StatusOr<Caller> ByDefault(RpcName rpc, const AuthenticatedIdentity& known,
+                                   const Credentials& credentials) const;
   absl::Status Unknown() const;
 
   const IdentityOptions options_;

@@ -161,10 +161,10 @@ absl::StatusOr<TlsMaterial> ReadTlsFiles(const TlsFileOptions& options) {
     faults.push_back(found.status());
     if (found.ok()) text = *std::move(found);
   };
-  read(kCertificateFlag, options.certificate, Guard::kNobodyElseWrites, material.certificate);
-  read(kKeyFlag, options.key, Guard::kNobodyElseReads, material.key);
+  read(kCertificateFlag, options.certificate, Guard::kNoOtherWriters, material.certificate);
+  read(kKeyFlag, options.key, Guard::kNoOtherReaders, material.key);
   if (!options.client_ca.empty()) {
-    read(kClientCaFlag, options.client_ca, Guard::kNobodyElseWrites, material.client_ca);
+    read(kClientCaFlag, options.client_ca, Guard::kNoOtherWriters, material.client_ca);
   }
   RETURN_IF_ERROR(JoinFaults(faults));
   return material;

@@ -16,7 +16,7 @@
 namespace vitrine {
 namespace {
 
-void OfProtobuf(google::protobuf::LogLevel, const char* file, int line, const std::string& message) {
+void HandleProtobufLog(google::protobuf::LogLevel, const char* file, int line, const std::string& message) {
   static auto& limit = *new LineLimit(kMaxLibraryLinesPerSecond, SteadyClock());
   const std::optional<int64_t> left_out = limit.Admit();
   if (!left_out.has_value()) return;
@@ -30,8 +30,8 @@ void OfProtobuf(google::protobuf::LogLevel, const char* file, int line, const st
 
 }  // namespace
 
-void TakeLibraryLogs() {
-  google::protobuf::SetLogHandler(OfProtobuf);
+void RedirectLibraryLogs() {
+  google::protobuf::SetLogHandler(HandleProtobufLog);
 }
 
 }  // namespace vitrine

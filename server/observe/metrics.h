@@ -100,7 +100,7 @@ class Metrics : public prometheus::Collectable {
     std::function<AnswerStatus()> answers = {};
     std::function<ReceivedStatus()> received = {};
     std::function<std::vector<ExecutorStatus>()> executors = {};
-    std::function<double()> lanes_busy_ratio = {};  // see StatusReader::LanesBusyRatio
+    std::function<double()> lanes_busy_ratio = {};  // see StatusReader::ExecutorsBusyRatio
     std::function<MachineLimits()> machine = {};
     std::function<bool()> ready = {};
     std::function<bool()> repository_readable = {};

@@ -27,7 +27,7 @@ HttpResponse Text(std::string body, int code = 200) {
   return {.code = code, .type = kPlainText, .body = std::move(body)};
 }
 
-HttpResponse Page(const HttpEndpointSources& sources, KeptText& metrics, const std::string& path) {
+HttpResponse Page(const HttpEndpointSources& sources, RateLimitedText& metrics, const std::string& path) {
   if (path == "/metrics") return {.type = "text/plain; version=0.0.4; charset=utf-8", .body = metrics.Get()};
   if (path == "/healthz") return Text("ok\n");
   if (path == "/readyz") {
@@ -54,14 +54,14 @@ absl::StatusOr<std::unique_ptr<HttpServer>> StartHttpEndpoint(const std::string&
                                      .max_connections = kOperatorConnections,
                                      .received = std::make_shared<ByteBudget>(kMaxReceivedBytes),
                                      .on_thread = WithCrashStack};
-  const auto metrics = std::make_shared<KeptText>(SteadyClock(), sources.scrape_period, [of = sources.metrics] {
+  const auto metrics = std::make_shared<RateLimitedText>(SteadyClock(), sources.scrape_period, [of = sources.metrics] {
     return prometheus::TextSerializer().Serialize(of->Collect());
   });
   const auto pages = std::make_shared<const HttpEndpointSources>(std::move(sources));
   return HttpServer::Start(options, [pages, metrics](const std::shared_ptr<HttpRequest>& request) {
     request->answer_headers.emplace_back("X-Content-Type-Options", "nosniff");
     ReturnRequestId(*request);
-    return HttpNext::Make([pages, metrics, request] {
+    return HttpHandling::Make([pages, metrics, request] {
       HttpResponse response = Page(*pages, *metrics, request->path());
       CompressFor(*request, response);
       return response;

@@ -20,7 +20,7 @@ namespace vitrine {
 // Sources of the endpoint's pages.
 struct HttpEndpointSources {
   const prometheus::Collectable* metrics = nullptr;     // must outlive the endpoint
-  absl::Duration scrape_period = absl::ZeroDuration();  // see KeptText
+  absl::Duration scrape_period = absl::ZeroDuration();  // see RateLimitedText
   std::function<std::string()> not_ready;               // "" if ready, otherwise the reason in one sentence
   std::function<ServerStatus()> status = {};            // null: no /statusz
 };

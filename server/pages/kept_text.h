@@ -15,10 +15,10 @@ namespace vitrine {
 
 // Caches a text that is costly to make, with a rate limit: rare readers get a fresh text; on average at most one is
 // made per period, and more frequent readers get the last one. One thread makes it, the others wait. Thread-safe.
-class KeptText {
+class RateLimitedText {
  public:
   // `clock` must outlive it. Get calls `make` on its thread; `make` must not call Get.
-  KeptText(const Clock& clock, absl::Duration period, std::function<std::string()> make)
+  RateLimitedText(const Clock& clock, absl::Duration period, std::function<std::string()> make)
       : clock_(clock), period_(period), make_(std::move(make)) {}
 
   std::string Get() {

@@ -72,7 +72,7 @@ class StatusReader {
   ServerStatus Read() const;
   // Autoscaling signal: the mean busy share of the executors over the last kWindow, or since the start. It follows the
   // load at any level, whereas queue time stays near zero until no executor is idle.
-  double LanesBusyRatio() const { return BusyRatio(Executors()); }
+  double ExecutorsBusyRatio() const { return BusyRatio(Executors()); }
 
  private:
   std::vector<ServerStatus::Executor> Executors() const;

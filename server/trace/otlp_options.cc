@@ -53,7 +53,7 @@ absl::Status OtlpOptions::Validate() const {
 }
 
 absl::StatusOr<OtlpHeaders> ReadOtlpHeaders(const std::string& path) {
-  ASSIGN_OR_RETURN(const std::string text, ReadGuardedFile("--otlp-headers", path, Guard::kNobodyElseReads));
+  ASSIGN_OR_RETURN(const std::string text, ReadGuardedFile("--otlp-headers", path, Guard::kNoOtherReaders));
   OtlpHeaders headers;
   int number = 0;
   for (absl::string_view line : absl::StrSplit(text, '\n')) {

@@ -40,9 +40,9 @@ class CompressingReply final : public HttpReply {
   const std::shared_ptr<HttpReply> reply_;
 };
 
-// Compresses the responses of `next` if the request accepts it. HttpNext::Answer is left as it is: a rejection, which
-// is small.
-HttpNext WithCompression(std::shared_ptr<const HttpRequest> request, HttpNext next) {
+// Compresses the responses of `next` if the request accepts it. HttpHandling::Answer is left as it is: a rejection,
+// which is small.
+HttpHandling WithCompression(std::shared_ptr<const HttpRequest> request, HttpHandling next) {
   if (next.make) {
     next.make = [request = std::move(request), make = std::move(next.make)] {
       HttpResponse response = make();
@@ -60,21 +60,21 @@ HttpNext WithCompression(std::shared_ptr<const HttpRequest> request, HttpNext ne
 
 }  // namespace
 
-HttpNext HttpPort::Status(const HttpRequest& request) {
+HttpHandling HttpPort::Status(const HttpRequest& request) {
   const absl::StatusOr<Caller> caller = AuthorizeHttp(identity_, service_, "/vitrine.v1.Registry/ListModels", request);
-  if (!caller.ok()) return HttpNext::Answer(Refusal(caller.status(), TypedErrorBody));
-  return HttpNext::Make([this, caller = *caller] {
+  if (!caller.ok()) return HttpHandling::Answer(Refusal(caller.status(), TypedErrorBody));
+  return HttpHandling::Make([this, caller = *caller] {
     return HttpResponse{.body = page_.status_json(caller), .headers = {{"Cache-Control", "no-store"}}};
   });
 }
 
-HttpNext HttpPort::Begin(const std::shared_ptr<HttpRequest>& request) {
+HttpHandling HttpPort::Begin(const std::shared_ptr<HttpRequest>& request) {
   ReturnRequestId(*request);
   return WithCompression(request, Route(request));
 }
 
-HttpNext HttpPort::Route(const std::shared_ptr<HttpRequest>& request) {
-  if (std::optional<HttpResponse> told = cors_.Apply(*request)) return HttpNext::Answer(*std::move(told));
+HttpHandling HttpPort::Route(const std::shared_ptr<HttpRequest>& request) {
+  if (std::optional<HttpResponse> told = cors_.Apply(*request)) return HttpHandling::Answer(*std::move(told));
   const std::string& path = request->path();
   const bool is_file = page_.files != nullptr && page_.files->Has(path);
   const bool is_document = path == "/openapi.json";
@@ -84,13 +84,13 @@ HttpNext HttpPort::Route(const std::shared_ptr<HttpRequest>& request) {
     return FirstName(path) == "v1" ? classify_.Begin(request) : oip_.Begin(request);
   }
   if (request->method() != "GET" && request->method() != "HEAD") {
-    return HttpNext::Answer(MethodNotAllowed("GET, HEAD", TypedErrorBody));
+    return HttpHandling::Answer(MethodNotAllowed("GET, HEAD", TypedErrorBody));
   }
   if (is_status) return Status(*request);
-  if (is_document) return HttpNext::Make([] { return HttpResponse{.body = kOpenApiJson}; });
+  if (is_document) return HttpHandling::Make([] { return HttpResponse{.body = kOpenApiJson}; });
   // Make() calls the function later, one response after the other: files are large, and the limit on unsent bytes must
   // hold.
-  return HttpNext::Make([this, request] {
+  return HttpHandling::Make([this, request] {
     return *page_.files->Answer(request->method(), request->path(), request->Header("If-None-Match").value_or(""),
                                 request->Header("Accept-Encoding").value_or(""));
   });

@@ -45,11 +45,11 @@ class HttpPort {
         embeddings_(service, identity, oip_.parsed()) {}
 
   // Begins the answer to a request: see the Begin of the fronts.
-  HttpNext Begin(const std::shared_ptr<HttpRequest>& request);
+  HttpHandling Begin(const std::shared_ptr<HttpRequest>& request);
 
  private:
-  HttpNext Route(const std::shared_ptr<HttpRequest>& request);
-  HttpNext Status(const HttpRequest& request);
+  HttpHandling Route(const std::shared_ptr<HttpRequest>& request);
+  HttpHandling Status(const HttpRequest& request);
 
   ClassifyService& service_;
   const Identity& identity_;

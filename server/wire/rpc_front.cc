@@ -28,8 +28,8 @@ HttpResponse Text(std::string body, int code = 200) {
   return {.code = code, .type = kPlainText, .body = std::move(body)};
 }
 
-HttpNext GrpcAlone(const std::shared_ptr<HttpRequest>&) {
-  return HttpNext::Answer(Text("gRPC alone is served here: the Content-Type must be application/grpc\n", 415));
+HttpHandling GrpcAlone(const std::shared_ptr<HttpRequest>&) {
+  return HttpHandling::Answer(Text("gRPC alone is served here: the Content-Type must be application/grpc\n", 415));
 }
 
 class RpcServer : public RpcFront {
@@ -118,11 +118,11 @@ absl::StatusOr<std::unique_ptr<RpcFront>> RpcFront::StartProbes(const std::strin
   const auto plain = [not_ready = std::move(not_ready)](const std::shared_ptr<HttpRequest>& request) {
     const std::string& path = request->path();
     if (request->method() != "GET" && request->method() != "HEAD") {
-      return HttpNext::Answer(Text("probes of HTTP are GET\n", 405));
+      return HttpHandling::Answer(Text("probes of HTTP are GET\n", 405));
     }
-    if (path == "/healthz") return HttpNext::Answer(Text("ok\n"));
-    if (path != "/readyz") return HttpNext::Answer(Text("no such page; there are /healthz and /readyz\n", 404));
-    return HttpNext::Make([not_ready] {
+    if (path == "/healthz") return HttpHandling::Answer(Text("ok\n"));
+    if (path != "/readyz") return HttpHandling::Answer(Text("no such page; there are /healthz and /readyz\n", 404));
+    return HttpHandling::Make([not_ready] {
       const std::string reason = not_ready();
       return reason.empty() ? Text("ready\n") : Text(reason + "\n", 503);
     });

@@ -52,8 +52,8 @@ std::unique_ptr<HttpServer> Serve(HttpServerOptions options, const HttpHandler& 
   return *std::move(server);
 }
 
-HttpNext PathItself(const Request& request) {
-  return HttpNext::Answer({.type = kPlainText, .body = request->path()});
+HttpHandling PathItself(const Request& request) {
+  return HttpHandling::Answer({.type = kPlainText, .body = request->path()});
 }
 
 // Events of all streams of a server.
@@ -97,7 +97,7 @@ class Answering final : public HttpStreamHandler {
 
 HttpHandler AnswerWith(const std::string& answer, Seen& seen) {
   return [answer, &seen](const Request&) {
-    return HttpNext::Stream([answer, &seen](std::shared_ptr<HttpStream> stream) {
+    return HttpHandling::Stream([answer, &seen](std::shared_ptr<HttpStream> stream) {
       return std::make_shared<Answering>(std::move(stream), answer, seen);
     });
   };
@@ -106,7 +106,7 @@ HttpHandler AnswerWith(const std::string& answer, Seen& seen) {
 TEST(Http2Server, PlainRequestsHaveTheSameShapeAsOverHttp1) {
   const auto server = Serve({}, [](const Request& request) {
     if (request->method() == "GET") return PathItself(request);
-    return HttpNext::Read([](const absl::StatusOr<std::string>& body, const std::shared_ptr<HttpReply>& reply) {
+    return HttpHandling::Read([](const absl::StatusOr<std::string>& body, const std::shared_ptr<HttpReply>& reply) {
       reply->Send([&] { return HttpResponse{.body = absl::StrCat(body->size()), .headers = {{"X-Case", "kept"}}}; });
     });
   });
@@ -152,7 +152,7 @@ TEST(Http2Server, LargeAnswersLetOthersPass) {
 }
 
 TEST(Http2Server, AnAnswerBeforeTheBodyTellsTheClientToStop) {
-  const auto server = Serve({}, [](const Request&) { return HttpNext::Answer({.code = 403, .body = "no"}); });
+  const auto server = Serve({}, [](const Request&) { return HttpHandling::Answer({.code = 403, .body = "no"}); });
   Http2Client client(server->address());
   const int32_t id = client.Begin("/", std::string(8'000'000, 'x'), true, {{"content-type", "application/grpc"}});
   client.Until([&] { return client.responses[id].reset.has_value(); });
@@ -167,7 +167,7 @@ TEST(Http2Server, AnAnswerBeforeTheBodyTellsTheClientToStop) {
 TEST(Http2Server, AResetStreamIsGoneAndItsSlotIsFreeWhenItsWorkIs) {
   Seen seen;
   const auto server = Serve({.listen = "", .max_concurrent_streams = 2}, [&](const Request& request) {
-    return HttpNext::Stream([&, path = request->path()](std::shared_ptr<HttpStream> stream) {
+    return HttpHandling::Stream([&, path = request->path()](std::shared_ptr<HttpStream> stream) {
       if (path == "/kept") {
         std::lock_guard<std::mutex> lock(seen.mutex);
         seen.kept.push_back(stream);
@@ -340,7 +340,7 @@ TEST(Http2Server, ABodyThatDripsAndAnAnswerThatNobodyTakesAreGivenUp) {
 }
 
 TEST(Http2Server, TheClientBehindATrustedProxyIsTheOneOfThePROXYHeader) {
-  const auto handler = [](const Request& request) { return HttpNext::Answer({.body = request->peer->address}); };
+  const auto handler = [](const Request& request) { return HttpHandling::Answer({.body = request->peer->address}); };
   const auto server = Serve({.listen = "", .trusted_proxies = {"127.0.0.0/8"}}, handler);
   const std::string header("\r\n\r\n\0\r\nQUIT\n\x21\x11\0\x0c\x0a\x01\x02\x03\x7f\0\0\x01\x12\x34\x1f\x90", 28);
   EXPECT_EQ(Http2Client(server->address(), header).Get("/").body, "ipv4:10.1.2.3:4660");
@@ -354,7 +354,7 @@ TEST(Http2Server, AUnixSocketSaysWhoseProcessItIs) {
   const ScratchFolder folder;
   const auto server =
       Serve({.listen = "", .socket = absl::StrCat("unix://", folder.path().string(), "/s")},
-            [](const Request& request) { return HttpNext::Answer({.body = absl::StrCat(*request->peer->uid)}); });
+            [](const Request& request) { return HttpHandling::Answer({.body = absl::StrCat(*request->peer->uid)}); });
   EXPECT_EQ(server->address(), "");
   EXPECT_EQ(Http2Client(server->socket_address()).Get("/").body, absl::StrCat(getuid()));
 }

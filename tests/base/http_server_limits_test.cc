@@ -80,12 +80,12 @@ std::unique_ptr<HttpServer> Serve(const HttpServerOptions& options, const HttpHa
   return *std::move(server);
 }
 
-HttpNext PathItself(const Head& request) {
-  return HttpNext::Make([request] { return HttpResponse{.type = kPlainText, .body = request->path()}; });
+HttpHandling PathItself(const Head& request) {
+  return HttpHandling::Make([request] { return HttpResponse{.type = kPlainText, .body = request->path()}; });
 }
 
-HttpNext BodyItself(const Head&) {
-  return HttpNext::Read([](const absl::StatusOr<std::string>& body, const std::shared_ptr<HttpReply>& reply) {
+HttpHandling BodyItself(const Head&) {
+  return HttpHandling::Read([](const absl::StatusOr<std::string>& body, const std::shared_ptr<HttpReply>& reply) {
     reply->Send([&] { return HttpResponse{.body = body.ok() ? *body : body.status().ToString()}; });
   });
 }
@@ -167,7 +167,7 @@ TEST(HttpServer, AnswersThatAreAwaitedHoldNoThread) {
   std::vector<std::shared_ptr<HttpReply>> awaited;
   std::atomic<int> asked = 0;
   const auto server = Serve({.listen = "", .threads = 2}, [&](const Head&) {
-    return HttpNext::Read([&](const absl::StatusOr<std::string>&, std::shared_ptr<HttpReply> reply) {
+    return HttpHandling::Read([&](const absl::StatusOr<std::string>&, std::shared_ptr<HttpReply> reply) {
       awaited.push_back(std::move(reply));
       ++asked;
     });
@@ -188,7 +188,7 @@ TEST(HttpServer, ItIsToldThatTheClientHasHungUp) {
   std::promise<Head> asked;
   std::shared_ptr<HttpReply> kept;
   const auto server = Serve({}, [&](const Head& request) {
-    return HttpNext::Read([&, request](const absl::StatusOr<std::string>&, std::shared_ptr<HttpReply> reply) {
+    return HttpHandling::Read([&, request](const absl::StatusOr<std::string>&, std::shared_ptr<HttpReply> reply) {
       kept = std::move(reply);
       asked.set_value(request);
     });
@@ -205,7 +205,7 @@ TEST(HttpServer, ItIsToldThatTheClientHasHungUp) {
 
 TEST(HttpServer, AReplyThatIsDroppedIsAnswered) {
   const auto server = Serve({}, [](const Head&) {
-    return HttpNext::Read([](const absl::StatusOr<std::string>&, const std::shared_ptr<HttpReply>&) {});
+    return HttpHandling::Read([](const absl::StatusOr<std::string>&, const std::shared_ptr<HttpReply>&) {});
   });
   Client client(server->address());
   client.Send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\nx");
@@ -215,9 +215,9 @@ TEST(HttpServer, AReplyThatIsDroppedIsAnswered) {
 class Places : public ::testing::Test {
  protected:
   const std::unique_ptr<HttpServer> server_ =
-      Serve({.listen = "", .max_connections = 3}, [](const Head& request) -> HttpNext {
+      Serve({.listen = "", .max_connections = 3}, [](const Head& request) -> HttpHandling {
         if (request->method() == "POST") return BodyItself(request);
-        return HttpNext::Answer({.body = "here"});
+        return HttpHandling::Answer({.body = "here"});
       });
   const std::string address_ = server_->address();
 };
@@ -260,7 +260,7 @@ TEST(HttpServerThatEnds, WithAnAnswerJustGivenBack) {
   for (int cycle = 0; cycle < 50; ++cycle) {
     std::promise<std::shared_ptr<HttpReply>> asked;
     auto server = Serve({}, [&](const Head&) {
-      return HttpNext::Read([&](const absl::StatusOr<std::string>&, std::shared_ptr<HttpReply> reply) {
+      return HttpHandling::Read([&](const absl::StatusOr<std::string>&, std::shared_ptr<HttpReply> reply) {
         asked.set_value(std::move(reply));
       });
     });

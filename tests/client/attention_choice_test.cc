@@ -12,17 +12,17 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-AttentionWish Wish(const std::vector<v1::AttentionKind>& kinds = {}) {
+AttentionOptions Wish(const std::vector<v1::AttentionKind>& kinds = {}) {
   return {.folder = "out", .kinds = kinds};
 }
 
-std::vector<v1::AttentionRequest> Chosen(const AttentionWish& wish, const v1::ModelVersion& model) {
+std::vector<v1::AttentionRequest> Chosen(const AttentionOptions& wish, const v1::ModelVersion& model) {
   const auto requests = ChooseAttention(wish, model);
   EXPECT_TRUE(requests.ok()) << requests.status();
   return requests.ok() ? *requests : std::vector<v1::AttentionRequest>();
 }
 
-std::string Refusal(const AttentionWish& wish, const v1::ModelVersion& model = ModelWithEveryKind()) {
+std::string Refusal(const AttentionOptions& wish, const v1::ModelVersion& model = ModelWithEveryKind()) {
   const auto requests = ChooseAttention(wish, model);
   EXPECT_EQ(requests.status().code(), absl::StatusCode::kInvalidArgument);
   return std::string(requests.status().message());
@@ -69,7 +69,7 @@ TEST(ChooseAttention, DoesNotAskForEachOfTwoThousandMillionLayers) {
 TEST(ChooseAttention, NamesWhatTheModelHas) {
   EXPECT_EQ(Refusal(Wish({v1::WEIGHTS}), ModelWith({v1::ROLLOUT, v1::CLASS_ATTENTION})),
             "model \"sizes\" has no attention of kind weights; it has: rollout, class-attention (2 layers, 1 head)");
-  AttentionWish wish = Wish({v1::SCORES});
+  AttentionOptions wish = Wish({v1::SCORES});
   wish.layers.numbers = {0, 2};
   EXPECT_EQ(Refusal(wish), "model \"sizes\" has 2 layers of kind scores, 0 to 1; 2 is none of them");
   wish.layers.numbers = {-3};
@@ -80,7 +80,7 @@ TEST(ChooseAttention, NamesWhatTheModelHas) {
 }
 
 TEST(ChooseAttention, CountsLayersAndHeadsFromZeroAndEachOnce) {
-  AttentionWish wish = Wish({v1::SCORES, v1::SCORES});
+  AttentionOptions wish = Wish({v1::SCORES, v1::SCORES});
   wish.layers.numbers = {-1, 0, 1};
   wish.heads.numbers = {2, -1};
   const auto requests = Chosen(wish, ModelWithEveryKind());
@@ -92,7 +92,7 @@ TEST(ChooseAttention, CountsLayersAndHeadsFromZeroAndEachOnce) {
 }
 
 TEST(ChooseAttention, SheetsAndDistancesTakeEverything) {
-  AttentionWish wish = Wish({v1::MEAN_OVER_QUERIES, v1::ROLLOUT, v1::DISTANCE});
+  AttentionOptions wish = Wish({v1::MEAN_OVER_QUERIES, v1::ROLLOUT, v1::DISTANCE});
   auto requests = Chosen(wish, ModelWithEveryKind());
   EXPECT_TRUE(requests[0].layers().empty()) << "the server's last";
   EXPECT_THAT(requests[2].layers(), ElementsAre(0, 1));
@@ -107,7 +107,7 @@ TEST(ChooseAttention, SheetsAndDistancesTakeEverything) {
 }
 
 TEST(ChooseAttention, PartsOfAWishNeedTheirKind) {
-  AttentionWish wish = Wish();
+  AttentionOptions wish = Wish();
   wish.query = QueryToken{.index = 17, .cell = {}};
   const auto requests = Chosen(wish, ModelWithEveryKind());
   EXPECT_EQ(requests[0].kind(), v1::QUERY_ROW) << "a query says the kind";
@@ -127,7 +127,7 @@ TEST(ChooseAttention, PartsOfAWishNeedTheirKind) {
 TEST(ChooseAttention, AServerThatTellsNoLayersIsLeftToJudge) {
   v1::ModelVersion model = ModelWithEveryKind();
   model.clear_attention();
-  AttentionWish wish = Wish({v1::SCORES});
+  AttentionOptions wish = Wish({v1::SCORES});
   wish.layers.numbers = {-1, 9};
   EXPECT_THAT(Chosen(wish, model)[0].layers(), ElementsAre(-1, 9));
 }

@@ -81,7 +81,7 @@ TEST(Classify, ReturnsTheAnswer) {
 }
 
 // Like vitrine-server, the server returns INVALID_ARGUMENT if top_k exceeds the number of classes.
-TEST(AskForLabels, FindsThoseOfOneClassAndOfMany) {
+TEST(ProbeLabels, FindsThoseOfOneClassAndOfMany) {
   for (const int classes : {1, 2, 9, 10, 11, 37}) {
     const SmallServer server({.classify = [&](const auto& request, auto* response, auto*) {
       if (request.top_k() > classes) return grpc::Status(grpc::StatusCode::INVALID_ARGUMENT, "top_k");
@@ -92,14 +92,14 @@ TEST(AskForLabels, FindsThoseOfOneClassAndOfMany) {
       }
       return grpc::Status::OK;
     }});
-    const auto labels = AskForLabels(*ConnectTo(server), {.name = "m"});
+    const auto labels = ProbeLabels(*ConnectTo(server), {.name = "m"});
     ASSERT_TRUE(labels.ok()) << labels.status();
     ASSERT_EQ(labels->size(), static_cast<size_t>(classes));
     EXPECT_EQ(labels->back(), std::to_string(classes - 1));
   }
   const SmallServer refusing(
       {.classify = [](const auto&, auto*, auto*) { return grpc::Status(grpc::StatusCode::INVALID_ARGUMENT, "no"); }});
-  EXPECT_EQ(AskForLabels(*ConnectTo(refusing), {.name = "m"}).status(), absl::InvalidArgumentError("no"));
+  EXPECT_EQ(ProbeLabels(*ConnectTo(refusing), {.name = "m"}).status(), absl::InvalidArgumentError("no"));
 }
 
 TEST(FromGrpc, LeavesWhatAProxyMaySay) {

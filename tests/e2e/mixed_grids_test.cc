@@ -50,7 +50,7 @@ v1::FeatureRequest FeatureWish(const Model& model) {
 }
 
 void LookAlone(const Model& model, Sent& sent) {
-  const at::Tensor input = TensorOf(EncodedPictureToInput(sent.picture, model.config().preprocessing()).value());
+  const at::Tensor input = TensorOf(DecodeGoldenInput(sent.picture, model.config().preprocessing()).value());
   const Grid grid = model.GridFor(static_cast<int>(input.size(1)), static_cast<int>(input.size(2))).value();
   const v1::AttentionRequest wish = MapWish(model, grid);
   AttentionTap tap;

@@ -55,7 +55,7 @@ VersionId PublishModel(const std::filesystem::path& root, const std::string& mod
   tolerance.set_tolerance(1e-4f);
   draft.weights = SaveWeights(*built, Dtype::kF32);
   draft.golden.tensors["picture.0"] = StoredBytes(NoiseJpeg(40, 32, 99));
-  const absl::Status recorded = RecordGolden(*built, ForwardOf(*built), EncodedPictureToInput, draft.golden);
+  const absl::Status recorded = RecordGolden(*built, ForwardOf(*built), DecodeGoldenInput, draft.golden);
   EXPECT_TRUE(recorded.ok()) << recorded;
   for (int i = 0; i < config.classes(); ++i) draft.labels.push_back("class-" + std::to_string(i));
   const absl::StatusOr<VersionId> published = Publish(root, model, draft);
@@ -71,7 +71,7 @@ std::unique_ptr<Model> PublishedModel(const v1::ModelConfig& config, uint64_t se
 }
 
 std::vector<float> LogitsAlone(const Model& model, const std::string& picture) {
-  const absl::StatusOr<FloatArray> input = EncodedPictureToInput(picture, model.config().preprocessing());
+  const absl::StatusOr<FloatArray> input = DecodeGoldenInput(picture, model.config().preprocessing());
   EXPECT_TRUE(input.ok()) << input.status();
   absl::StatusOr<FloatArray> logits = ForwardOf(model)({&*input, 1});
   EXPECT_TRUE(logits.ok()) << logits.status();

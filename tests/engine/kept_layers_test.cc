@@ -32,7 +32,7 @@ TEST(NarrowableOperators, NamesEveryProductOfEveryFamilyOnce) {
       const auto* convolve = op.As<program::Convolve>();
       pools |= convolve != nullptr && convolve->pool > 0;
     }
-    const program::OnlyReaders readers(model->program());
+    const program::SingleReaderIndex readers(model->program());
     for (const program::Operator& op : model->program().operators()) {
       const auto* grid = op.As<program::ConvolveGrid>();
       const bool of_grid = grid != nullptr && (!grid->depthwise || readers.GeluAfter(&op) != nullptr);
@@ -75,13 +75,13 @@ TEST(NarrowableOperators, WhatSharesAProductIsOneGroup) {
   EXPECT_GT(shared, 0);
 }
 
-TEST(WorstFirst, GoesByErrorAndThenByTheProgram) {
-  EXPECT_THAT(WorstFirst(std::vector<double>{0.1, 0.3, 0.1, 0.2}), ElementsAre(1, 3, 0, 2));
-  EXPECT_THAT(WorstFirst(std::vector<double>{}), IsEmpty());
+TEST(SortByError, GoesByErrorAndThenByTheProgram) {
+  EXPECT_THAT(SortByError(std::vector<double>{0.1, 0.3, 0.1, 0.2}), ElementsAre(1, 3, 0, 2));
+  EXPECT_THAT(SortByError(std::vector<double>{}), IsEmpty());
 }
 
-TEST(WorstFirst, WhatIsNoNumberIsTheWorst) {
-  EXPECT_THAT(WorstFirst(std::vector<double>{0.5, kNotANumber, 0.7}), ElementsAre(1, 2, 0));
+TEST(SortByError, WhatIsNoNumberIsTheWorst) {
+  EXPECT_THAT(SortByError(std::vector<double>{0.5, kNotANumber, 0.7}), ElementsAre(1, 2, 0));
 }
 
 TEST(KeepNext, DoublesUpToTheMost) {
@@ -96,8 +96,8 @@ TEST(OperatorsAt, AreThoseOfTheGroups) {
   const std::vector<OperatorGroup> groups = {{"stem.0", "stem.1"}, {"qkv"}, {"fc1"}};
   EXPECT_THAT(OperatorsAt(groups, std::vector<size_t>{2, 0}), ElementsAre("fc1", "stem.0", "stem.1"));
   EXPECT_THAT(OperatorsAt(groups, std::vector<size_t>{}), IsEmpty());
-  EXPECT_THAT(OperatorsBut(groups, 1), ElementsAre("fc1", "stem.0", "stem.1"));
-  EXPECT_THAT(OperatorsBut(groups, 0), ElementsAre("fc1", "qkv"));
+  EXPECT_THAT(OperatorsExcept(groups, 1), ElementsAre("fc1", "stem.0", "stem.1"));
+  EXPECT_THAT(OperatorsExcept(groups, 0), ElementsAre("fc1", "qkv"));
 }
 
 TEST(RelativeError, IsInPartsOfWhatItIsComparedWith) {

@@ -152,7 +152,7 @@ TEST_P(NarrowBf16, WhatIsNoNumberReachesTheLogits) {
 TEST_P(NarrowBf16, DepthwiseConvolutionsHaveTheirGelu) {
   PrecisionChoice choice = {.precision = Precision::kBf16, .kept = {}};
   const Compiled fp32(form().config, narrow().path);
-  const program::OnlyReaders readers(*fp32.program);
+  const program::SingleReaderIndex readers(*fp32.program);
   bool activates = false;
   for (const program::Operator& op : fp32.program->operators()) {
     const auto* const grid = op.As<program::ConvolveGrid>();

@@ -15,8 +15,8 @@
 namespace vitrine {
 namespace {
 
-KnownAs CallerOf(const v1::CallerAccess& entry) {
-  using Kind = KnownAs::Kind;
+AuthenticatedIdentity CallerOf(const v1::CallerAccess& entry) {
+  using Kind = AuthenticatedIdentity::Kind;
   if (entry.has_token()) return {.kind = Kind::kToken, .names = {entry.token()}};
   if (entry.has_certificate()) return {.kind = Kind::kCertificate, .names = {"other.example", entry.certificate()}};
   if (entry.has_uid()) return {.kind = Kind::kUid, .names = {absl::StrCat(entry.uid())}};
@@ -72,7 +72,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     vitrine::CheckGrant(*grant, policy);
   }
   Require((rules->Find({}) != nullptr) == anonymous);
-  const vitrine::KnownAs stranger = {.kind = vitrine::KnownAs::Kind::kToken, .names = {"\x01 is in no file"}};
+  const vitrine::AuthenticatedIdentity stranger = {.kind = vitrine::AuthenticatedIdentity::Kind::kToken,
+                                                   .names = {"\x01 is in no file"}};
   Require(authenticated || rules->Find(stranger) == nullptr);
   return 0;
 }

@@ -56,7 +56,7 @@ TEST(GiveWay, TurningAndReducingDo) {
 
 TEST(GiveWay, ResizingAndCompressingDo) {
   const Image image = NoiseImage(kSide, kSide, 3);
-  EXPECT_EQ(CallsOf("resize", [&] { ResizeForEyes(image, {300, 200}, v1::BILINEAR); }), 300);
+  EXPECT_EQ(CallsOf("resize", [&] { ResizeForDisplay(image, {300, 200}, v1::BILINEAR); }), 300);
   EXPECT_GE(CallsOf("png", [&] { EXPECT_TRUE(EncodePng(image).ok()); }), kSide);
   EXPECT_GE(CallsOf("estimate", [&] { EXPECT_TRUE(EstimatePngBytes(image).ok()); }), kSide / 8);
 }

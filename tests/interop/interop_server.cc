@@ -257,9 +257,9 @@ int Run(const std::string& listen) {
   HttpServerOptions options = {.listen = listen, .loops = 2};
   absl::StatusOr<std::unique_ptr<HttpServer>> server =
       HttpServer::Start(options, [&grpc](const std::shared_ptr<HttpRequest>& request) {
-        HttpNext next = grpc.Begin(request);
+        HttpHandling next = grpc.Begin(request);
         if (!next.open) return next;
-        return HttpNext::Stream(
+        return HttpHandling::Stream(
             [open = std::move(next.open)](std::shared_ptr<HttpStream> stream) -> std::shared_ptr<HttpStreamHandler> {
               flags = std::make_shared<Flags>();
               std::shared_ptr<HttpStreamHandler> handler = open(std::move(stream));

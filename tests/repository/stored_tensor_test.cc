@@ -30,7 +30,7 @@ StoredTensor EveryNumber(Dtype dtype) {
 // LibTorch is the oracle.
 TEST(StoredTensor, EveryNarrowNumberIsWidenedExactly) {
   for (const Dtype dtype : {Dtype::kF16, Dtype::kBF16}) {
-    const StoredTensor narrow = EveryNumber(dtype), wide = Widened(narrow);
+    const StoredTensor narrow = EveryNumber(dtype), wide = ToF32(narrow);
     const at::Tensor expected = TensorOf(narrow).to(at::kFloat);
     ASSERT_EQ(wide.dtype, Dtype::kF32);
     ASSERT_EQ(wide.shape, narrow.shape);
@@ -55,7 +55,7 @@ TEST(StoredTensor, RoundingIsLibTorchs) {
 
 TEST(StoredTensor, WideNumbersAreSharedAndNotCopied) {
   const StoredTensor tensor = StoredOf(FloatArray{.shape = {2, 2}, .values = {1, 2, 3, 4}});
-  EXPECT_EQ(Widened(tensor).data, tensor.data);
+  EXPECT_EQ(ToF32(tensor).data, tensor.data);
   EXPECT_EQ(TensorOf(tensor).const_data_ptr(), static_cast<const void*>(tensor.data.get()));
   EXPECT_EQ(FloatsOf(tensor).values, (std::vector<float>{1, 2, 3, 4}));
 }

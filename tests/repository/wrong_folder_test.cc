@@ -16,7 +16,7 @@ using ::testing::HasSubstr;
 
 class WrongFolder : public ::testing::Test {
  protected:
-  std::string Why(const std::string& name) const { return WhyNoVersions(folder_.path() / name); }
+  std::string Why(const std::string& name) const { return ExplainNoVersions(folder_.path() / name); }
   std::string Quoted(const std::string& name) const { return "\"" + folder_.Path(name) + "\""; }
   ScratchFolder folder_;
 };

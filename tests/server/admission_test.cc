@@ -67,7 +67,7 @@ TEST_F(AdmissionTest, SaysAfterWhichTimeTheRequestWouldBeAdmitted) {
   const auto second = admission.Admit(Request(100));
   ASSERT_TRUE(second.ok());
   EXPECT_NEAR(RetryMilliseconds(admission.Admit(Request()).status()), 100, 0.1) << "one of the two requests";
-  EXPECT_NEAR(RetryMilliseconds(admission.CheckPlaces("")), 100, 0.1);
+  EXPECT_NEAR(RetryMilliseconds(admission.CheckRequestLimit("")), 100, 0.1);
 }
 
 TEST_F(AdmissionTest, IsBoundedByBytes) {
@@ -175,7 +175,7 @@ class SharingTest : public AdmissionTest {
     for (auto ticket = admission_.Admit(From(caller)); ticket.ok(); ticket = admission_.Admit(From(caller))) {
       held.push_back(*std::move(ticket));
     }
-    EXPECT_FALSE(admission_.CheckPlaces(caller).ok());
+    EXPECT_FALSE(admission_.CheckRequestLimit(caller).ok());
     return static_cast<int>(held.size());
   }
 
@@ -385,14 +385,14 @@ TEST_F(AdmissionTest, TheTimeToDrawOverlaysIsPredicted) {
 
 TEST_F(AdmissionTest, FullOfRequestsIsKnownBeforeARequestIsLookedAt) {
   Admission admission({.max_requests = 2}, clock_);
-  EXPECT_TRUE(admission.CheckPlaces("").ok());
+  EXPECT_TRUE(admission.CheckRequestLimit("").ok());
   auto first = admission.Admit(Request());
-  EXPECT_TRUE(admission.CheckPlaces("").ok());
+  EXPECT_TRUE(admission.CheckRequestLimit("").ok());
   const auto second = admission.Admit(Request());
-  EXPECT_EQ(admission.CheckPlaces("").code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_TRUE(RetryAfter(admission.CheckPlaces("")).has_value());
+  EXPECT_EQ(admission.CheckRequestLimit("").code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_TRUE(RetryAfter(admission.CheckRequestLimit("")).has_value());
   first->Release();
-  EXPECT_TRUE(admission.CheckPlaces("").ok());
+  EXPECT_TRUE(admission.CheckRequestLimit("").ok());
 }
 
 // A file of some kilobytes can hold 16 megapixels: its bytes say nothing about what it takes.

@@ -24,7 +24,7 @@ inline std::shared_ptr<HttpRequest> HeadOf(std::string method, const std::string
 }
 
 // What is answered, without a connection.
-inline HttpResponse AnswerOf(HttpNext next, absl::StatusOr<std::string> body = std::string()) {
+inline HttpResponse AnswerOf(HttpHandling next, absl::StatusOr<std::string> body = std::string()) {
   class Promised final : public HttpReply {
    public:
     void Send(absl::FunctionRef<HttpResponse()> make) override { response.set_value(make()); }

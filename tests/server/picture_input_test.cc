@@ -169,11 +169,11 @@ TEST(MakePictureInput, RefusesAPictureThatIsNotOfThePlannedSize) {
               HasSubstr("header says 24x16, its data is 16x16"));
 }
 
-TEST(EncodedPictureToInput, HasTheSizeThatTheModelGivesThePicture) {
-  const auto input = EncodedPictureToInput(NoisePng(16, 24, 1), SmallNativeConfig().preprocessing());
+TEST(DecodeGoldenInput, HasTheSizeThatTheModelGivesThePicture) {
+  const auto input = DecodeGoldenInput(NoisePng(16, 24, 1), SmallNativeConfig().preprocessing());
   ASSERT_TRUE(input.ok()) << input.status();
   EXPECT_EQ(input->shape, (std::vector<int64_t>{3, 16, 24}));
-  EXPECT_FALSE(EncodedPictureToInput("no picture", SmallNativeConfig().preprocessing()).ok());
+  EXPECT_FALSE(DecodeGoldenInput("no picture", SmallNativeConfig().preprocessing()).ok());
 }
 
 TEST(PictureInput, KeepsTheOriginalForAnOverlayOnly) {

@@ -86,7 +86,7 @@ VersionId PublishVersion(const std::filesystem::path& root, const std::string& n
   draft.weights = SaveWeights(**model, Dtype::kF32);
   draft.golden.tensors["picture.0"] = StoredBytes(NoisePng(24, 32, 1));
   draft.golden.tensors["picture.1"] = StoredBytes(NoisePng(16, 16, 2));
-  const absl::Status recorded = RecordGolden(**model, ForwardOf(**model), EncodedPictureToInput, draft.golden);
+  const absl::Status recorded = RecordGolden(**model, ForwardOf(**model), DecodeGoldenInput, draft.golden);
   EXPECT_TRUE(recorded.ok()) << recorded;
   for (int i = 0; i < config.classes(); ++i) draft.labels.push_back("class " + std::to_string(i));
   const auto published = Publish(root, name, draft);

@@ -286,15 +286,15 @@ TEST(Train, HeldOutSamplesChooseTheBestState) {
 
 TEST(Train, AMeasuredLossThatIsNotFiniteOrAbsurdIsNoResult) {
   Score score{.measures = {{"top1", 0.5}, {"loss", 60}}, .split = "validation", .absurd_loss = 69};
-  EXPECT_TRUE(RefuseDiverged(score).ok()) << "learned badly";
+  EXPECT_TRUE(CheckNotDiverged(score).ok()) << "learned badly";
   for (const double loss : {70.0, 1e22, std::nan(""), HUGE_VAL}) {
     score.measures[1].value = loss;
-    EXPECT_EQ(RefuseDiverged(score).code(), absl::StatusCode::kAborted) << loss;
+    EXPECT_EQ(CheckNotDiverged(score).code(), absl::StatusCode::kAborted) << loss;
   }
-  EXPECT_THAT(std::string(RefuseDiverged(score).message()), HasSubstr("the loss on the validation split is inf"));
+  EXPECT_THAT(std::string(CheckNotDiverged(score).message()), HasSubstr("the loss on the validation split is inf"));
   score.absurd_loss = std::numeric_limits<double>::infinity();
   score.measures = {{"bleu", std::nan("")}};
-  EXPECT_EQ(RefuseDiverged(score).code(), absl::StatusCode::kAborted);
+  EXPECT_EQ(CheckNotDiverged(score).code(), absl::StatusCode::kAborted);
 }
 
 TEST(Train, ALossThatIsNotFiniteNamesTheStepAndKeepsTheBatch) {

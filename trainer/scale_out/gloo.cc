@@ -115,7 +115,7 @@ class Gloo final : public Communicator {
   absl::Status Loss(const char* what, absl::Duration after, const std::string& why) {
     // Closes our connections, so that ranks waiting for this one notice the loss and report too.
     EndsWithin(options_.report_timeout, [group = std::exchange(group_, {})]() mutable { group.reset(); });
-    const std::string missing = roll_call_.WhoIsMissing(options_.report_timeout);
+    const std::string missing = roll_call_.MissingRanks(options_.report_timeout);
     return absl::UnavailableError(absl::StrCat("rank ", rank(), " of ", size(), " waited ",
                                                absl::FormatDuration(absl::Trunc(after, absl::Milliseconds(1))), " in ",
                                                what, ": ", missing, " (", why, ")"));

@@ -123,7 +123,7 @@ absl::Status RollCall::Arrive(const std::string& agreement, absl::Duration timeo
       absl::StrCat("the ranks do not train the same. Seen from ", NameOf(rendezvous_.rank), agreements));
 }
 
-std::string RollCall::WhoIsMissing(absl::Duration timeout) const {
+std::string RollCall::MissingRanks(absl::Duration timeout) const {
   struct Answer {
     std::vector<int> absent;
     std::string error;

@@ -37,7 +37,7 @@ class RollCall {
 
   // After a loss: reports this rank as alive, waits until all have reported or `timeout` is over, and returns a clause
   // about the missing: "rank 1 (process 4711 on node-b) is gone or stuck". Returns in bounded time.
-  std::string WhoIsMissing(absl::Duration timeout) const;
+  std::string MissingRanks(absl::Duration timeout) const;
 
  private:
   std::string NameOf(int rank) const;  // "rank 1 (process 4711 on node-b)"

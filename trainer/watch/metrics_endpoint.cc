@@ -56,7 +56,7 @@ absl::StatusOr<std::unique_ptr<MetricsEndpoint>> MetricsEndpoint::Start(const Op
   ASSIGN_OR_RETURN(std::unique_ptr<HttpServer> server,
                    HttpServer::Start(http, [&metrics, stalled_after = options.stalled_after](
                                                const std::shared_ptr<HttpRequest>& request) {
-                     return HttpNext::Make(
+                     return HttpHandling::Make(
                          [&metrics, stalled_after, request] { return Page(metrics, stalled_after, request->path()); });
                    }));
   return std::unique_ptr<MetricsEndpoint>(new MetricsEndpoint(std::move(server)));

@@ -30,7 +30,7 @@ void GemmTile(const GemmCall& call, int64_t row, int64_t column, const float* we
 #pragma GCC unroll 2
       for (int v = 0; v < kVectors; ++v) {
         if (v * V::kLanes * int64_t{sizeof(float)} % kLineBytes == 0) {
-          __builtin_prefetch(weights + (kAhead * kVectors + v) * V::kLanes);
+          __builtin_prefetch(weights + (kPrefetchSteps * kVectors + v) * V::kLanes);
         }
         w[v] = V::Load(weights + v * V::kLanes);
       }

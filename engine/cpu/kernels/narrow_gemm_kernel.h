@@ -158,7 +158,7 @@ void NarrowTile(const NarrowGemmCall& call, int64_t row, int64_t column, const s
 #pragma GCC unroll 2
       for (int v = 0; v < kVectors; ++v) {
         if (v * kVectorBytes<N> % kLineBytes == 0) {
-          __builtin_prefetch(weights + (kAhead * kVectors + v) * kVectorBytes<N>);
+          __builtin_prefetch(weights + (kPrefetchSteps * kVectors + v) * kVectorBytes<N>);
         }
         w[v] = N::Load(weights + v * kVectorBytes<N>);
       }

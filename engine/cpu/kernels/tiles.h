@@ -14,7 +14,7 @@ inline constexpr int kTileVectors = 2;
 
 // Prefetch distance for weights, in inner-loop steps. A group of images reads all weights once, and those of most
 // models do not fit the L2 cache. On a Zen 5, 64 and 128 were the fastest of 8, 16, 32, 64, 128 and 256.
-inline constexpr int64_t kAhead = 64;
+inline constexpr int64_t kPrefetchSteps = 64;
 inline constexpr int64_t kLineBytes = 64;  // per prefetch
 
 // Returns Tiles::kOf<rows, kVectors> for 1 to kTileRows rows.

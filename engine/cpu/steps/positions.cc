@@ -15,7 +15,7 @@ constexpr int64_t kMostBytes = int64_t{4} << 20;  // limit of the cache of posit
 class AddPositions : public Step {
  public:
   AddPositions(Operand x, Operand y, PositionRows rows)
-      : x_(x), y_(y), make_(std::move(rows)), rows_(std::make_unique<KeptForGrids<Rows>>(kMostBytes)) {
+      : x_(x), y_(y), make_(std::move(rows)), rows_(std::make_unique<GridCache<Rows>>(kMostBytes)) {
     reads = {x};
     writes = y;
   }
@@ -38,7 +38,7 @@ class AddPositions : public Step {
 
   const Operand x_, y_;
   const PositionRows make_;
-  const std::unique_ptr<KeptForGrids<Rows>> rows_;
+  const std::unique_ptr<GridCache<Rows>> rows_;
 };
 
 }  // namespace

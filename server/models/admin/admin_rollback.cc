@@ -34,7 +34,7 @@ std::vector<int64_t> AdminService::Before(const VersionId& id) const {
   }
   std::vector<int64_t> before;
   for (const int64_t version : versions) {
-    const bool fits = version < id.version && !IsPutAway(plan.changed, version) && !IsTriedOut(plan.serving, version);
+    const bool fits = version < id.version && !IsPutAway(plan.changed, version) && !IsCanary(plan.serving, version);
     if (fits && before.size() < kMostTried) before.push_back(version);
   }
   return before;
@@ -44,7 +44,7 @@ std::vector<int64_t> AdminService::Before(const VersionId& id) const {
 // operator must name one.
 absl::StatusOr<int64_t> AdminService::VersionToPutAway(const v1::RollbackModelRequest& request) const {
   if (request.has_version()) return request.version();
-  const std::set<int64_t> tried_out = registry_.TriedOut(request.model());
+  const std::set<int64_t> tried_out = registry_.ActiveCanaries(request.model());
   if (tried_out.empty()) return registry_.Traffic(request.model()).stable;
   if (tried_out.size() == 1) return *tried_out.begin();
   return absl::FailedPreconditionError(absl::StrCat("versions ", absl::StrJoin(tried_out, ", "), " of model \"",
@@ -105,7 +105,7 @@ absl::StatusOr<v1::ServingChange> AdminService::RollBackTo(const VersionId& bad,
   const bool keep = plan.serving.version_policy().has_specific() || IsLoadedByHand(plan.changed, good);
   const Step move = {[&](v1::ModelOverride& row) {
                        hold(row);
-                       PutAwayIn(row, bad.version, reason);
+                       ExcludeVersion(row, bad.version, reason);
                        if (moves) SetLabelIn(row, kStableLabel, good);
                        if (!keep) RemoveIf(*row.mutable_loaded(), [&](int64_t held) { return held == good; });
                      },
@@ -134,7 +134,7 @@ absl::Status AdminService::RollBackCanary(const VersionId& id, const std::string
   const MutexLock lock(mutex_, std::adopt_lock);
   // Since the guard's decision an operator may have made it the `stable` version.
   absl::Status done = absl::AbortedError(absl::StrCat(Text(id), " is no canary"));
-  if (registry_.TriedOut(id.model).contains(id.version)) {
+  if (registry_.ActiveCanaries(id.model).contains(id.version)) {
     done = RollBackTo(id, reason, registry_.Traffic(id.model).stable, Durability::kBestEffort, absl::ZeroDuration())
                .status();
   }

@@ -168,7 +168,7 @@ absl::StatusOr<v1::ServingChange> AdminService::LoadModel(const v1::LoadModelReq
         model,
         [&](v1::ModelOverride& row) {
           row.set_unloaded(false);
-          TakeBackIn(row, id.version);
+          ReadmitVersion(row, id.version);
           AddLoaded(row, id.version);
         },
         [&] { return CheckReady(id); }, {id});
@@ -198,11 +198,11 @@ absl::StatusOr<v1::ServingChange> AdminService::UnloadModel(const v1::UnloadMode
   const v1::ModelOverride before = settings_.Plan(model).changed;
   const Edit put_away = [&](v1::ModelOverride& row) {
     row = before;
-    PutAwayIn(row, id.version, "unloaded by an operator");
+    ExcludeVersion(row, id.version, "unloaded by an operator");
   };
   // As in a rollback: the replacement is loaded before the version goes, so that no other version serves in between.
   const Step bring = {
-      [](v1::ModelOverride&) {}, [&] { return BringReplacements(model, put_away); }, {}, absl::ZeroDuration()};
+      [](v1::ModelOverride&) {}, [&] { return LoadReplacements(model, put_away); }, {}, absl::ZeroDuration()};
   const Step leave = {put_away,
                       [&] {
                         if (registry_.Traffic(model).stable != id.version) return absl::OkStatus();
@@ -216,7 +216,7 @@ absl::StatusOr<v1::ServingChange> AdminService::UnloadModel(const v1::UnloadMode
   return Make(model, {bring, leave}, Durability::kRequired);
 }
 
-absl::Status AdminService::BringReplacements(const std::string& model, const Edit& edit) {
+absl::Status AdminService::LoadReplacements(const std::string& model, const Edit& edit) {
   for (size_t tried = 0; tried < kMostTried; ++tried) {
     const std::optional<int64_t> next = registry_.NextLoad(model, settings_.Plan(model, edit));
     if (!next.has_value()) break;
@@ -245,8 +245,8 @@ absl::StatusOr<v1::ServingChange> AdminService::SetVersionPolicy(const v1::SetVe
 
 // Returns the version to pin as `stable`: the serving one, or the newest below it without a share. A newer one may be a
 // waiting version.
-absl::StatusOr<int64_t> AdminService::VersionBeside(const std::string& model,
-                                                    const std::vector<VersionId>& named) const {
+absl::StatusOr<int64_t> AdminService::VersionToPin(const std::string& model,
+                                                   const std::vector<VersionId>& named) const {
   const int64_t serving = registry_.Traffic(model).stable;
   int64_t beside = 0;
   for (const VersionStatus& version : registry_.List(model)) {
@@ -273,7 +273,7 @@ absl::StatusOr<v1::ServingChange> AdminService::SetTraffic(const v1::SetTrafficR
   const int64_t serving = registry_.Traffic(model).stable;
   int64_t pinned = 0;
   if (!named.empty() && LabelledVersion(plan.serving, kStableLabel) == 0) {
-    ASSIGN_OR_RETURN(pinned, VersionBeside(model, named));
+    ASSIGN_OR_RETURN(pinned, VersionToPin(model, named));
   }
   const std::optional<int64_t> stable = pinned != 0 ? std::make_optional(pinned) : std::nullopt;
   for (const VersionId& id : named) RETURN_IF_ERROR(CheckClasses(id, stable));

@@ -75,11 +75,11 @@ class AdminService {
                                          Durability durability);
   absl::Status Take(const std::string& model, const Step& step, Durability durability);
   // Loads the versions that would serve once `edit` has removed one, as far as they can be loaded.
-  absl::Status BringReplacements(const std::string& model, const Edit& edit);
+  absl::Status LoadReplacements(const std::string& model, const Edit& edit);
   absl::StatusOr<int64_t> VersionToPutAway(const v1::RollbackModelRequest& request) const;
   absl::StatusOr<v1::ServingChange> RollBackTo(const VersionId& bad, const std::string& reason, int64_t good,
                                                Durability durability, absl::Duration patience);
-  absl::StatusOr<int64_t> VersionBeside(const std::string& model, const std::vector<VersionId>& named) const;
+  absl::StatusOr<int64_t> VersionToPin(const std::string& model, const std::vector<VersionId>& named) const;
   // Returns the longest wait for a change of these versions.
   absl::Duration PatienceFor(const std::vector<VersionId>& named) const;
   // Most versions that one change tries, one after the other.

@@ -52,7 +52,7 @@ void CanaryWatch::Look(const RollBack& roll_back) {
   for (const std::string& model : settings_.Models()) {
     const v1::CanaryGuard guard = settings_.Plan(model).serving.canary_guard();
     if (guard.off()) continue;
-    for (const int64_t version : registry_.TriedOut(model)) {
+    for (const int64_t version : registry_.ActiveCanaries(model)) {
       seen.insert({model, version});
       Judge({model, version}, guard);
     }

@@ -8,7 +8,7 @@
 
 namespace vitrine {
 
-absl::StatusOr<FloatArray> EncodedPictureToInput(std::string_view picture, const v1::Preprocessing& preprocessing) {
+absl::StatusOr<FloatArray> DecodeGoldenInput(std::string_view picture, const v1::Preprocessing& preprocessing) {
   ASSIGN_OR_RETURN(PlannedInput planned, PlanAndDecodeInput(picture, preprocessing));
   const Size input = planned.geometry.input;
   return FloatArray{.shape = {preprocessing.channels(), input.height, input.width},

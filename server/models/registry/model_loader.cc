@@ -55,7 +55,7 @@ absl::Status ProveGoldens(const StoredVersion& stored, const LoadedModel& loaded
   };
   // A device computes its batches one after the other.
   const bool alone = cores == nullptr || device.kind != Device::Kind::kCpu;
-  return CheckGolden(stored, *loaded.description, ForwardOf(loaded, alone ? 1 : cores()), EncodedPictureToInput,
+  return CheckGolden(stored, *loaded.description, ForwardOf(loaded, alone ? 1 : cores()), DecodeGoldenInput,
                      device.kind_name(), loaded.precision, run);
 }
 
@@ -65,7 +65,7 @@ class StoredWeights : public engine::WeightSource {
  public:
   explicit StoredWeights(std::vector<StoredTensor>& weights) : weights_(weights) {}
   const float* Floats(size_t weight) override {
-    weights_[weight] = Widened(weights_[weight]);
+    weights_[weight] = ToF32(weights_[weight]);
     return weights_[weight].As<float>();
   }
   void LetGo(size_t weight) override { weights_[weight].data.reset(); }
@@ -216,7 +216,7 @@ absl::StatusOr<double> RerunGoldens(const LoadedModel& model) {
   if (model.golden == nullptr) return absl::FailedPreconditionError("the version came without goldens");
   try {
     ASSIGN_OR_RETURN(const float drift, GoldenDrift(*model.golden, *model.description, ForwardOf(model, 1),
-                                                    EncodedPictureToInput, model.precision));
+                                                    DecodeGoldenInput, model.precision));
     return drift;
   } catch (const std::bad_alloc&) {
     return OutOfMemoryError();

@@ -160,14 +160,14 @@ void Registry::Poll() {
   if (listed.ok()) {
     for (const VersionId& id : listed->versions) present[id.model].insert(id.version);
     TellUnreadable(listed->unreadable);
-    TellLinks(listed->links);
-    if (listed->unreadable.empty()) TellAbsent(present);
+    PrintLinks(listed->links);
+    if (listed->unreadable.empty()) ReportMissing(present);
   }
   RetryChanged();
   std::vector<ModelLook> loads;
   for (const auto& [model, versions] : present) {
     const ModelLook look = {model, listed.ok() && !listed->unreadable.contains(model) ? &versions : nullptr};
-    if (LoadsSomething(model, look.present)) {
+    if (NeedsLoad(model, look.present)) {
       loads.push_back(look);
     } else {
       PollModel(model, look.present);
@@ -197,7 +197,7 @@ void Registry::TellRepositoryStatus(const absl::StatusOr<Listing>& listed) {
   // A wrong folder may be large, so it is searched only when it has changed.
   const std::string stamp = empty ? FileStamp(options_.root) : "";
   const bool changed = std::exchange(empty_stamp_, stamp) != stamp;
-  const std::string why_empty = changed && empty ? WhyNoVersions(options_.root) : "";
+  const std::string why_empty = changed && empty ? ExplainNoVersions(options_.root) : "";
   MutexLock lock(mutex_);
   if (status != repository_status_) {
     if (status.ok()) {
@@ -287,7 +287,7 @@ std::vector<VersionFacts> Registry::Facts(const std::string& model, const std::s
   return list;
 }
 
-bool Registry::LoadsSomething(const std::string& model, const std::set<int64_t>* present) const {
+bool Registry::NeedsLoad(const std::string& model, const std::set<int64_t>* present) const {
   if (NextStep(Facts(model, present, /*tried=*/{}), settings_.Plan(model)).load.has_value()) return true;
   const std::vector<KnownVersion> known = table_.Known(model);
   return present != nullptr && std::any_of(known.begin(), known.end(),

@@ -108,7 +108,7 @@ class Registry {
   absl::StatusOr<ModelHandle> Find(std::string_view model, std::optional<int64_t> version = std::nullopt) const {
     return table_.Find(model, version);
   }
-  absl::StatusOr<ModelHandle> Route(std::string_view model, const VersionWish& wish) const {
+  absl::StatusOr<ModelHandle> Route(std::string_view model, const VersionSelector& wish) const {
     return table_.Route(model, wish);
   }
   absl::StatusOr<VersionStatus> Get(std::string_view model, std::optional<int64_t> version = std::nullopt,
@@ -117,7 +117,7 @@ class Registry {
   }
   std::vector<VersionStatus> List(std::string_view model = "") const { return table_.List(model); }
   TrafficTable Traffic(std::string_view model) const { return table_.Traffic(model); }
-  std::set<int64_t> TriedOut(std::string_view model) const { return table_.TriedOut(model); }
+  std::set<int64_t> ActiveCanaries(std::string_view model) const { return table_.ActiveCanaries(model); }
   void Suspend(const VersionId& id, bool suspended) { table_.Suspend(id, suspended); }
   // Returns the version that a poll would load next if the model were served by `plan`; nullopt if all of them are in
   // memory or have failed.
@@ -128,7 +128,7 @@ class Registry {
   // Returns OK if the whole repository could be read at the last poll, or before the first; else the error, see
   // Listing.
   absl::Status repository_status() const;
-  // Returns why the repository held no version at the last poll, see WhyNoVersions; empty if it held one.
+  // Returns why the repository held no version at the last poll, see ExplainNoVersions; empty if it held one.
   std::string WhyEmpty() const;
   // Returns a handle of every READY version.
   std::vector<ModelHandle> ReadyModels() const;
@@ -148,7 +148,7 @@ class Registry {
 
   // Steps of Poll; for each model they run on one thread at a time.
   void PollModel(const std::string& model, const std::set<int64_t>* present);
-  bool LoadsSomething(const std::string& model, const std::set<int64_t>* present) const;
+  bool NeedsLoad(const std::string& model, const std::set<int64_t>* present) const;
   void PollSideBySide(const std::vector<ModelLook>& looks);
   ModelPlan TakePlan(const std::string& model) ABSL_EXCLUSIVE_LOCKS_REQUIRED(plan_mutex_);
   void ForgetFailed(const std::string& model, const std::set<int64_t>& present);
@@ -179,8 +179,9 @@ class Registry {
   void RetryChanged() ABSL_EXCLUSIVE_LOCKS_REQUIRED(poll_mutex_);
   // Log each item once, until it is gone: links in the repository; models and versions in the settings that are not in
   // the repository.
-  void TellLinks(const std::vector<std::string>& links) ABSL_EXCLUSIVE_LOCKS_REQUIRED(poll_mutex_);
-  void TellAbsent(const std::map<std::string, std::set<int64_t>>& present) ABSL_EXCLUSIVE_LOCKS_REQUIRED(poll_mutex_);
+  void PrintLinks(const std::vector<std::string>& links) ABSL_EXCLUSIVE_LOCKS_REQUIRED(poll_mutex_);
+  void ReportMissing(const std::map<std::string, std::set<int64_t>>& present)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(poll_mutex_);
 
   void Follow();
 

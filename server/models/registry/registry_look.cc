@@ -67,14 +67,14 @@ void Registry::RetryChanged() {
   looked_at_ = std::move(looked_at);
 }
 
-void Registry::TellLinks(const std::vector<std::string>& links) {
+void Registry::PrintLinks(const std::vector<std::string>& links) {
   for (const std::string& link : links) {
     if (!links_told_.contains(link)) spdlog::warn("{}", PassedOver(link));
   }
   links_told_ = std::set<std::string>(links.begin(), links.end());
 }
 
-void Registry::TellAbsent(const std::map<std::string, std::set<int64_t>>& present) {
+void Registry::ReportMissing(const std::map<std::string, std::set<int64_t>>& present) {
   std::set<VersionId> absent;
   for (const std::string& model : settings_.Models()) {
     const auto found = present.find(model);

@@ -268,12 +268,12 @@ double PercentOf(const v1::ModelServing& serving, int64_t version) {
   return 0;
 }
 
-bool IsTriedOut(const v1::ModelServing& serving, int64_t version) {
+bool IsCanary(const v1::ModelServing& serving, int64_t version) {
   if (LabelledVersion(serving, kStableLabel) == version) return false;
   return PercentOf(serving, version) > 0 || LabelledVersion(serving, kCanaryLabel) == version;
 }
 
-void TakeBackIn(v1::ModelOverride& row, int64_t version) {
+void ReadmitVersion(v1::ModelOverride& row, int64_t version) {
   RemoveIf(*row.mutable_put_away(), [&](const v1::PutAway& away) { return away.version() == version; });
 }
 
@@ -284,8 +284,8 @@ void SetLabelIn(v1::ModelOverride& row, const std::string& label, int64_t versio
   added.set_version(version);
 }
 
-void PutAwayIn(v1::ModelOverride& row, int64_t version, const std::string& reason) {
-  TakeBackIn(row, version);
+void ExcludeVersion(v1::ModelOverride& row, int64_t version, const std::string& reason) {
+  ReadmitVersion(row, version);
   v1::PutAway& away = *row.add_put_away();
   away.set_version(version);
   away.set_reason(reason);

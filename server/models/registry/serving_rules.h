@@ -36,7 +36,7 @@ bool IsPutAway(const v1::ModelOverride& row, int64_t version);
 int64_t LabelledVersion(const v1::ModelServing& serving, std::string_view label);
 double PercentOf(const v1::ModelServing& serving, int64_t version);  // share of the traffic; 0 without one
 // Returns true if the version has a share of the traffic or the label `canary`, and is not `stable`.
-bool IsTriedOut(const v1::ModelServing& serving, int64_t version);
+bool IsCanary(const v1::ModelServing& serving, int64_t version);
 
 // Edits of the changes that the Admin service has made to a model.
 
@@ -45,10 +45,10 @@ void RemoveIf(Rows& rows, const Fits& fits) {
   rows.erase(std::remove_if(rows.begin(), rows.end(), fits), rows.end());
 }
 
-// Puts the version away: removes its label and share; those in the file are ignored until TakeBackIn.
-void PutAwayIn(v1::ModelOverride& row, int64_t version, const std::string& reason);
-// Ends the exclusion by PutAwayIn; labels and shares in the file apply again.
-void TakeBackIn(v1::ModelOverride& row, int64_t version);
+// Puts the version away: removes its label and share; those in the file are ignored until ReadmitVersion.
+void ExcludeVersion(v1::ModelOverride& row, int64_t version, const std::string& reason);
+// Ends the exclusion by ExcludeVersion; labels and shares in the file apply again.
+void ReadmitVersion(v1::ModelOverride& row, int64_t version);
 // Loads the version whatever the policy says.
 void AddLoaded(v1::ModelOverride& row, int64_t version);
 bool IsLoadedByHand(const v1::ModelOverride& row, int64_t version);

@@ -85,7 +85,7 @@ absl::StatusOr<std::unique_ptr<ServingSettings>> ServingSettings::Open(Options o
 }
 
 bool ServingSettings::Reload() {
-  WriteWhatIsBehind();
+  WritePending();
   const std::filesystem::path& path = options_.serving_config;
   if (path.empty()) return false;
   const std::string stamp = FileStamp(path);
@@ -188,7 +188,7 @@ void ServingSettings::Restore(const std::string& model, const v1::ModelOverride&
 }
 
 // Skipped during a change, which may still fail.
-void ServingSettings::WriteWhatIsBehind() {
+void ServingSettings::WritePending() {
   MutexLock lock(mutex_);
   if (!behind_ || open_.has_value()) return;
   if (!StageTextProto(options_.admin_state, state_).ok() || !CommitFile(options_.admin_state).ok()) return;

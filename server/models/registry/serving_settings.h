@@ -77,7 +77,7 @@ class ServingSettings {
 
  private:
   explicit ServingSettings(Options options) : options_(std::move(options)) {}
-  void WriteWhatIsBehind();
+  void WritePending();
 
   const Options options_;
   mutable Mutex mutex_;

@@ -42,7 +42,7 @@ std::set<int64_t> OfPolicy(const Facts& usable, const v1::ModelServing& serving)
       std::optional<int64_t> waiting;
       for (auto version = usable.begin(); version != usable.end() && versions.size() < most; ++version) {
         // Canaries are wanted anyway, and like waiting versions must not displace those that serve all other requests.
-        if (IsTriedOut(serving, version->first)) continue;
+        if (IsCanary(serving, version->first)) continue;
         if (!version->second.is_waiting) {
           versions.insert(version->first);
         } else if (!waiting.has_value()) {
@@ -83,7 +83,7 @@ VersionStep NextStep(const std::vector<VersionFacts>& versions, const ModelPlan&
   bool serves = false;
   for (const bool tried_out : {false, true}) {
     for (const auto& [number, facts] : usable) {
-      if (!wanted.contains(number) || IsTriedOut(plan.serving, number) != tried_out) continue;
+      if (!wanted.contains(number) || IsCanary(plan.serving, number) != tried_out) continue;
       if (facts.state != State::kReady) {
         step.load = number;
         return step;

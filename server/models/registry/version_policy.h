@@ -33,7 +33,7 @@ struct VersionStep {
 // Chooses which versions of a model are in memory. Pure: the same arguments give the same step.
 //
 // Wanted are the versions of the policy, those with a label or a share of the traffic, and those loaded by name, except
-// those that were put away. `latest` does not count failed versions, canaries (IsTriedOut) and waiting versions; the
+// those that were put away. `latest` does not count failed versions, canaries (IsCanary) and waiting versions; the
 // newest waiting version is wanted in addition. READY versions that are gone from the disk count as present.
 // Guarantees, unless the model was unloaded as a whole:
 //   - the newest wanted version is loaded first, but canaries after all others, and no version retires before every

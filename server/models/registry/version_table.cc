@@ -59,7 +59,7 @@ absl::StatusOr<ModelHandle> VersionTable::Find(std::string_view model, std::opti
   return Serving(model, *entry, version.value_or(entry->traffic.stable));
 }
 
-absl::StatusOr<ModelHandle> VersionTable::Route(std::string_view model, const VersionWish& wish) const {
+absl::StatusOr<ModelHandle> VersionTable::Route(std::string_view model, const VersionSelector& wish) const {
   if (wish.version.has_value() && !wish.label.empty()) {
     return absl::InvalidArgumentError(absl::StrCat("the request names version ", *wish.version, " and version_label ",
                                                    Quoted(wish.label), "; leave one of them out"));
@@ -161,7 +161,7 @@ VersionStatus VersionTable::Snapshot(const Entry& entry, const KnownVersion& kno
   return status;
 }
 
-std::set<int64_t> VersionTable::TriedOut(std::string_view model) const {
+std::set<int64_t> VersionTable::ActiveCanaries(std::string_view model) const {
   MutexLock lock(mutex_);
   const Entry* entry = FindEntry(model);
   if (entry == nullptr) return {};
@@ -183,7 +183,7 @@ std::map<int64_t, std::string> VersionTable::FindWaiting(const Entry& entry, con
   for (auto version = ready.upper_bound(serving); version != ready.end(); ++version) {
     const VersionStatus& newer = entry.versions.at(*version).status;
     const std::string other = OtherModel(*newer.model, *served.model);
-    if (other.empty() || IsTriedOut(entry.plan.serving, *version)) continue;
+    if (other.empty() || IsCanary(entry.plan.serving, *version)) continue;
     waiting[*version] =
         absl::StrCat("gets no requests by itself: ", other, " as in version ", serving,
                      ", which serves; vitrine models label ", served.id.model, "@", *version, " stable makes it serve");

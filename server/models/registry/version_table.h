@@ -22,7 +22,7 @@
 namespace vitrine {
 
 // Selects a version for a request. At most one of `version` and `label` may be set.
-struct VersionWish {
+struct VersionSelector {
   std::optional<int64_t> version;
   std::string_view label;
   std::string_view request_id;  // determines the version if a model's requests are divided; empty: by turn
@@ -53,9 +53,9 @@ class VersionTable {
   absl::StatusOr<ModelHandle> Find(std::string_view model, std::optional<int64_t> version = std::nullopt) const;
   // Returns the version for a request, by its version, its label or the traffic's shares. INVALID_ARGUMENT if it names
   // both version and label.
-  absl::StatusOr<ModelHandle> Route(std::string_view model, const VersionWish& wish) const;
+  absl::StatusOr<ModelHandle> Route(std::string_view model, const VersionSelector& wish) const;
   // Returns any known version in any state; without `version` the `stable` one, else the newest known. Errors as Find;
-  // they name only models in `visible`, see VersionWish.
+  // they name only models in `visible`, see VersionSelector.
   absl::StatusOr<VersionStatus> Get(std::string_view model, std::optional<int64_t> version = std::nullopt,
                                     const ModelPatterns* visible = nullptr) const;
   // Returns every known version of one model or of all, by name, then version.
@@ -71,7 +71,7 @@ class VersionTable {
   // share.
   std::map<int64_t, std::string> Waiting(std::string_view model) const;
   // Returns the canaries of the plan (canary_guard.h), including suspended ones.
-  std::set<int64_t> TriedOut(std::string_view model) const;
+  std::set<int64_t> ActiveCanaries(std::string_view model) const;
 
   // Changes one version, adding it if it is not known, and notifies the listeners.
   void Change(const VersionId& id, const std::function<void(KnownVersion&)>& change);

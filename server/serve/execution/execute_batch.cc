@@ -225,7 +225,7 @@ class BatchRun {
     int members = 1;
     bool all_stayed = true;
     {
-      const std::optional<Helpers> helpers = Recruit(tokens);
+      const std::optional<Helpers> helpers = SendToTeam(tokens);
       if (helpers.has_value()) members = helpers->members();
       RETURN_IF_ERROR(ComputePart(0, without_features));
       RETURN_IF_ERROR(ComputePart(without_features, items_.size()));
@@ -252,7 +252,7 @@ class BatchRun {
   }
 
   // Lets idle executors compute with this one if that is worth waking them.
-  std::optional<Helpers> Recruit(int64_t tokens) const {
+  std::optional<Helpers> SendToTeam(int64_t tokens) const {
     if (context_.scheduler == nullptr || context_.most_helpers == 0 || !context_.help->IsWorthwhile())
       return std::nullopt;
     int64_t largest = 0;

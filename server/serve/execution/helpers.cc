@@ -49,7 +49,7 @@ Helpers::Helpers(engine::Workspace& workspace, Scheduler& scheduler, int64_t mos
   } catch (const std::bad_alloc&) {
     return;  // computes without helpers
   }
-  const int64_t coming = scheduler.Recruit(team, most);
+  const int64_t coming = scheduler.SendToTeam(team, most);
   if (coming == 0 || team->Gather(static_cast<int>(coming), kPatience) == 1) return;
   team_ = std::move(team);
   workspace_.team = team_.get();

@@ -16,17 +16,17 @@ namespace vitrine {
 // the code that sends the answer puts its UntilSent into HttpStream::Part::held or HttpResponse::held. Release gives
 // everything back and counts each request as answered. Thread-compatible: used by the submitting thread until `done` is
 // called, then by the sending one.
-class AnswerHold {
+class AnswerResources {
  public:
   // `ledger` must outlive the hold.
-  explicit AnswerHold(Ledger& ledger) : ledger_(ledger) {}
-  ~AnswerHold() { Release(); }
-  AnswerHold(const AnswerHold&) = delete;
-  AnswerHold& operator=(const AnswerHold&) = delete;
+  explicit AnswerResources(Ledger& ledger) : ledger_(ledger) {}
+  ~AnswerResources() { Release(); }
+  AnswerResources(const AnswerResources&) = delete;
+  AnswerResources& operator=(const AnswerResources&) = delete;
 
   // Returns an object whose destruction releases `hold`, even if others still own it: a client that sends its next
   // request on receiving the answer must find the resources free.
-  static std::shared_ptr<void> UntilSent(std::shared_ptr<AnswerHold> hold);
+  static std::shared_ptr<void> UntilSent(std::shared_ptr<AnswerResources> hold);
 
   // Sets the size of the serialised answer or error. Called once, before it is sent.
   void SetBytes(int64_t actual);

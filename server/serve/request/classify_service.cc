@@ -48,14 +48,14 @@ struct ClassifyService::Asked {
   absl::Time arrival;
   std::string caller, peer, model, request_id;  // `model` as the client named it
   std::optional<TraceContext> trace;
-  std::unique_ptr<RequestTrace> spans;   // null: not traced
-  ModelMetrics* metrics = nullptr;       // those of unknown models until the model is known
-  const LoadedModel* version = nullptr;  // the version that took it and keeps it alive; null: none did
-  std::shared_ptr<AnswerHold> held;      // set if the caller gave no hold
+  std::unique_ptr<RequestTrace> spans;    // null: not traced
+  ModelMetrics* metrics = nullptr;        // those of unknown models until the model is known
+  const LoadedModel* version = nullptr;   // the version that took it and keeps it alive; null: none did
+  std::shared_ptr<AnswerResources> held;  // set if the caller gave no hold
   Done done;
 };
 
-bool LeavesTheVersionOpen(const v1::ClassifyRequest& request) {
+bool NamesNoVersion(const v1::ClassifyRequest& request) {
   return !request.has_version() && request.version_label().empty();
 }
 
@@ -86,11 +86,11 @@ absl::StatusOr<InferenceRequest> ClassifyService::Accept(absl::StatusOr<Received
   asked.metrics = model->metrics.get();
   RETURN_IF_ERROR(request.status());
   // Checked before the image's header is read. Admit checks again, since other requests may come meanwhile.
-  if (absl::Status places = admission_.CheckPlaces(call.caller.Account()); !places.ok()) {
+  if (absl::Status places = admission_.CheckRequestLimit(call.caller.Account()); !places.ok()) {
     admitted->Cancel();
     return places;
   }
-  const bool is_routed = call.model == nullptr ? LeavesTheVersionOpen(request->message) : call.is_routed;
+  const bool is_routed = call.model == nullptr ? NamesNoVersion(request->message) : call.is_routed;
   ASSIGN_OR_RETURN(InferenceRequest plan, Plan(*std::move(request), std::move(model)));
   plan.is_routed = is_routed;
   plan.arrival = asked.arrival;
@@ -174,7 +174,7 @@ void ClassifyService::EndCall(std::unique_ptr<RequestTrace> spans, const absl::S
 
 void ClassifyService::Classify(absl::StatusOr<ReceivedClassify> request, CallContext call, Done done) {
   auto asked = std::make_unique<Asked>();
-  if (call.held == nullptr) call.held = asked->held = std::make_shared<AnswerHold>(ledger_);
+  if (call.held == nullptr) call.held = asked->held = std::make_shared<AnswerResources>(ledger_);
   call.held->Accept();
   asked->method = call.method;
   asked->arrival = clock_.Now();

@@ -61,13 +61,13 @@ struct CallContext {
   // Called within Classify, before an accepted request is submitted, with the bytes reserved for its answer. May be
   // null.
   std::function<void(int64_t)> planned = {};
-  // Takes over the resources of an accepted request, and counts it: see AnswerHold. The parts of one call share it.
-  // Null: the request has a hold of its own, which is released when Done has returned.
-  std::shared_ptr<AnswerHold> held = nullptr;
+  // Takes over the resources of an accepted request, and counts it: see AnswerResources. The parts of one call share
+  // it. Null: the request has a hold of its own, which is released when Done has returned.
+  std::shared_ptr<AnswerResources> held = nullptr;
 };
 
 // Returns true if the request names neither version nor label, so that the traffic's shares choose the version.
-bool LeavesTheVersionOpen(const v1::ClassifyRequest& request);
+bool NamesNoVersion(const v1::ClassifyRequest& request);
 
 // The path of a request from message to answer, shared by unary calls and streams. Thread-safe. The constructor's
 // arguments, except `log`, must outlive the service.

@@ -136,7 +136,7 @@ absl::StatusOr<Size> InputSize(const v1::ClassifyRequest& request, std::string_v
   }
 }
 
-absl::StatusOr<std::optional<Size>> PlanWish(const v1::ClassifyRequest& request, const LoadedModel& model) {
+absl::StatusOr<std::optional<Size>> PlanResolution(const v1::ClassifyRequest& request, const LoadedModel& model) {
   if (!request.has_resolution()) return std::nullopt;
   if (request.tensor().normalized()) {
     return absl::InvalidArgumentError("resolution cannot be asked for a normalized tensor, which is taken as it is");
@@ -232,7 +232,7 @@ absl::StatusOr<InferenceRequest> PlanRequest(ReceivedClassify request, ModelHand
   RETURN_IF_ERROR(CheckEnvelope(plan.request));
   ASSIGN_OR_RETURN(plan.top_k, PlanTopK(plan.request, served));
   ASSIGN_OR_RETURN(const Size original, InputSize(plan.request, plan.input, preprocessing));
-  ASSIGN_OR_RETURN(const std::optional<Size> wish, PlanWish(plan.request, served));
+  ASSIGN_OR_RETURN(const std::optional<Size> wish, PlanResolution(plan.request, served));
   if (plan.request.tensor().normalized()) {
     plan.geometry = {.original = original, .scaled = original, .top = 0, .left = 0, .input = original};
   } else {

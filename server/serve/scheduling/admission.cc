@@ -75,7 +75,7 @@ absl::StatusOr<HeldPlace> Admission::Admit(const InferenceRequest& request) {
   Question asked = QuestionOf(request, now);
   const Place& place = asked.place;
   MutexLock lock(mutex_);
-  if (!request.is_probe) NoteAsker(place.caller, now);
+  if (!request.is_probe) NoteCaller(place.caller, now);
   if (server_.all.requests > 0) {
     const bool shared = Shares(place.caller, now);
     RETURN_IF_ERROR(CheckRequests(place.caller, shared));
@@ -115,13 +115,13 @@ absl::Duration Admission::TimeToFree(double part) const {
   return WorkLeft() / options_.executors * std::clamp(part, 0.0, 1.0);
 }
 
-absl::Status Admission::CheckPlaces(const std::string& caller) const {
+absl::Status Admission::CheckRequestLimit(const std::string& caller) const {
   const absl::Time now = clock_.Now();
   MutexLock lock(mutex_);
   return server_.all.requests > 0 ? CheckRequests(caller, Shares(caller, now)) : absl::OkStatus();
 }
 
-void Admission::NoteAsker(const std::string& caller, absl::Time now) {
+void Admission::NoteCaller(const std::string& caller, absl::Time now) {
   if (caller != last_caller_) {
     last_caller_ = caller;
     other_asked_ = last_asked_;

@@ -114,7 +114,7 @@ class Admission {
 
   // Returns the error with which Admit would reject any request of this caller because the request limit of the server
   // or the caller's share of it is reached: the request can then be rejected without parsing it. Takes no place.
-  absl::Status CheckPlaces(const std::string& caller) const;
+  absl::Status CheckRequestLimit(const std::string& caller) const;
 
   const AdmissionOptions& options() const { return options_; }
 
@@ -174,7 +174,7 @@ class Admission {
   };
   Question QuestionOf(const InferenceRequest& request, absl::Time now) const;
 
-  void NoteAsker(const std::string& caller, absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void NoteCaller(const std::string& caller, absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Returns true if another caller has requests in flight or sent one recently; otherwise this caller may take every
   // place.
   bool Shares(const std::string& caller, absl::Time now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -176,8 +176,8 @@ void Scheduler::TakeDecided(bool is_stand_in, Batch& batch, std::vector<Dropped>
   const absl::Time now = clock_.Now();
   const std::vector<WaitingRequest> front = Front(now, /*without_slow=*/is_stand_in);
   BatchDecision decision = Decide(front, now, options);
-  LeaveToTheIdle(front, decision.batch);
-  LeaveToTheNext(front, decision.batch);
+  SplitAmongIdle(front, decision.batch);
+  LimitToPart(front, decision.batch);
   // Reserved before a request is taken out: a request lost to std::bad_alloc would never be answered.
   dropped.reserve(decision.cancelled.size() + decision.expired.size());
   batch.requests.reserve(decision.batch.size());
@@ -200,7 +200,7 @@ void Scheduler::NotifyAll() {
   changed_for_stand_ins_.NotifyAll();
 }
 
-int64_t Scheduler::Recruit(const std::shared_ptr<engine::Team>& team, int64_t most) {
+int64_t Scheduler::SendToTeam(const std::shared_ptr<engine::Team>& team, int64_t most) {
   int64_t sent = 0;
   {
     MutexLock lock(mutex_);
@@ -280,13 +280,13 @@ std::vector<WaitingRequest> Scheduler::Front(absl::Time now, bool without_slow) 
 }
 
 // Counts one idle executor for each other waiting request; the remaining idle ones share this batch.
-void Scheduler::LeaveToTheIdle(const std::vector<WaitingRequest>& front, std::vector<size_t>& batch) const {
+void Scheduler::SplitAmongIdle(const std::vector<WaitingRequest>& front, std::vector<size_t>& batch) const {
   const int64_t others = depth_.requests - static_cast<int64_t>(batch.size());
   const int64_t executors = 1 + std::max<int64_t>(0, idle_ - others);
   batch.resize(ShareOf(front, batch, executors));
 }
 
-void Scheduler::LeaveToTheNext(const std::vector<WaitingRequest>& front, std::vector<size_t>& batch) const {
+void Scheduler::LimitToPart(const std::vector<WaitingRequest>& front, std::vector<size_t>& batch) const {
   if (batch.empty()) return;
   const absl::Duration max_wait = front[batch.front()].own.value_or(options_.Limits()).max_wait;
   if (max_wait > absl::ZeroDuration()) return;  // the model is configured to wait for full batches

@@ -66,7 +66,7 @@ class Scheduler {
 
   // Sends up to `most` idle executors to join `team` and returns how many will come: none while requests wait, fewer if
   // memory runs out.
-  int64_t Recruit(const std::shared_ptr<engine::Team>& team, int64_t most);
+  int64_t SendToTeam(const std::shared_ptr<engine::Team>& team, int64_t most);
   // Number of executors to recall from teams, for waiting requests that no idle executor will take.
   std::atomic<int64_t>& recalls() { return recalls_; }
 
@@ -104,10 +104,10 @@ class Scheduler {
   // Returns the first requests of every model, as many as Decide needs.
   std::vector<WaitingRequest> Front(absl::Time now, bool without_slow) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Leaves to other idle executors the part of a batch that they can run at the same time.
-  void LeaveToTheIdle(const std::vector<WaitingRequest>& front, std::vector<size_t>& batch) const
+  void SplitAmongIdle(const std::vector<WaitingRequest>& front, std::vector<size_t>& batch) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Leaves to the next batch the part that is better computed there (PartOf).
-  void LeaveToTheNext(const std::vector<WaitingRequest>& front, std::vector<size_t>& batch) const
+  void LimitToPart(const std::vector<WaitingRequest>& front, std::vector<size_t>& batch) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void EraseIfEmpty(const LoadedModel* model) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Takes a request out of its queue. With `runs` its caller is charged its executor time.

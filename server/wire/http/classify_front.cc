@@ -91,19 +91,19 @@ HttpResponse ResponseTo(const absl::StatusOr<v1::ClassifyResponse>& answer) {
 
 }  // namespace
 
-HttpNext HttpClassifyFront::Begin(const std::shared_ptr<HttpRequest>& request) {
-  absl::StatusOr<HttpNext> next = Route(request);
-  return next.ok() ? *std::move(next) : HttpNext::Answer(Refusal(next.status(), TypedErrorBody));
+HttpHandling HttpClassifyFront::Begin(const std::shared_ptr<HttpRequest>& request) {
+  absl::StatusOr<HttpHandling> next = Route(request);
+  return next.ok() ? *std::move(next) : HttpHandling::Answer(Refusal(next.status(), TypedErrorBody));
 }
 
-absl::StatusOr<HttpNext> HttpClassifyFront::Route(const std::shared_ptr<HttpRequest>& request) {
+absl::StatusOr<HttpHandling> HttpClassifyFront::Route(const std::shared_ptr<HttpRequest>& request) {
   const std::vector<std::string> path = absl::StrSplit(request->path(), '/', absl::SkipEmpty());
   if (path.size() < 2 || path[0] != "v1" || path[1] != "models") return NothingHere(*request);
   if (path.size() == 2) {
     if (request->method() != "GET" && request->method() != "HEAD") return NothingHere(*request);
     ASSIGN_OR_RETURN(const Caller caller,
                      AuthorizeHttp(identity_, service_, "/vitrine.v1.Registry/ListModels", *request));
-    return HttpNext::Make([this, caller] { return HttpResponse{.body = ModelsJson(registry_.List(), caller)}; });
+    return HttpHandling::Make([this, caller] { return HttpResponse{.body = ModelsJson(registry_.List(), caller)}; });
   }
   const bool names_version = path.size() == 5 && path[3] == "versions";
   if (path.size() != 3 && !names_version) return NothingHere(*request);
@@ -113,16 +113,16 @@ absl::StatusOr<HttpNext> HttpClassifyFront::Route(const std::shared_ptr<HttpRequ
   Target target = {.model = names_version ? path[2] : last, .version = names_version ? last : ""};
   if (classifies) {
     if (request->method() == "POST") return Classify(target, request);
-    return HttpNext::Answer(MethodNotAllowed("POST", TypedErrorBody));
+    return HttpHandling::Answer(MethodNotAllowed("POST", TypedErrorBody));
   }
   const bool is_get = request->method() == "GET" || request->method() == "HEAD";
   return is_get ? Describe(target, *request) : NothingHere(*request);
 }
 
-absl::StatusOr<HttpNext> HttpClassifyFront::Describe(const Target& target, const HttpRequest& request) {
+absl::StatusOr<HttpHandling> HttpClassifyFront::Describe(const Target& target, const HttpRequest& request) {
   ASSIGN_OR_RETURN(const Caller caller, AuthorizeHttp(identity_, service_, "/vitrine.v1.Registry/GetModel", request));
   ASSIGN_OR_RETURN(const ModelHandle model, FindAddressed(service_, caller, target.model, target.version));
-  return HttpNext::Make([model] { return HttpResponse{.body = ModelJson(*model)}; });
+  return HttpHandling::Make([model] { return HttpResponse{.body = ModelJson(*model)}; });
 }
 
 absl::Status HttpClassifyFront::ReadHead(const Target& target, const absl::StatusOr<Caller>& caller,
@@ -142,11 +142,11 @@ absl::Status HttpClassifyFront::ReadHead(const Target& target, const absl::Statu
   // Finds the version before the image is received: the model's abilities are needed to resolve "all" layers and heads.
   // The same version answers, and errors from here on count as requests of that version.
   ASSIGN_OR_RETURN(asked.call.model, service_.Find(asked.wanted, *caller));
-  asked.call.is_routed = LeavesTheVersionOpen(asked.wanted);
+  asked.call.is_routed = NamesNoVersion(asked.wanted);
   return absl::OkStatus();
 }
 
-HttpNext HttpClassifyFront::Classify(const Target& target, const std::shared_ptr<HttpRequest>& request) {
+HttpHandling HttpClassifyFront::Classify(const Target& target, const std::shared_ptr<HttpRequest>& request) {
   const auto asked = std::make_shared<Asked>();
   const absl::StatusOr<Caller> caller = AuthorizeHttp(identity_, service_, "/vitrine.v1.Classifier/Classify", *request);
   asked->call = HttpCall(Method::kHttpClassify, caller, *request);
@@ -155,7 +155,7 @@ HttpNext HttpClassifyFront::Classify(const Target& target, const std::shared_ptr
   if (!why_not.ok()) {
     return AnswerAtOnce([&](std::shared_ptr<HttpReply> reply) { Submit(why_not, *asked, std::move(reply)); });
   }
-  return HttpNext::Read([this, asked](absl::StatusOr<std::string> body, std::shared_ptr<HttpReply> reply) {
+  return HttpHandling::Read([this, asked](absl::StatusOr<std::string> body, std::shared_ptr<HttpReply> reply) {
     absl::StatusOr<ReceivedClassify> message =
         WithPicture(std::move(asked->wanted), asked->query, std::move(body), asked->curl_line, *asked->call.model);
     Submit(std::move(message), *asked, std::move(reply));
@@ -164,7 +164,7 @@ HttpNext HttpClassifyFront::Classify(const Target& target, const std::shared_ptr
 
 void HttpClassifyFront::Submit(absl::StatusOr<ReceivedClassify> message, Asked& asked,
                                std::shared_ptr<HttpReply> reply) {
-  auto held = std::make_shared<AnswerHold>(service_.ledger());
+  auto held = std::make_shared<AnswerResources>(service_.ledger());
   asked.call.held = held;
   asked.call.deadline = std::min(asked.call.deadline, service_.clock().Now() + kMaxHttpWait);
   service_.Classify(

@@ -26,15 +26,15 @@ class HttpClassifyFront {
 
   // Begins the answer. Rejects at once whatever can be rejected without the body. A classification is cancelled when
   // its client disconnects.
-  HttpNext Begin(const std::shared_ptr<HttpRequest>& request);
+  HttpHandling Begin(const std::shared_ptr<HttpRequest>& request);
 
  private:
   struct Target;
   struct Asked;
-  absl::StatusOr<HttpNext> Route(const std::shared_ptr<HttpRequest>& request);
+  absl::StatusOr<HttpHandling> Route(const std::shared_ptr<HttpRequest>& request);
   // Answers GET of a version: see ModelJson.
-  absl::StatusOr<HttpNext> Describe(const Target& target, const HttpRequest& request);
-  HttpNext Classify(const Target& target, const std::shared_ptr<HttpRequest>& request);
+  absl::StatusOr<HttpHandling> Describe(const Target& target, const HttpRequest& request);
+  HttpHandling Classify(const Target& target, const std::shared_ptr<HttpRequest>& request);
   // Fills in `asked` from the path, query and headers. Returns the error of `caller`, or an error if it may not use the
   // model.
   absl::Status ReadHead(const Target& target, const absl::StatusOr<Caller>& caller, const HttpRequest& request,

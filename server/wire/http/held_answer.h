@@ -17,17 +17,17 @@ inline constexpr int kJsonScale = 3;
 
 // Sends the result of `make`. Sets the size of `held`, which is released once the client has received the response or
 // has left.
-inline void SendHeld(HttpReply& reply, std::shared_ptr<AnswerHold> held, absl::FunctionRef<HttpResponse()> make) {
+inline void SendHeld(HttpReply& reply, std::shared_ptr<AnswerResources> held, absl::FunctionRef<HttpResponse()> make) {
   reply.Send([&] {
     HttpResponse response = make();
     held->SetBytes(static_cast<int64_t>(response.body.size()));
-    response.held = AnswerHold::UntilSent(std::move(held));
+    response.held = AnswerResources::UntilSent(std::move(held));
     return response;
   });
 }
 
 // Answers without reading the body. `submit` must send the response before it returns, as rejections are.
-inline HttpNext AnswerAtOnce(absl::FunctionRef<void(std::shared_ptr<HttpReply>)> submit) {
+inline HttpHandling AnswerAtOnce(absl::FunctionRef<void(std::shared_ptr<HttpReply>)> submit) {
   class ReplyAtOnce final : public HttpReply {
    public:
     void Send(absl::FunctionRef<HttpResponse()> make) override { response = make(); }
@@ -35,7 +35,7 @@ inline HttpNext AnswerAtOnce(absl::FunctionRef<void(std::shared_ptr<HttpReply>)>
   };
   const auto reply = std::make_shared<ReplyAtOnce>();
   submit(reply);
-  return HttpNext::Answer(std::move(reply->response));
+  return HttpHandling::Answer(std::move(reply->response));
 }
 
 }  // namespace vitrine

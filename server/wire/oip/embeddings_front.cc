@@ -19,8 +19,8 @@ struct EmbeddingsFront::Asked {
   std::string request_id = {};
 };
 
-HttpNext EmbeddingsFront::Begin(const std::shared_ptr<HttpRequest>& request) {
-  if (request->method() != "POST") return HttpNext::Answer(MethodNotAllowed("POST", OpenAiErrorBody));
+HttpHandling EmbeddingsFront::Begin(const std::shared_ptr<HttpRequest>& request) {
+  if (request->method() != "POST") return HttpHandling::Answer(MethodNotAllowed("POST", OpenAiErrorBody));
   const auto asked = std::make_shared<Asked>();
   const absl::StatusOr<Caller> caller = AuthorizeHttp(identity_, service_, "/vitrine.v1.Classifier/Classify", *request);
   asked->call = HttpCall(Method::kHttpInfer, caller, *request);
@@ -28,7 +28,7 @@ HttpNext EmbeddingsFront::Begin(const std::shared_ptr<HttpRequest>& request) {
   if (!caller.ok()) {
     return AnswerAtOnce([&](std::shared_ptr<HttpReply> reply) { Submit(caller.status(), *asked, std::move(reply)); });
   }
-  return HttpNext::Read([this, asked](absl::StatusOr<std::string> body, std::shared_ptr<HttpReply> reply) {
+  return HttpHandling::Read([this, asked](absl::StatusOr<std::string> body, std::shared_ptr<HttpReply> reply) {
     Submit(ReadBody(*asked, std::move(body)), *asked, std::move(reply));
   });
 }
@@ -46,7 +46,7 @@ void EmbeddingsFront::Submit(absl::StatusOr<EmbeddingsRequest> read, Asked& aske
   const bool wants_base64 = read.ok() && read->wants_base64;
   absl::StatusOr<ReceivedInfer> message =
       read.ok() ? absl::StatusOr<ReceivedInfer>(std::move(read->infer)) : absl::StatusOr<ReceivedInfer>(read.status());
-  auto held = std::make_shared<AnswerHold>(service_.ledger());
+  auto held = std::make_shared<AnswerResources>(service_.ledger());
   asked.call.held = held;
   asked.call.deadline = service_.clock().Now() + kMaxHttpWait;
   asked.call.form.scale = kJsonScale;

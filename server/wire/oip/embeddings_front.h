@@ -23,7 +23,7 @@ class EmbeddingsFront {
       : service_(service), identity_(identity), parsed_(std::move(parsed)) {}
 
   // Begins the answer. The request is cancelled when its client disconnects.
-  HttpNext Begin(const std::shared_ptr<HttpRequest>& request);
+  HttpHandling Begin(const std::shared_ptr<HttpRequest>& request);
 
  private:
   struct Asked;

@@ -133,12 +133,12 @@ HttpResponse InferenceResponse(const inference::ModelInferResponse& answer, cons
 
 }  // namespace
 
-HttpNext OipHttpFront::Begin(const std::shared_ptr<HttpRequest>& request) {
-  absl::StatusOr<HttpNext> next = Route(request);
-  return next.ok() ? *std::move(next) : HttpNext::Answer(OrRefusal(next.status()));
+HttpHandling OipHttpFront::Begin(const std::shared_ptr<HttpRequest>& request) {
+  absl::StatusOr<HttpHandling> next = Route(request);
+  return next.ok() ? *std::move(next) : HttpHandling::Answer(OrRefusal(next.status()));
 }
 
-absl::StatusOr<HttpNext> OipHttpFront::Route(const std::shared_ptr<HttpRequest>& request) {
+absl::StatusOr<HttpHandling> OipHttpFront::Route(const std::shared_ptr<HttpRequest>& request) {
   const std::vector<std::string> path = absl::StrSplit(request->path(), '/', absl::SkipEmpty());
   const size_t size = path.size();
   if (size < 1 || path[0] != "v2") return NoSuchPath(*request);
@@ -146,22 +146,22 @@ absl::StatusOr<HttpNext> OipHttpFront::Route(const std::shared_ptr<HttpRequest>&
   if (size == 1 && is_get) {
     RETURN_IF_ERROR(
         AuthorizeHttp(identity_, service_, "/inference.GRPCInferenceService/ServerMetadata", *request).status());
-    return HttpNext::Answer(Json(ServerMetadata()));
+    return HttpHandling::Answer(Json(ServerMetadata()));
   }
   if (size == 3 && path[1] == "health" && is_get && (path[2] == "live" || path[2] == "ready")) {
     const std::string why_not = path[2] == "live" ? "" : health_.WhyNotServing();
     JsonDocument body;
     body.root = JsonObject();
     body.root[path[2]] = why_not.empty();
-    return HttpNext::Answer({.code = why_not.empty() ? 200 : 400, .body = body.Text()});
+    return HttpHandling::Answer({.code = why_not.empty() ? 200 : 400, .body = body.Text()});
   }
   if (size == 3 && path[1] == "repository" && path[2] == "index" && request->method() == "POST") {
     ASSIGN_OR_RETURN(const Caller caller,
                      AuthorizeHttp(identity_, service_, "/inference.GRPCInferenceService/RepositoryIndex", *request));
     if (!request->head.AnnouncesBody()) {
-      return HttpNext::Make([this, caller] { return OrRefusal(ServeIndex(caller, "")); });
+      return HttpHandling::Make([this, caller] { return OrRefusal(ServeIndex(caller, "")); });
     }
-    return HttpNext::Read(
+    return HttpHandling::Read(
         [this, caller](const absl::StatusOr<std::string>& body, const std::shared_ptr<HttpReply>& reply) {
           reply->Send([&] { return OrRefusal(ServeIndex(caller, body)); });
         });
@@ -183,9 +183,9 @@ absl::StatusOr<HttpNext> OipHttpFront::Route(const std::shared_ptr<HttpRequest>&
   if (size == next + 1) target.verb = path[next];
   if (target.verb == "infer") {
     if (request->method() == "POST") return Infer(std::move(target), request);
-    return HttpNext::Answer(MethodNotAllowed("POST", ErrorBody));
+    return HttpHandling::Answer(MethodNotAllowed("POST", ErrorBody));
   } else if (is_get) {
-    return HttpNext::Make(
+    return HttpHandling::Make(
         [this, target = std::move(target), request] { return OrRefusal(ServeModel(target, *request)); });
   }
   return NoSuchPath(*request);
@@ -291,7 +291,7 @@ absl::StatusOr<HttpInferRequest> OipHttpFront::ReadBody(const Asked& asked, absl
   return read;
 }
 
-HttpNext OipHttpFront::Infer(Target target, const std::shared_ptr<HttpRequest>& request) {
+HttpHandling OipHttpFront::Infer(Target target, const std::shared_ptr<HttpRequest>& request) {
   const auto asked = std::make_shared<Asked>();
   asked->target = std::move(target);
   const absl::StatusOr<Caller> caller =
@@ -302,7 +302,7 @@ HttpNext OipHttpFront::Infer(Target target, const std::shared_ptr<HttpRequest>& 
   if (!why_not.ok()) {
     return AnswerAtOnce([&](std::shared_ptr<HttpReply> reply) { Submit(why_not, *asked, std::move(reply)); });
   }
-  return HttpNext::Read([this, asked](absl::StatusOr<std::string> body, std::shared_ptr<HttpReply> reply) {
+  return HttpHandling::Read([this, asked](absl::StatusOr<std::string> body, std::shared_ptr<HttpReply> reply) {
     Submit(ReadBody(*asked, std::move(body)), *asked, std::move(reply));
   });
 }
@@ -312,7 +312,7 @@ void OipHttpFront::Submit(absl::StatusOr<HttpInferRequest> read, Asked& asked, s
       read.ok() ? absl::StatusOr<ReceivedInfer>(std::move(read->infer)) : absl::StatusOr<ReceivedInfer>(read.status());
   // Keeps the output options after the message was moved.
   auto form = std::make_shared<HttpInferRequest>(read.ok() ? *std::move(read) : HttpInferRequest());
-  auto held = std::make_shared<AnswerHold>(service_.ledger());
+  auto held = std::make_shared<AnswerResources>(service_.ledger());
   asked.call.held = held;
   asked.call.deadline = service_.clock().Now() + kMaxHttpWait;
   asked.call.form.scale = form->binary_by_default && form->binary.empty() ? 1 : kJsonScale;

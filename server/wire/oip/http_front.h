@@ -33,7 +33,7 @@ class OipHttpFront {
 
   // Begins the answer. Rejects at once whatever can be rejected without the body. An inference is cancelled when its
   // client disconnects.
-  HttpNext Begin(const std::shared_ptr<HttpRequest>& request);
+  HttpHandling Begin(const std::shared_ptr<HttpRequest>& request);
 
   // Budget of JSON bytes parsed at the same time, shared with other handlers.
   const std::shared_ptr<ByteBudget>& parsed() const { return parsed_; }
@@ -44,12 +44,12 @@ class OipHttpFront {
  private:
   struct Target;
   struct Asked;
-  absl::StatusOr<HttpNext> Route(const std::shared_ptr<HttpRequest>& request);
+  absl::StatusOr<HttpHandling> Route(const std::shared_ptr<HttpRequest>& request);
   absl::StatusOr<HttpResponse> ServeModel(const Target& target, const HttpRequest& request);
   absl::StatusOr<HttpResponse> ServeStatistics(const Target& target, const HttpRequest& request);
   absl::StatusOr<HttpResponse> ServeIndex(const Caller& caller, const absl::StatusOr<std::string>& body);
   absl::StatusOr<FoundModel> FindModel(RpcName rpc, const Target& target, const HttpRequest& request) const;
-  HttpNext Infer(Target target, const std::shared_ptr<HttpRequest>& request);
+  HttpHandling Infer(Target target, const std::shared_ptr<HttpRequest>& request);
   absl::Status ReadHead(const absl::StatusOr<Caller>& caller, const HttpRequest& request, Asked& asked) const;
   absl::StatusOr<HttpInferRequest> ReadBody(const Asked& asked, absl::StatusOr<std::string> body);
   // Passes the request, or the error if it was rejected, to the service, which counts both. An error is sent before

@@ -31,7 +31,7 @@ class Gathering {
   };
 
   // `name`: the model as named in the request.
-  Gathering(ClassifyService& service, std::string name, std::vector<OutputWish> outputs, size_t parts)
+  Gathering(ClassifyService& service, std::string name, std::vector<RequestedOutput> outputs, size_t parts)
       : service_(service), name_(std::move(name)), outputs_(std::move(outputs)), answers_(parts), left_(parts) {
     for (size_t i = 0; i < parts; ++i) parts_.push_back({this, i});
   }
@@ -39,7 +39,7 @@ class Gathering {
   // Call before the first Take.
   void SetDone(InferDone done) { done_ = std::move(done); }
   // Creates a hold, which is released once the whole request is answered.
-  std::shared_ptr<AnswerHold> Hold() { return held_ = std::make_shared<AnswerHold>(service_.ledger()); }
+  std::shared_ptr<AnswerResources> Hold() { return held_ = std::make_shared<AnswerResources>(service_.ledger()); }
   // Sets the span of the whole request, the parent of the images' spans. Call before the first Take.
   void SetSpans(std::unique_ptr<RequestTrace> spans) { spans_ = std::move(spans); }
   // Returns the parent of the images' spans, if the request is traced.
@@ -78,12 +78,12 @@ class Gathering {
 
   ClassifyService& service_;
   const std::string name_;
-  const std::vector<OutputWish> outputs_;
+  const std::vector<RequestedOutput> outputs_;
   const CancelFlag abandoned_ = std::make_shared<std::atomic<bool>>(false);
   std::vector<Part> parts_;  // constant
   InferDone done_;
-  std::shared_ptr<AnswerHold> held_;     // null if the call came with one
-  std::unique_ptr<RequestTrace> spans_;  // constant until Finish
+  std::shared_ptr<AnswerResources> held_;  // null if the call came with one
+  std::unique_ptr<RequestTrace> spans_;    // constant until Finish
 
   Mutex mutex_;
   std::vector<v1::ClassifyResponse> answers_ ABSL_GUARDED_BY(mutex_);
@@ -116,7 +116,7 @@ absl::StatusOr<InferPlan> Prepare(const ClassifyService& service, absl::StatusOr
   call.deadline = std::min(call.deadline, service.clock().Now() + timeout);
   ASSIGN_OR_RETURN(const v1::ClassifyRequest envelope, EnvelopeOf(message));
   ASSIGN_OR_RETURN(call.model, service.Find(envelope, call.caller));
-  call.is_routed = LeavesTheVersionOpen(envelope);
+  call.is_routed = NamesNoVersion(envelope);
   const v1::ModelConfig& config = call.model->manifest.config();
   std::optional<TensorView> view;
   if (named.view.has_value()) view.emplace(TensorView{.scale = *named.view, .preprocessing = config.preprocessing()});
@@ -148,7 +148,7 @@ CallContext PartOf(const CallContext& call, const Gathering& gathering, size_t p
 }
 
 // Returns the callback for the answer of one image.
-ClassifyService::Done TakerOf(const std::shared_ptr<Gathering>& gathering, size_t part) {
+ClassifyService::Done CallbackFor(const std::shared_ptr<Gathering>& gathering, size_t part) {
   const std::shared_ptr<const Gathering::Part> taken(gathering, &gathering->part(part));
   return [taken](absl::StatusOr<v1::ClassifyResponse> answer) { taken->gathering->Take(*taken, std::move(answer)); };
 }
@@ -191,7 +191,7 @@ void Infer(ClassifyService& service, absl::StatusOr<ReceivedInfer> request, Call
   for (size_t part = 0; part < pictures; ++part) {
     CallContext context = PartOf(call, *gathering, part, pictures == 1);
     if (part + 1 == pictures) call.held = nullptr;  // only the parts keep it from here on
-    service.Classify(std::move(plan->parts[part]), std::move(context), TakerOf(gathering, part));
+    service.Classify(std::move(plan->parts[part]), std::move(context), CallbackFor(gathering, part));
   }
 }
 

@@ -83,7 +83,7 @@ void AppendUnsure(const std::vector<v1::ClassifyResponse>& parts, ModelInferResp
   for (const v1::ClassifyResponse& part : parts) raw.push_back(part.unsure() ? '\1' : '\0');
 }
 
-void AppendPredictions(const OutputWish& output, const std::vector<v1::ClassifyResponse>& parts,
+void AppendPredictions(const RequestedOutput& output, const std::vector<v1::ClassifyResponse>& parts,
                        ModelInferResponse::InferOutputTensor& tensor, std::string& raw) {
   const bool is_text = output.classification > 0;
   tensor.set_datatype(is_text ? "BYTES" : "FP32");
@@ -99,13 +99,13 @@ void AppendPredictions(const OutputWish& output, const std::vector<v1::ClassifyR
 
 }  // namespace
 
-absl::StatusOr<ModelInferResponse> MakeInferResponse(const std::vector<OutputWish>& outputs,
+absl::StatusOr<ModelInferResponse> MakeInferResponse(const std::vector<RequestedOutput>& outputs,
                                                      const std::vector<v1::ClassifyResponse>& parts) {
   ModelInferResponse response;
   response.set_model_name(parts.front().served_by().model());
   response.set_model_version(absl::StrCat(parts.front().served_by().version()));
   response.set_id(parts.front().request_id());
-  for (const OutputWish& output : outputs) {
+  for (const RequestedOutput& output : outputs) {
     auto& tensor = *response.add_outputs();
     std::string& raw = *response.add_raw_output_contents();
     tensor.set_name(output.name);

@@ -18,7 +18,7 @@ inline constexpr char kTokensParameter[] = "tokens";
 
 // Builds the answer to a ModelInfer request from the answers to its images, in order; at least one. Values are in
 // raw_output_contents. INVALID_ARGUMENT if the attention maps of a batch have different sizes and do not form a tensor.
-absl::StatusOr<inference::ModelInferResponse> MakeInferResponse(const std::vector<OutputWish>& outputs,
+absl::StatusOr<inference::ModelInferResponse> MakeInferResponse(const std::vector<RequestedOutput>& outputs,
                                                                 const std::vector<v1::ClassifyResponse>& parts);
 
 }  // namespace vitrine

@@ -41,7 +41,7 @@ class StreamInferCall final : public StreamCall {
 
  private:
   void Submit(std::shared_ptr<InFlight> read, absl::StatusOr<MessageBytes> message) override {
-    read->held = std::make_shared<AnswerHold>(parts_.service.ledger());
+    read->held = std::make_shared<AnswerResources>(parts_.service.ledger());
     if (message.ok()) read->id = InferIdOf((*message)->bytes);
     // A request with a longer id is rejected; the id is not kept until the client reads.
     if (read->id.size() > kMaxRequestIdBytes) read->id.clear();

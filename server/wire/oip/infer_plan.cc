@@ -217,11 +217,11 @@ absl::StatusOr<InferPlan> PlanInfer(ReceivedInfer request, const PlannedModel& m
   return plan;
 }
 
-int64_t OutputBytes(const std::vector<OutputWish>& outputs, int classes, size_t longest_label) {
+int64_t OutputBytes(const std::vector<RequestedOutput>& outputs, int classes, size_t longest_label) {
   // Bytes of a text without its label: its length, "-123.456789", two ":" and the index.
   constexpr int64_t kTextBytes = 24;
   int64_t bytes = 0;
-  for (const OutputWish& output : outputs) {
+  for (const RequestedOutput& output : outputs) {
     if (output.name != kProbabilities && output.name != kLogits) continue;
     bytes += output.classification > 0 ? output.classification * (kTextBytes + static_cast<int64_t>(longest_label))
                                        : classes * static_cast<int64_t>(sizeof(float));

@@ -29,7 +29,7 @@ inline constexpr int kPriorityLevels = 3;
 inline constexpr int kDefaultPriorityLevel = 2;
 
 // One requested output.
-struct OutputWish {
+struct RequestedOutput {
   std::string name;
   // Number of best classes to return as "value:index:label" texts; 0: all values as numbers.
   int classification = 0;
@@ -44,8 +44,8 @@ struct PlannedModel {
 
 // A ModelInfer request as ClassifyRequests, one for each image.
 struct InferPlan {
-  std::vector<ReceivedClassify> parts = {};  // one for each image, at least one; with all options set
-  std::vector<OutputWish> outputs = {};      // at least one
+  std::vector<ReceivedClassify> parts = {};   // one for each image, at least one; with all options set
+  std::vector<RequestedOutput> outputs = {};  // at least one
 };
 
 // Returns the routing part of a request: model, version or label, id, priority; no image. INVALID_ARGUMENT for unknown
@@ -64,7 +64,7 @@ absl::StatusOr<InferPlan> PlanInfer(ReceivedInfer request, const PlannedModel& m
 
 // Returns the bytes that `outputs` take for one image, without attention and features. `longest_label` is the longest
 // label's length.
-int64_t OutputBytes(const std::vector<OutputWish>& outputs, int classes, size_t longest_label);
+int64_t OutputBytes(const std::vector<RequestedOutput>& outputs, int classes, size_t longest_label);
 
 }  // namespace vitrine
 

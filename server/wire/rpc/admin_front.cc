@@ -58,18 +58,18 @@ bool IsTrusted(const HttpPeer& peer) {
 
 // Returns the request for AdminService: `request` itself, or its translation from another protocol.
 template <typename Request>
-const Request& AskedBy(const Request& request) {
+const Request& ToAdminRequest(const Request& request) {
   return request;
 }
 
 // Translate load and unload of the Open Inference Protocol. unload_dependents, which its clients always send, is
 // ignored: no model depends on another.
-v1::LoadModelRequest AskedBy(const inference::RepositoryModelLoadRequest& request) {
+v1::LoadModelRequest ToAdminRequest(const inference::RepositoryModelLoadRequest& request) {
   v1::LoadModelRequest asked;
   asked.set_model(request.model_name());
   return asked;
 }
-v1::UnloadModelRequest AskedBy(const inference::RepositoryModelUnloadRequest& request) {
+v1::UnloadModelRequest ToAdminRequest(const inference::RepositoryModelUnloadRequest& request) {
   v1::UnloadModelRequest asked;
   asked.set_model(request.model_name());
   return asked;
@@ -85,8 +85,8 @@ absl::Status Check(const inference::RepositoryModelLoadRequest& request) {
       "models are loaded from the repository as they are; a load takes no configuration and no files");
 }
 
-// One call: passes the request (see AskedBy) to `Act`. Every call is authorized and written to the audit log, even if
-// its client has left.
+// One call: passes the request (see ToAdminRequest) to `Act`. Every call is authorized and written to the audit log,
+// even if its client has left.
 template <typename Request, typename Response, auto Act>
 class AdminCall final : public SingleCall {
  public:
@@ -100,7 +100,7 @@ class AdminCall final : public SingleCall {
   }
 
  private:
-  using Asked = std::decay_t<decltype(AskedBy(Request()))>;
+  using Asked = std::decay_t<decltype(ToAdminRequest(Request()))>;
   using Answer = typename std::invoke_result_t<decltype(Act), AdminService&, const Asked&>::value_type;
 
   void OnRequest(absl::StatusOr<MessageBytes> message) override {
@@ -115,7 +115,7 @@ class AdminCall final : public SingleCall {
     const absl::Time start = SteadyClock().Now();
     Request sent;
     const absl::Status parsed = message.ok() ? ParseMessage(**message, sent) : message.status();
-    const Asked& asked = AskedBy(sent);
+    const Asked& asked = ToAdminRequest(sent);
     Credentials credentials = CredentialsOf(request());
     credentials.uid = request().peer->uid;
     credentials.on_admin_listener = true;
@@ -212,13 +212,15 @@ class AdminServer : public AdminFront {
   void Shutdown(absl::Duration grace) override { http_->Shutdown(grace); }
 
  private:
-  HttpNext Begin(const std::shared_ptr<HttpRequest>& request, bool is_unix) {
+  HttpHandling Begin(const std::shared_ptr<HttpRequest>& request, bool is_unix) {
     // The mode of the socket already excludes other users, unless it was changed.
     if (is_unix && !IsTrusted(*request->peer)) {
-      return HttpNext::Answer({.code = 403, .type = kPlainText, .body = "only this server's user and root may call\n"});
+      return HttpHandling::Answer(
+          {.code = 403, .type = kPlainText, .body = "only this server's user and root may call\n"});
     }
     if (grpc_.Takes(*request)) return grpc_.Begin(request);
-    return HttpNext::Answer({.code = 415, .type = kPlainText, .body = "this is the Admin service, for gRPC alone\n"});
+    return HttpHandling::Answer(
+        {.code = 415, .type = kPlainText, .body = "this is the Admin service, for gRPC alone\n"});
   }
 
   const std::shared_ptr<ByteBudget> received_ = std::make_shared<ByteBudget>(kMaxReceivedBytes);

@@ -10,7 +10,7 @@
 
 namespace vitrine {
 
-void LongCalls::Add(const std::shared_ptr<LongCall>& call) {
+void OpenEndedCalls::Add(const std::shared_ptr<OpenEndedCall>& call) {
   {
     MutexLock lock(mutex_);
     if (!closed_) {
@@ -21,22 +21,22 @@ void LongCalls::Add(const std::shared_ptr<LongCall>& call) {
   call->Close();
 }
 
-void LongCalls::Remove(const std::shared_ptr<LongCall>& call) {
+void OpenEndedCalls::Remove(const std::shared_ptr<OpenEndedCall>& call) {
   MutexLock lock(mutex_);
   open_.erase(call);
 }
 
-void LongCalls::CloseAll() {
-  std::set<std::shared_ptr<LongCall>> open;
+void OpenEndedCalls::CloseAll() {
+  std::set<std::shared_ptr<OpenEndedCall>> open;
   {
     MutexLock lock(mutex_);
     closed_ = true;
     open = open_;
   }
-  for (const std::shared_ptr<LongCall>& call : open) call->Close();
+  for (const std::shared_ptr<OpenEndedCall>& call : open) call->Close();
 }
 
-size_t LongCalls::open() const {
+size_t OpenEndedCalls::open() const {
   MutexLock lock(mutex_);
   return open_.size();
 }
@@ -85,10 +85,10 @@ absl::Status ParseMessage(const ReceivedBytes& received, google::protobuf::Messa
       absl::StrCat("the message cannot be parsed as ", message.GetDescriptor()->full_name()));
 }
 
-absl::Status CheckAskedName(const std::string& what, const std::string& name) {
-  if (name.size() <= kMaxAskedName) return absl::OkStatus();
+absl::Status CheckNameLength(const std::string& what, const std::string& name) {
+  if (name.size() <= kMaxNameBytes) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat("the ", what, " is ", name.size(), " bytes long; names have at most ", kMaxAskedName));
+      absl::StrCat("the ", what, " is ", name.size(), " bytes long; names have at most ", kMaxNameBytes));
 }
 
 }  // namespace vitrine

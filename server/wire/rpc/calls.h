@@ -25,26 +25,26 @@
 namespace vitrine {
 
 // A call that lasts until its client ends it.
-class LongCall {
+class OpenEndedCall {
  public:
-  virtual ~LongCall() = default;
+  virtual ~OpenEndedCall() = default;
   // Ends the call with UNAVAILABLE once it has nothing in flight. Any thread.
   virtual void Close() = 0;
 };
 
 // The set of open long calls, so that draining can end them. Thread-safe.
-class LongCalls {
+class OpenEndedCalls {
  public:
   // Adds a call; closes it at once after CloseAll.
-  void Add(const std::shared_ptr<LongCall>& call);
-  void Remove(const std::shared_ptr<LongCall>& call);
+  void Add(const std::shared_ptr<OpenEndedCall>& call);
+  void Remove(const std::shared_ptr<OpenEndedCall>& call);
   void CloseAll();
   size_t open() const;
 
  private:
   mutable Mutex mutex_;
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
-  std::set<std::shared_ptr<LongCall>> open_ ABSL_GUARDED_BY(mutex_);
+  std::set<std::shared_ptr<OpenEndedCall>> open_ ABSL_GUARDED_BY(mutex_);
 };
 
 // The services behind the calls, and the calls' shared state. Must outlive them.
@@ -55,8 +55,8 @@ struct CallParts {
   Health& health;
   // For work that no quota limits.
   CallWorkers workers{{.name = "plain-calls", .threads = 2, .niceness = 10}};
-  LongCalls streams = {};  // calls that carry requests
-  LongCalls watches = {};
+  OpenEndedCalls streams = {};  // calls that carry requests
+  OpenEndedCalls watches = {};
 };
 
 // Returns the credentials in a request: the header "authorization" and the names in the client's certificate. Listeners
@@ -75,10 +75,10 @@ absl::Status ParseMessage(const ReceivedBytes& received, google::protobuf::Messa
 // Largest message of a call without images.
 inline constexpr int64_t kMaxPlainMessageBytes = int64_t{64} << 10;
 
-// Longest name that a health check or a watch accepts; no model or service name is longer. CheckAskedName returns
+// Longest name that a health check or a watch accepts; no model or service name is longer. CheckNameLength returns
 // INVALID_ARGUMENT if `name` is longer; `what` names it in the message.
-inline constexpr size_t kMaxAskedName = 128;
-absl::Status CheckAskedName(const std::string& what, const std::string& name);
+inline constexpr size_t kMaxNameBytes = 128;
+absl::Status CheckNameLength(const std::string& what, const std::string& name);
 
 // Each adds the methods of one service. `parts` must outlive the server's calls.
 void AddClassifierCalls(GrpcServer& server, CallParts& parts);

@@ -35,7 +35,7 @@ class ClassifyStreamCall final : public StreamCall {
 
  private:
   void Submit(std::shared_ptr<InFlight> read, absl::StatusOr<MessageBytes> message) override {
-    read->held = std::make_shared<AnswerHold>(parts_.service.ledger());
+    read->held = std::make_shared<AnswerResources>(parts_.service.ledger());
     if (message.ok()) read->id = RequestIdOf((*message)->bytes);
     CallContext call;
     absl::StatusOr<ReceivedClassify> request = Read(*read, std::move(message), call);

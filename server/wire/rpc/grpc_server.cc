@@ -14,16 +14,16 @@ namespace {
 
 constexpr char kGzip[] = "gzip";
 
-HttpNext Refuse(const std::shared_ptr<HttpRequest>& request, const absl::Status& status,
-                const HttpHeaders& beside = {}) {
-  return HttpNext::Stream([=](const std::shared_ptr<HttpStream>& stream) {
+HttpHandling Refuse(const std::shared_ptr<HttpRequest>& request, const absl::Status& status,
+                    const HttpHeaders& beside = {}) {
+  return HttpHandling::Stream([=](const std::shared_ptr<HttpStream>& stream) {
     stream->Send(TrailersOnly(*request, status, beside));
     return nullptr;
   });
 }
 
-HttpNext RefuseAsHttp(int code, std::string sentence, HttpHeaders headers = {}) {
-  return HttpNext::Answer(
+HttpHandling RefuseAsHttp(int code, std::string sentence, HttpHeaders headers = {}) {
+  return HttpHandling::Answer(
       {.code = code, .type = kPlainText, .body = std::move(sentence) + "\n", .headers = std::move(headers)});
 }
 
@@ -69,7 +69,7 @@ void GrpcServer::EndExpiredCalls() {
   for (const std::shared_ptr<GrpcCall>& call : expired) call->OnDeadline();
 }
 
-HttpNext GrpcServer::Begin(const std::shared_ptr<HttpRequest>& request) {
+HttpHandling GrpcServer::Begin(const std::shared_ptr<HttpRequest>& request) {
   ReturnRequestId(*request);
   if (!IsProtobufType(request->Header("content-type").value_or(""))) {
     return RefuseAsHttp(415, "the Content-Type must be application/grpc or application/grpc+proto");
@@ -102,8 +102,8 @@ HttpNext GrpcServer::Begin(const std::shared_ptr<HttpRequest>& request) {
         {{"grpc-accept-encoding", options_.takes_gzip ? "identity, gzip" : "identity"}});
   }
   const bool wants_gzip = is_gzip && HasEncoding(request->Header("grpc-accept-encoding").value_or(""), kGzip);
-  return HttpNext::Stream([=, this, open = &method->second, deadline = clock_.Now() + timeout](
-                              std::shared_ptr<HttpStream> stream) -> std::shared_ptr<HttpStreamHandler> {
+  return HttpHandling::Stream([=, this, open = &method->second, deadline = clock_.Now() + timeout](
+                                  std::shared_ptr<HttpStream> stream) -> std::shared_ptr<HttpStreamHandler> {
     std::shared_ptr<GrpcCall> call = (*open)({.server = *this,
                                               .request = request,
                                               .stream = std::move(stream),

@@ -53,7 +53,7 @@ class GrpcServer {
 
   // Returns true if the content type is gRPC's, or if a POST has the path of a method: Begin rejects the latter.
   bool Takes(const HttpRequest& request) const;
-  HttpNext Begin(const std::shared_ptr<HttpRequest>& request);
+  HttpHandling Begin(const std::shared_ptr<HttpRequest>& request);
 
   // Calls OnDeadline of each call whose deadline is past. Call it periodically.
   void EndExpiredCalls();

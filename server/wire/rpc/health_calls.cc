@@ -22,7 +22,7 @@ HealthCheckResponse ResponseOf(Health::Status status) {
 }
 
 absl::StatusOr<HealthCheckResponse> Check(const Health& health, const HealthCheckRequest& request) {
-  RETURN_IF_ERROR(CheckAskedName("service", request.service()));
+  RETURN_IF_ERROR(CheckNameLength("service", request.service()));
   const std::optional<Health::Status> status = health.Check(request.service());
   if (status.has_value()) return ResponseOf(*status);
   return absl::NotFoundError(
@@ -35,7 +35,7 @@ struct WatchHealthKind {
   using Request = HealthCheckRequest;
   using Event = HealthCheckResponse;
 
-  static absl::Status Check(const Request& request) { return CheckAskedName("service", request.service()); }
+  static absl::Status Check(const Request& request) { return CheckNameLength("service", request.service()); }
   static uint64_t Subscribe(CallParts& parts, const Caller&, const Request& request,
                             std::function<void(const Event&)> listener) {
     return parts.health.Watch(

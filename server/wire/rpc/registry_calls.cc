@@ -14,7 +14,7 @@ absl::StatusOr<EncodedMessage> Get(const Registry& registry, const Caller& calle
   RETURN_IF_ERROR(CheckModel(caller, request.model()));
   auto version = request.has_version() ? std::optional<int64_t>(request.version()) : std::nullopt;
   if (!request.version_label().empty()) {
-    const VersionWish wish{
+    const VersionSelector wish{
         .version = version, .label = request.version_label(), .request_id = "", .visible = caller.models.get()};
     ASSIGN_OR_RETURN(const ModelHandle labelled, registry.Route(request.model(), wish));
     version = labelled->id.version;
@@ -30,7 +30,7 @@ struct WatchModelsKind {
   using Request = v1::WatchModelsRequest;
   using Event = v1::ModelEvent;
 
-  static absl::Status Check(const Request& request) { return CheckAskedName("model", request.model()); }
+  static absl::Status Check(const Request& request) { return CheckNameLength("model", request.model()); }
   static uint64_t Subscribe(CallParts& parts, const Caller& caller, const Request& request,
                             std::function<void(const Event&)> listener) {
     return parts.registry.Subscribe(

@@ -69,18 +69,18 @@ enum class CallPlace { kConnection, kWorker };
 
 // A call without images and with one answer: `handle` gets the caller and the request.
 template <typename Request, typename Response>
-class PlainCall final : public CheckedCall {
+class SimpleUnaryCall final : public CheckedCall {
  public:
   using Handle = std::function<absl::StatusOr<Response>(const Caller&, const Request&)>;
 
-  PlainCall(CallParts& parts, RpcName rpc, CallPlace where, const Handle& handle, GrpcOpening opening)
+  SimpleUnaryCall(CallParts& parts, RpcName rpc, CallPlace where, const Handle& handle, GrpcOpening opening)
       : CheckedCall(parts, rpc, std::move(opening)), where_(where), handle_(handle) {}
 
  private:
   void OnRequest(absl::StatusOr<MessageBytes> message) override {
     if (where_ == CallPlace::kConnection) return Answer(Respond(message));
     const absl::Status taken =
-        parts_.workers.Do(Account(), [self = std::static_pointer_cast<PlainCall>(shared_from_this()),
+        parts_.workers.Do(Account(), [self = std::static_pointer_cast<SimpleUnaryCall>(shared_from_this()),
                                       message = std::move(message)] { self->Answer(self->Respond(message)); });
     if (!taken.ok()) Finish(taken);
   }
@@ -96,9 +96,8 @@ class PlainCall final : public CheckedCall {
 
   void Answer(const absl::StatusOr<Response>& answer) {
     if (!answer.ok()) return Finish(answer.status());
-    Compress(GrpcFrame(*answer), [self = std::static_pointer_cast<PlainCall>(shared_from_this())](std::string frame) {
-      self->FinishWith(std::move(frame));
-    });
+    Compress(GrpcFrame(*answer), [self = std::static_pointer_cast<SimpleUnaryCall>(shared_from_this())](
+                                     std::string frame) { self->FinishWith(std::move(frame)); });
   }
 
   const CallPlace where_;
@@ -107,7 +106,7 @@ class PlainCall final : public CheckedCall {
 
 template <typename Request, typename Response, typename Handle>
 void AddPlainCall(GrpcServer& server, CallParts& parts, RpcName rpc, CallPlace where, Handle handle) {
-  using Call = PlainCall<Request, Response>;
+  using Call = SimpleUnaryCall<Request, Response>;
   server.Add(rpc.method(), [&parts, rpc, where, handle = typename Call::Handle(handle)](GrpcOpening opening) {
     return std::make_shared<Call>(parts, rpc, where, handle, std::move(opening));
   });
@@ -124,7 +123,7 @@ class ServedCall final : public CheckedCall {
   ServedCall(CallParts& parts, RpcName rpc, GrpcOpening opening)
       : CheckedCall(parts, rpc, opening, opening.server.options().max_message_bytes),
         context_(ContextOf(Kind::kMethod, opening)),
-        held_(std::make_shared<AnswerHold>(parts.service.ledger())) {}
+        held_(std::make_shared<AnswerResources>(parts.service.ledger())) {}
 
   static void AddTo(GrpcServer& server, CallParts& parts, RpcName rpc) {
     server.Add(rpc.method(), [&parts, rpc](GrpcOpening opening) {
@@ -155,20 +154,20 @@ class ServedCall final : public CheckedCall {
 
   // Runs on an executor's thread, or inside Submit.
   void Answer(const absl::StatusOr<Response>& answer) {
-    const std::shared_ptr<AnswerHold> held = std::move(held_);
+    const std::shared_ptr<AnswerResources> held = std::move(held_);
     if (!answer.ok()) {
       held->SetBytes(static_cast<int64_t>(answer.status().message().size()));
-      return Finish(answer.status(), AnswerHold::UntilSent(held));
+      return Finish(answer.status(), AnswerResources::UntilSent(held));
     }
     Compress(GrpcFrame(*answer),
              [self = std::static_pointer_cast<ServedCall>(shared_from_this()), held](std::string frame) {
                held->SetBytes(static_cast<int64_t>(frame.size()));
-               self->FinishWith(std::move(frame), AnswerHold::UntilSent(held));
+               self->FinishWith(std::move(frame), AnswerResources::UntilSent(held));
              });
   }
 
   CallContext context_;
-  std::shared_ptr<AnswerHold> held_;  // null once answered
+  std::shared_ptr<AnswerResources> held_;  // null once answered
 };
 
 // Limit on events that a watcher has not read. The call of a slower client is ended.
@@ -181,7 +180,7 @@ inline constexpr int kMaxWaitingEvents = 4096;
 //   Subscribe(parts, caller, request, listener)         returns an id above 0; `listener` may run on any thread
 //   Unsubscribe(parts, id)                              after it returns, the listener is not called
 template <typename Kind>
-class WatchCall final : public CheckedCall, public LongCall {
+class WatchCall final : public CheckedCall, public OpenEndedCall {
  public:
   WatchCall(CallParts& parts, RpcName rpc, GrpcOpening opening) : CheckedCall(parts, rpc, std::move(opening)) {}
 

@@ -112,7 +112,7 @@ void StreamCall::Continue(std::deque<std::shared_ptr<InFlight>>& sent) {
     if (is_gone_) continue;
     const std::shared_ptr<InFlight>& read = sent.back();
     SendMessage(*std::exchange(read->answer, std::nullopt),
-                {read.get(), [read, held = AnswerHold::UntilSent(read->held)](void*) {}});
+                {read.get(), [read, held = AnswerResources::UntilSent(read->held)](void*) {}});
   }
   if (end_.has_value() && in_flight_.empty() && !is_gone_) Finish(*end_);
 }

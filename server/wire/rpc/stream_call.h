@@ -27,7 +27,7 @@ inline constexpr int64_t kMaxAnswerBytes = int64_t{8} << 20;
 // A bidirectional call: each message is a request that gets one answer. Ends when nothing is in flight and the client
 // has sent everything (OK), the server drains (UNAVAILABLE) or the client is not authorized; at the deadline at once.
 // Thread-safe.
-class StreamCall : public GrpcCall, public LongCall {
+class StreamCall : public GrpcCall, public OpenEndedCall {
  public:
   enum class Order { kAsAnswered, kAsAsked };
 
@@ -45,8 +45,8 @@ class StreamCall : public GrpcCall, public LongCall {
     ~InFlight() { call->OnTaken(bytes); }
 
     const std::shared_ptr<StreamCall> call;
-    std::string id = {};                         // set before the request is answered
-    std::shared_ptr<AnswerHold> held = nullptr;  // set before the request is submitted; may be null
+    std::string id = {};                              // set before the request is answered
+    std::shared_ptr<AnswerResources> held = nullptr;  // set before the request is submitted; may be null
     // Guarded by the mutex of the call:
     std::optional<std::string> answer = {};  // the frame, until it is sent
     bool is_answered = false;

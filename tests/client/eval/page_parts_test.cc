@@ -23,7 +23,7 @@ std::string DrawnPage(const Evaluation& evaluation) {
   const EvaluationMetrics metrics = ComputeMetrics(evaluation);
   EvaluationPage input{.evaluation = evaluation, .metrics = metrics};
   input.mistakes = SurestMistakes(evaluation, 5);
-  return DrawPage(input);
+  return RenderPage(input);
 }
 
 // Returns the text from the first `begin` to the next `end`.
@@ -234,7 +234,7 @@ TEST(WriteReport, ThePageHasTheCommandAndAsManyMistakesAsWished) {
   EvalCommand command;
   command.client.address = "gpu-box:8500";
   for (const int mistakes : {-1, 0, 1, 3}) {
-    const ReportWish wish{.mistakes = mistakes, .attention_distance = 1};
+    const ReportOptions wish{.mistakes = mistakes, .attention_distance = 1};
     ASSERT_TRUE(WriteReport(folder.path().string(), evaluation, {.data = &data}, wish, &command).ok());
     const std::string page = folder.Read("report.html");
     size_t cards = 0;

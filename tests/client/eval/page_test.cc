@@ -43,7 +43,7 @@ Evaluation MadeFive() {
 
 std::string PageOf(const Evaluation& evaluation) {
   const EvaluationMetrics metrics = ComputeMetrics(evaluation);
-  return DrawPage({.evaluation = evaluation, .metrics = metrics});
+  return RenderPage({.evaluation = evaluation, .metrics = metrics});
 }
 
 // A server that answers every request with a map or distances, and keeps the requests.
@@ -155,7 +155,7 @@ TEST(Page, EscapesEverythingAndLoadsNothing) {
   input.looks.fault = hostile;
   input.distances_fault = hostile;
   input.folder = hostile;
-  const std::string page = DrawPage(input);
+  const std::string page = RenderPage(input);
   EXPECT_THAT(page, Not(HasSubstr("<script")));
   EXPECT_THAT(page, Not(HasSubstr("\x1b")));
   EXPECT_GT(Times(page, "&lt;script&gt;"), 10u);

@@ -99,7 +99,7 @@ TEST(Printed, AnEvaluationForPeople) {
                                      .uniform = 5,
                                      .window = 2.5};
   page.distances = &distances;
-  ExpectStored("eval_page.txt", Reading(DrawPage(page)));
+  ExpectStored("eval_page.txt", Reading(RenderPage(page)));
   ExpectStored("eval_summary.txt", SummaryText(made, metrics, "out"));
   std::string missing;
   for (const std::string& sentence : WhatIsMissing(made, metrics)) missing += sentence + "\n";

@@ -122,11 +122,11 @@ TEST(LoadReport, SeveralPointsForPrograms) {
 TEST(LoadReport, AGoalThatIsMetStandsHoweverLateTheGeneratorWas) {
   LoadPoint point = MadePoint(10);
   point.result.receiver_share = 0.95;
-  EXPECT_THAT(PointVoid(point), testing::HasSubstr("receiving thread was busy"));
+  EXPECT_THAT(InvalidReason(point), testing::HasSubstr("receiving thread was busy"));
   point.missed = "p99 is 200 ms";
   EXPECT_THAT(PointVerdict(point), testing::StartsWith("void: "));
   point.missed = "";
-  EXPECT_EQ(PointVoid(point), "");
+  EXPECT_EQ(InvalidReason(point), "");
   EXPECT_EQ(PointVerdict(point), "met, not stable");
 }
 

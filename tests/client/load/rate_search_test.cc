@@ -125,17 +125,17 @@ std::string Behind(int answered, int64_t latency) {
     record.Started(0, i * 9 * kMs, i * 9 * kMs);
     if (i < answered) record.Answered(0, i * 9 * kMs, i * 9 * kMs + latency, kSecond);
   }
-  return FallsBehind(record, {});
+  return OverloadText(record, {});
 }
 
 // 99 % must be answered meanwhile, less what may be under way: one, and three times the root of what is in the mean.
-TEST(FallsBehind, AllowsForWhatIsUnderWay) {
+TEST(OverloadText, AllowsForWhatIsUnderWay) {
   EXPECT_EQ(Behind(990, 1), "");
   EXPECT_EQ(Behind(988, 1), "only 98.8/s were answered: the queue grows");
   EXPECT_EQ(Behind(984, 40 * kMs), "");
   EXPECT_EQ(Behind(982, 40 * kMs), "only 98.2/s were answered: the queue grows");
   Stability growing{.verdict = Stability::Verdict::kNotStable, .reason = "p50 rises", .growing = true};
-  EXPECT_EQ(FallsBehind(LoadRecord({0, kSecond}, 1), growing), "the queue grows: p50 rises");
+  EXPECT_EQ(OverloadText(LoadRecord({0, kSecond}, 1), growing), "the queue grows: p50 rises");
 }
 
 TEST(MissedGoal, HoldsForAllThatWereDueAndNotForTheSurvivors) {

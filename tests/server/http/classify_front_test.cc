@@ -226,7 +226,7 @@ TEST_F(HttpClassifyFrontTest, ABodyIsNotCopiedAndItsIdIsThatOfTheHeader) {
   const Sent sent("POST", kPath, NoisePng(8, 8, 1), {{"x-request-id", "of a proxy"}});
   std::string body = sent.body;
   const char* const bytes = body.data();
-  const HttpNext next = port_.Begin(sent.request);
+  const HttpHandling next = port_.Begin(sent.request);
   next.with_body(std::move(body), std::make_shared<Unheard>());
   const std::optional<Batch> batch = scheduler_.NextBatch();
   const InferenceRequest& request = *batch->requests.front();
@@ -242,7 +242,7 @@ TEST_F(HttpClassifyFrontTest, TheDefaultTimeoutCountsFromTheEndOfTheBody) {
                                         std::pair<std::string, absl::Duration>{"?timeout=2s", absl::Seconds(2)}}) {
     const absl::Time start = clock_.Now();
     const Sent sent("POST", kPath + query, NoisePng(8, 8, 1));
-    const HttpNext next = port_.Begin(sent.request);
+    const HttpHandling next = port_.Begin(sent.request);
     if (query.empty()) clock_.Advance(absl::Seconds(105));
     next.with_body(sent.body, std::make_shared<Unheard>());
     const std::optional<Batch> batch = scheduler_.NextBatch();

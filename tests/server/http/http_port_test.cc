@@ -23,7 +23,7 @@ using testing::HeadOf;
 
 class HttpPortTest : public ::testing::Test {
  protected:
-  HttpNext Begin(const std::shared_ptr<HttpRequest>& request) { return port_.Begin(request); }
+  HttpHandling Begin(const std::shared_ptr<HttpRequest>& request) { return port_.Begin(request); }
   static std::string HeaderOf(const HttpHeaders& headers, const std::string& name) {
     for (const auto& [each, value] : headers) {
       if (each == name) return value;

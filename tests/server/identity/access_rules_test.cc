@@ -35,13 +35,13 @@ AccessRules Rules(const std::string& text = kPolicy) {
   return *std::move(rules);
 }
 
-bool Allows(const AccessRules& rules, const KnownAs& caller, RpcName rpc) {
+bool Allows(const AccessRules& rules, const AuthenticatedIdentity& caller, RpcName rpc) {
   const auto grant = rules.Find(caller);
   return grant != nullptr && grant->methods[rpc.index()] != nullptr;
 }
 
-KnownAs Token(const std::string& name) {
-  return {.kind = KnownAs::Kind::kToken, .names = {name}};
+AuthenticatedIdentity Token(const std::string& name) {
+  return {.kind = AuthenticatedIdentity::Kind::kToken, .names = {name}};
 }
 
 TEST(AccessRules, AllowWhatTheirRolesSayAndNothingElse) {
@@ -52,17 +52,20 @@ TEST(AccessRules, AllowWhatTheirRolesSayAndNothingElse) {
   EXPECT_FALSE(Allows(rules, Token("ci"), kLoad));
   EXPECT_TRUE(Allows(rules, Token("somebody"), kList));
   EXPECT_FALSE(Allows(rules, Token("somebody"), kClassify));
-  EXPECT_EQ(rules.Find(KnownAs()), nullptr) << "nobody said that callers without a credential may do anything";
+  EXPECT_EQ(rules.Find(AuthenticatedIdentity()), nullptr)
+      << "nobody said that callers without a credential may do anything";
 }
 
 TEST(AccessRules, ACertificateIsKnownByEachOfItsNames) {
   const AccessRules rules = Rules();
-  const KnownAs trainer = {.kind = KnownAs::Kind::kCertificate, .names = {"trainer.example", "spiffe://farm/trainer"}};
+  const AuthenticatedIdentity trainer = {.kind = AuthenticatedIdentity::Kind::kCertificate,
+                                         .names = {"trainer.example", "spiffe://farm/trainer"}};
   EXPECT_TRUE(Allows(rules, trainer, kClassify));
   EXPECT_EQ(rules.Find(trainer)->name, "certificate:spiffe://farm/trainer");
-  const KnownAs other = {.kind = KnownAs::Kind::kCertificate, .names = {"spiffe://farm/trainer2", "ci"}};
+  const AuthenticatedIdentity other = {.kind = AuthenticatedIdentity::Kind::kCertificate,
+                                       .names = {"spiffe://farm/trainer2", "ci"}};
   EXPECT_FALSE(Allows(rules, other, kClassify)) << "a certificate named like a token is not that token";
-  EXPECT_TRUE(Allows(rules, {.kind = KnownAs::Kind::kUid, .names = {"1000"}}, kList));
+  EXPECT_TRUE(Allows(rules, {.kind = AuthenticatedIdentity::Kind::kUid, .names = {"1000"}}, kList));
 }
 
 TEST(AccessRules, ModelsAreThoseOfTheRolesThatAllowTheMethod) {
@@ -74,7 +77,8 @@ TEST(AccessRules, ModelsAreThoseOfTheRolesThatAllowTheMethod) {
   EXPECT_FALSE(grant->methods[kClassify.index()]->Fit("kv-pos"));
   EXPECT_FALSE(grant->methods[kClassify.index()]->Fit("my-eit-mini"));
   EXPECT_FALSE(grant->methods[kClassify.index()]->Fit(""));
-  const KnownAs trainer = {.kind = KnownAs::Kind::kCertificate, .names = {"spiffe://farm/trainer"}};
+  const AuthenticatedIdentity trainer = {.kind = AuthenticatedIdentity::Kind::kCertificate,
+                                         .names = {"spiffe://farm/trainer"}};
   EXPECT_TRUE(rules.Find(trainer)->methods[kList.index()]->Fit("any"));
   EXPECT_FALSE(rules.Find(trainer)->methods[kClassify.index()]->Fit("any")) << "the models of another role";
 }
@@ -83,7 +87,7 @@ TEST(AccessRules, AWholeServiceDoesNotMeanItsMethodsForOperators) {
   const std::string service = "/inference.GRPCInferenceService/";
   constexpr RpcName kInfer = "/inference.GRPCInferenceService/ModelInfer";
   constexpr RpcName kUnload = "/inference.GRPCInferenceService/RepositoryModelUnload";
-  const KnownAs ci = {.kind = KnownAs::Kind::kToken, .names = {"ci"}};
+  const AuthenticatedIdentity ci = {.kind = AuthenticatedIdentity::Kind::kToken, .names = {"ci"}};
   const std::string begin = "callers { token: 'ci' roles: 'a' } roles { name: 'a' methods: '" + service + "*' ";
   EXPECT_TRUE(Allows(Rules(begin + "}"), ci, kInfer));
   EXPECT_FALSE(Allows(Rules(begin + "}"), ci, kUnload));
@@ -99,12 +103,12 @@ TEST(AccessRules, QuotasAreTheCallersOwnOrTheDefault) {
   EXPECT_EQ(ci->burst, 3) << "one second's worth";
   EXPECT_EQ(ci->max_in_flight, 7);
   EXPECT_EQ(rules.Find(Token("somebody"))->quota->burst, 300);
-  EXPECT_EQ(Rules(R"(callers { anonymous: true })").Find(KnownAs())->quota, nullptr);
+  EXPECT_EQ(Rules(R"(callers { anonymous: true })").Find(AuthenticatedIdentity())->quota, nullptr);
 }
 
 TEST(AccessRules, QuotasAreTakenUpToTheirEnds) {
   const auto quota = [](const std::string& text) {
-    return Rules("callers { anonymous: true quota { " + text + " } }").Find(KnownAs())->quota;
+    return Rules("callers { anonymous: true quota { " + text + " } }").Find(AuthenticatedIdentity())->quota;
   };
   EXPECT_EQ(quota("requests_per_second: 1e9")->burst, 1'000'000'000);
   EXPECT_EQ(quota("requests_per_second: 3")->burst, 3);
@@ -118,9 +122,9 @@ TEST(AccessRules, QuotasAreTakenUpToTheirEnds) {
 TEST(AccessRules, GrantsBearTheNamesOfTheirEntries) {
   const AccessRules rules = Rules();
   EXPECT_EQ(rules.Find(Token("ci"))->name, "token:ci");
-  EXPECT_EQ(rules.Find({.kind = KnownAs::Kind::kUid, .names = {"1000"}})->name, "uid:1000");
+  EXPECT_EQ(rules.Find({.kind = AuthenticatedIdentity::Kind::kUid, .names = {"1000"}})->name, "uid:1000");
   EXPECT_EQ(rules.Find(Token("somebody"))->name, "") << "named by the credential";
-  EXPECT_EQ(Rules("callers { anonymous: true }").Find(KnownAs())->name, kAnonymous);
+  EXPECT_EQ(Rules("callers { anonymous: true }").Find(AuthenticatedIdentity())->name, kAnonymous);
 }
 
 TEST(AccessRules, WhatMakesNoSenseIsRefusedAndNamed) {

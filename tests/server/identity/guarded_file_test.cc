@@ -16,7 +16,7 @@ using ::testing::HasSubstr;
 
 class GuardedFile : public ::testing::Test {
  protected:
-  absl::StatusOr<std::string> Read(Guard guard = Guard::kNobodyElseWrites) const {
+  absl::StatusOr<std::string> Read(Guard guard = Guard::kNoOtherWriters) const {
     return ReadGuardedFile("--flag", folder_.Path("file"), guard);
   }
   // What is said of a file of this mode.
@@ -45,14 +45,14 @@ TEST_F(GuardedFile, IsReadUpToAMebibyte) {
 TEST_F(GuardedFile, IsGuardedAgainstOthers) {
   folder_.Write("file", "x");
   for (const mode_t mode : {0600, 0640, 0660}) {
-    EXPECT_EQ(Said(mode, Guard::kNobodyElseReads), "OK") << mode;
-    EXPECT_EQ(Said(mode, Guard::kNobodyElseWrites), "OK") << mode;
+    EXPECT_EQ(Said(mode, Guard::kNoOtherReaders), "OK") << mode;
+    EXPECT_EQ(Said(mode, Guard::kNoOtherWriters), "OK") << mode;
   }
   for (const mode_t mode : {0604, 0601}) {
-    EXPECT_THAT(Said(mode, Guard::kNobodyElseReads), HasSubstr("may be read by every user")) << mode;
-    EXPECT_EQ(Said(mode, Guard::kNobodyElseWrites), "OK") << mode;
+    EXPECT_THAT(Said(mode, Guard::kNoOtherReaders), HasSubstr("may be read by every user")) << mode;
+    EXPECT_EQ(Said(mode, Guard::kNoOtherWriters), "OK") << mode;
   }
-  EXPECT_THAT(Said(0602, Guard::kNobodyElseWrites), HasSubstr("may be written by every user"));
+  EXPECT_THAT(Said(0602, Guard::kNoOtherWriters), HasSubstr("may be written by every user"));
 }
 
 }  // namespace

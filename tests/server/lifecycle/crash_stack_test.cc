@@ -45,9 +45,9 @@ void OverflowInAConnection() {
   PrintStackOnCrash();
   HttpServerOptions options = {.listen = "127.0.0.1:0"};
   options.on_thread = WithCrashStack;
-  const auto server = HttpServer::Start(options, [](const std::shared_ptr<HttpRequest>&) -> HttpNext {
+  const auto server = HttpServer::Start(options, [](const std::shared_ptr<HttpRequest>&) -> HttpHandling {
     Overflow();
-    return HttpNext::Answer({});
+    return HttpHandling::Answer({});
   });
   testing::AnswerToADrip((*server)->address(), "GET / HTTP/1.1\r\nHost: x\r\n\r\n");
 }

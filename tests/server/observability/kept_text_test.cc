@@ -18,7 +18,7 @@ class KeptTextTest : public ::testing::Test {
 
   FakeClock clock_;
   int made_ = 0;
-  KeptText text_{clock_, kPeriod, [this] { return std::to_string(++made_); }};
+  RateLimitedText text_{clock_, kPeriod, [this] { return std::to_string(++made_); }};
 };
 
 TEST_F(KeptTextTest, IsNewForWhoAsksNowAndThen) {

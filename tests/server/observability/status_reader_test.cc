@@ -121,7 +121,7 @@ TEST(StatusReader, LanesAreBusyForTheMeanShareOfTheLastMinute) {
   std::vector<ExecutorStatus> executors(2);
   metrics.SetSources({.executors = [&] { return executors; }});
   StatusReader reader(metrics, Well(), clock);
-  EXPECT_EQ(reader.LanesBusyRatio(), 0) << "of a server that has just begun";
+  EXPECT_EQ(reader.ExecutorsBusyRatio(), 0) << "of a server that has just begun";
   reader.Sample();
   const auto pass = [&](absl::Duration first, absl::Duration second) {
     executors[0].busy += first;
@@ -130,18 +130,18 @@ TEST(StatusReader, LanesAreBusyForTheMeanShareOfTheLastMinute) {
     reader.Sample();
   };
   pass(absl::Seconds(15), absl::Seconds(30));
-  EXPECT_THAT(reader.LanesBusyRatio(), DoubleEq(0.75));
+  EXPECT_THAT(reader.ExecutorsBusyRatio(), DoubleEq(0.75));
   pass(absl::Seconds(0), absl::Seconds(0));
-  EXPECT_THAT(reader.LanesBusyRatio(), DoubleEq(0.375));
+  EXPECT_THAT(reader.ExecutorsBusyRatio(), DoubleEq(0.375));
   pass(absl::Seconds(0), absl::Seconds(0));
-  EXPECT_EQ(reader.LanesBusyRatio(), 0) << "what lies more than a minute back still counts";
+  EXPECT_EQ(reader.ExecutorsBusyRatio(), 0) << "what lies more than a minute back still counts";
 }
 
 TEST(StatusReader, NoLanesAreNotBusy) {
   FakeClock clock;
   Metrics metrics("1.2.3");
   StatusReader reader(metrics, Well(), clock);
-  EXPECT_EQ(reader.LanesBusyRatio(), 0);
+  EXPECT_EQ(reader.ExecutorsBusyRatio(), 0);
 }
 
 TEST(RateWindow, IsTheRiseOverTheLastMinute) {

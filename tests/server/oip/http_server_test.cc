@@ -20,8 +20,8 @@ using ::testing::StartsWith;
 using Head = std::shared_ptr<HttpRequest>;
 
 // The body itself is the answer, or why there is none.
-HttpNext Echo() {
-  return HttpNext::Read([](const absl::StatusOr<std::string>& body, const std::shared_ptr<HttpReply>& reply) {
+HttpHandling Echo() {
+  return HttpHandling::Read([](const absl::StatusOr<std::string>& body, const std::shared_ptr<HttpReply>& reply) {
     reply->Send([&] {
       return HttpResponse{.code = body.ok() ? 200 : 400,
                           .body = body.ok() ? *body : std::string(body.status().message())};
@@ -31,7 +31,8 @@ HttpNext Echo() {
 
 // The rest of the body, which never comes, holds no thread: with one each, some tens of clients would hold all.
 TEST(HttpServer, ABodyThatNobodyReadsIsNotWaitedFor) {
-  const auto server = HttpServer::Start({.listen = "127.0.0.1:0"}, [](const Head&) { return HttpNext::Answer({}); });
+  const auto server =
+      HttpServer::Start({.listen = "127.0.0.1:0"}, [](const Head&) { return HttpHandling::Answer({}); });
   ASSERT_TRUE(server.ok()) << server.status();
   for (const char* head : {"GET /v2 HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000000\r\n\r\n",
                            "POST /v2 HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000000\r\n\r\n",
@@ -61,7 +62,7 @@ TEST(HttpServer, TheEndDoesNotWaitForABodyThatDoesNotCome) {
   std::promise<absl::Status> read;
   auto server = HttpServer::Start({.listen = "127.0.0.1:0"}, [&](const Head&) {
     asked.set_value();
-    return HttpNext::Read([&](const absl::StatusOr<std::string>& body, const std::shared_ptr<HttpReply>& reply) {
+    return HttpHandling::Read([&](const absl::StatusOr<std::string>& body, const std::shared_ptr<HttpReply>& reply) {
       read.set_value(body.status());
       reply->Send([] { return HttpResponse(); });
     });

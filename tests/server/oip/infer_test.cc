@@ -43,7 +43,7 @@ class InferTest : public ::testing::Test {
 
   // The answer lands in answer_, and what it holds in held_.
   void Ask(int pictures, Caller caller = {}) {
-    held_ = std::make_shared<AnswerHold>(service_.ledger());
+    held_ = std::make_shared<AnswerResources>(service_.ledger());
     vitrine::Infer(service_, testing::Received(PixelsRequest(pictures)),
                    {.caller = std::move(caller), .method = Method::kModelInfer, .cancelled = cancelled_, .held = held_},
                    [this](absl::StatusOr<inference::ModelInferResponse> answer) { answer_ = std::move(answer); });
@@ -81,7 +81,7 @@ class InferTest : public ::testing::Test {
   ClassifyService service_{registry_, admission_, scheduler_, metrics_, clock_};
   const CancelFlag cancelled_ = std::make_shared<std::atomic<bool>>(false);
   absl::StatusOr<inference::ModelInferResponse> answer_ = absl::UnknownError("no answer yet");
-  std::shared_ptr<AnswerHold> held_;
+  std::shared_ptr<AnswerResources> held_;
 };
 
 // What a caller sends to a version by its name tells nothing of how the shares' versions compare.
@@ -193,7 +193,7 @@ TEST_F(InferTest, AnswersHoldWhatTheyTakeUntilTheyAreTaken) {
   EXPECT_EQ(admission_.load().requests, 2);
   EXPECT_EQ(admission_.load().computing, 0);
 
-  std::shared_ptr<AnswerHold> first = std::move(held_);
+  std::shared_ptr<AnswerResources> first = std::move(held_);
   Ask(1, caller);
   EXPECT_EQ(ShedReasonOf(answer_.status()), ShedReason::kQuota) << "answers that nobody has taken are in flight";
   first = nullptr;

@@ -34,7 +34,7 @@ class VersionTableTest : public ::testing::Test {
     plan.serving = FromText<v1::ModelServing>(serving);
     table_.SetPlan("m", plan);
   }
-  int64_t Routed(const VersionWish& wish) { return table_.Route("m", wish).value()->id.version; }
+  int64_t Routed(const VersionSelector& wish) { return table_.Route("m", wish).value()->id.version; }
 
   VersionTable table_;
 };
@@ -87,7 +87,7 @@ TEST_F(VersionTableTest, ASuspendedVersionHasNeitherShareNorLabel) {
   table_.Suspend({"m", 2}, true);
   EXPECT_EQ(table_.Traffic("m").PercentOf(2), 0);
   EXPECT_EQ(table_.Traffic("m").PercentOf(1), 90);
-  EXPECT_THAT(table_.TriedOut("m"), ElementsAre(2, 3));
+  EXPECT_THAT(table_.ActiveCanaries("m"), ElementsAre(2, 3));
   Serve("labels { label: 'new' version: 2 }");
   EXPECT_EQ(table_.Route("m", {.version = {}, .label = "new", .request_id = ""}).status().code(),
             absl::StatusCode::kNotFound);
@@ -185,7 +185,7 @@ TEST_F(VersionTableTest, ARefusalNamesOnlyModelsThatTheCallerMaySee) {
   table_.Change({"other", 1}, [](KnownVersion& known) { known.status.state = v1::LOADING; });
   const ModelPatterns some({"m*"}), none({"x*"});
   const auto message = [&](const ModelPatterns* visible) {
-    VersionWish wish{.version = {}, .label = "", .request_id = "", .visible = visible};
+    VersionSelector wish{.version = {}, .label = "", .request_id = "", .visible = visible};
     const std::string routed(table_.Route("xyz", wish).status().message());
     EXPECT_EQ(std::string(table_.Get("xyz", 1, visible).status().message()), routed);
     return routed;

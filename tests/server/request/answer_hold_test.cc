@@ -37,7 +37,7 @@ class AnswerHoldTest : public ::testing::Test {
     tensor.set_channels(3);
     tensor.set_data_type(v1::RawTensor::DATA_UINT8);
     tensor.set_data(std::string(16 * 16 * 3, 'x'));
-    auto held = std::make_shared<AnswerHold>(service_.ledger());
+    auto held = std::make_shared<AnswerResources>(service_.ledger());
     holds_.push_back(held);
     service_.Classify(ReceivedOf(std::move(request)), {.caller = caller, .form = form, .held = std::move(held)},
                       [this](absl::StatusOr<v1::ClassifyResponse> answer) { answers_.push_back(std::move(answer)); });
@@ -64,7 +64,7 @@ class AnswerHoldTest : public ::testing::Test {
   Admission admission_{{.max_requests = 5000}, clock_};
   Scheduler scheduler_{{}, clock_, /*sweep=*/false};
   ClassifyService service_{registry_, admission_, scheduler_, metrics_, clock_};
-  std::vector<std::shared_ptr<AnswerHold>> holds_;
+  std::vector<std::shared_ptr<AnswerResources>> holds_;
   std::vector<absl::StatusOr<v1::ClassifyResponse>> answers_;
 };
 

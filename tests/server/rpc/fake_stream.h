@@ -137,7 +137,7 @@ class FakeCall {
  public:
   FakeCall(GrpcServer& server, const std::string& path, const HttpHeaders& metadata = {})
       : request_(GrpcRequest(path, metadata)), stream_(std::make_shared<FakeStream>()), watched_(stream_) {
-    HttpNext next = server.Begin(request_);
+    HttpHandling next = server.Begin(request_);
     handler_ = next.open(stream_);
   }
   ~FakeCall() { Close(); }

@@ -186,7 +186,7 @@ TEST_F(GrpcCallTest, RefusesWhatIsNoCall) {
     const auto request = testing::GrpcRequest(kUnary);
     request->head.method = method;
     request->head.headers[0].second = type;
-    const HttpNext next = server_.Begin(request);
+    const HttpHandling next = server_.Begin(request);
     return next.response.has_value() ? next.response->code : 0;
   };
   EXPECT_EQ(http("POST", "application/grpc"), 0);

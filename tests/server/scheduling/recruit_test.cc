@@ -56,31 +56,31 @@ InferenceRequest Request() {
   return request;
 }
 
-TEST(Recruit, SendsThoseWhoWaitAndNoMore) {
+TEST(SendToTeam, SendsThoseWhoWaitAndNoMore) {
   Scheduler scheduler({}, SteadyClock(), /*sweep=*/false);
   IdleExecutors executors(scheduler, 3);
   const auto team = std::make_shared<engine::Team>();
-  EXPECT_EQ(scheduler.Recruit(team, 2), 2);
+  EXPECT_EQ(scheduler.SendToTeam(team, 2), 2);
   EXPECT_LE(scheduler.idle(), 1) << "who is sent is not free";
   EXPECT_EQ(team->Gather(2, absl::Minutes(1)), 3);
   executors.AwaitIdle(1);
   const auto other = std::make_shared<engine::Team>();
-  EXPECT_EQ(scheduler.Recruit(other, 5), 1) << "one is left";
+  EXPECT_EQ(scheduler.SendToTeam(other, 5), 1) << "one is left";
   EXPECT_EQ(other->Gather(1, absl::Minutes(1)), 2);
-  EXPECT_EQ(scheduler.Recruit(std::make_shared<engine::Team>(), 5), 0);
+  EXPECT_EQ(scheduler.SendToTeam(std::make_shared<engine::Team>(), 5), 0);
   other->Dismiss();
   team->Dismiss();
   executors.AwaitIdle(3);
 }
 
-TEST(Recruit, RequestsGoFirst) {
+TEST(SendToTeam, RequestsGoFirst) {
   Scheduler scheduler({}, SteadyClock(), /*sweep=*/false);
   scheduler.Submit(Request());
-  EXPECT_EQ(scheduler.Recruit(std::make_shared<engine::Team>(), 1), 0);
+  EXPECT_EQ(scheduler.SendToTeam(std::make_shared<engine::Team>(), 1), 0);
   scheduler.NextBatch()->requests.front()->Finish(v1::ClassifyResponse());
 }
 
-TEST(Recruit, WhoIsBackFromATeamTakesBatches) {
+TEST(SendToTeam, WhoIsBackFromATeamTakesBatches) {
   Scheduler scheduler({}, SteadyClock(), /*sweep=*/false);
   IdleExecutors executors(scheduler, 1);
   engine::Workspace workspace;
@@ -99,11 +99,11 @@ TEST(Recruit, WhoIsBackFromATeamTakesBatches) {
   while (!answered) std::this_thread::yield();
 }
 
-TEST(Recruit, ARequestThatNobodyIsFreeForCallsOneBack) {
+TEST(SendToTeam, ARequestThatNobodyIsFreeForCallsOneBack) {
   Scheduler scheduler({}, SteadyClock(), /*sweep=*/false);
   IdleExecutors executors(scheduler, 2);
   const auto team = std::make_shared<engine::Team>(&scheduler.recalls());
-  ASSERT_EQ(scheduler.Recruit(team, 2), 2);
+  ASSERT_EQ(scheduler.SendToTeam(team, 2), 2);
   ASSERT_EQ(team->Gather(2, absl::Minutes(1)), 3);
   std::atomic<bool> answered = false;
   InferenceRequest request = Request();
@@ -121,11 +121,11 @@ TEST(Recruit, ARequestThatNobodyIsFreeForCallsOneBack) {
   team->Dismiss();
 }
 
-TEST(Recruit, ARequestThatSomebodyIsFreeForCallsNobodyBack) {
+TEST(SendToTeam, ARequestThatSomebodyIsFreeForCallsNobodyBack) {
   Scheduler scheduler({}, SteadyClock(), /*sweep=*/false);
   IdleExecutors executors(scheduler, 2);
   const auto team = std::make_shared<engine::Team>(&scheduler.recalls());
-  ASSERT_EQ(scheduler.Recruit(team, 1), 1);
+  ASSERT_EQ(scheduler.SendToTeam(team, 1), 1);
   ASSERT_EQ(team->Gather(1, absl::Minutes(1)), 2);
   executors.AwaitIdle(1);
   scheduler.Submit(Request());
@@ -133,7 +133,7 @@ TEST(Recruit, ARequestThatSomebodyIsFreeForCallsNobodyBack) {
   team->Dismiss();
 }
 
-TEST(Recruit, WhoeverTakesTheLastRequestEndsTheCall) {
+TEST(SendToTeam, WhoeverTakesTheLastRequestEndsTheCall) {
   Scheduler scheduler({}, SteadyClock(), /*sweep=*/false);
   scheduler.Submit(Request());
   scheduler.Submit(Request());
@@ -185,7 +185,7 @@ TEST(HelpRecord, WhatWasInVainIsNotTriedAgainSoon) {
   EXPECT_TRUE(record.IsWorthwhile()) << "one that was worth it makes up for those before";
 }
 
-TEST(Recruit, WithoutAnybodyOneIsAlone) {
+TEST(SendToTeam, WithoutAnybodyOneIsAlone) {
   Scheduler scheduler({}, SteadyClock(), /*sweep=*/false);
   engine::Workspace workspace;
   const Helpers none(workspace, scheduler, 4), unwanted(workspace, scheduler, 0);
