@@ -4,8 +4,8 @@
 # of such rooms include. Sources include what they use all the same: VITRINE_PRECOMPILE=OFF shows it (script/nightly).
 option(VITRINE_PRECOMPILE "parse common headers once" ON)
 if(VITRINE_PRECOMPILE AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
-  # Of what comes out of a precompiled header, GCC 12 forgets that it is the system's, and reports std::string's own
-  # memcpy (GCC bugs 105329 and 105651). Without one these warnings are on.
+  # GCC 12 does not treat system headers inside a precompiled header as system headers, and warns about std::string's
+  # own memcpy (GCC bugs 105329 and 105651). Builds without precompiled headers keep these warnings.
   add_compile_options(-Wno-array-bounds -Wno-stringop-overflow -Wno-stringop-overread)
 endif()
 

@@ -65,7 +65,7 @@ function(vitrine_executable name suffix)
   endforeach()
   target_link_libraries(${name} PRIVATE ${torch} ${rooms} ${arg_LIBRARIES})
   precompiled_kind(kind ${arg_ROOMS})
-  if(suffix OR NOT kind STREQUAL text)  # what is built of messages and libraries alone differs in its options
+  if(suffix OR NOT kind STREQUAL text)  # without rooms of these kinds the target's options differ from the text kind's
     use_precompiled(${name} ${kind}${suffix})
   endif()
   compile_together(${name})

@@ -38,7 +38,7 @@ PICTURES = [
     ("truck-fire.jpg", "vehicles/emergency/firetruck", (800, 400), CLOUDY, ROAD, 0.5, 0.92, 1),
     ("truck-garbage.jpg", "vehicles/garbagetruck", (500, 280), SKY, ROAD, 0.6, 0.92, 1),
 ]
-TURN_BACK = {1: None, 6: Image.Transpose.ROTATE_90}  # what a camera held that way stores
+TURN_BACK = {1: None, 6: Image.Transpose.ROTATE_90}  # EXIF orientation -> transpose to the stored image
 
 
 def graded(size, colours):

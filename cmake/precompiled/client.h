@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What callers of the service include. No JSON, which a fifth of them write.
+// Common headers of gRPC clients. JSON is left out: only a fifth of these sources use it.
 #include <grpcpp/grpcpp.h>
 
 #include "cmake/precompiled/text.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What generated messages include.
+// Common headers of generated messages.
 #include <google/protobuf/arena.h>
 #include <google/protobuf/extension_set.h>
 #include <google/protobuf/generated_enum_reflection.h>

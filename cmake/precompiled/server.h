@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the server's sources include. No tensors and no JSON: most of them handle requests and know none.
+// Common headers of the server. Tensors and JSON are left out: most of its sources use neither.
 #include <spdlog/spdlog.h>
 
 #include "cmake/precompiled/text.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What sources that compute on tensors include: ATen's narrow headers and the config of a model. What only a few
-// include, such as autograd's custom_function.h, costs every other source more than it saves: the compiler instantiates
-// a precompiled header's pending templates again in each.
+// Common headers of sources that compute on tensors: ATen's narrow headers and a model's config. Headers that few
+// sources include, such as autograd's custom_function.h, are left out: the compiler instantiates a precompiled header's
+// pending templates again in every source.
 #include <ATen/TensorOperators.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>

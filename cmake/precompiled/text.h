@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What nearly every source includes: the standard library and abseil.
+// Headers that nearly every source includes: the standard library and abseil.
 #include <algorithm>
 #include <array>
 #include <atomic>

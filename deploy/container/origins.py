@@ -37,7 +37,7 @@ class Debian:
 
     def __init__(self) -> None:
         self.origins: dict[str, Origin] = {}
-        # What `dpkg -S` reads anew for every file.
+        # Reads dpkg's file lists once; `dpkg -S` would read them again for every file.
         self.owners = {path: file.name.removesuffix(".list")
                        for file in pathlib.Path("/var/lib/dpkg/info").glob("*.list") for path in file.read_text().splitlines()}
 

@@ -20,7 +20,7 @@ import yaml
 FOLDER = pathlib.Path(__file__).resolve().parent
 DATA_SOURCE = {"type": "prometheus", "uid": "${datasource}"}
 RUNBOOKS = FOLDER.parent / "runbooks.url"  # script/set-runbooks changes it
-COLUMNS = 24  # of Grafana's grid
+COLUMNS = 24  # width of Grafana's grid
 COLORS = {"ok": "green", "warn": "orange", "bad": "red", "plain": "text"}
 
 # Variables of a dashboard, by name; `of` is the metric whose label they offer.

@@ -5,7 +5,7 @@ import re
 import subprocess
 
 PROGRAMS = ("vitrine", "vitrine-repo", "vitrine-train", "vitrine-server")
-# Who looks for a flag wants its own row before what is measured or told with it.
+# The boost makes a search for a flag list its reference entry before pages that only mention it.
 INTRODUCTION = """---
 search:
   boost: 100
