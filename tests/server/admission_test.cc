@@ -260,7 +260,7 @@ TEST_F(AdmissionTest, FinishReleasesBeforeItAnswers) {
   EXPECT_TRUE(place_was_free);
 }
 
-// What is computed delays nobody any more, but its answer takes room until the client has it.
+// A computed request delays no other request, but its answer occupies memory until the client has received it.
 TEST_F(AdmissionTest, AnAnswerThatIsNotTakenKeepsItsPlaceAndNotItsWork) {
   Admission admission({.max_requests = 2, .max_predicted_wait = absl::Seconds(1)}, clock_);
   InferenceRequest request = Request(1000, 10);
@@ -349,7 +349,7 @@ TEST(ModelCost, AddsDecodeAndEncode) {
   EXPECT_NEAR(absl::ToDoubleMilliseconds(cost.Predict(5, 2000)), 5 + 2 + 3, 1e-6);
 }
 
-// Who asks for overlays pays for them, also before the first was measured, and nobody else does.
+// Requests for overlays are charged for them, also before the first measurement; other requests are not.
 TEST(ModelCost, OverlaysAreChargedByTheirPixels) {
   ModelCost cost;
   EXPECT_NEAR(absl::ToDoubleMilliseconds(cost.Predict(0, 0, 1'000'000)), 200, 1e-6) << "a first guess";
@@ -361,7 +361,7 @@ TEST(ModelCost, OverlaysAreChargedByTheirPixels) {
   EXPECT_NEAR(absl::ToDoubleMilliseconds(cost.Predict(0, 0, 1'000'000)), 400, 1);
 }
 
-// Every picture costs something beside its pixels. That must not make a large one a hundred times too dear.
+// Every image has a fixed cost besides its pixels, which must not raise the prediction for a large image a hundredfold.
 TEST(ModelCost, SmallPicturesDoNotMakeLargeOnesDear) {
   ModelCost cost;
   for (int i = 0; i < 50; ++i) {

@@ -298,7 +298,7 @@ TEST_P(RandomQueues, KeepEveryGuarantee) {
     ASSERT_TRUE(pixels <= options.max_batch_pixels || decision.batch.size() == 1);
     ASSERT_LE(decision.batch.size(), static_cast<size_t>(options.max_batch_images));
 
-    // Of the live requests of its model nothing comes before a member of the batch but other members.
+    // No live request of the batch's model outside the batch has a smaller key than a member.
     for (size_t i = 0; i < waiting.size(); ++i) {
       if (Dead(waiting[i]) || waiting[i].model != waiting[decision.batch[0]].model) continue;
       if (std::find(decision.batch.begin(), decision.batch.end(), i) != decision.batch.end()) continue;

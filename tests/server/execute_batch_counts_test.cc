@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is counted and measured of a batch.
+// Metrics of a batch.
 #include "server/observe/metrics.h"
 #include "tests/server/execute_batch_test.h"
 

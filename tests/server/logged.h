@@ -13,7 +13,7 @@
 
 namespace vitrine {
 
-// What reaches the standard error of a server that logs so.
+// Runs `log` with this log level and format; returns its output on stderr. Restores the previous logger.
 inline std::string Logged(const std::string& level, const std::string& format, const std::function<void()>& log) {
   const std::shared_ptr<spdlog::logger> before = spdlog::default_logger();
   const spdlog::level::level_enum level_before = spdlog::get_level();

@@ -155,7 +155,7 @@ TEST_F(ModelLoaderTest, ACorruptFileIsNamed) {
   }
 }
 
-// Whatever the manifest says of its parameters: what a file takes to be read counts.
+// The memory needed to read the files counts, even if the manifest's parameters need less.
 TEST_F(ModelLoaderTest, ALargeFileIsNotReadIntoLittleMemory) {
   const VersionId id = PublishVersion(folder_.path(), "small", SmallNativeConfig());
   EXPECT_EQ(*loader_.BytesOf(id), ReadManifest(folder_.path(), id)->parameters() * 4);

@@ -9,7 +9,7 @@
 
 namespace vitrine::testing {
 
-// What the server's command line makes of these flags. CLI11's exceptions tell of a wrong one.
+// Returns the options that the server parses from these flags. Throws CLI11's exceptions for an invalid flag.
 inline ServerOptions Parse(std::vector<const char*> flags) {
   ServerOptions options;
   CLI::App app;

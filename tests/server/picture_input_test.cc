@@ -20,7 +20,7 @@ using ::testing::FloatNear;
 using ::testing::HasSubstr;
 using ::testing::Pointwise;
 
-// Size of the tensors; the small model takes it as it is.
+// Size of the tensors; the small model accepts it without resizing.
 constexpr int kHeight = 8, kWidth = 12;
 
 v1::RawTensor Pixels(v1::RawTensor::Layout layout, v1::RawTensor::DataType type, bool normalized = false) {
@@ -54,12 +54,12 @@ v1::ClassifyRequest RequestOf(const v1::RawTensor& raw) {
   return request;
 }
 
-// Where the walk over a message would find them.
+// Returns the image bytes or tensor values, as the message walker would.
 std::string_view BytesOf(const v1::ClassifyRequest& request) {
   return request.has_image() ? request.image() : request.tensor().data();
 }
 
-// What becomes of a tensor, beside the request that it may be a view of.
+// The model input made from a tensor, with the request that it may be a view of.
 class Input {
  public:
   explicit Input(const v1::RawTensor& raw) : request_(RequestOf(raw)) {
@@ -192,7 +192,7 @@ TEST(PictureInput, KeepsTheOriginalForAnOverlayOnly) {
   EXPECT_NE(input->picture, nullptr);
 }
 
-// Whether an overlay is asked for does not change what the model sees.
+// Requesting an overlay must not change the model's input.
 TEST(PictureInput, OverlaysAreDrawnOnTheWholePictureOfAModelThatDecodesReduced) {
   v1::Preprocessing preprocessing = SmallNativeConfig().preprocessing();
   preprocessing.clear_native();

@@ -15,12 +15,12 @@
 
 namespace vitrine {
 
-// EIT of some thousand parameters: RGB, native resolution, 4-pixel cells, 4 to 64 tokens, 5 classes.
+// EIT with a few thousand parameters: RGB, native resolution, 4-pixel cells, 4 to 64 tokens, 5 classes.
 v1::ModelConfig SmallNativeConfig();
 // The null model for RGB pictures of 32x32 pixels, 3 classes.
 v1::ModelConfig NullConfig();
 
-// A model in memory that was never on disk, with random weights that `change` has seen.
+// Returns a model in memory with random weights; `change` may modify each weight.
 std::shared_ptr<LoadedModel> MakeLoaded(const std::string& name, int64_t version, const v1::ModelConfig& config,
                                         const std::function<void(at::Tensor& weight)>& change = nullptr);
 
@@ -31,11 +31,12 @@ VersionId PublishVersion(const std::filesystem::path& root, const std::string& n
 // A PNG of coloured noise.
 std::string NoisePng(int height, int width, int seed);
 
-// What PlanRequest would make of a picture: a request without a deadline whose answer lands in `answer`.
+// Result of a request made by PictureRequest.
 struct Answer {
   int calls = 0;
   absl::StatusOr<v1::ClassifyResponse> result = absl::UnknownError("no answer yet");
 };
+// Returns the request that PlanRequest makes of an image, without a deadline; stores its answer in `answer`.
 InferenceRequest PictureRequest(ModelHandle model, std::string picture, Answer& answer);
 
 }  // namespace vitrine

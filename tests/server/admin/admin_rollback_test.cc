@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What operators take away: rollbacks, unloading, and what the state file keeps of it.
+// Rollbacks and unloading by operators, and their record in the state file.
 #include <gmock/gmock.h>
 
 #include <filesystem>

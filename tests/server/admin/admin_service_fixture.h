@@ -67,7 +67,7 @@ class AdminServiceTest : public ::testing::Test {
     EXPECT_TRUE(status.ok()) << status.status();
     return status.ok() ? status->models(0) : v1::ModelServingStatus();
   }
-  // What the settings say, to see that a refusal changes nothing.
+  // Returns the overrides in the settings, to check that a rejected change has no effect.
   std::string Settings() { return settings_->Plan("m").changed.DebugString(); }
   int64_t Stable() { return registry_->Traffic("m").stable; }
   void Poll() {
@@ -79,7 +79,7 @@ class AdminServiceTest : public ::testing::Test {
   FakeRepository files_;
   FakeClock clock_;
   RegistryOptions options_;
-  std::function<void(const VersionId&)> during_load_;  // what the world looks like while a version is loaded
+  std::function<void(const VersionId&)> during_load_;  // called while a version loads; may be null
   std::unique_ptr<ServingSettings> settings_;
   std::unique_ptr<Registry> registry_;
   std::unique_ptr<AdminService> admin_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the canary guard makes of good and bad canaries without any configuration: 50 requests a second of which a
-// canary has a tenth, on a clock of its own.
+// Decisions of the canary guard about good and bad canaries with the default settings: 50 requests per second, a tenth
+// of them to the canary, on a simulated clock.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -34,19 +34,19 @@ struct Answer {
   double confidence = 0;
 };
 
-// How a version answers. `skill` of its pictures it finds, easy ones before hard ones; which of the others it takes for
-// which is its own.
+// Simulated answers of a version: right for the easiest share `skill` of the images, otherwise wrong in a way that
+// depends on `seed`.
 struct Behaviour {
   double skill = 0.8;
-  uint64_t seed = 1;              // of its training
+  uint64_t seed = 1;              // the version's training seed
   double overconfidence = 0;      // added to every confidence
-  std::vector<int> classes = {};  // what it says where it means class i; empty: i
-  bool is_random = false;         // one class, whatever it sees
+  std::vector<int> classes = {};  // reported class for class i; empty: i
+  bool is_random = false;         // always the same class
   absl::Duration compute = absl::Milliseconds(10);
 
   Answer Of(const Picture& picture, std::mt19937_64& random) const {
     if (is_random) return {3, 0.12};
-    // The same picture is hard for every version, and some are for this one alone.
+    // Hardness is mostly the same for every version, with a part that depends on this version.
     std::mt19937_64 own(seed * 7919 + static_cast<uint64_t>(picture.hardness * 1e9));
     std::uniform_real_distribution<double> unit(0, 1);
     const double hard = std::clamp(picture.hardness + 0.15 * (unit(own) - 0.5), 0.0, 1.0);
@@ -70,7 +70,7 @@ class CanaryQualityTest : public ::testing::Test {
     files_.Add("m", 2);
     Restart();
   }
-  // As new: nothing is put away, nothing was counted.
+  // Restarts without rolled-back versions and with zero counts.
   void Restart() {
     admin_.reset();
     watch_.reset();
@@ -103,7 +103,7 @@ class CanaryQualityTest : public ::testing::Test {
     registry_->Find("m", 2).value()->paired->Add(theirs.confidence >= PairedAnswers::kSure, mine.top == theirs.top,
                                                  absl::ZeroDuration(), clock_.Now());
   }
-  // Seconds until the canary is put away; `most` where it stays.
+  // Returns the seconds until the canary is rolled back; `most` if it is not.
   int SecondsUntilPutAway(const Behaviour& canary, const Behaviour& stable, int most, bool pairs = true) {
     std::normal_distribution<double> noise(0, 0.3);
     for (int second = 0; second < most; ++second) {

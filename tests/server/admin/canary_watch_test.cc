@@ -71,7 +71,7 @@ class CanaryWatchTest : public ::testing::Test {
     watch_->Look([this](const VersionId& id, const std::string& reason) { return admin_->RollBackCanary(id, reason); });
   }
   bool CanaryServes() { return registry_->Find("m", 2).ok(); }
-  // Of every cause.
+  // Returns the rollbacks of all causes.
   uint64_t Rollbacks() const {
     uint64_t sum = 0;
     for (int cause = 0; cause < kRollbackCauses; ++cause) {
@@ -339,7 +339,7 @@ TEST_F(CanaryWatchTest, ACanaryHasNoShareWhileAnOperatorWaitsForALoad) {
   EXPECT_EQ(registry_->Traffic("m").PercentOf(2), 20) << "what is brought back by hand has its share again";
 }
 
-// Of another model than the one whose load an operator waits for.
+// The canaries are of other models than the one whose load an operator waits for.
 TEST_F(CanaryWatchTest, EveryModelIsLookedAtWhileAnOperatorWaitsForALoad) {
   files_.Write("serving", R"(
     models { model: 'm' version_policy { latest: 2 } labels { label: 'stable' version: 1 } traffic { version: 2 percent: 20 } }

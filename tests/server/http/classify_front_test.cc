@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a path of the HTTP port answers to pictures and to what is none, without a connection.
+// Responses of the HTTP port's paths to images and to other bodies, without a connection.
 #include "server/wire/http/classify_front.h"
 
 #include <gmock/gmock.h>
@@ -33,13 +33,13 @@ struct Sent {
   std::string body;
 };
 
-// A reply that goes nowhere.
+// A reply that discards the response.
 class Unheard final : public HttpReply {
  public:
   void Send(absl::FunctionRef<HttpResponse()> make) override { (void)make(); }
 };
 
-// Nobody computes here: every request of these tests is refused before, or answered without.
+// Has no executor: every request of these tests is rejected or answered without computation.
 class HttpClassifyFrontTest : public ::testing::Test {
  protected:
   HttpClassifyFrontTest() {
@@ -51,7 +51,7 @@ class HttpClassifyFrontTest : public ::testing::Test {
   }
 
   HttpResponse Ask(const Sent& sent) { return testing::AnswerOf(port_.Begin(sent.request), sent.body); }
-  // The sentence of a POST to `path` that is refused with that code.
+  // Sends a POST to `url`, which must be rejected with `code` and `name`; returns the error message.
   std::string Refused(int code, const std::string& name, const std::string& url, const std::string& body,
                       const std::map<std::string, std::string>& headers = {}) {
     const HttpResponse response = Ask(Sent("POST", url, body, headers));

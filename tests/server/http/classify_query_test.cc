@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the query of a URL says of a request to classify.
+// Parsing a URL's query into a request to classify.
 #include "server/wire/http/classify_query.h"
 
 #include <gmock/gmock.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every response of the HTTP port has in common.
+// Properties of all responses of the HTTP port.
 #include "server/wire/http_port.h"
 
 #include <gtest/gtest.h>

@@ -162,7 +162,7 @@ TEST(AccessRules, WhatMakesNoSenseIsRefusedAndNamed) {
   }
 }
 
-// Of the Kubernetes component, and the one in docs/operations/security.md.
+// Tests the policies of the Kubernetes component and of docs/operations/security.md.
 TEST(AccessRules, ThePoliciesThatAreShippedAreRight) {
   const auto read = [](const char* name) {
     std::ifstream file(std::string(VITRINE_SOURCE "/") + name);

@@ -19,14 +19,14 @@ TEST(EndProcess, SaysWhyAndEnds) {
   EXPECT_EXIT(EndProcess(3, [] { (void)!write(STDERR_FILENO, "the reason", 10); }), ExitedWithCode(3), "the reason");
 }
 
-// Another thread hangs in the log with its lock.
+// Another thread blocks in the logger and holds its lock.
 TEST(EndProcess, ALogThatNobodyReadsDoesNotHoldItUp) {
   EXPECT_EXIT(
       {
         alarm(10);
         int pipes[2];
         if (pipe(pipes) != 0) _exit(98);
-        dup2(pipes[1], STDOUT_FILENO);  // where the default logger of a test writes
+        dup2(pipes[1], STDOUT_FILENO);  // target of a test's default logger
         dup2(pipes[1], STDERR_FILENO);
         std::thread([] {
           for (;;) spdlog::warn(std::string(4096, 'x'));

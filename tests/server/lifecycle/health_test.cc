@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What health answers for the server and for each model, with versions that are made up.
+// Health of the server and of each model, with fake versions.
 #include "server/wire/rpc/health.h"
 
 #include <gmock/gmock.h>

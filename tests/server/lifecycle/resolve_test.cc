@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a server takes from its machine, and what is wrong with its configuration.
+// Defaults that a server takes from its machine, and validation of its configuration.
 #include "server/resolve.h"
 
 #include <gmock/gmock.h>

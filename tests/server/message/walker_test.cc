@@ -107,7 +107,7 @@ TEST(MessageWalker, TakesAndRefusesWhatProtobufDoes) {
   }
 }
 
-// What ReadClassify makes of a message is what protobuf makes of it, but that the picture lies where it was received.
+// Expects that ReadClassify gives the same message as protobuf, with the image as a view into the received bytes.
 void ExpectSame(const std::string& message) {
   ClassifyRequest expected;
   const bool parses = expected.ParseFromString(message);
@@ -126,7 +126,7 @@ void ExpectSame(const std::string& message) {
   ASSERT_EQ(read->message.SerializeAsString(), expected.SerializeAsString()) << ::testing::PrintToString(message);
 }
 
-// One message of those that this test mutates.
+// Returns a random message.
 ClassifyRequest Drawn(std::mt19937& random) {
   ClassifyRequest request;
   const auto chance = [&] { return random() % 2 == 0; };
@@ -144,9 +144,9 @@ ClassifyRequest Drawn(std::mt19937& random) {
   return request;
 }
 
-// Several messages one behind the other are one message: images and tensors follow each other, and tensors are merged.
+// Concatenated messages are one message: a later image or tensor replaces the other kind, and tensors are merged.
 TEST(ReadClassify, MergedAndMutatedMessagesAreReadAsProtobufReadsThem) {
-  const google::protobuf::LogSilencer silence;  // of texts that are not UTF-8
+  const google::protobuf::LogSilencer silence;  // mutated strings are not valid UTF-8
   std::mt19937 random(7);
   for (int i = 0; i < 200'000; ++i) {
     std::string message;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a path of the REST form answers, without a connection.
+// Responses of the REST paths, without a connection.
 #include "server/wire/oip/http_front.h"
 
 #include <gmock/gmock.h>

@@ -84,7 +84,7 @@ class InferTest : public ::testing::Test {
   std::shared_ptr<AnswerResources> held_;
 };
 
-// What a caller sends to a version by its name tells nothing of how the shares' versions compare.
+// Requests that name a version are not routed by traffic shares, so they must not count in canary comparisons.
 TEST_F(InferTest, OnlyWhatNamesNoVersionIsRouted) {
   for (const char* version : {"", "1"}) {
     inference::ModelInferRequest request = PixelsRequest(2);

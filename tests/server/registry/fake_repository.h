@@ -33,7 +33,7 @@ Message FromText(const std::string& text) {
   return message;
 }
 
-// A folder that looks like a repository to the registry, and a loader that refuses on demand.
+// A folder that the registry accepts as a repository, and a loader that can be made to fail.
 class FakeRepository {
  public:
   FakeRepository() {
@@ -80,7 +80,7 @@ class FakeRepository {
     return [this](const VersionId& id) { return Load(id); };
   }
 
-  // What all versions of a model share.
+  // Returns the metrics that all versions of a model share.
   std::shared_ptr<ModelMetrics> MetricsOf(const std::string& model) const {
     MutexLock lock(mutex_);
     std::shared_ptr<ModelMetrics>& metrics = metrics_[model];
@@ -90,9 +90,9 @@ class FakeRepository {
 
   std::set<VersionId> bad;
   std::vector<std::string> loads;
-  int64_t bytes = 100;                                   // of the weights of each version
-  std::map<VersionId, std::vector<std::string>> labels;  // of classes; of others there are none
-  VersionId slow;                                        // its load begins (`loading`) and does not end before Finish
+  int64_t bytes = 100;                                   // size of each version's weights
+  std::map<VersionId, std::vector<std::string>> labels;  // class labels; other versions have none
+  VersionId slow;                                        // its load sets `loading` and blocks until Finish
   std::atomic<bool> loading = false;
   void Finish() {
     finish_ = true;
@@ -106,7 +106,7 @@ class FakeRepository {
   std::filesystem::path folder_;
 };
 
-// Looks at the state of other threads until it is so; false if it never is.
+// Polls `holds` until it is true; returns false if it does not become true in time.
 inline bool Eventually(const std::function<bool()>& holds) {
   const absl::Time end = SteadyClock().Now() + absl::Seconds(20);
   while (!holds()) {

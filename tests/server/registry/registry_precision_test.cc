@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What versions are computed in, as the settings say and as they change.
+// Precisions of versions: from the settings, and when the settings change.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -10,7 +10,7 @@
 namespace vitrine {
 namespace {
 
-// As a version whose files were replaced: the one before serves until the other is ready.
+// As after a replacement of the version's files, the old model serves until the new one is ready.
 TEST(RegistryPrecision, AVersionIsLoadedAnewInAnother) {
   FakeRepository files;
   FakeClock clock;

@@ -341,7 +341,7 @@ TEST_F(RegistrySettingsTest, WhoHasNoPatienceWithALoadIsToldSo) {
   ASSERT_TRUE(Eventually([&] { return files_.loading.load(); }));
   EXPECT_EQ(registry_->Reconcile({}, absl::ZeroDuration()).code(), absl::StatusCode::kDeadlineExceeded);
   EXPECT_EQ(registry_->Reconcile({}, absl::Milliseconds(1)).code(), absl::StatusCode::kDeadlineExceeded);
-  // What is set holds for requests all the same.
+  // New settings apply to requests although the load is still running.
   ASSERT_TRUE(settings_
                   ->Change("m",
                            [](v1::ModelOverride& row) {
@@ -354,7 +354,7 @@ TEST_F(RegistrySettingsTest, WhoHasNoPatienceWithALoadIsToldSo) {
   EXPECT_TRUE(registry_->Reconcile().ok());
 }
 
-// The plan of a look is not older than what was set while it loaded.
+// After a load, a poll must not act on a plan older than settings changed during the load.
 TEST_F(RegistrySettingsTest, WhatIsSetDuringALoadIsNotRetiredAfterIt) {
   files_.Add("m", 1);
   Open();

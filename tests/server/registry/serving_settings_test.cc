@@ -193,7 +193,7 @@ TEST_F(ServingSettingsTest, TheLongestFileThatCanBeReadCanBeWritten) {
   EXPECT_TRUE(ReadTextProto(path, away).ok());
 }
 
-// What could be written but not read again would keep the next server from starting.
+// A state file that can be written but not read would keep the next server from starting.
 TEST_F(ServingSettingsTest, AStateThatWouldBeTooLongIsRefused) {
   files_.Write("serving", "");
   const auto settings = Open();
@@ -217,7 +217,7 @@ TEST_F(ServingSettingsTest, AStateThatWouldBeTooLongIsRefused) {
   EXPECT_THAT(ServingSettings::Open(Options()).status().ToString(), HasSubstr("state is longer than 1048576 bytes"));
 }
 
-// The descriptors are made scarce, since root can read every file.
+// Limits the number of file descriptors, since root can read files of every mode.
 TEST_F(ServingSettingsTest, AFileThatCouldNotBeReadIsTriedAgainThoughItLooksTheSame) {
   files_.Write("serving", "models { model: 'm' version_policy { latest: 2 } }");
   const auto settings = Open();

@@ -16,7 +16,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// Loads end only when as many have begun as are waited for.
+// Tests with loads that end only when a given number of loads has begun.
 class SideBySide : public RegistryTest {
  protected:
   SideBySide() {
@@ -24,7 +24,7 @@ class SideBySide : public RegistryTest {
     options_ = Options();
   }
 
-  // Of 100 bytes; counts how many loads run at once.
+  // Returns a model of 100 bytes once `begun` loads have begun. Counts concurrent loads.
   absl::StatusOr<ModelHandle> LoadBeside(const VersionId& id, int begun) {
     const int running = ++running_;
     {
@@ -42,7 +42,7 @@ class SideBySide : public RegistryTest {
 
   RegistryOptions options_;
   std::mutex mutex_;
-  int most_ = 0;  // loads at once
+  int most_ = 0;  // most concurrent loads
   std::atomic<int> begun_ = 0;
   std::atomic<int> running_ = 0;
 };
@@ -83,7 +83,7 @@ TEST_F(SideBySide, WhatFailsToLoadGivesItsMemoryBack) {
   EXPECT_THAT(States(registry), ElementsAre("a/1 FAILED", "b/1 READY"));
 }
 
-// The memory that was claimed for the load is there for others, and for the next try.
+// The memory reserved for the failed load is available to other loads and to the next attempt.
 TEST_F(SideBySide, ALoadForWhichThereIsNoMemoryGivesItsClaimBack) {
   std::filesystem::remove_all(root() / "c");
   options_.loads_at_once = 1;
@@ -106,7 +106,7 @@ TEST_F(SideBySide, TogetherTheyStayWithinTheMemory) {
   options_.loads_at_once = 2;
   options_.max_memory_bytes = 199;
   Registry* seen = nullptr;
-  // Of the two, whichever begins first ends only when the other was refused.
+  // The load that begins first ends only after the other was rejected.
   const auto load = [&](const VersionId& id) {
     EXPECT_TRUE(Eventually([&] {
       const std::vector<VersionStatus> versions = seen->List();

@@ -122,15 +122,15 @@ TEST(VersionPolicy, WhatWasPutAwayStaysAway) {
 }
 
 TEST(VersionPolicy, TheLastReadyVersionStays) {
-  // The replacement is refused.
+  // The replacement does not load.
   EXPECT_THAT(
       Settle({Facts(1), Facts(2, State::kReady)}, Plan("version_policy { latest: 1 }", "put_away { version: 2 }"), {1}),
       ElementsAre(2));
-  // The policy names what is not there.
+  // The policy names a version that does not exist.
   EXPECT_THAT(
       Settle({Facts(1, State::kReady), Facts(2, State::kReady)}, Plan("version_policy { specific { versions: 9 } }")),
       ElementsAre(2));
-  // Of two that are to go, the one that nobody put away stays.
+  // If neither version is wanted, the one that was not rolled back stays.
   EXPECT_THAT(Settle({Facts(1, State::kReady), Facts(2, State::kReady)},
                      Plan("version_policy { specific { versions: 9 } }", "put_away { version: 2 }")),
               ElementsAre(1));

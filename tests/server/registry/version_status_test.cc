@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the Registry service shows of a version, and the limits that it shows with it.
+// Description of a version in the Registry service, with its limits.
 #include "server/models/registry/version_status.h"
 
 #include <gtest/gtest.h>

@@ -135,7 +135,7 @@ TEST_F(VersionTableTest, ARefusalNamesTenAtMost) {
   EXPECT_THAT(no_version(), testing::EndsWith("10 (LOADING), and 3 more"));
 }
 
-// What a watcher is told of a version, and what a list tells besides.
+// Tests all fields of a description; batching limits are left out while a version retires.
 TEST_F(VersionTableTest, DescribesAVersionWithAllThatIsKnownOfIt) {
   auto model = std::make_shared<LoadedModel>();
   model->manifest = FromText<v1::Manifest>("config { classes: 7 } parameters: 11 provenance { data: 'squares' }");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an answer holds until its client has taken it, through the service.
+// Resources that an answer holds until its client has received it, through the service.
 #include "server/serve/request/answer_hold.h"
 
 #include <gtest/gtest.h>
@@ -81,7 +81,7 @@ TEST_F(AnswerHoldTest, RoomIsReservedForEveryPredictionAndItsLabel) {
   ComputeAll();
 }
 
-// What a client that reads nothing makes the server hold is told to the byte, and so is what stays of it.
+// The bytes of unread answers are counted exactly, also after some of them were released.
 TEST_F(AnswerHoldTest, TheGaugeIsRightWhenThousandsOfAnswersAreUnread) {
   constexpr int kCalls = 4000;
   for (int i = 0; i < kCalls; ++i) Ask();

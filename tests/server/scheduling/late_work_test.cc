@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What cannot be answered in time is not started.
+// Requests that cannot be answered in time are not started.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -115,11 +115,12 @@ TEST_F(LateWorkTest, WhatIsPastSaysSo) {
   batch->requests.front()->Finish(v1::ClassifyResponse());
 }
 
-// A pixel takes half a microsecond: 200 ms are not worth a batch of its own beside a compute of 100 ms, 201 ms are.
+// Decoding takes 0.5 us per pixel. With 100 ms of compute an image of 201 ms gets its own batch, one of 200 ms does
+// not.
 TEST_F(LateWorkTest, SlowIsWhatIsLargeAndTakesFarLongerThanItsCompute) {
   Scheduler scheduler{{}, clock_, /*sweep=*/false};
   absl::Status ended;
-  // Whether the second of these is computed alone, and the first with the third.
+  // True if the second request is computed alone, and the first together with the third.
   const auto is_slow = [&](int quick, int slow) {
     for (const int pixels : {quick, slow, 100}) {
       InferenceRequest request;
@@ -141,7 +142,7 @@ TEST_F(LateWorkTest, SlowIsWhatIsLargeAndTakesFarLongerThanItsCompute) {
   EXPECT_TRUE(is_slow(999'900, 1'000'200)) << "what is quick is never slow";
 }
 
-// It tells whether the server computes at all.
+// The probe shows that the server still computes.
 TEST_F(LateWorkTest, TheServersOwnProbeIsAlwaysTried) {
   absl::Status probe = absl::UnknownError(""), other = probe;
   Submit(absl::Milliseconds(50), probe, /*is_probe=*/true);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What docs/concepts/scheduling.md promises of a server that is offered far more than it can do: nine tenths of its
-// capacity end in answers that come in time. On a clock of its own, so that nothing else that the machine does counts;
-// `script/prove overload` shows the same on a real server.
+// docs/concepts/scheduling.md promises that an overloaded server uses nine tenths of its capacity for answers that come
+// in time. The clock is simulated, so that other load on the machine has no effect; `script/prove overload` tests the
+// same on a real server.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -26,11 +26,11 @@ constexpr absl::Duration Us(int64_t count) {
   return absl::Microseconds(count);
 }
 
-// What a core takes to read and refuse a photograph of 110 KB, see docs/concepts/scheduling.md.
+// Core time to read and reject a photograph of 110 KB, see docs/concepts/scheduling.md.
 constexpr absl::Duration kReading = Us(100);
 constexpr absl::Duration kWarmUp = absl::Seconds(2), kMeasured = absl::Seconds(10);
 
-// A kind of request, how often it comes and how long its caller waits.
+// A kind of request, its relative frequency and its timeout.
 struct Kind {
   double weight = 1;
   absl::Duration patience;
@@ -41,8 +41,8 @@ struct Mix {
   std::string name;
   int executors = 1;
   std::vector<SimulatedCost> models = {};
-  std::vector<Kind> kinds = {};  // offered so many times the capacity
-  std::vector<Kind> burst = {};  // and these, `weight` of each at once, every two seconds
+  std::vector<Kind> kinds = {};  // steady load, a multiple of the capacity
+  std::vector<Kind> burst = {};  // further load: `weight` requests of each at once, every two seconds
   std::vector<Fault> shows = {Fault::kAdmitsAll, Fault::kBelievesAThird};
 
   friend void PrintTo(const Mix& mix, std::ostream* out) { *out << mix.name; }
@@ -224,8 +224,8 @@ TEST_P(Overload, NineTenthsOfTheCapacityAreAnsweredInTime) {
   }
 }
 
-// Where callers come back as soon as they may, or ten times too much is offered, refusing takes a good part of the
-// processors. What it leaves is not lost.
+// With clients that retry as early as allowed, or at ten times the capacity, rejecting requests uses much processor
+// time. The rest must still be used.
 TEST_P(Overload, NineTenthsOfWhatRefusingLeavesAreAnsweredInTime) {
   const double capacity = Capacity(GetParam());
   for (const double times : {2.0, 5.0, 10.0}) {

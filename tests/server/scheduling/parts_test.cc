@@ -118,7 +118,7 @@ TEST_F(PartsTest, WhoMakesRequestsWaitForCompanyHasWholeBatches) {
   EXPECT_THAT(Ids(scheduler.NextBatch()), ElementsAre("0", "1", "2"));
 }
 
-// Pictures of 200 ms, six of another caller in flight on two executors: a whole batch of theirs takes a second.
+// Images of 200 ms each; six of another client are in flight on two executors, whose whole batches take 1 s.
 TEST_F(PartsTest, NobodyIsRefusedForAWholeBatchThatDoesNotCome) {
   const auto admits = [&](bool in_parts, absl::Duration max_wait) {
     Admission admission({.executors = 2, .max_batch_tokens = 1000, .in_parts = in_parts}, clock_);
@@ -131,7 +131,7 @@ TEST_F(PartsTest, NobodyIsRefusedForAWholeBatchThatDoesNotCome) {
     }
     InferenceRequest mine = Request(200);
     mine.caller = "mine";
-    mine.deadline = clock_.Now() + absl::Milliseconds(700);  // of which 560 may be predicted
+    mine.deadline = clock_.Now() + absl::Milliseconds(700);  // admits predictions up to 560 ms
     return admission.Admit(mine).ok();
   };
   EXPECT_TRUE(admits(true, absl::ZeroDuration()));

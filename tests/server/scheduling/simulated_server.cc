@@ -11,12 +11,12 @@
 namespace vitrine::testing {
 namespace {
 
-// What the cost model hears of, as share of the truth.
+// Returns the factor on the true costs that the cost model observes.
 double Believed(Fault fault) {
   return fault == Fault::kBelievesAThird ? 1.0 / 3 : 1;
 }
 
-// As a server on a CPU has them (server/resolve.h).
+// Returns the batch options of a server on a CPU (server/resolve.h).
 BatchOptions BatchesOf(const SimulatedServer::Options& options) {
   BatchOptions batch = options.batch;
   batch.executors = options.admission.executors;

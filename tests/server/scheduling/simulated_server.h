@@ -23,11 +23,11 @@
 
 namespace vitrine::testing {
 
-// What computing takes of one executor, which does nothing else meanwhile.
+// Time that computing takes on one executor.
 struct SimulatedCost {
-  absl::Duration pass = {};  // each forward pass, whatever is in it
+  absl::Duration pass = {};  // fixed cost of each forward pass
   absl::Duration token = {};
-  absl::Duration picture = {};  // to be read and decoded
+  absl::Duration picture = {};  // reading and decoding one image
   absl::Duration overlay_pixel = {};
 };
 
@@ -41,25 +41,25 @@ struct SimulatedRequest {
   int64_t overlay_pixels = 0;
 };
 
-// What is wrong with a server, for tests of what tests see.
+// A fault of the server that the tests must detect.
 enum class Fault {
   kNone,
-  kAdmitsAll,               // whatever admission says
-  kBelievesAThird,          // of the time that anything takes
-  kComputesWhatIsExpired,   // instead of dropping it
-  kForgetsWhatIsMoreUrgent  // and will come
+  kAdmitsAll,               // ignores admission control
+  kBelievesAThird,          // predicts a third of the true times
+  kComputesWhatIsExpired,   // does not drop expired requests
+  kForgetsWhatIsMoreUrgent  // predicts as if no more urgent requests would arrive
 };
 
-// A server on a clock of its own: the admission, the queue, the batching policy and the cost model are the real ones;
-// only that which takes time is made up. Nothing in it waits, so that minutes of overload are seconds. Not thread-safe.
+// A server on a simulated clock: admission, queue, batching policy and cost model are the real ones; only work that
+// takes time is simulated. It never sleeps, so minutes of overload take seconds. Not thread-safe.
 class SimulatedServer {
  public:
   struct Options {
-    BatchOptions batch = {};          // whose max_wait is zero
-    AdmissionOptions admission = {};  // whose executors these are
-    // Processor time to take a request, also one that is refused, of a core on which an executor runs.
+    BatchOptions batch = {};          // max_wait must be zero
+    AdmissionOptions admission = {};  // its `executors` is the number of simulated executors
+    // Time to receive a request, also a rejected one, on an executor's core.
     absl::Duration reading = {};
-    double jitter = 0;  // a pass takes up to this part more or less, at random
+    double jitter = 0;  // largest random change of a pass's time, as a fraction of it
     uint64_t seed = 1;
     Fault fault = Fault::kNone;
   };
@@ -67,16 +67,16 @@ class SimulatedServer {
   SimulatedServer(const SimulatedServer&) = delete;
   SimulatedServer& operator=(const SimulatedServer&) = delete;
 
-  // A model that was warmed up with one picture of `tokens`.
+  // Adds a model that was warmed up with one image of `tokens`; returns its number.
   int AddModel(const SimulatedCost& cost, int64_t tokens = 196);
 
   absl::Time Now() const { return clock_.Now(); }
-  // Calls `event` at a time that has not passed. Those of one moment come in the order in which they were asked for.
+  // Calls `event` at `time`, which must not have passed. Events of the same time run in the order of the calls.
   void At(absl::Time time, std::function<void()> event);
   // Calls `event` now and again after each gap.
   void Every(std::function<absl::Duration()> gap, std::function<void()> event);
-  // A request arrives. `ended` hears what became of it, perhaps before this returns: OK within the deadline, a refusal
-  // of admission, DEADLINE_EXCEEDED. What is unfinished when the server dies is not heard of.
+  // Lets a request arrive. Calls `ended` with its result, possibly before this returns: OK within the deadline, a
+  // rejection by admission, or DEADLINE_EXCEEDED. Does not call it for requests that the destructor finds unfinished.
   void Arrive(const SimulatedRequest& what, std::function<void(const absl::Status& status)> ended);
   void RunUntil(absl::Time end);
 

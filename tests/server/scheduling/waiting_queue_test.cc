@@ -93,7 +93,7 @@ TEST_F(WaitingQueueTest, ManyRequestsOfManyCallersAreNotLookedAtEither) {
   EXPECT_EQ(Front().size(), 8);
 }
 
-// What is dead or slow is in no batch with others.
+// Expired and slow requests share no batch with others.
 TEST_F(WaitingQueueTest, LooksPastWhatIsInNoBatch) {
   Wait("late", {.deadline = now_});
   Wait("slow", {.is_slow = true});
@@ -113,7 +113,7 @@ TEST_F(WaitingQueueTest, ARequestThatIsDueSoonerBringsItsCallerForward) {
   EXPECT_THAT(Sequences(Front(), {0}), ElementsAre(3));
 }
 
-// The batches are those that Decide would choose of everything.
+// The batches must equal those that Decide would choose from the whole queue.
 TEST_F(WaitingQueueTest, GivesTheBatchesThatTheWholeQueueWouldGive) {
   std::mt19937 random(7);
   const auto draw = [&](int least, int most) { return std::uniform_int_distribution<int>(least, most)(random); };
