@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every RPC of every listener with every kind of credential, over TLS: what comes back is what the policy says.
+// Calls every RPC of every listener with every kind of credential over TLS; each result must be what the policy says.
 #include <gmock/gmock.h>
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/descriptor.pb.h>
@@ -29,11 +29,11 @@ namespace {
 
 using ::testing::IsSupersetOf;
 
-// Fits the policy's models, but is not published: what may be called does nothing.
+// Matches the policy's models, but is not published: calls that are allowed change nothing.
 constexpr char kAbsent[] = "eit-absent";
 constexpr char kOther[] = "other";  // published, and no role of these callers has it
 
-// What each caller of the test may call, from which both the policy file and the expectation are made.
+// Role of a test caller; the policy file and the expectations are made from it.
 struct TestRole {
   const char* caller;  // line of the policy
   std::vector<std::string> methods;
@@ -77,7 +77,7 @@ bool RoleHas(const std::string& role, const std::string& method) {
   return false;
 }
 
-// A caller of the table: what it shows, and the role that it has ("": none).
+// A caller of the table: its credential and its role ("": none).
 struct TestCaller {
   std::string title = {};
   std::string token = {};
@@ -216,8 +216,8 @@ std::string Expected(const TestCaller& caller, const std::string& method, const 
   return absl::StartsWith(model, "eit-") ? "allowed" : "PERMISSION_DENIED";
 }
 
-// Whether the call speaks of one model, which the policy then must allow. Lists and watches leave out what the caller
-// may not see, and each request of a stream is refused for itself: see identity_test.cc.
+// True if the call names one model, which the policy then must allow. Lists and watches omit models that the caller may
+// not see, and streams reject each request on its own: see identity_test.cc.
 bool NamesOneModel(const std::string& method) {
   static const std::set<std::string> kOthers = {"/vitrine.v1.Registry/ListModels",
                                                 "/vitrine.v1.Registry/WatchModels",
@@ -241,7 +241,7 @@ class Markdown {
     absl::StrAppend(&text_, "\n", line, "\n");
   }
   void Add(const std::string& text) { text_ += text; }
-  // Where $VITRINE_AUTHORIZATION_TABLE says.
+  // Writes the table to the file in $VITRINE_AUTHORIZATION_TABLE; does nothing if it is not set.
   void Write() const {
     const char* path = std::getenv("VITRINE_AUTHORIZATION_TABLE");
     if (path != nullptr) std::ofstream(path) << text_;
@@ -266,7 +266,7 @@ TEST_F(Table, EveryMethodAnswersEveryCredentialAsThePolicySays) {
       for (const TestCaller& caller : callers) {
         auto& channel = channels[{AddressOf(method), caller.certificate}];
         if (channel == nullptr) channel = Channel(AddressOf(method), caller.certificate);
-        // What the operator may do to a model of his is done to one that is not there.
+        // The operator's calls that are allowed name a model that does not exist, so that nothing changes.
         const CallEnd end = CallGeneric(channel, method, *RequestOf(method, model), caller.token);
         EXPECT_EQ(Short(end), Expected(caller, method, model))
             << method << " of " << model << " by " << caller.title << ": " << end.status.error_message();
@@ -311,7 +311,7 @@ TEST_F(Table, AdminAndReflectionAreNotOnTheListenerOfTheCallers) {
     const std::string name = absl::StrCat("/vitrine.v1.Admin/", method);
     EXPECT_EQ(Short(CallGeneric(channel, name, *RequestOf(name, kAbsent))), "UNIMPLEMENTED");
   }
-  // Of a service that is there: refused to the operator, too, and of a model that is served.
+  // This service is on the listener, but its admin methods are denied, also to the operator and for a served model.
   const std::string before = Serving().SerializeAsString();
   for (const char* method : {"RepositoryModelLoad", "RepositoryModelUnload"}) {
     const std::string name = absl::StrCat("/inference.GRPCInferenceService/", method);
@@ -327,7 +327,7 @@ TEST_F(Table, AdminAndReflectionAreNotOnTheListenerOfTheCallers) {
   }
 }
 
-// Of every service that changes something.
+// Returns the admin methods of all services.
 std::vector<std::string> AdminMethods() {
   std::vector<std::string> methods;
   for (const MethodPolicy& row : kMethodPolicies) {
@@ -336,7 +336,7 @@ std::vector<std::string> AdminMethods() {
   return methods;
 }
 
-// By callers who may not, with a model that is served.
+// The calls name a served model, so a missing check would change something.
 TEST_F(Table, AnAdminCallWithoutTheRightCredentialChangesNothing) {
   const std::vector<std::string> methods = AdminMethods();
   EXPECT_THAT(methods,

@@ -20,7 +20,7 @@ using ::testing::HasSubstr;
 
 constexpr int64_t kMostBytes = int64_t{1} << 20;
 
-// Pixels of one colour, which shrink to a hundredth.
+// Returns pixels of one colour, which gzip compresses to a hundredth.
 v1::ClassifyRequest PlainPicture(int side) {
   v1::ClassifyRequest request;
   request.set_model("mixed");
@@ -155,7 +155,7 @@ TEST_F(Compressed, OneThatUnfoldsBeyondTheLimitIsRefusedAndTheStreamGoesOn) {
   EXPECT_TRUE(stream->Finish().ok());
 }
 
-// Whoever sends a few hundred bytes makes the server unfold no more than 64 KiB before it asks who that is.
+// A message of a few hundred bytes makes the server decompress at most 64 KiB before authentication.
 TEST_F(Compressed, OneThatShrankBeyondReasonIsRefusedBelowTheLimitToo) {
   grpc::ClientContext context;
   Limit(context);

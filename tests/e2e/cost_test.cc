@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a picture costs, as the registry tells it.
+// Costs of an image as the Registry service reports them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

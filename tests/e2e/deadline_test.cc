@@ -22,7 +22,7 @@ constexpr char kComputed[] = "vitrine_batch_images_sum{model=\"slow\"}";
 constexpr char kExpired[] = "vitrine_requests_total{model=\"slow\",method=\"Classify\",code=\"DEADLINE_EXCEEDED\"}";
 constexpr char kCancelled[] = "vitrine_requests_total{model=\"slow\",method=\"Classify\",code=\"CANCELLED\"}";
 
-// A server whose one executor is busy with a slow picture.
+// A server whose only executor is busy with a slow image.
 class BusyServer : public ::testing::Test {
  protected:
   BusyServer() {
@@ -53,7 +53,7 @@ class BusyServer : public ::testing::Test {
   grpc::Status first_;
 };
 
-// One executor and requests of high priority, in whose number admission does not believe yet.
+// A server with one executor, and high-priority clients that admission does not predict yet.
 class UrgentCallers : public ::testing::Test {
  protected:
   UrgentCallers() {
@@ -75,7 +75,8 @@ class UrgentCallers : public ::testing::Test {
     } while (!stop);
   }
 
-  // Of a request that comes while a single urgent one is computed; from then on there is always another.
+  // Sends a low-priority request while one high-priority request is computed; from then on another high-priority
+  // request is always waiting. Returns the status of the low-priority request.
   grpc::Status AskBehindThem(absl::Duration patience) {
     std::atomic<bool> answered = false, stop = false;
     std::vector<std::jthread> callers;

@@ -31,7 +31,7 @@ DOCUMENTS = [("README.md", None), ("docs/tutorial/tour.md", None), ("docs/how-to
              ("docs/how-to/attention.md", 1), ("docs/tutorial/ten-minutes.md", None), ("docs/how-to/command-line.md", 1),
              ("docs/how-to/training.md", 1), ("docs/how-to/importing.md", 1)]
 
-# What is not run here, and why.
+# Commands that are not run here, and the reason.
 NOT_RUN = [
     (r"^script/(demo|test)\b", "installs, builds and tests everything; .ci/run runs it"),
     (r"^script/get-data\b", "downloads; tests/get_data, from a server of its own"),
@@ -46,7 +46,7 @@ NOT_RUN = [
     (r"^vitrine bench .*--find-max\b", "searches for minutes; tests/client/load"),
     (r"^pip\b", "needs a package index; script/test-python-client installs it and runs docs/how-to/python.md"),
 ]
-# What is run in a command's place, so that it ends soon.
+# Shorter replacements of slow commands.
 SHORTER = [
     (r"^vitrine-train --recipe kv-mnist\b", "{} --set epochs=1 --set batch=16 --no-report"),
     (r"^vitrine-train run finetune\b", "{} --epochs 1 --no-report"),

@@ -13,19 +13,19 @@
 
 namespace vitrine::testing {
 
-// What became of a call.
+// Result of a call.
 struct CallEnd {
-  bool message = false;  // at least one message came; the call was then ended from here
-  grpc::Status status;   // of a call without a message
+  bool message = false;  // at least one message was received; the client then cancelled the call
+  grpc::Status status;   // status of a call that sent no message
 };
 
-// Calls "/package.Service/Method" of any kind with one message, of which no stub is needed.
+// Calls "/package.Service/Method" of any kind with one message, without a stub.
 CallEnd CallGeneric(const std::shared_ptr<grpc::Channel>& channel, const std::string& method,
                     const google::protobuf::Message& request, const std::string& token = "",
                     absl::Duration timeout = absl::Seconds(20));
 
-// A request of the method at "/package.Service/Method", linked into this program, with `model` in whatever field holds
-// the name of a model.
+// Returns a request of "/package.Service/Method", whose message must be linked into this program, with `model` in the
+// field that holds a model's name.
 std::unique_ptr<google::protobuf::Message> RequestOf(const std::string& method, const std::string& model);
 
 }  // namespace vitrine::testing

@@ -47,7 +47,7 @@ ServerOptions HttpOptions(const std::filesystem::path& repository) {
   return options;
 }
 
-// What must not differ between two ways of asking.
+// Expects the same predictions over HTTP as over gRPC.
 void ExpectSamePredictions(const json& answer, const v1::ClassifyResponse& expected) {
   ASSERT_EQ(answer["predictions"].size(), expected.predictions_size());
   for (int i = 0; i < expected.predictions_size(); ++i) {

@@ -151,7 +151,7 @@ TEST_F(Programs, EveryLineOfTheJsonLogIsAnObjectWhoeverConnects) {
   flags.insert(flags.end(), {"--log-format", "json"});
   ChildServer server(folder_.path(), Arguments(flags));
   ASSERT_FALSE(server.AwaitReady().empty());
-  // What no server of TLS can take.
+  // Cleartext, which a TLS server cannot parse.
   EXPECT_THAT(HttpExchange(AddressOf("grpc"), "GET / HTTP/1.1\r\nHost: x\r\n\r\n"),
               HasSubstr("this port speaks HTTPS"));
   HttpExchange(AddressOf("grpc"), "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");

@@ -179,7 +179,7 @@ TEST_F(IdentityServer, ProbesHaveAPlaintextListenerWithNothingElseOnIt) {
   server_->Drain();
 }
 
-// Whoever may ask without a credential must not leave megabytes with the server.
+// Clients without a credential must not make the server store megabytes.
 TEST_F(IdentityServer, LongNamesAreRefusedBeforeAnyoneKeepsThem) {
   Start();
   const auto channel = Plain(server_->address());
@@ -249,7 +249,7 @@ TEST_F(IdentityServer, EachRequestOfAStreamIsHeldAgainstTheModelsOfItsCaller) {
   EXPECT_TRUE(response.has_response()) << response.error().message();
 }
 
-// Of every method that looks a model up, on both listeners.
+// Tries every method that looks a model up, on both listeners.
 TEST_F(IdentityServer, NoRefusalNamesAModelThatTheCallerMayNotUse) {
   const std::string token = NewToken("ci");
   std::string methods;
@@ -265,7 +265,7 @@ TEST_F(IdentityServer, NoRefusalNamesAModelThatTheCallerMayNotUse) {
   int not_found = 0;
   for (const MethodPolicy& row : kMethodPolicies) {
     const std::string method(row.method);
-    // Of these the answer is not a refusal of the call, or never comes.
+    // These methods do not reject the call, or never answer.
     if (row.access == Access::kOpen || absl::StrContains(method, "Stream") || absl::EndsWith(method, "WatchModels")) {
       continue;
     }

@@ -81,7 +81,7 @@ class IdleHttp : public ::testing::Test {
     running_ = std::make_unique<RunningServer>(options);
   }
 
-  // Of the Open Inference Protocol's port.
+  // Returns the readiness response of the Open Inference Protocol's port.
   std::string HttpReady() const {
     return HttpExchange(http(), "GET /v2/health/ready HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
   }

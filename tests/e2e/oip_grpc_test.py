@@ -36,8 +36,8 @@ class Grpc(Either, unittest.TestCase):
         output._get_tensor().parameters[name].bool_param = truth
 
     def test_answers_larger_than_clients_take(self):
-        """What a client of gRPC takes without being told otherwise is refused beyond by the server, with the option."""
-        large = io.BytesIO()  # of as many tokens as the model takes
+        """The server rejects an answer above gRPC's default receive limit, and its error names the option to raise."""
+        large = io.BytesIO()  # an image of the model's maximum number of tokens
         PIL.Image.open(CIFAR / SURE[1]).resize((300, 300)).save(large, "JPEG")
         image, few = (tritonclient.grpc.InferInput("image", [pictures, 1], "BYTES") for pictures in (64, 8))
         image.set_data_from_numpy(numpy.array([[large.getvalue()]] * 64, dtype=numpy.object_))

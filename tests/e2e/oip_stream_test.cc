@@ -56,7 +56,7 @@ class OipStream : public ::testing::Test {
 };
 
 TEST_F(OipStream, AnswersComeInTheOrderOfTheRequests) {
-  // What is refused at once, and what is quick, waits for the slow one before it.
+  // Answers that are ready earlier (a rejected and a quick request) wait for the slow one before them.
   ASSERT_TRUE(stream_->Write(Named("slow", "slow", SlowPicture())));
   ASSERT_TRUE(stream_->Write(Named("refused", "mixed", "no picture")));
   ASSERT_TRUE(stream_->Write(Named("quick", "mixed", NoiseJpeg(16, 16, 1))));

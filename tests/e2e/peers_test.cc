@@ -31,7 +31,7 @@ sockaddr_in AddressOf(const std::string& host, int port) {
   return address;
 }
 
-// A connection that the server sees come from `host`, one of 127.0.0.0/8.
+// Returns a stub on a connection from the source address `host`, one of 127.0.0.0/8.
 std::unique_ptr<v1::Classifier::Stub> CallFrom(const std::string& host, const std::string& server) {
   int port = 0;
   EXPECT_TRUE(absl::SimpleAtoi(server.substr(server.rfind(':') + 1), &port));
@@ -54,7 +54,7 @@ grpc::Status Ask(v1::Classifier::Stub& stub, v1::Priority priority) {
 }
 
 TEST(Peers, ALoopAtHighPriorityStarvesNobodyAtAnotherAddress) {
-  constexpr int kLoops = 8, kAsked = 3;  // of fewer places than eight one caller may hold all
+  constexpr int kLoops = 8, kAsked = 3;  // with fewer than 8 places one caller may hold all of them
   const ScratchFolder folder;
   PublishModel(folder.path(), "slow", SlowConfig());
   ServerOptions options = TestOptions(folder.path());

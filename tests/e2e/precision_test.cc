@@ -67,7 +67,7 @@ class PrecisionTest : public ::testing::Test {
   }
   std::filesystem::path Root() const { return folder_.path() / "repository"; }
 
-  // Of a digit, which every precision has to tell.
+  // Classifies a digit; every precision must recognize it.
   static v1::ClassifyResponse Answer(RunningServer& running) {
     v1::ClassifyResponse response;
     const std::string picture = Bytes(std::filesystem::path(VITRINE_SOURCE) / "samples" / "digits" / "digit-7.png");

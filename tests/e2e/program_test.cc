@@ -35,7 +35,7 @@ std::vector<std::string> Flags(const std::filesystem::path& repository) {
   return {"--repository", repository, "--listen", "127.0.0.1:0", "--metrics", "127.0.0.1:0"};
 }
 
-// What became of the requests of some callers that go on until the server turns them away.
+// Outcomes of requests from clients that send until the server rejects them.
 struct Tally {
   std::atomic<int64_t> sent = 0, answered = 0, draining = 0, gone = 0, lost = 0;
   std::atomic<bool> stop = false, ending = false;
@@ -58,7 +58,7 @@ void SendUntilRefused(const std::string& address, const std::string& picture, Ta
       ++tally.draining;
       return;
     } else if (status.error_code() == grpc::StatusCode::UNAVAILABLE && tally.ending) {
-      ++tally.gone;  // nobody listened any more: this caller had no turn for as long as the server waits for silence
+      ++tally.gone;  // no listener any more: this client was not scheduled during the server's whole drain
       return;
     } else {
       ++tally.lost;
@@ -152,7 +152,7 @@ TEST(Program, SigtermDuringTheFirstLoadEndsIt) {
   EXPECT_EQ(server.Wait(), 0) << server.Output();
 }
 
-// What operators send to have files read again, and what a lost terminal sends.
+// Operators send SIGHUP to reload files, and a lost terminal sends it too.
 TEST(Program, SighupReadsAgainWhatIsReadAgainAndNothingEndsTheServerButTheEnd) {
   const ScratchFolder folder;
   PublishModel(folder.path() / "repository", "mixed", MixedConfig());
@@ -318,7 +318,7 @@ TEST(Program, MatrixProductsComeFromLibTorch) {
   EXPECT_THAT(info.dli_fname, HasSubstr("libtorch_cpu"));
 }
 
-// Where libvitrine_torch.so is loaded OpenCV's is there already.
+// OpenCV's BLAS is already loaded when libvitrine_torch.so is loaded.
 TEST(Program, WhatIsLoadedLaterTakesMatrixProductsFromLibTorchToo) {
   const ScratchFolder folder;
   const std::string path = folder.path().string();

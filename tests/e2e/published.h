@@ -24,9 +24,9 @@ namespace vitrine::testing {
 v1::ModelConfig MixedConfig();  // EIT, RGB, native: cells of 4 pixels, 4 to 64 of them; 7 classes; has class-token rows
 v1::ModelConfig FixedConfig();  // KV+Pos, grey, 28 x 28; 10 classes; has scores and weights
 v1::ModelConfig NullModelConfig();
-// EIT, native, that takes more than a tenth of a second for SlowPicture() on one core.
+// EIT, native, more than 0.1 s for SlowPicture() on one core.
 v1::ModelConfig SlowConfig();
-// Likewise, four times as long: for what is to happen meanwhile, on any machine.
+// Likewise, four times as slow, so that a test can act during the computation on any machine.
 v1::ModelConfig VerySlowConfig();
 
 // Publishes the next version of `model`, with goldens recorded from its own weights. Other seeds give other weights.
@@ -36,12 +36,12 @@ VersionId PublishModel(const std::filesystem::path& root, const std::string& mod
 // The weights that PublishModel publishes, in memory.
 std::unique_ptr<Model> PublishedModel(const v1::ModelConfig& config, uint64_t seed = 1);
 
-// Logits of one encoded picture that has the model for itself, computed without a server.
+// Returns the logits of one encoded image in a batch of its own, computed without a server.
 std::vector<float> LogitsAlone(const Model& model, const std::string& picture);
 
 // A JPEG of noise and shapes; different seeds differ everywhere.
 std::string NoiseJpeg(int width, int height, uint32_t seed);
-// What these are slow on.
+// Returns an image on which SlowConfig() and VerySlowConfig() are slow.
 std::string SlowPicture(uint32_t seed = 1);
 
 }  // namespace vitrine::testing

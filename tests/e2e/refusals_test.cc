@@ -30,7 +30,7 @@ std::string PngHeader(uint32_t width, uint32_t height) {
 struct Refusal {
   std::string name;
   std::string model;
-  std::function<void(v1::ClassifyRequest&)> spoil;  // of a request that would succeed
+  std::function<void(v1::ClassifyRequest&)> spoil;  // invalidates a good request
   grpc::StatusCode code;
   std::vector<std::string> sentence;  // every part must appear
 };

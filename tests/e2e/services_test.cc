@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stands beside Classifier: the registry, health and reflection.
+// Services other than Classifier: registry, health and reflection.
 #include <gmock/gmock.h>
 #include <google/protobuf/descriptor.pb.h>
 #include <gtest/gtest.h>
@@ -190,7 +190,7 @@ TEST(Registry, ListsGetsAndWatches) {
   ASSERT_TRUE(reader->Read(&event));
   EXPECT_EQ(event.version().version(), 1);
   EXPECT_EQ(event.version().state(), v1::READY);
-  PublishModel(folder.path(), "fixed", FixedConfig(), 2);  // of no interest to this watcher
+  PublishModel(folder.path(), "fixed", FixedConfig(), 2);  // another model than the watched one
   PublishModel(folder.path(), "mixed", MixedConfig(), 2);
   do {
     ASSERT_TRUE(reader->Read(&event));

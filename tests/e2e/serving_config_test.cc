@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the serving configuration says of a model's batches and of its canary, on a real server.
+// Batching and canary settings of the serving configuration, on a real server.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -34,7 +34,7 @@ class ServingConfigTest : public ::testing::Test {
   }
   std::filesystem::path Root() const { return folder_.path() / "repository"; }
 
-  // Pictures that are asked for at once: of each, how many were in its batch.
+  // Sends `pictures` requests at once; returns the batch size of each.
   static std::vector<int> BatchesOf(RunningServer& running, const std::string& model, int pictures) {
     std::vector<int> images(pictures, 0);
     std::vector<std::jthread> callers;

@@ -85,7 +85,7 @@ TEST_F(CallersSocket, AFileOfSomebodyElseIsLeftAlone) {
               AllOf(HasSubstr("--socket"), HasSubstr("unix:///PATH")));
 }
 
-// What crosses it does not leave the machine; who calls is asked as on the port.
+// A Unix socket needs no TLS, since its traffic stays on the machine; authentication is the same as on the port.
 TEST_F(CallersSocket, SpeaksNoTlsAndAsksForTokens) {
   Authority authority;
   authority.Issue("server", "DNS:vitrine.test", "serverAuth");

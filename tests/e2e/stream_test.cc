@@ -245,7 +245,7 @@ TEST(Streams, AnswersThatNobodyReadsAreBoundedInBytes) {
     return running.Metric("vitrine_requests_total{model=\"maps\",method=\"ClassifyStream\",code=\"OK\"}");
   };
   ASSERT_TRUE(Eventually([&] { return answered() >= 1; }));
-  // What had been read by now would be answered before these.
+  // Requests of the stream that the server has already read would be answered before these.
   v1::ClassifyResponse response;
   for (int i = 0; i < 100; ++i) {
     ASSERT_TRUE(running.Classify(PictureRequest("mixed", NoiseJpeg(24, 24, 1)), &response).ok());

@@ -222,7 +222,7 @@ class Tracing(unittest.TestCase):
                 self.assertEqual(self.post(server, UNSAMPLED), 200)
                 self.assertEqual(self.post(server, SAMPLED), 200)
                 collector.await_spans(5)
-                self.assertEqual(server.stop(), 0)  # what waits is sent
+                self.assertEqual(server.stop(), 0)  # the exporter flushes its queue
                 self.check_nested(collector.spans())
 
     def test_the_fraction_of_what_has_no_trace(self):

@@ -36,7 +36,7 @@ import wire_messages  # noqa: E402
 from http2_client import (CANCEL, DATA, END_STREAM, INITIAL_WINDOW_SIZE, PADDED, Http2Client, code_name, connect)  # noqa: E402
 
 GOLDEN = wire_messages.SOURCE / "tests/golden/wire/replay.json"
-TOKENS = {name: name.lower() * 40 for name in ("READER", "CLASSIFIER")}  # of 32 characters at least
+TOKENS = {name: name.lower() * 40 for name in ("READER", "CLASSIFIER")}  # at least 32 characters
 QUIET = 0.4  # seconds after which nothing more is expected of a call that stays open
 
 class Server:
@@ -130,7 +130,7 @@ def send_http2(request, address):
             client.reset(1, step[1])
     if request["until"] == "end":
         client.wait(closed, 20)
-        client.wait(lambda: client.closed, 0.02)  # what follows the end at once: RST_STREAM, GOAWAY
+        client.wait(lambda: client.closed, 0.02)  # reads RST_STREAM or GOAWAY right after the end
     else:
         end = time.monotonic() + QUIET
         while time.monotonic() < end and client.poll(end - time.monotonic()):
@@ -139,7 +139,7 @@ def send_http2(request, address):
 
 
 def send_http1(request, address):
-    """Sends a request of HTTP/1; returns what came, and whether the server closed the connection."""
+    """Sends an HTTP/1 request; returns the received bytes, and True if the server closed the connection."""
     raw = re.sub(rb"@(\d+) letters@", lambda found: b"y" * int(found[1]), unpack(request["http1"]))
     for name, token in TOKENS.items():
         raw = raw.replace(name.encode(), token.encode())
@@ -157,10 +157,10 @@ def send_http1(request, address):
         return came, True
 
 
-# What came, in a form that can be compared
+# Received data in a comparable form
 
 def messages_of(data):
-    """Returns the messages of a body as (flag, bytes); what is left over has the flag None."""
+    """Returns the messages of a body as (flag, bytes); an incomplete rest has the flag None."""
     found = []
     while data:
         length = int.from_bytes(data[1:5], "big")

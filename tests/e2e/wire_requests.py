@@ -113,7 +113,7 @@ call("classify: a tensor without type", CLASSIFY, make("vitrine.v1.ClassifyReque
 call("classify: features without predictions", CLASSIFY, classify(omit_predictions=True, features=[{}]))
 call("classify: a time_limit of 0", CLASSIFY, classify(time_limit=0.0))
 
-# What is no message
+# Malformed messages
 
 for _name, _bytes in [("of no wire type", b"\x0f"), ("that ends in a field", b"\x0a\x20abc"), ("with the field number 0", b"\x02\x01a"), ("with a name that is no UTF-8", b"\x0a\x02\xff\xfe"),
                       ("with a varint of eleven bytes", b"\x10" + b"\xff" * 11), ("with a group that does not end", b"\x0b\x0a\x01a"), ("of random bytes", bytes(range(100, 160)))]:
