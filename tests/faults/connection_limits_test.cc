@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one connection may take, beside its age and its headers: time without calls, time without a sign of life, pings
-// and calls at once. Each against gRPC 1.51's own default, which is far off: an option that does not arrive is noticed.
+// Limits of one connection other than age and headers: idle time, keepalive timeout, pings and concurrent calls. Each
+// value is far from gRPC 1.51's default, so that an option that is not applied fails the test.
 #include <gtest/gtest.h>
 
 #include "tests/e2e/running_server.h"
@@ -16,7 +16,7 @@ constexpr char kClassify[] = "/vitrine.v1.Classifier/Classify";
 constexpr int kMaxConcurrentStreams = 3;
 constexpr uint32_t kEnhanceYourCalm = 11;
 
-// Options under which nothing but the limit at hand ends a connection.
+// Options with which only the limit under test ends a connection.
 ServerOptions Unlimited(const ScratchFolder& folder) {
   ServerOptions options = TestOptions(folder.path());
   options.rpc.max_connection_age = absl::InfiniteDuration();
@@ -25,7 +25,7 @@ ServerOptions Unlimited(const ScratchFolder& folder) {
   return options;
 }
 
-// One call and its answer: the connection is in use, and the server has read the settings' acknowledgement.
+// Makes one call, after which the connection is in use and the server has read the SETTINGS acknowledgement.
 void Settle(RawHttp2& client) {
   client.Call(kCheck, "");
   ASSERT_TRUE(client.AwaitEnd(absl::Seconds(30)));
@@ -52,7 +52,7 @@ TEST(ConnectionLimits, AConnectionWithoutCallsIsClosedAndOneWithACallIsKept) {
   EXPECT_TRUE(ReadUntil(busy, [&] { return busy.pongs() == 1; })) << "the busy one was closed";
 }
 
-// Two servers, of which one is patient: were the timeout not the one that was set, both would lose patience together.
+// Two servers, one with a long timeout: if the setting were not applied, both would close at the same time.
 TEST(ConnectionLimits, AClientThatAnswersNoPingIsDroppedAfterTheTimeout) {
   const ScratchFolder folder;
   ServerOptions options = Unlimited(folder);

@@ -25,7 +25,7 @@ void Send(int connection, const std::string& bytes) {
   (void)!send(connection, bytes.data(), bytes.size(), MSG_NOSIGNAL);
 }
 
-// What the service does for everybody else.
+// Expects that other clients are still served.
 void ExpectServes(RunningServer& running) {
   v1::ClassifyResponse response;
   const grpc::Status status = running.Classify(PictureRequest("mixed", NoiseJpeg(24, 24, 1)), &response);

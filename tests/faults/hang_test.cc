@@ -24,7 +24,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-// The thread of this name; -1 if there is none.
+// Returns the ID of the thread of this name; -1 if there is none.
 pid_t ThreadOf(pid_t process, const std::string& name) {
   for (const auto& task : std::filesystem::directory_iterator(absl::StrCat("/proc/", process, "/task"))) {
     std::string comm;
@@ -34,7 +34,7 @@ pid_t ThreadOf(pid_t process, const std::string& name) {
   return -1;
 }
 
-// One thread of a child, under our control. Every method from the thread that made it (ptrace has it so).
+// One traced thread of a child process. All methods must be called by the thread that constructed it (ptrace).
 class TracedThread {
  public:
   explicit TracedThread(pid_t thread) : thread_(thread) { is_ours_ = ptrace(PTRACE_SEIZE, thread, 0, 0) == 0; }
@@ -47,7 +47,7 @@ class TracedThread {
     EXPECT_TRUE(WIFSTOPPED(status));
   }
   void Continue() const { EXPECT_EQ(ptrace(PTRACE_CONT, thread_, 0, 0), 0); }
-  // Whether it waits for a file descriptor, and so holds no lock that others need. While it is stopped.
+  // True if it waits in poll(), and so holds no lock that other threads need. Must be stopped.
   bool IsInPoll(pid_t process) const {
     long call = -1;
     std::ifstream(absl::StrCat("/proc/", process, "/task/", thread_, "/syscall")) >> call;
@@ -60,7 +60,7 @@ class TracedThread {
     int status = 0;
     return waitpid(thread_, &status, __WALL | WNOHANG) == thread_ && !WIFSTOPPED(status);
   }
-  // Until then nobody is told of the end of the process.
+  // Reaps the thread: until then the process's parent gets no notice of its exit.
   void AwaitEnd() const {
     int status = 0;
     EXPECT_EQ(waitpid(thread_, &status, __WALL), thread_);

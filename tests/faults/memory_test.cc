@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What callers can make the process hold.
+// Bounds of the memory that clients can make the process hold.
 #include <gmock/gmock.h>
 #include <grpcpp/generic/generic_stub.h>
 #include <gtest/gtest.h>
@@ -96,7 +96,7 @@ TEST(Memory, MessagesThatNeverEndAreBounded) {
   EXPECT_EQ(server.Wait(), 0) << server.Output();
 }
 
-// Of 128 MiB some 130 KB cross the wire.
+// 128 MiB compress to about 130 KB on the wire.
 TEST(Memory, ACompressedBombTakesNone) {
   const ScratchFolder folder;
   PublishModel(folder.path() / "repository", "mixed", MixedConfig());

@@ -111,7 +111,7 @@ TEST(Overload, WithDeadlinesEveryCallIsAnsweredRefusedOrLateAndTheBooksAgree) {
   options.executor.threads = 1;
   RunningServer running(options);
   const v1::ClassifyRequest request = PictureRequest("slow", SlowPicture());
-  constexpr int kCalls = 200;  // of a tenth of a second and more
+  constexpr int kCalls = 200;  // 0.1 s or more each
   const Outcome outcome = Burst(running, request, kCalls, absl::Seconds(2));
   EXPECT_GT(outcome.refused, 0) << "the burst did not overload the server: the test proved nothing";
   EXPECT_EQ(outcome.ok + outcome.refused + outcome.late, kCalls);

@@ -62,10 +62,10 @@ class Shell {
     waitpid(pid_, nullptr, 0);
   }
 
-  // The address of the gRPC service; empty if it does not come.
+  // Returns the address of the gRPC service; empty if it does not appear in time.
   std::string AwaitAddress() const { return AwaitPort("grpc="); }
   std::string AwaitMetricsAddress() const { return AwaitPort("metrics="); }
-  // What the program has open as the file of that number; the command must `exec` it.
+  // Returns the target of the program's file descriptor `number`; the command must `exec` the program.
   std::string OpenFile(int number) const {
     std::error_code none;
     return std::filesystem::read_symlink(absl::StrCat("/proc/", pid_, "/fd/", number), none).string();
@@ -80,7 +80,7 @@ class Shell {
   std::string Output() const { return ReadText(output_); }
 
  private:
-  // What follows `name` in the file of ports.
+  // Returns the value of `name` in the port file; empty if it does not appear in time.
   std::string AwaitPort(const std::string& name) const {
     std::string text;
     size_t at = std::string::npos;

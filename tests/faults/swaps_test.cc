@@ -58,7 +58,7 @@ int64_t FromEnvironment(const char* name, int64_t otherwise) {
   return text == nullptr ? otherwise : std::atoll(text);
 }
 
-// What the callers of one run see.
+// Counts of all clients of one run.
 struct Seen {
   std::atomic<bool> stop = false;
   std::atomic<int64_t> newest = 1;

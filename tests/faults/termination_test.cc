@@ -22,7 +22,7 @@
 namespace vitrine::testing {
 namespace {
 
-constexpr int kStreams = 4;  // of each kind
+constexpr int kStreams = 4;  // streams per class
 constexpr int kInFlight = 128;
 
 using ClassifyStream = grpc::ClientReaderWriter<v1::ClassifyRequest, v1::ClassifyStreamResponse>;
@@ -54,7 +54,7 @@ class BusyStream {
   int64_t sent_ = 0;
 };
 
-// Always has kInFlight requests on their way: whatever is answered or refused is followed by the next at once.
+// Keeps kInFlight requests in flight: sends the next one for each answer or rejection.
 class ResendingStream : public BusyStream {
  public:
   ResendingStream(const std::string& address, std::string picture) : BusyStream(address, std::move(picture)) {

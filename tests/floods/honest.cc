@@ -28,12 +28,12 @@ struct Settings {
   double seconds = 10;
   std::chrono::milliseconds pause{5};
   std::chrono::milliseconds timeout{5000};
-  std::string message;    // of Classify; empty: Classify is not called
-  int classify = 2;       // callers
+  std::string message;    // ClassifyRequest, serialized; empty: Classify is not called
+  int classify = 2;       // clients that call Classify
   std::string authority;  // PEM of the server's certificate; empty: cleartext
 };
 
-// What the callers of one kind got.
+// Results of all clients of one kind.
 struct Calls {
   std::vector<double> milliseconds;
   int failed = 0;

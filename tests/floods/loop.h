@@ -7,7 +7,7 @@
 
 enum { kOutBytes = 256 << 10 };
 
-// Where the server is, and what the connections come from; `from_size` is 0 where the kernel chooses.
+// Addresses of the server and of the connections' source; `from_size` is 0 if the kernel chooses the source.
 typedef struct Addresses {
   struct sockaddr_storage to, from;
   socklen_t to_size, from_size;
