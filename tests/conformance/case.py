@@ -13,8 +13,8 @@ CASES = []
 class Case:
     section: str  # "9113 5.1": RFC and section
     name: str
-    run: typing.Callable  # sends frames on the connection that it is given; returns what is expected
-    begins: bool  # whether preface and SETTINGS were exchanged before
+    run: typing.Callable  # sends frames on the given connection; returns the expectation
+    begins: bool  # True if preface and SETTINGS are exchanged first
 
     @property
     def title(self):

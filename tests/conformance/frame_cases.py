@@ -405,7 +405,7 @@ def _(c):
         c.open(stream)
         c.body(stream, b"\0\0\0\xff\xff" + bytes(1000), False)
         c.reset(stream)
-        for _ in range(4):  # what was on its way
+        for _ in range(4):  # frames still in flight
             if c.window < 16384 and not c.wait(lambda: c.window >= 16384):
                 return Holds(False, "the window of the connection is opened again")
             c.data(stream, bytes(16384))

@@ -73,7 +73,7 @@ class Stream:
 
 
 class Http2Client:
-    """One connection. Acknowledges SETTINGS and answers PING; nothing else is sent unasked. One thread."""
+    """One connection. Acknowledges SETTINGS and answers PING; sends nothing else by itself. Not thread-safe."""
 
     def __init__(self, address, begin=True, own_settings=(), table_size=4096):
         self.socket = connect(address)
@@ -90,11 +90,11 @@ class Http2Client:
         self.goaway = None  # (last stream, code, debug data)
         self.closed = False  # the server closed the connection
         self.was_reset = False  # by RST of TCP
-        self.fault = None  # what the server did against the protocol
-        self.text = b""  # what came, where it is no HTTP/2
+        self.fault = None  # the server's first protocol violation
+        self.text = b""  # the received bytes if they are not HTTP/2
         self.acknowledges = True
-        self.window = 65535  # what may be sent on the connection
-        self.windows = {}  # what WINDOW_UPDATE frames have added to a stream's
+        self.window = 65535  # send window of the connection
+        self.windows = {}  # stream -> WINDOW_UPDATE increments less bytes sent
         self._unsent = bytearray()
         self._received = b""
         self._block = None
@@ -139,13 +139,13 @@ class Http2Client:
         self.send_frame(HEADERS, flags, stream, self.encoder.encode(fields))
 
     def data(self, stream, payload, end=False):
-        """Sends one DATA frame, whatever the windows are."""
+        """Sends one DATA frame without regard to flow control."""
         self.window -= len(payload)
         self.windows[stream] = self.windows.get(stream, 0) - len(payload)
         self.send_frame(DATA, END_STREAM if end else 0, stream, payload)
 
     def body(self, stream, payload, end=True, patience=10):
-        """Sends a body in DATA frames as the windows let it. Returns whether all of it was sent."""
+        """Sends a body in DATA frames within flow control. Returns True if all of it was sent."""
         view = memoryview(payload)
         while view:
             room = min(self.window, self.settings.get(INITIAL_WINDOW_SIZE, 65535) + self.windows.get(stream, 0), 16384)
@@ -174,7 +174,7 @@ class Http2Client:
         if self.closed or not select.select([self.socket], [], [], seconds)[0]:
             return False
         self._receive()
-        self.send(b"")  # what the frames that came ask for
+        self.send(b"")  # flushes acknowledgements of the received frames
         return True
 
     def wait(self, until, seconds=5):
@@ -220,7 +220,7 @@ class Http2Client:
                 parsed, _ = Frame.parse_frame_header(memoryview(head))
                 parsed.parse_body(memoryview(payload))
                 self._take(parsed, head[4])
-            except Exception as fault:  # of hyperframe or hpack
+            except Exception as fault:  # hyperframe and hpack raise their own types
                 self.fault = self.fault or f"{type(fault).__name__}: {fault} in frame {head.hex()}{payload[:64].hex()}"
 
     def _take(self, came, flags):

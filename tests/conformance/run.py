@@ -55,7 +55,7 @@ def run_all(address, only="", junit=None, say=print):
             continue
         begun = time.monotonic()
         outcome, why = run_one(each, address)
-        if outcome == "failed":  # whether the server itself lives
+        if outcome == "failed":  # checks if the server itself is still alive
             try:
                 with case.Connection(address) as client:
                     if not client.ping():

@@ -26,7 +26,7 @@ namespace {
 
 namespace gt = grpc::testing;
 
-// Which messages of a request came compressed, in their order: what GrpcCall does not tell.
+// Records which messages of a request were compressed, in order; GrpcCall does not report it.
 class Flags {
  public:
   void Look(absl::string_view bytes) {
@@ -189,7 +189,7 @@ class TestCall final : public GrpcCall {
     return compressed && accepts_gzip_ ? GzipFrame(std::move(frame)) : frame;
   }
 
-  // Ends the call with that very status: the server itself keeps the sentences of UNKNOWN and INTERNAL to itself.
+  // Ends the call with exactly this status, since Finish() hides the messages of UNKNOWN and INTERNAL.
   void End(const gt::EchoStatus& status) {
     if (status.code() == 0) return Finish(absl::OkStatus());
     HttpStream::Part part = {.is_last = true};
@@ -228,9 +228,9 @@ class TestCall final : public GrpcCall {
   const Method method_;
   const std::shared_ptr<Flags> flags_;
   bool accepts_gzip_ = false;
-  gt::SimpleRequest simple_;  // of whoever reads
-  int sum_ = 0;               // of whoever reads
-  bool has_sent_ = false;     // of whoever sends
+  gt::SimpleRequest simple_;  // used by the reading thread
+  int sum_ = 0;               // used by the reading thread
+  bool has_sent_ = false;     // used by the sending thread
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Step> steps_;

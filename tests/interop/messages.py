@@ -37,7 +37,7 @@ def zeros(size):
     return {"body": bytes(size)}
 
 
-# Of the cases with compression, in the place of zeros: a message that unfolds to more than 64 times its size is refused.
+# Payload of the compression cases instead of zeros, since the server rejects compression ratios above 64.
 MIXED = {"body": b"".join((number << 8).to_bytes(4, "big") for number in range(271828 // 4))}
 
 
