@@ -30,7 +30,7 @@ CASES = sorted((pathlib.Path(__file__).parent / "alerts").glob("*.yml"))
 # How a step of any runbook is done under Kubernetes.
 REACHING = queries.ROOT / "docs/operations/runbooks/reaching-a-replica.md"
 RUNBOOKS = sorted(set((queries.ROOT / "docs/operations/runbooks").glob("*.md")) - {REACHING})
-# What the addresses of the pages begin with. script/set-runbooks changes it.
+# Prefix of the runbooks' URLs; script/set-runbooks changes it.
 BASE = (queries.ROOT / "deploy/runbooks.url").read_text().rstrip("\n")
 HEADINGS = ["## What it means", "## How to see it", "## What to do"]
 

@@ -42,7 +42,7 @@ const std::vector<ModelHandle>& Models() {
   return models;
 }
 
-// What is read is what protobuf reads, and the picture is a view into the message.
+// Requires that `read` equals protobuf's result, and that the image is a view into the message.
 void CheckRead(const absl::StatusOr<ReceivedClassify>& read, std::string_view bytes) {
   v1::ClassifyRequest expected;
   const bool parses = expected.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));

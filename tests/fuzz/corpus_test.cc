@@ -70,7 +70,7 @@ TEST_P(FuzzCorpus, IsRefusedOrTaken) {
     snprintf(current, sizeof(current), "%s", file.c_str());
     std::ifstream in(file, std::ios::binary);
     const std::string bytes(std::istreambuf_iterator<char>(in), {});
-    // Of its own size on the heap, as libFuzzer hands it over.
+    // A heap buffer of exactly the input's size, as libFuzzer passes it.
     const std::vector<uint8_t> input(bytes.begin(), bytes.end());
     EXPECT_EQ(GetParam().run(input.data(), input.size()), 0) << file;
   }

@@ -20,8 +20,8 @@ namespace {
 
 using vitrine::Require;
 
-// Of an input's first byte, which chooses the format: its files are made to fit in the places that no mutation would
-// hit.
+// Flag in the input's first byte, which selects the format: completes files where mutations would hardly ever give a
+// valid one.
 constexpr int kFill = 0x80;
 
 // A folder in memory that is removed at the end.
@@ -53,7 +53,7 @@ const Folder& Files() {
   return folder;
 }
 
-// Takes a length of two bytes and so many bytes.
+// Removes a two-byte length and that many bytes from `rest`; returns the bytes.
 std::string_view Take(std::string_view& rest) {
   if (rest.size() < 2) return {};
   const size_t length = static_cast<uint8_t>(rest[0]) << 8 | static_cast<uint8_t>(rest[1]);
@@ -63,14 +63,14 @@ std::string_view Take(std::string_view& rest) {
   return taken;
 }
 
-// `bytes` up to the next whole number of records, which no mutation would hit.
+// Returns `bytes` padded to a whole number of records, which mutations would hardly ever reach.
 std::string Filled(std::string_view bytes, size_t record) {
   std::string filled(bytes);
   filled.resize((bytes.size() + record - 1) / record * record);
   return filled;
 }
 
-// What Write takes apart again: the format, and its files.
+// Returns an input for Write: the format and its files.
 std::string Input(int choice, const std::string& first, const std::string& second, const std::string& third = "") {
   std::string input(1, static_cast<char>(choice));
   for (const std::string& file : {second, third}) {
@@ -81,7 +81,7 @@ std::string Input(int choice, const std::string& first, const std::string& secon
   return input + first;
 }
 
-// A whole set of each format. The mutator starts from them when libFuzzer has no corpus.
+// Returns a valid data set of each format. The mutator starts from them if libFuzzer has no corpus.
 const std::vector<std::string>& Seeds() {
   using namespace std::string_literals;
   static const auto& seeds = *new std::vector<std::string>{
@@ -95,7 +95,7 @@ const std::vector<std::string>& Seeds() {
   return seeds;
 }
 
-// Writes the files of one format from the input and returns what to open.
+// Writes the files of one format from the input; returns the spec for OpenDataset.
 std::string Write(int format, bool fill, std::string_view first, std::string_view second, std::string_view third) {
   const Folder& files = Files();
   switch (format % 5) {

@@ -28,7 +28,7 @@ void CheckHead(const vitrine::HttpHead& head) {
   for (const auto& [name, value] : head.headers) {
     Require(!name.empty() && EndsNoLine(name) && EndsNoLine(value) && head.Header(name).has_value());
   }
-  // Whoever reads only one of the two would see another end of the body.
+  // A parser that reads only one of the two would see another end of the body.
   Require(!head.Header("Content-Length").has_value() || !head.Header("Transfer-Encoding").has_value());
   Require(head.ContentLength().value_or(0) >= 0);
   if (!head.AnnouncesBody()) Require(head.ContentLength().value_or(0) == 0);

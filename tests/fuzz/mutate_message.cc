@@ -84,7 +84,7 @@ class Mutator {
     }
   }
 
-  // Of the field itself, or of its element `i`.
+  // Changes the value of the field, or of its element `i` if `i` is not negative.
   void MutateValue(Message& message, const FieldDescriptor& field, int i) {
     const Reflection& at = *message.GetReflection();
 #define VITRINE_MUTATE(CPPTYPE, TYPE, CHANGED)                                                \
@@ -123,7 +123,7 @@ class Mutator {
         } else {
           return static_cast<T>(static_cast<uint64_t>(value) + (Below(2) == 0 ? 1 : -1));
         }
-      default:  // what the program compared with, among others
+      default:  // libFuzzer also tries values that the program compared with
         LLVMFuzzerMutate(reinterpret_cast<uint8_t*>(&value), sizeof(value), sizeof(value));
         return value;
     }

@@ -33,7 +33,7 @@ const ModelHandle& TheModel() {
   return model;
 }
 
-// What an executor would answer, its values made up.
+// Returns an executor's answer with made-up values.
 v1::ClassifyResponse AnswerTo(const InferenceRequest& plan) {
   v1::ClassifyResponse answer;
   answer.set_request_id(plan.request.request_id());
@@ -52,7 +52,7 @@ v1::ClassifyResponse AnswerTo(const InferenceRequest& plan) {
   return answer;
 }
 
-// Null where the request is refused.
+// Returns null if the request is rejected.
 std::optional<inference::ModelInferResponse> Answer(ReceivedInfer request) {
   (void)TimeoutOf(request.message).ok();
   const v1::ModelConfig& config = TheModel()->manifest.config();
@@ -79,13 +79,13 @@ std::optional<inference::ModelInferResponse> Answer(ReceivedInfer request) {
   return *std::move(answer);
 }
 
-// What is read is what protobuf reads, and raw contents are views into the message.
+// Requires that `read` equals protobuf's result, with the raw contents apart.
 void CheckRead(const absl::StatusOr<ReceivedInfer>& read, std::string_view bytes) {
   inference::ModelInferRequest expected;
   const bool parses = expected.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
   if (!read.ok()) {
     Require(read.status().code() == absl::StatusCode::kInvalidArgument);
-    return Require(!parses || bytes.size() > (size_t{8} << 10));  // of a short one nothing is too much
+    return Require(!parses || bytes.size() > (size_t{8} << 10));  // short messages are within every limit
   }
   Require(parses && read->raw.size() == std::min<size_t>(expected.raw_input_contents_size(), kMostRawContents));
   for (size_t i = 0; i < read->raw.size(); ++i) {

@@ -6,7 +6,7 @@
 
 namespace vitrine {
 
-// What holds whatever the input is. Ends the process, which the fuzzer takes for a finding.
+// Aborts if `condition`, which must hold for every input, is false; the fuzzer reports the abort as a finding.
 inline void Require(bool condition) {
   if (!condition) std::abort();
 }

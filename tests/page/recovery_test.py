@@ -14,13 +14,13 @@ import oip_server
 
 from page_case import EIT, PATIENCE, PageCase, start_server
 
-SOON = 2.0  # seconds within which a person is told
-SLACK = 1.0  # of a machine with other things to do
+SOON = 2.0  # seconds within which the page must show the failure
+SLACK = 1.0  # further seconds, for a busy machine
 
 
 class Recovery(PageCase):
     def told(self, page, words):
-        """Seconds until the header says it."""
+        """Returns the seconds until the header contains `words`."""
         since = time.monotonic()
         page.locator("#verdict").filter(has_text=words).wait_for()
         return time.monotonic() - since

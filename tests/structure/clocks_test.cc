@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is waited for is measured by a clock that does not jump, for every source of server/ and base/; and tests wait
-// for what happens, not for time.
+// All sources of server/ and base/ measure time with the steady clock, and tests wait for events instead of sleeping.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The files that ask for the time of day, and why none of them is off when it jumps.
+// Files that may read the time of day, and why a jump of it does no harm.
 const std::map<std::string, std::string> kMayAsk = {
     {"base/http/connection.cc", "certificates end by the time of day"},
     {"server/identity/audit_log.cc", "writes down when something was done"},
@@ -26,11 +25,11 @@ const std::map<std::string, std::string> kMayAsk = {
     {"server/trace/otlp_exporter.cc", "spans are told in the time of day, brought over from the steady clock"},
 };
 
-// absl's locks, whose timed waits follow the time of day, are refused with it: base/mutex.h has others.
+// absl's locks are forbidden too, since their timed waits follow the time of day; use base/mutex.h.
 const std::regex kTimeOfDay(R"(absl::Now\(|GetCurrentTimeNanos|system_clock|high_resolution_clock|CLOCK_REALTIME)"
                             R"(|gettimeofday|\btime\((nullptr|NULL|0)\)|absl::(Mutex|CondVar|Notification)\b)");
 
-// Without what comments say.
+// Returns the file's text without comments.
 std::string CodeOf(const fs::path& path) {
   std::ifstream file(path);
   std::string code;

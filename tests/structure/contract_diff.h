@@ -9,8 +9,8 @@
 
 namespace vitrine {
 
-// What of `accepted` a program built against it would miss in `now`, one sentence each: messages, fields, enum values,
-// services or methods that are gone, and fields whose number, type, label, presence or oneof changed.
+// Returns a sentence for each change from `accepted` to `now` that breaks programs built against `accepted`: removed
+// messages, fields, enum values, services or methods, and fields whose number, type, label, presence or oneof changed.
 // Additions are not breaking. A removed field is not breaking if its number and its name are reserved.
 std::vector<std::string> BreakingChanges(const google::protobuf::FileDescriptorSet& accepted,
                                          const google::protobuf::FileDescriptorSet& now);

@@ -76,7 +76,7 @@ TEST(Rooms, IncludeOnlyWhatTheTableAllows) {
   EXPECT_GT(includes, 50);
 }
 
-// What a back end is said in is no back end's own, so that another can be added beside the CPU's.
+// The back-end interface must not depend on the CPU back end, so that other back ends can be added.
 TEST(Rooms, TheBackendIncludesNothingOfTheCpus) {
   std::set<std::string> seen = {"engine/backend.h"};
   std::vector<std::string> next = {"engine/backend.h"};
@@ -92,7 +92,7 @@ TEST(Rooms, TheBackendIncludesNothingOfTheCpus) {
   EXPECT_GE(seen.size(), 5u);
 }
 
-// Every room may use it.
+// Every room may use base, so base must use none.
 TEST(Rooms, BaseUsesNoRoom) {
   const Edges allowed = AllowedEdges();
   for (const fs::path& source : SourcesOf("base")) {
@@ -102,7 +102,7 @@ TEST(Rooms, BaseUsesNoRoom) {
   }
 }
 
-// The library and what its plugin generates; messages of its standard services are others'.
+// Covers the gRPC library and its generated stubs; the messages of its standard services may be used elsewhere.
 TEST(Rooms, OnlyTheClientSeesGrpc) {
   const std::regex grpc(
       R"(#include [<"](grpcpp/[^>"]*|grpc/[^/>"]*|grpc/(?:support|impl)/[^>"]*|[^>"]*\.grpc\.pb\.h)[>"])");

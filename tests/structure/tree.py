@@ -4,7 +4,7 @@ import pathlib
 from typing import Iterator
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
-# Of the root, and anywhere. An editable installation of the Python client leaves its messages beside its sources.
+# Paths from the root. An editable installation of the Python client generates its messages beside its sources.
 NOT_OURS = ("build*", ".git", ".cache", "compile_commands.json", "client/python/src/vitrine/v1", "client/python/dist")
 
 
@@ -13,7 +13,7 @@ def ours(path: pathlib.PurePath) -> bool:
 
 
 def files(folder: pathlib.Path = SOURCE) -> Iterator[pathlib.PurePath]:
-    """Relative to the root of the tree."""
+    """Yields the files below `folder`, relative to the root of the tree."""
     for path in sorted(folder.iterdir()):
         name = path.relative_to(SOURCE)
         if path.is_symlink() or not ours(pathlib.PurePath("/") / name):

@@ -12,12 +12,12 @@ from tree import SOURCE, files, text
 VERSION = (SOURCE / "VERSION").read_text().strip()
 # Written by script/set-version.
 COPIES = re.compile(r"^ARG VITRINE_VERSION=(\S+)$|\bnewTag: ([^\s}]+)", re.M)
-# Where it may stand besides: what changed in each, what was recorded, the versions of others' packages.
+# Other files that may name a version: changelog, recorded results, versions of other packages.
 MAY_NAME = re.compile(r"VERSION|CHANGELOG\.md|(docs/research|bench)/results/.*|script/\w+\.txt|.*requirements\.txt")
 
 
 def copies(root: Path) -> "list[str]":
-    """Of the Dockerfile and the manifests; overlays/dev takes images that were just built."""
+    """Returns the versions in the Dockerfile and the manifests, except overlays/dev, which uses local builds."""
     manifests = sorted((root / "deploy/kubernetes").rglob("*.yaml"))
     found = [match for path in [root / "Dockerfile", *manifests] for match in COPIES.findall(path.read_text())]
     return [(label or tag).removesuffix("-cuda") for label, tag in found if tag != "dev"]

@@ -7,10 +7,10 @@ from typing import Callable, NamedTuple
 
 import manifests
 
-PERIOD = 15      # seconds between two looks of the controller, and between two scrapes
-TOLERANCE = 0.1  # of the ratio of metric and target, around 1
-START = 30       # seconds from a pod's birth to its first request
-LANES = 4        # of a server
+PERIOD = 15      # seconds between two evaluations of the controller, and between two scrapes
+TOLERANCE = 0.1  # largest distance of metric / target from 1 that causes no scaling
+START = 30       # seconds from a pod's creation to its first request
+LANES = 4        # lanes per server
 SERVICE = 0.01   # seconds that a batch takes
 
 
@@ -23,7 +23,7 @@ class Moment(NamedTuple):
 
 
 def moment(load: float) -> Moment:
-    """Of a server that is asked for `load` times what its lanes can compute: M/D/c until they can no more."""
+    """Returns the state of a server at `load` times its capacity: an M/D/c queue until it is saturated."""
     busy = min(load, 1)
     if busy >= 0.99:
         return Moment(busy, 0.2, max(0, 1 - 1 / max(load, 1e-9)))
@@ -40,22 +40,22 @@ class Server:
         self.past: collections.deque[Moment] = collections.deque(maxlen=120 // PERIOD)
 
     def mean(self, what: Callable[[Moment], float], seconds: int) -> float:
-        """As a scrape shows it: of the last while, or since the start."""
+        """Returns the mean over the last `seconds`, or since the start if that is shorter; 0 without any period."""
         recent = list(self.past)[-seconds // PERIOD:]
         return sum(map(what, recent)) / len(recent) if recent else 0
 
 
-# What the adapter makes of a server's series, over the times that it is made over.
+# Per-server metrics as the Prometheus adapter computes them, over the adapter's windows.
 METRICS: dict[str, Callable[[Server], float]] = {
     "vitrine_lanes_busy_ratio": lambda server: server.mean(lambda one: one.busy, 60),
     "vitrine_requests_shed_ratio": lambda server: server.mean(lambda one: one.shed, 120),
-    "vitrine_requests_expired_ratio": lambda server: 0,  # who is refused in time does not expire
+    "vitrine_requests_expired_ratio": lambda server: 0,  # rejected requests do not expire
     "vitrine_queue_wait_seconds": lambda server: server.mean(lambda one: one.wait, 120),
 }
 
 
 def wanted(values: list[float], unready: int, target: float) -> int:
-    """The replicas that one metric asks for; unready servers count as idle where they speak against more of them."""
+    """Returns the replicas that one metric requires; unready servers count as idle when scaling up."""
     servers = len(values) + unready
     ratio = sum(values) / len(values) / target if values else 1
     if abs(ratio - 1) <= TOLERANCE:
@@ -67,7 +67,7 @@ def wanted(values: list[float], unready: int, target: float) -> int:
 
 
 class Autoscaler:
-    """Of a manifest's `spec`."""
+    """The controller for a manifest's `spec`."""
 
     def __init__(self, spec: manifests.Document) -> None:
         self.least, self.most, self.behavior = spec["minReplicas"], spec["maxReplicas"], spec["behavior"]
@@ -94,7 +94,7 @@ class Autoscaler:
         return [asked for second, asked in self.recommended if second >= now - window]
 
     def paced(self, now: int, current: int, chosen: int) -> int:
-        """Not farther than the policies let it go within their periods."""
+        """Returns `chosen`, limited by the scaling policies and their periods."""
         up = chosen > current
         rules = self.behavior["scaleUp" if up else "scaleDown"]
         limits = []

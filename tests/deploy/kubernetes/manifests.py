@@ -18,7 +18,7 @@ class Pod(NamedTuple):
     """A pod that some document describes."""
 
     where: str        # "overlays/cpu Deployment/vitrine-server"
-    kind: str         # of the document
+    kind: str         # the document's kind
     metadata: Document
     spec: Document
 

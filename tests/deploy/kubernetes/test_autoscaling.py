@@ -10,8 +10,8 @@ import autoscaler
 import manifests
 
 FILE = manifests.FOLDER / "components" / "autoscaling" / "autoscaler.yaml"
-LOOKS = 3600 // autoscaler.PERIOD  # of an hour
-TARGET = 0.65                      # of the lanes' time
+LOOKS = 3600 // autoscaler.PERIOD  # evaluations per hour
+TARGET = 0.65                      # share of the lanes' time
 
 
 def spec() -> manifests.Document:
@@ -19,12 +19,12 @@ def spec() -> manifests.Document:
 
 
 def noisy(load: float, dice: random.Random) -> list[float]:
-    """An hour of a load that is never quite the same."""
+    """Returns an hour of a load with 3 % noise."""
     return [load * dice.uniform(0.97, 1.03) for _ in range(LOOKS)]
 
 
 def turns(counts: list[int]) -> int:
-    """How often a rise follows a fall, or a fall a rise."""
+    """Returns the number of changes of direction."""
     steps = [after - before for before, after in zip(counts, counts[1:]) if after != before]
     return sum(before * after < 0 for before, after in zip(steps, steps[1:]))
 
@@ -38,7 +38,7 @@ class Steps(unittest.TestCase):
                          ["vitrine_requests_shed_ratio", "vitrine_requests_expired_ratio"])
 
     def test_a_constant_load_is_left_alone(self):
-        """Whatever the load, and with whatever number of servers it begins: once settled, nothing changes any more."""
+        """For every load and initial number of servers: the number settles within an hour and then stays."""
         for tenths in range(5, 52, 3):
             load = tenths / 10
             for servers in (2, 8):
@@ -50,7 +50,7 @@ class Steps(unittest.TestCase):
                     self.assertLessEqual(load / settled.pop(), TARGET * (1 + autoscaler.TOLERANCE) + 1e-9)
 
     def test_steps(self):
-        """Each step is an hour. It may be overshot once, on the way up; then it is right, and stays."""
+        """Each step lasts an hour. The number may overshoot once; then it is right and stays."""
         dice = random.Random(1)
         loads = [1.0, 2.2, 4.4, 3.0, 1.4, 4.9, 0.3, 2.6]
         hours = [noisy(load, dice) for load in loads]

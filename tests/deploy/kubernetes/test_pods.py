@@ -93,7 +93,7 @@ class Pods(unittest.TestCase):
                 with self.subTest(f"{pod.where} {container['name']}"):
                     if re.fullmatch(r"[^@]+@sha256:[0-9a-f]{64}", container["image"]):
                         continue
-                    # Nobody else's image goes by a tag, which may mean another one tomorrow.
+                    # Images of others are pinned by digest, since a tag can move; only ours go by a tag.
                     self.assertRegex(container["image"], r"^(registry\.example/)?vitrine[a-z-]*:")
                     name, _, tag = container["image"].rpartition(":")
                     self.assertTrue(name and tag and "/" not in tag, container["image"])
