@@ -9,8 +9,8 @@
 
 namespace vitrine::testing {
 
-// Asks a served model for a picture's predictions, and for every kind of attention and feature that the registry says
-// it has; expects answers whose shapes, sums and values make sense of themselves.
+// Requests an image's predictions and every kind of attention and feature that the registry lists for the model.
+// Expects consistent shapes, sums and values in the answers.
 void CheckEverythingOffered(v1::Classifier::Stub& classifier, v1::Registry::Stub& registry, const std::string& model,
                             const std::string& picture);
 

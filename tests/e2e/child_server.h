@@ -12,7 +12,7 @@
 
 namespace vitrine::testing {
 
-// vitrine-server itself, in a process of its own, with its output in a file.
+// The program vitrine-server in a child process, with its output in a file.
 class ChildServer {
  public:
   // Starts the program with these arguments. `folder` takes the output.
@@ -24,12 +24,12 @@ class ChildServer {
 
   pid_t pid() const { return pid_; }
   void Signal(int signal) const;
-  // Waits for the end; the exit code, or 128 plus the signal that ended it. Fails the test after a minute.
+  // Waits for the process to end; returns its exit code, or 128 plus the signal. Fails the test after a minute.
   int Wait();
-  // stdout and stderr so far.
+  // Returns the text on stdout and stderr so far.
   std::string Output() const;
-  // The address in "listening on ADDRESS (gRPC, ...", once it is printed, with that of metrics, and /readyz is 200.
-  // The test fails if that takes longer than `patience`.
+  // Waits until the gRPC and metrics addresses are printed and /readyz returns 200. Returns the address in "listening
+  // on ADDRESS (gRPC, ...". Fails the test after `patience`.
   std::string AwaitReady(absl::Duration patience = absl::Seconds(30));
   const std::string& metrics_address() const { return metrics_address_; }
 

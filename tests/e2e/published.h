@@ -33,13 +33,13 @@ v1::ModelConfig VerySlowConfig();
 VersionId PublishModel(const std::filesystem::path& root, const std::string& model, const v1::ModelConfig& config,
                        uint64_t seed = 1);
 
-// The weights that PublishModel publishes, in memory.
+// Returns a model in memory with the weights that PublishModel publishes.
 std::unique_ptr<Model> PublishedModel(const v1::ModelConfig& config, uint64_t seed = 1);
 
 // Returns the logits of one encoded image in a batch of its own, computed without a server.
 std::vector<float> LogitsAlone(const Model& model, const std::string& picture);
 
-// A JPEG of noise and shapes; different seeds differ everywhere.
+// Returns a JPEG of smooth shapes and noise; the noise differs everywhere between seeds.
 std::string NoiseJpeg(int width, int height, uint32_t seed);
 // Returns an image on which SlowConfig() and VerySlowConfig() are slow.
 std::string SlowPicture(uint32_t seed = 1);

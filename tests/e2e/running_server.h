@@ -16,30 +16,30 @@
 
 namespace vitrine::testing {
 
-// Options of a server for one test: free ports on the loopback, short polls, errors only in the log.
+// Returns options for a test's server: free ports on the loopback, short polls, log level error.
 ServerOptions TestOptions(const std::filesystem::path& repository);
 
-// A real server in this process, ready to serve, and clients of it over real connections.
+// A real server in this process that is ready, and its clients over real connections.
 class RunningServer {
  public:
-  // The test fails if the server does not get ready.
+  // Fails the test if the server does not become ready.
   explicit RunningServer(const ServerOptions& options);
   explicit RunningServer(const std::filesystem::path& repository) : RunningServer(TestOptions(repository)) {}
 
   Server& server() { return *server_; }
   v1::Classifier::Stub& classifier() { return *classifier_; }
   v1::Registry::Stub& registry() { return *registry_; }
-  // A connection of its own.
+  // Returns a new connection.
   std::shared_ptr<grpc::Channel> NewChannel() const;
   std::shared_ptr<grpc::Channel> channel() const { return channel_; }
 
-  // One call on the shared connection.
+  // Makes one call on the shared connection.
   grpc::Status Classify(const v1::ClassifyRequest& request, v1::ClassifyResponse* response,
                         absl::Duration timeout = absl::Minutes(2));
 
-  // GET of the HTTP page; the whole answer, head included.
+  // Sends a GET to the metrics port; returns the whole response with its head.
   std::string Get(const std::string& path) const;
-  // The value of a metric whose line begins with `prefix` (name and labels); 0 where there is none.
+  // Returns the metric whose line begins with `prefix` (name and labels); 0 if there is none.
   double Metric(const std::string& prefix) const;
 
  private:
@@ -52,7 +52,7 @@ class RunningServer {
 // Sends bytes to host:port and reads until the other side closes.
 std::string HttpExchange(const std::string& address, const std::string& bytes);
 
-// Asks again and again until `holds`, for a state that another thread reaches by itself. False after the timeout.
+// Polls `holds` until it is true, for a state that another thread reaches. Returns false after the timeout.
 bool Eventually(const std::function<bool()>& holds, absl::Duration timeout = absl::Seconds(30));
 
 v1::ClassifyRequest PictureRequest(const std::string& model, const std::string& picture);

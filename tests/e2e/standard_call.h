@@ -11,7 +11,7 @@
 
 namespace vitrine::testing {
 
-// A stream of a method that no stub was generated for. One thread.
+// A stream of a method without a generated stub. Not thread-safe.
 template <typename Request, typename Response>
 class StandardCall {
  public:
@@ -35,7 +35,7 @@ class StandardCall {
     call_->WritesDone(this);
     return Await();
   }
-  // False at the end of the stream.
+  // Returns false at the end of the stream.
   bool Read(Response* response) {
     call_->Read(response, this);
     return Await();

@@ -20,7 +20,7 @@
 
 namespace vitrine {
 
-// Values of a tensor of 3 x 3 pixels and 2 channels in fp32.
+// Zeros for a tensor of 3 x 3 pixels and 2 channels in fp32.
 inline constexpr char kZeroBytes[4 * 3 * 3 * 2] = {};
 inline constexpr std::string_view kZeros(kZeroBytes, sizeof(kZeroBytes));
 
@@ -95,7 +95,7 @@ class ExecuteBatchTest : public ::testing::Test {
     return values;
   }
 
-  // A line of a scrape: so many went through a stage of the model "small".
+  // Returns the metrics line with the count of a stage of the model "small".
   static std::string StageCount(const char* stage, const char* outcome, int count) {
     return absl::StrCat("vitrine_stage_duration_seconds_count{model=\"small\",stage=\"", stage, "\",outcome=\"",
                         outcome, "\"} ", count, "\n");

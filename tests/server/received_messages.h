@@ -10,12 +10,12 @@
 
 namespace vitrine::testing {
 
-// Bytes as a transport hands them over.
+// Returns bytes as a transport passes them on.
 inline MessageBytes Received(std::string bytes) {
   return std::make_shared<const ReceivedBytes>(ReceivedBytes{std::move(bytes), {}});
 }
 
-// A message as it comes over the wire.
+// Returns a message as read from the wire.
 inline absl::StatusOr<ReceivedInfer> Received(const inference::ModelInferRequest& message) {
   return ReadInfer(Received(message.SerializeAsString()));
 }

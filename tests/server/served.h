@@ -14,7 +14,7 @@
 
 namespace vitrine {
 
-// A version as the registry hands it out, without weights, for a config in text form.
+// Returns a version as the registry would, without weights, for a config in text format.
 inline ModelHandle Served(const std::string& name, const std::string& config_text) {
   auto served = std::make_shared<LoadedModel>();
   served->id = {name, 3};

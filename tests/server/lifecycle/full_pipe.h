@@ -7,7 +7,7 @@
 
 namespace vitrine {
 
-// Returns when the pipe that others write to, and nobody reads, takes no more: the next write blocks.
+// Waits until the pipe, which other threads write and no thread reads, is full, so that the next write blocks.
 inline void AwaitFullPipe(int writing_end) {
   pollfd pipe = {.fd = writing_end, .events = POLLOUT, .revents = 0};
   while (poll(&pipe, 1, 0) != 0) usleep(1000);

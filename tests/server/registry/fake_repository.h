@@ -116,7 +116,7 @@ inline bool Eventually(const std::function<bool()>& holds) {
   return true;
 }
 
-// "m/1 READY" for every version known.
+// Returns "m/1 READY" for each known version.
 inline std::vector<std::string> States(const Registry& registry) {
   std::vector<std::string> states;
   for (const VersionStatus& status : registry.List()) {

@@ -16,7 +16,7 @@
 
 namespace vitrine {
 
-// A folder that looks like a repository to the registry, and a loader that refuses on demand.
+// A folder that the registry accepts as a repository, and a loader that can be made to fail.
 class RegistryTest : public ::testing::Test {
  protected:
   RegistryTest() {
@@ -54,7 +54,7 @@ class RegistryTest : public ::testing::Test {
     return [this](const VersionId& id) { return Load(id); };
   }
 
-  // "m/1 READY" for every version known.
+  // Returns "m/1 READY" for each known version.
   static std::vector<std::string> States(const Registry& registry) {
     std::vector<std::string> states;
     for (const VersionStatus& status : registry.List()) {

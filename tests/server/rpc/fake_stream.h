@@ -21,7 +21,7 @@
 
 namespace vitrine::testing {
 
-// A stream whose client takes parts when it is told to. Thread-safe.
+// A stream whose client receives the parts when Take is called. Thread-safe.
 class FakeStream final : public HttpStream {
  public:
   void Send(Part&& part) override {
@@ -47,7 +47,7 @@ class FakeStream final : public HttpStream {
   void Reset(uint32_t) override {}
   size_t unsent_bytes() const override { return 0; }
 
-  // The client takes all that was sent.
+  // Lets the client receive all parts sent so far.
   void Take() {
     std::deque<std::shared_ptr<void>> taken;
     MutexLock lock(mutex_);
@@ -59,7 +59,7 @@ class FakeStream final : public HttpStream {
     is_closed_ = true;
     dropped.swap(waiting_);
   }
-  // Waits until the server has ended the response, or has sent so many messages.
+  // Wait until the server has ended the response, or (AwaitMessages) has sent `count` messages.
   void AwaitEnd() {
     MutexLock lock(mutex_);
     while (!has_ended_) changed_.Wait(mutex_);
@@ -150,7 +150,7 @@ class FakeCall {
     if (handler_ != nullptr) handler_->OnEnd();
   }
   void TooSlow() { handler_->OnTooSlow(); }
-  // The client has taken all, or resets the call.
+  // Ends the call: the client has received the whole response, or resets the stream.
   void Close() {
     const std::shared_ptr<HttpStreamHandler> handler = std::exchange(handler_, nullptr);
     const std::shared_ptr<FakeStream> stream = std::exchange(stream_, nullptr);
@@ -161,14 +161,14 @@ class FakeCall {
   }
   // Requires that the call is not closed.
   FakeStream& stream() { return *stream_; }
-  // Returns true while somebody holds the stream.
+  // Returns true while the stream is referenced.
   bool is_held() const { return !watched_.expired(); }
 
  private:
   const std::shared_ptr<HttpRequest> request_;
   std::shared_ptr<FakeStream> stream_;  // null once it is closed
   const std::weak_ptr<FakeStream> watched_;
-  std::shared_ptr<HttpStreamHandler> handler_;  // null where the body is not wanted
+  std::shared_ptr<HttpStreamHandler> handler_;  // null if the server does not read the body
 };
 
 }  // namespace vitrine::testing

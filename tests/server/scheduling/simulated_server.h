@@ -86,19 +86,19 @@ class SimulatedServer {
     uint64_t number;
     std::function<void()> run;
 
-    friend bool operator<(const Event& a, const Event& b) {  // the next one is the greatest
+    friend bool operator<(const Event& a, const Event& b) {  // priority_queue pops the greatest
       return std::pair(a.time, a.number) > std::pair(b.time, b.number);
     }
   };
   struct Running {
     Batch batch;
     absl::Time start;
-    absl::Duration compute, rest;  // without what reading adds
+    absl::Duration compute, rest;  // without the delay by `reading`
   };
   struct Executor {
     std::optional<Running> running;
-    absl::Duration owed;  // while it runs: to the requests that were read on its core since the end was planned
-    absl::Time free;      // while it does not: when those that have arrived are read
+    absl::Duration owed;  // while running: time of requests read on its core since the end was planned
+    absl::Time free;      // while idle: time when the arrived requests are read
   };
 
   void Repeat(const std::function<absl::Duration()>& gap, const std::function<void()>& event);

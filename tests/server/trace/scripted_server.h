@@ -21,15 +21,15 @@
 
 namespace vitrine::testing {
 
-// Answers the requests of each connection with bytes that the test wrote down, one after the other, and closes it then.
+// A server that answers the requests of each connection in order with the test's bytes, then closes the connection.
 class ScriptedServer {
  public:
-  using Answers = std::vector<std::string>;  // one for each request; kNothing is none
-  static constexpr char kNothing[] = "";     // the connection stays open until the client closes it
-  static constexpr char kClose[] = "close";  // it is closed instead of answered
+  using Answers = std::vector<std::string>;  // one per request
+  static constexpr char kNothing[] = "";     // no answer; waits until the client sends more or closes
+  static constexpr char kClose[] = "close";  // closes the connection instead of answering
   enum class Pace { kAtOnce, kByteByByte };
 
-  // One element for each connection.
+  // `connections` has one element per connection.
   explicit ScriptedServer(std::vector<Answers> connections, Pace pace = Pace::kAtOnce)
       : pace_(pace), listening_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
     sockaddr_in address = {};
@@ -56,7 +56,7 @@ class ScriptedServer {
 
   int port() const { return port_; }
   std::string url() const { return absl::StrCat("http://127.0.0.1:", port_); }
-  // The requests so far, head and body.
+  // Returns the requests so far, each with head and body.
   std::vector<std::string> requests() {
     MutexLock lock(mutex_);
     return requests_;
@@ -65,7 +65,7 @@ class ScriptedServer {
     MutexLock lock(mutex_);
     while (requests_.size() < count) changed_.Wait(mutex_);
   }
-  // Until so many connections are closed.
+  // Waits until `count` connections are closed.
   void AwaitClosed(int count) {
     MutexLock lock(mutex_);
     while (closed_ < count) changed_.Wait(mutex_);
@@ -86,7 +86,7 @@ class ScriptedServer {
       if (answer.empty()) (void)ReadMore(connection.get(), received);
     }
   }
-  // False at the end of what the client sends.
+  // Returns false if the client has closed its side.
   static bool ReadMore(int connection, std::string& received) {
     char bytes[4096];
     const ssize_t count = recv(connection, bytes, sizeof(bytes), 0);
@@ -120,7 +120,7 @@ class ScriptedServer {
   CondVar changed_;
   std::vector<std::string> requests_ ABSL_GUARDED_BY(mutex_);
   int closed_ ABSL_GUARDED_BY(mutex_) = 0;
-  std::thread thread_;  // last: it uses everything above
+  std::thread thread_;  // last member: uses all others
 };
 
 }  // namespace vitrine::testing
