@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a case of the conformance tests is, and what it may expect of the server."""
+"""Cases of the conformance tests, and the expectations on the server."""
 
 import dataclasses
 import typing
@@ -43,14 +43,14 @@ class Connection(Http2Client):
     MESSAGE = bytes(5)  # an empty message of gRPC
 
     def fields(self, path=None, **others):
-        """A request's header fields. `others` replace, or leave out where they are None."""
+        """Returns a request's header fields. `others` replace fields, or remove them if None."""
         made = {":method": "POST", ":scheme": "http", ":authority": "localhost", ":path": path or self.PATH,
                 "content-type": "application/grpc", "te": "trailers"}
         made.update({name.replace("__", ":").replace("_", "-"): value for name, value in others.items()})
         return [(name, value) for name, value in made.items() if value is not None]
 
     def open(self, stream=1, **others):
-        """Sends the head of a request whose body is to follow."""
+        """Sends the headers of a request; its body follows later."""
         self.headers(stream, self.fields(**others))
 
     def request(self, stream=1, extra=(), **others):
@@ -86,7 +86,7 @@ class Connection(Http2Client):
 
 
 def describe(client, stream=None):
-    """What has come, in words."""
+    """Returns a description of the received frames."""
     parts = []
     if client.goaway:
         parts.append(f"GOAWAY {code_name(client.goaway[1])} {client.goaway[2].decode('latin-1')!r}")
@@ -212,7 +212,7 @@ class Closed:
 
 @dataclasses.dataclass
 class OneOf:
-    """Where the RFC leaves a choice."""
+    """Any of several expectations, where the RFC leaves a choice."""
     choices: tuple
 
     def __init__(self, *choices):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where nghttp2 1.52 (Debian 12), as it is set here, does something else than the RFCs ask: the case, what it does, and why. RFC 9113 lets any
-error end the connection (5.4.1), so that most of this is within the letter."""
+"""Deviations of nghttp2 1.52 (Debian 12) with our settings from the RFCs: the case, its behaviour, and the reason. Most
+are permitted, since RFC 9113 lets any error end the connection (5.4.1)."""
 
 from case import *
 

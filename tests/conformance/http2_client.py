@@ -53,7 +53,7 @@ def connect(address, timeout=10):
 
 
 class Stream:
-    """What the server has sent on a stream."""
+    """The server's part of a stream."""
 
     def __init__(self):
         self.blocks = []  # header blocks, decoded: lists of (name, value)

@@ -208,7 +208,7 @@ class Runbooks(unittest.TestCase):
 
 
 def anchors(text):
-    """What GitHub calls the headings of a page."""
+    """Returns the anchors that GitHub gives a page's headings."""
     return {re.sub(r"[^\w -]", "", heading).strip().lower().replace(" ", "-")
             for heading in re.findall(r"(?m)^#+ (.*)", text)}
 

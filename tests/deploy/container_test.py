@@ -111,7 +111,7 @@ class ClientImage(unittest.TestCase):
 
 
 def programs_of_images() -> "dict[str, list[str]]":
-    """What deploy/container/assemble-all puts into each."""
+    """Returns the programs of each image, from deploy/container/assemble-all."""
     text = (SOURCE / "deploy/container/assemble-all").read_text()
     return {name: programs.split() for name, programs in re.findall(r"^\s*image (\S+) (vitrine.*)$", text, re.M)}
 
@@ -270,7 +270,7 @@ class Compose(unittest.TestCase):
 
 
 class Check(unittest.TestCase):
-    """What script/container-check leaves behind when it is interrupted or fails."""
+    """Cleanup of script/container-check when it is interrupted or fails."""
 
     def setUp(self) -> None:
         folder = tempfile.TemporaryDirectory()

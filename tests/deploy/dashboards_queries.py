@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of dashboards and alerts know of PromQL and of Grafana's variables."""
+"""PromQL and Grafana variables, for the tests of dashboards and alerts."""
 
 import json
 import pathlib

@@ -51,11 +51,11 @@ callers {{ uid: {os.getuid()} roles: "look" }}
 
 
 class SceneError(Exception):
-    """What kept the scene from being set; its text is for whoever runs the test."""
+    """The servers and programs of the test could not be started; its text is shown to the person who runs it."""
 
 
 def wait_for(what, seconds, ask):
-    """The first true answer of `ask`; SceneError after so many seconds without one."""
+    """Returns the first true result of `ask`; raises SceneError after `seconds` without one."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         answer = ask()
@@ -121,7 +121,7 @@ class Scene:
         return process
 
     def _published(self, name, process, pattern):
-        """What `pattern` finds in the log of a process that is starting."""
+        """Waits for `pattern` in the log of a starting process; returns the match."""
         def look():
             if process.poll() is not None:
                 raise SceneError(f"{name} ended with {process.returncode}:\n{self.log(name)[-2000:]}")

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The dashboards as files: made by the generator, laid out, described, and asking for metrics that exist.
 
-What needs a running server is in dashboards_live.py.
+Tests that need a running server are in dashboards_live.py.
 """
 
 import itertools

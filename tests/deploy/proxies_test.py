@@ -61,7 +61,7 @@ class Server:
 
 
 class Behind:
-    """What holds behind either proxy."""
+    """Tests behind either proxy."""
 
     def setUp(self):
         scratch = tempfile.TemporaryDirectory(prefix="vitrine-proxies-")

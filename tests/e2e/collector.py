@@ -101,5 +101,5 @@ class Collector:
 
 
 def attributes(of):
-    """Of a span or a resource, as Python's values."""
+    """Returns the attributes of a span or a resource as Python values."""
     return {each.key: getattr(each.value, each.value.WhichOneof("value")) for each in of.attributes}

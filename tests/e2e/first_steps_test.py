@@ -150,7 +150,7 @@ class FirstSteps(unittest.TestCase):
 
     @classmethod
     def bring_along(cls):
-        """What the documents' reader has: data in DIR, weights, and what a server that takes credentials needs."""
+        """Makes the reader's own files: data in DIR, weights, and the files of a server with credentials."""
         pictures = sorted((cls.clone / "samples/cifar").iterdir())
         for picture in pictures:
             for part in ("train", "test"):

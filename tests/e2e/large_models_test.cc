@@ -24,7 +24,7 @@ namespace {
 
 // The sizes that a paper prints, which take each depth, width and patch once. The zoo's other large rows are one of
 // these widths with one of these patches, and each would cost gigabytes and many seconds more; their counts are tested
-// apart. Of these the smallest, unless VITRINE_WHOLE_ZOO is set.
+// apart. Only the smallest of them is tested unless VITRINE_WHOLE_ZOO is set.
 std::vector<std::string> LargeVariants() {
   std::vector<std::string> names;
   int64_t least = INT64_MAX;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tritonclient's clients for gRPC and HTTP are asked alike."""
+"""Tests shared by tritonclient's clients for gRPC and HTTP."""
 
 import numpy
 import tritonclient.grpc
@@ -10,8 +10,8 @@ from oip_pictures import ATTENTIVE, LABELS, MODEL, SURE, TEMPERATURE, UNSURE_BEL
 
 
 class Either:
-    """What both clients are asked of a server of their own; `module`, `codes`, `gzip`, `address`, `as_dict` and `set_text` are
-    the subclass's."""
+    """Tests for either client, with a server per class. The subclass defines `module`, `codes`, `gzip`, `address`,
+    `as_dict` and `set_text`."""
 
     @classmethod
     def setUpClass(cls):

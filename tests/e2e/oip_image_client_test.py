@@ -142,7 +142,7 @@ class ImageClients(unittest.TestCase):
             self.check(result, *each)
 
     def test_a_view_is_the_model(self):
-        """What the model itself computes of the same pixels."""
+        """The tensor view gives the model's own result for the same pixels."""
         model, names = "kv-pos-mnist", MODELS["kv-pos-mnist"]
         inputs, _, output = self.request("grpc", model, "tensor", names)
         view = self.clients["grpc"].infer(model + ":tensor", inputs).as_numpy(output)

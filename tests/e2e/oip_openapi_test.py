@@ -34,7 +34,7 @@ class OpenApi(unittest.TestCase):
         return response.status, json.loads(read) if read else None
 
     def operation(self, method, url):
-        """Of the most literal path that the URL has."""
+        """Returns the operation of the most literal path that matches the URL."""
         path = urllib.parse.urlsplit(url).path
         for template in sorted(self.document["paths"], key=lambda each: each.count("{")):
             pattern = "[^/:]+".join(re.escape(part) for part in re.split(r"\{\w+\}", template))

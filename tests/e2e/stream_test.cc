@@ -183,7 +183,7 @@ TEST(Streams, ACancelledStreamFreesWhatItHeld) {
 }
 
 // A client that writes and does not read makes the server hold one answer of ten megabytes, not sixty-four.
-// What counts is what the answers will take, not what the caller would allow.
+// The expected size of the answers counts, not the limit in the request.
 TEST(Streams, AGenerousAllowanceDoesNotKeepRequestsApart) {
   const ScratchFolder folder;
   PublishModel(folder.path(), "mixed", MixedConfig());

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Differences from the answers of gRPC 1.51 that are meant. Names and places are patterns in which "*" stands for anything."""
 
-# Request, how it ends now (as wire_replay_test.outcome says it), why. Nothing else of such an answer is compared.
+# Request, its present outcome (as from wire_replay_test.outcome), reason. The rest of such an answer is not compared.
 OUTCOMES = [
     ("framing: two messages in a unary call*", "grpc 12", "1.51 takes the first and ignores the rest"),
     ("admin *: two messages", "grpc 12", "1.51 takes the first and ignores the rest"),

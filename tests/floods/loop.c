@@ -231,6 +231,6 @@ void RunFlood(const Flood* chosen, bool shows_progress) {
       shown = now;
     }
   }
-  // What is open is counted by the server as the client's own end.
+  // The server counts connections that are still open here as closed by the client.
   for (int i = 0; i < size; ++i) Close(&connections[i]);
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a visitor does first, and what the server says of itself meanwhile."""
+"""A visitor's first steps, and the server's status shown meanwhile."""
 
 import base64
 import io

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What goes wrong is told in the server's sentences, and the page goes on."""
+"""Errors are shown with the server's messages, and the page stays usable."""
 
 import hashlib
 import json

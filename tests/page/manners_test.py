@@ -85,7 +85,7 @@ class Manners(PageCase):
         numpy.testing.assert_array_equal(self.canvas(again), self.canvas(page))
 
     def test_wrong_addresses(self):
-        """What nobody wrote is taken for what can be."""
+        """Invalid parts of the address are replaced by valid values."""
         page = self.open("#sample=cifar/frog-marsh.jpg&kind=nonsense&layer=-3&head=x&patch=9,9&opacity=1000")
         self.assertIn("no attention of kind nonsense", page.locator(".lack").text_content())
         self.assertEqual(page.locator("#opacity").input_value(), "100")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is drawn, against the server's own drawings and numbers."""
+"""Drawn maps, compared with the server's overlays and numbers."""
 
 import base64
 

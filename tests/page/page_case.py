@@ -51,13 +51,13 @@ def pixels(png):
 
 
 def state_of(page):
-    """What stands behind the # of the address."""
+    """Returns the parameters in the address's fragment."""
     return dict(part.split("=", 1) for part in page.url.partition("#")[2].split("&") if part)
 
 
 class PageCase(unittest.TestCase):
-    """Opens pages of a server that all tests of a class share. Whatever a test does: nothing is loaded from elsewhere,
-    nothing breaks the page's policy, and no script fails."""
+    """Opens pages of a server that all tests of a class share. Each test also checks that no resource comes from
+    another origin, that the content security policy is not violated, and that no script fails."""
 
     @classmethod
     def setUpClass(cls):
@@ -105,8 +105,7 @@ class PageCase(unittest.TestCase):
 
     @contextlib.contextmanager
     def answers(self, page, fresh=False):
-        """What is done within asks the server, and this waits until all that was asked is answered; `fresh`: by a page that
-        begins anew."""
+        """Waits at its end until all requests made within it are answered; `fresh`: the page is loaded within it."""
         said = """() => { const {asked, answered} = document.getElementById("answers")?.dataset ?? {};
                           return [Number(asked ?? 0), Number(answered ?? 0)]; }"""
         before = page.evaluate(said)[0] if page.url.startswith("http") and not fresh else 0
@@ -125,7 +124,7 @@ class PageCase(unittest.TestCase):
         return [(each["label"], f"{100 * each['probability']:.1f} %") for each in answer["predictions"]]
 
     def canvas(self, page, model=EIT):
-        """What is drawn of a model's map, [height, width, 3]."""
+        """Returns the pixels of a model's drawn map, [height, width, 3]."""
         data = page.locator(f'[data-model="{model}"] .frame canvas').evaluate("canvas => canvas.toDataURL().split(',')[1]")
         with urllib.request.urlopen(f"data:image/png;base64,{data}") as png:
             return pixels(png.read())

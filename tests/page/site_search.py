@@ -40,7 +40,7 @@ class SiteSearch(unittest.TestCase):
         self.page.goto(f"http://127.0.0.1:{self.server.server_address[1]}/index.html{query}")
 
     def links(self):
-        """Of what is found, best first: the page, and the title with what of the text was found."""
+        """Returns the results, best first: the page's path, and its title with the matching text."""
         self.page.wait_for_selector(".md-search-result__link", state="attached", timeout=PATIENCE * 1000)
         return self.page.locator(".md-search-result__link").evaluate_all("all => all.map(each => [each.pathname, each.textContent])")
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a visitor takes along: code that asks for what is shown, files, the card of the model."""
+"""Downloads: code that requests the shown result, files, the model card."""
 
 import io
 import json
@@ -74,7 +74,7 @@ class TakeAway(PageCase):
         self.assertEqual([line.split()[0] for line in lines], [label for label, _ in self.predictions(page)])
 
     def test_python(self):
-        """What it says of a patch is what the client is asked for; script/test-python-client runs the client itself."""
+        """The code requests the patch in the address; script/test-python-client runs the client itself."""
         page = self.open(f"#sample=cifar/frog-marsh.jpg&models={EIT}@2&kind=query&patch=0.4,0.4")
         code = self.code(page, "Python")
         compile(code, "page", "exec")

@@ -14,7 +14,7 @@ NAMED = re.compile(r"(?<![\w/-])docs/[a-z-]+(?:/[\w-]+)*\.md")
 
 
 def anchors(markdown: str) -> set[str]:
-    """Of the headings, as GitHub and the site make them."""
+    """Returns the headings' anchors, as GitHub and the site make them."""
     plain = (re.sub(r"[`*]", "", heading).lower() for heading in HEADING.findall(FENCE.sub("", markdown)))
     return {re.sub(r"\s", "-", re.sub(r"[^\w\s-]", "", heading).strip()) for heading in plain}
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The HorizontalPodAutoscaler's arithmetic, as Kubernetes documents it and its controller does it, over servers that are a
-few lines of queueing theory. What is asked for, how often and how fast comes from the manifest that is given."""
+"""The HorizontalPodAutoscaler's algorithm, as Kubernetes documents and implements it, for servers simulated by queueing
+theory. Metrics, limits and scaling policies come from the given manifest."""
 import collections
 import math
 from typing import Callable, NamedTuple
@@ -15,7 +15,7 @@ SERVICE = 0.01   # seconds that a batch takes
 
 
 class Moment(NamedTuple):
-    """What one server does for one period."""
+    """State of one server during one period."""
 
     busy: float  # share of the lanes' time
     wait: float  # mean seconds in the queue of a request that is answered

@@ -19,7 +19,7 @@ def shape_of(document: manifests.Document) -> Any:
 
 
 def faults(value: Any, shape: Any, where: str, used: set[str]) -> Iterator[str]:
-    """What of the value does not fit. The fields that were met join `used`."""
+    """Yields the faults of a value of this shape. Adds the fields that it finds to `used`."""
     shape = DEFINITIONS.get(shape, shape) if isinstance(shape, str) else shape
     if shape == "any":
         return

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the built programs say of their commands and flags, from --help."""
+"""Commands and flags of the built programs, from --help."""
 import functools
 import os
 import pathlib
@@ -11,7 +11,7 @@ PROGRAMS = ("vitrine-server", "vitrine-train", "vitrine-repo", "vitrine")
 
 
 def folder() -> Optional[pathlib.Path]:
-    """Where the programs were built; nothing if they were not."""
+    """Returns the folder of the built programs; None if they are not built."""
     path = pathlib.Path(os.environ.get("VITRINE_BIN", "build/bin")).resolve()
     return path if all((path / program).exists() for program in PROGRAMS) else None
 
@@ -35,7 +35,7 @@ def commands_of(command: tuple[str, ...]) -> set[str]:
 
 
 def faults(line: list[str]) -> list[str]:
-    """What is wrong with a command line of one of the programs: commands and flags that it does not have."""
+    """Returns the unknown commands and flags of a program's command line."""
     command = (pathlib.PurePath(line[0]).name,)
     rest = line[1:]
     while rest and rest[0] in commands_of(command):

@@ -124,7 +124,7 @@ def seconds(text: str) -> float:
 
 
 def selects(selector: Document, labels: dict[str, str]) -> bool:
-    """Whether a selector (matchLabels, matchExpressions) fits labels. An empty one fits everything."""
+    """Returns True if a selector (matchLabels, matchExpressions) matches the labels. An empty one matches all."""
     if any(labels.get(key) != value for key, value in selector.get("matchLabels", {}).items()):
         return False
     for row in selector.get("matchExpressions", []):

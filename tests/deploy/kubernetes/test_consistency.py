@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What stands in several places agrees: probes and ports, times, selectors and labels, budgets and replicas, documents."""
+"""Values that stand in several places agree: probes and ports, times, selectors and labels, budgets and replicas."""
 import re
 import unittest
 
@@ -205,7 +205,7 @@ class Numbers(unittest.TestCase):
 
 class KServePolicy(unittest.TestCase):
     def test_agrees_with_the_servers(self):
-        """Who reaches the server reaches KServe's, and callers may go to both."""
+        """Pods that may reach the server may reach KServe's too, and clients may connect to both."""
         def policies(folder):
             documents = yaml.safe_load_all((manifests.FOLDER / folder / "network-policy.yaml").read_text())
             return {one["metadata"]["name"]: one["spec"] for one in documents}

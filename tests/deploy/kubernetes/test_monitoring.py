@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is scraped, the rules, and the metric that the autoscaler asks for."""
+"""Scraping, the rules, and the metrics of the autoscaler."""
 import os
 import pathlib
 import re
@@ -124,7 +124,7 @@ class Monitoring(unittest.TestCase):
                           series("", "z", 1, code="OK"), series("shed_", "z", 1, reason="wait")], {"a": 1, "b": 0, "c": 0})
 
     def test_a_run_is_one_instance_in_every_pod(self):
-        """What Prometheus makes of the relabelings for pods of a Job, of a PyTorchJob and of neither."""
+        """Relabeling gives the right instance for pods of a Job, of a PyTorchJob and of neither."""
         spec = yaml.safe_load((prometheus_rule.FILE.parent / "pod-monitor.yaml").read_text())["spec"]
         component, job = "app.kubernetes.io/component", "batch.kubernetes.io/job-name"
         for labels, instance in (({component: "trainer", job: "vitrine-train-kv-mnist"}, "vitrine-train-kv-mnist"),

@@ -78,7 +78,7 @@ class Pods(unittest.TestCase):
                         self.assertLessEqual(int(threads), manifests.quantity(container["resources"]["limits"]["cpu"]))
 
     def test_server_limits_fit_memory(self):
-        """What a server may hold for its callers leaves at least half of its memory to models and workspaces."""
+        """The limits on requests and transport leave at least half of the memory to models and workspaces."""
         for pod, container in servers():
             with self.subTest(pod.where):
                 held = sum(int(manifests.flag(container, name) or default) for name, default in
@@ -101,7 +101,7 @@ class Pods(unittest.TestCase):
                     self.assertEqual(container["imagePullPolicy"], "IfNotPresent")
 
     def test_volumes(self):
-        """What is mounted is there, what is there is mounted, and claims are those of storage/."""
+        """Every mount has a volume, every volume is mounted, and claims are those of storage/."""
         claims = {one["metadata"]["name"] for one in manifests.documents("storage", "PersistentVolumeClaim")}
         for pod in manifests.pods():
             with self.subTest(pod.where):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the manifests run, run here: the same words, with files and ports of this machine, and a kubelet played by hand."""
+"""Runs the manifests' commands here with files and ports of this machine; the test acts as the kubelet."""
 import contextlib
 import hashlib
 import http.client
@@ -138,7 +138,7 @@ class Cluster:
         self.process = subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=self.log)
 
     def probe(self, name):
-        """Whether a probe of the manifest succeeds now."""
+        """Returns True if a probe of the manifest succeeds now."""
         probe = self.container[name]
         try:
             if "grpc" in probe:
@@ -243,7 +243,7 @@ class Refused(unittest.TestCase):
         self.cluster.start()
 
     def why_not(self):
-        """What /readyz says; at first that models are being loaded."""
+        """Returns the body of /readyz; at first it says that models are being loaded."""
         address = f"http://127.0.0.1:{self.cluster.ports[8501]}/readyz"
         return subprocess.run(["curl", "-s", "--max-time", "1", address], capture_output=True, text=True).stdout
 

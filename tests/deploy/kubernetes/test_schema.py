@@ -111,7 +111,7 @@ class Schema(unittest.TestCase):
 
 class Files(unittest.TestCase):
     def test_every_file_is_used(self):
-        """What no kustomization names would never be applied."""
+        """A file that no kustomization names would never be applied."""
         named = set()
         for folder in manifests.kustomizations("Kustomization") + manifests.kustomizations("Component"):
             text = (folder / "kustomization.yaml").read_text()
@@ -122,7 +122,7 @@ class Files(unittest.TestCase):
         self.assertEqual(sorted(there - named), [])
 
     def test_overlays(self):
-        """Each overlay is there and differs from the others where it says so. Nothing in a pod is a script of ours."""
+        """Each overlay exists and differs from the others as documented. Pods contain no scripts of ours."""
         self.assertEqual({folder.name for folder in (manifests.FOLDER / "overlays").iterdir()}, {"cpu", "gpu", "dev"})
         self.assertEqual(list(manifests.FOLDER.rglob("*.sh")), [])
         for overlay in ("cpu", "gpu", "dev"):

@@ -12,7 +12,7 @@ POLICY = manifests.FOLDER / "components" / "identity" / "policy.textproto"
 
 
 def encode(message, file, text):
-    """What protoc says against the text as a message of this type; empty if nothing."""
+    """Returns protoc's error for the text as a message of this type; empty if it is valid."""
     root = manifests.ROOT / "proto"
     said = subprocess.run(["protoc", f"--proto_path={root}", f"--encode=vitrine.v1.{message}", f"vitrine/v1/{file}.proto"],
                           input=text.encode(), capture_output=True)
@@ -38,7 +38,7 @@ class Settings(unittest.TestCase):
 
 class Policy(unittest.TestCase):
     def test_methods_are_those_of_the_server(self):
-        """What no method of the server fits is refused at its start."""
+        """The server does not start with a policy that names an unknown method."""
         known = set()
         for file in (manifests.ROOT / "proto").rglob("*.proto"):
             text = file.read_text()
