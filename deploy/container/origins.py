@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the files of an image come from: Debian packages and Python wheels, with version, licence texts and digests."""
+"""Origins of an image's files: Debian packages and Python wheels, with version, licence texts and digests."""
 import dataclasses
 import hashlib
 import pathlib
@@ -42,7 +42,7 @@ class Debian:
                        for file in pathlib.Path("/var/lib/dpkg/info").glob("*.list") for path in file.read_text().splitlines()}
 
     def owner(self, path: pathlib.Path) -> Optional[Origin]:
-        """The package that installed `path`; None where none did. /lib and /usr/lib are one folder since usrmerge."""
+        """Returns the package that installed `path`, or None. /lib and /usr/lib are one folder since usrmerge."""
         text = str(path.resolve())
         name = self.owners.get(text) or self.owners.get(text.removeprefix("/usr"))
         return self.package(name) if name else None
@@ -67,7 +67,7 @@ class Debian:
 
 
 def pinned(requirements: list[pathlib.Path]) -> list[Origin]:
-    """What files of lines NAME==VERSION --hash=sha256:DIGEST pin."""
+    """Returns the packages pinned by files of lines NAME==VERSION --hash=sha256:DIGEST."""
     lines = [line for file in requirements for line in file.read_text().splitlines()]
     found = [re.match(r"([\w.-]+)==(\S+) --hash=sha256:([0-9a-f]{64})", line) for line in lines]
     return [Origin("pypi", name, version, f"pkg:pypi/{name}@{version}", digest=digest)

@@ -54,7 +54,7 @@ def thresholds(steps):
 
 
 def custom(panel, kind):
-    """What Grafana calls custom: how a kind of panel draws its fields."""
+    """Returns Grafana's "custom" field configuration: how a kind of panel draws its fields."""
     if kind == "state-timeline":
         return {"lineWidth": 0, "fillOpacity": 80}
     if kind != "timeseries":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What mkdocs asks while it builds the site: pages that are made from the source, and links that leave docs/."""
+"""Hooks of mkdocs: pages that are made from the source, and links that leave docs/."""
 import os
 import pathlib
 import posixpath
@@ -35,7 +35,7 @@ def in_tree(name):
 
 
 def title_of(path):
-    """What a page of the tree calls itself."""
+    """Returns a page's title."""
     return (ROOT / path).read_text().split("\n", 1)[0].removeprefix("# ")
 
 
