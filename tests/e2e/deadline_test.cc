@@ -112,8 +112,8 @@ TEST_F(UrgentCallers, WhatExpiresInTheQueueIsNeverComputed) {
   grpc::Status status;
   int in_time = 0;
   for (int tries = 0; tries < 5; ++tries) {
-    // On a machine that is slower than it was a moment ago admission does not believe it, and refuses; on one where the
-    // urgent caller's first picture was done before the others came it is answered.
+    // Admission rejects the request if the machine has become slower meanwhile. The request is answered in time if the
+    // first high-priority request ends before the others arrive. Either way: try again.
     status = AskBehindThem(std::max(12 * one, absl::Seconds(1)) * (1 << tries));
     in_time += status.ok() ? 1 : 0;
     if (!status.ok() && status.error_code() != grpc::StatusCode::RESOURCE_EXHAUSTED) break;

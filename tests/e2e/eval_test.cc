@@ -230,8 +230,7 @@ TEST_F(EvalProgram, BadPicturesAndLabelsAreNamedAndTheRestIsEvaluated) {
   EXPECT_EQ(ledger.at("missing"), 0);
 }
 
-// As whoever has nothing but pictures to test with keeps them, and beside a training split that lacks one of the
-// classes.
+// A test split without a training split, and one with classes that the training split lacks.
 TEST_F(EvalProgram, ATestSplitIsEvaluatedWhateverTheTrainingSplitHolds) {
   folder_.Write("split/test/class-1/1.jpg", NoiseJpeg(40, 40, 5));
   folder_.Write("split/test/class-2/1.jpg", NoiseJpeg(40, 40, 6));

@@ -206,7 +206,7 @@ TEST_F(HttpClassify, WhatTheHeadTellsIsRefusedBeforeThePicture) {
   }
 }
 
-// Behind pictures that take long, on one executor.
+// The request waits behind slow images on one executor.
 TEST(HttpHangUp, CancelsTheRequest) {
   const ScratchFolder folder;
   PublishModel(folder.path() / "repository", "slow", VerySlowConfig());
@@ -304,7 +304,7 @@ TEST_F(HttpClassify, CurlNeedsNoHeader) {
   }
 }
 
-// By curl, which checks the certificate: with the server's own files, a client's certificate, and after a rotation.
+// Uses curl, which checks the certificate: with the server's files, with a client certificate, and after a rotation.
 TEST(HttpClassifyTls, SpeaksItWithTheFilesOfTheServer) {
   const ScratchFolder folder;
   PublishModel(folder.path() / "repository", "mixed", MixedConfig());

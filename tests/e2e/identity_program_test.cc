@@ -159,7 +159,7 @@ TEST_F(Programs, EveryLineOfTheJsonLogIsAnObjectWhoeverConnects) {
   EXPECT_EQ(server.Wait(), 0);
   std::istringstream lines(server.Output());
   for (std::string line; std::getline(lines, line);) {
-    // On stdout, for people.
+    // "listening on" is the only line that is not JSON.
     EXPECT_TRUE(line.starts_with("listening on") || nlohmann::json::accept(line)) << line;
   }
 }

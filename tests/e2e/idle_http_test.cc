@@ -58,7 +58,7 @@ class Crowd {
     }
   }
 
-  // Those that the server has not hung up on.
+  // Returns the number of connections that the server has not closed.
   int Open() const {
     int open = 0;
     for (const int each : connections_) {

@@ -108,7 +108,7 @@ TEST(Health, AFolderOfSourcesIsNoRepository) {
   EXPECT_THAT(running.Get("/statusz"), HasSubstr("Not well: requests are not served"));
 }
 
-// As a replica with a wrong volume starts.
+// Simulates a replica that starts with an unreadable volume.
 TEST(Health, ARepositoryThatCannotBeReadIsNotReadyUntilItCan) {
   const ScratchFolder folder;
   const std::filesystem::path root = folder.path() / "repository";

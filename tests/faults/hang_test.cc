@@ -133,7 +133,7 @@ TEST(Hang, AWorkerThatHangsTakesReadinessAwayAndEndsTheProcess) {
   EXPECT_THAT(server.Output(), HasSubstr("hung: a batch has been running for "));
 }
 
-// As with a repository on a file system that does not answer: the thread that loads never comes back.
+// Simulates a repository on a file system that does not answer: the loading thread blocks forever.
 TEST(Hang, ALoadThatHangsDoesNotKeepTheProcessFromEnding) {
   const ScratchFolder folder;
   PublishModel(folder.path() / "repository", "mixed", MixedConfig());

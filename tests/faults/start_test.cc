@@ -158,7 +158,7 @@ TEST_F(Start, CheckNamesEveryFaultAtOnce) {
                     HasSubstr("/nowhere/policy"), HasSubstr("/nowhere/serving"), HasSubstr("\"maybe\"")));
 }
 
-// By the check as by the start: every port and the device.
+// The configuration check and the start both name every unavailable port and the device.
 TEST_F(Start, EveryPortAndTheDeviceThatCannotBeHadAreNamedAtOnce) {
   ServerOptions options = TestOptions(folder_.path() / "repository");
   options.http = options.health_listen = options.rpc.listen;

@@ -133,7 +133,7 @@ TEST(Swaps, HundredsUnderLoadLoseNothingAndLeaveNothingBehind) {
   EXPECT_EQ(running.Metric("vitrine_in_flight "), 0);
   EXPECT_EQ(running.Metric("vitrine_queue_depth "), 0);
   EXPECT_TRUE(Eventually([&] { return OpenFiles() <= files; })) << OpenFiles() << " files are open, before " << files;
-  // None more and none lost. A thread that has just begun bears its parent's name.
+  // No additional thread and none missing. A new thread briefly has its parent's name.
   std::vector<std::string> named = threads;
   std::erase(named, "faults_test");
   const auto as_before = [&] {

@@ -34,7 +34,7 @@ void CheckHead(const vitrine::HttpHead& head) {
   if (!head.AnnouncesBody()) Require(head.ContentLength().value_or(0) == 0);
 }
 
-// By its length or in chunks; never more than may be.
+// Reads a body with Content-Length or in chunks, and checks its limit.
 void ReadBody(vitrine::HttpRequestParser& parser, absl::string_view rest) {
   if (parser.is_done()) return;
   parser.ReadBody(kMostBody);

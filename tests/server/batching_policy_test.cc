@@ -110,7 +110,7 @@ TEST(Decide, ClosesBeforeThePixelBudgetIsExceeded) {
       << "above the budget it runs alone";
 }
 
-// By default two of the largest pictures share a batch; a batch of photographs for overlays is not held decoded.
+// By default at most two of the largest images share a batch, which bounds the memory for decoded images.
 TEST(Decide, TheLargestPicturesRunInTwos) {
   std::vector<WaitingRequest> waiting;
   for (int i = 0; i < 64; ++i) {

@@ -104,7 +104,7 @@ TEST_F(ExecuteBatchTest, WhatSomeAskForChangesNoBitOfTheOthers) {
   }
 }
 
-// By their grids those that are drawn would come first.
+// In the order of their grids, requests with overlays would come first.
 TEST_F(ExecuteBatchTest, WhatIsNotDrawnIsAnsweredFirstAndWhatTakesLongestLast) {
   const std::vector<std::pair<const char*, int64_t>> wishes = {
       {"two", 2000}, {"none", 0}, {"one", 1000}, {"also none", 0}};
@@ -210,7 +210,7 @@ TEST_F(ExecuteBatchTest, ADamagedPictureFailsOnlyItself) {
   EXPECT_EQ(answers[0].result->batch().images(), 2);
 }
 
-// Neither decoded nor computed: in the stage of decoding is only the third.
+// A cancelled and an expired request are neither decoded nor computed; only the third is in the decode stage.
 TEST_F(ExecuteBatchTest, WhoLeftOrIsLateBeforeTheBatchBeginsIsNotDecoded) {
   Metrics metrics("");
   model_->metrics = metrics.ForModel("small");

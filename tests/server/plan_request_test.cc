@@ -89,7 +89,7 @@ TEST(PlanRequest, ANormalizedTensorMustBeWhatTheModelTakes) {
   ExpectRefused(request, ServedEit(), absl::StatusCode::kInvalidArgument, "normalized");
 }
 
-// As every imported 224-pixel model: a picture is scaled to 31 and cut to 28, a tensor of 28 is the cut already.
+// As in imported 224-pixel models, an image is scaled to 31 and cropped to 28; a tensor of 28 is already cropped.
 TEST(PlanRequest, ANormalizedTensorIsNotCroppedAgain) {
   const ModelHandle model =
       Served("cropped",

@@ -18,7 +18,7 @@ def servers():
 
 
 def effective(pod, container, name):
-    """Of the container, else of the pod."""
+    """Returns the container's value, or else the pod's."""
     for context in (container.get("securityContext", {}), pod.spec.get("securityContext", {})):
         if name in context:
             return context[name]

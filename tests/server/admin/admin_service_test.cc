@@ -64,7 +64,7 @@ TEST_F(AdminServiceTest, TrafficGoesToACanaryAndBack) {
   EXPECT_EQ(Stable(), 2);
   EXPECT_EQ(registry_->Traffic("m").PercentOf(3), 0);
 
-  // It is good: everybody gets it.
+  // Promotes the canary to all traffic.
   ASSERT_TRUE(Traffic("model: 'm' shares { version: 3 percent: 50 }").ok());
   const auto promoted = Label("stable", 3);
   ASSERT_TRUE(promoted.ok()) << promoted.status();
@@ -166,7 +166,7 @@ TEST_F(AdminServiceTest, WhatWasSetForAModelWhoseFolderIsGoneCanBeForgotten) {
   EXPECT_EQ(std::string(unknown.message()), "there is no model \"n\"") << "no other is named";
 }
 
-// Not only what was unloaded: a label, too, can outlive its model.
+// A label can outlive its model, as an unloaded version can.
 TEST_F(AdminServiceTest, ALabelOfAModelThatIsGoneCanBeForgotten) {
   ASSERT_TRUE(Label("blue", 3).ok());
   std::filesystem::remove_all(files_.root() / "m");

@@ -152,7 +152,8 @@ TEST_F(CanaryQualityTest, BadCanariesArePutAwayWithinAMinute) {
   EXPECT_THAT(Reason(), HasSubstr("its mean confidence differs"));
 }
 
-// As good ones: another seed, a little slower, another precision, trained a little longer or shorter, a little surer.
+// Canaries of equal quality: another seed or precision, slightly slower, trained slightly longer or shorter, or
+// slightly more confident.
 TEST_F(CanaryQualityTest, HarmlessCanariesStay) {
   Open();
   const std::vector<Behaviour> harmless = {

@@ -214,7 +214,7 @@ TEST_F(ComputeProbeTest, ALostDeviceEndsTheProcessAndASingleFailureDoesNot) {
   EXPECT_EQ(ended_, 1);
 }
 
-// As a computation on a device behind a kernel that never ends.
+// Simulates a computation on a device that waits for a kernel that never ends.
 struct Hangs {
   ~Hangs() {
     released.Notify();

@@ -63,7 +63,7 @@ TEST_F(DrainTest, WaitsForWhatIsComputed) {
   EXPECT_GE(took, absl::Seconds(5)) << "computing work is not given up after the unread grace";
 }
 
-// They come back at once, again and again, so that there is never a moment without one.
+// Rejected clients retry at once, so there is always a request in flight.
 TEST_F(DrainTest, RefusalsHoldUpNothing) {
   Drain drain({.deadline = absl::Minutes(10)}, clock_);
   ledger_.Accept();

@@ -62,7 +62,7 @@ TEST(MessageWalker, TellsEachFieldWhereItLies) {
   EXPECT_FALSE(walker.is_malformed());
 }
 
-// At the edges of what can be read, as protobuf reads it.
+// Tests the limits of valid messages against protobuf's parser.
 TEST(MessageWalker, TakesAndRefusesWhatProtobufDoes) {
   std::vector<std::string> messages = {
       "",

@@ -39,14 +39,14 @@ const char* TypeName(prometheus::MetricType type) {
   }
 }
 
-// As the tables of docs/reference/metrics.md have it.
+// Returns the metric's row in the format of docs/reference/metrics.md.
 std::string MarkdownOf(const MetricRow& row) {
   const auto cell = [](std::string_view text) { return text.empty() ? std::string() : std::string(text) + " "; };
   return "| `" + std::string(row.name) + "` | " + TypeName(row.type) + " | " + cell(row.unit) + "| " +
          cell(row.labels) + "| " + std::string(row.help) + " |";
 }
 
-// The rows of metrics in its tables.
+// Returns the metrics' rows in that file.
 std::vector<std::string> DocumentedRows() {
   std::ifstream file(VITRINE_SOURCE "/docs/reference/metrics.md");
   EXPECT_TRUE(file.good());

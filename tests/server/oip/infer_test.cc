@@ -127,7 +127,7 @@ TEST_F(InferTest, ABatchWhoseClientLeftIsCountedAsThat) {
   EXPECT_THAT(metrics_.Text(), HasSubstr("vitrine_requests_cancelled_total{model=\"m\",stage=\"queue\"} 4\n"));
 }
 
-// Else a caller that tries again as it is told would use up its quota by trying.
+// Otherwise a client that retries as advised would use up its quota by retrying.
 TEST_F(InferTest, WhatWasDroppedTakesNothingOfTheQuota) {
   const Caller caller = {.quota = std::make_shared<CallerQuota>(CallerQuota{.requests_per_second = 1, .burst = 4})};
   Ask(2, caller);

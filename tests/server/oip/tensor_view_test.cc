@@ -142,7 +142,7 @@ TEST(TensorView, PlansEachPictureAsTheModelsInput) {
   const v1::Preprocessing preprocessing = Colour();
   const TensorView view = {.scale = PixelScale::kNone, .preprocessing = preprocessing};
   const PlannedModel model = {.classes = 10, .view = &view};
-  // As wide as it has channels, which could be read in both ways.
+  // The width equals the number of channels, so the layout is ambiguous.
   std::vector<float> values(2 * 3 * 2 * 3, 255);
   values[0] = 0;
   const auto plan = PlanInfer(*testing::Received(Request({2, 3, 2, 3}, values)), model);

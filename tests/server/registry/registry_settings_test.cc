@@ -28,7 +28,7 @@ class RegistrySettingsTest : public ::testing::Test {
     options_.serving_config = (files_.folder() / "serving").string();
   }
 
-  // With the settings file as it is now.
+  // Opens the registry with the present settings file.
   void Open() {
     settings_ = *ServingSettings::Open(options_.Serving());
     registry_ = std::make_unique<Registry>(

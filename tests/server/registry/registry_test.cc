@@ -55,7 +55,7 @@ TEST_F(RegistryTest, EveryAttemptToLoadIsTold) {
 TEST_F(RegistryTest, SaysThatItIsStillLoadingUntilTheFirstLookIsDone) {
   Add("a", 1);
   Registry registry(Options(), Loader(), clock_);
-  // Another replica may have the model: not NOT_FOUND, which nobody tries again.
+  // Not NOT_FOUND, which clients do not retry: another replica may have the model.
   EXPECT_EQ(registry.Find("a").status().code(), absl::StatusCode::kUnavailable);
   registry.Poll();
   EXPECT_EQ(registry.Find("b").status().code(), absl::StatusCode::kNotFound);
@@ -89,7 +89,7 @@ ModelHandle Tracked(const VersionId& id, std::function<void()> freed) {
           }};
 }
 
-// To free a large model takes long, and an executor that does it answers nobody meanwhile.
+// Freeing a large model takes long and would block an executor.
 TEST_F(RegistryTest, WhoDropsTheLastHandleOfAnOldVersionDoesNotFreeIt) {
   Add("m", 1);
   std::promise<std::thread::id> freed;

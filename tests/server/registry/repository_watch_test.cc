@@ -73,7 +73,7 @@ TEST_F(RepositoryWatchTest, ASettingsFileEndsTheWaitAndItsNeighboursDoNot) {
       << "temporary folders of publishers do not count";
 }
 
-// By a real clock: what is asserted is that nothing happens too soon, which no load on the machine can break.
+// Uses the real clock: it only asserts that nothing happens too early, which load on the machine cannot break.
 TEST_F(RepositoryWatchTest, AStormOfEventsDoesNotEndEveryWaitAtOnce) {
   RepositoryWatch watch(files_.root(), {});
   if (!watch.watching()) GTEST_SKIP() << "no inotify here";

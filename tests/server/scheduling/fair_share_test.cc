@@ -33,13 +33,13 @@ TEST(WorkAhead, AGreedyCallerCountsOnlyAsMuchAsTheAskerItself) {
 }
 
 TEST(WorkAhead, WhatOthersWillAskForCountsUpToTheirTurn) {
-  // In 125 ms a caller that takes a fifth of the executor asks for 25 more: 100 + 25 = 125.
+  // In 125 ms a caller that uses a fifth of the executor adds 25 ms of work: 100 + 25 = 125.
   EXPECT_NEAR(absl::ToDoubleMilliseconds(WorkAhead(100 * kUnit, {}, {{{}, 0.2}}, {}, 1)), 125, 1e-6);
-  // Two that ask for more than there is get no more than the asker.
+  // Two callers that exceed the capacity get no more than this caller.
   EXPECT_NEAR(absl::ToDoubleMilliseconds(WorkAhead(100 * kUnit, {}, {{{}, 3}, {{}, 2}}, {}, 1)), 300, 1e-6);
   // One of each kind: 100 + 100 + x / 5 = x.
   EXPECT_NEAR(absl::ToDoubleMilliseconds(WorkAhead(100 * kUnit, {}, {{{}, 0.2}, {{}, 2}}, {}, 1)), 250, 1e-6);
-  // On two executors time goes half as fast: 100 + x / 10 = x.
+  // Two executors halve the added work per executor: 100 + x / 10 = x.
   EXPECT_NEAR(absl::ToDoubleMilliseconds(WorkAhead(100 * kUnit, {}, {{{}, 0.2}}, {}, 2)), 1000 / 9.0, 1e-6);
 }
 
@@ -61,7 +61,8 @@ TEST(WorkAhead, WhatItsCallerWillAskForMoreUrgentlyOvertakesIt) {
   EXPECT_NEAR(milliseconds(100 * kUnit, {}, {}, 1), 125, 1e-6);          // 100 + x / 5 = x
   EXPECT_NEAR(milliseconds(100 * kUnit, {}, {}, 2), 1000 / 9.0, 1e-6);   // 100 + x / 10 = x
   EXPECT_NEAR(milliseconds(100 * kUnit, 20 * kUnit, {}, 1), 130, 1e-6);  // 100 + (x + 20) / 5 = x
-  // Another takes turns with both: 2 (100 + x / 5) = x; one that asks for less keeps to that: 100 + x / 5 + x / 10 = x.
+  // A greedy caller takes turns with both: 2 (100 + x / 5) = x. A modest one adds only its own: 100 + x / 5 + x / 10 =
+  // x.
   EXPECT_NEAR(milliseconds(100 * kUnit, {}, {{1000 * kUnit, 10}}, 1), 1000 / 3.0, 1e-6);
   EXPECT_NEAR(milliseconds(100 * kUnit, {}, {{{}, 0.1}}, 1), 1000 / 7.0, 1e-6);
 }
@@ -231,7 +232,7 @@ TEST_F(Contention, NeitherPriorityNorPatienceBuysTheShareOfOthers) {
   EXPECT_GE(both.at("modest").in_time, 2970) << both.at("modest").refused << " refused, " << both.at("modest").late;
 }
 
-// It comes when the greedy caller has filled the queue up already, without a deadline: 2 seconds of work and more.
+// The greedy caller has already filled the queue with at least 2 s of work without a deadline.
 TEST_F(Contention, WhoComesToAFullQueueIsServedAtOnce) {
   const auto both =
       Run({{"greedy", 5000, v1::NORMAL, absl::InfiniteDuration()}, {"rare", 0.5, v1::NORMAL, absl::Milliseconds(50)}},

@@ -16,7 +16,7 @@
 namespace vitrine {
 namespace {
 
-// So many executors that wait for work, and join what they are sent to.
+// `count` executors that wait for batches and join the thread teams that they are recruited to.
 class IdleExecutors {
  public:
   IdleExecutors(Scheduler& scheduler, int count) : scheduler_(scheduler) {

@@ -147,7 +147,7 @@ void SimulatedServer::End(Executor& executor) {
   for (const auto& request : ended.batch.requests) request->Finish(v1::ClassifyResponse());
 }
 
-// As ExecuteBatch measures: by the clock, so that what was read meanwhile counts.
+// Measures elapsed time like ExecuteBatch, so that requests read meanwhile count.
 void SimulatedServer::Observe(const Running& ended) const {
   const double stretched =
       absl::FDivDuration(Now() - ended.start, ended.compute + ended.rest) * Believed(options_.fault);

@@ -76,7 +76,7 @@ class FakeSink : public SpanSink {
     changed_.NotifyAll();
   }
 
-  // Until Cancel, as a collector that does not answer.
+  // Blocks until Cancel, like a collector that does not answer.
   SpansSent Hang() {
     MutexLock lock(mutex_);
     while (!is_cancelled_) changed_.Wait(mutex_);

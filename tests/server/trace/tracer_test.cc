@@ -71,7 +71,7 @@ TEST_F(TracerTest, WhatEndsIsQueued) {
   EXPECT_EQ(counters_.full, 0U);
 }
 
-// Beside such a text nothing of an export can be read.
+// One text that is not UTF-8 makes the whole export unreadable.
 TEST_F(TracerTest, WhatIsQueuedIsUtf8) {
   Tracer tracer(1, queue_, counters_);
   std::unique_ptr<RequestTrace> trace = tracer.Begin(std::nullopt, Method::kClassify, kBegun);
