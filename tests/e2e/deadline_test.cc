@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Deadlines, cancellation and overload: work that nobody waits for is not done, and a full server says so at once.
+// Deadlines, cancellation and overload: expired and cancelled requests are not computed, and a full server rejects at
+// once.
 #include <gmock/gmock.h>
 #include <google/rpc/error_details.pb.h>
 #include <google/rpc/status.pb.h>

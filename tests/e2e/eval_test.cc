@@ -35,7 +35,7 @@ std::string ReadAll(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// A program of ours in a process of its own; what it says goes to a file.
+// One of our programs in a child process, with its output in a file.
 class Child {
  public:
   Child(const std::string& program, const std::vector<std::string>& arguments, const std::filesystem::path& output)
@@ -99,7 +99,7 @@ class EvalProgram : public ::testing::Test {
     StartServer(absl::StrCat("127.0.0.1:", FreePort()));  // to which another may come back
   }
 
-  // Each picture is a batch of its own, so that its logits are the same bits in every run.
+  // Each image has its own batch, so that its logits are bit-identical in every run.
   void StartServer(const std::string& listen) {
     server_.reset();
     server_ = std::make_unique<ChildServer>(
@@ -115,7 +115,7 @@ class EvalProgram : public ::testing::Test {
     arguments.insert(arguments.end(), more.begin(), more.end());
     return arguments;
   }
-  // Runs to the end; the exit code and what was said.
+  // Runs the program to its end; returns its exit code and output.
   std::pair<int, std::string> Run(const std::vector<std::string>& arguments) const {
     Child child("vitrine", arguments, folder_.path() / "eval.output");
     const int code = child.Wait();

@@ -195,7 +195,7 @@ TEST_F(HttpClassify, APictureMayComeInChunks) {
   ExpectSamePredictions(BodyOf(answer), OverGrpc(PictureRequest("mixed", picture_)));
 }
 
-// The picture never comes, and is not asked for.
+// The body is never sent, and the server does not wait for it.
 TEST_F(HttpClassify, WhatTheHeadTellsIsRefusedBeforeThePicture) {
   for (const auto& [url, status] : {std::pair("/v1/models/nobody:classify", "HTTP/1.1 404 "),
                                     std::pair("/v1/models/mixed:classify?nothing=1", "HTTP/1.1 400 "),
@@ -273,7 +273,7 @@ TEST(HttpClassifyAccess, IsThatOfTheCallsOverGrpc) {
                                                   HasSubstr("\"code\":\"RESOURCE_EXHAUSTED\"")));
 }
 
-// The drain waits for what was accepted.
+// The drain waits for accepted requests.
 TEST_F(HttpClassify, ADrainLosesNone) {
   EXPECT_THAT(PostPicture(*running_, "/v1/models/mixed:classify", picture_), StartsWith("HTTP/1.1 200 "));
   EXPECT_THAT(PostPicture(*running_, "/v1/models/mixed:classify", "junk"), StartsWith("HTTP/1.1 400 "));

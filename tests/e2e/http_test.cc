@@ -92,7 +92,7 @@ TEST(Metrics, AScrapeParsesAndItsCountsAreThoseOfTheClient) {
   EXPECT_GT(running.Metric("vitrine_cpu_limit_cores "), 0);
 }
 
-// Confidence is computed from the logits, whatever of them the caller asks for.
+// Confidence is computed from the logits, even if the request omits predictions.
 TEST(Metrics, ConfidenceIsCountedWithoutPredictionsToo) {
   const ScratchFolder folder;
   PublishModel(folder.path(), "mixed", MixedConfig());

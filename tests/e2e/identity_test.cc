@@ -71,7 +71,7 @@ class IdentityServer : public ::testing::Test {
     ASSERT_TRUE(server_->WaitUntilReady(absl::Minutes(3)));
   }
 
-  // A connection of its own.
+  // Returns a new connection.
   std::shared_ptr<grpc::Channel> Secure(const std::string& certificate = "") const {
     grpc::SslCredentialsOptions pem;
     pem.pem_root_certs = authority_->Read("ca.pem");
@@ -141,7 +141,7 @@ TEST_F(IdentityServer, ARotatedCertificateServesNewConnectionsAndABadOneDoesNot)
   EXPECT_EQ(Ask(old_connection, kList), grpc::StatusCode::OK) << "a connection outlives its certificate's files";
 
   authority_->Issue("expired", "DNS:vitrine.test", "serverAuth", -1);
-  // Each has another fault than the one before it: what is said twice is logged once.
+  // Each has another fault than the one before, since repeated messages are logged once.
   for (const std::string& bytes : {std::string("nonsense"), authority_->Read("expired.pem"), std::string()}) {
     AwaitRefusal([&] { authority_->Write("server.pem", bytes); });
     EXPECT_EQ(Shown(), authority_->Read("next.pem")) << "the pair before it serves on";

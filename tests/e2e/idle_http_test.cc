@@ -24,7 +24,7 @@ using ::testing::StartsWith;
 
 constexpr int kMany = 200;
 
-// Connections to 127.0.0.1:port, each of which has sent the same bytes and goes on existing.
+// Open connections to 127.0.0.1:port, each of which has sent the same bytes.
 class Crowd {
  public:
   Crowd(const std::string& address, const std::string& bytes) {

@@ -31,7 +31,7 @@ inference::ModelInferRequest PixelsRequest(int pictures) {
   return request;
 }
 
-// A client that asks and does not read would else hold memory that nobody counts.
+// Otherwise a client that does not read its answers would hold memory that is not counted.
 TEST(OipAnswers, OneThatIsNotReadKeepsItsRoom) {
   const ScratchFolder folder;
   PublishModel(folder.path(), "mixed", MixedConfig());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Callers without a credential are told apart by the address that they call from.
+// Clients without a credential are distinguished by their source address.
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <gmock/gmock.h>

@@ -25,7 +25,7 @@ ServerOptions TestOptions(const std::filesystem::path& repository) {
   options.scrape_period = absl::ZeroDuration();  // tests look at once at what they did
   options.registry.poll_interval = absl::Milliseconds(50);
   options.drain_deadline = absl::Seconds(10);
-  // A machine that does other things too must not change what is admitted.
+  // Other load on the machine must not change admission.
   options.admission.max_predicted_wait = absl::Hours(1);
   return options;
 }

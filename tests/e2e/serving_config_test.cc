@@ -71,7 +71,7 @@ class ServingConfigTest : public ::testing::Test {
   const ScratchFolder folder_;
 };
 
-// A batch that waits for company until it is full is as large as its model allows, whoever comes when.
+// A batch that waits until it is full has its model's maximum size, in whatever order requests arrive.
 TEST_F(ServingConfigTest, AModelsBatchesFollowTheFileWhileTheServerRuns) {
   PublishModel(Root(), "few", MixedConfig());
   PublishModel(Root(), "other", MixedConfig());

@@ -35,7 +35,7 @@ int64_t PeakMemory(const ChildServer& server) {
   return 0;
 }
 
-// Calls Classify on a connection of its own with this message, whatever it is, compressed on its way or not.
+// Calls Classify on a new connection with these message bytes, optionally compressed.
 grpc::Status SendOn(const std::string& address, const std::string& message,
                     grpc_compression_algorithm compression = GRPC_COMPRESS_NONE) {
   grpc::ChannelArguments arguments;
@@ -132,12 +132,12 @@ std::string Declaring(std::string jpeg, int side) {
   return jpeg;
 }
 
-// A group within a group and so on, in a field that nobody knows.
+// Returns a request with `depth` nested groups in an unknown field.
 std::string Nested(int depth) {
   return GoodRequest() + std::string(depth, '\x7b') + std::string(depth, '\x7c');
 }
 
-// Three gigabytes of pixels, a hundred megabytes of coefficients, a stack as deep as the message: none of it is made.
+// None of these is allocated: 3 GB of pixels, 100 MB of coefficients, a stack as deep as the message.
 TEST(Memory, BombsAreRefusedBeforeTheyTakeAny) {
   const ScratchFolder folder;
   PublishModel(folder.path() / "repository", "mixed", MixedConfig());

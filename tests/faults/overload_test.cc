@@ -102,8 +102,8 @@ TEST(Overload, AnswersThatAreNotTakenAreBoundedOverTheProcess) {
       running.Classify(PictureRequest("slow", SlowPicture()), std::make_unique<v1::ClassifyResponse>().get()).ok());
 }
 
-// How much is answered in time is a matter of speed: tests/server/scheduling/overload_test.cc asserts it on a clock of
-// its own, `script/prove overload` on a machine that does nothing else.
+// The share of answers in time depends on speed: tests/server/scheduling/overload_test.cc asserts it on a simulated
+// clock, `script/prove overload` on an idle machine.
 TEST(Overload, WithDeadlinesEveryCallIsAnsweredRefusedOrLateAndTheBooksAgree) {
   const ScratchFolder folder;
   PublishModel(folder.path(), "slow", SlowConfig());

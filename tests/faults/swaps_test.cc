@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Version after version while callers go on.
+// Swaps of many versions under load.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

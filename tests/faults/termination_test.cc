@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// SIGTERM to vitrine-server while streams are busy: what was accepted is answered, and what comes on holds up nothing.
+// SIGTERM to vitrine-server while streams are busy: accepted requests are answered, and later ones do not delay its
+// end.
 #include <gmock/gmock.h>
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
@@ -27,7 +28,7 @@ constexpr int kInFlight = 128;
 
 using ClassifyStream = grpc::ClientReaderWriter<v1::ClassifyRequest, v1::ClassifyStreamResponse>;
 
-// A stream on a connection of its own.
+// A stream on its own connection.
 class BusyStream {
  public:
   BusyStream(const std::string& address, std::string picture) : picture_(std::move(picture)) {

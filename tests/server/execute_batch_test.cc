@@ -79,7 +79,7 @@ TEST_F(ExecuteBatchTest, MapsAndFeaturesOfABatchAreThoseThatEachPictureGetsAlone
   EXPECT_EQ(seen.size(), 2 * sizes.size()) << "two pictures look the same: the test proves nothing about them";
 }
 
-// Every third asks for maps, every fourth for features: the answers of all are those that they get among themselves.
+// Every third request wants maps, every fourth features; all answers must be bit-identical to those of plain requests.
 TEST_F(ExecuteBatchTest, WhatSomeAskForChangesNoBitOfTheOthers) {
   constexpr size_t kPictures = 12;
   std::vector<Answer> plain(kPictures), mixed(kPictures);
@@ -229,7 +229,7 @@ TEST_F(ExecuteBatchTest, WhoLeftOrIsLateBeforeTheBatchBeginsIsNotDecoded) {
   EXPECT_THAT(metrics.Text(), HasSubstr(StageCount("decode", "error", 0)));
 }
 
-// A clock that goes on by a second whenever it is asked, so that decoding takes time.
+// A clock that advances by 1 s with each call of Now, so that decoding takes time.
 class BusyClock : public FakeClock {
  public:
   absl::Time Now() const override {

@@ -92,7 +92,7 @@ TEST(ServerOptions, FlagsReachTheirSettings) {
   EXPECT_TRUE(options.executor.log_batches);
 }
 
-// Each flag with a value of its own: what is in force is what was said.
+// Every flag has another value, and each must take effect.
 TEST(ServerOptions, EveryFlagIsInForceAsItWasSaid) {
   const std::map<std::string, std::string> kSaid = {{"--listen", "a:1"},
                                                     {"--socket", "unix:///b"},

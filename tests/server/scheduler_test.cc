@@ -163,7 +163,7 @@ TEST_F(SchedulerTest, CancelledAndExpiredWorkNeverReachesAnExecutor) {
   EXPECT_THAT(codes_[1], ElementsAre(absl::StatusCode::kDeadlineExceeded));
 }
 
-// Two whose deadline passes and one whose client leaves: a queue in which nobody is answered is as long as it is.
+// The queue time of two expired requests and one cancelled request must be counted too.
 TEST_F(SchedulerTest, WhoIsNeverTakenHasSpentItsTimeInTheQueue) {
   Metrics metrics("");
   const auto model = std::make_shared<LoadedModel>();
@@ -295,7 +295,7 @@ TEST_F(SchedulerTest, LongQueuesGiveTheBatchesThatTheWholeQueueWouldGive) {
   EXPECT_EQ(scheduler.depth().requests, 0);
 }
 
-// The ledger of a storm: every request is answered exactly once, and what was cancelled or late was never computed.
+// Under heavy load every request is answered exactly once, and cancelled or expired requests are never computed.
 TEST(SchedulerStorm, EveryRequestIsAnsweredExactlyOnce) {
   constexpr int kProducers = 6, kPerProducer = 1500, kExecutors = 3;
   const Clock& clock = SteadyClock();

@@ -243,7 +243,7 @@ TEST_F(AdminServiceTest, AStateFileThatCannotBeWrittenMakesNoChange) {
   EXPECT_EQ(Stable(), 3);
 }
 
-// A process that dies in the middle of a change starts again with what was known to work.
+// A process that dies during a change restarts with the last settings that worked.
 TEST_F(AdminServiceTest, TheStateFileHoldsNoChangeThatHasNotComeOff) {
   files_.Write("state", "");
   const auto kept = [&] { return std::filesystem::file_size(options_.admin_state); };

@@ -57,7 +57,7 @@ TEST(AuditLog, ALineOfAnActionThatBeginsHasNoOutcome) {
   for (const char* later : {"code", "message", "seconds"}) EXPECT_FALSE(json.contains(later)) << later;
 }
 
-// A line stays a line: what is too long becomes the text of its beginning.
+// Each call is one line: arguments that are too long are truncated.
 TEST(AuditLog, ArgumentsAreCutAtTheirLongest) {
   v1::RollbackModelRequest request;
   request.set_model("m");

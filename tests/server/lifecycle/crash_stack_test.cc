@@ -20,7 +20,7 @@ namespace {
 
 using ::testing::KilledBySignal;
 
-// Ends a child that hangs, so that the test fails and goes on.
+// Ends this child process if it hangs, so that the test fails and the others run.
 void NoLongerThan(unsigned seconds) {
   std::thread([seconds] {
     sleep(seconds);

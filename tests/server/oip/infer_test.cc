@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A batch on its way through the service: what is counted of it, and what it holds.
+// A multi-image call in the service: its metrics, and the resources that it holds.
 #include "server/wire/oip/infer.h"
 
 #include <gmock/gmock.h>

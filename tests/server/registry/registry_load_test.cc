@@ -102,7 +102,7 @@ TEST_F(RegistryTest, RetriesAtOnceWhenTheManifestChanges) {
   EXPECT_THAT(States(registry), ElementsAre("m/1 READY"));
 }
 
-// A copy by hand whose manifest came first: its last byte is what is waited for, not the next try.
+// A manual copy whose manifest came first is loaded soon after its last byte, not at the next retry.
 TEST_F(RegistryTest, RetriesSoonAfterACopyThatEnded) {
   Add("m", 1);
   Add("m", 2);

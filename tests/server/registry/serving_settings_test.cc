@@ -74,7 +74,7 @@ TEST_F(ServingSettingsTest, ABrokenFileKeepsTheOneBeforeAndSaysWhy) {
   EXPECT_TRUE(settings->fault().ok());
 }
 
-// A mode that was wrong and is put right changes nothing but the time of the change.
+// Correcting a file's mode changes only its ctime.
 TEST_F(ServingSettingsTest, AFileWhoseModeChangesLooksDifferent) {
   files_.Write("serving", "");
   const std::filesystem::path path = files_.folder() / "serving";

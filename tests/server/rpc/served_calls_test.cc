@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The calls of the callers' listener with streams that are made up: what they answer, hold and give back.
+// Calls of the clients' listener with fake streams: their answers, and the resources that they hold and release.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

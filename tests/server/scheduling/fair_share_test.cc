@@ -61,8 +61,8 @@ TEST(WorkAhead, WhatItsCallerWillAskForMoreUrgentlyOvertakesIt) {
   EXPECT_NEAR(milliseconds(100 * kUnit, {}, {}, 1), 125, 1e-6);          // 100 + x / 5 = x
   EXPECT_NEAR(milliseconds(100 * kUnit, {}, {}, 2), 1000 / 9.0, 1e-6);   // 100 + x / 10 = x
   EXPECT_NEAR(milliseconds(100 * kUnit, 20 * kUnit, {}, 1), 130, 1e-6);  // 100 + (x + 20) / 5 = x
-  // A greedy caller takes turns with both: 2 (100 + x / 5) = x. A modest one adds only its own: 100 + x / 5 + x / 10 =
-  // x.
+  // A greedy caller takes turns with both: 2 (100 + x / 5) = x.
+  // A modest caller adds only its own work: 100 + x / 5 + x / 10 = x.
   EXPECT_NEAR(milliseconds(100 * kUnit, {}, {{1000 * kUnit, 10}}, 1), 1000 / 3.0, 1e-6);
   EXPECT_NEAR(milliseconds(100 * kUnit, {}, {{{}, 0.1}}, 1), 1000 / 7.0, 1e-6);
 }
@@ -86,7 +86,7 @@ TEST(ManyCallers, AllOfThemCountAndTheIdleAreForgotten) {
     EXPECT_TRUE(held.emplace_back(admit("caller " + std::to_string(i), 1, absl::Hours(1))).ok());
   }
   EXPECT_FALSE(admit("late", 2, absl::Milliseconds(480)).ok()) << "500 ms of others go before it";
-  // Each of the 500 may ask for one more until its turn of 2 ms is over.
+  // Each of the 500 callers may send one more request until its turn of 2 ms ends.
   EXPECT_TRUE(admit("late", 2, absl::Milliseconds(1003)).ok());
   held.clear();
   clock.Advance(absl::Minutes(1));
@@ -214,7 +214,7 @@ class Contention : public ::testing::Test {
   }
 };
 
-// The server does 500 a second. The modest caller asks for 150, which is less than its half.
+// The server computes 500 requests per second. The modest caller sends 150, which is less than its half.
 TEST_F(Contention, AGreedyCallerAtTenTimesTheCapacityTakesNothingFromAModestOne) {
   const Sender modest = {"modest", 150};
   const auto alone = Run({modest}, absl::Seconds(20));

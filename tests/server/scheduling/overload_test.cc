@@ -94,7 +94,7 @@ struct Seen {
   double Rate() const { return absl::FDivDuration(work, kMeasured); }
 };
 
-// A mix on a simulated server of its own.
+// A mix of requests on its own simulated server.
 class Load {
  public:
   Load(const Mix& mix, uint64_t seed, Fault fault = Fault::kNone)
@@ -109,14 +109,14 @@ class Load {
     for (const SimulatedCost& cost : mix.models) server_.AddModel(cost);
   }
 
-  // Callers who wait for their answers, however long, and ask again at once.
+  // Runs clients that wait for each answer without a timeout and then send the next request.
   Seen ClosedLoop(int callers) {
     for (int i = 0; i < callers; ++i) AskAgainAndAgain();
     return Run();
   }
 
-  // Requests at random moments, so that they are so many seconds of work in a second. Refused callers come back as our
-  // clients do, or do not.
+  // Runs requests at random times with `work_per_second` seconds of work per second. If `retry`, rejected requests are
+  // retried as our clients do.
   Seen OpenLoop(double work_per_second, bool retry) {
     const double rate = work_per_second / absl::ToDoubleSeconds(MeanWork());
     server_.Every([this, rate] { return absl::Seconds(std::exponential_distribution<double>(rate)(random_)); },

@@ -15,7 +15,7 @@
 namespace vitrine {
 namespace {
 
-// Goes on by itself whenever somebody looks at it.
+// A clock that advances by `step` with each call of Now.
 class LookedAtClock : public FakeClock {
  public:
   explicit LookedAtClock(absl::Duration step) : step_(step) {}

@@ -111,7 +111,7 @@ void SimulatedServer::Arrive(const SimulatedRequest& what, std::function<void(co
   scheduler_.Submit(std::move(request));
 }
 
-// Asks for a batch only where there is one: for its first request NextBatch would wait.
+// Calls NextBatch only if a live request waits, since NextBatch would block otherwise.
 void SimulatedServer::StartIdle() {
   for (Executor& executor : executors_) {
     if (executor.running.has_value()) continue;

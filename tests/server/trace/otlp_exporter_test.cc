@@ -55,7 +55,7 @@ TEST(RetryDelay, BelievesACollectorThatSaysWhen) {
   EXPECT_EQ(RetryDelay(away, 1), absl::Seconds(30)) << "not for a day";
 }
 
-// A collector that answers as it is told; Cancel ends what waits in it.
+// A collector with scripted answers; Cancel ends a blocked call.
 class FakeSink : public SpanSink {
  public:
   using Answer = std::function<SpansSent(int call, OtlpResponse& response)>;

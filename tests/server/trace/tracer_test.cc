@@ -43,7 +43,7 @@ TEST_F(TracerTest, WithoutACallerTheRatioDecides) {
   EXPECT_NE(first->trace_id, second->trace_id);
 }
 
-// The ratio was asked for the call: a picture that is drawn again would begin a trace of its own.
+// Sampling is decided once per call: deciding again per image would start separate traces.
 TEST_F(TracerTest, APictureIsTracedWhereItsCallIs) {
   Tracer tracer(1, queue_, counters_);
   EXPECT_EQ(tracer.BeginPart(std::nullopt, Method::kModelInfer, kBegun, 0), nullptr);
