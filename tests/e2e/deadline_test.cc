@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Deadlines, cancellation and overload: expired and cancelled requests are not computed, and a full server rejects at
-// once.
+// Deadlines, cancellation and overload: expired and cancelled requests are not computed; a full server rejects at once.
 #include <gmock/gmock.h>
 #include <google/rpc/error_details.pb.h>
 #include <google/rpc/status.pb.h>

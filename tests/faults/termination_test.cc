@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// SIGTERM to vitrine-server while streams are busy: accepted requests are answered, and later ones do not delay its
-// end.
+// SIGTERM to vitrine-server while streams are busy: accepted requests are answered; later ones do not delay the end.
 #include <gmock/gmock.h>
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
