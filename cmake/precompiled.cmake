@@ -33,7 +33,7 @@ function(use_precompiled target kind)
   if(VITRINE_PRECOMPILE)
     target_precompile_headers(${target} REUSE_FROM precompiled_${kind})
     if(kind STREQUAL server_test)
-      target_compile_options(${target} PRIVATE -pthread)  # as gRPC's client asks, which some of these tests link
+      target_compile_options(${target} PRIVATE -pthread)  # required by gRPC's client, which some of these tests link
     endif()
   endif()
 endfunction()

@@ -89,7 +89,7 @@ class Http2Client:
         self.settings_acks = 0
         self.goaway = None  # (last stream, code, debug data)
         self.closed = False  # the server closed the connection
-        self.was_reset = False  # by RST of TCP
+        self.was_reset = False  # by a TCP RST
         self.fault = None  # the server's first protocol violation
         self.text = b""  # the received bytes if they are not HTTP/2
         self.acknowledges = True

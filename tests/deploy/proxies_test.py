@@ -165,7 +165,7 @@ class Behind:
                 self.assertEqual(self.servers[index].stop(), 0)
                 self.servers[index] = self.start(name, port, metrics)
                 wait_for("ready again", self.servers[index].is_ready)
-                time.sleep(2)  # until the proxy has found it
+                time.sleep(2)  # waits until the proxy has found it
         finally:
             stop.set()
             for thread in threads:

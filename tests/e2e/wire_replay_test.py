@@ -228,7 +228,7 @@ def describe_http2(request, client, names):
     if len(taken.blocks) > 1:
         made["trailers"] = fields_of(taken.blocks[-1], names)
     made["end"] = "RST_STREAM " + code_name(taken.reset) if taken.reset is not None and not taken.ended else "END_STREAM" if taken.ended else "open"
-    if taken.reset is not None and taken.ended and request["until"] == "quiet":  # else a matter of who was first
+    if taken.reset is not None and taken.ended and request["until"] == "quiet":  # otherwise the order is a race
         made["reset_after_end"] = code_name(taken.reset)
     if client.goaway:
         made["goaway"] = code_name(client.goaway[1])
