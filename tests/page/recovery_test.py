@@ -67,7 +67,7 @@ class Recovery(PageCase):
         page.locator("#head").select_option("1")
         page.locator(".progress").filter(has_text="Waiting for the answer, 2 seconds so far").wait_for()
         self.shot(page, "hung")
-        self.told(page, "No answer for 12 seconds")  # of all looks together
+        self.told(page, "No answer for 12 seconds")  # sum over all polls
         os.kill(server._process.pid, signal.SIGCONT)
         self.told(page, "Ready")
         page.locator(".progress").wait_for(state="hidden")

@@ -251,7 +251,7 @@ TEST_F(HttpClassifyFrontTest, TheDefaultTimeoutCountsFromTheEndOfTheBody) {
   }
 }
 
-// Where JSON is expected, and a picture comes.
+// An image sent to an endpoint that expects JSON.
 TEST_F(HttpClassifyFrontTest, APictureSentToTheOtherProtocolIsToldWhereToGo) {
   for (const std::string& picture : {NoisePng(8, 8, 1), std::string("\xFF\xD8\xFF\xE0[[[[")}) {
     const HttpResponse response =

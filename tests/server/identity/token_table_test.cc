@@ -38,7 +38,7 @@ TEST(TokenTable, AByteOrderMarkAndLineEndsOfWindowsAreNoPartOfALine) {
   EXPECT_EQ(table->NameOf(kSecret), "ci");
 }
 
-// Whoever hashes a password into the file has not made a token of it.
+// A hashed password in the file does not make it a valid token.
 TEST(TokenTable, AShortTokenIsNeverRight) {
   const auto table = TokenTable::Parse(TokenLine("ci", "hunter2") + TokenLine("ops", std::string(31, 'x')));
   ASSERT_TRUE(table.ok());
