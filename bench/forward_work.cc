@@ -14,12 +14,12 @@
 #include "base/status_macros.h"
 #include "bench/stored_model.h"
 #include "bench/work.h"
-#include "checkpoint/stored_tensors.h"
-#include "engine/cpu/engine.h"
-#include "engine/cpu/peaks.h"
-#include "reference/initializer.h"
-#include "reference/model.h"
-#include "repository/safetensors.h"
+#include "models/engine/cpu/engine.h"
+#include "models/engine/cpu/peaks.h"
+#include "models/reference/checkpoint/stored_tensors.h"
+#include "models/reference/initializer.h"
+#include "models/reference/model.h"
+#include "models/repository/safetensors.h"
 
 namespace vitrine {
 namespace {

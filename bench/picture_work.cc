@@ -8,9 +8,9 @@
 #include "bench/pictures.h"
 #include "bench/stored_model.h"
 #include "bench/work.h"
-#include "engine/cpu/engine.h"
-#include "reference/float_arrays.h"
-#include "reference/model.h"
+#include "models/engine/cpu/engine.h"
+#include "models/reference/float_arrays.h"
+#include "models/reference/model.h"
 #include "server/models/registry/golden_input.h"
 #include "server/serve/scheduling/batching_policy.h"
 

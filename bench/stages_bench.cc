@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Times the stages of a request, each on one core.
 //
-//   stages_bench --weights=bundled/kv-pos-mnist/1/weights.safetensors --picture=PHOTO [Google Benchmark's flags]
+//   stages_bench --weights=models/bundled/kv-pos-mnist/1/weights.safetensors --picture=PHOTO [Google Benchmark's flags]
 #include <benchmark/benchmark.h>
 
 #include <fstream>
@@ -18,8 +18,8 @@
 #include "imaging/geometry.h"
 #include "imaging/header.h"
 #include "imaging/preprocess.h"
+#include "models/repository/safetensors.h"
 #include "models/zoo.h"
-#include "repository/safetensors.h"
 #include "server/serve/execution/picture_input.h"
 #include "server/serve/scheduling/batching_policy.h"
 #include "server/wire/message/read_message.h"

@@ -8,8 +8,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "checkpoint/checkpoint.h"
-#include "repository/stored_version.h"
+#include "models/reference/checkpoint/checkpoint.h"
+#include "models/repository/stored_version.h"
 
 namespace vitrine {
 

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "engine/cpu/engine.h"
-#include "reference/model.h"
+#include "models/engine/cpu/engine.h"
+#include "models/reference/model.h"
 
 namespace vitrine {
 

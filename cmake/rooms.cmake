@@ -1,21 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
 # The rooms and who may use whom. tests/structure checks includes and link edges against this table, and that no room but
 # client links gRPC: vitrine_services, which is linked as a library, is the client's and the tests'.
-set(ROOM_ALLOWS_proto "")
-set(ROOM_ALLOWS_imaging proto)
-set(ROOM_ALLOWS_data imaging proto)
-set(ROOM_ALLOWS_report imaging proto)
-set(ROOM_ALLOWS_models proto)
-set(ROOM_ALLOWS_engine models proto)
-set(ROOM_ALLOWS_reference models proto)
-set(ROOM_ALLOWS_repository models proto)
-set(ROOM_ALLOWS_checkpoint models reference repository proto)
-set(ROOM_ALLOWS_torch_backend models engine reference proto)
-set(ROOM_ALLOWS_trainer models reference checkpoint imaging data repository report proto)
-set(ROOM_ALLOWS_describe models engine report repository proto)
-set(ROOM_ALLOWS_publish models engine imaging data report repository proto)
-set(ROOM_ALLOWS_server models engine imaging repository report proto)
-set(ROOM_ALLOWS_client proto imaging data report)
+set(ROOMS "")
+# room(NAME FOLDER [ROOM...]): sources of FOLDER, but for those of rooms within it, include and link those of each ROOM.
+macro(room name folder)
+  list(APPEND ROOMS ${name})
+  set(ROOM_ALLOWS_${name} ${ARGN})
+endmacro()
+room(proto proto)
+room(imaging imaging proto)
+room(data data imaging proto)
+room(report report imaging proto)
+room(models models proto)
+room(engine models/engine models proto)
+room(reference models/reference models proto)
+room(repository models/repository models proto)
+room(checkpoint models/reference/checkpoint models reference repository proto)
+room(torch_backend models/reference/torch_backend models engine reference proto)
+room(trainer trainer models reference checkpoint imaging data repository report proto)
+room(describe describe models engine report repository proto)
+room(publish publish models engine imaging data report repository proto)
+room(server server models engine imaging repository report proto)
+room(client client proto imaging data report)
 
 # A release compiles with -O3, which the loops of these rooms are worth; sources of the others take a tenth less time to
 # compile at -O2. Commands wait for servers or for the engine and print: a third less time at -O1, and the load
@@ -80,6 +86,9 @@ endfunction()
 function(vitrine_lends_messages program)
   target_link_options(${program} PRIVATE
     "LINKER:--export-dynamic-symbol=*7vitrine2v1*" "LINKER:--export-dynamic-symbol=descriptor_table_vitrine*")
+  if(VITRINE_WITH_LIBTORCH)
+    add_dependencies(${program} vitrine_torch)
+  endif()
 endfunction()
 
 # vitrine_test_library(NAME SOURCES a.cc ... ROOMS ... [LIBRARIES ...]): what several test programs share.
@@ -166,8 +175,7 @@ endfunction()
 # Writes "target: libraries it links" for tests/structure, once every room is known.
 function(write_link_edges file)
   set(text "")
-  foreach(room proto services imaging data report models engine reference repository checkpoint torch_backend trainer describe
-               publish server client)
+  foreach(room services ${ROOMS})
     if(TARGET vitrine_${room})
       get_target_property(links vitrine_${room} LINK_LIBRARIES)
       string(APPEND text "vitrine_${room}: ${links}\n")

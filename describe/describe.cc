@@ -21,13 +21,13 @@
 #include "describe/review.h"
 #include "describe/steps.h"
 #include "models/families/family.h"
+#include "models/repository/selection.h"
+#include "models/repository/stored_version.h"
+#include "models/repository/weights.h"
 #include "models/workload/conventions.h"
 #include "models/zoo.h"
 #include "models/zoo/published.h"
 #include "report/roofline.h"
-#include "repository/selection.h"
-#include "repository/stored_version.h"
-#include "repository/weights.h"
 
 namespace vitrine {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "base/simd/chosen_path.h"
 #include "base/status_macros.h"
-#include "engine/cpu/engine.h"
+#include "models/engine/cpu/engine.h"
 
 namespace vitrine {
 namespace {

@@ -8,8 +8,8 @@
 
 #include "absl/status/statusor.h"
 #include "base/steady.h"
-#include "engine/cpu/peaks.h"
-#include "engine/cpu/profile.h"
+#include "models/engine/cpu/peaks.h"
+#include "models/engine/cpu/profile.h"
 #include "models/program/program.h"
 #include "models/workload/workload.h"
 

@@ -11,11 +11,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
+#include "models/repository/repository.h"
 #include "models/workload/conventions.h"
 #include "models/workload/workload.h"
 #include "models/zoo.h"
 #include "models/zoo/published.h"
-#include "repository/repository.h"
 
 namespace vitrine {
 namespace {

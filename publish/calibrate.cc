@@ -10,9 +10,9 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "models/repository/selection.h"
+#include "models/repository/stored_version.h"
 #include "report/calibration_words.h"
-#include "repository/selection.h"
-#include "repository/stored_version.h"
 
 namespace vitrine {
 namespace {

@@ -9,13 +9,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/status_macros.h"
-#include "engine/torch_library.h"
+#include "models/engine/torch_library.h"
+#include "models/repository/names.h"
+#include "models/repository/stored_version.h"
 #include "models/zoo.h"
 #include "publish/forward.h"
 #include "publish/goldens.h"
 #include "report/data_table.h"
-#include "repository/names.h"
-#include "repository/stored_version.h"
 
 namespace vitrine {
 namespace {

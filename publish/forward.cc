@@ -6,9 +6,9 @@
 
 #include "base/machine/machine.h"
 #include "base/status_macros.h"
-#include "engine/cpu_backend.h"
-#include "engine/logits.h"
-#include "engine/torch_library.h"
+#include "models/engine/cpu_backend.h"
+#include "models/engine/logits.h"
+#include "models/engine/torch_library.h"
 
 namespace vitrine {
 namespace {

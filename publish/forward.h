@@ -4,9 +4,9 @@
 
 #include "absl/status/statusor.h"
 #include "base/simd/cpu_path.h"
-#include "engine/precision.h"
-#include "repository/golden.h"
-#include "repository/weights.h"
+#include "models/engine/precision.h"
+#include "models/repository/golden.h"
+#include "models/repository/weights.h"
 
 namespace vitrine {
 

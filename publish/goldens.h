@@ -6,7 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "models/model_description.h"
-#include "repository/golden.h"
+#include "models/repository/golden.h"
 #include "vitrine/v1/manifest.pb.h"
 
 namespace vitrine {

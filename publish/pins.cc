@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/first_error.h"
 #include "base/status_macros.h"
-#include "repository/text.h"
+#include "models/repository/text.h"
 
 namespace vitrine {
 namespace {

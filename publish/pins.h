@@ -9,7 +9,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "repository/repository.h"
+#include "models/repository/repository.h"
 #include "vitrine/v1/serving.pb.h"
 
 namespace vitrine {

@@ -24,16 +24,16 @@
 #include "data/label_map.h"
 #include "data/parallel.h"
 #include "data/unicode.h"
-#include "engine/cpu/instructions.h"
-#include "engine/kept_layers.h"
+#include "models/engine/cpu/instructions.h"
+#include "models/engine/kept_layers.h"
+#include "models/repository/selection.h"
+#include "models/repository/stored_version.h"
+#include "models/repository/weights.h"
 #include "publish/forward.h"
 #include "publish/goldens.h"
 #include "publish/picture.h"
 #include "report/data_table.h"
 #include "report/progress_display.h"
-#include "repository/selection.h"
-#include "repository/stored_version.h"
-#include "repository/weights.h"
 
 namespace vitrine {
 namespace {

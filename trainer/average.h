@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "reference/module.h"
+#include "models/reference/module.h"
 
 namespace vitrine {
 

@@ -10,7 +10,7 @@
 #include "data/dataset.h"
 #include "imaging/decode_planned.h"
 #include "imaging/geometry.h"
-#include "reference/model.h"
+#include "models/reference/model.h"
 #include "trainer/task.h"
 
 namespace vitrine {

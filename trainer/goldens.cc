@@ -9,10 +9,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "checkpoint/checkpoint.h"
 #include "imaging/decode_input.h"
 #include "imaging/encode_png.h"
 #include "imaging/preprocess.h"
+#include "models/reference/checkpoint/checkpoint.h"
 #include "report/thumbnail.h"
 #include "trainer/evaluate.h"
 #include "trainer/patterns.h"

@@ -4,8 +4,8 @@
 
 #include "absl/status/statusor.h"
 #include "data/dataset.h"
-#include "reference/model.h"
-#include "repository/safetensors.h"
+#include "models/reference/model.h"
+#include "models/repository/safetensors.h"
 #include "vitrine/v1/recipe.pb.h"
 
 namespace vitrine {

@@ -6,7 +6,7 @@
 
 #include <vector>
 
-#include "reference/module.h"
+#include "models/reference/module.h"
 #include "vitrine/v1/recipe.pb.h"
 
 namespace vitrine {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "reference/model.h"
+#include "models/reference/model.h"
 #include "trainer/loop.h"
 #include "vitrine/v1/manifest.pb.h"
 #include "vitrine/v1/recipe.pb.h"

@@ -7,8 +7,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "base/status_macros.h"
-#include "checkpoint/checkpoint.h"
-#include "repository/names.h"
+#include "models/reference/checkpoint/checkpoint.h"
+#include "models/repository/names.h"
 #include "trainer/recipe.h"
 #include "trainer/tasks/start.h"
 

@@ -8,8 +8,8 @@
 
 #include "absl/status/statusor.h"
 #include "data/dataset.h"
-#include "reference/model.h"
-#include "repository/repository.h"
+#include "models/reference/model.h"
+#include "models/repository/repository.h"
 #include "trainer/evaluate.h"
 #include "trainer/goldens.h"
 #include "trainer/loop.h"

@@ -11,7 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "imaging/geometry.h"
-#include "reference/forward_context.h"
+#include "models/reference/forward_context.h"
 #include "vitrine/v1/recipe.pb.h"
 
 namespace vitrine {

@@ -15,8 +15,8 @@
 #include "absl/strings/str_cat.h"
 #include "base/file/replace.h"
 #include "base/status_macros.h"
-#include "checkpoint/stored_tensors.h"
-#include "repository/safetensors.h"
+#include "models/reference/checkpoint/stored_tensors.h"
+#include "models/repository/safetensors.h"
 #include "trainer/recipe.h"
 
 namespace vitrine {

@@ -9,7 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "reference/module.h"
+#include "models/reference/module.h"
 #include "trainer/optimizer.h"
 #include "vitrine/v1/recipe.pb.h"
 

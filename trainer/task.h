@@ -14,9 +14,9 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "reference/forward_context.h"
-#include "reference/model.h"
-#include "reference/module.h"
+#include "models/reference/forward_context.h"
+#include "models/reference/model.h"
+#include "models/reference/module.h"
 #include "trainer/lab/sequence_model.h"
 
 namespace vitrine {

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
-#include "repository/safe_file.h"
+#include "models/repository/safe_file.h"
 
 namespace vitrine {
 

@@ -56,7 +56,7 @@ def parse():
                         help="of engine, narrow and servers, measure only the rows whose name has TEXT in it, such as 'xcit-t12, 224x224' or 'int8'")
     parser.add_argument("--name", default="bench", help="last part of the result's file name")
     parser.add_argument("--output", type=pathlib.Path, help="file for the result, instead of bench/results/DATE-NAME.md")
-    parser.add_argument("--repository", type=pathlib.Path, default=ROOT / "bundled", help="models to measure")
+    parser.add_argument("--repository", type=pathlib.Path, default=ROOT / "models/bundled", help="models to measure")
     parser.add_argument("--python", default=sys.executable, help="Python with torch")
     arguments = parser.parse_args()
     arguments.table = AGAINST if arguments.against else PARTS

@@ -56,7 +56,7 @@ def main():
     arguments = parse()
 
     def setup(scratch):
-        return ProofSetup(arguments.build.resolve(), ROOT / "bundled", scratch, sys.executable, arguments.quick,
+        return ProofSetup(arguments.build.resolve(), ROOT / "models/bundled", scratch, sys.executable, arguments.quick,
                           arguments.old_server)
 
     failed = False

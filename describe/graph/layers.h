@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/cpu/peaks.h"
+#include "models/engine/cpu/peaks.h"
 #include "models/workload/workload.h"
 #include "report/data_table.h"
 #include "report/roofline.h"

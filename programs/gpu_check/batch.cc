@@ -8,18 +8,18 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
-#include "engine/cpu_backend.h"
-#include "engine/logits.h"
+#include "models/engine/cpu_backend.h"
+#include "models/engine/logits.h"
+#include "models/reference/float_arrays.h"
+#include "models/reference/torch_backend/backend.h"
+#include "models/reference/torch_backend/draw.h"
 #include "models/zoo.h"
 #include "programs/gpu_check/checks.h"
-#include "reference/float_arrays.h"
 #include "server/models/registry/golden_input.h"
 #include "server/models/registry/model_loader.h"
 #include "server/serve/execution/executor.h"
 #include "server/serve/execution/response.h"
 #include "server/serve/request/plan_request.h"
-#include "torch_backend/backend.h"
-#include "torch_backend/draw.h"
 
 namespace vitrine {
 namespace {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "repository/repository.h"
+#include "models/repository/repository.h"
 #include "server/models/registry/device.h"
 
 namespace vitrine {

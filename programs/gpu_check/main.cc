@@ -18,8 +18,8 @@
 #include "absl/strings/str_cat.h"
 #include "base/command_line/command_line.h"
 #include "base/status_macros.h"
+#include "models/reference/torch_backend/torch_functions.h"
 #include "programs/gpu_check/checks.h"
-#include "torch_backend/torch_functions.h"
 
 namespace vitrine {
 namespace {
@@ -66,7 +66,7 @@ absl::Status RunChecks(CheckSetting setting, const std::string& samples) {
 
 int Main(int argc, char** argv) {
   CheckSetting setting;
-  std::string device = "cuda:0", repository = "bundled", samples = "samples";
+  std::string device = "cuda:0", repository = "models/bundled", samples = "samples";
   CLI::App app("Checks that a device computes what the CPU computes. Exits with 77 where there is no such device.",
                "vitrine-gpu-check");
   app.add_option("--device", device, "Under test: cuda:N, or cpu to try the checks themselves")->capture_default_str();

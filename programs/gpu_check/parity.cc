@@ -14,11 +14,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
-#include "checkpoint/checkpoint.h"
+#include "models/reference/checkpoint/checkpoint.h"
+#include "models/reference/float_arrays.h"
+#include "models/reference/model.h"
 #include "models/zoo/small_forms.h"
 #include "programs/gpu_check/checks.h"
-#include "reference/float_arrays.h"
-#include "reference/model.h"
 #include "server/models/registry/golden_input.h"
 
 namespace vitrine {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "models/repository/import.h"
 #include "programs/repo/flags.h"
 #include "publish/import/pull.h"
-#include "repository/import.h"
 
 namespace vitrine {
 namespace {

@@ -39,9 +39,9 @@ constexpr char kExamples[] =
     "                                                    publishes a version that may be computed in bytes too\n"
     "  vitrine-repo calibrate staging kv-pos-mnist --from held-out/calibration.json\n"
     "                                                    publishes a version whose answers say when they are unsure\n"
-    "  vitrine-repo list bundled                         what is there\n"
+    "  vitrine-repo list models/bundled                         what is there\n"
     "  vitrine-repo show bundled kv-pos-mnist            the newest version in full\n"
-    "  vitrine-repo verify bundled                       digests, weights and goldens of every version\n"
+    "  vitrine-repo verify models/bundled                       digests, weights and goldens of every version\n"
     "  vitrine-repo verify staging xcit --against timm --pictures photos --python venv/bin/python\n"
     "                                                    compares its answers with those of timm\n"
     "  vitrine-repo publish production kv-pos-mnist@3 --from staging\n"
@@ -99,7 +99,7 @@ Command AddZoo(CLI::App& app, Flags& flags) {
       "OURS % that of --repository; empty where there is none. RESOLUTION is the input's: a fixed size, or native "
       "with\n"
       "the pixels of a token and the limits of their number. JSON and CSV hold plain numbers and further columns.\n"
-      "  vitrine-repo zoo --repository bundled\n"
+      "  vitrine-repo zoo --repository models/bundled\n"
       "  vitrine-repo zoo --format csv > zoo.csv");
   return {zoo, [&flags] { return ZooCommand(flags.repository, flags.output()); }};
 }
@@ -131,7 +131,7 @@ Command AddDescribe(CLI::App& app, Flags& flags) {
       "  vitrine-repo describe vit-b16                     the review's tables follow the operators\n"
       "  vitrine-repo describe xcit-t12 --resolution 384 --batch 8 --plot roofline.svg\n"
       "  vitrine-repo describe xcit-n12 --no-measure --graph xcit-n12.svg\n"
-      "  vitrine-repo describe eit-mini-cifar10@2 --repository bundled --format json\n"
+      "  vitrine-repo describe eit-mini-cifar10@2 --repository models/bundled --format json\n"
       "Nothing else should run meanwhile; times are the shortest of many passes.");
   return {describe, [&flags] {
             flags.describe.format = flags.output();
@@ -218,7 +218,7 @@ Command AddVerify(CLI::App& app, Flags& flags) {
       ->check(CLI::PositiveNumber)
       ->needs(library);
   verify->footer(
-      "  vitrine-repo verify bundled\n"
+      "  vitrine-repo verify models/bundled\n"
       "  vitrine-repo verify my-models vit --against timm --pictures photos --python venv/bin/python\n"
       "Exit code 1: a version fails, or a picture's logits or top-1 differ.");
   return {verify, [&flags] {

@@ -20,13 +20,13 @@
 #include "base/status_macros.h"
 #include "data/file.h"
 #include "data/folder.h"
+#include "models/repository/import.h"
+#include "models/repository/selection.h"
+#include "models/repository/stored_version.h"
+#include "models/repository/weights.h"
 #include "publish/against/timm_side.h"
 #include "publish/forward.h"
 #include "publish/picture.h"
-#include "repository/import.h"
-#include "repository/selection.h"
-#include "repository/stored_version.h"
-#include "repository/weights.h"
 
 namespace vitrine {
 namespace {

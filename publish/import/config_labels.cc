@@ -7,7 +7,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "repository/text.h"
+#include "models/repository/text.h"
 
 namespace vitrine {
 namespace {

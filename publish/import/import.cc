@@ -16,14 +16,14 @@
 #include "base/status_macros.h"
 #include "data/file.h"
 #include "imaging/geometry.h"
+#include "models/repository/import.h"
+#include "models/repository/labels.h"
+#include "models/repository/stored_version.h"
+#include "models/repository/text.h"
 #include "publish/forward.h"
 #include "publish/goldens.h"
 #include "publish/import/config_labels.h"
 #include "publish/import/pull.h"
-#include "repository/import.h"
-#include "repository/labels.h"
-#include "repository/stored_version.h"
-#include "repository/text.h"
 
 namespace vitrine {
 namespace {

@@ -19,11 +19,11 @@
 #include "absl/strings/strip.h"
 #include "base/sha256.h"
 #include "base/status_macros.h"
+#include "models/repository/import.h"
+#include "models/repository/manifest.h"
 #include "publish/import/download.h"
 #include "publish/import/https.h"
 #include "report/progress_display.h"
-#include "repository/import.h"
-#include "repository/manifest.h"
 
 namespace vitrine {
 namespace {

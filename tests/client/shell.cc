@@ -26,7 +26,7 @@ Ran Shell(const ScratchFolder& folder, const std::string& command) {
 BundledServer::BundledServer(const ScratchFolder& folder, const std::string& arguments) {
   namespace fs = std::filesystem;
   fs::create_directories(folder.path() / "repository");
-  fs::copy(VITRINE_SOURCE "/bundled/kv-pos-mnist", folder.path() / "repository/kv-pos-mnist",
+  fs::copy(VITRINE_SOURCE "/models/bundled/kv-pos-mnist", folder.path() / "repository/kv-pos-mnist",
            fs::copy_options::recursive);
   const Ran started =
       Shell(folder, VITRINE_BIN

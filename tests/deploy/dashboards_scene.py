@@ -131,7 +131,7 @@ class Scene:
     def _publish(self):
         repository = self.folder / "repository"
         for model, version in ((SERVED, 1), (SERVED, 2), (SERVED, 3), (SECOND, 1)):
-            source = max((ROOT / "bundled" / model).iterdir(), key=lambda path: int(path.name))
+            source = max((ROOT / "models/bundled" / model).iterdir(), key=lambda path: int(path.name))
             folder = shutil.copytree(source, repository / model / str(version))
             manifest = (folder / "manifest.textproto").read_text()
             (folder / "manifest.textproto").write_text(re.sub(r"(?m)^version: \d+$", f"version: {version}", manifest))

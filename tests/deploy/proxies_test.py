@@ -68,7 +68,7 @@ class Behind:
         self.addCleanup(scratch.cleanup)
         folder = self.folder = pathlib.Path(scratch.name)
         folder.chmod(0o755)  # for workers that are nobody
-        shutil.copytree(SOURCE / "bundled" / MODEL, folder / "models" / MODEL)
+        shutil.copytree(SOURCE / "models/bundled" / MODEL, folder / "models" / MODEL)
         subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
                         "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1",
                         "-keyout", folder / "tls.key", "-out", folder / "tls.crt"], check=True, capture_output=True, timeout=60)

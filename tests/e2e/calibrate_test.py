@@ -99,7 +99,7 @@ class Calibrate(unittest.TestCase):
         write_digits(cls.folder / "digits", 400)
         # The bundled version as it was before anybody calibrated it.
         version = cls.folder / "models" / MODEL / "1"
-        shutil.copytree(ROOT / "bundled" / MODEL / "1", version)
+        shutil.copytree(ROOT / "models/bundled" / MODEL / "1", version)
         manifest = (version / "manifest.textproto").read_text()
         begin = manifest.find("calibration {")
         if begin >= 0:

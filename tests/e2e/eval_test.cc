@@ -265,7 +265,7 @@ TEST_F(EvalProgram, WhatCannotWorkSaysWhy) {
 }
 
 TEST_F(EvalProgram, PredictsWhatTheTrainerPredicts) {
-  const std::string bundled = absl::StrCat(VITRINE_SOURCE, "/bundled");
+  const std::string bundled = absl::StrCat(VITRINE_SOURCE, "/models/bundled");
   const std::vector<std::string> classes = {"airplane", "automobile", "bird",  "cat",  "deer",
                                             "dog",      "frog",       "horse", "ship", "truck"};
   for (int i = 0; i < 120; ++i) {

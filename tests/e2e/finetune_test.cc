@@ -15,7 +15,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "repository/stored_version.h"
+#include "models/repository/stored_version.h"
 #include "tests/e2e/running_server.h"
 #include "tests/paths.h"
 #include "tests/scratch_folder.h"
@@ -30,7 +30,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr char kBundled[] = VITRINE_SOURCE "/bundled";
+constexpr char kBundled[] = VITRINE_SOURCE "/models/bundled";
 
 std::string Bytes(const fs::path& file) {
   std::ifstream in(file, std::ios::binary);

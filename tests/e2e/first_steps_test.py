@@ -176,7 +176,7 @@ class FirstSteps(unittest.TestCase):
             'models { model: "eit-mini-cifar10" version_policy { latest: 2 } labels { label: "stable" version: 2 } }\n')
         # For the canary: three versions of the model that the documents operate.
         for _ in range(3):
-            cls.prepare("vitrine-repo publish my-models eit-mini-cifar10 --from bundled")
+            cls.prepare("vitrine-repo publish my-models eit-mini-cifar10 --from models/bundled")
 
     @classmethod
     def stop(cls):
@@ -236,7 +236,7 @@ class FirstSteps(unittest.TestCase):
             found = list(commands(document, most))
             self.assertTrue(found, document)
             if document != "README.md":
-                self.serve("vitrine-server --repository bundled")
+                self.serve("vitrine-server --repository models/bundled")
             for line in found:
                 with self.subTest(document=document, command=line):
                     self.run_one(line)

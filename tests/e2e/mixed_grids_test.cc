@@ -14,8 +14,8 @@
 
 #include "models/attention_maps.h"
 #include "models/features.h"
-#include "reference/float_arrays.h"
-#include "reference/model.h"
+#include "models/reference/float_arrays.h"
+#include "models/reference/model.h"
 #include "server/models/registry/golden_input.h"
 #include "tests/e2e/published.h"
 #include "tests/e2e/running_server.h"

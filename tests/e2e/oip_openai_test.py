@@ -11,7 +11,7 @@ import openai
 import oip_server
 from oip_pictures import CIFAR, MODEL, SURE
 
-FOLDER = oip_server.SOURCE / "bundled" / MODEL / "2"
+FOLDER = oip_server.SOURCE / "models/bundled" / MODEL / "2"
 
 
 def text_of(name):

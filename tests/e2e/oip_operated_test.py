@@ -74,7 +74,7 @@ class Operated(unittest.TestCase):
             tokens = pathlib.Path(folder) / "tokens"
             tokens.touch(0o600)
             tokens.write_text(f"ci sha256:{hashlib.sha256(self.TOKEN.encode()).hexdigest()}\n")
-            ended = subprocess.run([oip_server.PROGRAM, "--repository", oip_server.SOURCE / "bundled", "--listen",
+            ended = subprocess.run([oip_server.PROGRAM, "--repository", oip_server.SOURCE / "models/bundled", "--listen",
                                     "127.0.0.1:0", "--http", "0.0.0.0:0", "--tokens", tokens],
                                    capture_output=True, text=True, timeout=60)
         self.assertNotEqual(ended.returncode, 0)

@@ -11,11 +11,11 @@ import oip_server
 CIFAR = oip_server.SOURCE / "samples" / "cifar"
 MODEL = "eit-mini-cifar10"
 ATTENTIVE = "xcit-n12-f-sne-cifar10"  # for its class attention
-LABELS = (oip_server.SOURCE / "bundled" / MODEL / "2" / "labels.txt").read_text().split()
+LABELS = (oip_server.SOURCE / "models/bundled" / MODEL / "2" / "labels.txt").read_text().split()
 # Its calibration's, by which logits are divided before the softmax.
-TEMPERATURE = float(re.search(r"temperature: (\S+)", (oip_server.SOURCE / "bundled" / MODEL / "2" / "manifest.textproto").read_text())[1])
+TEMPERATURE = float(re.search(r"temperature: (\S+)", (oip_server.SOURCE / "models/bundled" / MODEL / "2" / "manifest.textproto").read_text())[1])
 # And below which it takes an answer for unsure.
-UNSURE_BELOW = float(re.search(r"unsure_below: (\S+)", (oip_server.SOURCE / "bundled" / MODEL / "2" / "manifest.textproto").read_text())[1])
+UNSURE_BELOW = float(re.search(r"unsure_below: (\S+)", (oip_server.SOURCE / "models/bundled" / MODEL / "2" / "manifest.textproto").read_text())[1])
 # Pictures that the bundled model gets right, as `vitrine classify` does.
 SURE = ["airplane-747.jpg", "horse-bay.jpg", "ship-junk.png", "truck-garbage.jpg"]
 

@@ -22,7 +22,7 @@ class Server:
         self._folder = tempfile.TemporaryDirectory(prefix="vitrine-oip-")
         folder = self.folder = pathlib.Path(self._folder.name)
         for model in models:
-            shutil.copytree(SOURCE / "bundled" / model, folder / "models" / model)
+            shutil.copytree(SOURCE / "models/bundled" / model, folder / "models" / model)
         ports = folder / "ports"
         self.log = folder / "log"
         command = [str(PROGRAM), "--repository", str(folder / "models"), "--listen", listen,

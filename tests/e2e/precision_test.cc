@@ -14,7 +14,7 @@
 #include "absl/strings/str_replace.h"
 #include "base/file/replace.h"
 #include "base/simd/chosen_path.h"
-#include "engine/cpu/instructions.h"
+#include "models/engine/cpu/instructions.h"
 #include "tests/e2e/published.h"
 #include "tests/e2e/running_server.h"
 #include "tests/paths.h"
@@ -45,7 +45,7 @@ class PrecisionTest : public ::testing::Test {
  protected:
   // The bundled version as versions 1 and 2 of a repository.
   PrecisionTest() {
-    const std::filesystem::path from = std::filesystem::path(VITRINE_SOURCE) / "bundled" / kModel / "1";
+    const std::filesystem::path from = std::filesystem::path(VITRINE_SOURCE) / "models/bundled" / kModel / "1";
     for (const int version : {1, 2}) {
       const std::filesystem::path to = Root() / kModel / std::to_string(version);
       std::filesystem::create_directories(to);

@@ -7,8 +7,8 @@
 
 #include <cstring>
 
-#include "checkpoint/checkpoint.h"
-#include "reference/model.h"
+#include "models/reference/checkpoint/checkpoint.h"
+#include "models/reference/model.h"
 #include "server/models/registry/golden_input.h"
 #include "tests/imaging/pictures.h"
 #include "tests/reference/pictures.h"

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "repository/repository.h"
+#include "models/repository/repository.h"
 #include "tests/scratch_folder.h"
 #include "vitrine/v1/model.pb.h"
 

@@ -103,7 +103,7 @@ TEST(Health, AnEmptyRepositoryIsReadyOnlyWhereThatIsAllowed) {
 }
 
 TEST(Health, AFolderOfSourcesIsNoRepository) {
-  RunningServer running(VITRINE_SOURCE "/repository");
+  RunningServer running(VITRINE_SOURCE "/models/repository");
   EXPECT_THAT(running.Get("/readyz"), AllOf(StartsWith("HTTP/1.1 503 "), HasSubstr("is a folder of source code")));
   EXPECT_THAT(running.Get("/statusz"), HasSubstr("Not well: requests are not served"));
 }

@@ -10,7 +10,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "reference/model.h"
+#include "models/reference/model.h"
 #include "tests/e2e/published.h"
 #include "tests/e2e/running_server.h"
 

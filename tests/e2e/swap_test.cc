@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "absl/time/clock.h"
-#include "reference/model.h"
+#include "models/reference/model.h"
 #include "tests/e2e/published.h"
 #include "tests/e2e/running_server.h"
 

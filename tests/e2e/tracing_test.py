@@ -345,7 +345,7 @@ class Tracing(unittest.TestCase):
     def test_where_spans_go_is_checked_at_the_start(self):
         for endpoint, sentence in (("127.0.0.1:4318", "does not begin with http:// or https://"),
                                    ("http://127.0.0.1:4317", "a collector's port for gRPC")):
-            refused = subprocess.run([oip_server.PROGRAM, "--repository", str(oip_server.SOURCE / "bundled"), "--listen", "127.0.0.1:0",
+            refused = subprocess.run([oip_server.PROGRAM, "--repository", str(oip_server.SOURCE / "models/bundled"), "--listen", "127.0.0.1:0",
                                       "--metrics", "", "--otlp-endpoint", endpoint], capture_output=True, text=True, timeout=60)
             self.assertEqual(refused.returncode, 2, refused.stderr)
             self.assertIn(sentence, refused.stderr)
@@ -363,7 +363,7 @@ class Tracing(unittest.TestCase):
         self.assertEqual((collector.metadata[0]["authorization"], collector.metadata[0]["x-team"]),
                          ("Bearer of-spans", "vision"))
         file.chmod(0o644)
-        refused = subprocess.run([oip_server.PROGRAM, "--repository", str(oip_server.SOURCE / "bundled"), "--listen", "127.0.0.1:0",
+        refused = subprocess.run([oip_server.PROGRAM, "--repository", str(oip_server.SOURCE / "models/bundled"), "--listen", "127.0.0.1:0",
                                   "--metrics", "", "--otlp-endpoint", collector.address, "--otlp-headers", str(file)],
                                  capture_output=True, text=True, timeout=60)
         self.assertNotEqual(refused.returncode, 0)

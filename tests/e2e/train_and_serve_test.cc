@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "repository/stored_version.h"
+#include "models/repository/stored_version.h"
 #include "tests/e2e/child_server.h"
 #include "tests/e2e/published.h"
 #include "tests/e2e/running_server.h"

@@ -45,7 +45,7 @@ class Server:
     def __init__(self, program, kind):
         self._folder = tempfile.TemporaryDirectory(prefix="vitrine-wire-")
         folder = pathlib.Path(self._folder.name)
-        shutil.copytree(wire_messages.SOURCE / "bundled/kv-pos-mnist", folder / "models/kv-pos-mnist")
+        shutil.copytree(wire_messages.SOURCE / "models/bundled/kv-pos-mnist", folder / "models/kv-pos-mnist")
         admin = "127.0.0.1:0" if kind == "admin-tcp" else f"unix://{folder}/admin"
         command = [program, "--repository", f"{folder}/models", "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0", "--metrics", "127.0.0.1:0",
                    "--health-listen", "127.0.0.1:0", "--socket", f"unix://{folder}/calls", "--admin", admin, "--port-file", f"{folder}/ports", "--executors", "1", "--max-metadata-bytes", "8192"]

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "engine/cpu/kernels/kernels.h"
+#include "models/engine/cpu/kernels/kernels.h"
 
 namespace vitrine::engine {
 

@@ -9,7 +9,7 @@
 #include <map>
 
 #include "absl/strings/str_cat.h"
-#include "engine/cpu/kernels/kernels.h"
+#include "models/engine/cpu/kernels/kernels.h"
 #include "models/families/family.h"
 #include "models/zoo/small_forms.h"
 #include "tests/reference/pictures.h"

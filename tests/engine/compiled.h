@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "engine/cpu/engine.h"
-#include "reference/model.h"
+#include "models/engine/cpu/engine.h"
+#include "models/reference/model.h"
 
 namespace vitrine::testing {
 

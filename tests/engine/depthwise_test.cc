@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/cpu/kernels/narrow_kernels.h"
+#include "models/engine/cpu/kernels/narrow_kernels.h"
 #include "tests/engine/activated.h"
 #include "tests/reference/kernel_testing.h"
 

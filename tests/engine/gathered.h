@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "engine/cpu/team.h"
+#include "models/engine/cpu/team.h"
 
 namespace vitrine::testing {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tests which operators may run in a narrow precision, and which are kept in fp32 next.
-#include "engine/kept_layers.h"
+#include "models/engine/kept_layers.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // int8 products for machines with AVX-VNNI, built for AVX512_VNNI, so that more machines test them.
-#include "engine/cpu/kernels/avx2_int8.h"
+#include "models/engine/cpu/kernels/avx2_int8.h"
 
 namespace vitrine::engine {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/logits.h"
+#include "models/engine/logits.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "base/simd/bf16.h"
-#include "engine/cpu/aligned_floats.h"
-#include "engine/cpu/steps/narrow_product.h"
+#include "models/engine/cpu/aligned_floats.h"
+#include "models/engine/cpu/steps/narrow_product.h"
 #include "tests/reference/kernel_testing.h"
 
 namespace vitrine::engine {

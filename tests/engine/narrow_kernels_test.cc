@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/simd/bf16.h"
-#include "engine/cpu/narrow_matrix.h"
+#include "models/engine/cpu/narrow_matrix.h"
 #include "tests/engine/activated.h"
 #include "tests/reference/kernel_testing.h"
 

@@ -10,8 +10,8 @@
 #include <tuple>
 
 #include "absl/strings/str_cat.h"
-#include "engine/cpu/instructions.h"
-#include "engine/cpu/kernels/narrow_kernels.h"
+#include "models/engine/cpu/instructions.h"
+#include "models/engine/cpu/kernels/narrow_kernels.h"
 #include "models/program/readers.h"
 #include "tests/engine/company.h"
 #include "tests/engine/compiled.h"

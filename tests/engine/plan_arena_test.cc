@@ -4,7 +4,7 @@
 
 #include <set>
 
-#include "engine/cpu/plan.h"
+#include "models/engine/cpu/plan.h"
 #include "tests/engine/compiled.h"
 
 namespace vitrine::engine {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/cpu/profile.h"
+#include "models/engine/cpu/profile.h"
 
 #include <gtest/gtest.h>
 
-#include "engine/cpu/peaks.h"
+#include "models/engine/cpu/peaks.h"
 #include "models/workload/workload.h"
 #include "tests/engine/compiled.h"
 #include "tests/reference/pictures.h"

@@ -12,10 +12,10 @@
 #include <utility>
 #include <vector>
 
-#include "engine/cpu/instructions.h"
-#include "engine/cpu/narrow_matrix.h"
+#include "models/engine/cpu/instructions.h"
+#include "models/engine/cpu/narrow_matrix.h"
 #include "models/program/builder.h"
-#include "reference/interpreter.h"
+#include "models/reference/interpreter.h"
 #include "tests/engine/compiled.h"
 #include "tests/reference/pictures.h"
 

@@ -2,8 +2,8 @@
 // Checks that kernels compute rows of images only, no padding.
 #include <gtest/gtest.h>
 
-#include "engine/cpu/compile.h"
-#include "engine/cpu/frame_memory.h"
+#include "models/engine/cpu/compile.h"
+#include "models/engine/cpu/frame_memory.h"
 #include "tests/engine/compiled.h"
 #include "tests/reference/pictures.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tests threads that compute together. company.cc checks that they compute the same bits as one thread.
-#include "engine/cpu/team.h"
+#include "models/engine/cpu/team.h"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@
 #include <set>
 #include <utility>
 
-#include "engine/cpu/frame_memory.h"
+#include "models/engine/cpu/frame_memory.h"
 #include "tests/engine/gathered.h"
 
 namespace vitrine::engine {

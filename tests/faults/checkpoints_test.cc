@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "checkpoint/checkpoint.h"
+#include "models/reference/checkpoint/checkpoint.h"
 #include "server/serve/execution/picture_input.h"
 #include "tests/e2e/published.h"
 #include "tests/e2e/running_server.h"

@@ -18,7 +18,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/time/clock.h"
-#include "reference/model.h"
+#include "models/reference/model.h"
 #include "tests/e2e/published.h"
 #include "tests/e2e/running_server.h"
 

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "repository/manifest.h"
+#include "models/repository/manifest.h"
 #include "tests/fuzz/mutate_message.h"
 #include "tests/fuzz/require.h"
 

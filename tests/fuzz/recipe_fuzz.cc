@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "absl/strings/str_split.h"
-#include "reference/model.h"
+#include "models/reference/model.h"
 #include "tests/fuzz/memory_file.h"
 #include "tests/fuzz/mutate_message.h"
 #include "tests/fuzz/require.h"

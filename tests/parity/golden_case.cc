@@ -14,9 +14,9 @@
 #include <numeric>
 #include <sstream>
 
-#include "checkpoint/checkpoint.h"
-#include "checkpoint/stored_tensors.h"
-#include "repository/import.h"
+#include "models/reference/checkpoint/checkpoint.h"
+#include "models/reference/checkpoint/stored_tensors.h"
+#include "models/repository/import.h"
 #include "tests/parity/hashed.h"
 #include "tests/paths.h"
 

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "reference/model.h"
-#include "repository/safetensors.h"
+#include "models/reference/model.h"
+#include "models/repository/safetensors.h"
 #include "vitrine/v1/model.pb.h"
 
 namespace vitrine::testing {

@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <sstream>
 
-#include "reference/float_arrays.h"
+#include "models/reference/float_arrays.h"
 
 namespace vitrine::testing {
 namespace {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "reference/model.h"
+#include "models/reference/model.h"
 
 namespace vitrine::testing {
 

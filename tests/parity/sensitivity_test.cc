@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "checkpoint/stored_tensors.h"
+#include "models/reference/checkpoint/stored_tensors.h"
 #include "tests/parity/parity_fixture.h"
 
 namespace vitrine::testing {

@@ -11,7 +11,7 @@
 #include <numeric>
 
 #include "models/attention_distance.h"
-#include "reference/float_arrays.h"
+#include "models/reference/float_arrays.h"
 #include "tests/reference/pictures.h"
 
 namespace vitrine {

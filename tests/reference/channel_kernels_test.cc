@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/simd/cpu_path.h"
-#include "reference/kernels/kernel_table.h"
+#include "models/reference/kernels/kernel_table.h"
 #include "tests/reference/kernel_testing.h"
 #include "tests/reference/pictures.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The reference computes on the path that is chosen.
-#include "reference/operators/cpu_kernels.h"
+#include "models/reference/operators/cpu_kernels.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,8 +9,8 @@
 #include <string>
 
 #include "base/simd/chosen_path.h"
+#include "models/reference/model.h"
 #include "models/zoo.h"
-#include "reference/model.h"
 
 namespace vitrine {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tests a family's own loops in a program: their arguments, their gradient, and the properties that a program derives
 // for them.
-#include "reference/operators/custom.h"
+#include "models/reference/operators/custom.h"
 
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
@@ -11,9 +11,9 @@
 
 #include "models/program/abilities.h"
 #include "models/program/builder.h"
-#include "reference/initializer.h"
-#include "reference/interpreter.h"
-#include "reference/operators/token_sequence.h"
+#include "models/reference/initializer.h"
+#include "models/reference/interpreter.h"
+#include "models/reference/operators/token_sequence.h"
 #include "tests/reference/pictures.h"
 
 namespace vitrine {

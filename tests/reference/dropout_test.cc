@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tests dropout in training, by place: single values, attention weights, residual branches of whole images.
-#include "reference/operators/dropout.h"
+#include "models/reference/operators/dropout.h"
 
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
@@ -20,10 +20,10 @@
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "models/reference/model.h"
+#include "models/reference/operators/attention.h"
 #include "models/zoo.h"
 #include "models/zoo/small_forms.h"
-#include "reference/model.h"
-#include "reference/operators/attention.h"
 #include "tests/reference/pictures.h"
 
 namespace vitrine {

@@ -7,7 +7,7 @@
 
 #include <ostream>
 
-#include "reference/model.h"
+#include "models/reference/model.h"
 #include "tests/reference/oracle.h"
 #include "tests/reference/pictures.h"
 

@@ -12,9 +12,9 @@
 #include <cmath>
 #include <map>
 
+#include "models/reference/float_arrays.h"
+#include "models/reference/operators/grid_convolution.h"
 #include "models/zoo.h"
-#include "reference/float_arrays.h"
-#include "reference/operators/grid_convolution.h"
 #include "tests/reference/pictures.h"
 
 namespace vitrine {

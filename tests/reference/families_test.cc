@@ -9,9 +9,9 @@
 #include <thread>
 
 #include "models/families/family.h"
+#include "models/reference/float_arrays.h"
+#include "models/reference/model.h"
 #include "models/zoo.h"
-#include "reference/float_arrays.h"
-#include "reference/model.h"
 #include "tests/reference/oracle.h"
 #include "tests/reference/pictures.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "reference/float_arrays.h"
+#include "models/reference/float_arrays.h"
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>

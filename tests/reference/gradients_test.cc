@@ -8,10 +8,10 @@
 #include <ATen/ops/max_pool2d.h>
 #include <gtest/gtest.h>
 
-#include "reference/operators/convolution_patches.h"
-#include "reference/operators/gemm.h"
-#include "reference/operators/grid_convolution.h"
-#include "reference/operators/patches.h"
+#include "models/reference/operators/convolution_patches.h"
+#include "models/reference/operators/gemm.h"
+#include "models/reference/operators/grid_convolution.h"
+#include "models/reference/operators/patches.h"
 #include "tests/reference/pictures.h"
 
 namespace vitrine {

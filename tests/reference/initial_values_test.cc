@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "models/families/family.h"
-#include "reference/model.h"
+#include "models/reference/model.h"
 #include "tests/models/recorded_weights.h"
 
 namespace vitrine {

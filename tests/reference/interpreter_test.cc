@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tests the interpreter beyond the formulas that the other tests compare with.
-#include "reference/interpreter.h"
+#include "models/reference/interpreter.h"
 
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "models/program/builder.h"
+#include "models/reference/support.h"
 #include "models/zoo.h"
-#include "reference/support.h"
 #include "tests/reference/memory_meter.h"
 #include "tests/reference/pictures.h"
 

@@ -8,7 +8,7 @@
 #include <limits>
 
 #include "base/simd/bf16.h"
-#include "reference/kernels/kernel_table.h"
+#include "models/reference/kernels/kernel_table.h"
 #include "tests/reference/kernel_testing.h"
 
 namespace vitrine::cpu {

@@ -7,9 +7,9 @@
 #include <map>
 #include <string>
 
+#include "models/reference/float_arrays.h"
+#include "models/reference/operators/kv_attention.h"
 #include "models/zoo.h"
-#include "reference/float_arrays.h"
-#include "reference/operators/kv_attention.h"
 #include "tests/reference/pictures.h"
 
 namespace vitrine {

@@ -4,7 +4,7 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "reference/model.h"
+#include "models/reference/model.h"
 
 namespace vitrine::testing {
 

@@ -8,7 +8,7 @@
 #include <map>
 #include <string>
 
-#include "reference/model.h"
+#include "models/reference/model.h"
 
 namespace vitrine::testing {
 

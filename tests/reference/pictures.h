@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "reference/model.h"
+#include "models/reference/model.h"
 #include "tests/models/config_text.h"
 
 namespace vitrine::testing {

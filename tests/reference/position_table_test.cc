@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "reference/operators/position_table.h"
+#include "models/reference/operators/position_table.h"
 
 #include <ATen/TensorOperators.h>
 #include <gtest/gtest.h>

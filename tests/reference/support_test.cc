@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tests that valid programs that the reference cannot run are rejected with the operator's name.
-#include "reference/support.h"
+#include "models/reference/support.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

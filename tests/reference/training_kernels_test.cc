@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/simd/bf16.h"
-#include "reference/kernels/kernel_table.h"
+#include "models/reference/kernels/kernel_table.h"
 
 namespace vitrine::cpu {
 namespace {

@@ -5,16 +5,16 @@
 
 #include <functional>
 
-#include "reference/initializer.h"
-#include "reference/operators/attention.h"
-#include "reference/operators/batch_norm.h"
-#include "reference/operators/convolution_stem.h"
-#include "reference/operators/cpu_kernels.h"
-#include "reference/operators/cross_covariance_attention.h"
-#include "reference/operators/depthwise_convolution.h"
-#include "reference/operators/elementwise.h"
-#include "reference/operators/gemm.h"
-#include "reference/operators/layer_norm.h"
+#include "models/reference/initializer.h"
+#include "models/reference/operators/attention.h"
+#include "models/reference/operators/batch_norm.h"
+#include "models/reference/operators/convolution_stem.h"
+#include "models/reference/operators/cpu_kernels.h"
+#include "models/reference/operators/cross_covariance_attention.h"
+#include "models/reference/operators/depthwise_convolution.h"
+#include "models/reference/operators/elementwise.h"
+#include "models/reference/operators/gemm.h"
+#include "models/reference/operators/layer_norm.h"
 #include "tests/reference/pictures.h"
 
 namespace vitrine {

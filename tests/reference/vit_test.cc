@@ -6,8 +6,8 @@
 
 #include <set>
 
+#include "models/reference/model.h"
 #include "models/zoo.h"
-#include "reference/model.h"
 #include "tests/reference/oracle.h"
 #include "tests/reference/pictures.h"
 

@@ -6,11 +6,11 @@
 
 #include <string>
 
+#include "models/reference/model.h"
 #include "models/workload/conventions.h"
 #include "models/workload/workload.h"
 #include "models/zoo.h"
 #include "models/zoo/small_forms.h"
-#include "reference/model.h"
 #include "tests/reference/mac_counter.h"
 #include "tests/reference/pictures.h"
 

@@ -10,10 +10,10 @@
 
 #include <map>
 
-#include "reference/float_arrays.h"
-#include "reference/operators/cross_covariance_attention.h"
-#include "reference/operators/depthwise_convolution.h"
-#include "reference/operators/fourier_positions.h"
+#include "models/reference/float_arrays.h"
+#include "models/reference/operators/cross_covariance_attention.h"
+#include "models/reference/operators/depthwise_convolution.h"
+#include "models/reference/operators/fourier_positions.h"
 #include "tests/reference/pictures.h"
 
 namespace vitrine {

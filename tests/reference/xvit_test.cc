@@ -9,8 +9,8 @@
 #include <map>
 
 #include "models/attention_maps.h"
-#include "reference/float_arrays.h"
-#include "reference/operators/x_attention.h"
+#include "models/reference/float_arrays.h"
+#include "models/reference/operators/x_attention.h"
 #include "tests/reference/pictures.h"
 
 namespace vitrine {

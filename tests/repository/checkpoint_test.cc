@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "checkpoint/checkpoint.h"
+#include "models/reference/checkpoint/checkpoint.h"
 
 #include <ATen/ops/full.h>
 #include <gmock/gmock.h>
@@ -8,7 +8,7 @@
 #include <cmath>
 #include <fstream>
 
-#include "checkpoint/stored_tensors.h"
+#include "models/reference/checkpoint/stored_tensors.h"
 #include "tests/repository/kv_version.h"
 #include "tests/repository/sample_version.h"
 

@@ -6,7 +6,7 @@
 
 #include <cmath>
 
-#include "checkpoint/stored_tensors.h"
+#include "models/reference/checkpoint/stored_tensors.h"
 
 namespace vitrine {
 namespace {

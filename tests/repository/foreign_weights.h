@@ -7,7 +7,7 @@
 #include <map>
 #include <string>
 
-#include "repository/import.h"
+#include "models/repository/import.h"
 
 namespace vitrine {
 

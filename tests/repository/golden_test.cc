@@ -8,8 +8,8 @@
 #include <span>
 #include <vector>
 
-#include "checkpoint/checkpoint.h"
-#include "checkpoint/stored_tensors.h"
+#include "models/reference/checkpoint/checkpoint.h"
+#include "models/reference/checkpoint/stored_tensors.h"
 #include "tests/repository/kv_version.h"
 #include "tests/repository/sample_version.h"
 

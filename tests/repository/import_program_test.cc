@@ -9,8 +9,8 @@
 #include <fstream>
 
 #include "absl/strings/str_cat.h"
-#include "checkpoint/checkpoint.h"
-#include "repository/import.h"
+#include "models/reference/checkpoint/checkpoint.h"
+#include "models/repository/import.h"
 #include "tests/e2e/published.h"
 #include "tests/e2e/running_server.h"
 #include "tests/paths.h"

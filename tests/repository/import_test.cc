@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tests foreign checkpoints: the imported model computes the same as their library's code, and other checkpoints are
 // rejected.
-#include "repository/import.h"
+#include "models/repository/import.h"
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/cat.h>
@@ -17,9 +17,9 @@
 #include <cstring>
 #include <fstream>
 
-#include "checkpoint/checkpoint.h"
-#include "checkpoint/stored_tensors.h"
-#include "reference/model.h"
+#include "models/reference/checkpoint/checkpoint.h"
+#include "models/reference/checkpoint/stored_tensors.h"
+#include "models/reference/model.h"
 #include "tests/repository/foreign_weights.h"
 #include "tests/repository/sample_version.h"
 #include "tests/stored_text.h"

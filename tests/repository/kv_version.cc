@@ -8,7 +8,7 @@
 
 #include <cstring>
 
-#include "checkpoint/stored_tensors.h"
+#include "models/reference/checkpoint/stored_tensors.h"
 #include "tests/repository/sample_version.h"
 
 namespace vitrine {

@@ -5,7 +5,7 @@
 #include <memory>
 #include <string_view>
 
-#include "checkpoint/checkpoint.h"
+#include "models/reference/checkpoint/checkpoint.h"
 
 namespace vitrine {
 

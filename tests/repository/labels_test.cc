@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "repository/labels.h"
+#include "models/repository/labels.h"
 
 #include <gmock/gmock.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "repository/manifest.h"
+#include "models/repository/manifest.h"
 
 #include <gmock/gmock.h>
 

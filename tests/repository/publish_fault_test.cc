@@ -17,8 +17,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "checkpoint/stored_tensors.h"
-#include "repository/stored_version.h"
+#include "models/reference/checkpoint/stored_tensors.h"
+#include "models/repository/stored_version.h"
 #include "tests/repository/sample_version.h"
 #include "tests/repository/traced_process.h"
 

@@ -15,7 +15,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "repository/stored_version.h"
+#include "models/repository/stored_version.h"
 #include "tests/paths.h"
 #include "tests/repository/sample_version.h"
 #include "tests/repository/traced_process.h"

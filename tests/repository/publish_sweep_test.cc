@@ -9,7 +9,7 @@
 
 #include <functional>
 
-#include "repository/temporary_folder.h"
+#include "models/repository/temporary_folder.h"
 #include "tests/repository/sample_version.h"
 
 namespace {

@@ -7,9 +7,9 @@
 #include <set>
 #include <thread>
 
-#include "repository/manifest.h"
-#include "repository/safe_file.h"
-#include "repository/stored_version.h"
+#include "models/repository/manifest.h"
+#include "models/repository/safe_file.h"
+#include "models/repository/stored_version.h"
 #include "tests/repository/sample_version.h"
 
 namespace vitrine {

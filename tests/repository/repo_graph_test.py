@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 PROGRAM = Path(sys.argv.pop(1)) / "bin" / "vitrine-repo"
-BUNDLED = Path(__file__).resolve().parents[2] / "bundled"
+BUNDLED = Path(__file__).resolve().parents[2] / "models/bundled"
 SVG = "{http://www.w3.org/2000/svg}"
 # Every family, and of each what looks different: norms behind, codes, three and four layers, columns that go apart.
 MODELS = ["vit-ti16", "vit-b16-native", "vit-ti16-post", "vit-c-mini-cifar10", "lsra-mini-cifar10", "cvt-pt-mini-cifar10",

@@ -17,8 +17,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "models/repository/stored_version.h"
 #include "models/zoo.h"
-#include "repository/stored_version.h"
 #include "tests/paths.h"
 
 namespace vitrine {
@@ -91,7 +91,7 @@ TEST_F(RepoProgram, ZooAsCsvListsEveryVariantWithItsCounts) {
 }
 
 TEST_F(RepoProgram, ZooSetsPublishedFiguresBesideOurs) {
-  const Outcome zoo = Run(absl::StrCat("zoo --format json --repository ", VITRINE_SOURCE, "/bundled"));
+  const Outcome zoo = Run(absl::StrCat("zoo --format json --repository ", VITRINE_SOURCE, "/models/bundled"));
   ASSERT_EQ(zoo.exit_code, 0) << zoo.error;
   std::map<std::string, json> rows;
   for (const json& row : json::parse(zoo.out)) rows[row.at("name")] = row;
@@ -257,8 +257,8 @@ TEST_F(RepoProgram, CreatedVersionsVerifyAndSayThatTheyAreRandom) {
 class RepoRemoval : public RepoProgram {
  protected:
   RepoRemoval() {
-    for (int i = 0; i < 5; ++i) CopyFrom(VITRINE_SOURCE "/bundled", "digits");
-    CopyFrom(VITRINE_SOURCE "/bundled", "other");
+    for (int i = 0; i < 5; ++i) CopyFrom(VITRINE_SOURCE "/models/bundled", "digits");
+    CopyFrom(VITRINE_SOURCE "/models/bundled", "other");
   }
   // A version more of the model of digits.
   void CopyFrom(const std::string& source, const std::string& as) {
@@ -380,7 +380,7 @@ TEST_F(RepoRemoval, RemoveTakesAVersionOrAModelUnlessAServerNamesIt) {
   EXPECT_EQ(Left().size(), 5u);
   EXPECT_EQ(Run(absl::StrCat("remove ", Path("m"), " digits --yes")).exit_code, 0);
   EXPECT_THAT(Left(), ElementsAre("other1"));
-  CopyFrom(VITRINE_SOURCE "/bundled", "digits");
+  CopyFrom(VITRINE_SOURCE "/models/bundled", "digits");
   EXPECT_THAT(Left(), ElementsAre("digits6", "other1")) << "numbers are not given again";
 }
 

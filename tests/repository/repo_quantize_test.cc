@@ -13,8 +13,8 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "repository/manifest.h"
-#include "repository/stored_version.h"
+#include "models/repository/manifest.h"
+#include "models/repository/stored_version.h"
 #include "tests/paths.h"
 
 namespace vitrine {
@@ -52,7 +52,7 @@ class QuantizeProgram : public ::testing::Test {
 
   // Publishes the bundled version without its quantization plans.
   void PublishWithoutPlans() {
-    absl::StatusOr<StoredVersion> bundled = ReadVersion(fs::path(VITRINE_SOURCE) / "bundled", {kModel, 1});
+    absl::StatusOr<StoredVersion> bundled = ReadVersion(fs::path(VITRINE_SOURCE) / "models/bundled", {kModel, 1});
     ASSERT_TRUE(bundled.ok()) << bundled.status();
     Draft draft = {std::move(bundled->manifest), std::move(bundled->weights), std::move(bundled->golden),
                    std::move(bundled->labels), std::move(bundled->extra_files)};

@@ -5,8 +5,8 @@
 #include <functional>
 
 #include "base/sha256.h"
-#include "repository/manifest.h"
-#include "repository/stored_version.h"
+#include "models/repository/manifest.h"
+#include "models/repository/stored_version.h"
 #include "tests/repository/sample_version.h"
 #include "tests/without_rights.h"
 

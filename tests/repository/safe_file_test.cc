@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "repository/safe_file.h"
+#include "models/repository/safe_file.h"
 
 #include <gmock/gmock.h>
 #include <sys/stat.h>

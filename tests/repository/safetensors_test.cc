@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "repository/safetensors.h"
+#include "models/repository/safetensors.h"
 
 #include <ATen/ops/arange.h>
 #include <ATen/ops/empty.h>
@@ -12,8 +12,8 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
-#include "checkpoint/stored_tensors.h"
-#include "repository/safetensors_header.h"
+#include "models/reference/checkpoint/stored_tensors.h"
+#include "models/repository/safetensors_header.h"
 #include "tests/repository/sample_version.h"
 
 namespace vitrine {

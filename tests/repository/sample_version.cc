@@ -11,7 +11,7 @@
 #include <iterator>
 
 #include "absl/strings/match.h"
-#include "checkpoint/stored_tensors.h"
+#include "models/reference/checkpoint/stored_tensors.h"
 
 namespace vitrine {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "repository/stored_version.h"
+#include "models/repository/stored_version.h"
 #include "tests/scratch_folder.h"
 
 namespace vitrine {

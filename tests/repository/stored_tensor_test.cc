@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "repository/stored_tensor.h"
+#include "models/repository/stored_tensor.h"
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/empty.h>
@@ -11,7 +11,7 @@
 #include <cstring>
 #include <limits>
 
-#include "checkpoint/stored_tensors.h"
+#include "models/reference/checkpoint/stored_tensors.h"
 
 namespace vitrine {
 namespace {

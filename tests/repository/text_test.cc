@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "repository/text.h"
+#include "models/repository/text.h"
 
 #include <gtest/gtest.h>
 
-#include "repository/names.h"
+#include "models/repository/names.h"
 
 namespace vitrine {
 namespace {

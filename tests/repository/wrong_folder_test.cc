@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "repository/wrong_folder.h"
+#include "models/repository/wrong_folder.h"
 
 #include <gmock/gmock.h>
 
-#include "repository/stored_version.h"
+#include "models/repository/stored_version.h"
 #include "tests/repository/sample_version.h"
 #include "tests/scratch_folder.h"
 

@@ -10,11 +10,11 @@
 #include <random>
 #include <utility>
 
-#include "checkpoint/checkpoint.h"
-#include "engine/cpu_backend.h"
 #include "imaging/encode_png.h"
 #include "imaging/header.h"
-#include "reference/model.h"
+#include "models/engine/cpu_backend.h"
+#include "models/reference/checkpoint/checkpoint.h"
+#include "models/reference/model.h"
 #include "server/models/registry/golden_input.h"
 
 namespace vitrine {

@@ -6,8 +6,8 @@
 #include <memory>
 #include <string>
 
-#include "reference/model.h"
-#include "repository/repository.h"
+#include "models/reference/model.h"
+#include "models/repository/repository.h"
 #include "server/models/registry/loaded_model.h"
 #include "server/serve/scheduling/inference_request.h"
 #include "tests/scratch_folder.h"

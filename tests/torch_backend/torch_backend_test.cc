@@ -5,13 +5,13 @@
 #include <cmath>
 #include <vector>
 
-#include "engine/cpu_backend.h"
-#include "engine/logits.h"
-#include "reference/float_arrays.h"
-#include "reference/model.h"
+#include "models/engine/cpu_backend.h"
+#include "models/engine/logits.h"
+#include "models/reference/float_arrays.h"
+#include "models/reference/model.h"
+#include "models/reference/torch_backend/torch_functions.h"
 #include "tests/models/config_text.h"
 #include "tests/reference/pictures.h"
-#include "torch_backend/torch_functions.h"
 
 namespace vitrine::testing {
 namespace {

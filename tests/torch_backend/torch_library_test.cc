@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/torch_library.h"
+#include "models/engine/torch_library.h"
 
 #include <gtest/gtest.h>
 

@@ -6,8 +6,8 @@
 #include <ATen/ops/full_like.h>
 #include <gtest/gtest.h>
 
+#include "models/reference/model.h"
 #include "models/zoo.h"
-#include "reference/model.h"
 
 namespace vitrine {
 namespace {

@@ -8,12 +8,12 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "checkpoint/checkpoint.h"
 #include "data/dataset.h"
 #include "data/subset.h"
 #include "imaging/decode.h"
 #include "imaging/preprocess.h"
-#include "repository/stored_version.h"
+#include "models/reference/checkpoint/checkpoint.h"
+#include "models/repository/stored_version.h"
 #include "tests/paths.h"
 #include "trainer/evaluate.h"
 #include "trainer/recipe.h"
@@ -23,7 +23,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const fs::path kBundled = fs::path(VITRINE_SOURCE) / "bundled";
+const fs::path kBundled = fs::path(VITRINE_SOURCE) / "models/bundled";
 
 absl::StatusOr<FloatArray> ToInput(std::string_view bytes, const v1::Preprocessing& preprocessing) {
   const Image picture = *Decode(bytes);

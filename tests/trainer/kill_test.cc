@@ -14,8 +14,8 @@
 #include <sstream>
 
 #include "absl/strings/str_cat.h"
-#include "checkpoint/stored_tensors.h"
-#include "repository/safetensors.h"
+#include "models/reference/checkpoint/stored_tensors.h"
+#include "models/repository/safetensors.h"
 #include "tests/paths.h"
 #include "tests/trainer/coloured_squares.h"
 #include "trainer/recipe.h"

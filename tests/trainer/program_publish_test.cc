@@ -9,7 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "imaging/encode_png.h"
-#include "repository/stored_version.h"
+#include "models/repository/stored_version.h"
 #include "tests/trainer/coloured_squares.h"
 #include "tests/trainer/train_program.h"
 #include "trainer/recipe.h"

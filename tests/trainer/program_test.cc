@@ -9,7 +9,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "repository/stored_version.h"
+#include "models/repository/stored_version.h"
 #include "tests/paths.h"
 #include "tests/quota_group.h"
 #include "tests/trainer/train_program.h"

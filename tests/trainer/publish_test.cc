@@ -9,9 +9,9 @@
 #include <fstream>
 #include <sstream>
 
-#include "checkpoint/checkpoint.h"
 #include "imaging/decode.h"
 #include "imaging/preprocess.h"
+#include "models/reference/checkpoint/checkpoint.h"
 #include "tests/trainer/coloured_squares.h"
 #include "trainer/tasks/image_task.h"
 

@@ -6,7 +6,7 @@
 
 #include <fstream>
 
-#include "reference/model.h"
+#include "models/reference/model.h"
 #include "tests/trainer/coloured_squares.h"
 #include "trainer/tasks/sequence_task.h"
 

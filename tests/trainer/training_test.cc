@@ -10,7 +10,7 @@
 
 #include "base/status_macros.h"
 #include "data/image_folder.h"
-#include "repository/safetensors.h"
+#include "models/repository/safetensors.h"
 #include "tests/trainer/coloured_squares.h"
 #include "trainer/evaluate.h"
 #include "trainer/loop.h"

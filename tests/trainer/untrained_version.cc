@@ -5,9 +5,9 @@
 
 #include <memory>
 
-#include "checkpoint/checkpoint.h"
-#include "reference/model.h"
-#include "repository/stored_version.h"
+#include "models/reference/checkpoint/checkpoint.h"
+#include "models/reference/model.h"
+#include "models/repository/stored_version.h"
 
 namespace vitrine {
 

@@ -8,8 +8,8 @@
 #include <cmath>
 #include <vector>
 
-#include "reference/operators/capture.h"
-#include "reference/operators/dropout.h"
+#include "models/reference/operators/capture.h"
+#include "models/reference/operators/dropout.h"
 
 namespace vitrine::sequences {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <optional>
 
-#include "reference/forward_context.h"
-#include "reference/operators/map_position.h"
+#include "models/reference/forward_context.h"
+#include "models/reference/operators/map_position.h"
 #include "trainer/lab/initial.h"
 #include "vitrine/v1/sequence.pb.h"
 

@@ -5,7 +5,7 @@
 #include <ATen/ops/relu.h>
 
 #include "absl/strings/str_cat.h"
-#include "reference/operators/dropout.h"
+#include "models/reference/operators/dropout.h"
 
 namespace vitrine::sequences {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <optional>
 
-#include "reference/operators/dropout.h"
+#include "models/reference/operators/dropout.h"
 #include "trainer/lab/block.h"
 #include "trainer/lab/ends.h"
 

@@ -6,7 +6,7 @@
 
 #include <limits>
 
-#include "reference/operators/dropout.h"
+#include "models/reference/operators/dropout.h"
 #include "trainer/lab/block.h"
 #include "trainer/lab/ends.h"
 

@@ -10,8 +10,8 @@
 #include <cmath>
 #include <limits>
 
-#include "reference/operators/dropout.h"
-#include "reference/operators/gemm.h"
+#include "models/reference/operators/dropout.h"
+#include "models/reference/operators/gemm.h"
 #include "trainer/lab/block.h"
 
 namespace vitrine::sequences {

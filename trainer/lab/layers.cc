@@ -6,7 +6,7 @@
 #include <cmath>
 #include <vector>
 
-#include "reference/operators/gemm.h"
+#include "models/reference/operators/gemm.h"
 
 namespace vitrine::sequences {
 

@@ -2,10 +2,10 @@
 #ifndef VITRINE_TRAINER_LAB_LAYERS_H_
 #define VITRINE_TRAINER_LAB_LAYERS_H_
 
-#include "reference/forward_context.h"
-#include "reference/initializer.h"
-#include "reference/module.h"
-#include "reference/operators/map_position.h"
+#include "models/reference/forward_context.h"
+#include "models/reference/initializer.h"
+#include "models/reference/module.h"
+#include "models/reference/operators/map_position.h"
 
 namespace vitrine::sequences {
 

@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "reference/initializer.h"
+#include "models/reference/initializer.h"
 #include "trainer/lab/ends.h"
 
 namespace vitrine {

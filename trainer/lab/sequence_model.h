@@ -8,8 +8,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "reference/forward_context.h"
-#include "reference/module.h"
+#include "models/reference/forward_context.h"
+#include "models/reference/module.h"
 #include "vitrine/v1/sequence.pb.h"
 
 namespace vitrine {

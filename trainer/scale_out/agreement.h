@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "absl/status/status.h"
-#include "reference/module.h"
+#include "models/reference/module.h"
 #include "trainer/communicator.h"
 
 namespace vitrine {

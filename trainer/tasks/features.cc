@@ -13,9 +13,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "checkpoint/stored_tensors.h"
 #include "data/file.h"
-#include "repository/safetensors.h"
+#include "models/reference/checkpoint/stored_tensors.h"
+#include "models/repository/safetensors.h"
 #include "trainer/tasks/sequence_base.h"
 
 namespace vitrine {

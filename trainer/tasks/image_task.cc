@@ -15,7 +15,7 @@
 #include "base/status_macros.h"
 #include "data/subset.h"
 #include "data/unicode.h"
-#include "repository/labels.h"
+#include "models/repository/labels.h"
 #include "trainer/augment/input.h"
 #include "trainer/augment/mixing.h"
 #include "trainer/augment/repeats.h"

@@ -12,9 +12,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
-#include "checkpoint/checkpoint.h"
-#include "checkpoint/stored_tensors.h"
-#include "reference/operators/position_table.h"
+#include "models/reference/checkpoint/checkpoint.h"
+#include "models/reference/checkpoint/stored_tensors.h"
+#include "models/reference/operators/position_table.h"
 #include "trainer/tasks/start_config.h"
 
 namespace vitrine {

@@ -7,8 +7,8 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "reference/model.h"
-#include "repository/stored_version.h"
+#include "models/reference/model.h"
+#include "models/repository/stored_version.h"
 
 namespace vitrine {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "reference/model.h"
+#include "models/reference/model.h"
 #include "vitrine/v1/recipe.pb.h"
 
 namespace vitrine {

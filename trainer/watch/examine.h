@@ -12,7 +12,7 @@
 #include "absl/status/statusor.h"
 #include "data/dataset.h"
 #include "imaging/geometry.h"
-#include "reference/model.h"
+#include "models/reference/model.h"
 #include "report/calibration.h"
 #include "report/confusion.h"
 

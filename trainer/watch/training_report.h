@@ -10,7 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "data/dataset.h"
-#include "reference/model.h"
+#include "models/reference/model.h"
 #include "trainer/task.h"
 #include "trainer/watch/history.h"
 #include "vitrine/v1/manifest.pb.h"

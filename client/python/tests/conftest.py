@@ -83,7 +83,7 @@ def _nothing_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    started = Server(tmp_path_factory.mktemp("server"), ROOT / "bundled")
+    started = Server(tmp_path_factory.mktemp("server"), ROOT / "models/bundled")
     yield started
     started.stop()
 

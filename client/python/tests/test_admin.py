@@ -24,7 +24,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     scratch = tmp_path_factory.mktemp("admin")
     models = scratch / "models"
     for version in ("1", "2"):
-        shutil.copytree(ROOT / "bundled" / NAME / "1", models / NAME / version)
+        shutil.copytree(ROOT / "models/bundled" / NAME / "1", models / NAME / version)
     manifest = models / NAME / "2/manifest.textproto"
     manifest.write_text(manifest.read_text().replace("version: 1", "version: 2"))
     server = Server(scratch, models, options=["--admin", "127.0.0.1:0"])

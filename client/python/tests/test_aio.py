@@ -121,7 +121,7 @@ def test_retries() -> None:
 
 
 def test_a_server_that_stays_away_ends_it(tmp_path: Path) -> None:
-    started = Server(tmp_path, ROOT / "bundled")
+    started = Server(tmp_path, ROOT / "models/bundled")
     picture = ROOT / "samples/digits/digit-3.png"
     results: List[Any] = []
     taken = 0

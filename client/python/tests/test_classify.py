@@ -103,7 +103,7 @@ def test_resolution(client: vitrine.Client, cat: Path) -> None:
 def test_without_a_name_the_only_model_is_taken(tmp_path: Path, server: Server) -> None:
     with vitrine.Client(server.address) as client, pytest.raises(vitrine.InvalidArgument, match="eit.*, kv-pos-mnist"):
         client.classify(ROOT / "samples/digits/digit-7.png")
-    shutil.copytree(ROOT / "bundled/kv-pos-mnist", tmp_path / "models/kv-pos-mnist")
+    shutil.copytree(ROOT / "models/bundled/kv-pos-mnist", tmp_path / "models/kv-pos-mnist")
     other = Server(tmp_path, tmp_path / "models")
     with vitrine.Client(other.address) as client:
         assert client.classify(ROOT / "samples/digits/digit-7.png").top1.label == "7"

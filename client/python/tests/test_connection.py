@@ -220,7 +220,7 @@ def test_a_proxy_of_the_environment_is_taken_to_another_machine(monkeypatch: pyt
 def test_a_server_that_vanished_is_noticed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A frozen server's kernel goes on taking bytes, so that nothing but a ping tells."""
     monkeypatch.setattr(_connection, "_KEEPALIVE_TIMEOUT_MS", 500)
-    frozen = Server(tmp_path, ROOT / "bundled")
+    frozen = Server(tmp_path, ROOT / "models/bundled")
     try:
         with vitrine.Client(frozen.address, keepalive=10, retries=QUICK, deadline=40) as client:
             assert client.models()
@@ -235,7 +235,7 @@ def test_a_server_that_vanished_is_noticed(monkeypatch: pytest.MonkeyPatch, tmp_
 
 def test_a_unix_socket(tmp_path: Path, cat: Path) -> None:
     socket_file = tmp_path / "calls"
-    server = Server(tmp_path, ROOT / "bundled", options=["--socket", "unix://%s" % socket_file])
+    server = Server(tmp_path, ROOT / "models/bundled", options=["--socket", "unix://%s" % socket_file])
     with vitrine.Client(server.address) as client:
         expected = client.classify(cat, MODEL).top1
     with vitrine.Client("unix:%s" % socket_file) as client:

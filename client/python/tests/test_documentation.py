@@ -21,14 +21,15 @@ def blocks(path: Path) -> List[Block]:
 @pytest.mark.parametrize("document", ["docs/how-to/python.md", "client/python/README.md"])
 def test_examples(document: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A block of `text` behind a block of `python` is what it prints; ... stands for anything."""
-    for folder in ("samples", "bundled"):
+    for folder in ("samples", "models/bundled"):
+        (tmp_path / folder).parent.mkdir(exist_ok=True)
         (tmp_path / folder).symlink_to(ROOT / folder)
     (tmp_path / "cat.jpg").symlink_to(ROOT / "samples/cifar/cat-chelsea.jpg")
     monkeypatch.chdir(tmp_path)
     found = blocks(ROOT / document)
     assert any(language == "python" for language, _ in found)
     (tmp_path / "server").mkdir()
-    server = Server(tmp_path / "server", ROOT / "bundled", options=["--admin", "127.0.0.1:0"])
+    server = Server(tmp_path / "server", ROOT / "models/bundled", options=["--admin", "127.0.0.1:0"])
     places = {"127.0.0.1:8500": server.address, "127.0.0.1:8502": server.ports["admin"]}
     names: Dict[str, Any] = {}
     printed = ""

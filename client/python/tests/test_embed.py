@@ -112,7 +112,7 @@ def canary(tmp_path: Path) -> Iterator[Server]:
     """Two versions of a model, half of the requests that name none for the second."""
     publish = [program("vitrine-repo"), "publish"]
     models = tmp_path / "models"
-    for source in (ROOT / "bundled", models):
+    for source in (ROOT / "models/bundled", models):
         subprocess.run([*publish, models, "kv-pos-mnist", "--from", source], check=True, capture_output=True)
     serving = tmp_path / "serving"
     serving.write_text(

@@ -143,14 +143,14 @@ def test_the_time_of_the_caller_does_not_count(server: Server, cats: List[Path])
 def test_a_server_that_is_killed_and_comes_back(tmp_path: Path) -> None:
     """Each picture is told apart by its digit, so that a loss, a double or a mix-up would show."""
     digits = [ROOT / ("samples/digits/digit-%d.png" % (i % 10)) for i in range(400)]
-    first = Server(tmp_path, ROOT / "bundled", port=free_port())
+    first = Server(tmp_path, ROOT / "models/bundled", port=free_port())
     second: List[Server] = []
 
     def source() -> Iterator[Path]:
         for number, digit in enumerate(digits):
             if number in (150, 300):
                 (second[-1] if second else first).kill()
-                second.append(Server(tmp_path, ROOT / "bundled", port=first.port))
+                second.append(Server(tmp_path, ROOT / "models/bundled", port=first.port))
             yield digit
 
     policy = vitrine.RetryPolicy(max_attempts=20, max_backoff=0.5)
@@ -162,7 +162,7 @@ def test_a_server_that_is_killed_and_comes_back(tmp_path: Path) -> None:
 
 
 def test_a_server_that_stays_away_ends_it(tmp_path: Path) -> None:
-    started = Server(tmp_path, ROOT / "bundled")
+    started = Server(tmp_path, ROOT / "models/bundled")
     picture = ROOT / "samples/digits/digit-3.png"
     taken = 0
     results: List[Any] = []
@@ -202,7 +202,7 @@ def test_requests_wait_together_for_a_server_that_is_down() -> None:
 
 
 def test_a_server_that_hangs_is_lost(tmp_path: Path) -> None:
-    started = Server(tmp_path, ROOT / "bundled")
+    started = Server(tmp_path, ROOT / "models/bundled")
     picture = ROOT / "samples/digits/digit-3.png"
     results: List[Any] = []
     with vitrine.Client(started.address, deadline=1, max_in_flight=4) as client:

@@ -33,12 +33,12 @@ def test_model(client: vitrine.Client) -> None:
 def test_watch(tmp_path: Path) -> None:
     models = tmp_path / "models"
     models.mkdir()
-    shutil.copytree(ROOT / "bundled/kv-pos-mnist", models / "kv-pos-mnist")
+    shutil.copytree(ROOT / "models/bundled/kv-pos-mnist", models / "kv-pos-mnist")
     server = Server(tmp_path, models, options=["--poll-interval", "50ms"])
     with vitrine.Client(server.address) as client:
         events = client.watch("kv-pos-mnist")
         assert next(events).model.version == 1
-        shutil.copytree(ROOT / "bundled/kv-pos-mnist/1", tmp_path / "2")
+        shutil.copytree(ROOT / "models/bundled/kv-pos-mnist/1", tmp_path / "2")
         manifest = tmp_path / "2/manifest.textproto"
         manifest.write_text(manifest.read_text().replace("version: 1", "version: 2"))
         (tmp_path / "2").rename(models / "kv-pos-mnist/2")

@@ -49,7 +49,7 @@ def test_nobody_answers() -> None:
 def test_a_server_that_is_started_meanwhile(tmp_path: Path) -> None:
     port = free_port()
     started = []
-    thread = threading.Timer(0.5, lambda: started.append(Server(tmp_path, ROOT / "bundled", port=port)))
+    thread = threading.Timer(0.5, lambda: started.append(Server(tmp_path, ROOT / "models/bundled", port=port)))
     with vitrine.Client("127.0.0.1:%d" % port) as client:
         thread.start()
         client.wait_until_ready("kv-pos-mnist", deadline=60)

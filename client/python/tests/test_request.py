@@ -77,7 +77,7 @@ def test_a_later_version_of_the_standard_may_go_on() -> None:
 
 
 def test_the_server_knows_label_and_trace(tmp_path: Path) -> None:
-    shutil.copytree(ROOT / "bundled/kv-pos-mnist", tmp_path / "models/kv-pos-mnist")
+    shutil.copytree(ROOT / "models/bundled/kv-pos-mnist", tmp_path / "models/kv-pos-mnist")
     serving = tmp_path / "serving.textproto"
     serving.write_text('models { model: "kv-pos-mnist" labels { label: "canary" version: 1 } }')
     options = ["--serving-config", str(serving), "--log-level", "info", "--log-format", "json", "--log-requests", "all"]

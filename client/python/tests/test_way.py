@@ -358,7 +358,7 @@ def web_server() -> Iterator[str]:
 
 
 def test_the_wrong_kind_of_port(tmp_path: Path) -> None:
-    server = Server(tmp_path, ROOT / "bundled", options=["--metrics", "127.0.0.1:0", "--admin", "127.0.0.1:0"])
+    server = Server(tmp_path, ROOT / "models/bundled", options=["--metrics", "127.0.0.1:0", "--admin", "127.0.0.1:0"])
     with web_server() as web:
         for address in (web, server.ports["metrics"]):
             with vitrine.Client(address) as client, pytest.raises(vitrine.Unimplemented, match="speaks no gRPC"):

@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
-#include "repository/text.h"
+#include "models/repository/text.h"
 #include "server/models/admin/admin_service.h"
 #include "server/models/registry/serving_rules.h"
 #include "server/observe/model_metrics.h"

@@ -10,8 +10,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "repository/repository.h"
-#include "repository/text.h"
+#include "models/repository/repository.h"
+#include "models/repository/text.h"
 #include "server/identity/caller.h"
 #include "server/models/admin/canary_watch.h"
 #include "server/models/registry/canary_guard.h"

@@ -26,8 +26,8 @@ namespace vitrine {
 // their goldens again, and rolls back those that exceed a bound. Thread-safe.
 class CanaryWatch {
  public:
-  // Returns the drift of a loaded version from its goldens: GoldenDrift of repository/golden.h. RESOURCE_EXHAUSTED:
-  // unknown.
+  // Returns the drift of a loaded version from its goldens: GoldenDrift of models/repository/golden.h.
+  // RESOURCE_EXHAUSTED: unknown.
   using Drift = std::function<absl::StatusOr<double>(const LoadedModel&)>;
   // Puts a version away; the reason is for people. Must not wait. ABORTED: it is no longer a canary.
   using RollBack = std::function<absl::Status(const VersionId&, const std::string& reason)>;

@@ -11,8 +11,8 @@
 #include "base/simd/chosen_path.h"
 #include "base/simd/cpu_description.h"
 #include "base/status_macros.h"
-#include "engine/cpu/instructions.h"
-#include "engine/torch_library.h"
+#include "models/engine/cpu/instructions.h"
+#include "models/engine/torch_library.h"
 
 namespace vitrine {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "engine/precision.h"
+#include "models/engine/precision.h"
 
 namespace vitrine {
 

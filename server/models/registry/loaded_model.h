@@ -10,7 +10,7 @@
 
 #include "models/abilities.h"
 #include "models/model_description.h"
-#include "repository/repository.h"
+#include "models/repository/repository.h"
 #include "server/models/registry/answer_record.h"
 #include "server/models/registry/compute_times.h"
 #include "server/models/registry/cost_model.h"

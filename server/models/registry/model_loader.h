@@ -11,7 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "base/mutex.h"
-#include "engine/precision.h"
+#include "models/engine/precision.h"
 #include "server/models/registry/device.h"
 #include "server/models/registry/loaded_model.h"
 #include "server/models/registry/model_limits.h"
@@ -57,8 +57,8 @@ class ModelLoader {
 };
 
 // Runs the goldens of a loaded version again, with the serving model and on the calling thread alone, and returns the
-// drift, see GoldenDrift in repository/golden.h. RESOURCE_EXHAUSTED if memory ran out, which says nothing about the
-// version.
+// drift, see GoldenDrift in models/repository/golden.h. RESOURCE_EXHAUSTED if memory ran out, which says nothing about
+// the version.
 absl::StatusOr<double> RerunGoldens(const LoadedModel& model);
 
 }  // namespace vitrine

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "repository/wrong_folder.h"
+#include "models/repository/wrong_folder.h"
 #include "server/models/registry/serving_rules.h"
 #include "server/observe/log.h"
 #include "server/process/crash_stack.h"

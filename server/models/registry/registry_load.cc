@@ -14,7 +14,7 @@
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "repository/manifest.h"
+#include "models/repository/manifest.h"
 #include "server/models/registry/registry.h"
 #include "server/observe/log.h"
 #include "server/process/crash_stack.h"

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "repository/safe_file.h"
+#include "models/repository/safe_file.h"
 
 namespace vitrine {
 

@@ -8,9 +8,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "engine/precision.h"
-#include "repository/repository.h"
-#include "repository/text.h"
+#include "models/engine/precision.h"
+#include "models/repository/repository.h"
+#include "models/repository/text.h"
 #include "server/models/registry/batch_limits.h"
 
 namespace vitrine {

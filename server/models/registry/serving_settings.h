@@ -12,8 +12,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/mutex.h"
-#include "engine/precision.h"
-#include "repository/repository.h"
+#include "models/engine/precision.h"
+#include "models/repository/repository.h"
 #include "vitrine/v1/serving.pb.h"
 
 namespace vitrine {

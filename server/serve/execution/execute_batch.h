@@ -5,7 +5,7 @@
 #include <functional>
 
 #include "absl/status/statusor.h"
-#include "engine/workspace.h"
+#include "models/engine/workspace.h"
 #include "server/process/clock.h"
 #include "server/serve/execution/helpers.h"
 #include "server/serve/scheduling/inference_request.h"

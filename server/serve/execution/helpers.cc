@@ -5,7 +5,7 @@
 #include <new>
 #include <utility>
 
-#include "engine/cpu/group.h"
+#include "models/engine/cpu/group.h"
 
 namespace vitrine {
 namespace {

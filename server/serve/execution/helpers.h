@@ -5,8 +5,8 @@
 #include <atomic>
 #include <memory>
 
-#include "engine/cpu/team.h"
-#include "engine/workspace.h"
+#include "models/engine/cpu/team.h"
+#include "models/engine/workspace.h"
 #include "server/process/clock.h"
 #include "server/serve/scheduling/scheduler.h"
 

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "engine/picture.h"
 #include "imaging/geometry.h"
 #include "imaging/image.h"
+#include "models/engine/picture.h"
 #include "models/float_array.h"
 #include "server/serve/scheduling/inference_request.h"
 #include "vitrine/v1/classifier.pb.h"

@@ -12,11 +12,11 @@
 #include "base/give_way.h"
 #include "base/status_macros.h"
 #include "imaging/encode_png.h"
+#include "models/repository/manifest.h"
 #include "report/attention_words.h"
 #include "report/colour_range.h"
 #include "report/overlay.h"
 #include "report/top_k.h"
-#include "repository/manifest.h"
 #include "server/serve/execution/attention_encoding.h"
 
 namespace vitrine {

@@ -10,7 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
-#include "engine/cpu/group.h"
+#include "models/engine/cpu/group.h"
 #include "server/models/registry/batch_limits.h"
 #include "vitrine/v1/classifier.pb.h"
 
@@ -98,8 +98,8 @@ struct BatchDecision {
 // The limits of a model are its requests' `own`, else those of `options`.
 BatchDecision Decide(absl::Span<const WaitingRequest> waiting, absl::Time now, const BatchOptions& options);
 
-// Tokens that the CPU engine computes together: one group of patches (engine/cpu/group.h), with the class tokens of
-// images of 16 patches or more.
+// Tokens that the CPU engine computes together: one group of patches (models/engine/cpu/group.h), with the class tokens
+// of images of 16 patches or more.
 inline constexpr int64_t kGroupTokens = engine::kGroupCells + engine::kGroupCells / 16;
 
 // Returns how many requests of `batch`, from its first on, one executor takes if a batch of more than kGroupTokens

@@ -11,7 +11,7 @@
 
 #include "absl/time/time.h"
 #include "base/mutex.h"
-#include "engine/cpu/team.h"
+#include "models/engine/cpu/team.h"
 #include "server/observe/metrics.h"
 #include "server/process/clock.h"
 #include "server/process/ticker.h"

@@ -22,7 +22,7 @@ import yaml
 import flags
 import manifests
 
-BUNDLED = manifests.ROOT / "bundled"
+BUNDLED = manifests.ROOT / "models/bundled"
 HEALTH = {1: "SERVING", 2: "NOT_SERVING"}
 
 

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/cpu/frame_memory.h"
+#include "models/engine/cpu/frame_memory.h"
 #include "server/serve/execution/helpers.h"
 #include "server/serve/scheduling/scheduler.h"
 

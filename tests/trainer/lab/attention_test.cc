@@ -8,7 +8,7 @@
 
 #include <string>
 
-#include "reference/float_arrays.h"
+#include "models/reference/float_arrays.h"
 #include "tests/reference/pictures.h"
 #include "tests/trainer/lab/oracle.h"
 #include "trainer/lab/ends.h"

@@ -4,8 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "models/reference/model.h"
 #include "models/zoo.h"
-#include "reference/model.h"
 
 namespace vitrine {
 namespace {

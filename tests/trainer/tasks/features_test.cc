@@ -13,8 +13,8 @@
 #include <algorithm>
 #include <limits>
 
-#include "checkpoint/stored_tensors.h"
-#include "repository/safetensors.h"
+#include "models/reference/checkpoint/stored_tensors.h"
+#include "models/repository/safetensors.h"
 #include "tests/scratch_folder.h"
 
 namespace vitrine {

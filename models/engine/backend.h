@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_MODELS_ENGINE_BACKEND_H_
+#define VITRINE_MODELS_ENGINE_BACKEND_H_
+
+#include <cstdint>
+#include <span>
+
+#include "absl/status/status.h"
+#include "models/attention_tap.h"
+#include "models/engine/picture.h"
+#include "models/engine/workspace.h"
+#include "models/token_tap.h"
+
+namespace vitrine {
+
+// A model with its weights on a device: the compiled engine on the CPU, LibTorch on other devices
+// (models/engine/torch_library.h). Depends on neither implementation. Immutable; thread-safe.
+class Backend {
+ public:
+  virtual ~Backend() = default;
+
+  // Computes the logits [images, classes] in fp32 of at least one image that the model accepts, and the values that the
+  // taps request; a tap may be null. `workspace` belongs to the calling thread and serves any model. Errors:
+  // RESOURCE_EXHAUSTED if a device has no memory, INTERNAL for other device errors. Throws std::bad_alloc if host
+  // memory runs out.
+  virtual absl::Status Run(std::span<const engine::Picture> pictures, engine::Workspace& workspace, float* logits,
+                           AttentionTap* attention, TokenTap* tokens) const = 0;
+  // Bytes saved by narrow weights, compared to fp32.
+  virtual int64_t saved_bytes() const { return 0; }
+};
+
+}  // namespace vitrine
+
+#endif  // VITRINE_MODELS_ENGINE_BACKEND_H_

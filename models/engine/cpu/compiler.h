@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_MODELS_ENGINE_CPU_COMPILER_H_
+#define VITRINE_MODELS_ENGINE_CPU_COMPILER_H_
+
+#include <map>
+#include <memory>
+#include <set>
+#include <span>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/statusor.h"
+#include "models/engine/cpu/compile.h"
+#include "models/engine/cpu/fold.h"
+#include "models/engine/cpu/plan.h"
+#include "models/engine/cpu/steps/steps.h"
+#include "models/program/demand.h"
+#include "models/program/program.h"
+#include "models/program/readers.h"
+
+namespace vitrine::engine {
+
+// A single compilation: the operand of every value, and an overload of Do for each kind of operator.
+class Compiler {
+ public:
+  Compiler(const program::Program& program, WeightSource& weights, const Instructions& instructions,
+           const PrecisionChoice& choice, bool tokens, SharedMatrices& matrices);
+
+  absl::StatusOr<Plan> Run();
+
+ private:
+  using Operator = program::Operator;
+  using Value = program::Value;
+  using Demand = program::Demand;
+
+  // Operators after a product that are computed with it.
+  struct Tail {
+    Activation activation = Activation::kNone;
+    const Operator* last = nullptr;  // its output is the result
+  };
+
+  // --- operands
+
+  Demand Wanted(Value value) const { return demands_[static_cast<size_t>(value.id)]; }
+  // Returns the operand of a value; of tokens, only the rows of the class tokens if `result` needs no more.
+  Operand Read(Value value, Value result);
+  Operand Read(Value value) { return values_[static_cast<size_t>(value.id)]; }
+  bool IsThere(Value value) const { return values_[static_cast<size_t>(value.id)].buffer >= 0; }
+  bool IsTokens(Value value) const { return program_.info(value).kind == program::ValueKind::kTokens; }
+  bool ClassAlone(Value value) const { return IsTokens(value) && Wanted(value) == Demand::kClass; }
+  RowsOf RowsOfBuffer(Operand operand) const { return plan_.buffers[static_cast<size_t>(operand.buffer)].rows; }
+  Operand NewBuffer(RowsOf rows, int64_t columns);
+  // Allocates a buffer for a value.
+  Operand Write(Value value);
+  void Put(Value value, Operand operand) { values_[static_cast<size_t>(value.id)] = operand; }
+  void Add(const Operator& op, StepPtr step);
+  // Adds a HandOut step for each stage whose value was computed since the last call.
+  void HandOut();
+  void Refuse(const Operator& op, absl::string_view why);
+
+  // --- weights
+
+  std::span<const float> Weight(const Operator& op, size_t i) const;
+  std::vector<float> Copy(const Operator& op, size_t i) const;
+  ColumnAffine AffineOf(const Operator& batch_norm) const;
+  LinearWeights WeightsOf(const Operator& op, const program::Linear& linear) const;
+  // Returns the narrow kernels of the operator, or null for fp32.
+  const NarrowKernels* NumbersOf(const Operator& op) const;
+  // Returns the kernels for products of two activations, which are bf16 in all narrow precisions; null for fp32.
+  const NarrowKernels* ProductsOf(const Operator& op) const;
+  // True if every convolution of images and maps can and should be bf16.
+  bool HasNarrowStem() const;
+  std::shared_ptr<const LinearMatrix> Pack(const Operator& op, const LinearWeights& weights,
+                                           const NarrowKernels* numbers, int64_t parts = 1);
+
+  using Fold = absl::FunctionRef<void(std::span<const float> scale, std::span<const float> shift)>;
+  // Folds the operators after `op` into its weights and activation, while no other operator reads the values between
+  // them. Calls `fold` for each operator that is linear in every column.
+  Tail Follow(const Operator& op, Fold fold);
+  // Returns the residual after a tail if it can be computed with it: its other input is computed already.
+  const Operator* ResidualAfter(const Tail& tail) const;
+
+  // A linear layer with the operators folded into it; `settings` has no operands but the residual.
+  struct Folded {
+    LinearSettings settings;
+    std::shared_ptr<const LinearMatrix> matrix;
+    const Operator* last;  // its output is the result
+  };
+  Folded FoldLinear(const Operator& op, const program::Linear& linear);
+  // Returns the linear layer that alone reads the result of `folded` and can be computed with it, or null.
+  const Operator* LinearAfter(const Folded& folded) const;
+
+  // --- operators
+
+  void Do(const Operator& op, const program::Convolve& convolve);
+  void Do(const Operator& op, const program::ToTokens&);
+  void Do(const Operator& op, const program::Patchify& patchify);
+  void Do(const Operator& op, const program::TablePosition& position);
+  void Do(const Operator& op, const program::FourierPosition&);
+  void Do(const Operator& op, const program::ClassToken&);
+  void Do(const Operator& op, const program::JoinClass&);
+  void Do(const Operator& op, const program::TakeClass&);
+  void Do(const Operator& op, const program::TakeCells&);
+  void Do(const Operator& op, const program::MeanTokens&);
+  void Do(const Operator& op, const program::Constant&);
+  void Do(const Operator& op, const program::Custom& custom);
+
+  void Do(const Operator& op, const program::LayerNorm& norm);
+  void Do(const Operator& op, const program::BatchNorm&);
+  void Do(const Operator& op, const program::Affine&);
+  void Do(const Operator& op, const program::Linear& linear);
+  // W [x, code] = W_x x + W_c code: computes W_x x once for all codes.
+  void DoCoded(const Operator& op, const program::Linear& linear);
+  void Do(const Operator& op, const program::Activate&);
+  void Do(const Operator& op, const program::Residual&);
+  void Do(const Operator& op, const program::Columns& columns);
+  void Do(const Operator& op, const program::Concatenate&);
+  void Do(const Operator& op, const program::Add&);
+  void Do(const Operator& op, const program::Drop&);
+
+  void Do(const Operator& op, const program::Attend& attend);
+  void Do(const Operator& op, const program::AttendChannels& attend);
+  void Do(const Operator& op, const program::AttendLinearly& attend);
+  void Do(const Operator& op, const program::ConvolveGrid& convolve);
+
+  // Concatenates several values.
+  Operand Joined(const Operator& op);
+  std::vector<Operand> Parts(Operand operand, int count) const;
+
+  const program::Program& program_;
+  WeightSource& weights_;
+  const Instructions instructions_;
+  const PrecisionChoice& choice_;
+  SharedMatrices& matrices_;
+  const std::vector<Demand> demands_;
+  const program::SingleReaderIndex readers_;
+  const bool narrow_stem_;
+  std::vector<Operand> values_;                      // by id; buffer is -1 until the value is computed
+  std::map<int, const Operator*> norms_;             // by value: LayerNorms that their only reader computes
+  std::map<int, std::vector<StemLayer>> maps_;       // by value: the layers that make a map
+  std::multimap<int, int> stages_;                   // by value: stages that are not handed out yet
+  std::set<const Operator*> done_;                   // operators computed as part of another
+  std::map<std::pair<int, int>, Operand> products_;  // products of codes, by value and weight
+  std::map<std::tuple<int, int64_t, int64_t>, Operand> class_rows_;
+  const Operator* current_ = nullptr;
+  absl::Status status_;  // error for the first operator without a step
+  Plan plan_;
+};
+
+}  // namespace vitrine::engine
+
+#endif  // VITRINE_MODELS_ENGINE_CPU_COMPILER_H_

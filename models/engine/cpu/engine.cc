@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/engine/cpu/engine.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "base/simd/float_mode.h"
+#include "base/status_macros.h"
+#include "models/engine/cpu/frame_memory.h"
+#include "models/engine/cpu/group.h"
+#include "models/engine/cpu/instructions.h"
+#include "models/engine/cpu/team.h"
+
+namespace vitrine::engine {
+
+namespace {
+
+absl::Status CheckKept(const program::Program& program, const PrecisionChoice& choice) {
+  for (const std::string& name : choice.kept) {
+    const auto is_it = [&](const program::Operator& op) { return op.name == name; };
+    if (std::none_of(program.operators().begin(), program.operators().end(), is_it)) {
+      return absl::InvalidArgumentError(absl::StrCat("'", name, "' is to be kept from ", Name(choice.precision),
+                                                     ", but the model has no such operator"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<Engine> Engine::Make(const program::Program& program, std::span<const float* const> weights,
+                                    cpu::CpuPath path, const PrecisionChoice& choice) {
+  WeightsInMemory source(weights);
+  return Make(program, source, path, choice);
+}
+
+absl::StatusOr<Engine> Engine::Make(const program::Program& program, WeightSource& weights, cpu::CpuPath path,
+                                    const PrecisionChoice& choice) {
+  RETURN_IF_ERROR(CanCompute(choice.precision, path));
+  RETURN_IF_ERROR(CheckKept(program, choice));
+  ASSIGN_OR_RETURN(const Instructions instructions, FindInstructions(path));
+  const cpu::FloatMode mode;  // folding is arithmetic too
+  SharedMatrices matrices(program, weights);
+  ASSIGN_OR_RETURN(Plan logits, Compile(program, weights, instructions, choice, /*tokens=*/false, matrices));
+  ASSIGN_OR_RETURN(Plan tokens, Compile(program, weights, instructions, choice, /*tokens=*/true, matrices));
+  return Engine(std::move(logits), std::move(tokens), *instructions.fp32, choice.precision, matrices.SavedBytes());
+}
+
+void Engine::Run(std::span<const Picture> pictures, Workspace& workspace, float* logits, AttentionTap* attention,
+                 TokenTap* tokens) const {
+  const cpu::FloatMode mode;
+  FrameMemory& memory = workspace.Of<FrameMemory>();
+  const Plan& plan = tokens == nullptr ? logits_ : tokens_;
+  std::map<int, Frame::HandedOut> handed_out;
+  if (tokens != nullptr) {
+    for (const int stage : tokens->wanted()) handed_out[stage];
+  }
+  // Tap results are collected by one thread.
+  Team* const team = attention == nullptr && tokens == nullptr ? workspace.team : nullptr;
+  std::vector<Grid> grids;
+  for (size_t first = 0; first < pictures.size();) {
+    const std::span<const Picture> group = FirstGroup(pictures.subspan(first), plan.cell);
+    const int members = team == nullptr ? 1 : team->members();
+    const std::span<Frame> frames = memory.Prepare(plan, *kernels_, group, static_cast<int>(first), members);
+    Frame& frame = frames.front();
+    frame.attention = attention;
+    frame.tokens = handed_out.empty() ? nullptr : &handed_out;
+    if (team != nullptr) {
+      team->Run(plan, frames);
+    } else {
+      for (const auto& step : plan.steps) step->Run(frame);
+    }
+    const View<float> rows = frame.At(plan.logits);
+    for (int64_t i = 0; i < rows.rows; ++i) {
+      std::copy_n(rows.Row(i), rows.columns, logits + (static_cast<int64_t>(first) + i) * plan.classes);
+    }
+    if (frame.tokens != nullptr) {
+      for (int i = 0; i < frame.images(); ++i) grids.push_back(frame.grid(i));
+    }
+    first += group.size();
+  }
+  for (auto& [stage, tokens_of] : handed_out) {
+    if (tokens_of.rows.empty()) continue;  // the model has no such stage
+    tokens->Put(stage, {std::move(tokens_of.rows), TokenLayout::Make(grids, tokens_of.class_token ? 1 : 0)});
+  }
+}
+
+}  // namespace vitrine::engine

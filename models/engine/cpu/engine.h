@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_MODELS_ENGINE_CPU_ENGINE_H_
+#define VITRINE_MODELS_ENGINE_CPU_ENGINE_H_
+
+#include <span>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "base/simd/cpu_path.h"
+#include "models/attention_tap.h"
+#include "models/engine/cpu/compile.h"
+#include "models/engine/picture.h"
+#include "models/engine/workspace.h"
+#include "models/token_tap.h"
+
+namespace vitrine::engine {
+
+// A program compiled for this CPU, without a tensor library. Immutable; Run may be called concurrently, each caller
+// with its own workspace.
+//
+// The logits of an image have the same bits in any batch, order and mix of sizes: every sum is one chain in a fixed
+// order, and no kernel is chosen by the number of rows. The calling thread's rounding and denormal modes do not matter:
+// denormals are zero here (base/simd/float_mode.h).
+class Engine {
+ public:
+  // Errors of CanCompute and Compile; INVALID_ARGUMENT if `choice` keeps a name that is not an operator of the program.
+  static absl::StatusOr<Engine> Make(const program::Program& program, WeightSource& weights, cpu::CpuPath path,
+                                     const PrecisionChoice& choice = {});
+  static absl::StatusOr<Engine> Make(const program::Program& program, std::span<const float* const> weights,
+                                     cpu::CpuPath path, const PrecisionChoice& choice = {});
+
+  // Computes the logits [images, classes] of at least one image, each of at least one whole cell per side. Requested
+  // taps (either may be null) do not change a bit of the logits. Without taps, the workspace's thread team, if any,
+  // shares the work with the calling thread, which leads it.
+  void Run(std::span<const Picture> pictures, Workspace& workspace, float* logits, AttentionTap* attention = nullptr,
+           TokenTap* tokens = nullptr) const;
+
+  const Plan& plan() const { return logits_; }
+  const Kernels& kernels() const { return *kernels_; }
+  cpu::CpuPath path() const { return kernels_->path; }
+  Precision precision() const { return precision_; }
+  // Bytes saved by narrow weights, compared to fp32.
+  int64_t saved_bytes() const { return saved_bytes_; }
+
+ private:
+  Engine(Plan logits, Plan tokens, const Kernels& kernels, Precision precision, int64_t saved_bytes)
+      : logits_(std::move(logits)),
+        tokens_(std::move(tokens)),
+        kernels_(&kernels),
+        precision_(precision),
+        saved_bytes_(saved_bytes) {}
+
+  Plan logits_;
+  Plan tokens_;  // used with a token tap: computes all tokens of every stage
+  const Kernels* kernels_;
+  Precision precision_;
+  int64_t saved_bytes_;
+};
+
+}  // namespace vitrine::engine
+
+#endif  // VITRINE_MODELS_ENGINE_CPU_ENGINE_H_

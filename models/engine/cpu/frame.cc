@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/engine/cpu/frame.h"
+
+#include <algorithm>
+
+namespace vitrine::engine {
+
+void Frame::Take(std::span<const Picture> pictures, int cell, int first_image) {
+  pictures_ = pictures;
+  first_image_ = first_image;
+  grids_.clear();
+  cells_.assign(1, 0);
+  most_tokens_ = 1;
+  for (const Picture& picture : pictures) {
+    const Grid grid = cell == 0 ? Grid() : Grid{picture.height / cell, picture.width / cell};
+    grids_.push_back(grid);
+    cells_.push_back(cells_.back() + grid.cells());
+    most_tokens_ = std::max(most_tokens_, 1 + grid.cells());
+  }
+}
+
+int64_t Frame::rows(RowsOf rows) const {
+  if (rows == RowsOf::kImages) return images();
+  return cells_.back() + (rows == RowsOf::kTokens ? images() : 0);
+}
+
+Segment Frame::SegmentOf(RowsOf rows, int image) const {
+  if (rows == RowsOf::kImages) return {image, 1};
+  const size_t i = static_cast<size_t>(image);
+  const int64_t cells = cells_[i + 1] - cells_[i];
+  return rows == RowsOf::kCells ? Segment{cells_[i], cells} : Segment{cells_[i] + image, 1 + cells};
+}
+
+int64_t Frame::pixels() const {
+  int64_t pixels = 0;
+  for (const Picture& picture : pictures_) pixels += int64_t{picture.channels} * picture.height * picture.width;
+  return pixels;
+}
+
+View<float> Frame::At(Operand operand) const {
+  const Place& place = buffers_[static_cast<size_t>(operand.buffer)];
+  return {place.data + operand.first, rows(place.rows), operand.columns, place.width};
+}
+
+View<float> Frame::Of(Operand operand, int image) const {
+  const View<float> all = At(operand);
+  const Segment segment = SegmentOf(RowsOfBuffer(operand), image);
+  return {all.Row(segment.first), segment.count, all.columns, all.stride};
+}
+
+View<float> Frame::CellsOf(Operand operand, int image) const {
+  const View<float> rows = Of(operand, image);
+  if (RowsOfBuffer(operand) != RowsOf::kTokens) return rows;
+  return {rows.Row(1), rows.rows - 1, rows.columns, rows.stride};
+}
+
+}  // namespace vitrine::engine

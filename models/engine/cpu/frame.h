@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_MODELS_ENGINE_CPU_FRAME_H_
+#define VITRINE_MODELS_ENGINE_CPU_FRAME_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <vector>
+
+#include "base/simd/view.h"
+#include "models/attention_tap.h"
+#include "models/engine/cpu/kernels/kernels.h"
+#include "models/engine/picture.h"
+#include "models/token_layout.h"
+
+namespace vitrine::engine {
+
+using cpu::View;
+
+// Meaning of a buffer's rows.
+enum class RowsOf {
+  kTokens,  // for each image its class token, then its cells row by row
+  kCells,
+  kImages,
+};
+
+// Columns of an arena buffer.
+struct Operand {
+  int buffer = -1;
+  int64_t first = 0;
+  int64_t columns = 0;
+};
+
+// Rows of one image within a buffer.
+struct Segment {
+  int64_t first = 0;
+  int64_t count = 0;
+};
+
+// A group of images that pass through the steps together, and their memory. Used by one thread, or by one member of a
+// thread team (team.h); the frames of a team differ only in member and scratch.
+class Frame {
+ public:
+  // Sets the group: at least one image, each of whole cells. `first_image` is the index of the first in its batch.
+  void Take(std::span<const Picture> pictures, int cell, int first_image);
+
+  const Kernels& kernels() const { return *kernels_; }
+  std::span<const Picture> pictures() const { return pictures_; }
+  int images() const { return static_cast<int>(pictures_.size()); }
+  int first_image() const { return first_image_; }
+  Grid grid(int image) const { return grids_[static_cast<size_t>(image)]; }
+  int64_t rows(RowsOf rows) const;
+  // Returns the rows of `image`; one row if the buffer has one per image.
+  Segment SegmentOf(RowsOf rows, int image) const;
+  int64_t most_tokens() const { return most_tokens_; }  // in the largest image, with class token
+
+  View<float> At(Operand operand) const;
+  RowsOf RowsOfBuffer(Operand operand) const { return buffers_[static_cast<size_t>(operand.buffer)].rows; }
+  View<float> Of(Operand operand, int image) const;
+  // As Of, without the class token.
+  View<float> CellsOf(Operand operand, int image) const;
+
+  // Pixels of all images, counted once per channel.
+  int64_t pixels() const;
+
+  // Scratch of a step: as many floats as Step::Scratch returned. Each step may overwrite it.
+  float* scratch() const { return scratch_; }
+
+  // Returns this thread's share of `items` parallel items: all if it is the only thread, none if more threads joined
+  // than share the work.
+  Segment Share(int64_t items) const {
+    if (member_ >= members_) return {items, 0};
+    const int64_t first = items * member_ / members_;
+    return {first, items * (member_ + 1) / members_ - first};
+  }
+  // Returns this thread's share of rows.
+  template <typename T>
+  View<T> ShareOf(View<T> rows) const {
+    const Segment share = Share(rows.rows);
+    return {rows.Row(share.first), share.count, rows.columns, rows.stride};
+  }
+  int members() const { return members_; }
+  // Limits the number of threads that share the work.
+  void ShareWithin(int members) { members_ = std::min(members_, members); }
+  // True for the thread that does the work that is not shared.
+  bool Leads() const { return member_ == 0; }
+
+  // True if attention of this image was requested.
+  bool Watched(int image, AttentionSource source, int layer) const {
+    return attention != nullptr && attention->Wants(first_image_ + image, source, layer);
+  }
+
+  AttentionTap* attention = nullptr;  // null: not requested
+  // Tokens by stage, of all frames of a batch end to end; null if not requested. Rows with a class token are marked.
+  struct HandedOut {
+    FloatArray rows;
+    bool class_token = false;
+  };
+  std::map<int, HandedOut>* tokens = nullptr;
+
+ private:
+  friend class FrameMemory;
+
+  struct Place {
+    RowsOf rows = RowsOf::kTokens;
+    int64_t width = 0;
+    float* data = nullptr;
+  };
+
+  const Kernels* kernels_ = nullptr;
+  std::span<const Picture> pictures_;
+  int first_image_ = 0;
+  std::vector<Grid> grids_;
+  std::vector<int64_t> cells_;  // before each image, then the total
+  int64_t most_tokens_ = 0;
+  std::vector<Place> buffers_;
+  float* scratch_ = nullptr;
+  int member_ = 0;
+  int members_ = 1;
+};
+
+}  // namespace vitrine::engine
+
+#endif  // VITRINE_MODELS_ENGINE_CPU_FRAME_H_

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_MODELS_ENGINE_CPU_GROUP_H_
+#define VITRINE_MODELS_ENGINE_CPU_GROUP_H_
+
+#include <cstdint>
+#include <span>
+
+#include "models/engine/picture.h"
+
+namespace vitrine::engine {
+
+// Cells of images that pass through the steps together. More would not stay in the L2 cache; fewer would read the
+// weights too often.
+inline constexpr int64_t kGroupCells = 256;
+
+// Returns the first images that pass through the steps together: as many as fit, at least one. `cell` is the side of a
+// cell in pixels, 0 if the model has no cells.
+std::span<const Picture> FirstGroup(std::span<const Picture> pictures, int cell);
+
+}  // namespace vitrine::engine
+
+#endif  // VITRINE_MODELS_ENGINE_CPU_GROUP_H_

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/engine/cpu/instructions.h"
+
+#include <algorithm>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+
+namespace vitrine::engine {
+
+bool Instructions::Multiplies(Precision precision) const {
+  switch (precision) {
+    case Precision::kFp32:
+      return fp32 != nullptr;
+    case Precision::kBf16:
+      return bf16 != nullptr;
+    case Precision::kInt8:
+      return int8 != nullptr;
+  }
+  return false;
+}
+
+absl::StatusOr<Instructions> FindInstructions(cpu::CpuPath path) {
+  const Kernels* const kernels = FindKernels(path);
+  if (kernels == nullptr) {
+    return absl::FailedPreconditionError(absl::StrCat("this CPU cannot run the kernels of ", cpu::Name(path)));
+  }
+  return Instructions{.fp32 = kernels, .bf16 = FindBf16Kernels(path), .int8 = FindInt8Kernels(path)};
+}
+
+cpu::CpuPath PathOf(cpu::CpuPath path, Precision precision) {
+  return precision == Precision::kFp32 ? std::min(path, cpu::CpuPath::kAvx512) : path;
+}
+
+absl::Status CanCompute(Precision precision, cpu::CpuPath path) {
+  ASSIGN_OR_RETURN(const Instructions instructions, FindInstructions(path));
+  if (instructions.Multiplies(precision)) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("this CPU has no instructions for products of ", Name(precision), " beside those of ",
+                   cpu::Name(path), " (bf16 wants AVX512_BF16 or AMX; int8 AVX512_VNNI beside avx512)"));
+}
+
+}  // namespace vitrine::engine

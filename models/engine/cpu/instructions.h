@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_MODELS_ENGINE_CPU_INSTRUCTIONS_H_
+#define VITRINE_MODELS_ENGINE_CPU_INSTRUCTIONS_H_
+
+#include "absl/status/statusor.h"
+#include "base/simd/cpu_path.h"
+#include "models/engine/cpu/kernels/kernels.h"
+#include "models/engine/cpu/kernels/narrow_kernels.h"
+#include "models/engine/precision.h"
+
+namespace vitrine::engine {
+
+// Kernels that compute a program: fp32, and narrower numbers (null if the CPU lacks the instructions).
+struct Instructions {
+  const Kernels* fp32 = nullptr;
+  const NarrowKernels* bf16 = nullptr;
+  const NarrowKernels* int8 = nullptr;
+
+  bool Multiplies(Precision precision) const;
+};
+
+// Finds the kernels of `path`. FAILED_PRECONDITION if this CPU cannot run it.
+absl::StatusOr<Instructions> FindInstructions(cpu::CpuPath path);
+
+// Returns the path whose kernels compute `precision` when `path` was chosen: from AVX-512 on, all share the fp32
+// kernels.
+cpu::CpuPath PathOf(cpu::CpuPath path, Precision precision);
+
+// FAILED_PRECONDITION if this CPU cannot run `path` or has no instructions for `precision` on that path.
+absl::Status CanCompute(Precision precision, cpu::CpuPath path);
+
+}  // namespace vitrine::engine
+
+#endif  // VITRINE_MODELS_ENGINE_CPU_INSTRUCTIONS_H_

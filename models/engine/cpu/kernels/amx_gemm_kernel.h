@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_MODELS_ENGINE_CPU_KERNELS_AMX_GEMM_KERNEL_H_
+#define VITRINE_MODELS_ENGINE_CPU_KERNELS_AMX_GEMM_KERNEL_H_
+
+#include <immintrin.h>
+
+#include "models/engine/cpu/kernels/narrow_attention_kernel.h"
+
+// NarrowGemmCall by AMX: eight tile registers of 16 rows of 64 bytes; one instruction multiplies two tiles and adds to
+// a third. It reads panels of groups as they are. Included by the file that is built for it. N is the AVX-512 type that
+// narrow_gemm_kernel.h requires and, for bf16, has Turn (narrow_attention_kernel.h).
+//
+// A sum is cut along k into equal tiles, by its length alone, so that each element is one chain wherever its row is.
+// For bf16 each tile sums even and odd numbers apart.
+namespace vitrine::engine {
+
+inline constexpr int64_t kAmxRows = 16;   // rows per tile, and most groups per tile row
+inline constexpr int64_t kAmxBytes = 64;  // per tile row
+inline constexpr int64_t kRowTiles = 2;   // at once, beside two of weights and four of sums
+
+// Operand of LDTILECFG.
+struct alignas(64) AmxShapes {
+  uint8_t palette = 1;
+  uint8_t start_row = 0;
+  uint8_t reserved[14] = {};
+  uint16_t row_bytes[16] = {};
+  uint8_t rows[16] = {};
+};
+
+// Cut of the groups of a part into tiles. If they do not divide evenly, the last tile starts within the previous one,
+// with zeros on the left for the groups that are summed already.
+struct AmxCut {
+  int64_t groups;    // per tile
+  int64_t tiles;     // per part
+  int64_t repeated;  // groups of the last tile that are zeroed
+};
+
+[[gnu::always_inline]] inline AmxCut CutOf(int64_t groups) {
+  const int64_t tiles = (groups + kAmxRows - 1) / kAmxRows;
+  const int64_t of_tile = (groups + tiles - 1) / tiles;
+  return {of_tile, tiles, tiles * of_tile - groups};
+}
+
+// Configures registers 0 to 3 as sums, row tile by row tile; 4 and 5 as row tiles of the left side; 6 and 7 as weights.
+[[gnu::always_inline]] inline void ShapeTiles(int64_t rows, int64_t groups) {
+  AmxShapes shapes;
+  for (int i = 0; i < 8; ++i) {
+    shapes.row_bytes[i] = static_cast<uint16_t>(i == 4 || i == 5 ? groups * kGroupBytes : kAmxBytes);
+    shapes.rows[i] = static_cast<uint8_t>(i >= 6 ? groups : rows);
+  }
+  asm volatile("" : : "r"(&shapes) : "memory");  // _tile_loadconfig declares only its first eight bytes as read
+  _tile_loadconfig(&shapes);
+}
+
+// Copies a tile's rows of the left side if it cannot be loaded directly: after `repeated` groups of zeros, or with
+// groups that are apart.
+template <class N>
+[[gnu::always_inline]] inline void CopyLeft(const NarrowGemmCall& call, const std::byte* from, int64_t rows,
+                                            int64_t groups, int64_t repeated, std::byte* to) {
+  if (call.group_stride == kGroupBytes) {
+    const auto kept = static_cast<__mmask16>((1u << groups) - (1u << repeated));
+    for (int64_t r = 0; r < rows; ++r) {
+      _mm512_store_si512(to + r * kAmxBytes, _mm512_maskz_loadu_epi32(kept, from + r * call.a_stride));
+    }
+    return;
+  }
+  if constexpr (N::kNumbers == 2) {
+    alignas(64) std::byte columns[kAmxRows * kAmxBytes];
+    for (int64_t g = 0; g < kAmxRows; ++g) {
+      const bool counts = g >= repeated && g < groups;
+      N::Store(columns + g * kAmxBytes, counts ? N::Load(from + g * call.group_stride) : _mm512_setzero_si512());
+    }
+    N::Turn(columns, rows, to, kAmxBytes);
+  }
+}
+
+// Multiplies one tile or `kRowTiles` tiles of rows, which begin at row[0] and row[1], by a panel of one or two vectors;
+// writes the sums row by row.
+template <class N, int kTiles, int kVectors>
+[[gnu::noinline]] void MultiplyTiles(const NarrowGemmCall& call, const AmxCut& cut, int64_t rows, const int64_t* row,
+                                     const std::byte* weights, typename N::Sums* sums) {
+  constexpr int64_t kWeightBytes = kVectors * kVectorBytes<N>;  // per group
+  alignas(64) std::byte copied[kRowTiles][kAmxRows * kAmxBytes];
+  _tile_zero(0);
+  if constexpr (kVectors == 2) _tile_zero(1);
+  if constexpr (kTiles == 2) _tile_zero(2);
+  if constexpr (kTiles == 2 && kVectors == 2) _tile_zero(3);
+  for (int64_t part = 0; part < call.parts; ++part) {
+    for (int64_t tile = 0; tile < cut.tiles; ++tile) {
+      const int64_t repeated = tile + 1 < cut.tiles ? 0 : cut.repeated;
+      const int64_t group = tile * cut.groups - repeated;
+      const std::byte* left[kRowTiles];
+      int64_t stride = call.a_stride;
+      for (int t = 0; t < kTiles; ++t) {
+        left[t] = call.a + row[t] * call.a_stride + part * call.part_stride + group * call.group_stride;
+      }
+      if (repeated > 0 || call.group_stride != kGroupBytes) {
+        stride = kAmxBytes;
+        for (int t = 0; t < kTiles; ++t) {
+          CopyLeft<N>(call, left[t], rows, cut.groups, repeated, copied[t]);
+          left[t] = copied[t];
+        }
+        asm volatile("" ::: "memory");  // a register is loaded from what was stored above
+      }
+      const std::byte* const right = weights + (part * call.groups + group) * kWeightBytes;
+      _tile_loadd(6, right, kWeightBytes);
+      if constexpr (kVectors == 2) _tile_loadd(7, right + kVectorBytes<N>, kWeightBytes);
+      _tile_loadd(4, left[0], stride);
+      if constexpr (kTiles == 2) _tile_loadd(5, left[1], stride);
+      if constexpr (N::kNumbers == 2) {
+        _tile_dpbf16ps(0, 4, 6);
+        if constexpr (kVectors == 2) _tile_dpbf16ps(1, 4, 7);
+        if constexpr (kTiles == 2) _tile_dpbf16ps(2, 5, 6);
+        if constexpr (kTiles == 2 && kVectors == 2) _tile_dpbf16ps(3, 5, 7);
+      } else {
+        _tile_dpbusd(0, 4, 6);
+        if constexpr (kVectors == 2) _tile_dpbusd(1, 4, 7);
+        if constexpr (kTiles == 2) _tile_dpbusd(2, 5, 6);
+        if constexpr (kTiles == 2 && kVectors == 2) _tile_dpbusd(3, 5, 7);
+      }
+    }
+  }
+  constexpr int64_t kStride = kVectors * kAmxBytes;
+  typename N::Sums* const second = sums + kAmxRows * kVectors;
+  _tile_stored(0, sums, kStride);
+  if constexpr (kVectors == 2) _tile_stored(1, sums + 1, kStride);
+  if constexpr (kTiles == 2) _tile_stored(2, second, kStride);
+  if constexpr (kTiles == 2 && kVectors == 2) _tile_stored(3, second + 1, kStride);
+}
+
+// If fewer than a tile of rows is left, the last tile overlaps the previous one, and only the rows that are left are
+// written.
+template <class N, int kVectors>
+[[gnu::always_inline]] inline void RunAmxPanel(const NarrowGemmCall& call, const AmxCut& cut, int64_t tile_rows,
+                                               int64_t column, const std::byte* weights) {
+  typename N::Sums sums[kRowTiles * kAmxRows * kVectors];
+  for (int64_t first = 0; first < call.rows; first += kRowTiles * kAmxRows) {
+    const int64_t left = call.rows - first;
+    int64_t row[kRowTiles];
+    for (int t = 0; t < kRowTiles; ++t) row[t] = Fewer(first + t * kAmxRows, call.rows - tile_rows);
+    if (left > kAmxRows) {
+      MultiplyTiles<N, 2, kVectors>(call, cut, tile_rows, row, weights, sums);
+    } else {
+      MultiplyTiles<N, 1, kVectors>(call, cut, tile_rows, row, weights, sums);
+    }
+    for (int t = 0; t < kRowTiles; ++t) {
+      const int64_t begin = first + t * kAmxRows, rows = Fewer(kAmxRows, call.rows - begin);
+      if (rows <= 0) break;
+      FinishTile<N, kVectors>(call, begin, rows, column, sums + (t * kAmxRows + begin - row[t]) * kVectors);
+    }
+  }
+}
+
+template <class N>
+void RunAmxGemm(const NarrowGemmCall& call) {
+  if (call.rows == 0) return;
+  const AmxCut cut = CutOf(call.groups);
+  const int64_t tile_rows = Fewer(call.rows, kAmxRows);
+  ShapeTiles(tile_rows, cut.groups);
+  for (int64_t column = 0; column < call.columns; column += kTileVectors * N::V::kLanes) {
+    const std::byte* const weights = call.panels + column * call.parts * call.groups * kGroupBytes;
+    if (call.columns - column <= N::V::kLanes) {
+      RunAmxPanel<N, 1>(call, cut, tile_rows, column, weights);
+    } else {
+      RunAmxPanel<N, 2>(call, cut, tile_rows, column, weights);
+    }
+  }
+  _tile_release();
+}
+
+// As RunMultiplyAdds; a round is one instruction per register of sums.
+template <class N>
+float RunAmxMultiplyAdds(int64_t rounds) {
+  alignas(64) std::byte numbers[kAmxRows * kAmxBytes] = {};
+  ShapeTiles(kAmxRows, kAmxRows);
+  asm volatile("" ::: "memory");
+  _tile_loadd(4, numbers, kAmxBytes);
+  _tile_loadd(5, numbers, kAmxBytes);
+  _tile_loadd(6, numbers, kAmxBytes);
+  _tile_loadd(7, numbers, kAmxBytes);
+  _tile_zero(0);
+  _tile_zero(1);
+  _tile_zero(2);
+  _tile_zero(3);
+  for (int64_t round = 0; round < rounds; ++round) {
+    if constexpr (N::kNumbers == 2) {
+      _tile_dpbf16ps(0, 4, 6);
+      _tile_dpbf16ps(1, 4, 7);
+      _tile_dpbf16ps(2, 5, 6);
+      _tile_dpbf16ps(3, 5, 7);
+    } else {
+      _tile_dpbusd(0, 4, 6);
+      _tile_dpbusd(1, 4, 7);
+      _tile_dpbusd(2, 5, 6);
+      _tile_dpbusd(3, 5, 7);
+    }
+  }
+  _tile_stored(0, numbers, kAmxBytes);
+  _tile_release();
+  return static_cast<float>(numbers[0]);
+}
+
+template <class N>
+constexpr NarrowKernels AmxTableOf(NarrowKernels table) {
+  table.gemm = RunAmxGemm<N>;
+  table.multiply_adds_of_round = 4 * kAmxRows * kAmxRows * kAmxRows * N::kNumbers;
+  table.multiply_adds = RunAmxMultiplyAdds<N>;
+  return table;
+}
+
+}  // namespace vitrine::engine
+
+#endif  // VITRINE_MODELS_ENGINE_CPU_KERNELS_AMX_GEMM_KERNEL_H_

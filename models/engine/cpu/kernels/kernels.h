@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_MODELS_ENGINE_CPU_KERNELS_KERNELS_H_
+#define VITRINE_MODELS_ENGINE_CPU_KERNELS_KERNELS_H_
+
+#include <cstdint>
+
+#include "base/simd/cpu_path.h"
+#include "base/simd/depthwise_kernel.h"
+#include "base/simd/product_kernel.h"
+#include "base/simd/view.h"
+
+namespace vitrine::engine {
+
+enum class Activation { kNone, kGelu, kRelu };
+
+// y = residual + activation(a W^T + b), fp32: a [rows, parts * inner], y and residual [rows, columns]. A row of a is
+// `parts` pieces of `inner` floats, part_stride apart: the rows of a pixel's neighbourhood.
+//
+// Each element of y is one chain over its row of a, starting at the bias, so it does not depend on the number, order or
+// position of the rows. y may be the residual itself (same data, same stride); otherwise y overlaps no input.
+struct GemmCall {
+  const float* a;
+  int64_t a_stride;
+  int64_t rows;
+  int64_t inner;
+  const float* panels;  // see PackedMatrix
+  const float* bias;    // padded with zeros to whole vectors
+  int64_t columns;
+  Activation activation;
+  const float* residual;  // or null
+  int64_t residual_stride;
+  float* y;
+  int64_t y_stride;
+  int64_t parts = 1;
+  int64_t part_stride = 0;
+};
+
+// Kernels of one instruction set. Rows may have any stride and alignment; a result may be its first input, but must not
+// overlap otherwise. No kernel allocates memory or takes locks.
+struct Kernels {
+  cpu::CpuPath path;
+  int vector_columns;  // floats per vector
+  int panel_columns;   // outputs of a gemm register tile
+
+  void (*gemm)(const GemmCall& call);
+  // Computes y[i, j] = sum over k of a(i, k) b[k, j], in order of k.
+  void (*product)(const cpu::ProductCall& call);
+  void (*depthwise)(const cpu::DepthwiseCall& call);
+  // Computes (x - mean) / sqrt(variance + epsilon) of every row.
+  void (*normalize)(cpu::View<const float> x, float epsilon, cpu::View<float> y);
+  // As normalize, then multiplies by weight and adds bias.
+  void (*layer_norm)(cpu::View<const float> x, float epsilon, const float* weight, const float* bias,
+                     cpu::View<float> y);
+  // Computes x weight + bias, column by column.
+  void (*affine)(cpu::View<const float> x, const float* weight, const float* bias, cpu::View<float> y);
+  void (*add)(cpu::View<const float> x, cpu::View<const float> z, cpu::View<float> y);
+  void (*activate)(cpu::View<const float> x, Activation activation, cpu::View<float> y);
+  // Scales each row to x factor / (length + epsilon).
+  void (*scale_to_length)(cpu::View<const float> x, float factor, float epsilon, cpu::View<float> y);
+  // Softmax of each column of x [rows, columns], in place.
+  void (*softmax_columns)(float* x, int64_t rows, int64_t columns);
+  // Softmax of a row, in place.
+  void (*softmax_row)(float* x, int64_t count);
+  // Computes the dot product of z and every row of x.
+  void (*dots)(cpu::View<const float> x, const float* z, float* y);
+  // Computes 1 / max(length, least) of every column.
+  void (*inverse_lengths)(cpu::View<const float> x, float least, float* inverse);
+
+  // For peaks.h: multiply-adds in registers, and a sum of `count` floats in memory, a multiple of 64.
+  int64_t multiply_adds_of_round;
+  float (*multiply_adds)(int64_t rounds);
+  float (*read)(const float* from, int64_t count);
+};
+
+// Returns null if this CPU cannot run `path`. From AVX-512 on all paths return the same kernels; they differ in narrow
+// ones.
+const Kernels* FindKernels(cpu::CpuPath path);
+
+extern const Kernels kPortableKernels;
+#if defined(__x86_64__)
+extern const Kernels kAvx2Kernels;
+extern const Kernels kAvx512Kernels;
+#endif
+
+}  // namespace vitrine::engine
+
+#endif  // VITRINE_MODELS_ENGINE_CPU_KERNELS_KERNELS_H_

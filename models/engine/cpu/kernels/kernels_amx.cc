@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// bf16 and int8 products by AMX; other kernels as in AVX-512. Built with AMX flags, so it includes nothing of the
+// library whose inline functions other files share.
+#include "models/engine/cpu/kernels/amx_gemm_kernel.h"
+#include "models/engine/cpu/kernels/avx512_bf16.h"
+#include "models/engine/cpu/kernels/avx512_int8.h"
+
+namespace vitrine::engine {
+
+const NarrowKernels kAmxBf16Kernels = AmxTableOf<Avx512Bf16>(NarrowTableOf<Avx512Bf16>());
+const NarrowKernels kAmxInt8Kernels = AmxTableOf<Avx512Int8>(NarrowTableOf<Avx512Int8>());
+
+}  // namespace vitrine::engine

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products of numbers narrower than fp32. Both sides lie in 4-byte groups along the sum, two bf16 or four int8, which
+// one instruction multiplies and adds to a 32-bit sum. Without such an instruction for int8, a group is two int8 in 16
+// bits each.
+#ifndef VITRINE_MODELS_ENGINE_CPU_KERNELS_NARROW_KERNELS_H_
+#define VITRINE_MODELS_ENGINE_CPU_KERNELS_NARROW_KERNELS_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/simd/cpu_path.h"
+#include "base/simd/view.h"
+#include "models/engine/cpu/kernels/kernels.h"
+
+namespace vitrine::engine {
+
+inline constexpr int64_t kGroupBytes = 4;
+
+// Value of the bytes of a row: least + step * byte. Per row, so that it depends on no other row.
+struct RowRange {
+  float step;
+  float least;
+};
+
+// y = residual + activation(a W^T + b) as GemmCall, for rows of groups. Each element is one chain over its row, from 0;
+// the bias is added last. A bf16 chain adds two products and fp32 as the CPU does; int8 sums are exact integers.
+struct NarrowGemmCall {
+  const std::byte* a;
+  int64_t a_stride;  // bytes between rows
+  int64_t rows;
+  int64_t groups;           // per part
+  const RowRange* ranges;   // int8: one per row
+  const std::byte* panels;  // see NarrowMatrix
+  const float* bias;        // padded with zeros to whole vectors, like scale and sums
+  const float* scale;       // int8: value of a weight's unit, by output
+  const float* sums;        // int8: sum of weights, by output
+  int64_t columns;
+  Activation activation;
+  const float* residual;  // or null
+  int64_t residual_stride;
+  float* y;           // or null: the result is bf16 in
+  cpu::Bf16* narrow;  // whose stride is y_stride too
+  int64_t y_stride;
+  int64_t parts = 1;
+  int64_t part_stride = 0;  // bytes
+  // Bytes between groups of a row. If more than kGroupBytes, rows are laid out as the columns of PackPanels: group by
+  // group, padded to whole vectors.
+  int64_t group_stride = kGroupBytes;
+};
+
+// Kernels of one instruction set and one kind of number. No kernel allocates memory or takes locks.
+struct NarrowKernels {
+  bool of_bytes;         // else bf16
+  int numbers_of_group;  // bf16: 2; int8: 4 or 2
+  int vector_columns;    // outputs per vector
+  int panel_columns;     // outputs of a register tile
+
+  void (*gemm)(const NarrowGemmCall& call);
+  // Converts rows of x to groups, padded with zeros to a whole one; normalizes the rows first unless `epsilon` is
+  // negative. An int8 row has 254 steps from its least to its largest value, or steps of 2^-18 of its largest magnitude
+  // if these are longer.
+  void (*take)(cpu::View<const float> x, float epsilon, std::byte* a, int64_t a_stride, RowRange* ranges);
+
+  // As Kernels::depthwise, with the GELU of a narrow product. Computed in fp32: a sum of nine has no rows of groups.
+  void (*depthwise)(const cpu::DepthwiseCall& call);
+
+  // bf16 only, for products of two activations: packs x [inputs, outputs] or [outputs, inputs] as panels of a right
+  // side (see PackPanels), in groups of two inputs; padding is zero.
+  void (*pack_inputs)(cpu::View<const float> x, std::byte* panels);
+  void (*pack_outputs)(cpu::View<const float> x, std::byte* panels);
+  // Computes a softmax over each row of 2^(scale x + the column's offset), as groups. Columns are whole vectors; unused
+  // ones must have an offset of minus infinity. Overwrites x.
+  void (*softmax_rows)(cpu::View<float> x, float scale, const float* offsets, std::byte* a, int64_t a_stride);
+
+  // For peaks.h; see Kernels.
+  int64_t multiply_adds_of_round;
+  float (*multiply_adds)(int64_t rounds);
+};
+
+// Returns null if this CPU lacks the instructions, beside those of `path`; the portable path supports all.
+const NarrowKernels* FindBf16Kernels(cpu::CpuPath path);
+const NarrowKernels* FindInt8Kernels(cpu::CpuPath path);
+
+extern const NarrowKernels kPortableBf16Kernels;
+extern const NarrowKernels kPortableInt8Kernels;
+#if defined(__x86_64__)
+extern const NarrowKernels kAvx512Bf16Kernels;
+extern const NarrowKernels kAvx512Int8Kernels;
+extern const NarrowKernels kAvx2Int8Kernels;
+extern const NarrowKernels kAvx2PairsKernels;
+extern const NarrowKernels kAmxBf16Kernels;
+extern const NarrowKernels kAmxInt8Kernels;
+#endif
+
+}  // namespace vitrine::engine
+
+#endif  // VITRINE_MODELS_ENGINE_CPU_KERNELS_NARROW_KERNELS_H_

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_MODELS_ENGINE_CPU_KERNELS_PEAK_KERNEL_H_
+#define VITRINE_MODELS_ENGINE_CPU_KERNELS_PEAK_KERNEL_H_
+
+#include <cstdint>
+
+// Peak rates of a core, as the limit for other measurements. Included by one file per instruction set; see
+// base/simd/gelu.h.
+namespace vitrine::engine {
+
+// Independent chains: more than the latency of a multiply-add in cycles on any two units.
+inline constexpr int kChains = 12;
+
+template <class V>
+float FirstLane(typename V::Reg v) {
+  float lanes[V::kLanes];
+  V::Store(lanes, v);
+  return lanes[0];
+}
+
+// Runs one multiply-add of each lane of each chain per round; returns a value that the compiler cannot compute.
+template <class V>
+float RunMultiplyAdds(int64_t rounds) {
+  typename V::Reg sums[kChains];
+#pragma GCC unroll 12
+  for (int i = 0; i < kChains; ++i) sums[i] = V::Broadcast(static_cast<float>(i + rounds));
+  const auto factor = V::Broadcast(0.5f), term = V::Broadcast(1.0f);
+  for (int64_t round = 0; round < rounds; ++round) {
+#pragma GCC unroll 12
+    for (int i = 0; i < kChains; ++i) sums[i] = V::Fma(sums[i], factor, term);
+  }
+  auto sum = sums[0];
+  for (int i = 1; i < kChains; ++i) sum = V::Add(sum, sums[i]);
+  return FirstLane<V>(sum);
+}
+
+// Returns the sum of `count` floats; `count` must be a multiple of 64.
+template <class V>
+float RunRead(const float* from, int64_t count) {
+  typename V::Reg sums[4] = {V::Broadcast(0), V::Broadcast(0), V::Broadcast(0), V::Broadcast(0)};
+  for (int64_t j = 0; j < count; j += 4 * V::kLanes) {
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; ++i) sums[i] = V::Add(sums[i], V::Load(from + j + i * V::kLanes));
+  }
+  return FirstLane<V>(V::Add(V::Add(sums[0], sums[1]), V::Add(sums[2], sums[3])));
+}
+
+}  // namespace vitrine::engine
+
+#endif  // VITRINE_MODELS_ENGINE_CPU_KERNELS_PEAK_KERNEL_H_

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_MODELS_ENGINE_CPU_POSITION_ROWS_H_
+#define VITRINE_MODELS_ENGINE_CPU_POSITION_ROWS_H_
+
+#include <vector>
+
+#include "base/simd/view.h"
+#include "models/token_layout.h"
+
+namespace vitrine::engine {
+
+// Resizes a learned table [prefix + from.cells(), columns] to another grid: [prefix + to.cells(), columns]. The prefix
+// rows, of class tokens, are copied; the others are interpolated (models/grid_interpolation.h).
+std::vector<float> TableRows(cpu::View<const float> table, int64_t prefix, Grid from, Grid to);
+
+// Returns XCiT's sines and cosines of every cell's position, mapped by weight [columns, 64] and bias: [cells, columns].
+std::vector<float> FourierRows(cpu::View<const float> weight, const float* bias, Grid grid);
+
+// KV+Pos: returns the term that the learned weights of a map add to the logits of each of `keys` keys. The position
+// weights are the last of the map.
+std::vector<float> KeyOffsets(const std::vector<float>& map, int64_t keys);
+
+}  // namespace vitrine::engine
+
+#endif  // VITRINE_MODELS_ENGINE_CPU_POSITION_ROWS_H_

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_MODELS_ENGINE_CPU_STEP_H_
+#define VITRINE_MODELS_ENGINE_CPU_STEP_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "models/engine/cpu/frame.h"
+#include "models/engine/precision.h"
+
+namespace vitrine::engine {
+
+// Dominant kind of work of a step.
+enum class StepKind { kLinear, kProduct, kConvolution, kRows };
+
+// Cost of a step on a frame, without its reads and writes of the arena.
+struct StepCost {
+  StepKind kind = StepKind::kRows;
+  Precision precision = Precision::kFp32;  // precision of the products
+  int64_t multiply_adds = 0;               // in products and convolutions
+  int64_t outside_floats = 0;              // weights and pixels
+};
+
+// A pass over rows: an operator of the program, the operators folded into it, and those computed while a tile is in
+// registers. Immutable; Run may be called concurrently with different frames. Run allocates no memory and takes no
+// locks.
+class Step {
+ public:
+  virtual ~Step() = default;
+  virtual void Run(const Frame& frame) const = 0;
+  // Floats of scratch that Run needs for this frame.
+  virtual int64_t Scratch(const Frame& /*frame*/) const { return 0; }
+  virtual StepCost CostOn(const Frame& /*frame*/) const { return {}; }
+
+  std::string name;  // of the operator in the program: "blocks.0.attention.qkv"
+  std::vector<Operand> reads;
+  Operand writes;  // buffer is -1 if the step writes none
+};
+
+// A step that reads one matrix and writes another.
+class OneToOne : public Step {
+ public:
+  OneToOne(Operand x, Operand y) : x_(x), y_(y) {
+    reads = {x};
+    writes = y;
+  }
+
+ protected:
+  const Operand x_, y_;
+};
+
+}  // namespace vitrine::engine
+
+#endif  // VITRINE_MODELS_ENGINE_CPU_STEP_H_

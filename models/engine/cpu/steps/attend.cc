@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/engine/cpu/steps/attend.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace vitrine::engine {
+namespace {
+
+// Queries processed at a time, so that their weights stay in the L1 and L2 caches; a multiple of every vector.
+constexpr int64_t kQueries = 48;
+
+}  // namespace
+
+Attend::Attend(const program::Attend& attend, Operand q, Operand k, Operand v, std::vector<float> key_offsets,
+               Operand y)
+    : heads_(attend.heads),
+      layer_(attend.layer),
+      source_(attend.class_query ? AttentionSource::kClassQuery : AttentionSource::kTokens),
+      scale_(static_cast<float>(attend.scale)),
+      q_(q),
+      k_(k),
+      v_(v),
+      y_(y),
+      key_offsets_(std::move(key_offsets)) {
+  reads = {q, k, v};
+  writes = y;
+}
+
+int64_t Attend::Scratch(const Frame& frame) const {
+  return (frame.most_tokens() + q_.columns) * kQueries;
+}
+
+StepCost Attend::CostOn(const Frame& frame) const {
+  StepCost cost = {.kind = StepKind::kProduct};
+  for (int image = 0; image < frame.images(); ++image) {
+    cost.multiply_adds += 2 * frame.Of(y_, image).rows * frame.Of(k_, image).rows * q_.columns;
+  }
+  return cost;
+}
+
+// Splits the work by heads if they divide evenly among the members, else by queries.
+void Attend::Run(const Frame& frame) const {
+  const int64_t width = head_width();
+  const bool by_heads = heads_ % frame.members() == 0;
+  const Segment heads = by_heads ? frame.Share(heads_) : Segment{0, heads_};
+  for (int image = 0; image < frame.images(); ++image) {
+    if (frame.Watched(image, source_, layer_)) HandOut(frame, image);
+    const View<float> y = frame.Of(y_, image);  // one row if only class tokens are requested
+    View<float> q = frame.Of(q_, image);
+    q.rows = y.rows;
+    const Segment queries = by_heads ? Segment{0, y.rows} : frame.Share(y.rows);
+    if (queries.count == 0) continue;
+    for (int64_t head = heads.first; head < heads.first + heads.count; ++head) {
+      const View<const float> k = Head(frame.Of(k_, image), head, width), v = Head(frame.Of(v_, image), head, width);
+      if (source_ == AttentionSource::kClassQuery) {
+        MixOne(frame, Head(q, head, width), k, v, Head(y, head, width));
+      } else {
+        MixHead(frame, RowsFrom(Head(q, head, width), queries.first, queries.count), k, v,
+                RowsFrom(Head(y, head, width), queries.first, queries.count));
+      }
+    }
+  }
+}
+
+void Attend::MixHead(const Frame& frame, View<const float> q, View<const float> k, View<const float> v,
+                     View<float> y) const {
+  for (int64_t first = 0; first < y.rows; first += kQueries) {
+    const int64_t queries = std::min(kQueries, y.rows - first);
+    float* const weights = Scores(frame, RowsFrom(q, first, queries), k);
+    Softmax(frame, weights, k.rows, queries);
+    frame.kernels().product({.a = weights,
+                             .a_row = 1,
+                             .a_inner = queries,
+                             .b = v.data,
+                             .b_stride = v.stride,
+                             .rows = queries,
+                             .inner = k.rows,
+                             .columns = v.columns,
+                             .y = y.Row(first),
+                             .y_stride = y.stride});
+  }
+}
+
+// Computes class attention's single query: its scores are a row, and the softmax runs along it.
+void Attend::MixOne(const Frame& frame, View<const float> q, View<const float> k, View<const float> v,
+                    View<float> y) const {
+  float* const weights = frame.scratch();
+  float* const scaled = weights + k.rows;
+  for (int64_t c = 0; c < q.columns; ++c) scaled[c] = scale_ * q.data[c];
+  frame.kernels().dots(k, scaled, weights);
+  AddOffsets(weights, k.rows, 1);
+  frame.kernels().softmax_row(weights, k.rows);
+  ProductOfRows(frame, {weights, 1, k.rows, k.rows}, v.data, v.stride, y);
+}
+
+// Computes scale q k^T in scratch, transposed, [keys, queries], so that the softmax runs along vectors.
+float* Attend::Scores(const Frame& frame, View<const float> q, View<const float> k) const {
+  float* const scores = frame.scratch();
+  float* const flat = scores + k.rows * q.rows;  // [width, queries], scaled
+  for (int64_t c = 0; c < q.columns; ++c) {
+    for (int64_t i = 0; i < q.rows; ++i) flat[c * q.rows + i] = scale_ * q.Row(i)[c];
+  }
+  frame.kernels().product({.a = k.data,
+                           .a_row = k.stride,
+                           .a_inner = 1,
+                           .b = flat,
+                           .b_stride = q.rows,
+                           .rows = k.rows,
+                           .inner = k.columns,
+                           .columns = q.rows,
+                           .y = scores,
+                           .y_stride = q.rows});
+  return scores;
+}
+
+void Attend::AddOffsets(float* scores, int64_t keys, int64_t queries) const {
+  for (size_t key = 0; key < std::min(key_offsets_.size(), static_cast<size_t>(keys)); ++key) {
+    float* const row = scores + static_cast<int64_t>(key) * queries;
+    for (int64_t i = 0; i < queries; ++i) row[i] += key_offsets_[key];
+  }
+}
+
+void Attend::Softmax(const Frame& frame, float* scores, int64_t keys, int64_t queries) const {
+  AddOffsets(scores, keys, queries);
+  frame.kernels().softmax_columns(scores, keys, queries);
+}
+
+// Hands the attention matrices of one image to the tap: of all its queries, even if the model needs fewer, and from the
+// same q and k in fp32, whatever the precision of the product.
+void Attend::HandOut(const Frame& frame, int image) const {
+  const int64_t width = head_width();
+  View<float> all = frame.Of(q_, image);
+  if (source_ == AttentionSource::kClassQuery) all.rows = 1;  // the class token is the first
+  const View<float> keys = frame.Of(k_, image);
+  AttentionTap::Matrices matrices;
+  const auto append = [](const float* from, int64_t queries, int64_t count, FloatArray& to) {
+    for (int64_t i = 0; i < queries; ++i) {
+      for (int64_t j = 0; j < count; ++j) to.values.push_back(from[j * queries + i]);
+    }
+  };
+  for (int head = 0; head < heads_; ++head) {
+    const View<const float> k = Head(keys, head, width);
+    for (int64_t first = 0; first < all.rows; first += kQueries) {
+      const View<float> q = RowsFrom(Head(all, head, width), first, std::min(kQueries, all.rows - first));
+      float* const scores = Scores(frame, q, k);
+      append(scores, q.rows, k.rows, matrices.scores);
+      Softmax(frame, scores, k.rows, q.rows);
+      append(scores, q.rows, k.rows, matrices.weights);
+    }
+  }
+  matrices.scores.shape = matrices.weights.shape = {heads_, all.rows, keys.rows};
+  frame.attention->Put(frame.first_image() + image, source_, layer_, std::move(matrices));
+}
+
+}  // namespace vitrine::engine

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_MODELS_ENGINE_CPU_STEPS_ATTEND_H_
+#define VITRINE_MODELS_ENGINE_CPU_STEPS_ATTEND_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "models/engine/cpu/steps/heads.h"
+#include "models/engine/cpu/steps/steps.h"
+
+namespace vitrine::engine {
+
+// Attention among tokens in fp32: softmax(scale q k^T + offsets) v per image and head.
+class Attend : public Step {
+ public:
+  Attend(const program::Attend& attend, Operand q, Operand k, Operand v, std::vector<float> key_offsets, Operand y);
+
+  int64_t Scratch(const Frame& frame) const override;
+  StepCost CostOn(const Frame& frame) const override;
+  void Run(const Frame& frame) const override;
+
+ protected:
+  // Computes one head of one image: all keys, and the requested queries.
+  virtual void MixHead(const Frame& frame, View<const float> q, View<const float> k, View<const float> v,
+                       View<float> y) const;
+
+  int64_t head_width() const { return q_.columns / heads_; }
+  float scale() const { return scale_; }
+  // Offsets added to the scores: one per key that the model can have, or empty.
+  const std::vector<float>& key_offsets() const { return key_offsets_; }
+
+ private:
+  void MixOne(const Frame& frame, View<const float> q, View<const float> k, View<const float> v, View<float> y) const;
+  float* Scores(const Frame& frame, View<const float> q, View<const float> k) const;
+  void AddOffsets(float* scores, int64_t keys, int64_t queries) const;
+  void Softmax(const Frame& frame, float* scores, int64_t keys, int64_t queries) const;
+  void HandOut(const Frame& frame, int image) const;
+
+  const int heads_;
+  const int layer_;
+  const AttentionSource source_;
+  const float scale_;
+  const Operand q_, k_, v_, y_;
+  const std::vector<float> key_offsets_;
+};
+
+}  // namespace vitrine::engine
+
+#endif  // VITRINE_MODELS_ENGINE_CPU_STEPS_ATTEND_H_

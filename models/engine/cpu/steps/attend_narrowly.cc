@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// Attention among tokens in bf16: q, k, v and the softmax's weights are rounded; sums and the softmax are fp32.
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "models/engine/cpu/steps/attend.h"
+#include "models/engine/cpu/steps/layer.h"
+#include "models/engine/cpu/steps/narrow_product.h"
+
+namespace vitrine::engine {
+namespace {
+
+constexpr float kLog2OfE = 1.44269504f;
+
+class AttendNarrowly : public Attend {
+ public:
+  AttendNarrowly(const program::Attend& attend, Operand q, Operand k, Operand v, std::vector<float> key_offsets,
+                 Operand y, const NarrowKernels& kernels)
+      : Attend(attend, q, k, v, std::move(key_offsets), y), kernels_(kernels) {}
+
+  int64_t Scratch(const Frame& frame) const override {
+    return std::max(Attend::Scratch(frame), PlacesFor(frame.most_tokens(), nullptr).floats);
+  }
+
+  StepCost CostOn(const Frame& frame) const override {
+    StepCost cost = Attend::CostOn(frame);
+    cost.precision = Precision::kBf16;
+    return cost;
+  }
+
+ protected:
+  void MixHead(const Frame& frame, View<const float> q, View<const float> k, View<const float> v,
+               View<float> y) const override {
+    const Places at = PlacesFor(k.rows, frame.scratch());
+    PutOffsets(k.rows, at);
+    kernels_.pack_outputs(k, at.keys);
+    kernels_.pack_inputs(v, at.values);
+    for (int64_t first = 0; first < y.rows; first += kChunkRows) {
+      const int64_t rows = std::min(kChunkRows, y.rows - first);
+      const View<float> scores{at.scores, rows, at.columns, at.columns};
+      kernels_.take(RowsFrom(q, first, rows), -1, at.queries, at.query_bytes, nullptr);
+      MultiplyBf16(kernels_, {at.queries, at.query_bytes, GroupsOf(k.columns)}, at.keys, at.zeros, scores);
+      kernels_.softmax_rows(scores, kLog2OfE * scale(), at.offsets, at.weights, at.weight_bytes);
+      MultiplyBf16(kernels_, {at.weights, at.weight_bytes, GroupsOf(k.rows)}, at.values, at.zeros,
+                   RowsFrom(y, first, rows));
+    }
+  }
+
+ private:
+  // Layout of the scratch for one head of an image.
+  struct Places {
+    int64_t columns;       // tokens, padded to whole vectors
+    int64_t query_bytes;   // per row of queries
+    int64_t weight_bytes;  // per row of weights
+    float* zeros;          // as many as columns or the head's columns, whichever are more
+    float* offsets;        // [columns]
+    float* scores;         // [chunk, columns]
+    std::byte* queries;    // [chunk, groups of columns]
+    std::byte* weights;    // [chunk, groups of tokens]
+    std::byte* keys;       // panels
+    std::byte* values;     // panels
+    int64_t floats;        // total
+  };
+
+  Places PlacesFor(int64_t tokens, float* scratch) const {
+    const int64_t width = head_width();
+    Places at = {};
+    at.columns = WholeVectors(kernels_, tokens);
+    at.query_bytes = GroupsOf(width) * kGroupBytes;
+    at.weight_bytes = at.columns * int64_t{sizeof(cpu::Bf16)};
+    const auto next = [&](int64_t floats) {
+      float* const place = scratch == nullptr ? nullptr : scratch + at.floats;
+      at.floats += WholeLines(floats);
+      return place;
+    };
+    const auto next_groups = [&](int64_t groups) { return reinterpret_cast<std::byte*>(next(groups)); };
+    at.zeros = next(std::max(at.columns, WholeVectors(kernels_, width)));
+    at.offsets = next(at.columns);
+    at.scores = next(kChunkRows * at.columns);
+    at.queries = next_groups(kChunkRows * GroupsOf(width));
+    at.weights = next_groups(kChunkRows * GroupsOf(at.columns));
+    at.keys = next_groups(GroupsOf(width) * at.columns);
+    at.values = next_groups(GroupsOf(tokens) * WholeVectors(kernels_, width));
+    return at;
+  }
+
+  // Writes the offsets of the keys' exponents; padding columns get no weight.
+  void PutOffsets(int64_t tokens, const Places& at) const {
+    std::fill(at.zeros, at.offsets, 0.0f);
+    const int64_t known = std::min(static_cast<int64_t>(key_offsets().size()), tokens);
+    for (int64_t key = 0; key < known; ++key) at.offsets[key] = kLog2OfE * key_offsets()[static_cast<size_t>(key)];
+    std::fill(at.offsets + known, at.offsets + tokens, 0.0f);
+    std::fill(at.offsets + tokens, at.offsets + at.columns, -std::numeric_limits<float>::infinity());
+  }
+
+  const NarrowKernels& kernels_;
+};
+
+}  // namespace
+
+StepPtr MakeAttend(const program::Attend& attend, Operand q, Operand k, Operand v, std::vector<float> key_offsets,
+                   Operand y, const NarrowKernels* bf16) {
+  if (bf16 == nullptr) return std::make_unique<Attend>(attend, q, k, v, std::move(key_offsets), y);
+  return std::make_unique<AttendNarrowly>(attend, q, k, v, std::move(key_offsets), y, *bf16);
+}
+
+}  // namespace vitrine::engine

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// Linear layers: single ones, and pairs of which one feeds the other.
+#include <algorithm>
+#include <utility>
+
+#include "models/engine/cpu/steps/layer.h"
+#include "models/engine/cpu/steps/steps.h"
+
+namespace vitrine::engine {
+namespace {
+
+View<const float> Chunk(View<const float> x, int64_t first, int64_t rows) {
+  return {x.Row(first), rows, x.columns, x.stride};
+}
+
+Layer LayerOf(const LinearSettings& settings, std::shared_ptr<const LinearMatrix> matrix) {
+  return {std::move(matrix), settings.norm_epsilon, settings.activation};
+}
+
+View<const float> ResidualOf(const Frame& frame, const LinearSettings& settings) {
+  return settings.residual ? View<const float>(frame.At(*settings.residual)) : View<const float>();
+}
+
+class Linear : public Step {
+ public:
+  Linear(const LinearSettings& settings, std::shared_ptr<const LinearMatrix> matrix)
+      : settings_(settings), layer_(LayerOf(settings, std::move(matrix))) {
+    reads = {settings.x};
+    if (settings.residual) reads.push_back(*settings.residual);
+    writes = settings.y;
+  }
+
+  int64_t Scratch(const Frame&) const override { return layer_.Scratch(); }
+
+  StepCost CostOn(const Frame& frame) const override {
+    const LinearMatrix& matrix = layer_.matrix();
+    return {.kind = StepKind::kLinear,
+            .precision = matrix.precision(),
+            .multiply_adds = frame.At(settings_.x).rows * matrix.weights(),
+            .outside_floats = matrix.weight_floats()};
+  }
+
+  void Run(const Frame& frame) const override {
+    const View<const float> x = frame.At(settings_.x);
+    const View<const float> residual = ResidualOf(frame, settings_);
+    const View<float> y = frame.At(settings_.y);
+    const Segment share = frame.Share(x.rows);
+    const int64_t end = share.first + share.count;
+    const int64_t chunk = layer_.Scratch() > 0 ? kChunkRows : share.count;
+    for (int64_t row = share.first; row < end; row += chunk) {
+      const int64_t rows = std::min(chunk, end - row);
+      const LeftSide left = layer_.Take(frame.kernels(), Chunk(x, row, rows), frame.scratch());
+      layer_.Multiply(frame.kernels(), left, rows, residual.data == nullptr ? residual : Chunk(residual, row, rows),
+                      {.wide = y.Row(row), .stride = y.stride});
+    }
+  }
+
+ private:
+  const LinearSettings settings_;
+  const Layer layer_;
+};
+
+class Perceptron : public Step {
+ public:
+  Perceptron(Operand x, Layer first, const LinearSettings& last, Layer second)
+      : x_(x), last_(last), first_(std::move(first)), second_(std::move(second)) {
+    reads = {x};
+    if (last.residual) reads.push_back(*last.residual);
+    writes = last.y;
+  }
+
+  int64_t Scratch(const Frame&) const override { return HiddenFloats() + first_.Scratch() + second_.Scratch(); }
+
+  // Reports the precision of the wider product if they differ.
+  StepCost CostOn(const Frame& frame) const override {
+    const LinearMatrix &first = first_.matrix(), &second = second_.matrix();
+    return {.kind = StepKind::kLinear,
+            .precision = std::min(first.precision(), second.precision()),
+            .multiply_adds = frame.At(x_).rows * (first.weights() + second.weights()),
+            .outside_floats = first.weight_floats() + second.weight_floats()};
+  }
+
+  void Run(const Frame& frame) const override {
+    const Kernels& kernels = frame.kernels();
+    const View<const float> x = frame.At(x_);
+    const View<const float> residual = ResidualOf(frame, last_);
+    const View<float> y = frame.At(last_.y);
+    const int64_t hidden = first_.matrix().outputs();
+    float* const first_scratch = frame.scratch() + HiddenFloats();
+    float* const second_scratch = first_scratch + first_.Scratch();
+    const Segment share = frame.Share(x.rows);
+    const int64_t end = share.first + share.count;
+    for (int64_t row = share.first; row < end; row += kChunkRows) {
+      const int64_t rows = std::min(kChunkRows, end - row);
+      const LeftSide left = first_.Take(kernels, Chunk(x, row, rows), first_scratch);
+      LeftSide between;
+      if (HandsOnBf16()) {
+        auto* const narrow = reinterpret_cast<cpu::Bf16*>(frame.scratch());
+        first_.Multiply(kernels, left, rows, {}, {.narrow = narrow, .stride = hidden});
+        between = {.wide = {},
+                   .groups = reinterpret_cast<const std::byte*>(narrow),
+                   .stride = hidden * int64_t{sizeof(cpu::Bf16)}};
+      } else {
+        first_.Multiply(kernels, left, rows, {}, {.wide = frame.scratch(), .stride = hidden});
+        between = second_.Take(kernels, {frame.scratch(), rows, hidden, hidden}, second_scratch);
+      }
+      second_.Multiply(kernels, between, rows, residual.data == nullptr ? residual : Chunk(residual, row, rows),
+                       {.wide = y.Row(row), .stride = y.stride});
+    }
+  }
+
+ private:
+  // True if the intermediate result is written as bf16: it must be a whole number of groups.
+  bool HandsOnBf16() const {
+    return second_.takes_bf16() && first_.matrix().narrow() != nullptr && first_.matrix().outputs() % 2 == 0;
+  }
+  int64_t HiddenFloats() const { return kChunkRows * first_.matrix().outputs(); }
+
+  const Operand x_;
+  const LinearSettings last_;
+  const Layer first_, second_;
+};
+
+}  // namespace
+
+StepPtr MakeLinear(const LinearSettings& settings, std::shared_ptr<const LinearMatrix> matrix) {
+  return std::make_unique<Linear>(settings, std::move(matrix));
+}
+
+StepPtr MakePerceptron(const LinearSettings& first, std::shared_ptr<const LinearMatrix> first_matrix,
+                       const LinearSettings& second, std::shared_ptr<const LinearMatrix> second_matrix) {
+  return std::make_unique<Perceptron>(first.x, LayerOf(first, std::move(first_matrix)), second,
+                                      LayerOf(second, std::move(second_matrix)));
+}
+
+}  // namespace vitrine::engine

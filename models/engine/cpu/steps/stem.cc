@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: Apache-2.0
+// Convolutions from images to cells.
+#include <algorithm>
+#include <array>
+#include <type_traits>
+#include <utility>
+
+#include "models/engine/cpu/steps/convolution.h"
+#include "models/engine/cpu/steps/steps.h"
+#include "models/program/program.h"
+
+namespace vitrine::engine {
+namespace {
+
+using program::MapSize;
+
+// Least number of positions computed per read of a weight panel.
+constexpr int kLeastPlaces = 56;
+
+// Prefetch distance in image rows: the hardware prefetcher stops at each page of each plane.
+constexpr int kRowsAhead = 2;
+constexpr int kLineFloats = 16;
+
+// Numbers behind a map that a neighbourhood with an odd number of bf16 reads and multiplies by 0.
+constexpr int64_t kSlack = 2;
+
+// Input of a layer: channels last, with a border of zeros.
+template <class Number>
+struct Map {
+  MapSize size;  // without the border
+  int64_t channels = 0;
+  int border = 0;
+  Number* data = nullptr;
+  int made = 0;  // rows computed so far
+
+  int64_t columns() const { return size.width + 2 * border; }
+  int64_t numbers() const { return (size.height + 2 * border) * columns() * channels + kSlack; }
+  Number* Row(int row) const { return data + ((row + border) * columns() + border) * channels; }
+
+  void ClearBorder() const {
+    const int64_t line = columns() * channels, side = border * channels;
+    std::fill_n(data, border * line, Number{});
+    for (int row = 0; row < size.height; ++row) {
+      std::fill_n(Row(row) - side, side, Number{});
+      std::fill_n(Row(row) + size.width * channels, side, Number{});
+    }
+    std::fill_n(Row(size.height) - side, border * line + kSlack, Number{});
+  }
+};
+
+// Takes the maximum of every pool x pool positions, NaN if one of them is: `x` has `pool` rows of columns * pool
+// positions, `y` has one row of `columns`.
+void MaxPool(const float* x, int columns, int64_t channels, int pool, float* y) {
+  for (int column = 0; column < columns; ++column, y += channels) {
+    const float* const first = x + int64_t{column} * pool * channels;
+    std::copy_n(first, channels, y);
+    for (int i = 1; i < pool * pool; ++i) {
+      const float* const from = first + (int64_t{i / pool} * columns * pool + i % pool) * channels;
+      for (int64_t c = 0; c < channels; ++c) y[c] = from[c] > y[c] || from[c] != from[c] ? from[c] : y[c];
+    }
+  }
+}
+
+// Computes the stem of one image. Rows of a map are computed when the next layer needs them, so that they are read from
+// the L1 or L2 cache. Maps are fp32 or bf16, the result is fp32.
+template <class Number>
+class Passage {
+ public:
+  Passage(const Kernels& kernels, const std::vector<StemLayer>& layers, const Picture& picture)
+      : kernels_(kernels), layers_(layers), picture_(picture) {
+    MapSize size{picture.height, picture.width};
+    int64_t channels = picture.channels;
+    for (size_t i = 0; i < layers.size(); ++i) {
+      const program::Convolve& convolve = layers[i].convolve;
+      const int cut = convolve.cut;
+      maps_[i] = {
+          .size = {size.height / cut * cut, size.width / cut * cut}, .channels = channels, .border = convolve.padding};
+      size = program::ResultOf(convolve, size);
+      channels = layers[i].matrix->outputs();
+    }
+    result_size_ = size;
+  }
+
+  // Floats of scratch: unpooled rows of a pooling layer, a rounded row of the image, and the maps.
+  int64_t Floats() const {
+    int64_t numbers = 0, band = 0;
+    for (size_t i = 0; i < layers_.size(); ++i) {
+      numbers += maps_[i].numbers();
+      if (layers_[i].convolve.pool > 0) band = std::max(band, BandFloats(i));
+    }
+    return band + PlaneFloats() * maps_[0].channels + (numbers * kNumberBytes + kFloatBytes - 1) / kFloatBytes;
+  }
+
+  // Computes the `wanted` rows of the result.
+  void Run(float* scratch, Segment wanted, View<float> y) {
+    if (wanted.count == 0) return;
+    band_ = scratch;
+    for (size_t i = 0; i < layers_.size(); ++i) {
+      if (layers_[i].convolve.pool > 0) scratch = std::max(scratch, band_ + BandFloats(i));
+    }
+    planes_ = scratch;
+    auto* numbers = reinterpret_cast<Number*>(planes_ + PlaneFloats() * maps_[0].channels);
+    for (size_t i = 0; i < layers_.size(); ++i) {
+      maps_[i].data = numbers;
+      maps_[i].ClearBorder();
+      numbers += maps_[i].numbers();
+    }
+    result_ = y;
+    const int end = static_cast<int>(wanted.first + wanted.count);
+    SkipTo(static_cast<int>(wanted.first));
+    for (int made = static_cast<int>(wanted.first); made < end;) made = MakeBand(layers_.size(), end, made);
+  }
+
+  int result_rows() const { return result_size_.height; }
+
+ private:
+  static constexpr int64_t kFloatBytes = sizeof(float), kNumberBytes = sizeof(Number);
+  static constexpr bool kIsNarrow = std::is_same_v<Number, cpu::Bf16>;
+
+  MapSize SizeOf(size_t i) const { return i == layers_.size() ? result_size_ : maps_[i].size; }
+
+  int64_t BandFloats(size_t i) const {
+    const int pool = layers_[i].convolve.pool;
+    return int64_t{pool} * pool * SizeOf(i + 1).width * layers_[i].matrix->outputs();
+  }
+
+  // Skips rows of maps that no row of the result from `row` on reads.
+  void SkipTo(int row) {
+    for (size_t i = layers_.size(); i-- > 0;) {
+      const program::Convolve& convolve = layers_[i].convolve;
+      row = std::max(0, row * std::max(1, convolve.pool) * convolve.stride - convolve.padding);
+      maps_[i].made = std::min(row, maps_[i].size.height);
+    }
+  }
+
+  // Computes the rows of map i before `last`.
+  void Make(size_t i, int last) {
+    Map<Number>& map = maps_[i];
+    last = std::min(last, map.size.height);
+    while (map.made < last) {
+      if (i == 0) {
+        Interleave(map.made);
+        ++map.made;
+      } else {
+        map.made = MakeBand(i, map.size.height, map.made);
+      }
+    }
+  }
+
+  // Computes a few rows of layer i - 1, from `made` to at most `end`; returns the first row that is not computed.
+  int MakeBand(size_t i, int end, int made) {
+    const program::Convolve& convolve = layers_[i - 1].convolve;
+    const MapSize size = SizeOf(i);
+    const int pool = std::max(1, convolve.pool);
+    const int band = convolve.pool > 0 ? 1 : (kLeastPlaces + size.width - 1) / size.width;
+    const int rows = std::min(band, end - made);
+    Make(i - 1, ((made + rows) * pool - 1) * convolve.stride + convolve.kernel - convolve.padding);
+    if (i == layers_.size()) {
+      Convolve(
+          i - 1, made, rows, size, [&](int row) { return result_.Row(int64_t{row} * size.width); }, result_.stride);
+    } else {
+      Convolve(
+          i - 1, made, rows, size, [&](int row) { return maps_[i].Row(row); }, maps_[i].channels);
+    }
+    return made + rows;
+  }
+
+  // Inlined, because the compiler drops calls that have no effect known to it.
+  [[gnu::always_inline]] void AskFor(int row) const {
+    if (row >= maps_[0].size.height) return;
+    for (int c = 0; c < picture_.channels; ++c) {
+      const float* const line = picture_.data + (int64_t{c} * picture_.height + row) * picture_.width;
+      for (int i = 0; i < picture_.width; i += kLineFloats) __builtin_prefetch(line + i);
+    }
+  }
+
+  void Interleave(int row) {
+    AskFor(row + kRowsAhead);
+    const Map<Number>& map = maps_[0];
+    View<const float> planes = {picture_.data + int64_t{row} * picture_.width, map.channels, map.size.width,
+                                int64_t{picture_.height} * picture_.width};
+    if constexpr (kIsNarrow) {
+      auto* const rounded = reinterpret_cast<Number*>(planes_);
+      const int64_t stride = PlaneFloats() * kFloatBytes / kNumberBytes;
+      const NarrowKernels& kernels = layers_[0].matrix->narrow()->kernels();
+      kernels.take(planes, -1, reinterpret_cast<std::byte*>(rounded), PlaneFloats() * kFloatBytes, nullptr);
+      Interleave(rounded, stride, map.Row(row));
+    } else {
+      Interleave(planes.data, planes.stride, map.Row(row));
+    }
+  }
+
+  void Interleave(const Number* planes, int64_t stride, Number* to) const {
+    const int64_t width = maps_[0].size.width;
+    if (maps_[0].channels == 3) {
+      const Number *const red = planes, *const green = planes + stride, *const blue = green + stride;
+      for (int64_t column = 0; column < width; ++column) {
+        to[3 * column] = red[column];
+        to[3 * column + 1] = green[column];
+        to[3 * column + 2] = blue[column];
+      }
+    } else {  // one channel
+      std::copy_n(planes, width, to);
+    }
+  }
+
+  // Floats of a row of one channel, rounded to bf16.
+  int64_t PlaneFloats() const {
+    return kIsNarrow ? (maps_[0].size.width * kNumberBytes + kFloatBytes - 1) / kFloatBytes : 0;
+  }
+
+  // Computes `rows` rows of layer i, of `size` in all, whose positions are `stride` apart.
+  template <class RowOf>
+  void Convolve(size_t i, int first, int rows, MapSize size, RowOf row_of, int64_t stride) {
+    const StemLayer& layer = layers_[i];
+    const Map<Number>& from = maps_[i];
+    const program::Convolve& convolve = layer.convolve;
+    const Convolution<Number> convolution{*layer.matrix,   layer.activation, convolve.kernel,
+                                          convolve.stride, from.channels,    from.columns()};
+    const int64_t channels = layer.matrix->outputs(), panel_columns = convolution.panel_columns(kernels_);
+    const int pool = std::max(1, convolve.pool);
+    const int64_t places = int64_t{size.width} * pool;
+    for (int64_t panel = 0; panel < channels; panel += panel_columns) {
+      const int64_t columns = std::min(panel_columns, channels - panel);
+      for (int row = 0; row < rows * pool; ++row) {
+        const int top = (first * pool + row) * convolve.stride - convolve.padding;
+        const Number* const corner = from.Row(top) - convolve.padding * from.channels;
+        if (convolve.pool > 0) {
+          convolution.RunPanel(kernels_, corner, places, panel, columns, band_ + row * places * channels, channels);
+        } else {
+          convolution.RunPanel(kernels_, corner, places, panel, columns, row_of(first + row), stride);
+        }
+      }
+    }
+    if constexpr (std::is_same_v<Number, float>) {
+      if (convolve.pool > 0) MaxPool(band_, size.width, channels, pool, row_of(first));
+    }
+  }
+
+  const Kernels& kernels_;
+  const std::vector<StemLayer>& layers_;
+  const Picture& picture_;
+  std::array<Map<Number>, kMostStemLayers> maps_;  // input of each layer
+  MapSize result_size_;
+  View<float> result_;
+  float* band_ = nullptr;
+  float* planes_ = nullptr;
+};
+
+class Stem : public Step {
+ public:
+  Stem(std::vector<StemLayer> layers, Operand y)
+      : layers_(std::move(layers)), narrow_(layers_[0].matrix->narrow() != nullptr), y_(y) {
+    writes = y;
+  }
+
+  int64_t Scratch(const Frame& frame) const override {
+    int64_t most = 0;
+    for (const Picture& picture : frame.pictures()) {
+      most = std::max(most, narrow_ ? Passage<cpu::Bf16>(frame.kernels(), layers_, picture).Floats()
+                                    : Passage<float>(frame.kernels(), layers_, picture).Floats());
+    }
+    return most;
+  }
+
+  StepCost CostOn(const Frame& frame) const override {
+    StepCost cost = {
+        .kind = StepKind::kConvolution, .precision = layers_[0].matrix->precision(), .outside_floats = frame.pixels()};
+    for (const StemLayer& layer : layers_) cost.outside_floats += layer.matrix->weight_floats();
+    for (const Picture& picture : frame.pictures()) {
+      MapSize size{picture.height, picture.width};
+      for (const StemLayer& layer : layers_) {
+        size = program::ResultOf(layer.convolve, size);
+        const int64_t pool = std::max(1, layer.convolve.pool);
+        cost.multiply_adds += int64_t{size.height} * size.width * pool * pool * layer.matrix->weights();
+      }
+    }
+    return cost;
+  }
+
+  void Run(const Frame& frame) const override {
+    for (int image = 0; image < frame.images(); ++image) {
+      const Picture& picture = frame.pictures()[static_cast<size_t>(image)];
+      const auto pass = [&](auto passage) {
+        passage.Run(frame.scratch(), frame.Share(passage.result_rows()), frame.Of(y_, image));
+      };
+      if (narrow_) {
+        pass(Passage<cpu::Bf16>(frame.kernels(), layers_, picture));
+      } else {
+        pass(Passage<float>(frame.kernels(), layers_, picture));
+      }
+    }
+  }
+
+ private:
+  const std::vector<StemLayer> layers_;
+  const bool narrow_;  // true if all layers are bf16
+  const Operand y_;
+};
+
+}  // namespace
+
+StepPtr MakeStem(std::vector<StemLayer> layers, Operand y) {
+  return std::make_unique<Stem>(std::move(layers), y);
+}
+
+}  // namespace vitrine::engine

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_MODELS_ENGINE_CPU_TEAM_H_
+#define VITRINE_MODELS_ENGINE_CPU_TEAM_H_
+
+#include <atomic>
+#include <cstdint>
+#include <exception>
+#include <span>
+
+#include "absl/time/time.h"
+#include "models/engine/cpu/frame.h"
+#include "models/engine/cpu/plan.h"
+
+namespace vitrine::engine {
+
+// Threads that pass one frame through the steps of a plan together: each computes its share of every step
+// (Frame::Share), with a barrier after each step. The results have the same bits as on one thread.
+//
+// The leader gathers the others, runs plans with them and dismisses them. Each thread needs its own core, or every step
+// waits for the thread without one.
+class Team {
+ public:
+  // `recalls` is the number of threads needed elsewhere: between two steps as many members, never the leader, leave and
+  // decrement it. Null: all stay. It must outlive the team.
+  explicit Team(std::atomic<int64_t>* recalls = nullptr) : recalls_(recalls) {}
+
+  // Adds the calling thread until it is dismissed or recalled. Returns false if the team was already gathered.
+  bool Join();
+
+  // Waits up to `patience` for `others` threads, closes the team to more, and returns the number of members, the leader
+  // included. Leader only.
+  int Gather(int others, absl::Duration patience);
+  // Runs the plan with one frame per member, the leader's first; frames differ only in member and scratch. Rethrows an
+  // exception of a step. The plan must have at least one step.
+  void Run(const Plan& plan, std::span<Frame> frames);
+  // Ends every member's Join. Must be the last call.
+  void Dismiss();
+
+  // Number of members; for the leader, between runs.
+  int members() const { return members_.load(std::memory_order_relaxed); }
+
+ private:
+  static constexpr int kGathered = 1 << 16;  // added to joined_ when the team is closed
+
+  bool IsMember(int member) const { return member < members(); }
+  void Pass(int member);
+  void AwaitOthers();
+  // Removes recalled members; called by the last thread to arrive, while all others wait.
+  void LetGo();
+
+  std::atomic<int> joined_ = 0;
+  std::atomic<bool> gathered_ = false;
+  std::atomic<int64_t>* const recalls_;
+  std::atomic<int> members_ = 1;  // changed by one thread while all the others wait
+
+  // Plan that the leader runs; null when the team is dismissed. Written between the barriers.
+  const Plan* plan_ = nullptr;
+  std::span<Frame> frames_;
+
+  std::atomic<int> arrived_ = 0;
+  std::atomic<uint32_t> phase_ = 0;
+  std::atomic<bool> failed_ = false;
+  std::exception_ptr failure_;  // from the thread that set failed_
+};
+
+}  // namespace vitrine::engine
+
+#endif  // VITRINE_MODELS_ENGINE_CPU_TEAM_H_

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_MODELS_ENGINE_CPU_BACKEND_H_
+#define VITRINE_MODELS_ENGINE_CPU_BACKEND_H_
+
+#include <memory>
+#include <span>
+
+#include "absl/status/statusor.h"
+#include "base/simd/cpu_path.h"
+#include "models/engine/backend.h"
+#include "models/engine/precision.h"
+#include "models/engine/weight_source.h"
+#include "models/program/program.h"
+
+namespace vitrine {
+
+// Compiles `program` for the CPU. Weights are copied one by one and released to the source, so that little more than
+// one model is in memory. Errors of engine::Engine::Make. Throws std::bad_alloc.
+absl::StatusOr<std::unique_ptr<const Backend>> MakeCpuBackend(const program::Program& program,
+                                                              engine::WeightSource& weights, cpu::CpuPath path,
+                                                              const PrecisionChoice& choice = {});
+// `weights` are in program order, each with as many floats as its weight has elements.
+absl::StatusOr<std::unique_ptr<const Backend>> MakeCpuBackend(const program::Program& program,
+                                                              std::span<const float* const> weights, cpu::CpuPath path,
+                                                              const PrecisionChoice& choice = {});
+
+}  // namespace vitrine
+
+#endif  // VITRINE_MODELS_ENGINE_CPU_BACKEND_H_

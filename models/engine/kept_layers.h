@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_MODELS_ENGINE_KEPT_LAYERS_H_
+#define VITRINE_MODELS_ENGINE_KEPT_LAYERS_H_
+
+#include <cstddef>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "models/program/program.h"
+
+namespace vitrine {
+
+// Selection of the operators that are kept from a precision (PrecisionChoice). Pure: the accuracy loss is measured
+// elsewhere.
+
+// Names of operators that must be computed in the same precision; never empty.
+using OperatorGroup = std::vector<std::string>;
+
+// Returns the operators that bf16 and int8 change, in program order: every linear map, dense grid convolution and
+// attention (of tokens or channels) is a group, except that those that share one product form one group; so do all
+// convolutions of images, if none of them pools, and all depthwise convolutions before a GELU, because of that GELU.
+std::vector<OperatorGroup> NarrowableOperators(const program::Program& program);
+
+// Returns group indices, largest error first; NaN before all others; equal errors in program order.
+std::vector<size_t> SortByError(std::span<const double> errors);
+
+// Returns the number of groups to keep after `kept` were too few: 1, 2, 4, ... and finally `most`.
+size_t KeepNext(size_t kept, size_t most);
+
+// Returns the operators of the groups at these indices.
+std::set<std::string> OperatorsAt(std::span<const OperatorGroup> groups, std::span<const size_t> places);
+
+// Returns the operators of all groups except the one at `place`.
+std::set<std::string> OperatorsExcept(std::span<const OperatorGroup> groups, size_t place);
+
+// Returns the root mean square of the difference, relative to the root mean square of `others` (same length). Infinite
+// if a result is not finite, or if `others` is all zero and `results` is not.
+double RelativeError(std::span<const float> results, std::span<const float> others);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_MODELS_ENGINE_KEPT_LAYERS_H_

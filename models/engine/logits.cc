@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/engine/logits.h"
+
+#include <algorithm>
+#include <future>
+#include <vector>
+
+namespace vitrine {
+
+engine::Picture PictureOf(const FloatArray& input) {
+  return {.data = input.values.data(),
+          .channels = static_cast<int>(input.shape[0]),
+          .height = static_cast<int>(input.shape[1]),
+          .width = static_cast<int>(input.shape[2])};
+}
+
+absl::StatusOr<FloatArray> LogitsOf(const Backend& backend, int64_t classes, std::span<const FloatArray> images,
+                                    int threads) {
+  const auto width = static_cast<size_t>(classes);
+  FloatArray logits{.shape = {static_cast<int64_t>(images.size()), classes},
+                    .values = std::vector<float>(images.size() * width)};
+  std::vector<engine::Picture> pictures;
+  for (const FloatArray& image : images) pictures.push_back(PictureOf(image));
+  const auto parts = static_cast<size_t>(std::max(threads, 1));
+  const size_t share = (pictures.size() + parts - 1) / parts;
+  const auto run = [&](size_t first) {
+    engine::Workspace workspace;
+    const size_t count = std::min(share, pictures.size() - first);
+    return backend.Run(std::span(pictures).subspan(first, count), workspace, logits.values.data() + first * width,
+                       nullptr, nullptr);
+  };
+  std::vector<std::future<absl::Status>> others;
+  for (size_t first = share; first < pictures.size(); first += share) {
+    others.push_back(std::async(std::launch::async, run, first));
+  }
+  absl::Status status = run(0);
+  for (std::future<absl::Status>& other : others) status.Update(other.get());
+  if (!status.ok()) return status;
+  return logits;
+}
+
+}  // namespace vitrine

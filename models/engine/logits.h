@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_MODELS_ENGINE_LOGITS_H_
+#define VITRINE_MODELS_ENGINE_LOGITS_H_
+
+#include <span>
+
+#include "absl/status/statusor.h"
+#include "models/engine/backend.h"
+#include "models/float_array.h"
+
+namespace vitrine {
+
+engine::Picture PictureOf(const FloatArray& input);  // [channels, height, width]; a view
+
+// Computes logits [images, classes] of at least one input that the model accepts, on up to `threads` threads, the
+// calling one included, each with a share of the images. Errors of Backend::Run. Throws std::bad_alloc.
+absl::StatusOr<FloatArray> LogitsOf(const Backend& backend, int64_t classes, std::span<const FloatArray> images,
+                                    int threads = 1);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_MODELS_ENGINE_LOGITS_H_

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_MODELS_ENGINE_PRECISION_H_
+#define VITRINE_MODELS_ENGINE_PRECISION_H_
+
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+
+namespace vitrine {
+
+// Precision of a model's products. Sums are fp32 (bf16) or exact (int8); values between products are always fp32.
+enum class Precision { kFp32, kBf16, kInt8 };
+
+// Returns "fp32", "bf16" or "int8".
+const char* Name(Precision precision);
+std::optional<Precision> ParsePrecision(std::string_view name);
+
+// Precision of a model, and the names of the operators kept from it to protect accuracy. Operators kept from int8 run
+// in bf16 if the CPU supports it, else fp32; those kept from bf16 run in fp32. Attention's products of two activations
+// are bf16 in int8 too, and fp32 if kept.
+struct PrecisionChoice {
+  Precision precision = Precision::kFp32;
+  std::set<std::string> kept;
+};
+
+}  // namespace vitrine
+
+#endif  // VITRINE_MODELS_ENGINE_PRECISION_H_

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_MODELS_ENGINE_WEIGHT_SOURCE_H_
+#define VITRINE_MODELS_ENGINE_WEIGHT_SOURCE_H_
+
+#include <cstddef>
+#include <span>
+
+namespace vitrine::engine {
+
+// Provides the weights of a program to a compilation, by index. Called only on the compiling thread.
+class WeightSource {
+ public:
+  virtual ~WeightSource() = default;
+  // Returns as many floats as the weight has elements, valid until LetGo. May be called again.
+  virtual const float* Floats(size_t weight) = 0;
+  // Called at most once per weight, for most weights, when it is no longer needed; its owner may free it.
+  virtual void LetGo(size_t /*weight*/) {}
+};
+
+// Weights in memory that outlive the compilation.
+class WeightsInMemory : public WeightSource {
+ public:
+  explicit WeightsInMemory(std::span<const float* const> weights) : weights_(weights) {}
+  const float* Floats(size_t weight) override { return weights_[weight]; }
+
+ private:
+  const std::span<const float* const> weights_;
+};
+
+}  // namespace vitrine::engine
+
+#endif  // VITRINE_MODELS_ENGINE_WEIGHT_SOURCE_H_

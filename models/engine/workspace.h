@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_MODELS_ENGINE_WORKSPACE_H_
+#define VITRINE_MODELS_ENGINE_WORKSPACE_H_
+
+#include <memory>
+
+namespace vitrine::engine {
+
+class Team;
+
+// Memory that a thread computes in, for any model. Used by one thread.
+class Workspace {
+ public:
+  // State that a back end keeps between calls.
+  class Memory {
+   public:
+    virtual ~Memory() = default;
+  };
+
+  // Returns the memory of type Own; creates it if the last back end used another type.
+  template <class Own>
+  Own& Of() {
+    auto* own = dynamic_cast<Own*>(memory_.get());
+    if (own == nullptr) {
+      memory_ = std::make_unique<Own>();
+      own = static_cast<Own*>(memory_.get());
+    }
+    return *own;
+  }
+
+  // Gathered threads that share the work with the workspace's own, if the back end supports that; null: none. Must
+  // outlive the computation.
+  Team* team = nullptr;
+
+ private:
+  std::unique_ptr<Memory> memory_;
+};
+
+}  // namespace vitrine::engine
+
+#endif  // VITRINE_MODELS_ENGINE_WORKSPACE_H_

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_MODELS_REFERENCE_IMAGES_H_
+#define VITRINE_MODELS_REFERENCE_IMAGES_H_
+
+#include <ATen/core/Tensor.h>
+
+#include <vector>
+
+namespace vitrine {
+
+// Images of a batch, each [channels, height, width] fp32 on the model's device, normalised, of any sizes that the
+// model's GridFor accepts. Sort by size if possible: equal neighbours share batched calls.
+using ImageBatch = std::vector<at::Tensor>;
+
+}  // namespace vitrine
+
+#endif  // VITRINE_MODELS_REFERENCE_IMAGES_H_

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_MODELS_REFERENCE_INITIALIZER_H_
+#define VITRINE_MODELS_REFERENCE_INITIALIZER_H_
+
+#include <ATen/core/Generator.h>
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <optional>
+
+namespace vitrine {
+
+// Draws the initial values of parameters, in order of construction, from one seeded generator. On the meta device,
+// tensors have no memory, which is enough to count parameters. Without a seed, their memory is uninitialized and
+// untouched, for values that are set later.
+class Initializer {
+ public:
+  Initializer(std::optional<uint64_t> seed, at::Device device);
+
+  at::Tensor Zeros(at::IntArrayRef shape) { return Constant(shape, 0); }
+  at::Tensor Ones(at::IntArrayRef shape) { return Constant(shape, 1); }
+  at::Tensor Constant(at::IntArrayRef shape, double value);
+  at::Tensor Normal(at::IntArrayRef shape, double std);
+  // Normal, cut at -2 and 2 (not at two deviations), as timm's trunc_normal_: for std 0.02 effectively a plain normal
+  // distribution.
+  at::Tensor TruncatedNormal(at::IntArrayRef shape, double std);
+  // Uniform in [-bound, bound).
+  at::Tensor Uniform(at::IntArrayRef shape, double bound);
+
+ private:
+  at::Tensor Empty(at::IntArrayRef shape) const;
+
+  at::Generator generator_;
+  const at::Device device_;
+  const bool fills_;
+};
+
+}  // namespace vitrine
+
+#endif  // VITRINE_MODELS_REFERENCE_INITIALIZER_H_

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_MODELS_REFERENCE_INTERPRETER_H_
+#define VITRINE_MODELS_REFERENCE_INTERPRETER_H_
+
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "models/program/demand.h"
+#include "models/program/program.h"
+#include "models/reference/forward_context.h"
+#include "models/reference/images.h"
+#include "models/reference/operators/position_table.h"
+#include "models/reference/steps.h"
+
+namespace vitrine {
+
+// Runs a program on ATen tensors, differentiable, on any LibTorch device: one small function per operator, or per step
+// of several (steps.h).
+//
+// Immutable; Run may be called concurrently while no thread writes the weights, outside of training.
+class Interpreter {
+ public:
+  // `program` must outlive the interpreter.
+  explicit Interpreter(const program::Program& program);
+
+  // Returns logits [images, classes]. Weights are in program order; each image must have at least one whole cell per
+  // side.
+  at::Tensor Run(const std::vector<at::Tensor>& weights, const ImageBatch& images, const ForwardContext& context) const;
+
+ private:
+  class Pass;
+
+  std::vector<program::Demand> DemandFor(const ForwardContext& context) const;
+
+  const program::Program& program_;
+  const std::vector<bool> operands_;
+  const std::vector<OperatorStep> steps_;
+  const std::vector<program::Demand> demands_;                // demands without a token tap
+  const std::vector<std::vector<program::Value>> last_read_;  // by step: values that no later step reads
+  std::map<int, int> stage_of_;                               // by value id
+  std::map<const program::Operator*, std::unique_ptr<GridInterpolations>> interpolations_;
+  std::map<const program::Operator*, at::Tensor> key_positions_;  // for KV+Pos
+};
+
+}  // namespace vitrine
+
+#endif  // VITRINE_MODELS_REFERENCE_INTERPRETER_H_

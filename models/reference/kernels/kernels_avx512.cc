@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernels for AVX-512. Built with its flags (models/reference/CMakeLists.txt), so it includes nothing of the
+// library whose inline functions other files share.
+#include "base/simd/avx512.h"
+#include "base/simd/depthwise_kernel.h"
+#include "base/simd/product_kernel.h"
+#include "models/reference/kernels/kernel_table.h"
+#include "models/reference/kernels/training_kernels.h"
+
+namespace vitrine::cpu {
+const KernelTable kAvx512Kernels = {.product = RunProduct<Avx512>,
+                                    .depthwise = RunDepthwise<Avx512, QuotientGelu>,
+                                    .max_over_rows = RunMaxOverRows<Avx512>,
+                                    .training = TrainingOf<Avx512>()};
+
+}  // namespace vitrine::cpu

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_MODELS_REFERENCE_OPERANDS_H_
+#define VITRINE_MODELS_REFERENCE_OPERANDS_H_
+
+#include <vector>
+
+#include "models/program/program.h"
+
+namespace vitrine {
+
+// Returns, by value id, true if all readers of a value are matrix products or read it as those do. With bf16 such
+// values are stored as bf16; all others stay fp32.
+std::vector<bool> OperandsOf(const program::Program& program);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_MODELS_REFERENCE_OPERANDS_H_

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_MODELS_REFERENCE_OPERATORS_BATCH_NORM_H_
+#define VITRINE_MODELS_REFERENCE_OPERATORS_BATCH_NORM_H_
+
+#include <ATen/core/Tensor.h>
+
+#include "models/reference/forward_context.h"
+
+namespace vitrine {
+
+// Batch normalisation (Ioffe and Szegedy 2015) of every channel over all positions of all images:
+//   y = weight (x - mean) / sqrt(variance + epsilon) + bias.
+// In training, mean and variance are the batch's, and the running ones follow with the momentum, as in PyTorch;
+// otherwise the running ones are used.
+struct BatchNormTensors {
+  at::Tensor weight;  // all [channels]
+  at::Tensor bias;
+  at::Tensor running_mean;
+  at::Tensor running_variance;
+  double epsilon = 1e-5;
+  double momentum = 0.1;
+
+  // Outside of training, y = Scale() x + Shift(), for folding into the previous convolution.
+  at::Tensor Scale() const;
+  at::Tensor Shift() const;
+};
+
+// [rows, channels] or [images, channels, H, W], fp32; the result has the same shape. In training every row counts:
+// leave out class tokens and padding.
+at::Tensor NormalizeBatch(const at::Tensor& x, const BatchNormTensors& norm, const ForwardContext& context);
+
+// GELU(NormalizeBatch) in training, for x [rows, channels] of OperandType(x, context); the result has the type of x.
+at::Tensor NormalizeBatchGelu(const at::Tensor& x, const BatchNormTensors& norm, const ForwardContext& context);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_MODELS_REFERENCE_OPERATORS_BATCH_NORM_H_

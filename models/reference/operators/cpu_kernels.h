@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_MODELS_REFERENCE_OPERATORS_CPU_KERNELS_H_
+#define VITRINE_MODELS_REFERENCE_OPERATORS_CPU_KERNELS_H_
+
+#include <ATen/core/Tensor.h>
+#include <ATen/core/grad_mode.h>
+
+#include <type_traits>
+
+#include "base/simd/bf16.h"
+#include "models/reference/forward_context.h"
+#include "models/reference/kernels/kernel_table.h"
+
+namespace vitrine {
+
+// Returns the kernels of cpu::ChosenPath() at the first call. Throws if VITRINE_ISA is invalid, which MakeModel checks
+// first.
+const cpu::KernelTable& CpuKernels();
+
+// True if our own loops, not the library, compute `x`: on a CPU, unless the context disables them.
+inline bool RunsOnKernels(const at::Tensor& x, const ForwardContext& context) {
+  return x.is_cpu() && !context.library_only;
+}
+
+// True if our own derivatives are used for `x`: RunsOnKernels, with gradients.
+inline bool UsesOwnGradients(const at::Tensor& x, const ForwardContext& context) {
+  return RunsOnKernels(x, context) && at::GradMode::is_enabled();
+}
+
+// True if a loop of ours without a derivative computes `x`.
+inline bool RunsWithoutGradient(const at::Tensor& x, const ForwardContext& context) {
+  return RunsOnKernels(x, context) && !at::GradMode::is_enabled();
+}
+
+// Type in which a layer passes values to the next matrix product.
+inline at::ScalarType OperandType(const at::Tensor& x, const ForwardContext& context) {
+  return context.bf16 && UsesOwnGradients(x, context) ? at::kBFloat16 : at::kFloat;
+}
+
+// Returns the elements with the kernels' type. Throws for a tensor of another type.
+template <class E>
+const E* Elements(const at::Tensor& x) {
+  constexpr at::ScalarType kType = std::is_same_v<E, float> ? at::kFloat : at::kBFloat16;
+  TORCH_CHECK(x.scalar_type() == kType, "a kernel is given ", x.scalar_type(), " in place of ", kType);
+  return static_cast<const E*>(x.const_data_ptr());
+}
+template <class E>
+E* MutableElements(const at::Tensor& x) {
+  return const_cast<E*>(Elements<E>(x));
+}
+
+// Calls body(kernels, element) with the kernels for this type and a value of its element type.
+template <class Body>
+auto WithKernels(at::ScalarType type, const Body& body) {
+  const cpu::TrainingTable& table = CpuKernels().training;
+  return type == at::kBFloat16 ? body(table.bf16, cpu::Bf16{}) : body(table.fp32, float{});
+}
+
+}  // namespace vitrine
+
+#endif  // VITRINE_MODELS_REFERENCE_OPERATORS_CPU_KERNELS_H_

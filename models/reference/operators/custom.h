@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_MODELS_REFERENCE_OPERATORS_CUSTOM_H_
+#define VITRINE_MODELS_REFERENCE_OPERATORS_CUSTOM_H_
+
+#include "models/program/operators.h"
+#include "models/reference/packed_tokens.h"
+
+namespace vitrine {
+
+// Runs a family's own loops over every image of x [T, columns], without class tokens: [T, columns] fp32, differentiable
+// by the family's own gradient. Padding rows become zeros. Runs on the CPU; values on a device are copied there and
+// back.
+at::Tensor RunCustom(const PackedTokens& x, const program::Custom& custom);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_MODELS_REFERENCE_OPERATORS_CUSTOM_H_

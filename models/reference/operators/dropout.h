@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_MODELS_REFERENCE_OPERATORS_DROPOUT_H_
+#define VITRINE_MODELS_REFERENCE_OPERATORS_DROPOUT_H_
+
+#include <ATen/core/Tensor.h>
+
+#include "models/reference/forward_context.h"
+#include "models/reference/packed_tokens.h"
+
+namespace vitrine {
+
+// `site` identifies a place in the model: each must have its own number. All functions are the identity outside of
+// training and at rate 0.
+
+// Zeroes values with probability `rate`, one of context.dropout's, and scales the others to keep the expectation. `run`
+// distinguishes calls with the same site.
+at::Tensor Dropout(const at::Tensor& x, float rate, int site, const ForwardContext& context, int run = 0);
+
+// Stochastic depth (Huang et al. 2016): zeroes `branch`, the addend of a residual, for whole images with probability
+// context.drop_path, and scales the others to keep the expectation. Depends only on the seed, the site and the image's
+// index in the batch.
+at::Tensor DropPath(const PackedTokens& branch, int site, const ForwardContext& context);  // [T, d]
+// As above; the first dimension counts images or sequences.
+at::Tensor DropPath(const at::Tensor& branch, int site, const ForwardContext& context);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_MODELS_REFERENCE_OPERATORS_DROPOUT_H_

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_MODELS_REFERENCE_OPERATORS_ELEMENTWISE_H_
+#define VITRINE_MODELS_REFERENCE_OPERATORS_ELEMENTWISE_H_
+
+#include <ATen/core/Tensor.h>
+
+#include "models/reference/forward_context.h"
+
+namespace vitrine {
+
+// Elementwise functions with our own derivatives on a CPU, the library's elsewhere. fp32 or bf16.
+
+// Exact GELU (by erf); the result has the type of x.
+at::Tensor Gelu(const at::Tensor& x, const ForwardContext& context);
+
+// x + scale y for the branch y of a residual, [T, width] fp32; y fp32 or bf16, `scale` [width], or undefined for 1.
+at::Tensor AddBranch(const at::Tensor& x, const at::Tensor& y, const at::Tensor& scale, const ForwardContext& context);
+
+// Sums over the rows of x [rows, columns], fp32. Not differentiable.
+at::Tensor ColumnSums(const at::Tensor& x);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_MODELS_REFERENCE_OPERATORS_ELEMENTWISE_H_

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_MODELS_REFERENCE_OPERATORS_LAYER_NORM_H_
+#define VITRINE_MODELS_REFERENCE_OPERATORS_LAYER_NORM_H_
+
+#include <ATen/core/Tensor.h>
+
+#include "models/reference/forward_context.h"
+
+namespace vitrine {
+
+// (x - mean) / sqrt(variance + epsilon) weight + bias of every row of x [T, width], in `type`; weight and bias [width].
+// On a CPU by our own kernels, with gradients too.
+at::Tensor NormalizeLayer(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias, double epsilon,
+                          const ForwardContext& context, at::ScalarType type = at::kFloat);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_MODELS_REFERENCE_OPERATORS_LAYER_NORM_H_

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_MODELS_REFERENCE_OPERATORS_LIBRARY_BF16_H_
+#define VITRINE_MODELS_REFERENCE_OPERATORS_LIBRARY_BF16_H_
+
+#include <ATen/core/Tensor.h>
+
+namespace vitrine {
+
+// True if products of this tensor must be computed in fp32: it is bf16, on a CPU where oneDNN cannot multiply bf16
+// (without AVX-512). There, the library would reject some products and use scalar loops for the others.
+bool MultipliedAsFloats(const at::Tensor& tensor);
+
+// at::conv2d for numbers of one type; bf16 multiplied as fp32 if necessary, with sums rounded at the end too.
+at::Tensor LibraryConvolution(const at::Tensor& x, const at::Tensor& kernel, const at::Tensor& bias, int stride,
+                              int padding);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_MODELS_REFERENCE_OPERATORS_LIBRARY_BF16_H_

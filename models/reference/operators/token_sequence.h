@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_MODELS_REFERENCE_OPERATORS_TOKEN_SEQUENCE_H_
+#define VITRINE_MODELS_REFERENCE_OPERATORS_TOKEN_SEQUENCE_H_
+
+#include <memory>
+#include <vector>
+
+#include "models/reference/packed_tokens.h"
+
+namespace vitrine {
+
+// Returns the number of rows for a batch's tokens. On a CPU without gradients it is rounded up, and rows of zeros
+// follow the last token: oneDNN compiles and caches a kernel for every number of rows, which costs a tenth of the time
+// and hundreds of megabytes.
+int64_t RowsFor(const TokenLayout& layout, const at::Tensor& data);
+
+// Puts class tokens [images, width] before the patches [T, width] of their images. `layout` is that of `patches` with
+// one prefix token.
+PackedTokens JoinClassTokens(const at::Tensor& class_tokens, const PackedTokens& patches,
+                             const std::shared_ptr<const TokenLayout>& layout);
+
+// Returns the mean over the tokens of each image, without class tokens: [images, width] fp32.
+at::Tensor MeanOfImages(const PackedTokens& cells);
+
+// Joins the outputs of a layer's runs; zeros follow up to `rows`, the rows of its input.
+at::Tensor JoinRuns(std::vector<at::Tensor> runs, int64_t rows);
+
+// Returns the class tokens of a batch: [images, width].
+at::Tensor ClassTokens(const PackedTokens& x);
+
+// Returns the indices of grid tokens: [cells of all images].
+at::Tensor CellRows(const TokenLayout& layout);
+// Returns the tokens of the grids: [cells of all images, width].
+at::Tensor CellTokens(const PackedTokens& x);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_MODELS_REFERENCE_OPERATORS_TOKEN_SEQUENCE_H_

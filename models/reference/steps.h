@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_MODELS_REFERENCE_STEPS_H_
+#define VITRINE_MODELS_REFERENCE_STEPS_H_
+
+#include <vector>
+
+#include "models/program/program.h"
+
+namespace vitrine {
+
+// An operator and those that run with it, because no other operator reads the values between them: BatchNorm and GELU
+// after a stem's convolution, GELU after a linear layer, GELU and BatchNorm after LPI's first convolution.
+struct OperatorStep {
+  const program::Operator* op = nullptr;
+  const program::Operator* norm = nullptr;
+  const program::Operator* gelu = nullptr;
+  program::Value result;  // output of the last operator
+};
+
+// Returns the steps of all operators, in order. They point into the program.
+std::vector<OperatorStep> StepsOf(const program::Program& program);
+
+// Returns, for every step, the values that it reads last. Excludes the input images and values that no step reads.
+std::vector<std::vector<program::Value>> LastRead(const program::Program& program,
+                                                  const std::vector<OperatorStep>& steps);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_MODELS_REFERENCE_STEPS_H_

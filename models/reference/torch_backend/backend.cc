@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/reference/torch_backend/backend.h"
+
+#include <ATen/ops/from_blob.h>
+#include <ATen/ops/zeros.h>
+#include <c10/core/Device.h>
+#include <c10/core/GradMode.h>
+
+#include <exception>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "models/reference/float_arrays.h"
+#include "models/reference/model.h"
+#include "models/reference/out_of_memory.h"
+
+namespace vitrine {
+namespace {
+
+// Returns a view on the CPU, a copy on other devices. Must not be written to.
+at::Tensor On(const at::Device& device, const float* values, at::IntArrayRef shape) {
+  return at::from_blob(const_cast<float*>(values), shape, at::kFloat).to(device);
+}
+
+absl::Status StatusOf(const std::exception& error) {
+  if (IsOutOfMemory(error)) return absl::ResourceExhaustedError("there is not enough memory on the device");
+  return absl::InternalError(absl::StrCat("LibTorch: ", error.what()));
+}
+
+class ReferenceBackend : public Backend {
+ public:
+  ReferenceBackend(std::unique_ptr<const Model> model, const at::Device& device)
+      : model_(std::move(model)), device_(device) {}
+
+  absl::Status Run(std::span<const engine::Picture> pictures, engine::Workspace& /*workspace*/, float* logits,
+                   AttentionTap* attention, TokenTap* tokens) const override {
+    try {
+      ImageBatch images;
+      for (const engine::Picture& picture : pictures) images.push_back(TensorOf(picture));
+      ASSIGN_OR_RETURN(const at::Tensor computed, RunModel(*model_, images, attention, tokens));
+      const FloatArray values = FloatsOf(computed);  // waits for the device
+      if (values.values.size() != pictures.size() * static_cast<size_t>(model_->config().classes())) {
+        return absl::InternalError(absl::StrCat("logits have the wrong shape for ", pictures.size(), " images"));
+      }
+      std::copy(values.values.begin(), values.values.end(), logits);
+      return absl::OkStatus();
+    } catch (const std::exception& error) {
+      return StatusOf(error);
+    }
+  }
+
+ private:
+  // A model that reads no pixels gets an empty view.
+  at::Tensor TensorOf(const engine::Picture& picture) const {
+    const int64_t shape[] = {picture.channels, picture.height, picture.width};
+    if (picture.data == nullptr) return at::zeros({1}, at::device(device_).dtype(at::kFloat)).expand(shape);
+    return On(device_, picture.data, shape);
+  }
+
+  const std::unique_ptr<const Model> model_;
+  const at::Device device_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<const Backend>> MakeReferenceBackend(const v1::ModelConfig& config,
+                                                                    std::span<const float* const> weights,
+                                                                    const std::string& device) {
+  ASSIGN_OR_RETURN(std::unique_ptr<Model> model, MakeBlankModel(config));
+  try {
+    const c10::AutoGradMode no_gradients(false);
+    const at::Device place(device);
+    std::map<std::string, at::Tensor> tensors;
+    for (size_t i = 0; i < weights.size(); ++i) {
+      const program::Weight& weight = model->program().weights()[i];
+      tensors[weight.name] = On(place, weights[i], weight.shape);
+    }
+    model->Take([&](const std::string& name) { return tensors.at(name); });
+    model->RequireGrad(false);
+    return std::make_unique<ReferenceBackend>(std::move(model), place);
+  } catch (const std::exception& error) {
+    return StatusOf(error);
+  }
+}
+
+}  // namespace vitrine

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_MODELS_REFERENCE_TORCH_BACKEND_BACKEND_H_
+#define VITRINE_MODELS_REFERENCE_TORCH_BACKEND_BACKEND_H_
+
+#include <memory>
+#include <span>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "models/engine/backend.h"
+#include "vitrine/v1/model.pb.h"
+
+namespace vitrine {
+
+// See TorchLibrary::make_backend. Copies the weights to a CUDA device; shares them on the CPU.
+absl::StatusOr<std::unique_ptr<const Backend>> MakeReferenceBackend(const v1::ModelConfig& config,
+                                                                    std::span<const float* const> weights,
+                                                                    const std::string& device);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_MODELS_REFERENCE_TORCH_BACKEND_BACKEND_H_

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_MODELS_REFERENCE_TORCH_BACKEND_TORCH_FUNCTIONS_H_
+#define VITRINE_MODELS_REFERENCE_TORCH_BACKEND_TORCH_FUNCTIONS_H_
+
+#include "models/engine/torch_library.h"
+#include "models/reference/torch_backend/backend.h"
+#include "models/reference/torch_backend/cuda_device.h"
+#include "models/reference/torch_backend/draw.h"
+
+namespace vitrine {
+
+inline constexpr TorchLibrary kTorchFunctions = {.open_device = OpenCudaDevice,
+                                                 .is_lost = IsCudaDeviceLost,
+                                                 .make_backend = MakeReferenceBackend,
+                                                 .draw = DrawWeights};
+
+}  // namespace vitrine
+
+#endif  // VITRINE_MODELS_REFERENCE_TORCH_BACKEND_TORCH_FUNCTIONS_H_

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_MODELS_REPOSITORY_MANIFEST_H_
+#define VITRINE_MODELS_REPOSITORY_MANIFEST_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "vitrine/v1/manifest.pb.h"
+
+namespace vitrine {
+
+// Files of a version. Every version has these four; others (a model card) are optional.
+inline constexpr char kManifestFile[] = "manifest.textproto";
+inline constexpr char kWeightsFile[] = "weights.safetensors";
+inline constexpr char kGoldenFile[] = "golden.safetensors";
+inline constexpr char kLabelsFile[] = "labels.txt";
+
+// Size limits of a manifest, of an extra file (kept in memory with the version), and of any other file.
+inline constexpr int64_t kMaxManifestBytes = 1 << 20;
+inline constexpr int64_t kMaxExtraFileBytes = 16 << 20;
+inline constexpr int64_t kMaxFileBytes = int64_t{4} << 30;
+
+// Parses the text form; prints nothing. INVALID_ARGUMENT gives line, column and error.
+//
+// Ignores unknown fields, and adds the position of each to `unknown` if that is not null: newer programs may write
+// more. Unknown fields within `config` and `calibration` are rejected, because they change the answers.
+absl::StatusOr<v1::Manifest> ParseManifest(std::string_view text, std::vector<std::string>* unknown = nullptr);
+
+std::string FormatManifest(const v1::Manifest& manifest);
+
+// Checks that the manifest is complete and consistent in itself. INVALID_ARGUMENT names the field. MakeModel checks the
+// sizes of the model family, ReadVersion the files' content. Plans and tolerances for unknown precisions and devices
+// are ignored: they are not served.
+absl::Status ValidateManifest(const v1::Manifest& manifest);
+
+// Returns the plan of the version for "bf16" or "int8"; null if the manifest has none.
+const v1::PrecisionPlan* FindPrecision(const v1::Manifest& manifest, std::string_view precision);
+
+// Returns the divisor of logits before the softmax; 1 without a calibration.
+double TemperatureOf(const v1::Manifest& manifest);
+
+// Range of valid calibration temperatures.
+inline constexpr double kLowestTemperature = 0.05;
+inline constexpr double kHighestTemperature = 20;
+
+}  // namespace vitrine
+
+#endif  // VITRINE_MODELS_REPOSITORY_MANIFEST_H_

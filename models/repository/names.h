@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_MODELS_REPOSITORY_NAMES_H_
+#define VITRINE_MODELS_REPOSITORY_NAMES_H_
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace vitrine {
+
+// True for valid names of models and files: [A-Za-z0-9_.-]{1,64}, neither "." nor "..".
+bool IsPlainName(std::string_view name);
+
+// Returns the version of a folder's name: a positive integer without sign, leading zeros or spaces.
+std::optional<int64_t> ParseVersion(std::string_view name);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_MODELS_REPOSITORY_NAMES_H_

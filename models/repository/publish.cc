@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <system_error>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/strip.h"
+#include "base/sha256.h"
+#include "base/status_macros.h"
+#include "models/repository/labels.h"
+#include "models/repository/manifest.h"
+#include "models/repository/names.h"
+#include "models/repository/safe_file.h"
+#include "models/repository/stored_version.h"
+#include "models/repository/temporary_folder.h"
+#include "models/repository/text.h"
+#include "models/repository/wrong_folder.h"
+
+namespace vitrine {
+namespace {
+
+using Files = std::map<std::string, std::string>;  // name to bytes
+
+// Returns the files of the version except the manifest.
+absl::StatusOr<Files> FilesOf(const Draft& draft) {
+  if (static_cast<int64_t>(draft.labels.size()) != draft.manifest.config().classes()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(draft.labels.size(), " labels for ", draft.manifest.config().classes(), " classes"));
+  }
+  Files files;
+  ASSIGN_OR_RETURN(files[kWeightsFile], WriteSafetensors(draft.weights));
+  ASSIGN_OR_RETURN(files[kGoldenFile], WriteSafetensors(draft.golden));
+  RETURN_IF_ERROR(CheckFinite(draft.weights));
+  RETURN_IF_ERROR(CheckFinite(draft.golden));
+  ASSIGN_OR_RETURN(files[kLabelsFile], FormatLabels(draft.labels));
+  for (const auto& [name, bytes] : draft.extra_files) {
+    if (!files.emplace(name, bytes).second) {
+      return absl::InvalidArgumentError(absl::StrCat("extra file ", Quoted(name), " has the name of another file"));
+    }
+  }
+  return files;
+}
+
+// Returns the manifest as version 1; the number is set at the end.
+absl::StatusOr<v1::Manifest> ManifestOf(const Draft& draft, const std::string& model, const Files& files) {
+  v1::Manifest manifest = draft.manifest;
+  manifest.set_model(model);
+  manifest.set_version(1);
+  manifest.clear_files();
+  for (const auto& [name, bytes] : files) {
+    v1::FileDigest& file = *manifest.add_files();
+    file.set_name(name);
+    file.set_sha256(Sha256Hex(bytes));
+    file.set_bytes(static_cast<int64_t>(bytes.size()));
+  }
+  RETURN_IF_ERROR(ValidateManifest(manifest));
+  return manifest;
+}
+
+absl::StatusOr<FileDescriptor> OpenOrCreateRoot(const std::filesystem::path& root) {
+  std::error_code error;
+  std::vector<std::filesystem::path> missing;
+  std::filesystem::path path = std::filesystem::absolute(root, error).lexically_normal();
+  for (; !error && !std::filesystem::exists(path, error); path = path.parent_path()) missing.push_back(path);
+  if (!error) std::filesystem::create_directories(root, error);
+  if (error) return FileError(error.value(), "repository");
+  RETURN_IF_ERROR(CheckNotSources(root));
+  for (const std::filesystem::path& made : missing) {
+    ASSIGN_OR_RETURN(const FileDescriptor parent, OpenFolder(made.parent_path()));
+    RETURN_IF_ERROR(SyncToDisk(parent, "the repository's parent folder"));
+  }
+  return OpenFolder(root);
+}
+
+absl::StatusOr<FileDescriptor> OpenOrCreateModel(const FileDescriptor& root, const std::string& model) {
+  if (mkdirat(root.get(), model.c_str(), 0777) != 0 && errno != EEXIST) return FileError(errno, "the model's folder");
+  // Also if it existed: its creator may have died before syncing.
+  RETURN_IF_ERROR(SyncToDisk(root, "the repository"));
+  return OpenBeneath(root, model);
+}
+
+// File with the highest version ever given, so that the number of a removed version is not reused: servers that have it
+// loaded, and people's notes, would refer to a different version.
+constexpr char kHighestFile[] = ".highest-version";
+
+absl::StatusOr<int64_t> HighestGiven(const FileDescriptor& model_folder) {
+  const absl::StatusOr<std::string> text = ReadFileBeneath(model_folder, kHighestFile, 64);
+  if (absl::IsNotFound(text.status())) return 0;  // published by an earlier release, or copied without it
+  RETURN_IF_ERROR(text.status());
+  const std::optional<int64_t> highest = ParseVersion(std::string(absl::StripSuffix(*text, "\n")));
+  if (highest.has_value()) return *highest;
+  return absl::FailedPreconditionError(absl::StrCat(kHighestFile, " holds ", Quoted(*text),
+                                                    "; it has to be the highest number that was ever published"));
+}
+
+// Returns one above all entries named like a version, complete or not, and above all numbers given before.
+absl::StatusOr<int64_t> NextVersion(const FileDescriptor& model_folder) {
+  ASSIGN_OR_RETURN(int64_t highest, HighestGiven(model_folder));
+  RETURN_IF_ERROR(ForEachEntry(
+      model_folder, [&](const std::string& name) { highest = std::max(highest, ParseVersion(name).value_or(0)); }));
+  if (highest == std::numeric_limits<int64_t>::max()) return absl::ResourceExhaustedError("no version number is left");
+  return highest + 1;
+}
+
+absl::StatusOr<int64_t> WriteAndMove(const FileDescriptor& model_folder, const Files& files, v1::Manifest manifest) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<TemporaryFolder> folder, TemporaryFolder::Create(model_folder));
+  for (const auto& [name, bytes] : files) RETURN_IF_ERROR(folder->Write(name, bytes));
+  constexpr int kAttempts = 1000;  // each failure means that another publisher succeeded
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    ASSIGN_OR_RETURN(const int64_t version, NextVersion(model_folder));
+    manifest.set_version(version);
+    // First: a publisher that dies after this skips a number instead of reusing one.
+    RETURN_IF_ERROR(folder->ReplaceBeside(kHighestFile, absl::StrCat(version, "\n")));
+    RETURN_IF_ERROR(folder->Write(kManifestFile, FormatManifest(manifest)));
+    RETURN_IF_ERROR(folder->Sync());
+    const absl::Status moved = folder->MoveTo(absl::StrCat(version));
+    if (absl::IsAlreadyExists(moved)) continue;
+    RETURN_IF_ERROR(moved);
+    return version;
+  }
+  return absl::AbortedError("other publishers took every version number tried; try again");
+}
+
+absl::Status CheckSpace(const FileDescriptor& folder, int64_t bytes) {
+  struct statvfs disk;
+  // Some file systems cannot tell; then publishing finds out.
+  if (fstatvfs(folder.get(), &disk) != 0 || disk.f_blocks == 0) return absl::OkStatus();
+  const auto free = static_cast<double>(disk.f_bavail) * static_cast<double>(disk.f_frsize);
+  if (free >= static_cast<double>(bytes)) return absl::OkStatus();
+  return absl::ResourceExhaustedError(
+      absl::StrFormat("the disk has %.1f MB free, and a version takes about %.1f MB", free / 1e6, bytes / 1e6));
+}
+
+// Repeats the steps of WriteAndMove before the version exists.
+absl::Status TryTheFolder(const std::filesystem::path& root, const std::string& model, int64_t expected_bytes) {
+  ASSIGN_OR_RETURN(const FileDescriptor root_folder, OpenOrCreateRoot(root));
+  ASSIGN_OR_RETURN(const FileDescriptor model_folder, OpenOrCreateModel(root_folder, model));
+  ASSIGN_OR_RETURN(const std::unique_ptr<TemporaryFolder> folder, TemporaryFolder::Create(model_folder));
+  RETURN_IF_ERROR(folder->Write("probe", "a disk may hold folders and no more bytes\n"));
+  RETURN_IF_ERROR(folder->Sync());
+  return CheckSpace(model_folder, expected_bytes);
+}
+
+absl::Status NothingPublished(const std::string& model, const absl::Status& status) {
+  return absl::Status(status.code(), absl::StrCat("nothing was published as ", model, ": ", status.message()));
+}
+
+}  // namespace
+
+absl::StatusOr<VersionId> Publish(const std::filesystem::path& root, const std::string& model, const Draft& draft) {
+  RETURN_IF_ERROR(ValidateModelName(model));
+  const absl::StatusOr<Files> files = FilesOf(draft);
+  if (!files.ok()) return NothingPublished(model, files.status());
+  absl::StatusOr<v1::Manifest> manifest = ManifestOf(draft, model, *files);
+  if (!manifest.ok()) return NothingPublished(model, manifest.status());
+  const absl::StatusOr<FileDescriptor> root_folder = OpenOrCreateRoot(root);
+  if (!root_folder.ok()) return NothingPublished(model, root_folder.status());
+  const absl::StatusOr<FileDescriptor> model_folder = OpenOrCreateModel(*root_folder, model);
+  if (!model_folder.ok()) return NothingPublished(model, model_folder.status());
+  const absl::StatusOr<int64_t> version = WriteAndMove(*model_folder, *files, *std::move(manifest));
+  if (!version.ok()) return NothingPublished(model, version.status());
+  if (const absl::Status synced = SyncToDisk(*model_folder, "the model's folder"); !synced.ok()) {
+    return absl::Status(
+        synced.code(),
+        absl::StrCat(model, "/", *version, " is in place, but may not survive a power cut: ", synced.message()));
+  }
+  return VersionId{model, *version};
+}
+
+absl::Status RemoveVersion(const std::filesystem::path& root, const VersionId& id) {
+  RETURN_IF_ERROR(ValidateModelName(id.model));
+  const std::string name = absl::StrCat(id.version);
+  ASSIGN_OR_RETURN(const FileDescriptor root_folder, OpenFolder(root));
+  ASSIGN_OR_RETURN(const FileDescriptor model_folder, OpenBeneath(root_folder, id.model));
+  if (id.version < 1 || KindOf(model_folder, name) != EntryKind::kFolder) {
+    return absl::NotFoundError(absl::StrCat(id.model, "/", name, ": there is no such version"));
+  }
+  ASSIGN_OR_RETURN(std::unique_ptr<TemporaryFolder> folder, TemporaryFolder::Create(model_folder));
+  // First: once a version is removed, only this file records its number.
+  ASSIGN_OR_RETURN(const int64_t next, NextVersion(model_folder));
+  ASSIGN_OR_RETURN(const int64_t given, HighestGiven(model_folder));
+  if (given < next - 1) RETURN_IF_ERROR(folder->ReplaceBeside(kHighestFile, absl::StrCat(next - 1, "\n")));
+  RETURN_IF_ERROR(folder->TakeIn(name));
+  folder.reset();
+  return SyncToDisk(model_folder, "the model's folder");
+}
+
+absl::Status CheckPublishable(const std::filesystem::path& root, const std::string& model, int64_t expected_bytes) {
+  RETURN_IF_ERROR(ValidateModelName(model));
+  absl::Status status = TryTheFolder(root, model, expected_bytes);
+  if (status.ok()) return status;
+  return absl::Status(status.code(), absl::StrCat("nothing could be published as ", model, " in ",
+                                                  Quoted(root.native()), ": ", status.message()));
+}
+
+}  // namespace vitrine

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_MODELS_REPOSITORY_SAFE_FILE_H_
+#define VITRINE_MODELS_REPOSITORY_SAFE_FILE_H_
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/file/descriptor.h"
+
+namespace vitrine {
+
+// Opens the folder at `path`, which may be or contain symbolic links: the operator chose it.
+absl::StatusOr<FileDescriptor> OpenFolder(const std::filesystem::path& path);
+
+// Opens the relative `path` beneath `folder` for reading. Never leaves the folder or follows a symbolic link, even if
+// another process changes the tree meanwhile. Never blocks on a FIFO. Messages name `path`.
+absl::StatusOr<FileDescriptor> OpenBeneath(const FileDescriptor& folder, const std::string& path);
+
+// Fallback of OpenBeneath if the kernel (before 5.6) or a sandbox lacks openat2: one openat per component.
+absl::StatusOr<FileDescriptor> OpenBeneathByComponents(const FileDescriptor& folder, const std::string& path);
+
+// Reads a regular file into memory with pread. FAILED_PRECONDITION if it is not a regular file, is larger than
+// `max_bytes` (checked before allocation), or shrinks meanwhile.
+absl::StatusOr<std::string> ReadFileBeneath(const FileDescriptor& folder, const std::string& path, int64_t max_bytes);
+
+// Calls `visit` for every entry of the folder except "." and "..", in any order.
+absl::Status ForEachEntry(const FileDescriptor& folder, const std::function<void(const std::string& name)>& visit);
+
+enum class EntryKind { kNone, kFile, kFolder, kLink, kOther, kUnreadable };
+
+// Returns the kind of the entry itself: kLink for a symbolic link. kUnreadable: permissions or disk errors prevent an
+// answer.
+EntryKind KindOf(const FileDescriptor& folder, const std::string& name);
+
+// True if a symbolic link does not point to a folder.
+bool LeadsToNoFolder(const FileDescriptor& folder, const std::string& link);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_MODELS_REPOSITORY_SAFE_FILE_H_

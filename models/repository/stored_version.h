@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_MODELS_REPOSITORY_STORED_VERSION_H_
+#define VITRINE_MODELS_REPOSITORY_STORED_VERSION_H_
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "models/repository/repository.h"
+#include "models/repository/safetensors.h"
+#include "vitrine/v1/manifest.pb.h"
+
+namespace vitrine {
+
+// A version in memory, with every file's SHA-256 checked against the manifest.
+struct StoredVersion {
+  v1::Manifest manifest;
+  Safetensors weights;
+  Safetensors golden;
+  std::vector<std::string> labels;
+  std::map<std::string, std::string> extra_files;  // name to bytes
+  std::string weights_sha256;
+  std::vector<std::string> unknown;  // ignored fields of the manifest, see ParseManifest
+};
+
+// Reads and verifies one version. Opens only files beneath the root, follows no symbolic link, reads with pread.
+// Messages start with "<model>/<version>: " and name file and error:
+//   INVALID_ARGUMENT     the id has an invalid model name or a version that is not positive
+//   NOT_FOUND            no such folder
+//   FAILED_PRECONDITION  missing or partial file, digest that differs, manifest that does not parse or names another
+//                        model or version, labels that do not match the classes, NaN or infinity in weights or goldens
+//   others               from the system: UNAVAILABLE for I/O errors, PERMISSION_DENIED, RESOURCE_EXHAUSTED
+// Does not check that the weights fit the config; BuildModel (checkpoint.h) does. Thread-safe.
+absl::StatusOr<StoredVersion> ReadVersion(const std::filesystem::path& root, const VersionId& id);
+
+// Content of a new version; Publish sets the manifest's model, version and files.
+struct Draft {
+  v1::Manifest manifest;
+  Safetensors weights;
+  Safetensors golden;
+  std::vector<std::string> labels;
+  std::map<std::string, std::string> extra_files;  // name to bytes, for instance "model_card.md"
+};
+
+// Publishes atomically: temporary folder, files, fsync, manifest last, rename, fsync of the parent. The version is one
+// above the highest present (1 in an empty repository, which is created). If killed, it leaves no partial version; the
+// next publisher removes its temporary folder. Any number of publishers, in any processes that share the file system,
+// may run at once: each gets its own version number.
+//
+// INVALID_ARGUMENT or FAILED_PRECONDITION, before writing, for a draft that ReadVersion would reject. A write error
+// (RESOURCE_EXHAUSTED for a full disk) names file and reason and leaves no temporary file. Returns the published
+// version.
+absl::StatusOr<VersionId> Publish(const std::filesystem::path& root, const std::string& model, const Draft& draft);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_MODELS_REPOSITORY_STORED_VERSION_H_

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_MODELS_REPOSITORY_TEMPORARY_FOLDER_H_
+#define VITRINE_MODELS_REPOSITORY_TEMPORARY_FOLDER_H_
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "models/repository/safe_file.h"
+
+namespace vitrine {
+
+// A folder `.tmp-...` that gets its real name only when it is complete, and is removed otherwise.
+//
+// Its process holds a flock on it, which the kernel drops when the process ends. So an unlocked temporary folder
+// belongs to a dead process, or to one on another machine whose locks are not visible; Create removes those in which no
+// file was created for a day. Thread-compatible.
+class TemporaryFolder {
+ public:
+  // `parent` must outlive the result. Waits while other publishers run Create, which is short.
+  static absl::StatusOr<std::unique_ptr<TemporaryFolder>> Create(const FileDescriptor& parent);
+  // Removes the folder and its content, unless MoveTo succeeded.
+  ~TemporaryFolder();
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+
+  // Writes or replaces a file and syncs it to disk.
+  absl::Status Write(const std::string& name, std::string_view bytes);
+  // Replaces a file of the parent, atomically.
+  absl::Status ReplaceBeside(const std::string& name, std::string_view bytes);
+  // Atomically moves a folder of the parent to the place of this one, which must be empty, so that it is removed with
+  // it. The folder must contain only files. NOT_FOUND if it does not exist.
+  absl::Status TakeIn(const std::string& name);
+  // Syncs the list of files to disk.
+  absl::Status Sync();
+  // Renames the folder within its parent, atomically. ALREADY_EXISTS if the name is taken; the call may be repeated.
+  // NOT_FOUND if another process removed this folder as abandoned, after a day.
+  absl::Status MoveTo(const std::string& name);
+
+ private:
+  TemporaryFolder(const FileDescriptor& parent, std::string name) : parent_(parent), name_(std::move(name)) {}
+
+  const FileDescriptor& parent_;
+  const std::string name_;
+  FileDescriptor folder_;
+  bool moved_ = false;
+};
+
+// Calls fsync; the message names `what`.
+absl::Status SyncToDisk(const FileDescriptor& file, const std::string& what);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_MODELS_REPOSITORY_TEMPORARY_FOLDER_H_

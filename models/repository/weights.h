@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_MODELS_REPOSITORY_WEIGHTS_H_
+#define VITRINE_MODELS_REPOSITORY_WEIGHTS_H_
+
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "models/model_description.h"
+#include "models/repository/safetensors.h"
+#include "vitrine/v1/manifest.pb.h"
+
+namespace vitrine {
+
+// Checks that weights fit `program`: names, shapes and floating types. FAILED_PRECONDITION names the first invalid
+// tensor.
+absl::Status CheckFit(const Safetensors& weights, const program::Program& program);
+
+// A model and its weights.
+struct WeightedModel {
+  ModelDescription description;
+  std::vector<StoredTensor> weights;  // in program order; F32, except from FitStored
+};
+// Returns a pointer per weight, as engines take them.
+std::vector<const float*> PointersTo(const WeightedModel& model);
+
+// Returns the model of a stored version. Shares fp32 tensors of `weights`; converts others one by one and releases
+// them, so that memory is never much more than the model. FAILED_PRECONDITION names the version if config, weights and
+// the manifest's parameter count do not fit together, or a number is not finite. Throws std::bad_alloc.
+absl::StatusOr<WeightedModel> FitWeights(const v1::Manifest& manifest, Safetensors weights);
+
+// As FitWeights, but keeps every weight in its stored floating type; the caller converts them one by one.
+absl::StatusOr<WeightedModel> FitStored(const v1::Manifest& manifest, Safetensors weights);
+
+// As FitWeights, without a manifest; errors of ModelDescription::Make, CheckFit and CheckFinite.
+absl::StatusOr<WeightedModel> WithWeights(const v1::ModelConfig& config, Safetensors weights);
+
+// Returns the weights by the program's names; shares the bytes.
+Safetensors NamedWeights(const WeightedModel& model);
+// As NamedWeights, in the type of the file. With `bf16`, also rounds the model's own weights, so that goldens belong to
+// the published ones. Throws std::bad_alloc.
+Safetensors AsStored(WeightedModel& model, bool bf16);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_MODELS_REPOSITORY_WEIGHTS_H_

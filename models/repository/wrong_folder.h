@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_MODELS_REPOSITORY_WRONG_FOLDER_H_
+#define VITRINE_MODELS_REPOSITORY_WRONG_FOLDER_H_
+
+#include <filesystem>
+#include <string>
+
+#include "absl/status/status.h"
+
+namespace vitrine {
+
+// Explains in one sentence why ListVersions finds no version in a folder, and the solution: it is the folder of a model
+// or a version, a folder of repositories, source code, an incomplete copy, or empty. Reads only names. Returns the same
+// sentence as long as the folder does not change.
+std::string ExplainNoVersions(const std::filesystem::path& root);
+
+// FAILED_PRECONDITION if the folder contains source code and no version of a model, to keep models out of source trees.
+absl::Status CheckNotSources(const std::filesystem::path& root);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_MODELS_REPOSITORY_WRONG_FOLDER_H_

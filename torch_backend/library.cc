@@ -1,7 +1,0 @@
-// SPDX-License-Identifier: Apache-2.0
-// The only symbol of libvitrine_torch.so: kTorchLibrarySymbol.
-#include "torch_backend/torch_functions.h"
-
-extern "C" __attribute__((visibility("default"))) const vitrine::TorchLibrary* vitrine_torch_library() {
-  return &vitrine::kTorchFunctions;
-}
