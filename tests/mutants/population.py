@@ -9,7 +9,7 @@ import faults
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
-ROOMS = ["server", "models", "client", "report", "describe", "publish"]
+ROOMS = ["server", "models", "client", "report"]
 
 
 def files(wanted=()):

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+# Programs that people start, and what is installed with them.
+include(GNUInstallDirs)
+
+# vitrine_command(NAME SOURCES a.cc ... ROOMS ... [LIBRARIES ...]): a vitrine_program with flags. Reading flags runs once a
+# start, and optimising it is a third of what these sources cost.
+function(vitrine_command name)
+  vitrine_program(${name} ${ARGN})
+  target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
+endfunction()
+
+# vitrine_install(PROGRAM): installs it with its manual page and completions, which it prints itself.
+function(vitrine_install program)
+  set(pages ${CMAKE_BINARY_DIR}/pages)
+  file(MAKE_DIRECTORY ${pages})
+  set(made ${pages}/${program}.1 ${pages}/${program}.bash ${pages}/_${program})
+  add_custom_command(OUTPUT ${made}
+    COMMAND sh -c "$<TARGET_FILE:${program}> --manual-page > ${program}.1"
+    COMMAND sh -c "$<TARGET_FILE:${program}> --completion bash > ${program}.bash"
+    COMMAND sh -c "$<TARGET_FILE:${program}> --completion zsh > _${program}"
+    WORKING_DIRECTORY ${pages}
+    DEPENDS ${program}
+    VERBATIM)
+  add_custom_target(${program}_pages ALL DEPENDS ${made})
+  install(TARGETS ${program} RUNTIME COMPONENT programs)
+  install(FILES ${pages}/${program}.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT programs)
+  install(FILES ${pages}/${program}.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions
+    RENAME ${program} COMPONENT programs)
+  install(FILES ${pages}/_${program} DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions COMPONENT programs)
+endfunction()

@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/tool/describe/describe.h"
+
+#include <charconv>
+#include <cstdlib>
+#include <fstream>
+#include <iostream>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "base/status_macros.h"
+#include "models/families/family.h"
+#include "models/repository/selection.h"
+#include "models/repository/stored_version.h"
+#include "models/repository/weights.h"
+#include "models/tool/describe/graph/layers.h"
+#include "models/tool/describe/graph/program_json.h"
+#include "models/tool/describe/graph/svg.h"
+#include "models/tool/describe/measure.h"
+#include "models/tool/describe/review.h"
+#include "models/tool/describe/steps.h"
+#include "models/workload/conventions.h"
+#include "models/zoo.h"
+#include "models/zoo/published.h"
+#include "report/roofline.h"
+
+namespace vitrine {
+namespace {
+
+// The model to describe.
+struct Subject {
+  std::string name;
+  WeightedModel model;  // with weights only if it is measured
+  WorkloadInput input;
+
+  const v1::ModelConfig& config() const { return model.description.config(); }
+};
+
+absl::StatusOr<int> ParsePixels(std::string_view text) {
+  int pixels = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), pixels);
+  if (error != std::errc() || end != text.data() + text.size() || pixels < 1 || pixels > 8192) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("\"", std::string(text),
+                     "\" is no number of pixels, 1 to 8192; as in --resolution 224 or --resolution 224x320"));
+  }
+  return pixels;
+}
+
+// Parses "224" or "224x320", rows first.
+absl::Status SetResolution(const std::string& text, WorkloadInput& input) {
+  const size_t x = text.find('x');
+  ASSIGN_OR_RETURN(input.height, ParsePixels(std::string_view(text).substr(0, x)));
+  input.width = input.height;
+  if (x != std::string::npos) {
+    ASSIGN_OR_RETURN(input.width, ParsePixels(std::string_view(text).substr(x + 1)));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Subject> SubjectInRepository(const DescribeOptions& options) {
+  ASSIGN_OR_RETURN(const VersionId id, FindOneVersion(options.repository, options.model));
+  const std::string name = absl::StrCat(id.model, "/", id.version);
+  if (options.measure) {
+    ASSIGN_OR_RETURN(StoredVersion version, ReadVersion(options.repository, id));
+    ASSIGN_OR_RETURN(WeightedModel model, FitWeights(version.manifest, std::move(version.weights)));
+    const WorkloadInput input = DefaultInput(model.description.config());
+    return Subject{name, std::move(model), input};
+  }
+  ASSIGN_OR_RETURN(const v1::Manifest manifest, ReadManifest(options.repository, id));
+  ASSIGN_OR_RETURN(ModelDescription description, ModelDescription::Make(manifest.config()));
+  return Subject{name, {std::move(description), {}}, DefaultInput(manifest.config())};
+}
+
+// Returns numbers of the size of trained weights; the time of a step does not depend on their values.
+StoredTensor AnyNumbers(const std::vector<int64_t>& shape) {
+  FloatArray numbers{.shape = shape};
+  int64_t count = 1;
+  for (const int64_t side : shape) count *= side;
+  for (int64_t i = 0; i < count; ++i) numbers.values.push_back(0.05F * static_cast<float>(i % 17 - 8) / 8);
+  return StoredOf(std::move(numbers));
+}
+
+absl::StatusOr<Subject> SubjectInZoo(const DescribeOptions& options) {
+  ASSIGN_OR_RETURN(const ZooRow row, FindVariant(options.model));
+  ASSIGN_OR_RETURN(ModelDescription description, ModelDescription::Make(row.config));
+  Subject subject{std::string(row.name), {std::move(description), {}}, DefaultInput(row.config)};
+  if (options.measure) {
+    for (const program::Weight& weight : subject.model.description.program().weights()) {
+      subject.model.weights.push_back(AnyNumbers(weight.shape));
+    }
+  }
+  const std::optional<Published> published = FindPublished(row.name);
+  if (published && published->side > 0) subject.input.height = subject.input.width = published->side;
+  return subject;
+}
+
+absl::StatusOr<Subject> FindSubject(const DescribeOptions& options) {
+  ASSIGN_OR_RETURN(Subject subject, options.repository.empty() ? SubjectInZoo(options) : SubjectInRepository(options));
+  if (!options.resolution.empty()) RETURN_IF_ERROR(SetResolution(options.resolution, subject.input));
+  subject.input.images = options.batch;
+  const absl::StatusOr<Grid> grid = subject.model.description.GridFor(subject.input.height, subject.input.width);
+  if (!grid.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat(subject.name, ": ", std::string(grid.status().message())));
+  }
+  return subject;
+}
+
+// Result of the description.
+struct Description {
+  explicit Description(program::Program of) : program(std::move(of)) {}
+
+  program::Program program;
+  Workload published;
+  std::vector<Layer> layers;
+  std::optional<Measurement> measured;
+  std::vector<StepGroup> steps;  // measured steps
+  double other_load = 0;         // cores used by other programs in the minute before
+
+  // True if times contradict each other because other programs used the CPU.
+  bool Busy() const { return measured && measured->Disagree(); }
+  bool Loaded() const { return other_load >= 0.5; }
+  bool Doubtful() const { return Busy() || Loaded() || (measured && !measured->rounds.steady); }
+};
+
+double LoadOfOthers() {
+  double load = 0;
+  return getloadavg(&load, 1) == 1 ? load : 0;
+}
+
+// Describes how reliable the times are, for the chart, the table and the JSON.
+std::string Circumstances(const Description& description) {
+  std::vector<std::string> parts;
+  if (description.measured) {
+    const Rounds& rounds = description.measured->rounds;
+    parts.push_back(absl::StrCat(rounds.steady ? "steady after " : "NOT STEADY after ", rounds.done, " rounds"));
+  }
+  if (description.Busy()) {
+    parts.push_back(absl::StrFormat("measured on a busy machine: the steps took %.1f times the whole pass",
+                                    description.measured->SumOfSteps() / description.measured->whole));
+  }
+  if (description.Loaded()) {
+    parts.push_back(absl::StrFormat("other programs kept %.1f processors busy", description.other_load));
+  }
+  return absl::StrJoin(parts, "; ");
+}
+
+absl::Status Measure(const Subject& subject, const DescribeOptions& options, Description& description) {
+  std::cerr << "vitrine-repo: measuring a core, then the steps of a forward pass\n";
+  const std::vector<const float*> weights = PointersTo(subject.model);
+  ASSIGN_OR_RETURN(description.measured,
+                   MeasureForward(description.program, weights, subject.config().preprocessing().channels(),
+                                  subject.input, ParsePrecision(options.precision).value_or(Precision::kFp32)));
+  description.steps = GroupsOf(*description.measured, options.every_layer);
+  return absl::OkStatus();
+}
+
+void WarnOfDoubt(const Description& description) {
+  if (!description.Doubtful()) return;
+  std::cerr << "vitrine-repo: " << Circumstances(description)
+            << "; do not trust these times, measure again when nothing else runs\n";
+}
+
+int64_t TotalFlops(const std::vector<Layer>& layers) {
+  int64_t flops = 0;
+  for (const Layer& layer : layers) flops += layer.count * FlopsOf(layer.op);
+  return flops;
+}
+
+double TotalBound(const Measurement& measured) {
+  double seconds = 0;
+  for (const engine::StepProfile& step : measured.steps) seconds += BoundOf(step, measured.peaks);
+  return seconds;
+}
+
+int64_t ExecutedMacs(const Description& description) {
+  int64_t macs = 0;
+  for (const Layer& layer : description.layers) macs += layer.count * layer.op.macs;
+  return macs;
+}
+
+std::string InputInWords(const Subject& subject) {
+  const WorkloadInput& input = subject.input;
+  return absl::StrCat(input.images, " x ", input.height, "x", input.width, " pixels, ",
+                      TokensOf(subject.config(), input), " tokens each");
+}
+
+std::string Heading(const Subject& subject, const Description& description) {
+  std::string text =
+      absl::StrCat(subject.name, ": ", InputInWords(subject), "\n", WithSeparators(Parameters(description.published)),
+                   " parameters; multiply-adds ", WithSeparators(Macs(description.published)), " as published, ",
+                   WithSeparators(ExecutedMacs(description)), " as executed; ",
+                   WithSeparators(TotalFlops(description.layers)), " FLOPs executed\n");
+  return text + "\n";
+}
+
+// Lists the peaks that the CPU supports: "117 GFLOP/s of fp32, 233 of bf16, 466 of int8".
+std::string PeaksInWords(const engine::CorePeaks& peaks) {
+  std::string words = absl::StrFormat("%.0f GFLOP/s of fp32", peaks.gflops);
+  for (const Precision precision : {Precision::kBf16, Precision::kInt8}) {
+    const double gflops = peaks.GflopsOf(precision);
+    if (gflops > 0) absl::StrAppendFormat(&words, ", %.0f of %s", gflops, Name(precision));
+  }
+  return words;
+}
+
+// Returns the measured steps as text; "" without a measurement.
+std::string MeasuredInWords(const Description& description) {
+  if (!description.measured) return "";
+  const Measurement& measured = *description.measured;
+  return absl::StrCat(
+      absl::StrFormat("\nThe CPU engine on one core, %s, in %s: %s of multiply-adds, %.0f GB/s from the second cache, "
+                      "%.1f GB/s from memory (all measured now)\n\n",
+                      measured.path, Name(measured.precision), PeaksInWords(measured.peaks), measured.peaks.cache_gbps,
+                      measured.peaks.memory_gbps),
+      StepTable(description.steps, measured).Print(OutputFormat::kTable), "\n", Circumstances(description),
+      description.Doubtful() ? "; DO NOT TRUST THESE TIMES, measure again when nothing else runs" : "",
+      absl::StrFormat("\nsum of the steps %.3f ms, of their bounds %.3f ms; the whole forward pass %.3f ms\n",
+                      1e3 * measured.SumOfSteps(), 1e3 * TotalBound(measured), 1e3 * measured.whole),
+      "A step is an operator with what the engine fused into it, over all images; US is the shortest time of one.\n"
+      "BOUND US is what the roofline allows: its multiply-adds at the core's peak, or its bytes from the second "
+      "cache.\n");
+}
+
+nlohmann::ordered_json AsJson(const Subject& subject, const Description& description, const DataTable& layers) {
+  const WorkloadInput& input = subject.input;
+  nlohmann::ordered_json json = {
+      {"model", subject.name},
+      {"input", {{"images", input.images}, {"height", input.height}, {"width", input.width}}},
+      {"tokens", TokensOf(subject.config(), input)},
+      {"parameters", Parameters(description.published)},
+      {"macs", Macs(description.published)},
+      {"executed_macs", ExecutedMacs(description)},
+      {"executed_flops", TotalFlops(description.layers)}};
+  if (description.measured) {
+    const Measurement& measured = *description.measured;
+    json["machine"] = {{"path", measured.path},
+                       {"precision", Name(measured.precision)},
+                       {"gflops", measured.peaks.gflops},
+                       {"bf16_gflops", measured.peaks.bf16_gflops},
+                       {"int8_gflops", measured.peaks.int8_gflops},
+                       {"cache_gigabytes_per_second", measured.peaks.cache_gbps},
+                       {"memory_gigabytes_per_second", measured.peaks.memory_gbps}};
+    json["sum_seconds"] = measured.SumOfSteps();
+    json["bound_seconds"] = TotalBound(measured);
+    json["forward_seconds"] = measured.whole;
+    json["busy_machine"] = description.Busy();
+    json["other_load"] = description.other_load;
+    json["rounds"] = measured.rounds.done;
+    json["steady"] = measured.rounds.steady;
+    json["steps"] = StepTable(description.steps, measured).AsJson();
+  }
+  json["operators"] = layers.AsJson();
+  json["program"] = ProgramJson(description.program);
+  if (InReview(subject.config())) json["review"] = ReviewTable(subject.config(), input).AsJson();
+  return json;
+}
+
+absl::Status WriteDrawing(const std::string& file, const std::string& svg) {
+  std::ofstream out(file, std::ios::binary);
+  out << svg;
+  out.close();
+  if (!out) return absl::UnavailableError(absl::StrCat(file, " could not be written"));
+  std::cerr << "vitrine-repo: wrote " << file << "\n";
+  return absl::OkStatus();
+}
+
+absl::Status WritePlot(const std::string& file, const Subject& subject, const Description& description) {
+  const bool measured = description.measured.has_value();
+  const engine::CorePeaks peaks = measured ? description.measured->peaks : PeaksOfThisCore();
+  Roofline roofline;
+  roofline.title = absl::StrCat("Roofline of ", subject.name);
+  roofline.subtitle = InputInWords(subject);
+  if (measured) {
+    roofline.subtitle += absl::StrFormat("; %.2f ms a forward pass, one core", 1e3 * description.measured->whole);
+  }
+  roofline.circumstances = Circumstances(description);
+  roofline.doubtful = description.Doubtful();
+  roofline.peak_of = "multiply-adds";
+  roofline.peak_gflops = peaks.GflopsOf(measured ? description.measured->precision : Precision::kFp32);
+  roofline.bandwidth_of = "second cache";
+  roofline.gigabytes_per_second = peaks.cache_gbps;
+  roofline.measured = measured;
+  roofline.points =
+      measured ? PointsOf(description.steps, *description.measured) : PointsAtTheirBound(description.layers, peaks);
+  return WriteDrawing(file, RooflineSvg(roofline));
+}
+
+// Draws one image whatever the batch, in the published form, the only one in which equal blocks are equal.
+absl::Status WriteGraph(const std::string& file, const Subject& subject, const Description& description) {
+  const WorkloadInput one = {subject.input.height, subject.input.width};
+  Graph graph;
+  graph.title = subject.name;
+  graph.panels = PanelsOf(description.program, one);
+  int64_t macs = 0;
+  for (const GraphPanel& panel : graph.panels) macs += panel.depth() * panel.macs();
+  graph.subtitle = absl::StrCat("Input of ", one.height, "x", one.width, " pixels; ",
+                                WithSeparators(Parameters(description.published)), " parameters; ",
+                                WithSeparators(macs), " multiply-adds as published");
+  graph.caption =
+      "Shapes are those of one image. Multiply-adds are of matrix products and convolutions, in the published form: "
+      "everything that the paper's code computes. x + y: the trunk and what a branch adds.";
+  return WriteDrawing(file, GraphSvg(graph));
+}
+
+void PrintReview(const Subject& subject) {
+  const v1::ModelConfig& config = subject.config();
+  std::cout << "\nThe review's operator tables for this model, as printed and as corrected (N patches, b images, d "
+               "width, a heads, V classes):\n\n"
+            << ReviewTable(config, subject.input).Print(OutputFormat::kTable) << "\n"
+            << ReviewTotals(config, subject.input);
+}
+
+}  // namespace
+
+absl::Status CheckResolution(const std::string& text) {
+  WorkloadInput input;
+  return SetResolution(text, input);
+}
+
+absl::Status DescribeCommand(const DescribeOptions& options) {
+  ASSIGN_OR_RETURN(const Subject subject, FindSubject(options));
+  const v1::ModelConfig& config = subject.config();
+  if (options.paper && !InReview(config)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(subject.name, " is no ViT with a feed-forward block of four times its width; the review's tables ",
+                     "do not describe it"));
+  }
+  ASSIGN_OR_RETURN(program::Program program, ProgramOf(config));
+  Description description(std::move(program));
+  ASSIGN_OR_RETURN(description.published, WorkloadOf(config, subject.input, Form::kPublished));
+  ASSIGN_OR_RETURN(const Workload executed, WorkloadOf(config, subject.input, Form::kExecuted));
+  description.layers = LayersOf(executed, options.every_layer);
+  if (!options.graph.empty()) RETURN_IF_ERROR(WriteGraph(options.graph, subject, description));
+  if (options.measure || !options.plot.empty()) description.other_load = LoadOfOthers();
+  if (options.measure) RETURN_IF_ERROR(Measure(subject, options, description));
+  WarnOfDoubt(description);
+  if (!options.plot.empty()) RETURN_IF_ERROR(WritePlot(options.plot, subject, description));
+  const DataTable layers = LayerTable(description.layers);
+  switch (options.format) {
+    case OutputFormat::kJson:
+      std::cout << AsJson(subject, description, layers).dump(2) << "\n";
+      break;
+    case OutputFormat::kCsv:
+      std::cout << (options.paper ? ReviewTable(config, subject.input) : layers).Print(OutputFormat::kCsv);
+      break;
+    case OutputFormat::kTable:
+      std::cout << Heading(subject, description) << layers.Print(OutputFormat::kTable) << MeasuredInWords(description);
+      if (options.paper || InReview(config)) PrintReview(subject);
+      break;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace vitrine

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_MODELS_TOOL_DESCRIBE_DESCRIBE_H_
+#define VITRINE_MODELS_TOOL_DESCRIBE_DESCRIBE_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "report/data_table.h"
+
+namespace vitrine {
+
+struct DescribeOptions {
+  std::string model;       // zoo variant; with a repository, MODEL or MODEL@VERSION
+  std::string repository;  // empty: use the zoo
+  std::string resolution;  // "224" or "224x320", rows first; empty: the model's default size
+  int batch = 1;
+  bool measure = true;
+  std::string precision = "fp32";  // precision of the measured steps, where an operator supports it
+  bool every_layer = false;        // one line per operator instead of per distinct operator
+  bool paper = false;              // add the review's operator tables, as printed and as corrected
+  std::string plot;                // output file of the roofline; empty: none
+  std::string graph;               // output file of the program's drawing; empty: none
+  OutputFormat format = OutputFormat::kTable;
+};
+
+// INVALID_ARGUMENT unless `text` is a resolution in the form of DescribeOptions. Does not check if a model accepts it.
+absl::Status CheckResolution(const std::string& text);
+
+// `vitrine-repo describe`: prints the operators of a forward pass with sizes, operations, bytes and intensity; the
+// fused steps of the CPU engine, each timed on one core and compared to the roofline's bound; and the total time.
+// INVALID_ARGUMENT if the model does not accept that resolution, UNIMPLEMENTED if the engine has no step for an
+// operator, UNAVAILABLE if a file cannot be written.
+absl::Status DescribeCommand(const DescribeOptions& options);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_MODELS_TOOL_DESCRIBE_DESCRIBE_H_

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// A program as a diagram: panels of boxes, with equal consecutive blocks folded into one panel. Positions are in
+// layout.h, drawing is in svg.h.
+#ifndef VITRINE_MODELS_TOOL_DESCRIBE_GRAPH_GRAPH_H_
+#define VITRINE_MODELS_TOOL_DESCRIBE_GRAPH_GRAPH_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "models/program/program.h"
+#include "models/workload/workload.h"
+
+namespace vitrine {
+
+// Effect of an operator on the rows of its input; sets its colour.
+enum class GraphRole {
+  kPort,     // no operator: a value from outside the panel
+  kMix,      // each result row depends on several input rows
+  kProduct,  // a dense layer on each row by itself
+  kRow,      // other arithmetic on each row by itself
+  kMove,     // values are moved, split or joined
+};
+
+struct GraphNode {
+  GraphRole role = GraphRole::kRow;
+  std::string kind;        // "AttendChannels"
+  std::string note = {};   // "4 heads"; may be empty
+  std::string name = {};   // within its block
+  std::string shape = {};  // shape of the result, for one image
+  int64_t macs = 0;
+  std::vector<int> inputs = {};  // indices of earlier nodes in the panel
+};
+
+struct GraphPanel {
+  program::Part part = program::Part::kInput;
+  std::vector<std::string> blocks;  // names of the equal consecutive blocks; empty if not a block
+  std::vector<GraphNode> nodes;     // the last is the input of the next panel
+
+  int depth() const { return blocks.empty() ? 1 : static_cast<int>(blocks.size()); }
+  int64_t macs() const;  // per block
+};
+
+struct Graph {
+  std::string title;
+  std::string subtitle;
+  std::string caption;
+  std::vector<GraphPanel> panels;
+};
+
+// Returns the panels of a program for one image of the input's size; multiply-adds are those of the published form.
+std::vector<GraphPanel> PanelsOf(const program::Program& program, const WorkloadInput& input);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_MODELS_TOOL_DESCRIBE_GRAPH_GRAPH_H_

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_MODELS_TOOL_DESCRIBE_GRAPH_LAYERS_H_
+#define VITRINE_MODELS_TOOL_DESCRIBE_GRAPH_LAYERS_H_
+
+#include <string>
+#include <vector>
+
+#include "models/engine/cpu/peaks.h"
+#include "models/workload/workload.h"
+#include "report/data_table.h"
+#include "report/roofline.h"
+
+namespace vitrine {
+
+// Equal operators of a forward pass: with the same shape, in any block.
+struct Layer {
+  std::string name;  // "blocks.*.attention.qkv"; the operator's own name if there is one
+  Operator op;       // the first of them
+  int count = 1;
+};
+
+// Replaces the block number, the first number of a name: "blocks.3.norm" becomes "blocks.*.norm".
+std::string OverBlocks(const std::string& name);
+
+// Returns the label of a point: "norm" for "blocks.*.norm", "class norm" for "class_blocks.*.norm".
+std::string LabelOf(const std::string& name);
+
+// Formats 4 significant digits with a unit prefix: "1.258 G", "640 ".
+std::string Short(double value);
+
+// Groups equal operators, in order of first appearance. With `every`, each operator is its own layer.
+std::vector<Layer> LayersOf(const Workload& workload, bool every);
+
+// Returns the layers with their cost.
+DataTable LayerTable(const std::vector<Layer>& layers);
+
+// Returns a point on the roofline for every layer with arithmetic.
+std::vector<RooflinePoint> PointsAtTheirBound(const std::vector<Layer>& layers, const engine::CorePeaks& peaks);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_MODELS_TOOL_DESCRIBE_GRAPH_LAYERS_H_

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_MODELS_TOOL_DESCRIBE_MEASURE_H_
+#define VITRINE_MODELS_TOOL_DESCRIBE_MEASURE_H_
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "base/steady.h"
+#include "models/engine/cpu/peaks.h"
+#include "models/engine/cpu/profile.h"
+#include "models/program/program.h"
+#include "models/workload/workload.h"
+
+namespace vitrine {
+
+// A forward pass of the CPU engine on one core. Each time is the shortest of all runs, in seconds, since other load on
+// the machine can only add time.
+struct Measurement {
+  std::string path;  // instruction path: "avx512"
+  Precision precision = Precision::kFp32;
+  engine::CorePeaks peaks;
+  std::vector<engine::StepProfile> steps;  // for all images together
+  double whole = 0;
+  Rounds rounds;
+
+  double SumOfSteps() const;
+  // True if the steps took more than twice the whole pass: the machine was too busy to compare them.
+  bool Disagree() const { return SumOfSteps() > 2 * whole; }
+};
+
+// Returns the least seconds by the roofline of a core, with L2 bandwidth as the slope.
+double BoundOf(const engine::StepProfile& step, const engine::CorePeaks& peaks);
+
+engine::CorePeaks PeaksOfThisCore();
+
+// Compiles the program and measures the core's peaks, the pass over `input.images` random images of `channels`, and
+// each of its steps, in rounds until the shortest times are stable (steady.h). `weights` are in program order.
+// UNIMPLEMENTED names an operator without a step.
+absl::StatusOr<Measurement> MeasureForward(const program::Program& program, std::span<const float* const> weights,
+                                           int channels, const WorkloadInput& input, Precision precision);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_MODELS_TOOL_DESCRIBE_MEASURE_H_

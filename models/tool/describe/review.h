@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_MODELS_TOOL_DESCRIBE_REVIEW_H_
+#define VITRINE_MODELS_TOOL_DESCRIBE_REVIEW_H_
+
+#include <string>
+
+#include "models/workload/workload.h"
+#include "report/data_table.h"
+#include "vitrine/v1/model.pb.h"
+
+namespace vitrine {
+
+// True if the tables of paper 003 describe this model: ViT with a feed-forward block four times as wide.
+bool InReview(const v1::ModelConfig& config);
+
+// Returns the review's operator tables for this model and input, as printed and as corrected. Its N is the number of
+// patches, without the class token.
+DataTable ReviewTable(const v1::ModelConfig& config, const WorkloadInput& input);
+// Returns the totals as text: one layer, all layers with the classifier and with the patch embedding, with and without
+// the class token.
+std::string ReviewTotals(const v1::ModelConfig& config, const WorkloadInput& input);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_MODELS_TOOL_DESCRIBE_REVIEW_H_

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_MODELS_TOOL_DESCRIBE_STEPS_H_
+#define VITRINE_MODELS_TOOL_DESCRIBE_STEPS_H_
+
+#include <string>
+#include <vector>
+
+#include "models/tool/describe/measure.h"
+#include "report/data_table.h"
+#include "report/roofline.h"
+
+namespace vitrine {
+
+// Equal steps of all blocks: one of them, with the mean of their times.
+struct StepGroup {
+  engine::StepProfile step;  // named "blocks.*.attention.qkv" if there are several
+  int count = 1;
+};
+
+// Groups equal steps, in order of first appearance. With `every`, each step is its own group.
+std::vector<StepGroup> GroupsOf(const Measurement& measured, bool every);
+
+// Returns the cost and time of the groups, and their shares of the roofline and of the pass.
+DataTable StepTable(const std::vector<StepGroup>& steps, const Measurement& measured);
+
+// Returns a roofline point for every step with multiplications.
+std::vector<RooflinePoint> PointsOf(const std::vector<StepGroup>& steps, const Measurement& measured);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_MODELS_TOOL_DESCRIBE_STEPS_H_

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_MODELS_TOOL_DESCRIBE_ZOO_H_
+#define VITRINE_MODELS_TOOL_DESCRIBE_ZOO_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "report/data_table.h"
+
+namespace vitrine {
+
+// `vitrine-repo zoo`: prints every zoo variant with its exact counts and its paper's figures. The accuracy "ours" is
+// the best top-1 among versions in `repository` with the variant's sizes; empty: no repository.
+absl::Status ZooCommand(const std::string& repository, OutputFormat format);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_MODELS_TOOL_DESCRIBE_ZOO_H_

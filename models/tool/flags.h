@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_MODELS_TOOL_FLAGS_H_
+#define VITRINE_MODELS_TOOL_FLAGS_H_
+
+#include <CLI/CLI.hpp>
+
+#include "models/tool/publish/calibrate.h"
+#include "models/tool/publish/import/import.h"
+#include "models/tool/publish/quantize.h"
+#include "models/tool/publish/remove.h"
+
+namespace vitrine {
+
+// Commands of vitrine-repo whose flags have a file of their own: each adds itself to `app`. `options` must outlive the
+// parsing.
+CLI::App* AddCalibrateCommand(CLI::App& app, CalibrateOptions& options);
+CLI::App* AddImportCommand(CLI::App& app, ImportOptions& options);
+CLI::App* AddPruneCommand(CLI::App& app, RemoveOptions& options);
+CLI::App* AddQuantizeCommand(CLI::App& app, QuantizeOptions& options);
+CLI::App* AddRemoveCommand(CLI::App& app, RemoveOptions& options);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_MODELS_TOOL_FLAGS_H_

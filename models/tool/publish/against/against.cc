@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/tool/publish/against/against.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
+#include "base/simd/chosen_path.h"
+#include "base/status_macros.h"
+#include "data/file.h"
+#include "data/folder.h"
+#include "models/repository/import.h"
+#include "models/repository/selection.h"
+#include "models/repository/stored_version.h"
+#include "models/repository/weights.h"
+#include "models/tool/publish/against/timm_side.h"
+#include "models/tool/publish/forward.h"
+#include "models/tool/publish/picture.h"
+
+namespace vitrine {
+namespace {
+
+// Collects the images below a folder, as relative paths in byte order; does not follow links to folders.
+absl::Status AddPictures(const std::filesystem::path& root, const std::filesystem::path& below,
+                         std::vector<std::string>& pictures) {
+  ASSIGN_OR_RETURN(const FolderContent content, ReadFolder(root / below));
+  for (const std::string& name : content.pictures) pictures.push_back(below / name);
+  for (const std::string& folder : content.folders) {
+    std::error_code ignored;
+    if (std::filesystem::is_symlink(root / below / folder, ignored)) continue;  // it may lead back up
+    RETURN_IF_ERROR(AddPictures(root, below / folder, pictures));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<std::string>> PicturesIn(const std::string& folder) {
+  std::vector<std::string> pictures;
+  RETURN_IF_ERROR(AddPictures(folder, "", pictures));
+  if (pictures.empty()) {
+    return absl::NotFoundError(absl::StrCat("--pictures ", folder, ": there is no JPEG, PNG or WebP in it"));
+  }
+  return pictures;
+}
+
+// Returns timm's name of a version, from its recorded import command: "import --from timm --arch NAME ...".
+absl::StatusOr<std::string> ArchOf(const v1::Manifest& manifest, const std::string& told) {
+  if (!told.empty()) return told;
+  const std::vector<std::string> words = absl::StrSplit(manifest.provenance().recipe(), ' ');
+  const auto timm = std::find(words.begin(), words.end(), "timm");
+  const auto flag = std::find(words.begin(), words.end(), "--arch");
+  if (timm != words.end() && words.end() - flag >= 2) return *(flag + 1);
+  return absl::FailedPreconditionError(absl::StrCat(manifest.model(), "/", manifest.version(),
+                                                    " was not imported from timm; name timm's model with --arch"));
+}
+
+// Comparison of both sides' results for one image.
+struct Comparison {
+  std::string fault = {};  // reason why there is nothing to compare
+  bool unread = false;     // unreadable for both sides, which is no difference
+  float input = 0;         // largest difference, in grey levels of 255
+  float logits = 0;        // largest difference
+  bool beyond = false;     // difference of logits exceeds the tolerance
+  size_t ours = 0;         // top-1
+  size_t theirs = 0;
+
+  bool differs() const { return !unread && (!fault.empty() || beyond || ours != theirs); }
+};
+
+float LargestDifference(std::span<const float> a, std::span<const float> b) {
+  float largest = 0;
+  for (size_t i = 0; i < a.size(); ++i) {
+    if (!(std::abs(a[i] - b[i]) <= largest)) largest = std::abs(a[i] - b[i]);
+  }
+  return largest;
+}
+
+size_t Top(std::span<const float> logits) {
+  return static_cast<size_t>(std::max_element(logits.begin(), logits.end()) - logits.begin());
+}
+
+class Comparer {
+ public:
+  Comparer(const v1::Preprocessing& preprocessing, Forward forward, TimmProcess& timm, double tolerance)
+      : preprocessing_(preprocessing), forward_(std::move(forward)), timm_(timm), tolerance_(tolerance) {}
+
+  // Returns errors only if they concern every image.
+  absl::StatusOr<Comparison> Compare(std::string_view bytes) {
+    const absl::StatusOr<FloatArray> input = PictureInput(bytes, preprocessing_);
+    const absl::StatusOr<TimmProcess::Answer> theirs = timm_.Ask(bytes);
+    if (absl::IsFailedPrecondition(theirs.status())) return theirs.status();
+    if (!input.ok() && !theirs.ok()) return Comparison{.fault = "neither side reads it", .unread = true};
+    if (!input.ok()) return Comparison{.fault = absl::StrCat("timm reads it; here ", input.status().message())};
+    if (!theirs.ok()) return Comparison{.fault = std::string(theirs.status().message())};
+    if (input->shape != theirs->input.shape) {
+      return Comparison{.fault = absl::StrFormat("the input has %d x %d pixels, timm's %d x %d", input->shape[2],
+                                                 input->shape[1], theirs->input.shape[2], theirs->input.shape[1])};
+    }
+    ASSIGN_OR_RETURN(const FloatArray logits, forward_(std::span(&*input, 1)));
+    if (logits.values.size() != theirs->logits.size()) {
+      return Comparison{.fault = absl::StrCat("timm gives ", theirs->logits.size(), " logits")};
+    }
+    Comparison comparison;
+    for (int c = 0; c < preprocessing_.channels(); ++c) {
+      const float difference = LargestDifference((*input)[c], theirs->input[c]) * preprocessing_.std(c) * 255;
+      comparison.input = std::max(comparison.input, difference);
+    }
+    comparison.logits = LargestDifference(logits.values, theirs->logits);
+    float scale = 1;
+    for (const float logit : theirs->logits) scale = std::max(scale, std::abs(logit));
+    comparison.beyond = !(comparison.logits <= tolerance_ * scale);
+    comparison.ours = Top(logits.values);
+    comparison.theirs = Top(theirs->logits);
+    return comparison;
+  }
+
+ private:
+  const v1::Preprocessing& preprocessing_;
+  const Forward forward_;
+  TimmProcess& timm_;
+  const double tolerance_;
+};
+
+void Print(const std::string& picture, const Comparison& comparison, const std::vector<std::string>& labels,
+           OutputFormat format) {
+  if (format == OutputFormat::kJson) {
+    nlohmann::ordered_json line = {{"picture", picture}, {"ok", !comparison.differs()}};
+    if (comparison.unread) line["skipped"] = true;
+    if (!comparison.fault.empty()) {
+      line["fault"] = comparison.fault;
+    } else {
+      line["input_grey_levels"] = comparison.input;
+      line["logits"] = comparison.logits;
+      line["top1"] = comparison.ours;
+      line["timm_top1"] = comparison.theirs;
+    }
+    std::cout << line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << std::endl;
+    return;
+  }
+  std::cout << (comparison.unread ? "skipped " : comparison.differs() ? "DIFFERS " : "ok      ") << picture << ": ";
+  if (!comparison.fault.empty()) {
+    std::cout << comparison.fault << std::endl;
+    return;
+  }
+  std::cout << absl::StrFormat("input %.3g grey levels, logits %.2g, top-1 %s", comparison.input, comparison.logits,
+                               labels[comparison.ours]);
+  if (comparison.ours != comparison.theirs) std::cout << ", timm's " << labels[comparison.theirs];
+  std::cout << std::endl;
+}
+
+// Maxima over all images.
+struct Summary {
+  float input = 0, logits = 0;
+  size_t differ = 0, flips = 0, skipped = 0;
+
+  void Add(const Comparison& comparison) {
+    input = std::max(input, comparison.input);
+    if (!(comparison.logits <= logits)) logits = comparison.logits;
+    differ += comparison.differs() ? 1 : 0;
+    skipped += comparison.unread ? 1 : 0;
+    flips += comparison.ours != comparison.theirs ? 1 : 0;
+  }
+};
+
+absl::StatusOr<std::string> WeightsForTimm(const StoredVersion& version) {
+  if (!version.manifest.config().preprocessing().has_fixed()) {
+    return absl::FailedPreconditionError(
+        "the version takes pictures at their own size, which timm's transform does "
+        "not; compare one that was imported without --native");
+  }
+  ASSIGN_OR_RETURN(TensorMap tensors,
+                   ForeignTensors(ForeignSource::kTimm, version.manifest.config(), version.weights.tensors));
+  return WriteSafetensors({std::move(tensors), {}});
+}
+
+}  // namespace
+
+absl::Status VerifyAgainstCommand(const std::string& repository, const std::string& which,
+                                  const AgainstOptions& options, OutputFormat format) {
+  ASSIGN_OR_RETURN(const VersionId id, FindOneVersion(repository, which));
+  ASSIGN_OR_RETURN(const StoredVersion version, ReadVersion(repository, id));
+  ASSIGN_OR_RETURN(const std::string arch, ArchOf(version.manifest, options.arch));
+  ASSIGN_OR_RETURN(const std::vector<std::string> pictures, PicturesIn(options.pictures));
+  ASSIGN_OR_RETURN(const WeightedModel model, FitWeights(version.manifest, version.weights));
+  ASSIGN_OR_RETURN(const cpu::CpuPath path, cpu::ChosenPath());
+  ASSIGN_OR_RETURN(Forward forward, EngineForward(model, path));
+  ASSIGN_OR_RETURN(const std::string weights, WeightsForTimm(version));
+  const v1::ModelConfig& config = version.manifest.config();
+  ASSIGN_OR_RETURN(const auto timm, TimmProcess::Start(options.python, arch, config.classes(), weights));
+  std::cerr << id.model << "/" << id.version << " against " << arch << " of " << timm->description() << "\n";
+  Comparer comparer(config.preprocessing(), std::move(forward), *timm, options.tolerance);
+  Summary summary;
+  for (const std::string& picture : pictures) {
+    ASSIGN_OR_RETURN(const std::string bytes, ReadWholeFile(std::filesystem::path(options.pictures) / picture));
+    ASSIGN_OR_RETURN(const Comparison comparison, comparer.Compare(bytes));
+    Print(picture, comparison, version.labels, format);
+    summary.Add(comparison);
+  }
+  std::string words =
+      absl::StrFormat("%d pictures: input off by %.3g grey levels at most, logits by %.2g, top-1 flips %d",
+                      pictures.size(), summary.input, summary.logits, summary.flips);
+  if (summary.skipped > 0) absl::StrAppend(&words, ", skipped ", summary.skipped);
+  if (format != OutputFormat::kJson) std::cout << words << "\n";
+  if (summary.skipped == pictures.size()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("--pictures ", options.pictures, ": neither side reads any of its pictures"));
+  }
+  if (summary.differ == 0) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(summary.differ, " of ", pictures.size(), " pictures differ"));
+}
+
+}  // namespace vitrine

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/tool/publish/calibrate.h"
+
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "models/repository/selection.h"
+#include "models/repository/stored_version.h"
+#include "report/calibration_words.h"
+
+namespace vitrine {
+namespace {
+
+// Content of a calibration file, with the digest of its weights.
+struct CalibrationFile {
+  v1::Calibration calibration;
+  std::string weights_sha256;
+};
+
+absl::StatusOr<std::string> ReadSmallFile(const std::string& path) {
+  constexpr uintmax_t kMost = 1 << 20;
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error) || std::filesystem::file_size(path, error) > kMost) {
+    return absl::NotFoundError(
+        absl::StrCat(path, ": no such file; `vitrine eval --calibrate` writes calibration.json into its --out folder"));
+  }
+  std::ifstream file(path, std::ios::binary);
+  return std::string{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+absl::StatusOr<CalibrationFile> ReadCalibration(const std::string& path) {
+  ASSIGN_OR_RETURN(const std::string text, ReadSmallFile(path));
+  try {
+    const nlohmann::json json = nlohmann::json::parse(text);
+    if (json.at("format").get<int>() != 1) return absl::InvalidArgumentError(absl::StrCat(path, " has another format"));
+    CalibrationFile file;
+    file.weights_sha256 = json.at("weights_sha256").get<std::string>();
+    file.calibration.set_temperature(json.at("temperature").get<double>());
+    file.calibration.set_sure_accuracy(json.at("sure_accuracy").get<double>());
+    file.calibration.set_data(json.at("data").get<std::string>());
+    file.calibration.set_pictures(json.at("pictures").get<int64_t>());
+    if (json.at("unsure_below").is_null()) {
+      return absl::FailedPreconditionError(
+          absl::StrCat(path, " has no threshold at which ", 100 * file.calibration.sure_accuracy(),
+                       " % of the sure answers are right; evaluate with a lower --sure-accuracy"));
+    }
+    file.calibration.set_unsure_below(json.at("unsure_below").get<double>());
+    return file;
+  } catch (const nlohmann::json::exception&) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        path, " is no calibration.json of `vitrine eval --calibrate`: a member is missing or of another type"));
+  }
+}
+
+absl::Status CheckWeights(const CalibrationFile& file, const std::string& path, const VersionId& id,
+                          const StoredVersion& version) {
+  if (file.weights_sha256 == version.weights_sha256) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat(path, " is of weights ", absl::CHexEscape(file.weights_sha256), ", and ", id.model, "/", id.version,
+                   " has ", version.weights_sha256, "; name the version that was evaluated, or evaluate this one"));
+}
+
+}  // namespace
+
+absl::Status CalibrateCommand(const CalibrateOptions& options) {
+  ASSIGN_OR_RETURN(const CalibrationFile file, ReadCalibration(options.from));
+  ASSIGN_OR_RETURN(const VersionId from, FindOneVersion(options.repository, options.which));
+  ASSIGN_OR_RETURN(StoredVersion version, ReadVersion(options.repository, from));
+  RETURN_IF_ERROR(CheckWeights(file, options.from, from, version));
+  *version.manifest.mutable_calibration() = file.calibration;
+  const Draft draft = {std::move(version.manifest), std::move(version.weights), std::move(version.golden),
+                       std::move(version.labels), std::move(version.extra_files)};
+  ASSIGN_OR_RETURN(const VersionId published, Publish(options.repository, from.model, draft));
+  if (options.format == "json") {
+    const nlohmann::ordered_json line = {{"model", published.model},
+                                         {"version", published.version},
+                                         {"from_version", from.version},
+                                         {"temperature", file.calibration.temperature()},
+                                         {"unsure_below", file.calibration.unsure_below()}};
+    std::cout << line.dump(2) << "\n";
+    return absl::OkStatus();
+  }
+  std::cout << published.model << "/" << published.version << " in " << options.repository << ": " << from.model << "/"
+            << from.version << " with " << absl::CHexEscape(CalibrationInWords(file.calibration)) << "\n";
+  return absl::OkStatus();
+}
+
+}  // namespace vitrine

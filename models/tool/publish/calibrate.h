@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_MODELS_TOOL_PUBLISH_CALIBRATE_H_
+#define VITRINE_MODELS_TOOL_PUBLISH_CALIBRATE_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+
+namespace vitrine {
+
+struct CalibrateOptions {
+  std::string repository;
+  std::string which;  // MODEL[@VERSION]
+  std::string from;   // calibration.json of `vitrine eval --calibrate`
+  std::string format = "table";
+};
+
+// Publishes a version with the weights, goldens and files of another, and the calibration of the file.
+// FAILED_PRECONDITION, with nothing published, if the file belongs to other weights or has no threshold.
+absl::Status CalibrateCommand(const CalibrateOptions& options);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_MODELS_TOOL_PUBLISH_CALIBRATE_H_

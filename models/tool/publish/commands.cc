@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/tool/publish/commands.h"
+
+#include <google/protobuf/util/json_util.h>
+
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/simd/chosen_path.h"
+#include "base/status_macros.h"
+#include "models/engine/cpu/instructions.h"
+#include "models/engine/precision.h"
+#include "models/repository/golden.h"
+#include "models/repository/manifest.h"
+#include "models/repository/selection.h"
+#include "models/repository/stored_version.h"
+#include "models/repository/weights.h"
+#include "models/repository/wrong_folder.h"
+#include "models/tool/publish/forward.h"
+#include "models/tool/publish/page.h"
+#include "models/tool/publish/picture.h"
+
+namespace vitrine {
+namespace {
+
+// True if this CPU has instructions for the plan's precision on its serving path.
+bool IsComputedHere(const v1::PrecisionPlan& plan) {
+  const std::optional<Precision> precision = ParsePrecision(plan.precision());
+  const absl::StatusOr<cpu::CpuPath> path = cpu::ChosenPath();
+  return precision.has_value() && path.ok() && engine::CanCompute(*precision, *path).ok();
+}
+
+// Runs all checks that a server makes before a version is READY.
+absl::StatusOr<StoredVersion> ReadAndCheck(const std::string& repository, const VersionId& id) {
+  ASSIGN_OR_RETURN(StoredVersion version, ReadVersion(repository, id));
+  ASSIGN_OR_RETURN(const WeightedModel model, FitWeights(version.manifest, version.weights));
+  ASSIGN_OR_RETURN(const cpu::CpuPath path, cpu::ChosenPath());
+  ASSIGN_OR_RETURN(const Forward forward, EngineForward(model, path));
+  RETURN_IF_ERROR(CheckGolden(version, model.description, forward, PictureInput, "cpu", "fp32"));
+  for (const v1::PrecisionPlan& plan : version.manifest.precisions()) {
+    if (!IsComputedHere(plan)) continue;
+    const PrecisionChoice choice = {.precision = *ParsePrecision(plan.precision()),
+                                    .kept = {plan.kept().begin(), plan.kept().end()}};
+    const absl::StatusOr<Forward> narrow = EngineForward(model, path, choice);
+    if (!narrow.ok()) {
+      return absl::Status(narrow.status().code(),
+                          absl::StrCat(id.model, "/", id.version, ": ", narrow.status().message()));
+    }
+    RETURN_IF_ERROR(CheckGolden(version, model.description, *narrow, PictureInput, "cpu", plan.precision()));
+  }
+  return version;
+}
+
+// Returns ", int8 as well" or ", int8 not on this CPU" for each precision of a version.
+std::string PrecisionsInWords(const v1::Manifest& manifest) {
+  std::string words;
+  for (const v1::PrecisionPlan& plan : manifest.precisions()) {
+    absl::StrAppend(&words, ", ", plan.precision(), IsComputedHere(plan) ? " as well" : " not on this CPU");
+  }
+  return words;
+}
+
+// Prints a line per link of a model, or of all models; links are not versions, so no other output mentions them.
+void PrintLinks(const Listing& listing, const std::string& model) {
+  for (const std::string& link : listing.links) {
+    if (model.empty() || link == model || link.starts_with(model + "/")) std::cerr << PassedOver(link) << "\n";
+  }
+}
+
+// Prints fields of a newer program, which are ignored and cannot be copied.
+void PrintUnknown(const StoredVersion& version, const VersionId& id) {
+  for (const std::string& field : version.unknown) {
+    std::cerr << id.model << "/" << id.version << ": " << kManifestFile << ": " << field << " It is passed over.\n";
+  }
+}
+
+int64_t CountGoldens(const StoredVersion& version) {
+  int64_t goldens = 0;
+  while (version.golden.tensors.contains(absl::StrCat("logits.", goldens))) ++goldens;
+  return goldens;
+}
+
+}  // namespace
+
+absl::Status ListCommand(const std::string& repository, OutputFormat format) {
+  ASSIGN_OR_RETURN(const Listing listing, ListRepository(repository));
+  PrintLinks(listing, /*model=*/"");
+  std::vector<v1::Manifest> manifests;
+  absl::Status unreadable = listing.status();
+  for (const VersionId& id : listing.versions) {
+    absl::StatusOr<v1::Manifest> manifest = ReadManifest(repository, id);
+    if (manifest.ok()) {
+      manifests.push_back(*std::move(manifest));
+    } else {
+      unreadable.Update(manifest.status());
+    }
+  }
+  std::cout << TableOf(manifests).Print(format);
+  if (unreadable.ok() && manifests.empty()) std::cerr << ExplainNoVersions(repository) << "\n";
+  return unreadable;
+}
+
+absl::Status ShowCommand(const std::string& repository, const std::string& which, OutputFormat format) {
+  ASSIGN_OR_RETURN(const VersionId id, FindOneVersion(repository, which));
+  ASSIGN_OR_RETURN(const v1::Manifest manifest, ReadManifest(repository, id));
+  if (format == OutputFormat::kTable) {
+    std::cout << ManifestAsPage(manifest);
+    return absl::OkStatus();
+  }
+  google::protobuf::util::JsonPrintOptions options;
+  options.add_whitespace = true;
+  options.preserve_proto_field_names = true;
+  std::string json;
+  if (!google::protobuf::util::MessageToJsonString(manifest, &json, options).ok()) {
+    return absl::InternalError("the manifest has no JSON form");
+  }
+  std::cout << json;
+  return absl::OkStatus();
+}
+
+absl::Status VerifyCommand(const std::string& repository, const std::string& which, OutputFormat format) {
+  ASSIGN_OR_RETURN(const Selection selection, ParseSelection(which));
+  std::vector<VersionId> ids;
+  absl::Status unreadable;
+  if (selection.version.has_value()) {
+    ids = {{selection.model, *selection.version}};
+  } else {
+    ASSIGN_OR_RETURN(const std::vector<VersionId> all, ListVersionFolders(repository));
+    for (const VersionId& id : all) {
+      if (selection.model.empty() || id.model == selection.model) ids.push_back(id);
+    }
+    ASSIGN_OR_RETURN(const Listing listing, ListRepository(repository));
+    PrintLinks(listing, selection.model);
+    unreadable = listing.status();
+    if (ids.empty() && unreadable.ok()) {
+      if (!selection.model.empty()) return NoSuchModel(repository, selection.model);
+      std::cerr << ExplainNoVersions(repository) << "\n";
+    }
+  }
+  size_t failed = 0;
+  for (const VersionId& id : ids) {
+    const absl::StatusOr<StoredVersion> version = ReadAndCheck(repository, id);
+    if (!version.ok()) ++failed;
+    if (format == OutputFormat::kJson) {
+      nlohmann::ordered_json line = {{"model", id.model}, {"version", id.version}, {"ok", version.ok()}};
+      if (!version.ok()) line["fault"] = std::string(version.status().message());
+      std::cout << line.dump() << std::endl;
+    } else if (version.ok()) {
+      std::cout << "ok      " << id.model << "/" << id.version << ": " << version->manifest.files_size()
+                << " files as the manifest says, " << WithSeparators(version->manifest.parameters())
+                << " parameters fit the model, " << CountGoldens(*version) << " goldens within tolerance"
+                << PrecisionsInWords(version->manifest) << std::endl;
+      PrintUnknown(*version, id);
+    } else {
+      std::cout << "FAILED  " << version.status().message() << std::endl;
+    }
+  }
+  if (failed == 0) return unreadable;
+  return absl::FailedPreconditionError(absl::StrCat(failed, " of ", ids.size(), " versions failed"));
+}
+
+absl::Status PublishCommand(const std::string& repository, const std::string& source, const std::string& which) {
+  ASSIGN_OR_RETURN(const VersionId from, FindOneVersion(source, which));
+  ASSIGN_OR_RETURN(StoredVersion version, ReadAndCheck(source, from));
+  PrintUnknown(version, from);
+  const Draft draft = {std::move(version.manifest), std::move(version.weights), std::move(version.golden),
+                       std::move(version.labels), std::move(version.extra_files)};
+  ASSIGN_OR_RETURN(const VersionId published, Publish(repository, from.model, draft));
+  std::cout << source << ": " << from.model << "/" << from.version << " is published in " << repository << " as "
+            << published.model << "/" << published.version << "\n";
+  return absl::OkStatus();
+}
+
+}  // namespace vitrine

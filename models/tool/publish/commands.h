@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_MODELS_TOOL_PUBLISH_COMMANDS_H_
+#define VITRINE_MODELS_TOOL_PUBLISH_COMMANDS_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "report/data_table.h"
+
+namespace vitrine {
+
+// Commands of vitrine-repo. They print to stdout. `which` is "", "MODEL" or "MODEL@VERSION".
+
+absl::Status ListCommand(const std::string& repository, OutputFormat format);
+
+// Without a version: the newest one.
+absl::Status ShowCommand(const std::string& repository, const std::string& which, OutputFormat format);
+
+// Prints a line per version. FAILED_PRECONDITION, after all lines, if any version fails.
+absl::Status VerifyCommand(const std::string& repository, const std::string& which, OutputFormat format);
+
+// Verifies a version of `source`, then publishes it in `repository` under the next number there.
+absl::Status PublishCommand(const std::string& repository, const std::string& source, const std::string& which);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_MODELS_TOOL_PUBLISH_COMMANDS_H_

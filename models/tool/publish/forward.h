@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_MODELS_TOOL_PUBLISH_FORWARD_H_
+#define VITRINE_MODELS_TOOL_PUBLISH_FORWARD_H_
+
+#include "absl/status/statusor.h"
+#include "base/simd/cpu_path.h"
+#include "models/engine/precision.h"
+#include "models/repository/golden.h"
+#include "models/repository/weights.h"
+
+namespace vitrine {
+
+// Returns the compiled engine of a model on one of this CPU's paths, on every core. Errors of MakeCpuBackend.
+absl::StatusOr<Forward> EngineForward(const WeightedModel& model, cpu::CpuPath path,
+                                      const PrecisionChoice& choice = {});
+
+// Returns LibTorch's reference of a model, which must outlive it. FAILED_PRECONDITION if LibTorch is not installed.
+absl::StatusOr<Forward> ReferenceForward(const WeightedModel& model);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_MODELS_TOOL_PUBLISH_FORWARD_H_

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/tool/publish/goldens.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "imaging/encode_png.h"
+#include "imaging/geometry.h"
+#include "models/tool/publish/picture.h"
+
+namespace vitrine {
+namespace {
+
+constexpr std::pair<const char*, float> kFp32Tolerances[] = {{"cpu", 1e-4F}, {"cuda", 1e-3F}};
+constexpr float kNarrowTolerance = 5e-2F;
+
+// Returns edges and gradients, so that a golden tests decoding, resizing and cropping.
+Image Pattern(Size size) {
+  Image image{.width = size.width, .height = size.height, .channels = 3, .pixels = {}};
+  image.pixels.reserve(size_t(size.width) * size.height * 3);
+  for (int y = 0; y < size.height; ++y) {
+    for (int x = 0; x < size.width; ++x) {
+      const int right = x - size.width / 2, down = y - size.height / 3;
+      const bool inside = right * right + down * down < size.height * size.height / 16;
+      image.pixels.push_back(static_cast<uint8_t>(255 * x / size.width));
+      image.pixels.push_back(static_cast<uint8_t>(inside ? 220 : 255 * y / size.height));
+      image.pixels.push_back(static_cast<uint8_t>((x / 8 + y / 8) % 2 == 0 ? 200 : 40));
+    }
+  }
+  return image;
+}
+
+void AddTolerance(const std::string& device, const std::string& precision, float tolerance, v1::Manifest& manifest) {
+  v1::GoldenTolerance& row = *manifest.add_golden_tolerances();
+  row.set_device(device);
+  row.set_precision(precision);
+  row.set_tolerance(tolerance);
+}
+
+}  // namespace
+
+absl::StatusOr<Safetensors> PatternGoldens(const ModelDescription& model, const Forward& forward) {
+  Safetensors golden;
+  int next = 0;
+  for (const Size size : {Size{96, 96}, Size{200, 320}}) {
+    ASSIGN_OR_RETURN(const std::string png, EncodePng(Pattern(size)));
+    golden.tensors[absl::StrCat("picture.", next++)] = StoredBytes(png);
+  }
+  RETURN_IF_ERROR(RecordGolden(model, forward, PictureInput, golden));
+  return golden;
+}
+
+void SetTolerances(v1::Manifest& manifest) {
+  for (const auto& [device, tolerance] : kFp32Tolerances) {
+    AddTolerance(device, "fp32", tolerance, manifest);
+    AddTolerance(device, "bf16", kNarrowTolerance, manifest);
+  }
+}
+
+void SetNarrowTolerance(const std::string& precision, v1::Manifest& manifest) {
+  auto& rows = *manifest.mutable_golden_tolerances();
+  const auto is_it = [&](const v1::GoldenTolerance& row) {
+    return row.device() == "cpu" && row.precision() == precision;
+  };
+  rows.erase(std::remove_if(rows.begin(), rows.end(), is_it), rows.end());
+  AddTolerance("cpu", precision, kNarrowTolerance, manifest);
+}
+
+}  // namespace vitrine

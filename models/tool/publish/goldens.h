@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_MODELS_TOOL_PUBLISH_GOLDENS_H_
+#define VITRINE_MODELS_TOOL_PUBLISH_GOLDENS_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "models/model_description.h"
+#include "models/repository/golden.h"
+#include "vitrine/v1/manifest.pb.h"
+
+namespace vitrine {
+
+// Makes goldens for a version without a data set: patterns as encoded images, a square and a wide one, with the logits
+// that `forward` computes from the weights as stored.
+absl::StatusOr<Safetensors> PatternGoldens(const ModelDescription& model, const Forward& forward);
+
+// Sets the tolerances of logits per device and precision, for other summation orders and kernels; bf16 has 8 bits of
+// mantissa and rounds in every layer.
+void SetTolerances(v1::Manifest& manifest);
+
+// Replaces the tolerance of the CPU's logits in "bf16" or "int8", relative to the goldens of that precision.
+void SetNarrowTolerance(const std::string& precision, v1::Manifest& manifest);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_MODELS_TOOL_PUBLISH_GOLDENS_H_

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_MODELS_TOOL_PUBLISH_IMPORT_DOWNLOAD_H_
+#define VITRINE_MODELS_TOOL_PUBLISH_IMPORT_DOWNLOAD_H_
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+#include "absl/status/status.h"
+#include "report/progress_display.h"
+
+namespace vitrine {
+
+// A file to fetch, with its expected digest.
+struct Download {
+  std::string url;
+  std::filesystem::path file = {};  // destination; its folder is created
+  int64_t bytes = -1;               // -1: unknown
+  int64_t most_bytes = 0;           // limit if `bytes` is unknown
+  std::string sha256 = {};          // 64 lower-case hexadecimal digits
+};
+
+// Downloads to `file` + ".part", resuming an earlier download (HTTP Range), and renames it once its digest is right. So
+// if the process dies, `file` is complete or missing, and the next call continues. Reconnects if a broken connection
+// made progress. Sends no request if the file exists and its digest is right.
+//
+// UNAVAILABLE: server or network error; the same command continues later. DATA_LOSS: digest mismatch; names both
+// digests and removes the bytes. ABORTED: another process downloads the file. Other errors from the file system.
+absl::Status Fetch(const Download& download, ProgressDisplay& display);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_MODELS_TOOL_PUBLISH_IMPORT_DOWNLOAD_H_

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/tool/publish/import/https.h"
+
+#include <curl/curl.h>
+
+#include <array>
+#include <exception>
+#include <memory>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+
+namespace vitrine {
+namespace {
+
+constexpr long kConnectSeconds = 15;
+constexpr long kSilentSeconds = 60;
+constexpr long kMostRedirects = 10;
+
+// State of libcurl's callbacks, which must not throw because libcurl is C.
+struct Transfer {
+  const FetchRequest& request;
+  CURL* curl;
+  FetchReply reply = {};
+  absl::Status fault = {};
+};
+
+size_t TakeHeader(char* data, size_t size, size_t count, void* to) {
+  auto& transfer = *static_cast<Transfer*>(to);
+  const absl::string_view line(data, size * count);
+  try {
+    if (absl::StartsWith(line, "HTTP/")) transfer.reply.headers.clear();  // the next response, after a redirect
+    const size_t colon = line.find(':');
+    if (colon != absl::string_view::npos) {
+      const absl::string_view value = absl::StripAsciiWhitespace(line.substr(colon + 1));
+      transfer.reply.headers[absl::AsciiStrToLower(line.substr(0, colon))] = std::string(value);
+    }
+  } catch (const std::exception& error) {
+    transfer.fault = absl::ResourceExhaustedError(error.what());
+    return 0;
+  }
+  return line.size();
+}
+
+absl::Status Deliver(Transfer& transfer, std::string_view bytes) {
+  long status = 0;
+  curl_easy_getinfo(transfer.curl, CURLINFO_RESPONSE_CODE, &status);
+  transfer.reply.status = static_cast<int>(status);
+  const bool succeeded = status >= 200 && status < 300;
+  if (transfer.request.sink != nullptr && succeeded) return transfer.request.sink(transfer.reply, bytes);
+  if (transfer.reply.body.size() + bytes.size() > transfer.request.most_bytes) {
+    return absl::OutOfRangeError(
+        absl::StrCat(transfer.request.url, " has more than ", transfer.request.most_bytes, " bytes"));
+  }
+  transfer.reply.body.append(bytes);
+  return absl::OkStatus();
+}
+
+size_t TakeBody(char* data, size_t size, size_t count, void* to) {
+  auto& transfer = *static_cast<Transfer*>(to);
+  try {
+    transfer.fault = Deliver(transfer, std::string_view(data, size * count));
+  } catch (const std::exception& error) {
+    transfer.fault = absl::ResourceExhaustedError(error.what());
+  }
+  return transfer.fault.ok() ? size * count : 0;
+}
+
+void SetOptions(Transfer& transfer, char* words) {
+  CURL* const curl = transfer.curl;
+  const FetchRequest& request = transfer.request;
+  const char* const protocols = absl::StartsWith(request.url, "http://") ? "http,https" : "https";
+  curl_easy_setopt(curl, CURLOPT_URL, request.url.c_str());
+  curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, protocols);
+  curl_easy_setopt(curl, CURLOPT_REDIR_PROTOCOLS_STR, protocols);
+  curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, request.follow ? 1L : 0L);
+  curl_easy_setopt(curl, CURLOPT_MAXREDIRS, kMostRedirects);
+  curl_easy_setopt(curl, CURLOPT_NOBODY, request.head ? 1L : 0L);
+  // Not CURLOPT_RESUME_FROM, with which libcurl rejects responses of servers without range support.
+  if (request.from > 0) curl_easy_setopt(curl, CURLOPT_RANGE, absl::StrCat(request.from, "-").c_str());
+  curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT, kConnectSeconds);
+  curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, 1L);
+  curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, kSilentSeconds);
+  curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
+  curl_easy_setopt(curl, CURLOPT_USERAGENT, "vitrine-repo");
+  curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, words);
+  curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, TakeHeader);
+  curl_easy_setopt(curl, CURLOPT_HEADERDATA, &transfer);
+  curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, TakeBody);
+  curl_easy_setopt(curl, CURLOPT_WRITEDATA, &transfer);
+}
+
+}  // namespace
+
+std::string FetchReply::Header(const std::string& name) const {
+  const auto found = headers.find(name);
+  return found == headers.end() ? "" : found->second;
+}
+
+absl::StatusOr<FetchReply> Ask(const FetchRequest& request) {
+  static const CURLcode ready = curl_global_init(CURL_GLOBAL_DEFAULT);
+  const std::unique_ptr<CURL, void (*)(CURL*)> curl(curl_easy_init(), curl_easy_cleanup);
+  if (ready != CURLE_OK || curl == nullptr) return absl::InternalError("libcurl cannot be started");
+  std::array<char, CURL_ERROR_SIZE> words = {};
+  Transfer transfer{.request = request, .curl = curl.get()};
+  SetOptions(transfer, words.data());
+  const CURLcode code = curl_easy_perform(curl.get());
+  if (!transfer.fault.ok()) return transfer.fault;
+  if (code != CURLE_OK) {
+    const std::string why = words[0] != '\0' ? words.data() : curl_easy_strerror(code);
+    return absl::UnavailableError(absl::StrCat(request.url, ": ", why));
+  }
+  long status = 0;
+  curl_easy_getinfo(curl.get(), CURLINFO_RESPONSE_CODE, &status);
+  transfer.reply.status = static_cast<int>(status);
+  return std::move(transfer.reply);
+}
+
+}  // namespace vitrine

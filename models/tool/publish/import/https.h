@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Requests of `vitrine-repo import --pull`, by libcurl.
+#ifndef VITRINE_MODELS_TOOL_PUBLISH_IMPORT_HTTPS_H_
+#define VITRINE_MODELS_TOOL_PUBLISH_IMPORT_HTTPS_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace vitrine {
+
+struct FetchReply {
+  int status = 0;                                   // status of the last response, e.g. 200
+  std::map<std::string, std::string> headers = {};  // headers of that response; names in lower case
+  std::string body = {};                            // empty if the request has a sink
+
+  std::string Header(const std::string& name) const;  // empty if missing
+};
+
+struct FetchRequest {
+  std::string url;
+  bool head = false;                    // request headers only
+  bool follow = true;                   // follow redirects, at most 10
+  int64_t from = 0;                     // first byte to request
+  size_t most_bytes = size_t{1} << 20;  // limit of a body without a sink
+  // Receives the body of a 2xx response, piece by piece, with status and headers in `reply`. An error ends the
+  // transfer.
+  std::function<absl::Status(const FetchReply& reply, std::string_view bytes)> sink = nullptr;
+};
+
+// Sends one request over HTTPS with the system's certificates, or over HTTP if the URL says http; a redirect from HTTPS
+// to HTTP is not followed. Sends no credentials. Timeouts: 15 s to connect, and 60 s with less than one byte per
+// second. Any HTTP status is a reply; UNAVAILABLE if the response is missing or incomplete; otherwise the error of the
+// sink. The first call must return before a second thread calls.
+absl::StatusOr<FetchReply> Ask(const FetchRequest& request);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_MODELS_TOOL_PUBLISH_IMPORT_HTTPS_H_

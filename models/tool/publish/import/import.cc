@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/tool/publish/import/import.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/time/clock.h"
+#include "base/status_macros.h"
+#include "data/file.h"
+#include "imaging/geometry.h"
+#include "models/repository/import.h"
+#include "models/repository/labels.h"
+#include "models/repository/stored_version.h"
+#include "models/repository/text.h"
+#include "models/tool/publish/forward.h"
+#include "models/tool/publish/goldens.h"
+#include "models/tool/publish/import/config_labels.h"
+#include "models/tool/publish/import/pull.h"
+
+namespace vitrine {
+namespace {
+
+constexpr std::pair<const char*, ForeignSource> kSources[] = {{"timm", ForeignSource::kTimm},
+                                                              {"huggingface", ForeignSource::kHuggingFace}};
+
+absl::StatusOr<ForeignSource> SourceOf(const std::string& name) {
+  for (const auto& [known, source] : kSources) {
+    if (name == known) return source;
+  }
+  return absl::InvalidArgumentError(absl::StrCat("--from is ", name, "; there are timm and huggingface"));
+}
+
+const char* HeadBias(ForeignSource source) {
+  return source == ForeignSource::kTimm ? "head.bias" : "classifier.bias";
+}
+
+using Labels = std::vector<std::string>;
+
+absl::Status Prefixed(const std::string& prefix, const absl::Status& status) {
+  return absl::Status(status.code(), absl::StrCat(prefix, ": ", status.message()));
+}
+
+absl::StatusOr<Labels> ReadLabels(const std::string& path) {
+  std::error_code error;
+  constexpr uintmax_t kMost = 32 << 20;
+  if (!std::filesystem::is_regular_file(path, error) || std::filesystem::file_size(path, error) > kMost) {
+    return absl::NotFoundError(absl::StrCat(path, ": no file of labels"));
+  }
+  if (std::filesystem::path(path).extension() == ".json") {
+    std::ifstream file(path, std::ios::binary);
+    const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+    const absl::StatusOr<Labels> labels = LabelsOfConfig(text);
+    if (!labels.ok()) return Prefixed(path, labels.status());
+    if (labels->empty()) {
+      return absl::FailedPreconditionError(absl::StrCat(path, ": names no labels (label_names, id2label)"));
+    }
+    return labels;
+  }
+  ASSIGN_OR_RETURN(Labels labels, ReadLines(path));
+  if (const auto checked = FormatLabels(labels); !checked.ok()) return Prefixed(path, checked.status());
+  return labels;
+}
+
+constexpr char kImageNet[] =
+#include "imagenet_1k.inc"
+    ;
+
+// Input of an import: weights that were read or downloaded, and the model's own labels.
+struct Given {
+  std::string weights;  // name in messages
+  TensorMap tensors = {};
+  Labels labels = {};            // empty: no labels
+  std::string labels_from = {};  // name in messages
+};
+
+// Returns the number of classes of the head; nullopt without a head, which RenameForeign reports.
+std::optional<int64_t> ClassesOf(const TensorMap& tensors, ForeignSource source) {
+  const auto bias = tensors.find(HeadBias(source));
+  if (bias == tensors.end() || bias->second.shape.size() != 1) return std::nullopt;
+  return bias->second.shape[0];
+}
+
+// Uses ImageNet-1k's labels if the model has none and the head has as many classes.
+absl::Status TakeImageNet(ForeignSource source, Given& given) {
+  ASSIGN_OR_RETURN(given.labels, ParseLabels(kImageNet));
+  const auto size = static_cast<int64_t>(given.labels.size());
+  const int64_t classes = ClassesOf(given.tensors, source).value_or(size);
+  if (classes == size) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat(given.weights, " has ", classes, " classes (tensor \"", HeadBias(source), "\"), which are not the ",
+                   size, " of ImageNet-1k, and its config.json names none; name them in a file for --labels"));
+}
+
+// Checks the most common mismatch, for a clearer message than a tensor's shape.
+absl::Status CheckLabels(const Given& given, ForeignSource source) {
+  const auto labels = static_cast<int64_t>(given.labels.size());
+  const int64_t classes = ClassesOf(given.tensors, source).value_or(labels);
+  if (classes == labels) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(given.labels_from, " has ", labels, " labels, but ", given.weights,
+                                                    " has ", classes, " classes (tensor \"", HeadBias(source),
+                                                    "\"); one label stands on each line of --labels"));
+}
+
+// Parses "36-1024": integers, the first at least 1, the second at least the first.
+absl::StatusOr<std::pair<int, int>> ParseTokens(std::string_view text) {
+  const char* const end = text.data() + text.size();
+  std::pair<int, int> tokens;
+  const auto [dash, first] = std::from_chars(text.data(), end, tokens.first);
+  if (first == std::errc() && dash != end && *dash == '-') {
+    const auto [last, second] = std::from_chars(dash + 1, end, tokens.second);
+    if (second == std::errc() && last == end && tokens.first >= 1 && tokens.second >= tokens.first) return tokens;
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("\"", std::string(text), "\" is no range of patches; as in --native 36-1024"));
+}
+
+// Makes a patch a cell. Position tables are interpolated to other grids; XCiT's encoding is a formula.
+absl::Status MakeNative(const std::string& range, v1::ModelConfig& config) {
+  ASSIGN_OR_RETURN(const auto tokens, ParseTokens(range));
+  v1::NativeResolution& native = *config.mutable_preprocessing()->mutable_native();
+  native.set_cell(config.has_xcit() ? config.xcit().patch() : config.vit().patch());
+  native.set_min_tokens(tokens.first);
+  native.set_max_tokens(tokens.second);
+  return absl::OkStatus();
+}
+
+absl::Status Override(const ImportOptions& options, v1::ModelConfig& config) {
+  v1::Preprocessing& preprocessing = *config.mutable_preprocessing();
+  v1::FixedResolution& fixed = *preprocessing.mutable_fixed();
+  if (!options.mean.empty()) preprocessing.mutable_mean()->Assign(options.mean.begin(), options.mean.end());
+  if (!options.std.empty()) preprocessing.mutable_std()->Assign(options.std.begin(), options.std.end());
+  if (!options.interpolation.empty()) {
+    preprocessing.set_interpolation(options.interpolation == "bilinear" ? v1::BILINEAR : v1::BICUBIC);
+  }
+  if (options.rounding == "none") preprocessing.clear_rounding();
+  if (!options.fit.empty()) {
+    fixed.set_fit(options.fit == "stretch" ? v1::FixedResolution::STRETCH : v1::FixedResolution::CENTER_CROP);
+    if (options.fit == "stretch") fixed.clear_crop();
+  }
+  if (options.crop.has_value()) fixed.set_crop(*options.crop == 1 ? 0 : *options.crop);
+  if (!options.native.empty()) RETURN_IF_ERROR(MakeNative(options.native, config));
+  return ValidatePreprocessing(preprocessing);
+}
+
+// Returns the command to repeat the import, without file paths.
+std::string InWords(const ImportOptions& options) {
+  std::string words = absl::StrCat("import --from ", options.source, " --arch ", options.arch);
+  if (!options.mean.empty()) absl::StrAppend(&words, " --mean ", absl::StrJoin(options.mean, ","));
+  if (!options.std.empty()) absl::StrAppend(&words, " --std ", absl::StrJoin(options.std, ","));
+  if (!options.pull.empty()) absl::StrAppend(&words, " --pull ", options.pull);
+  if (options.prefix.has_value()) absl::StrAppend(&words, " --prefix ", *options.prefix);
+  if (options.crop.has_value()) absl::StrAppend(&words, " --crop ", *options.crop);
+  if (!options.interpolation.empty()) absl::StrAppend(&words, " --interpolation ", options.interpolation);
+  if (!options.rounding.empty()) absl::StrAppend(&words, " --rounding ", options.rounding);
+  if (!options.fit.empty()) absl::StrAppend(&words, " --fit ", options.fit);
+  if (!options.native.empty()) absl::StrAppend(&words, " --native ", options.native);
+  return words;
+}
+
+// Prints what was left out, since the version does not show it.
+void TellUnwrapped(const UnwrappedWeights& weights, const std::string& file) {
+  const auto quoted = [](std::string* text, const std::string& name) { absl::StrAppend(text, Quoted(name)); };
+  if (!weights.prefix.empty()) {
+    std::cerr << file << ": " << Quoted(weights.prefix) << " before the names of tensors is left out\n";
+  }
+  if (!weights.others.empty()) {
+    std::cerr << file << ": the copy of the model that begins with " << Quoted(weights.prefix)
+              << " is imported; --prefix chooses " << absl::StrJoin(weights.others, " or ", quoted) << "\n";
+  } else if (!weights.passed_over.empty()) {
+    constexpr size_t kShown = 3;
+    const size_t more = weights.passed_over.size() - std::min(kShown, weights.passed_over.size());
+    const std::vector<std::string> shown(weights.passed_over.begin(), weights.passed_over.end() - more);
+    std::cerr << file << ": tensors beside the model are passed over: " << absl::StrJoin(shown, ", ", quoted)
+              << (more > 0 ? absl::StrCat(" and ", more, " more") : "") << "\n";
+  }
+}
+
+absl::StatusOr<Draft> MakeDraft(const ImportOptions& options, Given given) {
+  ASSIGN_OR_RETURN(const ForeignSource source, SourceOf(options.source));
+  Draft draft;
+  v1::ModelConfig config;
+  {
+    absl::StatusOr<UnwrappedWeights> weights = UnwrapForeign(std::move(given.tensors), options.prefix);
+    if (!weights.ok()) return Prefixed(given.weights, weights.status());
+    TellUnwrapped(*weights, given.weights);
+    given.tensors = std::move(weights->tensors);
+    if (given.labels.empty()) RETURN_IF_ERROR(TakeImageNet(source, given));
+    ASSIGN_OR_RETURN(config, ForeignConfig(source, options.arch, static_cast<int>(given.labels.size())));
+    RETURN_IF_ERROR(Override(options, config));
+    RETURN_IF_ERROR(CheckLabels(given, source));
+    ASSIGN_OR_RETURN(draft.weights.tensors, RenameForeign(source, config, given.tensors));
+    draft.labels = std::move(given.labels);
+    given.tensors.clear();
+  }
+  ASSIGN_OR_RETURN(WeightedModel model, WithWeights(config, std::move(draft.weights)));
+  draft.weights = AsStored(model, options.bf16);
+  // Uses the portable path, so that the serving path is compared with a different one.
+  ASSIGN_OR_RETURN(const Forward forward, EngineForward(model, cpu::CpuPath::kPortable));
+  ASSIGN_OR_RETURN(draft.golden, PatternGoldens(model.description, forward));
+  draft.manifest.set_goldens_by("portable");
+
+  *draft.manifest.mutable_config() = config;
+  draft.manifest.set_parameters(model.description.program().parameters());
+  SetTolerances(draft.manifest);
+  v1::Provenance& provenance = *draft.manifest.mutable_provenance();
+  provenance.set_recipe(InWords(options));
+  provenance.set_data(absl::StrCat("trained elsewhere: ", options.source, "'s ", options.arch));
+  provenance.set_created_unix_seconds(absl::ToUnixSeconds(absl::Now()));
+  return draft;
+}
+
+// Downloads the model. Preprocessing on the command line takes precedence over the hub's.
+absl::StatusOr<Pulled> PullInto(ImportOptions& options) {
+  const char* mirror = std::getenv("VITRINE_PULL_FROM");
+  PullRequest request{.model = options.pull, .arch = options.arch, .sha256 = options.sha256, .cache = PullCache()};
+  if (mirror != nullptr && *mirror != '\0') request.base = mirror;
+  if (!options.pull_from.empty()) request.base = options.pull_from;
+  ASSIGN_OR_RETURN(Pulled pulled, Pull(request));
+  if (options.mean.empty()) options.mean = pulled.mean;
+  if (options.std.empty()) options.std = pulled.std;
+  if (options.interpolation.empty()) options.interpolation = pulled.interpolation;
+  if (!options.crop.has_value() && options.native.empty() && options.fit != "stretch") options.crop = pulled.crop;
+  return pulled;
+}
+
+// Reads the files from the command line or the download. Labels on the command line take precedence over the model's.
+absl::StatusOr<Given> Read(const ImportOptions& options, const Pulled& pulled) {
+  Given given{.weights = options.pull.empty() ? options.weights : options.pull, .labels_from = options.labels};
+  if (!options.labels.empty()) {
+    ASSIGN_OR_RETURN(given.labels, ReadLabels(options.labels));
+  } else if (!pulled.config.empty()) {
+    given.labels_from = absl::StrCat("config.json of ", options.pull);
+    const absl::StatusOr<Labels> labels = LabelsOfConfig(pulled.config);
+    if (!labels.ok()) {
+      return Prefixed(given.labels_from, absl::FailedPreconditionError(absl::StrCat(
+                                             labels.status().message(), "; name the labels in a file for --labels")));
+    }
+    given.labels = *labels;
+  }
+  if (options.pull.empty()) {
+    ASSIGN_OR_RETURN(given.tensors, ReadForeignWeights(std::filesystem::path(options.weights)));
+  } else {
+    ASSIGN_OR_RETURN(given.tensors, ReadForeignWeights(pulled.weights));
+  }
+  return given;
+}
+
+// Checks architecture and name before any download.
+absl::Status CheckBefore(const ImportOptions& options) {
+  RETURN_IF_ERROR(ValidateModelName(options.model));
+  ASSIGN_OR_RETURN(const ForeignSource source, SourceOf(options.source));
+  return ForeignConfig(source, options.arch, /*classes=*/1).status();
+}
+
+}  // namespace
+
+std::string FaultOfTokens(const std::string& text) {
+  return std::string(ParseTokens(text).status().message());
+}
+
+absl::Status ImportCommand(const ImportOptions& asked) {
+  RETURN_IF_ERROR(CheckBefore(asked));
+  ImportOptions options = asked;
+  Pulled pulled;
+  if (!options.pull.empty()) {
+    ASSIGN_OR_RETURN(pulled, PullInto(options));
+  }
+  ASSIGN_OR_RETURN(Given given, Read(options, pulled));
+  ASSIGN_OR_RETURN(Draft draft, MakeDraft(options, std::move(given)));
+  if (!options.pull.empty()) *draft.manifest.mutable_provenance()->mutable_origin() = pulled.origin;
+  ASSIGN_OR_RETURN(const VersionId published, Publish(options.repository, options.model, draft));
+  std::cout << published.model << "/" << published.version << " in " << options.repository << ": " << options.source
+            << "'s " << options.arch << ", " << draft.manifest.parameters() << " parameters, " << draft.labels.size()
+            << " classes; `vitrine-repo verify " << options.repository << " " << published.model << "@"
+            << published.version << "` checks it\n";
+  return absl::OkStatus();
+}
+
+}  // namespace vitrine

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_MODELS_TOOL_PUBLISH_IMPORT_IMPORT_H_
+#define VITRINE_MODELS_TOOL_PUBLISH_IMPORT_IMPORT_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+
+namespace vitrine {
+
+struct ImportOptions {
+  std::string repository;  // created if missing
+  std::string model;       // name to publish under
+  std::string source;      // "timm" or "huggingface"
+  std::string arch;        // the source's name of the model
+  std::string weights;     // a safetensors file, a shard, their index or folder; empty with `pull`
+  // A text file, where line i is the label of class i, or a config.json. Empty with `pull`: labels from its
+  // config.json, else ImageNet's.
+  std::string labels;
+  bool bf16 = false;  // store weights as bf16
+
+  std::optional<std::string> prefix = {};  // prefix of the names of the copy to import, if several
+
+  std::string pull = {};       // "hf:ORG/NAME@REVISION": download from a model hub
+  std::string pull_from = {};  // address of another hub; empty: kPullFrom
+  std::string sha256 = {};     // expected digest of the downloaded file
+
+  // Preprocessing of these weights, if it differs from that of their name.
+  std::vector<float> mean = {};
+  std::vector<float> std = {};
+  std::optional<double> crop = {};
+  std::string interpolation = {};  // "bilinear" or "bicubic"
+  std::string rounding = {};       // rounding in the resize: "pillow" or "none"
+  std::string fit = {};            // "stretch" or "crop"
+
+  // "36-1024": images at their native aspect ratio and size, with that range of patches; empty: the architecture's
+  // size.
+  std::string native = {};
+};
+
+// Returns "" for a range of patches in the form of `native`; else the error.
+std::string FaultOfTokens(const std::string& text);
+
+// Publishes weights trained elsewhere, with their model, preprocessing and labels. Goldens are computed by our own
+// forward pass. INVALID_ARGUMENT or FAILED_PRECONDITION, with nothing published, names what does not fit: a pickle, a
+// tensor, the number of labels.
+absl::Status ImportCommand(const ImportOptions& asked);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_MODELS_TOOL_PUBLISH_IMPORT_IMPORT_H_

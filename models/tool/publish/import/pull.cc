@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/tool/publish/import/pull.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "base/sha256.h"
+#include "base/status_macros.h"
+#include "models/repository/import.h"
+#include "models/repository/manifest.h"
+#include "models/tool/publish/import/download.h"
+#include "models/tool/publish/import/https.h"
+#include "report/progress_display.h"
+
+namespace vitrine {
+namespace {
+
+constexpr char kByHand[] =
+    "; or fetch model.safetensors in another way and give the file: vitrine-repo import DIR NAME model.safetensors ...";
+
+struct ModelOnHub {
+  std::string name;      // "ORG/NAME"
+  std::string revision;  // a branch, a tag or a commit
+};
+
+bool IsHubWord(std::string_view text, bool slashes) {
+  return !text.empty() && text.find("..") == std::string_view::npos &&
+         std::all_of(text.begin(), text.end(), [&](char c) {
+           return absl::ascii_isalnum(c) || c == '-' || c == '_' || c == '.' || (slashes && c == '/');
+         });
+}
+
+std::optional<ModelOnHub> ParseModel(absl::string_view text) {
+  if (!absl::ConsumePrefix(&text, "hf:")) return std::nullopt;
+  const std::vector<std::string> parts = absl::StrSplit(text, absl::MaxSplits('@', 1));
+  const std::vector<std::string> words = absl::StrSplit(parts[0], '/');
+  const ModelOnHub model{parts[0], parts.size() > 1 ? parts[1] : "main"};
+  const bool fits = words.size() == 2 && IsHubWord(words[0], false) && IsHubWord(words[1], false);
+  return fits && IsHubWord(model.revision, true) ? std::optional(model) : std::nullopt;
+}
+
+bool IsHexOf(absl::string_view text, size_t digits) {
+  return text.size() == digits && std::all_of(text.begin(), text.end(), absl::ascii_isxdigit);
+}
+
+// One download. `base` has no slash at its end.
+class Hub {
+ public:
+  Hub(std::string base, ModelOnHub model) : base_(std::move(base)), model_(std::move(model)) {}
+
+  // Requests the headers of a file, to find the commit of the revision; does not follow redirects to the storage.
+  // Returns nullopt if the model lacks the file.
+  absl::StatusOr<std::optional<FetchReply>> Head(const std::string& name) {
+    std::string url = UrlOf(name);
+    constexpr int kMostMoves = 5;
+    for (int move = 0; move < kMostMoves; ++move) {
+      ASSIGN_OR_RETURN(FetchReply reply, Reach({.url = url, .head = true, .follow = false}));
+      const std::string to = reply.Header("location");
+      // A renamed model is redirected on the same host; any other redirect leads to the storage.
+      if (reply.status >= 300 && reply.status < 400 && absl::StartsWith(to, "/")) {
+        url = absl::StrCat(base_, to);
+        continue;
+      }
+      if (const std::string commit = reply.Header("x-repo-commit"); IsHexOf(commit, 40)) model_.revision = commit;
+      if (reply.Header("x-error-code") == "EntryNotFound") return std::nullopt;
+      if (reply.status >= 400) return Refused(reply);
+      return std::optional(std::move(reply));
+    }
+    return absl::UnavailableError(absl::StrCat(url, ": moved too often"));
+  }
+
+  // Downloads a small file; nullopt if the model lacks it.
+  absl::StatusOr<std::optional<std::string>> Text(const std::string& name) const {
+    constexpr size_t kMostBytes = size_t{4} << 20;
+    ASSIGN_OR_RETURN(FetchReply reply, Reach({.url = UrlOf(name), .most_bytes = kMostBytes}));
+    if (reply.status == 404 && reply.Header("x-error-code") != "RevisionNotFound") return std::nullopt;
+    if (reply.status != 200) return Refused(reply);
+    return std::optional(std::move(reply.body));
+  }
+
+  absl::Status Lacks(const std::string& name) const {
+    return absl::NotFoundError(absl::StrCat("hf:", model_.name, "@", model_.revision, " has no ", name,
+                                            "; weights in other formats have to be saved as safetensors first"));
+  }
+
+  std::string UrlOf(const std::string& name) const {
+    const std::string revision = absl::StrReplaceAll(model_.revision, {{"/", "%2F"}});
+    return absl::StrCat(base_, "/", model_.name, "/resolve/", revision, "/", name);
+  }
+
+ private:
+  static absl::StatusOr<FetchReply> Reach(const FetchRequest& request) {
+    absl::StatusOr<FetchReply> reply = Ask(request);
+    if (!absl::IsUnavailable(reply.status())) return reply;
+    return absl::UnavailableError(absl::StrCat(
+        reply.status().message(), "; the same command again goes on, --pull-from names a mirror", kByHand));
+  }
+
+  absl::Status Refused(const FetchReply& reply) const {
+    const std::string what = absl::StrCat("hf:", model_.name, "@", model_.revision);
+    const std::string code = reply.Header("x-error-code");
+    if (code == "RevisionNotFound") {
+      return absl::NotFoundError(absl::StrCat(what,
+                                              ": the model has no such revision; its page lists branches, tags and "
+                                              "commits, and without \"@...\" it is \"main\""));
+    }
+    if (code == "GatedRepo" || reply.status == 403) {
+      return absl::PermissionDeniedError(absl::StrCat(what, " asks for a login, and none is ever sent", kByHand));
+    }
+    if (reply.status == 401 || reply.status == 404) {
+      return absl::NotFoundError(absl::StrCat(what,
+                                              ": there is no such model, or not for everybody; is it spelled as on "
+                                              "its page?"));
+    }
+    return absl::UnavailableError(absl::StrCat(base_, " answered for ", what, " with status ", reply.status,
+                                               "; the same command again goes on, --pull-from names a mirror",
+                                               kByHand));
+  }
+
+  const std::string base_;
+  ModelOnHub model_;
+};
+
+// Parses "\"<digest>\"" from the headers. The tag is a SHA-256 only for files in large file storage.
+std::string DigestIn(const FetchReply& head) {
+  for (const char* name : {"x-linked-etag", "etag"}) {
+    absl::string_view tag = head.headers.contains(name) ? head.headers.at(name) : absl::string_view();
+    absl::ConsumePrefix(&tag, "W/");
+    absl::ConsumePrefix(&tag, "\"");
+    absl::ConsumeSuffix(&tag, "\"");
+    if (IsHexOf(tag, 64)) return absl::AsciiStrToLower(tag);
+  }
+  return "";
+}
+
+// Plans the download of a file. `wanted` is the user's digest, or empty.
+absl::StatusOr<Download> PlanDownload(const FetchReply& head, const std::string& url, const std::string& wanted,
+                                      const PullRequest& request) {
+  const std::string told = DigestIn(head);
+  if (!wanted.empty() && !told.empty() && wanted != told) {
+    return absl::DataLossError(absl::StrCat(request.model, " has SHA-256 ", told, " there, and --sha256 says ", wanted,
+                                            "; nothing was fetched. Is it the revision that you mean?"));
+  }
+  if (wanted.empty() && told.empty()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(request.base, " does not say what the SHA-256 of ", url.substr(url.rfind('/') + 1),
+                     " is; give it with --sha256, or, of one shard of several, fetch them by hand"));
+  }
+  Download download{.url = url, .sha256 = wanted.empty() ? told : wanted};
+  download.file = request.cache / absl::StrCat(download.sha256, ".safetensors");
+  const std::string linked = head.Header("x-linked-size");
+  if (!absl::SimpleAtoi(linked.empty() && head.status == 200 ? head.Header("content-length") : linked,
+                        &download.bytes)) {
+    download.bytes = -1;
+  }
+  download.most_bytes = kMaxFileBytes;
+  return download;
+}
+
+// Downloads of a model's weights: one, or one per shard.
+struct Weights {
+  std::vector<Download> files;
+  v1::Origin origin;
+};
+
+absl::StatusOr<Weights> PlanShards(Hub& hub, const PullRequest& request) {
+  ASSIGN_OR_RETURN(const std::optional<std::string> index, hub.Text(kForeignIndexFile));
+  if (!index.has_value()) return hub.Lacks(absl::StrCat(kForeignWeightsFile, " and no ", kForeignIndexFile));
+  const absl::StatusOr<std::vector<std::string>> names = ShardsOfIndex(*index);
+  if (!names.ok()) {
+    return absl::DataLossError(
+        absl::StrCat(request.model, ": its ", kForeignIndexFile, " is ", names.status().message()));
+  }
+  Weights weights;
+  std::string digests;  // as printed by sha256sum
+  for (const std::string& name : *names) {
+    ASSIGN_OR_RETURN(const std::optional<FetchReply> head, hub.Head(name));
+    if (!head.has_value()) return hub.Lacks(absl::StrCat(name, ", which its ", kForeignIndexFile, " names"));
+    ASSIGN_OR_RETURN(Download download, PlanDownload(*head, hub.UrlOf(name), /*wanted=*/"", request));
+    absl::StrAppend(&digests, download.sha256, "  ", name, "\n");
+    weights.files.push_back(std::move(download));
+  }
+  weights.origin.set_url(hub.UrlOf(kForeignIndexFile));
+  weights.origin.set_sha256(Sha256Hex(digests));
+  const std::string wanted = absl::AsciiStrToLower(request.sha256);
+  if (wanted.empty() || wanted == weights.origin.sha256()) return weights;
+  return absl::DataLossError(absl::StrCat(
+      "the shards of ", request.model, " have SHA-256s there whose list (what sha256sum prints of them) has ",
+      weights.origin.sha256(), ", and --sha256 says ", wanted, "; nothing was fetched"));
+}
+
+absl::StatusOr<Weights> PlanWeights(Hub& hub, const PullRequest& request) {
+  Weights weights;
+  ASSIGN_OR_RETURN(const std::optional<FetchReply> head, hub.Head(kForeignWeightsFile));
+  if (head.has_value()) {
+    ASSIGN_OR_RETURN(Download download, PlanDownload(*head, hub.UrlOf(kForeignWeightsFile),
+                                                     absl::AsciiStrToLower(request.sha256), request));
+    weights.origin.set_url(download.url);
+    weights.origin.set_sha256(download.sha256);
+    weights.files.push_back(std::move(download));
+  } else {
+    ASSIGN_OR_RETURN(weights, PlanShards(hub, request));
+  }
+  int64_t bytes = 0;
+  for (const Download& file : weights.files) bytes += std::max<int64_t>(file.bytes, 0);
+  if (bytes <= kMaxFileBytes) return weights;
+  return absl::FailedPreconditionError(
+      absl::StrCat(request.model, " has ", bytes, " bytes; at most ", kMaxFileBytes, " are imported"));
+}
+
+// Returns `licence:` of a model card's YAML, which is between the first two lines of "---".
+std::string LicenceIn(const std::string& card) {
+  bool inside = false;
+  for (absl::string_view line : absl::StrSplit(card, '\n')) {
+    line = absl::StripTrailingAsciiWhitespace(line);
+    if (line == "---") {
+      if (inside) break;
+      inside = true;
+    } else if (!inside) {
+      break;
+    } else if (absl::ConsumePrefix(&line, "license:")) {
+      const std::string licence(absl::StripAsciiWhitespace(line));
+      return absl::CHexEscape(absl::StrReplaceAll(licence, {{"\"", ""}, {"'", ""}}).substr(0, 100));
+    }
+  }
+  return "";
+}
+
+// Removes timm's tag, which identifies weights, not the model.
+std::string WithoutTag(const std::string& arch) {
+  return arch.substr(0, arch.find('.'));
+}
+
+// Reads model and preprocessing from timm's config.json. Ignores members of other types, except for the architecture.
+absl::Status TakeConfig(const std::string& text, const PullRequest& request, Pulled& pulled) {
+  const nlohmann::json config = nlohmann::json::parse(text, /*cb=*/nullptr, /*allow_exceptions=*/false);
+  if (!config.is_object()) return absl::DataLossError(absl::StrCat(request.model, ": its config.json is no JSON"));
+  if (const auto arch = config.find("architecture"); arch != config.end() && arch->is_string()) {
+    const auto name = arch->get<std::string>();
+    if (WithoutTag(name) != WithoutTag(request.arch)) {
+      return absl::FailedPreconditionError(absl::StrCat(request.model, " is a ", absl::CHexEscape(name),
+                                                        ", and --arch says ", request.arch, "; give --arch ",
+                                                        absl::CHexEscape(name)));
+    }
+  }
+  const auto pictures = config.find("pretrained_cfg");
+  if (pictures == config.end() || !pictures->is_object()) return absl::OkStatus();
+  for (const auto& [name, values] : {std::pair{"mean", &pulled.mean}, {"std", &pulled.std}}) {
+    const auto found = pictures->find(name);
+    if (found == pictures->end() || !found->is_array() || found->size() != 3) continue;
+    for (const auto& value : *found) values->push_back(value.is_number() ? value.get<float>() : 0);
+  }
+  const auto crop = pictures->find("crop_pct");
+  if (crop != pictures->end() && crop->is_number()) pulled.crop = crop->get<double>();
+  const auto interpolation = pictures->find("interpolation");
+  if (interpolation == pictures->end() || !interpolation->is_string()) return absl::OkStatus();
+  pulled.interpolation = interpolation->get<std::string>();
+  if (pulled.interpolation == "bicubic" || pulled.interpolation == "bilinear") return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(request.model, " was trained on pictures scaled by ",
+                                                    absl::CHexEscape(pulled.interpolation),
+                                                    ", and there are bicubic and bilinear here"));
+}
+
+}  // namespace
+
+std::string FaultOfPull(const std::string& model) {
+  if (ParseModel(model).has_value()) return "";
+  return absl::StrCat("\"", absl::CHexEscape(model),
+                      "\" is no model; as in --pull hf:timm/vit_tiny_patch16_224.augreg_in21k_ft_in1k@main");
+}
+
+std::string FaultOfUrl(const std::string& text) {
+  const bool is_url = text.starts_with("https://") || text.starts_with("http://");
+  return is_url ? "" : absl::StrCat("\"", text, "\" is no address; as in --pull-from https://mirror.example");
+}
+
+std::string FaultOfDigest(const std::string& text) {
+  const bool is_digest = text.size() == 64 && text.find_first_not_of("0123456789abcdefABCDEF") == std::string::npos;
+  return is_digest ? "" : absl::StrCat("\"", text, "\" is no SHA-256 of 64 hexadecimal digits");
+}
+
+std::filesystem::path PullCache() {
+  const char* cache = std::getenv("XDG_CACHE_HOME");
+  const char* home = std::getenv("HOME");
+  const std::filesystem::path base = cache != nullptr && *cache != '\0'
+                                         ? std::filesystem::path(cache)
+                                         : std::filesystem::path(home != nullptr ? home : "/tmp") / ".cache";
+  return base / "vitrine" / "pull";
+}
+
+absl::StatusOr<Pulled> Pull(const PullRequest& request) {
+  const std::optional<ModelOnHub> model = ParseModel(request.model);
+  if (!model.has_value()) return absl::InvalidArgumentError(FaultOfPull(request.model));
+  Hub hub(std::string(absl::StripSuffix(request.base, "/")), *model);
+  ASSIGN_OR_RETURN(Weights weights, PlanWeights(hub, request));
+  Pulled pulled{.origin = std::move(weights.origin)};
+  ASSIGN_OR_RETURN(const std::optional<std::string> config, hub.Text("config.json"));
+  if (config.has_value()) {
+    RETURN_IF_ERROR(TakeConfig(*config, request, pulled));
+    pulled.config = *config;
+  }
+  ASSIGN_OR_RETURN(const std::optional<std::string> card, hub.Text("README.md"));
+  if (card.has_value()) pulled.origin.set_licence(LicenceIn(*card));
+  for (const Download& file : weights.files) {
+    ProgressDisplay display(std::cerr, {.is_terminal = isatty(STDERR_FILENO) != 0, .plain_lines = absl::Seconds(10)});
+    RETURN_IF_ERROR(Fetch(file, display));
+    pulled.weights.push_back(file.file);
+  }
+  return pulled;
+}
+
+}  // namespace vitrine

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_MODELS_TOOL_PUBLISH_PAGE_H_
+#define VITRINE_MODELS_TOOL_PUBLISH_PAGE_H_
+
+#include <string>
+#include <vector>
+
+#include "report/data_table.h"
+#include "vitrine/v1/manifest.pb.h"
+
+namespace vitrine {
+
+// Text forms of manifests for vitrine-repo. Control characters from a manifest are escaped.
+
+// A row per version: model, version, parameters, size, creation, measured accuracy.
+DataTable TableOf(const std::vector<v1::Manifest>& manifests);
+// All fields of one version.
+std::string ManifestAsPage(const v1::Manifest& manifest);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_MODELS_TOOL_PUBLISH_PAGE_H_

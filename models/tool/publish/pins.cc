@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/tool/publish/pins.h"
+
+#include <google/protobuf/text_format.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <system_error>
+
+#include "absl/strings/str_cat.h"
+#include "base/first_error.h"
+#include "base/status_macros.h"
+#include "models/repository/text.h"
+
+namespace vitrine {
+namespace {
+
+absl::Status ReadText(const std::string& path, google::protobuf::Message& message) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) {
+    return absl::NotFoundError(absl::StrCat(path, ": is a folder; give the file that the server reads"));
+  }
+  std::ifstream file(path, std::ios::binary);
+  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  if (!file) return absl::NotFoundError(absl::StrCat(path, ": cannot be read"));
+  FirstError error;
+  google::protobuf::TextFormat::Parser parser;
+  parser.RecordErrorsTo(&error);
+  if (parser.ParseFromString(text, &message)) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(path, ": ", error.message()));
+}
+
+// Versions of a model with labels, and those with a share of the traffic.
+struct Named {
+  std::map<std::string, int64_t> labels;
+  std::set<int64_t> shares;
+};
+
+void SetShares(const google::protobuf::RepeatedPtrField<v1::TrafficShare>& traffic, Named& named) {
+  named.shares.clear();
+  for (const v1::TrafficShare& share : traffic) {
+    if (share.percent() > 0) named.shares.insert(share.version());
+  }
+}
+
+// Returns versions that have a share of the traffic or the label `canary`, and not `stable`, as servers do.
+std::set<int64_t> ActiveCanaries(const Named& named) {
+  std::set<int64_t> versions = named.shares;
+  if (const auto canary = named.labels.find("canary"); canary != named.labels.end()) versions.insert(canary->second);
+  if (const auto stable = named.labels.find("stable"); stable != named.labels.end()) versions.erase(stable->second);
+  return versions;
+}
+
+}  // namespace
+
+void Pins::AddPolicy(const std::string& model, const v1::VersionPolicy& policy) {
+  policies_[model] = policy;
+  for (const int64_t version : policy.specific().versions()) Add(model, version, "the version policy");
+}
+
+absl::StatusOr<Pins> Pins::Read(const std::string& serving_config, const std::string& admin_state) {
+  Pins pins;
+  v1::ServingConfig config;
+  if (!serving_config.empty()) RETURN_IF_ERROR(ReadText(serving_config, config));
+  pins.default_policy_ = config.default_policy();
+  std::map<std::string, Named> models;
+  for (const v1::ModelServing& row : config.models()) {
+    if (row.has_version_policy()) pins.AddPolicy(row.model(), row.version_policy());
+    for (const v1::VersionPrecision& of : row.version_precisions()) pins.Add(row.model(), of.version(), "a precision");
+    Named& named = models[row.model()];
+    SetShares(row.traffic(), named);
+    for (const v1::TrafficShare& share : row.traffic()) {
+      pins.Add(row.model(), share.version(), "a share of the traffic");
+    }
+    for (const v1::VersionLabel& label : row.labels()) {
+      named.labels[label.label()] = label.version();
+      pins.Add(row.model(), label.version(), absl::StrCat("label ", Quoted(label.label())));
+    }
+  }
+  v1::AdminState state;
+  if (!admin_state.empty()) RETURN_IF_ERROR(ReadText(admin_state, state));
+  for (const v1::ModelOverride& row : state.models()) {
+    if (row.has_version_policy()) pins.AddPolicy(row.model(), row.version_policy());
+    for (const int64_t version : row.loaded()) pins.Add(row.model(), version, "an operator who loaded it");
+    Named& named = models[row.model()];
+    if (row.has_traffic()) SetShares(row.traffic().shares(), named);
+    for (const v1::TrafficShare& share : row.traffic().shares()) {
+      pins.Add(row.model(), share.version(), "a share of the traffic");
+    }
+    for (const v1::VersionLabel& label : row.labels()) {
+      named.labels[label.label()] = label.version();
+      pins.Add(row.model(), label.version(), absl::StrCat("label ", Quoted(label.label())));
+    }
+    for (const v1::PutAway& away : row.put_away()) pins.apart_.insert({row.model(), away.version()});
+  }
+  for (const auto& [model, named] : models) {
+    for (const int64_t version : ActiveCanaries(named)) pins.apart_.insert({model, version});
+  }
+  return pins;
+}
+
+std::optional<std::string> Pins::Why(const VersionId& id) const {
+  const auto named = named_.find(id);
+  return named == named_.end() ? std::nullopt : std::optional(named->second);
+}
+
+std::optional<int64_t> Pins::Latest(const std::string& model) const {
+  const auto own = policies_.find(model);
+  const v1::VersionPolicy& policy = own == policies_.end() ? default_policy_ : own->second;
+  if (policy.all()) return std::nullopt;
+  return policy.policy_case() == v1::VersionPolicy::kLatest ? policy.latest() : 1;
+}
+
+}  // namespace vitrine

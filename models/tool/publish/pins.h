@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_MODELS_TOOL_PUBLISH_PINS_H_
+#define VITRINE_MODELS_TOOL_PUBLISH_PINS_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "models/repository/repository.h"
+#include "vitrine/v1/serving.pb.h"
+
+namespace vitrine {
+
+// Versions that servers need from a repository, from the files of --serving-config and --admin-state.
+class Pins {
+ public:
+  // Reads both files; an empty path is skipped. INVALID_ARGUMENT names file, line and error; NOT_FOUND the file.
+  static absl::StatusOr<Pins> Read(const std::string& serving_config, const std::string& admin_state);
+
+  // Returns why a version must be kept: 'label "stable"', "a share of the traffic", ...; nullopt if no file names it.
+  std::optional<std::string> Why(const VersionId& id) const;
+  // True if servers do not count a version among the newest: it is a canary, has a share of the traffic, or was rolled
+  // back or unloaded. Traffic and labels of the admin state replace the serving config's.
+  bool IsApart(const VersionId& id) const { return apart_.contains(id); }
+  // Returns how many of the newest versions of a model are served; nullopt: all.
+  std::optional<int64_t> Latest(const std::string& model) const;
+
+ private:
+  void Add(const std::string& model, int64_t version, const std::string& why) { named_[{model, version}] = why; }
+  void AddPolicy(const std::string& model, const v1::VersionPolicy& policy);
+
+  std::map<VersionId, std::string> named_;
+  std::set<VersionId> apart_;
+  std::map<std::string, v1::VersionPolicy> policies_;
+  v1::VersionPolicy default_policy_;
+};
+
+}  // namespace vitrine
+
+#endif  // VITRINE_MODELS_TOOL_PUBLISH_PINS_H_

@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/tool/publish/quantize.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <iostream>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/time/clock.h"
+#include "base/machine/machine.h"
+#include "base/simd/chosen_path.h"
+#include "base/status_macros.h"
+#include "data/dataset.h"
+#include "data/label_map.h"
+#include "data/parallel.h"
+#include "data/unicode.h"
+#include "models/engine/cpu/instructions.h"
+#include "models/engine/kept_layers.h"
+#include "models/repository/selection.h"
+#include "models/repository/stored_version.h"
+#include "models/repository/weights.h"
+#include "models/tool/publish/forward.h"
+#include "models/tool/publish/goldens.h"
+#include "models/tool/publish/picture.h"
+#include "report/data_table.h"
+#include "report/progress_display.h"
+
+namespace vitrine {
+namespace {
+
+constexpr int64_t kSample = 64;  // images to measure an operator's error on
+constexpr size_t kBatch = 64;    // images in memory at once
+
+// Returns the model's class for each label of the data set: the same index if both have the same labels, else by
+// MatchLabels. Every label must have one.
+absl::StatusOr<std::vector<int32_t>> MatchClasses(const std::vector<std::string>& data,
+                                                  const std::vector<std::string>& model) {
+  if (SameNames(data, model)) {
+    std::vector<int32_t> classes(data.size());
+    std::iota(classes.begin(), classes.end(), 0);
+    return classes;
+  }
+  absl::StatusOr<LabelMatch> match = MatchLabels(data, model);
+  if (match.ok() && match->unknown.empty()) {
+    if (match->by_number)
+      std::cerr << "vitrine-repo: the data set's labels are numbers; they are taken as the model's\n";
+    if (match->by_wnid) std::cerr << "vitrine-repo: WordNet ids are taken for the classes of ImageNet-1k\n";
+    return std::move(match->classes);
+  }
+  if (absl::IsInvalidArgument(match.status())) {
+    const absl::string_view fault = match.status().message();
+    return absl::FailedPreconditionError(fault.substr(0, fault.find(';')));  // quantize has no --label-map
+  }
+  const std::string& label = match.ok() ? match->unknown.front() : data.front();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "the data set has the label \"", absl::CHexEscape(label), "\", which is none of the model's ", model.size(),
+      ", \"", absl::CHexEscape(model.front()), "\" and so on; it takes pictures of what the model was trained on"));
+}
+
+// Returns "cifar10 test, 2000 pictures": the manifest must not contain local paths.
+std::string DataInWords(const QuantizeOptions& options, size_t pictures) {
+  const size_t colon = options.data.find(':');
+  const std::filesystem::path path = std::filesystem::path(options.data.substr(colon + 1)).lexically_normal();
+  const std::filesystem::path name = path.has_filename() ? path.filename() : path.parent_path().filename();
+  const std::string words = name.empty() ? options.data.substr(0, colon) : name.string();
+  return absl::StrCat(absl::CHexEscape(words), " ", options.split, ", ", pictures, " pictures");
+}
+
+// Measures errors of a version on images of a data set, in one precision against another.
+class ErrorMeasurement {
+ public:
+  // The references must outlive it.
+  ErrorMeasurement(const WeightedModel& model, const Dataset& data, std::vector<int32_t> classes, cpu::CpuPath path,
+                   ProgressDisplay& display)
+      : model_(model), data_(data), classes_(std::move(classes)), path_(path), display_(display) {}
+
+  // Returns indices spread evenly over the set, which may be sorted by class.
+  std::vector<int64_t> Spread(int64_t wanted) const {
+    const int64_t count = std::min(wanted, data_.size());
+    std::vector<int64_t> indices;
+    for (int64_t i = 0; i < count; ++i) indices.push_back(i * data_.size() / count);
+    return indices;
+  }
+
+  // Counts the images that are classified correctly.
+  absl::StatusOr<int64_t> Correct(const PrecisionChoice& choice, std::span<const int64_t> indices) {
+    ASSIGN_OR_RETURN(const Forward forward, EngineForward(model_, path_, choice));
+    int64_t correct = 0;
+    for (size_t first = 0; first < indices.size(); first += kBatch) {
+      const auto batch = indices.subspan(first, std::min(kBatch, indices.size() - first));
+      ASSIGN_OR_RETURN(const std::vector<FloatArray> inputs, Inputs(batch));
+      ASSIGN_OR_RETURN(const FloatArray logits, forward(inputs));
+      for (size_t i = 0; i < batch.size(); ++i) {
+        const std::span<const float> row = logits[static_cast<int64_t>(i)];
+        const int64_t top = std::max_element(row.begin(), row.end()) - row.begin();
+        correct += top == classes_[static_cast<size_t>(data_.label(batch[i]))] ? 1 : 0;
+      }
+      const size_t done = first + batch.size();
+      Show(absl::StrCat("accuracy in ", Name(choice.precision)), done, indices.size(), "pictures");
+    }
+    return correct;
+  }
+
+  // Returns for each group the error of the logits when only that group is narrow.
+  absl::StatusOr<std::vector<double>> Errors(std::span<const OperatorGroup> groups, Precision precision) {
+    ASSIGN_OR_RETURN(const std::vector<FloatArray> sample, Inputs(Spread(kSample)));
+    const auto logits = [&](size_t narrow) -> absl::StatusOr<FloatArray> {
+      const PrecisionChoice choice{.precision = precision, .kept = OperatorsExcept(groups, narrow)};
+      ASSIGN_OR_RETURN(const Forward forward, EngineForward(model_, path_, choice));
+      return forward(sample);
+    };
+    ASSIGN_OR_RETURN(const FloatArray kept, logits(groups.size()));
+    std::vector<double> errors;
+    for (size_t i = 0; i < groups.size(); ++i) {
+      ASSIGN_OR_RETURN(const FloatArray narrow, logits(i));
+      errors.push_back(RelativeError(narrow.values, kept.values));
+      Show(absl::StrCat("errors in ", Name(precision)), i + 1, groups.size(), "operators");
+    }
+    return errors;
+  }
+
+ private:
+  absl::StatusOr<std::vector<FloatArray>> Inputs(std::span<const int64_t> indices) const {
+    std::vector<FloatArray> inputs(indices.size());
+    const auto read = [&](int64_t i) -> absl::Status {
+      ASSIGN_OR_RETURN(const std::string picture, data_.encoded(indices[static_cast<size_t>(i)]));
+      absl::StatusOr<FloatArray> input = PictureInput(picture, model_.description.config().preprocessing());
+      if (!input.ok()) {
+        const std::string name = absl::CHexEscape(data_.name(indices[static_cast<size_t>(i)]));
+        return absl::Status(input.status().code(), absl::StrCat(name, ": ", input.status().message()));
+      }
+      inputs[static_cast<size_t>(i)] = *std::move(input);
+      return absl::OkStatus();
+    };
+    RETURN_IF_ERROR(ParallelFor(static_cast<int64_t>(inputs.size()), FindMachine().Threads(), read));
+    return inputs;
+  }
+
+  void Show(const std::string& what, size_t done, size_t all, const char* things) {
+    display_.Update(static_cast<double>(done) / static_cast<double>(all),
+                    absl::StrCat(what, ": ", WithSeparators(static_cast<int64_t>(done)), " of ",
+                                 WithSeparators(static_cast<int64_t>(all)), " ", things),
+                    absl::Now());
+  }
+
+  const WeightedModel& model_;
+  const Dataset& data_;
+  const std::vector<int32_t> classes_;  // the model's class for each class of the data set
+  const cpu::CpuPath path_;
+  ProgressDisplay& display_;
+};
+
+// The plan that was found, and its measured accuracy.
+struct Found {
+  PrecisionChoice choice;
+  std::vector<std::pair<OperatorGroup, double>> kept;  // with their errors, largest first
+  size_t groups = 0;                                   // number of groups
+  int64_t images = 0;
+  int64_t correct = 0;
+  int64_t correct_fp32 = 0;
+
+  double Share(int64_t count) const { return static_cast<double>(count) / static_cast<double>(images); }
+  double Lost() const { return 100 * (Share(correct_fp32) - Share(correct)); }  // percentage points
+  std::string InWords() const {
+    return absl::StrFormat("%s, %d of %d kept: top-1 %.2f %%, in fp32 %.2f %%", Name(choice.precision), kept.size(),
+                           groups, 100 * Share(correct), 100 * Share(correct_fp32));
+  }
+};
+
+absl::Status NothingFits(const Found& found, double budget) {
+  return absl::FailedPreconditionError(
+      absl::StrFormat("%s loses %.2f percentage points of top-1 with all but one of %d operators kept from it, and "
+                      "--budget is %g; nothing was published",
+                      Name(found.choice.precision), found.Lost(), found.groups, budget));
+}
+
+// Keeps more of the operators with the largest errors until accuracy is within the budget. At least one is not kept, or
+// the plan would not use its precision at all.
+absl::StatusOr<Found> FindPlan(const WeightedModel& model, Precision precision, const QuantizeOptions& options,
+                               ErrorMeasurement& measurement, ProgressDisplay& display) {
+  constexpr double kRounding = 1e-9;
+  const std::vector<OperatorGroup> groups = NarrowableOperators(model.description.program());
+  if (groups.empty()) return absl::FailedPreconditionError("the model multiplies nothing");
+  const std::vector<int64_t> indices = measurement.Spread(options.images);
+  Found found;
+  found.choice.precision = precision;
+  found.groups = groups.size();
+  found.images = static_cast<int64_t>(indices.size());
+  ASSIGN_OR_RETURN(found.correct_fp32, measurement.Correct({}, indices));
+  std::vector<double> errors;  // measured when the first one must be kept
+  std::vector<size_t> worst;
+  for (size_t kept = 0;; kept = KeepNext(kept, groups.size() - 1)) {
+    if (kept == 1) {
+      ASSIGN_OR_RETURN(errors, measurement.Errors(groups, precision));
+      worst = SortByError(errors);
+    }
+    const std::span<const size_t> places = std::span(worst).first(kept);
+    found.kept.clear();
+    for (const size_t place : places) found.kept.emplace_back(groups[place], errors[place]);
+    found.choice.kept = OperatorsAt(groups, places);
+    ASSIGN_OR_RETURN(found.correct, measurement.Correct(found.choice, indices));
+    display.Line(found.InWords());
+    if (found.Lost() <= options.budget + kRounding) return found;
+    if (kept + 1 == groups.size()) return NothingFits(found, options.budget);
+  }
+}
+
+// Uses the portable path, which gives the same results more slowly, if this CPU lacks the instructions.
+absl::StatusOr<cpu::CpuPath> MeasuringPath(Precision precision) {
+  ASSIGN_OR_RETURN(const cpu::CpuPath path, cpu::ChosenPath());
+  const absl::Status can = engine::CanCompute(precision, path);
+  if (can.ok()) return path;
+  std::cerr << "vitrine-repo: " << can.message() << "; measuring by the portable path, which is slow\n";
+  return cpu::CpuPath::kPortable;
+}
+
+absl::StatusOr<Found> Measure(const StoredVersion& version, const WeightedModel& model, Precision precision,
+                              cpu::CpuPath path, const QuantizeOptions& options) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<Dataset> data,
+                   OpenDataset(options.data, options.split == "train" ? Split::kTrain : Split::kTest));
+  if (!data->passed_over().empty()) std::cerr << "vitrine-repo: " << absl::CHexEscape(data->passed_over()) << "\n";
+  if (data->size() == 0) return absl::FailedPreconditionError(absl::StrCat(options.data, " has no pictures"));
+  ASSIGN_OR_RETURN(std::vector<int32_t> classes, MatchClasses(data->labels(), version.labels));
+  ProgressDisplay display(std::cerr, {.is_terminal = isatty(STDERR_FILENO) != 0, .plain_lines = absl::Seconds(10)});
+  ErrorMeasurement measurement(model, *data, std::move(classes), path, display);
+  return FindPlan(model, precision, options, measurement, display);
+}
+
+void SetPlan(const Found& found, const std::string& split, v1::Manifest& manifest) {
+  const std::string precision = Name(found.choice.precision);
+  auto& plans = *manifest.mutable_precisions();
+  plans.erase(std::remove_if(plans.begin(), plans.end(),
+                             [&](const v1::PrecisionPlan& plan) { return plan.precision() == precision; }),
+              plans.end());
+  v1::PrecisionPlan& plan = *plans.Add();
+  plan.set_precision(precision);
+  plan.mutable_kept()->Assign(found.choice.kept.begin(), found.choice.kept.end());
+  for (const auto& [name, correct] : {std::pair{"top1", found.correct}, {"top1 fp32", found.correct_fp32}}) {
+    v1::Metric& metric = *plan.add_metrics();
+    metric.set_name(name);
+    metric.set_split(split);
+    metric.set_value(found.Share(correct));
+    metric.set_images(found.images);
+  }
+}
+
+// Adds the plan, its goldens and its tolerance. Checks that the serving path agrees with them, or the version could
+// never be READY.
+absl::Status AddPrecision(const Found& found, const WeightedModel& model, cpu::CpuPath path, const std::string& split,
+                          StoredVersion& version) {
+  const std::string precision = Name(found.choice.precision);
+  SetPlan(found, split, version.manifest);
+  SetNarrowTolerance(precision, version.manifest);
+  ASSIGN_OR_RETURN(const Forward portable, EngineForward(model, cpu::CpuPath::kPortable, found.choice));
+  RETURN_IF_ERROR(RecordGolden(model.description, portable, PictureInput, version.golden, precision));
+  ASSIGN_OR_RETURN(const Forward serving, EngineForward(model, path, found.choice));
+  return CheckGolden(version, model.description, serving, PictureInput, "cpu", precision);
+}
+
+void PrintAsJson(const Found& found, const VersionId& published, const std::string& split) {
+  nlohmann::ordered_json kept = nlohmann::ordered_json::array();
+  for (const auto& [group, error] : found.kept) {
+    for (const std::string& name : group) kept.push_back({{"operator", name}, {"error", error}});
+  }
+  const nlohmann::ordered_json line = {{"model", published.model},
+                                       {"version", published.version},
+                                       {"precision", Name(found.choice.precision)},
+                                       {"data", split},
+                                       {"images", found.images},
+                                       {"top1", found.Share(found.correct)},
+                                       {"top1_fp32", found.Share(found.correct_fp32)},
+                                       {"groups", found.groups},
+                                       {"kept", kept}};
+  std::cout << line.dump(2) << "\n";
+}
+
+void Print(const Found& found, const VersionId& from, const VersionId& published, const std::string& split,
+           const std::string& repository) {
+  std::cout << absl::StreamFormat("top-1 %.2f %% in %s, %.2f %% in fp32, on %s\n", 100 * found.Share(found.correct),
+                                  Name(found.choice.precision), 100 * found.Share(found.correct_fp32), split);
+  std::cout << absl::StreamFormat("%d of %d operators are kept from it%s\n", found.kept.size(), found.groups,
+                                  found.kept.empty() ? "" : ", by the error that each alone would bring:");
+  for (const auto& [group, error] : found.kept) {
+    std::cout << absl::StreamFormat("  %8.5f  %s", error, group.front());
+    if (group.size() > 1) std::cout << " and " << group.size() - 1 << " with it";
+    std::cout << "\n";
+  }
+  std::cout << published.model << "/" << published.version << " in " << repository << ": " << from.model << "/"
+            << from.version << ", now in " << Name(found.choice.precision) << " too; `vitrine-repo verify "
+            << repository << " " << published.model << "@" << published.version << "` checks it\n";
+}
+
+}  // namespace
+
+absl::Status QuantizeCommand(const QuantizeOptions& options) {
+  const Precision precision = ParsePrecision(options.precision).value_or(Precision::kInt8);
+  ASSIGN_OR_RETURN(const VersionId from, FindOneVersion(options.repository, options.which));
+  ASSIGN_OR_RETURN(StoredVersion version, ReadVersion(options.repository, from));
+  ASSIGN_OR_RETURN(const WeightedModel model, FitWeights(version.manifest, version.weights));
+  int64_t bytes = 0;
+  for (const v1::FileDigest& file : version.manifest.files()) bytes += file.bytes();
+  RETURN_IF_ERROR(CheckPublishable(options.repository, from.model, bytes));
+  ASSIGN_OR_RETURN(const cpu::CpuPath path, MeasuringPath(precision));
+  ASSIGN_OR_RETURN(const Found found, Measure(version, model, precision, path, options));
+  const std::string split = DataInWords(options, static_cast<size_t>(found.images));
+  RETURN_IF_ERROR(AddPrecision(found, model, path, split, version));
+  const Draft draft = {std::move(version.manifest), std::move(version.weights), std::move(version.golden),
+                       std::move(version.labels), std::move(version.extra_files)};
+  ASSIGN_OR_RETURN(const VersionId published, Publish(options.repository, from.model, draft));
+  if (options.format == "json") {
+    PrintAsJson(found, published, split);
+  } else {
+    Print(found, from, published, split, options.repository);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace vitrine

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_MODELS_TOOL_PUBLISH_QUANTIZE_H_
+#define VITRINE_MODELS_TOOL_PUBLISH_QUANTIZE_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+
+namespace vitrine {
+
+// Options of `vitrine-repo quantize`.
+struct QuantizeOptions {
+  std::string repository;
+  std::string which;  // MODEL or MODEL@VERSION
+  std::string precision;
+  std::string data;  // FORMAT:PATH, as for OpenDataset
+  std::string split = "test";
+  double budget = 0.3;    // allowed loss of top-1, in percentage points
+  int64_t images = 2000;  // images to measure on, spread evenly over the data set
+  std::string format = "table";
+};
+
+// Publishes a version of the same model with the same weights that can also run in that precision: keeps operators from
+// it by their measured errors until accuracy is within the budget, and records goldens by the portable path. Prints the
+// result to stdout and progress to stderr. FAILED_PRECONDITION, with nothing published, if the data set has labels that
+// the model lacks, or accuracy is beyond the budget with all but one operator kept.
+absl::Status QuantizeCommand(const QuantizeOptions& options);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_MODELS_TOOL_PUBLISH_QUANTIZE_H_

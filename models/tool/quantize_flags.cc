@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cstdint>
+
+#include "data/dataset.h"
+#include "models/tool/flags.h"
+
+namespace vitrine {
+
+CLI::App* AddQuantizeCommand(CLI::App& app, QuantizeOptions& options) {
+  CLI::App* quantize = app.add_subcommand("quantize", "publishes a version that may be computed in bf16 or int8 too");
+  quantize->add_option("DIR", options.repository, "the repository")->required();
+  quantize->add_option("MODEL[@VERSION]", options.which, "without a version: the newest")->required();
+  quantize->add_option("--precision", options.precision, "int8 or bf16")
+      ->required()
+      ->check(CLI::IsMember({"int8", "bf16"}));
+  quantize->add_option("--data", options.data, "labelled pictures as FORMAT:PATH. Formats:\n" + DatasetFormats())
+      ->required();
+  quantize->add_option("--split", options.split, "of the data: test (default) or train")
+      ->check(CLI::IsMember({"test", "train"}));
+  quantize->add_option("--budget", options.budget, "percentage points of top-1 that may be lost; default 0.3")
+      ->check(CLI::Range(0.0, 100.0));
+  quantize->add_option("--images", options.images, "pictures to measure on, spread over the data; default 2000")
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 40));
+  quantize->add_option("--format", options.format, "how the result is printed: table (default) or json")
+      ->check(CLI::IsMember({"table", "json"}));
+  quantize->footer(
+      "The new version has the same weights, and the plans of the version that it is made from. Operators are kept "
+      "from\n"
+      "the precision, worst first, until accuracy is within --budget.\n"
+      "  vitrine-repo quantize models kv-pos-mnist --precision int8 --data mnist:/data/mnist");
+  return quantize;
+}
+
+}  // namespace vitrine
