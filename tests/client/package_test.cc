@@ -31,7 +31,7 @@ std::string TextOf(const std::string& source) {
 
 TEST(ClientPackage, TheDocumentShowsTheExample) {
   const std::string document = ReadFile(VITRINE_SOURCE "/docs/how-to/command-line.md");
-  const std::string folder = VITRINE_SOURCE "/examples/classify/";
+  const std::string folder = VITRINE_SOURCE "/client/examples/classify/";
   EXPECT_THAT(document, HasSubstr("```cpp\n" + TextOf(folder + "classify.cc") + "```\n"));
   EXPECT_THAT(document, HasSubstr("```cmake\n" + TextOf(folder + "CMakeLists.txt") + "```\n"));
 }
@@ -74,7 +74,7 @@ TEST(ClientPackage, BuildsAndRunsTheExample) {
   Ran ran = Shell(folder, cmake + " --install " VITRINE_BUILD " --prefix prefix --component client");
   ASSERT_EQ(ran.exit_code, 0) << ran.out << ran.errors;
   std::filesystem::rename(folder.Path("prefix"), folder.Path("moved"));  // it names no folder of this machine
-  std::filesystem::copy(VITRINE_SOURCE "/examples/classify", folder.Path("app"));
+  std::filesystem::copy(VITRINE_SOURCE "/client/examples/classify", folder.Path("app"));
   ran = Shell(folder, cmake + " -G Ninja -S app -B out -DCMAKE_CXX_COMPILER=" + compiler +
                           " -DCMAKE_PREFIX_PATH=$PWD/moved && " + cmake + " --build out");
   ASSERT_EQ(ran.exit_code, 0) << ran.out << ran.errors;

@@ -79,7 +79,7 @@ class Examples(unittest.TestCase):
         return [f"{one['label']:{width}}  {100 * one['probability']:.1f} %" for one in found]
 
     def node(self, *arguments):
-        return subprocess.run(["node", str(SOURCE / "examples/node/classify.mjs"), *map(str, arguments)],
+        return subprocess.run(["node", str(SOURCE / "client/examples/node/classify.mjs"), *map(str, arguments)],
                               capture_output=True, text=True, timeout=120)
 
     def test_node_prints_the_guesses_and_saves_the_map(self):
@@ -115,7 +115,7 @@ class Examples(unittest.TestCase):
     def page(self, front, picture, **query):
         """The document of the page, which lies at `front`, once it has asked about a picture of the checkout."""
         query = urllib.parse.urlencode({"model": MODEL, "picture": f"/{picture.relative_to(SOURCE)}", **query})
-        url = f"http://127.0.0.1:{front.server_port}/examples/browser/index.html?{query}"
+        url = f"http://127.0.0.1:{front.server_port}/client/examples/browser/index.html?{query}"
         with tempfile.TemporaryDirectory() as folder:
             ran = subprocess.run(["chromium", "--headless=new", "--no-sandbox", "--disable-gpu", f"--user-data-dir={folder}",
                                   "--virtual-time-budget=20000", "--timeout=60000", "--dump-dom", url],

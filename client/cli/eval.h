@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_CLIENT_CLI_EVAL_H_
+#define VITRINE_CLIENT_CLI_EVAL_H_
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "client/classify_command.h"
+#include "client/cli/command.h"
+#include "client/eval/calibrate.h"
+#include "client/eval/run.h"
+
+namespace vitrine {
+
+// Parts of `vitrine eval` that have files of their own; eval.cc combines them.
+
+// Content of a run's report beyond its numbers.
+struct ReportFlags {
+  int mistakes = 24;               // number of images in the list of most confident mistakes
+  int64_t attention_distance = 0;  // number of images over which attention distances are averaged; 0: none
+};
+// Adds --mistakes N and --attention-distance N. `flags` must outlive the parsing.
+void AddReportFlags(CLI::App& eval, ReportFlags& flags);
+// Input of a report, besides the evaluation.
+struct ReportTask {
+  std::string folder;
+  const EvalCommand* command = nullptr;  // made the evaluation; null: it was merged from others
+  bool ask = false;                      // true: ask the server for attention
+  ProgressDisplay* progress = nullptr;
+  const std::atomic<bool>* stop = nullptr;
+};
+// Writes report.html into the folder, and attention_distance.json if requested. The page names what the server or the
+// data can no longer provide. Returns false if it could not be written or was stopped; the reason goes to stderr.
+bool Report(const Evaluation& evaluation, const ReportFlags& flags, const ReportTask& task);
+
+// Flags of fitting a calibration to the evaluation.
+struct CalibrateFlags {
+  bool wanted = false;
+  double sure_accuracy = 0.95;
+};
+// Adds --calibrate and --sure-accuracy. `flags` must outlive the parsing.
+void AddCalibrateFlags(CLI::App& eval, CalibrateFlags& flags);
+// Fits the calibration and writes calibration.json into the folder. Errors of Calibrate and ReplaceFile.
+absl::StatusOr<FittedCalibration> FitAndWrite(const Evaluation& evaluation, const CalibrateFlags& flags,
+                                              const std::string& folder);
+
+// Flags for several models or sizes instead of one.
+struct StudyFlags {
+  std::vector<std::string> models = {};       // NAME[@VERSION]
+  std::vector<std::string> resolutions = {};  // SIDE or HxW
+  bool wanted() const { return !models.empty() || !resolutions.empty(); }
+};
+// Adds --models A,B and --resolutions 160,HxW. `flags` must outlive the parsing.
+void AddStudyFlags(CLI::App& eval, StudyFlags& flags);
+// Throws CLI::ValidationError if a model or a size is repeated.
+void CheckStudyFlags(const StudyFlags& flags);
+// Evaluates every cell of the study with its report, writes the study into command.out and its table to stdout. Returns
+// an exit code of base/command_line/command_line.h.
+int EvaluateStudy(const EvalCommand& command, const StudyFlags& study, const ReportFlags& report, Format format,
+                  ProgressDisplay& progress, const std::atomic<bool>* stop);
+
+// Adds `vitrine eval compare A B`.
+ClientCommand AddEvalCompare(CLI::App& eval);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_CLIENT_CLI_EVAL_H_

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// `vitrine eval --calibrate`.
+#include "absl/strings/str_cat.h"
+#include "base/file/replace.h"
+#include "base/status_macros.h"
+#include "client/cli/eval.h"
+#include "client/cli/options.h"
+#include "client/eval/calibrate.h"
+
+namespace vitrine {
+
+void AddCalibrateFlags(CLI::App& eval, CalibrateFlags& flags) {
+  CLI::Option* calibrate =
+      eval.add_flag("--calibrate", flags.wanted,
+                    "fit a temperature and a threshold of being sure to these\npictures, into calibration.json");
+  eval.add_option("--sure-accuracy", flags.sure_accuracy,
+                  "share of the sure answers that shall be right, for\n--calibrate's threshold")
+      ->check(CLI::Range(0.0, 1.0).description(""))
+      ->type_name("SHARE")
+      ->capture_default_str()
+      ->needs(calibrate);
+}
+
+absl::StatusOr<FittedCalibration> FitAndWrite(const Evaluation& evaluation, const CalibrateFlags& flags,
+                                              const std::string& folder) {
+  ASSIGN_OR_RETURN(const FittedCalibration fitted, Calibrate(evaluation, flags.sure_accuracy));
+  const std::string text = FittedCalibrationJson(evaluation, fitted).dump(2) + "\n";
+  RETURN_IF_ERROR(ReplaceFile(absl::StrCat(folder, "/", kCalibrationFile), text));
+  return fitted;
+}
+
+}  // namespace vitrine

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// `vitrine eval compare A B`.
+#include <filesystem>
+#include <iostream>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/command_line/command_line.h"
+#include "client/cli/eval.h"
+#include "client/cli/options.h"
+#include "client/eval/compare.h"
+#include "client/eval/compare_page.h"
+#include "client/eval/data.h"
+#include "client/files.h"
+#include "client/text.h"
+
+namespace vitrine {
+namespace {
+
+constexpr char kEvalCompareExamples[] = R"(Examples:
+  Two versions of a model on one data set:
+    vitrine eval --models eit@1,eit@2 --data cifar:DIR --out both/
+    vitrine eval compare both/eit@1-own both/eit@2-own --out compared.html
+  Two runs:
+    vitrine eval compare one/ two/ --out compared.html
+  The pictures that became wrong:
+    vitrine eval compare one/ two/ --format json | jq -r '.right_to_wrong[].name'
+  Three candidates against what is served now, in CI:
+    vitrine eval compare now/ a/ b/ c/ --fail-if-worse
+
+Each is compared with the first. Of several the p-values are corrected by Holm's method, and these decide.
+
+Exit code: 0, or 1 where nothing could be compared or, with --fail-if-worse, where McNemar's test shows at 0.05 that one
+is less often right than the first; 2 for a wrong command line.)";
+
+struct CompareFlags {
+  std::string first;
+  std::vector<std::string> others;
+  std::string out;  // file of the page; may be empty
+  bool fail_if_worse = false;
+  std::string format = "table";
+};
+
+OutputFormat FormatOf(const std::string& word) {
+  return word == "json" ? OutputFormat::kJson : word == "csv" ? OutputFormat::kCsv : OutputFormat::kTable;
+}
+
+// Reads an --out folder; if a model is given instead, the error tells what to do.
+absl::StatusOr<Evaluation> ReadGiven(const std::string& given) {
+  absl::StatusOr<Evaluation> evaluation = ReadEvaluation(given);
+  if (!absl::IsNotFound(evaluation.status()) || std::filesystem::exists(given) || !ParseModelChoice(given).ok()) {
+    return evaluation;
+  }
+  return absl::NotFoundError(absl::StrCat("there is no folder ", given,
+                                          "; a model is evaluated first: vitrine eval --model ", given,
+                                          " --data FORMAT:PATH --out DIR, then compare DIR"));
+}
+
+absl::Status WritePage(const CompareFlags& flags, const Comparisons& comparisons) {
+  if (flags.out.empty()) return absl::OkStatus();
+  if (comparisons.size() > 1) return WriteFile(flags.out, DrawComparisons(comparisons));
+  const Evaluation& first = comparisons.front()->first;
+  const auto data = OpenEvaluationData(first.data, first.settings.split);
+  return WriteFile(flags.out, DrawComparison(*comparisons.front(), data.ok() ? data->get() : nullptr));
+}
+
+int RunCompare(const CompareFlags& flags) {
+  const absl::StatusOr<Evaluation> first = ReadGiven(flags.first);
+  if (!first.ok()) return Fail("vitrine", first.status());
+  std::vector<Evaluation> others;
+  for (const std::string& folder : flags.others) {
+    absl::StatusOr<Evaluation> other = ReadGiven(folder);
+    if (!other.ok()) return Fail("vitrine", other.status());
+    others.push_back(*std::move(other));
+  }
+  const absl::StatusOr<Comparisons> all = CompareAll(*first, others);
+  if (!all.ok()) return Fail("vitrine", all.status());
+  std::cout << PrintComparisons(*all, FormatOf(flags.format), flags.fail_if_worse) << std::flush;
+  const absl::Status written = WritePage(flags, *all);
+  int exit = written.ok() ? kExitSuccess : Fail("vitrine", written);
+  for (const std::unique_ptr<Comparison>& comparison : *all) {
+    if (!flags.fail_if_worse || !IsWorse(*comparison)) continue;
+    exit = Fail("vitrine", absl::FailedPreconditionError(Printable(WorseInWords(*comparison))));
+  }
+  return exit;
+}
+
+}  // namespace
+
+ClientCommand AddEvalCompare(CLI::App& eval) {
+  auto flags = std::make_shared<CompareFlags>();
+  CLI::App* compare = eval.add_subcommand("compare", "Put evaluations side by side, picture by picture.");
+  compare->add_option("FIRST", flags->first, "an --out folder of vitrine eval")->required()->type_name("");
+  compare->add_option("SECOND", flags->others, "another, of the same data, or several")->required()->type_name("");
+  compare->add_option("--out", flags->out, "also write an HTML page; of two with the pictures that flipped")
+      ->type_name("FILE");
+  compare->add_flag("--fail-if-worse", flags->fail_if_worse,
+                    "exit code 1 where a SECOND is significantly less often right\nthan FIRST, the baseline");
+  compare->add_option("--format", flags->format, "table for people; json: everything; csv: the measures")
+      ->check(OneOf({"table", "json", "csv"}))
+      ->type_name("FORMAT")
+      ->capture_default_str();
+  compare->footer(kEvalCompareExamples);
+  return {compare, [flags] { return RunCompare(*flags); }};
+}
+
+}  // namespace vitrine

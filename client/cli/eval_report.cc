@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Report of `vitrine eval`.
+#include <iostream>
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "client/cli/eval.h"
+#include "client/cli/options.h"
+#include "client/eval/data.h"
+#include "client/eval/page.h"
+#include "client/text.h"
+#include "report/data_table.h"
+
+namespace vitrine {
+
+void AddReportFlags(CLI::App& eval, ReportFlags& flags) {
+  eval.add_option("--mistakes", flags.mistakes, "how many of the surest mistakes report.html shows")
+      ->check(CLI::Range(0, 200).description(""))
+      ->type_name("N")
+      ->capture_default_str();
+  eval.add_option("--attention-distance", flags.attention_distance,
+                  "also measure how far heads look, over N pictures that\nare spread over the set")
+      ->check(CLI::Range(1, 1000000).description(""))
+      ->type_name("N");
+}
+
+bool Report(const Evaluation& evaluation, const ReportFlags& flags, const ReportTask& task) {
+  std::unique_ptr<Client> client;
+  if (task.ask && task.command != nullptr) {
+    absl::StatusOr<std::unique_ptr<Client>> connected = Client::Connect(task.command->client);
+    if (connected.ok()) client = *std::move(connected);
+  }
+  const absl::StatusOr<std::unique_ptr<Dataset>> data = OpenEvaluationData(evaluation.data, evaluation.settings.split);
+  PictureSource source{.data = data.ok() ? data->get() : nullptr, .client = client.get(), .stop = task.stop};
+  const absl::Time begun = absl::Now();
+  source.progress = [&](const std::string& what, int64_t done, int64_t all) {
+    // Progress within the first second is of no use.
+    if (task.progress == nullptr || absl::Now() - begun < absl::Seconds(1)) return;
+    const std::string text = absl::StrCat("report: ", what, ", ", WithSeparators(done), " of ", WithSeparators(all));
+    task.progress->Update(static_cast<double>(done) / static_cast<double>(all), text, absl::Now());
+  };
+  const ReportOptions wish{.mistakes = flags.mistakes, .attention_distance = flags.attention_distance};
+  const absl::Status status = WriteReport(task.folder, evaluation, source, wish, task.command);
+  if (task.progress != nullptr) task.progress->Finish();
+  if (!status.ok()) std::cerr << "vitrine: the report: " << Printable(std::string(status.message())) << "\n";
+  return status.ok();
+}
+
+}  // namespace vitrine

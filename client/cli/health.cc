@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// `vitrine health`: its flags.
+#include <iostream>
+#include <memory>
+#include <string>
+
+#include "base/command_line/command_line.h"
+#include "client/cli/command.h"
+#include "client/cli/options.h"
+#include "client/health_command.h"
+
+namespace vitrine {
+namespace {
+
+constexpr char kHealthExamples[] = R"(Exits with 0 if it serves and with 1 if it does not or nobody answers. Examples:
+  vitrine health
+  vitrine health model/eit-mini-cifar10 --server gpu-box:8500
+  vitrine health --server 127.0.0.1:8502 --connect-timeout 2s     the listener of --health-listen, which has no TLS)";
+
+}  // namespace
+
+ClientCommand AddHealth(CLI::App& app) {
+  struct Command {
+    ClientOptions client;
+    std::string service;
+  };
+  auto command = std::make_shared<Command>();
+  CLI::App* health = app.add_subcommand("health", "Ask whether the server, or a model, serves.");
+  health->add_option("SERVICE", command->service, "\"model/NAME\" for a model; without it the server")->type_name("");
+  AddServerOptions(*health, command->client);
+  health->footer(kHealthExamples);
+  return {health, [command] {
+            const absl::Status status = RunHealth(command->client, command->service, std::cout);
+            return status.ok() ? kExitSuccess : FailWithHint(status, command->client);
+          }};
+}
+
+}  // namespace vitrine

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// `vitrine models`: its flags.
+#include <unistd.h>
+
+#include <iostream>
+
+#include "base/command_line/command_line.h"
+#include "client/cli/command.h"
+#include "client/cli/options.h"
+#include "client/models_command.h"
+#include "client/models_watch.h"
+
+namespace vitrine {
+namespace {
+
+constexpr char kModelsExamples[] = R"(Examples:
+  A row per version:
+    vitrine models
+    vitrine models list --format json | jq 'select(.state == "ready") | .model'
+  Everything about one: labels, attention, metrics, provenance, configuration:
+    vitrine models show eit-mini-cifar10
+    vitrine models show eit-mini-cifar10@2 --server gpu-box:8500 --format json | jq .provenance
+  What changes, until Ctrl-C:
+    vitrine models watch
+  What is served how, and other versions in its place (each with --help):
+    vitrine models serving --admin 127.0.0.1:8502
+    vitrine models traffic eit-mini-cifar10 4=5 --admin 127.0.0.1:8502
+    vitrine models rollback eit-mini-cifar10 --admin 127.0.0.1:8502)";
+
+struct ModelsCommand {
+  ClientOptions client;
+  ModelChoice choice;   // argument of `show`
+  ModelChoice watched;  // argument of `watch`
+  Format format = Format::kTable;
+};
+
+absl::Status Run(const ModelsCommand& command, const CLI::App& show, const CLI::App& watch) {
+  const Page page = PageBehind(STDOUT_FILENO);
+  if (show.parsed()) return RunModelShow(command.client, command.choice, command.format, page, std::cout);
+  if (watch.parsed()) {
+    return WatchModels({.client = command.client, .model = command.watched, .format = command.format}, std::cout,
+                       std::cerr);
+  }
+  return RunModels(command.client, command.format, page, std::cout);
+}
+
+}  // namespace
+
+ClientCommand AddModels(CLI::App& app) {
+  auto command = std::make_shared<ModelsCommand>();
+  CLI::App* models = app.add_subcommand(
+      "models", "List the server's models and versions, show one, watch them change,\nand say which are served.");
+  AddServerOptions(*models, command->client);
+  AddFormatOption(*models, command->format);
+  models->require_subcommand(0, 1);
+  models->footer(kModelsExamples);
+  // Flags after a subcommand are those of `vitrine models`.
+  const auto add = [&](const std::string& name, const std::string& does, const std::string& example) {
+    CLI::App* word = models->add_subcommand(name, does);
+    word->fallthrough();
+    word->footer("The flags of `vitrine models --help` go with it.\nExample:\n  vitrine models " + example);
+    return word;
+  };
+  add("list", "A row per version; the same as without a word.", "list --server gpu-box:8500 --format json");
+  CLI::App* show = add("show", "Everything about one version.", "show eit-mini-cifar10@2");
+  show->add_option_function<std::string>(
+          "NAME[@VERSION]", [command](const std::string& text) { command->choice = *ParseModelChoice(text); },
+          "the model; without it the only one that is ready")
+      ->check(Checked(ParseModelChoice))
+      ->type_name("");
+  CLI::App* watch =
+      add("watch", "A line per version, then one for each change, until Ctrl-C.", "watch eit-mini-cifar10");
+  watch
+      ->add_option_function<std::string>(
+          "NAME[@VERSION]", [command](const std::string& text) { command->watched = *ParseModelChoice(text); },
+          "only this model, or this version of it; it need not be\nthere yet")
+      ->check(Checked(ParseModelChoice))
+      ->type_name("");
+  const AdminWords admin = AddAdminWords(*models, command->client, command->format);
+  return {models, [command, show, watch, admin] {
+            if (admin.given()) return admin.run();
+            const absl::Status status = Run(*command, *show, *watch);
+            return status.ok() ? kExitSuccess : FailWithHint(status, command->client);
+          }};
+}
+
+}  // namespace vitrine

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/cli/options.h"
+
+#include <cstdlib>
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "base/command_line/command_line.h"
+#include "client/traceparent.h"
+
+namespace vitrine {
+namespace {
+
+class ShortHelpFormatter : public CLI::Formatter {
+ public:
+  ShortHelpFormatter() { column_width(34); }
+  std::string make_option_opts(const CLI::Option* option) const override {
+    if (option->get_type_size() == 0) return "";
+    const std::string standard = option->get_default_str();
+    return " " + option->get_type_name() + (standard.empty() ? "" : " (" + standard + ")");
+  }
+  std::string make_option_usage(const CLI::Option* option) const override { return option->get_name() + "..."; }
+};
+
+}  // namespace
+
+std::shared_ptr<CLI::Formatter> ShortHelp() {
+  return std::make_shared<ShortHelpFormatter>();
+}
+
+CLI::Validator OneOf(const std::vector<std::string>& words) {
+  CLI::IsMember check(words);
+  return check.name(check.get_description()).description("");
+}
+
+absl::StatusOr<absl::Duration> ParsePositiveDuration(const std::string& text) {
+  absl::Duration duration;
+  if (absl::ParseDuration(text, &duration) && duration > absl::ZeroDuration()) return duration;
+  return absl::InvalidArgumentError(
+      absl::StrCat("\"", text, "\" is no duration; give one with its unit, as in 500ms, 30s or 2m"));
+}
+
+CLI::Option* AddDurationOption(CLI::App& app, const std::string& name, absl::Duration& duration,
+                               const std::string& help) {
+  // The check has validated the text, so parsing cannot fail.
+  return app
+      .add_option_function<std::string>(
+          name, [&duration](const std::string& text) { duration = *ParsePositiveDuration(text); }, help)
+      ->check(Checked(ParsePositiveDuration))
+      ->type_name("TIME")
+      ->default_str(absl::FormatDuration(duration));
+}
+
+namespace {
+
+// Adds a TLS setting; any of them enables TLS.
+void AddTlsFile(CLI::App& app, const std::string& name, ClientOptions& options, std::string TlsOptions::*member,
+                const std::string& help, const std::string& type) {
+  app.add_option_function<std::string>(
+         name,
+         [&options, member](const std::string& text) {
+           if (!options.tls.has_value()) options.tls.emplace();
+           (*options.tls).*member = text;
+         },
+         help)
+      ->type_name(type);
+}
+
+void AddSecurity(CLI::App& app, ClientOptions& options) {
+  app.add_flag_callback(
+      "--tls",
+      [&options] {
+        if (!options.tls.has_value()) options.tls.emplace();
+      },
+      "encrypt, and believe the authorities that this system trusts");
+  AddTlsFile(app, "--tls-ca", options, &TlsOptions::ca_file, "TLS; believe only the authorities in this PEM file",
+             "FILE");
+  AddTlsFile(app, "--tls-cert", options, &TlsOptions::certificate_file, "TLS; show this certificate of the client",
+             "FILE");
+  AddTlsFile(app, "--tls-key", options, &TlsOptions::key_file, "its key", "FILE");
+  AddTlsFile(app, "--tls-server-name", options, &TlsOptions::server_name,
+             "TLS; the name in the server's certificate, where --server has another", "NAME");
+  if (const char* token = std::getenv("VITRINE_TOKEN"); token != nullptr) options.token = token;
+  app.add_option_function<std::string>(
+         "--token-file",
+         [&options](const std::string& file) {
+           options.token_file = file;
+           options.token.clear();
+         },
+         "file with a token that says who asks, sent over TLS or within\nthis machine; also $VITRINE_TOKEN_FILE, and "
+         "the token itself\nin $VITRINE_TOKEN")
+      ->envname("VITRINE_TOKEN_FILE")
+      ->type_name("FILE");
+}
+
+}  // namespace
+
+void AddServerOptions(CLI::App& app, ClientOptions& options) {
+  app.add_option("--server", options.address,
+                 "host:port of the server, several with commas, dns:///name:port\nor unix:PATH; also $VITRINE_SERVER")
+      ->envname("VITRINE_SERVER")
+      ->type_name("ADDRESS")
+      ->capture_default_str();
+  AddDurationOption(app, "--connect-timeout", options.connect_timeout, "how long to wait for the connection");
+  AddDurationOption(app, "--deadline", options.deadline, "time for one request, its repetitions included");
+  app.add_option("--max-attempts", options.retry.max_attempts,
+                 "how often a request is sent that the server has no room or\nis away for, 1 to 20")
+      ->check(CLI::Range(1, 20).description(""))
+      ->type_name("N")
+      ->capture_default_str();
+  AddDurationOption(app, "--keepalive", options.keepalive,
+                    "ping a silent server this often, 10s or more;\nwithout it never")
+      ->default_str("");
+  AddSecurity(app, options);
+}
+
+void AddAdminOption(CLI::App& app, std::string& address) {
+  app.add_option("--admin", address,
+                 "host:port or unix:PATH of the server's --admin, which takes\nchanges; also $VITRINE_ADMIN")
+      ->envname("VITRINE_ADMIN")
+      ->type_name("ADDRESS");
+}
+
+void AddFormatOption(CLI::App& app, Format& format) {
+  app.add_option_function<std::string>(
+         "--format", [&format](const std::string& word) { format = word == "json" ? Format::kJson : Format::kTable; },
+         "table for people, json for programs: an object a line")
+      ->check(OneOf({"table", "json"}))
+      ->type_name("FORMAT")
+      ->default_str(format == Format::kJson ? "json" : "table");
+}
+
+void AddRequireOption(CLI::App& app, std::vector<Gate>& gates, std::span<const GateMeasure> measures,
+                      const std::string& help) {
+  app.add_option_function<std::vector<std::string>>(
+         "--require",
+         [&gates, measures](const std::vector<std::string>& texts) {
+           gates.clear();
+           for (const std::string& text : texts) gates.push_back(*ParseGate(text, measures));
+         },
+         help)
+      ->allow_extra_args(false)
+      ->check(Checked([measures](const std::string& text) { return ParseGate(text, measures); }))
+      ->type_name("GATE");
+}
+
+void AddModelOption(CLI::App& app, ModelChoice& choice) {
+  app.add_option_function<std::string>(
+         "--model", [&choice](const std::string& text) { choice = *ParseModelChoice(text); },
+         "the model to ask; without it the only one that is ready;\na version is a number or a label, as in "
+         "NAME@canary")
+      ->check(Checked(ParseModelChoice))
+      ->type_name("NAME[@VERSION]");
+}
+
+void AddPictureOptions(CLI::App& app, std::vector<std::string>& paths, PictureSearch& search) {
+  app.add_option("IMAGE", paths,
+                 "JPEG, PNG or WebP files, folders of them, patterns in quotes;\n- for a picture on the standard input")
+      ->type_name("");
+  app.add_flag("-r,--recursive", search.recursive, "folders with those inside them");
+  CLI::Option* list =
+      app.add_option("--files-from", search.files_from, "a list of paths, one a line; - standard input");
+  list->type_name("FILE");
+  app.add_flag("-0,--null", search.null_separated, "zero bytes end the paths of the list, as find -print0 writes them")
+      ->needs(list);
+  app.callback([&paths, &search] {
+    if (paths.empty() && search.files_from.empty()) throw CLI::RequiredError("IMAGE or --files-from");
+  });
+}
+
+void AddRequestOptions(CLI::App& app, ClientOptions& options, std::optional<v1::ResolutionWish>& resolution,
+                       v1::Priority& priority) {
+  app.add_option_function<std::string>(
+         "--resolution", [&resolution](const std::string& text) { resolution = *ParseResolution(text); },
+         "size to bring pictures to, where the model takes any:\n48 or 48x32, rows first")
+      ->check(Checked(ParseResolution))
+      ->type_name("SIZE");
+  app.add_option_function<std::string>(
+         "--priority",
+         [&priority](const std::string& word) {
+           priority = word == "low" ? v1::LOW : word == "high" ? v1::HIGH : v1::NORMAL;
+         },
+         "order among waiting requests: low, normal, high")
+      ->check(OneOf({"low", "normal", "high"}))
+      ->type_name("WORD")
+      ->default_str("normal");
+  app.add_option("--in-flight", options.max_in_flight, "most pictures with the server at a time, 1 to 64")
+      ->check(CLI::Range(1, 64).description(""))
+      ->type_name("N")
+      ->capture_default_str();
+  // A malformed value in the environment is ignored, as the standard requires.
+  if (const char* parent = std::getenv("TRACEPARENT"); parent != nullptr && CheckTraceparent(parent).ok()) {
+    options.traceparent = parent;
+  }
+  app.add_option("--traceparent", options.traceparent,
+                 "where the requests belong in your trace, for the server's\nlog: 00-TRACEID-SPANID-FLAGS; also "
+                 "$TRACEPARENT")
+      ->check(Checked(CheckTraceparent))
+      ->type_name("TRACE");
+}
+
+int FailWithHint(const absl::Status& status, const ClientOptions& options, absl::string_view server,
+                 absl::string_view flag) {
+  const bool proxied = status.message().find(" through the proxy ") != absl::string_view::npos;
+  const bool unreachable =
+      !proxied && absl::IsUnavailable(status) && status.message().find(options.address) != absl::string_view::npos;
+  if (!unreachable) return Fail("vitrine", status);
+  return Fail("vitrine", absl::UnavailableError(
+                             absl::StrCat(status.message(), "; start ", server, " there or name another with ", flag)));
+}
+
+}  // namespace vitrine

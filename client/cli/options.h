@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_CLIENT_CLI_OPTIONS_H_
+#define VITRINE_CLIENT_CLI_OPTIONS_H_
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "client/classify_command.h"
+#include "client/client.h"
+#include "client/gate.h"
+
+namespace vitrine {
+
+// Flags that several commands of `vitrine` share. The arguments hold the defaults, and the parsed values afterwards;
+// they must outlive the parsing.
+
+// Adds the flags of the server's address and connection: --server, --connect-timeout, --deadline and more.
+void AddServerOptions(CLI::App& app, ClientOptions& options);
+// Adds --admin, the address of the Admin service, else $VITRINE_ADMIN. TLS and token are those of AddServerOptions.
+void AddAdminOption(CLI::App& app, std::string& address);
+// Adds --format table|json.
+void AddFormatOption(CLI::App& app, Format& format);
+// Adds --require 'MEASURE>=BOUND', which may be repeated. `measures` must outlive the parsing as well.
+void AddRequireOption(CLI::App& app, std::vector<Gate>& gates, std::span<const GateMeasure> measures,
+                      const std::string& help);
+// Adds --model NAME[@VERSION].
+void AddModelOption(CLI::App& app, ModelChoice& choice);
+// Adds the flags that select images: IMAGE..., --recursive, --files-from, -0.
+void AddPictureOptions(CLI::App& app, std::vector<std::string>& paths, PictureSearch& search);
+// Adds the flags that apply to every image: --resolution, --priority, --in-flight, --traceparent (else $TRACEPARENT).
+void AddRequestOptions(CLI::App& app, ClientOptions& options, std::optional<v1::ResolutionWish>& resolution,
+                       v1::Priority& priority);
+
+// Parses a positive duration with its unit: 500ms, 30s, 2m.
+absl::StatusOr<absl::Duration> ParsePositiveDuration(const std::string& text);
+// Adds an option for a positive duration. `duration` holds the default and the parsed value. The name is CLI11's:
+// "--deadline".
+CLI::Option* AddDurationOption(CLI::App& app, const std::string& name, absl::Duration& duration,
+                               const std::string& help);
+
+// Returns a CLI11 check that fails with the status of `parse`.
+template <typename Parse>
+CLI::Validator Checked(Parse parse) {
+  return CLI::Validator(
+      [parse](std::string& text) {
+        const auto parsed = parse(text);
+        return parsed.ok() ? std::string() : std::string(parsed.status().message());
+      },
+      "");
+}
+// Returns a check for one of these words.
+CLI::Validator OneOf(const std::vector<std::string>& words);
+
+// Returns a help formatter that shows options as "--name WORD (default)": CLI11's own includes every check and
+// conversion.
+std::shared_ptr<CLI::Formatter> ShortHelp();
+
+// Prints the error on stderr and, if no server answers, the way out: start `server` there, or name another with `flag`.
+// Returns kExitFailure.
+int FailWithHint(const absl::Status& status, const ClientOptions& options, absl::string_view server = "vitrine-server",
+                 absl::string_view flag = "--server");
+
+}  // namespace vitrine
+
+#endif  // VITRINE_CLIENT_CLI_OPTIONS_H_

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/health_check.h"
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "server/trace/http_client.h"
+#include "server/trace/http_url.h"
+
+namespace vitrine {
+
+absl::Status CheckHealth(const std::string& address, absl::Duration patience) {
+  const auto nobody = [&](absl::string_view why) {
+    return absl::UnavailableError(absl::StrCat("no health listener answers at ", address, ": ", why,
+                                               "; --health-listen of the server says where it is"));
+  };
+  const absl::StatusOr<HttpUrl> url = ParseHttpUrl(absl::StrCat("http://", address, "/readyz"));
+  if (!url.ok()) return nobody(absl::StrCat("the address ", url.status().message()));
+  const auto response = HttpClient(*url).Send("GET", {{"connection", "close"}}, "", patience);
+  if (!response.ok()) return nobody(response.status().message());
+  if (response->code == 200) return absl::OkStatus();
+  if (response->code != 503) return nobody(absl::StrCat("/readyz is HTTP ", response->code));
+  const absl::string_view why = absl::StripAsciiWhitespace(response->body);
+  return absl::FailedPreconditionError(absl::StrCat(address, " does not serve: NOT_SERVING; /readyz says why",
+                                                    why.empty() ? "" : ": ", why.substr(0, why.find('\n'))));
+}
+
+}  // namespace vitrine

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_SERVER_HEALTH_CHECK_H_
+#define VITRINE_SERVER_HEALTH_CHECK_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+
+namespace vitrine {
+
+// Checks that a server serves, by /readyz of its health listener at HOST:PORT, in plaintext. For a container's health
+// check, so that an image needs no client. FAILED_PRECONDITION: the server reports that it does not; UNAVAILABLE: no
+// answer within `patience`. SIGPIPE must be ignored.
+absl::Status CheckHealth(const std::string& address, absl::Duration patience);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_SERVER_HEALTH_CHECK_H_

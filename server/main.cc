@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+// vitrine-server: serves the models of a repository over gRPC and HTTP until SIGTERM or SIGINT.
+#include <malloc.h>
+#include <pthread.h>
+#include <signal.h>
+#include <spdlog/spdlog.h>
+#include <sys/resource.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <atomic>
+#include <future>
+#include <iostream>
+#include <memory>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "base/command_line/command_line.h"
+#include "base/file/replace.h"
+#include "base/machine/machine.h"
+#include "base/status_macros.h"
+#include "server/health_check.h"
+#include "server/observe/library_log.h"
+#include "server/observe/log.h"
+#include "server/options.h"
+#include "server/process/address_space.h"
+#include "server/process/crash_stack.h"
+#include "server/process/standard_files.h"
+#include "server/resolve.h"
+#include "server/server.h"
+
+namespace vitrine {
+namespace {
+
+// See ServerOptions::end_patience; part of the calculation in docs/operations/kubernetes.md.
+constexpr absl::Duration kEndPatience = absl::Seconds(2);
+// Number of threads besides those that compute: for listeners, loads and watchdogs.
+constexpr int kOtherThreads = 32;
+// Shorter than the three seconds that container runtimes give a health check.
+constexpr absl::Duration kHealthPatience = absl::Seconds(2);
+
+// Blocks the signals that sigwait receives, in all threads started later. Ignores other signals that would end the
+// process by default.
+sigset_t BlockSignals() {
+  for (const int ignored : {SIGPIPE, SIGUSR1, SIGUSR2, SIGALRM}) signal(ignored, SIG_IGN);
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (const int awaited : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&signals, awaited);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  return signals;
+}
+
+// Raises the soft limit of file descriptors to the hard one: every connection needs one.
+void RaiseFileLimit() {
+  rlimit limit;
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+// Makes glibc keep freed memory: by default it returns blocks of a hundred kilobytes to the system and gets zeroed
+// pages for the next request, which costs a fifth of the throughput of a small model. Larger blocks are returned at
+// once, since an arena rarely has free space of that size for the next one.
+void KeepFreedMemory() {
+  mallopt(M_MMAP_THRESHOLD, 4 << 20);
+  mallopt(M_TRIM_THRESHOLD, 64 << 20);
+  mallopt(M_TOP_PAD, 4 << 20);
+}
+
+// Limits the number of arenas, by default one per thread, since memory that one arena keeps is not available to others.
+// Two executors share an arena, and the threads that read calls share another.
+void ShareArenas(int executors) {
+  mallopt(M_ARENA_MAX, 1 + (executors + 1) / 2);
+}
+
+// Writes the file atomically, so that a script that waits for it reads every line.
+absl::Status WritePortFile(const std::string& path, const Server& server) {
+  std::string lines = absl::StrCat("grpc=", server.address(), "\n");
+  const auto add = [&](const char* name, const std::string& address) {
+    if (!address.empty()) absl::StrAppend(&lines, name, "=", address, "\n");
+  };
+  add("socket", server.socket_address());
+  add("metrics", server.metrics_address());
+  add("health", server.health_address());
+  add("admin", server.admin_address());
+  add("http", server.http_address());
+  const absl::Status written = ReplaceFile(path, lines);
+  if (written.ok()) return written;
+  return absl::Status(written.code(), absl::StrCat("--port-file: ", std::string(written.message())));
+}
+
+absl::Status NoThread(const std::system_error& error) {
+  return absl::ResourceExhaustedError(absl::StrCat("a thread cannot be started: ", error.code().message(),
+                                                   "; raise the limit of processes (ulimit -u, pids.max), or lower "
+                                                   "--executors"));
+}
+
+// Returns RESOURCE_EXHAUSTED if the system does not allow the threads of a server. Starts all of them at once and ends
+// them: after starting only some, the server could not recover from the failure.
+absl::Status CheckThreads(int count) {
+  std::vector<std::thread> threads;
+  std::promise<void> end;
+  const std::shared_future<void> ended = end.get_future().share();
+  absl::Status status;
+  try {
+    threads.reserve(count);
+    while (static_cast<int>(threads.size()) < count) threads.emplace_back([ended] { ended.wait(); });
+  } catch (const std::system_error& error) {
+    status = NoThread(error);
+  }
+  end.set_value();
+  for (std::thread& thread : threads) thread.join();
+  return status;
+}
+
+// Returns the number of executors and stand-ins, with the defaults of this machine.
+int ComputingThreads(const ServerOptions& options) {
+  const bool is_cuda = absl::StartsWith(options.device, "cuda");
+  const int by_default = is_cuda ? std::min(FindMachine().Threads(), kDeviceExecutors) : FindMachine().Threads();
+  return (is_cuda ? 1 : 2) * (options.executor.threads > 0 ? options.executor.threads : by_default);
+}
+
+absl::StatusOr<std::unique_ptr<Server>> StartServer(const ServerOptions& options) {
+  const int computing = ComputingThreads(options);
+  RETURN_IF_ERROR(CheckAddressSpace(computing));
+  RETURN_IF_ERROR(CheckThreads(computing + kOtherThreads));
+  try {
+    return Server::Start(options);
+  } catch (const std::system_error& error) {
+    return NoThread(error);
+  }
+}
+
+// Prints and logs a line per listener with its services.
+void LogListeners(const ServerOptions& options, const Server& server) {
+  const std::string http = absl::StrCat("HTTP/1.1, HTTP/2: /v1, /v2", options.page ? ", page" : "");
+  const std::string calls = options.listen_grpc_only ? "gRPC" : "gRPC, " + http;
+  const std::string tls = options.identity.tls.enabled() ? "; TLS" : "";
+  const bool admin_has_tls = !absl::StartsWith(server.admin_address(), "unix:");
+  const std::pair<std::string, std::string> listeners[] = {
+      {server.address(), calls + tls},
+      {server.socket_address(), calls},
+      {server.http_address(), http + tls},
+      {server.admin_address(), "gRPC: admin" + (admin_has_tls ? tls : "")},
+      {server.health_address(), "gRPC: health; HTTP: /healthz, /readyz"},
+      {server.metrics_address(), "HTTP: metrics, probes, status"}};
+  std::string lines;
+  for (const auto& [address, serves] : listeners) {
+    if (address.empty()) continue;
+    absl::StrAppend(&lines, "listening on ", address, " (", serves, ")\n");
+    Log(LogLevel::kInfo, "listening", {{"address", address}, {"serves", serves}});
+  }
+  std::cout << lines << std::flush;
+}
+
+// Reads the configuration again, on SIGHUP.
+void Reread(Server& server) {
+  const absl::Status read = server.Reread();
+  if (read.ok()) {
+    Log(LogLevel::kInfo, "configuration read again", {{"signal", "SIGHUP"}});
+  } else {
+    Log(LogLevel::kError, "configuration not read again; what was read before holds on",
+        {{"signal", "SIGHUP"}, {"fault", std::string(read.message())}});
+  }
+}
+
+// Waits for the signal that ends the server, and returns it.
+int AwaitEnd(const sigset_t& signals, Server& server) {
+  for (;;) {
+    int signal = 0;
+    if (sigwait(&signals, &signal) != 0) continue;
+    if (signal != SIGHUP) return signal;
+    Reread(server);
+  }
+}
+
+absl::Status Run(const ServerOptions& options, const sigset_t& signals) {
+  ShareArenas(options.executor.ThreadCount());
+  ASSIGN_OR_RETURN(const std::unique_ptr<Server> server, StartServer(options));
+  // Before the lines, so that their reader finds the file.
+  if (!options.port_file.empty()) RETURN_IF_ERROR(WritePortFile(options.port_file, *server));
+  LogListeners(options, *server);
+  const int signal = AwaitEnd(signals, *server);
+  spdlog::info("signal={}", signal == SIGTERM ? "SIGTERM" : "SIGINT");
+  // A second signal shortens the drain.
+  std::atomic<bool> drained = false;
+  std::thread second([&] {
+    const timespec tick = {.tv_sec = 0, .tv_nsec = 50'000'000};
+    while (!drained) {
+      const int again = sigtimedwait(&signals, nullptr, &tick);
+      if (again == SIGTERM || again == SIGINT) server->Hurry();
+    }
+  });
+  const Server::Counts counts = server->Drain();
+  drained = true;
+  second.join();
+  if (counts.accepted == counts.answered) return absl::OkStatus();
+  return absl::InternalError(absl::StrCat(counts.accepted - counts.answered, " accepted requests were not answered"));
+}
+
+int Main(int argc, char** argv) {
+  KeepStandardFiles();
+  const sigset_t signals = BlockSignals();
+  PrintStackOnCrash();
+  RaiseFileLimit();
+  KeepFreedMemory();
+  ServerOptions options;
+  CLI::App app("Serves the models of a repository over gRPC and HTTP.", "vitrine-server");
+  BindFlags(app, options);
+  bool check = false;
+  app.add_flag(
+      "--check", check,
+      "check the configuration, the ports, the device and the repository, name every fault, and end: 0 if the server "
+      "would start and find models, 2 for a wrong configuration, 1 for a port, a device or models that cannot be had");
+  std::string asked;
+  app.add_option(
+         "--health-check", asked,
+         "ask the server whose --health-listen is this address whether it serves, and end: 0 if it does, 1 if it "
+         "does not or nobody answers. For the health checks of containers")
+      ->type_name("HOST:PORT");
+  if (const std::optional<int> code = ParseCommandLine(app, argc, argv)) return *code;
+  if (!asked.empty()) {
+    if (const absl::Status healthy = CheckHealth(asked, kHealthPatience); !healthy.ok()) {
+      return Fail("vitrine-server", healthy);
+    }
+    std::cout << "SERVING\n";
+    return kExitSuccess;
+  }
+  // Logging is off until its format is configured: errors are returned here, and warnings come again when the server
+  // opens.
+  spdlog::set_level(spdlog::level::off);
+  if (const absl::Status valid = CheckConfiguration(options); !valid.ok()) {
+    Fail("vitrine-server", valid);
+    return kExitUsage;
+  }
+  options.revision = std::string(SourceRevision());
+  options.end_patience = kEndPatience;
+  StartLogging(check ? "error" : options.log_level, options.log_format);
+  RedirectLibraryLogs();
+  if (check) {
+    if (const absl::Status opened = Server::Check(options); !opened.ok()) return Fail("vitrine-server", opened);
+    std::cout << "the configuration is right\n";
+    return kExitSuccess;
+  }
+  const absl::Status ended = Run(options, signals);
+  return ended.ok() ? kExitSuccess : Fail("vitrine-server", ended);
+}
+
+}  // namespace
+}  // namespace vitrine
+
+int main(int argc, char** argv) {
+  return vitrine::Main(argc, argv);
+}

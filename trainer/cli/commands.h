@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_TRAINER_CLI_COMMANDS_H_
+#define VITRINE_TRAINER_CLI_COMMANDS_H_
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "base/machine/machine.h"
+
+// Commands of vitrine-train that have a file of their own: their flags, which must outlive the parsing, and their
+// actions.
+namespace vitrine {
+
+inline constexpr char kTrainProgram[] = "vitrine-train";
+
+// Flags of `vitrine-train run RECIPE`, or without the subcommand: `vitrine-train --recipe RECIPE`.
+struct RunFlags {
+  std::string recipe, data, work, publish, name, epochs, revision, start, teacher, metrics;
+  std::string golden = "test";
+  std::vector<std::string> overrides;
+  bool resume = false, no_cache = false, no_report = false;
+  int threads = FindMachine().Threads();
+  int loader_threads = 1;
+  int64_t save_every = 0;
+};
+
+// Adds the flags of a run, except the recipe.
+void AddRunFlags(CLI::App& run, RunFlags& flags);
+void AddRun(CLI::App& app, RunFlags& flags);
+
+// Trains, then publishes and reports as the flags say. Everything that can be checked is checked before the first step.
+absl::Status RunRecipe(RunFlags flags);
+
+// Flags of `vitrine-train sweep GRID.textproto`.
+struct SweepFlags {
+  std::string grid, data, work, report;
+  std::string format = "table";
+  std::vector<std::string> pass;  // further flags of every run
+  int jobs = 1;
+  int threads = 0;  // per run; 0: the cores divided by the jobs
+  bool list = false;
+};
+
+void AddSweep(CLI::App& app, SweepFlags& flags);
+
+// Runs the cells that have no result yet and prints the table on stdout. Takes over SIGINT and SIGTERM, which are
+// passed to the runs. CANCELLED: the message tells how to continue; ABORTED: it names the runs that failed.
+absl::Status RunSweep(const SweepFlags& flags);
+
+// Flags of `vitrine-train evaluate`.
+struct EvaluateFlags {
+  std::string repository, model, data, resolutions, predictions;
+  int threads = FindMachine().Threads();
+  std::string format = "table";
+};
+
+void AddEvaluate(CLI::App& app, EvaluateFlags& flags);
+absl::Status EvaluateModel(const EvaluateFlags& flags);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_TRAINER_CLI_COMMANDS_H_

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// `vitrine-train evaluate`.
+#include "trainer/evaluate.h"
+
+#include <algorithm>
+#include <fstream>
+#include <iostream>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
+#include "base/command_line/interrupt.h"
+#include "base/status_macros.h"
+#include "data/dataset.h"
+#include "data/label_map.h"
+#include "data/relabelled.h"
+#include "data/tolerant.h"
+#include "data/unicode.h"
+#include "models/reference/checkpoint/checkpoint.h"
+#include "models/repository/stored_version.h"
+#include "report/data_table.h"
+#include "trainer/cli/commands.h"
+#include "trainer/loop.h"
+#include "trainer/recipe.h"
+
+namespace vitrine {
+namespace {
+
+absl::StatusOr<VersionId> ChooseVersion(const EvaluateFlags& flags) {
+  const std::pair<std::string, std::string> parts = absl::StrSplit(flags.model, absl::MaxSplits('@', 1));
+  const auto& [model, number] = parts;
+  if (!number.empty()) {
+    VersionId id{model, 0};
+    if (absl::SimpleAtoi(number, &id.version) && id.version > 0) return id;
+    return absl::InvalidArgumentError(absl::StrCat("--model ", flags.model, ": a version is a positive number"));
+  }
+  ASSIGN_OR_RETURN(const std::vector<VersionId> versions, ListVersions(flags.repository));
+  VersionId newest;
+  for (const VersionId& id : versions) {
+    if (id.model == model && id.version > newest.version) newest = id;
+  }
+  if (newest.version > 0) return newest;
+  return absl::NotFoundError(absl::StrCat(flags.repository, " has no version of ", model));
+}
+
+void PrintAccuracy(const EvaluateFlags& flags, const std::string& size, const Accuracy& accuracy) {
+  if (flags.format == "table") {
+    std::cout << absl::StreamFormat("%-9s  top-1 %6.2f %%  loss %.4f  %d pictures\n", size, 100 * accuracy.top1(),
+                                    accuracy.loss, accuracy.images);
+  } else if (flags.format == "csv") {
+    std::cout << absl::StreamFormat("%s,%.6f,%.6f,%d\n", size, accuracy.top1(), accuracy.loss, accuracy.images);
+  } else {
+    std::cout << absl::StreamFormat("{\"size\":\"%s\",\"top1\":%.6f,\"loss\":%.6f,\"images\":%d}\n", size,
+                                    accuracy.top1(), accuracy.loss, accuracy.images);
+  }
+  std::cout << std::flush;
+}
+
+// Writes the predicted class of each image, as CSV.
+absl::Status WritePredictions(const std::string& path, const Dataset& data, const std::vector<int>& predicted) {
+  DataTable table({{"name", ""}, {"label", ""}, {"predicted", ""}});
+  for (int64_t i = 0; i < data.size(); ++i) {
+    const auto name_of = [&](int index) { return Cell{data.labels()[static_cast<size_t>(index)], ""}; };
+    table.Add({Cell{data.name(i), ""}, name_of(data.label(i)), name_of(predicted[static_cast<size_t>(i)])});
+  }
+  std::ofstream file(path, std::ios::binary | std::ios::trunc);
+  file << table.Print(OutputFormat::kCsv);
+  file.close();
+  if (!file) return absl::UnavailableError(absl::StrCat("cannot write ", path));
+  return absl::OkStatus();
+}
+
+// Returns the data with the model's classes, matched by name. INVALID_ARGUMENT, which begins with `mismatch`, if a
+// label has no class.
+absl::StatusOr<std::unique_ptr<Dataset>> WithClassesOf(const std::vector<std::string>& labels,
+                                                       std::unique_ptr<Dataset> data, const std::string& mismatch) {
+  absl::StatusOr<LabelMatch> match = MatchLabels(data->labels(), labels);
+  if (!match.ok()) {
+    const absl::string_view fault = match.status().message();
+    return absl::InvalidArgumentError(
+        // without its hint at --label-map, which this command lacks
+        absl::StrCat(mismatch, ": ", fault.substr(0, fault.find(';'))));
+  }
+  if (match->unknown.empty()) {
+    if (match->by_number) {
+      std::cerr << kTrainProgram << ": the data set's labels are numbers; they are taken as the model's\n";
+    }
+    if (match->by_wnid) std::cerr << kTrainProgram << ": WordNet ids are taken for the classes of ImageNet-1k\n";
+    return MakeRelabelled(std::move(data), std::move(match->classes), labels);
+  }
+  return absl::InvalidArgumentError(absl::StrCat(mismatch, ": it has no \"", match->unknown.front(), "\""));
+}
+
+}  // namespace
+
+absl::Status EvaluateModel(const EvaluateFlags& flags) {
+  ASSIGN_OR_RETURN(const VersionId id, ChooseVersion(flags));
+  ASSIGN_OR_RETURN(const StoredVersion version, ReadVersion(flags.repository, id));
+  ASSIGN_OR_RETURN(const std::unique_ptr<Model> model, BuildModel(version));
+  ASSIGN_OR_RETURN(std::unique_ptr<Dataset> opened, OpenDataset(flags.data, Split::kTest));
+  CorruptPictures corrupt;
+  ASSIGN_OR_RETURN(std::unique_ptr<Dataset> data,
+                   CacheInMemory(std::move(opened), flags.threads, int64_t{4} << 30, &corrupt));
+  if (!data->passed_over().empty()) std::cerr << kTrainProgram << ": " << data->passed_over() << "\n";
+  RETURN_IF_ERROR(corrupt.Judge(std::nullopt));
+  if (!SameNames(data->labels(), version.labels)) {
+    ASSIGN_OR_RETURN(data, WithClassesOf(version.labels, std::move(data),
+                                         absl::StrCat(flags.data, " has other classes than ", id.model)));
+  }
+  SetComputeThreads(1);  // each batch is a thread
+  std::vector<std::optional<Size>> sizes;
+  for (size_t first = 0; first < flags.resolutions.size();) {
+    const size_t comma = std::min(flags.resolutions.find(',', first), flags.resolutions.size());
+    ASSIGN_OR_RETURN(const Size size, ParseSize(flags.resolutions.substr(first, comma - first)));
+    sizes.push_back(size);
+    first = comma + 1;
+  }
+  if (sizes.empty()) sizes.push_back(std::nullopt);
+  if (!flags.predictions.empty() && sizes.size() > 1) {
+    return absl::InvalidArgumentError("--predictions takes one of the --resolutions");
+  }
+  std::vector<int> predicted;
+  if (flags.format == "csv") std::cout << "size,top1,loss,images\n";
+  for (const std::optional<Size>& size : sizes) {
+    const EvaluateOptions options{.threads = flags.threads,
+                                  .stop = InterruptedFlag(),
+                                  .predicted = flags.predictions.empty() ? nullptr : &predicted};
+    ASSIGN_OR_RETURN(const Accuracy accuracy, Evaluate(*model, *data, size, options));
+    PrintAccuracy(flags, size ? ToString(*size) : "own", accuracy);
+  }
+  if (!flags.predictions.empty()) RETURN_IF_ERROR(WritePredictions(flags.predictions, *data, predicted));
+  return absl::OkStatus();
+}
+
+void AddEvaluate(CLI::App& app, EvaluateFlags& flags) {
+  CLI::App& evaluate = *app.add_subcommand("evaluate", "Measure a published model on a test split");
+  evaluate.add_option("--repository", flags.repository, "Repository that holds the model")->required();
+  evaluate.add_option("--model", flags.model, "NAME or NAME@VERSION; without a version: the newest")->required();
+  evaluate.add_option("--data", flags.data, "FORMAT:PATH. Formats:\n" + DatasetFormats())->required();
+  evaluate.add_option("--resolutions", flags.resolutions,
+                      "Input sizes, for instance 24,32,40x24; default: each picture's own");
+  evaluate.add_option("--predictions", flags.predictions,
+                      "CSV file for each picture's name, label and the class that it is taken for");
+  evaluate.add_option("--threads", flags.threads, "Threads of the computation")->check(CLI::Range(1, 1024));
+  evaluate.add_option("--format", flags.format, "table, json or csv")->check(CLI::IsMember({"table", "json", "csv"}));
+}
+
+}  // namespace vitrine

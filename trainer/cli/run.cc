@@ -1,0 +1,362 @@
+// SPDX-License-Identifier: Apache-2.0
+// `vitrine-train run`.
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <iostream>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/command_line/command_line.h"
+#include "base/command_line/interrupt.h"
+#include "base/status_macros.h"
+#include "models/repository/repository.h"
+#include "trainer/cli/commands.h"
+#include "trainer/loop.h"
+#include "trainer/publish.h"
+#include "trainer/recipe.h"
+#include "trainer/recipe_data.h"
+#include "trainer/run_result.h"
+#include "trainer/scale_out/agreement.h"
+#include "trainer/scale_out/gloo.h"
+#include "trainer/scale_out/rendezvous.h"
+#include "trainer/tasks/image_task.h"
+#include "trainer/tasks/sequence_task.h"
+#include "trainer/watch/event_file.h"
+#include "trainer/watch/history_writer.h"
+#include "trainer/watch/metrics_endpoint.h"
+#include "trainer/watch/progress_bar.h"
+#include "trainer/watch/training_metrics.h"
+#include "trainer/watch/training_report.h"
+#include "trainer/work_lock.h"
+
+namespace vitrine {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Upper bound of a version's bytes per parameter: fp32 weights, and the much smaller goldens.
+constexpr int64_t kBytesPerParameter = 5;
+
+// Recipe, task and data of a run. The splits are null for models of sequences.
+struct Experiment {
+  v1::Recipe recipe;
+  std::string data;  // as given, with its format; empty: the recipe makes its own
+  std::unique_ptr<Dataset> train, test;
+  std::unique_ptr<Task> task;
+};
+
+// All observers, in the order of construction.
+struct Watchers {
+  std::unique_ptr<ProgressBar> bar;
+  std::unique_ptr<HistoryWriter> history;
+  std::unique_ptr<EventFile> events;
+  std::unique_ptr<TrainingMetrics> metrics;
+  std::unique_ptr<MetricsEndpoint> endpoint;
+
+  std::vector<Observer*> All() const { return {bar.get(), history.get(), events.get(), metrics.get()}; }
+};
+
+// Returns runs/NAME, or runs/NAME-2, -3, ... if that exists.
+std::string NewWorkFolder(const std::string& name) {
+  std::string folder = "runs/" + name;
+  std::error_code ignored;
+  for (int i = 2; fs::exists(folder, ignored); ++i) folder = absl::StrCat("runs/", name, "-", i);
+  return folder;
+}
+
+// Returns the command line that continues a stopped run.
+std::string HowToResume(const RunFlags& flags, const v1::Recipe& recipe) {
+  std::string command = absl::StrCat(kTrainProgram, " run ", flags.recipe, " --work ", flags.work);
+  if (!flags.data.empty()) absl::StrAppend(&command, " --data ", flags.data);
+  for (const std::string& assignment : flags.overrides) absl::StrAppend(&command, " --set '", assignment, "'");
+  // Versions are pinned: the newest may be another by then.
+  if (recipe.has_start()) absl::StrAppend(&command, " --start ", recipe.start().version());
+  if (recipe.has_distillation()) absl::StrAppend(&command, " --teacher ", recipe.distillation().teacher());
+  if (!flags.publish.empty()) absl::StrAppend(&command, " --publish ", flags.publish, " --name ", flags.name);
+  if (flags.golden != RunFlags().golden) absl::StrAppend(&command, " --golden ", flags.golden);
+  if (flags.threads != RunFlags().threads) absl::StrAppend(&command, " --threads ", flags.threads);
+  if (flags.loader_threads != 1) absl::StrAppend(&command, " --loader-threads ", flags.loader_threads);
+  if (flags.save_every > 0) absl::StrAppend(&command, " --save-every ", flags.save_every);
+  if (flags.no_cache) absl::StrAppend(&command, " --no-cache");
+  if (flags.no_report) absl::StrAppend(&command, " --no-report");
+  if (!flags.metrics.empty()) absl::StrAppend(&command, " --metrics ", flags.metrics);
+  if (!flags.revision.empty()) absl::StrAppend(&command, " --revision ", flags.revision);
+  return command + " --resume";
+}
+
+GoldenPictures GoldenPicturesOf(const RunFlags& flags) {
+  return flags.golden == "synthetic" ? GoldenPictures::kSynthetic : GoldenPictures::kTest;
+}
+
+void ApplyShortFlags(RunFlags& flags) {
+  if (!flags.epochs.empty()) flags.overrides.push_back("epochs=" + flags.epochs);
+  if (!flags.start.empty()) flags.overrides.push_back("start.version=" + flags.start);
+  if (!flags.teacher.empty()) flags.overrides.push_back("distillation.teacher=" + flags.teacher);
+}
+
+// Logs skipped data and images. DATA_LOSS lists all images that cannot be decoded, if there are too many.
+absl::Status LogSkippedData(const v1::Recipe& recipe, const Experiment& experiment, const CorruptPictures& corrupt,
+                            Progress& progress) {
+  const std::string& of_train = experiment.train->passed_over();
+  const std::string& of_test = experiment.test->passed_over();
+  if (!of_train.empty()) progress.Line(of_train);
+  if (!of_test.empty() && of_test != of_train) progress.Line(of_test);
+  RETURN_IF_ERROR(corrupt.Judge(recipe.corrupt_limit()));
+  for (const std::string& reason : corrupt.reasons()) progress.Line(absl::StrCat("left out: ", reason));
+  if (!SamePictures(*experiment.train, *experiment.test)) return absl::OkStatus();
+  progress.Line(absl::StrCat(
+      experiment.test->undivided()
+          ? absl::StrCat(experiment.data, " has no test split")
+          : absl::StrCat("the test split of ", experiment.data, " has the same pictures as the training split"),
+      ": every accuracy will be that on the pictures learned from, and is called so; sort pictures into train/ and ",
+      "test/ to know more"));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Experiment> OpenExperiment(const RunFlags& flags, Progress& progress) {
+  Experiment experiment;
+  ASSIGN_OR_RETURN(experiment.recipe, WrongCommandLine(ReadRecipe(flags.recipe, flags.overrides)));
+  RETURN_IF_ERROR(PinVersions(experiment.recipe));
+  const v1::Recipe& recipe = experiment.recipe;
+  if (recipe.has_sequence()) {
+    if (!flags.publish.empty()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--publish: vitrine-server serves classifiers of pictures; \"", recipe.name(),
+                       "\" trains a model of sequences, whose weights stay in the work folder"));
+    }
+    experiment.data = flags.data;
+    ASSIGN_OR_RETURN(experiment.task, MakeSequenceTask(recipe, flags.data));
+    return experiment;
+  }
+  ASSIGN_OR_RETURN(experiment.data, WrongCommandLine(CompleteData(recipe, flags.data)));
+  ASSIGN_OR_RETURN(const v1::Preprocessing preprocessing, ImageTask::PreprocessingOf(recipe));
+  CorruptPictures corrupt;
+  ASSIGN_OR_RETURN(experiment.train, OpenSplit(recipe, experiment.data, Split::kTrain, preprocessing, !flags.no_cache,
+                                               flags.threads, corrupt));
+  ASSIGN_OR_RETURN(experiment.test, OpenSplit(recipe, experiment.data, Split::kTest, preprocessing, !flags.no_cache,
+                                              flags.threads, corrupt));
+  RETURN_IF_ERROR(LogSkippedData(recipe, experiment, corrupt, progress));
+  ASSIGN_OR_RETURN(std::unique_ptr<ImageTask> task,
+                   ImageTask::Make(recipe, *experiment.train, experiment.test.get(), flags.threads));
+  if (const std::string start = task->StartInWords(); !start.empty()) progress.Line(start);
+  experiment.task = std::move(task);
+  const std::string& digest = experiment.task->data_digest();
+  if (!recipe.data().name().empty() && !IsKnown(recipe, digest)) {
+    progress.Line(
+        absl::StrCat(experiment.data, " is not known to be the recipe's data, ", recipe.data().name(),
+                     ": card and manifest will name what was given. If it is that, --set data.digests=", digest));
+  }
+  return experiment;
+}
+
+absl::StatusOr<Watchers> OpenWatchers(const RunFlags& flags, const Experiment& experiment, Progress& progress) {
+  std::error_code error;
+  fs::create_directories(flags.work, error);
+  if (error) return absl::FailedPreconditionError(absl::StrCat(flags.work, " cannot be made: ", error.message()));
+  const auto warn = [&progress](const std::string& text) { progress.Line(text); };
+  Watchers watchers;
+  watchers.bar = std::make_unique<ProgressBar>(progress, experiment.task->samples_in_words());
+  ASSIGN_OR_RETURN(watchers.history, HistoryWriter::Open(flags.work, warn));
+  EventFile::Options events;
+  events.folder = fs::path(flags.work) / "tensorboard";
+  events.recipe = PrintRecipe(experiment.recipe);
+  events.warn = warn;
+  ASSIGN_OR_RETURN(watchers.events, EventFile::Open(std::move(events)));
+  watchers.metrics = std::make_unique<TrainingMetrics>(experiment.recipe.name(), VITRINE_VERSION);
+  if (!flags.metrics.empty()) {
+    ASSIGN_OR_RETURN(watchers.endpoint, MetricsEndpoint::Start({.address = flags.metrics}, *watchers.metrics));
+    progress.Line(absl::StrCat("metrics on http://", watchers.endpoint->address(), "/metrics"));
+  }
+  return watchers;
+}
+
+absl::StatusOr<std::unique_ptr<Communicator>> JoinGroup(const std::optional<Rendezvous>& rendezvous,
+                                                        const Experiment& experiment) {
+  if (!rendezvous) return std::make_unique<Alone>();
+  ASSIGN_OR_RETURN(const std::unique_ptr<Module> model, experiment.task->MakeModel());
+  RETURN_IF_ERROR(CheckParallel(*model, rendezvous->world_size));
+  ConnectOptions options;
+  options.agreement = absl::StrCat(PrintRecipe(experiment.recipe), experiment.task->data_digest());
+  return Connect(*rendezvous, options);
+}
+
+// Publishes if the flags say so; returns the provenance of the model, for the report.
+absl::StatusOr<v1::Provenance> PublishVersion(const RunFlags& flags, const Experiment& experiment,
+                                              const TrainResult& result, Progress& progress) {
+  const RunOrigin origin = {.data = experiment.data,
+                            .overrides = flags.overrides,
+                            .source_revision = flags.revision.empty() ? std::string(SourceRevision()) : flags.revision};
+  if (flags.publish.empty()) {
+    v1::Provenance provenance = MakeProvenance(experiment.recipe, result, origin);
+    if (const auto* model = dynamic_cast<const Model*>(result.model.get())) {
+      RETURN_IF_ERROR(AddAncestors(experiment.recipe, *model, provenance));
+    }
+    return provenance;
+  }
+  PublishOptions publish;
+  publish.repository = flags.publish;
+  publish.model = flags.name;
+  publish.origin = origin;
+  publish.golden = GoldenPicturesOf(flags);
+  publish.threads = flags.threads;
+  publish.stop = InterruptedFlag();
+  publish.progress = &progress;
+  ASSIGN_OR_RETURN(const VersionId id,
+                   PublishResult(experiment.recipe, result, *experiment.train, *experiment.test, publish));
+  std::cout << flags.publish << "/" << id.model << "/" << id.version << std::endl;
+  ASSIGN_OR_RETURN(const v1::Manifest manifest, ReadManifest(flags.publish, id));
+  return manifest.provenance();
+}
+
+absl::Status Report(const RunFlags& flags, const Experiment& experiment, const TrainResult& result, const Score& test,
+                    const v1::Provenance& provenance, Progress& progress) {
+  TrainingReportInput input;
+  input.recipe = experiment.recipe;
+  input.score = test;
+  input.provenance = provenance;
+  input.samples_in_words = experiment.task->samples_in_words();
+  ASSIGN_OR_RETURN(input.history, ReadHistory(flags.work));
+  ASSIGN_OR_RETURN(input.steps, ReadSteps(flags.work));
+  input.model = dynamic_cast<const Model*>(result.model.get());
+  input.test = experiment.test.get();
+  input.threads = flags.threads;
+  input.stop = InterruptedFlag();
+  const fs::path page = fs::path(flags.work) / "report.html";
+  progress.Line("examining the model for the report");
+  RETURN_IF_ERROR(WriteTrainingReport(input, page));
+  progress.Line(absl::StrCat("report: ", page.string()));
+  return absl::OkStatus();
+}
+
+// Returns the score of the result, which is the last point of every curve.
+absl::StatusOr<Score> FinalScore(const RunFlags& flags, const Experiment& experiment, const TrainResult& result,
+                                 const std::vector<Observer*>& observers, Progress& progress) {
+  if (result.score) return *result.score;  // the observers have it, and it was checked
+  MeasureOptions options;
+  options.threads = flags.threads;
+  options.stop = InterruptedFlag();
+  options.progress = progress.Measuring("model", experiment.task->samples_in_words());
+  ASSIGN_OR_RETURN(Score test, experiment.task->MeasureOn(MeasuredSplit::kTest, *result.model, options));
+  RETURN_IF_ERROR(CheckNotDiverged(test));
+  const ScoreReport report{
+      .step = result.position.step, .epoch = result.last_epoch, .split = test.split, .score = test};
+  for (Observer* observer : observers) observer->OnScore(report);
+  return test;
+}
+
+absl::Status Finish(const RunFlags& flags, const Experiment& experiment, const TrainResult& result,
+                    const std::vector<Observer*>& observers, Progress& progress) {
+  ASSIGN_OR_RETURN(const Score test, FinalScore(flags, experiment, result, observers, progress));
+  progress.Line(absl::StrCat(result.is_best ? "best model: " : "model: ", ScoreInWords(test.split, test)));
+  RETURN_IF_ERROR(WriteRunResult(flags.work, experiment.recipe, result, test));
+  ASSIGN_OR_RETURN(const v1::Provenance provenance, PublishVersion(flags, experiment, result, progress));
+  return flags.no_report ? absl::OkStatus() : Report(flags, experiment, result, test, provenance, progress);
+}
+
+}  // namespace
+
+absl::Status RunRecipe(RunFlags flags) {
+  ApplyShortFlags(flags);
+  Progress progress(std::cerr, isatty(STDERR_FILENO) != 0);
+  ASSIGN_OR_RETURN(const std::optional<Rendezvous> rendezvous,
+                   ReadRendezvous([](const char* name) { return static_cast<const char*>(std::getenv(name)); }));
+  ASSIGN_OR_RETURN(const Experiment experiment, OpenExperiment(flags, progress));
+  if (flags.name.empty()) flags.name = experiment.recipe.name();
+  if (flags.work.empty()) flags.work = NewWorkFolder(experiment.recipe.name());
+  if (!flags.publish.empty()) {
+    ASSIGN_OR_RETURN(const std::unique_ptr<Module> model, experiment.task->MakeModel());
+    RETURN_IF_ERROR(CheckPublishable(flags.publish, flags.name, kBytesPerParameter * model->CountParameters()));
+    // Fails before training rather than after it.
+    RETURN_IF_ERROR(
+        MakeGoldens(experiment.recipe, dynamic_cast<const Model&>(*model), *experiment.test, GoldenPicturesOf(flags))
+            .status());
+  }
+  ASSIGN_OR_RETURN(const std::unique_ptr<Communicator> group, JoinGroup(rendezvous, experiment));
+  const bool leads = group->rank() == 0;
+  // torchrun restarts the processes when one was lost.
+  if (rendezvous && rendezvous->restarts > 0) flags.resume = true;
+
+  TrainOptions options;
+  options.work_dir = flags.work;
+  options.resume = flags.resume;
+  options.threads = flags.threads;
+  options.loader_threads = flags.loader_threads;
+  options.save_every_steps = flags.save_every;
+  options.stop = InterruptedFlag();
+  options.communicator = group.get();
+  Watchers watchers;
+  std::optional<WorkLock> lock;
+  if (leads) {
+    ASSIGN_OR_RETURN(lock, WorkLock::Take(flags.work));
+    progress.Line(absl::StrFormat("%s: %d %s to train on, %d threads%s, in %s", experiment.recipe.name(),
+                                  experiment.task->samples(), experiment.task->samples_in_words(), flags.threads,
+                                  group->size() > 1 ? absl::StrCat(" in each of ", group->size(), " processes") : "",
+                                  flags.work));
+    options.say = [&progress](const std::string& text) { progress.Line(text); };
+    RETURN_IF_ERROR(CheckWorkFolder(flags.work, flags.resume));
+    ASSIGN_OR_RETURN(watchers, OpenWatchers(flags, experiment, progress));
+    options.observers = watchers.All();
+  }
+  ASSIGN_OR_RETURN(const TrainResult result, Train(experiment.recipe, *experiment.task, options));
+  progress.Finish();
+  if (!leads) return absl::OkStatus();
+  if (!result.finished) {
+    // Returned as a failure, so that the caller, such as a Kubernetes Job, does not take the run as finished.
+    return absl::CancelledError(absl::StrFormat("stopped after %.2f of %.2f epochs; continue with:\n  %s",
+                                                result.epochs, experiment.recipe.epochs(),
+                                                HowToResume(flags, experiment.recipe)));
+  }
+  return Finish(flags, experiment, result, options.observers, progress);
+}
+
+void AddRunFlags(CLI::App& run, RunFlags& flags) {
+  run.add_option(
+      "--data", flags.data,
+      "What to learn from: FORMAT:PATH, or PATH where the recipe names the format. Formats:\n" + DatasetFormats());
+  run.add_option("--work", flags.work,
+                 "Folder for state, history.csv, event files and report; default: a new one, runs/RECIPE");
+  run.add_option("--set", flags.overrides,
+                 "Replace a field of the recipe: --set optimizer.lr=5e-4 --set evaluation_sizes=24,32x24")
+      ->take_all()
+      ->expected(1);
+  run.add_option("--epochs", flags.epochs, "Short for --set epochs=N; a continued run may change it");
+  run.add_option("--start", flags.start,
+                 "Short for --set start.version=REPOSITORY/MODEL: weights, with their preprocessing, to start from");
+  run.add_option("--teacher", flags.teacher, "Short for --set distillation.teacher=REPOSITORY/MODEL");
+  run.add_flag("--resume", flags.resume, "Continue from the state in --work");
+  run.add_option("--threads", flags.threads, "Threads of the computation")->check(CLI::Range(1, 1024));
+  run.add_option("--loader-threads", flags.loader_threads, "Threads that read and augment")->check(CLI::Range(1, 1024));
+  run.add_option("--save-every", flags.save_every, "Write the state every so many steps besides every epoch's end")
+      ->check(CLI::NonNegativeNumber);
+  run.add_flag("--no-cache", flags.no_cache, "Decode each picture anew instead of keeping all in memory");
+  run.add_option("--metrics", flags.metrics, "HOST:PORT for Prometheus: /metrics and /healthz; default: none");
+  run.add_flag("--no-report", flags.no_report, "Write no report.html at the end");
+  run.add_option("--publish", flags.publish, "Repository to publish into; made if it is missing or empty");
+  run.add_option("--name", flags.name, "Name to publish under; default: the recipe's");
+  run.add_option("--golden", flags.golden,
+                 "What the version's golden inputs are made of: test, pictures of the test split, which it then "
+                 "contains; or synthetic, patterns")
+      ->check(CLI::IsMember({"test", "synthetic"}));
+  run.add_option("--revision", flags.revision,
+                 "Source revision for the provenance; default: that of this program, see --version");
+}
+
+void AddRun(CLI::App& app, RunFlags& flags) {
+  CLI::App& run = *app.add_subcommand("run", "Train a recipe; with --publish, put the result into a repository");
+  run.add_option("recipe,--recipe", flags.recipe, "A bundled recipe's name, or the path of a .textproto file")
+      ->required();
+  AddRunFlags(run, flags);
+  run.footer(
+      "Ctrl-C or SIGTERM ends the run after the step in hand and says how to continue. Under torchrun, or another "
+      "that\n"
+      "sets RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, the processes train one model together.\n\n"
+      "  vitrine-train run kv-mnist --data $VITRINE_DATA/mnist --publish my-models\n"
+      "  tensorboard --logdir runs\n");
+}
+
+}  // namespace vitrine

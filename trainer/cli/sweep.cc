@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+// `vitrine-train sweep`.
+#include "trainer/sweep/sweep.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <filesystem>
+#include <iostream>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/command_line/command_line.h"
+#include "base/command_line/interrupt.h"
+#include "base/machine/machine.h"
+#include "base/status_macros.h"
+#include "trainer/cli/commands.h"
+#include "trainer/recipe_data.h"
+#include "trainer/sweep/grid.h"
+#include "trainer/sweep/results.h"
+#include "trainer/sweep/table.h"
+
+namespace vitrine {
+namespace {
+
+volatile std::sig_atomic_t signal_to_pass = 0;
+
+void RememberSignal(int signal) {
+  signal_to_pass = signal;
+  NoteInterrupt(signal);
+}
+
+void CatchSignals() {
+  struct sigaction action = {};
+  action.sa_handler = RememberSignal;
+  action.sa_flags = SA_RESTART;
+  sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
+}
+
+int TakeSignal() {
+  const int signal = signal_to_pass;
+  signal_to_pass = 0;
+  return signal;
+}
+
+SweepFormat FormatOf(const std::string& name) {
+  if (name == "csv") return SweepFormat::kCsv;
+  if (name == "json") return SweepFormat::kJson;
+  return name == "markdown" ? SweepFormat::kMarkdown : SweepFormat::kTable;
+}
+
+// Returns the command line that continues the sweep.
+std::string SameCommand(const SweepFlags& flags) {
+  std::string command = absl::StrCat("vitrine-train sweep ", flags.grid, " --work ", flags.work);
+  if (!flags.data.empty()) absl::StrAppend(&command, " --data ", flags.data);
+  if (!flags.report.empty()) absl::StrAppend(&command, " --report ", flags.report);
+  if (flags.jobs != 1) absl::StrAppend(&command, " --jobs ", flags.jobs);
+  if (flags.threads != 0) absl::StrAppend(&command, " --threads ", flags.threads);
+  for (const std::string& flag : flags.pass) absl::StrAppend(&command, " --pass=", flag);
+  return command;
+}
+
+// Returns the status of the sweep, after the table is printed.
+absl::Status Verdict(const SweepFlags& flags, const SweepGrid& grid, const SweepOutcome& outcome) {
+  const auto finished = std::count_if(outcome.results.begin(), outcome.results.end(),
+                                      [](const auto& result) { return result.has_value(); });
+  if (outcome.stopped) {
+    return absl::CancelledError(absl::StrFormat("stopped with %d of %d runs finished; continue with:\n  %s", finished,
+                                                grid.cells.size(), SameCommand(flags)));
+  }
+  if (outcome.failures.empty()) return absl::OkStatus();
+  std::string text = absl::StrFormat("%d of %d runs failed:\n", outcome.failures.size(), grid.cells.size());
+  for (const SweepFailure& failure : outcome.failures) {
+    absl::StrAppend(&text, "  ", failure.cell, ": ", failure.reason, "\n    (", failure.log.string(), ")\n");
+  }
+  return absl::AbortedError(absl::StrCat(text, "try them again with:\n  ", SameCommand(flags)));
+}
+
+absl::StatusOr<SweepOptions> OptionsFrom(const SweepFlags& flags) {
+  std::error_code error;
+  SweepOptions options;
+  options.program = std::filesystem::read_symlink("/proc/self/exe", error);
+  if (error) return absl::UnavailableError(absl::StrCat("/proc/self/exe: ", error.message()));
+  options.work = flags.work;
+  options.data = flags.data;
+  options.flags = flags.pass;
+  options.jobs = flags.jobs;
+  options.threads = flags.threads > 0 ? flags.threads : std::max(1, FindMachine().Threads() / flags.jobs);
+  options.log = &std::cerr;
+  options.is_terminal = isatty(STDERR_FILENO) != 0;
+  options.stop = TakeSignal;
+  return options;
+}
+
+}  // namespace
+
+void AddSweep(CLI::App& app, SweepFlags& flags) {
+  CLI::App& sweep = *app.add_subcommand("sweep", "Run a grid of settings and seeds; a table of mean (deviation)");
+  sweep.add_option("grid", flags.grid, "A textproto of vitrine.v1.Sweep")->required();
+  sweep.add_option("--data", flags.data, "As `run` takes it");
+  sweep.add_option("--work", flags.work, "Folder for the runs; one that has begun is continued")->required();
+  sweep.add_option("--report", flags.report, "Folder for table, plot and scores; default: WORK/report");
+  sweep.add_option("--jobs", flags.jobs, "Runs at a time; default 1")->check(CLI::Range(1, 1024));
+  sweep.add_option("--threads", flags.threads, "Threads of each run; default: the cores divided by --jobs")
+      ->check(CLI::Range(1, 1024));
+  sweep.add_option("--pass", flags.pass, "Give every run this flag too, for instance --pass=--no-cache")
+      ->take_all()
+      ->expected(1);
+  sweep.add_flag("--list", flags.list, "Check the grid and print the names of its runs; nothing is run");
+  sweep.add_option("--format", flags.format, "table, csv, json or markdown")
+      ->check(CLI::IsMember({"table", "csv", "json", "markdown"}));
+  sweep.footer(
+      "Every run is a process with a folder of its own, WORK/cells/NAME, which holds its log. One that has finished "
+      "is\n"
+      "not run again; one that was interrupted goes on from its last state. A failed run does not stop the others.\n"
+      "docs/how-to/training.md explains the grid's file.\n\n"
+      "  vitrine-train sweep grid.textproto --data mnist:$VITRINE_DATA/mnist --work /tmp/sweep\n");
+}
+
+absl::Status RunSweep(const SweepFlags& flags) {
+  const absl::StatusOr<v1::Sweep> sweep = ReadSweep(flags.grid);
+  if (!sweep.ok()) return WrongCommandLine(sweep.status());
+  const absl::StatusOr<SweepGrid> grid = ExpandSweep(*sweep);
+  if (!grid.ok()) {
+    return WrongCommandLine(
+        absl::Status(grid.status().code(), absl::StrCat(flags.grid, ": ", grid.status().message())));
+  }
+  if (flags.list) {
+    for (const SweepCell& cell : grid->cells) std::cout << cell.name << "\n";
+    return absl::OkStatus();
+  }
+  for (const SweepCell& cell : grid->cells) {
+    if (!cell.recipe.has_sequence()) RETURN_IF_ERROR(WrongCommandLine(CompleteData(cell.recipe, flags.data)).status());
+  }
+  CatchSignals();
+  ASSIGN_OR_RETURN(const SweepOptions options, OptionsFrom(flags));
+  ASSIGN_OR_RETURN(const SweepOutcome outcome, RunSweepGrid(*grid, options));
+  ASSIGN_OR_RETURN(const std::vector<PointSummary> points, Summarise(*grid, outcome.results));
+  std::cout << SweepTable(*grid, points, FormatOf(flags.format)) << std::flush;
+  const std::filesystem::path report =
+      flags.report.empty() ? std::filesystem::path(flags.work) / "report" : std::filesystem::path(flags.report);
+  RETURN_IF_ERROR(WriteSweepReport(*grid, points, outcome, report));
+  std::cerr << "table, plot and every score: " << report.string() << "\n";
+  return Verdict(flags, *grid, outcome);
+}
+
+}  // namespace vitrine
