@@ -11,7 +11,7 @@
 #include "models/engine/cpu/engine.h"
 #include "models/reference/float_arrays.h"
 #include "models/reference/model.h"
-#include "server/models/registry/golden_input.h"
+#include "server/registry/golden_input.h"
 #include "server/serve/scheduling/batching_policy.h"
 
 namespace vitrine {

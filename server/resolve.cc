@@ -15,8 +15,8 @@
 #include "models/repository/repository.h"
 #include "models/repository/wrong_folder.h"
 #include "server/identity/identity.h"
-#include "server/models/registry/memory_budget.h"
-#include "server/models/registry/serving_settings.h"
+#include "server/registry/memory_budget.h"
+#include "server/registry/serving_settings.h"
 
 namespace vitrine {
 namespace {

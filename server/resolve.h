@@ -6,8 +6,8 @@
 
 #include "absl/status/status.h"
 #include "base/machine/machine.h"
-#include "server/models/registry/device.h"
 #include "server/options.h"
+#include "server/registry/device.h"
 
 namespace vitrine {
 

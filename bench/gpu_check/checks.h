@@ -11,7 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "models/repository/repository.h"
-#include "server/models/registry/device.h"
+#include "server/registry/device.h"
 
 namespace vitrine {
 

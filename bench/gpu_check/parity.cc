@@ -19,7 +19,7 @@
 #include "models/reference/float_arrays.h"
 #include "models/reference/model.h"
 #include "models/zoo/small_forms.h"
-#include "server/models/registry/golden_input.h"
+#include "server/registry/golden_input.h"
 
 namespace vitrine {
 namespace {

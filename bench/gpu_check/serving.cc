@@ -17,11 +17,11 @@
 #include "models/engine/logits.h"
 #include "models/reference/checkpoint/checkpoint.h"
 #include "models/reference/float_arrays.h"
-#include "server/models/registry/golden_input.h"
-#include "server/models/registry/model_loader.h"
-#include "server/models/registry/registry.h"
 #include "server/observe/metrics.h"
 #include "server/pages/version_families.h"
+#include "server/registry/golden_input.h"
+#include "server/registry/model_loader.h"
+#include "server/registry/registry.h"
 
 namespace vitrine {
 namespace {

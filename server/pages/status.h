@@ -9,9 +9,9 @@
 
 #include "absl/time/time.h"
 #include "server/identity/caller.h"
-#include "server/models/registry/device.h"
 #include "server/observe/log.h"
 #include "server/observe/metrics.h"
+#include "server/registry/device.h"
 
 namespace vitrine {
 

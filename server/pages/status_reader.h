@@ -13,12 +13,12 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "base/mutex.h"
-#include "server/models/registry/device.h"
-#include "server/models/registry/version_status.h"
 #include "server/observe/metrics.h"
 #include "server/pages/status.h"
 #include "server/process/clock.h"
 #include "server/process/ticker.h"
+#include "server/registry/device.h"
+#include "server/registry/version_status.h"
 
 namespace vitrine {
 

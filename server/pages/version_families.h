@@ -4,8 +4,8 @@
 
 #include <vector>
 
-#include "server/models/registry/version_status.h"
 #include "server/observe/families.h"
+#include "server/registry/version_status.h"
 
 namespace vitrine {
 

@@ -10,7 +10,7 @@
 
 #include "base/http/exchange.h"
 #include "server/identity/identity.h"
-#include "server/models/registry/registry.h"
+#include "server/registry/registry.h"
 #include "server/serve/request/classify_service.h"
 #include "server/wire/http/classify_front.h"
 #include "server/wire/http/cors.h"

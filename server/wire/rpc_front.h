@@ -12,7 +12,7 @@
 #include "absl/time/time.h"
 #include "base/http/server.h"
 #include "server/identity/identity.h"
-#include "server/models/registry/registry.h"
+#include "server/registry/registry.h"
 #include "server/serve/request/classify_service.h"
 #include "server/wire/rpc/health.h"
 #include "server/wire/rpc/transport_options.h"

@@ -16,7 +16,7 @@
 #include "models/features.h"
 #include "models/reference/float_arrays.h"
 #include "models/reference/model.h"
-#include "server/models/registry/golden_input.h"
+#include "server/registry/golden_input.h"
 #include "tests/e2e/published.h"
 #include "tests/e2e/running_server.h"
 

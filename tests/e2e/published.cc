@@ -9,7 +9,7 @@
 
 #include "models/reference/checkpoint/checkpoint.h"
 #include "models/reference/model.h"
-#include "server/models/registry/golden_input.h"
+#include "server/registry/golden_input.h"
 #include "tests/imaging/pictures.h"
 #include "tests/reference/pictures.h"
 

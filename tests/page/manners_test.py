@@ -120,7 +120,7 @@ class Manners(PageCase):
         self.assertRegex(self.faults.pop(), "Content Security Policy")
 
     def test_size(self):
-        files = [path for path in (SOURCE / "page").iterdir() if path.is_file()]
+        files = [path for path in (SOURCE / "server/page").iterdir() if path.is_file()]
         total = sum(path.stat().st_size for path in files)
         print(f"the page is {len(files)} files of {total} bytes", flush=True)
         self.assertGreater(len(files), 10)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/models/registry/device.h"
+#include "server/registry/device.h"
 
 #include <gmock/gmock.h>
 

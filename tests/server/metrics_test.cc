@@ -6,10 +6,10 @@
 #include <thread>
 #include <vector>
 
-#include "server/models/registry/registry.h"
 #include "server/observe/process_stats.h"
 #include "server/pages/version_families.h"
 #include "server/process/shed.h"
+#include "server/registry/registry.h"
 
 namespace vitrine {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/models/registry/model_loader.h"
+#include "server/registry/model_loader.h"
 
 #include <gmock/gmock.h>
 #include <sys/resource.h>
@@ -19,8 +19,8 @@
 #include "models/engine/cpu/instructions.h"
 #include "models/model_description.h"
 #include "models/repository/manifest.h"
-#include "server/models/registry/memory_budget.h"
-#include "server/models/registry/registry.h"
+#include "server/registry/memory_budget.h"
+#include "server/registry/registry.h"
 #include "tests/server/small_models.h"
 
 namespace vitrine {

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "server/models/registry/golden_input.h"
+#include "server/registry/golden_input.h"
 #include "tests/server/small_models.h"
 
 namespace vitrine {

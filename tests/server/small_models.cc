@@ -15,7 +15,7 @@
 #include "models/engine/cpu_backend.h"
 #include "models/reference/checkpoint/checkpoint.h"
 #include "models/reference/model.h"
-#include "server/models/registry/golden_input.h"
+#include "server/registry/golden_input.h"
 
 namespace vitrine {
 namespace {

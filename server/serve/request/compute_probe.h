@@ -14,9 +14,9 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "base/mutex.h"
-#include "server/models/registry/loaded_model.h"
 #include "server/process/clock.h"
 #include "server/process/ticker.h"
+#include "server/registry/loaded_model.h"
 #include "server/serve/scheduling/inference_request.h"
 
 namespace vitrine {

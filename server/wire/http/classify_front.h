@@ -8,7 +8,7 @@
 #include "absl/status/statusor.h"
 #include "base/http/exchange.h"
 #include "server/identity/identity.h"
-#include "server/models/registry/registry.h"
+#include "server/registry/registry.h"
 #include "server/serve/request/classify_service.h"
 
 namespace vitrine {

@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "report/attention_words.h"
 #include "report/input_words.h"
-#include "server/models/registry/serving_rules.h"
+#include "server/registry/serving_rules.h"
 #include "server/wire/http/json_document.h"
 
 namespace vitrine {

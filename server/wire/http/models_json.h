@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "server/identity/caller.h"
-#include "server/models/registry/loaded_model.h"
-#include "server/models/registry/version_status.h"
+#include "server/registry/loaded_model.h"
+#include "server/registry/version_status.h"
 
 namespace vitrine {
 

@@ -15,8 +15,8 @@
 namespace vitrine {
 
 // The web page and its sample images, all in memory. Immutable; thread-safe.
-//   GET /                              page/index.html
-//   GET /page/NAME                     the other files of page/
+//   GET /                              server/page/index.html
+//   GET /page/NAME                     the other files of server/page/
 //   GET /page/samples                  {"burst": BOOL, "samples": [{"group", "name", "path"}]}
 //   GET /page/samples/GROUP/NAME       one sample
 class PageFiles {

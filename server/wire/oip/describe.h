@@ -7,7 +7,7 @@
 #include "absl/status/statusor.h"
 #include "inference/grpc_service.pb.h"
 #include "server/identity/caller.h"
-#include "server/models/registry/registry.h"
+#include "server/registry/registry.h"
 #include "server/wire/oip/tensor_view.h"
 
 namespace vitrine {

@@ -10,7 +10,7 @@
 #include "base/http/byte_budget.h"
 #include "base/http/exchange.h"
 #include "server/identity/identity.h"
-#include "server/models/registry/registry.h"
+#include "server/registry/registry.h"
 #include "server/serve/request/classify_service.h"
 #include "server/wire/oip/http_body.h"
 #include "server/wire/oip/tensor_view.h"

@@ -7,8 +7,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "server/admin/admin_service.h"
 #include "server/identity/identity.h"
-#include "server/models/admin/admin_service.h"
 #include "server/observe/metrics.h"
 
 namespace vitrine {

@@ -16,7 +16,7 @@
 #include "base/mutex.h"
 #include "server/identity/credentials.h"
 #include "server/identity/identity.h"
-#include "server/models/registry/registry.h"
+#include "server/registry/registry.h"
 #include "server/serve/request/classify_service.h"
 #include "server/wire/rpc/call_workers.h"
 #include "server/wire/rpc/grpc_server.h"

@@ -11,7 +11,7 @@
 
 #include "base/mutex.h"
 #include "grpc/health/v1/health.pb.h"
-#include "server/models/registry/registry.h"
+#include "server/registry/registry.h"
 
 namespace vitrine {
 

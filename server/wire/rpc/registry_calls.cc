@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "base/status_macros.h"
-#include "server/models/registry/version_costs.h"
+#include "server/registry/version_costs.h"
 #include "server/wire/rpc/single_call.h"
 
 namespace vitrine {

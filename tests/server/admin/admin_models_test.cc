@@ -3,10 +3,10 @@
 #include <ATen/TensorOperators.h>
 #include <gmock/gmock.h>
 
-#include "server/models/admin/admin_service.h"
-#include "server/models/admin/canary_watch.h"
-#include "server/models/registry/model_loader.h"
+#include "server/admin/admin_service.h"
+#include "server/admin/canary_watch.h"
 #include "server/observe/metrics.h"
+#include "server/registry/model_loader.h"
 #include "server/serve/scheduling/batching_policy.h"
 #include "tests/server/registry/fake_repository.h"
 #include "tests/server/small_models.h"

@@ -9,7 +9,7 @@
 #include <memory>
 #include <string>
 
-#include "server/models/admin/admin_service.h"
+#include "server/admin/admin_service.h"
 #include "tests/server/registry/fake_repository.h"
 
 namespace vitrine {

@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "server/models/admin/admin_service.h"
-#include "server/models/admin/canary_watch.h"
+#include "server/admin/admin_service.h"
+#include "server/admin/canary_watch.h"
 #include "server/observe/model_metrics.h"
 #include "tests/server/registry/fake_repository.h"
 

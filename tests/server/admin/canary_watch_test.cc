@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/models/admin/canary_watch.h"
+#include "server/admin/canary_watch.h"
 
 #include <gmock/gmock.h>
 
 #include <atomic>
 #include <thread>
 
-#include "server/models/admin/admin_service.h"
-#include "server/models/registry/serving_rules.h"
+#include "server/admin/admin_service.h"
 #include "server/observe/model_metrics.h"
+#include "server/registry/serving_rules.h"
 #include "tests/server/registry/fake_repository.h"
 
 namespace vitrine {

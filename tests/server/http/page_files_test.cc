@@ -35,7 +35,7 @@ std::map<std::string, std::string> HeadersOf(const HttpResponse& response) {
 
 TEST(EmbeddedPage, IsEveryFileAsItIs) {
   size_t files = 0;
-  for (const fs::directory_entry& entry : fs::directory_iterator(fs::path(VITRINE_SOURCE) / "page")) {
+  for (const fs::directory_entry& entry : fs::directory_iterator(fs::path(VITRINE_SOURCE) / "server/page")) {
     ++files;
     const std::string name = entry.path().filename();
     const auto& all = EmbeddedPage();

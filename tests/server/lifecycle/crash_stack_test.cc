@@ -9,8 +9,8 @@
 #include <cstdint>
 #include <thread>
 
-#include "server/models/registry/registry.h"
 #include "server/pages/http_endpoint.h"
+#include "server/registry/registry.h"
 #include "tests/server/dripping.h"
 #include "tests/server/lifecycle/full_pipe.h"
 #include "tests/server/registry/fake_repository.h"

@@ -19,10 +19,10 @@
 #include <utility>
 #include <vector>
 
-#include "server/models/registry/version_status.h"
 #include "server/observe/metric_table.h"
 #include "server/observe/metrics.h"
 #include "server/pages/version_families.h"
+#include "server/registry/version_status.h"
 #include "tests/paths.h"
 
 namespace vitrine {

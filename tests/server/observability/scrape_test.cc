@@ -8,9 +8,9 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "server/models/registry/version_status.h"
 #include "server/observe/metrics.h"
 #include "server/pages/version_families.h"
+#include "server/registry/version_status.h"
 #include "tests/stored_text.h"
 
 namespace vitrine {

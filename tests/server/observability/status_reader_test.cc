@@ -6,8 +6,8 @@
 
 #include <memory>
 
-#include "server/models/registry/version_status.h"
 #include "server/process/shed.h"
+#include "server/registry/version_status.h"
 
 namespace vitrine {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/models/registry/canary_guard.h"
+#include "server/registry/canary_guard.h"
 
 #include <gmock/gmock.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/models/registry/compute_times.h"
+#include "server/registry/compute_times.h"
 
 #include <gtest/gtest.h>
 

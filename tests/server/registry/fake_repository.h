@@ -21,8 +21,8 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
 #include "base/mutex.h"
-#include "server/models/registry/registry.h"
 #include "server/observe/model_metrics.h"
+#include "server/registry/registry.h"
 
 namespace vitrine {
 

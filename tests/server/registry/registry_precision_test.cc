@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "server/models/registry/registry.h"
+#include "server/registry/registry.h"
 #include "tests/server/registry/fake_repository.h"
 
 namespace vitrine {

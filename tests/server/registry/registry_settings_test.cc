@@ -6,8 +6,8 @@
 #include <chrono>
 #include <thread>
 
-#include "server/models/registry/registry.h"
-#include "server/models/registry/serving_rules.h"
+#include "server/registry/registry.h"
+#include "server/registry/serving_rules.h"
 #include "server/serve/scheduling/batching_policy.h"
 #include "tests/server/logged.h"
 #include "tests/server/registry/fake_repository.h"

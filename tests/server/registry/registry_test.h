@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "server/models/registry/registry.h"
+#include "server/registry/registry.h"
 
 namespace vitrine {
 

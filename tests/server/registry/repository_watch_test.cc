@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/models/registry/repository_watch.h"
+#include "server/registry/repository_watch.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>

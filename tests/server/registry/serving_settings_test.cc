@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/models/registry/serving_settings.h"
+#include "server/registry/serving_settings.h"
 
 #include <gmock/gmock.h>
 #include <sys/resource.h>
 
 #include <fstream>
 
-#include "server/models/registry/serving_rules.h"
 #include "server/process/text_file.h"
+#include "server/registry/serving_rules.h"
 #include "tests/server/registry/fake_repository.h"
 
 namespace vitrine {

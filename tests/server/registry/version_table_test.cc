@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/models/registry/version_table.h"
+#include "server/registry/version_table.h"
 
 #include <gmock/gmock.h>
 
 #include <thread>
 
-#include "server/models/registry/serving_rules.h"
-#include "server/models/registry/version_status.h"
+#include "server/registry/serving_rules.h"
+#include "server/registry/version_status.h"
 #include "tests/server/registry/fake_repository.h"
 
 namespace vitrine {

@@ -16,8 +16,8 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "server/models/registry/loaded_model.h"
 #include "server/process/clock.h"
+#include "server/registry/loaded_model.h"
 #include "server/serve/scheduling/admission.h"
 #include "server/serve/scheduling/scheduler.h"
 

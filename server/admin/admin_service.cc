@@ -1,0 +1,387 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/admin/admin_service.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "models/repository/repository.h"
+#include "models/repository/text.h"
+#include "server/admin/canary_watch.h"
+#include "server/identity/caller.h"
+#include "server/registry/canary_guard.h"
+#include "server/registry/serving_rules.h"
+#include "server/registry/version_difference.h"
+
+namespace vitrine {
+namespace {
+
+// An operator may be restricted to one model: errors name no other.
+const ModelPatterns kNoOthers({});
+
+// Describes how one model is served. `canaries` may be null.
+v1::ModelServingStatus DescribeServing(const std::string& model, const Registry& registry,
+                                       const ServingSettings& settings, const CanaryWatch* canaries) {
+  const ModelPlan plan = settings.Plan(model);
+  const std::vector<VersionStatus> versions = registry.List(model);
+  v1::ModelServingStatus status;
+  status.set_model(model);
+  *status.mutable_serving() = plan.serving;
+  status.set_stable_version(registry.Traffic(model).stable);
+  for (const VersionStatus& version : versions) {
+    v1::ModelVersion& described = *status.add_versions();
+    described = Describe(version);
+    described.clear_config();
+    described.clear_provenance();
+  }
+  *status.mutable_put_away() = plan.changed.put_away();
+  status.set_unloaded(plan.changed.unloaded());
+  status.set_memory_bytes(MemoryOf(versions));
+  status.set_changed_by_admin(!IsEmpty(plan.changed));
+  if (canaries != nullptr) {
+    for (const v1::CanaryStatus& canary : canaries->Statuses(model)) *status.add_canaries() = canary;
+  }
+  return status;
+}
+
+// Describes the guard of a new canary.
+std::string GuardNote(int64_t version, const v1::ServingChange& change) {
+  return absl::StrCat("version ", version, ": ", DescribeGuard(change.serving().serving().canary_guard()));
+}
+
+// Describes the server as a whole, without the models.
+v1::ServingStatus DescribeServer(const Registry& registry, const ServingSettings& settings) {
+  v1::ServingStatus status;
+  status.set_serving_config(settings.options().serving_config.string());
+  status.set_serving_config_fault(std::string(settings.fault().message()));
+  status.set_admin_state(settings.options().admin_state.string());
+  status.set_memory_bytes(MemoryOf(registry.List()));
+  const int64_t most = registry.options().max_memory_bytes;
+  if (most != kNoMemoryLimit) status.set_max_memory_bytes(most);
+  return status;
+}
+
+}  // namespace
+
+std::string AdminService::Text(const VersionId& id) {
+  return absl::StrCat("model \"", id.model, "\" version ", id.version);
+}
+
+absl::Status AdminService::CheckNumber(int64_t version) {
+  if (version >= 1) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("version is ", version, "; it must be 1 or more"));
+}
+
+absl::StatusOr<v1::ServingChange> AdminService::Make(const std::string& model, const std::vector<Step>& steps,
+                                                     Durability durability) {
+  const v1::ModelOverride before = settings_.Plan(model).changed;
+  absl::Status done;
+  for (const Step& step : steps) {
+    if (done.ok()) done = Take(model, step, durability);
+  }
+  if (done.ok()) done = settings_.Keep();
+  if (!done.ok()) {
+    settings_.Restore(model, before);
+    registry_.Divide(model);
+    // Unloads what was loaded for this change, now or at the next poll.
+    registry_.Reconcile({}, std::min(steps.back().patience, kReadyPatience)).IgnoreError();
+    return done;
+  }
+  v1::ServingChange change;
+  *change.mutable_serving() = DescribeServing(model, registry_, settings_, canaries_);
+  return change;
+}
+
+absl::Status AdminService::Take(const std::string& model, const Step& step, Durability durability) {
+  RETURN_IF_ERROR(settings_.Change(model, step.edit, durability));
+  registry_.Divide(model);
+  const absl::Status looked = registry_.Reconcile(step.retry, step.patience);
+  if (!absl::IsDeadlineExceeded(looked)) RETURN_IF_ERROR(looked);
+  absl::Status verified = step.verify();
+  if (verified.ok() || looked.ok()) return verified;
+  return absl::UnavailableError(
+      absl::StrCat(std::string(looked.message()), ", and the change is not made: ", std::string(verified.message())));
+}
+
+absl::Duration AdminService::PatienceFor(const std::vector<VersionId>& named) const {
+  const bool ready = std::all_of(named.begin(), named.end(),
+                                 [&](const VersionId& id) { return registry_.Find(id.model, id.version).ok(); });
+  return ready && !named.empty() ? kReadyPatience : kLoadPatience;
+}
+
+absl::Status AdminService::CheckKnown(const std::string& model) const {
+  RETURN_IF_ERROR(ValidateModelName(model));
+  // A model whose folder is gone may still have changes, which can be read and reset.
+  if (!IsEmpty(settings_.Plan(model).changed) || !registry_.List(model).empty()) return absl::OkStatus();
+  for (const VersionId& id : registry_.OnDisk()) {
+    if (id.model == model) return absl::OkStatus();
+  }
+  return registry_.Get(model, std::nullopt, &kNoOthers).status();
+}
+
+absl::Status AdminService::CheckReady(const VersionId& id) const {
+  if (IsPutAway(settings_.Plan(id.model).changed, id.version)) {
+    return absl::FailedPreconditionError(absl::StrCat(Text(id), " was put away; bring it back with LoadModel first"));
+  }
+  ASSIGN_OR_RETURN(const VersionStatus status, registry_.Get(id.model, id.version, &kNoOthers));
+  if (status.state == v1::READY) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat(Text(id), " is ", v1::ModelState_Name(status.state), status.reason.empty() ? "" : ": ",
+                   status.reason, status.state == v1::FAILED ? "" : "; bring it into memory with LoadModel first"));
+}
+
+absl::Status AdminService::CheckClasses(const VersionId& id, std::optional<int64_t> other) const {
+  const v1::CanaryGuard guard = settings_.Plan(id.model).serving.canary_guard();
+  const absl::StatusOr<ModelHandle> stable = registry_.Find(id.model, other),
+                                    version = registry_.Find(id.model, id.version);
+  if (guard.off() || guard.allow_other_labels() || !stable.ok() || !version.ok()) return absl::OkStatus();
+  const std::string difference = OtherClasses(**version, **stable);
+  if (difference.empty()) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      Text(id), " can be no canary: ", difference, " as in version ", (*stable)->id.version,
+      ", which serves, so callers would read one class under two names; publish it as another model, give all requests "
+      "to it with the label stable, or set canary_guard { allow_other_labels: true }"));
+}
+
+absl::Status AdminService::CheckSomeReady(const std::string& model) const {
+  if (registry_.Traffic(model).stable != 0) return absl::OkStatus();
+  std::string why;
+  for (const VersionStatus& version : registry_.List(model)) {
+    if (version.state == v1::FAILED) why = absl::StrCat("; version ", version.id.version, ": ", version.reason);
+  }
+  return absl::FailedPreconditionError(absl::StrCat("no version of model \"", model, "\" gets ready", why));
+}
+
+absl::StatusOr<v1::ServingChange> AdminService::LoadModel(const v1::LoadModelRequest& request) {
+  MutexLock lock(mutex_);
+  const std::string& model = request.model();
+  RETURN_IF_ERROR(ValidateModelName(model));
+  if (request.has_version()) {
+    RETURN_IF_ERROR(CheckNumber(request.version()));
+    const VersionId id{model, request.version()};
+    return Make(
+        model,
+        [&](v1::ModelOverride& row) {
+          row.set_unloaded(false);
+          ReadmitVersion(row, id.version);
+          AddLoaded(row, id.version);
+        },
+        [&] { return CheckReady(id); }, {id});
+  }
+  std::vector<VersionId> failed;
+  for (const VersionStatus& version : registry_.List(model)) failed.push_back(version.id);
+  return Make(
+      model, [](v1::ModelOverride& row) { row.set_unloaded(false); },
+      [&]() -> absl::Status {
+        RETURN_IF_ERROR(CheckKnown(model));
+        return CheckSomeReady(model);
+      },
+      failed);
+}
+
+absl::StatusOr<v1::ServingChange> AdminService::UnloadModel(const v1::UnloadModelRequest& request) {
+  MutexLock lock(mutex_);
+  const std::string& model = request.model();
+  RETURN_IF_ERROR(CheckKnown(model));
+  if (!request.has_version()) {
+    return Make(
+        model, [](v1::ModelOverride& row) { row.set_unloaded(true); }, [] { return absl::OkStatus(); });
+  }
+  const VersionId id{model, request.version()};
+  RETURN_IF_ERROR(CheckNumber(id.version));
+  RETURN_IF_ERROR(registry_.Get(model, id.version, &kNoOthers).status());
+  const v1::ModelOverride before = settings_.Plan(model).changed;
+  const Edit put_away = [&](v1::ModelOverride& row) {
+    row = before;
+    ExcludeVersion(row, id.version, "unloaded by an operator");
+  };
+  // As in a rollback: the replacement is loaded before the version goes, so that no other version serves in between.
+  const Step bring = {
+      [](v1::ModelOverride&) {}, [&] { return LoadReplacements(model, put_away); }, {}, absl::ZeroDuration()};
+  const Step leave = {put_away,
+                      [&] {
+                        if (registry_.Traffic(model).stable != id.version) return absl::OkStatus();
+                        return absl::FailedPreconditionError(
+                            absl::StrCat(Text(id),
+                                         " is the only one that can serve; load another one first, or unload the whole "
+                                         "model"));
+                      },
+                      {},
+                      kReadyPatience};
+  return Make(model, {bring, leave}, Durability::kRequired);
+}
+
+absl::Status AdminService::LoadReplacements(const std::string& model, const Edit& edit) {
+  for (size_t tried = 0; tried < kMostTried; ++tried) {
+    const std::optional<int64_t> next = registry_.NextLoad(model, settings_.Plan(model, edit));
+    if (!next.has_value()) break;
+    RETURN_IF_ERROR(settings_.Change(model, [&](v1::ModelOverride& row) { AddLoaded(row, *next); }));
+    RETURN_IF_ERROR(registry_.Reconcile({}, kLoadPatience));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<v1::ServingChange> AdminService::SetVersionPolicy(const v1::SetVersionPolicyRequest& request) {
+  MutexLock lock(mutex_);
+  const std::string& model = request.model();
+  RETURN_IF_ERROR(CheckKnown(model));
+  RETURN_IF_ERROR(ValidatePolicy(request.policy()));
+  std::vector<VersionId> named;
+  for (const int64_t version : request.policy().specific().versions()) named.push_back({model, version});
+  return Make(
+      model, [&](v1::ModelOverride& row) { *row.mutable_version_policy() = request.policy(); },
+      [&]() -> absl::Status {
+        if (settings_.Plan(model).changed.unloaded()) return absl::OkStatus();
+        for (const VersionId& id : named) RETURN_IF_ERROR(CheckReady(id));
+        return absl::OkStatus();
+      },
+      named);
+}
+
+// Returns the version to pin as `stable`: the serving one, or the newest below it without a share. A newer one may be a
+// waiting version.
+absl::StatusOr<int64_t> AdminService::VersionToPin(const std::string& model,
+                                                   const std::vector<VersionId>& named) const {
+  const int64_t serving = registry_.Traffic(model).stable;
+  int64_t beside = 0;
+  for (const VersionStatus& version : registry_.List(model)) {
+    if (version.id.version > serving || version.state != v1::READY) continue;
+    if (!std::count(named.begin(), named.end(), version.id)) beside = version.id.version;
+  }
+  if (beside != 0) return beside;
+  return absl::FailedPreconditionError(absl::StrCat("no other version of model \"", model,
+                                                    "\" is ready to take what the shares leave over; load one first"));
+}
+
+// Loads missing versions first, while requests go as before, so that no version gets a share before its classes were
+// compared.
+absl::StatusOr<v1::ServingChange> AdminService::SetTraffic(const v1::SetTrafficRequest& request) {
+  MutexLock lock(mutex_);
+  const std::string& model = request.model();
+  RETURN_IF_ERROR(CheckKnown(model));
+  std::vector<VersionId> named;
+  for (const v1::TrafficShare& share : request.shares()) {
+    RETURN_IF_ERROR(CheckNumber(share.version()));
+    named.push_back({model, share.version()});
+  }
+  const ModelPlan plan = settings_.Plan(model);
+  const int64_t serving = registry_.Traffic(model).stable;
+  int64_t pinned = 0;
+  if (!named.empty() && LabelledVersion(plan.serving, kStableLabel) == 0) {
+    ASSIGN_OR_RETURN(pinned, VersionToPin(model, named));
+  }
+  const std::optional<int64_t> stable = pinned != 0 ? std::make_optional(pinned) : std::nullopt;
+  for (const VersionId& id : named) RETURN_IF_ERROR(CheckClasses(id, stable));
+  const Verify verify = [&]() -> absl::Status {
+    for (const VersionId& id : named) {
+      RETURN_IF_ERROR(CheckReady(id));
+      RETURN_IF_ERROR(CheckClasses(id, stable));
+    }
+    return absl::OkStatus();
+  };
+  const Step bring = {[&](v1::ModelOverride& row) {
+                        if (serving != 0) SetLabelIn(row, kStableLabel, serving);
+                        for (const VersionId& id : named) AddLoaded(row, id.version);
+                      },
+                      verify, named};
+  const Step divide = {[&](v1::ModelOverride& row) {
+                         row = plan.changed;
+                         *row.mutable_traffic()->mutable_shares() = request.shares();
+                         if (pinned != 0) SetLabelIn(row, kStableLabel, pinned);
+                       },
+                       verify,
+                       {},
+                       PatienceFor(named)};
+  std::vector<Step> steps = {divide};
+  if (!verify().ok()) {
+    RETURN_IF_ERROR(ValidateServing(settings_.Plan(model, divide.edit).serving));
+    steps.insert(steps.begin(), bring);
+  }
+  ASSIGN_OR_RETURN(v1::ServingChange change, Make(model, steps, Durability::kRequired));
+  if (pinned != 0) {
+    change.add_notes(absl::StrCat("version ", pinned,
+                                  " got the label stable; newer versions do not replace it until the "
+                                  "label moves or is cleared"));
+  }
+  for (const VersionId& id : named) {
+    if (id.version != change.serving().stable_version()) change.add_notes(GuardNote(id.version, change));
+  }
+  return change;
+}
+
+absl::StatusOr<v1::ServingChange> AdminService::SetLabel(const v1::SetLabelRequest& request) {
+  MutexLock lock(mutex_);
+  const VersionId id{request.model(), request.version()};
+  RETURN_IF_ERROR(CheckKnown(id.model));
+  RETURN_IF_ERROR(ValidateLabel(request.label()));
+  RETURN_IF_ERROR(CheckNumber(id.version));
+  const Verify verify = [&]() -> absl::Status {
+    RETURN_IF_ERROR(CheckReady(id));
+    return request.label() == kCanaryLabel ? CheckClasses(id) : absl::OkStatus();
+  };
+  RETURN_IF_ERROR(verify());
+  // A version that answers all remaining requests needs no share of its own.
+  const v1::ModelServing serving = settings_.Plan(id.model).serving;
+  const bool promoted = request.label() == kStableLabel && PercentOf(serving, id.version) > 0;
+  ASSIGN_OR_RETURN(v1::ServingChange change,
+                   Make(id.model,
+                        [&](v1::ModelOverride& row) {
+                          SetLabelIn(row, request.label(), id.version);
+                          if (!promoted) return;
+                          *row.mutable_traffic()->mutable_shares() = serving.traffic();
+                          RemoveIf(*row.mutable_traffic()->mutable_shares(),
+                                   [&](const v1::TrafficShare& share) { return share.version() == id.version; });
+                        },
+                        verify, {id}));
+  if (promoted) change.add_notes(absl::StrCat("version ", id.version, " has no share of its own any more"));
+  if (request.label() == kCanaryLabel) change.add_notes(GuardNote(id.version, change));
+  return change;
+}
+
+absl::StatusOr<v1::ServingChange> AdminService::ClearLabel(const v1::ClearLabelRequest& request) {
+  MutexLock lock(mutex_);
+  RETURN_IF_ERROR(CheckKnown(request.model()));
+  RETURN_IF_ERROR(ValidateLabel(request.label()));
+  const ModelPlan plan = settings_.Plan(request.model());
+  if (LabelledVersion(plan.serving, request.label()) == 0) {
+    return absl::NotFoundError(
+        absl::StrCat("no version of model \"", request.model(), "\" was given the label ", Quoted(request.label())));
+  }
+  return Make(
+      request.model(),
+      [&](v1::ModelOverride& row) {
+        RemoveIf(*row.mutable_labels(), [&](const v1::VersionLabel& held) { return held.label() == request.label(); });
+        if (LabelledVersion(plan.file, request.label()) != 0) SetLabelIn(row, request.label(), 0);
+      },
+      [] { return absl::OkStatus(); });
+}
+
+absl::StatusOr<v1::ServingChange> AdminService::ResetServing(const v1::ResetServingRequest& request) {
+  MutexLock lock(mutex_);
+  RETURN_IF_ERROR(CheckKnown(request.model()));
+  return Make(
+      request.model(), [](v1::ModelOverride& row) { row = v1::ModelOverride(); }, [] { return absl::OkStatus(); });
+}
+
+absl::StatusOr<v1::ServingStatus> AdminService::GetServing(const v1::GetServingRequest& request) const {
+  v1::ServingStatus status = DescribeServer(registry_, settings_);
+  std::set<std::string> models;
+  if (!request.model().empty()) {
+    RETURN_IF_ERROR(CheckKnown(request.model()));
+    models.insert(request.model());
+  } else {
+    for (const VersionStatus& version : registry_.List()) models.insert(version.id.model);
+    for (const std::string& model : settings_.Models()) models.insert(model);
+  }
+  for (const std::string& model : models) {
+    *status.add_models() = DescribeServing(model, registry_, settings_, canaries_);
+  }
+  return status;
+}
+
+}  // namespace vitrine

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_SERVER_ADMIN_ADMIN_SERVICE_H_
+#define VITRINE_SERVER_ADMIN_ADMIN_SERVICE_H_
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "base/mutex.h"
+#include "server/registry/registry.h"
+#include "server/registry/serving_settings.h"
+#include "vitrine/v1/admin.pb.h"
+
+namespace vitrine {
+
+class CanaryWatch;
+
+// The Admin service (admin.proto), without listener, identity and audit. Thread-safe: changes are made one at a time.
+//
+// A change is made in the settings, the registry updates the versions in memory, the state file is replaced, and the
+// call returns. This may take as long as loading a model, kLoadPatience at most, and ends with UNAVAILABLE after that
+// or if the registry stops. A change that fails is undone before the call returns and never reaches the state file.
+// Requests are routed by a change as soon as it is set, whatever the registry is loading then.
+class AdminService {
+ public:
+  // Longest wait for the registry, which loads the versions of a model one after the other: for a change that needs a
+  // load, and for one whose versions are READY, so that versions that it unloads are freed before the answer if that is
+  // soon.
+  static constexpr absl::Duration kLoadPatience = absl::Minutes(10);
+  static constexpr absl::Duration kReadyPatience = absl::Seconds(10);
+
+  // The arguments must outlive the service. `canaries` may be null.
+  AdminService(Registry& registry, ServingSettings& settings, const CanaryWatch* canaries = nullptr)
+      : registry_(registry), settings_(settings), canaries_(canaries) {}
+
+  absl::StatusOr<v1::ServingChange> LoadModel(const v1::LoadModelRequest& request);
+  absl::StatusOr<v1::ServingChange> UnloadModel(const v1::UnloadModelRequest& request);
+  absl::StatusOr<v1::ServingChange> RollbackModel(const v1::RollbackModelRequest& request);
+  absl::StatusOr<v1::ServingChange> SetVersionPolicy(const v1::SetVersionPolicyRequest& request);
+  absl::StatusOr<v1::ServingChange> SetTraffic(const v1::SetTrafficRequest& request);
+  absl::StatusOr<v1::ServingChange> SetLabel(const v1::SetLabelRequest& request);
+  absl::StatusOr<v1::ServingChange> ClearLabel(const v1::ClearLabelRequest& request);
+  absl::StatusOr<v1::ServingChange> ResetServing(const v1::ResetServingRequest& request);
+  absl::StatusOr<v1::ServingStatus> GetServing(const v1::GetServingRequest& request) const;
+
+  // For the canary guard: puts a canary away, in this process at least if the state file cannot be written. It loses
+  // its requests at once, even during another change or load. Does not wait: UNAVAILABLE during a change, after which
+  // it must be called again. ABORTED: it is no longer a canary.
+  absl::Status RollBackCanary(const VersionId& id, const std::string& reason);
+
+ private:
+  using Edit = ServingSettings::Edit;
+  using Durability = ServingSettings::Durability;
+  using Verify = std::function<absl::Status()>;
+  // One step of a change: its edit, the check that it succeeded, and versions to load at once even if they failed
+  // before.
+  struct Step {
+    Edit edit;
+    Verify verify;
+    std::vector<VersionId> retry = {};
+    absl::Duration patience = kLoadPatience;  // longest wait for the registry
+  };
+
+  absl::StatusOr<v1::ServingChange> Make(const std::string& model, const Edit& edit, const Verify& verify,
+                                         const std::vector<VersionId>& retry = {}) {
+    return Make(model, {Step{edit, verify, retry, PatienceFor(retry)}}, Durability::kRequired);
+  }
+  // Applies the steps one after the other, each once the registry has followed the previous one, and keeps the result.
+  // Undoes all of them if one fails.
+  absl::StatusOr<v1::ServingChange> Make(const std::string& model, const std::vector<Step>& steps,
+                                         Durability durability);
+  absl::Status Take(const std::string& model, const Step& step, Durability durability);
+  // Loads the versions that would serve once `edit` has removed one, as far as they can be loaded.
+  absl::Status LoadReplacements(const std::string& model, const Edit& edit);
+  absl::StatusOr<int64_t> VersionToPutAway(const v1::RollbackModelRequest& request) const;
+  absl::StatusOr<v1::ServingChange> RollBackTo(const VersionId& bad, const std::string& reason, int64_t good,
+                                               Durability durability, absl::Duration patience);
+  absl::StatusOr<int64_t> VersionToPin(const std::string& model, const std::vector<VersionId>& named) const;
+  // Returns the longest wait for a change of these versions.
+  absl::Duration PatienceFor(const std::vector<VersionId>& named) const;
+  // Most versions that one change tries, one after the other.
+  static constexpr size_t kMostTried = 10;
+
+  static std::string Text(const VersionId& id);  // for error messages
+  static absl::Status CheckNumber(int64_t version);
+  absl::Status CheckKnown(const std::string& model) const;
+  // Returns OK if the version is READY; else why not.
+  absl::Status CheckReady(const VersionId& id) const;
+  // Returns OK if requests may be divided between the version and `other`, or `stable`; unchecked if one is not in
+  // memory.
+  absl::Status CheckClasses(const VersionId& id, std::optional<int64_t> other = std::nullopt) const;
+  absl::Status CheckSomeReady(const std::string& model) const;
+  // Returns the versions below `id` that may serve in its place, highest first, without canaries.
+  std::vector<int64_t> Before(const VersionId& id) const;
+
+  Registry& registry_;
+  ServingSettings& settings_;
+  const CanaryWatch* const canaries_;
+  Mutex mutex_;  // held during a change
+};
+
+}  // namespace vitrine
+
+#endif  // VITRINE_SERVER_ADMIN_ADMIN_SERVICE_H_

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_SERVER_ADMIN_CANARY_WATCH_H_
+#define VITRINE_SERVER_ADMIN_CANARY_WATCH_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "base/mutex.h"
+#include "server/process/clock.h"
+#include "server/process/ticker.h"
+#include "server/registry/canary_guard.h"
+#include "server/registry/registry.h"
+#include "server/registry/serving_settings.h"
+#include "vitrine/v1/admin.pb.h"
+
+namespace vitrine {
+
+// Watches the canaries of the models whose guard is not off: samples their outcomes, answers and compute times, runs
+// their goldens again, and rolls back those that exceed a bound. Thread-safe.
+class CanaryWatch {
+ public:
+  // Returns the drift of a loaded version from its goldens: GoldenDrift of models/repository/golden.h.
+  // RESOURCE_EXHAUSTED: unknown.
+  using Drift = std::function<absl::StatusOr<double>(const LoadedModel&)>;
+  // Puts a version away; the reason is for people. Must not wait. ABORTED: it is no longer a canary.
+  using RollBack = std::function<absl::Status(const VersionId&, const std::string& reason)>;
+  static constexpr absl::Duration kPeriod = absl::Seconds(1);
+
+  // The arguments must outlive the watch.
+  CanaryWatch(const Registry& registry, const ServingSettings& settings, Drift drift, const Clock& clock)
+      : registry_(registry), settings_(settings), drift_(std::move(drift)), clock_(clock) {}
+  ~CanaryWatch() { Stop(); }
+  CanaryWatch(const CanaryWatch&) = delete;
+  CanaryWatch& operator=(const CanaryWatch&) = delete;
+
+  // Looks every kPeriod on a thread of its own, at low priority, until Stop.
+  void Start(RollBack roll_back);
+  // Waits for the running look. Idempotent.
+  void Stop();
+  // Judges every canary of every model, then rolls back those that exceed a bound, including earlier ones that failed.
+  void Look(const RollBack& roll_back);
+
+  // Returns the evidence about the canaries of a model, by version.
+  std::vector<v1::CanaryStatus> Statuses(const std::string& model) const;
+
+ private:
+  struct Canary {
+    std::weak_ptr<const LoadedModel> model;  // reset when the version was loaded again
+    OutcomeWindow window;
+    std::weak_ptr<const LoadedModel> stable;  // the comparisons are reset when it changes
+    ComputeWindow compute;
+    AnswerWindow answers;
+    std::string other_classes;  // difference from those of `stable`
+    absl::Time next_golden;
+    std::optional<double> drift;
+    std::optional<RollbackVerdict> verdict;  // set until it is put away
+    std::string last_fault;                  // last rollback error, so that it is logged once
+
+    CanaryEvidence Evidence() const;
+    void Sample(absl::Time now, const ModelHandle& canary, const ModelHandle& other, const v1::CanaryGuard& guard);
+  };
+
+  void Judge(const VersionId& id, const v1::CanaryGuard& guard);
+  void PutAway(const VersionId& id, const RollbackVerdict& verdict, const RollBack& roll_back);
+  bool BeginLook(const VersionId& id, const ModelHandle& model, const v1::CanaryGuard& guard, absl::Time now);
+  // Returns infinity if the goldens fail to compute; nullopt for lack of memory, which may pass.
+  std::optional<double> DriftNow(const LoadedModel& model) const;
+  ModelHandle StableOf(const std::string& model) const;  // null: there is none
+
+  const Registry& registry_;
+  const ServingSettings& settings_;
+  const Drift drift_;
+  const Clock& clock_;
+
+  mutable Mutex mutex_;
+  std::map<VersionId, Canary> canaries_ ABSL_GUARDED_BY(mutex_);
+
+  Mutex ticker_mutex_;
+  std::unique_ptr<Ticker> ticker_ ABSL_GUARDED_BY(ticker_mutex_);
+};
+
+}  // namespace vitrine
+
+#endif  // VITRINE_SERVER_ADMIN_CANARY_WATCH_H_

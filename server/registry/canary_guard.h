@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_SERVER_REGISTRY_CANARY_GUARD_H_
+#define VITRINE_SERVER_REGISTRY_CANARY_GUARD_H_
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "absl/time/time.h"
+#include "server/observe/model_metrics.h"
+#include "server/registry/answer_record.h"
+#include "server/registry/compute_times.h"
+#include "server/registry/paired_answers.h"
+#include "server/registry/traffic.h"
+#include "vitrine/v1/serving.pb.h"
+
+namespace vitrine {
+
+// Rules by which a canary is rolled back automatically. Pure; times may be of any clock.
+
+// Returns the versions that the guard watches: READY with a share of the traffic or the label `canary`, never `stable`.
+std::set<int64_t> Canaries(const TrafficTable& traffic);
+
+// Returns true if some of the canary's images are also computed by `stable`.
+bool ComparesPairs(const v1::CanaryGuard& guard);
+
+absl::Duration WindowOf(const v1::CanaryGuard& guard);
+absl::Duration GoldenIntervalOf(const v1::CanaryGuard& guard);
+
+// A sliding window over counters that only grow. Counters must have operator-. Keeps about kSamples values for any
+// window length, which limits the precision of the window's start.
+template <typename Counters>
+class CounterWindow {
+ public:
+  using Counts = Counters;
+
+  // Adds the counters at `now`, which must not decrease between calls. Drops samples older than the window, except the
+  // last one before it.
+  void Add(absl::Time now, const Counts& total, absl::Duration window) {
+    const size_t size = samples_.size();
+    if (size >= 2 && now - samples_[size - 2].at < window / kSamples) samples_.pop_back();
+    samples_.push_back({now, total});
+    while (samples_.size() > 2 && samples_[1].at <= now - window) samples_.pop_front();
+  }
+  // Returns the counts between the oldest sample and the newest.
+  Counts InWindow() const { return samples_.empty() ? Counts() : samples_.back().total - samples_.front().total; }
+
+ private:
+  static constexpr int kSamples = 300;
+  struct Sample {
+    absl::Time at;
+    Counts total;
+  };
+  std::deque<Sample> samples_;
+};
+
+// Answers and errors of a version.
+struct OutcomeCounts {
+  int64_t answers = 0;
+  int64_t errors = 0;
+
+  friend OutcomeCounts operator-(const OutcomeCounts& later, const OutcomeCounts& earlier) {
+    return {later.answers - earlier.answers, later.errors - earlier.errors};
+  }
+};
+using OutcomeWindow = CounterWindow<OutcomeCounts>;
+
+// Compute times of a canary and `stable`, sampled at the same moments.
+struct ComputePair {
+  ComputeTimes canary;
+  ComputeTimes stable;
+
+  friend ComputePair operator-(const ComputePair& later, const ComputePair& earlier) {
+    return {later.canary - earlier.canary, later.stable - earlier.stable};
+  }
+};
+using ComputeWindow = CounterWindow<ComputePair>;
+
+// Answers of a canary and `stable`, sampled at the same moments.
+struct AnswerPair {
+  AnswerTotals canary;
+  AnswerTotals stable;
+  PairCounts paired;
+
+  friend AnswerPair operator-(const AnswerPair& later, const AnswerPair& earlier) {
+    return {later.canary - earlier.canary, later.stable - earlier.stable, later.paired - earlier.paired};
+  }
+};
+using AnswerWindow = CounterWindow<AnswerPair>;
+
+// The data on which a canary is judged; counts and comparisons with `stable` are over the window.
+struct CanaryEvidence {
+  OutcomeCounts counts;
+  // Result of the last run of the goldens; unset before the first; infinite or NaN if they failed to compute.
+  std::optional<double> drift;
+  std::optional<double> tolerance;  // allowed drift if the guard sets none; unset: unknown
+  ComputeComparison compute;
+  AnswerComparison answers;
+  PairCounts paired;
+  std::string other_classes;  // OtherClasses(canary, stable)
+};
+
+struct RollbackVerdict {
+  RollbackCause cause = RollbackCause::kErrorRate;
+  std::string reason;  // for people: the measured value and the bound
+};
+
+// Returns why the canary must be rolled back, or nullopt if it may stay.
+//
+// A canary as good as `stable` is rolled back in fewer than one of a thousand hours, with any bounds, if the requests
+// of each caller are divided at random: at four standard errors, differences between two trainings with different seeds
+// stay within the bounds. Request ids that repeat do not divide at random: if an id names a user, the bounds must allow
+// for the differences between users.
+std::optional<RollbackVerdict> JudgeCanary(const v1::CanaryGuard& guard, const CanaryEvidence& evidence);
+
+// Describes for people when the guard rolls a canary back.
+std::string DescribeGuard(const v1::CanaryGuard& guard);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_SERVER_REGISTRY_CANARY_GUARD_H_

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/registry/device.h"
+
+#include <dlfcn.h>
+
+#include <string>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "base/simd/chosen_path.h"
+#include "base/simd/cpu_description.h"
+#include "base/status_macros.h"
+#include "models/engine/cpu/instructions.h"
+#include "models/engine/torch_library.h"
+
+namespace vitrine {
+namespace {
+
+absl::Status Refuse(const Device& device, const std::string& why) {
+  return absl::FailedPreconditionError(
+      absl::StrCat("device ", device.name(), " cannot be used: ", why, "; start with --device cpu instead"));
+}
+
+std::string LoadError() {
+  const char* error = dlerror();
+  return error == nullptr ? "unknown error" : error;
+}
+
+}  // namespace
+
+std::string Device::name() const {
+  return kind == Kind::kCpu ? "cpu" : absl::StrCat("cuda:", index);
+}
+
+absl::StatusOr<Device> ParseDevice(std::string_view text) {
+  if (text == "cpu") return Device{};
+  if (text == "cuda") return Device{Device::Kind::kCuda, 0};
+  constexpr std::string_view kPrefix = "cuda:";
+  Device device{Device::Kind::kCuda, 0};
+  if (text.substr(0, kPrefix.size()) == kPrefix) {
+    const std::string_view digits = text.substr(kPrefix.size());
+    const bool plain = !digits.empty() && digits.find_first_not_of("0123456789") == std::string_view::npos;
+    if (plain && absl::SimpleAtoi(std::string(digits), &device.index) && device.index < 128) return device;
+  }
+  return absl::InvalidArgumentError(absl::StrCat("device \"", absl::Utf8SafeCEscape(std::string(text.substr(0, 64))),
+                                                 "\" is not known; use cpu, cuda:0, cuda:1, ..."));
+}
+
+absl::Status OpenDevice(const Device& device, Precision precision) {
+  if (device.kind == Device::Kind::kCpu) {
+    ASSIGN_OR_RETURN(const cpu::CpuPath path, cpu::ChosenPath());
+    const absl::Status can = engine::CanCompute(precision, path);
+    return can.ok() ? can : absl::FailedPreconditionError(absl::StrCat("--precision: ", std::string(can.message())));
+  }
+  if (precision != Precision::kFp32) {
+    return Refuse(device, absl::StrCat("--precision ", Name(precision), " is for a CPU"));
+  }
+  // Checks the driver first: without it LibTorch's library would load and then report no device, without a reason.
+  if (dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL) == nullptr) {
+    return Refuse(device, absl::StrCat("there is no NVIDIA driver on this machine (", LoadError(), ")"));
+  }
+  const absl::StatusOr<const TorchLibrary*> library = OpenTorchLibrary();
+  if (!library.ok()) return Refuse(device, std::string(library.status().message()));
+  const absl::Status opened = (*library)->open_device(device.name());
+  return opened.ok() ? opened : Refuse(device, std::string(opened.message()));
+}
+
+Compute ComputeOn(const Device& device, Precision precision) {
+  Compute compute{
+      .device = device.name(), .cpu = cpu::CpuDescription(), .path = "libtorch", .precision = Name(precision)};
+  if (device.kind != Device::Kind::kCpu) return compute;
+  const absl::StatusOr<cpu::CpuPath> path = cpu::ChosenPath();
+  if (path.ok()) compute.path = cpu::Name(engine::PathOf(*path, precision));
+  return compute;
+}
+
+bool IsLost(const Device& device) {
+  if (device.kind == Device::Kind::kCpu) return false;
+  const absl::StatusOr<const TorchLibrary*> library = OpenTorchLibrary();
+  return !library.ok() || (*library)->is_lost(device.name());
+}
+
+}  // namespace vitrine

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_SERVER_REGISTRY_DEVICE_H_
+#define VITRINE_SERVER_REGISTRY_DEVICE_H_
+
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "models/engine/precision.h"
+
+namespace vitrine {
+
+// The device that holds and computes models.
+struct Device {
+  enum class Kind { kCpu, kCuda };
+  Kind kind = Kind::kCpu;
+  int index = 0;  // CUDA device number; 0 for the CPU
+
+  std::string name() const;  // "cpu" or "cuda:1", as in LibTorch
+  std::string_view kind_name() const { return kind == Kind::kCpu ? "cpu" : "cuda"; }
+};
+
+// Parses "cpu" or "cuda:N" ("cuda" is cuda:0). INVALID_ARGUMENT quotes anything else.
+absl::StatusOr<Device> ParseDevice(std::string_view text);
+
+// Makes the device usable: for the CPU, reads VITRINE_ISA (base/simd/chosen_path.h); for a CUDA device, loads LibTorch
+// and its CUDA library and checks that the device exists. Must be called once, before any other use of the device.
+// `precision` is the default precision of models. FAILED_PRECONDITION names what is missing: the driver, the first
+// library that cannot be loaded, the device, or the CPU instructions for `precision`.
+absl::Status OpenDevice(const Device& device, Precision precision = Precision::kFp32);
+
+// Description of an open device for people.
+struct Compute {
+  std::string device;
+  std::string cpu;        // its model name and numbers
+  std::string path;       // kernels for that precision, "avx512", "amx"; "libtorch" on a CUDA device
+  std::string precision;  // default precision of models
+};
+Compute ComputeOn(const Device& device, Precision precision);
+
+// Returns true if an open CUDA device is lost for good; see TorchLibrary::is_lost.
+bool IsLost(const Device& device);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_SERVER_REGISTRY_DEVICE_H_

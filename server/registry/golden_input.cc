@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/registry/golden_input.h"
+
+#include <utility>
+
+#include "base/status_macros.h"
+#include "imaging/decode_input.h"
+
+namespace vitrine {
+
+absl::StatusOr<FloatArray> DecodeGoldenInput(std::string_view picture, const v1::Preprocessing& preprocessing) {
+  ASSIGN_OR_RETURN(PlannedInput planned, PlanAndDecodeInput(picture, preprocessing));
+  const Size input = planned.geometry.input;
+  return FloatArray{.shape = {preprocessing.channels(), input.height, input.width},
+                    .values = std::move(planned.values)};
+}
+
+}  // namespace vitrine

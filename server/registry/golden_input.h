@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_SERVER_REGISTRY_GOLDEN_INPUT_H_
+#define VITRINE_SERVER_REGISTRY_GOLDEN_INPUT_H_
+
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "models/float_array.h"
+#include "vitrine/v1/model.pb.h"
+
+namespace vitrine {
+
+// Decodes an encoded golden image into a model's input [channels, height, width], at the size that the model gives it,
+// in the same way as a request's image. INVALID_ARGUMENT for damage and for sizes that the model does not take.
+absl::StatusOr<FloatArray> DecodeGoldenInput(std::string_view picture, const v1::Preprocessing& preprocessing);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_SERVER_REGISTRY_GOLDEN_INPUT_H_

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/registry/model_loader.h"
+
+#include <malloc.h>
+
+#include <algorithm>
+#include <exception>
+#include <new>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/simd/chosen_path.h"
+#include "base/status_macros.h"
+#include "models/engine/cpu_backend.h"
+#include "models/engine/logits.h"
+#include "models/engine/torch_library.h"
+#include "models/repository/golden.h"
+#include "models/repository/manifest.h"
+#include "models/repository/stored_version.h"
+#include "models/repository/weights.h"
+#include "server/observe/log.h"
+#include "server/process/clock.h"
+#include "server/process/out_of_memory.h"
+#include "server/registry/golden_input.h"
+#include "server/registry/memory_budget.h"
+
+namespace vitrine {
+namespace {
+
+// Bytes that a file may have besides the weights, such as a header, without being counted.
+constexpr int64_t kBesideWeights = 1 << 20;
+
+Forward ForwardOf(const LoadedModel& model, int threads) {
+  return [&model, threads](std::span<const FloatArray> images) {
+    return LogitsOf(*model.backend, model.description->config().classes(), images, threads);
+  };
+}
+
+// Runs the goldens on as many threads as `cores` returns, except the single image, which runs on the calling thread
+// like a batch: its time is the first estimate of the cost, unless one was measured while serving.
+absl::Status ProveGoldens(const StoredVersion& stored, const LoadedModel& loaded, const Device& device,
+                          const std::function<int()>& cores) {
+  absl::Time begin;
+  const GoldenRun run = {
+      .few = device.kind == Device::Kind::kCpu,  // other devices use kernels that our tests do not compare
+      .before_alone = [&begin] { begin = SteadyClock().Now(); },
+      .after_alone =
+          [&begin, &cost = *loaded.cost](int64_t tokens) {
+            if (cost.Predict(tokens, 0) != absl::ZeroDuration()) return;
+            cost.ObserveCompute(tokens, SteadyClock().Now() - begin);
+          },
+  };
+  // A device computes its batches one after the other.
+  const bool alone = cores == nullptr || device.kind != Device::Kind::kCpu;
+  return CheckGolden(stored, *loaded.description, ForwardOf(loaded, alone ? 1 : cores()), DecodeGoldenInput,
+                     device.kind_name(), loaded.precision, run);
+}
+
+// Widens stored weights to floats one by one and frees each once it is taken over, so that memory stays close to the
+// size of the model.
+class StoredWeights : public engine::WeightSource {
+ public:
+  explicit StoredWeights(std::vector<StoredTensor>& weights) : weights_(weights) {}
+  const float* Floats(size_t weight) override {
+    weights_[weight] = ToF32(weights_[weight]);
+    return weights_[weight].As<float>();
+  }
+  void LetGo(size_t weight) override { weights_[weight].data.reset(); }
+
+ private:
+  std::vector<StoredTensor>& weights_;
+};
+
+// Returns the layers that keep fp32 according to the manifest.
+absl::StatusOr<PrecisionChoice> ChoiceOf(const v1::Manifest& manifest, Precision precision, const Device& device) {
+  PrecisionChoice choice = {.precision = precision, .kept = {}};
+  if (precision == Precision::kFp32) return choice;
+  const std::string version = absl::StrCat(manifest.model(), "/", manifest.version());
+  if (device.kind != Device::Kind::kCpu) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        version, ": ", Name(precision), " is computed on a CPU alone; this server computes on ", device.name()));
+  }
+  const v1::PrecisionPlan* const plan = FindPrecision(manifest, Name(precision));
+  if (plan == nullptr) {
+    return absl::FailedPreconditionError(absl::StrCat(version, ": the manifest does not say how to compute in ",
+                                                      Name(precision),
+                                                      "; `vitrine-repo quantize` publishes a version that does"));
+  }
+  choice.kept.insert(plan->kept().begin(), plan->kept().end());
+  return choice;
+}
+
+absl::StatusOr<std::unique_ptr<const Backend>> MakeBackend(WeightedModel& model, const Device& device,
+                                                           const PrecisionChoice& choice) {
+  StoredWeights weights(model.weights);
+  if (device.kind == Device::Kind::kCpu) {
+    ASSIGN_OR_RETURN(const cpu::CpuPath path, cpu::ChosenPath());
+    return MakeCpuBackend(model.description.program(), weights, path, choice);
+  }
+  ASSIGN_OR_RETURN(const TorchLibrary* torch, OpenTorchLibrary());
+  std::vector<const float*> floats;
+  for (size_t i = 0; i < model.weights.size(); ++i) floats.push_back(weights.Floats(i));
+  return torch->make_backend(model.description.config(), floats, device.name());
+}
+
+// Returns the bytes of the weights as fp32.
+int64_t BytesOf(const WeightedModel& model) {
+  int64_t elements = 0;
+  for (const StoredTensor& weight : model.weights) elements += weight.elements();
+  return elements * static_cast<int64_t>(sizeof(float));
+}
+
+// Returns the least bytes of a weight; layers that keep fp32 take more.
+int64_t BytesOfWeight(Precision precision) {
+  switch (precision) {
+    case Precision::kInt8:
+      return 1;
+    case Precision::kBf16:
+      return 2;
+    case Precision::kFp32:
+      break;
+  }
+  return 4;
+}
+
+absl::StatusOr<ModelHandle> BuildAndProve(StoredVersion stored, const VersionId& id, const Device& device,
+                                          Precision precision, std::shared_ptr<ModelCost> cost,
+                                          const ModelLoader::Parts& parts) {
+  auto loaded = std::make_shared<LoadedModel>();
+  ASSIGN_OR_RETURN(const PrecisionChoice choice, ChoiceOf(stored.manifest, precision, device));
+  loaded->precision = Name(precision);
+  loaded->cost = std::move(cost);
+  {
+    ASSIGN_OR_RETURN(WeightedModel model, FitStored(stored.manifest, std::exchange(stored.weights, {})));
+    loaded->device_bytes = BytesOf(model);
+    ASSIGN_OR_RETURN(loaded->backend, MakeBackend(model, device, choice));
+    loaded->device_bytes -= loaded->backend->saved_bytes();
+    loaded->description = std::make_shared<const ModelDescription>(std::move(model.description));
+  }
+  // Also runs lazy initialisation before the first request.
+  RETURN_IF_ERROR(ProveGoldens(stored, *loaded, device, parts.cores));
+  loaded->id = id;
+  stored.extra_files.clear();
+  loaded->golden = std::make_shared<const StoredVersion>(stored);
+  if (parts.limits != nullptr) loaded->queue_limits = parts.limits->For(id.model);
+  loaded->manifest = std::move(stored.manifest);
+  loaded->weights_sha256 = std::move(stored.weights_sha256);
+  loaded->labels = std::move(stored.labels);
+  for (const std::string& label : loaded->labels) loaded->longest_label = std::max(loaded->longest_label, label.size());
+  loaded->device = device.name();
+  loaded->attention = loaded->description->attention();
+  loaded->features = loaded->description->features();
+  if (parts.metrics != nullptr) {
+    loaded->metrics = parts.metrics->ForModel(id.model);
+    loaded->version_metrics = loaded->metrics->ForVersion(id.version);
+  }
+  return loaded;
+}
+
+}  // namespace
+
+Precision ModelLoader::PrecisionOf(const VersionId& id) const {
+  return parts_.precision_of == nullptr ? Precision::kFp32 : parts_.precision_of(id);
+}
+
+absl::StatusOr<int64_t> ModelLoader::BytesOf(const VersionId& id) const {
+  ASSIGN_OR_RETURN(const v1::Manifest manifest, ReadManifest(root_, id));
+  constexpr auto kFloat = static_cast<int64_t>(sizeof(float));
+  const int64_t parameters = std::min(manifest.parameters(), kNoMemoryLimit / kFloat);
+  // A file is read whole, but only if its size is as in the manifest.
+  int64_t largest = 0;
+  for (const v1::FileDigest& file : manifest.files()) largest = std::max(largest, file.bytes());
+  const int64_t beyond = std::max<int64_t>(std::max<int64_t>(largest - kBesideWeights, 0) - parameters * kFloat, 0);
+  return parameters * BytesOfWeight(PrecisionOf(id)) + beyond;
+}
+
+absl::StatusOr<ModelHandle> ModelLoader::Load(const VersionId& id) {
+  // Runs on the calling thread alone, so that loading does not take cores from serving threads; for the goldens see
+  // `cores`.
+  const Precision precision = PrecisionOf(id);
+  std::shared_ptr<ModelCost> cost;
+  {
+    MutexLock lock(mutex_);
+    std::shared_ptr<ModelCost>& known = costs_[{id.model, precision}];
+    if (known == nullptr) known = std::make_shared<ModelCost>();
+    cost = known;
+  }
+  std::string fault;
+  try {
+    ASSIGN_OR_RETURN(StoredVersion stored, ReadVersion(root_, id));
+    for (const std::string& field : stored.unknown) {
+      Log(LogLevel::kInfo, "a field of a manifest is not known here and is passed over",
+          {{"model", id.model}, {"version", id.version}, {"field", field}});
+    }
+    absl::StatusOr<ModelHandle> loaded =
+        BuildAndProve(std::move(stored), id, device_, precision, std::move(cost), parts_);
+    malloc_trim(0);  // the weights as read are as large as the model, and lie between blocks that stay
+    if (!absl::IsInternal(loaded.status())) return loaded;
+    fault = std::string(loaded.status().message());
+  } catch (const std::bad_alloc&) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat(id.model, "/", id.version, ": there is not enough memory to load it"));
+  } catch (const std::exception& error) {
+    fault = error.what();
+  }
+  // Messages of libraries name files and addresses: they go to the log, not to callers.
+  Log(LogLevel::kError, "load failed", {{"model", id.model}, {"version", id.version}, {"reason", fault}});
+  return absl::InternalError(
+      absl::StrCat(id.model, "/", id.version, ": the model does not compute; the server's log has the cause"));
+}
+
+absl::StatusOr<double> RerunGoldens(const LoadedModel& model) {
+  if (model.golden == nullptr) return absl::FailedPreconditionError("the version came without goldens");
+  try {
+    ASSIGN_OR_RETURN(const float drift, GoldenDrift(*model.golden, *model.description, ForwardOf(model, 1),
+                                                    DecodeGoldenInput, model.precision));
+    return drift;
+  } catch (const std::bad_alloc&) {
+    return OutOfMemoryError();
+  } catch (const std::exception& error) {
+    return absl::InternalError(error.what());
+  }
+}
+
+}  // namespace vitrine

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_SERVER_REGISTRY_MODEL_LOADER_H_
+#define VITRINE_SERVER_REGISTRY_MODEL_LOADER_H_
+
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "base/mutex.h"
+#include "models/engine/precision.h"
+#include "server/observe/metrics.h"
+#include "server/registry/device.h"
+#include "server/registry/loaded_model.h"
+#include "server/registry/model_limits.h"
+
+namespace vitrine {
+
+// Brings a stored version into memory and verifies that it computes what its publisher computed: read and verify ->
+// build -> load the weights -> move to the device -> run the golden inputs. Thread-safe; computes on the calling
+// thread, and the goldens on the number of threads that `cores` returns.
+class ModelLoader {
+ public:
+  // Collaborators of the loader; each may be null and must outlive the loader.
+  struct Parts {
+    Metrics* metrics = nullptr;
+    ModelLimitsTable* limits = nullptr;
+    // Returns the number of cores that one load may use now, at least 1; called on the loading threads. Null: one.
+    std::function<int()> cores = nullptr;
+    // Returns the precision in which a version is to be computed; called on the loading threads. Null: fp32.
+    std::function<Precision(const VersionId& id)> precision_of = nullptr;
+  };
+  ModelLoader(std::filesystem::path root, const Device& device) : ModelLoader(std::move(root), device, Parts()) {}
+  ModelLoader(std::filesystem::path root, const Device& device, Parts parts)
+      : root_(std::move(root)), device_(device), parts_(std::move(parts)) {}
+
+  // Loads a version. An error names file and fault, in words that callers of the Registry service may see;
+  // FAILED_PRECONDITION if the version cannot be computed in the requested precision.
+  absl::StatusOr<ModelHandle> Load(const VersionId& id);
+
+  // Returns the least bytes that a version takes in memory, from its manifest alone: its weights in the requested
+  // precision, plus the part of its largest file that exceeds the weights in fp32, if that is much. Errors as Load.
+  absl::StatusOr<int64_t> BytesOf(const VersionId& id) const;
+
+ private:
+  Precision PrecisionOf(const VersionId& id) const;  // the requested one
+
+  const std::filesystem::path root_;
+  const Device device_;
+  const Parts parts_;
+  Mutex mutex_;
+  // Key: model and precision; versions that share both have the same costs.
+  std::map<std::pair<std::string, Precision>, std::shared_ptr<ModelCost>> costs_ ABSL_GUARDED_BY(mutex_);
+};
+
+// Runs the goldens of a loaded version again, with the serving model and on the calling thread alone, and returns the
+// drift, see GoldenDrift in models/repository/golden.h. RESOURCE_EXHAUSTED if memory ran out, which says nothing about
+// the version.
+absl::StatusOr<double> RerunGoldens(const LoadedModel& model);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_SERVER_REGISTRY_MODEL_LOADER_H_

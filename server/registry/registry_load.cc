@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loading of versions by the registry: for the first time, after their files were replaced, and after a failure.
+#include <pthread.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <atomic>
+#include <new>
+#include <system_error>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/cleanup/cleanup.h"
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "models/repository/manifest.h"
+#include "server/observe/log.h"
+#include "server/process/crash_stack.h"
+#include "server/process/text_file.h"
+#include "server/registry/registry.h"
+
+namespace vitrine {
+
+// Polls the models on the calling thread and on others of its niceness, each one model at a time.
+void Registry::PollSideBySide(const std::vector<ModelLook>& looks) {
+  std::atomic<size_t> next = 0;
+  const auto work = [&] {
+    for (size_t i = next++; i < looks.size(); i = next++) {
+      try {
+        PollModel(looks[i].model, looks[i].present);
+      } catch (const std::bad_alloc&) {
+        claims_.ReleaseAll(looks[i].model);  // the next poll retries the remaining versions
+      }
+    }
+  };
+  std::vector<std::thread> beside;
+  const absl::Cleanup join = [&beside] {
+    for (std::thread& thread : beside) thread.join();
+  };
+  while (beside.size() + 1 < std::min<size_t>(looks.size(), static_cast<size_t>(options_.loads_at_once))) {
+    try {
+      beside.emplace_back([&work] {
+        const CrashHandlerStack crash_stack;
+        pthread_setname_np(pthread_self(), "load");
+        work();
+      });
+    } catch (const std::system_error&) {
+      break;  // no more threads: the loads run one after the other
+    } catch (const std::bad_alloc&) {
+      break;  // likewise without memory for a thread
+    }
+  }
+  work();
+}
+
+// Loads a version, or restores one that is retiring.
+void Registry::Bring(const VersionId& id, const ModelPlan& plan) {
+  const absl::StatusOr<VersionStatus> known = Get(id.model, id.version);
+  if (known.ok() && known->state == v1::RETIRING && known->model != nullptr) {
+    spdlog::info("model {} version {} serves again", id.model, id.version);
+    table_.Change(id, [&](KnownVersion& version) {
+      const std::string loaded = version.stamp;
+      version = KnownVersion{};
+      version.stamp = loaded;
+      version.status = {id, v1::READY, "", known->model, {}, 0};
+    });
+    return;
+  }
+  table_.Change(id, [](KnownVersion& version) {
+    version.status.state = v1::LOADING;
+    version.status.reason.clear();
+  });
+  // Taken before reading, so that files that change meanwhile are noticed.
+  const std::string manifest_stamp = ManifestStamp(id), stamp = FilesStamp(id), folder_stamp = FolderStamp(id);
+  const absl::Time begin = clock_.Now();
+  const absl::StatusOr<ModelHandle> loaded = Load(id, plan);
+  if (!loaded.ok()) return TellFailure(id, loaded.status(), manifest_stamp, folder_stamp);
+  claims_.Release(id, [&] {
+    table_.Change(id, [&](KnownVersion& version) {
+      version = KnownVersion{};
+      version.stamp = stamp;
+      version.status = {id, v1::READY, "", *loaded, {}, 0};
+    });
+  });
+  TellReady(**loaded, clock_.Now() - begin);
+  const std::map<int64_t, std::string> waiting = table_.Waiting(id.model);
+  if (const auto waits = waiting.find(id.version); waits != waiting.end()) {
+    Log(LogLevel::kWarning, "version waits", {{"model", id.model}, {"version", id.version}, {"reason", waits->second}});
+  }
+}
+
+// Returns true if the files or the requested precision differ from those that were loaded, and a try is due.
+bool Registry::IsReplaced(const KnownVersion& known, const std::set<int64_t>& present) const {
+  const VersionId& id = known.status.id;
+  return known.status.state == v1::READY && present.contains(id.version) && clock_.Now() >= known.retry_at &&
+         FilesStamp(id) != known.stamp;
+}
+
+void Registry::ReloadReplaced(const std::string& model, const std::set<int64_t>& present) {
+  for (const KnownVersion& known : table_.Known(model)) {
+    if (stopping()) return;
+    if (IsReplaced(known, present)) Replace(known);
+    // Clears the error of a replacement that is no longer requested.
+    const VersionStatus& status = known.status;
+    if (status.state == v1::READY && !status.reason.empty() && FilesStamp(status.id) == known.stamp) {
+      table_.Change(status.id, [](KnownVersion& version) { version.status.reason.clear(); });
+    }
+  }
+}
+
+// If loading fails, the version in memory keeps serving, and the load is retried like that of a failed version.
+void Registry::Replace(const KnownVersion& known) {
+  const VersionId& id = known.status.id;
+  // Taken before reading, so that files that change meanwhile are noticed.
+  const std::string stamp = FilesStamp(id), folder_stamp = FolderStamp(id);
+  const absl::Time begin = clock_.Now();
+  const absl::StatusOr<ModelHandle> loaded = Load(id, settings_.Plan(id.model));
+  const bool differs =
+      loaded.ok() && ((*loaded)->weights_sha256 != known.status.model->weights_sha256 ||
+                      (*loaded)->manifest.SerializeAsString() != known.status.model->manifest.SerializeAsString());
+  const bool other_precision = loaded.ok() && (*loaded)->precision != known.status.model->precision;
+  const std::string wanted(Name(settings_.PrecisionOf(id)));
+  const bool wants_other = wanted != known.status.model->precision;
+  if (!loaded.ok() || differs) {
+    Log(LogLevel::kWarning,
+        wants_other && !loaded.ok() ? "a version cannot be served in the precision that is asked for"
+                                    : "the files of a version were replaced, which a new version should have been",
+        {{"model", id.model},
+         {"version", id.version},
+         {"serving", loaded.ok() ? "the new files" : "what was loaded before"},
+         {"precision", known.status.model->precision},
+         {"asked", wanted},
+         {"reason", std::string(loaded.status().message())}});
+  }
+  // Outlives the change, so that the model is not freed under the lock.
+  const ModelHandle before = known.status.model;
+  claims_.Release(id, [&] {
+    table_.Change(id, [&](KnownVersion& version) {
+      if (!loaded.ok()) {
+        version.retry_at = clock_.Now() + DelayAfter(version.failures++);
+        version.refused = folder_stamp;
+        version.status.reason = absl::StrCat(wants_other ? absl::StrCat("it cannot be served in ", wanted)
+                                                         : "its files were replaced and cannot be served",
+                                             ", so it serves as before: ", loaded.status().message());
+        return;
+      }
+      version.status.reason.clear();
+      version.stamp = stamp;
+      version.failures = 0;
+      if (!differs && !other_precision) return;
+      version.status.model = *loaded;
+      version.suspended = false;  // as for a version that is loaded anew
+    });
+  });
+  if (differs || other_precision) TellReady(**loaded, clock_.Now() - begin);
+}
+
+absl::StatusOr<ModelHandle> Registry::Load(const VersionId& id, const ModelPlan& plan) {
+  reclaimer_.Reclaim();  // models that wait there count against no limit but still take memory
+  const absl::Time begin = clock_.Now();
+  absl::StatusOr<ModelHandle> loaded = LoadWithinLimits(id, plan);
+  if (parts_.attempted != nullptr) parts_.attempted(id, loaded.status(), clock_.Now() - begin);
+  if (!loaded.ok()) claims_.Release(id);
+  return loaded;
+}
+
+// Logged after the version is in the table: readers of the line may request the version.
+void Registry::TellReady(const LoadedModel& loaded, absl::Duration spent) {
+  Log(LogLevel::kInfo, "version ready",
+      {{"model", loaded.id.model},
+       {"version", loaded.id.version},
+       {"device", loaded.device},
+       {"precision", loaded.precision},
+       {"bytes", loaded.device_bytes},
+       {"load_ms", absl::ToDoubleMilliseconds(spent)}});
+}
+
+// Claims memory by the manifest before loading, and by the actual size after it.
+absl::StatusOr<ModelHandle> Registry::LoadWithinLimits(const VersionId& id, const ModelPlan& plan) {
+  const auto claim = [&](int64_t bytes) {
+    return claims_.Claim(id, bytes, plan.serving.limits(), options_.max_memory_bytes);
+  };
+  int64_t bytes = 0;
+  if (parts_.bytes_of != nullptr) {
+    ASSIGN_OR_RETURN(bytes, parts_.bytes_of(id));
+  }
+  RETURN_IF_ERROR(claim(bytes));
+  ASSIGN_OR_RETURN(ModelHandle loaded, parts_.load(id));
+  RETURN_IF_ERROR(claim(loaded->device_bytes));
+  return reclaimer_.Keep(std::move(loaded));
+}
+
+absl::Duration Registry::DelayAfter(int failures) const {
+  return std::min(options_.last_retry, options_.first_retry * (int64_t{1} << std::min(failures, 20)));
+}
+
+void Registry::TellFailure(const VersionId& id, const absl::Status& fault, const std::string& manifest_stamp,
+                           const std::string& folder_stamp) {
+  absl::Duration delay;
+  table_.Change(id, [&](KnownVersion& known) {
+    known.status.state = v1::FAILED;
+    known.status.reason = std::string(fault.message());
+    known.stamp = manifest_stamp;
+    known.refused = folder_stamp;
+    delay = DelayAfter(known.failures++);
+    known.retry_at = clock_.Now() + delay;
+  });
+  const int64_t serving = table_.Traffic(id.model).stable;
+  Log(LogLevel::kWarning, "version refused",
+      {{"model", id.model},
+       {"version", id.version},
+       {"reason", std::string(fault.message())},
+       {"serving_version", serving},
+       {"next_try", absl::FormatDuration(delay)}});
+}
+
+std::string Registry::ManifestStamp(const VersionId& id) const {
+  return absl::StrCat(FileStamp(options_.root / id.model / std::to_string(id.version) / kManifestFile), ", ",
+                      Name(settings_.PrecisionOf(id)));
+}
+
+std::string Registry::FilesStamp(const VersionId& id) const {
+  const std::filesystem::path weights = options_.root / id.model / std::to_string(id.version) / kWeightsFile;
+  return absl::StrCat(ManifestStamp(id), ", ", FileStamp(weights));
+}
+
+}  // namespace vitrine

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// Things besides versions that a poll notices: copies that ended, links, configured models that are missing.
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "server/observe/log.h"
+#include "server/process/text_file.h"
+#include "server/registry/registry.h"
+
+namespace vitrine {
+namespace {
+
+// Returns the versions named by labels, shares or a policy.
+std::set<int64_t> NamedVersions(const v1::ModelServing& serving) {
+  const auto& specific = serving.version_policy().specific().versions();
+  std::set<int64_t> versions(specific.begin(), specific.end());
+  for (const v1::VersionLabel& label : serving.labels()) versions.insert(label.version());
+  for (const v1::TrafficShare& share : serving.traffic()) versions.insert(share.version());
+  return versions;
+}
+
+// Returns the names of models with versions, to help find a misspelled one.
+std::string Held(const std::map<std::string, std::set<int64_t>>& present) {
+  constexpr size_t kMost = 10;
+  std::vector<std::string> models;
+  for (const auto& [model, versions] : present) {
+    if (!versions.empty() && models.size() < kMost) models.push_back(model);
+  }
+  return absl::StrJoin(models, ", ");
+}
+
+}  // namespace
+
+std::string Registry::FolderStamp(const VersionId& id) const {
+  std::vector<std::string> files;
+  std::error_code error;
+  const std::filesystem::path folder = options_.root / id.model / std::to_string(id.version);
+  for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+    files.push_back(absl::StrCat(entry->path().filename().native(), " ", FileStamp(entry->path())));
+  }
+  std::sort(files.begin(), files.end());
+  return absl::StrJoin(files, "\n");
+}
+
+void Registry::RetryChanged() {
+  std::map<VersionId, std::string> looked_at;
+  for (const VersionStatus& status : List()) {
+    if (status.id.version == kWholeModel || (status.state != v1::FAILED && status.reason.empty())) continue;
+    looked_at[status.id] = FolderStamp(status.id);
+  }
+  for (const auto& [id, stamp] : looked_at) {
+    const auto before = looked_at_.find(id);
+    if (before == looked_at_.end() || before->second != stamp) continue;
+    const std::vector<KnownVersion> known = table_.Known(id.model);
+    const bool waits =
+        std::any_of(known.begin(), known.end(), [&, &id = id, &stamp = stamp](const KnownVersion& version) {
+          return version.status.id == id && version.failures > 0 && version.retry_at > clock_.Now() &&
+                 version.refused != stamp;
+        });
+    if (waits) table_.Change(id, [](KnownVersion& version) { version.retry_at = absl::InfinitePast(); });
+  }
+  looked_at_ = std::move(looked_at);
+}
+
+void Registry::PrintLinks(const std::vector<std::string>& links) {
+  for (const std::string& link : links) {
+    if (!links_told_.contains(link)) spdlog::warn("{}", PassedOver(link));
+  }
+  links_told_ = std::set<std::string>(links.begin(), links.end());
+}
+
+void Registry::ReportMissing(const std::map<std::string, std::set<int64_t>>& present) {
+  std::set<VersionId> absent;
+  for (const std::string& model : settings_.Models()) {
+    const auto found = present.find(model);
+    if (found == present.end() || found->second.empty()) {
+      absent.insert({model, kWholeModel});
+      continue;
+    }
+    for (const int64_t version : NamedVersions(settings_.Plan(model).serving)) {
+      if (!found->second.contains(version)) absent.insert({model, version});
+    }
+  }
+  for (const VersionId& id : absent) {
+    if (absent_told_.contains(id)) continue;
+    const std::string version = id.version == kWholeModel ? "" : std::to_string(id.version);
+    Log(LogLevel::kWarning, "the serving settings name what the repository does not hold",
+        {{"model", id.model}, {"version", version}, {"held", Held(present)}});
+  }
+  absent_told_ = std::move(absent);
+}
+
+}  // namespace vitrine

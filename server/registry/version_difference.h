@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_SERVER_REGISTRY_VERSION_DIFFERENCE_H_
+#define VITRINE_SERVER_REGISTRY_VERSION_DIFFERENCE_H_
+
+#include <string>
+
+#include "server/registry/loaded_model.h"
+
+namespace vitrine {
+
+// Describes for people how the classes of a version differ from those of another: "its class 3 is "cat" and not "dog"".
+// Empty if they are equal.
+std::string OtherClasses(const LoadedModel& version, const LoadedModel& other);
+
+// Describes a difference in classes or architecture, without input sizes and preprocessing. Empty if there is none.
+std::string OtherModel(const LoadedModel& version, const LoadedModel& other);
+
+// Returns true if both take the same inputs: an image preprocessed for one can be computed by the other.
+bool TakeTheSameInputs(const LoadedModel& version, const LoadedModel& other);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_SERVER_REGISTRY_VERSION_DIFFERENCE_H_

@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/registry/version_table.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/nearest.h"
+#include "base/status_macros.h"
+#include "models/repository/repository.h"
+#include "models/repository/text.h"
+#include "server/registry/canary_guard.h"
+#include "server/registry/serving_rules.h"
+#include "server/registry/version_difference.h"
+
+namespace vitrine {
+namespace {
+
+// Most names or versions in an error: clients accept 8 KiB of trailing metadata.
+constexpr size_t kMostListed = 10;
+
+// Joins texts like "a, b, and 3 more".
+class Listed {
+ public:
+  void Add(std::string text) {
+    if (++count_ <= kMostListed) texts_.push_back(std::move(text));
+  }
+  std::string Text() const {
+    const std::string all = absl::StrJoin(texts_, ", ");
+    return count_ > kMostListed ? absl::StrCat(all, ", and ", count_ - kMostListed, " more") : all;
+  }
+  bool empty() const { return texts_.empty(); }
+
+ private:
+  std::vector<std::string> texts_;
+  size_t count_ = 0;
+};
+
+std::set<int64_t> KeysOf(const std::map<int64_t, std::string>& versions) {
+  std::set<int64_t> keys;
+  for (const auto& [version, reason] : versions) keys.insert(version);
+  return keys;
+}
+
+absl::Status StillLoading() {
+  return absl::UnavailableError(
+      "the server is still loading its models; another replica will answer, or this one soon");
+}
+
+}  // namespace
+
+absl::StatusOr<ModelHandle> VersionTable::Find(std::string_view model, std::optional<int64_t> version) const {
+  MutexLock lock(mutex_);
+  const Entry* entry = FindEntry(model);
+  if (entry == nullptr) return NoSuchModel(model, /*visible=*/nullptr);
+  if (!version.has_value() && entry->traffic.stable == 0) return NotReady(model, *entry, version);
+  return Serving(model, *entry, version.value_or(entry->traffic.stable));
+}
+
+absl::StatusOr<ModelHandle> VersionTable::Route(std::string_view model, const VersionSelector& wish) const {
+  if (wish.version.has_value() && !wish.label.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat("the request names version ", *wish.version, " and version_label ",
+                                                   Quoted(wish.label), "; leave one of them out"));
+  }
+  MutexLock lock(mutex_);
+  const Entry* entry = FindEntry(model);
+  if (entry == nullptr) return NoSuchModel(model, wish.visible);
+  if (wish.version.has_value()) return Serving(model, *entry, *wish.version);
+  const TrafficTable& traffic = entry->traffic;
+  if (!wish.label.empty()) {
+    const auto version = traffic.labels.find(wish.label);
+    if (version == traffic.labels.end()) return NoSuchLabel(model, *entry, wish.label);
+    return Serving(model, *entry, version->second);
+  }
+  if (traffic.stable == 0) return NotReady(model, *entry, std::nullopt);
+  if (traffic.parts.empty()) return Serving(model, *entry, traffic.stable);
+  const uint64_t point = wish.request_id.empty() ? PointOfCount(entry->drawn++) : PointOfId(model, wish.request_id);
+  return Serving(model, *entry, traffic.Choose(point));
+}
+
+absl::StatusOr<ModelHandle> VersionTable::Serving(std::string_view model, const Entry& entry, int64_t version) const {
+  const auto known = entry.versions.find(version);
+  if (known != entry.versions.end() && known->second.status.state == v1::READY) return known->second.status.model;
+  return NotReady(model, entry, version);
+}
+
+absl::StatusOr<VersionStatus> VersionTable::Get(std::string_view model, std::optional<int64_t> version,
+                                                const ModelPatterns* visible) const {
+  MutexLock lock(mutex_);
+  const Entry* entry = FindEntry(model);
+  if (entry == nullptr) return NoSuchModel(model, visible);
+  auto known = entry->versions.find(version.value_or(entry->traffic.stable));
+  if (known == entry->versions.end()) {
+    if (version.has_value() || entry->versions.empty()) return NotReady(model, *entry, version);
+    known = std::prev(entry->versions.end());
+  }
+  return Snapshot(*entry, known->second);
+}
+
+std::vector<VersionStatus> VersionTable::List(std::string_view model) const {
+  MutexLock lock(mutex_);
+  std::vector<VersionStatus> list;
+  for (const auto& [name, entry] : models_) {
+    if (!model.empty() && name != model) continue;
+    for (const auto& [version, known] : entry.versions) list.push_back(Snapshot(entry, known));
+  }
+  return list;
+}
+
+std::vector<std::string> VersionTable::Models() const {
+  MutexLock lock(mutex_);
+  std::vector<std::string> names;
+  for (const auto& [name, entry] : models_) {
+    if (IsKnown(entry)) names.push_back(name);
+  }
+  return names;
+}
+
+std::vector<KnownVersion> VersionTable::Known(std::string_view model) const {
+  MutexLock lock(mutex_);
+  std::vector<KnownVersion> list;
+  const Entry* entry = FindEntry(model);
+  if (entry == nullptr) return list;
+  for (const auto& [version, known] : entry->versions) list.push_back(known);
+  return list;
+}
+
+TrafficTable VersionTable::Traffic(std::string_view model) const {
+  MutexLock lock(mutex_);
+  const Entry* entry = FindEntry(model);
+  return entry == nullptr ? TrafficTable() : entry->traffic;
+}
+
+// The plan of a model is set before its first version, so an entry alone does not make it known.
+bool VersionTable::IsKnown(const Entry& entry) {
+  return !entry.versions.empty() || entry.plan.changed.unloaded();
+}
+
+const VersionTable::Entry* VersionTable::FindEntry(std::string_view model) const {
+  const auto entry = models_.find(model);
+  return entry == models_.end() || !IsKnown(entry->second) ? nullptr : &entry->second;
+}
+
+VersionStatus VersionTable::Pinned(const KnownVersion& known) {
+  VersionStatus status = known.status;
+  if (status.state == v1::RETIRING) status.model = known.retiring.lock();
+  return status;
+}
+
+VersionStatus VersionTable::Snapshot(const Entry& entry, const KnownVersion& known) {
+  VersionStatus status = Pinned(known);
+  if (status.state != v1::READY) return status;
+  for (const auto& [label, version] : entry.traffic.labels) {
+    if (version == status.id.version) status.labels.push_back(label);
+  }
+  status.traffic_percent = entry.traffic.PercentOf(status.id.version);
+  const auto waits = entry.waiting.find(status.id.version);
+  if (status.reason.empty() && waits != entry.waiting.end()) status.reason = waits->second;
+  return status;
+}
+
+std::set<int64_t> VersionTable::ActiveCanaries(std::string_view model) const {
+  MutexLock lock(mutex_);
+  const Entry* entry = FindEntry(model);
+  if (entry == nullptr) return {};
+  return Canaries(MakeTrafficTable(entry->plan, Ready(*entry), KeysOf(entry->waiting)));
+}
+
+std::map<int64_t, std::string> VersionTable::Waiting(std::string_view model) const {
+  MutexLock lock(mutex_);
+  const Entry* entry = FindEntry(model);
+  return entry == nullptr ? std::map<int64_t, std::string>() : entry->waiting;
+}
+
+// Compares READY versions with the serving one; if none serves, the newest serves whatever it is.
+std::map<int64_t, std::string> VersionTable::FindWaiting(const Entry& entry, const std::set<int64_t>& ready) {
+  std::map<int64_t, std::string> waiting;
+  const int64_t serving = entry.traffic.stable;
+  if (!ready.contains(serving) || ready.contains(LabelledVersion(entry.plan.serving, kStableLabel))) return waiting;
+  const VersionStatus& served = entry.versions.at(serving).status;
+  for (auto version = ready.upper_bound(serving); version != ready.end(); ++version) {
+    const VersionStatus& newer = entry.versions.at(*version).status;
+    const std::string other = OtherModel(*newer.model, *served.model);
+    if (other.empty() || IsCanary(entry.plan.serving, *version)) continue;
+    waiting[*version] =
+        absl::StrCat("gets no requests by itself: ", other, " as in version ", serving,
+                     ", which serves; vitrine models label ", served.id.model, "@", *version, " stable makes it serve");
+  }
+  return waiting;
+}
+
+std::set<int64_t> VersionTable::Ready(const Entry& entry) {
+  std::set<int64_t> ready;
+  for (const auto& [version, known] : entry.versions) {
+    if (known.status.state == v1::READY) ready.insert(version);
+  }
+  return ready;
+}
+
+void VersionTable::Divide(Entry& entry) {
+  std::set<int64_t> ready = Ready(entry);
+  entry.waiting = FindWaiting(entry, ready);
+  const std::set<int64_t> waiting = KeysOf(entry.waiting);
+  entry.traffic = MakeTrafficTable(entry.plan, ready, waiting);
+  const int64_t stable = entry.traffic.stable;
+  const size_t suspended =
+      std::erase_if(ready, [&](int64_t version) { return version != stable && entry.versions.at(version).suspended; });
+  if (suspended > 0) entry.traffic = MakeTrafficTable(entry.plan, ready, waiting);
+}
+
+void VersionTable::Change(const VersionId& id, const std::function<void(KnownVersion&)>& change) {
+  MutexLock listeners_lock(listeners_mutex_);
+  v1::ModelEvent event;
+  {
+    MutexLock lock(mutex_);
+    Entry& entry = models_[id.model];
+    KnownVersion& known = entry.versions[id.version];
+    known.status.id = id;
+    change(known);
+    Divide(entry);
+    *event.mutable_version() = Describe(Pinned(known));
+  }
+  for (const auto& [number, listener] : listeners_) listener(event);
+}
+
+void VersionTable::Remove(const VersionId& id) {
+  MutexLock listeners_lock(listeners_mutex_);
+  v1::ModelEvent event;
+  event.set_removed(true);
+  {
+    MutexLock lock(mutex_);
+    const auto model = models_.find(id.model);
+    if (model == models_.end()) return;
+    const auto version = model->second.versions.find(id.version);
+    if (version == model->second.versions.end()) return;
+    *event.mutable_version() = Describe(version->second.status);
+    model->second.versions.erase(version);
+    Divide(model->second);
+    if (!IsKnown(model->second)) models_.erase(model);
+  }
+  for (const auto& [number, listener] : listeners_) listener(event);
+}
+
+void VersionTable::Suspend(const VersionId& id, bool suspended) {
+  MutexLock lock(mutex_);
+  const auto model = models_.find(id.model);
+  if (model == models_.end()) return;
+  const auto version = model->second.versions.find(id.version);
+  if (version == model->second.versions.end()) return;
+  version->second.suspended = suspended;
+  Divide(model->second);
+}
+
+void VersionTable::SetPlan(const std::string& model, const ModelPlan& plan) {
+  MutexLock lock(mutex_);
+  Entry& entry = models_[model];
+  entry.plan = plan;
+  Divide(entry);
+}
+
+void VersionTable::SetComplete() {
+  MutexLock lock(mutex_);
+  complete_ = true;
+}
+
+uint64_t VersionTable::Subscribe(Listener listener) {
+  MutexLock listeners_lock(listeners_mutex_);
+  for (VersionStatus& status : List()) {
+    // As in Change: events carry states, not labels and traffic.
+    status.labels.clear();
+    status.traffic_percent = 0;
+    v1::ModelEvent event;
+    *event.mutable_version() = Describe(status);
+    listener(event);
+  }
+  listeners_.emplace(next_listener_, std::move(listener));
+  return next_listener_++;
+}
+
+void VersionTable::Unsubscribe(uint64_t id) {
+  MutexLock listeners_lock(listeners_mutex_);
+  listeners_.erase(id);
+}
+
+absl::Status VersionTable::NoSuchModel(std::string_view model, const ModelPatterns* visible) const {
+  // An invalid name is rejected permanently: retrying cannot help.
+  RETURN_IF_ERROR(ValidateModelName(model));
+  if (!complete_) return StillLoading();
+  Listed names;
+  std::vector<std::string> known;
+  for (const auto& [name, other] : models_) {
+    if (!IsKnown(other) || (visible != nullptr && !visible->Fit(name))) continue;
+    names.Add(Quoted(name));
+    known.push_back(name);
+  }
+  std::string others;
+  if (const std::string near = NearestWord(model, known); !near.empty()) {
+    others = absl::StrCat("; did you mean ", Quoted(near), "? There is ", names.Text());
+  } else if (!names.empty()) {
+    others = absl::StrCat("; there is ", names.Text());
+  } else if (visible == nullptr) {
+    others = "; the repository is empty";
+  }
+  return absl::NotFoundError(absl::StrCat("there is no model ", Quoted(model), others));
+}
+
+absl::Status VersionTable::NotReady(std::string_view model, const Entry& entry, std::optional<int64_t> version) const {
+  if (!complete_) return StillLoading();
+  if (entry.plan.changed.unloaded()) {
+    return absl::NotFoundError(absl::StrCat("model ", Quoted(model), " was unloaded by an operator"));
+  }
+  if (const auto whole = entry.versions.find(kWholeModel); whole != entry.versions.end()) {
+    return absl::UnavailableError(
+        absl::StrCat("model ", Quoted(model), " cannot be read from the repository: ", whole->second.status.reason));
+  }
+  Listed states;
+  for (const auto& [number, known] : entry.versions) {
+    states.Add(absl::StrCat(number, " (", v1::ModelState_Name(known.status.state), ")"));
+  }
+  const std::string list = absl::StrCat("its versions are ", states.Text());
+  if (!version.has_value()) {
+    return absl::NotFoundError(absl::StrCat("no version of model ", Quoted(model), " is ready; ", list));
+  }
+  const bool known = entry.versions.contains(*version);
+  return absl::NotFoundError(absl::StrCat("model ", Quoted(model), known ? " version " : " has no version ", *version,
+                                          known ? " is not ready; " : "; ", list));
+}
+
+absl::Status VersionTable::NoSuchLabel(std::string_view model, const Entry& entry, std::string_view label) const {
+  if (!complete_) return StillLoading();
+  Listed labels;
+  for (const auto& [name, version] : entry.traffic.labels) labels.Add(absl::StrCat(name, " (", version, ")"));
+  return absl::NotFoundError(
+      absl::StrCat("no ready version of model ", Quoted(model), " has the label ", Quoted(label), "; ",
+                   labels.empty() ? "no version is ready" : absl::StrCat("its labels are ", labels.Text())));
+}
+
+}  // namespace vitrine
