@@ -4,9 +4,9 @@
 #include <utility>
 #include <vector>
 
-#include "base/status_macros.h"
 #include "bench/input_work.h"
-#include "imaging/decode_input.h"
+#include "common/imaging/decode_input.h"
+#include "common/status_macros.h"
 
 namespace vitrine {
 namespace {

@@ -6,9 +6,9 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "base/status_macros.h"
 #include "bench/pictures.h"
 #include "bench/work.h"
+#include "common/status_macros.h"
 
 namespace vitrine {
 namespace {

@@ -3,11 +3,11 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "base/simd/chosen_path.h"
-#include "base/status_macros.h"
 #include "bench/pictures.h"
 #include "bench/stored_model.h"
 #include "bench/work.h"
+#include "common/simd/chosen_path.h"
+#include "common/status_macros.h"
 #include "models/engine/cpu/engine.h"
 #include "models/reference/float_arrays.h"
 #include "models/reference/model.h"

@@ -8,7 +8,7 @@
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
-#include "imaging/header.h"
+#include "common/imaging/header.h"
 
 namespace vitrine {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "base/status_macros.h"
+#include "common/status_macros.h"
 #include "models/reference/checkpoint/checkpoint.h"
 #include "models/repository/stored_version.h"
 

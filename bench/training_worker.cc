@@ -18,8 +18,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "base/status_macros.h"
 #include "bench/work.h"
+#include "common/status_macros.h"
 #include "models/reference/checkpoint/stored_tensors.h"
 #include "models/reference/initializer.h"
 #include "models/reference/model.h"

@@ -13,10 +13,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "base/status_macros.h"
 #include "bench/input_work.h"
-#include "imaging/decode_planned.h"
-#include "imaging/geometry.h"
+#include "common/imaging/decode_planned.h"
+#include "common/imaging/geometry.h"
+#include "common/status_macros.h"
 
 namespace vitrine {
 namespace {

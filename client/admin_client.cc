@@ -7,10 +7,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "base/status_macros.h"
 #include "client/channel.h"
 #include "client/servers.h"
 #include "client/status.h"
+#include "common/status_macros.h"
 #include "vitrine/v1/admin.grpc.pb.h"
 
 namespace vitrine {

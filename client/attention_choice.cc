@@ -8,11 +8,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "base/status_macros.h"
 #include "client/picture_run.h"
-#include "imaging/geometry.h"
-#include "imaging/header.h"
-#include "report/attention_words.h"
+#include "common/drawing/attention_words.h"
+#include "common/imaging/geometry.h"
+#include "common/imaging/header.h"
+#include "common/status_macros.h"
 
 namespace vitrine {
 namespace {

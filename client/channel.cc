@@ -13,12 +13,12 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "base/status_macros.h"
 #include "client/address.h"
 #include "client/proxy.h"
 #include "client/status.h"
 #include "client/tls.h"
 #include "client/token.h"
+#include "common/status_macros.h"
 #include "vitrine/v1/registry.grpc.pb.h"
 
 namespace vitrine {

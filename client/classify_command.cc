@@ -11,7 +11,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
-#include "base/status_macros.h"
 #include "client/attention_files.h"
 #include "client/classify_page.h"
 #include "client/distance_files.h"
@@ -19,6 +18,7 @@
 #include "client/json_lines.h"
 #include "client/pictures.h"
 #include "client/text.h"
+#include "common/status_macros.h"
 
 namespace vitrine {
 namespace {

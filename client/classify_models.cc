@@ -13,16 +13,16 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
-#include "base/status_macros.h"
 #include "client/files.h"
 #include "client/json_lines.h"
 #include "client/models_sheet.h"
 #include "client/table.h"
 #include "client/text.h"
-#include "imaging/decode.h"
-#include "imaging/fit_picture.h"
-#include "report/attention_words.h"
-#include "report/thumbnail.h"
+#include "common/charts/thumbnail.h"
+#include "common/drawing/attention_words.h"
+#include "common/imaging/decode.h"
+#include "common/imaging/fit_picture.h"
+#include "common/status_macros.h"
 
 namespace vitrine {
 namespace {

@@ -12,8 +12,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "base/request_size.h"
 #include "client/retry.h"
+#include "common/request_size.h"
 #include "vitrine/v1/classifier.pb.h"
 #include "vitrine/v1/registry.pb.h"
 

@@ -7,10 +7,10 @@
 #include <numeric>
 
 #include "absl/strings/str_cat.h"
-#include "base/status_macros.h"
 #include "client/files.h"
 #include "client/numbers.h"
-#include "report/attention_words.h"
+#include "common/drawing/attention_words.h"
+#include "common/status_macros.h"
 
 namespace vitrine {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "report/distance_plot.h"
+#include "common/charts/distance_plot.h"
 #include "vitrine/v1/classifier.pb.h"
 
 namespace vitrine {

@@ -12,7 +12,6 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
-#include "base/status_macros.h"
 #include "client/attention_choice.h"
 #include "client/feature_files.h"
 #include "client/files.h"
@@ -20,8 +19,9 @@
 #include "client/numbers.h"
 #include "client/pictures.h"
 #include "client/text.h"
-#include "data/file_names.h"
-#include "report/attention_words.h"
+#include "common/data/file_names.h"
+#include "common/drawing/attention_words.h"
+#include "common/status_macros.h"
 
 namespace vitrine {
 namespace {

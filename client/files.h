@@ -9,7 +9,7 @@
 
 namespace vitrine {
 
-// Writes the whole file in place; see base/file/replace.h for files that others read at the same time. UNAVAILABLE
+// Writes the whole file in place; see common/file/replace.h for files that others read at the same time. UNAVAILABLE
 // gives path and cause.
 absl::Status WriteFile(const std::string& path, std::string_view bytes);
 

@@ -5,9 +5,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "base/status_macros.h"
 #include "client/channel.h"
 #include "client/status.h"
+#include "common/status_macros.h"
 #include "grpc/health/v1/health.grpc.pb.h"
 
 namespace vitrine {

@@ -10,9 +10,9 @@
 
 #include "client/names.h"
 #include "client/numbers.h"
-#include "data/file_names.h"
-#include "report/attention_words.h"
-#include "report/input_words.h"
+#include "common/data/file_names.h"
+#include "common/drawing/attention_words.h"
+#include "common/drawing/input_words.h"
 
 namespace vitrine {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "imaging/geometry.h"
+#include "common/imaging/geometry.h"
 #include "vitrine/v1/classifier.pb.h"
 #include "vitrine/v1/registry.pb.h"
 
@@ -17,7 +17,7 @@ namespace vitrine {
 
 // Returns a classified image as one line of JSON (docs/how-to/command-line.md lists the members). `files` holds the
 // file of each attention map, or is empty; `sent_as` the size of an image that was reduced before it was sent. File
-// names have the form of EscapedBytes (data/file_names.h).
+// names have the form of EscapedBytes (common/data/file_names.h).
 std::string ClassificationLine(const std::string& picture, const v1::ClassifyResponse& answer,
                                const std::vector<std::string>& files,
                                const std::optional<Size>& sent_as = std::nullopt);

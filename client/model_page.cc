@@ -12,9 +12,9 @@
 #include "absl/time/time.h"
 #include "client/names.h"
 #include "client/text.h"
-#include "report/attention_words.h"
-#include "report/calibration_words.h"
-#include "report/input_words.h"
+#include "common/drawing/attention_words.h"
+#include "common/drawing/calibration_words.h"
+#include "common/drawing/input_words.h"
 
 namespace vitrine {
 namespace {

@@ -11,9 +11,9 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "base/status_macros.h"
 #include "client/names.h"
 #include "client/text.h"
+#include "common/status_macros.h"
 
 namespace vitrine {
 namespace {

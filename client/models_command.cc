@@ -8,14 +8,14 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "base/status_macros.h"
 #include "client/json_lines.h"
 #include "client/model_page.h"
 #include "client/names.h"
 #include "client/table.h"
 #include "client/text.h"
-#include "report/attention_words.h"
-#include "report/input_words.h"
+#include "common/drawing/attention_words.h"
+#include "common/drawing/input_words.h"
+#include "common/status_macros.h"
 
 namespace vitrine {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "imaging/image.h"
+#include "common/imaging/image.h"
 #include "vitrine/v1/classifier.pb.h"
 
 namespace vitrine {

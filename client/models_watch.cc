@@ -8,11 +8,11 @@
 #include "absl/random/random.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "base/status_macros.h"
 #include "client/json_lines.h"
 #include "client/model_page.h"
 #include "client/names.h"
 #include "client/text.h"
+#include "common/status_macros.h"
 
 namespace vitrine {
 namespace {

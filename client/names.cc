@@ -3,7 +3,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "report/attention_words.h"
+#include "common/drawing/attention_words.h"
 
 namespace vitrine {
 

@@ -8,11 +8,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "base/status_macros.h"
 #include "client/load/workload.h"
 #include "client/pictures.h"
 #include "client/text.h"
-#include "imaging/fit_picture.h"
+#include "common/imaging/fit_picture.h"
+#include "common/status_macros.h"
 
 namespace vitrine {
 namespace {

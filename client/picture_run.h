@@ -11,7 +11,7 @@
 
 #include "absl/status/status.h"
 #include "client/client.h"
-#include "imaging/geometry.h"
+#include "common/imaging/geometry.h"
 
 namespace vitrine {
 

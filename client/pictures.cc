@@ -18,9 +18,9 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "data/file.h"
-#include "data/file_names.h"
-#include "data/folder.h"
+#include "common/data/file.h"
+#include "common/data/file_names.h"
+#include "common/data/folder.h"
 
 namespace vitrine {
 namespace {

@@ -19,15 +19,15 @@ struct PictureSearch {
 
 struct FoundPictures {
   std::vector<std::string> paths = {};
-  std::string passed_over = {};  // description of other files in the folders (data/folder.h); empty: none
+  std::string passed_over = {};  // description of other files in the folders (common/data/folder.h); empty: none
 };
 
-// Returns the paths of the images, those on the command line first. A folder gives its visible images (data/folder.h),
-// sorted; a name with * ? or [ that is no file is a pattern (glob(7)) and gives the matching files, sorted; "-" is the
-// image on standard input. Paths of a list are not patterns, "-" is a file there, and they are resolved by ListedFile
-// (data/file_names.h). A path without an image (an empty folder, a pattern without a match, a missing file) stays in
-// the result; ReadPicture returns its error. NOT_FOUND, ...: the list cannot be read. INVALID_ARGUMENT: no path, a list
-// in UTF-16, or two uses of standard input.
+// Returns the paths of the images, those on the command line first. A folder gives its visible images
+// (common/data/folder.h), sorted; a name with * ? or [ that is no file is a pattern (glob(7)) and gives the matching
+// files, sorted; "-" is the image on standard input. Paths of a list are not patterns, "-" is a file there, and they
+// are resolved by ListedFile (common/data/file_names.h). A path without an image (an empty folder, a pattern without a
+// match, a missing file) stays in the result; ReadPicture returns its error. NOT_FOUND, ...: the list cannot be read.
+// INVALID_ARGUMENT: no path, a list in UTF-16, or two uses of standard input.
 absl::StatusOr<FoundPictures> FindPictures(const std::vector<std::string>& paths, const PictureSearch& search = {});
 
 // Returns a name for each image's results: its file name without extension, with "-2", "-3", ... where another image

@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "absl/time/clock.h"
-#include "base/status_macros.h"
 #include "client/address.h"
 #include "client/channel.h"
+#include "common/status_macros.h"
 
 namespace vitrine {
 namespace {

@@ -8,8 +8,8 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "base/status_macros.h"
 #include "client/small_file.h"
+#include "common/status_macros.h"
 
 namespace vitrine {
 namespace {

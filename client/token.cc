@@ -9,8 +9,8 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "base/status_macros.h"
 #include "client/small_file.h"
+#include "common/status_macros.h"
 
 namespace vitrine {
 namespace {

@@ -13,8 +13,8 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "base/sha256.h"
-#include "base/status_macros.h"
+#include "common/sha256.h"
+#include "common/status_macros.h"
 
 namespace vitrine {
 namespace {

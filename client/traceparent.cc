@@ -5,7 +5,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "base/traceparent.h"
+#include "common/traceparent.h"
 
 namespace vitrine {
 

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "base/status_macros.h"
+#include "common/status_macros.h"
 #include "models/families/family.h"
 #include "models/families/input.h"
 #include "models/program/abilities.h"

@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "base/nearest.h"
+#include "common/nearest.h"
 #include "models/families/family.h"
 
 namespace vitrine {

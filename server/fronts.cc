@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "absl/strings/match.h"
-#include "base/status_macros.h"
+#include "common/status_macros.h"
 #include "server/process/clock.h"
 #include "server/process/crash_stack.h"
 

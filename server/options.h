@@ -9,7 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "base/http/server.h"
+#include "common/http/server.h"
 #include "server/identity/identity.h"
 #include "server/observe/request_log.h"
 #include "server/registry/registry.h"
@@ -71,7 +71,7 @@ struct ServerOptions {
   RegistryOptions registry;
   // Transport: see rpc_front.h and rpc/transport_options.h.
   RpcOptions rpc;
-  // Limits of a connection's frames besides requests, on rpc.listen and `http`: see base/http/server.h.
+  // Limits of a connection's frames besides requests, on rpc.listen and `http`: see common/http/server.h.
   HttpAbuseLimits abuse;
   // Networks of proxies that may tell the address of their client: see HttpServerOptions.
   std::vector<std::string> trusted_proxies = {};

@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "base/status_macros.h"
+#include "common/status_macros.h"
 #include "models/repository/repository.h"
 #include "models/repository/wrong_folder.h"
 #include "server/identity/identity.h"

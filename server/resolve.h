@@ -5,7 +5,7 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "base/machine/machine.h"
+#include "common/machine/machine.h"
 #include "server/options.h"
 #include "server/registry/device.h"
 

@@ -13,10 +13,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "base/join_faults.h"
-#include "base/machine/machine.h"
-#include "base/mutex.h"
-#include "base/status_macros.h"
+#include "common/join_faults.h"
+#include "common/machine/machine.h"
+#include "common/mutex.h"
+#include "common/status_macros.h"
 #include "server/admin/admin_service.h"
 #include "server/admin/canary_watch.h"
 #include "server/fronts.h"

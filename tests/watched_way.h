@@ -6,7 +6,7 @@
 #include <ctime>
 #include <functional>
 
-#include "base/give_way.h"
+#include "common/give_way.h"
 
 namespace vitrine {
 

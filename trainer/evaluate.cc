@@ -13,9 +13,9 @@
 #include <utility>
 #include <vector>
 
-#include "base/status_macros.h"
-#include "imaging/header.h"
-#include "imaging/preprocess.h"
+#include "common/imaging/header.h"
+#include "common/imaging/preprocess.h"
+#include "common/status_macros.h"
 #include "trainer/loss.h"
 
 namespace vitrine {

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "data/dataset.h"
-#include "imaging/decode_planned.h"
-#include "imaging/geometry.h"
+#include "common/data/dataset.h"
+#include "common/imaging/decode_planned.h"
+#include "common/imaging/geometry.h"
 #include "models/reference/model.h"
 #include "trainer/task.h"
 

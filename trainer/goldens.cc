@@ -8,12 +8,12 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "base/status_macros.h"
-#include "imaging/decode_input.h"
-#include "imaging/encode_png.h"
-#include "imaging/preprocess.h"
+#include "common/charts/thumbnail.h"
+#include "common/imaging/decode_input.h"
+#include "common/imaging/encode_png.h"
+#include "common/imaging/preprocess.h"
+#include "common/status_macros.h"
 #include "models/reference/checkpoint/checkpoint.h"
-#include "report/thumbnail.h"
 #include "trainer/evaluate.h"
 #include "trainer/patterns.h"
 #include "trainer/recipe.h"

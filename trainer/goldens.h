@@ -3,7 +3,7 @@
 #define VITRINE_TRAINER_GOLDENS_H_
 
 #include "absl/status/statusor.h"
-#include "data/dataset.h"
+#include "common/data/dataset.h"
 #include "models/reference/model.h"
 #include "models/repository/safetensors.h"
 #include "vitrine/v1/recipe.pb.h"

@@ -15,7 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
-#include "base/status_macros.h"
+#include "common/status_macros.h"
 #include "trainer/average.h"
 #include "trainer/loader.h"
 #include "trainer/optimizer.h"

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "base/status_macros.h"
-#include "imaging/encode_png.h"
+#include "common/imaging/encode_png.h"
+#include "common/status_macros.h"
 #include "trainer/sampler.h"
 
 namespace vitrine {

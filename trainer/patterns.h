@@ -4,8 +4,8 @@
 
 #include <memory>
 
-#include "data/dataset.h"
-#include "imaging/geometry.h"
+#include "common/data/dataset.h"
+#include "common/imaging/geometry.h"
 
 namespace vitrine {
 

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "absl/time/time.h"
-#include "report/progress_display.h"
+#include "common/charts/progress_display.h"
 #include "trainer/task.h"
 
 namespace vitrine {

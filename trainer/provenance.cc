@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "base/status_macros.h"
+#include "common/status_macros.h"
 #include "trainer/tasks/start.h"
 #include "trainer/tasks/start_config.h"
 

@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "base/status_macros.h"
+#include "common/status_macros.h"
 #include "models/reference/checkpoint/checkpoint.h"
 #include "models/repository/names.h"
 #include "trainer/recipe.h"

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "data/dataset.h"
+#include "common/data/dataset.h"
 #include "models/reference/model.h"
 #include "models/repository/repository.h"
 #include "trainer/evaluate.h"

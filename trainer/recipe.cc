@@ -12,8 +12,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "base/first_error.h"
-#include "base/status_macros.h"
+#include "common/first_error.h"
+#include "common/status_macros.h"
 #include "models/zoo.h"
 
 namespace vitrine {

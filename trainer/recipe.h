@@ -10,7 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "imaging/geometry.h"
+#include "common/imaging/geometry.h"
 #include "models/reference/forward_context.h"
 #include "vitrine/v1/recipe.pb.h"
 

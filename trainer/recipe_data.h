@@ -6,8 +6,8 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "data/dataset.h"
-#include "data/tolerant.h"
+#include "common/data/dataset.h"
+#include "common/data/tolerant.h"
 #include "vitrine/v1/recipe.pb.h"
 
 namespace vitrine {

@@ -9,7 +9,7 @@
 #include <thread>
 #include <utility>
 
-#include "base/status_macros.h"
+#include "common/status_macros.h"
 
 namespace vitrine {
 namespace {

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
-#include "base/file/replace.h"
+#include "common/file/replace.h"
 
 namespace vitrine {
 

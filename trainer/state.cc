@@ -13,8 +13,8 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "base/file/replace.h"
-#include "base/status_macros.h"
+#include "common/file/replace.h"
+#include "common/status_macros.h"
 #include "models/reference/checkpoint/stored_tensors.h"
 #include "models/repository/safetensors.h"
 #include "trainer/recipe.h"

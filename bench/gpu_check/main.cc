@@ -16,9 +16,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "base/command_line/command_line.h"
-#include "base/status_macros.h"
 #include "bench/gpu_check/checks.h"
+#include "common/command_line/command_line.h"
+#include "common/status_macros.h"
 #include "models/reference/torch_backend/torch_functions.h"
 
 namespace vitrine {

@@ -13,8 +13,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "base/status_macros.h"
 #include "bench/gpu_check/checks.h"
+#include "common/status_macros.h"
 #include "models/reference/checkpoint/checkpoint.h"
 #include "models/reference/float_arrays.h"
 #include "models/reference/model.h"

@@ -12,8 +12,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "base/status_macros.h"
 #include "bench/gpu_check/checks.h"
+#include "common/status_macros.h"
 #include "models/engine/logits.h"
 #include "models/reference/checkpoint/checkpoint.h"
 #include "models/reference/float_arrays.h"

@@ -4,13 +4,13 @@
 
 #include <iostream>
 
-#include "base/command_line/command_line.h"
-#include "base/command_line/interrupt.h"
-#include "base/request_size.h"
 #include "client/cli/command.h"
 #include "client/cli/options.h"
 #include "client/load/bench_command.h"
 #include "client/load/load_gates.h"
+#include "common/command_line/command_line.h"
+#include "common/command_line/interrupt.h"
+#include "common/request_size.h"
 
 namespace vitrine {
 namespace {

@@ -7,11 +7,11 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
-#include "base/command_line/command_line.h"
 #include "client/classify_models.h"
 #include "client/cli/command.h"
 #include "client/cli/options.h"
-#include "report/attention_words.h"
+#include "common/command_line/command_line.h"
+#include "common/drawing/attention_words.h"
 
 namespace vitrine {
 namespace {

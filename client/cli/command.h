@@ -11,7 +11,7 @@
 namespace vitrine {
 
 // A command of `vitrine`: its subcommand, whose flags are added already, and its action after parsing. `run` returns an
-// exit code of base/command_line/command_line.h.
+// exit code of common/command_line/command_line.h.
 struct ClientCommand {
   const CLI::App* app = nullptr;
   std::function<int()> run = {};

@@ -2,11 +2,11 @@
 // `vitrine embed`: its flags.
 #include <iostream>
 
-#include "base/command_line/command_line.h"
 #include "client/cli/command.h"
 #include "client/cli/options.h"
 #include "client/embed_command.h"
-#include "report/attention_words.h"
+#include "common/command_line/command_line.h"
+#include "common/drawing/attention_words.h"
 
 namespace vitrine {
 namespace {

@@ -7,8 +7,6 @@
 #include <iostream>
 
 #include "absl/strings/str_cat.h"
-#include "base/command_line/command_line.h"
-#include "base/command_line/interrupt.h"
 #include "client/cli/command.h"
 #include "client/cli/options.h"
 #include "client/eval/eval_gates.h"
@@ -18,7 +16,9 @@
 #include "client/eval/summary.h"
 #include "client/terminal.h"
 #include "client/text.h"
-#include "data/dataset.h"
+#include "common/command_line/command_line.h"
+#include "common/command_line/interrupt.h"
+#include "common/data/dataset.h"
 
 namespace vitrine {
 namespace {

@@ -58,7 +58,7 @@ void AddStudyFlags(CLI::App& eval, StudyFlags& flags);
 // Throws CLI::ValidationError if a model or a size is repeated.
 void CheckStudyFlags(const StudyFlags& flags);
 // Evaluates every cell of the study with its report, writes the study into command.out and its table to stdout. Returns
-// an exit code of base/command_line/command_line.h.
+// an exit code of common/command_line/command_line.h.
 int EvaluateStudy(const EvalCommand& command, const StudyFlags& study, const ReportFlags& report, Format format,
                   ProgressDisplay& progress, const std::atomic<bool>* stop);
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // `vitrine eval --calibrate`.
 #include "absl/strings/str_cat.h"
-#include "base/file/replace.h"
-#include "base/status_macros.h"
 #include "client/cli/eval.h"
 #include "client/cli/options.h"
 #include "client/eval/calibrate.h"
+#include "common/file/replace.h"
+#include "common/status_macros.h"
 
 namespace vitrine {
 

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "base/command_line/command_line.h"
 #include "client/cli/eval.h"
 #include "client/cli/options.h"
 #include "client/eval/compare.h"
@@ -15,6 +14,7 @@
 #include "client/eval/data.h"
 #include "client/files.h"
 #include "client/text.h"
+#include "common/command_line/command_line.h"
 
 namespace vitrine {
 namespace {

@@ -9,7 +9,7 @@
 #include "client/eval/data.h"
 #include "client/eval/page.h"
 #include "client/text.h"
-#include "report/data_table.h"
+#include "common/charts/data_table.h"
 
 namespace vitrine {
 

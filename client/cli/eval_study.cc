@@ -5,8 +5,6 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
-#include "base/command_line/command_line.h"
-#include "base/command_line/interrupt.h"
 #include "client/cli/eval.h"
 #include "client/cli/options.h"
 #include "client/eval/data.h"
@@ -14,6 +12,8 @@
 #include "client/eval/study.h"
 #include "client/eval/study_differences.h"
 #include "client/text.h"
+#include "common/command_line/command_line.h"
+#include "common/command_line/interrupt.h"
 
 namespace vitrine {
 namespace {

@@ -4,10 +4,10 @@
 #include <memory>
 #include <string>
 
-#include "base/command_line/command_line.h"
 #include "client/cli/command.h"
 #include "client/cli/options.h"
 #include "client/health_command.h"
+#include "common/command_line/command_line.h"
 
 namespace vitrine {
 namespace {

@@ -4,11 +4,11 @@
 
 #include <iostream>
 
-#include "base/command_line/command_line.h"
 #include "client/cli/command.h"
 #include "client/cli/options.h"
 #include "client/models_command.h"
 #include "client/models_watch.h"
+#include "common/command_line/command_line.h"
 
 namespace vitrine {
 namespace {

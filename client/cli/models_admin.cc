@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "base/command_line/command_line.h"
 #include "client/cli/command.h"
 #include "client/cli/options.h"
+#include "common/command_line/command_line.h"
 
 namespace vitrine {
 namespace {

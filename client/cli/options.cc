@@ -5,8 +5,8 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
-#include "base/command_line/command_line.h"
 #include "client/traceparent.h"
+#include "common/command_line/command_line.h"
 
 namespace vitrine {
 namespace {

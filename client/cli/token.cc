@@ -6,9 +6,9 @@
 #include <memory>
 #include <string>
 
-#include "base/command_line/command_line.h"
 #include "client/cli/command.h"
 #include "client/token_command.h"
+#include "common/command_line/command_line.h"
 
 namespace vitrine {
 namespace {

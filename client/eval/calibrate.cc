@@ -8,13 +8,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "base/status_macros.h"
 #include "client/eval/likelihood.h"
 #include "client/eval/temperature.h"
 #include "client/text.h"
-#include "report/calibration.h"
-#include "report/data_table.h"
-#include "report/proportion.h"
+#include "common/charts/calibration.h"
+#include "common/charts/data_table.h"
+#include "common/charts/proportion.h"
+#include "common/status_macros.h"
 
 namespace vitrine {
 namespace {

@@ -9,8 +9,8 @@
 #include <unordered_map>
 
 #include "absl/strings/str_cat.h"
-#include "base/status_macros.h"
 #include "client/eval/holm.h"
+#include "common/status_macros.h"
 
 namespace vitrine {
 namespace {

@@ -14,7 +14,7 @@
 #include "client/eval/likelihood.h"
 #include "client/eval/mcnemar.h"
 #include "client/eval/metrics.h"
-#include "report/data_table.h"
+#include "common/charts/data_table.h"
 
 namespace vitrine {
 

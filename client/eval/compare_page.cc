@@ -8,10 +8,10 @@
 #include "absl/strings/str_format.h"
 #include "client/eval/look.h"
 #include "client/eval/page_sections.h"
-#include "report/calibration.h"
-#include "report/histogram.h"
-#include "report/html.h"
-#include "report/shaded_matrix.h"
+#include "common/charts/calibration.h"
+#include "common/charts/histogram.h"
+#include "common/charts/html.h"
+#include "common/charts/shaded_matrix.h"
 
 namespace vitrine {
 namespace {

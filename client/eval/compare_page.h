@@ -6,7 +6,7 @@
 
 #include "absl/status/status.h"
 #include "client/eval/compare.h"
-#include "data/dataset.h"
+#include "common/data/dataset.h"
 
 namespace vitrine {
 

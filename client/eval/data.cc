@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "base/status_macros.h"
-#include "data/file_names.h"
+#include "common/data/file_names.h"
+#include "common/status_macros.h"
 
 namespace vitrine {
 namespace {

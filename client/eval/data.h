@@ -6,13 +6,13 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "data/dataset.h"
+#include "common/data/dataset.h"
 
 namespace vitrine {
 
 // Opens the data set of --data and --split: formats of OpenDataset, and "cifar:" as short form of "cifar10:". `split`
-// is "test" or "train". Names and labels are escaped by EscapedBytes (data/file_names.h), because JSON and CSV must be
-// UTF-8. Errors of OpenDataset.
+// is "test" or "train". Names and labels are escaped by EscapedBytes (common/data/file_names.h), because JSON and CSV
+// must be UTF-8. Errors of OpenDataset.
 absl::StatusOr<std::unique_ptr<Dataset>> OpenEvaluationData(const std::string& spec, const std::string& split);
 
 }  // namespace vitrine

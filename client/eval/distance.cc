@@ -9,9 +9,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "base/status_macros.h"
 #include "client/numbers.h"
-#include "report/distance_plot.h"
+#include "common/charts/distance_plot.h"
+#include "common/status_macros.h"
 
 namespace vitrine {
 namespace {

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "base/status_macros.h"
 #include "client/eval/journal.h"
+#include "common/status_macros.h"
 
 namespace vitrine {
 namespace {

@@ -3,14 +3,14 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
-#include "base/file/replace.h"
-#include "base/status_macros.h"
 #include "client/eval/evaluation.h"
 #include "client/eval/metrics.h"
 #include "client/eval/page_sections.h"
 #include "client/eval/summary.h"
 #include "client/files.h"
-#include "report/data_table.h"
+#include "common/charts/data_table.h"
+#include "common/file/replace.h"
+#include "common/status_macros.h"
 
 namespace vitrine {
 namespace {

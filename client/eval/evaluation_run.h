@@ -16,7 +16,7 @@
 #include "client/eval/run.h"
 #include "client/eval/run_progress.h"
 #include "client/in_flight_limit.h"
-#include "data/dataset.h"
+#include "common/data/dataset.h"
 
 namespace vitrine {
 

@@ -13,9 +13,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "base/status_macros.h"
 #include "client/files.h"
-#include "data/file.h"
+#include "common/data/file.h"
+#include "common/status_macros.h"
 
 namespace vitrine {
 namespace {

@@ -11,8 +11,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "base/status_macros.h"
 #include "client/eval/journal.h"
+#include "common/status_macros.h"
 
 namespace vitrine {
 namespace {

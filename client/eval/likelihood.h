@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "client/eval/prediction.h"
-#include "report/proportion.h"
+#include "common/charts/proportion.h"
 
 namespace vitrine {
 

@@ -7,10 +7,10 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "base/status_macros.h"
 #include "client/numbers.h"
-#include "report/overlay.h"
-#include "report/thumbnail.h"
+#include "common/charts/thumbnail.h"
+#include "common/drawing/overlay.h"
+#include "common/status_macros.h"
 
 namespace vitrine {
 namespace {

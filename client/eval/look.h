@@ -11,8 +11,8 @@
 
 #include "client/client.h"
 #include "client/eval/prediction.h"
-#include "data/dataset.h"
-#include "report/html.h"
+#include "common/charts/html.h"
+#include "common/data/dataset.h"
 #include "vitrine/v1/registry.pb.h"
 
 namespace vitrine {

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "report/proportion.h"
+#include "common/charts/proportion.h"
 
 namespace vitrine {
 

@@ -8,10 +8,10 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "base/file/replace.h"
-#include "base/status_macros.h"
 #include "client/eval/eval_gates.h"
 #include "client/eval/journal.h"
+#include "common/file/replace.h"
+#include "common/status_macros.h"
 
 namespace vitrine {
 namespace {

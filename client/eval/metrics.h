@@ -10,8 +10,8 @@
 
 #include "client/eval/evaluation.h"
 #include "client/eval/likelihood.h"
-#include "report/calibration.h"
-#include "report/confusion.h"
+#include "common/charts/calibration.h"
+#include "common/charts/confusion.h"
 
 namespace vitrine {
 

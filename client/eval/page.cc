@@ -6,10 +6,10 @@
 #include <tuple>
 
 #include "absl/strings/str_cat.h"
-#include "base/file/replace.h"
-#include "base/status_macros.h"
 #include "client/eval/page_sections.h"
-#include "data/label_map.h"
+#include "common/data/label_map.h"
+#include "common/file/replace.h"
+#include "common/status_macros.h"
 
 namespace vitrine {
 namespace {

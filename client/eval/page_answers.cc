@@ -7,11 +7,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "client/eval/page_sections.h"
-#include "report/calibration.h"
-#include "report/confusion.h"
-#include "report/data_table.h"
-#include "report/histogram.h"
-#include "report/proportion.h"
+#include "common/charts/calibration.h"
+#include "common/charts/confusion.h"
+#include "common/charts/data_table.h"
+#include "common/charts/histogram.h"
+#include "common/charts/proportion.h"
 
 namespace vitrine {
 namespace {

@@ -9,11 +9,11 @@
 #include "absl/time/time.h"
 #include "client/eval/busy_time.h"
 #include "client/eval/page_sections.h"
-#include "report/curves.h"
-#include "report/data_table.h"
-#include "report/histogram.h"
-#include "report/input_words.h"
-#include "report/proportion.h"
+#include "common/charts/curves.h"
+#include "common/charts/data_table.h"
+#include "common/charts/histogram.h"
+#include "common/charts/proportion.h"
+#include "common/drawing/input_words.h"
 
 namespace vitrine {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "client/eval/page.h"
-#include "report/html.h"
+#include "common/charts/html.h"
 
 namespace vitrine {
 

@@ -39,7 +39,7 @@ struct Stages {
 // Result of one image of an evaluation: a line of the journal and of predictions.csv.
 struct Prediction {
   int64_t index = 0;       // index in the whole data set, for every shard
-  std::string name = {};   // Dataset::name as EscapedBytes writes it (data/file_names.h)
+  std::string name = {};   // Dataset::name as EscapedBytes writes it (common/data/file_names.h)
   int32_t data_label = 0;  // class of the data set
   int32_t label = -1;      // right class of the model; -1: kUnlabelled
   Outcome outcome = Outcome::kAnswered;

@@ -10,12 +10,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
-#include "base/status_macros.h"
 #include "client/eval/data.h"
 #include "client/text.h"
-#include "data/digest.h"
-#include "data/file_names.h"
-#include "data/label_map.h"
+#include "common/data/digest.h"
+#include "common/data/file_names.h"
+#include "common/data/label_map.h"
+#include "common/status_macros.h"
 
 namespace vitrine {
 namespace {

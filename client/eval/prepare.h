@@ -9,8 +9,8 @@
 #include "client/client.h"
 #include "client/eval/evaluation.h"
 #include "client/eval/run.h"
-#include "data/dataset.h"
-#include "report/progress_display.h"
+#include "common/charts/progress_display.h"
+#include "common/data/dataset.h"
 
 namespace vitrine {
 

@@ -3,8 +3,8 @@
 
 #include <utility>
 
-#include "base/status_macros.h"
-#include "imaging/header.h"
+#include "common/imaging/header.h"
+#include "common/status_macros.h"
 
 namespace vitrine {
 namespace {

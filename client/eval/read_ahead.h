@@ -13,7 +13,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
-#include "data/dataset.h"
+#include "common/data/dataset.h"
 
 namespace vitrine {
 
@@ -32,8 +32,8 @@ class ReadAhead {
   ~ReadAhead();
 
   // Returns the next image in the order of `indices`, or why it cannot be sent: the error of Dataset::encoded, or
-  // INVALID_ARGUMENT for data that is no JPEG, PNG or WebP accepted by a server (imaging/header.h). Call once per
-  // index.
+  // INVALID_ARGUMENT for data that is no JPEG, PNG or WebP accepted by a server (common/imaging/header.h). Call once
+  // per index.
   absl::StatusOr<std::string> Next();
 
  private:

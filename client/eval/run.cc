@@ -7,12 +7,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "base/status_macros.h"
 #include "client/eval/calibrate.h"
 #include "client/eval/eval_gates.h"
 #include "client/eval/evaluation_run.h"
 #include "client/eval/likelihood.h"
 #include "client/eval/prepare.h"
+#include "common/status_macros.h"
 
 namespace vitrine {
 namespace {

@@ -16,7 +16,7 @@
 #include "client/eval/shard.h"
 #include "client/gate.h"
 #include "client/picture_run.h"
-#include "report/progress_display.h"
+#include "common/charts/progress_display.h"
 
 namespace vitrine {
 

@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "report/data_table.h"
+#include "common/charts/data_table.h"
 
 namespace vitrine {
 namespace {

@@ -13,7 +13,7 @@
 
 #include "absl/time/time.h"
 #include "client/eval/prediction.h"
-#include "report/progress_display.h"
+#include "common/charts/progress_display.h"
 
 namespace vitrine {
 

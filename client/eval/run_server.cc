@@ -6,10 +6,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "base/status_macros.h"
 #include "client/eval/evaluation_run.h"
 #include "client/picture_run.h"
 #include "client/text.h"
+#include "common/status_macros.h"
 
 namespace vitrine {
 namespace {

@@ -6,10 +6,10 @@
 #include <map>
 
 #include "absl/strings/str_cat.h"
-#include "base/status_macros.h"
 #include "client/eval/look.h"
-#include "imaging/geometry.h"
-#include "imaging/header.h"
+#include "common/imaging/geometry.h"
+#include "common/imaging/header.h"
+#include "common/status_macros.h"
 
 namespace vitrine {
 namespace {

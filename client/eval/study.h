@@ -14,8 +14,8 @@
 #include "client/eval/metrics.h"
 #include "client/eval/run.h"
 #include "client/picture_run.h"
-#include "data/dataset.h"
-#include "report/data_table.h"
+#include "common/charts/data_table.h"
+#include "common/data/dataset.h"
 
 namespace vitrine {
 

@@ -8,7 +8,7 @@
 
 #include "client/eval/mcnemar.h"
 #include "client/eval/study.h"
-#include "report/data_table.h"
+#include "common/charts/data_table.h"
 
 namespace vitrine {
 

@@ -8,15 +8,15 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "base/file/replace.h"
-#include "base/status_macros.h"
 #include "client/eval/page_sections.h"
 #include "client/eval/study.h"
 #include "client/eval/study_differences.h"
 #include "client/files.h"
-#include "report/html.h"
-#include "report/proportion.h"
-#include "report/scatter.h"
+#include "common/charts/html.h"
+#include "common/charts/proportion.h"
+#include "common/charts/scatter.h"
+#include "common/file/replace.h"
+#include "common/status_macros.h"
 
 namespace vitrine {
 namespace {

@@ -13,8 +13,8 @@
 #include "absl/strings/str_join.h"
 #include "client/eval/page_sections.h"
 #include "client/text.h"
-#include "report/data_table.h"
-#include "report/proportion.h"
+#include "common/charts/data_table.h"
+#include "common/charts/proportion.h"
 
 namespace vitrine {
 namespace {

@@ -10,7 +10,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
-#include "base/status_macros.h"
 #include "client/files.h"
 #include "client/load/connections.h"
 #include "client/load/load_gates.h"
@@ -18,6 +17,7 @@
 #include "client/load/trace_file.h"
 #include "client/status.h"
 #include "client/text.h"
+#include "common/status_macros.h"
 
 namespace vitrine {
 namespace {

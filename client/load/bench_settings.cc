@@ -4,8 +4,8 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "base/status_macros.h"
 #include "client/load/bench_command.h"
+#include "common/status_macros.h"
 
 namespace vitrine {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <utility>
 
-#include "base/status_macros.h"
 #include "client/channel.h"
+#include "common/status_macros.h"
 
 namespace vitrine {
 namespace {

@@ -7,8 +7,8 @@
 #include "absl/strings/str_format.h"
 #include "client/load/load_report.h"
 #include "client/text.h"
-#include "report/curves.h"
-#include "report/html.h"
+#include "common/charts/curves.h"
+#include "common/charts/html.h"
 
 namespace vitrine {
 namespace {

@@ -7,7 +7,7 @@
 #include "client/load/load_report.h"
 #include "client/load/rate_search.h"
 #include "client/text.h"
-#include "report/data_table.h"
+#include "common/charts/data_table.h"
 
 namespace vitrine {
 namespace {

@@ -8,9 +8,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "base/status_macros.h"
 #include "client/classify_command.h"
-#include "report/attention_words.h"
+#include "common/drawing/attention_words.h"
+#include "common/status_macros.h"
 
 namespace vitrine {
 namespace {

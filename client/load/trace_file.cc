@@ -12,9 +12,9 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "base/status_macros.h"
 #include "client/pictures.h"
-#include "data/csv.h"
+#include "common/data/csv.h"
+#include "common/status_macros.h"
 
 namespace vitrine {
 namespace {

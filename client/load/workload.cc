@@ -9,11 +9,11 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "base/status_macros.h"
 #include "client/attention_choice.h"
 #include "client/load/random.h"
 #include "client/pictures.h"
-#include "imaging/encode_png.h"
+#include "common/imaging/encode_png.h"
+#include "common/status_macros.h"
 
 namespace vitrine {
 namespace {

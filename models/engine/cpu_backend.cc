@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "base/status_macros.h"
+#include "common/status_macros.h"
 #include "models/engine/cpu/engine.h"
 
 namespace vitrine {

@@ -6,7 +6,7 @@
 #include <span>
 
 #include "absl/status/statusor.h"
-#include "base/simd/cpu_path.h"
+#include "common/simd/cpu_path.h"
 #include "models/engine/backend.h"
 #include "models/engine/precision.h"
 #include "models/engine/weight_source.h"

@@ -2,7 +2,7 @@
 // EIT, efficient inductive transformer: a convolution before the patches (EIT^P), and blocks in which some channels are
 // convolved instead of attending: many in the first block, none in the last (EIT^T).
 #include "absl/strings/str_cat.h"
-#include "base/status_macros.h"
+#include "common/status_macros.h"
 #include "models/families/eit_parts.h"
 #include "models/families/family.h"
 #include "models/families/input.h"

@@ -2,7 +2,7 @@
 // Baselines of EIT (Table 4): ViT's frame with the patch projection of CvT or ViT_C, with the blocks of LSRA or CvT, or
 // both. The configurations reproduce the printed parameters and FLOPs.
 #include "absl/strings/str_cat.h"
-#include "base/status_macros.h"
+#include "common/status_macros.h"
 #include "models/families/eit_parts.h"
 #include "models/families/family.h"
 #include "models/families/input.h"

@@ -2,7 +2,7 @@
 #include "models/families/input.h"
 
 #include "absl/strings/str_cat.h"
-#include "base/status_macros.h"
+#include "common/status_macros.h"
 
 namespace vitrine {
 namespace {

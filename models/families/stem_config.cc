@@ -2,7 +2,7 @@
 #include "models/families/stem_config.h"
 
 #include "absl/strings/str_cat.h"
-#include "base/status_macros.h"
+#include "common/status_macros.h"
 #include "models/families/input.h"
 
 namespace vitrine {

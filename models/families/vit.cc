@@ -2,7 +2,7 @@
 // Vision Transformer (Dosovitskiy et al. 2021): linear patches, class token, learned positions, and blocks with a norm
 // before each layer, or after each residual as in the first transformers (Vaswani et al. 2017).
 #include "absl/strings/str_cat.h"
-#include "base/status_macros.h"
+#include "common/status_macros.h"
 #include "models/families/family.h"
 #include "models/families/input.h"
 #include "models/families/parts.h"

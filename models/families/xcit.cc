@@ -2,7 +2,7 @@
 // XCiT (El-Nouby et al. 2021) and its QKV embeddings: attention between channels instead of tokens, so that the cost is
 // linear in the tokens; the class token is added before the last blocks.
 #include "absl/strings/str_cat.h"
-#include "base/status_macros.h"
+#include "common/status_macros.h"
 #include "models/families/family.h"
 #include "models/families/input.h"
 #include "models/families/parts.h"

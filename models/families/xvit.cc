@@ -2,7 +2,7 @@
 // X-ViT: XCiT's frame with attention without a softmax, whose cost is linear in the tokens (the workshop form of
 // UFO-ViT).
 #include "absl/strings/str_cat.h"
-#include "base/status_macros.h"
+#include "common/status_macros.h"
 #include "models/families/family.h"
 #include "models/families/input.h"
 #include "models/families/parts.h"

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "base/simd/chosen_path.h"
-#include "base/status_macros.h"
+#include "common/simd/chosen_path.h"
+#include "common/status_macros.h"
 #include "models/reference/initializer.h"
 #include "models/reference/out_of_memory.h"
 #include "models/reference/support.h"

@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
-#include "base/status_macros.h"
+#include "common/status_macros.h"
 #include "models/repository/import.h"
 #include "models/repository/manifest.h"
 #include "models/repository/names.h"

@@ -6,7 +6,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
-#include "base/status_macros.h"
+#include "common/status_macros.h"
 #include "models/model_description.h"
 #include "models/repository/import_names.h"
 #include "models/repository/text.h"

@@ -7,7 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "base/sha256.h"
+#include "common/sha256.h"
 #include "models/repository/safe_file.h"
 #include "vitrine/v1/manifest.pb.h"
 

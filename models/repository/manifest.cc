@@ -10,8 +10,8 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "base/first_error.h"
-#include "base/status_macros.h"
+#include "common/first_error.h"
+#include "common/status_macros.h"
 #include "models/repository/names.h"
 #include "models/repository/text.h"
 

@@ -3,7 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "base/status_macros.h"
+#include "common/status_macros.h"
 #include "models/repository/labels.h"
 #include "models/repository/listed_file.h"
 #include "models/repository/manifest.h"

@@ -9,7 +9,7 @@
 #include <numeric>
 #include <utility>
 
-#include "base/simd/bf16.h"
+#include "common/simd/bf16.h"
 
 namespace vitrine {
 namespace {

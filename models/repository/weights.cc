@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "base/status_macros.h"
+#include "common/status_macros.h"
 #include "models/repository/text.h"
 
 namespace vitrine {

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/command_line/command_line.h"
+#include "common/command_line/command_line.h"
 #include "models/tool/describe/describe.h"
 #include "models/tool/describe/zoo.h"
 #include "models/tool/flags.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdint>
 
-#include "data/dataset.h"
+#include "common/data/dataset.h"
 #include "models/tool/flags.h"
 
 namespace vitrine {

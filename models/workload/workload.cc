@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "base/status_macros.h"
+#include "common/status_macros.h"
 #include "models/families/family.h"
 #include "models/workload/of_program.h"
 

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "base/status_macros.h"
+#include "common/status_macros.h"
 #include "models/repository/repository.h"
 #include "models/repository/text.h"
 #include "server/admin/canary_watch.h"

@@ -10,7 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "base/mutex.h"
+#include "common/mutex.h"
 #include "server/registry/registry.h"
 #include "server/registry/serving_settings.h"
 #include "vitrine/v1/admin.pb.h"

@@ -12,7 +12,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "base/mutex.h"
+#include "common/mutex.h"
 #include "server/process/clock.h"
 #include "server/process/ticker.h"
 #include "server/registry/canary_guard.h"

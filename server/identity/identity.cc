@@ -16,8 +16,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
-#include "base/join_faults.h"
-#include "base/status_macros.h"
+#include "common/join_faults.h"
+#include "common/status_macros.h"
 #include "server/identity/guarded_file.h"
 
 namespace vitrine {

@@ -10,7 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "base/mutex.h"
+#include "common/mutex.h"
 #include "server/identity/access_rules.h"
 #include "server/identity/authorization.h"
 #include "server/identity/caller.h"

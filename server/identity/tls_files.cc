@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "base/join_faults.h"
-#include "base/status_macros.h"
+#include "common/join_faults.h"
+#include "common/status_macros.h"
 #include "server/identity/guarded_file.h"
 
 namespace vitrine {

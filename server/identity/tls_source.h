@@ -9,8 +9,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "base/http/tls.h"
-#include "base/mutex.h"
+#include "common/http/tls.h"
+#include "common/mutex.h"
 #include "server/identity/tls_files.h"
 
 namespace vitrine {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "base/sha256.h"
+#include "common/sha256.h"
 
 namespace vitrine {
 

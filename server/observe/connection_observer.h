@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "base/http/server.h"
+#include "common/http/server.h"
 #include "server/observe/line_limit.h"
 #include "server/observe/metrics.h"
 #include "server/process/clock.h"

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "base/mutex.h"
+#include "common/mutex.h"
 
 namespace vitrine {
 

@@ -18,8 +18,8 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "base/http/close_reason.h"
-#include "base/mutex.h"
+#include "common/http/close_reason.h"
+#include "common/mutex.h"
 #include "server/observe/families.h"
 #include "server/observe/model_metrics.h"
 

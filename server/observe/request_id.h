@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
-#include "base/http/exchange.h"
+#include "common/http/exchange.h"
 
 namespace vitrine {
 

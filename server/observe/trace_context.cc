@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/observe/trace_context.h"
 
-#include "base/traceparent.h"
+#include "common/traceparent.h"
 
 namespace vitrine {
 namespace {

@@ -8,8 +8,8 @@
 #include <memory>
 #include <utility>
 
-#include "base/http/byte_budget.h"
-#include "base/http/compress.h"
+#include "common/http/byte_budget.h"
+#include "common/http/compress.h"
 #include "server/observe/request_id.h"
 #include "server/pages/kept_text.h"
 #include "server/process/clock.h"

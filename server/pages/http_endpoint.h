@@ -8,7 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "base/http/server.h"
+#include "common/http/server.h"
 #include "server/pages/status.h"
 
 namespace prometheus {

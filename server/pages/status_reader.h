@@ -12,7 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "base/mutex.h"
+#include "common/mutex.h"
 #include "server/observe/metrics.h"
 #include "server/pages/status.h"
 #include "server/process/clock.h"

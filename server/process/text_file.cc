@@ -9,9 +9,9 @@
 #include <cerrno>
 
 #include "absl/strings/str_cat.h"
-#include "base/file/descriptor.h"
-#include "base/first_error.h"
-#include "base/status_macros.h"
+#include "common/file/descriptor.h"
+#include "common/first_error.h"
+#include "common/status_macros.h"
 
 namespace vitrine {
 namespace {

@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "absl/status/status.h"
-#include "base/file/replace.h"
+#include "common/file/replace.h"
 
 namespace vitrine {
 

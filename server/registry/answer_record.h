@@ -5,7 +5,7 @@
 #include <array>
 #include <cstdint>
 
-#include "base/mutex.h"
+#include "common/mutex.h"
 
 namespace vitrine {
 

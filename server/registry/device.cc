@@ -8,9 +8,9 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "base/simd/chosen_path.h"
-#include "base/simd/cpu_description.h"
-#include "base/status_macros.h"
+#include "common/simd/chosen_path.h"
+#include "common/simd/cpu_description.h"
+#include "common/status_macros.h"
 #include "models/engine/cpu/instructions.h"
 #include "models/engine/torch_library.h"
 

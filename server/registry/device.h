@@ -24,10 +24,10 @@ struct Device {
 // Parses "cpu" or "cuda:N" ("cuda" is cuda:0). INVALID_ARGUMENT quotes anything else.
 absl::StatusOr<Device> ParseDevice(std::string_view text);
 
-// Makes the device usable: for the CPU, reads VITRINE_ISA (base/simd/chosen_path.h); for a CUDA device, loads LibTorch
-// and its CUDA library and checks that the device exists. Must be called once, before any other use of the device.
-// `precision` is the default precision of models. FAILED_PRECONDITION names what is missing: the driver, the first
-// library that cannot be loaded, the device, or the CPU instructions for `precision`.
+// Makes the device usable: for the CPU, reads VITRINE_ISA (common/simd/chosen_path.h); for a CUDA device, loads
+// LibTorch and its CUDA library and checks that the device exists. Must be called once, before any other use of the
+// device. `precision` is the default precision of models. FAILED_PRECONDITION names what is missing: the driver, the
+// first library that cannot be loaded, the device, or the CPU instructions for `precision`.
 absl::Status OpenDevice(const Device& device, Precision precision = Precision::kFp32);
 
 // Description of an open device for people.

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "base/mutex.h"
+#include "common/mutex.h"
 #include "server/registry/version_status.h"
 #include "vitrine/v1/serving.pb.h"
 

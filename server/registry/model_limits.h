@@ -10,7 +10,7 @@
 #include <optional>
 #include <string>
 
-#include "base/mutex.h"
+#include "common/mutex.h"
 #include "server/registry/batch_limits.h"
 #include "vitrine/v1/serving.pb.h"
 

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "base/simd/chosen_path.h"
-#include "base/status_macros.h"
+#include "common/simd/chosen_path.h"
+#include "common/status_macros.h"
 #include "models/engine/cpu_backend.h"
 #include "models/engine/logits.h"
 #include "models/engine/torch_library.h"

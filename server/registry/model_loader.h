@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
-#include "base/mutex.h"
+#include "common/mutex.h"
 #include "models/engine/precision.h"
 #include "server/observe/metrics.h"
 #include "server/registry/device.h"

@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "absl/time/time.h"
-#include "base/mutex.h"
+#include "common/mutex.h"
 
 namespace vitrine {
 

@@ -4,7 +4,7 @@
 #include <list>
 #include <utility>
 
-#include "base/mutex.h"
+#include "common/mutex.h"
 
 namespace vitrine {
 

@@ -18,7 +18,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "base/mutex.h"
+#include "common/mutex.h"
 #include "server/process/clock.h"
 #include "server/registry/loaded_model.h"
 #include "server/registry/memory_budget.h"

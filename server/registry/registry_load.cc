@@ -13,7 +13,7 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
-#include "base/status_macros.h"
+#include "common/status_macros.h"
 #include "models/repository/manifest.h"
 #include "server/observe/log.h"
 #include "server/process/crash_stack.h"

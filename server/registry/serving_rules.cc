@@ -7,7 +7,7 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
-#include "base/status_macros.h"
+#include "common/status_macros.h"
 #include "models/engine/precision.h"
 #include "models/repository/repository.h"
 #include "models/repository/text.h"

@@ -11,7 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "base/mutex.h"
+#include "common/mutex.h"
 #include "models/engine/precision.h"
 #include "models/repository/repository.h"
 #include "vitrine/v1/serving.pb.h"

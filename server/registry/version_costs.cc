@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "absl/strings/str_cat.h"
-#include "base/status_macros.h"
+#include "common/status_macros.h"
 #include "models/families/family.h"
 #include "models/model_description.h"
 #include "models/workload/conventions.h"

@@ -9,7 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "base/mutex.h"
+#include "common/mutex.h"
 #include "models/program/program.h"
 #include "vitrine/v1/model.pb.h"
 #include "vitrine/v1/registry.pb.h"

@@ -7,8 +7,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "base/nearest.h"
-#include "base/status_macros.h"
+#include "common/nearest.h"
+#include "common/status_macros.h"
 #include "models/repository/repository.h"
 #include "models/repository/text.h"
 #include "server/registry/canary_guard.h"

@@ -14,7 +14,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "base/mutex.h"
+#include "common/mutex.h"
 #include "server/identity/caller.h"
 #include "server/registry/traffic.h"
 #include "server/registry/version_status.h"

@@ -23,7 +23,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "base/status_macros.h"
+#include "common/status_macros.h"
 #include "server/process/clock.h"
 
 namespace vitrine {

@@ -13,7 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "base/file/descriptor.h"
+#include "common/file/descriptor.h"
 #include "server/trace/http_url.h"
 
 namespace vitrine {

@@ -12,7 +12,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "base/status_macros.h"
+#include "common/status_macros.h"
 #include "server/process/clock.h"
 
 namespace vitrine {

@@ -8,7 +8,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "base/http/head.h"
+#include "common/http/head.h"
 #include "server/trace/client_connection.h"
 #include "server/trace/http_url.h"
 

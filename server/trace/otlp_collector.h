@@ -3,7 +3,7 @@
 #define VITRINE_SERVER_TRACE_OTLP_COLLECTOR_H_
 
 #include "absl/time/time.h"
-#include "base/http/head.h"
+#include "common/http/head.h"
 #include "server/trace/http_client.h"
 #include "server/trace/otlp_exporter.h"
 #include "server/trace/otlp_options.h"

@@ -8,7 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "base/mutex.h"
+#include "common/mutex.h"
 #include "opentelemetry/proto/collector/trace/v1/trace_service.pb.h"
 #include "server/process/clock.h"
 #include "server/trace/otlp_spans.h"

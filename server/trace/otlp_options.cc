@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
-#include "base/status_macros.h"
+#include "common/status_macros.h"
 #include "server/identity/guarded_file.h"
 
 namespace vitrine {

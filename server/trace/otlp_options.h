@@ -6,7 +6,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "base/http/head.h"
+#include "common/http/head.h"
 #include "server/trace/http_url.h"
 
 namespace vitrine {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "absl/strings/string_view.h"
-#include "base/utf8.h"
+#include "common/utf8.h"
 
 namespace vitrine {
 namespace {

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "absl/memory/memory.h"
-#include "base/status_macros.h"
+#include "common/status_macros.h"
 #include "server/trace/otlp_collector.h"
 
 namespace vitrine {

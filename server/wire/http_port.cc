@@ -6,7 +6,7 @@
 #include <string_view>
 #include <utility>
 
-#include "base/http/compress.h"
+#include "common/http/compress.h"
 #include "server/observe/request_id.h"
 #include "server/wire/http/authorize.h"
 #include "server/wire/http/openapi.h"

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/http/exchange.h"
+#include "common/http/exchange.h"
 #include "server/identity/identity.h"
 #include "server/registry/registry.h"
 #include "server/serve/request/classify_service.h"

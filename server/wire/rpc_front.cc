@@ -5,8 +5,8 @@
 #include <memory>
 #include <utility>
 
-#include "base/http/byte_budget.h"
-#include "base/status_macros.h"
+#include "common/http/byte_budget.h"
+#include "common/status_macros.h"
 #include "server/process/crash_stack.h"
 #include "server/process/ticker.h"
 #include "server/wire/oip/oip_calls.h"

@@ -10,7 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "base/http/server.h"
+#include "common/http/server.h"
 #include "server/identity/identity.h"
 #include "server/registry/registry.h"
 #include "server/serve/request/classify_service.h"

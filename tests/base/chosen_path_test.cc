@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/simd/chosen_path.h"
+#include "common/simd/chosen_path.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

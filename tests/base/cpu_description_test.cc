@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/simd/cpu_description.h"
+#include "common/simd/cpu_description.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/simd/float_mode.h"
+#include "common/simd/float_mode.h"
 
 #include <gtest/gtest.h>
 

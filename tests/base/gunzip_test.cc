@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/gunzip.h"
+#include "common/gunzip.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/gzip.h"
+#include "common/gzip.h"
 
 #include <gtest/gtest.h>
 
 #include <random>
 #include <string>
 
-#include "base/gunzip.h"
+#include "common/gunzip.h"
 
 namespace vitrine {
 namespace {

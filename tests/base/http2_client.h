@@ -21,7 +21,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/file/descriptor.h"
+#include "common/file/descriptor.h"
 
 namespace vitrine {
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "base/http/server.h"
+#include "common/http/server.h"
 #include "tests/base/http2_client.h"
 #include "tests/scratch_folder.h"
 

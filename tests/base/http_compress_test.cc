@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <string>
 
-#include "base/gunzip.h"
-#include "base/http/compress.h"
+#include "common/gunzip.h"
+#include "common/http/compress.h"
 
 namespace vitrine {
 namespace {

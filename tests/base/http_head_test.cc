@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/http/body.h"
-#include "base/http/request_parser.h"
+#include "common/http/body.h"
+#include "common/http/request_parser.h"
 
 namespace vitrine {
 namespace {

@@ -7,12 +7,12 @@
 #include <chrono>
 #include <string>
 
-#include "base/http/address_limits.h"
-#include "base/http/byte_budget.h"
-#include "base/http/flow_window.h"
-#include "base/http/network.h"
-#include "base/http/proxy_header.h"
-#include "base/http/token_bucket.h"
+#include "common/http/address_limits.h"
+#include "common/http/byte_budget.h"
+#include "common/http/flow_window.h"
+#include "common/http/network.h"
+#include "common/http/proxy_header.h"
+#include "common/http/token_bucket.h"
 
 namespace vitrine {
 namespace {

@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "base/file/descriptor.h"
-#include "base/http/server.h"
+#include "common/file/descriptor.h"
+#include "common/http/server.h"
 
 namespace vitrine {
 namespace {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tests constructed trees of /proc and /sys/fs/cgroup, as kernels and container runtimes present them.
-#include "base/machine/machine.h"
+#include "common/machine/machine.h"
 
 #include <gmock/gmock.h>
 
 #include <fstream>
 #include <string>
 
-#include "base/machine/control_group.h"
-#include "base/machine/core_list.h"
+#include "common/machine/control_group.h"
+#include "common/machine/core_list.h"
 #include "tests/scratch_folder.h"
 
 namespace vitrine {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/file/replace.h"
+#include "common/file/replace.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

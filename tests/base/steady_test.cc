@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/steady.h"
+#include "common/steady.h"
 
 #include <gtest/gtest.h>
 

@@ -5,8 +5,8 @@
 #include <gtest/gtest.h>
 
 #include "client/distance_files.h"
-#include "imaging/decode.h"
-#include "report/lettering.h"
+#include "common/drawing/lettering.h"
+#include "common/imaging/decode.h"
 #include "tests/client/every_kind.h"
 #include "tests/scratch_folder.h"
 

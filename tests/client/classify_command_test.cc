@@ -9,7 +9,7 @@
 #include <sstream>
 
 #include "absl/strings/str_split.h"
-#include "imaging/decode.h"
+#include "common/imaging/decode.h"
 #include "tests/client/every_kind.h"
 #include "tests/scratch_folder.h"
 

@@ -10,7 +10,7 @@
 
 #include "absl/strings/str_split.h"
 #include "client/classify_command.h"
-#include "imaging/decode.h"
+#include "common/imaging/decode.h"
 #include "tests/client/every_kind.h"
 #include "tests/imaging/pictures.h"
 #include "tests/scratch_folder.h"

@@ -5,9 +5,9 @@
 #include <cstdlib>
 #include <utility>
 
-#include "imaging/decode.h"
-#include "imaging/encode_png.h"
-#include "imaging/geometry.h"
+#include "common/imaging/decode.h"
+#include "common/imaging/encode_png.h"
+#include "common/imaging/geometry.h"
 
 namespace vitrine {
 namespace {

@@ -6,7 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "data/file_names.h"
+#include "common/data/file_names.h"
 
 namespace vitrine {
 namespace {

@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <sstream>
 
-#include "base/sha256.h"
+#include "common/sha256.h"
 #include "tests/scratch_folder.h"
 
 namespace vitrine {

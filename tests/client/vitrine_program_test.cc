@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "absl/time/clock.h"
-#include "base/sha256.h"
+#include "common/sha256.h"
 #include "tests/client/shell.h"
 #include "tests/imaging/pictures.h"
 #include "tests/paths.h"

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "data/cifar.h"
+#include "common/data/cifar.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
-#include "data/dataset.h"
-#include "imaging/decode.h"
+#include "common/data/dataset.h"
+#include "common/imaging/decode.h"
 #include "tests/scratch_folder.h"
 
 namespace vitrine {

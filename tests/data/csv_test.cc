@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "data/csv.h"
+#include "common/data/csv.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "data/digest.h"
+#include "common/data/digest.h"
 #include "tests/scratch_folder.h"
 
 namespace vitrine {

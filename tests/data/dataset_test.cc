@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "data/dataset.h"
+#include "common/data/dataset.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,9 +7,9 @@
 #include <sstream>
 
 #include "absl/strings/str_cat.h"
-#include "imaging/decode.h"
-#include "imaging/encode_png.h"
-#include "imaging/fit_picture.h"
+#include "common/imaging/decode.h"
+#include "common/imaging/encode_png.h"
+#include "common/imaging/fit_picture.h"
 #include "tests/scratch_folder.h"
 
 namespace vitrine {

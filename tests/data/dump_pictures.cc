@@ -7,7 +7,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "data/dataset.h"
+#include "common/data/dataset.h"
 
 int main(int argc, char** argv) {
   const auto data = vitrine::OpenDataset(argc == 2 ? argv[1] : "", vitrine::Split::kTrain);

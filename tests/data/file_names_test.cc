@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "data/file_names.h"
+#include "common/data/file_names.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

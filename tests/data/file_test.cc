@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "data/file.h"
+#include "common/data/file.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

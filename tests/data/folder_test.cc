@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "data/folder.h"
+#include "common/data/folder.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

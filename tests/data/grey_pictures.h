@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "data/dataset.h"
-#include "imaging/encode_png.h"
+#include "common/data/dataset.h"
+#include "common/imaging/encode_png.h"
 
 namespace vitrine {
 

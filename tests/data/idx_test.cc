@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "data/idx.h"
+#include "common/data/idx.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 
 #include <cstdlib>
 
-#include "imaging/decode.h"
+#include "common/imaging/decode.h"
 #include "tests/scratch_folder.h"
 
 namespace vitrine {

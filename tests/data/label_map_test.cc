@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "data/label_map.h"
+#include "common/data/label_map.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "data/imagenet.h"
+#include "common/data/imagenet.h"
 
 namespace vitrine {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "data/parallel_text.h"
+#include "common/data/parallel_text.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

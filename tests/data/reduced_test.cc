@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "data/reduced.h"
+#include "common/data/reduced.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <utility>
 
-#include "data/image_folder.h"
+#include "common/data/image_folder.h"
 #include "tests/data/grey_pictures.h"
 #include "tests/scratch_folder.h"
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "data/tolerant.h"
+#include "common/data/tolerant.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
-#include "imaging/encode_png.h"
+#include "common/imaging/encode_png.h"
 #include "tests/scratch_folder.h"
 #include "tests/without_rights.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "data/webdataset.h"
+#include "common/data/webdataset.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
-#include "data/file.h"
+#include "common/data/file.h"
 #include "tests/data/grey_pictures.h"
 #include "tests/data/made_tar.h"
 #include "tests/scratch_folder.h"

@@ -12,8 +12,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "base/file/replace.h"
-#include "base/simd/chosen_path.h"
+#include "common/file/replace.h"
+#include "common/simd/chosen_path.h"
 #include "models/engine/cpu/instructions.h"
 #include "tests/e2e/published.h"
 #include "tests/e2e/running_server.h"

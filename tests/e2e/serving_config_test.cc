@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "base/file/replace.h"
+#include "common/file/replace.h"
 #include "tests/e2e/published.h"
 #include "tests/e2e/running_server.h"
 #include "vitrine/v1/admin.grpc.pb.h"

@@ -43,7 +43,7 @@ struct Compiled {
   Compiled(const v1::ModelConfig& config, cpu::CpuPath path, const PrecisionChoice& choice = {});
 
   std::vector<float> ByEngine(const std::vector<at::Tensor>& pictures) const { return Logits(*engine, pictures); }
-  // Runs with LibTorch's operators only: the reference's own kernels share base/simd/ with the engine's, so a fault
+  // Runs with LibTorch's operators only: the reference's own kernels share common/simd/ with the engine's, so a fault
   // there would be on both sides.
   std::vector<float> ByReference(const std::vector<at::Tensor>& pictures, AttentionTap* attention = nullptr,
                                  TokenTap* tokens = nullptr) const;

@@ -8,7 +8,7 @@
 #include <map>
 #include <vector>
 
-#include "base/mutex.h"
+#include "common/mutex.h"
 
 namespace vitrine {
 namespace {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "base/simd/bf16.h"
+#include "common/simd/bf16.h"
 #include "models/engine/cpu/aligned_floats.h"
 #include "models/engine/cpu/steps/narrow_product.h"
 #include "tests/reference/kernel_testing.h"

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/simd/bf16.h"
+#include "common/simd/bf16.h"
 #include "models/engine/cpu/narrow_matrix.h"
 #include "tests/engine/activated.h"
 #include "tests/reference/kernel_testing.h"

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "data/dataset.h"
+#include "common/data/dataset.h"
 #include "tests/fuzz/require.h"
 
 extern "C" size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t max_size);

@@ -11,8 +11,8 @@
 #include "absl/strings/str_format.h"
 #include "client/eval/journal.h"
 #include "client/eval/metrics.h"
-#include "data/csv.h"
-#include "data/label_map.h"
+#include "common/data/csv.h"
+#include "common/data/label_map.h"
 #include "tests/fuzz/require.h"
 
 namespace vitrine {

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "absl/strings/string_view.h"
-#include "base/gunzip.h"
-#include "base/http/request_parser.h"
+#include "common/gunzip.h"
+#include "common/http/request_parser.h"
 #include "tests/fuzz/require.h"
 
 namespace {

@@ -10,12 +10,12 @@
 #include <string>
 #include <vector>
 
-#include "imaging/decode.h"
-#include "imaging/decode_input.h"
-#include "imaging/decode_planned.h"
-#include "imaging/geometry.h"
-#include "imaging/header.h"
-#include "imaging/preprocess.h"
+#include "common/imaging/decode.h"
+#include "common/imaging/decode_input.h"
+#include "common/imaging/decode_planned.h"
+#include "common/imaging/geometry.h"
+#include "common/imaging/header.h"
+#include "common/imaging/preprocess.h"
 #include "tests/fuzz/require.h"
 #include "tests/imaging/pictures.h"
 #include "tests/imaging/webp_files.h"

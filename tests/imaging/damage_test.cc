@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <memory>
 
-#include "imaging/decode.h"
-#include "imaging/header.h"
+#include "common/imaging/decode.h"
+#include "common/imaging/header.h"
 #include "tests/imaging/pictures.h"
 #include "tests/imaging/webp_files.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // DecodeInput is DecodePlanned and Preprocess in one: the same bits, the same refusals.
-#include "imaging/decode_input.h"
+#include "common/imaging/decode_input.h"
 
 #include <gtest/gtest.h>
 
@@ -10,9 +10,9 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "imaging/decode_planned.h"
-#include "imaging/header.h"
-#include "imaging/preprocess.h"
+#include "common/imaging/decode_planned.h"
+#include "common/imaging/header.h"
+#include "common/imaging/preprocess.h"
 #include "tests/imaging/pictures.h"
 
 namespace vitrine {

@@ -5,8 +5,8 @@
 #include <string>
 #include <thread>
 
-#include "imaging/decode.h"
-#include "imaging/header.h"
+#include "common/imaging/decode.h"
+#include "common/imaging/header.h"
 #include "tests/imaging/pictures.h"
 
 namespace vitrine {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "imaging/decode_planned.h"
+#include "common/imaging/decode_planned.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "imaging/decode.h"
-#include "imaging/preprocess.h"
+#include "common/imaging/decode.h"
+#include "common/imaging/preprocess.h"
 #include "tests/imaging/pictures.h"
 
 namespace vitrine {

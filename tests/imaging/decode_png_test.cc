@@ -5,7 +5,7 @@
 
 #include <cstring>
 
-#include "imaging/decode.h"
+#include "common/imaging/decode.h"
 #include "tests/imaging/pictures.h"
 
 namespace vitrine {

@@ -2,8 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "imaging/decode.h"
-#include "imaging/resize.h"
+#include "common/imaging/decode.h"
+#include "common/imaging/resize.h"
 #include "tests/imaging/pictures.h"
 #include "tests/imaging/webp_files.h"
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "imaging/encode_jpeg.h"
+#include "common/imaging/encode_jpeg.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "imaging/decode.h"
+#include "common/imaging/decode.h"
 
 namespace vitrine {
 namespace {

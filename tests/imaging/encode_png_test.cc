@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "imaging/encode_png.h"
+#include "common/imaging/encode_png.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "imaging/decode.h"
+#include "common/imaging/decode.h"
 #include "tests/report/pixels.h"
 
 namespace vitrine {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "imaging/fit_picture.h"
+#include "common/imaging/fit_picture.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "imaging/decode.h"
-#include "imaging/header.h"
+#include "common/imaging/decode.h"
+#include "common/imaging/header.h"
 #include "tests/imaging/pictures.h"
 
 namespace vitrine {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "imaging/geometry.h"
+#include "common/imaging/geometry.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

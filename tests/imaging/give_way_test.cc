@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "imaging/decode.h"
-#include "imaging/encode_png.h"
-#include "imaging/resize.h"
+#include "common/imaging/decode.h"
+#include "common/imaging/encode_png.h"
+#include "common/imaging/resize.h"
 #include "tests/imaging/pictures.h"
 #include "tests/imaging/webp_files.h"
 #include "tests/watched_way.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "imaging/header.h"
+#include "common/imaging/header.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include <ctime>
 
 #include "absl/strings/escaping.h"
-#include "imaging/decode.h"
+#include "common/imaging/decode.h"
 #include "tests/imaging/pictures.h"
 #include "tests/imaging/webp_files.h"
 

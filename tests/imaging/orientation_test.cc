@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "imaging/orientation.h"
+#include "common/imaging/orientation.h"
 
 #include <gtest/gtest.h>
 #include <libexif/exif-data.h>
@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-#include "imaging/decode.h"
+#include "common/imaging/decode.h"
 #include "tests/imaging/pictures.h"
 
 namespace vitrine {

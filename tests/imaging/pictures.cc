@@ -15,7 +15,7 @@
 #include <algorithm>
 #include <array>
 
-#include "imaging/decode.h"
+#include "common/imaging/decode.h"
 
 namespace vitrine {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "imaging/preprocess.h"
+#include "common/imaging/preprocess.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "imaging/raw_pixels.h"
+#include "common/imaging/raw_pixels.h"
 
 #include <gmock/gmock.h>
 

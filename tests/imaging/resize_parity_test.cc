@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "imaging/resize.h"
+#include "common/imaging/resize.h"
 #include "tests/imaging/pictures.h"
 
 namespace vitrine {

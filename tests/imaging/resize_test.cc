@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "imaging/resize.h"
+#include "common/imaging/resize.h"
 
 #include <gtest/gtest.h>
 

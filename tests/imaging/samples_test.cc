@@ -6,7 +6,7 @@
 #include <iterator>
 #include <set>
 
-#include "imaging/decode.h"
+#include "common/imaging/decode.h"
 #include "tests/paths.h"
 
 namespace vitrine {

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "imaging/image.h"
+#include "common/imaging/image.h"
 
 namespace vitrine {
 

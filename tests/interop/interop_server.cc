@@ -13,7 +13,7 @@
 #include <thread>
 #include <utility>
 
-#include "base/http/server.h"
+#include "common/http/server.h"
 #include "messages.pb.h"
 #include "server/process/clock.h"
 #include "server/wire/rpc/grpc_server.h"

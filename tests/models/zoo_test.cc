@@ -10,7 +10,7 @@
 #include <string>
 #include <utility>
 
-#include "imaging/geometry.h"
+#include "common/imaging/geometry.h"
 #include "models/families/family.h"
 #include "models/families/input.h"
 #include "models/zoo/published.h"

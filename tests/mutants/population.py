@@ -9,7 +9,7 @@ import faults
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
-ROOMS = ["server", "models", "client", "report"]
+ROOMS = ["server", "models", "client", "common/drawing", "common/charts"]
 
 
 def files(wanted=()):

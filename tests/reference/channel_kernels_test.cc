@@ -6,7 +6,7 @@
 #include <cmath>
 #include <vector>
 
-#include "base/simd/cpu_path.h"
+#include "common/simd/cpu_path.h"
 #include "models/reference/kernels/kernel_table.h"
 #include "tests/reference/kernel_testing.h"
 #include "tests/reference/pictures.h"

@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "base/simd/chosen_path.h"
+#include "common/simd/chosen_path.h"
 #include "models/reference/model.h"
 #include "models/zoo.h"
 

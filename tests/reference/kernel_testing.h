@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "base/simd/view.h"
+#include "common/simd/view.h"
 
 namespace vitrine::cpu {
 

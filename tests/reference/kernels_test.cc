@@ -7,7 +7,7 @@
 #include <cmath>
 #include <limits>
 
-#include "base/simd/bf16.h"
+#include "common/simd/bf16.h"
 #include "models/reference/kernels/kernel_table.h"
 #include "tests/reference/kernel_testing.h"
 

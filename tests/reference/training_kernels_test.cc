@@ -7,7 +7,7 @@
 #include <random>
 #include <vector>
 
-#include "base/simd/bf16.h"
+#include "common/simd/bf16.h"
 #include "models/reference/kernels/kernel_table.h"
 
 namespace vitrine::cpu {

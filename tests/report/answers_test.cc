@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "report/calibration.h"
-#include "report/confusion.h"
-#include "report/shaded_matrix.h"
+#include "common/charts/calibration.h"
+#include "common/charts/confusion.h"
+#include "common/charts/shaded_matrix.h"
 
 namespace vitrine {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report/attention_words.h"
+#include "common/drawing/attention_words.h"
 
 #include <gtest/gtest.h>
 

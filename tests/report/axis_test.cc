@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report/axis.h"
+#include "common/charts/axis.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -6,9 +6,9 @@
 #include <cmath>
 #include <string>
 
-#include "report/chart.h"
-#include "report/histogram.h"
-#include "report/scatter.h"
+#include "common/charts/chart.h"
+#include "common/charts/histogram.h"
+#include "common/charts/scatter.h"
 
 namespace vitrine {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report/colour_range.h"
+#include "common/drawing/colour_range.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report/curves.h"
+#include "common/charts/curves.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

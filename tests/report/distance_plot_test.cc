@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report/distance_plot.h"
+#include "common/charts/distance_plot.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report/matrix.h"
+#include "common/drawing/matrix.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

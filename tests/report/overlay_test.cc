@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report/overlay.h"
+#include "common/drawing/overlay.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "report/lettering.h"
+#include "common/drawing/lettering.h"
 #include "tests/report/pixels.h"
 #include "tests/watched_way.h"
 

@@ -11,7 +11,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "imaging/decode.h"
+#include "common/imaging/decode.h"
 
 namespace vitrine {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report/proportion.h"
+#include "common/charts/proportion.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report/roofline.h"
+#include "common/charts/roofline.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report/share_bars.h"
+#include "common/drawing/share_bars.h"
 
 #include <gtest/gtest.h>
 

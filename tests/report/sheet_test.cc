@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report/sheet.h"
+#include "common/drawing/sheet.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "report/lettering.h"
+#include "common/drawing/lettering.h"
 #include "tests/report/pixels.h"
 
 namespace vitrine {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report/thumbnail.h"
+#include "common/charts/thumbnail.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "absl/strings/escaping.h"
-#include "imaging/decode.h"
+#include "common/imaging/decode.h"
 #include "tests/report/pixels.h"
 
 namespace vitrine {

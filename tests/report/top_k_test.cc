@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report/top_k.h"
+#include "common/drawing/top_k.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

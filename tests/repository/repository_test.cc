@@ -4,7 +4,7 @@
 #include <cmath>
 #include <functional>
 
-#include "base/sha256.h"
+#include "common/sha256.h"
 #include "models/repository/manifest.h"
 #include "models/repository/stored_version.h"
 #include "tests/repository/sample_version.h"

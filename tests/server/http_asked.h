@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "base/http/exchange.h"
+#include "common/http/exchange.h"
 
 namespace vitrine::testing {
 

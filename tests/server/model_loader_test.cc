@@ -15,7 +15,7 @@
 
 #include "absl/base/config.h"
 #include "absl/strings/str_cat.h"
-#include "base/simd/chosen_path.h"
+#include "common/simd/chosen_path.h"
 #include "models/engine/cpu/instructions.h"
 #include "models/model_description.h"
 #include "models/repository/manifest.h"

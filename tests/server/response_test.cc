@@ -8,7 +8,7 @@
 #include <cstring>
 #include <memory>
 
-#include "imaging/decode.h"
+#include "common/imaging/decode.h"
 #include "server/serve/request/plan_request.h"
 #include "tests/imaging/pictures.h"
 #include "tests/server/served.h"

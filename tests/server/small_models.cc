@@ -10,8 +10,8 @@
 #include <random>
 #include <utility>
 
-#include "imaging/encode_png.h"
-#include "imaging/header.h"
+#include "common/imaging/encode_png.h"
+#include "common/imaging/header.h"
 #include "models/engine/cpu_backend.h"
 #include "models/reference/checkpoint/checkpoint.h"
 #include "models/reference/model.h"

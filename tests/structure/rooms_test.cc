@@ -37,7 +37,7 @@ struct Room {
 using Rooms = std::map<std::string, Room>;
 
 // What every room may use and what uses none of them; it is in no row of the table.
-const std::string kParts = "base";
+const std::string kParts = "common";
 
 // The table in cmake/rooms.cmake, which is also what stops the configuration.
 Rooms Table() {

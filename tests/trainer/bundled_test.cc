@@ -8,10 +8,10 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "data/dataset.h"
-#include "data/subset.h"
-#include "imaging/decode.h"
-#include "imaging/preprocess.h"
+#include "common/data/dataset.h"
+#include "common/data/subset.h"
+#include "common/imaging/decode.h"
+#include "common/imaging/preprocess.h"
 #include "models/reference/checkpoint/checkpoint.h"
 #include "models/repository/stored_version.h"
 #include "tests/paths.h"

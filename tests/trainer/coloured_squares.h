@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <string>
 
-#include "data/dataset.h"
+#include "common/data/dataset.h"
 #include "tests/scratch_folder.h"
 #include "vitrine/v1/recipe.pb.h"
 

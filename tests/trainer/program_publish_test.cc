@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "imaging/encode_png.h"
+#include "common/imaging/encode_png.h"
 #include "models/repository/stored_version.h"
 #include "tests/trainer/coloured_squares.h"
 #include "tests/trainer/train_program.h"

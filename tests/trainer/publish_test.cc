@@ -9,8 +9,8 @@
 #include <fstream>
 #include <sstream>
 
-#include "imaging/decode.h"
-#include "imaging/preprocess.h"
+#include "common/imaging/decode.h"
+#include "common/imaging/preprocess.h"
 #include "models/reference/checkpoint/checkpoint.h"
 #include "tests/trainer/coloured_squares.h"
 #include "trainer/tasks/image_task.h"

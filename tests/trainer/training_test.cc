@@ -8,8 +8,8 @@
 #include <limits>
 #include <sstream>
 
-#include "base/status_macros.h"
-#include "data/image_folder.h"
+#include "common/data/image_folder.h"
+#include "common/status_macros.h"
 #include "models/repository/safetensors.h"
 #include "tests/trainer/coloured_squares.h"
 #include "trainer/evaluate.h"

@@ -4,7 +4,7 @@
 
 #include <span>
 
-#include "imaging/geometry.h"
+#include "common/imaging/geometry.h"
 #include "trainer/sampler.h"
 #include "vitrine/v1/recipe.pb.h"
 

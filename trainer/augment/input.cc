@@ -3,8 +3,8 @@
 
 #include <utility>
 
-#include "base/status_macros.h"
-#include "imaging/preprocess.h"
+#include "common/imaging/preprocess.h"
+#include "common/status_macros.h"
 #include "trainer/augment/erasing.h"
 #include "trainer/augment/rand_augment.h"
 #include "trainer/augment/view.h"

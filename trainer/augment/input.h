@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "imaging/geometry.h"
-#include "imaging/image.h"
+#include "common/imaging/geometry.h"
+#include "common/imaging/image.h"
 #include "trainer/sampler.h"
 #include "vitrine/v1/model.pb.h"
 #include "vitrine/v1/recipe.pb.h"

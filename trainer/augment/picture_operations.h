@@ -5,7 +5,7 @@
 #include <array>
 #include <cstdint>
 
-#include "imaging/image.h"
+#include "common/imaging/image.h"
 
 namespace vitrine {
 

@@ -5,7 +5,7 @@
 #include <span>
 #include <string_view>
 
-#include "imaging/image.h"
+#include "common/imaging/image.h"
 #include "trainer/augment/picture_operations.h"
 #include "trainer/sampler.h"
 #include "vitrine/v1/recipe.pb.h"

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "base/status_macros.h"
-#include "report/sheet.h"
+#include "common/drawing/sheet.h"
+#include "common/status_macros.h"
 #include "trainer/augment/input.h"
 #include "trainer/augment/mixing.h"
 #include "trainer/augment/repeats.h"

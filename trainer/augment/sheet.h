@@ -5,7 +5,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "data/dataset.h"
+#include "common/data/dataset.h"
 #include "vitrine/v1/model.pb.h"
 #include "vitrine/v1/recipe.pb.h"
 

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/status_macros.h"
-#include "imaging/preprocess.h"
+#include "common/imaging/preprocess.h"
+#include "common/status_macros.h"
 
 namespace vitrine {
 absl::StatusOr<Size> DrawSize(const v1::Recipe& recipe, const v1::Preprocessing& preprocessing, Size picture,

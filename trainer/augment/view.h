@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "imaging/geometry.h"
-#include "imaging/image.h"
-#include "imaging/resize.h"
+#include "common/imaging/geometry.h"
+#include "common/imaging/image.h"
+#include "common/imaging/resize.h"
 #include "trainer/augment/picture_operations.h"
 #include "trainer/sampler.h"
 #include "vitrine/v1/recipe.pb.h"

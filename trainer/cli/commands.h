@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "base/machine/machine.h"
+#include "common/machine/machine.h"
 
 // Commands of vitrine-train that have a file of their own: their flags, which must outlive the parsing, and their
 // actions.

@@ -11,9 +11,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "base/command_line/command_line.h"
-#include "base/command_line/interrupt.h"
-#include "base/status_macros.h"
+#include "common/command_line/command_line.h"
+#include "common/command_line/interrupt.h"
+#include "common/status_macros.h"
 #include "models/repository/repository.h"
 #include "trainer/cli/commands.h"
 #include "trainer/loop.h"

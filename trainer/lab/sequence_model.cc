@@ -7,7 +7,7 @@
 #include <exception>
 
 #include "absl/strings/str_cat.h"
-#include "base/status_macros.h"
+#include "common/status_macros.h"
 #include "models/reference/initializer.h"
 #include "trainer/lab/ends.h"
 

@@ -17,7 +17,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "base/status_macros.h"
+#include "common/status_macros.h"
 #include "trainer/scale_out/roll_call.h"
 
 namespace vitrine {

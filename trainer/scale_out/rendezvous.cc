@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "absl/strings/str_cat.h"
-#include "base/status_macros.h"
+#include "common/status_macros.h"
 
 namespace vitrine {
 namespace {

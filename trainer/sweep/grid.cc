@@ -15,8 +15,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "base/first_error.h"
-#include "base/status_macros.h"
+#include "common/first_error.h"
+#include "common/status_macros.h"
 #include "trainer/recipe.h"
 
 namespace vitrine {

@@ -17,8 +17,8 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
-#include "base/file/replace.h"
-#include "base/status_macros.h"
+#include "common/file/replace.h"
+#include "common/status_macros.h"
 #include "trainer/recipe.h"
 #include "trainer/sweep/jobs.h"
 

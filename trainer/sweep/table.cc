@@ -14,9 +14,9 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
-#include "base/status_macros.h"
-#include "report/data_table.h"
-#include "report/grouped_dots.h"
+#include "common/charts/data_table.h"
+#include "common/charts/grouped_dots.h"
+#include "common/status_macros.h"
 
 namespace vitrine {
 namespace {

@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "base/sha256.h"
-#include "base/status_macros.h"
-#include "data/sequences.h"
+#include "common/data/sequences.h"
+#include "common/sha256.h"
+#include "common/status_macros.h"
 #include "trainer/tasks/features.h"
 #include "trainer/tasks/sequence_base.h"
 

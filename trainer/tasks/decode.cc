@@ -8,7 +8,7 @@
 
 #include <algorithm>
 
-#include "base/status_macros.h"
+#include "common/status_macros.h"
 
 namespace vitrine {
 

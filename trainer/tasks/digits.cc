@@ -9,9 +9,9 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "base/sha256.h"
-#include "base/status_macros.h"
-#include "data/sequences.h"
+#include "common/data/sequences.h"
+#include "common/sha256.h"
+#include "common/status_macros.h"
 #include "trainer/tasks/sequence_base.h"
 
 namespace vitrine {

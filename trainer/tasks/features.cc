@@ -12,8 +12,8 @@
 #include <numbers>
 
 #include "absl/strings/str_cat.h"
-#include "base/status_macros.h"
-#include "data/file.h"
+#include "common/data/file.h"
+#include "common/status_macros.h"
 #include "models/reference/checkpoint/stored_tensors.h"
 #include "models/repository/safetensors.h"
 #include "trainer/tasks/sequence_base.h"

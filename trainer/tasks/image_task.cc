@@ -12,9 +12,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "base/status_macros.h"
-#include "data/subset.h"
-#include "data/unicode.h"
+#include "common/data/subset.h"
+#include "common/data/unicode.h"
+#include "common/status_macros.h"
 #include "models/repository/labels.h"
 #include "trainer/augment/input.h"
 #include "trainer/augment/mixing.h"

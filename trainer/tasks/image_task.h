@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "data/dataset.h"
-#include "data/digest.h"
+#include "common/data/dataset.h"
+#include "common/data/digest.h"
 #include "models/reference/model.h"
 #include "models/repository/stored_version.h"
 #include "trainer/task.h"

@@ -10,11 +10,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "base/sha256.h"
-#include "base/status_macros.h"
-#include "data/file.h"
-#include "data/number_words.h"
-#include "data/text.h"
+#include "common/data/file.h"
+#include "common/data/number_words.h"
+#include "common/data/text.h"
+#include "common/sha256.h"
+#include "common/status_macros.h"
 #include "trainer/tasks/sequence_base.h"
 
 namespace vitrine {

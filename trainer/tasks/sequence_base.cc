@@ -11,8 +11,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "base/status_macros.h"
-#include "data/parallel.h"
+#include "common/data/parallel.h"
+#include "common/status_macros.h"
 #include "trainer/loss.h"
 
 namespace vitrine {

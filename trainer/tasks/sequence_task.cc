@@ -2,7 +2,7 @@
 #include "trainer/tasks/sequence_task.h"
 
 #include "absl/strings/str_cat.h"
-#include "base/status_macros.h"
+#include "common/status_macros.h"
 #include "trainer/lab/sequence_model.h"
 #include "trainer/lab/zoo.h"
 #include "trainer/tasks/anomaly.h"

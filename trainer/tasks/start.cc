@@ -11,7 +11,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "base/status_macros.h"
+#include "common/status_macros.h"
 #include "models/reference/checkpoint/checkpoint.h"
 #include "models/reference/checkpoint/stored_tensors.h"
 #include "models/reference/operators/position_table.h"

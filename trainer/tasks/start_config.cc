@@ -6,8 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "base/status_macros.h"
-#include "data/unicode.h"
+#include "common/data/unicode.h"
+#include "common/status_macros.h"
 #include "models/zoo.h"
 #include "trainer/recipe.h"
 

@@ -12,9 +12,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "base/sha256.h"
-#include "base/status_macros.h"
-#include "data/parallel_text.h"
+#include "common/data/parallel_text.h"
+#include "common/sha256.h"
+#include "common/status_macros.h"
 #include "trainer/tasks/decode.h"
 #include "trainer/tasks/sequence_base.h"
 

@@ -8,8 +8,8 @@
 #include <fstream>
 #include <iterator>
 
-#include "base/file/replace.h"
-#include "base/status_macros.h"
+#include "common/file/replace.h"
+#include "common/status_macros.h"
 
 namespace vitrine {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "base/file/descriptor.h"
+#include "common/file/descriptor.h"
 
 namespace vitrine {
 

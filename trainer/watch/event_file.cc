@@ -12,7 +12,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
-#include "base/status_macros.h"
+#include "common/status_macros.h"
 #include "trainer/watch/event_record.h"
 #include "trainer/watch/tensorboard_event.pb.h"
 

@@ -13,8 +13,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "base/status_macros.h"
-#include "imaging/preprocess.h"
+#include "common/imaging/preprocess.h"
+#include "common/status_macros.h"
 #include "trainer/evaluate.h"
 #include "trainer/sampler.h"
 

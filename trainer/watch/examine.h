@@ -10,11 +10,11 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "data/dataset.h"
-#include "imaging/geometry.h"
+#include "common/charts/calibration.h"
+#include "common/charts/confusion.h"
+#include "common/data/dataset.h"
+#include "common/imaging/geometry.h"
 #include "models/reference/model.h"
-#include "report/calibration.h"
-#include "report/confusion.h"
 
 namespace vitrine {
 

@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "base/status_macros.h"
+#include "common/status_macros.h"
 
 namespace vitrine {
 namespace {

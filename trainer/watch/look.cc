@@ -5,13 +5,13 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
-#include "base/status_macros.h"
-#include "imaging/encode_png.h"
-#include "imaging/resize.h"
+#include "common/charts/distance_plot.h"
+#include "common/drawing/overlay.h"
+#include "common/imaging/encode_png.h"
+#include "common/imaging/resize.h"
+#include "common/status_macros.h"
 #include "models/attention_maps.h"
 #include "models/attention_request.h"
-#include "report/distance_plot.h"
-#include "report/overlay.h"
 #include "trainer/watch/examine.h"
 
 namespace vitrine {

@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "data/dataset.h"
-#include "imaging/geometry.h"
+#include "common/charts/html.h"
+#include "common/data/dataset.h"
+#include "common/imaging/geometry.h"
 #include "models/reference/model.h"
-#include "report/html.h"
 
 namespace vitrine {
 

@@ -3,10 +3,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "base/status_macros.h"
-#include "report/calibration.h"
-#include "report/confusion.h"
-#include "report/data_table.h"
+#include "common/charts/calibration.h"
+#include "common/charts/confusion.h"
+#include "common/charts/data_table.h"
+#include "common/status_macros.h"
 #include "trainer/watch/look.h"
 #include "trainer/watch/report_sections.h"
 

@@ -6,8 +6,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
-#include "report/curves.h"
-#include "report/data_table.h"
+#include "common/charts/curves.h"
+#include "common/charts/data_table.h"
 #include "trainer/watch/report_sections.h"
 
 namespace vitrine {

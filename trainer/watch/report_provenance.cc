@@ -2,7 +2,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/time.h"
-#include "report/data_table.h"
+#include "common/charts/data_table.h"
 #include "trainer/provenance.h"
 #include "trainer/recipe.h"
 #include "trainer/watch/report_sections.h"

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "imaging/geometry.h"
-#include "report/html.h"
+#include "common/charts/html.h"
+#include "common/imaging/geometry.h"
 #include "trainer/watch/examine.h"
 #include "trainer/watch/training_report.h"
 

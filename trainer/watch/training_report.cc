@@ -6,8 +6,8 @@
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
-#include "base/status_macros.h"
-#include "report/html.h"
+#include "common/charts/html.h"
+#include "common/status_macros.h"
 #include "trainer/recipe.h"
 #include "trainer/watch/append_file.h"
 #include "trainer/watch/examine.h"

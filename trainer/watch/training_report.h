@@ -9,7 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "data/dataset.h"
+#include "common/data/dataset.h"
 #include "models/reference/model.h"
 #include "trainer/task.h"
 #include "trainer/watch/history.h"

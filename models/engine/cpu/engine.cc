@@ -9,8 +9,8 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "base/simd/float_mode.h"
-#include "base/status_macros.h"
+#include "common/simd/float_mode.h"
+#include "common/status_macros.h"
 #include "models/engine/cpu/frame_memory.h"
 #include "models/engine/cpu/group.h"
 #include "models/engine/cpu/instructions.h"

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
-#include "base/simd/cpu_path.h"
+#include "common/simd/cpu_path.h"
 #include "models/attention_tap.h"
 #include "models/engine/cpu/compile.h"
 #include "models/engine/picture.h"
@@ -20,7 +20,7 @@ namespace vitrine::engine {
 //
 // The logits of an image have the same bits in any batch, order and mix of sizes: every sum is one chain in a fixed
 // order, and no kernel is chosen by the number of rows. The calling thread's rounding and denormal modes do not matter:
-// denormals are zero here (base/simd/float_mode.h).
+// denormals are zero here (common/simd/float_mode.h).
 class Engine {
  public:
   // Errors of CanCompute and Compile; INVALID_ARGUMENT if `choice` keeps a name that is not an operator of the program.

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "base/simd/view.h"
+#include "common/simd/view.h"
 
 namespace vitrine::engine {
 

@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "base/simd/view.h"
+#include "common/simd/view.h"
 #include "models/attention_tap.h"
 #include "models/engine/cpu/kernels/kernels.h"
 #include "models/engine/picture.h"

@@ -3,7 +3,7 @@
 #define VITRINE_MODELS_ENGINE_CPU_INSTRUCTIONS_H_
 
 #include "absl/status/statusor.h"
-#include "base/simd/cpu_path.h"
+#include "common/simd/cpu_path.h"
 #include "models/engine/cpu/kernels/kernels.h"
 #include "models/engine/cpu/kernels/narrow_kernels.h"
 #include "models/engine/precision.h"

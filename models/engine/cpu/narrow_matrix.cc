@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "base/simd/bf16.h"
+#include "common/simd/bf16.h"
 #include "models/engine/cpu/packed_matrix.h"
 
 namespace vitrine::engine {

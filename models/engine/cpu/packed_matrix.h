@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "base/simd/view.h"
+#include "common/simd/view.h"
 #include "models/engine/cpu/aligned_floats.h"
 #include "models/engine/cpu/kernels/kernels.h"
 

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "base/simd/view.h"
+#include "common/simd/view.h"
 #include "models/token_layout.h"
 
 namespace vitrine::engine {

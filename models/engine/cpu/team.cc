@@ -6,7 +6,7 @@
 #include <thread>
 #include <utility>
 
-#include "base/simd/float_mode.h"
+#include "common/simd/float_mode.h"
 
 namespace vitrine::engine {
 namespace {

@@ -4,11 +4,11 @@
 
 #include <cstdint>
 
-#include "base/simd/product_kernel.h"
-#include "base/simd/softmax.h"
+#include "common/simd/product_kernel.h"
+#include "common/simd/softmax.h"
 #include "models/reference/kernels/training_table.h"
 
-// Included by one file per instruction set; see base/simd/gelu.h.
+// Included by one file per instruction set; see common/simd/gelu.h.
 namespace vitrine::cpu {
 
 // Converts rows x columns of E at `from` to floats times `factor`, contiguous at `to`.

@@ -6,7 +6,7 @@
 
 #include "models/reference/kernels/attention_kernel.h"
 
-// Included by one file per instruction set; see base/simd/gelu.h.
+// Included by one file per instruction set; see common/simd/gelu.h.
 namespace vitrine::cpu {
 
 // Computes 1 / length of every column of x [tokens, width], or 1 / least if it is shorter.

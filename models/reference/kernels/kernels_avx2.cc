@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The kernels for AVX2 with FMA; see kernels_avx512.cc.
-#include "base/simd/avx2.h"
-#include "base/simd/depthwise_kernel.h"
-#include "base/simd/product_kernel.h"
+#include "common/simd/avx2.h"
+#include "common/simd/depthwise_kernel.h"
+#include "common/simd/product_kernel.h"
 #include "models/reference/kernels/kernel_table.h"
 #include "models/reference/kernels/training_kernels.h"
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The kernels for AVX-512. Built with its flags (models/reference/CMakeLists.txt), so it includes nothing of the
 // library whose inline functions other files share.
-#include "base/simd/avx512.h"
-#include "base/simd/depthwise_kernel.h"
-#include "base/simd/product_kernel.h"
+#include "common/simd/avx512.h"
+#include "common/simd/depthwise_kernel.h"
+#include "common/simd/product_kernel.h"
 #include "models/reference/kernels/kernel_table.h"
 #include "models/reference/kernels/training_kernels.h"
 

@@ -4,13 +4,13 @@
 
 #include <cstdint>
 
-#include "base/simd/gelu.h"
-#include "base/simd/row_statistics.h"
+#include "common/simd/gelu.h"
+#include "common/simd/row_statistics.h"
 #include "models/reference/kernels/attention_kernel.h"
 #include "models/reference/kernels/channel_attention_kernel.h"
 #include "models/reference/kernels/training_table.h"
 
-// Included by one file per instruction set; see base/simd/gelu.h.
+// Included by one file per instruction set; see common/simd/gelu.h.
 namespace vitrine::cpu {
 
 // Calls body(first column, load, store) for every vector of `columns`; `load` and `store` handle whole vectors or the

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "base/simd/view.h"
+#include "common/simd/view.h"
 
 // Training kernels: layers whose forward pass keeps values for the derivatives, and the derivatives. Arithmetic is
 // fp32; E, float or Bf16, is the type that matrix products read and write. Any alignment. A call runs on one thread.

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "base/simd/chosen_path.h"
+#include "common/simd/chosen_path.h"
 
 namespace vitrine {
 namespace {

@@ -7,7 +7,7 @@
 
 #include <type_traits>
 
-#include "base/simd/bf16.h"
+#include "common/simd/bf16.h"
 #include "models/reference/forward_context.h"
 #include "models/reference/kernels/kernel_table.h"
 

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "base/status_macros.h"
+#include "common/status_macros.h"
 #include "models/reference/float_arrays.h"
 #include "models/reference/model.h"
 #include "models/reference/out_of_memory.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/reference/torch_backend/draw.h"
 
-#include "base/status_macros.h"
+#include "common/status_macros.h"
 #include "models/reference/float_arrays.h"
 #include "models/reference/model.h"
 

@@ -13,7 +13,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "base/status_macros.h"
+#include "common/charts/roofline.h"
+#include "common/status_macros.h"
 #include "models/families/family.h"
 #include "models/repository/selection.h"
 #include "models/repository/stored_version.h"
@@ -27,7 +28,6 @@
 #include "models/workload/conventions.h"
 #include "models/zoo.h"
 #include "models/zoo/published.h"
-#include "report/roofline.h"
 
 namespace vitrine {
 namespace {

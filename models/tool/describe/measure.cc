@@ -7,8 +7,8 @@
 #include <random>
 #include <utility>
 
-#include "base/simd/chosen_path.h"
-#include "base/status_macros.h"
+#include "common/simd/chosen_path.h"
+#include "common/status_macros.h"
 #include "models/engine/cpu/engine.h"
 
 namespace vitrine {

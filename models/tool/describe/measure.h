@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "base/steady.h"
+#include "common/steady.h"
 #include "models/engine/cpu/peaks.h"
 #include "models/engine/cpu/profile.h"
 #include "models/program/program.h"

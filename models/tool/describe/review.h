@@ -4,8 +4,8 @@
 
 #include <string>
 
+#include "common/charts/data_table.h"
 #include "models/workload/workload.h"
-#include "report/data_table.h"
 #include "vitrine/v1/model.pb.h"
 
 namespace vitrine {

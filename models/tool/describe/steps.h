@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "common/charts/data_table.h"
+#include "common/charts/roofline.h"
 #include "models/tool/describe/measure.h"
-#include "report/data_table.h"
-#include "report/roofline.h"
 
 namespace vitrine {
 

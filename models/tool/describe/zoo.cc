@@ -10,7 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "base/status_macros.h"
+#include "common/status_macros.h"
 #include "models/repository/repository.h"
 #include "models/workload/conventions.h"
 #include "models/workload/workload.h"

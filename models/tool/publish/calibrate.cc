@@ -9,10 +9,10 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "base/status_macros.h"
+#include "common/drawing/calibration_words.h"
+#include "common/status_macros.h"
 #include "models/repository/selection.h"
 #include "models/repository/stored_version.h"
-#include "report/calibration_words.h"
 
 namespace vitrine {
 namespace {

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "base/simd/chosen_path.h"
-#include "base/status_macros.h"
+#include "common/simd/chosen_path.h"
+#include "common/status_macros.h"
 #include "models/engine/cpu/instructions.h"
 #include "models/engine/precision.h"
 #include "models/repository/golden.h"

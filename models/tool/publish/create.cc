@@ -8,14 +8,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "base/status_macros.h"
+#include "common/charts/data_table.h"
+#include "common/status_macros.h"
 #include "models/engine/torch_library.h"
 #include "models/repository/names.h"
 #include "models/repository/stored_version.h"
 #include "models/tool/publish/forward.h"
 #include "models/tool/publish/goldens.h"
 #include "models/zoo.h"
-#include "report/data_table.h"
 
 namespace vitrine {
 namespace {

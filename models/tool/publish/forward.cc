@@ -4,8 +4,8 @@
 #include <memory>
 #include <utility>
 
-#include "base/machine/machine.h"
-#include "base/status_macros.h"
+#include "common/machine/machine.h"
+#include "common/status_macros.h"
 #include "models/engine/cpu_backend.h"
 #include "models/engine/logits.h"
 #include "models/engine/torch_library.h"

@@ -3,7 +3,7 @@
 #define VITRINE_MODELS_TOOL_PUBLISH_FORWARD_H_
 
 #include "absl/status/statusor.h"
-#include "base/simd/cpu_path.h"
+#include "common/simd/cpu_path.h"
 #include "models/engine/precision.h"
 #include "models/repository/golden.h"
 #include "models/repository/weights.h"

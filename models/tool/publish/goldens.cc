@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "base/status_macros.h"
-#include "imaging/encode_png.h"
-#include "imaging/geometry.h"
+#include "common/imaging/encode_png.h"
+#include "common/imaging/geometry.h"
+#include "common/status_macros.h"
 #include "models/tool/publish/picture.h"
 
 namespace vitrine {

@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "report/calibration_words.h"
+#include "common/drawing/calibration_words.h"
 
 namespace vitrine {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <utility>
 
-#include "base/status_macros.h"
-#include "imaging/decode_input.h"
+#include "common/imaging/decode_input.h"
+#include "common/status_macros.h"
 
 namespace vitrine {
 

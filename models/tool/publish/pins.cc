@@ -9,8 +9,8 @@
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
-#include "base/first_error.h"
-#include "base/status_macros.h"
+#include "common/first_error.h"
+#include "common/status_macros.h"
 #include "models/repository/text.h"
 
 namespace vitrine {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "base/status_macros.h"
+#include "common/status_macros.h"
 #include "models/repository/selection.h"
 #include "models/repository/stored_version.h"
 #include "models/tool/publish/pins.h"

@@ -18,7 +18,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "base/status_macros.h"
+#include "common/status_macros.h"
 #include "models/attention_maps.h"
 #include "models/engine/backend.h"
 #include "models/repository/manifest.h"

@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "base/machine/machine.h"
-#include "base/simd/float_mode.h"
+#include "common/machine/machine.h"
+#include "common/simd/float_mode.h"
 #include "server/process/crash_stack.h"
 #include "server/process/out_of_memory.h"
 

@@ -11,13 +11,13 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "base/status_macros.h"
-#include "imaging/decode.h"
-#include "imaging/decode_input.h"
-#include "imaging/decode_planned.h"
-#include "imaging/preprocess.h"
-#include "imaging/raw_pixels.h"
-#include "imaging/resize.h"
+#include "common/imaging/decode.h"
+#include "common/imaging/decode_input.h"
+#include "common/imaging/decode_planned.h"
+#include "common/imaging/preprocess.h"
+#include "common/imaging/raw_pixels.h"
+#include "common/imaging/resize.h"
+#include "common/status_macros.h"
 #include "server/process/out_of_memory.h"
 
 namespace vitrine {

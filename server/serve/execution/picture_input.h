@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "imaging/geometry.h"
-#include "imaging/image.h"
+#include "common/imaging/geometry.h"
+#include "common/imaging/image.h"
 #include "models/engine/picture.h"
 #include "models/float_array.h"
 #include "server/serve/scheduling/inference_request.h"

@@ -9,14 +9,14 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "base/give_way.h"
-#include "base/status_macros.h"
-#include "imaging/encode_png.h"
+#include "common/drawing/attention_words.h"
+#include "common/drawing/colour_range.h"
+#include "common/drawing/overlay.h"
+#include "common/drawing/top_k.h"
+#include "common/give_way.h"
+#include "common/imaging/encode_png.h"
+#include "common/status_macros.h"
 #include "models/repository/manifest.h"
-#include "report/attention_words.h"
-#include "report/colour_range.h"
-#include "report/overlay.h"
-#include "report/top_k.h"
 #include "server/serve/execution/attention_encoding.h"
 
 namespace vitrine {

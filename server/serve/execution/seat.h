@@ -5,8 +5,8 @@
 #include <atomic>
 
 #include "absl/time/time.h"
-#include "base/give_way.h"
-#include "base/mutex.h"
+#include "common/give_way.h"
+#include "common/mutex.h"
 #include "server/process/clock.h"
 
 namespace vitrine {

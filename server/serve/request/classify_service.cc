@@ -10,7 +10,7 @@
 #include <string>
 #include <utility>
 
-#include "base/status_macros.h"
+#include "common/status_macros.h"
 #include "server/identity/identity.h"
 #include "server/serve/request/plan_request.h"
 

@@ -9,13 +9,13 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "base/status_macros.h"
-#include "imaging/header.h"
-#include "imaging/image.h"
+#include "common/drawing/overlay.h"
+#include "common/imaging/header.h"
+#include "common/imaging/image.h"
+#include "common/status_macros.h"
 #include "models/attention_request.h"
 #include "models/features.h"
 #include "models/model_description.h"
-#include "report/overlay.h"
 #include "server/serve/execution/attention_encoding.h"
 
 namespace vitrine {

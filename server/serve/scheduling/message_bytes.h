@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "base/http/byte_budget.h"
+#include "common/http/byte_budget.h"
 
 namespace vitrine {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "base/mutex.h"
+#include "common/mutex.h"
 #include "server/process/clock.h"
 #include "server/serve/scheduling/held.h"
 

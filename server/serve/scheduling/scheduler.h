@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "base/mutex.h"
+#include "common/mutex.h"
 #include "models/engine/cpu/team.h"
 #include "server/observe/metrics.h"
 #include "server/process/clock.h"

@@ -5,8 +5,8 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "base/status_macros.h"
-#include "base/utf8.h"
+#include "common/status_macros.h"
+#include "common/utf8.h"
 #include "server/identity/identity.h"
 
 namespace vitrine {

@@ -7,10 +7,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "base/status_macros.h"
-#include "base/utf8.h"
+#include "common/drawing/attention_words.h"
+#include "common/status_macros.h"
+#include "common/utf8.h"
 #include "models/attention_request.h"
-#include "report/attention_words.h"
 
 namespace vitrine {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "base/http/exchange.h"
+#include "common/http/exchange.h"
 #include "server/identity/identity.h"
 #include "server/observe/model_metrics.h"
 #include "server/serve/request/classify_service.h"
@@ -20,7 +20,8 @@ inline constexpr absl::Duration kMaxHttpWait = absl::Seconds(60);
 absl::StatusOr<Caller> AuthorizeHttp(const Identity& identity, ClassifyService& service, RpcName rpc,
                                      const HttpRequest& request);
 
-// Returns the context of a request from its headers, without a deadline. `caller` is the result of AuthorizeHttp, which may be an error.
+// Returns the context of a request from its headers, without a deadline. `caller` is the result of AuthorizeHttp, which
+// may be an error.
 CallContext HttpCall(Method method, const absl::StatusOr<Caller>& caller, const HttpRequest& request);
 
 }  // namespace vitrine

@@ -11,7 +11,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "base/status_macros.h"
+#include "common/status_macros.h"
 #include "server/observe/request_id.h"
 #include "server/wire/http/address.h"
 #include "server/wire/http/authorize.h"

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "base/http/exchange.h"
+#include "common/http/exchange.h"
 #include "server/identity/identity.h"
 #include "server/registry/registry.h"
 #include "server/serve/request/classify_service.h"

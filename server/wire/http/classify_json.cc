@@ -7,7 +7,7 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "report/attention_words.h"
+#include "common/drawing/attention_words.h"
 #include "server/wire/http/json_document.h"
 
 namespace vitrine {

@@ -11,9 +11,9 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "base/status_macros.h"
-#include "base/utf8.h"
-#include "report/attention_words.h"
+#include "common/drawing/attention_words.h"
+#include "common/status_macros.h"
+#include "common/utf8.h"
 #include "server/wire/http/authorize.h"
 
 namespace vitrine {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "base/http/exchange.h"
+#include "common/http/exchange.h"
 
 namespace vitrine {
 

@@ -4,7 +4,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "imaging/file_type.h"
+#include "common/imaging/file_type.h"
 
 namespace vitrine {
 namespace {

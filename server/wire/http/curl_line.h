@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "absl/status/status.h"
-#include "base/http/exchange.h"
+#include "common/http/exchange.h"
 
 namespace vitrine {
 

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "absl/functional/function_ref.h"
-#include "base/http/exchange.h"
+#include "common/http/exchange.h"
 #include "server/serve/request/answer_hold.h"
 
 namespace vitrine {

@@ -6,8 +6,8 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "report/attention_words.h"
-#include "report/input_words.h"
+#include "common/drawing/attention_words.h"
+#include "common/drawing/input_words.h"
 #include "server/registry/serving_rules.h"
 #include "server/wire/http/json_document.h"
 

@@ -11,10 +11,10 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "base/gzip.h"
-#include "base/http/compress.h"
-#include "base/sha256.h"
-#include "base/status_macros.h"
+#include "common/gzip.h"
+#include "common/http/compress.h"
+#include "common/sha256.h"
+#include "common/status_macros.h"
 #include "server/wire/http/embedded_page.h"
 #include "server/wire/http/json_document.h"
 

@@ -10,7 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "base/http/server.h"
+#include "common/http/server.h"
 
 namespace vitrine {
 

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
-#include "base/http/body.h"
+#include "common/http/body.h"
 #include "server/process/shed.h"
 #include "server/wire/http/json_document.h"
 #include "server/wire/rpc/grpc_status.h"

@@ -6,7 +6,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
-#include "base/http/exchange.h"
+#include "common/http/exchange.h"
 
 namespace vitrine {
 

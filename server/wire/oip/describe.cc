@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "base/status_macros.h"
-#include "base/utf8.h"
+#include "common/status_macros.h"
+#include "common/utf8.h"
 #include "server/observe/model_metrics.h"
 #include "server/wire/http/address.h"
 #include "server/wire/oip/infer_plan.h"

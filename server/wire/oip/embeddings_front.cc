@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "base/status_macros.h"
+#include "common/status_macros.h"
 #include "server/observe/request_id.h"
 #include "server/wire/http/authorize.h"
 #include "server/wire/http/held_answer.h"

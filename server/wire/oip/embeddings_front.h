@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
-#include "base/http/byte_budget.h"
-#include "base/http/exchange.h"
+#include "common/http/byte_budget.h"
+#include "common/http/exchange.h"
 #include "server/identity/identity.h"
 #include "server/serve/request/classify_service.h"
 #include "server/wire/oip/embeddings_body.h"

@@ -7,8 +7,8 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "base/http/byte_budget.h"
-#include "base/http/exchange.h"
+#include "common/http/byte_budget.h"
+#include "common/http/exchange.h"
 #include "server/identity/identity.h"
 #include "server/registry/registry.h"
 #include "server/serve/request/classify_service.h"

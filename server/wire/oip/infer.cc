@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "base/mutex.h"
-#include "base/status_macros.h"
+#include "common/mutex.h"
+#include "common/status_macros.h"
 #include "server/identity/identity.h"
 #include "server/serve/scheduling/caller_quotas.h"
 #include "server/wire/oip/infer_answer.h"

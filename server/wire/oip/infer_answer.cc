@@ -9,7 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "base/status_macros.h"
+#include "common/status_macros.h"
 #include "server/wire/oip/split_input.h"
 
 namespace vitrine {

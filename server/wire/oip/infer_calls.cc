@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "base/status_macros.h"
+#include "common/status_macros.h"
 #include "server/serve/request/plan_request.h"
 #include "server/wire/oip/infer.h"
 #include "server/wire/oip/infer_plan.h"

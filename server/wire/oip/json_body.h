@@ -9,7 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "base/http/byte_budget.h"
+#include "common/http/byte_budget.h"
 #include "server/wire/http/json_document.h"
 
 namespace vitrine {

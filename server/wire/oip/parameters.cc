@@ -7,7 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "base/utf8.h"
+#include "common/utf8.h"
 
 namespace vitrine {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Calls of the Open Inference Protocol that carry no images.
-#include "base/status_macros.h"
+#include "common/status_macros.h"
 #include "server/wire/oip/describe.h"
 #include "server/wire/oip/oip_calls.h"
 #include "server/wire/rpc/single_call.h"

@@ -10,8 +10,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "base/status_macros.h"
-#include "base/utf8.h"
+#include "common/status_macros.h"
+#include "common/utf8.h"
 #include "server/wire/http/curl_line.h"
 #include "server/wire/oip/base64.h"
 #include "server/wire/oip/parameters.h"

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "base/status_macros.h"
-#include "base/utf8.h"
+#include "common/status_macros.h"
+#include "common/utf8.h"
 #include "server/wire/http/address.h"
 
 namespace vitrine {

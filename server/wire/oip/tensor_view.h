@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "absl/status/statusor.h"
-#include "imaging/geometry.h"
+#include "common/imaging/geometry.h"
 #include "server/identity/caller.h"
 #include "server/registry/loaded_model.h"
 #include "server/serve/request/classify_service.h"

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "absl/strings/match.h"
-#include "base/status_macros.h"
+#include "common/status_macros.h"
 #include "inference/grpc_service.pb.h"
 #include "server/identity/audit_log.h"
 #include "server/process/clock.h"

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "base/mutex.h"
+#include "common/mutex.h"
 
 namespace vitrine {
 

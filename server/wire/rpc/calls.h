@@ -12,8 +12,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "base/http/exchange.h"
-#include "base/mutex.h"
+#include "common/http/exchange.h"
+#include "common/mutex.h"
 #include "server/identity/credentials.h"
 #include "server/identity/identity.h"
 #include "server/registry/registry.h"

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "base/status_macros.h"
+#include "common/status_macros.h"
 #include "server/serve/request/plan_request.h"
 #include "server/wire/message/read_message.h"
 #include "server/wire/rpc/grpc_status.h"

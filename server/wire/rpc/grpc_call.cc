@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
-#include "base/http/body.h"
+#include "common/http/body.h"
 #include "server/serve/scheduling/peer_accounts.h"
 #include "server/wire/rpc/grpc_server.h"
 #include "server/wire/rpc/grpc_status.h"

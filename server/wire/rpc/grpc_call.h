@@ -14,8 +14,8 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "base/http/exchange.h"
-#include "base/mutex.h"
+#include "common/http/exchange.h"
+#include "common/mutex.h"
 #include "server/serve/scheduling/message_bytes.h"
 #include "server/wire/rpc/message_reader.h"
 

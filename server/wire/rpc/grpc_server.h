@@ -13,10 +13,10 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "base/http/byte_budget.h"
-#include "base/http/exchange.h"
-#include "base/mutex.h"
-#include "base/request_size.h"
+#include "common/http/byte_budget.h"
+#include "common/http/exchange.h"
+#include "common/mutex.h"
+#include "common/request_size.h"
 #include "server/process/clock.h"
 #include "server/wire/rpc/call_workers.h"
 #include "server/wire/rpc/grpc_call.h"

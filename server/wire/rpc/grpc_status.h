@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "absl/status/status.h"
-#include "base/http/head.h"
+#include "common/http/head.h"
 #include "vitrine/v1/classifier.pb.h"
 
 namespace vitrine {

@@ -10,7 +10,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "base/gzip.h"
+#include "common/gzip.h"
 
 namespace vitrine {
 namespace {

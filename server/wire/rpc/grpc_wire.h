@@ -12,7 +12,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "base/http/head.h"
+#include "common/http/head.h"
 
 namespace vitrine {
 

@@ -9,7 +9,7 @@
 #include <set>
 #include <string>
 
-#include "base/mutex.h"
+#include "common/mutex.h"
 #include "grpc/health/v1/health.pb.h"
 #include "server/registry/registry.h"
 

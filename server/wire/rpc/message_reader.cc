@@ -5,9 +5,9 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "base/gunzip.h"
-#include "base/http/body.h"
-#include "base/status_macros.h"
+#include "common/gunzip.h"
+#include "common/http/body.h"
+#include "common/status_macros.h"
 #include "server/process/shed.h"
 #include "server/wire/rpc/grpc_status.h"
 

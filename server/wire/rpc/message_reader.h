@@ -11,7 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "base/http/byte_budget.h"
+#include "common/http/byte_budget.h"
 #include "server/serve/scheduling/message_bytes.h"
 #include "server/wire/rpc/grpc_wire.h"
 

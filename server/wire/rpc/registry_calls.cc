@@ -3,7 +3,7 @@
 #include <functional>
 #include <optional>
 
-#include "base/status_macros.h"
+#include "common/status_macros.h"
 #include "server/registry/version_costs.h"
 #include "server/wire/rpc/single_call.h"
 

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "base/status_macros.h"
+#include "common/status_macros.h"
 #include "server/serve/scheduling/inference_request.h"
 #include "server/wire/rpc/calls.h"
 #include "server/wire/rpc/grpc_call.h"

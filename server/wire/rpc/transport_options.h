@@ -5,8 +5,8 @@
 #include <cstdint>
 
 #include "absl/time/time.h"
-#include "base/http/server.h"
-#include "base/request_size.h"
+#include "common/http/server.h"
+#include "common/request_size.h"
 
 namespace vitrine {
 

@@ -13,8 +13,8 @@
 #include "client/eval/metrics.h"
 #include "client/eval/run.h"
 #include "client/eval/summary.h"
-#include "imaging/decode.h"
-#include "imaging/encode_png.h"
+#include "common/imaging/decode.h"
+#include "common/imaging/encode_png.h"
 #include "tests/client/small_server.h"
 #include "tests/scratch_folder.h"
 

@@ -10,7 +10,7 @@
 #include <limits>
 
 #include "client/eval/distance.h"
-#include "report/distance_plot.h"
+#include "common/charts/distance_plot.h"
 #include "tests/client/eval/made_data.h"
 #include "tests/client/eval/made_evaluation.h"
 #include "tests/client/small_server.h"

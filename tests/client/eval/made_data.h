@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "client/eval/evaluation.h"
-#include "data/dataset.h"
+#include "common/data/dataset.h"
 #include "tests/imaging/pictures.h"
 
 namespace vitrine {

@@ -8,8 +8,8 @@
 #include <memory>
 #include <string>
 
-#include "base/gunzip.h"
-#include "base/http/body.h"
+#include "common/gunzip.h"
+#include "common/http/body.h"
 #include "server/process/clock.h"
 #include "server/wire/http/refusal.h"
 #include "tests/server/http_asked.h"

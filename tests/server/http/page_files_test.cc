@@ -11,7 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "base/gunzip.h"
+#include "common/gunzip.h"
 #include "server/wire/http/embedded_page.h"
 #include "tests/paths.h"
 #include "tests/scratch_folder.h"

@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "base/file/replace.h"
+#include "common/file/replace.h"
 
 namespace vitrine::testing {
 

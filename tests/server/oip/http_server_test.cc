@@ -7,7 +7,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "base/http/server.h"
+#include "common/http/server.h"
 #include "tests/base/gzip.h"
 #include "tests/server/dripping.h"
 

@@ -13,7 +13,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_replace.h"
-#include "report/attention_words.h"
+#include "common/drawing/attention_words.h"
 #include "server/wire/http/address.h"
 #include "server/wire/oip/split_input.h"
 #include "tests/server/received_messages.h"

@@ -20,7 +20,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
-#include "base/mutex.h"
+#include "common/mutex.h"
 #include "server/observe/model_metrics.h"
 #include "server/registry/registry.h"
 

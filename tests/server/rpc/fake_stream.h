@@ -14,8 +14,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/http/exchange.h"
-#include "base/mutex.h"
+#include "common/http/exchange.h"
+#include "common/mutex.h"
 #include "server/wire/rpc/grpc_server.h"
 #include "server/wire/rpc/grpc_wire.h"
 

@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/gunzip.h"
-#include "base/gzip.h"
+#include "common/gunzip.h"
+#include "common/gzip.h"
 #include "server/wire/rpc/grpc_server.h"
 #include "server/wire/rpc/single_call.h"
 #include "tests/server/rpc/fake_stream.h"

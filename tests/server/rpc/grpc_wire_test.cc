@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "base/gunzip.h"
+#include "common/gunzip.h"
 #include "google/rpc/status.pb.h"
 
 namespace vitrine {

@@ -9,7 +9,7 @@
 #include <thread>
 #include <utility>
 
-#include "base/give_way.h"
+#include "common/give_way.h"
 #include "server/serve/scheduling/scheduler.h"
 
 namespace vitrine {

@@ -16,8 +16,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "base/file/descriptor.h"
-#include "base/mutex.h"
+#include "common/file/descriptor.h"
+#include "common/mutex.h"
 
 namespace vitrine::testing {
 

@@ -12,7 +12,7 @@
 #include <cmath>
 #include <vector>
 
-#include "imaging/geometry.h"
+#include "common/imaging/geometry.h"
 #include "trainer/augment/repeats.h"
 
 namespace vitrine {

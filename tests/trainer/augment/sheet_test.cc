@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "imaging/decode.h"
+#include "common/imaging/decode.h"
 #include "tests/trainer/coloured_squares.h"
 #include "trainer/recipe.h"
 

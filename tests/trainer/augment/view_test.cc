@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "imaging/preprocess.h"
+#include "common/imaging/preprocess.h"
 #include "tests/trainer/coloured_squares.h"
 #include "trainer/recipe.h"
 

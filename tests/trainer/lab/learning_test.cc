@@ -8,7 +8,7 @@
 
 #include <vector>
 
-#include "data/sequences.h"
+#include "common/data/sequences.h"
 #include "tests/trainer/lab/oracle.h"
 #include "trainer/lab/sequence_model.h"
 #include "trainer/optimizer.h"

@@ -12,7 +12,7 @@
 #include <sstream>
 
 #include "absl/strings/str_cat.h"
-#include "report/grouped_dots.h"
+#include "common/charts/grouped_dots.h"
 #include "tests/trainer/coloured_squares.h"
 #include "trainer/sweep/table.h"
 

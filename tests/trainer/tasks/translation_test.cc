@@ -11,7 +11,7 @@
 
 #include <cmath>
 
-#include "data/parallel_text.h"
+#include "common/data/parallel_text.h"
 #include "tests/scratch_folder.h"
 #include "tests/trainer/tasks/task_testing.h"
 #include "trainer/tasks/decode.h"

@@ -2,7 +2,7 @@
 #ifndef VITRINE_MODELS_ENGINE_CPU_KERNELS_AVX2_WORDS_H_
 #define VITRINE_MODELS_ENGINE_CPU_KERNELS_AVX2_WORDS_H_
 
-#include "base/simd/avx2.h"
+#include "common/simd/avx2.h"
 #include "models/engine/cpu/kernels/narrow_table.h"
 
 // Shared part of int8 products in 256-bit vectors, independent of how a group is multiplied. In an anonymous namespace

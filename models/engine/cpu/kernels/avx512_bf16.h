@@ -2,7 +2,7 @@
 #ifndef VITRINE_MODELS_ENGINE_CPU_KERNELS_AVX512_BF16_H_
 #define VITRINE_MODELS_ENGINE_CPU_KERNELS_AVX512_BF16_H_
 
-#include "base/simd/avx512.h"
+#include "common/simd/avx512.h"
 #include "models/engine/cpu/kernels/narrow_table.h"
 
 // bf16 products in 512-bit vectors, for the files built for AVX512_BF16. In an anonymous namespace like the vectors.

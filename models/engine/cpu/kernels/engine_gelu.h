@@ -2,9 +2,9 @@
 #ifndef VITRINE_MODELS_ENGINE_CPU_KERNELS_ENGINE_GELU_H_
 #define VITRINE_MODELS_ENGINE_CPU_KERNELS_ENGINE_GELU_H_
 
-#include "base/simd/gelu.h"
+#include "common/simd/gelu.h"
 
-// Included by one file per instruction set; see base/simd/gelu.h.
+// Included by one file per instruction set; see common/simd/gelu.h.
 namespace vitrine::engine {
 
 // erf(x / sqrt 2) / 2 for x >= 0: a polynomial of degree 3 around every multiple of kPieceWidth, interpolated at

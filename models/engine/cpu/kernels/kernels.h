@@ -4,10 +4,10 @@
 
 #include <cstdint>
 
-#include "base/simd/cpu_path.h"
-#include "base/simd/depthwise_kernel.h"
-#include "base/simd/product_kernel.h"
-#include "base/simd/view.h"
+#include "common/simd/cpu_path.h"
+#include "common/simd/depthwise_kernel.h"
+#include "common/simd/product_kernel.h"
+#include "common/simd/view.h"
 
 namespace vitrine::engine {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Narrow products on any CPU, without special instructions: the reference for the other kernels.
-#include "base/simd/portable.h"
+#include "common/simd/portable.h"
 #include "models/engine/cpu/kernels/narrow_table.h"
 
 namespace vitrine::engine {

@@ -9,7 +9,7 @@
 #include "models/engine/cpu/kernels/row_kernels.h"
 
 // Converts activations to the two sides of a bf16 product, for attention. Included by one file per instruction set; see
-// base/simd/gelu.h. N, for bf16, has beside the members that narrow_gemm_kernel.h requires
+// common/simd/gelu.h. N, for bf16, has beside the members that narrow_gemm_kernel.h requires
 //   Pair(even, odd): the groups of two vectors of floats; Store(to, groups);
 //   Turn(rows, count, to, stride): transposes one row per lane, each of one group per lane, and writes the first
 //   `count` columns as rows `stride` bytes apart.

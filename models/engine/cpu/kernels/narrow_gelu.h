@@ -4,7 +4,7 @@
 
 #include "models/engine/cpu/kernels/engine_gelu.h"
 
-// Included by one file per instruction set; see base/simd/gelu.h.
+// Included by one file per instruction set; see common/simd/gelu.h.
 namespace vitrine::engine {
 
 // x (1/2 + erf(x / sqrt 2) / 2): a polynomial of degree 2 in x around every multiple, -16 to 15, of kWidth,

@@ -10,9 +10,9 @@
 #include "models/engine/cpu/kernels/narrow_kernels.h"
 #include "models/engine/cpu/kernels/tiles.h"
 
-// Included by one file per instruction set; see base/simd/gelu.h. N defines how one kind of number is multiplied: N::V
-// is the fp32 vector type, N::kNumbers the numbers per group, N::kOfBytes true for int8 and false for bf16, N::Words a
-// vector of groups, N::Sums a vector of sums, and
+// Included by one file per instruction set; see common/simd/gelu.h. N defines how one kind of number is multiplied:
+// N::V is the fp32 vector type, N::kNumbers the numbers per group, N::kOfBytes true for int8 and false for bf16,
+// N::Words a vector of groups, N::Sums a vector of sums, and
 //   Zero(), Load(groups of as many outputs), Spread(one group), Dot(spread, loaded, sums), Floats(sums);
 // for int8 also StoreBytes(to, vector, count), the lowest byte of each lane, and with kStoresFour, StoreFour(to, four
 // vectors) for lanes whose lower half is no more than that byte.

@@ -8,8 +8,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "base/simd/cpu_path.h"
-#include "base/simd/view.h"
+#include "common/simd/cpu_path.h"
+#include "common/simd/view.h"
 #include "models/engine/cpu/kernels/kernels.h"
 
 namespace vitrine::engine {

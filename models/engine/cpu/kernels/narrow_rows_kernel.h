@@ -5,13 +5,13 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "base/simd/row_statistics.h"
+#include "common/simd/row_statistics.h"
 #include "models/engine/cpu/kernels/narrow_gemm_kernel.h"
 #include "models/engine/cpu/kernels/narrow_kernels.h"
 #include "models/engine/cpu/kernels/row_kernels.h"
 
 // Converts rows of fp32 to the left side of a narrow product. Included by one file per instruction set; see
-// base/simd/gelu.h.
+// common/simd/gelu.h.
 namespace vitrine::engine {
 
 // Steps in a row's range: one less than the 255 between bytes, because 0 must be a whole number of steps from the

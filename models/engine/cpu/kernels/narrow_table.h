@@ -2,13 +2,13 @@
 #ifndef VITRINE_MODELS_ENGINE_CPU_KERNELS_NARROW_TABLE_H_
 #define VITRINE_MODELS_ENGINE_CPU_KERNELS_NARROW_TABLE_H_
 
-#include "base/simd/depthwise_kernel.h"
+#include "common/simd/depthwise_kernel.h"
 #include "models/engine/cpu/kernels/narrow_attention_kernel.h"
 #include "models/engine/cpu/kernels/narrow_gemm_kernel.h"
 #include "models/engine/cpu/kernels/narrow_rows_kernel.h"
 #include "models/engine/cpu/kernels/peak_kernel.h"
 
-// Included by one file per instruction set; see base/simd/gelu.h.
+// Included by one file per instruction set; see common/simd/gelu.h.
 namespace vitrine::engine {
 
 // As RunMultiplyAdds, for groups. Every chain begins with a different group, so that no two are equal.

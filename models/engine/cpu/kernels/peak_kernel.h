@@ -5,7 +5,7 @@
 #include <cstdint>
 
 // Peak rates of a core, as the limit for other measurements. Included by one file per instruction set; see
-// base/simd/gelu.h.
+// common/simd/gelu.h.
 namespace vitrine::engine {
 
 // Independent chains: more than the latency of a multiply-add in cycles on any two units.

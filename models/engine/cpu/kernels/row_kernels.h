@@ -4,11 +4,11 @@
 
 #include <cstdint>
 
-#include "base/simd/row_statistics.h"
+#include "common/simd/row_statistics.h"
 #include "models/engine/cpu/kernels/engine_gelu.h"
 #include "models/engine/cpu/kernels/kernels.h"
 
-// Kernels that treat each row by itself. Included by one file per instruction set; see base/simd/gelu.h.
+// Kernels that treat each row by itself. Included by one file per instruction set; see common/simd/gelu.h.
 namespace vitrine::engine {
 
 using cpu::View;

@@ -2,16 +2,16 @@
 #ifndef VITRINE_MODELS_ENGINE_CPU_KERNELS_TABLE_H_
 #define VITRINE_MODELS_ENGINE_CPU_KERNELS_TABLE_H_
 
-#include "base/simd/depthwise_kernel.h"
-#include "base/simd/product_kernel.h"
-#include "base/simd/softmax.h"
+#include "common/simd/depthwise_kernel.h"
+#include "common/simd/product_kernel.h"
+#include "common/simd/softmax.h"
 #include "models/engine/cpu/kernels/engine_gelu.h"
 #include "models/engine/cpu/kernels/gemm_kernel.h"
 #include "models/engine/cpu/kernels/kernels.h"
 #include "models/engine/cpu/kernels/peak_kernel.h"
 #include "models/engine/cpu/kernels/row_kernels.h"
 
-// Included by one file per instruction set; see base/simd/gelu.h.
+// Included by one file per instruction set; see common/simd/gelu.h.
 namespace vitrine::engine {
 
 template <class V>

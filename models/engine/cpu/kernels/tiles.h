@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-// Cut of a product into register tiles. Included by one file per instruction set; see base/simd/gelu.h.
+// Cut of a product into register tiles. Included by one file per instruction set; see common/simd/gelu.h.
 namespace vitrine::engine {
 
 // Rows and vectors whose sums fill the registers: 32 of them, or 16.

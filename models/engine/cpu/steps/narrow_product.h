@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "base/simd/view.h"
+#include "common/simd/view.h"
 #include "models/engine/cpu/kernels/narrow_kernels.h"
 #include "models/engine/cpu/packed_matrix.h"
 

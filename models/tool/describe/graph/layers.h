@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "common/charts/data_table.h"
+#include "common/charts/roofline.h"
 #include "models/engine/cpu/peaks.h"
 #include "models/workload/workload.h"
-#include "report/data_table.h"
-#include "report/roofline.h"
 
 namespace vitrine {
 

@@ -7,10 +7,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "common/charts/data_table.h"
+#include "common/charts/html.h"
 #include "models/tool/describe/graph/layout.h"
 #include "models/tool/describe/graph/program_json.h"
-#include "report/data_table.h"
-#include "report/html.h"
 
 namespace vitrine {
 namespace {

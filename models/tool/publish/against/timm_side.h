@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "base/file/descriptor.h"
+#include "common/file/descriptor.h"
 #include "models/float_array.h"
 
 namespace vitrine {

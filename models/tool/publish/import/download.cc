@@ -15,9 +15,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
-#include "base/file/descriptor.h"
-#include "base/sha256.h"
-#include "base/status_macros.h"
+#include "common/file/descriptor.h"
+#include "common/sha256.h"
+#include "common/status_macros.h"
 #include "models/tool/publish/import/https.h"
 
 namespace vitrine {

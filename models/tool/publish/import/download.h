@@ -7,7 +7,7 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "report/progress_display.h"
+#include "common/charts/progress_display.h"
 
 namespace vitrine {
 

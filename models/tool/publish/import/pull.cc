@@ -17,13 +17,13 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "base/sha256.h"
-#include "base/status_macros.h"
+#include "common/charts/progress_display.h"
+#include "common/sha256.h"
+#include "common/status_macros.h"
 #include "models/repository/import.h"
 #include "models/repository/manifest.h"
 #include "models/tool/publish/import/download.h"
 #include "models/tool/publish/import/https.h"
-#include "report/progress_display.h"
 
 namespace vitrine {
 namespace {

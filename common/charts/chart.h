@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_COMMON_CHARTS_CHART_H_
+#define VITRINE_COMMON_CHARTS_CHART_H_
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/charts/axis.h"
+
+namespace vitrine {
+
+// Frame, grid, ticks and names of an SVG chart.
+struct Chart {
+  double width = 620, height = 330;
+  std::string title = {}, x_axis = {}, y_axis = {};
+  std::string note = {};  // below the title, smaller; requires a `top` of at least 56
+  Axis x = {}, y = {};    // Begin sets their positions
+  double top = 54;        // space above the plot: title and one line of legend
+  double left = 64;       // space left of the plot: names of y
+  double foot = 50;       // space below the plot: names of x
+  double margin = 18;     // space right of the plot
+  // Names of categories at 0, 1, ... of an axis (y from the top); such an axis is set by Begin and has no grid.
+  std::vector<std::string> x_names = {}, y_names = {};
+  bool slanted = false;  // names of x, if they are wider than their space
+  bool x_grid = false;   // also draws lines at the ticks of x
+  bool is_file = false;  // a standalone file, with its own size and background
+
+  double Left() const { return left; }
+  double Right() const { return width - margin; }
+  double Top() const { return top; }
+  double Bottom() const { return height - foot; }
+
+  // Returns the opening tag, the titles, grid lines and ticks.
+  std::string Begin();
+  static std::string End() { return "</svg>\n"; }
+
+ private:
+  std::string Opening() const;
+  std::string XTicks() const;
+  std::string YTicks() const;
+};
+
+// Returns a CSS colour of the page, for example of "series-0", "ink", "faint", "line", "bad"; with a fallback for other
+// places.
+std::string ColourOf(const std::string& name);
+
+struct LegendEntry {
+  std::string name;
+  int colour = 0;      // index of the page's series colours, 0 to 5
+  bool faint = false;  // thin, as its curve
+};
+
+// Returns the legend of a chart, between its title or note and the plot, on as many lines as needed, after a `heading`.
+// Makes room for it: call it before Begin, and append the result after that of Begin.
+std::string DrawLegend(const std::vector<LegendEntry>& entries, Chart& chart, const std::string& heading = "");
+
+std::string SvgText(double x, double y, const std::string& text, const std::string& attributes);
+// `style` holds all attributes of the line except its ends.
+std::string SvgLine(double x1, double y1, double x2, double y2, const std::string& style);
+// Returns the attribute for a stroke in a colour of the page.
+std::string Stroke(const std::string& name);
+// Returns the stroke of a series, 0 to 5: its colour and, for grey printing, its own dash.
+std::string SeriesStroke(int series);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_COMMON_CHARTS_CHART_H_

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_COMMON_CHARTS_CONFUSION_H_
+#define VITRINE_COMMON_CHARTS_CONFUSION_H_
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace vitrine {
+
+// Confusion matrix. Memory grows with the pairs that occur, not with the square of the classes.
+class Confusion {
+ public:
+  explicit Confusion(int classes) : of_label_(static_cast<size_t>(classes)), of_answer_(static_cast<size_t>(classes)) {}
+
+  // Both in [0, classes).
+  void Add(int label, int answer);
+
+  int classes() const { return static_cast<int>(of_label_.size()); }
+  int64_t Count(int label, int answer) const;
+  int64_t OfLabel(int label) const { return of_label_[static_cast<size_t>(label)]; }      // samples of a class
+  int64_t OfAnswer(int answer) const { return of_answer_[static_cast<size_t>(answer)]; }  // answers with this class
+  // Share of the class' samples, and of the answers with this class, that are right; 0 if there is none.
+  double Recall(int label) const;
+  double Precision(int answer) const;
+  double Accuracy() const;
+
+  struct Pair {
+    int label = 0;
+    int answer = 0;
+    int64_t count = 0;
+  };
+  // Returns the most frequent wrong pairs, most frequent first; ties by label and answer.
+  std::vector<Pair> MostConfused(int most) const;
+
+ private:
+  std::map<std::pair<int, int>, int64_t> counts_;  // by label and answer
+  std::vector<int64_t> of_label_;
+  std::vector<int64_t> of_answer_;
+};
+
+// Maximum number of classes drawn as a matrix.
+inline constexpr int kMostDrawnClasses = 40;
+
+// Returns the matrix as an SVG element for an HtmlPage: rows are labels, columns answers; shades are shares of the row,
+// numbers are counts. `names` has one entry per class. Requires at most kMostDrawnClasses.
+std::string DrawConfusion(const Confusion& confusion, std::span<const std::string> names);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_COMMON_CHARTS_CONFUSION_H_

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_COMMON_CHARTS_DISTANCE_PLOT_H_
+#define VITRINE_COMMON_CHARTS_DISTANCE_PLOT_H_
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace vitrine {
+
+// Attention distance of each head of each layer.
+struct DistanceFigure {
+  std::vector<int> layers = {};      // numbers of the rows
+  std::vector<int> heads = {};       // numbers of the columns
+  std::span<const float> distances;  // row-major, [layers, heads], pixels of the input
+  std::string title = {};
+  std::string note = {};  // below the title, smaller
+  struct Reference {
+    double distance = 0;
+    std::string name;
+  };
+  std::vector<Reference> references = {};  // dashed lines
+};
+
+// Returns the figure as an SVG file: x is the layer, y the distance in pixels from 0, one dot per head (its tooltip
+// names layer, head and distance) and a short bar at each layer's mean over heads; axes, ticks, grid lines and the
+// references. INVALID_ARGUMENT: no layer or head, a number of distances other than layers * heads, a negative or
+// non-finite distance.
+absl::StatusOr<std::string> DrawDistancePlot(const DistanceFigure& figure);
+
+// Returns the mean distance between all pairs of cells of a grid, pairs of equal cells included, each cell
+// `cell_height` x `cell_width` pixels: the distance of a head with uniform attention.
+double UniformDistance(int rows, int columns, double cell_height, double cell_width);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_COMMON_CHARTS_DISTANCE_PLOT_H_

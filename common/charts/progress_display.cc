@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/charts/progress_display.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace vitrine {
+namespace {
+
+constexpr int kBarCells = 24;
+
+std::string Bar(double share) {
+  const int full = std::clamp(static_cast<int>(std::lround(share * kBarCells)), 0, kBarCells);
+  return "[" + std::string(static_cast<size_t>(full), '=') + std::string(static_cast<size_t>(kBarCells - full), ' ') +
+         "]";
+}
+
+}  // namespace
+
+bool ProgressDisplay::Due(absl::Time now) const {
+  return now - drawn_ >= (options_.is_terminal ? options_.redraw : options_.plain_lines);
+}
+
+void ProgressDisplay::Update(double share, const std::string& text, absl::Time now) {
+  if (!Due(now)) return;
+  drawn_ = now;
+  if (!options_.is_terminal) {
+    out_ << text << std::endl;
+    return;
+  }
+  std::string line = Bar(share) + " " + text;
+  // A wrapped line could not be overwritten.
+  if (options_.width > 1) line.resize(std::min(line.size(), static_cast<size_t>(options_.width - 1)));
+  out_ << "\r\033[K" << line << std::flush;
+  bar_is_open_ = true;
+}
+
+void ProgressDisplay::Line(const std::string& text) {
+  if (bar_is_open_) out_ << "\r\033[K";
+  bar_is_open_ = false;
+  if (options_.is_terminal) drawn_ = absl::InfinitePast();
+  out_ << text << std::endl;
+}
+
+void ProgressDisplay::Finish() {
+  if (bar_is_open_) out_ << std::endl;
+  bar_is_open_ = false;
+}
+
+}  // namespace vitrine

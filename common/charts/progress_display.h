@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_COMMON_CHARTS_PROGRESS_DISPLAY_H_
+#define VITRINE_COMMON_CHARTS_PROGRESS_DISPLAY_H_
+
+#include <ostream>
+#include <string>
+
+#include "absl/time/time.h"
+
+namespace vitrine {
+
+// Progress on stderr: a redrawn bar on a terminal, plain lines at longer intervals elsewhere. Not thread-safe.
+class ProgressDisplay {
+ public:
+  struct Options {
+    bool is_terminal = false;
+    int width = 0;                                    // maximum columns of a bar's line; 0: any number
+    absl::Duration redraw = absl::Milliseconds(500);  // interval of a bar
+    absl::Duration plain_lines = absl::Seconds(30);   // interval of lines without a terminal
+  };
+  ProgressDisplay(std::ostream& out, const Options& options) : out_(out), options_(options) {}
+  ~ProgressDisplay() { Finish(); }
+
+  // Returns true if enough time has passed since the last drawing for Update to draw.
+  bool Due(absl::Time now) const;
+  // Draws if due: `share`, 0 to 1, as a bar, and `text`, one printable line.
+  void Update(double share, const std::string& text, absl::Time now);
+  // Makes the next Update draw in any case.
+  void Hurry() { drawn_ = absl::InfinitePast(); }
+  // Prints a permanent line above the bar.
+  void Line(const std::string& text);
+  // Keeps the bar and starts a new line.
+  void Finish();
+
+ private:
+  std::ostream& out_;
+  const Options options_;
+  absl::Time drawn_ = absl::InfinitePast();
+  bool bar_is_open_ = false;
+};
+
+}  // namespace vitrine
+
+#endif  // VITRINE_COMMON_CHARTS_PROGRESS_DISPLAY_H_

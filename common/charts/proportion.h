@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_COMMON_CHARTS_PROPORTION_H_
+#define VITRINE_COMMON_CHARTS_PROPORTION_H_
+
+#include <cstdint>
+
+namespace vitrine {
+
+// Closed interval.
+struct Interval {
+  double low = 0;
+  double high = 0;
+};
+
+// Returns the score interval of Wilson (1927), equation 4 in Brown, Cai and DasGupta (2001): the 95 % confidence
+// interval of a probability after `successes` in `trials`. Within 0 and 1; 0 to 1 without a trial.
+Interval WilsonInterval(int64_t successes, int64_t trials);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_COMMON_CHARTS_PROPORTION_H_

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_COMMON_CHARTS_ROOFLINE_H_
+#define VITRINE_COMMON_CHARTS_ROOFLINE_H_
+
+#include <string>
+#include <vector>
+
+namespace vitrine {
+
+// Operators that share a colour and a line of the legend.
+enum class RooflineGroup { kLinear, kConvolution, kNorm, kProduct, kActivation, kElementwise };
+
+// An operator in a roofline diagram.
+struct RooflinePoint {
+  std::string label;
+  RooflineGroup group = RooflineGroup::kLinear;
+  double intensity = 0;  // FLOP per byte
+  double gflops = 0;     // measured rate
+  double share = 0;      // share of the forward pass time, 0 to 1; area of the dot
+};
+
+struct Roofline {
+  std::string title;
+  std::string subtitle;
+  std::string circumstances = {};  // conditions of the measurement, below the subtitle
+  bool doubtful = false;           // the conditions make the times unreliable: shown in red
+  std::string peak_of = "matrix product";
+  double peak_gflops = 0;
+  std::string bandwidth_of = "memory";
+  double gigabytes_per_second = 0;
+  bool measured = true;  // false: points are at their bound, without measurement
+  std::vector<RooflinePoint> points;
+};
+
+// Returns the diagram as an SVG document: logarithmic axes, both roofs, a dot per operator, non-overlapping labels.
+// Points without operations are left out. If dots lie above the slanted roof, the legend explains why.
+std::string RooflineSvg(const Roofline& roofline);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_COMMON_CHARTS_ROOFLINE_H_

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_COMMON_CHARTS_SHADED_MATRIX_H_
+#define VITRINE_COMMON_CHARTS_SHADED_MATRIX_H_
+
+#include <string>
+#include <vector>
+
+namespace vitrine {
+
+// A small matrix with named rows and columns and text in every cell.
+struct ShadedMatrix {
+  struct Cell {
+    double shade = 0;  // -1 to 1: from one colour over the background at 0 to the other
+    std::string text = {};
+    std::string tip = {};
+  };
+  std::string title = {};
+  std::string note = {};  // below the title, smaller
+  std::string row_axis = {};
+  std::string column_axis = {};
+  std::vector<std::string> rows = {};
+  std::vector<std::string> columns = {};
+  std::vector<Cell> cells = {};  // row-major, rows * columns
+};
+
+// Returns the matrix as an SVG element for an HtmlPage. Names longer than 18 characters are cut; tooltips show them.
+// Text is left out if cells are too small.
+std::string DrawShadedMatrix(const ShadedMatrix& matrix);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_COMMON_CHARTS_SHADED_MATRIX_H_

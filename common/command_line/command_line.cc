@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/command_line/command_line.h"
+
+#include <algorithm>
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include "absl/strings/cord.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/command_line/command_tree.h"
+#include "common/nearest.h"
+#include "vitrine_revision.h"
+
+namespace vitrine {
+
+std::string_view SourceRevision() {
+  return VITRINE_REVISION;
+}
+
+namespace {
+
+// Adds --completion and --manual-page, hidden from the help since an installation contains their output. They throw as
+// --version does, so that required arguments are not checked.
+void AddPages(CLI::App& app, const std::string& version) {
+  const auto say = [](const std::string& text) { throw CLI::CallForVersion(text, kExitSuccess); };
+  app.add_option_function<std::string>(
+         "--completion",
+         [&app, say](const std::string& shell) { say(CompletionScript(app.get_name(), ReadCommandTree(app), shell)); },
+         "a completion script")
+      ->check(CLI::IsMember({"bash", "zsh"}))
+      ->group("");
+  app.add_flag_callback(
+         "--manual-page", [&app, say, version] { say(ManualPage(app.get_name(), version, ReadCommandTree(app))); },
+         "the manual page")
+      ->group("");
+}
+
+const CommandOption* FlagOf(const CommandNode& node, const std::string& name) {
+  for (const auto* options : {&node.options, &node.inherited}) {
+    for (const CommandOption& option : *options) {
+      if (std::find(option.names.begin(), option.names.end(), name) != option.names.end()) return &option;
+    }
+  }
+  return nullptr;
+}
+
+// Returns true for a flag of AddPages, which the tree does not contain.
+bool IsHidden(const std::string& flag) {
+  return flag == "--completion" || flag == "--manual-page";
+}
+
+std::string NoSuchFlag(const CommandNode& node, const std::string& flag) {
+  std::vector<std::string> known;
+  for (const auto* options : {&node.options, &node.inherited}) {
+    for (const CommandOption& option : *options) {
+      if (!option.argument) known.insert(known.end(), option.names.begin(), option.names.end());
+    }
+  }
+  const std::string near = NearestWord(flag, known);
+  return absl::StrCat("there is no flag ", flag, near.empty() ? "" : absl::StrCat("; did you mean ", near, "?"));
+}
+
+std::string NoSuchCommand(const CommandNode& node, const std::string& word) {
+  std::vector<std::string> known;
+  for (const CommandNode& command : node.commands) known.push_back(command.path.back());
+  const std::string near = NearestWord(word, known);
+  return absl::StrCat("there is no command ", word,
+                      near.empty() ? absl::StrCat("; there are ", absl::StrJoin(known, ", "))
+                                   : absl::StrCat("; did you mean ", near, "?"));
+}
+
+// Returns a message about the first word of a wrong command line that is neither a known flag nor a known command;
+// empty if all are known, and CLI11's message applies.
+std::string FindUnknownWord(const CommandNode& root, int argc, char** argv) {
+  const CommandNode* node = &root;
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    if (word == "--") return "";
+    if (absl::StartsWith(word, "--")) {
+      const std::string name = word.substr(0, word.find('='));
+      const CommandOption* flag = FlagOf(*node, name);
+      if (flag == nullptr) return IsHidden(name) ? "" : NoSuchFlag(*node, name);
+      if (flag->takes_value && name == word) ++i;
+      continue;
+    }
+    const auto command = std::find_if(node->commands.begin(), node->commands.end(),
+                                      [&](const CommandNode& each) { return each.path.back() == word; });
+    if (command != node->commands.end()) {
+      node = &*command;
+      continue;
+    }
+    const bool takes_words = std::any_of(node->options.begin(), node->options.end(),
+                                         [](const CommandOption& option) { return option.argument; });
+    if (absl::StartsWith(word, "-")) {
+      const CommandOption* flag = FlagOf(*node, word);
+      if (flag != nullptr && flag->takes_value) ++i;
+    } else if (!node->commands.empty() && !takes_words) {
+      return NoSuchCommand(*node, word);
+    }
+  }
+  return "";
+}
+
+constexpr absl::string_view kWrongCommandLine = "vitrine/wrong-command-line";
+
+}  // namespace
+
+std::optional<int> ParseCommandLine(CLI::App& app, int argc, char** argv) {
+  std::string version = app.get_name() + " " VITRINE_VERSION;
+  if (!SourceRevision().empty()) absl::StrAppend(&version, " (", std::string(SourceRevision()), ")");
+  app.set_version_flag("--version", version);
+  AddPages(app, version);
+  app.failure_message([](const CLI::App*, const CLI::Error&) { return std::string(); });
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (app.exit(error) == 0) return kExitSuccess;  // help and version, already printed on stdout
+    const std::string unknown = FindUnknownWord(ReadCommandTree(app), argc, argv);
+    std::cerr << app.get_name() << ": " << (unknown.empty() ? error.what() : unknown)
+              << "\nRun with --help for more information.\n";
+    return kExitUsage;
+  }
+  return std::nullopt;
+}
+
+absl::Status WrongCommandLine(absl::Status status) {
+  status.SetPayload(kWrongCommandLine, absl::Cord());
+  return status;
+}
+
+int Fail(std::string_view program, const absl::Status& status) {
+  std::cerr << program << ": " << status.message() << "\n";
+  return status.GetPayload(kWrongCommandLine) ? kExitUsage : kExitFailure;
+}
+
+}  // namespace vitrine

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_COMMON_COMMAND_LINE_COMMAND_LINE_H_
+#define VITRINE_COMMON_COMMAND_LINE_COMMAND_LINE_H_
+
+#include <CLI/CLI.hpp>
+#include <optional>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace vitrine {
+
+// Exit codes of every program. See interrupt.h for programs ended by a signal.
+inline constexpr int kExitSuccess = 0;
+inline constexpr int kExitFailure = 1;
+inline constexpr int kExitUsage = 2;
+
+// Returns the commit that the program was built from, with "-dirty" appended if there were local changes; empty if
+// unknown.
+std::string_view SourceRevision();
+
+// Adds --version, --completion SHELL and --manual-page, and parses. Returns a value if the program must exit with that
+// code: 0 after --help, --version and the pages (printed on stdout), 2 after a usage error (the fault and a hint at
+// --help, on stderr).
+std::optional<int> ParseCommandLine(CLI::App& app, int argc, char** argv);
+
+// Marks `status`, not OK, as a usage error: Fail then returns kExitUsage.
+absl::Status WrongCommandLine(absl::Status status);
+
+// Returns the value, or its status marked as a usage error.
+template <typename T>
+absl::StatusOr<T> WrongCommandLine(absl::StatusOr<T> value) {
+  if (value.ok()) return value;
+  return WrongCommandLine(value.status());
+}
+
+// Prints "<program>: <message>" on stderr. Returns kExitFailure, or kExitUsage for a usage error.
+int Fail(std::string_view program, const absl::Status& status);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_COMMON_COMMAND_LINE_COMMAND_LINE_H_

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_COMMON_DATA_CSV_H_
+#define VITRINE_COMMON_DATA_CSV_H_
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/data/dataset.h"
+
+namespace vitrine {
+
+struct CsvRow {
+  std::vector<std::string> cells = {};
+  int64_t line = 0;  // line number of its start, from 1
+};
+
+// Parses RFC 4180: cells may be in double quotes, which are doubled inside, with blanks around them. Lines end with
+// "\n", "\r\n" or "\r"; empty ones and a byte order mark are ignored. INVALID_ARGUMENT names the line: an unclosed
+// quote, or text after one.
+absl::StatusOr<std::vector<CsvRow>> ParseCsv(std::string_view text, char separator = ',');
+
+// Opens the images listed in a CSV file, separated by commas, semicolons or tabs: a path and a label per row. Paths are
+// relative to the file's folder and resolved by ListedFile (common/data/file_names.h). A header row, as of pandas,
+// fastai and HuggingFace, may put the columns anywhere; without it the path is the first column with an image's
+// extension and the label the next column. In FILE.jsonl each line is a JSON object with these names. Classes are the
+// distinct labels in Unicode form NFC, sorted: by value if all are numbers, else by bytes. Both splits are the whole
+// file. Missing images are reported when they are read.
+//
+// INVALID_ARGUMENT names file and line: a header without known names, too few columns, an empty path or label, a
+// repeated path; or no rows.
+absl::StatusOr<std::unique_ptr<Dataset>> OpenCsv(const std::filesystem::path& path);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_COMMON_DATA_CSV_H_

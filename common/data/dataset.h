@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_COMMON_DATA_DATASET_H_
+#define VITRINE_COMMON_DATA_DATASET_H_
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/imaging/image.h"
+
+namespace vitrine {
+
+// A labelled set of images with random access. Thread-safe for concurrent reads.
+class Dataset {
+ public:
+  virtual ~Dataset() = default;
+  virtual int64_t size() const = 0;
+  virtual int label(int64_t index) const = 0;
+  // Unique within the set: a relative path, or "t10k-images[17]".
+  virtual std::string name(int64_t index) const = 0;
+  // Returns the decoded image. INVALID_ARGUMENT names the file if it is corrupt.
+  virtual absl::StatusOr<Image> image(int64_t index) const = 0;
+  // Returns the encoded file (JPEG, PNG or WebP) as sent to a server; sets of raw pixels encode as PNG.
+  virtual absl::StatusOr<std::string> encoded(int64_t index) const = 0;
+  // Returns the stored bytes of the image, for digests: the encoded file, or the raw pixels if there is none, so that
+  // they do not depend on the version of an encoder.
+  virtual absl::StatusOr<std::string> stored(int64_t index) const { return encoded(index); }
+  const std::vector<std::string>& labels() const { return labels_; }
+  // True if the set has no splits: both are the whole set.
+  bool undivided() const { return undivided_; }
+  // Description of the files ignored when the set was opened, in one line; empty if none.
+  const std::string& passed_over() const { return passed_over_; }
+
+ protected:
+  // Copies the labels and the properties of the whole set from another one.
+  void DescribeAs(const Dataset& other) {
+    labels_ = other.labels_;
+    undivided_ = other.undivided_;
+    passed_over_ = other.passed_over_;
+  }
+
+  std::vector<std::string> labels_;
+  bool undivided_ = false;
+  std::string passed_over_ = {};
+};
+
+enum class Split { kTrain, kTest };
+
+// Opens "FORMAT:PATH"; DatasetFormats lists the formats, docs/how-to/data.md describes them. Checks every label now,
+// images when they are read. NOT_FOUND or INVALID_ARGUMENT names the expected files and the path.
+absl::StatusOr<std::unique_ptr<Dataset>> OpenDataset(std::string_view spec, Split split);
+
+// Returns one line per format for --help: "  mnist:DIR  what has to be there".
+std::string DatasetFormats();
+
+// Returns true if both sets hold the same images in the same order, as the splits of a folder without splits do:
+// compares sizes, names and labels, and the files of three images.
+bool SamePictures(const Dataset& a, const Dataset& b);
+
+class CorruptPictures;
+
+// Decodes every image now, on `threads` threads, and keeps them in memory. RESOURCE_EXHAUSTED if the pixels need more
+// than `max_bytes`. Corrupt images are left out and added to `corrupt` (common/data/tolerant.h); without it, the first
+// error is returned.
+absl::StatusOr<std::unique_ptr<Dataset>> CacheInMemory(std::unique_ptr<Dataset> dataset, int threads,
+                                                       int64_t max_bytes = int64_t{4} << 30,
+                                                       CorruptPictures* corrupt = nullptr);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_COMMON_DATA_DATASET_H_

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/data/digest.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/data/parallel.h"
+#include "common/sha256.h"
+#include "common/status_macros.h"
+
+namespace vitrine {
+namespace {
+
+std::string LineOf(const Dataset& data, int64_t index) {
+  return absl::StrCat(data.name(index), "\t", data.label(index), "\n");
+}
+
+// Returns the digest over the lines, each once, in any order.
+std::string SortedDigest(std::vector<std::string> lines) {
+  std::sort(lines.begin(), lines.end());
+  lines.erase(std::unique(lines.begin(), lines.end()), lines.end());
+  return Sha256Hex(absl::StrJoin(lines, ""));
+}
+
+}  // namespace
+
+std::string DigestOf(const Dataset& data) {
+  std::vector<std::string> lines;
+  for (int64_t i = 0; i < data.size(); ++i) lines.push_back(LineOf(data, i));
+  return SortedDigest(std::move(lines));
+}
+
+absl::StatusOr<std::string> ContentDigestOf(const Dataset& data, int threads) {
+  std::vector<std::string> lines(data.size());  // one thread writes each element
+  RETURN_IF_ERROR(ParallelFor(data.size(), threads, [&](int64_t i) -> absl::Status {
+    ASSIGN_OR_RETURN(const std::string bytes, data.stored(i));
+    lines[i] = absl::StrCat(data.name(i), "\t", data.label(i), "\t", Sha256Hex(bytes), "\n");
+    return absl::OkStatus();
+  }));
+  return SortedDigest(std::move(lines));
+}
+
+std::string OrderedDigestOf(const Dataset& data) {
+  std::string all;
+  for (int64_t i = 0; i < data.size(); ++i) all += LineOf(data, i);
+  return Sha256Hex(all);
+}
+
+}  // namespace vitrine

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_COMMON_DATA_DIGEST_H_
+#define VITRINE_COMMON_DATA_DIGEST_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "common/data/dataset.h"
+
+namespace vitrine {
+
+// Returns the SHA-256 over the sorted lines "name<TAB>label", as 64 hexadecimal digits. Covers names and labels of the
+// images, not their contents; reads no image.
+std::string DigestOf(const Dataset& data);
+
+// Returns the SHA-256 over the sorted lines "name<TAB>label<TAB>SHA-256 of the image's stored bytes": a manifest's
+// data_digest. Reads every image, on `threads` threads; errors as Dataset::stored.
+absl::StatusOr<std::string> ContentDigestOf(const Dataset& data, int threads = 1);
+
+// Like DigestOf, over the unsorted lines in the order of the set.
+std::string OrderedDigestOf(const Dataset& data);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_COMMON_DATA_DIGEST_H_

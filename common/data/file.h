@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_COMMON_DATA_FILE_H_
+#define VITRINE_COMMON_DATA_FILE_H_
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace vitrine {
+
+// A regular file opened for reading at any offset. Movable; closes on destruction. ReadAt is thread-safe and takes no
+// lock.
+class ReadOnlyFile {
+ public:
+  // NOT_FOUND if there is no such file, PERMISSION_DENIED if it is not readable, INVALID_ARGUMENT if it is not a
+  // regular file; never blocks on a FIFO.
+  static absl::StatusOr<ReadOnlyFile> Open(const std::filesystem::path& path);
+
+  ReadOnlyFile(ReadOnlyFile&& other) noexcept
+      : path_(std::move(other.path_)), descriptor_(std::exchange(other.descriptor_, -1)), size_(other.size_) {}
+  ReadOnlyFile& operator=(ReadOnlyFile&&) = delete;
+  ~ReadOnlyFile();
+
+  const std::string& path() const { return path_; }
+  int64_t size() const { return size_; }  // bytes, when opened
+
+  // Reads exactly `bytes` at `offset`. INVALID_ARGUMENT names the file if it ends before; UNAVAILABLE on an I/O error.
+  absl::Status ReadAt(int64_t offset, void* to, int64_t bytes) const;
+  absl::StatusOr<std::string> ReadAt(int64_t offset, int64_t bytes) const;
+
+ private:
+  ReadOnlyFile(std::string path, int descriptor) : path_(std::move(path)), descriptor_(descriptor) {}
+
+  std::string path_;
+  int descriptor_;
+  int64_t size_ = 0;
+};
+
+// Returns INVALID_ARGUMENT that names the file.
+absl::Status Fault(const ReadOnlyFile& file, const std::string& fault);
+
+// Reads a file. INVALID_ARGUMENT if it is larger than `most_bytes`, without allocating.
+absl::StatusOr<std::string> ReadWholeFile(const std::filesystem::path& path, int64_t most_bytes = int64_t{256} << 20);
+
+// Normalises text: removes the byte order mark and converts line ends ("\n", "\r\n" or "\r") to "\n". INVALID_ARGUMENT
+// for UTF-16 and UTF-32.
+absl::StatusOr<std::string> PlainText(std::string_view bytes);
+
+// Reads and normalises a file; errors name it.
+absl::StatusOr<std::string> ReadText(const std::filesystem::path& path);
+
+// Returns the lines of such a file without trailing blanks and without empty lines at its end.
+absl::StatusOr<std::vector<std::string>> ReadLines(const std::filesystem::path& path);
+
+// Reads one class name per line. INVALID_ARGUMENT if their number is not `count` or one is empty.
+absl::StatusOr<std::vector<std::string>> ReadClassNames(const std::filesystem::path& path, size_t count);
+
+bool IsRegularFile(const std::filesystem::path& path);
+bool IsFolder(const std::filesystem::path& path);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_COMMON_DATA_FILE_H_

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/data/reduced.h"
+
+#include <string>
+#include <utility>
+
+#include "common/imaging/decode_planned.h"
+#include "common/status_macros.h"
+
+namespace vitrine {
+namespace {
+
+class Reduced final : public Dataset {
+ public:
+  Reduced(std::unique_ptr<Dataset> source, v1::Preprocessing preprocessing)
+      : source_(std::move(source)), preprocessing_(std::move(preprocessing)) {
+    DescribeAs(*source_);
+  }
+
+  int64_t size() const override { return source_->size(); }
+  int label(int64_t index) const override { return source_->label(index); }
+  std::string name(int64_t index) const override { return source_->name(index); }
+  absl::StatusOr<std::string> encoded(int64_t index) const override { return source_->encoded(index); }
+  absl::StatusOr<std::string> stored(int64_t index) const override { return source_->stored(index); }
+
+  absl::StatusOr<Image> image(int64_t index) const override {
+    ASSIGN_OR_RETURN(const std::string bytes, source_->encoded(index));
+    absl::StatusOr<PlannedPicture> planned = PlanAndDecode(bytes, preprocessing_);
+    if (planned.ok()) return std::move(planned->image);
+    // Training may use images with a shape that serving rejects; the set reports corrupt ones itself.
+    return source_->image(index);
+  }
+
+ private:
+  const std::unique_ptr<Dataset> source_;
+  const v1::Preprocessing preprocessing_;
+};
+
+}  // namespace
+
+std::unique_ptr<Dataset> MakeReduced(std::unique_ptr<Dataset> dataset, const v1::Preprocessing& preprocessing) {
+  if (preprocessing.decode() != v1::Preprocessing::REDUCED) return dataset;
+  return std::make_unique<Reduced>(std::move(dataset), preprocessing);
+}
+
+}  // namespace vitrine

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_COMMON_DATA_REDUCED_H_
+#define VITRINE_COMMON_DATA_REDUCED_H_
+
+#include <memory>
+
+#include "common/data/dataset.h"
+#include "vitrine/v1/model.pb.h"
+
+namespace vitrine {
+
+// Returns the set with images decoded as for a served model with REDUCED decoding: image() is smaller, encoded() is the
+// file. With FULL decoding, returns the set itself.
+std::unique_ptr<Dataset> MakeReduced(std::unique_ptr<Dataset> dataset, const v1::Preprocessing& preprocessing);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_COMMON_DATA_REDUCED_H_

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_COMMON_DATA_TOLERANT_H_
+#define VITRINE_COMMON_DATA_TOLERANT_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/data/dataset.h"
+
+namespace vitrine {
+
+// Collects unreadable and undecodable images, each once; one object may serve several sets that share files. Not
+// thread-safe.
+class CorruptPictures {
+ public:
+  // Returns true if the error of image() is caused by the image, not by a disk failure.
+  static bool IsCorrupt(const absl::Status& reason) {
+    return absl::IsInvalidArgument(reason) || absl::IsNotFound(reason) || absl::IsPermissionDenied(reason);
+  }
+
+  // Adds the error of an image; `reason` names the file and identifies it.
+  void Add(const absl::Status& reason);
+
+  // Errors in the order of Add.
+  const std::vector<std::string>& reasons() const { return reasons_; }
+
+  // Returns DATA_LOSS with all errors if there are more than `limit`, the value of corrupt_limit; nullopt: none is
+  // allowed and the caller has no corrupt_limit.
+  absl::Status Judge(std::optional<int64_t> limit) const;
+
+ private:
+  std::vector<std::string> reasons_;
+  std::set<std::string> known_;
+};
+
+// Returns the set without its corrupt images, in the same order, possibly empty. Decodes every image now, on `threads`
+// threads, and discards it; CacheInMemory does the same and keeps them. Corrupt images are added to `corrupt` in their
+// order.
+absl::StatusOr<std::unique_ptr<Dataset>> LeaveOutCorrupt(std::unique_ptr<Dataset> dataset, int threads,
+                                                         CorruptPictures& corrupt);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_COMMON_DATA_TOLERANT_H_

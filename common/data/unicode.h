@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_COMMON_DATA_UNICODE_H_
+#define VITRINE_COMMON_DATA_UNICODE_H_
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace vitrine {
+
+// Converts text to Unicode form NFC, so that names that differ only in composition are equal (macOS decomposes them).
+// Invalid UTF-8 is returned unchanged.
+std::string Composed(std::string_view text);
+
+// Returns true if both lists have the same names in the same order, in any Unicode form.
+bool SameNames(const std::vector<std::string>& a, const std::vector<std::string>& b);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_COMMON_DATA_UNICODE_H_

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_COMMON_DRAWING_ATTENTION_WORDS_H_
+#define VITRINE_COMMON_DRAWING_ATTENTION_WORDS_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "vitrine/v1/attention.pb.h"
+#include "vitrine/v1/classifier.pb.h"
+#include "vitrine/v1/features.pb.h"
+
+namespace vitrine {
+
+// Names of attention kinds on the command line, in URLs, in file names and in JSON: class, mean, rollout, scores,
+// weights, class-attention, channels, query, distance.
+std::string AttentionKindName(v1::AttentionKind kind);
+std::optional<v1::AttentionKind> AttentionKindOf(absl::string_view name);
+const std::vector<std::string>& AttentionKindNames();
+
+// True for kinds that lie on the token grid, false for matrices and the distance.
+bool IsSpatial(v1::AttentionKind kind);
+
+// Names of features: class, mean, patches.
+std::string FeatureKindName(v1::FeatureKind kind);
+std::optional<v1::FeatureKind> FeatureKindOf(absl::string_view name);
+const std::vector<std::string>& FeatureKindNames();
+
+// Labels of attention drawings.
+
+// "Attention rollout".
+std::string AttentionTitle(v1::AttentionKind kind);
+
+// Return "layer 3", "all layers" if negative; "head 0", "mean over heads" if negative.
+std::string LayerInWords(int layer);
+std::string HeadInWords(int head);
+
+// Returns "eit-mini version 2: cat 91.2 %": the version that answered, and its first class if any.
+std::string AnswerInWords(const v1::ClassifyResponse& answer);
+
+// Returns "Attention of one query, row 3, column 4" for a request; `grid_columns` is the width of the grid (0:
+// unknown).
+std::string KindInWords(const v1::AttentionRequest& asked, int grid_columns);
+
+// The same with layer and head, if the kind has them.
+std::string MapInWords(const v1::AttentionRequest& asked, int grid_columns, int layer, int head);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_COMMON_DRAWING_ATTENTION_WORDS_H_

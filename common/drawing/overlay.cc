@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/drawing/overlay.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <exception>
+#include <new>
+#include <opencv2/core.hpp>
+#include <opencv2/imgproc.hpp>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "common/drawing/colours.h"
+#include "common/drawing/figure.h"
+#include "common/drawing/lettering.h"
+#include "common/give_way.h"
+#include "common/imaging/encode_png.h"
+#include "common/imaging/resize.h"
+#include "common/status_macros.h"
+
+namespace vitrine {
+namespace {
+
+constexpr double kMapWeight = 0.55;     // weight of the map against the grey image
+constexpr double kUncovered = 0.35;     // brightness outside the grid
+constexpr int kLeastLegendWidth = 240;  // minimum width of the bar, its numbers and the caption
+constexpr int kLegendBarHeight = 40;    // height of the bar with its numbers
+constexpr int kLetters = 9, kLineHeight = 16, kCaptionMargin = 8;
+const cv::Scalar kFrame(255, 255, 255);
+
+// Returns the displayed size of an image.
+Size ShownSize(const Image& picture, const OverlayLook& look) {
+  const int longer = std::max(picture.width, picture.height);
+  const double scale = std::min(std::max(longer, look.min_side), look.max_side) / static_cast<double>(longer);
+  return {std::max(1, cv::saturate_cast<int>(picture.height * scale)),
+          std::max(1, cv::saturate_cast<int>(picture.width * scale))};
+}
+
+Image Enlarged(const Image& picture, Size size) {
+  Image enlarged{size.width, size.height, picture.channels, {}};
+  enlarged.pixels.resize(static_cast<size_t>(size.width) * size.height * picture.channels);
+  const int type = picture.channels == 1 ? CV_8UC1 : CV_8UC3;
+  const cv::Mat from(picture.height, picture.width, type, const_cast<uint8_t*>(picture.pixels.data()));  // read only
+  cv::Mat to(size.height, size.width, type, enlarged.pixels.data());
+  cv::resize(from, to, to.size(), 0, 0, cv::INTER_CUBIC);
+  return enlarged;
+}
+
+Image InColour(Image picture) {
+  if (picture.channels == 3) return picture;
+  Image colour{picture.width, picture.height, 3, {}};
+  colour.pixels.reserve(3 * picture.pixels.size());
+  for (const uint8_t grey : picture.pixels) colour.pixels.insert(colour.pixels.end(), 3, grey);
+  return colour;
+}
+
+// Converts `covers`, in pixels of the image, to whole pixels of the displayed image.
+cv::Rect CoveredPart(const v1::Rectangle& covers, Size picture, cv::Size shown) {
+  const double x_scale = static_cast<double>(shown.width) / picture.width;
+  const double y_scale = static_cast<double>(shown.height) / picture.height;
+  const cv::Point first(cvRound(covers.left() * x_scale), cvRound(covers.top() * y_scale));
+  const cv::Point last(cvRound((covers.left() + covers.width()) * x_scale),
+                       cvRound((covers.top() + covers.height()) * y_scale));
+  return cv::Rect(first, last) & cv::Rect(cv::Point(), shown);
+}
+
+absl::Status CheckPicture(const Image& picture) {
+  if (picture.width < 1 || picture.height < 1 || (picture.channels != 1 && picture.channels != 3) ||
+      picture.pixels.size() != static_cast<size_t>(picture.width) * picture.height * picture.channels) {
+    return absl::InvalidArgumentError("the picture under the map is empty or incomplete");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckCovers(Size picture, const v1::Rectangle& covers) {
+  // Positions are computed in float with a division, so a border may be off by a fraction of a pixel.
+  const float slack = 0.5f;
+  const bool inside = covers.left() >= -slack && covers.top() >= -slack && covers.width() > 0 && covers.height() > 0 &&
+                      covers.left() + covers.width() <= picture.width + slack &&
+                      covers.top() + covers.height() <= picture.height + slack;
+  if (!inside) {
+    return absl::InvalidArgumentError(absl::StrCat("the map covers ", covers.width(), "x", covers.height(), " at (",
+                                                   covers.left(), ", ", covers.top(), "), outside the picture of ",
+                                                   picture.width, "x", picture.height, " pixels"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckMarked(const SpatialMap& map) {
+  if (map.marked >= 0 && static_cast<size_t>(map.marked) >= map.values.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("cell ", map.marked, " is outside a map of ", map.rows, "x", map.columns));
+  }
+  return absl::OkStatus();
+}
+
+// Draws a frame visible on every colour: white between two black lines.
+void MarkCell(cv::Mat canvas, const SpatialMap& map) {
+  const int row = map.marked / map.columns, column = map.marked % map.columns;
+  const cv::Rect cell(cv::Point(column * canvas.cols / map.columns, row * canvas.rows / map.rows),
+                      cv::Point((column + 1) * canvas.cols / map.columns, (row + 1) * canvas.rows / map.rows));
+  for (const auto& [inset, colour] : {std::pair{0, cv::Scalar::all(0)},
+                                      {1, cv::Scalar::all(255)},
+                                      {2, cv::Scalar::all(255)},
+                                      {3, cv::Scalar::all(0)}}) {
+    const cv::Rect ring(cell.x + inset, cell.y + inset, cell.width - 2 * inset, cell.height - 2 * inset);
+    if (ring.width > 0 && ring.height > 0) cv::rectangle(canvas, ring, colour, 1);
+  }
+}
+
+// Draws below the picture: the caption, the bar, and under it the numbers at its ends, and 0 if it is in between.
+void DrawLegend(cv::Mat canvas, const std::vector<std::string>& caption, const ColourRange& range) {
+  for (size_t line = 0; line < caption.size(); ++line) {
+    Write(canvas, caption[line],
+          {kCaptionMargin, kCaptionMargin + kLineHeight / 2 + static_cast<int>(line) * kLineHeight},
+          {.height = kLetters, .colour = kInk});
+  }
+  const int margin = 34, top = canvas.rows - kLegendBarHeight;
+  const cv::Rect bar(margin, top + 8, canvas.cols - 2 * margin, 10);
+  ColourBar(range, bar.size(), false).copyTo(canvas(bar));
+  cv::rectangle(canvas, bar, kLine, 1);
+  const int y = bar.br().y + 11;
+  const auto number = [&](double value, int x) {
+    Write(canvas, (value > 0 && range.diverging ? "+" : "") + ShortNumber(value), {x, y},
+          {.height = kLetters, .colour = kFaintInk, .anchor = Lettering::Anchor::kCentre});
+  };
+  number(range.low(), bar.x);
+  if (range.diverging) number(0, bar.x + bar.width / 2);
+  number(range.high, bar.br().x);
+}
+
+// Paints bands of rows, each within some hundred microseconds.
+void PaintOver(const cv::Mat& shown, const cv::Mat& values, const ColourRange& range, const cv::Mat& canvas) {
+  constexpr int kBand = 64;
+  cv::Mat grey;
+  for (int top = 0; top < shown.rows; top += kBand) {
+    const cv::Range band(top, std::min(top + kBand, shown.rows));
+    cv::cvtColor(shown.rowRange(band), grey, cv::COLOR_RGB2GRAY);
+    cv::cvtColor(grey, grey, cv::COLOR_GRAY2RGB);
+    cv::addWeighted(Paint(values.rowRange(band), range), kMapWeight, grey, 1 - kMapWeight, 0, canvas.rowRange(band));
+    GiveWay();
+  }
+}
+
+Image Compose(const Image& picture_shown, Size picture, const SpatialMap& map, const OverlayLook& look) {
+  const cv::Mat shown(picture_shown.height, picture_shown.width, CV_8UC3,
+                      const_cast<uint8_t*>(picture_shown.pixels.data()));  // read only
+  const cv::Mat values = ViewOf(map.rows, map.columns, map.values);
+  const ColourRange range =
+      map.range.value_or(AttentionRange(map.values, int64_t{map.rows} * map.columns, map.diverging));
+  const int width = look.legend ? std::max(shown.cols, kLeastLegendWidth) : shown.cols;
+  const std::vector<std::string> caption =
+      look.legend ? WrapText(map.caption, kLetters, width - 2 * kCaptionMargin) : std::vector<std::string>();
+  const int caption_height = caption.empty() ? 0 : kCaptionMargin + static_cast<int>(caption.size()) * kLineHeight;
+  Image result = EmptyImage(width, shown.rows + (look.legend ? caption_height + kLegendBarHeight : 0));
+  cv::Mat whole = CanvasOf(result);
+  if (look.legend) DrawLegend(whole.rowRange(shown.rows, whole.rows), caption, range);
+  cv::Mat canvas = whole(cv::Rect({(whole.cols - shown.cols) / 2, 0}, shown.size()));
+  shown.convertTo(canvas, CV_8U, kUncovered);
+  const cv::Rect covered = CoveredPart(map.covers, picture, shown.size());
+  if (covered.empty()) return result;
+
+  // The range comes from the cells; overshoots of the cubic filter are clipped when painting.
+  cv::Mat smooth;
+  cv::resize(values, smooth, covered.size(), 0, 0, cv::INTER_CUBIC);
+  GiveWay();
+  PaintOver(shown(covered), smooth, range, canvas(covered));
+  cv::rectangle(canvas, covered, kFrame, 1);
+  if (map.marked >= 0) MarkCell(canvas(covered), map);
+  return result;
+}
+
+// Converts OpenCV's exceptions to a status, except out of memory.
+template <typename Draw>
+absl::StatusOr<Image> WithOpenCv(Draw draw) {
+  try {
+    UseOneThread();
+    return draw();
+  } catch (const std::bad_alloc&) {
+    throw;
+  } catch (const cv::Exception& error) {
+    if (error.code == cv::Error::StsNoMem) throw std::bad_alloc();
+    return absl::InternalError(absl::StrCat("cannot draw the overlay: ", error.what()));
+  } catch (const std::exception& error) {
+    return absl::InternalError(absl::StrCat("cannot draw the overlay: ", error.what()));
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<Image> ShownUnderMaps(const Image& picture, const OverlayLook& look) {
+  RETURN_IF_ERROR(CheckPicture(picture));
+  if (look.max_side < 1) {
+    return absl::InvalidArgumentError(absl::StrCat("max_side is ", look.max_side, ", must be at least 1"));
+  }
+  const Size size = ShownSize(picture, look);
+  return WithOpenCv([&] {
+    if (size == Size{picture.height, picture.width}) return InColour(picture);
+    const bool is_smaller = size.height < picture.height || size.width < picture.width;
+    return InColour(is_smaller ? ResizeForDisplay(picture, size, v1::BILINEAR) : Enlarged(picture, size));
+  });
+}
+
+absl::StatusOr<Image> ComposeOnShown(const Image& shown, Size picture, const SpatialMap& map, const OverlayLook& look) {
+  RETURN_IF_ERROR(CheckValues(map.rows, map.columns, map.values));
+  RETURN_IF_ERROR(CheckMarked(map));
+  RETURN_IF_ERROR(CheckCovers(picture, map.covers));
+  return WithOpenCv([&] { return Compose(shown, picture, map, look); });
+}
+
+absl::StatusOr<Image> ComposeOverlay(const Image& picture, const SpatialMap& map, const OverlayLook& look) {
+  RETURN_IF_ERROR(CheckValues(map.rows, map.columns, map.values));
+  ASSIGN_OR_RETURN(const Image shown, ShownUnderMaps(picture, look));
+  return ComposeOnShown(shown, {picture.height, picture.width}, map, look);
+}
+
+absl::StatusOr<std::string> DrawOverlay(const Image& picture, const SpatialMap& map, const OverlayLook& look) {
+  ASSIGN_OR_RETURN(const Image image, ComposeOverlay(picture, map, look));
+  return EncodePng(image);
+}
+
+}  // namespace vitrine

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/drawing/sheet.h"
+
+#include <algorithm>
+#include <exception>
+#include <opencv2/imgproc.hpp>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/drawing/colours.h"
+#include "common/drawing/figure.h"
+#include "common/drawing/lettering.h"
+#include "common/imaging/encode_png.h"
+#include "common/status_macros.h"
+
+namespace vitrine {
+namespace {
+
+using Anchor = Lettering::Anchor;
+
+constexpr int kGap = 8, kSheetMargin = 16;
+constexpr int kHead = 72;     // title, note and the image beside them
+constexpr int kCaption = 24;  // height of the column captions
+constexpr int kSheetBarWidth = 120, kSheetBarHeight = 12;
+constexpr int kTitleHeight = 13, kNoteHeight = 10, kCaptionHeight = 10;
+
+absl::Status Check(const SheetFigure& figure) {
+  if (figure.tiles.empty() || figure.tiles.size() != figure.rows.size() * figure.columns.size()) {
+    return absl::InvalidArgumentError(absl::StrCat("a sheet of ", figure.rows.size(), "x", figure.columns.size(),
+                                                   " places cannot have ", figure.tiles.size(), " tiles"));
+  }
+  for (const Image& tile : figure.tiles) {
+    const size_t bytes = static_cast<size_t>(tile.width) * static_cast<size_t>(tile.height) * 3;
+    if (tile.pixels.size() != bytes || (bytes > 0 && tile.channels != 3)) {
+      return absl::InvalidArgumentError("a tile of the sheet is no complete RGB picture");
+    }
+  }
+  return absl::OkStatus();
+}
+
+// Returns the image as RGB, as high as the head allows.
+cv::Mat SheetThumbnail(const Image& picture) {
+  const cv::Mat stored(picture.height, picture.width, picture.channels == 1 ? CV_8UC1 : CV_8UC3,
+                       const_cast<uint8_t*>(picture.pixels.data()));  // read only
+  const double scale = static_cast<double>(kHead - kGap) / std::max(picture.width, picture.height);
+  cv::Mat small;
+  const cv::Size size(std::max(1, cvRound(picture.width * scale)), std::max(1, cvRound(picture.height * scale)));
+  cv::resize(stored, small, size, 0, 0, scale < 1 ? cv::INTER_AREA : cv::INTER_CUBIC);
+  if (small.channels() == 1) cv::cvtColor(small, small, cv::COLOR_GRAY2RGB);
+  return small;
+}
+
+// Returns the labels at the ends of the colour bar.
+std::pair<std::string, std::string> EndsOf(const SheetFigure& figure) {
+  if (!figure.range.has_value()) return {};
+  return {ShortNumber(figure.range->low()), (figure.range->diverging ? "+" : "") + ShortNumber(figure.range->high)};
+}
+
+// Positions on the sheet.
+struct SheetLayout {
+  cv::Size tile;  // size of a place
+  int left = 0;   // left edge of the first tile
+  int top = 0;
+  int text = 0;  // left edge of title and note
+  int bar = 0;   // left edge of the colour bar's low label
+  cv::Size sheet;
+
+  SheetLayout(const SheetFigure& figure, int thumbnail) {
+    for (const Image& image : figure.tiles) {
+      tile.width = std::max(tile.width, image.width);
+      tile.height = std::max(tile.height, image.height);
+    }
+    int caption = 0;
+    for (const std::string& row : figure.rows) caption = std::max(caption, TextWidth(row, kCaptionHeight));
+    for (const std::string& column : figure.columns) {
+      tile.width = std::max(tile.width, TextWidth(column, kCaptionHeight));
+    }
+    left = kSheetMargin + (caption > 0 ? caption + kGap : 0);
+    top = kSheetMargin + kHead + kCaption;
+    text = kSheetMargin + (thumbnail > 0 ? thumbnail + 2 * kGap : 0);
+    bar = text;
+    const int rows = static_cast<int>(figure.rows.size()), columns = static_cast<int>(figure.columns.size());
+    const auto [low, high] = EndsOf(figure);
+    const int legend = !figure.range.has_value()
+                           ? 0
+                           : TextWidth(low, kNoteHeight) + TextWidth(high, kNoteHeight) + kSheetBarWidth + 2 * kGap;
+    const int words = std::max(TextWidth(figure.title, kTitleHeight), TextWidth(figure.note, kNoteHeight));
+    sheet.width = std::max(left + columns * (tile.width + kGap) - kGap, text + std::max(words, legend)) + kSheetMargin;
+    sheet.height = top + rows * (tile.height + kGap) - kGap + kSheetMargin;
+  }
+
+  cv::Point Place(int row, int column) const {
+    return {left + column * (tile.width + kGap), top + row * (tile.height + kGap)};
+  }
+};
+
+void DrawHead(cv::Mat& canvas, const SheetFigure& figure, const SheetLayout& at) {
+  Write(canvas, figure.title, {at.text, kSheetMargin + 8}, {.height = kTitleHeight, .colour = kInk});
+  Write(canvas, figure.note, {at.text, kSheetMargin + 31}, {.height = kNoteHeight, .colour = kFaintInk});
+  if (!figure.range.has_value()) return;
+  const auto [low, high] = EndsOf(figure);
+  const int y = kSheetMargin + 53;
+  const Lettering words{.height = kNoteHeight, .colour = kFaintInk};
+  Write(canvas, low, {at.bar, y}, words);
+  const cv::Rect bar(at.bar + TextWidth(low, kNoteHeight) + kGap, y - kSheetBarHeight / 2, kSheetBarWidth,
+                     kSheetBarHeight);
+  ColourBar(*figure.range, bar.size(), false).copyTo(canvas(bar));
+  cv::rectangle(canvas, bar, kLine, 1);
+  Write(canvas, high, {bar.br().x + kGap, y}, words);
+}
+
+Image Compose(const SheetFigure& figure) {
+  const cv::Mat thumbnail = figure.picture == nullptr ? cv::Mat() : SheetThumbnail(*figure.picture);
+  const SheetLayout at(figure, thumbnail.cols);
+  Image result = EmptyImage(at.sheet.width, at.sheet.height);
+  cv::Mat canvas = CanvasOf(result);
+  if (!thumbnail.empty()) thumbnail.copyTo(canvas(cv::Rect({kSheetMargin, kSheetMargin}, thumbnail.size())));
+  DrawHead(canvas, figure, at);
+  const int rows = static_cast<int>(figure.rows.size()), columns = static_cast<int>(figure.columns.size());
+  const Lettering caption{.height = kCaptionHeight, .colour = kInk, .anchor = Anchor::kCentre};
+  for (int column = 0; column < columns; ++column) {
+    const cv::Point place = at.Place(0, column);
+    Write(canvas, figure.columns[static_cast<size_t>(column)], {place.x + at.tile.width / 2, place.y - 12}, caption);
+  }
+  for (int row = 0; row < rows; ++row) {
+    Lettering right = caption;
+    right.anchor = Anchor::kRight;
+    Write(canvas, figure.rows[static_cast<size_t>(row)], {at.left - kGap, at.Place(row, 0).y + at.tile.height / 2},
+          right);
+    for (int column = 0; column < columns; ++column) {
+      const int place = row * columns + column;
+      const Image& tile = figure.tiles[static_cast<size_t>(place)];
+      if (tile.pixels.empty()) continue;
+      const cv::Mat pixels(tile.height, tile.width, CV_8UC3, const_cast<uint8_t*>(tile.pixels.data()));  // read only
+      const cv::Point slack((at.tile.width - tile.width) / 2, (at.tile.height - tile.height) / 2);
+      pixels.copyTo(canvas(cv::Rect(at.Place(row, column) + slack, pixels.size())));
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
+int SheetTileSide(int rows, int columns) {
+  return std::clamp(std::min(2400 / std::max(1, rows), 2000 / std::max(1, columns)), 96, 224);
+}
+
+absl::StatusOr<std::string> DrawSheet(const SheetFigure& figure) {
+  RETURN_IF_ERROR(Check(figure));
+  try {
+    UseOneThread();
+    return EncodePng(Compose(figure));
+  } catch (const std::exception& error) {
+    return absl::InternalError(absl::StrCat("cannot draw the sheet: ", error.what()));
+  }
+}
+
+}  // namespace vitrine

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_COMMON_DRAWING_TOP_K_H_
+#define VITRINE_COMMON_DRAWING_TOP_K_H_
+
+#include <span>
+#include <vector>
+
+namespace vitrine {
+
+struct ScoredClass {
+  int index = 0;
+  float probability = 0;  // softmax over all classes of logit / temperature, computed in double
+  float logit = 0;
+};
+
+// Returns the k classes with the highest logits, by descending logit; equal logits by ascending index. Requires 1 <= k
+// <= logits.size(), finite logits and a temperature above 0.
+std::vector<ScoredClass> TopK(std::span<const float> logits, int k, double temperature = 1);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_COMMON_DRAWING_TOP_K_H_

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_COMMON_FIRST_ERROR_H_
+#define VITRINE_COMMON_FIRST_ERROR_H_
+
+#include <google/protobuf/io/tokenizer.h>
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+
+namespace vitrine {
+
+// Keeps the first error of protobuf's text parser, with its position; the parser's default prints all errors on stderr.
+class FirstError final : public google::protobuf::io::ErrorCollector {
+ public:
+  void AddError(int line, google::protobuf::io::ColumnNumber column, const std::string& message) override {
+    if (message_.empty()) message_ = absl::StrCat("line ", line + 1, ", column ", column + 1, ": ", message);
+  }
+  // Returns the error, or "".
+  const std::string& message() const { return message_; }
+
+ private:
+  std::string message_;
+};
+
+}  // namespace vitrine
+
+#endif  // VITRINE_COMMON_FIRST_ERROR_H_

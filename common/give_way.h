@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_COMMON_GIVE_WAY_H_
+#define VITRINE_COMMON_GIVE_WAY_H_
+
+namespace vitrine {
+
+// Decides what a thread does at points where it may yield to other work.
+class WayGiver {
+ public:
+  virtual ~WayGiver() = default;
+  // Returns when the thread may continue. Must not throw.
+  virtual void GiveWay() = 0;
+};
+
+// While it exists, GiveWay() on this thread calls `giver`, which must outlive it. At most one per thread.
+class GivingWay {
+ public:
+  explicit GivingWay(WayGiver& giver);
+  ~GivingWay();
+  GivingWay(const GivingWay&) = delete;
+  GivingWay& operator=(const GivingWay&) = delete;
+};
+
+// Yields to other work. Long computations call it every few hundred microseconds, without holding a lock. Almost free
+// on a thread without GivingWay.
+void GiveWay();
+
+}  // namespace vitrine
+
+#endif  // VITRINE_COMMON_GIVE_WAY_H_

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/gunzip.h"
+
+#include <zlib.h>
+
+#include <cstdint>
+#include <new>
+
+#include "absl/cleanup/cleanup.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+
+namespace vitrine {
+namespace {
+
+constexpr absl::string_view kMagic = "\x1f\x8b\x08";
+constexpr size_t kSmallestMember = 18;  // header and trailer
+// Maximum ratio of deflate.
+constexpr size_t kMostPerByte = 1032;
+constexpr int kGzipOnly = 15 + 16;  // windowBits of inflateInit2: the largest window, gzip header only
+
+absl::Status Damaged(int code = Z_DATA_ERROR) {
+  if (code == Z_MEM_ERROR) throw std::bad_alloc();
+  return absl::InvalidArgumentError("what is said to be gzip is damaged, cut, or more than one member");
+}
+
+}  // namespace
+
+bool IsGzip(absl::string_view bytes) {
+  return absl::StartsWith(bytes, kMagic);
+}
+
+size_t StatedGunzipSize(absl::string_view compressed) {
+  if (compressed.size() < kSmallestMember) return 0;
+  size_t size = 0;  // stored in the last four bytes
+  for (size_t i = 1; i <= sizeof(uint32_t); ++i) {
+    size = size << 8 | static_cast<unsigned char>(compressed[compressed.size() - i]);
+  }
+  return size;
+}
+
+absl::StatusOr<std::string> Gunzip(absl::string_view compressed, size_t max_bytes) {
+  if (!IsGzip(compressed) || compressed.size() < kSmallestMember) return Damaged();
+  const size_t size = StatedGunzipSize(compressed);
+  if (size > max_bytes) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat(compressed.size(), " compressed bytes unfold to ", size, "; at most ", max_bytes, " are taken"));
+  }
+  if (size / kMostPerByte > compressed.size()) return Damaged();
+  z_stream stream = {};
+  if (const int code = inflateInit2(&stream, kGzipOnly); code != Z_OK) return Damaged(code);
+  const absl::Cleanup end = [&stream] { inflateEnd(&stream); };
+  // One spare byte: inflate needs output space to reach the end of the stream.
+  std::string unfolded(size + 1, '\0');
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(compressed.data()));  // zlib does not modify it
+  stream.avail_in = static_cast<uInt>(compressed.size());
+  stream.next_out = reinterpret_cast<Bytef*>(unfolded.data());
+  stream.avail_out = static_cast<uInt>(unfolded.size());
+  // inflate checks the sum and size in the trailer.
+  const int code = inflate(&stream, Z_FINISH);
+  if (code != Z_STREAM_END || stream.avail_in != 0) return Damaged(code);
+  unfolded.resize(size);
+  return unfolded;
+}
+
+}  // namespace vitrine

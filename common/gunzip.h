@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_COMMON_GUNZIP_H_
+#define VITRINE_COMMON_GUNZIP_H_
+
+#include <cstddef>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace vitrine {
+
+// Number of first bytes that identify gzip.
+inline constexpr size_t kGzipMagicBytes = 3;
+
+// Returns true if `bytes` begin as gzip (RFC 1952). No protobuf message does: its first byte would have wire type 7.
+bool IsGzip(absl::string_view bytes);
+
+// Returns the decompressed size stated at the end of a gzip member (modulo 4 GiB); 0 if it is too short to be one.
+size_t StatedGunzipSize(absl::string_view compressed);
+
+// Decompresses one gzip member. RESOURCE_EXHAUSTED if the result exceeds `max_bytes` according to its trailer, which is
+// checked first; INVALID_ARGUMENT if `compressed` is corrupt, truncated or has several members. Allocates at most about
+// `max_bytes` and decompresses no more than the trailer states. Throws std::bad_alloc.
+absl::StatusOr<std::string> Gunzip(absl::string_view compressed, size_t max_bytes);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_COMMON_GUNZIP_H_

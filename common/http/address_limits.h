@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_COMMON_HTTP_ADDRESS_LIMITS_H_
+#define VITRINE_COMMON_HTTP_ADDRESS_LIMITS_H_
+
+#include <sys/socket.h>
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+
+#include "common/http/server.h"
+#include "common/http/token_bucket.h"
+#include "common/mutex.h"
+
+namespace vitrine {
+
+// Key by which an address is counted: an IPv4 address (also one mapped into IPv6), or the first 64 bits of an IPv6
+// address.
+using AddressKey = std::array<uint8_t, 9>;
+AddressKey AddressKeyOf(const sockaddr_storage& address);
+
+// Usage of HttpAbuseLimits by all connections of one address. Thread-safe.
+class AddressAccount {
+ public:
+  using Time = TokenBucket::Time;
+
+  AddressAccount(const HttpAbuseLimits& limits, Time now);
+
+  // Each counts one event and returns false if the address has exceeded its limit.
+  bool Connect(Time now);
+  bool Handshake(Time now);
+  bool Spend(double points, Time now);
+
+ private:
+  Mutex mutex_;
+  TokenBucket connects_ ABSL_GUARDED_BY(mutex_);
+  TokenBucket handshakes_ ABSL_GUARDED_BY(mutex_);
+  TokenBucket points_ ABSL_GUARDED_BY(mutex_);
+};
+
+// Accounts of recently seen addresses. Above 65,536, those without a connection are dropped. Thread-safe.
+class AddressLimits {
+ public:
+  using Time = TokenBucket::Time;
+
+  explicit AddressLimits(const HttpAbuseLimits& limits) : limits_(limits) {}
+
+  // Account of a new connection, which holds it while it is open; or the reason to close the connection at once.
+  struct Admission {
+    std::shared_ptr<AddressAccount> account;  // null: the connection is rejected
+    CloseReason refused = CloseReason::kConnectRate;
+  };
+  Admission Admit(const AddressKey& address, Time now);
+
+ private:
+  void ForgetIdle() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const HttpAbuseLimits limits_;
+  Mutex mutex_;
+  std::map<AddressKey, std::shared_ptr<AddressAccount>> accounts_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace vitrine
+
+#endif  // VITRINE_COMMON_HTTP_ADDRESS_LIMITS_H_

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_COMMON_HTTP_BODY_H_
+#define VITRINE_COMMON_HTTP_BODY_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "common/http/byte_budget.h"
+#include "common/http/exchange.h"
+
+namespace vitrine {
+
+// Returns RESOURCE_EXHAUSTED for a body or message above the size limit, regardless of load: HTTP answers 413.
+absl::Status TooLargeError(absl::string_view message);
+bool IsTooLarge(const absl::Status& status);
+
+// Returns RESOURCE_EXHAUSTED for a body that exceeds the budget of received bytes.
+absl::Status NoRoomError();
+
+// Checks the headers that describe the body. INVALID_ARGUMENT for a Content-Encoding other than gzip and identity, or,
+// with `needs_length`, if there is neither Content-Length nor chunked encoding; TooLargeError.
+absl::Status CheckAnnouncedBody(const HttpRequest& request, int64_t max_bytes, bool needs_length);
+
+// A received body, to be passed to HttpHandling::WithBody on a worker thread.
+struct ReceivedBody {
+  absl::StatusOr<std::string> bytes;
+  BudgetShare share;  // in the budget of received bytes
+};
+
+// Decompresses the body if the request declares gzip, then calls `with_body`.
+void HandOver(ReceivedBody body, const HttpRequest& request, int64_t max_bytes, const HttpHandling::WithBody& with_body,
+              std::shared_ptr<HttpReply> reply);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_COMMON_HTTP_BODY_H_

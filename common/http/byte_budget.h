@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_COMMON_HTTP_BYTE_BUDGET_H_
+#define VITRINE_COMMON_HTTP_BYTE_BUDGET_H_
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+namespace vitrine {
+
+// A limited number of bytes that many holders share. Thread-safe.
+class ByteBudget {
+ public:
+  explicit ByteBudget(int64_t limit) : limit_(limit) {}
+  ByteBudget(const ByteBudget&) = delete;
+  ByteBudget& operator=(const ByteBudget&) = delete;
+
+  int64_t limit() const { return limit_; }
+  int64_t used() const { return used_.load(std::memory_order_relaxed); }
+
+ private:
+  friend class BudgetShare;
+  bool Take(int64_t bytes) {
+    if (used_.fetch_add(bytes, std::memory_order_relaxed) + bytes <= limit_) return true;
+    used_.fetch_sub(bytes, std::memory_order_relaxed);
+    return false;
+  }
+  void GiveBack(int64_t bytes) { used_.fetch_sub(bytes, std::memory_order_relaxed); }
+
+  const int64_t limit_;
+  std::atomic<int64_t> used_ = 0;
+};
+
+// One holder's share of a budget; the destructor releases it. Movable. Thread-compatible.
+class BudgetShare {
+ public:
+  BudgetShare() = default;
+  explicit BudgetShare(std::shared_ptr<ByteBudget> budget) : budget_(std::move(budget)) {}
+  BudgetShare(BudgetShare&& other) noexcept
+      : budget_(std::move(other.budget_)), bytes_(std::exchange(other.bytes_, 0)) {}
+  BudgetShare& operator=(BudgetShare&& other) noexcept {
+    if (this == &other) return *this;
+    Release();
+    budget_ = std::move(other.budget_);
+    bytes_ = std::exchange(other.bytes_, 0);
+    return *this;
+  }
+  ~BudgetShare() { Release(); }
+
+  // Takes `bytes` more from the budget; returns false and changes nothing if they exceed it. Always true without a
+  // budget.
+  bool Add(int64_t bytes) {
+    if (budget_ != nullptr && !budget_->Take(bytes)) return false;
+    bytes_ += bytes;
+    return true;
+  }
+  void Release() {
+    if (budget_ != nullptr) budget_->GiveBack(bytes_);
+    bytes_ = 0;
+  }
+  int64_t bytes() const { return bytes_; }
+
+ private:
+  std::shared_ptr<ByteBudget> budget_;
+  int64_t bytes_ = 0;
+};
+
+}  // namespace vitrine
+
+#endif  // VITRINE_COMMON_HTTP_BYTE_BUDGET_H_

@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/http/connection.h"
+
+#include <errno.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <random>
+#include <utility>
+
+#include "absl/time/clock.h"
+#include "common/http/http1.h"
+#include "common/http/http2.h"
+#include "common/http/proxy_header.h"
+
+namespace vitrine {
+namespace {
+
+using Next = ByteStream::Result::Next;
+
+constexpr absl::string_view kPreface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+constexpr absl::string_view kPlainHttpRefusal =
+    "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nContent-Length: 46\r\nConnection: close\r\n\r\n"
+    "this port speaks HTTPS; ask for https:// here\n";
+constexpr std::chrono::milliseconds kLingerTime{1000};
+constexpr std::chrono::milliseconds kLastLinger{50};  // during shutdown
+constexpr size_t kLingerBytes = size_t{1} << 20;
+constexpr std::chrono::seconds kCertificateCheck{1};
+// Points charged to an address's account at once: its lock is shared by all connections of the address.
+constexpr double kSettledAtOnce = 64;
+constexpr double kSharedFactor = 3;
+// Share of its own points above which a connection is not closed for the use of others from its address.
+constexpr double kUnsuspicious = 0.5;
+// Share of the burst for a new connection of an address without points.
+constexpr double kSuspiciousStart = 0.01;
+
+// Varies `age` by up to 10 %, so that clients that connected together do not reconnect together.
+std::chrono::nanoseconds Spread(absl::Duration age) {
+  thread_local std::minstd_rand random(std::random_device{}());
+  std::uniform_real_distribution<double> factor(0.9, 1.1);
+  return age == absl::InfiniteDuration() ? Nanoseconds(age) : Nanoseconds(age * factor(random));
+}
+
+}  // namespace
+
+HttpConnection::HttpConnection(EventLoop& loop, FileDescriptor socket, const sockaddr_storage& address,
+                               std::shared_ptr<AddressAccount> account, bool is_from_proxy,
+                               std::shared_ptr<HttpCommon> common, std::vector<char>& scratch,
+                               std::function<void(HttpConnection&)> closed)
+    : Watched(loop, std::move(socket)),
+      common_(std::move(common)),
+      tls_(address.ss_family == AF_UNIX || common_->tls == nullptr ? nullptr : common_->tls()),
+      scratch_(scratch),
+      closed_(std::move(closed)),
+      address_(address),
+      account_(std::move(account)),
+      is_from_proxy_(is_from_proxy),
+      stream_(tls_ == nullptr ? PlainStream(descriptor()) : TlsStream(descriptor(), tls_)),
+      making_peer_(std::make_shared<HttpPeer>()),
+      opened_(loop.now()),
+      last_received_(opened_),
+      idle_since_(opened_),
+      leaves_(opened_ + Spread(common_->options.max_age)),
+      given_up_(opened_ + Nanoseconds(common_->options.request_timeout)),
+      points_(common_->options.abuse.connection_burst, common_->options.abuse.connection_rate, opened_),
+      trusted_by_(tls_) {
+  common_->open.fetch_add(1, std::memory_order_relaxed);
+}
+
+HttpConnection::~HttpConnection() = default;
+
+void HttpConnection::Begin() {
+  if (account_ != nullptr && !account_->Spend(0, loop().now())) points_.Cap(kSuspiciousStart);
+  making_peer_->address = AddressText(address_);
+  making_peer_->is_encrypted = IsEncrypted();
+  if (address_.ss_family == AF_UNIX) {
+    ucred peer = {};
+    socklen_t size = sizeof(peer);
+    if (getsockopt(descriptor(), SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0) making_peer_->uid = peer.uid;
+  }
+  phase_ = Phase::kProxy;
+  if (!is_from_proxy_) return BeginHandshake();
+  Await(true, false);
+}
+
+void HttpConnection::OnReady(bool readable, bool writable, bool failed) {
+  switch (phase_) {
+    case Phase::kProxy:
+      return ReadProxy();
+    case Phase::kHandshake:
+      return ContinueHandshake();
+    case Phase::kDetect:
+      return Detect();
+    case Phase::kServing:
+      return protocol_->OnReady(readable, writable, failed);
+    case Phase::kLingering:
+      const ByteStream::Result result = stream_->Read(scratch_.data(), scratch_.size());
+      lingering_bytes_ += result.bytes;
+      if (result.next == Next::kGone || failed || lingering_bytes_ > kLingerBytes) Close(leaving_reason_);
+  }
+}
+
+void HttpConnection::OnWoken() {
+  if (phase_ == Phase::kHandshake && is_shaking_) return EndHandshake();
+  if (phase_ == Phase::kServing) protocol_->OnWoken();
+}
+
+// Peeks at the header before it reads it: the bytes after it belong to TLS.
+void HttpConnection::ReadProxy() {
+  char bytes[kMaxProxyHeaderBytes];
+  const ssize_t seen = recv(descriptor(), bytes, sizeof(bytes), MSG_PEEK);
+  if (seen == 0 || (seen < 0 && errno != EAGAIN && errno != EINTR)) return Close(CloseReason::kClient);
+  if (seen < 0) return;
+  const absl::StatusOr<ProxyHeader> header = ReadProxyHeader(absl::string_view(bytes, static_cast<size_t>(seen)));
+  // The incomplete header stays in the socket, which remains readable: OnTick tries again.
+  if (absl::IsUnavailable(header.status())) return Await(false, false);
+  if (!header.ok()) return Close(CloseReason::kProtocol);
+  if (header->bytes > 0) (void)recv(descriptor(), bytes, header->bytes, 0);
+  if (header->client.has_value()) {
+    address_ = *header->client;
+    making_peer_->address = AddressText(address_);
+    AddressLimits::Admission admission = common_->addresses->Admit(AddressKeyOf(address_), loop().now());
+    if (admission.account == nullptr) return Close(admission.refused);
+    account_ = std::move(admission.account);
+    if (!account_->Spend(0, loop().now())) points_.Cap(kSuspiciousStart);
+  }
+  BeginHandshake();
+}
+
+void HttpConnection::BeginHandshake() {
+  phase_ = tls_ == nullptr ? Phase::kDetect : Phase::kHandshake;
+  if (tls_ != nullptr && account_ != nullptr && !account_->Handshake(loop().now())) {
+    return Close(CloseReason::kHandshakeRate);
+  }
+  Await(true, false);
+}
+
+// Runs on another thread: a signature takes a millisecond, which would delay the loop's other connections.
+void HttpConnection::ContinueHandshake() {
+  if (is_shaking_) return;
+  is_shaking_ = true;
+  Ignore();
+  auto self = std::static_pointer_cast<HttpConnection>(shared_from_this());
+  common_->handshakers->Do(false, [self = std::move(self)] { self->Shake(); });
+}
+
+void HttpConnection::Shake() {
+  const bool is_late = common_->is_shutting_down.load(std::memory_order_relaxed);
+  shaken_ = is_late ? ByteStream::Result{.next = Next::kGone} : stream_->Handshake();
+  Wake();
+}
+
+void HttpConnection::EndHandshake() {
+  is_shaking_ = false;
+  if (close_when_shaken_.has_value()) return Close(*close_when_shaken_);
+  if (shaken_.next == Next::kAwaitReadable) return Await(true, false);
+  if (shaken_.next == Next::kAwaitWritable) return Await(false, true);
+  if (shaken_.next == Next::kGone) {
+    if (!stream_->HasSeenPlainHttp()) return Close(CloseReason::kTls);
+    (void)send(descriptor(), kPlainHttpRefusal.data(), kPlainHttpRefusal.size(), MSG_NOSIGNAL);
+    shutdown(descriptor(), SHUT_WR);
+    return Linger(CloseReason::kTls);
+  }
+  making_peer_->certificate_names = stream_->CertificateNames();
+  certificate_expires_ = stream_->CertificateExpires();
+  phase_ = Phase::kDetect;
+  if (stream_->HasChosenHttp2()) return Serve("");
+  Await(true, false);
+  Detect();
+}
+
+void HttpConnection::Detect() {
+  const ByteStream::Result read = stream_->Read(scratch_.data(), scratch_.size());
+  if (read.next == Next::kGone) return Close(CloseReason::kClient);
+  if (read.next != Next::kGoOn) return Await(read.next == Next::kAwaitReadable, read.next == Next::kAwaitWritable);
+  NoteReceived();
+  first_.append(scratch_.data(), read.bytes);
+  const size_t compared = std::min(first_.size(), kPreface.size());
+  const bool may_be_http2 = absl::string_view(first_).substr(0, compared) == kPreface.substr(0, compared);
+  if (may_be_http2 && compared < kPreface.size()) return Detect();
+  Serve(std::exchange(first_, std::string()));
+}
+
+void HttpConnection::Serve(std::string first) {
+  const bool is_http2 = stream_->HasChosenHttp2() || absl::string_view(first).substr(0, kPreface.size()) == kPreface;
+  peer_ = std::move(making_peer_);
+  phase_ = Phase::kServing;
+  given_up_ = Time::max();
+  idle_since_ = loop().now();
+  protocol_ = is_http2 ? MakeHttp2(*this, std::move(first)) : MakeHttp1(*this, std::move(first));
+  if (is_leaving_ || common_->is_leaving.load(std::memory_order_relaxed)) {
+    protocol_->StartLeaving(std::exchange(is_leaving_, true) ? leaving_reason_ : CloseReason::kShutdown);
+  }
+  if (!is_closed() && phase_ == Phase::kServing) protocol_->OnReady(true, true, false);
+}
+
+void HttpConnection::OnTick() {
+  const Time now = loop().now();
+  if (now >= given_up_) {
+    const bool has_said = phase_ == Phase::kLingering || phase_ == Phase::kServing;
+    return Close(has_said ? leaving_reason_ : CloseReason::kHeadTimeout);
+  }
+  if (phase_ == Phase::kProxy) ReadProxy();
+  if (is_closed() || phase_ != Phase::kServing) return;
+  const bool has_idled = now - idle_since_ >= Nanoseconds(common_->options.idle_timeout);
+  if (!is_leaving_ && now >= leaves_) StartLeaving(CloseReason::kAge);
+  if (!is_closed() && !HasRequests() && has_idled) StartLeaving(CloseReason::kIdle);
+  if (!is_closed() && now - certificate_checked_ >= kCertificateCheck) CheckCertificate();
+  if (!is_closed() && phase_ == Phase::kServing) protocol_->OnTick();
+}
+
+void HttpConnection::CheckCertificate() {
+  certificate_checked_ = loop().now();
+  if (tls_ == nullptr || peer_->certificate_names.empty()) return;
+  bool is_trusted = absl::Now() < certificate_expires_;
+  const std::shared_ptr<const TlsContext> current = common_->tls();
+  if (is_trusted && current != trusted_by_) is_trusted = stream_->IsTrustedBy(*current);
+  trusted_by_ = current;
+  if (!is_trusted) StartLeaving(CloseReason::kCertificate);
+}
+
+void HttpConnection::StartLeaving(CloseReason reason) {
+  if (phase_ == Phase::kLingering) return;
+  is_leaving_ = true;
+  leaving_reason_ = reason;
+  if (phase_ != Phase::kServing) return;
+  if (given_up_ == Time::max() && reason != CloseReason::kShutdown) {
+    given_up_ = loop().now() + Nanoseconds(common_->options.age_grace);
+  }
+  protocol_->StartLeaving(reason);
+}
+
+void HttpConnection::End() {
+  if (phase_ == Phase::kLingering) return Close(leaving_reason_);
+  if (phase_ != Phase::kServing) return Close(CloseReason::kShutdown);
+  protocol_->End();
+}
+
+void HttpConnection::Linger(CloseReason reason) {
+  if (is_closed()) return;
+  if (phase_ != Phase::kHandshake) stream_->EndWriting();
+  if (protocol_ != nullptr) protocol_->OnClosed();
+  phase_ = Phase::kLingering;
+  leaving_reason_ = reason;
+  given_up_ = loop().now() + (common_->is_shutting_down.load(std::memory_order_relaxed) ? kLastLinger : kLingerTime);
+  Await(true, false);
+}
+
+void HttpConnection::Close(CloseReason reason) {
+  if (is_closed()) return;
+  if (is_shaking_) {  // the handshake thread uses the descriptor
+    close_when_shaken_ = reason;
+    return;
+  }
+  if (protocol_ != nullptr && phase_ == Phase::kServing) protocol_->OnClosed();
+  if (account_ != nullptr && unsettled_points_ > 0) (void)account_->Spend(unsettled_points_, loop().now());
+  CloseDescriptor();
+  common_->open.fetch_sub(1, std::memory_order_relaxed);
+  if (HttpObserver* const observer = common_->options.observer; observer != nullptr) {
+    observer->OnClosed(reason);
+    if (IsCutOff(reason)) observer->OnCutOff(reason, AddressText(address_));
+  }
+  closed_(*this);
+}
+
+bool HttpConnection::Spend(double points) {
+  if (address_.ss_family == AF_UNIX) return true;
+  const Time now = loop().now();
+  bool has_points = points_.Take(points, now);
+  unsettled_points_ += points;
+  if (account_ != nullptr && unsettled_points_ >= kSettledAtOnce) {
+    const double settled = std::exchange(unsettled_points_, 0);
+    const bool address_has_points = account_->Spend(settled, now);
+    // Charges more if the address has no points: many connections that each spend little share its points.
+    if (!address_has_points) has_points = points_.Take(kSharedFactor * settled, now) && has_points;
+    has_points = has_points && (address_has_points || points_.Share(now) >= kUnsuspicious);
+  }
+  return has_points;
+}
+
+HttpConnectionStatus HttpConnection::Describe() const {
+  HttpConnectionStatus status = {.peer = AddressText(address_), .protocol = "handshake", .age = absl::ZeroDuration()};
+  if (protocol_ != nullptr) {
+    status = protocol_->Describe();
+    status.peer = peer_->address;
+    if (IsEncrypted()) status.protocol += "+tls";
+  }
+  status.age = absl::FromChrono(loop().now() - opened_);
+  return status;
+}
+
+}  // namespace vitrine

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/http/loop.h"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <future>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+namespace vitrine {
+namespace {
+
+// Limit on bytes read from a connection in one turn.
+constexpr size_t kScratchBytes = size_t{64} << 10;
+// Interval of timeout checks: their maximum delay.
+constexpr std::chrono::milliseconds kTick{100};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<HttpLoop>> HttpLoop::Make(std::shared_ptr<HttpCommon> common, size_t most) {
+  absl::StatusOr<std::shared_ptr<EventLoop>> events = EventLoop::Make();
+  if (!events.ok()) return events.status();
+  return std::unique_ptr<HttpLoop>(new HttpLoop(std::move(common), *std::move(events), most));
+}
+
+HttpLoop::HttpLoop(std::shared_ptr<HttpCommon> common, std::shared_ptr<EventLoop> events, size_t most)
+    : common_(std::move(common)), events_(std::move(events)), most_(most), scratch_(kScratchBytes) {}
+
+HttpLoop::~HttpLoop() {
+  End(absl::ZeroDuration());
+}
+
+absl::Status HttpLoop::Start(std::function<void()> on_tick) {
+  on_tick_ = std::move(on_tick);
+  const auto run = [this] {
+    pthread_setname_np(pthread_self(), "http");
+    events_->Run(kTick, [this] { Tick(); });
+  };
+  try {
+    thread_ =
+        std::thread([this, run] { common_->options.on_thread != nullptr ? common_->options.on_thread(run) : run(); });
+  } catch (const std::system_error&) {
+    return absl::UnavailableError("the system gives the process no more threads");
+  }
+  return absl::OkStatus();
+}
+
+void HttpLoop::Adopt(Accepted accepted) {
+  load_.fetch_add(1, std::memory_order_relaxed);
+  if (events_->IsThisThread()) return AdoptHere(std::move(accepted));
+  const auto shared = std::make_shared<Accepted>(std::move(accepted));
+  events_->Post([this, shared] { AdoptHere(std::move(*shared)); });
+}
+
+void HttpLoop::AdoptHere(Accepted accepted) {
+  if (is_ending_ || (open_.size() >= most_ && !CloseIdlest())) {
+    load_.fetch_sub(1, std::memory_order_relaxed);
+    if (common_->options.observer != nullptr) common_->options.observer->OnRefused(CloseReason::kConnectionLimit);
+    return;
+  }
+  auto fresh = std::make_shared<HttpConnection>(*events_, std::move(accepted.socket), accepted.address,
+                                                std::move(accepted.account), accepted.is_from_proxy, common_, scratch_,
+                                                [this](HttpConnection& closed) { Forget(closed); });
+  fresh->place = open_.size();
+  open_.push_back(fresh);
+  if (common_->options.observer != nullptr) common_->options.observer->OnAccepted();
+  fresh->Begin();
+}
+
+void HttpLoop::Forget(HttpConnection& connection) {
+  load_.fetch_sub(1, std::memory_order_relaxed);
+  const size_t place = connection.place;  // the connection lives until the end of the round
+  std::swap(open_[place], open_.back());
+  open_[place]->place = place;
+  open_.pop_back();
+}
+
+bool HttpLoop::CloseIdlest() {
+  std::shared_ptr<HttpConnection> idlest;
+  for (const std::shared_ptr<HttpConnection>& each : open_) {
+    if (!each->AwaitsClient()) continue;
+    const auto rank = [](const HttpConnection& of) { return std::pair(of.HasRequests(), of.last_received()); };
+    if (idlest == nullptr || rank(*each) < rank(*idlest)) idlest = each;
+  }
+  if (idlest != nullptr) idlest->Close(CloseReason::kConnectionLimit);
+  return idlest != nullptr;
+}
+
+void HttpLoop::Tick() {
+  if (on_tick_ != nullptr) on_tick_();
+  // Backwards, since closing one moves the last into its place.
+  for (size_t i = open_.size(); i-- > 0;) {
+    if (i < open_.size()) std::shared_ptr<HttpConnection>(open_[i])->OnTick();
+  }
+  if (common_->unsent.load(std::memory_order_relaxed) > common_->options.max_unsent_bytes) KeepUnsentInBounds();
+  if (is_ending_ && (open_.empty() || events_->now() >= ends_)) {
+    CloseAll();
+    if (open_.empty()) events_->Stop();
+  }
+}
+
+// Closes the connection whose client has not read for longest, unless all unsent bytes are its own.
+void HttpLoop::KeepUnsentInBounds() {
+  std::shared_ptr<HttpConnection> longest;
+  std::optional<EventLoop::Time> since;
+  for (const std::shared_ptr<HttpConnection>& each : open_) {
+    const std::optional<EventLoop::Time> of =
+        each->protocol() == nullptr ? std::nullopt : each->protocol()->UnsentSince();
+    if (!of.has_value() || (since.has_value() && *of >= *since)) continue;
+    since = of;
+    longest = each;
+  }
+  const bool is_alone =
+      longest != nullptr && longest->Describe().unsent_bytes >= common_->unsent.load(std::memory_order_relaxed);
+  if (longest != nullptr && !is_alone) longest->Close(CloseReason::kUnsent);
+}
+
+// A connection with a running handshake closes when that ends.
+void HttpLoop::CloseAll() {
+  for (const std::shared_ptr<HttpConnection>& each : std::vector(open_)) each->Close(CloseReason::kShutdown);
+}
+
+void HttpLoop::Visit(const std::function<void(HttpConnection&)>& visit) {
+  if (!thread_.joinable()) return;
+  std::promise<void> done;
+  events_->Post([&] {
+    for (size_t i = open_.size(); i-- > 0;) {
+      if (i < open_.size()) visit(*std::shared_ptr<HttpConnection>(open_[i]));
+    }
+    done.set_value();
+  });
+  done.get_future().wait();
+}
+
+void HttpLoop::End(absl::Duration grace) {
+  if (!thread_.joinable()) return;
+  events_->Post([this, grace] {
+    is_ending_ = true;
+    ends_ = events_->now() + Nanoseconds(grace);
+    for (size_t i = open_.size(); i-- > 0;) {
+      if (i < open_.size()) std::shared_ptr<HttpConnection>(open_[i])->End();
+    }
+    if (open_.empty()) events_->Stop();
+  });
+  thread_.join();
+}
+
+}  // namespace vitrine

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_COMMON_HTTP_LOOP_H_
+#define VITRINE_COMMON_HTTP_LOOP_H_
+
+#include <sys/socket.h>
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "common/file/descriptor.h"
+#include "common/http/connection.h"
+#include "common/http/event_loop.h"
+
+namespace vitrine {
+
+// One thread of a server, with its connections.
+class HttpLoop {
+ public:
+  // An accepted connection.
+  struct Accepted {
+    FileDescriptor socket;
+    sockaddr_storage address = {};
+    std::shared_ptr<AddressAccount> account = {};
+    bool is_from_proxy = false;
+  };
+
+  // `most`: limit on connections. UNAVAILABLE if no descriptor can be created.
+  static absl::StatusOr<std::unique_ptr<HttpLoop>> Make(std::shared_ptr<HttpCommon> common, size_t most);
+  ~HttpLoop();
+
+  // Starts the thread, which calls `on_tick` ten times per second. UNAVAILABLE if no thread can be created.
+  absl::Status Start(std::function<void()> on_tick);
+
+  // Takes over a connection. Any thread.
+  void Adopt(Accepted accepted);
+  // Returns the number of its connections, including those being adopted. Any thread.
+  int64_t load() const { return load_.load(std::memory_order_relaxed); }
+
+  // Calls `visit` for every connection, on the loop's thread, and waits until it is done. Must not be called on the
+  // loop's thread.
+  void Visit(const std::function<void(HttpConnection&)>& visit);
+  // Asks every connection to end, waits at most `grace`, closes the rest and ends the thread. Idempotent.
+  void End(absl::Duration grace);
+
+  EventLoop& events() { return *events_; }
+  // Closes a connection to free its descriptor: the one without a request that has been silent longest, otherwise the
+  // same among those that wait for a body. Returns false if there is none. Loop's thread.
+  bool CloseIdlest();
+
+ private:
+  HttpLoop(std::shared_ptr<HttpCommon> common, std::shared_ptr<EventLoop> events, size_t most);
+  void AdoptHere(Accepted accepted);
+  void Tick();
+  void Forget(HttpConnection& connection);
+  void KeepUnsentInBounds();
+  void CloseAll();
+
+  const std::shared_ptr<HttpCommon> common_;
+  const std::shared_ptr<EventLoop> events_;
+  const size_t most_;
+  std::atomic<int64_t> load_ = 0;
+  std::function<void()> on_tick_;
+  // Used only by the thread:
+  std::vector<char> scratch_;
+  std::vector<std::shared_ptr<HttpConnection>> open_;
+  EventLoop::Time ends_ = EventLoop::Time::max();  // time at which remaining connections are closed on shutdown
+  bool is_ending_ = false;
+
+  std::thread thread_;
+};
+
+}  // namespace vitrine
+
+#endif  // VITRINE_COMMON_HTTP_LOOP_H_

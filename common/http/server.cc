@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/http/server.h"
+
+#include <errno.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <future>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/http/loop.h"
+#include "common/status_macros.h"
+#include "common/tcp_listen.h"
+#include "common/unix_listen.h"
+
+namespace vitrine {
+namespace {
+
+// Descriptors reserved for files and other sockets of the process; a quarter if the limit is low.
+constexpr int64_t kReservedDescriptors = 128;
+constexpr int kAcceptsAtOnce = 64;
+constexpr size_t kMostWaiting = 4096;  // requests that wait for a worker
+constexpr int kHandshakeThreads = 2;
+constexpr int kHandshakeNiceness = 5;
+
+int64_t MostConnections() {
+  rlimit limit;
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return int64_t{1} << 20;
+  const auto most = static_cast<int64_t>(limit.rlim_cur);
+  return most - std::min(kReservedDescriptors, most / 4);
+}
+
+// The TLS context of new connections, recreated when the files change. If OpenSSL rejects new files, the previous
+// context stays. Thread-safe.
+class CurrentTls {
+ public:
+  using Source = std::function<std::shared_ptr<const TlsPem>()>;
+
+  static absl::StatusOr<std::shared_ptr<CurrentTls>> Open(Source source) {
+    auto tls = std::make_shared<CurrentTls>();
+    MutexLock lock(tls->mutex_);
+    tls->pem_ = source();
+    ASSIGN_OR_RETURN(tls->context_, TlsContext::Make(*tls->pem_));
+    tls->source_ = std::move(source);
+    return tls;
+  }
+
+  std::shared_ptr<const TlsContext> Get() {
+    std::shared_ptr<const TlsPem> now = source_();
+    MutexLock lock(mutex_);
+    if (now == pem_) return context_;
+    absl::StatusOr<std::shared_ptr<const TlsContext>> made = TlsContext::Make(*now);
+    pem_ = std::move(now);
+    if (made.ok()) context_ = *std::move(made);
+    return context_;
+  }
+
+ private:
+  Source source_;  // constant after Open
+  Mutex mutex_;
+  std::shared_ptr<const TlsPem> pem_ ABSL_GUARDED_BY(mutex_);
+  std::shared_ptr<const TlsContext> context_ ABSL_GUARDED_BY(mutex_);
+};
+
+absl::StatusOr<std::shared_ptr<HttpCommon>> MakeCommon(const HttpServerOptions& options, HttpHandler handler) {
+  auto common = std::make_shared<HttpCommon>();
+  common->options = options;
+  common->handler = std::move(handler);
+  common->received = options.received != nullptr ? options.received : std::make_shared<ByteBudget>(int64_t{128} << 20);
+  for (const std::string& each : options.trusted_proxies) {
+    ASSIGN_OR_RETURN(common->proxies.emplace_back(), Network::Parse(each));
+  }
+  common->addresses = std::make_unique<AddressLimits>(options.abuse);
+  common->workers = std::make_unique<HttpWorkers>(HttpWorkers::Options{
+      .threads = options.threads, .niceness = options.niceness, .most = kMostWaiting, .on_thread = options.on_thread});
+  if (options.tls != nullptr) {
+    ASSIGN_OR_RETURN(const std::shared_ptr<CurrentTls> tls, CurrentTls::Open(options.tls));
+    common->tls = [tls] { return tls->Get(); };
+    common->handshakers = std::make_unique<HttpWorkers>(HttpWorkers::Options{.name = "handshake",
+                                                                             .threads = kHandshakeThreads,
+                                                                             .niceness = kHandshakeNiceness,
+                                                                             .on_thread = options.on_thread});
+  }
+  return common;
+}
+
+}  // namespace
+
+struct HttpServer::Parts {
+  class Acceptor;
+  void Accept(int listening, Acceptor& acceptor);
+  HttpLoop& LeastLoaded();
+
+  std::shared_ptr<HttpCommon> common;
+  std::vector<std::shared_ptr<Acceptor>> acceptors;  // used only by the first loop's thread
+  std::vector<std::unique_ptr<HttpLoop>> loops;
+  std::string address;
+  std::unique_ptr<UnixListening> socket;  // null without options.socket
+  bool is_shut_down = false;
+};
+
+// A listening socket.
+class HttpServer::Parts::Acceptor final : public Watched {
+ public:
+  Acceptor(HttpLoop& loop, FileDescriptor listening, Parts& parts)
+      : Watched(loop.events(), std::move(listening)), first_(loop), parts_(parts) {}
+
+  void Stop() { CloseDescriptor(); }
+
+ private:
+  void OnReady(bool, bool, bool) override {
+    for (int i = 0; i < kAcceptsAtOnce; ++i) {
+      HttpLoop::Accepted accepted;
+      socklen_t size = sizeof(accepted.address);
+      accepted.socket = FileDescriptor(
+          accept4(descriptor(), reinterpret_cast<sockaddr*>(&accepted.address), &size, SOCK_NONBLOCK | SOCK_CLOEXEC));
+      if (!accepted.socket.valid()) {
+        if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) Pause();
+        return;  // also if the pending connection has failed: accept(2)
+      }
+      Take(std::move(accepted));
+    }
+  }
+
+  // No descriptor is left: closes the longest-idle connection; the next tick accepts again.
+  void Pause() {
+    first_.CloseIdlest();
+    Await(false, false);
+  }
+
+  void Take(HttpLoop::Accepted accepted) {
+    HttpCommon& common = *parts_.common;
+    const auto refuse = [&](CloseReason reason) {
+      if (common.options.observer == nullptr) return;
+      common.options.observer->OnRefused(reason);
+      common.options.observer->OnCutOff(reason, AddressText(accepted.address));
+    };
+    const int64_t most = common.options.max_connections > 0 ? common.options.max_connections : MostConnections();
+    // Descriptors get the lowest free number, so a high one means that nearly all are in use.
+    const bool is_full = common.options.max_connections > 0 ? common.open.load(std::memory_order_relaxed) >= most
+                                                            : accepted.socket.get() >= most;
+    if (is_full && !first_.CloseIdlest()) return refuse(CloseReason::kConnectionLimit);
+    if (accepted.address.ss_family != AF_UNIX) {
+      accepted.is_from_proxy = std::any_of(common.proxies.begin(), common.proxies.end(),
+                                           [&](const Network& each) { return each.Contains(accepted.address); });
+      if (!accepted.is_from_proxy) {
+        AddressLimits::Admission admission =
+            common.addresses->Admit(AddressKeyOf(accepted.address), std::chrono::steady_clock::now());
+        if (admission.account == nullptr) return refuse(admission.refused);
+        accepted.account = std::move(admission.account);
+      }
+    }
+    parts_.LeastLoaded().Adopt(std::move(accepted));
+  }
+
+  HttpLoop& first_;
+  Parts& parts_;
+};
+
+HttpLoop& HttpServer::Parts::LeastLoaded() {
+  return **std::min_element(loops.begin(), loops.end(),
+                            [](const auto& one, const auto& other) { return one->load() < other->load(); });
+}
+
+HttpServer::HttpServer(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+
+HttpServer::~HttpServer() {
+  Shutdown(absl::Seconds(1));
+}
+
+absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(const HttpServerOptions& options, HttpHandler handler) {
+  auto parts = std::make_unique<Parts>();
+  ASSIGN_OR_RETURN(parts->common, MakeCommon(options, std::move(handler)));
+  std::vector<FileDescriptor> listening;
+  if (!options.listen.empty()) {
+    ASSIGN_OR_RETURN(const TcpListening tcp, ListenOnTcp(options.listen, options.purpose, options.keepalive_timeout));
+    for (const int each : tcp.sockets) listening.emplace_back(each);
+    parts->address = tcp.address;
+  }
+  if (!options.socket.empty()) {
+    ASSIGN_OR_RETURN(parts->socket, UnixListening::Open(options.socket, options.purpose));
+    listening.push_back(parts->socket->TakeSocket());
+  }
+  const int loops = std::max(options.loops, 1);
+  const auto most = static_cast<size_t>(options.max_connections > 0 ? options.max_connections : MostConnections());
+  for (int i = 0; i < loops; ++i) {
+    ASSIGN_OR_RETURN(parts->loops.emplace_back(), HttpLoop::Make(parts->common, most));
+  }
+  RETURN_IF_ERROR(parts->common->workers->Start());
+  if (parts->common->handshakers != nullptr) RETURN_IF_ERROR(parts->common->handshakers->Start());
+  Parts& all = *parts;
+  RETURN_IF_ERROR(all.loops.front()->Start([&all] {
+    for (const auto& each : all.acceptors) each->Await(true, false);
+  }));
+  for (int i = 1; i < loops; ++i) RETURN_IF_ERROR(all.loops[static_cast<size_t>(i)]->Start(nullptr));
+  HttpLoop& first = *parts->loops.front();
+  for (FileDescriptor& each : listening) {
+    auto acceptor = std::make_shared<Parts::Acceptor>(first, std::move(each), *parts);
+    first.events().Post([&all, acceptor] {
+      all.acceptors.push_back(acceptor);
+      acceptor->Await(true, false);
+    });
+  }
+  return std::unique_ptr<HttpServer>(new HttpServer(std::move(parts)));
+}
+
+const std::string& HttpServer::address() const {
+  return parts_->address;
+}
+
+const std::string& HttpServer::socket_address() const {
+  static const std::string kNone;
+  return parts_->socket == nullptr ? kNone : parts_->socket->address();
+}
+
+int64_t HttpServer::connections() const {
+  return parts_->common->open.load(std::memory_order_relaxed);
+}
+
+std::vector<HttpConnectionStatus> HttpServer::Describe(size_t most) const {
+  std::vector<HttpConnectionStatus> all;
+  for (const auto& loop : parts_->loops) {
+    loop->Visit([&](HttpConnection& each) {
+      if (all.size() < most) all.push_back(each.Describe());
+    });
+  }
+  return all;
+}
+
+void HttpServer::StartLeaving() {
+  if (parts_->common->is_leaving.exchange(true)) return;
+  for (const auto& loop : parts_->loops) {
+    loop->Visit([](HttpConnection& each) { each.StartLeaving(CloseReason::kShutdown); });
+  }
+}
+
+void HttpServer::Shutdown(absl::Duration grace) {
+  if (std::exchange(parts_->is_shut_down, true)) return;
+  parts_->common->is_shutting_down.store(true, std::memory_order_relaxed);
+  if (parts_->socket != nullptr) parts_->socket->Unlink();
+  std::promise<void> stopped;
+  parts_->loops.front()->events().Post([&] {
+    for (const auto& each : parts_->acceptors) each->Stop();
+    parts_->acceptors.clear();
+    stopped.set_value();
+  });
+  stopped.get_future().wait();
+  // In parallel: each waits for its own connections.
+  std::vector<std::thread> ending;
+  for (size_t i = 1; i < parts_->loops.size(); ++i) {
+    ending.emplace_back([this, i, grace] { parts_->loops[i]->End(grace); });
+  }
+  parts_->loops.front()->End(grace);
+  for (std::thread& each : ending) each.join();
+  // Workers that still answer find every connection closed.
+  parts_->common->workers.reset();
+  parts_->common->handshakers.reset();
+}
+
+}  // namespace vitrine

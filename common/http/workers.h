@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_COMMON_HTTP_WORKERS_H_
+#define VITRINE_COMMON_HTTP_WORKERS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "common/mutex.h"
+
+namespace vitrine {
+
+// Threads for blocking work. One of them (of at least two) takes no work on bodies, so that small requests are not
+// delayed by large ones. Thread-safe.
+class HttpWorkers {
+ public:
+  struct Options {
+    std::string name = "http-worker";  // thread name, at most 15 bytes
+    int threads = 2;
+    int niceness = 0;        // see setpriority(2)
+    size_t most = SIZE_MAX;  // limit on each queue; excess work is dropped, and its reply sends 503
+    // Wraps each thread: must call its argument, which returns when the thread ends. May be null.
+    std::function<void(const std::function<void()>&)> on_thread = {};
+  };
+
+  explicit HttpWorkers(Options options);
+  // Waits until all queued work is done.
+  ~HttpWorkers();
+  HttpWorkers(const HttpWorkers&) = delete;
+  HttpWorkers& operator=(const HttpWorkers&) = delete;
+
+  // Starts the threads. Call once. UNAVAILABLE if no thread can be created.
+  absl::Status Start();
+  void Do(bool on_a_body, std::function<void()> work);
+
+ private:
+  using Work = std::function<void()>;
+  void Run();
+  // Waits for work. Returns null once the destructor runs and the queues are empty.
+  Work Next(bool& on_a_body);
+
+  const Options options_;
+
+  Mutex mutex_;
+  CondVar work_;
+  std::deque<Work> on_bodies_ ABSL_GUARDED_BY(mutex_);
+  std::deque<Work> others_ ABSL_GUARDED_BY(mutex_);
+  bool was_a_body_ ABSL_GUARDED_BY(mutex_) = false;  // kind of the work begun last: both kinds take turns
+  int busy_with_bodies_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool ending_ ABSL_GUARDED_BY(mutex_) = false;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace vitrine
+
+#endif  // VITRINE_COMMON_HTTP_WORKERS_H_

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_COMMON_IMAGING_DECODE_INPUT_H_
+#define VITRINE_COMMON_IMAGING_DECODE_INPUT_H_
+
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/imaging/geometry.h"
+#include "vitrine/v1/model.pb.h"
+
+namespace vitrine {
+
+// Returns the model's input from an encoded image: equal to DecodePlanned and Preprocess in bits and errors. A JPEG
+// without rotation is resized while it is decoded, so that only the few rows needed for one input row are in memory.
+// Thread-safe.
+absl::StatusOr<std::vector<float>> DecodeInput(std::string_view bytes, const v1::Preprocessing& preprocessing,
+                                               const Geometry& geometry);
+
+struct PlannedInput {
+  Geometry geometry;
+  std::vector<float> values;
+};
+
+// The same at the size that the model chooses for the image.
+absl::StatusOr<PlannedInput> PlanAndDecodeInput(std::string_view bytes, const v1::Preprocessing& preprocessing);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_COMMON_IMAGING_DECODE_INPUT_H_

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_COMMON_IMAGING_DECODE_PLANNED_H_
+#define VITRINE_COMMON_IMAGING_DECODE_PLANNED_H_
+
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "common/imaging/geometry.h"
+#include "common/imaging/image.h"
+#include "vitrine/v1/model.pb.h"
+
+namespace vitrine {
+
+// Returns the divisor of the size at which an encoded image is decoded for a model: 1 for FULL decoding, else the
+// largest of 1, 2, 4 and 8 that leaves both sides at least twice those of `geometry.scaled`.
+int DecodeDivisor(const v1::Preprocessing& preprocessing, const Geometry& geometry);
+
+// Returns the size of the decoded image; sides are rounded up.
+Size DecodedSize(const v1::Preprocessing& preprocessing, const Geometry& geometry);
+
+// Decodes the input image of Preprocess for a model and `geometry`, which was planned for the size in the image's
+// header. INVALID_ARGUMENT as from Decode, and if the pixels have another size. Thread-safe.
+absl::StatusOr<Image> DecodePlanned(std::string_view bytes, const v1::Preprocessing& preprocessing,
+                                    const Geometry& geometry);
+
+struct PlannedPicture {
+  Geometry geometry;
+  Image image;
+};
+
+// The same at the size that the model chooses for the image.
+absl::StatusOr<PlannedPicture> PlanAndDecode(std::string_view bytes, const v1::Preprocessing& preprocessing);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_COMMON_IMAGING_DECODE_PLANNED_H_

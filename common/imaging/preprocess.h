@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_COMMON_IMAGING_PREPROCESS_H_
+#define VITRINE_COMMON_IMAGING_PREPROCESS_H_
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "common/imaging/geometry.h"
+#include "common/imaging/image.h"
+#include "common/imaging/resize.h"
+#include "common/imaging/row_resizer.h"
+
+namespace vitrine {
+
+// Returns the model's input for one decoded image: resized and cropped by `geometry`, grey or RGB as the model
+// requires, scaled to [0, 1] and normalised. Planar: [channels, geometry.input.height, geometry.input.width]. Grey from
+// colour is ITU-R BT.601 luma, not rounded; colour from grey repeats it. Requires that `geometry` was planned for this
+// image, which may be reduced (common/imaging/decode_planned.h). Thread-safe.
+std::vector<float> Preprocess(const Image& image, const v1::Preprocessing& preprocessing, const Geometry& geometry);
+
+// The same for float pixels in [0, 255].
+std::vector<float> Preprocess(const FloatImage& image, const v1::Preprocessing& preprocessing,
+                              const Geometry& geometry);
+
+// The same one row at a time, for an image of size `picture` whose pixels arrive top down. Keeps references.
+class InputRows {
+ public:
+  InputRows(Size picture, const v1::Preprocessing& preprocessing, const Geometry& geometry);
+
+  // Resizer that tells which image rows each row depends on.
+  const RowResizer& resizer() const { return resizer_; }
+  // Computes row y from image rows in the form of RowResizer::Resize, or from the whole image; a float image is not
+  // rounded.
+  void Make(int y, const uint8_t* const* rows, int channels);
+  void Make(int y, const Image& picture);
+  void Make(int y, const FloatImage& picture);
+
+  // Returns the input; call after every row was computed.
+  std::vector<float> Take() { return std::move(values_); }
+
+ private:
+  // Normalises row y from `resized_`.
+  void Normalise(int y, int channels);
+
+  const v1::Preprocessing& preprocessing_;
+  const Geometry& geometry_;
+  RowResizer resizer_;
+  std::vector<float> resized_;  // one row, channel by channel
+  std::vector<float> values_;
+};
+
+}  // namespace vitrine
+
+#endif  // VITRINE_COMMON_IMAGING_PREPROCESS_H_

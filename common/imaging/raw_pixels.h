@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_COMMON_IMAGING_RAW_PIXELS_H_
+#define VITRINE_COMMON_IMAGING_RAW_PIXELS_H_
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+namespace vitrine {
+
+// Memory layout of raw pixels in a message.
+enum class PixelOrder {
+  kPlanar,       // [channels, height, width]
+  kInterleaved,  // [height, width, channels]
+};
+
+// Allowed values, bounds included; NaN is in no range.
+struct ValueRange {
+  float least;
+  float largest;
+};
+
+// Returns little-endian fp32 values at any address, times `scale`, as [channels, height, width]; nullopt if one is out
+// of `range`. Here and below, `bytes` hold whole pixels of at least one channel.
+std::optional<std::vector<float>> PlanarFloats(std::string_view bytes, int channels, PixelOrder order, ValueRange range,
+                                               float scale);
+
+// Returns the values in place, if all are in `range`; null if one is not, or the address is not aligned for floats.
+const float* FloatsInPlace(std::string_view bytes, ValueRange range);
+
+// Returns 8-bit values as [height, width, channels].
+std::vector<uint8_t> InterleavedBytes(std::string_view bytes, int channels, PixelOrder order);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_COMMON_IMAGING_RAW_PIXELS_H_

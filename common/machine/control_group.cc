@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/machine/control_group.h"
+
+#include <algorithm>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <string_view>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_split.h"
+#include "common/machine/core_list.h"
+
+namespace vitrine {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Version 1 states "no limit" as the largest number of whole pages.
+constexpr int64_t kNoLimit = int64_t{1} << 60;
+
+std::vector<std::string> Lines(const fs::path& path) {
+  std::ifstream file(path);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(file, line);) lines.push_back(line);
+  return lines;
+}
+
+std::optional<std::string> FirstLine(const fs::path& path) {
+  std::ifstream file(path);
+  std::string line;
+  if (!std::getline(file, line)) return std::nullopt;
+  return std::string(absl::StripAsciiWhitespace(line));
+}
+
+std::optional<int64_t> Number(const fs::path& path) {
+  const std::optional<std::string> text = FirstLine(path);
+  int64_t value = 0;
+  return text.has_value() && absl::SimpleAtoi(*text, &value) ? std::optional(value) : std::nullopt;
+}
+
+bool Lists(const std::string& comma_separated, std::string_view word) {
+  const std::vector<std::string> words = absl::StrSplit(comma_separated, ',');
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+// Folders of a group and its parents, up to the mount.
+struct Hierarchy {
+  std::vector<fs::path> up;  // own group first; empty if the hierarchy does not exist
+};
+
+// Returns this process's group in one hierarchy: version 2 if `controller` is empty, otherwise that controller's of
+// version 1.
+std::optional<std::string> GroupOf(const fs::path& root, std::string_view controller) {
+  for (const std::string& line : Lines(root / "proc/self/cgroup")) {
+    const std::vector<std::string> fields = absl::StrSplit(line, absl::MaxSplits(':', 2));  // id:controllers:path
+    if (fields.size() != 3) continue;
+    const bool fits = controller.empty() ? fields[0] == "0" && fields[1].empty() : Lists(fields[1], controller);
+    if (fits) return fields[2];
+  }
+  return std::nullopt;
+}
+
+Hierarchy Find(const fs::path& root, std::string_view controller) {
+  const std::optional<std::string> group = GroupOf(root, controller);
+  if (!group.has_value()) return {};
+  for (const std::string& line : Lines(root / "proc/self/mountinfo")) {
+    // id parent device root mount-point options [optional...] - type source super-options
+    const std::vector<std::string> halves = absl::StrSplit(line, absl::MaxSplits(" - ", 1));
+    if (halves.size() != 2) continue;
+    const std::vector<std::string> left = absl::StrSplit(halves[0], ' '), right = absl::StrSplit(halves[1], ' ');
+    if (left.size() < 5 || right.size() < 3) continue;
+    const bool fits = controller.empty() ? right[0] == "cgroup2" : right[0] == "cgroup" && Lists(right[2], controller);
+    if (!fits) continue;
+    // A container without its own cgroup namespace sees the full path, but only its own part is mounted.
+    const fs::path mount = root / fs::path(left[4]).relative_path();
+    fs::path below = fs::path(*group).lexically_relative(left[3]);
+    if (below.empty() || *below.begin() == "..") below = ".";
+    Hierarchy hierarchy;
+    for (const fs::path& part : below) {
+      if (part == ".") continue;
+      hierarchy.up.insert(hierarchy.up.begin(), (hierarchy.up.empty() ? mount : hierarchy.up.front()) / part);
+    }
+    hierarchy.up.push_back(mount);
+    return hierarchy;
+  }
+  return {};
+}
+
+template <typename T>
+void Lower(std::optional<T>& least, std::optional<T> value) {
+  if (value.has_value() && (!least.has_value() || *value < *least)) least = value;
+}
+
+// Parses "200000 100000"; nullopt for "max 100000".
+std::optional<double> QuotaV2(const fs::path& folder) {
+  std::istringstream fields(FirstLine(folder / "cpu.max").value_or(""));
+  double quota = 0, period = 0;
+  if (!(fields >> quota >> period) || quota <= 0 || period <= 0) return std::nullopt;
+  return quota / period;
+}
+
+std::optional<double> QuotaV1(const fs::path& folder) {
+  const std::optional<int64_t> quota = Number(folder / "cpu.cfs_quota_us");
+  const std::optional<int64_t> period = Number(folder / "cpu.cfs_period_us");
+  if (quota.value_or(-1) <= 0 || period.value_or(0) <= 0) return std::nullopt;
+  return static_cast<double>(*quota) / static_cast<double>(*period);
+}
+
+// Reads the cpuset nearest to the process: it is a subset of its parents'.
+void ReadCores(const Hierarchy& hierarchy, const std::vector<const char*>& names, ControlGroup& found) {
+  for (const fs::path& folder : hierarchy.up) {
+    for (const char* name : names) {
+      const std::optional<std::vector<int>> cores = ParseCoreList(FirstLine(folder / name).value_or(""));
+      if (found.cores.has_value() || !cores.has_value() || cores->empty()) continue;
+      found.cores = cores;
+    }
+  }
+  if (hierarchy.up.empty()) return;
+  // Only the group's own value counts: siblings may share cores that are exclusive to a parent. In version 1 the root
+  // always says 1.
+  const fs::path& own = hierarchy.up.front();
+  const std::string partition = FirstLine(own / "cpuset.cpus.partition").value_or("");
+  if (partition == "root" || partition == "isolated") found.exclusive = true;
+  if (hierarchy.up.size() > 1 && Number(own / "cpuset.cpu_exclusive") == 1) found.exclusive = true;
+}
+
+}  // namespace
+
+ControlGroup ReadControlGroup(const fs::path& root) {
+  ControlGroup found;
+  const Hierarchy unified = Find(root, "");
+  for (const fs::path& folder : unified.up) {
+    Lower(found.cpus, QuotaV2(folder));
+    Lower(found.memory_bytes, Number(folder / "memory.max"));
+  }
+  ReadCores(unified, {"cpuset.cpus.effective"}, found);
+  for (const fs::path& folder : Find(root, "cpu").up) Lower(found.cpus, QuotaV1(folder));
+  for (const fs::path& folder : Find(root, "memory").up) {
+    const std::optional<int64_t> limit = Number(folder / "memory.limit_in_bytes");
+    if (limit.value_or(kNoLimit) < kNoLimit) Lower(found.memory_bytes, limit);
+  }
+  ReadCores(Find(root, "cpuset"), {"cpuset.effective_cpus", "cpuset.cpus"}, found);
+  return found;
+}
+
+}  // namespace vitrine

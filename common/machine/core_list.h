@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_COMMON_MACHINE_CORE_LIST_H_
+#define VITRINE_COMMON_MACHINE_CORE_LIST_H_
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace vitrine {
+
+// Parses the kernel's list of cores, "0-3,8,10-11", into ascending numbers. nullopt if malformed; an empty list has no
+// cores.
+std::optional<std::vector<int>> ParseCoreList(std::string_view text);
+
+// Formats such a list; requires ascending order.
+std::string CoreListText(const std::vector<int>& cores);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_COMMON_MACHINE_CORE_LIST_H_

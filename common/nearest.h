@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_COMMON_NEAREST_H_
+#define VITRINE_COMMON_NEAREST_H_
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace vitrine {
+
+// Returns the number of insertions, deletions, replacements and swaps of neighbors that turn `a` into `b`.
+int WordDistance(std::string_view a, std::string_view b);
+
+// Returns the likely intended word, ignoring case: the nearest that differs in at most a third of its characters, or
+// the only one that begins with `typed`. Empty if none.
+std::string NearestWord(std::string_view typed, const std::vector<std::string>& words);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_COMMON_NEAREST_H_

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/sha256.h"
+
+#include <openssl/evp.h>
+
+#include <new>
+
+#include "absl/strings/escaping.h"
+
+namespace vitrine {
+namespace {
+
+// OpenSSL fails here only when out of memory. Throws like any allocation: the digest of a token is part of a request,
+// and no request may end the process.
+void Demand(bool done) {
+  if (!done) throw std::bad_alloc();
+}
+
+std::string HexOf(const Sha256Digest& digest) {
+  return absl::BytesToHexString({reinterpret_cast<const char*>(digest.data()), digest.size()});
+}
+
+}  // namespace
+
+Sha256Digest Sha256(std::string_view bytes) {
+  Sha256Digest digest;
+  Demand(EVP_Digest(bytes.data(), bytes.size(), digest.data(), nullptr, EVP_sha256(), nullptr) == 1);
+  return digest;
+}
+
+std::string Sha256Hex(std::string_view bytes) {
+  return HexOf(Sha256(bytes));
+}
+
+Sha256Stream::Sha256Stream() : context_(EVP_MD_CTX_new()) {
+  Demand(context_ != nullptr && EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr) == 1);
+}
+
+void Sha256Stream::Update(std::string_view bytes) {
+  Demand(EVP_DigestUpdate(context_.get(), bytes.data(), bytes.size()) == 1);
+}
+
+std::string Sha256Stream::Hex() {
+  Sha256Digest digest;
+  Demand(EVP_DigestFinal_ex(context_.get(), digest.data(), nullptr) == 1);
+  return HexOf(digest);
+}
+
+void Sha256Stream::Free::operator()(evp_md_ctx_st* context) const {
+  EVP_MD_CTX_free(context);
+}
+
+}  // namespace vitrine

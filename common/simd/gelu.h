@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_COMMON_SIMD_GELU_H_
+#define VITRINE_COMMON_SIMD_GELU_H_
+
+#include <cstdint>
+
+// Included by one file per instruction set, whose class `V` defines its vector operations. V is in that file's
+// anonymous namespace, so every template instance stays in the file too.
+namespace vitrine::cpu {
+
+// h(x) = erf(x / sqrt 2) / 2 = x * P(x^2) / Q(x^2) for |x| <= 5.4, and +-1/2 beyond.
+//
+// P and Q are a minimax fit: x^2 |P/Q - h/x| <= 1.8e-8 before rounding. All coefficients are positive, so nothing
+// cancels, and at 5.4 the quotient reaches 1/2 to within rounding.
+template <class V>
+[[gnu::always_inline]] inline typename V::Reg HalfErfOf(typename V::Reg x) {
+  const auto constant = [](float value) { return V::Broadcast(value); };
+  const auto s = V::Min(constant(5.4f * 5.4f), V::Mul(x, x));
+  auto p = V::Fma(constant(2.28255974e-08f), s, constant(6.44902912e-06f));
+  auto q = V::Fma(constant(1.20689799e-06f), s, constant(7.55469591e-05f));
+  p = V::Fma(p, s, constant(1.73699897e-04f));
+  q = V::Fma(q, s, constant(1.91160769e-03f));
+  p = V::Fma(p, s, constant(4.70745983e-03f));
+  q = V::Fma(q, s, constant(2.88943406e-02f));
+  p = V::Fma(p, s, constant(3.42639573e-02f));
+  q = V::Fma(q, s, constant(2.52552181e-01f));
+  p = V::Fma(p, s, constant(3.98942173e-01f));
+  q = V::Fma(q, s, constant(1.0f));
+  const auto h = V::Mul(V::Mul(x, p), V::Reciprocal(q));
+  return V::Max(constant(-0.5f), V::Min(constant(0.5f), h));
+}
+
+// Returns x * (1/2 + h(x)).
+template <class V>
+[[gnu::always_inline]] inline typename V::Reg GeluOf(typename V::Reg x) {
+  return V::Fma(x, HalfErfOf<V>(x), V::Mul(V::Broadcast(0.5f), x));
+}
+
+// GeluOf as a type, for kernels with a GELU template parameter.
+struct QuotientGelu {
+  template <class V>
+  [[gnu::always_inline]] static typename V::Reg Of(typename V::Reg x) {
+    return GeluOf<V>(x);
+  }
+};
+
+}  // namespace vitrine::cpu
+
+#endif  // VITRINE_COMMON_SIMD_GELU_H_

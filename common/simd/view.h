@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_COMMON_SIMD_VIEW_H_
+#define VITRINE_COMMON_SIMD_VIEW_H_
+
+#include <cstdint>
+
+namespace vitrine::cpu {
+
+// Upper half of a float, as stored in memory.
+enum class Bf16 : uint16_t {};
+
+// A matrix that it does not own: element (i, j) is data[i * stride + j]. Each kernel's header states the required
+// alignment and the use of elements between `columns` and `stride`.
+//
+// Members are forced inline: files built for other instruction sets include this header, and the linker would keep one
+// copy of an ordinary inline function for all of them.
+template <typename T>
+struct View {
+  T* data = nullptr;
+  int64_t rows = 0;
+  int64_t columns = 0;
+  int64_t stride = 0;
+
+  [[gnu::always_inline]] T* Row(int64_t row) const { return data + row * stride; }
+  [[gnu::always_inline]] operator View<const T>() const { return {data, rows, columns, stride}; }
+};
+
+}  // namespace vitrine::cpu
+
+#endif  // VITRINE_COMMON_SIMD_VIEW_H_

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_COMMON_STEADY_H_
+#define VITRINE_COMMON_STEADY_H_
+
+#include <functional>
+
+namespace vitrine {
+
+struct Rounds {
+  int done = 0;
+  bool steady = false;  // the last two rounds brought no improvement
+};
+
+// Runs `round` until two rounds in a row improve its result by less than 2 %, or `most` rounds are done. `round`
+// repeats all measurements and returns the sum of the shortest times so far. Other load only lengthens times, so while
+// the shortest ones still fall, the measurements were disturbed.
+inline Rounds UntilSteady(const std::function<double()>& round, int most = 12) {
+  constexpr double kNothingNew = 0.98;
+  Rounds rounds;
+  double shortest = round();
+  int quiet = 0;
+  for (rounds.done = 1; rounds.done < most && quiet < 2; ++rounds.done) {
+    const double now = round();
+    quiet = now > kNothingNew * shortest ? quiet + 1 : 0;
+    shortest = now;
+  }
+  rounds.steady = quiet == 2;
+  return rounds;
+}
+
+}  // namespace vitrine
+
+#endif  // VITRINE_COMMON_STEADY_H_

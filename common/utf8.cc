@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/utf8.h"
+
+#include <cstdint>
+
+namespace vitrine {
+namespace {
+
+bool Continues(char byte) {
+  return (static_cast<uint8_t>(byte) & 0xC0) == 0x80;
+}
+
+// Returns the length of a character that begins with `lead`; 0 if none does.
+size_t LengthOf(uint8_t lead) {
+  if (lead < 0x80) return 1;
+  if (lead < 0xC2 || lead > 0xF4) return 0;  // overlong, or above U+10FFFF
+  return lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
+}
+
+// Returns true if `second` may follow `lead`.
+bool MayFollow(uint8_t lead, uint8_t second) {
+  switch (lead) {
+    case 0xE0:
+      return second >= 0xA0;  // below: overlong
+    case 0xED:
+      return second < 0xA0;  // from 0xA0: surrogates
+    case 0xF0:
+      return second >= 0x90;
+    case 0xF4:
+      return second < 0x90;
+    default:
+      return true;
+  }
+}
+
+}  // namespace
+
+bool IsUtf8(std::string_view text) {
+  while (!text.empty()) {
+    const auto lead = static_cast<uint8_t>(text[0]);
+    const size_t length = LengthOf(lead);
+    if (length == 0 || length > text.size()) return false;
+    for (size_t i = 1; i < length; ++i) {
+      if (!Continues(text[i])) return false;
+    }
+    if (length > 1 && !MayFollow(lead, static_cast<uint8_t>(text[1]))) return false;
+    text.remove_prefix(length);
+  }
+  return true;
+}
+
+std::string_view FrontOf(std::string_view text, size_t most) {
+  if (text.size() <= most) return text;
+  while (most > 0 && Continues(text[most])) --most;
+  return text.substr(0, most);
+}
+
+std::string Shown(std::string_view text) {
+  constexpr size_t kMost = 64;
+  return text.size() <= kMost ? std::string(text) : std::string(FrontOf(text, kMost)) + "...";
+}
+
+}  // namespace vitrine

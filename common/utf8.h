@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_COMMON_UTF8_H_
+#define VITRINE_COMMON_UTF8_H_
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace vitrine {
+
+// Returns true if `text` is valid UTF-8 (RFC 3629: no overlong forms, no surrogates, nothing above U+10FFFF). Strings
+// in proto3 and JSON must be valid: otherwise the whole message cannot be parsed.
+bool IsUtf8(std::string_view text);
+
+// Returns the longest prefix of `text` (UTF-8) with at most `most` bytes and no partial character.
+std::string_view FrontOf(std::string_view text, size_t most);
+
+// Returns a name from a request for an error message: at most 64 bytes, cut between characters.
+std::string Shown(std::string_view text);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_COMMON_UTF8_H_
