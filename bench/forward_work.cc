@@ -19,7 +19,7 @@
 #include "models/reference/checkpoint/stored_tensors.h"
 #include "models/reference/initializer.h"
 #include "models/reference/model.h"
-#include "models/repository/safetensors.h"
+#include "models/repository/files/safetensors.h"
 
 namespace vitrine {
 namespace {

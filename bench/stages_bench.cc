@@ -18,7 +18,7 @@
 #include "common/imaging/geometry.h"
 #include "common/imaging/header.h"
 #include "common/imaging/preprocess.h"
-#include "models/repository/safetensors.h"
+#include "models/repository/files/safetensors.h"
 #include "models/zoo.h"
 #include "server/serve/execution/picture_input.h"
 #include "server/serve/scheduling/batching_policy.h"

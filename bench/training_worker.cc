@@ -23,10 +23,10 @@
 #include "models/reference/checkpoint/stored_tensors.h"
 #include "models/reference/initializer.h"
 #include "models/reference/model.h"
-#include "models/repository/safetensors.h"
+#include "models/repository/files/safetensors.h"
 #include "models/zoo.h"
-#include "trainer/loss.h"
-#include "trainer/optimizer.h"
+#include "trainer/optimise/loss.h"
+#include "trainer/optimise/optimizer.h"
 #include "trainer/replicas.h"
 #include "trainer/task.h"
 

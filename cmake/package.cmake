@@ -15,13 +15,13 @@ target_compile_features(client_package INTERFACE cxx_std_20)
 target_link_libraries(client_package INTERFACE
   gRPC::grpc++ protobuf::libprotobuf OpenSSL::Crypto ${client_library_absl})
 
-# In the tree a header is "client/client.h", installed it is <vitrine/client.h>.
-foreach(header common/request_size client/client client/numbers client/retry)
+# In the tree a header is "client/lib/client.h", installed it is <vitrine/client.h>.
+foreach(header common/request_size client/lib/client client/lib/numbers client/lib/retry)
   set(source ${CMAKE_SOURCE_DIR}/${header}.h)
   get_filename_component(name ${header} NAME)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${source})
   file(READ ${source} text)
-  string(REGEX REPLACE "#include \"(common|client)/" "#include \"vitrine/" text "${text}")
+  string(REGEX REPLACE "#include \"(common|client/lib)/" "#include \"vitrine/" text "${text}")
   file(WRITE ${package}/include/vitrine/${name}.h "${text}")
 endforeach()
 foreach(message attention classifier features manifest model registry serving)

@@ -12,7 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
-#include "common/http/network.h"
+#include "common/http/network/network.h"
 #include "server/observe/log.h"
 #include "server/wire/http/cors.h"
 

@@ -15,8 +15,8 @@
 #include "models/repository/repository.h"
 #include "models/repository/wrong_folder.h"
 #include "server/identity/identity.h"
-#include "server/registry/memory_budget.h"
-#include "server/registry/serving_settings.h"
+#include "server/registry/settings/serving_settings.h"
+#include "server/registry/version/memory_budget.h"
 
 namespace vitrine {
 namespace {

@@ -16,7 +16,7 @@
 #include "common/imaging/header.h"
 #include "common/imaging/preprocess.h"
 #include "common/status_macros.h"
-#include "trainer/loss.h"
+#include "trainer/optimise/loss.h"
 
 namespace vitrine {
 namespace {

@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "common/mutex.h"
-#include "trainer/schedule.h"
+#include "trainer/optimise/schedule.h"
 #include "trainer/task.h"
 
 namespace vitrine {

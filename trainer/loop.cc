@@ -16,14 +16,14 @@
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
 #include "common/status_macros.h"
-#include "trainer/average.h"
 #include "trainer/loader.h"
-#include "trainer/optimizer.h"
-#include "trainer/recipe.h"
+#include "trainer/optimise/average.h"
+#include "trainer/optimise/optimizer.h"
+#include "trainer/optimise/schedule.h"
+#include "trainer/recipe/recipe.h"
 #include "trainer/replicas.h"
 #include "trainer/sampler.h"
 #include "trainer/scale_out/agreement.h"
-#include "trainer/schedule.h"
 #include "trainer/watch/progress_bar.h"
 
 namespace vitrine {

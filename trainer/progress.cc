@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
-#include "common/charts/data_table.h"
+#include "common/charts/html/data_table.h"
 
 namespace vitrine {
 

@@ -16,8 +16,8 @@
 #include "common/file/replace.h"
 #include "common/status_macros.h"
 #include "models/reference/checkpoint/stored_tensors.h"
-#include "models/repository/safetensors.h"
-#include "trainer/recipe.h"
+#include "models/repository/files/safetensors.h"
+#include "trainer/recipe/recipe.h"
 
 namespace vitrine {
 namespace {

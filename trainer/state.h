@@ -10,7 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "models/reference/module.h"
-#include "trainer/optimizer.h"
+#include "trainer/optimise/optimizer.h"
 #include "vitrine/v1/recipe.pb.h"
 
 namespace vitrine {

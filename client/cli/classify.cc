@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
-#include "client/classify_models.h"
 #include "client/cli/command.h"
 #include "client/cli/options.h"
+#include "client/commands/classify_models.h"
 #include "common/command_line/command_line.h"
 #include "common/drawing/attention_words.h"
 

@@ -5,8 +5,8 @@
 #include <CLI/CLI.hpp>
 #include <functional>
 
-#include "client/classify_command.h"
-#include "client/client.h"
+#include "client/commands/classify_command.h"
+#include "client/lib/client.h"
 
 namespace vitrine {
 

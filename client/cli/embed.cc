@@ -4,7 +4,7 @@
 
 #include "client/cli/command.h"
 #include "client/cli/options.h"
-#include "client/embed_command.h"
+#include "client/commands/embed_command.h"
 #include "common/command_line/command_line.h"
 #include "common/drawing/attention_words.h"
 

@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "client/classify_command.h"
 #include "client/cli/command.h"
+#include "client/commands/classify_command.h"
 #include "client/eval/calibrate.h"
-#include "client/eval/run.h"
+#include "client/eval/run/run.h"
 
 namespace vitrine {
 

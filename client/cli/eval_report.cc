@@ -6,10 +6,10 @@
 #include "absl/strings/str_cat.h"
 #include "client/cli/eval.h"
 #include "client/cli/options.h"
+#include "client/commands/output/text.h"
 #include "client/eval/data.h"
-#include "client/eval/page.h"
-#include "client/text.h"
-#include "common/charts/data_table.h"
+#include "client/eval/page/page.h"
+#include "common/charts/html/data_table.h"
 
 namespace vitrine {
 

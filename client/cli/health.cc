@@ -6,7 +6,7 @@
 
 #include "client/cli/command.h"
 #include "client/cli/options.h"
-#include "client/health_command.h"
+#include "client/commands/health_command.h"
 #include "common/command_line/command_line.h"
 
 namespace vitrine {

@@ -6,8 +6,8 @@
 
 #include "client/cli/command.h"
 #include "client/cli/options.h"
-#include "client/models_command.h"
-#include "client/models_watch.h"
+#include "client/commands/models/models_command.h"
+#include "client/commands/models/models_watch.h"
 #include "common/command_line/command_line.h"
 
 namespace vitrine {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The subcommands of `vitrine models` that use the Admin service: their flags.
-#include "client/models_admin.h"
+#include "client/commands/models/models_admin.h"
 
 #include <iostream>
 #include <memory>

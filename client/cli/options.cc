@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
-#include "client/traceparent.h"
+#include "client/lib/traceparent.h"
 #include "common/command_line/command_line.h"
 
 namespace vitrine {

@@ -12,9 +12,9 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "client/classify_command.h"
-#include "client/client.h"
-#include "client/gate.h"
+#include "client/commands/classify_command.h"
+#include "client/commands/gate.h"
+#include "client/lib/client.h"
 
 namespace vitrine {
 

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "client/cli/command.h"
-#include "client/token_command.h"
+#include "client/commands/token_command.h"
 #include "common/command_line/command_line.h"
 
 namespace vitrine {

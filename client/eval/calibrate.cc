@@ -8,11 +8,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "client/commands/output/text.h"
 #include "client/eval/likelihood.h"
 #include "client/eval/temperature.h"
-#include "client/text.h"
 #include "common/charts/calibration.h"
-#include "common/charts/data_table.h"
+#include "common/charts/html/data_table.h"
 #include "common/charts/proportion.h"
 #include "common/status_macros.h"
 

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "client/numbers.h"
+#include "client/lib/numbers.h"
 #include "common/charts/distance_plot.h"
 #include "common/status_macros.h"
 

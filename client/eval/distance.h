@@ -9,7 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "client/eval/look.h"
+#include "client/eval/page/look.h"
 
 namespace vitrine {
 

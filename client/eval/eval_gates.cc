@@ -3,7 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/eval/likelihood.h"
-#include "common/charts/data_table.h"
+#include "common/charts/html/data_table.h"
 
 namespace vitrine {
 namespace {

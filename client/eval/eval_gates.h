@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "client/commands/gate.h"
 #include "client/eval/evaluation.h"
 #include "client/eval/metrics.h"
-#include "client/gate.h"
 
 namespace vitrine {
 

@@ -3,12 +3,12 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
+#include "client/commands/output/files.h"
 #include "client/eval/evaluation.h"
 #include "client/eval/metrics.h"
-#include "client/eval/page_sections.h"
+#include "client/eval/page/page_sections.h"
 #include "client/eval/summary.h"
-#include "client/files.h"
-#include "common/charts/data_table.h"
+#include "common/charts/html/data_table.h"
 #include "common/file/replace.h"
 #include "common/status_macros.h"
 

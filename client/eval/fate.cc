@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/eval/fate.h"
 
-#include "client/status.h"
+#include "client/lib/status.h"
 
 namespace vitrine {
 

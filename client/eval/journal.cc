@@ -13,7 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "client/files.h"
+#include "client/commands/output/files.h"
 #include "common/data/file.h"
 #include "common/status_macros.h"
 

@@ -11,9 +11,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "client/eval/page_sections.h"
-#include "client/text.h"
-#include "common/charts/data_table.h"
+#include "client/commands/output/text.h"
+#include "client/eval/page/page_sections.h"
+#include "common/charts/html/data_table.h"
 #include "common/charts/proportion.h"
 
 namespace vitrine {

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "client/commands/output/terminal.h"
 #include "client/eval/evaluation.h"
 #include "client/eval/metrics.h"
-#include "client/terminal.h"
 
 namespace vitrine {
 

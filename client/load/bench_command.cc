@@ -10,13 +10,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
-#include "client/files.h"
+#include "client/commands/output/files.h"
+#include "client/commands/output/text.h"
+#include "client/lib/status.h"
 #include "client/load/connections.h"
 #include "client/load/load_gates.h"
 #include "client/load/stability.h"
-#include "client/load/trace_file.h"
-#include "client/status.h"
-#include "client/text.h"
+#include "client/load/workload/trace_file.h"
 #include "common/status_macros.h"
 
 namespace vitrine {

@@ -10,11 +10,11 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "client/classify_command.h"
-#include "client/gate.h"
+#include "client/commands/classify_command.h"
+#include "client/commands/gate.h"
 #include "client/load/load_report.h"
 #include "client/load/rate_search.h"
-#include "client/load/workload.h"
+#include "client/load/workload/workload.h"
 
 namespace vitrine {
 

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "client/channel.h"
+#include "client/lib/channel.h"
 #include "common/status_macros.h"
 
 namespace vitrine {

@@ -6,14 +6,14 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "client/servers.h"
+#include "client/lib/servers.h"
 
 namespace vitrine {
 
 using LoadConnections = std::vector<std::shared_ptr<Servers>>;
 
 // Opens `count` separate connections to one server and waits for them; errors are those of Servers::Open and
-// WaitUntilConnected (client/channel.h).
+// WaitUntilConnected (client/lib/channel.h).
 absl::StatusOr<LoadConnections> OpenConnections(const ClientOptions& options, int count);
 
 }  // namespace vitrine

@@ -8,7 +8,7 @@
 
 #include "client/load/answer_check.h"
 #include "client/load/processor_time.h"
-#include "client/load/random.h"
+#include "client/load/workload/random.h"
 
 namespace vitrine {
 namespace {

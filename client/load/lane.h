@@ -16,7 +16,7 @@
 
 #include "client/load/load.h"
 #include "client/load/load_stream.h"
-#include "client/load/pacer.h"
+#include "client/load/workload/pacer.h"
 
 namespace vitrine {
 

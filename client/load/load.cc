@@ -9,8 +9,8 @@
 #include "absl/strings/str_format.h"
 #include "client/load/lane.h"
 #include "client/load/load_record.h"
-#include "client/load/pacer.h"
 #include "client/load/processor_time.h"
+#include "client/load/workload/pacer.h"
 
 namespace vitrine {
 namespace {

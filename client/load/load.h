@@ -11,10 +11,10 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "client/load/arrivals.h"
 #include "client/load/connections.h"
 #include "client/load/load_record.h"
-#include "client/load/workload.h"
+#include "client/load/workload/arrivals.h"
+#include "client/load/workload/workload.h"
 
 namespace vitrine {
 

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "client/gate.h"
+#include "client/commands/gate.h"
 #include "client/load/load_report.h"
 
 namespace vitrine {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "client/gate.h"
+#include "client/commands/gate.h"
 #include "client/load/load.h"
 #include "client/load/stability.h"
 

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
-#include "client/servers.h"
+#include "client/lib/servers.h"
 
 namespace vitrine {
 

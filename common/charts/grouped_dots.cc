@@ -8,7 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "common/charts/axis.h"
 #include "common/charts/chart.h"
-#include "common/charts/html.h"
+#include "common/charts/html/html.h"
 
 namespace vitrine {
 namespace {

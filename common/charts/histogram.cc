@@ -8,8 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/charts/chart.h"
-#include "common/charts/data_table.h"
-#include "common/charts/html.h"
+#include "common/charts/html/data_table.h"
+#include "common/charts/html/html.h"
 
 namespace vitrine {
 namespace {

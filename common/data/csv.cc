@@ -18,7 +18,7 @@
 #include "common/data/file.h"
 #include "common/data/file_names.h"
 #include "common/data/folder.h"
-#include "common/data/picture_files.h"
+#include "common/data/formats/picture_files.h"
 #include "common/data/unicode.h"
 #include "common/status_macros.h"
 

@@ -4,13 +4,13 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/data/cifar.h"
 #include "common/data/csv.h"
-#include "common/data/idx.h"
-#include "common/data/image_folder.h"
-#include "common/data/stl10.h"
-#include "common/data/tiny_imagenet.h"
-#include "common/data/webdataset.h"
+#include "common/data/formats/cifar.h"
+#include "common/data/formats/idx.h"
+#include "common/data/formats/image_folder.h"
+#include "common/data/formats/stl10.h"
+#include "common/data/formats/tiny_imagenet.h"
+#include "common/data/formats/webdataset.h"
 
 namespace vitrine {
 namespace {

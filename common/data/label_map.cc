@@ -13,7 +13,7 @@
 #include "absl/strings/str_join.h"
 #include "common/data/csv.h"
 #include "common/data/file.h"
-#include "common/data/imagenet.h"
+#include "common/data/formats/imagenet.h"
 #include "common/data/unicode.h"
 #include "common/status_macros.h"
 

@@ -16,7 +16,7 @@
 #include "common/drawing/figure.h"
 #include "common/drawing/lettering.h"
 #include "common/give_way.h"
-#include "common/imaging/encode_png.h"
+#include "common/imaging/encode/encode_png.h"
 #include "common/imaging/resize.h"
 #include "common/status_macros.h"
 

@@ -11,7 +11,7 @@
 #include "common/drawing/colours.h"
 #include "common/drawing/figure.h"
 #include "common/drawing/lettering.h"
-#include "common/imaging/encode_png.h"
+#include "common/imaging/encode/encode_png.h"
 #include "common/status_macros.h"
 
 namespace vitrine {

@@ -9,9 +9,9 @@
 #include <utility>
 
 #include "absl/time/clock.h"
-#include "common/http/http1.h"
-#include "common/http/http2.h"
-#include "common/http/proxy_header.h"
+#include "common/http/network/proxy_header.h"
+#include "common/http/protocol/http1.h"
+#include "common/http/protocol/http2.h"
 
 namespace vitrine {
 namespace {

@@ -15,9 +15,9 @@
 
 #include "absl/strings/string_view.h"
 #include "common/http/address_limits.h"
-#include "common/http/byte_stream.h"
 #include "common/http/event_loop.h"
-#include "common/http/network.h"
+#include "common/http/network/byte_stream.h"
+#include "common/http/network/network.h"
 #include "common/http/server.h"
 #include "common/http/workers.h"
 

@@ -13,9 +13,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/http/loop.h"
+#include "common/http/network/tcp_listen.h"
+#include "common/http/network/unix_listen.h"
 #include "common/status_macros.h"
-#include "common/tcp_listen.h"
-#include "common/unix_listen.h"
 
 namespace vitrine {
 namespace {

@@ -13,7 +13,7 @@
 #include "common/http/byte_budget.h"
 #include "common/http/close_reason.h"
 #include "common/http/exchange.h"
-#include "common/http/tls.h"
+#include "common/http/network/tls.h"
 
 namespace vitrine {
 

@@ -8,11 +8,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/give_way.h"
+#include "common/imaging/codecs/jpeg.h"
+#include "common/imaging/codecs/png.h"
+#include "common/imaging/codecs/webp.h"
 #include "common/imaging/header.h"
-#include "common/imaging/jpeg.h"
 #include "common/imaging/orientation.h"
-#include "common/imaging/png.h"
-#include "common/imaging/webp.h"
 #include "common/status_macros.h"
 
 namespace vitrine {

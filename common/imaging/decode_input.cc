@@ -6,9 +6,9 @@
 #include <memory>
 #include <utility>
 
+#include "common/imaging/codecs/jpeg.h"
 #include "common/imaging/decode_planned.h"
 #include "common/imaging/header.h"
-#include "common/imaging/jpeg.h"
 #include "common/imaging/preprocess.h"
 #include "common/status_macros.h"
 

@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/imaging/decode.h"
-#include "common/imaging/encode_jpeg.h"
+#include "common/imaging/encode/encode_jpeg.h"
 #include "common/imaging/header.h"
 #include "common/status_macros.h"
 

@@ -3,11 +3,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/imaging/codecs/jpeg_markers.h"
+#include "common/imaging/codecs/png_chunks.h"
+#include "common/imaging/codecs/webp_chunks.h"
 #include "common/imaging/file_type.h"
-#include "common/imaging/jpeg_markers.h"
 #include "common/imaging/orientation.h"
-#include "common/imaging/png_chunks.h"
-#include "common/imaging/webp_chunks.h"
 #include "common/status_macros.h"
 
 namespace vitrine {

@@ -9,7 +9,7 @@
 #include <optional>
 
 #include "models/reference/operands.h"
-#include "models/reference/operators/map_position.h"
+#include "models/reference/operators/attention/map_position.h"
 #include "models/reference/operators/position_table.h"
 #include "models/reference/pass.h"
 

@@ -7,14 +7,14 @@
 
 #include "models/reference/float_arrays.h"
 #include "models/reference/operators/add_positions.h"
-#include "models/reference/operators/convolution_patches.h"
+#include "models/reference/operators/convolution/convolution_patches.h"
+#include "models/reference/operators/convolution/strided_convolution.h"
 #include "models/reference/operators/cpu_kernels.h"
 #include "models/reference/operators/custom.h"
 #include "models/reference/operators/fourier_positions.h"
 #include "models/reference/operators/gemm.h"
 #include "models/reference/operators/patches.h"
 #include "models/reference/operators/position_table.h"
-#include "models/reference/operators/strided_convolution.h"
 #include "models/reference/operators/token_sequence.h"
 
 namespace vitrine {

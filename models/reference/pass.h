@@ -9,7 +9,7 @@
 
 #include "models/reference/interpreter.h"
 #include "models/reference/operators/batch_norm.h"
-#include "models/reference/operators/convolution_stem.h"
+#include "models/reference/operators/convolution/convolution_stem.h"
 #include "models/reference/packed_tokens.h"
 
 namespace vitrine {

@@ -4,16 +4,16 @@
 
 #include <optional>
 
-#include "models/reference/operators/attention.h"
-#include "models/reference/operators/class_attention.h"
-#include "models/reference/operators/cross_covariance_attention.h"
-#include "models/reference/operators/depthwise_convolution.h"
+#include "models/reference/operators/attention/attention.h"
+#include "models/reference/operators/attention/class_attention.h"
+#include "models/reference/operators/attention/cross_covariance_attention.h"
+#include "models/reference/operators/attention/kv_attention.h"
+#include "models/reference/operators/attention/map_position.h"
+#include "models/reference/operators/attention/x_attention.h"
+#include "models/reference/operators/convolution/depthwise_convolution.h"
+#include "models/reference/operators/convolution/grid_convolution.h"
 #include "models/reference/operators/elementwise.h"
-#include "models/reference/operators/grid_convolution.h"
-#include "models/reference/operators/kv_attention.h"
-#include "models/reference/operators/map_position.h"
 #include "models/reference/operators/token_sequence.h"
-#include "models/reference/operators/x_attention.h"
 #include "models/reference/pass.h"
 
 namespace vitrine {

@@ -9,8 +9,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/status_macros.h"
+#include "models/repository/files/text.h"
 #include "models/repository/manifest.h"
-#include "models/repository/text.h"
 
 namespace vitrine {
 namespace {

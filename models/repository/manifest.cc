@@ -12,8 +12,8 @@
 #include "absl/strings/str_cat.h"
 #include "common/first_error.h"
 #include "common/status_macros.h"
+#include "models/repository/files/text.h"
 #include "models/repository/names.h"
-#include "models/repository/text.h"
 
 namespace vitrine {
 namespace {

@@ -15,13 +15,13 @@
 #include "absl/strings/strip.h"
 #include "common/sha256.h"
 #include "common/status_macros.h"
+#include "models/repository/files/text.h"
 #include "models/repository/labels.h"
 #include "models/repository/manifest.h"
 #include "models/repository/names.h"
 #include "models/repository/safe_file.h"
 #include "models/repository/stored_version.h"
 #include "models/repository/temporary_folder.h"
-#include "models/repository/text.h"
 #include "models/repository/wrong_folder.h"
 
 namespace vitrine {

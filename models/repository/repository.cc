@@ -4,13 +4,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/status_macros.h"
+#include "models/repository/files/text.h"
 #include "models/repository/labels.h"
 #include "models/repository/listed_file.h"
 #include "models/repository/manifest.h"
 #include "models/repository/names.h"
 #include "models/repository/safe_file.h"
 #include "models/repository/stored_version.h"
-#include "models/repository/text.h"
 
 namespace vitrine {
 namespace {

@@ -16,7 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "common/status_macros.h"
-#include "models/repository/text.h"
+#include "models/repository/files/text.h"
 
 namespace vitrine {
 namespace {

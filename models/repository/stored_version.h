@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "models/repository/files/safetensors.h"
 #include "models/repository/repository.h"
-#include "models/repository/safetensors.h"
 #include "vitrine/v1/manifest.pb.h"
 
 namespace vitrine {

@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/status_macros.h"
-#include "models/repository/text.h"
+#include "models/repository/files/text.h"
 
 namespace vitrine {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "models/model_description.h"
-#include "models/repository/safetensors.h"
+#include "models/repository/files/safetensors.h"
 #include "vitrine/v1/manifest.pb.h"
 
 namespace vitrine {

@@ -9,11 +9,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "models/repository/files/text.h"
 #include "models/repository/manifest.h"
 #include "models/repository/names.h"
 #include "models/repository/repository.h"
 #include "models/repository/safe_file.h"
-#include "models/repository/text.h"
 
 namespace vitrine {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "models/repository/import.h"
+#include "models/repository/import/import.h"
 #include "models/tool/flags.h"
 #include "models/tool/publish/import/pull.h"
 

@@ -11,10 +11,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/status_macros.h"
-#include "models/repository/text.h"
+#include "models/repository/files/text.h"
 #include "server/admin/admin_service.h"
 #include "server/observe/model_metrics.h"
-#include "server/registry/serving_rules.h"
+#include "server/registry/settings/serving_rules.h"
 
 namespace vitrine {
 namespace {

@@ -10,12 +10,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/status_macros.h"
+#include "models/repository/files/text.h"
 #include "models/repository/repository.h"
-#include "models/repository/text.h"
 #include "server/admin/canary_watch.h"
 #include "server/identity/caller.h"
 #include "server/registry/canary_guard.h"
-#include "server/registry/serving_rules.h"
+#include "server/registry/settings/serving_rules.h"
 #include "server/registry/version_difference.h"
 
 namespace vitrine {

@@ -12,7 +12,7 @@
 #include "absl/time/time.h"
 #include "common/mutex.h"
 #include "server/registry/registry.h"
-#include "server/registry/serving_settings.h"
+#include "server/registry/settings/serving_settings.h"
 #include "vitrine/v1/admin.pb.h"
 
 namespace vitrine {

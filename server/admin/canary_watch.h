@@ -17,7 +17,7 @@
 #include "server/process/ticker.h"
 #include "server/registry/canary_guard.h"
 #include "server/registry/registry.h"
-#include "server/registry/serving_settings.h"
+#include "server/registry/settings/serving_settings.h"
 #include "vitrine/v1/admin.pb.h"
 
 namespace vitrine {

@@ -6,7 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "common/http/tls.h"
+#include "common/http/network/tls.h"
 
 namespace vitrine {
 

@@ -9,7 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "common/http/tls.h"
+#include "common/http/network/tls.h"
 #include "common/mutex.h"
 #include "server/identity/tls_files.h"
 

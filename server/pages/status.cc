@@ -7,8 +7,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "server/registry/serving_rules.h"
-#include "server/registry/version_status.h"
+#include "server/registry/settings/serving_rules.h"
+#include "server/registry/version/version_status.h"
 
 namespace vitrine {
 namespace {

@@ -18,7 +18,7 @@
 #include "server/process/clock.h"
 #include "server/process/ticker.h"
 #include "server/registry/device.h"
-#include "server/registry/version_status.h"
+#include "server/registry/version/version_status.h"
 
 namespace vitrine {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "server/observe/families.h"
-#include "server/registry/version_status.h"
+#include "server/registry/version/version_status.h"
 
 namespace vitrine {
 

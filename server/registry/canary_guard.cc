@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "server/registry/serving_rules.h"
+#include "server/registry/settings/serving_rules.h"
 
 namespace vitrine {
 namespace {

@@ -10,10 +10,10 @@
 
 #include "absl/time/time.h"
 #include "server/observe/model_metrics.h"
-#include "server/registry/answer_record.h"
-#include "server/registry/compute_times.h"
-#include "server/registry/paired_answers.h"
-#include "server/registry/traffic.h"
+#include "server/registry/settings/traffic.h"
+#include "server/registry/version/answer_record.h"
+#include "server/registry/version/compute_times.h"
+#include "server/registry/version/paired_answers.h"
 #include "vitrine/v1/serving.pb.h"
 
 namespace vitrine {

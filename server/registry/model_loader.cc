@@ -25,7 +25,7 @@
 #include "server/process/clock.h"
 #include "server/process/out_of_memory.h"
 #include "server/registry/golden_input.h"
-#include "server/registry/memory_budget.h"
+#include "server/registry/version/memory_budget.h"
 
 namespace vitrine {
 namespace {

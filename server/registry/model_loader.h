@@ -14,8 +14,8 @@
 #include "models/engine/precision.h"
 #include "server/observe/metrics.h"
 #include "server/registry/device.h"
-#include "server/registry/loaded_model.h"
-#include "server/registry/model_limits.h"
+#include "server/registry/settings/model_limits.h"
+#include "server/registry/version/loaded_model.h"
 
 namespace vitrine {
 

@@ -5,7 +5,7 @@
 #include <functional>
 #include <memory>
 
-#include "server/registry/loaded_model.h"
+#include "server/registry/version/loaded_model.h"
 
 namespace vitrine {
 

@@ -14,7 +14,7 @@
 #include "server/observe/log.h"
 #include "server/process/crash_stack.h"
 #include "server/process/text_file.h"
-#include "server/registry/serving_rules.h"
+#include "server/registry/settings/serving_rules.h"
 
 namespace vitrine {
 namespace {

@@ -20,12 +20,12 @@
 #include "absl/time/time.h"
 #include "common/mutex.h"
 #include "server/process/clock.h"
-#include "server/registry/loaded_model.h"
-#include "server/registry/memory_budget.h"
 #include "server/registry/reclaimer.h"
 #include "server/registry/repository_watch.h"
-#include "server/registry/serving_settings.h"
-#include "server/registry/version_policy.h"
+#include "server/registry/settings/serving_settings.h"
+#include "server/registry/settings/version_policy.h"
+#include "server/registry/version/loaded_model.h"
+#include "server/registry/version/memory_budget.h"
 #include "server/registry/version_table.h"
 
 namespace vitrine {

@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "models/model_description.h"
-#include "models/repository/text.h"
+#include "models/repository/files/text.h"
 
 namespace vitrine {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "server/registry/loaded_model.h"
+#include "server/registry/version/loaded_model.h"
 
 namespace vitrine {
 

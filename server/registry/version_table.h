@@ -16,8 +16,8 @@
 #include "absl/time/time.h"
 #include "common/mutex.h"
 #include "server/identity/caller.h"
-#include "server/registry/traffic.h"
-#include "server/registry/version_status.h"
+#include "server/registry/settings/traffic.h"
+#include "server/registry/version/version_status.h"
 
 namespace vitrine {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "common/http/body.h"
-#include "common/http/request_parser.h"
+#include "common/http/protocol/request_parser.h"
 
 namespace vitrine {
 namespace {

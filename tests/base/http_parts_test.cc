@@ -9,9 +9,9 @@
 
 #include "common/http/address_limits.h"
 #include "common/http/byte_budget.h"
-#include "common/http/flow_window.h"
-#include "common/http/network.h"
-#include "common/http/proxy_header.h"
+#include "common/http/network/network.h"
+#include "common/http/network/proxy_header.h"
+#include "common/http/protocol/flow_window.h"
 #include "common/http/token_bucket.h"
 
 namespace vitrine {

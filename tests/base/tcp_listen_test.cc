@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "common/tcp_listen.h"
+#include "common/http/network/tcp_listen.h"
 
 #include <arpa/inet.h>
 #include <gmock/gmock.h>

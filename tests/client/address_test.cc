@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "client/address.h"
+#include "client/lib/connect/address.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Changes of what a server serves, and what is printed of them, against an Admin service that does nothing.
-#include "client/admin_client.h"
+#include "client/lib/admin_client.h"
 
 #include <gmock/gmock.h>
 #include <grpcpp/grpcpp.h>
@@ -10,7 +10,7 @@
 #include <sstream>
 
 #include "absl/time/clock.h"
-#include "client/models_admin.h"
+#include "client/commands/models/models_admin.h"
 #include "tests/scratch_folder.h"
 #include "vitrine/v1/admin.grpc.pb.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "client/attention_choice.h"
+#include "client/commands/attention_choice.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

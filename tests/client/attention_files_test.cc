@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "client/attention_files.h"
+#include "client/commands/output/attention_files.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "client/distance_files.h"
+#include "client/commands/output/distance_files.h"
 #include "common/drawing/lettering.h"
 #include "common/imaging/decode.h"
 #include "tests/client/every_kind.h"

@@ -9,7 +9,7 @@
 #include <sstream>
 
 #include "absl/strings/str_split.h"
-#include "client/classify_command.h"
+#include "client/commands/classify_command.h"
 #include "common/imaging/decode.h"
 #include "tests/client/every_kind.h"
 #include "tests/imaging/pictures.h"

@@ -10,8 +10,8 @@
 #include <thread>
 
 #include "absl/time/clock.h"
-#include "client/client.h"
-#include "client/in_flight_limit.h"
+#include "client/lib/client.h"
+#include "client/lib/in_flight_limit.h"
 #include "tests/client/small_server.h"
 
 namespace vitrine {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "client/classify_models.h"
+#include "client/commands/classify_models.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

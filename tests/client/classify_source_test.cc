@@ -7,7 +7,7 @@
 #include <functional>
 
 #include "absl/time/clock.h"
-#include "client/client.h"
+#include "client/lib/client.h"
 #include "tests/client/small_server.h"
 
 namespace vitrine {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "client/client.h"
+#include "client/lib/client.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,8 +9,8 @@
 #include <optional>
 
 #include "absl/time/clock.h"
-#include "client/picture_run.h"
-#include "client/status.h"
+#include "client/commands/picture_run.h"
+#include "client/lib/status.h"
 #include "tests/client/small_server.h"
 
 namespace vitrine {

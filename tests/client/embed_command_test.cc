@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "client/embed_command.h"
+#include "client/commands/embed_command.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include <sstream>
 
 #include "absl/strings/str_split.h"
-#include "client/feature_files.h"
+#include "client/commands/output/feature_files.h"
 #include "tests/client/every_kind.h"
 #include "tests/scratch_folder.h"
 

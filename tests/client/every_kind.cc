@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "common/imaging/decode.h"
-#include "common/imaging/encode_png.h"
+#include "common/imaging/encode/encode_png.h"
 #include "common/imaging/geometry.h"
 
 namespace vitrine {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "client/feature_files.h"
+#include "client/commands/output/feature_files.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "client/gate.h"
+#include "client/commands/gate.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

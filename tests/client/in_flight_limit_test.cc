@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "client/in_flight_limit.h"
+#include "client/lib/in_flight_limit.h"
 
 #include <gtest/gtest.h>
 

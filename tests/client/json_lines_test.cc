@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "client/json_lines.h"
+#include "client/commands/output/json_lines.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

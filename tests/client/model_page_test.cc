@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "client/model_page.h"
+#include "client/commands/models/model_page.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_split.h"
-#include "client/json_lines.h"
-#include "client/text.h"
+#include "client/commands/output/json_lines.h"
+#include "client/commands/output/text.h"
 
 namespace vitrine {
 namespace {

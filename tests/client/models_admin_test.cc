@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tests the arguments of the commands that change how models are served.
-#include "client/models_admin.h"
+#include "client/commands/models/models_admin.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "client/models_command.h"
+#include "client/commands/models/models_command.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_split.h"
-#include "client/text.h"
+#include "client/commands/output/text.h"
 
 namespace vitrine {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "client/models_watch.h"
+#include "client/commands/models/models_watch.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

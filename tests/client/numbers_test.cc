@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "client/numbers.h"
+#include "client/lib/numbers.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

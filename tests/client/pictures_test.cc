@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "client/pictures.h"
+#include "client/commands/pictures.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

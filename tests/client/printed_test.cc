@@ -3,12 +3,12 @@
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
-#include "client/classify_page.h"
-#include "client/json_lines.h"
-#include "client/model_page.h"
-#include "client/models_admin.h"
-#include "client/models_command.h"
-#include "client/text.h"
+#include "client/commands/classify_page.h"
+#include "client/commands/models/model_page.h"
+#include "client/commands/models/models_admin.h"
+#include "client/commands/models/models_command.h"
+#include "client/commands/output/json_lines.h"
+#include "client/commands/output/text.h"
 #include "tests/client/filled.h"
 #include "tests/stored_text.h"
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "client/proxy.h"
+#include "client/lib/connect/proxy.h"
 
 #include <gtest/gtest.h>
 
-#include "client/client.h"
+#include "client/lib/client.h"
 #include "tests/client/environment.h"
 
 namespace vitrine {

@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "client/in_flight_limit.h"
-#include "client/request_window.h"
+#include "client/lib/in_flight_limit.h"
+#include "client/lib/request_window.h"
 #include "tests/client/small_server.h"
 
 namespace vitrine {

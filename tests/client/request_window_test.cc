@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "client/request_window.h"
+#include "client/lib/request_window.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "client/retry.h"
+#include "client/lib/retry.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <limits>
 
-#include "client/client.h"
-#include "client/status.h"
+#include "client/lib/client.h"
+#include "client/lib/status.h"
 
 namespace vitrine {
 namespace {

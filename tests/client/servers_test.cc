@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tests servers whose names move to other addresses. The system's resolver handles all names but those of these tests.
-#include "client/servers.h"
+#include "client/lib/servers.h"
 
 #include <dlfcn.h>
 #include <gmock/gmock.h>
@@ -15,7 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "client/load/load.h"
-#include "client/load/workload.h"
+#include "client/load/workload/workload.h"
 #include "tests/client/small_server.h"
 #include "tests/scratch_folder.h"
 

@@ -9,7 +9,7 @@
 #include <optional>
 #include <string>
 
-#include "client/client.h"
+#include "client/lib/client.h"
 #include "vitrine/v1/classifier.grpc.pb.h"
 #include "vitrine/v1/registry.grpc.pb.h"
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "client/table.h"
+#include "client/commands/output/table.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "client/text.h"
+#include "client/commands/output/text.h"
 #include "tests/stored_text.h"
 
 namespace vitrine {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "client/terminal.h"
+#include "client/commands/output/terminal.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

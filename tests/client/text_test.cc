@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "client/text.h"
+#include "client/commands/output/text.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

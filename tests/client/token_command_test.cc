@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "client/token_command.h"
+#include "client/commands/token_command.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

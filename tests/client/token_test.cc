@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "client/token.h"
+#include "client/lib/connect/token.h"
 
 #include <gtest/gtest.h>
 

@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/imaging/decode.h"
-#include "common/imaging/encode_png.h"
+#include "common/imaging/encode/encode_png.h"
 #include "common/imaging/fit_picture.h"
 #include "tests/scratch_folder.h"
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "common/data/dataset.h"
-#include "common/imaging/encode_png.h"
+#include "common/imaging/encode/encode_png.h"
 
 namespace vitrine {
 

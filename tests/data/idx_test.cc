@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "common/data/idx.h"
+#include "common/data/formats/idx.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "common/data/image_folder.h"
+#include "common/data/formats/image_folder.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "common/data/imagenet.h"
+#include "common/data/formats/imagenet.h"
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "common/data/imagenet.h"
+#include "common/data/formats/imagenet.h"
 
 namespace vitrine {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "common/data/parallel_text.h"
+#include "trainer/lab/data/parallel_text.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

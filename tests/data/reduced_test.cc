@@ -6,7 +6,7 @@
 
 #include <utility>
 
-#include "common/data/image_folder.h"
+#include "common/data/formats/image_folder.h"
 #include "tests/data/grey_pictures.h"
 #include "tests/scratch_folder.h"
 

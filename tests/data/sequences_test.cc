@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The targets of the digit tasks and the sets of the anomaly task.
-#include "common/data/sequences.h"
+#include "trainer/lab/data/sequences.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "common/data/stl10.h"
+#include "common/data/formats/stl10.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

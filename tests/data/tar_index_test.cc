@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "common/data/tar_index.h"
+#include "common/data/formats/tar_index.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

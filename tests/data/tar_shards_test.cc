@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "common/data/tar_shards.h"
+#include "common/data/formats/tar_shards.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

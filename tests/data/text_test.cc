@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "common/data/text.h"
+#include "trainer/lab/data/text.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <map>
 
-#include "common/data/number_words.h"
+#include "trainer/lab/data/number_words.h"
 
 namespace vitrine {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "common/data/tiny_imagenet.h"
+#include "common/data/formats/tiny_imagenet.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

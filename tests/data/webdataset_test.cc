@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "common/data/webdataset.h"
+#include "common/data/formats/webdataset.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -14,7 +14,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "client/token_command.h"
+#include "client/commands/token_command.h"
 #include "server/identity/authorization.h"
 #include "tests/e2e/generic_call.h"
 #include "tests/e2e/published.h"

@@ -16,7 +16,7 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "client/token_command.h"
+#include "client/commands/token_command.h"
 #include "tests/e2e/published.h"
 #include "tests/e2e/running_server.h"
 #include "tests/faults/raw_http2.h"

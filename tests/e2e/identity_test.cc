@@ -16,7 +16,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "client/token_command.h"
+#include "client/commands/token_command.h"
 #include "grpc/health/v1/health.grpc.pb.h"
 #include "server/identity/authorization.h"
 #include "server/observe/log.h"

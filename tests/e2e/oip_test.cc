@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
-#include "client/token_command.h"
+#include "client/commands/token_command.h"
 #include "inference/grpc_service.grpc.pb.h"
 #include "tests/e2e/published.h"
 #include "tests/e2e/running_server.h"

@@ -22,7 +22,7 @@
 #include "tests/e2e/running_server.h"
 #include "tests/paths.h"
 #include "tests/trainer/coloured_squares.h"
-#include "trainer/recipe.h"
+#include "trainer/recipe/recipe.h"
 
 namespace vitrine::testing {
 namespace {

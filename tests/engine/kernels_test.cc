@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "models/engine/cpu/packed_matrix.h"
+#include "models/engine/cpu/matrices/packed_matrix.h"
 #include "tests/engine/activated.h"
 #include "tests/reference/kernel_testing.h"
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "common/simd/bf16.h"
-#include "models/engine/cpu/narrow_matrix.h"
+#include "models/engine/cpu/matrices/narrow_matrix.h"
 #include "tests/engine/activated.h"
 #include "tests/reference/kernel_testing.h"
 

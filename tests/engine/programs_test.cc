@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "models/engine/cpu/instructions.h"
-#include "models/engine/cpu/narrow_matrix.h"
+#include "models/engine/cpu/matrices/narrow_matrix.h"
 #include "models/program/builder.h"
 #include "models/reference/interpreter.h"
 #include "tests/engine/compiled.h"

@@ -7,7 +7,7 @@
 
 #include "absl/strings/string_view.h"
 #include "common/gunzip.h"
-#include "common/http/request_parser.h"
+#include "common/http/protocol/request_parser.h"
 #include "tests/fuzz/require.h"
 
 namespace {

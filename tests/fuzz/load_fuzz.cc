@@ -5,8 +5,8 @@
 #include <string>
 
 #include "client/load/rate_search.h"
-#include "client/load/request_class.h"
-#include "client/load/trace_file.h"
+#include "client/load/workload/request_class.h"
+#include "client/load/workload/trace_file.h"
 #include "tests/fuzz/require.h"
 
 namespace vitrine {

@@ -11,7 +11,7 @@
 #include "tests/fuzz/mutate_message.h"
 #include "tests/fuzz/require.h"
 #include "trainer/lab/sequence_model.h"
-#include "trainer/recipe.h"
+#include "trainer/recipe/recipe.h"
 
 namespace vitrine {
 namespace {

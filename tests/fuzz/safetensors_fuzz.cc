@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "models/repository/safetensors.h"
+#include "models/repository/files/safetensors.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto content = vitrine::ParseSafetensors({reinterpret_cast<const char*>(data), size});

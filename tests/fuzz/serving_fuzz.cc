@@ -8,10 +8,10 @@
 #include <string_view>
 #include <vector>
 
-#include "server/registry/serving_rules.h"
-#include "server/registry/serving_settings.h"
-#include "server/registry/traffic.h"
-#include "server/registry/version_policy.h"
+#include "server/registry/settings/serving_rules.h"
+#include "server/registry/settings/serving_settings.h"
+#include "server/registry/settings/traffic.h"
+#include "server/registry/settings/version_policy.h"
 #include "tests/fuzz/memory_file.h"
 #include "tests/fuzz/mutate_message.h"
 #include "tests/fuzz/require.h"

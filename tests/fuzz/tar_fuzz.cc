@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "common/data/tar_index.h"
-#include "common/data/webdataset_shard.h"
+#include "common/data/formats/tar_index.h"
+#include "common/data/formats/webdataset_shard.h"
 #include "tests/data/made_tar.h"
 #include "tests/fuzz/memory_file.h"
 #include "tests/fuzz/require.h"

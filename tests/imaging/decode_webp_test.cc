@@ -5,9 +5,9 @@
 
 #include <optional>
 
+#include "common/imaging/codecs/over_white.h"
 #include "common/imaging/decode.h"
 #include "common/imaging/header.h"
-#include "common/imaging/over_white.h"
 #include "tests/imaging/pictures.h"
 #include "tests/imaging/webp_files.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "common/imaging/encode_jpeg.h"
+#include "common/imaging/encode/encode_jpeg.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "common/imaging/encode_png.h"
+#include "common/imaging/encode/encode_png.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "common/imaging/decode.h"
-#include "common/imaging/encode_png.h"
+#include "common/imaging/encode/encode_png.h"
 #include "common/imaging/resize.h"
 #include "tests/imaging/pictures.h"
 #include "tests/imaging/webp_files.h"

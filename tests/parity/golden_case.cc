@@ -16,7 +16,7 @@
 
 #include "models/reference/checkpoint/checkpoint.h"
 #include "models/reference/checkpoint/stored_tensors.h"
-#include "models/repository/import.h"
+#include "models/repository/import/import.h"
 #include "tests/parity/hashed.h"
 #include "tests/paths.h"
 

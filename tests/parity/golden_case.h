@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "models/reference/model.h"
-#include "models/repository/safetensors.h"
+#include "models/repository/files/safetensors.h"
 #include "vitrine/v1/model.pb.h"
 
 namespace vitrine::testing {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // XCiT's stem in training: BatchNorm over a batch of mixed sizes.
-#include "models/reference/operators/convolution_stem.h"
+#include "models/reference/operators/convolution/convolution_stem.h"
 
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>

@@ -21,7 +21,7 @@
 
 #include "absl/strings/match.h"
 #include "models/reference/model.h"
-#include "models/reference/operators/attention.h"
+#include "models/reference/operators/attention/attention.h"
 #include "models/zoo.h"
 #include "models/zoo/small_forms.h"
 #include "tests/reference/pictures.h"

@@ -13,7 +13,7 @@
 #include <map>
 
 #include "models/reference/float_arrays.h"
-#include "models/reference/operators/grid_convolution.h"
+#include "models/reference/operators/convolution/grid_convolution.h"
 #include "models/zoo.h"
 #include "tests/reference/pictures.h"
 

@@ -8,9 +8,9 @@
 #include <ATen/ops/max_pool2d.h>
 #include <gtest/gtest.h>
 
-#include "models/reference/operators/convolution_patches.h"
+#include "models/reference/operators/convolution/convolution_patches.h"
+#include "models/reference/operators/convolution/grid_convolution.h"
 #include "models/reference/operators/gemm.h"
-#include "models/reference/operators/grid_convolution.h"
 #include "models/reference/operators/patches.h"
 #include "tests/reference/pictures.h"
 

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "models/reference/float_arrays.h"
-#include "models/reference/operators/kv_attention.h"
+#include "models/reference/operators/attention/kv_attention.h"
 #include "models/zoo.h"
 #include "tests/reference/pictures.h"
 

@@ -6,12 +6,12 @@
 #include <functional>
 
 #include "models/reference/initializer.h"
-#include "models/reference/operators/attention.h"
+#include "models/reference/operators/attention/attention.h"
+#include "models/reference/operators/attention/cross_covariance_attention.h"
 #include "models/reference/operators/batch_norm.h"
-#include "models/reference/operators/convolution_stem.h"
+#include "models/reference/operators/convolution/convolution_stem.h"
+#include "models/reference/operators/convolution/depthwise_convolution.h"
 #include "models/reference/operators/cpu_kernels.h"
-#include "models/reference/operators/cross_covariance_attention.h"
-#include "models/reference/operators/depthwise_convolution.h"
 #include "models/reference/operators/elementwise.h"
 #include "models/reference/operators/gemm.h"
 #include "models/reference/operators/layer_norm.h"

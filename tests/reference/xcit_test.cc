@@ -11,8 +11,8 @@
 #include <map>
 
 #include "models/reference/float_arrays.h"
-#include "models/reference/operators/cross_covariance_attention.h"
-#include "models/reference/operators/depthwise_convolution.h"
+#include "models/reference/operators/attention/cross_covariance_attention.h"
+#include "models/reference/operators/convolution/depthwise_convolution.h"
 #include "models/reference/operators/fourier_positions.h"
 #include "tests/reference/pictures.h"
 

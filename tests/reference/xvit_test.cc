@@ -10,7 +10,7 @@
 
 #include "models/attention_maps.h"
 #include "models/reference/float_arrays.h"
-#include "models/reference/operators/x_attention.h"
+#include "models/reference/operators/attention/x_attention.h"
 #include "tests/reference/pictures.h"
 
 namespace vitrine {

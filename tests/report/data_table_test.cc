@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "common/charts/data_table.h"
+#include "common/charts/html/data_table.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "common/charts/html.h"
+#include "common/charts/html/html.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

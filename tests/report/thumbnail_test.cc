@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "common/charts/thumbnail.h"
+#include "common/charts/html/thumbnail.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -7,7 +7,7 @@
 #include <map>
 #include <string>
 
-#include "models/repository/import.h"
+#include "models/repository/import/import.h"
 
 namespace vitrine {
 

@@ -10,7 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "models/reference/checkpoint/checkpoint.h"
-#include "models/repository/import.h"
+#include "models/repository/import/import.h"
 #include "tests/e2e/published.h"
 #include "tests/e2e/running_server.h"
 #include "tests/paths.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tests foreign checkpoints: the imported model computes the same as their library's code, and other checkpoints are
 // rejected.
-#include "models/repository/import.h"
+#include "models/repository/import/import.h"
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/cat.h>

@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "absl/strings/str_replace.h"
-#include "models/repository/import.h"
+#include "models/repository/import/import.h"
 #include "tests/repository/foreign_weights.h"
 #include "tests/repository/sample_version.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "models/repository/safetensors.h"
+#include "models/repository/files/safetensors.h"
 
 #include <ATen/ops/arange.h>
 #include <ATen/ops/empty.h>
@@ -13,7 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "models/reference/checkpoint/stored_tensors.h"
-#include "models/repository/safetensors_header.h"
+#include "models/repository/files/safetensors_header.h"
 #include "tests/repository/sample_version.h"
 
 namespace vitrine {

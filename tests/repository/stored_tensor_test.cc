@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "models/repository/stored_tensor.h"
+#include "models/repository/files/stored_tensor.h"
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/empty.h>

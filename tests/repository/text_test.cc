@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "models/repository/text.h"
+#include "models/repository/files/text.h"
 
 #include <gtest/gtest.h>
 

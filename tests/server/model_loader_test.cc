@@ -19,8 +19,8 @@
 #include "models/engine/cpu/instructions.h"
 #include "models/model_description.h"
 #include "models/repository/manifest.h"
-#include "server/registry/memory_budget.h"
 #include "server/registry/registry.h"
+#include "server/registry/version/memory_budget.h"
 #include "tests/server/small_models.h"
 
 namespace vitrine {

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "models/model_description.h"
-#include "server/registry/loaded_model.h"
+#include "server/registry/version/loaded_model.h"
 
 namespace vitrine {
 

@@ -10,7 +10,7 @@
 #include <random>
 #include <utility>
 
-#include "common/imaging/encode_png.h"
+#include "common/imaging/encode/encode_png.h"
 #include "common/imaging/header.h"
 #include "models/engine/cpu_backend.h"
 #include "models/reference/checkpoint/checkpoint.h"

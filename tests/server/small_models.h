@@ -8,7 +8,7 @@
 
 #include "models/reference/model.h"
 #include "models/repository/repository.h"
-#include "server/registry/loaded_model.h"
+#include "server/registry/version/loaded_model.h"
 #include "server/serve/scheduling/inference_request.h"
 #include "tests/scratch_folder.h"
 #include "vitrine/v1/model.pb.h"

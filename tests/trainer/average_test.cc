@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "trainer/average.h"
+#include "trainer/optimise/average.h"
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/allclose.h>

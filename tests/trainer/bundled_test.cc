@@ -16,7 +16,7 @@
 #include "models/repository/stored_version.h"
 #include "tests/paths.h"
 #include "trainer/evaluate.h"
-#include "trainer/recipe.h"
+#include "trainer/recipe/recipe.h"
 
 namespace vitrine {
 namespace {

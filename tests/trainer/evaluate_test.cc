@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/trainer/coloured_squares.h"
-#include "trainer/recipe.h"
+#include "trainer/recipe/recipe.h"
 
 namespace vitrine {
 namespace {

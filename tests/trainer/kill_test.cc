@@ -15,10 +15,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "models/reference/checkpoint/stored_tensors.h"
-#include "models/repository/safetensors.h"
+#include "models/repository/files/safetensors.h"
 #include "tests/paths.h"
 #include "tests/trainer/coloured_squares.h"
-#include "trainer/recipe.h"
+#include "trainer/recipe/recipe.h"
 #include "trainer/sampler.h"
 #include "trainer/watch/history.h"
 

@@ -7,7 +7,7 @@
 #include <set>
 
 #include "tests/trainer/coloured_squares.h"
-#include "trainer/recipe.h"
+#include "trainer/recipe/recipe.h"
 #include "trainer/tasks/image_task.h"
 
 namespace vitrine {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "trainer/optimizer.h"
+#include "trainer/optimise/optimizer.h"
 
 #include <ATen/ops/full.h>
 #include <ATen/ops/tensor.h>

@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "common/imaging/encode_png.h"
+#include "common/imaging/encode/encode_png.h"
 #include "models/repository/stored_version.h"
 #include "tests/trainer/coloured_squares.h"
 #include "tests/trainer/train_program.h"
-#include "trainer/recipe.h"
+#include "trainer/recipe/recipe.h"
 
 namespace vitrine {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "trainer/publish.h"
+#include "trainer/publish/publish.h"
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/equal.h>

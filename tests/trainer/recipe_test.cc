@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "trainer/recipe.h"
+#include "trainer/recipe/recipe.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 
 #include "models/reference/model.h"
 #include "tests/trainer/coloured_squares.h"
-#include "trainer/tasks/sequence_task.h"
+#include "trainer/lab/tasks/sequence_task.h"
 
 namespace vitrine {
 namespace {

@@ -9,12 +9,12 @@
 #include "absl/strings/str_cat.h"
 #include "tests/trainer/coloured_squares.h"
 #include "tests/trainer/untrained_version.h"
+#include "trainer/lab/tasks/sequence_task.h"
 #include "trainer/loop.h"
-#include "trainer/recipe.h"
+#include "trainer/optimise/schedule.h"
+#include "trainer/recipe/recipe.h"
 #include "trainer/sampler.h"
-#include "trainer/schedule.h"
 #include "trainer/tasks/image_task.h"
-#include "trainer/tasks/sequence_task.h"
 
 namespace vitrine {
 namespace {

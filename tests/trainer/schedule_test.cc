@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "trainer/schedule.h"
+#include "trainer/optimise/schedule.h"
 
 #include <gtest/gtest.h>
 

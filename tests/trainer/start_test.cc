@@ -10,7 +10,7 @@
 #include "tests/trainer/coloured_squares.h"
 #include "tests/trainer/untrained_version.h"
 #include "trainer/loop.h"
-#include "trainer/recipe.h"
+#include "trainer/recipe/recipe.h"
 #include "trainer/tasks/image_task.h"
 
 namespace vitrine {

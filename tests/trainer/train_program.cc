@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "tests/paths.h"
 #include "tests/trainer/coloured_squares.h"
-#include "trainer/recipe.h"
+#include "trainer/recipe/recipe.h"
 
 namespace vitrine {
 namespace {

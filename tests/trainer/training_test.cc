@@ -8,13 +8,13 @@
 #include <limits>
 #include <sstream>
 
-#include "common/data/image_folder.h"
+#include "common/data/formats/image_folder.h"
 #include "common/status_macros.h"
-#include "models/repository/safetensors.h"
+#include "models/repository/files/safetensors.h"
 #include "tests/trainer/coloured_squares.h"
 #include "trainer/evaluate.h"
 #include "trainer/loop.h"
-#include "trainer/recipe.h"
+#include "trainer/recipe/recipe.h"
 #include "trainer/tasks/image_task.h"
 
 namespace vitrine {

@@ -14,7 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
-#include "common/charts/data_table.h"
+#include "common/charts/html/data_table.h"
 #include "common/command_line/interrupt.h"
 #include "common/data/dataset.h"
 #include "common/data/label_map.h"
@@ -26,7 +26,7 @@
 #include "models/repository/stored_version.h"
 #include "trainer/cli/commands.h"
 #include "trainer/loop.h"
-#include "trainer/recipe.h"
+#include "trainer/recipe/recipe.h"
 
 namespace vitrine {
 namespace {

@@ -27,8 +27,8 @@
 #include "trainer/lab/sequence_workload.h"
 #include "trainer/lab/zoo.h"
 #include "trainer/loop.h"
-#include "trainer/recipe.h"
-#include "trainer/recipe_data.h"
+#include "trainer/recipe/recipe.h"
+#include "trainer/recipe/recipe_data.h"
 #include "trainer/tasks/image_task.h"
 
 namespace vitrine {

@@ -16,7 +16,7 @@
 #include "common/machine/machine.h"
 #include "common/status_macros.h"
 #include "trainer/cli/commands.h"
-#include "trainer/recipe_data.h"
+#include "trainer/recipe/recipe_data.h"
 #include "trainer/sweep/grid.h"
 #include "trainer/sweep/results.h"
 #include "trainer/sweep/table.h"

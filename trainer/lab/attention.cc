@@ -8,7 +8,7 @@
 #include <cmath>
 #include <vector>
 
-#include "models/reference/operators/capture.h"
+#include "models/reference/operators/attention/capture.h"
 #include "models/reference/operators/dropout.h"
 
 namespace vitrine::sequences {

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "models/reference/forward_context.h"
-#include "models/reference/operators/map_position.h"
+#include "models/reference/operators/attention/map_position.h"
 #include "trainer/lab/initial.h"
 #include "vitrine/v1/sequence.pb.h"
 

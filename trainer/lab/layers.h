@@ -5,7 +5,7 @@
 #include "models/reference/forward_context.h"
 #include "models/reference/initializer.h"
 #include "models/reference/module.h"
-#include "models/reference/operators/map_position.h"
+#include "models/reference/operators/attention/map_position.h"
 
 namespace vitrine::sequences {
 

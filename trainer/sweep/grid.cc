@@ -17,7 +17,7 @@
 #include "absl/strings/str_join.h"
 #include "common/first_error.h"
 #include "common/status_macros.h"
-#include "trainer/recipe.h"
+#include "trainer/recipe/recipe.h"
 
 namespace vitrine {
 namespace {

@@ -19,7 +19,7 @@
 #include "absl/time/clock.h"
 #include "common/file/replace.h"
 #include "common/status_macros.h"
-#include "trainer/recipe.h"
+#include "trainer/recipe/recipe.h"
 #include "trainer/sweep/jobs.h"
 
 namespace vitrine {

@@ -14,8 +14,8 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
-#include "common/charts/data_table.h"
 #include "common/charts/grouped_dots.h"
+#include "common/charts/html/data_table.h"
 #include "common/status_macros.h"
 
 namespace vitrine {

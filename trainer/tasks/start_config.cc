@@ -9,7 +9,7 @@
 #include "common/data/unicode.h"
 #include "common/status_macros.h"
 #include "models/zoo.h"
-#include "trainer/recipe.h"
+#include "trainer/recipe/recipe.h"
 
 namespace vitrine {
 namespace {

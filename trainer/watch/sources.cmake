@@ -8,20 +8,20 @@ add_custom_command(
 set(watch_sources
   ${CMAKE_BINARY_DIR}/gen/${event_proto}.pb.cc
   watch/append_file.cc
-  watch/code_geometry.cc
+  watch/report/code_geometry.cc
   watch/event_file.cc
   watch/event_record.cc
-  watch/examine.cc
+  watch/report/examine.cc
   watch/history.cc
   watch/history_writer.cc
-  watch/look.cc
+  watch/report/look.cc
   watch/metrics_endpoint.cc
   watch/progress_bar.cc
-  watch/report_answers.cc
-  watch/report_attention.cc
-  watch/report_curves.cc
-  watch/report_figures.cc
-  watch/report_provenance.cc
+  watch/report/report_answers.cc
+  watch/report/report_attention.cc
+  watch/report/report_curves.cc
+  watch/report/report_figures.cc
+  watch/report/report_provenance.cc
   watch/training_metrics.cc
-  watch/training_report.cc)
+  watch/report/training_report.cc)
 set(watch_libraries base_http prometheus-cpp::core PkgConfig::ISAL)

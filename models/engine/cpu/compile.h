@@ -7,7 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "models/engine/cpu/instructions.h"
-#include "models/engine/cpu/linear_matrix.h"
+#include "models/engine/cpu/matrices/linear_matrix.h"
 #include "models/engine/cpu/plan.h"
 #include "models/engine/precision.h"
 #include "models/engine/weight_source.h"

@@ -4,7 +4,7 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "models/repository/stored_tensor.h"
+#include "models/repository/files/stored_tensor.h"
 
 namespace vitrine {
 

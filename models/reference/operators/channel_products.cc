@@ -10,7 +10,7 @@
 #include <cmath>
 #include <utility>
 
-#include "models/reference/operators/attention.h"
+#include "models/reference/operators/attention/attention.h"
 #include "models/reference/operators/cpu_kernels.h"
 #include "models/reference/operators/token_sequence.h"
 

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "common/charts/data_table.h"
+#include "common/charts/html/data_table.h"
 #include "models/workload/workload.h"
 #include "vitrine/v1/model.pb.h"
 

@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "common/charts/data_table.h"
+#include "common/charts/html/data_table.h"
 #include "common/status_macros.h"
 #include "models/engine/torch_library.h"
 #include "models/repository/names.h"

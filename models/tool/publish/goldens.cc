@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/imaging/encode_png.h"
+#include "common/imaging/encode/encode_png.h"
 #include "common/imaging/geometry.h"
 #include "common/status_macros.h"
 #include "models/tool/publish/picture.h"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "common/charts/data_table.h"
+#include "common/charts/html/data_table.h"
 #include "vitrine/v1/manifest.pb.h"
 
 namespace vitrine {

@@ -17,7 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
-#include "common/charts/data_table.h"
+#include "common/charts/html/data_table.h"
 #include "common/charts/progress_display.h"
 #include "common/data/dataset.h"
 #include "common/data/label_map.h"

@@ -14,7 +14,7 @@
 #include "common/drawing/overlay.h"
 #include "common/drawing/top_k.h"
 #include "common/give_way.h"
-#include "common/imaging/encode_png.h"
+#include "common/imaging/encode/encode_png.h"
 #include "common/status_macros.h"
 #include "models/repository/manifest.h"
 #include "server/serve/execution/attention_encoding.h"

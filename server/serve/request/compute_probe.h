@@ -16,7 +16,7 @@
 #include "common/mutex.h"
 #include "server/process/clock.h"
 #include "server/process/ticker.h"
-#include "server/registry/loaded_model.h"
+#include "server/registry/version/loaded_model.h"
 #include "server/serve/scheduling/inference_request.h"
 
 namespace vitrine {

@@ -21,7 +21,7 @@
 #include "server/observe/metrics.h"
 #include "server/process/clock.h"
 #include "server/process/shed.h"
-#include "server/registry/model_limits.h"
+#include "server/registry/settings/model_limits.h"
 #include "server/serve/scheduling/answer_budget.h"
 #include "server/serve/scheduling/batching_policy.h"
 #include "server/serve/scheduling/caller_quotas.h"

@@ -11,7 +11,7 @@
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "models/engine/cpu/group.h"
-#include "server/registry/batch_limits.h"
+#include "server/registry/settings/batch_limits.h"
 #include "vitrine/v1/classifier.pb.h"
 
 namespace vitrine {

@@ -19,7 +19,7 @@
 #include "models/features.h"
 #include "models/token_layout.h"
 #include "server/observe/model_metrics.h"
-#include "server/registry/loaded_model.h"
+#include "server/registry/version/loaded_model.h"
 #include "server/serve/scheduling/admission.h"
 #include "server/serve/scheduling/message_bytes.h"
 #include "server/trace/request_trace.h"

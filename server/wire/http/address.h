@@ -6,7 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "server/identity/caller.h"
-#include "server/registry/loaded_model.h"
+#include "server/registry/version/loaded_model.h"
 #include "server/serve/request/classify_service.h"
 #include "vitrine/v1/classifier.pb.h"
 

@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/drawing/attention_words.h"
 #include "common/drawing/input_words.h"
-#include "server/registry/serving_rules.h"
+#include "server/registry/settings/serving_rules.h"
 #include "server/wire/http/json_document.h"
 
 namespace vitrine {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "server/identity/caller.h"
-#include "server/registry/loaded_model.h"
-#include "server/registry/version_status.h"
+#include "server/registry/version/loaded_model.h"
+#include "server/registry/version/version_status.h"
 
 namespace vitrine {
 

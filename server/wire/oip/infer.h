@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "inference/grpc_service.pb.h"
 #include "server/identity/caller.h"
-#include "server/registry/model_limits.h"
+#include "server/registry/settings/model_limits.h"
 #include "server/serve/request/classify_service.h"
 #include "server/serve/scheduling/admission.h"
 #include "server/wire/message/read_message.h"

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "common/status_macros.h"
-#include "server/registry/version_costs.h"
+#include "server/registry/version/version_costs.h"
 #include "server/wire/rpc/single_call.h"
 
 namespace vitrine {

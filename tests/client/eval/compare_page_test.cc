@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tests how much of a comparison its page shows.
-#include "client/eval/compare_page.h"
+#include "client/eval/compare/compare_page.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "client/eval/compare.h"
+#include "client/eval/compare/compare.h"
 #include "tests/client/eval/made_evaluation.h"
 
 namespace vitrine {

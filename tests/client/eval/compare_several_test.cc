@@ -5,8 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "client/eval/compare.h"
-#include "client/eval/compare_page.h"
+#include "client/eval/compare/compare.h"
+#include "client/eval/compare/compare_page.h"
 #include "tests/client/eval/made_evaluation.h"
 
 namespace vitrine {

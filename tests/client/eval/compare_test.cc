@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "client/eval/compare.h"
+#include "client/eval/compare/compare.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 
-#include "client/eval/compare_page.h"
+#include "client/eval/compare/compare_page.h"
 #include "tests/client/eval/made_data.h"
 #include "tests/client/eval/made_evaluation.h"
 

@@ -11,10 +11,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/eval/metrics.h"
-#include "client/eval/run.h"
+#include "client/eval/run/run.h"
 #include "client/eval/summary.h"
 #include "common/imaging/decode.h"
-#include "common/imaging/encode_png.h"
+#include "common/imaging/encode/encode_png.h"
 #include "tests/client/small_server.h"
 #include "tests/scratch_folder.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "client/eval/holm.h"
+#include "client/eval/compare/holm.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tests pages on which some images, attention maps or distances are unavailable.
-#include "client/eval/look.h"
+#include "client/eval/page/look.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

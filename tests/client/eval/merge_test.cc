@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tests shards that are missing, unfinished or contain images of other shards.
-#include "client/eval/merge.h"
+#include "client/eval/run/merge.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

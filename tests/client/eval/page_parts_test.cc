@@ -6,8 +6,8 @@
 #include <atomic>
 
 #include "absl/strings/str_cat.h"
-#include "client/eval/page.h"
-#include "client/eval/page_sections.h"
+#include "client/eval/page/page.h"
+#include "client/eval/page/page_sections.h"
 #include "tests/client/eval/made_data.h"
 #include "tests/client/eval/made_evaluation.h"
 #include "tests/client/filled.h"

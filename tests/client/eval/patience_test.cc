@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "client/eval/patience.h"
+#include "client/eval/run/patience.h"
 
 #include <gtest/gtest.h>
 

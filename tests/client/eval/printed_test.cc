@@ -3,12 +3,12 @@
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
-#include "client/eval/compare.h"
-#include "client/eval/compare_page.h"
+#include "client/eval/compare/compare.h"
+#include "client/eval/compare/compare_page.h"
+#include "client/eval/compare/study.h"
 #include "client/eval/evaluation.h"
 #include "client/eval/metrics.h"
-#include "client/eval/page.h"
-#include "client/eval/study.h"
+#include "client/eval/page/page.h"
 #include "client/eval/summary.h"
 #include "tests/client/eval/made_evaluation.h"
 #include "tests/scratch_folder.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "client/eval/run_progress.h"
+#include "client/eval/run/run_progress.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

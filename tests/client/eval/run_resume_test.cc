@@ -14,7 +14,7 @@
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "client/eval/journal.h"
-#include "client/eval/merge.h"
+#include "client/eval/run/merge.h"
 #include "tests/client/eval/evaluating.h"
 
 namespace vitrine {

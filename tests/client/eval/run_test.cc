@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "client/eval/merge.h"
+#include "client/eval/run/merge.h"
 #include "tests/client/eval/evaluating.h"
 
 namespace vitrine {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "client/eval/study_differences.h"
+#include "client/eval/compare/study_differences.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

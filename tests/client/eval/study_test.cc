@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "client/eval/study.h"
+#include "client/eval/compare/study.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "client/load/arrivals.h"
+#include "client/load/workload/arrivals.h"
 
 #include <gtest/gtest.h>
 

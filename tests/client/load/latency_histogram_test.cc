@@ -10,7 +10,7 @@
 #include <sstream>
 #include <vector>
 
-#include "client/load/random.h"
+#include "client/load/workload/random.h"
 #include "tests/stored_text.h"
 
 namespace vitrine {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "client/load/pacer.h"
+#include "client/load/workload/pacer.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "client/load/trace_file.h"
+#include "client/load/workload/trace_file.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

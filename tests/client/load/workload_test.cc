@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "client/load/workload.h"
+#include "client/load/workload/workload.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <thread>
 
-#include "server/registry/serving_rules.h"
+#include "server/registry/settings/serving_rules.h"
 #include "tests/server/admin/admin_service_fixture.h"
 
 namespace vitrine {

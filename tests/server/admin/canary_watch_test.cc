@@ -8,7 +8,7 @@
 
 #include "server/admin/admin_service.h"
 #include "server/observe/model_metrics.h"
-#include "server/registry/serving_rules.h"
+#include "server/registry/settings/serving_rules.h"
 #include "tests/server/registry/fake_repository.h"
 
 namespace vitrine {

@@ -22,7 +22,7 @@
 #include "server/observe/metric_table.h"
 #include "server/observe/metrics.h"
 #include "server/pages/version_families.h"
-#include "server/registry/version_status.h"
+#include "server/registry/version/version_status.h"
 #include "tests/paths.h"
 
 namespace vitrine {

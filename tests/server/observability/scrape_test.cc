@@ -10,7 +10,7 @@
 #include "absl/strings/str_split.h"
 #include "server/observe/metrics.h"
 #include "server/pages/version_families.h"
-#include "server/registry/version_status.h"
+#include "server/registry/version/version_status.h"
 #include "tests/stored_text.h"
 
 namespace vitrine {

@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "server/process/shed.h"
-#include "server/registry/version_status.h"
+#include "server/registry/version/version_status.h"
 
 namespace vitrine {
 namespace {

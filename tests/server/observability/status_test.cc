@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "server/registry/version_status.h"
+#include "server/registry/version/version_status.h"
 
 namespace vitrine {
 namespace {

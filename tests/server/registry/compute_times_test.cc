@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/registry/compute_times.h"
+#include "server/registry/version/compute_times.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/registry/memory_budget.h"
+#include "server/registry/version/memory_budget.h"
 
 #include <gmock/gmock.h>
 

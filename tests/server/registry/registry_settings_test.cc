@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "server/registry/registry.h"
-#include "server/registry/serving_rules.h"
+#include "server/registry/settings/serving_rules.h"
 #include "server/serve/scheduling/batching_policy.h"
 #include "tests/server/logged.h"
 #include "tests/server/registry/fake_repository.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/registry/serving_rules.h"
+#include "server/registry/settings/serving_rules.h"
 
 #include <gmock/gmock.h>
 

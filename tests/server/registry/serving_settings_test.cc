@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/registry/serving_settings.h"
+#include "server/registry/settings/serving_settings.h"
 
 #include <gmock/gmock.h>
 #include <sys/resource.h>
@@ -7,7 +7,7 @@
 #include <fstream>
 
 #include "server/process/text_file.h"
-#include "server/registry/serving_rules.h"
+#include "server/registry/settings/serving_rules.h"
 #include "tests/server/registry/fake_repository.h"
 
 namespace vitrine {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/registry/traffic.h"
+#include "server/registry/settings/traffic.h"
 
 #include <gmock/gmock.h>
 
 #include <cmath>
 
-#include "server/registry/serving_rules.h"
+#include "server/registry/settings/serving_rules.h"
 #include "tests/server/registry/fake_repository.h"
 
 namespace vitrine {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/registry/version_costs.h"
+#include "server/registry/version/version_costs.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 
 #include "models/workload/conventions.h"
 #include "models/workload/workload.h"
-#include "server/registry/version_status.h"
+#include "server/registry/version/version_status.h"
 #include "tests/server/served.h"
 
 namespace vitrine {

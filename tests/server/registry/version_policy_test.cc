@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/registry/version_policy.h"
+#include "server/registry/settings/version_policy.h"
 
 #include <gmock/gmock.h>
 
-#include "server/registry/serving_rules.h"
+#include "server/registry/settings/serving_rules.h"
 #include "tests/server/registry/fake_repository.h"
 
 namespace vitrine {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Description of a version in the Registry service, with its limits.
-#include "server/registry/version_status.h"
+#include "server/registry/version/version_status.h"
 
 #include <gtest/gtest.h>
 
 #include <memory>
 
 #include "google/protobuf/util/message_differencer.h"
-#include "server/registry/model_limits.h"
+#include "server/registry/settings/model_limits.h"
 #include "server/serve/scheduling/batching_policy.h"
 #include "tests/server/registry/fake_repository.h"
 

@@ -5,8 +5,8 @@
 
 #include <thread>
 
-#include "server/registry/serving_rules.h"
-#include "server/registry/version_status.h"
+#include "server/registry/settings/serving_rules.h"
+#include "server/registry/version/version_status.h"
 #include "tests/server/registry/fake_repository.h"
 
 namespace vitrine {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/registry/cost_model.h"
+#include "server/registry/version/cost_model.h"
 
 #include <gtest/gtest.h>
 

@@ -184,7 +184,7 @@ class Load {
     server_.Arrive(request, [this, request, attempt](const absl::Status& status) {
       Count(request, status);
       if (!absl::IsResourceExhausted(status) || attempt >= kMaxAttempts) return;
-      // Same backoff as client/retry.h.
+      // Same backoff as client/lib/retry.h.
       const double uniform = std::uniform_real_distribution<double>(0, 1)(random_);
       const absl::Duration backoff = std::min(Ms(100) * std::exp2(attempt - 1), absl::Seconds(5));
       const absl::Time next =

@@ -17,7 +17,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "server/process/clock.h"
-#include "server/registry/loaded_model.h"
+#include "server/registry/version/loaded_model.h"
 #include "server/serve/scheduling/admission.h"
 #include "server/serve/scheduling/scheduler.h"
 

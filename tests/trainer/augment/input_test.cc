@@ -8,7 +8,7 @@
 
 #include "tests/trainer/coloured_squares.h"
 #include "trainer/augment/view.h"
-#include "trainer/recipe.h"
+#include "trainer/recipe/recipe.h"
 
 namespace vitrine {
 namespace {

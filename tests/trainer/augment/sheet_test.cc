@@ -5,7 +5,7 @@
 
 #include "common/imaging/decode.h"
 #include "tests/trainer/coloured_squares.h"
-#include "trainer/recipe.h"
+#include "trainer/recipe/recipe.h"
 
 namespace vitrine {
 namespace {

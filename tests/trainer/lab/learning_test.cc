@@ -8,10 +8,10 @@
 
 #include <vector>
 
-#include "common/data/sequences.h"
 #include "tests/trainer/lab/oracle.h"
+#include "trainer/lab/data/sequences.h"
 #include "trainer/lab/sequence_model.h"
-#include "trainer/optimizer.h"
+#include "trainer/optimise/optimizer.h"
 #include "trainer/sampler.h"
 
 namespace vitrine {

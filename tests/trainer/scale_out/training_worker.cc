@@ -11,9 +11,9 @@
 #include <string>
 
 #include "absl/strings/str_format.h"
+#include "trainer/lab/tasks/sequence_task.h"
 #include "trainer/loop.h"
 #include "trainer/scale_out/gloo.h"
-#include "trainer/tasks/sequence_task.h"
 
 namespace vitrine {
 namespace {

@@ -18,7 +18,7 @@
 #include "absl/time/clock.h"
 #include "tests/paths.h"
 #include "tests/trainer/coloured_squares.h"
-#include "trainer/recipe.h"
+#include "trainer/recipe/recipe.h"
 
 namespace vitrine {
 namespace {

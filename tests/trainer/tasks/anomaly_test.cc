@@ -12,7 +12,7 @@
 
 #include "tests/scratch_folder.h"
 #include "tests/trainer/tasks/task_testing.h"
-#include "trainer/tasks/features.h"
+#include "trainer/lab/tasks/features.h"
 
 namespace vitrine {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "trainer/tasks/bleu.h"
+#include "trainer/lab/tasks/bleu.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

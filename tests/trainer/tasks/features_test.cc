@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "trainer/tasks/features.h"
+#include "trainer/lab/tasks/features.h"
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
@@ -14,7 +14,7 @@
 #include <limits>
 
 #include "models/reference/checkpoint/stored_tensors.h"
-#include "models/repository/safetensors.h"
+#include "models/repository/files/safetensors.h"
 #include "tests/scratch_folder.h"
 
 namespace vitrine {

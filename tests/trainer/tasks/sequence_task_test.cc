@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "trainer/tasks/sequence_task.h"
+#include "trainer/lab/tasks/sequence_task.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -9,8 +9,8 @@
 
 #include <span>
 
-#include "trainer/optimizer.h"
-#include "trainer/tasks/sequence_task.h"
+#include "trainer/lab/tasks/sequence_task.h"
+#include "trainer/optimise/optimizer.h"
 
 namespace vitrine::testing {
 

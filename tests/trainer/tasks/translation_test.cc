@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "trainer/tasks/translation.h"
+#include "trainer/lab/tasks/translation.h"
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/cross_entropy_loss.h>
@@ -11,10 +11,10 @@
 
 #include <cmath>
 
-#include "common/data/parallel_text.h"
 #include "tests/scratch_folder.h"
 #include "tests/trainer/tasks/task_testing.h"
-#include "trainer/tasks/decode.h"
+#include "trainer/lab/data/parallel_text.h"
+#include "trainer/lab/tasks/decode.h"
 
 namespace vitrine {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "trainer/watch/code_geometry.h"
+#include "trainer/watch/report/code_geometry.h"
 
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "trainer/watch/training_report.h"
+#include "trainer/watch/report/training_report.h"
 
 #include <ATen/TensorOperators.h>
 #include <gmock/gmock.h>
@@ -14,10 +14,10 @@
 #include "tests/trainer/coloured_squares.h"
 #include "tests/trainer/watch/made_run.h"
 #include "trainer/loop.h"
-#include "trainer/recipe.h"
-#include "trainer/watch/examine.h"
+#include "trainer/recipe/recipe.h"
 #include "trainer/watch/history_writer.h"
-#include "trainer/watch/look.h"
+#include "trainer/watch/report/examine.h"
+#include "trainer/watch/report/look.h"
 
 namespace vitrine {
 namespace {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The HTTP proxy of the environment that gRPC uses, and its exceptions. As client/proxy.cc."""
+"""The HTTP proxy of the environment that gRPC uses, and its exceptions. As client/lib/connect/proxy.cc."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@
 #include <type_traits>
 
 #include "models/engine/cpu/kernels/kernels.h"
-#include "models/engine/cpu/linear_matrix.h"
+#include "models/engine/cpu/matrices/linear_matrix.h"
 
 namespace vitrine::engine {
 

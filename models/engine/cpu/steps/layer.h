@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "models/engine/cpu/frame.h"
-#include "models/engine/cpu/linear_matrix.h"
+#include "models/engine/cpu/matrices/linear_matrix.h"
 
 namespace vitrine::engine {
 

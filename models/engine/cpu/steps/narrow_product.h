@@ -7,7 +7,7 @@
 
 #include "common/simd/view.h"
 #include "models/engine/cpu/kernels/narrow_kernels.h"
-#include "models/engine/cpu/packed_matrix.h"
+#include "models/engine/cpu/matrices/packed_matrix.h"
 
 // Products of two bf16 activations, which steps round and lay out in scratch.
 namespace vitrine::engine {

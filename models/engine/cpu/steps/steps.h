@@ -8,7 +8,7 @@
 #include <optional>
 #include <vector>
 
-#include "models/engine/cpu/linear_matrix.h"
+#include "models/engine/cpu/matrices/linear_matrix.h"
 #include "models/engine/cpu/step.h"
 #include "models/program/operators.h"
 

@@ -7,8 +7,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "common/charts/data_table.h"
-#include "common/charts/html.h"
+#include "common/charts/html/data_table.h"
+#include "common/charts/html/html.h"
 #include "models/tool/describe/graph/layout.h"
 #include "models/tool/describe/graph/program_json.h"
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "common/charts/data_table.h"
+#include "common/charts/html/data_table.h"
 
 namespace vitrine {
 

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/commands/attention_choice.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "client/commands/picture_run.h"
+#include "common/drawing/attention_words.h"
+#include "common/imaging/geometry.h"
+#include "common/imaging/header.h"
+#include "common/status_macros.h"
+
+namespace vitrine {
+namespace {
+
+std::string OffersOf(const v1::ModelVersion& model) {
+  std::vector<std::string> names;
+  for (const v1::AttentionOffer& offer : model.attention()) {
+    names.push_back(AttentionKindName(offer.kind()));
+    if (offer.kind() == v1::ROLLOUT) continue;
+    absl::StrAppend(&names.back(), " (", offer.layers(), offer.layers() == 1 ? " layer, " : " layers, ", offer.heads(),
+                    offer.heads() == 1 ? " head)" : " heads)");
+  }
+  if (names.empty()) {  // a server that does not report layers and heads
+    for (const int kind : model.attention_kinds()) {
+      names.push_back(AttentionKindName(static_cast<v1::AttentionKind>(kind)));
+    }
+  }
+  return names.empty() ? "none" : absl::StrJoin(names, ", ");
+}
+
+bool Has(const v1::ModelVersion& model, v1::AttentionKind kind) {
+  return std::ranges::find(model.attention_kinds(), static_cast<int>(kind)) != model.attention_kinds().end();
+}
+
+const v1::AttentionOffer* OfferOf(const v1::ModelVersion& model, v1::AttentionKind kind) {
+  for (const v1::AttentionOffer& offer : model.attention()) {
+    if (offer.kind() == kind) return &offer;
+  }
+  return nullptr;
+}
+
+absl::StatusOr<std::vector<v1::AttentionKind>> ChooseKinds(const AttentionOptions& wish,
+                                                           const v1::ModelVersion& model) {
+  if (model.state() == v1::LOADING) {
+    return absl::UnavailableError(
+        absl::StrCat("model \"", model.model(), "\" is still loading; ask again in a moment"));
+  }
+  std::vector<v1::AttentionKind> kinds;
+  for (const v1::AttentionKind kind : wish.kinds) {
+    if (std::ranges::find(kinds, kind) == kinds.end()) kinds.push_back(kind);
+  }
+  if (kinds.empty() && wish.query.has_value()) kinds = {v1::QUERY_ROW};
+  if (kinds.empty() && wish.keep_class_mass) kinds = {v1::DISTANCE};
+  for (const int number : model.attention_kinds()) {
+    const auto kind = static_cast<v1::AttentionKind>(number);
+    const bool wanted = kinds.empty() || (wish.side_by_side && wish.kinds.empty());
+    if (wanted && IsSpatial(kind) && kind != v1::QUERY_ROW) kinds.push_back(kind);
+  }
+  if (kinds.empty() && !IsLookedUp(model)) {
+    return absl::PermissionDeniedError(absl::StrCat("what attention model \"", model.model(),
+                                                    "\" has may not be looked up by this caller; name it with "
+                                                    "--attention-kind"));
+  }
+  if (kinds.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "model \"", model.model(), "\" has no attention map that lies on a picture; ",
+        model.attention_kinds().empty() ? "leave out --attention"
+                                        : absl::StrCat("with --attention-kind it has: ", OffersOf(model))));
+  }
+  for (const v1::AttentionKind kind : kinds) {
+    if (Has(model, kind) || !IsLookedUp(model)) continue;
+    return absl::InvalidArgumentError(absl::StrCat("model \"", model.model(), "\" has no attention of kind ",
+                                                   AttentionKindName(kind), "; it has: ", OffersOf(model)));
+  }
+  return kinds;
+}
+
+absl::Status CheckWish(const AttentionOptions& wish, const std::vector<v1::AttentionKind>& kinds) {
+  const auto asked = [&](v1::AttentionKind kind) { return std::ranges::find(kinds, kind) != kinds.end(); };
+  if (kinds == std::vector{v1::ROLLOUT} && !(wish.layers.empty() && wish.heads.empty())) {
+    return absl::InvalidArgumentError("a rollout goes over all layers and heads; leave out --layer and --head");
+  }
+  if (wish.query.has_value() && !asked(v1::QUERY_ROW)) {
+    return absl::InvalidArgumentError("--attention-query belongs to --attention-kind query; add that kind");
+  }
+  if (wish.keep_class_mass && !asked(v1::DISTANCE)) {
+    return absl::InvalidArgumentError("--keep-class-mass belongs to --attention-kind distance; add that kind");
+  }
+  return absl::OkStatus();
+}
+
+// Limit of layers or heads that are requested individually, for any number that a server reports.
+constexpr int kMostNumbers = 4096;
+
+// Returns distinct numbers counted from 0. `count` 0: the server did not report their number.
+absl::StatusOr<std::vector<int32_t>> Resolve(const Indices& wish, bool all, int count, v1::AttentionKind kind,
+                                             const v1::ModelVersion& model, const char* what) {
+  std::vector<int32_t> numbers;
+  if (count > kMostNumbers) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the server says that model \"", model.model(), "\" has ", count, " ", what, "s"));
+  }
+  if (wish.all && !IsLookedUp(model)) {
+    return absl::PermissionDeniedError(absl::StrCat("how many ", what, "s model \"", model.model(),
+                                                    "\" has may not be looked up by this caller; give --", what,
+                                                    " as numbers"));
+  }
+  if (wish.all || (all && wish.empty())) {
+    for (int i = 0; i < count; ++i) numbers.push_back(i);
+    return numbers;
+  }
+  for (const int32_t number : wish.numbers) {
+    const int32_t resolved = number < 0 && count > 0 ? number + count : number;
+    if (count > 0 && (resolved < 0 || resolved >= count)) {
+      return absl::InvalidArgumentError(absl::StrCat("model \"", model.model(), "\" has ", count, " ", what,
+                                                     count == 1 ? "" : "s", " of kind ", AttentionKindName(kind),
+                                                     ", 0 to ", count - 1, "; ", number, " is none of them"));
+    }
+    if (std::ranges::find(numbers, resolved) == numbers.end()) numbers.push_back(resolved);
+  }
+  return numbers;
+}
+
+// Returns the pixels per token along each side.
+int CellOf(const v1::ModelConfig& config) {
+  if (config.preprocessing().has_native()) return config.preprocessing().native().cell();
+  switch (config.family_case()) {
+    case v1::ModelConfig::kVit:
+      return config.vit().patch();
+    case v1::ModelConfig::kEit:
+      return config.eit().pool();
+    case v1::ModelConfig::kKv:
+      return config.kv().patch();
+    case v1::ModelConfig::kXcit:
+      return config.xcit().patch();
+    case v1::ModelConfig::kXvit:
+      return config.xvit().patch();
+    default:
+      return 0;
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<v1::AttentionRequest>> ChooseAttention(const AttentionOptions& wish,
+                                                                  const v1::ModelVersion& model) {
+  std::vector<v1::AttentionRequest> requests;
+  if (wish.folder.empty()) return requests;
+  ASSIGN_OR_RETURN(const std::vector<v1::AttentionKind> kinds, ChooseKinds(wish, model));
+  RETURN_IF_ERROR(CheckWish(wish, kinds));
+  for (const v1::AttentionKind kind : kinds) {
+    v1::AttentionRequest& request = requests.emplace_back();
+    request.set_kind(kind);
+    // Request values instead of overlays: they have a thousandth of the size, the server need not draw, and the full
+    // original is available here.
+    request.set_encoding(kind == v1::DISTANCE ? v1::FLOAT32 : v1::FLOAT16);
+    if (kind == v1::ROLLOUT) continue;  // without layers and heads
+    const v1::AttentionOffer* offer = OfferOf(model, kind);
+    const bool all = wish.sheet || kind == v1::DISTANCE;
+    ASSIGN_OR_RETURN(const std::vector<int32_t> layers,
+                     Resolve(wish.layers, all, offer == nullptr ? 0 : offer->layers(), kind, model, "layer"));
+    ASSIGN_OR_RETURN(const std::vector<int32_t> heads,
+                     Resolve(wish.heads, all, offer == nullptr ? 0 : offer->heads(), kind, model, "head"));
+    request.mutable_layers()->Add(layers.begin(), layers.end());
+    request.mutable_heads()->Add(heads.begin(), heads.end());
+    if (kind == v1::QUERY_ROW && wish.query.has_value()) request.set_query(wish.query->index);
+    if (kind == v1::DISTANCE) request.set_keep_class_mass(wish.keep_class_mass);
+  }
+  return requests;
+}
+
+absl::Status PlaceQuery(const QueryToken& query, const v1::ModelConfig& config, std::string_view encoded,
+                        v1::ClassifyRequest& request) {
+  if (!query.cell.has_value()) return absl::OkStatus();
+  const auto [row, column] = *query.cell;
+  const int cell = CellOf(config);
+  if (cell < 1) return absl::InvalidArgumentError("this model's grid is not known here; give the query as one number");
+  ASSIGN_OR_RETURN(const ImageHeader header, ReadHeader(encoded));
+  std::optional<Size> wish;
+  if (request.has_resolution()) wish = {request.resolution().height(), request.resolution().width()};
+  ASSIGN_OR_RETURN(const Geometry geometry,
+                   PlanGeometry(config.preprocessing(), {.height = header.height, .width = header.width}, wish));
+  const int rows = geometry.input.height / cell, columns = geometry.input.width / cell;
+  if (row >= rows || column >= columns) {
+    return absl::InvalidArgumentError(absl::StrCat("row ", row, ", column ", column,
+                                                   " is outside the picture's grid of ", rows, "x", columns,
+                                                   "; both count from 0"));
+  }
+  for (v1::AttentionRequest& attention : *request.mutable_attention()) {
+    if (attention.kind() == v1::QUERY_ROW) attention.set_query(row * columns + column);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<QueryToken> ParseQuery(absl::string_view text) {
+  const std::vector<absl::string_view> parts = absl::StrSplit(text, ',');
+  std::vector<int> numbers;
+  for (const absl::string_view part : parts) {
+    int number = 0;
+    if (absl::SimpleAtoi(part, &number) && number >= 0) numbers.push_back(number);
+  }
+  if (numbers.size() != parts.size() || numbers.size() > 2) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("\"", text, "\" is no patch; give ROW,COLUMN or its number, counted from 0, as in 3,4 or 17"));
+  }
+  QueryToken query;
+  if (numbers.size() == 2) {
+    query.cell = {numbers[0], numbers[1]};
+  } else {
+    query.index = numbers[0];
+  }
+  return query;
+}
+
+absl::StatusOr<Indices> ParseIndices(absl::string_view text) {
+  if (text == "all") return Indices{.all = true};
+  Indices indices;
+  for (const absl::string_view part : absl::StrSplit(text, ',')) {
+    int32_t number = 0;
+    if (!absl::SimpleAtoi(part, &number)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("\"", text, "\" is no list; give numbers with commas between them, as in 0,-1, or all"));
+    }
+    indices.numbers.push_back(number);
+  }
+  return indices;
+}
+
+}  // namespace vitrine

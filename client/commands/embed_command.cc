@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/commands/embed_command.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
+#include "absl/time/clock.h"
+#include "client/commands/attention_choice.h"
+#include "client/commands/output/feature_files.h"
+#include "client/commands/output/files.h"
+#include "client/commands/output/json_lines.h"
+#include "client/commands/output/text.h"
+#include "client/commands/pictures.h"
+#include "client/lib/numbers.h"
+#include "common/data/file_names.h"
+#include "common/drawing/attention_words.h"
+#include "common/status_macros.h"
+
+namespace vitrine {
+namespace {
+
+constexpr char kArrayEnding[] = ".npy";
+
+absl::StatusOr<v1::FeatureKind> ChooseKind(v1::FeatureKind wish, const v1::ModelVersion& model) {
+  if (!IsLookedUp(model) && wish != v1::FEATURE_KIND_UNSPECIFIED) return wish;
+  if (!IsLookedUp(model)) {
+    return absl::PermissionDeniedError(absl::StrCat("what features model \"", model.model(),
+                                                    "\" has may not be looked up by this caller; name one with "
+                                                    "--kind"));
+  }
+  std::vector<std::string> names;
+  for (const int number : model.feature_kinds()) {
+    const auto kind = static_cast<v1::FeatureKind>(number);
+    if (kind == wish) return kind;
+    if (wish == v1::FEATURE_KIND_UNSPECIFIED && kind != v1::PATCH_TOKENS) return kind;
+    names.push_back(FeatureKindName(kind));
+  }
+  const std::string what =
+      wish == v1::FEATURE_KIND_UNSPECIFIED ? "no vector" : absl::StrCat("no ", FeatureKindName(wish), " features");
+  return absl::InvalidArgumentError(absl::StrCat("model \"", model.model(), "\" has ", what,
+                                                 "; it has: ", names.empty() ? "none" : absl::StrJoin(names, ", ")));
+}
+
+v1::ClassifyRequest RequestFor(const EmbedCommand& command, const v1::ModelVersion& model, v1::FeatureKind kind) {
+  v1::ClassifyRequest request;
+  request.set_model(model.model());
+  AskForVersion(command.model, request);
+  // All vectors must come from one version even if a canary has traffic: others are not comparable.
+  if (model.version() > 0) {
+    request.set_version(model.version());
+    request.clear_version_label();
+  }
+  if (command.resolution.has_value()) *request.mutable_resolution() = *command.resolution;
+  request.set_priority(command.priority);
+  request.set_omit_predictions(true);
+  request.set_max_attention_bytes(kMostAttentionBytes);
+  request.add_features()->set_kind(kind);
+  request.mutable_features(0)->set_encoding(v1::FEATURE_FLOAT32);
+  request.mutable_features(0)->set_normalize(command.normalize);
+  return request;
+}
+
+std::vector<int64_t> ShapeOf(const v1::Feature& feature) {
+  if (feature.kind() != v1::PATCH_TOKENS) return {feature.width()};
+  return {feature.rows(), feature.columns(), feature.width()};
+}
+
+// Output of the features.
+class Embedding {
+ public:
+  Embedding(const EmbedCommand& command, const std::vector<std::string>& paths, std::ostream& out)
+      : command_(command), paths_(paths), stems_(DistinctStems(paths)), out_(out) {}
+
+  bool one_array() const { return absl::EndsWith(command_.output, kArrayEnding); }
+
+  absl::Status Take(const PictureRun::Answered& picture) {
+    if (picture.answer.features_size() != 1) {
+      return absl::InternalError("the server answered without features; it may be older than this program");
+    }
+    RETURN_IF_ERROR(CheckVersion(picture.answer.served_by()));
+    const v1::Feature& feature = picture.answer.features(0);
+    if (feature.normalized() != command_.normalize) {
+      return absl::InternalError("the server answered with features as they are; it is older than --normalize");
+    }
+    ASSIGN_OR_RETURN(const std::vector<float> values, FeatureValues(feature));
+    FeatureLinePlace place;
+    if (one_array()) {
+      RETURN_IF_ERROR(Append(picture.index, feature, values));
+      place = {.file = command_.output, .row = array_->rows() - 1};
+    } else if (!command_.output.empty()) {
+      place.file = (std::filesystem::path(command_.output) / (stems_[picture.index] + kArrayEnding)).string();
+      RETURN_IF_ERROR(WriteFile(place.file, NpyBytes(ShapeOf(feature), values)));
+    }
+    ++taken_;
+    summary_ = {feature.kind(), feature.width(), feature.normalized(), taken_};
+    if (command_.format == Format::kJson) {
+      out_ << FeatureLine(paths_[picture.index], picture.answer, feature, values, place) << std::flush;
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Finish(absl::Duration elapsed) {
+    if (array_ != nullptr) {
+      RETURN_IF_ERROR(array_->Finish());
+      RETURN_IF_ERROR(WriteFile(Beside(".txt"), listed_));
+    }
+    const std::string origin =
+        one_array() ? Beside(".model.json") : (std::filesystem::path(command_.output) / "model.json").string();
+    if (taken_ > 0 && !command_.output.empty()) {
+      RETURN_IF_ERROR(WriteFile(origin, FeatureOrigin(first_, summary_)));
+    }
+    if (command_.format == Format::kJson || taken_ == 0) return absl::OkStatus();
+    const double seconds = std::max(absl::ToDoubleSeconds(elapsed), 1e-6);
+    out_ << absl::StreamFormat("%d %s in %.2f s, %.1f a second\n", taken_, taken_ == 1 ? "picture" : "pictures",
+                               seconds, taken_ / seconds);
+    if (array_ != nullptr) {
+      out_ << Printable(command_.output) << ": float32, " << array_->rows() << " x "
+           << absl::StrJoin(array_->row_shape(), " x ") << "\n"
+           << Printable(Beside(".txt")) << ": the picture of each row\n";
+    } else {
+      out_ << Printable(command_.output) << ": a .npy file for each\n";
+    }
+    out_ << Printable(origin) << ": " << Printable(first_.model()) << " version " << first_.version() << ", weights "
+         << first_.weights_sha256().substr(0, 12) << "\n";
+    return absl::OkStatus();
+  }
+
+ private:
+  // The file that belongs to the array.
+  std::string Beside(const std::string& ending) const {
+    return absl::StrCat(absl::StripSuffix(command_.output, kArrayEnding), ending);
+  }
+
+  // Vectors of another version do not belong to those before.
+  absl::Status CheckVersion(const v1::ServedBy& by) {
+    if (taken_ == 0) first_ = by;
+    if (by.version() == first_.version() && by.weights_sha256() == first_.weights_sha256()) return absl::OkStatus();
+    return absl::FailedPreconditionError(
+        absl::StrCat("version ", by.version(), " (weights ", by.weights_sha256().substr(0, 12),
+                     ") computed it, and version ", first_.version(), " (weights ",
+                     first_.weights_sha256().substr(0, 12), ") those before; name one with --model NAME@VERSION"));
+  }
+
+  absl::Status Append(size_t index, const v1::Feature& feature, const std::vector<float>& values) {
+    const std::vector<int64_t> shape = ShapeOf(feature);
+    if (array_ == nullptr) {
+      ASSIGN_OR_RETURN(array_, NpyFile::Create(command_.output, shape));
+    }
+    if (shape != array_->row_shape()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "its features are ", absl::StrJoin(shape, "x"), " numbers, those of the first picture ",
+          absl::StrJoin(array_->row_shape(), "x"), "; give --output a folder to get a file for each picture"));
+    }
+    absl::StrAppend(&listed_, EscapedBytes(paths_[index]), "\n");
+    return array_->Append(values);
+  }
+
+  const EmbedCommand& command_;
+  const std::vector<std::string>& paths_;
+  const std::vector<std::string> stems_;
+  std::ostream& out_;
+  std::unique_ptr<NpyFile> array_;
+  std::string listed_;
+  v1::ServedBy first_;  // the version of the first answer
+  FeatureSummary summary_;
+  int taken_ = 0;
+};
+
+}  // namespace
+
+absl::StatusOr<int> RunEmbed(const EmbedCommand& command, std::ostream& out, std::ostream& errors) {
+  if (command.output.empty() && command.format == Format::kTable) {
+    return absl::InvalidArgumentError(
+        "nowhere to put the numbers; name a .npy file or a folder with --output, or ask for --format json");
+  }
+  ASSIGN_OR_RETURN(const FoundPictures found, FindPictures(command.paths, command.search));
+  const std::vector<std::string>& paths = found.paths;
+  if (!found.passed_over.empty()) errors << "vitrine: passed over: " << Printable(found.passed_over) << std::endl;
+  ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(command.client));
+  ASSIGN_OR_RETURN(const v1::ModelVersion model, ChooseModel(*client, command.model));
+  ASSIGN_OR_RETURN(const v1::FeatureKind kind, ChooseKind(command.kind, model));
+  Embedding embedding(command, paths, out);
+  const std::filesystem::path output(command.output);
+  RETURN_IF_ERROR(MakeFolder((embedding.one_array() ? output.parent_path() : output).string()));
+  const v1::ClassifyRequest request = RequestFor(command, model, kind);
+  PictureRun::Handlers handlers{
+      .answered = [&](const PictureRun::Answered& picture) { return embedding.Take(picture); }};
+  if (command.format == Format::kJson) {
+    handlers.failed = [&](size_t index, const absl::Status& why) {
+      out << FailureLine(paths[index], why) << std::flush;
+    };
+  }
+  const absl::Time start = absl::Now();
+  const int failed = PictureRun(paths, command.client, request, handlers, errors).Run(*client);
+  RETURN_IF_ERROR(embedding.Finish(absl::Now() - start));
+  return failed;
+}
+
+}  // namespace vitrine

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_CLIENT_COMMANDS_EMBED_COMMAND_H_
+#define VITRINE_CLIENT_COMMANDS_EMBED_COMMAND_H_
+
+#include <optional>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "client/commands/classify_command.h"
+
+namespace vitrine {
+
+// Arguments of `vitrine embed`.
+struct EmbedCommand {
+  std::vector<std::string> paths;  // images, folders of images, patterns (see FindPictures)
+  PictureSearch search = {};
+  ClientOptions client;
+  ModelChoice model;
+  v1::FeatureKind kind = v1::FEATURE_KIND_UNSPECIFIED;  // unspecified: the first vector that the model has
+  bool normalize = false;                               // to Euclidean length 1
+  v1::Priority priority = v1::NORMAL;
+  std::optional<v1::ResolutionWish> resolution;
+  // "x.npy": one array with a row per picture, their paths in x.txt, and the version that computed them in
+  // x.model.json; another name: a folder for a file per picture and model.json; empty: no files, the numbers go into
+  // the JSON lines.
+  std::string output;
+  Format format = Format::kTable;
+};
+
+// Requests the features of every image, all from one version (by default `stable`), and writes them. An image gives a
+// line in `errors` and no row if it cannot be read, is rejected, was computed by another version, or if its features do
+// not fit the array. Returns the number of failed images, or an error if the run could not start or finish.
+absl::StatusOr<int> RunEmbed(const EmbedCommand& command, std::ostream& out, std::ostream& errors);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_CLIENT_COMMANDS_EMBED_COMMAND_H_

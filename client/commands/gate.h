@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_CLIENT_COMMANDS_GATE_H_
+#define VITRINE_CLIENT_COMMANDS_GATE_H_
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace vitrine {
+
+// --require: a bound on a measure of a run. A run that misses it ends with exit code 1, for use in CI.
+
+// Unit of a measure, and the syntax of its bound.
+enum class GateUnit {
+  kShare,     // 0 to 1: "0.78" or "78%"
+  kNumber,    // 0 or more: "0.65"
+  kDuration,  // seconds: "50ms", in the syntax of absl::ParseDuration
+  kRate,      // per second: "200" or "200/s"
+};
+
+struct GateMeasure {
+  const char* name;
+  GateUnit unit;
+};
+
+struct Gate {
+  std::string measure = {};
+  std::string demand = {};  // operator and bound, the latter as given: ">=78%"
+  GateUnit unit = GateUnit::kNumber;
+  bool is_least = true;    // lower bound; otherwise an upper bound
+  bool is_strict = false;  // equality does not pass
+  double bound = 0;        // in the measure's unit
+};
+
+// A gate and its result.
+struct GateResult {
+  Gate gate;
+  std::optional<double> measured = {};  // nullopt: there is no such value; the gate then fails
+  std::string remark = {};              // reason for nullopt, or other remark; may be empty
+  bool passed() const;
+};
+
+// Parses "top1>=78%": one of these measures, one of >=, >, <=, <, and a bound. INVALID_ARGUMENT states the syntax and
+// the list of measures.
+absl::StatusOr<Gate> ParseGate(absl::string_view text, std::span<const GateMeasure> measures);
+
+bool AllPassed(std::span<const GateResult> gates);
+
+// Describes a missed gate: "the gate top1>=78% is missed: top1 is 76.34 %, and 78 % or more is required".
+std::string MissInWords(const GateResult& result);
+// Returns "76.34 %", with the remark in brackets; "not known (no picture was answered)".
+std::string MeasuredText(const GateResult& result);
+// Returns one line per gate for a terminal; empty without gates.
+std::string GatesText(std::span<const GateResult> gates);
+// Returns `name`, `required` (as given), `bound`, `measured` (null: no such value), `unit` of both, `passed`, and
+// `remark` if any. Durations are in milliseconds.
+nlohmann::ordered_json GatesJson(std::span<const GateResult> gates);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_CLIENT_COMMANDS_GATE_H_

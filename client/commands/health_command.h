@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_CLIENT_COMMANDS_HEALTH_COMMAND_H_
+#define VITRINE_CLIENT_COMMANDS_HEALTH_COMMAND_H_
+
+#include <ostream>
+#include <string>
+
+#include "absl/status/status.h"
+#include "client/lib/client.h"
+
+namespace vitrine {
+
+// Calls grpc.health.v1.Health for a service: "" is the server, "model/NAME" a model. Prints its state as one word. OK:
+// it serves. UNAVAILABLE: no answer within connect_timeout; FAILED_PRECONDITION: it does not serve; NOT_FOUND: there is
+// no such service. For the health check of a container: one call without retry.
+absl::Status RunHealth(const ClientOptions& options, const std::string& service, std::ostream& out);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_CLIENT_COMMANDS_HEALTH_COMMAND_H_

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_CLIENT_COMMANDS_MODELS_MODELS_COMMAND_H_
+#define VITRINE_CLIENT_COMMANDS_MODELS_MODELS_COMMAND_H_
+
+#include <ostream>
+
+#include "absl/status/status.h"
+#include "client/commands/classify_command.h"
+#include "client/commands/output/terminal.h"
+#include "vitrine/v1/registry.pb.h"
+
+namespace vitrine {
+
+// `vitrine models`: writes a row or a JSON line per version that the server knows.
+absl::Status RunModels(const ClientOptions& options, Format format, const Page& page, std::ostream& out);
+
+// `vitrine models show`: writes everything about one version, as a page or a JSON line.
+absl::Status RunModelShow(const ClientOptions& options, const ModelChoice& choice, Format format, const Page& page,
+                          std::ostream& out);
+
+// Returns the rows with their header.
+std::string ModelsTable(const v1::ListModelsResponse& list, const Page& page);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_CLIENT_COMMANDS_MODELS_MODELS_COMMAND_H_

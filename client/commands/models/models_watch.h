@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_CLIENT_COMMANDS_MODELS_MODELS_WATCH_H_
+#define VITRINE_CLIENT_COMMANDS_MODELS_MODELS_WATCH_H_
+
+#include <functional>
+#include <ostream>
+#include <string>
+
+#include "absl/status/status.h"
+#include "client/commands/classify_command.h"
+
+namespace vitrine {
+
+// Arguments of `vitrine models watch`.
+struct WatchCommand {
+  ClientOptions client;
+  ModelChoice model = {};  // default: all models, all versions; a missing one is waited for
+  Format format = Format::kTable;
+  // Called after each line; false ends the command. Empty: endless.
+  std::function<bool()> more = {};
+};
+
+// Writes a line for each version that the server has, then one for each change, until `more` returns false.
+//
+// A line in `errors` reports that the chosen model does not exist yet. When the connection is lost, a line goes to
+// `errors` and the command reconnects; changes in between are then written, none twice. Returns an error if the first
+// connection fails or the server rejects the call.
+absl::Status WatchModels(const WatchCommand& command, std::ostream& out, std::ostream& errors);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_CLIENT_COMMANDS_MODELS_MODELS_WATCH_H_

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_CLIENT_COMMANDS_OUTPUT_DISTANCE_FILES_H_
+#define VITRINE_CLIENT_COMMANDS_OUTPUT_DISTANCE_FILES_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/charts/distance_plot.h"
+#include "vitrine/v1/classifier.pb.h"
+
+namespace vitrine {
+
+// Returns an SVG plot of one image's attention distances, with lines for uniform attention over the whole grid and over
+// a window of 3x3 cells. `note` names the image; `magnitudes`: signed attention is weighted by magnitude, as the title
+// then says.
+absl::StatusOr<std::string> DrawDistance(const v1::AttentionMap& map, const v1::AttentionRequest& asked,
+                                         const v1::ClassifyResponse& answer, const std::string& note, bool magnitudes);
+
+// Mean attention distance over images, as plotted in papers.
+class MeanDistance {
+ public:
+  explicit MeanDistance(bool magnitudes = false) : magnitudes_(magnitudes) {}
+
+  // Adds the distances of an answer, if it has any. INVALID_ARGUMENT: its shape differs from the earlier ones.
+  absl::Status Add(const v1::ClassifyRequest& asked, const v1::ClassifyResponse& answer);
+  // Writes "<folder>/distance.svg" and returns its path if there were at least two images, else returns "".
+  absl::StatusOr<std::string> Write(const std::string& folder) const;
+
+ private:
+  bool magnitudes_;
+  v1::AttentionMap first_;
+  v1::AttentionRequest asked_;
+  v1::ClassifyResponse answer_;  // first answer; has a grid only if all answers have the same
+  bool same_grid_ = true;
+  std::vector<double> sums_;
+  int pictures_ = 0;
+};
+
+}  // namespace vitrine
+
+#endif  // VITRINE_CLIENT_COMMANDS_OUTPUT_DISTANCE_FILES_H_

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_CLIENT_COMMANDS_OUTPUT_FEATURE_FILES_H_
+#define VITRINE_CLIENT_COMMANDS_OUTPUT_FEATURE_FILES_H_
+
+#include <cstdint>
+#include <fstream>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace vitrine {
+
+// An array of float32 in a .npy file (format 1.0, little-endian, C order) for numpy.load, written row by row: shape
+// [number of rows, row_shape...].
+//
+// Rows are written to "<path>.new", which Finish renames to the path; an existing file is kept until then. Not
+// thread-safe.
+class NpyFile {
+ public:
+  // UNAVAILABLE: it cannot be written; the message gives the cause.
+  static absl::StatusOr<std::unique_ptr<NpyFile>> Create(const std::string& path, std::vector<int64_t> row_shape);
+  ~NpyFile();  // removes an unfinished file
+
+  const std::vector<int64_t>& row_shape() const { return row_shape_; }
+  int64_t rows() const { return rows_; }
+
+  // Requires the number of values of row_shape.
+  absl::Status Append(std::span<const float> row);
+  absl::Status Finish();
+
+ private:
+  NpyFile(const std::string& path, std::vector<int64_t> row_shape);
+  absl::Status Check();
+
+  const std::string path_;
+  const std::vector<int64_t> row_shape_;
+  std::ofstream file_;
+  int64_t rows_ = 0;
+  bool finished_ = false;
+};
+
+// Returns an array as the bytes of a .npy file. Requires the number of values of the shape.
+std::string NpyBytes(const std::vector<int64_t>& shape, std::span<const float> values);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_CLIENT_COMMANDS_OUTPUT_FEATURE_FILES_H_

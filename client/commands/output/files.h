@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_CLIENT_COMMANDS_OUTPUT_FILES_H_
+#define VITRINE_CLIENT_COMMANDS_OUTPUT_FILES_H_
+
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+
+namespace vitrine {
+
+// Writes the whole file in place; see common/file/replace.h for files that others read at the same time. UNAVAILABLE
+// gives path and cause.
+absl::Status WriteFile(const std::string& path, std::string_view bytes);
+
+// Creates the folder and its parents; does nothing for an empty name. PERMISSION_DENIED gives path and cause.
+absl::Status MakeFolder(const std::string& folder);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_CLIENT_COMMANDS_OUTPUT_FILES_H_

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_CLIENT_COMMANDS_OUTPUT_NAMES_H_
+#define VITRINE_CLIENT_COMMANDS_OUTPUT_NAMES_H_
+
+#include <string>
+
+#include "vitrine/v1/attention.pb.h"
+#include "vitrine/v1/registry.pb.h"
+
+namespace vitrine {
+
+// Returns a kind with its size in the model: "mean 8x10" for 8 layers and 10 heads, "rollout".
+std::string OfferName(const v1::AttentionOffer& offer);
+
+// "loading", "ready", "retiring", "failed"
+std::string ModelStateName(v1::ModelState state);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_CLIENT_COMMANDS_OUTPUT_NAMES_H_

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_CLIENT_COMMANDS_OUTPUT_TEXT_H_
+#define VITRINE_CLIENT_COMMANDS_OUTPUT_TEXT_H_
+
+#include <string>
+
+#include "absl/strings/string_view.h"
+
+namespace vitrine {
+
+// Makes text safe for a terminal: control characters (such as escape sequences in a file name) become '?', invalid
+// UTF-8 becomes U+FFFD.
+std::string Printable(absl::string_view text);
+
+// Returns the terminal columns of printable text: combining marks take none, East Asian wide characters and emoji two.
+int DisplayWidth(absl::string_view text);
+
+// Cuts the text to at most `width` columns (at least 1), with an ellipsis for the cut part: at the end, or, for paths,
+// at the start, which differs least.
+std::string CutEnd(absl::string_view text, int width);
+std::string CutStart(absl::string_view text, int width);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_CLIENT_COMMANDS_OUTPUT_TEXT_H_

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_CLIENT_COMMANDS_TOKEN_COMMAND_H_
+#define VITRINE_CLIENT_COMMANDS_TOKEN_COMMAND_H_
+
+#include <ostream>
+#include <string>
+
+#include "absl/status/status.h"
+
+namespace vitrine {
+
+// Creates a bearer token of 256 random bits for a client. Its SHA-256 is appended to the file as a line "NAME
+// sha256:<64 hexadecimal digits>", for vitrine-server --tokens; a missing file is created, readable by this user only.
+// The token is printed to `out` as one line and not stored. A name may have several tokens, so that one can be replaced
+// while the old one is still valid.
+//
+// INVALID_ARGUMENT: the name is not 1 to 64 letters, digits, '_', '.' and '-'. NOT_FOUND, PERMISSION_DENIED: the file
+// cannot be written; no token was created.
+absl::Status MakeToken(const std::string& name, const std::string& file, std::ostream& out);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_CLIENT_COMMANDS_TOKEN_COMMAND_H_

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_CLIENT_EVAL_COMPARE_COMPARE_H_
+#define VITRINE_CLIENT_EVAL_COMPARE_COMPARE_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "client/eval/compare/mcnemar.h"
+#include "client/eval/evaluation.h"
+#include "client/eval/likelihood.h"
+#include "client/eval/metrics.h"
+#include "common/charts/html/data_table.h"
+
+namespace vitrine {
+
+// An image that both evaluations answered.
+struct PredictionPair {
+  const Prediction* first = nullptr;
+  const Prediction* second = nullptr;
+};
+
+// Results of both evaluations on one class of the data.
+struct ClassComparison {
+  std::string label = {};
+  PairedCounts counts = {};
+  double first = 0, second = 0;  // recall
+  McNemar test = {};
+  double holm = 1;  // its p, corrected for the number of classes
+};
+
+// Two evaluations of the same images, matched by name. References both.
+struct Comparison {
+  Comparison(const Evaluation& a, const Evaluation& b) : first(a), second(b) {}
+
+  const Evaluation& first;
+  const Evaluation& second;
+  std::vector<PredictionPair> pairs = {};  // in the order of the first; everything below is computed from them
+  int64_t only_in_first = 0;               // images that the second did not evaluate
+  int64_t only_in_second = 0;
+  int64_t unanswered = 0;  // in both, but not answered in both
+  PairedCounts counts = {};
+  Interval interval = {};  // interval of the accuracy difference, second minus first
+  McNemar test = {};
+  double holm = 1;         // p of `test`, corrected for the number of comparisons
+  size_t comparisons = 1;  // number of comparisons
+  // Mean difference per image, second minus first; nullopt if one of them has no such score.
+  std::optional<MeanScore> nll = {}, brier = {};
+  EvaluationMetrics first_metrics = {};  // metrics of the pairs only; throughput of the complete runs
+  EvaluationMetrics second_metrics = {};
+  std::vector<ClassComparison> classes = {};        // by descending magnitude of the difference
+  std::vector<PredictionPair> right_to_wrong = {};  // by descending confidence of the second
+  std::vector<PredictionPair> wrong_to_right = {};
+};
+
+// INVALID_ARGUMENT: no image was answered in both, or the labels of an image differ.
+absl::StatusOr<std::unique_ptr<Comparison>> Compare(const Evaluation& first, const Evaluation& second);
+
+// Comparisons of one evaluation with several others; the p-values are corrected by Holm's method.
+using Comparisons = std::vector<std::unique_ptr<Comparison>>;
+// Requires at least one other evaluation.
+absl::StatusOr<Comparisons> CompareAll(const Evaluation& first, std::span<const Evaluation> others);
+
+// Return true if the corrected test shows a difference in accuracy at 0.05; IsWorse: and the second is less accurate.
+bool IsSignificant(const Comparison& comparison);
+bool IsWorse(const Comparison& comparison);
+// Returns "The second is right more often: ..., p = 3.2e-05 (McNemar, ...)."; one of several comparisons shows its
+// corrected p.
+std::string VerdictInWords(const Comparison& comparison);
+// "kv version 4 at 32x32"
+std::string RunTitle(const Evaluation& evaluation);
+// "0.0312", "3.2e-05"
+std::string PText(double p);
+// "9,998 pictures were answered by both; ..."
+std::string PicturesInWords(const Comparison& comparison);
+
+// Returns the measures of both, their difference and, for accuracy, its interval.
+DataTable MeasuresOf(const Comparison& comparison);
+DataTable ClassesOf(const Comparison& comparison);
+
+// Returns a row for each of several comparisons, with its p and the corrected p.
+DataTable SeveralOf(const Comparisons& comparisons);
+
+// Returns the output of `vitrine eval compare`: as text both tables and the verdict; JSON also has the changed
+// images, CSV only the measures. For several comparisons, text and CSV are the table of SeveralOf; JSON has
+// everything. `fail_if_worse` adds a gate to the JSON for each second.
+std::string PrintComparison(const Comparison& comparison, OutputFormat format, bool fail_if_worse = false);
+std::string PrintComparisons(const Comparisons& comparisons, OutputFormat format, bool fail_if_worse = false);
+
+// Returns the error of --fail-if-worse for a comparison whose second is worse.
+std::string WorseInWords(const Comparison& comparison);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_CLIENT_EVAL_COMPARE_COMPARE_H_

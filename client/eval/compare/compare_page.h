@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_CLIENT_EVAL_COMPARE_COMPARE_PAGE_H_
+#define VITRINE_CLIENT_EVAL_COMPARE_COMPARE_PAGE_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "client/eval/compare/compare.h"
+#include "common/data/dataset.h"
+
+namespace vitrine {
+
+// Returns the comparison as one self-contained HTML file. `data` is the data set of the first evaluation; the page
+// shows its images whose result changed; null: names only, as the page then says.
+std::string DrawComparison(const Comparison& comparison, const Dataset* data);
+
+// Returns several comparisons with one evaluation as one HTML file: the result and the measures of each, without
+// images.
+std::string DrawComparisons(const Comparisons& comparisons);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_CLIENT_EVAL_COMPARE_COMPARE_PAGE_H_

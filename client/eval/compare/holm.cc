@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/eval/compare/holm.h"
+
+#include <algorithm>
+#include <cstddef>
+
+namespace vitrine {
+
+std::vector<double> HolmAdjusted(const std::vector<double>& p) {
+  std::vector<size_t> order;
+  for (size_t i = 0; i < p.size(); ++i) order.push_back(i);
+  std::ranges::stable_sort(order, {}, [&](size_t i) { return p[i]; });
+  std::vector<double> adjusted(p.size());
+  double least = 0;  // an adjusted value is never below that of a smaller p
+  for (size_t rank = 0; rank < order.size(); ++rank) {
+    const size_t i = order[rank];
+    least = std::max(least, std::min(1.0, static_cast<double>(p.size() - rank) * p[i]));
+    adjusted[i] = least;
+  }
+  return adjusted;
+}
+
+}  // namespace vitrine

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_CLIENT_EVAL_COMPARE_HOLM_H_
+#define VITRINE_CLIENT_EVAL_COMPARE_HOLM_H_
+
+#include <vector>
+
+namespace vitrine {
+
+// Significance level: a (corrected) p-value below it shows a difference.
+inline constexpr double kSignificantP = 0.05;
+
+// Returns the adjusted p-values of Holm (1979, Scandinavian Journal of Statistics 6, 65-70), in the given order: if
+// those below 0.05 are called differences, the probability of any false one is at most 5 %, for any dependence between
+// the tests.
+std::vector<double> HolmAdjusted(const std::vector<double>& p);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_CLIENT_EVAL_COMPARE_HOLM_H_

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_CLIENT_EVAL_COMPARE_MCNEMAR_H_
+#define VITRINE_CLIENT_EVAL_COMPARE_MCNEMAR_H_
+
+#include <cstdint>
+
+#include "common/charts/proportion.h"
+
+namespace vitrine {
+
+// Results of two classifiers on the same images.
+struct PairedCounts {
+  int64_t both = 0;         // right
+  int64_t only_first = 0;   // right
+  int64_t only_second = 0;  // right
+  int64_t neither = 0;      // right
+  int64_t all() const { return both + only_first + only_second + neither; }
+};
+
+// McNemar's test (1947) of the hypothesis that two classifiers are equally accurate. Only images with one right and
+// one wrong answer count; under the hypothesis, either is equally likely to be the right one.
+struct McNemar {
+  bool exact = true;     // binomial; otherwise chi-squared with Edwards' continuity correction (1948)
+  double statistic = 0;  // chi-squared with one degree of freedom; 0 where exact
+  double p = 1;          // two-sided
+};
+
+// Exact below 25 disagreements, where the chi-squared distribution is a poor approximation.
+McNemar TestMcNemar(const PairedCounts& counts);
+
+// Returns the accuracy of the second minus that of the first, -1 to 1.
+double PairedDifference(const PairedCounts& counts);
+// Returns the 95 % confidence interval of that difference: method 10 of Newcombe (1998, Statistics in Medicine 17,
+// 2635-2650), which combines the Wilson intervals of both with their correlation. -1 to 1 without an image.
+Interval PairedDifferenceInterval(const PairedCounts& counts);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_CLIENT_EVAL_COMPARE_MCNEMAR_H_

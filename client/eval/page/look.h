@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_CLIENT_EVAL_PAGE_LOOK_H_
+#define VITRINE_CLIENT_EVAL_PAGE_LOOK_H_
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "client/eval/prediction.h"
+#include "client/lib/client.h"
+#include "common/charts/html/html.h"
+#include "common/data/dataset.h"
+#include "vitrine/v1/registry.pb.h"
+
+namespace vitrine {
+
+// Source of an evaluation's images and attention maps.
+struct PictureSource {
+  const Dataset* data = nullptr;  // null: no images
+  Client* client = nullptr;       // null: no attention
+  const v1::ModelVersion* model = nullptr;
+  std::string resolution = {};  // as in EvaluationSettings
+  // Once true, no more requests are sent; unanswered ones count as failed.
+  const std::atomic<bool>* stop = nullptr;
+  // Called after each answer with the number done and the total.
+  std::function<void(const std::string& what, int64_t done, int64_t all)> progress = {};
+
+  bool Stopping() const { return stop != nullptr && *stop; }
+  void Tell(const std::string& what, int64_t done, int64_t all) const {
+    if (progress) progress(what, done, all);
+  }
+};
+
+// Returns a request for attention of that kind only, to the version that answered, without an image; low priority.
+v1::ClassifyRequest AttentionRequestFor(const PictureSource& source, v1::AttentionKind kind);
+
+// Images of a data set, small enough for a page.
+struct Looks {
+  // One list per prediction: the image, and its attention. Empty or without attention if not available.
+  std::vector<std::vector<PictureCard::Picture>> pictures = {};
+  std::string attention = {};  // description: "the class token's attention in the last layer, mean over heads"
+  std::string fault = {};      // why images or attention are missing; empty: none are
+};
+
+// Requests the last layer's attention from the version that answered before, `model`, in the most informative kind:
+// class attention, class token, mean over queries, rollout. Without `model`, only images are read. Failures are no
+// errors; `fault` describes them.
+Looks LookAt(const PictureSource& source, const std::vector<const Prediction*>& predictions);
+
+// Returns up to `most` of `of`, evenly spread; deterministic.
+std::vector<int64_t> EvenlySpread(const std::vector<int64_t>& of, int64_t most);
+
+// Parses "224x224" or "224"; nullopt for an empty text.
+std::optional<v1::ResolutionWish> ResolutionOf(const std::string& text);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_CLIENT_EVAL_PAGE_LOOK_H_

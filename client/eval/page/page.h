@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_CLIENT_EVAL_PAGE_PAGE_H_
+#define VITRINE_CLIENT_EVAL_PAGE_PAGE_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "client/eval/distance.h"
+#include "client/eval/evaluation.h"
+#include "client/eval/metrics.h"
+#include "client/eval/page/look.h"
+#include "client/eval/run/run.h"
+
+namespace vitrine {
+
+struct ReportOptions {
+  int mistakes = 24;               // most confident wrong answers to show, at least 0
+  int64_t attention_distance = 0;  // images for the mean attention distances; 0: none
+};
+
+// Input of an evaluation's HTML page (docs/how-to/evaluating.md lists its parts).
+struct EvaluationPage {
+  const Evaluation& evaluation;
+  const EvaluationMetrics& metrics;
+  // The most confident mistakes, and a Looks with one entry for each.
+  std::vector<const Prediction*> mistakes = {};
+  Looks looks = {};
+  const AttentionDistances* distances = nullptr;  // null: not requested
+  std::string distances_fault = {};               // why they are not available
+  // Input of CommandOf, for the command that repeats the evaluation.
+  std::string folder = {};
+  const EvalCommand* command = nullptr;
+  ReportOptions wish = {};
+};
+std::string RenderPage(const EvaluationPage& input);
+
+// Returns the most confident wrong answers first, at most `most`; ties by index.
+std::vector<const Prediction*> SurestMistakes(const Evaluation& evaluation, size_t most);
+
+// Writes report.html into an --out folder and, if requested, attention_distance.json, each atomically. Data that the
+// data set or the server cannot provide is mentioned on the page and is no error. Model and resolution of `source` are
+// set from the evaluation; once its `stop` is true, the page is written with the data so far, and the status is
+// CANCELLED. `command` made the evaluation; null if unknown.
+absl::Status WriteReport(const std::string& folder, const Evaluation& evaluation, PictureSource source,
+                         const ReportOptions& wish = {}, const EvalCommand* command = nullptr);
+
+// Returns the command that repeats the evaluation in `folder`, and its report, into another folder beside it; quoted
+// for a shell. If `command` is null, options known only from it have their defaults, and a required label map is
+// "FILE". Never contains a token, at most the name of its file.
+std::string CommandOf(const Evaluation& evaluation, const std::string& folder, const EvalCommand* command = nullptr,
+                      const ReportOptions& wish = {});
+
+}  // namespace vitrine
+
+#endif  // VITRINE_CLIENT_EVAL_PAGE_PAGE_H_

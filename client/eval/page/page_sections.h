@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_CLIENT_EVAL_PAGE_PAGE_SECTIONS_H_
+#define VITRINE_CLIENT_EVAL_PAGE_PAGE_SECTIONS_H_
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "client/eval/page/page.h"
+#include "common/charts/html/html.h"
+
+namespace vitrine {
+
+// The parts of RenderPage, in its order.
+void AddKeyFigures(const EvaluationPage& input, HtmlPage& page);
+void AddLedger(const EvaluationPage& input, HtmlPage& page);
+void AddClasses(const EvaluationPage& input, HtmlPage& page);
+void AddConfusion(const EvaluationPage& input, HtmlPage& page);
+void AddMistakes(const EvaluationPage& input, HtmlPage& page);
+void AddCalibration(const EvaluationPage& input, HtmlPage& page);
+void AddTimes(const EvaluationPage& input, HtmlPage& page);
+void AddAttentionDistances(const EvaluationPage& input, HtmlPage& page);
+void AddProvenance(const EvaluationPage& input, HtmlPage& page);
+void AddSettings(const EvaluationPage& input, HtmlPage& page);
+
+// Text and drawings shared by the pages of evaluations.
+
+// "76.41 %"; with a sign "+1.20 %".
+std::string PercentText(double share);
+std::string SignedPercentText(double share);
+// "1.25 ms", "3.1 s"
+std::string DurationText(double seconds);
+// Returns the model's label, or the number of a class without one.
+std::string LabelOf(const v1::ModelVersion& model, int32_t label);
+// "eit-mini-cifar10 version 3"
+std::string NameOf(const v1::ModelVersion& model);
+// "95 % interval 78.1 to 79.7 %"
+std::string IntervalInWords(int64_t right, int64_t all);
+// "0.6345 (0.6150 to 0.6540)"
+std::string MeanScoreText(const MeanScore& score);
+// Draws histograms of the confidences of right and wrong answers.
+std::string DrawConfidences(std::span<const Prediction> predictions, const std::string& title);
+// "Expected calibration error 1.2 % ...; on average surer than right."
+std::string CalibrationInWords(const Calibration& calibration);
+// Returns a line per prediction: predicted class, right class, image.
+std::vector<std::string> AnswerInWords(const v1::ModelVersion& model, const Prediction& prediction);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_CLIENT_EVAL_PAGE_PAGE_SECTIONS_H_

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_CLIENT_EVAL_RUN_MERGE_H_
+#define VITRINE_CLIENT_EVAL_RUN_MERGE_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "client/commands/gate.h"
+#include "client/eval/evaluation.h"
+
+namespace vitrine {
+
+struct MergeOptions {
+  std::vector<std::string> folders = {};  // --out folders of shards, at least one
+  std::string out = {};                   // another folder, without an evaluation
+  bool allow_missing = false;             // shards, or images of shards, may be missing
+  std::vector<Gate> gates = {};           // only checked: an error if the model has no such measure
+};
+
+// Returns the evaluation that one run over the whole data set would have made; `out` gets its journal, written
+// atomically, which a run may continue if images are missing.
+//
+// FAILED_PRECONDITION: shards of different runs (names the difference), a repeated shard, missing or unfinished shards
+// unless allowed; an image in two shards or in the wrong one; a gate on a measure that this model cannot have.
+// ALREADY_EXISTS: `out` holds an evaluation.
+absl::StatusOr<Evaluation> MergeEvaluations(const MergeOptions& options);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_CLIENT_EVAL_RUN_MERGE_H_

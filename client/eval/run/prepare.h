@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_CLIENT_EVAL_RUN_PREPARE_H_
+#define VITRINE_CLIENT_EVAL_RUN_PREPARE_H_
+
+#include <atomic>
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "client/eval/evaluation.h"
+#include "client/eval/run/run.h"
+#include "client/lib/client.h"
+#include "common/charts/progress_display.h"
+#include "common/data/dataset.h"
+
+namespace vitrine {
+
+// State of a run before its first image.
+struct PreparedRun {
+  std::unique_ptr<Dataset> data;
+  std::unique_ptr<Client> client;
+  Evaluation evaluation = {};  // without sessions and predictions
+};
+
+// Opens the data set, connects, chooses the version of the model, and maps the labels to classes. Labels without a
+// class are listed on `display`. Retries the connection for the connect timeout; waits for a loading model and a
+// restarting server for the patience, unless `*stop` becomes true. Errors as of RunEvaluation.
+absl::StatusOr<PreparedRun> PrepareRun(const EvalCommand& command, ProgressDisplay& display,
+                                       const std::atomic<bool>* stop = nullptr);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_CLIENT_EVAL_RUN_PREPARE_H_

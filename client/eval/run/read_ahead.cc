@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/eval/run/read_ahead.h"
+
+#include <utility>
+
+#include "common/imaging/header.h"
+#include "common/status_macros.h"
+
+namespace vitrine {
+namespace {
+
+absl::StatusOr<std::string> ReadSendable(const Dataset& data, int64_t index) {
+  ASSIGN_OR_RETURN(std::string bytes, data.encoded(index));
+  RETURN_IF_ERROR(ReadHeader(bytes).status());
+  return bytes;
+}
+
+}  // namespace
+
+ReadAhead::ReadAhead(const Dataset& data, std::vector<int64_t> indices, const Options& options)
+    : data_(data), indices_(std::move(indices)), options_(options) {
+  for (int i = 0; i < options.threads; ++i) threads_.emplace_back([this] { Work(); });
+}
+
+ReadAhead::~ReadAhead() {
+  {
+    const absl::MutexLock lock(&mutex_);
+    ending_ = true;
+  }
+  for (std::thread& thread : threads_) thread.join();
+}
+
+absl::StatusOr<std::string> ReadAhead::Next() {
+  const absl::MutexLock lock(&mutex_);
+  const size_t position = taken_;
+  const auto is_ready = [this, position]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return ready_.contains(position); };
+  mutex_.Await(absl::Condition(&is_ready));
+  absl::StatusOr<std::string> picture = std::move(ready_.extract(position).mapped());
+  ++taken_;
+  if (picture.ok()) bytes_ -= picture->size();
+  return picture;
+}
+
+bool ReadAhead::HasRoomOrEnds() const {
+  if (ending_ || begun_ == indices_.size() || begun_ == taken_) return true;
+  return begun_ - taken_ < options_.pictures && bytes_ < options_.bytes;
+}
+
+void ReadAhead::Work() {
+  while (true) {
+    size_t position = 0;
+    {
+      const absl::MutexLock lock(&mutex_);
+      mutex_.Await(absl::Condition(this, &ReadAhead::HasRoomOrEnds));
+      if (ending_ || begun_ == indices_.size()) return;
+      position = begun_++;
+    }
+    absl::StatusOr<std::string> picture = ReadSendable(data_, indices_[position]);
+    const absl::MutexLock lock(&mutex_);
+    if (picture.ok()) bytes_ += picture->size();
+    ready_.emplace(position, std::move(picture));
+  }
+}
+
+}  // namespace vitrine

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_CLIENT_EVAL_RUN_READ_AHEAD_H_
+#define VITRINE_CLIENT_EVAL_RUN_READ_AHEAD_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "common/data/dataset.h"
+
+namespace vitrine {
+
+// Prefetches the encoded images of a data set on worker threads. One thread calls Next.
+class ReadAhead {
+ public:
+  struct Options {
+    int threads = 2;
+    size_t pictures = 128;             // maximum held
+    size_t bytes = size_t{128} << 20;  // maximum held, unless a single image is larger
+  };
+  // `data` must outlive this object.
+  ReadAhead(const Dataset& data, std::vector<int64_t> indices, const Options& options);
+  ReadAhead(const Dataset& data, std::vector<int64_t> indices) : ReadAhead(data, std::move(indices), Options()) {}
+  // Stops without reading the rest.
+  ~ReadAhead();
+
+  // Returns the next image in the order of `indices`, or why it cannot be sent: the error of Dataset::encoded, or
+  // INVALID_ARGUMENT for data that is no JPEG, PNG or WebP accepted by a server (common/imaging/header.h). Call once
+  // per index.
+  absl::StatusOr<std::string> Next();
+
+ private:
+  void Work();
+  bool HasRoomOrEnds() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const Dataset& data_;
+  const std::vector<int64_t> indices_;
+  const Options options_;
+
+  absl::Mutex mutex_;
+  bool ending_ ABSL_GUARDED_BY(mutex_) = false;
+  size_t begun_ ABSL_GUARDED_BY(mutex_) = 0;  // positions taken by a thread
+  size_t taken_ ABSL_GUARDED_BY(mutex_) = 0;  // positions returned by Next
+  size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::map<size_t, absl::StatusOr<std::string>> ready_ ABSL_GUARDED_BY(mutex_);  // by position
+
+  std::vector<std::thread> threads_;  // last member: the threads use the others
+};
+
+}  // namespace vitrine
+
+#endif  // VITRINE_CLIENT_EVAL_RUN_READ_AHEAD_H_

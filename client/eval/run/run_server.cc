@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reconnection of an evaluation to a lost server.
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "client/commands/output/text.h"
+#include "client/commands/picture_run.h"
+#include "client/eval/run/evaluation_run.h"
+#include "common/status_macros.h"
+
+namespace vitrine {
+namespace {
+
+constexpr absl::Duration kShortestConnect = absl::Milliseconds(100);
+constexpr absl::Duration kPollInterval = absl::Milliseconds(100);
+
+std::string Words(absl::Duration duration) {
+  return absl::FormatDuration(absl::Trunc(duration, absl::Seconds(1)));
+}
+
+}  // namespace
+
+void EvaluationRun::AwaitServer() {
+  patience_.Silent(absl::Now());
+  if (!patience_.waited()) {
+    progress_->Line(absl::StrCat("vitrine: the server is away (", Printable(away_.message()), "); waiting up to ",
+                                 absl::FormatDuration(command_.patience)));
+  }
+  while (!Stopping()) {
+    const absl::Duration left = patience_.Left(absl::Now());
+    if (left <= absl::ZeroDuration()) {
+      stopped_ =
+          absl::UnavailableError(absl::StrCat("the server at ", command_.client.address, " did not come back within ",
+                                              absl::FormatDuration(command_.patience), ": ", away_.message()));
+      return;
+    }
+    if (!Nap(std::min(patience_.NextWait(), left), absl::StrCat("waiting for the server, ", Words(left), " yet")))
+      return;
+    absl::Status back = Reconnect(patience_.Left(absl::Now()));
+    if (back.ok() && !Stopping()) back = Prove();
+    if (back.ok()) return;
+    away_ = back;
+  }
+}
+
+absl::Status EvaluationRun::Reconnect(absl::Duration most) {
+  client_.reset();  // its channel's backoff grows with each attempt
+  ClientOptions options = command_.client;
+  options.connect_timeout = std::min(options.connect_timeout, std::max(most, kShortestConnect));
+  repeats_ = suspects_.empty();
+  if (!repeats_) options.retry.max_attempts = 1;  // so that an image that crashes the server does so once per round
+  absl::StatusOr<std::unique_ptr<Client>> connected = Client::Connect(options);
+  RETURN_IF_ERROR(connected.status());
+  const v1::ModelVersion& expected = evaluation_.model;
+  ASSIGN_OR_RETURN(const v1::ModelVersion model,
+                   ChooseModel(**connected, {.name = expected.model(), .version = expected.version()}));
+  if (model.state() != v1::READY) {
+    return absl::UnavailableError(absl::StrCat(model.model(), "@", model.version(), " is not ready"));
+  }
+  client_ = *std::move(connected);
+  if (model.weights_sha256() != expected.weights_sha256()) {
+    stopped_ = absl::FailedPreconditionError(absl::StrCat("the server came back with other weights of ", model.model(),
+                                                          "@", model.version(), ": ", model.weights_sha256(),
+                                                          " instead of ", expected.weights_sha256()));
+  }
+  return absl::OkStatus();
+}
+
+// Checks that the server answers an image that it has answered before, so that a suspect can be blamed. The answer is
+// not counted. OK also if there is no such image.
+absl::Status EvaluationRun::Prove() {
+  if (suspects_.empty() || answered_ < 0) return absl::OkStatus();
+  const absl::StatusOr<std::string> picture = data_->encoded(answered_);
+  if (!picture.ok()) return absl::OkStatus();
+  bool asked = false;
+  absl::Status answer;
+  const absl::Status ended = client_->ClassifyMany(
+      [&]() -> std::optional<absl::StatusOr<v1::ClassifyRequest>> {
+        if (std::exchange(asked, true)) return std::nullopt;
+        return RequestWith(*picture);
+      },
+      [&](size_t, const absl::StatusOr<v1::ClassifyResponse>& result) { answer = result.status(); });
+  RETURN_IF_ERROR(ended);
+  RETURN_IF_ERROR(answer);
+  proven_ = true;
+  patience_.Answered();  // from here on each loss counts against a suspect
+  return absl::OkStatus();
+}
+
+// Sleeps in short intervals, so that the line is redrawn and a stop is noticed; returns false if stopped.
+bool EvaluationRun::Nap(absl::Duration duration, const std::string& why) {
+  for (const absl::Time end = absl::Now() + duration; absl::Now() < end;) {
+    if (Stopping()) return false;
+    progress_->DrawWaiting(why, absl::Now());
+    absl::SleepFor(std::min(kPollInterval, end - absl::Now()));
+  }
+  return !Stopping();
+}
+
+}  // namespace vitrine

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_CLIENT_LIB_ADMIN_CLIENT_H_
+#define VITRINE_CLIENT_LIB_ADMIN_CLIENT_H_
+
+#include <memory>
+#include <variant>
+
+#include "absl/status/statusor.h"
+#include "client/lib/client.h"
+#include "vitrine/v1/admin.pb.h"
+
+namespace vitrine {
+
+// One change of the serving settings.
+using AdminChange =
+    std::variant<v1::LoadModelRequest, v1::UnloadModelRequest, v1::RollbackModelRequest, v1::SetVersionPolicyRequest,
+                 v1::SetTrafficRequest, v1::SetLabelRequest, v1::ClearLabelRequest, v1::ResetServingRequest>;
+
+// A connection to the Admin service of a server; `options.address` is the address of its separate listener. Errors are
+// those of the contract (proto/vitrine/v1/admin.proto), with unchanged code and message. Calls are not retried, except
+// after a token was rejected that its file has since replaced: after a lost call, GetServing shows if the change was
+// made. Thread-safe; every call blocks, at most options.deadline.
+class AdminClient {
+ public:
+  // INVALID_ARGUMENT: bad options. UNAVAILABLE: no server answers at the address.
+  static absl::StatusOr<std::unique_ptr<AdminClient>> Connect(const ClientOptions& options);
+  ~AdminClient();
+
+  // Returns when the change is complete: the versions that it needs are loaded.
+  absl::StatusOr<v1::ServingChange> Make(const AdminChange& change);
+  absl::StatusOr<v1::ServingStatus> GetServing(const v1::GetServingRequest& request);
+
+ private:
+  struct Connection;
+  explicit AdminClient(std::unique_ptr<Connection> connection);
+
+  const std::unique_ptr<Connection> connection_;
+};
+
+}  // namespace vitrine
+
+#endif  // VITRINE_CLIENT_LIB_ADMIN_CLIENT_H_

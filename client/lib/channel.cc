@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/lib/channel.h"
+
+#include <grpcpp/client_context.h>
+#include <grpcpp/create_channel.h>
+#include <grpcpp/security/credentials.h>
+#include <grpcpp/support/client_interceptor.h>
+
+#include <utility>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "client/lib/connect/address.h"
+#include "client/lib/connect/proxy.h"
+#include "client/lib/connect/token.h"
+#include "client/lib/status.h"
+#include "client/lib/tls.h"
+#include "common/status_macros.h"
+#include "vitrine/v1/registry.grpc.pb.h"
+
+namespace vitrine {
+namespace {
+
+constexpr absl::Duration kKeepaliveTimeout = absl::Seconds(20);
+
+// Round robin over the servers whose health service reports SERVING: a replica that is loading its models or shutting
+// down gets no request. A server without the health service counts as serving.
+constexpr char kBalanced[] =
+    R"({"loadBalancingConfig":[{"round_robin":{}}],"healthCheckConfig":{"serviceName":"vitrine.v1.Classifier"}})";
+
+std::string ProxyFor(const ServerAddress& address) {
+  return address.local || address.host.empty() ? "" : ProxyOf(address.host);
+}
+
+// Describes a proxy on the path to the server, as part of a message; empty: none.
+std::string WayTo(const ClientOptions& options) {
+  const absl::StatusOr<ServerAddress> address = ParseAddress(options.address);
+  const std::string proxy = address.ok() ? ProxyFor(*address) : "";
+  if (proxy.empty()) return "";
+  return absl::StrCat(" through the proxy ", proxy, "; with no_proxy=", address->host, " it is asked directly");
+}
+
+void AddAddress(const ClientOptions& options, const ServerAddress& address, grpc::ChannelArguments& arguments) {
+  // gRPC would use $http_proxy on this machine too, and send local traffic to the proxy. It would also pass a list of
+  // servers to the proxy as one name, and does not support networks in $no_proxy.
+  if (ProxyFor(address).empty()) arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  if (address.balanced) arguments.SetServiceConfigJSON(kBalanced);
+  if (options.tls.has_value() && !options.tls->server_name.empty()) {
+    arguments.SetSslTargetNameOverride(options.tls->server_name);
+  } else if (!address.hosts.empty()) {
+    // By default gRPC sends the whole list as the authority.
+    arguments.SetString(GRPC_ARG_DEFAULT_AUTHORITY, address.hosts.front());
+  }
+}
+
+// Translates gRPC's message about a failed connection to the end of a sentence; empty if the connection was refused.
+std::string Meaning(const std::string& detail, const ClientOptions& options) {
+  const std::string lower = absl::AsciiStrToLower(detail);
+  const auto says = [&](const char* words) { return absl::StrContains(lower, words); };
+  if (options.tls.has_value()) {
+    const TlsOptions& tls = *options.tls;
+    if (says("certificate verify failed") || says("certificate_verify_failed")) {
+      return tls.ca_file.empty() ? ": no authority that this system trusts vouches for its certificate"
+                                 : absl::StrCat(": ", tls.ca_file, " does not vouch for its certificate");
+    }
+    if (says("peer name")) {
+      return absl::StrCat(": its certificate is for another name",
+                          tls.server_name.empty() ? "" : absl::StrCat(" than ", tls.server_name));
+    }
+    if (says("wrong version number")) return ": it does not speak TLS";
+    if (says("certificate required") || says("handshake failure") || says("socket closed") || says("reset by peer")) {
+      return tls.certificate_file.empty() ? ": it ends the TLS handshake; it may want a certificate of this client"
+                                          : absl::StrCat(": it does not accept the certificate ", tls.certificate_file);
+    }
+  } else if (says("socket closed") || says("reset by peer") || says("endpoint closing") || says("goaway")) {
+    return ": it closes the connection; it may want TLS";
+  }
+  if (says("dns resolution failed") || says("c-ares status")) return ": its name has no address";
+  if (says("no such file or directory")) return ": there is no such socket";
+  if (says("permission denied")) return ": permission denied";
+  return "";
+}
+
+// Returns true if these are gRPC's words for a port that answers in another protocol.
+bool IsNoGrpc(const std::string& detail) {
+  const std::string lower = absl::AsciiStrToLower(detail);
+  return absl::StrContains(lower, "http1.x server") || absl::StrContains(lower, "failed parsing http/2") ||
+         absl::StrContains(lower, "expected settings frame as the first frame");
+}
+
+// Makes one call without wait_for_ready: only a call returns the cause of a failed connection.
+absl::Status WhyNot(const std::shared_ptr<grpc::Channel>& channel, const ClientOptions& options) {
+  grpc::ClientContext context;
+  context.set_deadline(absl::ToChronoTime(absl::Now() + absl::Seconds(1)));
+  v1::ListModelsResponse ignored;
+  const grpc::Status status = v1::Registry::NewStub(channel)->ListModels(&context, {}, &ignored);
+  if (status.error_code() != grpc::StatusCode::UNAVAILABLE) return absl::OkStatus();  // the server answered after all
+  if (IsNoGrpc(status.error_message())) {
+    return absl::UnimplementedError(absl::StrCat("what answers at ", options.address,
+                                                 " speaks no gRPC; give the host:port of vitrine-server --listen"));
+  }
+  return absl::UnavailableError(
+      absl::StrCat("no server answers at ", options.address, WayTo(options), Meaning(status.error_message(), options)));
+}
+
+}  // namespace
+
+// Rejects a token that would be sent in plain text over a network.
+absl::StatusOr<std::shared_ptr<BearerToken>> TokenOf(const ClientOptions& options) {
+  ASSIGN_OR_RETURN(const ServerAddress address, ParseAddress(options.address));
+  if (options.token.empty() && options.token_file.empty()) return nullptr;
+  if (!options.tls.has_value() && !address.local) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the token would cross the network to ", options.address, " unencrypted; use TLS"));
+  }
+  return options.token.empty() ? BearerToken::FromFile(options.token_file) : BearerToken::FromText(options.token);
+}
+
+absl::StatusOr<std::string> TargetOf(const ClientOptions& options) {
+  ASSIGN_OR_RETURN(ServerAddress address, ParseAddress(options.address));
+  if (address.hosts.empty()) return std::move(address.uri);
+  return ResolveHosts(address.hosts);
+}
+
+grpc::ChannelArguments ClientArguments(const ClientOptions& options) {
+  grpc::ChannelArguments arguments;
+  arguments.SetMaxSendMessageSize(static_cast<int>(options.max_request_bytes));
+  arguments.SetMaxReceiveMessageSize(static_cast<int>(options.max_response_bytes));
+  arguments.SetUserAgentPrefix("vitrine-client");
+  // Finds a restarted server within seconds; gRPC's own backoff grows to two minutes.
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 250);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 5000);
+  if (options.keepalive > absl::ZeroDuration()) {
+    arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, static_cast<int>(absl::ToInt64Milliseconds(options.keepalive)));
+    arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, static_cast<int>(absl::ToInt64Milliseconds(kKeepaliveTimeout)));
+    arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
+  }
+  return arguments;
+}
+
+absl::StatusOr<std::shared_ptr<grpc::Channel>> ChannelTo(const std::string& target, const ClientOptions& options,
+                                                         grpc::ChannelArguments arguments,
+                                                         std::shared_ptr<BearerToken> token) {
+  ASSIGN_OR_RETURN(const ServerAddress address, ParseAddress(options.address));
+  if (!address.hosts.empty() && options.tls.has_value() && options.tls->server_name.empty()) {
+    return absl::InvalidArgumentError(
+        "several servers over TLS need one name that is in all their certificates: the server name of the TLS options");
+  }
+  std::shared_ptr<grpc::ChannelCredentials> credentials = grpc::InsecureChannelCredentials();
+  if (options.tls.has_value()) {
+    ASSIGN_OR_RETURN(credentials, TlsCredentials(*options.tls));
+  }
+  AddAddress(options, address, arguments);
+  std::vector<std::unique_ptr<grpc::experimental::ClientInterceptorFactoryInterface>> interceptors;
+  if (token != nullptr) interceptors.push_back(Authorizing(std::move(token)));
+  return grpc::experimental::CreateCustomChannelWithInterceptors(target, credentials, arguments,
+                                                                 std::move(interceptors));
+}
+
+absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeChannel(const ClientOptions& options) {
+  ASSIGN_OR_RETURN(std::shared_ptr<BearerToken> token, TokenOf(options));
+  ASSIGN_OR_RETURN(const std::string target, TargetOf(options));
+  return ChannelTo(target, options, ClientArguments(options), std::move(token));
+}
+
+absl::Status WaitUntilConnected(const std::shared_ptr<grpc::Channel>& channel, const ClientOptions& options) {
+  const auto deadline = absl::ToChronoTime(absl::Now() + options.connect_timeout);
+  grpc_connectivity_state state = channel->GetState(/*try_to_connect=*/true);
+  while (state != GRPC_CHANNEL_READY) {
+    if (state == GRPC_CHANNEL_TRANSIENT_FAILURE || state == GRPC_CHANNEL_SHUTDOWN) return WhyNot(channel, options);
+    if (!channel->WaitForStateChange(state, deadline)) {
+      return absl::UnavailableError(absl::StrCat("no server answered at ", options.address, " within ",
+                                                 absl::FormatDuration(options.connect_timeout), WayTo(options)));
+    }
+    state = channel->GetState(true);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace vitrine

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_CLIENT_LIB_CHANNEL_H_
+#define VITRINE_CLIENT_LIB_CHANNEL_H_
+
+#include <grpcpp/channel.h>
+#include <grpcpp/support/channel_arguments.h>
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "client/lib/client.h"
+#include "client/lib/connect/token.h"
+
+namespace vitrine {
+
+// Creates a channel from the options (address, TLS, token, keepalive, sizes), not connected yet. Every channel of the
+// client is created here. INVALID_ARGUMENT, NOT_FOUND, PERMISSION_DENIED: an option or a file that it names is invalid.
+// UNAVAILABLE: one of several hosts has no address.
+absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeChannel(const ClientOptions& options);
+
+// The parts of MakeChannel, for several channels. Returns the token of the options, null without one; INVALID_ARGUMENT
+// if it would cross a network without TLS.
+absl::StatusOr<std::shared_ptr<BearerToken>> TokenOf(const ClientOptions& options);
+// Returns the address as a gRPC target; names of several hosts are resolved.
+absl::StatusOr<std::string> TargetOf(const ClientOptions& options);
+// Returns MakeChannel's arguments for sizes, keepalive, reconnecting and the user agent.
+grpc::ChannelArguments ClientArguments(const ClientOptions& options);
+// Creates a channel to `target` with these arguments; `options` only gives address and TLS.
+absl::StatusOr<std::shared_ptr<grpc::Channel>> ChannelTo(const std::string& target, const ClientOptions& options,
+                                                         grpc::ChannelArguments arguments,
+                                                         std::shared_ptr<BearerToken> token);
+
+// Waits for the connection, at most options.connect_timeout. UNAVAILABLE gives the cause: connection refused, unknown
+// name, invalid certificate, or TLS on only one side.
+absl::Status WaitUntilConnected(const std::shared_ptr<grpc::Channel>& channel, const ClientOptions& options);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_CLIENT_LIB_CHANNEL_H_

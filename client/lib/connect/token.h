@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_CLIENT_LIB_CONNECT_TOKEN_H_
+#define VITRINE_CLIENT_LIB_CONNECT_TOKEN_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+
+namespace grpc::experimental {
+class ClientInterceptorFactoryInterface;
+}
+
+namespace vitrine {
+
+// A bearer token: given as text, or read from a file that may be replaced while the client runs (as by Kubernetes).
+// Thread-safe.
+class BearerToken {
+ public:
+  // Time after which the file is read again.
+  static constexpr absl::Duration kReread = absl::Minutes(1);
+
+  // INVALID_ARGUMENT: empty, or characters not allowed in a header; FromFile: also if the file cannot be read.
+  static absl::StatusOr<std::shared_ptr<BearerToken>> FromText(const std::string& token);
+  static absl::StatusOr<std::shared_ptr<BearerToken>> FromFile(const std::string& path);
+
+  // Returns the newest token that could be read.
+  std::string Get(absl::Time now);
+  // Reads the file again after a server rejected the token `refused`; true if it holds another now.
+  bool IsReplaced(const std::string& refused);
+
+ private:
+  BearerToken(std::string path, std::string token, absl::Time read)
+      : path_(std::move(path)), token_(std::move(token)), read_(read) {}
+
+  void ReadAgain(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const std::string path_;  // empty: the token never changes
+
+  absl::Mutex mutex_;
+  std::string token_ ABSL_GUARDED_BY(mutex_);
+  absl::Time read_ ABSL_GUARDED_BY(mutex_);
+};
+
+// Adds "authorization: Bearer ..." to every call of a channel.
+std::unique_ptr<grpc::experimental::ClientInterceptorFactoryInterface> Authorizing(std::shared_ptr<BearerToken> token);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_CLIENT_LIB_CONNECT_TOKEN_H_

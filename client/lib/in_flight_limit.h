@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_CLIENT_LIB_IN_FLIGHT_LIMIT_H_
+#define VITRINE_CLIENT_LIB_IN_FLIGHT_LIMIT_H_
+
+#include <cstdint>
+
+#include "absl/time/time.h"
+
+namespace vitrine {
+
+// Adaptive limit of requests in flight: the smallest one with the server's full throughput.
+//
+// Answers are counted in windows. The limit rises by a quarter, at least by one, while that increases the rate; a rise
+// that gains less than 3 % is reverted and tried again some windows later, because servers change. A rejection for
+// overload, or a missing answer in time, halves the limit, once for all requests sent before. Deterministic; not
+// thread-safe.
+class InFlightLimit {
+ public:
+  // The limit stays at or below `most`, which is at least 1.
+  explicit InFlightLimit(int most, int first = 4);
+
+  int limit() const { return limit_; }
+  // Records an answer at `now` while `in_flight` requests were with the server, including its own.
+  void OnAnswer(int in_flight, absl::Time now);
+  // Records at `now` that the server rejected a request sent at `sent` for overload, or has not answered it in time.
+  void OnOverload(absl::Time sent, absl::Time now);
+
+ private:
+  void BeginWindow(absl::Time now);
+  void EndWindow(double rate);
+
+  const int most_;
+  int limit_;
+  int before_ = 0;          // limit before the rise that is on trial; 0: none is
+  double rate_before_ = 0;  // answers per second at that limit
+  int rest_ = 0;            // windows until the next rise
+  absl::Time halved_ = absl::InfinitePast();
+
+  absl::Time window_ = absl::InfinitePast();  // start of the window; InfinitePast: set by the next answer
+  int64_t answers_ = 0;                       // answers in the window
+  bool full_ = false;                         // the limit was reached in the window
+};
+
+}  // namespace vitrine
+
+#endif  // VITRINE_CLIENT_LIB_IN_FLIGHT_LIMIT_H_

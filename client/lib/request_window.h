@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_CLIENT_LIB_REQUEST_WINDOW_H_
+#define VITRINE_CLIENT_LIB_REQUEST_WINDOW_H_
+
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "client/lib/client.h"
+#include "vitrine/v1/classifier.pb.h"
+
+namespace vitrine {
+
+// RESOURCE_EXHAUSTED if the request is larger than options.max_request_bytes.
+absl::Status CheckRequestSize(const v1::ClassifyRequest& request, const ClientOptions& options);
+
+// Decides what a run of Client::ClassifyTraced sends, retries and gives up. No I/O and no clock; one thread. The Python
+// client has the same rules (vitrine/_pipeline.py); tests/client/stream_events.json tests both.
+//
+// The window holds the requests taken and not yet delivered, in order. A request is waiting (for its first or a further
+// attempt), sent, or finished.
+class RequestWindow {
+ public:
+  // `options` and `limit`, which may be null, must outlive it. `uniform` returns random numbers in [0, 1).
+  RequestWindow(const ClientOptions& options, InFlightLimit* limit, std::function<double()> uniform);
+
+  // True if another request should be taken from the source.
+  bool wants() const;
+  void Take(absl::StatusOr<v1::ClassifyRequest> request);
+  void EndSource() { source_ended_ = true; }
+  // Ends the source; requests waiting for an attempt become CANCELLED.
+  void Stop();
+
+  // Returns the requests to send at `now`, on a new stream if there is none. They do not change until the answer or the
+  // end of the stream.
+  std::vector<std::shared_ptr<const v1::ClassifyRequest>> Due(absl::Time now);
+  void Answered(v1::ClassifyStreamResponse answer, absl::Time arrived);
+  // Records the end of the stream; OK: without an error.
+  void Ended(absl::Status status, absl::Time now);
+  // Finishes requests that are too late. Returns true if the server works only on such requests: the caller must then
+  // cancel the stream, which counts as ended without a call of Ended.
+  bool Expire(absl::Time now);
+  // Removes and returns the first request if it is finished.
+  std::optional<TracedResult> PopFinished();
+
+  // Returns the time of the next action if no event comes, provided that Due was called at `now`.
+  absl::Time NextTimer(absl::Time now) const;
+  // True if every taken request was delivered.
+  bool empty() const { return entries_.empty(); }
+  // True if no request is with the server.
+  bool idle() const { return sent_.empty(); }
+  // Reason for giving up the run; OK: it goes on.
+  const absl::Status& outcome() const { return outcome_; }
+
+ private:
+  enum class State { kWaiting, kSent, kFinished };
+  struct Entry {
+    size_t index = 0;
+    std::shared_ptr<v1::ClassifyRequest> request;
+    std::string caller_id;  // the request's own id, restored in the answer
+    size_t bytes = 0;
+    State state = State::kWaiting;
+    int attempts = 0;
+    int heard = 0;         // attempts on streams on which the server answered something: these count for max_attempts
+    bool alone = false;    // send it alone: it may have caused the end of the last stream
+    absl::Duration limit;  // deadline of the options, or a shorter one of the request
+    absl::Time deadline = absl::InfiniteFuture();  // set when it is first sent
+    absl::Time not_before = absl::InfinitePast();
+    absl::Time sent = absl::InfinitePast();  // last time
+    absl::Duration latency;                  // latency of the last attempt
+    absl::StatusOr<v1::ClassifyResponse> result = absl::UnknownError("not answered");
+  };
+
+  std::shared_ptr<const v1::ClassifyRequest> Send(Entry& entry, absl::Time now);
+  bool LostStream(const absl::Status& status, absl::Time now);
+  void Silent();
+  size_t MostInFlight() const;
+  Entry* Find(size_t index);  // null if it was delivered
+  void RetryOrFinish(Entry& entry, const absl::Status& status, absl::Time now);
+  void Finish(Entry& entry, absl::StatusOr<v1::ClassifyResponse> result);
+  void FinishEverything(const absl::Status& status);
+
+  const ClientOptions& options_;
+  InFlightLimit* const limit_;
+  const std::function<double()> uniform_;
+
+  std::deque<Entry> entries_;
+  size_t taken_ = 0;  // requests taken from the source so far
+  size_t bytes_ = 0;  // total size of the unfinished requests in the window
+  bool source_ended_ = false;
+
+  absl::flat_hash_map<std::string, size_t> sent_;  // id on the wire -> index; requests in flight on this stream
+  bool heard_ = false;                             // this stream had an answer
+  int lost_streams_ = 0;                           // consecutive streams lost without an answer in between
+  absl::Time lost_since_ = absl::InfinitePast();   // time of the first of them
+  int silent_streams_ = 0;                         // consecutive streams cancelled by Expire without an answer
+  absl::Time reopen_ = absl::InfinitePast();       // time before which no stream is opened; all requests wait
+  absl::Status outcome_;
+};
+
+}  // namespace vitrine
+
+#endif  // VITRINE_CLIENT_LIB_REQUEST_WINDOW_H_

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_CLIENT_LIB_SERVERS_H_
+#define VITRINE_CLIENT_LIB_SERVERS_H_
+
+#include <grpcpp/channel.h>
+#include <grpcpp/support/channel_arguments.h>
+
+#include <memory>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "client/lib/client.h"
+#include "client/lib/connect/token.h"
+
+namespace vitrine {
+
+// Channel to the servers of a client. Names of a list of servers are resolved again after calls were lost; if the
+// addresses have changed, new calls use them and calls in flight keep their channel. Thread-safe.
+class Servers {
+ public:
+  // With custom arguments for sizes, keepalive, reconnecting and the user agent. Errors as MakeChannel.
+  static absl::StatusOr<std::shared_ptr<Servers>> Open(const ClientOptions& options,
+                                                       const grpc::ChannelArguments& arguments);
+  static absl::StatusOr<std::shared_ptr<Servers>> Open(const ClientOptions& options);
+
+  // Returns the channel for one call; the next call may get another.
+  std::shared_ptr<grpc::Channel> channel() const;
+
+  // Resolves the names again if there are several and the last time was more than a second ago. May take seconds.
+  void Look();
+  // Call after a call ended with `status`: resolves names again if possibly no server answered it. Returns the status,
+  // or UNAVAILABLE instead of UNAUTHENTICATED if the call's token `sent` has been replaced meanwhile.
+  absl::Status Follow(absl::Status status, const std::string& sent);
+  // Returns the token of the next call; empty without one.
+  std::string Token();
+
+ private:
+  Servers(ClientOptions options, const grpc::ChannelArguments& arguments)
+      : options_(std::move(options)), arguments_(arguments) {}
+
+  const ClientOptions options_;
+  const grpc::ChannelArguments arguments_;
+  std::shared_ptr<BearerToken> token_;  // null without one
+
+  mutable absl::Mutex mutex_;
+  std::string target_ ABSL_GUARDED_BY(mutex_);
+  std::shared_ptr<grpc::Channel> channel_ ABSL_GUARDED_BY(mutex_);
+  absl::Time looked_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
+};
+
+}  // namespace vitrine
+
+#endif  // VITRINE_CLIENT_LIB_SERVERS_H_

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_CLIENT_LIB_STATUS_H_
+#define VITRINE_CLIENT_LIB_STATUS_H_
+
+#include <optional>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "vitrine/v1/classifier.pb.h"
+
+namespace grpc {
+class Status;
+}
+
+namespace vitrine {
+
+// Converts code and message; a google.rpc.RetryInfo in the details becomes a payload of the status.
+absl::Status FromGrpc(const grpc::Status& status);
+
+// Returns the status that the unary call would have had, with `retry_after` as the same payload.
+absl::Status FromStreamError(const v1::StreamError& error);
+
+// Returns the retry delay that the server gave, counted from its answer; nullopt without one.
+std::optional<absl::Duration> ServerRetryDelay(const absl::Status& status);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_CLIENT_LIB_STATUS_H_

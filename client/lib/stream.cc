@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/lib/stream.h"
+
+#include <utility>
+
+#include "absl/time/clock.h"
+#include "client/lib/status.h"
+#include "client/lib/traceparent.h"
+
+namespace vitrine {
+
+ClassifyStream::ClassifyStream(v1::Classifier::Stub& stub, const std::string& traceparent) {
+  AddTraceparent(traceparent, context_);
+  stub.async()->ClassifyStream(&context_, this);
+  // Writes start outside of gRPC's reactions; without the hold the call could end during one.
+  AddHold();
+  StartRead(&reading_);
+  StartCall();
+}
+
+ClassifyStream::~ClassifyStream() {
+  context_.TryCancel();
+  absl::MutexLock lock(&mutex_);
+  mutex_.Await(absl::Condition(&gone_));
+}
+
+void ClassifyStream::Send(std::shared_ptr<const v1::ClassifyRequest> request) {
+  absl::MutexLock lock(&mutex_);
+  unsent_.push_back(std::move(request));
+  WriteNext();
+}
+
+void ClassifyStream::Finish() {
+  absl::MutexLock lock(&mutex_);
+  finishing_ = true;
+  WriteNext();
+}
+
+ClassifyStream::Events ClassifyStream::Wait(absl::Time until) {
+  absl::MutexLock lock(&mutex_);
+  const auto something = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return !events_.answers.empty() || events_.ended.has_value();
+  };
+  mutex_.AwaitWithDeadline(absl::Condition(&something), until);
+  return std::exchange(events_, {});
+}
+
+void ClassifyStream::WriteNext() {
+  if (writing_ || closed_) return;
+  if (!unsent_.empty()) {
+    writing_ = true;
+    StartWrite(unsent_.front().get());
+  } else if (finishing_) {
+    finishing_ = false;
+    StartWritesDone();
+  }
+}
+
+void ClassifyStream::OnWriteDone(bool ok) {
+  absl::MutexLock lock(&mutex_);
+  writing_ = false;
+  unsent_.pop_front();
+  if (ok) WriteNext();  // after a failed write the call is ending; the pending read reports it
+}
+
+void ClassifyStream::OnReadDone(bool ok) {
+  absl::MutexLock lock(&mutex_);
+  if (ok) {
+    events_.answers.push_back({std::exchange(reading_, {}), absl::Now()});
+    StartRead(&reading_);
+  } else {
+    closed_ = true;
+    RemoveHold();
+  }
+}
+
+void ClassifyStream::OnDone(const grpc::Status& status) {
+  absl::MutexLock lock(&mutex_);
+  unsent_.clear();
+  events_.ended = FromGrpc(status);
+  gone_ = true;
+}
+
+}  // namespace vitrine

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_CLIENT_LIB_TRACEPARENT_H_
+#define VITRINE_CLIENT_LIB_TRACEPARENT_H_
+
+#include <grpcpp/client_context.h>
+
+#include <string>
+
+#include "absl/status/statusor.h"
+
+namespace vitrine {
+
+// Returns a valid W3C Trace Context `traceparent` value unchanged. INVALID_ARGUMENT: it is invalid; the message shows
+// the syntax.
+absl::StatusOr<std::string> CheckTraceparent(const std::string& text);
+
+// Adds the trace context to a call. Empty: adds nothing.
+void AddTraceparent(const std::string& traceparent, grpc::ClientContext& context);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_CLIENT_LIB_TRACEPARENT_H_

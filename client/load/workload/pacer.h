@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_CLIENT_LOAD_WORKLOAD_PACER_H_
+#define VITRINE_CLIENT_LOAD_WORKLOAD_PACER_H_
+
+#include <cstdint>
+
+#include "absl/functional/function_ref.h"
+#include "client/load/workload/arrivals.h"
+
+namespace vitrine {
+
+// Clock of a load, replaceable in tests. Nanoseconds from the start of the load. Thread-safe.
+class LoadClock {
+ public:
+  virtual ~LoadClock() = default;
+  virtual int64_t Now() const = 0;
+  // Returns at `time` or a little later; at once if it has passed.
+  virtual void SleepUntil(int64_t time) const = 0;
+};
+
+// CLOCK_MONOTONIC, starting at construction. A thread that sleeps with it gets the kernel's finest timer slack.
+class SteadyLoadClock final : public LoadClock {
+ public:
+  SteadyLoadClock();
+  int64_t Now() const override;
+  void SleepUntil(int64_t time) const override;
+  // Converts a time of the load to CLOCK_MONOTONIC nanoseconds.
+  int64_t Monotonic(int64_t time) const { return start_ + time; }
+
+ private:
+  const int64_t start_;
+};
+
+// Calls `start` for every arrival due before `end`, at its due time or later, in order and without waiting for answers;
+// `start` must not block. `now` is the time of the call: it shows the delay; no request is skipped to catch up. Returns
+// early once `stopped`, which is called at least every 50 ms.
+void Pace(Arrivals& arrivals, int64_t end, const LoadClock& clock, absl::FunctionRef<bool()> stopped,
+          absl::FunctionRef<void(const Arrival& arrival, int64_t now)> start);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_CLIENT_LOAD_WORKLOAD_PACER_H_

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_CLIENT_LOAD_WORKLOAD_REQUEST_CLASS_H_
+#define VITRINE_CLIENT_LOAD_WORKLOAD_REQUEST_CLASS_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "client/commands/picture_run.h"
+#include "vitrine/v1/attention.pb.h"
+#include "vitrine/v1/classifier.pb.h"
+#include "vitrine/v1/features.pb.h"
+
+namespace vitrine {
+
+// One kind of requests in a load.
+struct RequestClass {
+  std::string name = {};  // name in reports; empty: made from the settings below
+  ModelChoice model = {};
+  std::optional<v1::ResolutionWish> resolution = {};
+  v1::Priority priority = v1::NORMAL;
+  // Deadline from the scheduled start; also defines "within its deadline".
+  absl::Duration deadline = absl::Seconds(30);
+  double weight = 1;                       // relative share of the load; above 0
+  std::vector<std::string> pictures = {};  // files and folders; empty: a generated image
+  // Additional contents of its answers. A kind of attention has the defaults without layers and heads: the last layer's
+  // mean over its heads; a rollout of the whole model, distances of all layers.
+  std::vector<v1::AttentionKind> attention = {};
+  std::vector<v1::FeatureKind> features = {};
+  std::optional<int> top_k = {};  // number of predictions; unset: the server's default
+
+  // Returns `name`, or the settings as text: "eit-mini-cifar10 32x32 high within 50ms".
+  std::string Description() const;
+};
+
+// Parses "low", "normal", "high".
+absl::StatusOr<v1::Priority> ParsePriority(absl::string_view word);
+
+// Changes one setting: model, resolution, priority, deadline, weight, pictures (one path), attention and features
+// (kinds separated by +), top_k or name. INVALID_ARGUMENT: unknown setting or invalid value.
+absl::Status SetClassField(absl::string_view field, absl::string_view value, RequestClass& request_class);
+
+// Parses the classes of a load: "model=a, resolution=32x32, weight=3; model=b, priority=high, deadline=50ms". Missing
+// settings are those of `defaults`; `pictures` replaces the default list. INVALID_ARGUMENT names class and setting.
+absl::StatusOr<std::vector<RequestClass>> ParseMix(absl::string_view text, const RequestClass& defaults);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_CLIENT_LOAD_WORKLOAD_REQUEST_CLASS_H_

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_CLIENT_LOAD_WORKLOAD_TRACE_FILE_H_
+#define VITRINE_CLIENT_LOAD_WORKLOAD_TRACE_FILE_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "client/load/workload/workload.h"
+
+namespace vitrine {
+
+// A recorded load in one of two forms:
+//
+//   CSV (RFC 4180), whose first line names the columns: seconds,model,picture,resolution,priority,deadline
+//   JSON lines, whose first byte is '{': {"seconds": 0.25, "model": "a", "picture": "cat.jpg", "deadline": "50ms"}
+//
+// `seconds`, from the start of the load, is required and must not decrease from line to line. All else is optional or
+// may be empty: then it is that of `defaults`, whose images are used in turn. Relative image paths start at
+// `folder`. INVALID_ARGUMENT names the line. At most 10 million lines of 1000 classes (settings that differ in more
+// than their images).
+absl::StatusOr<Trace> ParseTrace(absl::string_view text, const std::string& folder, const RequestClass& defaults);
+
+// Reads the trace in a regular file of at most 2 GiB; paths in it start at its folder. Errors name the file.
+absl::StatusOr<Trace> ReadTrace(const std::string& path, const RequestClass& defaults);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_CLIENT_LOAD_WORKLOAD_TRACE_FILE_H_

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_CLIENT_LOAD_WORKLOAD_WORKLOAD_H_
+#define VITRINE_CLIENT_LOAD_WORKLOAD_WORKLOAD_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "client/load/workload/arrivals.h"
+#include "client/load/workload/request_class.h"
+
+namespace vitrine {
+
+// The requests of a load, serialised once and shared by all calls.
+struct Workload {
+  struct Request {
+    std::string bytes;  // a ClassifyRequest
+    uint32_t request_class = 0;
+    std::string picture = {};  // the image's file; empty for a generated image
+  };
+  std::vector<RequestClass> classes = {};
+  // Grouped by class, in the order of the classes, except in a trace.
+  std::vector<Request> requests = {};
+  double picture_bytes = 0;      // mean size of an image in bytes
+  std::string passed_over = {};  // summary of the files that were ignored in folders, see FoundPictures
+
+  // Returns the index of the `number`-th request: its class drawn by weight, its image at random. Pure. Not for a
+  // trace.
+  uint32_t Pick(uint64_t seed, uint64_t number) const;
+};
+
+struct WorkloadOptions {
+  // Size that every image is padded with zeros or cut to; 0: unchanged. For servers that do not decode.
+  int64_t bytes = 0;
+  // Maximum size of all requests together.
+  int64_t max_bytes = int64_t{1} << 30;
+};
+
+// Reads the images of every class. INVALID_ARGUMENT, NOT_FOUND and similar errors name the unusable image.
+absl::StatusOr<Workload> PrepareWorkload(std::vector<RequestClass> classes, const WorkloadOptions& options);
+
+// A recorded load: requests and their due times.
+struct Trace {
+  struct Request {
+    uint32_t request_class = 0;
+    std::string picture = {};  // a file; empty: a generated image
+  };
+  std::vector<RequestClass> classes = {};  // requests with equal settings are one class, with any images
+  std::vector<Request> requests = {};      // all different
+  std::vector<Arrival> arrivals = {};      // `request` is an index into `requests`; at least one
+};
+
+// Prepares the requests of a trace, in its order, so that an arrival's `request` stays valid.
+absl::StatusOr<Workload> PrepareTrace(const Trace& trace, const WorkloadOptions& options);
+
+// Returns a generated PNG file with varied content, for a load without images. Always the same.
+std::string MadePicture(int side);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_CLIENT_LOAD_WORKLOAD_WORKLOAD_H_

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_COMMON_CHARTS_HTML_DATA_TABLE_H_
+#define VITRINE_COMMON_CHARTS_HTML_DATA_TABLE_H_
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace vitrine {
+
+enum class OutputFormat { kTable, kJson, kCsv };
+
+// One value of a table, as JSON and as text.
+struct Cell {
+  nlohmann::ordered_json value;  // null if there is no value
+  std::string text;
+
+  static Cell Nothing() { return {nullptr, "-"}; }
+  static Cell Text(std::string_view text);  // empty text becomes Nothing
+  static Cell Count(int64_t count);         // the text has thousands separators
+  // `text` is the text form of `value`.
+  static Cell Number(double value, std::string text);
+};
+
+// Rows with named columns, printed as aligned text, a JSON array of objects, or CSV (RFC 4180, with a header).
+class DataTable {
+ public:
+  struct Column {
+    std::string name;     // in JSON and CSV: "parameters"
+    std::string heading;  // in text: "PARAMETERS"; empty: not in the aligned text
+    bool right = false;   // right-aligned, for numbers
+  };
+  explicit DataTable(std::vector<Column> columns) : columns_(std::move(columns)) {}
+
+  // Requires one cell per column.
+  void Add(std::vector<Cell> row) { rows_.push_back(std::move(row)); }
+
+  std::string Print(OutputFormat format) const;
+  nlohmann::ordered_json AsJson() const;
+  // Returns the text of all cells, including columns without a heading.
+  std::vector<std::vector<std::string>> Texts() const;
+
+ private:
+  std::string AsText() const;
+  std::string AsCsv() const;
+
+  const std::vector<Column> columns_;
+  std::vector<std::vector<Cell>> rows_;
+};
+
+// Returns columns as wide as their widest cell; `right` marks right-aligned ones. Lines end with a line feed.
+std::string Aligned(const std::vector<std::vector<std::string>>& rows, const std::vector<bool>& right);
+
+// Formats 1234567 as "1,234,567".
+std::string WithSeparators(int64_t number);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_COMMON_CHARTS_HTML_DATA_TABLE_H_

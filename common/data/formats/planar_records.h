@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_COMMON_DATA_FORMATS_PLANAR_RECORDS_H_
+#define VITRINE_COMMON_DATA_FORMATS_PLANAR_RECORDS_H_
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/data/dataset.h"
+
+namespace vitrine {
+
+// Layout of files of equal records, each an RGB image of 8 bits stored plane by plane (red, green, blue), optionally
+// after labels. Used by CIFAR and STL-10.
+struct RecordLayout {
+  int width = 0;            // pixels
+  int height = 0;           // pixels
+  int header_bytes = 0;     // before the pixels of each record
+  bool by_columns = false;  // true if planes are stored column by column instead of row by row
+
+  int64_t plane() const { return int64_t{width} * height; }
+  int64_t record() const { return header_bytes + 3 * plane(); }  // bytes
+};
+
+// Reads the headers of all records of a file, concatenated. NOT_FOUND if there is no such file; INVALID_ARGUMENT if it
+// is empty or not a whole number of records.
+absl::StatusOr<std::vector<uint8_t>> ReadHeaders(const std::filesystem::path& path, const RecordLayout& layout);
+
+// Opens the images of the files in order, with `classes` in the same order and number (INVALID_ARGUMENT names the first
+// file). An image's name is its file's and the index in it: "test_batch.bin[17]". Pixels stay in the files; an access
+// is one pread.
+absl::StatusOr<std::unique_ptr<Dataset>> OpenPlanarRecords(const std::vector<std::filesystem::path>& paths,
+                                                           const RecordLayout& layout, std::vector<uint8_t> classes,
+                                                           std::vector<std::string> labels);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_COMMON_DATA_FORMATS_PLANAR_RECORDS_H_

@@ -1,0 +1,412 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/http/protocol/http2_session.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "common/http/protocol/http2.h"
+
+namespace vitrine {
+namespace {
+
+using Next = ByteStream::Result::Next;
+
+// Limits on bytes of frames created before the kernel takes them, and on bytes written in one turn.
+constexpr size_t kOutBytes = size_t{64} << 10;
+constexpr size_t kTurnBytes = size_t{256} << 10;
+// Limit on bytes read in one turn from a connection that recently spent points: its frames may be small and many.
+constexpr size_t kSuspiciousBytes = size_t{8} << 10;
+constexpr size_t kMostQueuedFrames = 4096;
+constexpr std::chrono::seconds kRateCheck{1};
+// Delay of the second GOAWAY, unless the PING of the first one is answered earlier.
+constexpr std::chrono::seconds kLeavingTime{1};
+constexpr uint8_t kBandwidthPing[8] = {'v', 'i', 't', '-', 'r', 'a', 't', 'e'};
+constexpr uint8_t kKeepalivePing[8] = {'v', 'i', 't', '-', 'k', 'e', 'e', 'p'};
+constexpr uint8_t kLeavingPing[8] = {'v', 'i', 't', '-', 'l', 'e', 'f', 't'};
+
+void AppendNumber(std::string& to, uint32_t value, int bytes) {
+  for (int i = bytes - 1; i >= 0; --i) to.push_back(static_cast<char>(value >> (8 * i)));
+}
+
+// Returns a GOAWAY frame, for a session that can no longer be used.
+std::string GoawayFrame(int32_t last_stream, uint32_t code, absl::string_view why) {
+  std::string frame;
+  AppendNumber(frame, static_cast<uint32_t>(8 + why.size()), 3);
+  AppendNumber(frame, NGHTTP2_GOAWAY, 1);
+  AppendNumber(frame, 0, 1);
+  AppendNumber(frame, 0, 4);
+  AppendNumber(frame, static_cast<uint32_t>(last_stream), 4);
+  AppendNumber(frame, code, 4);
+  frame.append(why.data(), why.size());
+  return frame;
+}
+
+// Returns true if, after a grace period, fewer bytes than `least_rate` per second have passed.
+bool IsSlower(int64_t bytes, std::chrono::duration<double> spent, absl::Duration grace, int64_t least_rate) {
+  const double beyond = spent.count() - absl::ToDoubleSeconds(grace);
+  return beyond > 0 && static_cast<double>(bytes) < beyond * static_cast<double>(least_rate);
+}
+
+}  // namespace
+
+Http2Session::Http2Session(HttpConnection& connection, std::string first)
+    : connection_(connection),
+      common_(connection.common()),
+      options_(common_.options),
+      session_(NewNghttp2Session(*this, options_), &nghttp2_session_del),
+      first_(std::move(first)) {
+  const nghttp2_settings_entry settings[] = {
+      {NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, static_cast<uint32_t>(options_.max_concurrent_streams)},
+      {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, FlowWindow::kFirst},
+      {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, static_cast<uint32_t>(options_.max_head_bytes)},
+      {NGHTTP2_SETTINGS_NO_RFC7540_PRIORITIES, 1}};
+  nghttp2_submit_settings(session_.get(), NGHTTP2_FLAG_NONE, settings, std::size(settings));
+  nghttp2_session_set_local_window_size(session_.get(), NGHTTP2_FLAG_NONE, 0, FlowWindow::kFirst);
+}
+
+Http2Session::~Http2Session() = default;
+
+void Http2Session::OnReady(bool readable, bool, bool) {
+  if (connection_.is_closed()) return;
+  if (!first_.empty()) Feed(std::exchange(first_, std::string()));
+  if (readable && !failed_.has_value()) Read();
+  if (!connection_.is_closed()) Continue();
+}
+
+void Http2Session::OnWoken() {
+  if (connection_.stream().HasPending() && !failed_.has_value()) Read();
+  if (!connection_.is_closed()) Continue();
+}
+
+// Reads once per turn, so that the loop's other connections are not delayed.
+void Http2Session::Read() {
+  std::vector<char>& scratch = connection_.scratch();
+  const size_t most = connection_.IsSuspicious() ? kSuspiciousBytes : scratch.size();
+  const ByteStream::Result result = connection_.stream().Read(scratch.data(), most);
+  const int updates = connection_.stream().TakeKeyUpdates();
+  if (updates > 0 && !Spend(kKeyUpdatePoints * updates, "too many key updates")) return;
+  if (result.next == Next::kGone) {
+    return connection_.Close(EndReason());
+  }
+  if (result.next == Next::kAwaitWritable) waits_for_writable_ = true;
+  if (result.next != Next::kGoOn) return;
+  connection_.NoteReceived();
+  pinged_.reset();
+  Feed(absl::string_view(scratch.data(), result.bytes));
+  if (connection_.stream().HasPending()) connection_.Wake();
+}
+
+void Http2Session::Feed(absl::string_view bytes) {
+  const ssize_t taken =
+      nghttp2_session_mem_recv(session_.get(), reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size());
+  // Replies to frames pile up if the client does not read.
+  if (nghttp2_session_get_outbound_queue_size(session_.get()) > kMostQueuedFrames) {
+    Fail(CloseReason::kAbuse, NGHTTP2_ENHANCE_YOUR_CALM, "the client does not read");
+  }
+  if (taken >= 0 || failed_.has_value()) return;
+  const bool is_flood = taken == NGHTTP2_ERR_FLOODED;
+  Fail(is_flood ? CloseReason::kAbuse : CloseReason::kProtocol,
+       is_flood ? NGHTTP2_ENHANCE_YOUR_CALM : NGHTTP2_PROTOCOL_ERROR, nghttp2_strerror(static_cast<int>(taken)));
+}
+
+void Http2Session::Fail(CloseReason reason, uint32_t code, const char* why) {
+  if (!failed_.has_value()) failed_ = Failure{reason, code, why};
+}
+
+bool Http2Session::Spend(double points, const char* why) {
+  if (connection_.Spend(points)) return true;
+  Fail(CloseReason::kAbuse, NGHTTP2_ENHANCE_YOUR_CALM, why);
+  return false;
+}
+
+void Http2Session::Continue() {
+  if (connection_.is_closed()) return;
+  if (!failed_.has_value()) DeliverMail();
+  if (!Flush()) return;
+  if (failed_.has_value()) return SayFailure();
+  const bool reads = nghttp2_session_want_read(session_.get()) != 0;
+  if (!reads && nghttp2_session_want_write(session_.get()) == 0 && out_.empty()) {
+    return connection_.Linger(EndReason());
+  }
+  connection_.Await(true, waits_for_writable_);
+}
+
+// Sends the frames of nghttp2 first: a client expects SETTINGS before anything else.
+void Http2Session::SayFailure() {
+  out_ += GoawayFrame(nghttp2_session_get_last_proc_stream_id(session_.get()), failed_->code, failed_->why);
+  (void)connection_.stream().Write({}, absl::string_view(out_).substr(out_sent_));
+  connection_.Linger(failed_->reason);
+}
+
+CloseReason Http2Session::EndReason() const {
+  if (is_broken_) return CloseReason::kProtocol;
+  return leaving_ == Leaving::kNo ? CloseReason::kClient : leaving_reason_;
+}
+
+void Http2Session::DeliverMail() {
+  for (auto& [stream, mail] : mailbox_.Empty()) {
+    if (!streams_.contains(stream->id)) continue;
+    if (mail.body_awaited.has_value()) {
+      if (*mail.body_awaited && !stream->body_since.has_value()) {
+        stream->body_since = Now();
+        stream->connection_bytes = body_bytes_;
+      } else if (!*mail.body_awaited) {
+        stream->body_since.reset();
+      }
+    }
+    if (mail.consumed > 0) nghttp2_session_consume_stream(session_.get(), stream->id, mail.consumed);
+    for (HttpStream::Part& part : mail.parts) Queue(*stream, std::move(part));
+    if (mail.reset.has_value()) Reset(*stream, *mail.reset);
+  }
+}
+
+void Http2Session::Queue(Http2Stream& stream, HttpStream::Part part) {
+  if (!std::exchange(stream.has_sent_head, true)) {
+    const bool is_whole = part.is_last && part.bytes.empty() && part.trailers.empty();
+    nghttp2_data_provider provider = {.source = {.ptr = &stream}, .read_callback = nullptr};
+    Submit(stream, part, is_whole ? nullptr : &provider);
+    if (is_whole) {
+      if (part.held != nullptr) held_by_frame_.push_back(std::move(part.held));
+      return;
+    }
+  } else if (stream.is_deferred) {
+    stream.is_deferred = false;
+    nghttp2_session_resume_data(session_.get(), stream.id);
+  }
+  if (stream.parts.empty()) {
+    stream.taking_since = Now();
+    stream.taken = 0;
+  }
+  part.head.clear();
+  stream.parts.push_back(std::move(part));
+}
+
+void Http2Session::Reset(Http2Stream& stream, uint32_t code) {
+  // NO_ERROR is implied by the end of a response being sent.
+  const bool is_ending = !stream.parts.empty() && stream.parts.back().is_last;
+  if (code == NGHTTP2_NO_ERROR && (is_ending || stream.has_local_ended)) return;
+  stream.is_reset_here = true;
+  nghttp2_submit_rst_stream(session_.get(), NGHTTP2_FLAG_NONE, stream.id, code);
+}
+
+void Http2Session::Fill() {
+  while (out_.size() - out_sent_ < kOutBytes) {
+    const uint8_t* bytes = nullptr;
+    const ssize_t size = nghttp2_session_mem_send(session_.get(), &bytes);
+    if (size < 0) Fail(CloseReason::kProtocol, NGHTTP2_INTERNAL_ERROR, nghttp2_strerror(static_cast<int>(size)));
+    if (size > 0) {
+      out_.append(reinterpret_cast<const char*>(bytes), static_cast<size_t>(size));
+      out_total_ += static_cast<uint64_t>(size);
+    }
+    for (std::shared_ptr<void>& each : held_by_frame_) held_.emplace_back(out_total_, std::move(each));
+    held_by_frame_.clear();
+    if (size <= 0) return;
+  }
+}
+
+bool Http2Session::Flush() {
+  size_t written = 0;
+  while (written < kTurnBytes) {
+    Fill();
+    if (out_sent_ == out_.size()) break;
+    const ByteStream::Result result = connection_.stream().Write({}, absl::string_view(out_).substr(out_sent_));
+    if (result.next == Next::kGone) {
+      connection_.Close(failed_.has_value() ? failed_->reason : CloseReason::kClient);
+      return false;
+    }
+    if (result.next != Next::kGoOn) {
+      if (!blocked_since_.has_value()) {
+        blocked_since_ = Now();
+        blocked_at_ = out_total_;
+      }
+      waits_for_writable_ = result.next == Next::kAwaitWritable;
+      return true;
+    }
+    out_sent_ += result.bytes;
+    written += result.bytes;
+    ReleaseWritten();
+  }
+  ReleaseWritten();
+  const bool is_empty = out_sent_ == out_.size();
+  if (is_empty) {
+    out_.clear();
+    out_sent_ = 0;
+    blocked_since_.reset();
+  }
+  waits_for_writable_ = !is_empty || written >= kTurnBytes;  // more may follow, after the others' turn
+  return true;
+}
+
+void Http2Session::ReleaseWritten() {
+  const uint64_t written = out_total_ - (out_.size() - out_sent_);
+  while (!held_.empty() && held_.front().first <= written) held_.pop_front();
+  if (out_sent_ >= kOutBytes) {
+    out_.erase(0, out_sent_);
+    out_sent_ = 0;
+  }
+}
+
+void Http2Session::OnTick() {
+  const std::chrono::nanoseconds head_time = Nanoseconds(options_.request_timeout);
+  if (!has_settings_ && Now() - connection_.opened() > head_time) return connection_.Close(CloseReason::kHeadTimeout);
+  if (head_since_.has_value() && Now() - *head_since_ > head_time) {
+    return connection_.Close(CloseReason::kHeadTimeout);
+  }
+  const auto silence = Now() - connection_.last_received();
+  if (pinged_.has_value() && Now() - *pinged_ > Nanoseconds(options_.keepalive_timeout)) {
+    return connection_.Close(CloseReason::kKeepalive);
+  }
+  if (!pinged_.has_value() && silence > Nanoseconds(options_.keepalive_time)) {
+    pinged_ = Now();
+    nghttp2_submit_ping(session_.get(), NGHTTP2_FLAG_NONE, kKeepalivePing);
+  }
+  if (leaving_ == Leaving::kAnnounced && Now() - announced_ > kLeavingTime) SubmitFinal();
+  if (leaves_after_first_ && (requests_ > 0 && streams_.empty())) Announce();
+  if (connection_.is_closed()) return;
+  if (Now() - rates_checked_ > kRateCheck) CheckRates();
+  Continue();
+}
+
+void Http2Session::CheckRates() {
+  rates_checked_ = Now();
+  if (blocked_since_.has_value() && IsSlower(static_cast<int64_t>(out_total_ - blocked_at_), Now() - *blocked_since_,
+                                             options_.body_timeout, options_.least_rate)) {
+    return Fail(CloseReason::kSlowClient, NGHTTP2_CANCEL, "the client does not read");
+  }
+  const bool has_window = nghttp2_session_get_remote_window_size(session_.get()) > 0;
+  std::vector<std::shared_ptr<Http2Stream>> late_bodies;
+  for (const auto& [id, stream] : streams_) {
+    if (stream->answered_early.has_value() && Now() - *stream->answered_early > kRateCheck) {
+      stream->answered_early.reset();
+      nghttp2_submit_rst_stream(session_.get(), NGHTTP2_FLAG_NONE, id, NGHTTP2_NO_ERROR);
+    }
+    // Only clients that grant no window are slow: a slow line with many answers transfers a little of each. The rate of
+    // bodies likewise counts all streams.
+    const bool withholds = !has_window || nghttp2_session_get_stream_remote_window_size(session_.get(), id) <= 0;
+    if (withholds && !stream->parts.empty() &&
+        IsSlower(stream->taken, Now() - *stream->taking_since, options_.body_timeout, options_.least_rate)) {
+      Reset(*stream, NGHTTP2_CANCEL);
+    }
+    if (!stream->has_remote_ended && stream->body_since.has_value() &&
+        IsSlower(body_bytes_ - stream->connection_bytes, Now() - *stream->body_since, options_.body_timeout,
+                 options_.least_rate)) {
+      late_bodies.push_back(stream);
+    }
+  }
+  for (const auto& stream : late_bodies) {
+    stream->body_since.reset();
+    if (stream->handler != nullptr) stream->handler->OnTooSlow();
+  }
+}
+
+void Http2Session::StartLeaving(CloseReason reason) {
+  leaving_reason_ = reason;
+  if (leaving_ != Leaving::kNo) return;
+  // A new client gets its first request answered: if asked to leave before, it would reconnect endlessly.
+  leaves_after_first_ = reason == CloseReason::kShutdown && requests_ == 0;
+  if (!leaves_after_first_) Announce();
+}
+
+void Http2Session::Announce() {
+  const CloseReason reason = leaving_reason_;
+  leaves_after_first_ = false;
+  announced_ = Now();
+  if (streams_.empty() && reason != CloseReason::kShutdown) {
+    SubmitFinal();
+  } else {
+    leaving_ = Leaving::kAnnounced;
+    nghttp2_submit_shutdown_notice(session_.get());
+    nghttp2_submit_ping(session_.get(), NGHTTP2_FLAG_NONE, kLeavingPing);
+  }
+  Continue();
+}
+
+void Http2Session::SubmitFinal() {
+  if (leaving_ == Leaving::kFinal) return;
+  leaving_ = Leaving::kFinal;
+  final_stream_ = nghttp2_session_get_last_proc_stream_id(session_.get());
+  const char* const why = CloseReasonName(leaving_reason_);
+  nghttp2_submit_goaway(session_.get(), NGHTTP2_FLAG_NONE, final_stream_, NGHTTP2_NO_ERROR,
+                        reinterpret_cast<const uint8_t*>(why), std::strlen(why));
+}
+
+void Http2Session::End() {
+  leaving_reason_ = CloseReason::kShutdown;
+  SubmitFinal();
+  Continue();
+}
+
+void Http2Session::OnClosed() {
+  StreamMap streams;
+  streams.swap(streams_);
+  double points = 0;  // charged as if the client had reset them
+  for (const auto& [id, stream] : streams) {
+    if (!stream->has_local_ended && !stream->is_reset_here) points += stream->points;
+    stream->request->hung_up->store(true, std::memory_order_release);
+    const std::shared_ptr<HttpStreamHandler> handler = std::move(stream->handler);
+    stream->Close();
+    if (handler != nullptr) handler->OnClosed(stream->has_local_ended);
+  }
+  if (points > 0) (void)connection_.Spend(points);
+  head_of_.reset();
+  (void)mailbox_.Empty();  // listed streams hold references to the connection
+  held_.clear();
+  held_by_frame_.clear();
+}
+
+std::optional<EventLoop::Time> Http2Session::UnsentSince() const {
+  std::optional<Time> since = blocked_since_;
+  for (const auto& [id, stream] : streams_) {
+    if (!stream->parts.empty() && (!since.has_value() || *stream->taking_since < *since)) since = stream->taking_since;
+  }
+  return since;
+}
+
+HttpConnectionStatus Http2Session::Describe() const {
+  HttpConnectionStatus status = {.peer = "", .protocol = "h2", .age = {}, .requests = requests_};
+  status.streams = static_cast<int64_t>(streams_.size());
+  for (const auto& [id, stream] : streams_) status.unsent_bytes += static_cast<int64_t>(stream->unsent_bytes());
+  return status;
+}
+
+void Http2Session::OnPing(const nghttp2_ping& ping, bool is_answer) {
+  if (is_answer) {
+    if (std::memcmp(ping.opaque_data, kLeavingPing, sizeof(kLeavingPing)) == 0) SubmitFinal();
+    if (std::memcmp(ping.opaque_data, kBandwidthPing, sizeof(kBandwidthPing)) != 0) return;
+    const std::optional<int32_t> grown = window_.OnAnswer();
+    if (!grown.has_value()) return;
+    const nghttp2_settings_entry setting = {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, static_cast<uint32_t>(*grown)};
+    nghttp2_submit_settings(session_.get(), NGHTTP2_FLAG_NONE, &setting, 1);
+    nghttp2_session_set_local_window_size(session_.get(), NGHTTP2_FLAG_NONE, 0, *grown);
+    return;
+  }
+  // As in gRPC: two early PINGs are tolerated, and each response sent resets the count.
+  constexpr int kForgiven = 2;
+  const bool is_early =
+      last_ping_ != Time::min() && Now() - last_ping_ < Nanoseconds(options_.min_ping_interval) * 9 / 10;
+  last_ping_ = Now();
+  if (is_early && ++ping_strikes_ > kForgiven) {
+    Fail(CloseReason::kTooManyPings, NGHTTP2_ENHANCE_YOUR_CALM, "too_many_pings");
+  }
+}
+
+void Http2Session::OnData(int32_t id, absl::string_view bytes) {
+  nghttp2_session_consume_connection(session_.get(), bytes.size());
+  if (window_.OnData(static_cast<int64_t>(bytes.size()))) {
+    nghttp2_submit_ping(session_.get(), NGHTTP2_FLAG_NONE, kBandwidthPing);
+  }
+  const std::shared_ptr<Http2Stream> stream = Find(id);
+  body_bytes_ += static_cast<int64_t>(bytes.size());
+  if (stream != nullptr && stream->handler != nullptr) {
+    const std::shared_ptr<HttpStreamHandler> handler = stream->handler;
+    handler->OnData(bytes);
+  } else {
+    nghttp2_session_consume_stream(session_.get(), id, bytes.size());
+  }
+}
+
+std::unique_ptr<HttpProtocol> MakeHttp2(HttpConnection& connection, std::string first) {
+  return std::make_unique<Http2Session>(connection, std::move(first));
+}
+
+}  // namespace vitrine

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_COMMON_HTTP_PROTOCOL_HTTP2_SESSION_H_
+#define VITRINE_COMMON_HTTP_PROTOCOL_HTTP2_SESSION_H_
+
+#include <nghttp2/nghttp2.h>
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "common/http/connection.h"
+#include "common/http/protocol/flow_window.h"
+#include "common/http/protocol/http2_stream.h"
+
+namespace vitrine {
+
+// HTTP/2 on one connection. nghttp2 handles frames and protocol rules; this class handles streams, windows, costs of
+// frames and the end of the connection. http2_frames.cc has nghttp2's callbacks.
+class Http2Session final : public HttpProtocol {
+ public:
+  Http2Session(HttpConnection& connection, std::string first);
+  ~Http2Session() override;
+
+  void OnReady(bool readable, bool writable, bool failed) override;
+  void OnWoken() override;
+  void OnTick() override;
+  void StartLeaving(CloseReason reason) override;
+  void End() override;
+  void OnClosed() override;
+  bool HasRequests() const override { return !streams_.empty(); }
+  std::optional<EventLoop::Time> UnsentSince() const override;
+  HttpConnectionStatus Describe() const override;
+
+ private:
+  friend struct Http2Frames;
+  using Time = EventLoop::Time;
+  using StreamMap = std::unordered_map<int32_t, std::shared_ptr<Http2Stream>>;
+  // Two GOAWAYs are sent: after the first one, requests already on their way are still accepted.
+  enum class Leaving { kNo, kAnnounced, kFinal };
+
+  Time Now() const { return connection_.loop().now(); }
+  void Read();
+  void Feed(absl::string_view bytes);
+  // Processes the mail of other threads, writes pending output, and sets the events to wait for.
+  void Continue();
+  void DeliverMail();
+  void Queue(Http2Stream& stream, HttpStream::Part part);
+  // Returns false if the connection was closed.
+  bool Flush();
+  void Fill();
+  void ReleaseWritten();
+  void SayFailure();
+  // Returns the reason for a connection that ends by HTTP/2's rules.
+  CloseReason EndReason() const;
+  // Schedules the end of the connection with GOAWAY; further input and mail are not handled.
+  void Fail(CloseReason reason, uint32_t code, const char* why);
+  bool Spend(double points, const char* why);
+  void Announce();
+  void SubmitFinal();
+  void Submit(Http2Stream& stream, const HttpStream::Part& part, nghttp2_data_provider* provider);
+  void Reset(Http2Stream& stream, uint32_t code);
+  void CheckRates();
+
+  // Called by http2_frames.cc:
+  std::shared_ptr<Http2Stream> Find(int32_t id) const;
+  bool BeginRequest(int32_t id);
+  void ChargeUnwantedHead(const nghttp2_frame_hd& head);
+  void Dispatch(Http2Stream& stream);
+  void EndBody(Http2Stream& stream);
+  void OnData(int32_t id, absl::string_view bytes);
+  void OnPing(const nghttp2_ping& ping, bool is_answer);
+  void OnSent(const nghttp2_frame& frame);
+  void OnStreamClosed(int32_t id);
+  ssize_t ReadParts(Http2Stream& stream, uint8_t* to, size_t size, uint32_t* flags);
+
+  HttpConnection& connection_;
+  HttpCommon& common_;
+  const HttpServerOptions& options_;
+  std::unique_ptr<nghttp2_session, decltype(&nghttp2_session_del)> session_;
+  Http2Mailbox mailbox_;
+  const std::shared_ptr<std::atomic<int64_t>> live_ = std::make_shared<std::atomic<int64_t>>(0);
+  StreamMap streams_;
+  std::string first_;  // read before this object existed
+  int64_t requests_ = 0;
+
+  // Frames written and not yet taken by the kernel, and objects to release once they are.
+  std::string out_;
+  size_t out_sent_ = 0;
+  uint64_t out_total_ = 0;                                       // total bytes ever added to out_
+  std::deque<std::pair<uint64_t, std::shared_ptr<void>>> held_;  // each with its out_total_
+  std::vector<std::shared_ptr<void>> held_by_frame_;             // objects of the frame being created
+  bool waits_for_writable_ = false;
+  std::optional<Time> blocked_since_;  // time since the kernel accepts no output
+  uint64_t blocked_at_ = 0;
+
+  FlowWindow window_;
+  std::optional<Time> pinged_;    // time of the unanswered keepalive PING
+  Time last_ping_ = Time::min();  // time of the client's last PING
+  int ping_strikes_ = 0;
+  bool has_settings_ = false;             // the client's first SETTINGS arrived
+  std::optional<Time> head_since_;        // start of the headers being received
+  size_t head_bytes_ = 0;                 // their decoded size
+  std::shared_ptr<Http2Stream> head_of_;  // their stream; null if unwanted
+  int64_t body_bytes_ = 0;                // received on all streams
+  Leaving leaving_ = Leaving::kNo;
+  int32_t final_stream_ = 0;         // last stream that the final GOAWAY declares processed
+  bool leaves_after_first_ = false;  // leave once the first request is answered
+  Time announced_ = {};
+  CloseReason leaving_reason_ = CloseReason::kDone;
+  bool is_broken_ = false;  // nghttp2 has ended the session after a protocol error
+  struct Failure {
+    CloseReason reason;
+    uint32_t code;
+    const char* why;
+  };
+  std::optional<Failure> failed_;  // set: the connection ends with GOAWAY
+  Time rates_checked_ = {};
+};
+
+// Creates the nghttp2 session with its callbacks.
+nghttp2_session* NewNghttp2Session(Http2Session& session, const HttpServerOptions& options);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_COMMON_HTTP_PROTOCOL_HTTP2_SESSION_H_

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_COMMON_HTTP_PROTOCOL_HTTP2_STREAM_H_
+#define VITRINE_COMMON_HTTP_PROTOCOL_HTTP2_STREAM_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "common/http/connection.h"
+#include "common/http/exchange.h"
+#include "common/mutex.h"
+
+namespace vitrine {
+
+class Http2Stream;
+
+// Requests of other threads concerning the streams of one connection. Thread-safe.
+class Http2Mailbox {
+ public:
+  // Requests concerning one stream since the mailbox was last emptied.
+  struct Mail {
+    std::vector<HttpStream::Part> parts;
+    size_t consumed = 0;
+    std::optional<uint32_t> reset = {};
+    std::optional<bool> body_awaited = {};
+  };
+
+  // Removes and returns all mail. Connection thread.
+  std::vector<std::pair<std::shared_ptr<Http2Stream>, Mail>> Empty();
+
+ private:
+  friend class Http2Stream;
+  Mutex mutex_;
+  std::vector<std::shared_ptr<Http2Stream>> listed_ ABSL_GUARDED_BY(mutex_);  // streams with mail
+};
+
+// One request of an HTTP/2 connection. The functions of HttpStream are thread-safe; everything else belongs to the
+// connection's thread.
+class Http2Stream final : public HttpStream, public std::enable_shared_from_this<Http2Stream> {
+ public:
+  // `live` counts the connection's existing streams. `connection` keeps the mailbox alive.
+  Http2Stream(int32_t id, std::shared_ptr<Watched> connection, Http2Mailbox& mailbox,
+              std::shared_ptr<std::atomic<int64_t>> live, std::atomic<int64_t>& all_unsent);
+  ~Http2Stream() override;
+
+  void Send(Part&& part) override;
+  void Consume(size_t bytes) override;
+  void SetBodyAwaited(bool awaited) override;
+  void Reset(uint32_t code) override;
+  size_t unsent_bytes() const override { return static_cast<size_t>(unsent_.load(std::memory_order_relaxed)); }
+
+  // Records that `bytes` were passed on for sending, or dropped.
+  void NoteTaken(size_t bytes);
+  // Drops all unsent parts, present and future.
+  void Close();
+
+  const int32_t id;
+  std::shared_ptr<HttpRequest> request = std::make_shared<HttpRequest>();
+  std::shared_ptr<HttpStreamHandler> handler;  // null if the body is not wanted
+  double points = 1;                           // charged if it is not answered: HttpAbuseLimits
+  bool is_head_too_large = false;
+  bool has_remote_ended = false;  // the body is complete
+  bool has_sent_head = false;
+  bool has_local_ended = false;                   // the last part was sent
+  bool is_reset_here = false;                     // reset by the server
+  std::optional<EventLoop::Time> answered_early;  // time of the last part, if the body is incomplete
+  std::deque<Part> parts;                         // to be sent
+  size_t sent_of_first = 0;                       // bytes sent of parts.front()
+  bool is_deferred = false;                       // nghttp2 was told that there is no data
+  // Rates: time since the stream waits for its client, and bytes transferred since.
+  std::optional<EventLoop::Time> taking_since;
+  int64_t taken = 0;
+  std::optional<EventLoop::Time> body_since;
+  int64_t connection_bytes = 0;  // body bytes of all streams before body_since
+
+ private:
+  friend class Http2Mailbox;
+  // Calls `change` with the mail, and wakes the connection if there was no mail.
+  template <typename Change>
+  void Post(Change change);
+
+  const std::shared_ptr<Watched> connection_;
+  Http2Mailbox& mailbox_;
+  const std::shared_ptr<std::atomic<int64_t>> live_;
+  std::atomic<int64_t>& all_unsent_;
+  std::atomic<int64_t> unsent_ = 0;
+  // Guarded by the mailbox's mutex:
+  Http2Mailbox::Mail mail_;
+  bool is_listed_ = false;
+  bool is_closed_ = false;
+};
+
+}  // namespace vitrine
+
+#endif  // VITRINE_COMMON_HTTP_PROTOCOL_HTTP2_STREAM_H_

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/http/protocol/request_parser.h"
+
+#include <boost/asio/buffer.hpp>
+#include <boost/beast/http/error.hpp>
+#include <boost/beast/http/parser.hpp>
+#include <boost/beast/http/string_body.hpp>
+#include <stdexcept>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "common/http/body.h"
+#include "common/status_macros.h"
+
+namespace vitrine {
+
+namespace beast = boost::beast;
+
+struct HttpRequestParser::Parser {
+  explicit Parser(size_t max_head_bytes) : max_head_bytes(max_head_bytes) {}
+
+  beast::http::request_parser<beast::http::string_body> of;
+  const size_t max_head_bytes;
+  int64_t max_body_bytes = 0;
+};
+
+namespace {
+
+constexpr absl::string_view kEndOfHead = "\r\n\r\n";
+
+// Returns true if a header line begins with a space or a tab, which continues the line before: Beast joins them, RFC
+// 9112 (section 5.2) requires rejection.
+bool IsFolded(absl::string_view head) {
+  return absl::StrContains(head, "\n ") || absl::StrContains(head, "\n\t");
+}
+
+}  // namespace
+
+HttpRequestParser::HttpRequestParser(size_t max_head_bytes) : parser_(std::make_unique<Parser>(max_head_bytes)) {
+  parser_->of.header_limit(static_cast<uint32_t>(max_head_bytes));
+  parser_->of.body_limit(boost::none);  // the caller checks Content-Length
+}
+
+HttpRequestParser::~HttpRequestParser() = default;
+
+absl::StatusOr<size_t> HttpRequestParser::Take(absl::string_view bytes) {
+  if (!has_head()) {  // Beast consumes the headers once they are complete
+    const size_t end = bytes.find(kEndOfHead);
+    const bool is_whole = end != absl::string_view::npos;
+    if ((is_whole ? end + kEndOfHead.size() : bytes.size()) > parser_->max_head_bytes) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat("the head of the request is longer than ", parser_->max_head_bytes, " bytes"));
+    }
+    if (is_whole && IsFolded(bytes.substr(0, end))) {
+      return absl::InvalidArgumentError("the request is not HTTP/1.1: a header is folded over several lines");
+    }
+  }
+  beast::error_code error;
+  size_t taken = 0;
+  try {
+    taken = parser_->of.put(boost::asio::buffer(bytes.data(), bytes.size()), error);
+  } catch (const std::length_error&) {  // header_limit does not apply to trailers of a chunked body
+    return absl::InvalidArgumentError("a field behind the body is longer than 65,533 bytes");
+  }
+  if (!error || error == beast::http::error::need_more) return taken;
+  if (error == beast::http::error::body_limit) {
+    return TooLargeError(absl::StrCat("the body has more than the ", parser_->max_body_bytes, " bytes that are read"));
+  }
+  return absl::InvalidArgumentError(absl::StrCat("the request is not HTTP/1.1: ", error.message()));
+}
+
+bool HttpRequestParser::has_head() const {
+  return parser_->of.is_header_done();
+}
+
+absl::StatusOr<HttpHead> HttpRequestParser::Head() const {
+  const auto& message = parser_->of.get();
+  HttpHead head;
+  head.method = std::string(message.method_string());
+  head.minor_version = static_cast<int>(message.version() % 10);
+  for (const auto& field : message) {
+    head.headers.emplace_back(std::string(field.name_string()), std::string(field.value()));
+  }
+  const beast::string_view target = message.target();
+  RETURN_IF_ERROR(ReadTarget(absl::string_view(target.data(), target.size()), head));
+  RETURN_IF_ERROR(CheckHost(head));
+  RETURN_IF_ERROR(CheckBodyLength(head));
+  return head;
+}
+
+void HttpRequestParser::ReadBody(int64_t max_bytes) {
+  parser_->max_body_bytes = max_bytes;
+  parser_->of.eager(true);
+  parser_->of.body_limit(static_cast<uint64_t>(max_bytes));
+}
+
+size_t HttpRequestParser::body_bytes() const {
+  return parser_->of.get().body().size();
+}
+
+bool HttpRequestParser::is_done() const {
+  return parser_->of.is_done();
+}
+
+std::string HttpRequestParser::TakeBody() {
+  return std::move(parser_->of.get().body());
+}
+
+}  // namespace vitrine

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_COMMON_HTTP_PROTOCOL_REQUEST_PARSER_H_
+#define VITRINE_COMMON_HTTP_PROTOCOL_REQUEST_PARSER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "common/http/head.h"
+
+namespace vitrine {
+
+// Incremental parser for one HTTP/1.x request (RFC 9112): first the headers only; the body, with length or chunked,
+// after ReadBody. Thread-compatible.
+class HttpRequestParser {
+ public:
+  // Rejects headers of more than `max_head_bytes`.
+  explicit HttpRequestParser(size_t max_head_bytes = kMaxHttpHeadBytes);
+  ~HttpRequestParser();
+  HttpRequestParser(const HttpRequestParser&) = delete;
+  HttpRequestParser& operator=(const HttpRequestParser&) = delete;
+
+  // Returns the number of bytes consumed; pass the rest again, followed by new bytes. Do not call after an error.
+  // INVALID_ARGUMENT if the bytes are not HTTP/1.x, or a header is folded over several lines; RESOURCE_EXHAUSTED if the
+  // headers are too long (HTTP answers 431); TooLargeError if the body is.
+  absl::StatusOr<size_t> Take(absl::string_view bytes);
+
+  // Returns true if the headers are complete. Take then consumes no more until ReadBody.
+  bool has_head() const;
+  // Returns the headers. Requires has_head. INVALID_ARGUMENT if they are invalid: see ReadTarget, CheckBodyLength and
+  // CheckHost.
+  absl::StatusOr<HttpHead> Head() const;
+
+  // Makes Take consume the body. A longer chunked body fails once a chunk exceeds `max_bytes`; the caller must check a
+  // Content-Length. Requires has_head.
+  void ReadBody(int64_t max_bytes);
+  // Returns the bytes of the body received.
+  size_t body_bytes() const;
+  // Returns true if the request is complete: Take must not be called any more.
+  bool is_done() const;
+  // Returns the body. Requires is_done.
+  std::string TakeBody();
+
+ private:
+  struct Parser;
+  const std::unique_ptr<Parser> parser_;
+};
+
+}  // namespace vitrine
+
+#endif  // VITRINE_COMMON_HTTP_PROTOCOL_REQUEST_PARSER_H_

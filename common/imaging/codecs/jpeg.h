@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_COMMON_IMAGING_CODECS_JPEG_H_
+#define VITRINE_COMMON_IMAGING_CODECS_JPEG_H_
+
+#include <cstdint>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "common/imaging/header.h"
+#include "common/imaging/image.h"
+
+namespace vitrine {
+
+// Returns the pixels of a JPEG as stored, before its orientation is applied: 1 channel for grey, 3 for everything else.
+// `header` is the result of ReadHeader for the same bytes and limits. Decodes at 1/divisor of the size, with divisor 1,
+// 2, 4 or 8, sides rounded up. INVALID_ARGUMENT for any damage.
+absl::StatusOr<Image> DecodeJpeg(std::string_view bytes, const ImageHeader& header, const ImageLimits& limits,
+                                 int divisor = 1);
+
+// Receives the rows of a JPEG as libjpeg decodes them, top down.
+class JpegRows {
+ public:
+  virtual ~JpegRows() = default;
+  // Called before the first row: each row has `width` pixels from column `left` on, with 1 or 3 channels.
+  virtual void Begin(int left, int width, int channels) = 0;
+  // Returns the buffer for row y.
+  virtual uint8_t* RoomFor(int y) = 0;
+  // Called when row y has been written.
+  virtual void Take(int y) = 0;
+};
+
+// Decodes the same pixels row by row; allocates no buffer of the image's size, except for a JPEG with several scans.
+// Pixels outside `part` (of the reduced image) are only returned if that is as cheap as leaving them out, but the whole
+// file is read: damage anywhere is INVALID_ARGUMENT with the same message, possibly after rows were returned.
+absl::Status DecodeJpegRows(std::string_view bytes, const ImageHeader& header, const ImageLimits& limits, int divisor,
+                            const PicturePart& part, JpegRows& rows);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_COMMON_IMAGING_CODECS_JPEG_H_

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_COMMON_IMAGING_CODECS_JPEG_MARKERS_H_
+#define VITRINE_COMMON_IMAGING_CODECS_JPEG_MARKERS_H_
+
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "common/imaging/header.h"
+
+namespace vitrine {
+
+// Returns INVALID_ARGUMENT for a JPEG; `what` is the cause.
+absl::Status DamagedJpeg(absl::string_view what);
+
+// Reads the header of a JPEG: visits every segment up to the first scan, decodes none. INVALID_ARGUMENT: a damaged
+// header, more than 1024 segments before the first scan, or an unsupported variant (12 bits, arithmetic coding,
+// lossless, hierarchical, two components, height stated later). Checks no size limits.
+absl::StatusOr<ImageHeader> ReadJpegHeader(std::string_view bytes);
+
+// Walks the markers of the whole file without decoding, and returns true if its end marker is present. INVALID_ARGUMENT
+// if it has more than `max_scans` scans or no scan of one of its components, or ends within a segment. Components are
+// identified by their ids as in libjpeg-turbo, so that ids may repeat. Takes about 10 microseconds per 100 KB, so a
+// scan bomb is cheap to reject. Requires that ReadJpegHeader accepted the bytes.
+absl::StatusOr<bool> CheckJpegScans(std::string_view bytes, int max_scans);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_COMMON_IMAGING_CODECS_JPEG_MARKERS_H_

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_MODELS_ENGINE_CPU_MATRICES_NARROW_MATRIX_H_
+#define VITRINE_MODELS_ENGINE_CPU_MATRICES_NARROW_MATRIX_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "common/simd/view.h"
+#include "models/engine/cpu/aligned_floats.h"
+#include "models/engine/cpu/kernels/narrow_kernels.h"
+
+namespace vitrine::engine {
+
+// Most products of a byte (0 to 255) and a weight (-127 to 127) whose sum always fits in 32 bits.
+inline constexpr int64_t kMostByteInputs = 0x7fffffff / (255 * 127);
+
+// Weights W [outputs, inputs] and bias of y = x W^T + b in bf16 or int8, in panels of groups (see PackPanels). bf16
+// weights are rounded to nearest; int8 weights, -127 to 127, are scaled by the largest weight of each output.
+// Immutable; thread-safe.
+class NarrowMatrix {
+ public:
+  // `bias` as in PackedMatrix. A row of the left side has `parts` pieces with the same number of inputs, each starting
+  // a new group. For int8, at most kMostByteInputs inputs.
+  NarrowMatrix(cpu::View<const float> weight, const float* bias, const NarrowKernels& kernels, int64_t parts = 1);
+
+  int64_t inputs() const { return inputs_; }
+  int64_t outputs() const { return outputs_; }
+  int64_t groups() const { return groups_; }  // per part
+  // Bytes of a left-side row with one part, and of all weights.
+  int64_t row_bytes() const { return groups_ * kGroupBytes; }
+  int64_t weight_bytes() const { return panels_.count() * kGroupBytes; }
+  bool is_of_bytes() const { return kernels_->of_bytes; }
+  const NarrowKernels& kernels() const { return *kernels_; }
+
+  // Returns a call with the fields that the matrix determines.
+  NarrowGemmCall Call() const;
+
+ private:
+  const NarrowKernels* kernels_;
+  int64_t inputs_;
+  int64_t outputs_;
+  int64_t parts_;
+  int64_t groups_;
+  AlignedFloats panels_;
+  AlignedFloats bias_, scale_, sums_;
+};
+
+}  // namespace vitrine::engine
+
+#endif  // VITRINE_MODELS_ENGINE_CPU_MATRICES_NARROW_MATRIX_H_

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_MODELS_REFERENCE_OPERATORS_ATTENTION_ATTENTION_H_
+#define VITRINE_MODELS_REFERENCE_OPERATORS_ATTENTION_ATTENTION_H_
+
+#include <memory>
+
+#include "models/reference/forward_context.h"
+#include "models/reference/packed_tokens.h"
+
+namespace vitrine {
+
+// softmax(q k^T / sqrt(d_h)) v of every head over the tokens of every image: [T, 3, heads, d_h] -> [T, heads * d_h].
+// Rows beyond the layout's are zeros. `layer` is the layer's index for the tap, `site` the dropout site of the weights.
+at::Tensor AttendWithinImages(const at::Tensor& qkv, const std::shared_ptr<const TokenLayout>& layout, int layer,
+                              int site, const ForwardContext& context);
+
+// softmax(scale q k^T) v of a run's images, q [B, h, n, d_h], k and v [B, h, m, d_h]: [B, h, n, d_h]. Stores the
+// weights [B, h, n, m] only if dropout applies to them; `site` is their dropout site.
+at::Tensor AttendRun(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, double scale,
+                     const TokenLayout::Run& run, int site, const ForwardContext& context);
+
+// True if attention weights are dropped in this pass.
+inline bool DropsWeights(const ForwardContext& context) {
+  return context.training && context.dropout.attention.value_or(0) > 0;
+}
+
+// Returns the part of `x` [T, heads, d_h] that belongs to a run of equal grids, as [images, heads, tokens, d_h]. A
+// view.
+at::Tensor HeadsOfRun(const at::Tensor& x, const TokenLayout::Run& run);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_MODELS_REFERENCE_OPERATORS_ATTENTION_ATTENTION_H_

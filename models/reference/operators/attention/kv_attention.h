@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_MODELS_REFERENCE_OPERATORS_ATTENTION_KV_ATTENTION_H_
+#define VITRINE_MODELS_REFERENCE_OPERATORS_ATTENTION_KV_ATTENTION_H_
+
+#include "models/reference/forward_context.h"
+#include "models/reference/operators/attention/map_position.h"
+#include "models/reference/packed_tokens.h"
+
+namespace vitrine {
+
+// softmax(alpha q k^T) v of every head over the tokens of every image, or softmax(s alpha q k^T + g) v with a map: the
+// three forms of the KV transformer's vision classifier. QKV has queries, KV uses the keys as queries, KV+Pos adds one
+// scalar s and one value g(j) per key: see MapPosition.
+struct KeyedAttention {
+  double alpha = 1;
+  const MapPosition* map = nullptr;
+
+  // q, k and v [T, heads, d_h], with any row stride; q may be k. Returns [T, heads d_h]. `layer` is the layer's index
+  // for the tap, `site` the dropout site of the weights.
+  at::Tensor Mix(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const TokenLayout& layout, int layer,
+                 int site, const ForwardContext& context) const;
+
+ private:
+  at::Tensor Scores(const at::Tensor& q, const at::Tensor& k) const;
+  at::Tensor Weights(const at::Tensor& scores) const;
+};
+
+}  // namespace vitrine
+
+#endif  // VITRINE_MODELS_REFERENCE_OPERATORS_ATTENTION_KV_ATTENTION_H_

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_MODELS_REFERENCE_OPERATORS_ATTENTION_X_ATTENTION_H_
+#define VITRINE_MODELS_REFERENCE_OPERATORS_ATTENTION_X_ATTENTION_H_
+
+#include "models/reference/forward_context.h"
+#include "models/reference/packed_tokens.h"
+
+namespace vitrine {
+
+// X-ViT's attention without a softmax: linear in the tokens, normalised by XNorm. Per head, with d_h channels,
+//   S = K^T V, [d_h, d_h];  q^_i = gq q_i / |q_i|;  S^ = gs S / |S| over one axis;  O = Q^ S^.
+// If the norm is over the contracted axis, the features of K, every output is gq gs times a cosine. gq and gs are one
+// learned number per head; 1e-6 is added to the norms.
+//
+// The tap gets factors: M_ij = queries_i . keys_j is the share of V_j in O_i. Over the contracted axis O_id = gs / s_d
+// sum_j M_ij V_jd with s_d = |S_.d|; over the last axis O = M V.
+struct LinearAttention {
+  at::Tensor query_scale;    // gq, [heads]
+  at::Tensor context_scale;  // gs, [heads]
+  bool over_values = false;  // norm of S over the features of V
+
+  // All tokens as queries: q, k, v [T, heads, d_h]; returns [T, heads d_h]. `layer` is the layer's index for the tap.
+  // `site` is the dropout site of S^, as XCiT drops its channel weights; there are no token weights.
+  at::Tensor OfTokens(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                      const std::shared_ptr<const TokenLayout>& layout, int layer, int site,
+                      const ForwardContext& context) const;
+  // Only class tokens as queries, q [images, heads, d_h]: [images, heads d_h].
+  at::Tensor OfClassTokens(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const TokenLayout& layout,
+                           int layer, int site, const ForwardContext& context) const;
+
+ private:
+  // S and its divisor.
+  struct Sums {
+    at::Tensor products;  // S, [images, h, d_h, d_h]
+    at::Tensor norms;     // |S| + 1e-6 over the axis, [images, h, 1, d_h] or [images, h, d_h, 1]
+  };
+  at::Tensor NormalizeQueries(const at::Tensor& q) const;
+  Sums SumsOf(const at::Tensor& k, const at::Tensor& v, const TokenLayout& layout, const ForwardContext& context) const;
+  at::Tensor NormalizeSums(const Sums& sums, int site, const ForwardContext& context) const;
+  AttentionTap::Matrices Factors(const at::Tensor& queries, const at::Tensor& keys, const at::Tensor& norms) const;
+};
+
+}  // namespace vitrine
+
+#endif  // VITRINE_MODELS_REFERENCE_OPERATORS_ATTENTION_X_ATTENTION_H_

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_MODELS_REFERENCE_OPERATORS_CONVOLUTION_CONVOLUTION_PATCHES_H_
+#define VITRINE_MODELS_REFERENCE_OPERATORS_CONVOLUTION_CONVOLUTION_PATCHES_H_
+
+#include "models/reference/forward_context.h"
+#include "models/reference/images.h"
+
+namespace vitrine {
+
+// EIT^P: 3x3 convolution, weight [width, 3, 3, channels] and bias [width], then max pooling with kernel = stride =
+// pool, without padding. Images [channels, H, W] -> [cells of all images, width], by image, cells row by row. The
+// convolution sees rows and columns that do not fill a cell; the pool leaves them out. Not differentiable in the
+// images.
+at::Tensor ConvolveAndPool(const ImageBatch& images, const at::Tensor& weight, const at::Tensor& bias, int pool,
+                           const ForwardContext& context);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_MODELS_REFERENCE_OPERATORS_CONVOLUTION_CONVOLUTION_PATCHES_H_

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_MODELS_REFERENCE_OPERATORS_CONVOLUTION_CONVOLUTION_STEM_H_
+#define VITRINE_MODELS_REFERENCE_OPERATORS_CONVOLUTION_CONVOLUTION_STEM_H_
+
+#include <vector>
+
+#include "models/reference/images.h"
+#include "models/reference/operators/batch_norm.h"
+
+namespace vitrine {
+
+// Maps [images, channels, rows, columns], one per run of images with equal grids. Pixels at the right and the bottom
+// that do not fill a cell are cut off.
+using Maps = std::vector<at::Tensor>;
+Maps RunsOf(const ImageBatch& images, int cell);
+
+// A step of XCiT's patch projection: 3x3 convolution of stride 2 without bias, weight [out, in, 3, 3], its BatchNorm
+// over the pixels of all maps, and GELU if `gelu`.
+Maps ConvolveAndNormalize(const Maps& maps, const at::Tensor& weight, const BatchNormTensors& norm, bool gelu,
+                          const ForwardContext& context);
+
+// Returns the pixels of all maps as rows: [cells of all images, channels].
+at::Tensor PixelsOfAll(const Maps& maps);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_MODELS_REFERENCE_OPERATORS_CONVOLUTION_CONVOLUTION_STEM_H_

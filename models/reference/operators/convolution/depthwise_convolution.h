@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_MODELS_REFERENCE_OPERATORS_CONVOLUTION_DEPTHWISE_CONVOLUTION_H_
+#define VITRINE_MODELS_REFERENCE_OPERATORS_CONVOLUTION_DEPTHWISE_CONVOLUTION_H_
+
+#include "models/reference/forward_context.h"
+#include "models/reference/packed_tokens.h"
+
+namespace vitrine {
+
+// Depthwise 3x3 convolution, weight [channels, 1, 3, 3] and bias [channels], over the grid of every image with zero
+// padding. Always fp32: it is memory-bound, so bf16 would gain nothing. x and the result are [T, channels] without
+// prefix tokens.
+at::Tensor ConvolveDepthwise(const PackedTokens& x, const at::Tensor& weight, const at::Tensor& bias,
+                             const ForwardContext& context);
+
+// scale GELU(ConvolveDepthwise) + shift, with a scale and a shift per channel.
+at::Tensor ConvolveDepthwiseGelu(const PackedTokens& x, const at::Tensor& weight, const at::Tensor& bias,
+                                 const at::Tensor& scale, const at::Tensor& shift, const ForwardContext& context);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_MODELS_REFERENCE_OPERATORS_CONVOLUTION_DEPTHWISE_CONVOLUTION_H_

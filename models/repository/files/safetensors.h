@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_MODELS_REPOSITORY_FILES_SAFETENSORS_H_
+#define VITRINE_MODELS_REPOSITORY_FILES_SAFETENSORS_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "models/repository/files/stored_tensor.h"
+
+namespace vitrine {
+
+// Tensors by name, and the free-form strings of "__metadata__".
+struct Safetensors {
+  std::map<std::string, StoredTensor> tensors;
+  std::map<std::string, std::string> metadata;
+};
+
+// Copies the next `count` bytes of a file to `into`. Never called for more bytes than the file has.
+using NextBytes = std::function<absl::Status(char* into, size_t count)>;
+
+// Reads a safetensors file of `file_bytes` sequentially, each tensor into its own memory. F32, F16, BF16, I64, U8; rank
+// 0 to 8. INVALID_ARGUMENT names the tensor and the error: header over 1 MiB, invalid JSON, duplicate key, unknown
+// dtype, shape and offsets that disagree or overflow, overlaps, gaps, trailing bytes. RESOURCE_EXHAUSTED: no memory.
+// Errors of `next` are returned. Allocates at most `file_bytes` plus a few times the header. Thread-safe.
+absl::StatusOr<Safetensors> ReadSafetensors(uint64_t file_bytes, const NextBytes& next);
+
+// As ReadSafetensors, from memory.
+absl::StatusOr<Safetensors> ParseSafetensors(std::string_view bytes);
+
+// Returns the bytes of a file: tensors sorted by element size (largest first), then by name, so that each is aligned;
+// contiguous offsets, header padded to 8 bytes. Equal input gives equal bytes. INVALID_ARGUMENT for a rank above 8, a
+// name that is not UTF-8 or is "__metadata__", and a header too large for ParseSafetensors.
+absl::StatusOr<std::string> WriteSafetensors(const Safetensors& content);
+
+// FAILED_PRECONDITION names the first F32, F16 or BF16 tensor with NaN or infinity.
+absl::Status CheckFinite(const Safetensors& content);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_MODELS_REPOSITORY_FILES_SAFETENSORS_H_

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/repository/files/text.h"
+
+#include <cstdint>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+
+namespace vitrine {
+namespace {
+
+// Returns the length of the first character of `bytes`, or 0 if it is malformed.
+size_t CharacterLength(std::string_view bytes) {
+  const auto byte = [&](size_t i) { return static_cast<uint8_t>(bytes[i]); };
+  const auto continues = [&](size_t i) { return i < bytes.size() && (byte(i) & 0xC0) == 0x80; };
+  const uint8_t first = byte(0);
+  if (first < 0x80) return 1;
+  if (first < 0xC2) return 0;  // a continuation byte, or an overlong form of ASCII
+  if (first < 0xE0) return continues(1) ? 2 : 0;
+  if (first < 0xF0) {
+    if (!continues(1) || !continues(2)) return 0;
+    if (first == 0xE0 && byte(1) < 0xA0) return 0;   // overlong
+    if (first == 0xED && byte(1) >= 0xA0) return 0;  // surrogate
+    return 3;
+  }
+  if (first > 0xF4 || !continues(1) || !continues(2) || !continues(3)) return 0;
+  if (first == 0xF0 && byte(1) < 0x90) return 0;   // overlong
+  if (first == 0xF4 && byte(1) >= 0x90) return 0;  // above U+10FFFF
+  return 4;
+}
+
+}  // namespace
+
+bool IsValidUtf8(std::string_view bytes) {
+  while (!bytes.empty()) {
+    const size_t length = CharacterLength(bytes);
+    if (length == 0) return false;
+    bytes.remove_prefix(length);
+  }
+  return true;
+}
+
+std::string Quoted(std::string_view untrusted) {
+  constexpr size_t kShown = 100;
+  std::string_view shown = untrusted.substr(0, kShown);
+  // Does not cut a character in two: that would make the rest malformed.
+  while (shown.size() < untrusted.size() && !shown.empty() &&
+         (static_cast<uint8_t>(untrusted[shown.size()]) & 0xC0) == 0x80) {
+    shown.remove_suffix(1);
+  }
+  const std::string text(shown);
+  const std::string escaped = IsValidUtf8(text) ? absl::Utf8SafeCHexEscape(text) : absl::CHexEscape(text);
+  return absl::StrCat("\"", escaped, shown.size() < untrusted.size() ? "..." : "", "\"");
+}
+
+}  // namespace vitrine

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_MODELS_REPOSITORY_FILES_TEXT_H_
+#define VITRINE_MODELS_REPOSITORY_FILES_TEXT_H_
+
+#include <string>
+#include <string_view>
+
+namespace vitrine {
+
+// True for well-formed UTF-8: no overlong forms, no surrogates, nothing above U+10FFFF. protobuf rejects other strings.
+bool IsValidUtf8(std::string_view bytes);
+
+// Returns `untrusted` in double quotes, safe for messages and terminals: control characters, quotes and malformed UTF-8
+// are escaped; after 100 bytes it is cut with an ellipsis.
+std::string Quoted(std::string_view untrusted);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_MODELS_REPOSITORY_FILES_TEXT_H_

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "models/repository/files/text.h"
+#include "models/repository/import/import.h"
+
+namespace vitrine {
+namespace {
+
+using Triple = float[3];
+constexpr Triple kHalf = {0.5F, 0.5F, 0.5F};
+constexpr Triple kImageNetMean = {0.485F, 0.456F, 0.406F};
+constexpr Triple kImageNetStd = {0.229F, 0.224F, 0.225F};
+
+// Config of a name, from the source's own configuration of that model.
+struct Arch {
+  std::string name;
+  v1::ModelConfig config;
+};
+
+v1::ModelConfig Input(int side, const Triple& mean, const Triple& std, v1::Interpolation interpolation,
+                      v1::FixedResolution::Fit fit, double crop) {
+  v1::ModelConfig config;
+  v1::Preprocessing& preprocessing = *config.mutable_preprocessing();
+  preprocessing.set_channels(3);
+  preprocessing.mutable_mean()->Assign(mean, mean + 3);
+  preprocessing.mutable_std()->Assign(std, std + 3);
+  preprocessing.set_interpolation(interpolation);
+  preprocessing.set_rounding(v1::Preprocessing::PILLOW);
+  v1::FixedResolution& fixed = *preprocessing.mutable_fixed();
+  fixed.set_height(side);
+  fixed.set_width(side);
+  fixed.set_fit(fit);
+  if (crop != 1) fixed.set_crop(crop);
+  return config;
+}
+
+struct VitSize {
+  const char* name;
+  int width, depth, heads;
+};
+constexpr VitSize kVitSizes[] = {{"tiny", 192, 12, 3},
+                                 {"small", 384, 12, 6},
+                                 {"base", 768, 12, 12},
+                                 {"large", 1024, 24, 16},
+                                 {"huge", 1280, 32, 16}};
+
+void SetVit(const VitSize& size, int patch, v1::ModelConfig& config) {
+  const int side = config.preprocessing().fixed().height() / patch;
+  v1::VitConfig& vit = *config.mutable_vit();
+  vit.set_patch(patch);
+  vit.set_width(size.width);
+  vit.set_depth(size.depth);
+  vit.set_heads(size.heads);
+  vit.set_mlp_width(4 * size.width);
+  vit.set_grid_rows(side);
+  vit.set_grid_columns(side);
+}
+
+// Patch and image sizes in which a model size was published.
+struct Published {
+  const char* size;
+  int patch;
+  int side;
+};
+constexpr Published kTimmVits[] = {{"tiny", 16, 224},  {"tiny", 16, 384},  {"small", 16, 224}, {"small", 16, 384},
+                                   {"small", 32, 224}, {"small", 32, 384}, {"base", 16, 224},  {"base", 16, 384},
+                                   {"base", 32, 224},  {"base", 32, 384},  {"large", 16, 224}, {"large", 16, 384},
+                                   {"large", 32, 224}, {"large", 32, 384}, {"huge", 14, 224}};
+constexpr Published kDeits[] = {{"tiny", 16, 224}, {"small", 16, 224}, {"base", 16, 224}, {"base", 16, 384}};
+constexpr Published kHuggingFaceVits[] = {{"tiny", 16, 224},  {"small", 16, 224}, {"base", 16, 224},
+                                          {"base", 16, 384},  {"base", 32, 224},  {"base", 32, 384},
+                                          {"large", 16, 224}, {"large", 16, 384}, {"large", 32, 224},
+                                          {"large", 32, 384}, {"huge", 14, 224}};
+
+const VitSize& SizeNamed(std::string_view name) {
+  return *std::find_if(std::begin(kVitSizes), std::end(kVitSizes),
+                       [&](const VitSize& size) { return size.name == name; });
+}
+
+// timm's crop_pct: 0.9 at 224, the whole image at 384.
+double TimmVitCrop(int side) {
+  return side == 224 ? 0.9 : 1;
+}
+
+// timm/models/xcit.py: LayerScale starts at 1 for 12 blocks and at 1e-5 for 24; the nano's class-attention blocks do
+// not change the patch tokens.
+struct XcitSize {
+  const char* name;
+  int width, depth, heads;
+  bool tokens_norm;
+};
+constexpr XcitSize kXcitSizes[] = {{"nano_12", 128, 12, 4, false}, {"tiny_12", 192, 12, 4, true},
+                                   {"tiny_24", 192, 24, 4, true},  {"small_12", 384, 12, 8, true},
+                                   {"small_24", 384, 24, 8, true}, {"medium_24", 512, 24, 8, true},
+                                   {"large_24", 768, 24, 16, true}};
+
+v1::ModelConfig Xcit(const XcitSize& size, int patch, int side) {
+  v1::ModelConfig config =
+      Input(side, kImageNetMean, kImageNetStd, v1::BICUBIC, v1::FixedResolution::CENTER_CROP, /*crop=*/1);
+  v1::XcitConfig& xcit = *config.mutable_xcit();
+  xcit.set_patch(patch);
+  xcit.set_width(size.width);
+  xcit.set_depth(size.depth);
+  xcit.set_class_depth(2);
+  xcit.set_heads(size.heads);
+  xcit.set_mlp_width(4 * size.width);
+  xcit.set_tokens_norm(size.tokens_norm);
+  xcit.set_layer_scale(size.depth == 12 ? 1 : 1e-5F);
+  return config;
+}
+
+std::vector<Arch> TimmArchs() {
+  std::vector<Arch> archs;
+  const auto add_vit = [&](std::string_view prefix, const Published& published, const Triple& mean, const Triple& std) {
+    v1::ModelConfig config =
+        Input(published.side, mean, std, v1::BICUBIC, v1::FixedResolution::CENTER_CROP, TimmVitCrop(published.side));
+    SetVit(SizeNamed(published.size), published.patch, config);
+    archs.push_back({absl::StrCat(std::string(prefix), published.size, "_patch", published.patch, "_", published.side),
+                     std::move(config)});
+  };
+  for (const Published& published : kTimmVits) add_vit("vit_", published, kHalf, kHalf);
+  for (const Published& published : kDeits) add_vit("deit_", published, kImageNetMean, kImageNetStd);
+  for (const XcitSize& size : kXcitSizes) {
+    for (const int patch : {16, 8}) {
+      for (const int side : {224, 384}) {
+        archs.push_back({absl::StrCat("xcit_", size.name, "_p", patch, "_", side), Xcit(size, patch, side)});
+      }
+    }
+  }
+  return archs;
+}
+
+// ViTImageProcessor: both sides to the model's, bilinear, for any aspect ratio. ViTConfig: layer_norm_eps 1e-12.
+std::vector<Arch> HuggingFaceArchs() {
+  std::vector<Arch> archs;
+  for (const Published& published : kHuggingFaceVits) {
+    v1::ModelConfig config =
+        Input(published.side, kHalf, kHalf, v1::BILINEAR, v1::FixedResolution::STRETCH, /*crop=*/1);
+    SetVit(SizeNamed(published.size), published.patch, config);
+    config.mutable_vit()->set_norm_epsilon(1e-12F);
+    archs.push_back(
+        {absl::StrCat("vit-", published.size, "-patch", published.patch, "-", published.side), std::move(config)});
+  }
+  return archs;
+}
+
+const std::vector<Arch>& ArchsOf(ForeignSource source) {
+  static const auto* const kTimm = new std::vector<Arch>(TimmArchs());
+  static const auto* const kHuggingFace = new std::vector<Arch>(HuggingFaceArchs());
+  return source == ForeignSource::kTimm ? *kTimm : *kHuggingFace;
+}
+
+// True for tags of weights with the same model and preprocessing. Others, such as dino's, have other statistics.
+bool IsKnownTag(std::string_view tag) {
+  return tag.starts_with("augreg") || tag.starts_with("orig_") || tag.starts_with("sam_") || tag.starts_with("fb_");
+}
+
+absl::Status UnknownArch(ForeignSource source, std::string_view arch) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("no architecture ", Quoted(arch), "; there are ", absl::StrJoin(ForeignArchs(source), ", ")));
+}
+
+}  // namespace
+
+std::vector<std::string> ForeignArchs(ForeignSource source) {
+  std::vector<std::string> names;
+  for (const Arch& arch : ArchsOf(source)) names.push_back(arch.name);
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+absl::StatusOr<v1::ModelConfig> ForeignConfig(ForeignSource source, std::string_view arch, int classes) {
+  std::string_view name = arch;
+  if (source == ForeignSource::kTimm) {
+    const size_t dot = name.find('.');
+    name = name.substr(0, dot);
+    if (dot != std::string_view::npos && !IsKnownTag(arch.substr(dot + 1))) {
+      return absl::InvalidArgumentError(absl::StrCat("the weights ", Quoted(arch.substr(dot + 1)), " of ", Quoted(name),
+                                                     " are not known here; leave the tag out and state their own "
+                                                     "--mean, --std, --crop and --interpolation"));
+    }
+  } else if (name.starts_with("google/")) {
+    name.remove_prefix(std::string_view("google/").size());
+  }
+  for (const Arch& known : ArchsOf(source)) {
+    if (known.name != name) continue;
+    v1::ModelConfig config = known.config;
+    config.set_classes(classes);
+    return config;
+  }
+  return UnknownArch(source, arch);
+}
+
+}  // namespace vitrine

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cstring>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "common/status_macros.h"
+#include "models/model_description.h"
+#include "models/repository/files/text.h"
+#include "models/repository/import/import_names.h"
+
+namespace vitrine {
+namespace {
+
+using Shape = std::vector<int64_t>;
+
+absl::Status RefusedForeign(const std::string& name, const std::string& fault) {
+  return absl::FailedPreconditionError(absl::StrCat("tensor ", Quoted(name), " ", fault));
+}
+
+std::string ToString(const Shape& shape) {
+  return absl::StrCat("[", absl::StrJoin(shape, ", "), "]");
+}
+
+// Channels and pixels per side of a patch, for families whose patches are a matrix.
+Shape PatchShape(const v1::ModelConfig& config) {
+  return {config.preprocessing().channels(), config.vit().patch(), config.vit().patch()};
+}
+
+// Returns the foreign shape for our shape `ours`.
+Shape ForeignShape(Reshape reshape, Shape ours, const v1::ModelConfig& config) {
+  const Shape patch = PatchShape(config);
+  switch (reshape) {
+    case Reshape::kSame:
+      break;
+    case Reshape::kOneLess:
+      ours.insert(ours.begin(), 1);
+      break;
+    case Reshape::kPatchRows:
+      return {ours[0], patch[0], patch[1], patch[2]};
+    case Reshape::kMatrix:
+      ours.insert(ours.end(), {1, 1});
+      break;
+    case Reshape::kStackedQkv:
+      ours[0] /= 3;
+      break;
+  }
+  return ours;
+}
+
+// Stacks the rows of all parts.
+StoredTensor Stacked(const std::vector<StoredTensor>& parts, const Shape& ours) {
+  std::byte* bytes = nullptr;
+  StoredTensor stacked = MakeStored(parts[0].dtype, ours, bytes);
+  for (const StoredTensor& part : parts) {
+    std::memcpy(bytes, part.data.get(), static_cast<size_t>(part.bytes()));
+    bytes += part.bytes();
+  }
+  return stacked;
+}
+
+// Converts [outputs, channels, height, width] to [outputs, height x width x channels].
+StoredTensor ChannelsLast(const StoredTensor& foreign, const Shape& ours) {
+  const int64_t channels = foreign.shape[1], places = foreign.shape[2] * foreign.shape[3];
+  const auto item = static_cast<size_t>(BytesOf(foreign.dtype));
+  std::byte* bytes = nullptr;
+  StoredTensor rows = MakeStored(foreign.dtype, ours, bytes);
+  for (int64_t output = 0; output < foreign.shape[0]; ++output) {
+    for (int64_t place = 0; place < places; ++place) {
+      for (int64_t channel = 0; channel < channels; ++channel) {
+        const auto from = static_cast<size_t>((output * channels + channel) * places + place);
+        std::memcpy(bytes, foreign.data.get() + from * item, item);
+        bytes += item;
+      }
+    }
+  }
+  return rows;
+}
+
+StoredTensor Reshaped(Reshape reshape, const std::vector<StoredTensor>& foreign, const Shape& ours) {
+  if (reshape == Reshape::kStackedQkv) return Stacked(foreign, ours);
+  if (reshape == Reshape::kPatchRows) return ChannelsLast(foreign[0], ours);
+  return {.dtype = foreign[0].dtype, .shape = ours, .data = foreign[0].data};
+}
+
+// Converts [outputs, height x width x channels] to `foreign`, [outputs, channels, height, width].
+StoredTensor ChannelsFirst(const StoredTensor& rows, const Shape& foreign) {
+  const int64_t channels = foreign[1], places = foreign[2] * foreign[3];
+  const auto item = static_cast<size_t>(BytesOf(rows.dtype));
+  std::byte* bytes = nullptr;
+  StoredTensor tensor = MakeStored(rows.dtype, foreign, bytes);
+  for (int64_t output = 0; output < foreign[0]; ++output) {
+    for (int64_t channel = 0; channel < channels; ++channel) {
+      for (int64_t place = 0; place < places; ++place) {
+        const auto from = static_cast<size_t>((output * places + place) * channels + channel);
+        std::memcpy(bytes, rows.data.get() + from * item, item);
+        bytes += item;
+      }
+    }
+  }
+  return tensor;
+}
+
+// Returns part `part` of a tensor that Reshaped joined.
+StoredTensor Restored(Reshape reshape, const StoredTensor& ours, const Shape& foreign, size_t part) {
+  if (reshape == Reshape::kPatchRows) return ChannelsFirst(ours, foreign);
+  StoredTensor tensor{.dtype = ours.dtype, .shape = foreign, .data = ours.data};
+  if (reshape == Reshape::kStackedQkv) {
+    std::byte* bytes = nullptr;
+    tensor = MakeStored(ours.dtype, foreign, bytes);
+    std::memcpy(bytes, ours.data.get() + part * static_cast<size_t>(tensor.bytes()),
+                static_cast<size_t>(tensor.bytes()));
+  }
+  return tensor;
+}
+
+// A rule with its number inserted.
+struct Rename {
+  std::vector<std::string> foreign;
+  std::string ours;
+  Reshape reshape;
+};
+
+int Count(Repeat repeat, const v1::ModelConfig& config) {
+  switch (repeat) {
+    case Repeat::kOnce:
+      return 1;
+    case Repeat::kBlocks:
+      return config.has_xcit() ? config.xcit().depth() : config.vit().depth();
+    case Repeat::kClassBlocks:
+      return config.xcit().class_depth();
+    case Repeat::kStem:
+      return config.xcit().patch() == 16 ? 4 : 3;
+  }
+  return 0;
+}
+
+std::vector<std::string> Parts(const std::string& alternatives) {
+  return absl::StrSplit(alternatives, '|');
+}
+
+std::vector<Rename> Expand(std::span<const NameRule> rules, const v1::ModelConfig& config) {
+  std::vector<Rename> renames;
+  for (const NameRule& rule : rules) {
+    for (int i = 0; i < Count(rule.repeat, config); ++i) {
+      const std::string number = absl::StrCat(i);
+      const std::string foreign =
+          absl::StrReplaceAll(std::string(rule.foreign), {{"#", number}, {"@", absl::StrCat(2 * i)}});
+      Rename rename{{foreign}, absl::StrReplaceAll(std::string(rule.ours), {{"#", number}}), rule.reshape};
+      if (rule.reshape == Reshape::kStackedQkv) {
+        const size_t open = foreign.find('{'), close = foreign.find('}');
+        rename.foreign.clear();
+        for (const std::string& part : Parts(foreign.substr(open + 1, close - open - 1))) {
+          rename.foreign.push_back(absl::StrCat(foreign.substr(0, open), part, foreign.substr(close + 1)));
+        }
+      }
+      renames.push_back(std::move(rename));
+    }
+  }
+  return renames;
+}
+
+// Returns a hint for the most common mistake: the other library's file.
+std::string Hint(ForeignSource source, const TensorMap& tensors) {
+  if (source == ForeignSource::kTimm && tensors.contains("vit.embeddings.cls_token")) {
+    return "; the names are those of --from huggingface";
+  }
+  if (source == ForeignSource::kHuggingFace && tensors.contains("cls_token")) {
+    return "; the names are those of --from timm";
+  }
+  if (source == ForeignSource::kHuggingFace && tensors.contains("embeddings.cls_token")) {
+    return "; the file is of transformers' ViTModel, which has no classifier: save ViTForImageClassification";
+  }
+  return "";
+}
+
+absl::StatusOr<StoredTensor> Take(const std::string& name, const Shape& wanted, ForeignSource source,
+                                  const TensorMap& tensors) {
+  const auto found = tensors.find(name);
+  if (found == tensors.end()) {
+    return RefusedForeign(name,
+                          absl::StrCat("is missing; the model needs it as ", ToString(wanted), Hint(source, tensors)));
+  }
+  const StoredTensor& tensor = found->second;
+  if (tensor.shape != wanted) {
+    return RefusedForeign(name,
+                          absl::StrCat("has shape ", ToString(tensor.shape), "; the model needs ", ToString(wanted)));
+  }
+  if (!IsFloating(tensor.dtype)) {
+    return RefusedForeign(name, absl::StrCat("is stored as ", std::string(NameOf(tensor.dtype)),
+                                             "; the model needs floating-point numbers"));
+  }
+  return tensor;
+}
+
+absl::Status CheckAllUsed(ForeignSource source, const TensorMap& tensors, const std::set<std::string>& used) {
+  std::vector<std::string> extra;
+  for (const auto& [name, tensor] : tensors) {
+    if (!used.contains(name) && !IsIgnorable(source, name)) extra.push_back(name);
+  }
+  if (extra.empty()) return absl::OkStatus();
+  const std::string others = extra.size() == 1 ? "" : absl::StrCat("; so are ", extra.size() - 1, " others");
+  return RefusedForeign(extra[0], absl::StrCat("is in the file, but the model has no place for it", others));
+}
+
+absl::StatusOr<TensorMap> RenameAll(ForeignSource source, const v1::ModelConfig& config,
+                                    std::span<const NameRule> rules, const TensorMap& tensors) {
+  ASSIGN_OR_RETURN(const ModelDescription model, ModelDescription::Make(config));
+  std::map<std::string, Shape> wanted;
+  for (const program::Weight& weight : model.program().weights()) wanted[weight.name] = weight.shape;
+
+  TensorMap renamed;
+  std::set<std::string> used;
+  for (const Rename& rename : Expand(rules, config)) {
+    const auto ours = wanted.find(rename.ours);
+    if (ours == wanted.end()) {
+      return absl::InvalidArgumentError(absl::StrCat("the model has no tensor ", Quoted(rename.ours),
+                                                     ", which this source's models have; its config is another form"));
+    }
+    std::vector<StoredTensor> foreign;
+    for (const std::string& name : rename.foreign) {
+      const Shape shape = ForeignShape(rename.reshape, ours->second, config);
+      ASSIGN_OR_RETURN(StoredTensor tensor, Take(name, shape, source, tensors));
+      foreign.push_back(std::move(tensor));
+      used.insert(name);
+    }
+    renamed[rename.ours] = Reshaped(rename.reshape, foreign, ours->second);
+    wanted.erase(ours);
+  }
+  if (!wanted.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat("the model has a tensor ", Quoted(wanted.begin()->first),
+                                                   ", which this source's models lack; its config is another form"));
+  }
+  RETURN_IF_ERROR(CheckAllUsed(source, tensors, used));
+  return renamed;
+}
+
+}  // namespace
+
+absl::StatusOr<TensorMap> RenameForeign(ForeignSource source, const v1::ModelConfig& config, const TensorMap& tensors) {
+  const std::span<const NameRule> rules = NameRules(source, config.family_case(), tensors);
+  if (rules.empty()) return absl::InvalidArgumentError("this source has no models of the config's family");
+  ASSIGN_OR_RETURN(TensorMap renamed, RenameAll(source, config, rules, tensors));
+  RETURN_IF_ERROR(CheckFinite({tensors, {}}));
+  return renamed;
+}
+
+absl::StatusOr<TensorMap> ForeignTensors(ForeignSource source, const v1::ModelConfig& config,
+                                         const TensorMap& tensors) {
+  const std::span<const NameRule> rules = NameRules(source, config.family_case(), {});
+  if (rules.empty()) return absl::InvalidArgumentError("this source has no models of the config's family");
+  TensorMap foreign;
+  for (const Rename& rename : Expand(rules, config)) {
+    const auto ours = tensors.find(rename.ours);
+    if (ours == tensors.end()) {
+      return absl::InvalidArgumentError(absl::StrCat("the model has no tensor ", Quoted(rename.ours),
+                                                     ", which this source's models have; its config is another form"));
+    }
+    const Shape shape = ForeignShape(rename.reshape, ours->second.shape, config);
+    for (size_t part = 0; part < rename.foreign.size(); ++part) {
+      foreign[rename.foreign[part]] = Restored(rename.reshape, ours->second, shape, part);
+    }
+  }
+  return foreign;
+}
+
+}  // namespace vitrine

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_SERVER_REGISTRY_SETTINGS_MODEL_LIMITS_H_
+#define VITRINE_SERVER_REGISTRY_SETTINGS_MODEL_LIMITS_H_
+
+#include <atomic>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "common/mutex.h"
+#include "server/registry/settings/batch_limits.h"
+#include "vitrine/v1/serving.pb.h"
+
+namespace vitrine {
+
+// Limits of one model, over all its versions: on requests between admission and answer, and on one batch. Admission
+// reads it for every request and the scheduler for every batch; the registry sets it when the serving configuration
+// changes. A lower queue limit does not affect requests that were admitted already. Thread-safe.
+class QueueLimits {
+ public:
+  static constexpr int64_t kNone = std::numeric_limits<int64_t>::max();
+  std::atomic<int64_t> max_requests = kNone;  // at least 1
+  std::atomic<int64_t> max_bytes = kNone;     // sum over images and tensors; at least 1
+
+  // Limits of the model's batches: its own over the server's. Unset: the scheduler's options hold.
+  std::optional<BatchLimits> batch() const {
+    MutexLock lock(mutex_);
+    return batch_;
+  }
+  void set_batch(const BatchLimits& batch) {
+    MutexLock lock(mutex_);
+    batch_ = batch;
+  }
+
+ private:
+  mutable Mutex mutex_;
+  std::optional<BatchLimits> batch_ ABSL_GUARDED_BY(mutex_);
+};
+
+// Returns `server` with the fields that are set in `own` replaced.
+BatchLimits Over(const BatchLimits& server, const v1::BatchLimits& own);
+v1::BatchLimits ToProto(const BatchLimits& limits);
+
+// The limits by model. All versions of a model share one object (LoadedModel::queue_limits), so that a swap neither
+// resets nor doubles them. Thread-safe.
+class ModelLimitsTable {
+ public:
+  // `server`: batch limits of models without settings.
+  explicit ModelLimitsTable(const BatchLimits& server) : server_(server) {}
+
+  // Returns the limits of a model, initially the server's; never null.
+  std::shared_ptr<QueueLimits> For(const std::string& model);
+  void Set(const std::string& model, const v1::ModelServing& serving);
+
+ private:
+  const BatchLimits server_;
+  Mutex mutex_;
+  std::map<std::string, std::shared_ptr<QueueLimits>> limits_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace vitrine
+
+#endif  // VITRINE_SERVER_REGISTRY_SETTINGS_MODEL_LIMITS_H_

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_SERVER_REGISTRY_SETTINGS_SERVING_SETTINGS_H_
+#define VITRINE_SERVER_REGISTRY_SETTINGS_SERVING_SETTINGS_H_
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/mutex.h"
+#include "models/engine/precision.h"
+#include "models/repository/repository.h"
+#include "vitrine/v1/serving.pb.h"
+
+namespace vitrine {
+
+// Settings of one model.
+struct ModelPlan {
+  v1::ModelServing file;      // the row of the file; empty if it has none
+  v1::ModelServing serving;   // `file` with `changed` applied; policy always set
+  v1::ModelOverride changed;  // changes by the Admin service; empty for most models
+};
+
+// Settings of all models: the file of --serving-config with the changes of the Admin service applied. Thread-safe,
+// except that between the first Change of one operation and its Keep or Restore no other may begin.
+class ServingSettings {
+ public:
+  using Edit = std::function<void(v1::ModelOverride&)>;
+  // Behaviour of a change if the state file cannot be written.
+  enum class Durability {
+    kRequired,    // the change fails
+    kBestEffort,  // it holds in this process, and is written as soon as possible
+  };
+
+  struct Options {
+    // Protobuf text of a ServingConfig, read again when it changes; empty: none.
+    std::filesystem::path serving_config;
+    // Protobuf text of an AdminState, replaced by every change; empty: changes are lost when the process ends.
+    std::filesystem::path admin_state;
+    // For models without a policy.
+    v1::VersionPolicy default_policy;
+    // For models without a precision in the file.
+    Precision precision = Precision::kFp32;
+  };
+
+  // Reads both files. INVALID_ARGUMENT names file, position and fault, so that a server does not start with settings
+  // that it cannot interpret. A missing state file counts as empty.
+  static absl::StatusOr<std::unique_ptr<ServingSettings>> Open(Options options);
+
+  // Reads the file of --serving-config again if its stamp has changed. A broken or missing file changes only fault()
+  // and is logged once. Returns true if other settings hold now. Also writes changes that could not be written when
+  // they were made.
+  bool Reload();
+  // Returns why the file as last seen is not used; OK if it is.
+  absl::Status fault() const;
+
+  // Returns the settings of a model; with `edit`, those after that change.
+  ModelPlan Plan(const std::string& model, const Edit& edit = nullptr) const;
+  // Returns the precision of a version: that of the file for it, else for its model, else the default.
+  Precision PrecisionOf(const VersionId& id) const;
+  // Returns every model in the file or in the changes of the Admin service.
+  std::vector<std::string> Models() const;
+
+  // Applies `edit` to the Admin service's changes for a model; an empty result is dropped. The change takes effect at
+  // once and is staged beside the state file, which only Keep replaces, so that a change that fails is never kept.
+  // UNAVAILABLE if it cannot be written, INVALID_ARGUMENT if the result is not valid; then nothing has changed.
+  absl::Status Change(const std::string& model, const Edit& edit, Durability durability = Durability::kRequired);
+  // Replaces the state file by the current state. UNAVAILABLE: the file is unchanged; Restore must follow.
+  absl::Status Keep();
+  // Restores the Admin service's changes for a model to those before a change that is not kept.
+  void Restore(const std::string& model, const v1::ModelOverride& before);
+  const Options& options() const { return options_; }
+
+ private:
+  explicit ServingSettings(Options options) : options_(std::move(options)) {}
+  void WritePending();
+
+  const Options options_;
+  mutable Mutex mutex_;
+  v1::ServingConfig file_ ABSL_GUARDED_BY(mutex_);
+  v1::AdminState state_ ABSL_GUARDED_BY(mutex_);
+  std::string stamp_ ABSL_GUARDED_BY(mutex_);  // stamp of the file when it was last read
+  absl::Status fault_ ABSL_GUARDED_BY(mutex_);
+  // The change that is neither kept nor restored yet, if any.
+  struct OpenChange {
+    Durability durability;
+    absl::Status staged;  // result of staging it beside the state file
+  };
+  std::optional<OpenChange> open_ ABSL_GUARDED_BY(mutex_);
+  bool behind_ ABSL_GUARDED_BY(mutex_) = false;  // the state file lacks a best-effort change
+};
+
+}  // namespace vitrine
+
+#endif  // VITRINE_SERVER_REGISTRY_SETTINGS_SERVING_SETTINGS_H_

@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: Apache-2.0
+# What people configure: policies, limits, shares of traffic.
+list(APPEND server_sources
+  registry/settings/model_limits.cc
+  registry/settings/serving_rules.cc
+  registry/settings/serving_settings.cc
+  registry/settings/traffic.cc
+  registry/settings/version_policy.cc)

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/registry/settings/version_policy.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "server/registry/settings/serving_rules.h"
+
+namespace vitrine {
+namespace {
+
+using State = VersionFacts::State;
+using Facts = std::map<int64_t, VersionFacts, std::greater<>>;  // newest first
+
+bool CanServe(const VersionFacts& version) {
+  return version.state == State::kReady || (version.on_disk && version.state != State::kFailed);
+}
+
+// Returns the versions that the settings name by label, share or number.
+std::set<int64_t> Named(const ModelPlan& plan) {
+  std::set<int64_t> named;
+  for (const v1::VersionLabel& label : plan.serving.labels()) named.insert(label.version());
+  for (const v1::TrafficShare& share : plan.serving.traffic()) named.insert(share.version());
+  named.insert(plan.changed.loaded().begin(), plan.changed.loaded().end());
+  return named;
+}
+
+std::set<int64_t> OfPolicy(const Facts& usable, const v1::ModelServing& serving) {
+  const v1::VersionPolicy& policy = serving.version_policy();
+  std::set<int64_t> versions;
+  switch (policy.policy_case()) {
+    case v1::VersionPolicy::kSpecific:
+      versions.insert(policy.specific().versions().begin(), policy.specific().versions().end());
+      break;
+    case v1::VersionPolicy::kAll:
+      for (const auto& [number, facts] : usable) versions.insert(number);
+      break;
+    default: {
+      const size_t most = static_cast<size_t>(std::max(policy.latest(), 1));
+      std::optional<int64_t> waiting;
+      for (auto version = usable.begin(); version != usable.end() && versions.size() < most; ++version) {
+        // Canaries are wanted anyway, and like waiting versions must not displace those that serve all other requests.
+        if (IsCanary(serving, version->first)) continue;
+        if (!version->second.is_waiting) {
+          versions.insert(version->first);
+        } else if (!waiting.has_value()) {
+          waiting = version->first;
+        }
+      }
+      if (waiting.has_value()) versions.insert(*waiting);
+    }
+  }
+  return versions;
+}
+
+// Returns the version that stays if no wanted version is READY; 0 if none is READY at all.
+int64_t LastResort(const Facts& all, const ModelPlan& plan) {
+  int64_t resort = 0;
+  for (const auto& [number, facts] : all) {
+    if (facts.state != State::kReady) continue;
+    if (!IsPutAway(plan.changed, number)) return number;
+    if (resort == 0) resort = number;
+  }
+  return resort;
+}
+
+}  // namespace
+
+VersionStep NextStep(const std::vector<VersionFacts>& versions, const ModelPlan& plan) {
+  Facts all, usable;
+  for (const VersionFacts& version : versions) {
+    all[version.version] = version;
+    if (CanServe(version) && !IsPutAway(plan.changed, version.version)) usable[version.version] = version;
+  }
+  std::set<int64_t> wanted;
+  if (!plan.changed.unloaded()) {
+    wanted = OfPolicy(usable, plan.serving);
+    wanted.merge(Named(plan));
+  }
+  VersionStep step;
+  bool serves = false;
+  for (const bool tried_out : {false, true}) {
+    for (const auto& [number, facts] : usable) {
+      if (!wanted.contains(number) || IsCanary(plan.serving, number) != tried_out) continue;
+      if (facts.state != State::kReady) {
+        step.load = number;
+        return step;
+      }
+      serves = true;
+    }
+  }
+  const int64_t kept = serves || plan.changed.unloaded() ? 0 : LastResort(all, plan);
+  for (const auto& [number, facts] : all) {
+    const bool stays = number == kept || (wanted.contains(number) && !IsPutAway(plan.changed, number));
+    if (facts.state == State::kReady && !stays) step.retire.push_back(number);
+  }
+  return step;
+}
+
+}  // namespace vitrine

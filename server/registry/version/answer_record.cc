@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/registry/version/answer_record.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace vitrine {
+namespace {
+
+// Adds an uncertainty of one answer in `count` to the mean: the sample variance of a few equal answers is zero.
+double VarianceOfMean(double mean, double mean_of_squares, double count) {
+  return (std::max(mean_of_squares - mean * mean, 0.0) + 1 / count) / count;
+}
+
+Estimate ClassDistance(const AnswerTotals& version, const AnswerTotals& other) {
+  const auto n = static_cast<double>(version.pictures), m = static_cast<double>(other.pictures);
+  double distance = 0, noise = 0;
+  int seen = 0;
+  for (int c = 0; c < AnswerTotals::kClasses; ++c) {
+    const double p = static_cast<double>(version.classes[c]) / n, q = static_cast<double>(other.classes[c]) / m;
+    if (p + q <= 0) continue;
+    ++seen;
+    const double by_chance = p * (1 - p) / n + q * (1 - q) / m;
+    distance += ((p - q) * (p - q) - by_chance) / (p + q);
+    noise = std::max(noise, by_chance / (p + q));
+  }
+  const double variance = 2 * noise * noise * std::max(seen - 1, 1) + 4 * noise * std::max(distance, 0.0);
+  return {distance / 2, std::sqrt(variance) / 2};
+}
+
+}  // namespace
+
+AnswerTotals operator-(const AnswerTotals& later, const AnswerTotals& earlier) {
+  AnswerTotals between;
+  between.pictures = later.pictures - earlier.pictures;
+  between.confidence = later.confidence - earlier.confidence;
+  between.squares = later.squares - earlier.squares;
+  between.unsure = later.unsure - earlier.unsure;
+  for (int c = 0; c < AnswerTotals::kClasses; ++c) between.classes[c] = later.classes[c] - earlier.classes[c];
+  return between;
+}
+
+void AnswerRecord::Add(int64_t top, double confidence, bool unsure) {
+  MutexLock lock(mutex_);
+  totals_.pictures += 1;
+  totals_.confidence += confidence;
+  totals_.squares += confidence * confidence;
+  totals_.unsure += unsure;
+  totals_.classes[static_cast<size_t>(top % AnswerTotals::kClasses)] += 1;
+}
+
+AnswerTotals AnswerRecord::Read() const {
+  MutexLock lock(mutex_);
+  return totals_;
+}
+
+AnswerComparison Compare(const AnswerTotals& version, const AnswerTotals& other) {
+  AnswerComparison compared;
+  compared.pictures = std::min(version.pictures, other.pictures);
+  if (compared.pictures <= 0) return compared;
+  const auto n = static_cast<double>(version.pictures), m = static_cast<double>(other.pictures);
+  const double mean = version.confidence / n, other_mean = other.confidence / m;
+  compared.confidence = {mean - other_mean, std::sqrt(VarianceOfMean(mean, version.squares / n, n) +
+                                                      VarianceOfMean(other_mean, other.squares / m, m))};
+  const double unsure = static_cast<double>(version.unsure) / n, other_unsure = static_cast<double>(other.unsure) / m;
+  // For zeros and ones, the mean of squares is the mean.
+  compared.unsure = {unsure - other_unsure,
+                     std::sqrt(VarianceOfMean(unsure, unsure, n) + VarianceOfMean(other_unsure, other_unsure, m))};
+  compared.classes = ClassDistance(version, other);
+  return compared;
+}
+
+}  // namespace vitrine

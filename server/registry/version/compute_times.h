@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_SERVER_REGISTRY_VERSION_COMPUTE_TIMES_H_
+#define VITRINE_SERVER_REGISTRY_VERSION_COMPUTE_TIMES_H_
+
+#include <array>
+#include <cstdint>
+
+#include "absl/time/time.h"
+#include "common/mutex.h"
+
+namespace vitrine {
+
+// Compute times of a version: the forward pass of a batch, divided by its images. This is not the caller's wait, most
+// of which may be the queue that all versions share. Kept by batch size, in powers of two: an image takes less in a
+// full batch than alone, and a version with a small share of the traffic gets smaller batches.
+struct ComputeTimes {
+  struct OfSize {
+    int64_t pictures = 0;
+    double log_seconds = 0;  // sum over the images of the logarithm of each one's time
+  };
+  static constexpr int kSizes = 8;  // 1, 2 and 3, 4 to 7, ..., 128 and more
+  std::array<OfSize, kSizes> sizes = {};
+
+  friend ComputeTimes operator-(const ComputeTimes& later, const ComputeTimes& earlier);
+};
+
+// Compute times of a version since it was loaded. Thread-safe.
+class ComputeRecord {
+ public:
+  // Adds a batch of `pictures`, at least 1, that took `spent`.
+  void Add(int64_t pictures, absl::Duration spent);
+  ComputeTimes Read() const;
+
+ private:
+  mutable Mutex mutex_;
+  ComputeTimes times_ ABSL_GUARDED_BY(mutex_);
+};
+
+// Result of comparing one version with another.
+struct ComputeComparison {
+  int64_t pictures = 0;  // number per version that could be compared
+  double ratio = 0;      // time per image divided by that of the other version; 0: nothing to compare
+};
+
+// Compares batches of equal size. Each size has the weight of the version with fewer images of it. The mean is
+// geometric, so that a few slow batches, such as the first after a load, have little effect.
+ComputeComparison Compare(const ComputeTimes& version, const ComputeTimes& other);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_SERVER_REGISTRY_VERSION_COMPUTE_TIMES_H_

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_SERVER_REGISTRY_VERSION_LOADED_MODEL_H_
+#define VITRINE_SERVER_REGISTRY_VERSION_LOADED_MODEL_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "models/abilities.h"
+#include "models/model_description.h"
+#include "models/repository/repository.h"
+#include "server/observe/model_metrics.h"
+#include "server/registry/settings/model_limits.h"
+#include "server/registry/version/answer_record.h"
+#include "server/registry/version/compute_times.h"
+#include "server/registry/version/cost_model.h"
+#include "server/registry/version/paired_answers.h"
+#include "server/registry/version/version_costs.h"
+#include "vitrine/v1/manifest.pb.h"
+
+namespace vitrine {
+
+class Backend;
+struct StoredVersion;
+
+// A version in memory, verified and ready to compute. Immutable except for measurements; thread-safe.
+struct LoadedModel {
+  VersionId id;
+  v1::Manifest manifest;
+  std::string weights_sha256;
+  std::vector<std::string> labels;
+  size_t longest_label = 0;  // in bytes
+  std::string device;        // "cpu" or "cuda:N"
+  std::string precision;     // "fp32", "bf16" or "int8"
+  int64_t device_bytes = 0;  // weights in the form that is computed with
+  AttentionAbility attention;
+  FeatureAbility features;
+  std::shared_ptr<const ModelDescription> description;
+  std::shared_ptr<const Backend> backend;
+
+  // Shared by the versions of a model with the same precision, so that a new version starts with the known costs.
+  std::shared_ptr<ModelCost> cost = std::make_shared<ModelCost>();
+  // Never null. Those of the server if the loader has them; else private ones that nothing reads.
+  std::shared_ptr<ModelMetrics> metrics = std::make_shared<ModelMetrics>();
+  std::shared_ptr<VersionMetrics> version_metrics = std::make_shared<VersionMetrics>();
+  std::shared_ptr<QueueLimits> queue_limits = std::make_shared<QueueLimits>();
+
+  // Compute times, without batches that hold only the server's own probes: for the canary guard.
+  const std::shared_ptr<ComputeRecord> computed = std::make_shared<ComputeRecord>();
+  // Answers to requests routed by the traffic's shares, and comparisons with `stable`: for the canary guard.
+  const std::shared_ptr<AnswerRecord> answered = std::make_shared<AnswerRecord>();
+  const std::shared_ptr<PairedAnswers> paired = std::make_shared<PairedAnswers>();
+  // Cost of an image by size: see CostOf.
+  const std::shared_ptr<VersionCosts> costs = std::make_shared<VersionCosts>();
+  // The goldens, with the manifest but without the weights, to be run again while the version serves. Null in tests.
+  std::shared_ptr<const StoredVersion> golden;
+};
+
+// Keeps its version in memory: a queued request holds one, so unloading cannot race with inference.
+using ModelHandle = std::shared_ptr<const LoadedModel>;
+
+}  // namespace vitrine
+
+#endif  // VITRINE_SERVER_REGISTRY_VERSION_LOADED_MODEL_H_

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_SERVER_REGISTRY_VERSION_MEMORY_BUDGET_H_
+#define VITRINE_SERVER_REGISTRY_VERSION_MEMORY_BUDGET_H_
+
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "common/mutex.h"
+#include "server/registry/version/version_status.h"
+#include "vitrine/v1/serving.pb.h"
+
+namespace vitrine {
+
+inline constexpr int64_t kNoMemoryLimit = std::numeric_limits<int64_t>::max();
+
+// Returns the weight bytes of the versions in memory, of one model or of all, including retiring versions that a
+// request holds.
+int64_t MemoryOf(const std::vector<VersionStatus>& versions, std::string_view model = "");
+
+// Returns OK if a version of `bytes` fits beside the versions in memory and those that are `loading`, under the model's
+// limit and under `total`, the limit of all models. RESOURCE_EXHAUSTED names the bytes in memory, the bytes needed and
+// the limit. Pure.
+absl::Status CheckMemory(const VersionId& id, int64_t bytes, const std::vector<VersionStatus>& versions,
+                         const std::map<VersionId, int64_t>& loading, const v1::ModelLimits& limits, int64_t total);
+
+// Memory claimed by versions that are being loaded in parallel, so that together they stay under the limits.
+// Thread-safe.
+class MemoryClaims {
+ public:
+  // `versions` returns the versions in memory; it is called with the claims locked.
+  explicit MemoryClaims(std::function<std::vector<VersionStatus>()> versions) : versions_(std::move(versions)) {}
+
+  // Claims `bytes` for a version, replacing its earlier claim. If CheckMemory fails, the earlier claim remains.
+  absl::Status Claim(const VersionId& id, int64_t bytes, const v1::ModelLimits& limits, int64_t total);
+  // Ends a claim, if there is one, and calls `settle`, which puts the version in memory, under the same lock, so that
+  // the version is counted exactly once.
+  void Release(const VersionId& id, const std::function<void()>& settle = nullptr);
+  // Ends every claim of a model, none of whose versions may still be loading.
+  void ReleaseAll(const std::string& model);
+  // Number of versions that are being loaded.
+  int count() const;
+
+ private:
+  const std::function<std::vector<VersionStatus>()> versions_;
+  mutable Mutex mutex_;
+  std::map<VersionId, int64_t> bytes_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace vitrine
+
+#endif  // VITRINE_SERVER_REGISTRY_VERSION_MEMORY_BUDGET_H_

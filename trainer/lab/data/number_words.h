@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_TRAINER_LAB_DATA_NUMBER_WORDS_H_
+#define VITRINE_TRAINER_LAB_DATA_NUMBER_WORDS_H_
+
+#include <string>
+#include <vector>
+
+namespace vitrine {
+
+// Converts 1234 to one thousand two hundred thirty four. Requires 1 <= number <= 9999.
+std::vector<std::string> NumberInWords(int number);
+
+// Returns the KV transformer's corpus: 1 to 9,999 without 8,000 in words, with "." between two numbers and none at the
+// end. 63,095 tokens, 30 distinct.
+std::vector<std::string> NumberWords();
+
+}  // namespace vitrine
+
+#endif  // VITRINE_TRAINER_LAB_DATA_NUMBER_WORDS_H_

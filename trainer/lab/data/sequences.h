@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_TRAINER_LAB_DATA_SEQUENCES_H_
+#define VITRINE_TRAINER_LAB_DATA_SEQUENCES_H_
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace vitrine {
+
+// The KV transformer's tasks on sequences of digits.
+enum class DigitTask {
+  kReverse,  // x_{n-1-t}
+  kSort,     // ascending
+  kSwap,     // the second half, then the first; split at floor(n / 2)
+  kSub,      // 9 - x_t
+  kCopy,     // x_t
+};
+
+// Parses "reverse", "sort", "swap", "sub", "copy". NOT_FOUND lists them.
+absl::StatusOr<DigitTask> ParseDigitTask(std::string_view name);
+
+// Returns the target, one digit per element.
+std::vector<int> TargetOf(DigitTask task, std::span<const int> digits);
+
+// Uniform integers: Below(n) is in [0, n). The caller provides the generator, so that a run can be repeated.
+using Below = std::function<int64_t(int64_t bound)>;
+
+// A set of images of one class, except one.
+struct AnomalySet {
+  std::vector<int64_t> pictures;  // indices into the data set
+  int anomaly = 0;                // index of the one of another class
+};
+
+// Position of the anomaly in its set.
+enum class AnomalyPlace {
+  kRandom,
+  // Always at the end, as in the published notebooks: a model that sees positions knows the answer. For reproduction
+  // only.
+  kLast,
+};
+
+// Draws the KV transformer's sets: `size - 1` different images of one class and one image of another. Immutable after
+// construction; thread-safe.
+class AnomalySets {
+ public:
+  // INVALID_ARGUMENT unless size is at least 3 (with two, either could be the anomaly), there are at least two classes,
+  // and every class has at least size - 1 images; `labels` holds the class of every image, from 0.
+  static absl::StatusOr<AnomalySets> Make(std::span<const int> labels, int size = 10,
+                                          AnomalyPlace place = AnomalyPlace::kRandom);
+
+  // Draws a set with `anomaly` as the anomaly; the others' class is uniform over the other classes. An epoch draws one
+  // set per image.
+  AnomalySet Draw(int64_t anomaly, const Below& below) const;
+
+  int64_t pictures() const { return static_cast<int64_t>(labels_.size()); }
+
+ private:
+  AnomalySets(std::vector<int> labels, std::vector<std::vector<int64_t>> members, int size, AnomalyPlace place)
+      : labels_(std::move(labels)), members_(std::move(members)), size_(size), place_(place) {}
+
+  std::vector<int> labels_;
+  std::vector<std::vector<int64_t>> members_;  // images of each class
+  int size_;
+  AnomalyPlace place_;
+};
+
+}  // namespace vitrine
+
+#endif  // VITRINE_TRAINER_LAB_DATA_SEQUENCES_H_

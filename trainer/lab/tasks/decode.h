@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_TRAINER_LAB_TASKS_DECODE_H_
+#define VITRINE_TRAINER_LAB_TASKS_DECODE_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "trainer/lab/sequence_model.h"
+
+namespace vitrine {
+
+struct DecodeMarks {
+  int64_t begin = 0;  // first id of every target
+  int64_t end = 0;    // last id of a target
+};
+
+// Decodes the most likely next id repeatedly, from `marks.begin` until `marks.end` or `most` ids, for every sequence of
+// `source` [B, n]. Requires a model with config.pair and most < config.max_length. Returns the ids without marks.
+// Throws LibTorch's exceptions; errors are RunSequenceModel's.
+absl::StatusOr<std::vector<std::vector<int64_t>>> GreedyDecode(const SequenceModel& model, const at::Tensor& source,
+                                                               DecodeMarks marks, int64_t most);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_TRAINER_LAB_TASKS_DECODE_H_

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_TRAINER_LAB_TASKS_DIGITS_H_
+#define VITRINE_TRAINER_LAB_TASKS_DIGITS_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "trainer/task.h"
+#include "vitrine/v1/recipe.pb.h"
+#include "vitrine/v1/sequence.pb.h"
+
+namespace vitrine {
+
+// Reverse, sort, swap, sub or copy of one-hot digits; cross entropy and accuracy per position. A training sequence is a
+// function of the recipe's seed and its index; test sequences and, if recipe.validation_share is above 0, validation
+// sequences are the same for every seed.
+absl::StatusOr<std::unique_ptr<Task>> MakeDigitTask(const v1::Recipe& recipe, const v1::SequenceConfig& config,
+                                                    const std::string& data);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_TRAINER_LAB_TASKS_DIGITS_H_

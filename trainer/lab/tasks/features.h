@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_TRAINER_LAB_TASKS_FEATURES_H_
+#define VITRINE_TRAINER_LAB_TASKS_FEATURES_H_
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace vitrine {
+
+// Vectors with classes, for instance image features of a backbone.
+struct FeatureSet {
+  at::Tensor features;      // [N, d] fp32
+  std::vector<int> labels;  // N class indices, from 0
+};
+
+struct FeatureSplits {
+  FeatureSet train, test;
+};
+
+// Reads a safetensors file with the tensors "features" [N, d], F32, F16 or BF16, and "labels" [N], I64.
+// INVALID_ARGUMENT names the file and the error: another tensor, type or shape, a label below 0 or above 999,999, a
+// value that is not finite.
+absl::StatusOr<FeatureSet> ReadFeatures(const std::filesystem::path& file);
+// Writes a file for ReadFeatures.
+absl::Status WriteFeatures(const FeatureSet& set, const std::filesystem::path& file);
+
+// Reads a folder with train.safetensors and test.safetensors, or a single file, of which a fixed tenth of each class is
+// the test split. INVALID_ARGUMENT also if the two differ in width.
+absl::StatusOr<FeatureSplits> ReadFeatureSplits(const std::filesystem::path& place);
+
+// Generates 20 classes, each a Gaussian cloud around its own centre; 100 training and 20 test vectors each.
+// Neighbouring clouds overlap if the width is small.
+FeatureSplits GeneratedClusters(int64_t width);
+
+// Splits off a share of each class, drawn from the seed: {the rest, the share}. Both keep the order.
+std::pair<FeatureSet, FeatureSet> SplitByClass(const FeatureSet& set, double share, uint64_t seed);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_TRAINER_LAB_TASKS_FEATURES_H_

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_TRAINER_LAB_TASKS_SEQUENCE_BASE_H_
+#define VITRINE_TRAINER_LAB_TASKS_SEQUENCE_BASE_H_
+
+#include <initializer_list>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "trainer/lab/tasks/bleu.h"
+#include "trainer/sampler.h"
+#include "trainer/task.h"
+#include "vitrine/v1/recipe.pb.h"
+
+namespace vitrine {
+
+// Purpose of random numbers; each has its own stream, distinct from the trainer's.
+enum class Stream { kDigits, kSplit, kClusters, kSets, kValidationSets, kTestSets, kWindows };
+
+// `epoch` is 0 for values that are the same in every epoch.
+CounterRandom RandomFor(uint64_t seed, Stream stream, int64_t epoch, int64_t sample);
+
+// Seed of measured data, independent of the recipe's, so that scores of several seeds use one test set.
+constexpr uint64_t kMeasuredSeed = 42;
+
+// Parsed value of --data.
+struct DataPlace {
+  std::string kind;   // one of the allowed kinds
+  std::string where;  // folder, file, or generator
+};
+
+// Splits `data`; see MakeSequenceTask. NOT_FOUND with recipe.data.origin if it is empty, INVALID_ARGUMENT if its kind
+// is not in `kinds`.
+absl::StatusOr<DataPlace> FindData(const v1::Recipe& recipe, const std::string& data,
+                                   std::initializer_list<std::string_view> kinds);
+// Checks generated data: OK for an empty string and for `generated`, for instance "generated:digits".
+absl::Status CheckGenerated(const v1::Recipe& recipe, const std::string& data, std::string_view generated);
+// Checks a range: "recipe "NAME": FIELD is VALUE; allowed is RANGE" unless it is `low` to `high`.
+absl::Status CheckField(const v1::Recipe& recipe, std::string_view field, double value, double low, double high);
+
+// Sums over measured samples.
+struct MeasureSums {
+  double loss = 0;  // sum over predictions
+  int64_t correct = 0;
+  int64_t predictions = 0;
+  BleuCounts bleu = {};
+};
+
+// Base of all sequence tasks: a model of the sequence zoo, every training sample once per epoch in an order drawn from
+// the seed, and a loss per prediction. Immutable after construction.
+class SequenceTask : public Task {
+ public:
+  absl::StatusOr<std::unique_ptr<Module>> MakeModel() const override;
+  std::string samples_in_words() const override { return "sequences"; }
+  int64_t samples() const override { return samples_; }
+  const std::string& data_digest() const override { return digest_; }
+  std::vector<Member> EpochMembers(int64_t epoch) const override;
+  BatchLoss Loss(const Module& model, const TrainingBatch& batch, const ForwardContext& context) const override;
+  absl::StatusOr<Score> MeasureOn(MeasuredSplit split, const Module& model,
+                                  const MeasureOptions& options) const override;
+
+ protected:
+  // `digest` is the SHA-256 of the training data.
+  SequenceTask(const v1::Recipe& recipe, v1::SequenceConfig config, int64_t samples, std::string digest);
+
+  const v1::Recipe& recipe() const { return recipe_; }
+  const v1::SequenceConfig& config() const { return config_; }
+  // True if kValidation is a separate split. Tasks whose data have one use that instead of holding out
+  // recipe.validation_share.
+  bool validates() const { return recipe_.validation_share() > 0; }
+
+  // Number of samples in a measured split.
+  virtual int64_t MeasuredSamples(MeasuredSplit split) const = 0;
+  // Returns samples first to last - 1 of a measured split; the same at every call.
+  virtual absl::StatusOr<TrainingBatch> MeasuredBatch(MeasuredSplit split, int64_t first, int64_t last) const = 0;
+  // Returns the mean loss per prediction; a share `smoothing` of each target is spread over the other answers. The
+  // batch is on the model's device.
+  virtual BatchLoss Compare(const SequenceModel& model, const TrainingBatch& batch, const ForwardContext& context,
+                            double smoothing) const = 0;
+  // Label smoothing in training.
+  virtual double smoothing() const { return recipe_.label_smoothing(); }
+  // Adds further measures besides the loss, for instance of decoded sentences.
+  virtual absl::Status MeasureMore(const SequenceModel&, const TrainingBatch&, MeasureSums&) const {
+    return absl::OkStatus();
+  }
+  virtual Score ScoreOf(const MeasureSums& sums) const = 0;
+
+ private:
+  absl::StatusOr<MeasureSums> MeasureSamples(MeasuredSplit split, const SequenceModel& model, int64_t first,
+                                             int64_t last) const;
+
+  const v1::Recipe recipe_;
+  const v1::SequenceConfig config_;
+  const int64_t samples_;
+  const std::string digest_;
+};
+
+// Returns the mean cross entropy of logits [..., answers] and labels [...], and the number of correct ones.
+BatchLoss ElementLoss(const at::Tensor& logits, const at::Tensor& labels, double smoothing);
+
+// Returns accuracy, then loss; the reverse if `loss_first`.
+Score AccuracyAndLoss(const MeasureSums& sums, bool loss_first);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_TRAINER_LAB_TASKS_SEQUENCE_BASE_H_

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_TRAINER_LAB_TASKS_SEQUENCE_TASK_H_
+#define VITRINE_TRAINER_LAB_TASKS_SEQUENCE_TASK_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "trainer/task.h"
+#include "vitrine/v1/recipe.pb.h"
+#include "vitrine/v1/sequence.pb.h"
+
+namespace vitrine {
+
+// Makes the task of recipe.sequence (Borji 2022, the KV transformer's tasks on sequences and sets). Requires
+// recipe.has_sequence(). `data` is the value of --data: KIND:WHERE, or WHERE alone with the kind in recipe.data.format;
+// empty for data that are generated from the recipe alone.
+//
+//   digits         no data
+//   anomaly        features:DIR or features:FILE.safetensors (see ReadFeatures), or generated:clusters
+//   characters     text:FILE, UTF-8; or generated:numbers, the number words by characters
+//   number words   no data
+//   translation    parallel:DIR (see ReadParallelText), or generated:numbers
+//
+// Checks all that can be checked before training: INVALID_ARGUMENT names the field or file that is inconsistent with
+// the recipe, the model or the data; NOT_FOUND says which data are missing and their origin.
+absl::StatusOr<std::unique_ptr<Task>> MakeSequenceTask(const v1::Recipe& recipe, const std::string& data);
+
+// Returns the config of the sequence zoo row with the recipe's overrides, validated.
+absl::StatusOr<v1::SequenceConfig> SequenceConfigOf(const v1::Recipe& recipe);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_TRAINER_LAB_TASKS_SEQUENCE_TASK_H_

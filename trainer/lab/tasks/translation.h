@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_TRAINER_LAB_TASKS_TRANSLATION_H_
+#define VITRINE_TRAINER_LAB_TASKS_TRANSLATION_H_
+
+#include <ATen/core/Tensor.h>
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "trainer/task.h"
+#include "vitrine/v1/recipe.pb.h"
+#include "vitrine/v1/sequence.pb.h"
+
+namespace vitrine {
+
+// Kullback-Leibler divergence of each answer from a smoothed target (Szegedy et al. 2016, as in Vaswani et al. 2017): 1
+// - smoothing for the label, the rest spread evenly over all ids but label and padding. logits [..., V], labels [...]
+// int64; returns [...] fp32, 0 if the label is `padding`. Differentiable. Without smoothing this is cross entropy.
+at::Tensor SmoothedDivergence(const at::Tensor& logits, const at::Tensor& labels, double smoothing, int64_t padding);
+
+// Translation of sentences: words of a vocabulary by frequency, SmoothedDivergence per word (without padding), greedy
+// decoding and corpus BLEU of lower-case words (see WordsOf). If recipe.validation_share is above 0, the corpus' whole
+// validation split is used for validation.
+absl::StatusOr<std::unique_ptr<Task>> MakeTranslationTask(const v1::Recipe& recipe, const v1::SequenceConfig& config,
+                                                          const std::string& data);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_TRAINER_LAB_TASKS_TRANSLATION_H_

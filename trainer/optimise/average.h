@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_TRAINER_OPTIMISE_AVERAGE_H_
+#define VITRINE_TRAINER_OPTIMISE_AVERAGE_H_
+
+#include <memory>
+#include <vector>
+
+#include "models/reference/module.h"
+
+namespace vitrine {
+
+// Exponential moving average of a model's weights (Polyak and Juditsky 1992). The decay after step s is min(decay, (1 +
+// s) / (10 + s)), so that the random initial weights lose influence soon. Float buffers, such as BatchNorm's
+// statistics, are averaged too; others are copied. Thread-compatible.
+class WeightAverage {
+ public:
+  // `average` is a model of the same kind; its tensors are set to those of `model`, which must outlive this object.
+  WeightAverage(const Module& model, std::unique_ptr<Module> average, double decay);
+
+  // Updates the average after `step` steps.
+  void Update(int64_t step);
+
+  const Module& module() const { return *average_; }
+  std::unique_ptr<Module> Release() { return std::move(average_); }
+
+ private:
+  const Module& model_;
+  std::unique_ptr<Module> average_;
+  const double decay_;
+};
+
+// Copies the parameters and buffers of `from` to `to`, a model of the same kind.
+void CopyTensors(const Module& from, const Module& to);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_TRAINER_OPTIMISE_AVERAGE_H_

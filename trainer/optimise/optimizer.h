@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_TRAINER_OPTIMISE_OPTIMIZER_H_
+#define VITRINE_TRAINER_OPTIMISE_OPTIMIZER_H_
+
+#include <ATen/core/Tensor.h>
+
+#include <vector>
+
+#include "models/reference/module.h"
+#include "vitrine/v1/recipe.pb.h"
+
+namespace vitrine {
+
+// AdamW (decoupled decay, Loshchilov and Hutter 2019), Adam (Kingma and Ba 2015) or SGD with momentum over a model's
+// parameters, by LibTorch's fused kernels. Weight decay applies to matrices and convolution kernels only. The
+// parameters must outlive the optimizer and stay on their device. Thread-compatible.
+class Optimizer {
+ public:
+  Optimizer(const v1::Optimizer& settings, std::vector<NamedTensor> parameters);
+
+  // Returns the Euclidean norm of all gradients, and scales them down to `limit` if it is above. 0: no limit.
+  double ClipGradients(double limit);
+  // Updates the parameters that have gradients. Throws LibTorch's exceptions.
+  void Step(double lr);
+
+  // Returns the state that a resumed run needs, by name; writing to the tensors restores it.
+  std::vector<NamedTensor> State() const;
+
+ private:
+  struct Group {
+    double weight_decay = 0;
+    std::vector<int> members;  // indices into parameters_
+  };
+  void StepAdam(const Group& group, double lr);
+  void StepSgd(const Group& group, double lr);
+
+  const v1::Optimizer settings_;
+  const std::vector<NamedTensor> parameters_;
+  std::vector<Group> groups_;
+  std::vector<at::Tensor> first_moments_;   // SGD: the momentum
+  std::vector<at::Tensor> second_moments_;  // not SGD
+  at::Tensor steps_;                        // [] fp32, steps taken
+};
+
+}  // namespace vitrine
+
+#endif  // VITRINE_TRAINER_OPTIMISE_OPTIMIZER_H_

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_TRAINER_OPTIMISE_SCHEDULE_H_
+#define VITRINE_TRAINER_OPTIMISE_SCHEDULE_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "vitrine/v1/recipe.pb.h"
+
+namespace vitrine {
+
+// Division of a recipe's epochs into steps. Batches that do not fill a step are left out of their epoch (the order
+// differs per epoch, so no sample is always left out).
+struct StepPlan {
+  int64_t batch = 0;            // samples per batch
+  int accumulate = 1;           // batches per step and process
+  int processes = 1;            // processes that share every step
+  int64_t steps_per_epoch = 0;  // at least 1
+  int64_t total_steps = 0;      // at least 1
+
+  int64_t batches_per_step() const { return int64_t{accumulate} * processes; }
+  int64_t samples_per_step() const { return batch * batches_per_step(); }
+};
+
+// Plans the steps. A data set smaller than a step gives smaller batches. INVALID_ARGUMENT if it has fewer samples than
+// a step has batches.
+absl::StatusOr<StepPlan> PlanSteps(const v1::Recipe& recipe, int64_t data_size, int processes = 1);
+
+// Returns a warning if a step has fewer samples than the recipe sets; else "".
+std::string SmallerStepWarning(const v1::Recipe& recipe, const StepPlan& plan, int64_t data_size);
+
+// True if the rate never decays, because the warm-up is as long as the run.
+bool WarmsUpToTheEnd(const v1::Recipe& recipe, const StepPlan& plan);
+
+// Returns the learning rate of step 0 <= step < plan.total_steps. The first step has a rate above 0: warm-up over n
+// steps from 0 gives lr / n, 2 lr / n, ..., lr; the last step of the cosine is just above min_lr.
+double LearningRate(const v1::Recipe& recipe, const StepPlan& plan, int64_t step);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_TRAINER_OPTIMISE_SCHEDULE_H_

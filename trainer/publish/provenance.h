@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_TRAINER_PUBLISH_PROVENANCE_H_
+#define VITRINE_TRAINER_PUBLISH_PROVENANCE_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "models/reference/model.h"
+#include "trainer/loop.h"
+#include "vitrine/v1/manifest.pb.h"
+#include "vitrine/v1/recipe.pb.h"
+
+namespace vitrine {
+
+// Inputs of a run besides its recipe.
+struct RunOrigin {
+  std::string data = {};                    // --data, with its format; empty: the recipe generates its data
+  std::vector<std::string> overrides = {};  // overrides of the recipe, "path=value"
+  std::string source_revision = {};         // revision of the program, given by the user
+};
+
+// True if the recipe's data name and published figure belong to data with this digest.
+bool IsKnown(const v1::Recipe& recipe, const std::string& data_digest);
+
+// Returns the provenance without ancestors and metrics. Known data have the recipe's name for them; others that of
+// --data.
+v1::Provenance MakeProvenance(const v1::Recipe& recipe, const TrainResult& result, const RunOrigin& origin);
+
+// Adds the version that training started from, and the teacher. A version that was only continued counts as the same
+// training. Errors as ReadVersionAt.
+absl::Status AddAncestors(const v1::Recipe& recipe, const Model& model, v1::Provenance& provenance);
+
+// Formats an ancestor's name and the start of its digest: "digits/1, weights b67f7879e3bd".
+std::string AncestorInWords(const std::string& version, const std::string& digest);
+
+// Describes the source of the preprocessing in a training from a version.
+std::string PreprocessingInWords(const v1::Recipe& recipe, const v1::Provenance& provenance);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_TRAINER_PUBLISH_PROVENANCE_H_

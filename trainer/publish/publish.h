@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_TRAINER_PUBLISH_PUBLISH_H_
+#define VITRINE_TRAINER_PUBLISH_PUBLISH_H_
+
+#include <atomic>
+#include <filesystem>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "common/data/dataset.h"
+#include "models/reference/model.h"
+#include "models/repository/repository.h"
+#include "trainer/evaluate.h"
+#include "trainer/loop.h"
+#include "trainer/progress.h"
+#include "trainer/publish/goldens.h"
+#include "trainer/publish/provenance.h"
+#include "vitrine/v1/recipe.pb.h"
+
+namespace vitrine {
+
+struct PublishOptions {
+  std::filesystem::path repository;  // an empty or missing folder becomes a repository
+  std::string model;                 // name to publish under
+  RunOrigin origin;                  // for the provenance
+  GoldenPictures golden = GoldenPictures::kTest;
+  int threads = 1;                          // for measuring
+  const std::atomic<bool>* stop = nullptr;  // set to true to stop with CANCELLED
+  Progress* progress = nullptr;             // shows measurements; may be null
+};
+
+// Replaces "newest" by version numbers in the versions that the recipe starts from and distills, so that a resumed run
+// reads the same ones and the provenance names them, even if others are published meanwhile. Call before the first
+// step. Errors as ReadVersionAt.
+absl::Status PinVersions(v1::Recipe& recipe);
+
+// Rounds the weights to the recipe's storage type and publishes them with goldens, labels, provenance and
+// model_card.md. Accuracies and goldens are those of the rounded weights. The goldens cover every evaluation size and
+// two encoded images, one of which needs a resize.
+absl::StatusOr<VersionId> PublishResult(const v1::Recipe& recipe, const TrainResult& result, const Dataset& train,
+                                        const Dataset& test, const PublishOptions& options);
+
+// Returns the model card.
+std::string ModelCard(const v1::Recipe& recipe, const v1::Manifest& manifest, const TrainResult& result,
+                      GoldenPictures golden = GoldenPictures::kTest);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_TRAINER_PUBLISH_PUBLISH_H_

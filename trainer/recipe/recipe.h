@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_TRAINER_RECIPE_RECIPE_H_
+#define VITRINE_TRAINER_RECIPE_RECIPE_H_
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/imaging/geometry.h"
+#include "models/reference/forward_context.h"
+#include "vitrine/v1/recipe.pb.h"
+
+namespace vitrine {
+
+// A recipe that is compiled into the program, from trainer/recipes/<name>.textproto.
+struct BundledRecipe {
+  std::string_view name;
+  std::string_view text;
+};
+std::span<const BundledRecipe> BundledRecipes();
+
+// Finds a bundled recipe by name, or reads a textproto file by path (a name with '/' or '.'). Does not validate, since
+// overrides may complete it. NOT_FOUND lists the bundled names; INVALID_ARGUMENT gives line and column.
+absl::StatusOr<v1::Recipe> FindRecipe(const std::string& name_or_path);
+
+// Applies "path=value": path is a field with dots, value as in a textproto. Strings need no quotes; a repeated field is
+// replaced as a whole, by a [list] or comma-separated values; messages need the [list]. INVALID_ARGUMENT names the part
+// of the path that does not exist and the existing fields, or the values of an enum.
+absl::Status ApplyOverride(const std::string& assignment, v1::Recipe& recipe);
+
+// Calls FindRecipe and applies the overrides. Errors of both.
+absl::StatusOr<v1::Recipe> OverriddenRecipe(const std::string& name_or_path, const std::vector<std::string>& overrides);
+
+// INVALID_ARGUMENT names the first missing or out-of-range field, its value and the range.
+absl::Status ValidateRecipe(const v1::Recipe& recipe);
+
+// Calls OverriddenRecipe and validates the result.
+absl::StatusOr<v1::Recipe> ReadRecipe(const std::string& name_or_path, const std::vector<std::string>& overrides);
+
+// Sets dropout and drop path from the recipe.
+void SetDropping(const v1::Recipe& recipe, ForwardContext& context);
+
+// Clears in `to` every repeated field that `from` sets, so that a merge replaces instead of appending.
+void ClearReplacedLists(const google::protobuf::Message& from, google::protobuf::Message& to);
+
+// Overwrites fields of the config by the recipe's overrides.
+void OverrideModel(const v1::Recipe& recipe, v1::ModelConfig& config);
+
+// Returns the config of the zoo row with the recipe's overrides; if the recipe starts from a version, see
+// tasks/start_config.h.
+absl::StatusOr<v1::ModelConfig> ConfigOf(const v1::Recipe& recipe);
+
+// Returns the recipe as a textproto file.
+std::string PrintRecipe(const v1::Recipe& recipe);
+
+// Parses "24" as 24x24 and "32x24" as height 32, width 24.
+absl::StatusOr<Size> ParseSize(const std::string& text);
+std::string ToString(Size size);
+
+// Returns the sizes to measure at the end, at least one; nullopt is the native size of each image.
+absl::StatusOr<std::vector<std::optional<Size>>> EvaluationSizes(const v1::Recipe& recipe);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_TRAINER_RECIPE_RECIPE_H_

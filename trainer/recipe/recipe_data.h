@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_TRAINER_RECIPE_RECIPE_DATA_H_
+#define VITRINE_TRAINER_RECIPE_RECIPE_DATA_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "common/data/dataset.h"
+#include "common/data/tolerant.h"
+#include "vitrine/v1/recipe.pb.h"
+
+namespace vitrine {
+
+// Adds the recipe's format to `data` of --data if it has none: "DIR" becomes "mnist:DIR". INVALID_ARGUMENT, with the
+// data's origin, if it is empty.
+absl::StatusOr<std::string> CompleteData(const v1::Recipe& recipe, const std::string& data);
+
+// Opens one split; decodes every image now by `preprocessing`, and keeps it in memory if `cache`. Leaves out images
+// that cannot be decoded and adds them to `corrupt`. Errors as OpenDataset, with the data's origin.
+absl::StatusOr<std::unique_ptr<Dataset>> OpenSplit(const v1::Recipe& recipe, const std::string& data, Split split,
+                                                   const v1::Preprocessing& preprocessing, bool cache, int threads,
+                                                   CorruptPictures& corrupt);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_TRAINER_RECIPE_RECIPE_DATA_H_

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_TRAINER_WATCH_REPORT_EXAMINE_H_
+#define VITRINE_TRAINER_WATCH_REPORT_EXAMINE_H_
+
+#include <ATen/core/Tensor.h>
+
+#include <atomic>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/charts/calibration.h"
+#include "common/charts/confusion.h"
+#include "common/data/dataset.h"
+#include "common/imaging/geometry.h"
+#include "models/reference/model.h"
+
+namespace vitrine {
+
+// An image with its model input.
+struct InputPicture {
+  Image picture;
+  Geometry geometry;  // its original is `picture`, which may have been decoded at reduced size
+  at::Tensor input;   // [channels, height, width] fp32
+  Grid grid;
+};
+
+// Reads an image as in the measurement of the test split: at `size`, or at its native size by the resolution policy.
+absl::StatusOr<InputPicture> ReadInput(const Model& model, const Dataset& data, int64_t index,
+                                       std::optional<Size> size);
+
+// A model's answer for one image.
+struct Answer {
+  int64_t index = 0;  // image index in its data set
+  int label = 0;
+  int answer = 0;
+  double confidence = 0;         // probability of the answer
+  double label_probability = 0;  // probability of the correct label
+};
+
+struct Examination {
+  int64_t pictures = 0;    // examined
+  int64_t unreadable = 0;  // left out because they cannot be decoded
+  Confusion confusion{0};
+  Calibration calibration;
+  double loss = 0;                     // mean cross entropy
+  std::vector<Answer> mistakes = {};   // wrong answers, highest confidence first, up to options.mistakes
+  std::vector<int64_t> examples = {};  // an image of each of the first classes, up to options.examples
+};
+
+// Returns up to `most` of `size` indices, ascending: a random one from each of equal parts, so that order or periods in
+// the set do not matter. Always the same ones.
+std::vector<int64_t> Spread(int64_t size, int64_t most);
+
+struct ExamineOptions {
+  std::optional<Size> size = std::nullopt;
+  int64_t most_pictures = 10000;  // Spread selects from a larger set
+  int mistakes = 12;
+  int examples = 6;
+  int batch = 100;
+  int threads = 1;
+  const std::atomic<bool>* stop = nullptr;  // set to true to stop with CANCELLED
+};
+
+// Runs the model on images of a labelled set. The result does not depend on the threads. INVALID_ARGUMENT: the set is
+// empty, has other classes than the model, or sizes that it cannot accept.
+absl::StatusOr<Examination> Examine(const Model& model, const Dataset& data, const ExamineOptions& options);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_TRAINER_WATCH_REPORT_EXAMINE_H_

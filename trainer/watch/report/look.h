@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_TRAINER_WATCH_REPORT_LOOK_H_
+#define VITRINE_TRAINER_WATCH_REPORT_LOOK_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/charts/html/html.h"
+#include "common/data/dataset.h"
+#include "common/imaging/geometry.h"
+#include "models/reference/model.h"
+
+namespace vitrine {
+
+// Returns the attention kind that best shows where the model looks in an image: of the class query, of the class token,
+// or the mean over queries. Null if the model has none of them.
+const AttentionAbility::Offer* SpatialAttention(const AttentionAbility& ability);
+
+// Returns an image of a set, overlaid with the mean over heads of SpatialAttention in up to `layers` layers, spread
+// from the first to the last; in the last if `layers` is 1. Errors as RunModel.
+absl::StatusOr<std::vector<PictureCard::Picture>> LookAt(const Model& model, const Dataset& data, int64_t index,
+                                                         std::optional<Size> size, int layers);
+
+// Mean attention distances over images of a set.
+struct Distances {
+  int layers = 0;
+  int heads = 0;
+  std::vector<float> pixels;  // row-major, [layers, heads], in input pixels
+  int64_t pictures = 0;
+  // Distance of a head with uniform attention; none if the images' grids differ.
+  std::optional<double> uniform;
+};
+// Measures up to `most` images, those of Spread. Nullopt if the model has no distances.
+absl::StatusOr<std::optional<Distances>> MeasureDistances(const Model& model, const Dataset& data,
+                                                          std::optional<Size> size, int64_t most);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_TRAINER_WATCH_REPORT_LOOK_H_

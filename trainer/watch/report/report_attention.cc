@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <ATen/TensorOperators.h>
+
+#include <numeric>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/strip.h"
+#include "common/charts/distance_plot.h"
+#include "common/charts/shaded_matrix.h"
+#include "common/status_macros.h"
+#include "trainer/watch/report/code_geometry.h"
+#include "trainer/watch/report/look.h"
+#include "trainer/watch/report/report_sections.h"
+
+namespace vitrine {
+namespace {
+
+constexpr int64_t kDistancePictures = 64;
+constexpr int kExampleLayers = 4;
+constexpr size_t kMostCodes = 48;  // sets of codes, one per block unless blocks share them
+
+std::string KindInWords(v1::AttentionKind kind) {
+  switch (kind) {
+    case v1::CLASS_ATTENTION:
+      return "the class query's attention";
+    case v1::CLASS_TOKEN_ROW:
+      return "the class token's attention";
+    default:
+      return "attention, mean over queries";
+  }
+}
+
+std::string CosineMatrix(const std::string& name, const CodeGeometry& geometry) {
+  static constexpr const char* kParts[] = {"C_q", "C_k", "C_v"};
+  ShadedMatrix matrix;
+  matrix.title = name;
+  matrix.note = "cosine similarity; below the names, the norms";
+  for (int i = 0; i < 3; ++i) {
+    matrix.rows.push_back(kParts[i]);
+    matrix.columns.push_back(absl::StrFormat("%s |%.2f|", kParts[i], geometry.norms[i].item<double>()));
+    for (int j = 0; j < 3; ++j) {
+      const double cosine = geometry.cosines[i][j].item<double>();
+      matrix.cells.push_back({.shade = cosine,
+                              .text = absl::StrFormat("%.3f", cosine),
+                              .tip = absl::StrFormat("cosine of %s and %s: %.4f", kParts[i], kParts[j], cosine)});
+    }
+  }
+  return DrawShadedMatrix(matrix);
+}
+
+}  // namespace
+
+absl::Status AddExamples(const TrainingReportInput& input, const Examination& examination, std::optional<Size> size,
+                         HtmlPage& page) {
+  const AttentionAbility ability = input.model->attention();
+  const AttentionAbility::Offer* offer = SpatialAttention(ability);
+  if (offer == nullptr || examination.examples.empty()) return absl::OkStatus();
+  page.Section("Attention", absl::StrCat("A ", input.score.split, " picture of each of ", examination.examples.size(),
+                                         " classes with ", KindInWords(offer->kind), ", mean over heads: ",
+                                         ability.diverging ? "red above 0, blue below." : "bright where it is high."));
+  std::vector<PictureCard> cards;
+  for (const int64_t index : examination.examples) {
+    PictureCard& card = cards.emplace_back();
+    ASSIGN_OR_RETURN(card.pictures, LookAt(*input.model, *input.test, index, size, kExampleLayers));
+    card.lines = {input.test->labels()[static_cast<size_t>(input.test->label(index))]};
+  }
+  page.Cards(cards);
+  return absl::OkStatus();
+}
+
+absl::Status AddDistances(const TrainingReportInput& input, std::optional<Size> size, HtmlPage& page) {
+  ASSIGN_OR_RETURN(const std::optional<Distances> distances,
+                   MeasureDistances(*input.model, *input.test, size, kDistancePictures));
+  if (!distances) return absl::OkStatus();
+  DistanceFigure figure;
+  figure.layers.resize(static_cast<size_t>(distances->layers));
+  figure.heads.resize(static_cast<size_t>(distances->heads));
+  std::iota(figure.layers.begin(), figure.layers.end(), 0);
+  std::iota(figure.heads.begin(), figure.heads.end(), 0);
+  figure.distances = distances->pixels;
+  figure.title = "Attention distance by layer, a dot per head";
+  figure.note =
+      absl::StrCat("mean over ", distances->pictures, " ", input.score.split, " pictures; bars: means over heads");
+  if (distances->uniform) figure.references = {{*distances->uniform, "uniform attention"}};
+  ASSIGN_OR_RETURN(const std::string svg, DrawDistancePlot(figure));
+  page.Section("Attention distance", "How far heads look, in pixels of the input.");
+  page.Charts({absl::StrCat("<img class=\"chart\" alt=\"", EscapeHtml(figure.title), "\" src=\"",
+                            DataUri("image/svg+xml", svg), "\">")});
+  return absl::OkStatus();
+}
+
+void AddCodes(const Model& model, HtmlPage& page) {
+  std::vector<std::string> charts;
+  for (const NamedTensor& parameter : model.Parameters()) {
+    const bool is_codes = parameter.name == "codes" || absl::EndsWith(parameter.name, ".codes");
+    if (!is_codes || parameter.tensor.dim() != 2 || parameter.tensor.size(0) != 3) continue;
+    if (charts.size() == kMostCodes) break;
+    charts.push_back(CosineMatrix(parameter.name, GeometryOf(parameter.tensor.detach())));
+  }
+  if (charts.empty()) return;
+  page.Section("Codes",
+               "The codes by which one network makes queries, keys and values. Near 0, the three are "
+               "unrelated; equal codes would make them the same.");
+  page.Charts(charts);
+}
+
+}  // namespace vitrine

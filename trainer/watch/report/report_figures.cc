@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trainer/watch/report/report_figures.h"
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/strip.h"
+
+namespace vitrine {
+namespace {
+
+// Converts a title to a file name: "Loss of every epoch" to "loss-of-every-epoch".
+std::string FileNameOf(std::string_view title) {
+  std::string name;
+  for (const char c : title) {
+    if (absl::ascii_isalnum(c)) {
+      name += absl::ascii_tolower(c);
+    } else if (!name.empty() && name.back() != '-') {
+      name += '-';
+    }
+  }
+  return std::string(absl::StripSuffix(name, "-"));
+}
+
+// Replaces the page's colour variables, "var(--ink,#1f2933)", by their fallback values.
+std::string WithPlainColours(std::string_view svg) {
+  std::string plain;
+  for (size_t variable; (variable = svg.find("var(--")) != std::string_view::npos;) {
+    const size_t comma = svg.find(',', variable), end = svg.find(')', variable);
+    plain += svg.substr(0, variable);
+    plain += svg.substr(comma + 1, end - comma - 1);
+    svg.remove_prefix(end + 1);
+  }
+  return plain.append(svg);
+}
+
+// Returns the text between `begin` and `end`; "" if either is missing.
+std::string_view Between(std::string_view text, std::string_view begin, std::string_view end) {
+  const size_t from = text.find(begin);
+  if (from == std::string_view::npos) return "";
+  text.remove_prefix(from + begin.size());
+  const size_t to = text.find(end);
+  return to == std::string_view::npos ? "" : text.substr(0, to);
+}
+
+}  // namespace
+
+std::map<std::string, std::string> FiguresOf(std::string_view page) {
+  constexpr std::string_view kSvg = "<svg xmlns", kSvgEnd = "</svg>\n", kImage = "<img class=\"chart\"",
+                             kImageEnd = "\">";
+  std::map<std::string, std::string> figures;
+  for (std::string_view rest = page; !Between(rest, kSvg, kSvgEnd).empty();) {
+    rest.remove_prefix(rest.find(kSvg));
+    const std::string_view svg = rest.substr(0, rest.find(kSvgEnd) + kSvgEnd.size());
+    figures[FileNameOf(Between(svg, "aria-label=\"", "\""))] = WithPlainColours(svg);
+    rest.remove_prefix(svg.size());
+  }
+  for (std::string_view rest = page; !Between(rest, kImage, kImageEnd).empty();) {
+    rest.remove_prefix(rest.find(kImage) + kImage.size());
+    const std::string_view image = rest.substr(0, rest.find(kImageEnd) + 1);
+    std::string svg;
+    const std::string encoded(Between(image, "src=\"data:image/svg+xml;base64,", "\""));
+    if (absl::Base64Unescape(encoded, &svg)) {
+      figures[FileNameOf(Between(image, "alt=\"", "\""))] = svg;
+    }
+  }
+  figures.erase("");
+  return figures;
+}
+
+}  // namespace vitrine

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_TRAINER_WATCH_REPORT_TRAINING_REPORT_H_
+#define VITRINE_TRAINER_WATCH_REPORT_TRAINING_REPORT_H_
+
+#include <atomic>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/data/dataset.h"
+#include "models/reference/model.h"
+#include "trainer/task.h"
+#include "trainer/watch/history.h"
+#include "vitrine/v1/manifest.pb.h"
+#include "vitrine/v1/recipe.pb.h"
+
+namespace vitrine {
+
+struct TrainingReportInput {
+  v1::Recipe recipe = {};
+  Score score = {};                // score of the published model, on the test split if there is one; may be empty
+  v1::Provenance provenance = {};  // empty fields are left out
+  std::string samples_in_words = "pictures";
+  History history = {};  // from ReadHistory and ReadSteps; either may be empty
+  std::vector<StepRow> steps = {};
+  // The trained model as published. Null for models of sequences, or without a test split: the page then ends after the
+  // curves.
+  const Model* model = nullptr;
+  const Dataset* test = nullptr;
+  int threads = 1;
+  const std::atomic<bool>* stop = nullptr;  // set to true to stop with CANCELLED
+};
+
+// Returns the run as a self-contained HTML file: key figures, curves, provenance, and for image models confusion,
+// calibration, worst mistakes, attention of examples, attention distances and codes, if the model has them. Uses at
+// most 10,000 test images, 64 for distances. Errors as Examine.
+absl::StatusOr<std::string> TrainingReport(const TrainingReportInput& input);
+
+// Writes the report to a file, replacing it atomically, and its charts as SVG files to `figures` beside it. Errors as
+// AppendFile's.
+absl::Status WriteTrainingReport(const TrainingReportInput& input, const std::filesystem::path& file);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_TRAINER_WATCH_REPORT_TRAINING_REPORT_H_
