@@ -22,7 +22,7 @@ namespace vitrine {
 absl::Status CheckRequestSize(const v1::ClassifyRequest& request, const ClientOptions& options);
 
 // Decides what a run of Client::ClassifyTraced sends, retries and gives up. No I/O and no clock; one thread. The Python
-// client has the same rules (vitrine/_pipeline.py); tests/client/stream_events.json tests both.
+// client has the same rules (vitrine/_pipeline.py); tests/client/lib/stream_events.json tests both.
 //
 // The window holds the requests taken and not yet delivered, in order. A request is waiting (for its first or a further
 // attempt), sent, or finished.

@@ -9,7 +9,7 @@
 #include "client/commands/models/models_command.h"
 #include "client/commands/output/json_lines.h"
 #include "client/commands/output/text.h"
-#include "tests/client/filled.h"
+#include "tests/client/lib/filled.h"
 #include "tests/stored_text.h"
 
 namespace vitrine {

@@ -13,7 +13,7 @@
 #include "absl/time/clock.h"
 #include "common/sha256.h"
 #include "tests/client/shell.h"
-#include "tests/imaging/pictures.h"
+#include "tests/common/imaging/pictures.h"
 #include "tests/paths.h"
 
 namespace vitrine {

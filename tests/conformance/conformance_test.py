@@ -10,7 +10,7 @@ import pathlib
 import sys
 
 os.environ.setdefault("VITRINE_BIN", str(pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else "build").resolve() / "bin"))
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "e2e"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "e2e/python"))
 
 from oip_server import Server  # noqa: E402
 

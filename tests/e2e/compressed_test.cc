@@ -9,8 +9,8 @@
 #include <string>
 
 #include "inference/grpc_service.grpc.pb.h"
-#include "tests/e2e/published.h"
-#include "tests/e2e/running_server.h"
+#include "tests/e2e/testing/published.h"
+#include "tests/e2e/testing/running_server.h"
 
 namespace vitrine::testing {
 namespace {

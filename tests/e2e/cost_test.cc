@@ -5,8 +5,8 @@
 
 #include "models/workload/conventions.h"
 #include "models/workload/workload.h"
-#include "tests/e2e/published.h"
-#include "tests/e2e/running_server.h"
+#include "tests/e2e/testing/published.h"
+#include "tests/e2e/testing/running_server.h"
 
 namespace vitrine::testing {
 namespace {

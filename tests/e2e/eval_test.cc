@@ -16,9 +16,9 @@
 #include <sstream>
 
 #include "absl/strings/str_cat.h"
-#include "tests/e2e/child_server.h"
-#include "tests/e2e/published.h"
-#include "tests/e2e/running_server.h"
+#include "tests/e2e/testing/child_server.h"
+#include "tests/e2e/testing/published.h"
+#include "tests/e2e/testing/running_server.h"
 #include "tests/free_port.h"
 #include "tests/paths.h"
 #include "tests/scratch_folder.h"

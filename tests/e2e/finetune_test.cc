@@ -16,7 +16,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "models/repository/stored_version.h"
-#include "tests/e2e/running_server.h"
+#include "tests/e2e/testing/running_server.h"
 #include "tests/paths.h"
 #include "tests/scratch_folder.h"
 #include "tests/trainer/coloured_squares.h"

@@ -17,8 +17,8 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "client/commands/token_command.h"
-#include "tests/e2e/published.h"
-#include "tests/e2e/running_server.h"
+#include "tests/e2e/testing/published.h"
+#include "tests/e2e/testing/running_server.h"
 #include "tests/faults/raw_http2.h"
 #include "tests/server/identity/authority.h"
 

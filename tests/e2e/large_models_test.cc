@@ -13,10 +13,10 @@
 
 #include "models/zoo.h"
 #include "models/zoo/published.h"
-#include "tests/e2e/answers.h"
-#include "tests/e2e/child_server.h"
-#include "tests/e2e/published.h"
-#include "tests/e2e/running_server.h"
+#include "tests/e2e/testing/answers.h"
+#include "tests/e2e/testing/child_server.h"
+#include "tests/e2e/testing/published.h"
+#include "tests/e2e/testing/running_server.h"
 #include "tests/paths.h"
 
 namespace vitrine::testing {

@@ -17,8 +17,8 @@
 #include "models/reference/float_arrays.h"
 #include "models/reference/model.h"
 #include "server/registry/golden_input.h"
-#include "tests/e2e/published.h"
-#include "tests/e2e/running_server.h"
+#include "tests/e2e/testing/published.h"
+#include "tests/e2e/testing/running_server.h"
 
 namespace vitrine::testing {
 namespace {

@@ -24,6 +24,6 @@ set_tests_properties(oip_clients_test perf_analyzer_test perf_analyzer_http_test
 
 # The examples for Node and the browser.
 vitrine_script_test(javascript_test
-  COMMAND python3 ${CMAKE_CURRENT_SOURCE_DIR}/javascript_test.py ${CMAKE_BINARY_DIR}
+  COMMAND python3 ${CMAKE_CURRENT_SOURCE_DIR}/python/javascript_test.py ${CMAKE_BINARY_DIR}
   PROGRAMS vitrine-server)
 set_tests_properties(javascript_test PROPERTIES TIMEOUT 600)

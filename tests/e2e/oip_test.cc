@@ -9,8 +9,8 @@
 #include "absl/strings/str_cat.h"
 #include "client/commands/token_command.h"
 #include "inference/grpc_service.grpc.pb.h"
-#include "tests/e2e/published.h"
-#include "tests/e2e/running_server.h"
+#include "tests/e2e/testing/published.h"
+#include "tests/e2e/testing/running_server.h"
 #include "tests/faults/raw_http2.h"
 
 namespace vitrine::testing {

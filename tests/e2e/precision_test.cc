@@ -15,8 +15,8 @@
 #include "common/file/replace.h"
 #include "common/simd/chosen_path.h"
 #include "models/engine/cpu/instructions.h"
-#include "tests/e2e/published.h"
-#include "tests/e2e/running_server.h"
+#include "tests/e2e/testing/published.h"
+#include "tests/e2e/testing/running_server.h"
 #include "tests/paths.h"
 
 namespace vitrine::testing {

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "tests/e2e/published.h"
-#include "tests/e2e/running_server.h"
-#include "tests/imaging/pictures.h"
+#include "tests/common/imaging/pictures.h"
+#include "tests/e2e/testing/published.h"
+#include "tests/e2e/testing/running_server.h"
 
 namespace vitrine::testing {
 namespace {

@@ -9,10 +9,10 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
-#include "tests/e2e/published.h"
-#include "tests/e2e/running_server.h"
-#include "tests/e2e/standard_call.h"
 #include "tests/e2e/standard_services.pb.h"
+#include "tests/e2e/testing/published.h"
+#include "tests/e2e/testing/running_server.h"
+#include "tests/e2e/testing/standard_call.h"
 #include "tests/paths.h"
 #include "tests/without_rights.h"
 

@@ -9,8 +9,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/file/replace.h"
-#include "tests/e2e/published.h"
-#include "tests/e2e/running_server.h"
+#include "tests/e2e/testing/published.h"
+#include "tests/e2e/testing/running_server.h"
 #include "vitrine/v1/admin.grpc.pb.h"
 
 namespace vitrine::testing {

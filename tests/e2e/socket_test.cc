@@ -13,8 +13,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/commands/token_command.h"
-#include "tests/e2e/published.h"
-#include "tests/e2e/running_server.h"
+#include "tests/e2e/testing/published.h"
+#include "tests/e2e/testing/running_server.h"
 #include "tests/paths.h"
 #include "tests/server/identity/authority.h"
 

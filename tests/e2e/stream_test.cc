@@ -11,8 +11,8 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "models/reference/model.h"
-#include "tests/e2e/published.h"
-#include "tests/e2e/running_server.h"
+#include "tests/e2e/testing/published.h"
+#include "tests/e2e/testing/running_server.h"
 
 namespace vitrine::testing {
 namespace {

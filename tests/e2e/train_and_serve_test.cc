@@ -17,9 +17,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "models/repository/stored_version.h"
-#include "tests/e2e/child_server.h"
-#include "tests/e2e/published.h"
-#include "tests/e2e/running_server.h"
+#include "tests/e2e/testing/child_server.h"
+#include "tests/e2e/testing/published.h"
+#include "tests/e2e/testing/running_server.h"
 #include "tests/paths.h"
 #include "tests/trainer/coloured_squares.h"
 #include "trainer/recipe/recipe.h"

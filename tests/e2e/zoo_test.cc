@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "models/attention_request.h"
-#include "tests/e2e/answers.h"
-#include "tests/e2e/published.h"
-#include "tests/e2e/running_server.h"
+#include "tests/e2e/testing/answers.h"
+#include "tests/e2e/testing/published.h"
+#include "tests/e2e/testing/running_server.h"
 
 namespace vitrine::testing {
 namespace {

@@ -11,8 +11,8 @@
 
 #include "models/reference/checkpoint/checkpoint.h"
 #include "server/serve/execution/picture_input.h"
-#include "tests/e2e/published.h"
-#include "tests/e2e/running_server.h"
+#include "tests/e2e/testing/published.h"
+#include "tests/e2e/testing/running_server.h"
 
 namespace vitrine::testing {
 namespace {

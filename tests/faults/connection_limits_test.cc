@@ -3,7 +3,7 @@
 // value is far from gRPC 1.51's default, so that an option that is not applied fails the test.
 #include <gtest/gtest.h>
 
-#include "tests/e2e/running_server.h"
+#include "tests/e2e/testing/running_server.h"
 #include "tests/faults/raw_http2.h"
 #include "tests/scratch_folder.h"
 

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "absl/time/clock.h"
-#include "tests/e2e/published.h"
-#include "tests/e2e/running_server.h"
+#include "tests/e2e/testing/published.h"
+#include "tests/e2e/testing/running_server.h"
 #include "tests/faults/raw_http2.h"
 
 namespace vitrine::testing {

@@ -13,11 +13,11 @@
 #include <vector>
 
 #include "absl/strings/numbers.h"
-#include "tests/e2e/child_server.h"
-#include "tests/e2e/published.h"
-#include "tests/e2e/running_server.h"
+#include "tests/common/imaging/pictures.h"
+#include "tests/e2e/testing/child_server.h"
+#include "tests/e2e/testing/published.h"
+#include "tests/e2e/testing/running_server.h"
 #include "tests/faults/raw_http2.h"
-#include "tests/imaging/pictures.h"
 
 namespace vitrine::testing {
 namespace {

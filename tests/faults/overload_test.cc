@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "absl/time/clock.h"
-#include "tests/e2e/published.h"
-#include "tests/e2e/running_server.h"
+#include "tests/e2e/testing/published.h"
+#include "tests/e2e/testing/running_server.h"
 
 namespace vitrine::testing {
 namespace {
@@ -102,8 +102,8 @@ TEST(Overload, AnswersThatAreNotTakenAreBoundedOverTheProcess) {
       running.Classify(PictureRequest("slow", SlowPicture()), std::make_unique<v1::ClassifyResponse>().get()).ok());
 }
 
-// The share of answers in time depends on speed: tests/server/scheduling/overload_test.cc asserts it on a simulated
-// clock, `script/prove overload` on an idle machine.
+// The share of answers in time depends on speed: tests/server/serve/scheduling/overload_test.cc asserts it on a
+// simulated clock, `script/prove overload` on an idle machine.
 TEST(Overload, WithDeadlinesEveryCallIsAnsweredRefusedOrLateAndTheBooksAgree) {
   const ScratchFolder folder;
   PublishModel(folder.path(), "slow", SlowConfig());

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Damaged pictures through the whole service: a refusal or a true answer, never a crash, never another's pixels.
-#include "tests/imaging/pictures.h"
+#include "tests/common/imaging/pictures.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/e2e/published.h"
-#include "tests/e2e/running_server.h"
+#include "tests/e2e/testing/published.h"
+#include "tests/e2e/testing/running_server.h"
 
 namespace vitrine::testing {
 namespace {

@@ -12,9 +12,9 @@
 #include <thread>
 #include <vector>
 
-#include "tests/e2e/child_server.h"
-#include "tests/e2e/published.h"
-#include "tests/e2e/running_server.h"
+#include "tests/e2e/testing/child_server.h"
+#include "tests/e2e/testing/published.h"
+#include "tests/e2e/testing/running_server.h"
 #include "tests/faults/raw_http2.h"
 
 namespace vitrine::testing {

@@ -15,9 +15,9 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "tests/e2e/child_server.h"
-#include "tests/e2e/published.h"
-#include "tests/e2e/running_server.h"
+#include "tests/e2e/testing/child_server.h"
+#include "tests/e2e/testing/published.h"
+#include "tests/e2e/testing/running_server.h"
 #include "tests/paths.h"
 #include "tests/quota_group.h"
 

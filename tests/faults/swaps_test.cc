@@ -19,8 +19,8 @@
 #include "absl/strings/match.h"
 #include "absl/time/clock.h"
 #include "models/reference/model.h"
-#include "tests/e2e/published.h"
-#include "tests/e2e/running_server.h"
+#include "tests/e2e/testing/published.h"
+#include "tests/e2e/testing/running_server.h"
 
 namespace vitrine::testing {
 namespace {

@@ -16,9 +16,9 @@
 #include "common/imaging/geometry.h"
 #include "common/imaging/header.h"
 #include "common/imaging/preprocess.h"
+#include "tests/common/imaging/pictures.h"
+#include "tests/common/imaging/webp_files.h"
 #include "tests/fuzz/require.h"
-#include "tests/imaging/pictures.h"
-#include "tests/imaging/webp_files.h"
 
 extern "C" size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t max_size);
 

@@ -9,7 +9,7 @@
 
 #include "common/data/formats/tar_index.h"
 #include "common/data/formats/webdataset_shard.h"
-#include "tests/data/made_tar.h"
+#include "tests/common/data/made_tar.h"
 #include "tests/fuzz/memory_file.h"
 #include "tests/fuzz/require.h"
 

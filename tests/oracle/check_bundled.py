@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """check_bundled.py REPOSITORY: the golden logits of every version, recomputed by the oracle of its family.
 
-Golden pictures are left out: they would need the preprocessing, which tests/imaging holds against other implementations.
+Golden pictures are left out: they would need the preprocessing, which tests/common/imaging holds against other implementations.
 """
 import pathlib
 import sys

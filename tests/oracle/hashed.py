@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Weights and pictures from an integer hash, the same bits here and in tests/parity/hashed.cc.
+"""Weights and pictures from an integer hash, the same bits here and in tests/models/parity/hashed.cc.
 
     seed   = FNV-1a 64 of "<model>/<tensor>"
     x_i    = splitmix64's output for the state seed + (i + 1) * 0x9e3779b97f4a7c15       (all modulo 2^64)

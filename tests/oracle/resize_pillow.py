@@ -31,7 +31,7 @@ CASES = [  # (width, height) from, to
 
 
 def contrasting(width, height, channels):
-    """The picture of the same name in tests/imaging/resize_test.cc."""
+    """The picture of the same name in tests/common/imaging/resize_test.cc."""
     values = noise(width * channels, height).astype(numpy.uint8).reshape(-1)
     values[::2] = numpy.where(values[::2] < 128, 0, 255)
     return values.reshape((height, width) if channels == 1 else (height, width, channels))

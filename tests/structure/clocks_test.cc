@@ -66,7 +66,7 @@ const std::map<std::string, std::string> kMaySleep = {
     {"tests/client/eval/run_progress_test.cc", "a thread of its own draws twice a second"},
     {"tests/e2e/deadline_test.cc", "admission forgets on the clock of the machine, and is waited for where it refused"},
     {"tests/e2e/program_test.cc", "a process is stopped for longer than its work may take"},
-    {"tests/client/servers_test.cc", "names are asked for once a second at most, on the clock of the machine"},
+    {"tests/client/lib/servers_test.cc", "names are asked for once a second at most, on the clock of the machine"},
     {"tests/client/load/stall_test.cc", "stops a real server at moments of a load"},
 };
 

@@ -116,7 +116,7 @@ def test_late_answer_is_dropped() -> None:
 
 
 # Scenarios shared with the C++ client; the file explains its format.
-_SCENARIOS = json.loads((ROOT / "tests/client/stream_events.json").read_text())["scenarios"]
+_SCENARIOS = json.loads((ROOT / "tests/client/lib/stream_events.json").read_text())["scenarios"]
 
 
 class Player:

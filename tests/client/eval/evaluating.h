@@ -15,7 +15,7 @@
 #include "client/eval/summary.h"
 #include "common/imaging/decode.h"
 #include "common/imaging/encode/encode_png.h"
-#include "tests/client/small_server.h"
+#include "tests/client/lib/small_server.h"
 #include "tests/scratch_folder.h"
 
 namespace vitrine {

@@ -13,7 +13,7 @@
 #include "common/charts/distance_plot.h"
 #include "tests/client/eval/made_data.h"
 #include "tests/client/eval/made_evaluation.h"
-#include "tests/client/small_server.h"
+#include "tests/client/lib/small_server.h"
 
 namespace vitrine {
 namespace {

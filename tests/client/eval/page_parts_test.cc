@@ -10,7 +10,7 @@
 #include "client/eval/page/page_sections.h"
 #include "tests/client/eval/made_data.h"
 #include "tests/client/eval/made_evaluation.h"
-#include "tests/client/filled.h"
+#include "tests/client/lib/filled.h"
 #include "tests/scratch_folder.h"
 
 namespace vitrine {

@@ -12,7 +12,7 @@
 #include "client/eval/page/page_sections.h"
 #include "tests/client/eval/made_data.h"
 #include "tests/client/eval/made_evaluation.h"
-#include "tests/client/small_server.h"
+#include "tests/client/lib/small_server.h"
 #include "tests/scratch_folder.h"
 
 namespace vitrine {

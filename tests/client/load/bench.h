@@ -7,7 +7,7 @@
 #include <string>
 
 #include "client/load/bench_command.h"
-#include "tests/client/small_server.h"
+#include "tests/client/lib/small_server.h"
 
 namespace vitrine {
 

@@ -11,8 +11,8 @@
 #include <thread>
 
 #include "absl/time/clock.h"
+#include "tests/client/lib/small_server.h"
 #include "tests/client/shell.h"
-#include "tests/client/small_server.h"
 #include "tests/paths.h"
 
 namespace vitrine {

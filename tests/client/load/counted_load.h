@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "client/load/load.h"
-#include "tests/client/small_server.h"
+#include "tests/client/lib/small_server.h"
 
 namespace vitrine {
 

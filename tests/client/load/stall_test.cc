@@ -8,8 +8,8 @@
 #include <thread>
 
 #include "client/load/load.h"
-#include "tests/e2e/child_server.h"
-#include "tests/e2e/published.h"
+#include "tests/e2e/testing/child_server.h"
+#include "tests/e2e/testing/published.h"
 #include "tests/scratch_folder.h"
 
 namespace vitrine {

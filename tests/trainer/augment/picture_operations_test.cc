@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "tests/imaging/pictures.h"
+#include "tests/common/imaging/pictures.h"
 #include "trainer/augment/rand_augment.h"
 
 namespace vitrine {

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "tests/imaging/pictures.h"
+#include "tests/common/imaging/pictures.h"
 
 namespace vitrine {
 namespace {

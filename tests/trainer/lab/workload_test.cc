@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "models/workload/conventions.h"
-#include "tests/reference/mac_counter.h"
+#include "tests/models/reference/mac_counter.h"
 #include "trainer/lab/sequence_model.h"
 #include "trainer/lab/sequence_workload.h"
 #include "trainer/lab/zoo.h"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Decides what a stream of requests sends, retries and gives up. No thread, clock or I/O: both clients drive it.
 
-The C++ client has the same rules (client/lib/request_window.h); tests/client/stream_events.json tests both.
+The C++ client has the same rules (client/lib/request_window.h); tests/client/lib/stream_events.json tests both.
 """
 
 from __future__ import annotations

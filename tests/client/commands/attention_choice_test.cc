@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/commands/attention_choice.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/client/lib/every_kind.h"
+
+namespace vitrine {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+AttentionOptions Wish(const std::vector<v1::AttentionKind>& kinds = {}) {
+  return {.folder = "out", .kinds = kinds};
+}
+
+std::vector<v1::AttentionRequest> Chosen(const AttentionOptions& wish, const v1::ModelVersion& model) {
+  const auto requests = ChooseAttention(wish, model);
+  EXPECT_TRUE(requests.ok()) << requests.status();
+  return requests.ok() ? *requests : std::vector<v1::AttentionRequest>();
+}
+
+std::string Refusal(const AttentionOptions& wish, const v1::ModelVersion& model = ModelWithEveryKind()) {
+  const auto requests = ChooseAttention(wish, model);
+  EXPECT_EQ(requests.status().code(), absl::StatusCode::kInvalidArgument);
+  return std::string(requests.status().message());
+}
+
+v1::ModelVersion ModelWith(const std::vector<v1::AttentionKind>& kinds) {
+  v1::ModelVersion model = ModelWithEveryKind();
+  model.clear_attention();
+  model.clear_attention_kinds();
+  for (const v1::AttentionKind kind : kinds) {
+    model.add_attention_kinds(kind);
+    v1::AttentionOffer& offer = *model.add_attention();
+    offer.set_kind(kind);
+    offer.set_layers(2);
+    offer.set_heads(1);
+  }
+  return model;
+}
+
+TEST(ChooseAttention, WithoutAFolderNothingIsAsked) {
+  EXPECT_TRUE(Chosen({.kinds = {v1::SCORES}}, ModelWithEveryKind()).empty());
+}
+
+TEST(ChooseAttention, WithoutAKindTheFirstThatLiesOnThePicture) {
+  const auto kind = [](const std::vector<v1::AttentionKind>& kinds) {
+    return Chosen(Wish(), ModelWith(kinds))[0].kind();
+  };
+  EXPECT_EQ(kind({v1::SCORES, v1::MEAN_OVER_QUERIES, v1::ROLLOUT}), v1::MEAN_OVER_QUERIES);
+  EXPECT_EQ(kind({v1::CROSS_COVARIANCE, v1::CLASS_ATTENTION}), v1::CLASS_ATTENTION);
+  EXPECT_EQ(kind({v1::QUERY_ROW, v1::ROLLOUT}), v1::ROLLOUT) << "a query is asked for, not given";
+  EXPECT_EQ(Refusal(Wish(), ModelWith({v1::CROSS_COVARIANCE})),
+            "model \"sizes\" has no attention map that lies on a picture; with --attention-kind it has: channels (2 "
+            "layers, 1 head)");
+  EXPECT_EQ(Refusal(Wish(), ModelWith({})),
+            "model \"sizes\" has no attention map that lies on a picture; leave out --attention");
+}
+
+TEST(ChooseAttention, DoesNotAskForEachOfTwoThousandMillionLayers) {
+  v1::ModelVersion model = ModelWithEveryKind();
+  for (auto& offer : *model.mutable_attention()) offer.set_layers(2'000'000'000);
+  EXPECT_EQ(Refusal(Wish({v1::SCORES}), model), "the server says that model \"sizes\" has 2000000000 layers");
+}
+
+TEST(ChooseAttention, NamesWhatTheModelHas) {
+  EXPECT_EQ(Refusal(Wish({v1::WEIGHTS}), ModelWith({v1::ROLLOUT, v1::CLASS_ATTENTION})),
+            "model \"sizes\" has no attention of kind weights; it has: rollout, class-attention (2 layers, 1 head)");
+  AttentionOptions wish = Wish({v1::SCORES});
+  wish.layers.numbers = {0, 2};
+  EXPECT_EQ(Refusal(wish), "model \"sizes\" has 2 layers of kind scores, 0 to 1; 2 is none of them");
+  wish.layers.numbers = {-3};
+  EXPECT_THAT(Refusal(wish), HasSubstr("-3 is none of them"));
+  wish.layers.numbers = {};
+  wish.heads.numbers = {3};
+  EXPECT_EQ(Refusal(wish), "model \"sizes\" has 3 heads of kind scores, 0 to 2; 3 is none of them");
+}
+
+TEST(ChooseAttention, CountsLayersAndHeadsFromZeroAndEachOnce) {
+  AttentionOptions wish = Wish({v1::SCORES, v1::SCORES});
+  wish.layers.numbers = {-1, 0, 1};
+  wish.heads.numbers = {2, -1};
+  const auto requests = Chosen(wish, ModelWithEveryKind());
+  ASSERT_EQ(requests.size(), 1u);
+  EXPECT_THAT(requests[0].layers(), ElementsAre(1, 0));
+  EXPECT_THAT(requests[0].heads(), ElementsAre(2));
+  wish.layers = {.numbers = {}, .all = true};
+  EXPECT_THAT(Chosen(wish, ModelWithEveryKind())[0].layers(), ElementsAre(0, 1));
+}
+
+TEST(ChooseAttention, SheetsAndDistancesTakeEverything) {
+  AttentionOptions wish = Wish({v1::MEAN_OVER_QUERIES, v1::ROLLOUT, v1::DISTANCE});
+  auto requests = Chosen(wish, ModelWithEveryKind());
+  EXPECT_TRUE(requests[0].layers().empty()) << "the server's last";
+  EXPECT_THAT(requests[2].layers(), ElementsAre(0, 1));
+  EXPECT_THAT(requests[2].heads(), ElementsAre(0, 1, 2));
+  EXPECT_EQ(requests[2].encoding(), v1::FLOAT32);
+  wish.sheet = true;
+  wish.layers.numbers = {1};
+  requests = Chosen(wish, ModelWithEveryKind());
+  EXPECT_THAT(requests[0].layers(), ElementsAre(1)) << "what was named";
+  EXPECT_THAT(requests[0].heads(), ElementsAre(0, 1, 2));
+  EXPECT_TRUE(requests[1].layers().empty()) << "a rollout has none";
+}
+
+TEST(ChooseAttention, PartsOfAWishNeedTheirKind) {
+  AttentionOptions wish = Wish();
+  wish.query = QueryToken{.index = 17, .cell = {}};
+  const auto requests = Chosen(wish, ModelWithEveryKind());
+  EXPECT_EQ(requests[0].kind(), v1::QUERY_ROW) << "a query says the kind";
+  EXPECT_EQ(requests[0].query(), 17);
+  wish.kinds = {v1::CLASS_TOKEN_ROW};
+  EXPECT_THAT(Refusal(wish), HasSubstr("--attention-query belongs to --attention-kind query"));
+  wish = Wish({v1::CLASS_TOKEN_ROW});
+  wish.keep_class_mass = true;
+  EXPECT_THAT(Refusal(wish), HasSubstr("--keep-class-mass belongs to --attention-kind distance"));
+  wish.kinds = {v1::DISTANCE};
+  EXPECT_TRUE(Chosen(wish, ModelWithEveryKind())[0].keep_class_mass());
+  wish = Wish({v1::ROLLOUT});
+  wish.heads.all = true;
+  EXPECT_THAT(Refusal(wish), HasSubstr("a rollout goes over all layers and heads"));
+}
+
+TEST(ChooseAttention, AServerThatTellsNoLayersIsLeftToJudge) {
+  v1::ModelVersion model = ModelWithEveryKind();
+  model.clear_attention();
+  AttentionOptions wish = Wish({v1::SCORES});
+  wish.layers.numbers = {-1, 9};
+  EXPECT_THAT(Chosen(wish, model)[0].layers(), ElementsAre(-1, 9));
+}
+
+TEST(PlaceQuery, UsesTheGridOfFixedSizesToo) {
+  v1::ModelConfig config = ModelWithEveryKind().config();
+  v1::FixedResolution& fixed = *config.mutable_preprocessing()->mutable_fixed();
+  fixed.set_height(28);
+  fixed.set_width(28);
+  fixed.set_fit(v1::FixedResolution::STRETCH);
+  config.mutable_kv()->set_patch(7);
+  v1::ClassifyRequest request;
+  request.add_attention()->set_kind(v1::SCORES);
+  request.add_attention()->set_kind(v1::QUERY_ROW);
+  ASSERT_TRUE(PlaceQuery(*ParseQuery("3,2"), config, GreyPng(50, 60), request).ok());
+  EXPECT_EQ(request.attention(1).query(), 14);
+  EXPECT_EQ(request.attention(0).query(), 0);
+  EXPECT_THAT(PlaceQuery(*ParseQuery("0,4"), config, GreyPng(50, 60), request).message(), HasSubstr("grid of 4x4"));
+  EXPECT_FALSE(PlaceQuery(*ParseQuery("0,0"), config, "no picture", request).ok());
+}
+
+TEST(ParseQuery, TakesANumberOrACell) {
+  EXPECT_EQ(ParseQuery("17")->index, 17);
+  EXPECT_FALSE(ParseQuery("17")->cell.has_value());
+  EXPECT_EQ(*ParseQuery("3,4")->cell, std::pair(3, 4));
+  for (const char* wrong : {"", "-1", "3,", "3,4,5", "3x4", "a"}) EXPECT_FALSE(ParseQuery(wrong).ok()) << wrong;
+}
+
+TEST(ParseIndices, TakesNumbersOrAll) {
+  EXPECT_THAT(ParseIndices("0,-1")->numbers, ElementsAre(0, -1));
+  EXPECT_TRUE(ParseIndices("all")->all);
+  for (const char* wrong : {"", "0,", "all,1", "1;2"}) EXPECT_FALSE(ParseIndices(wrong).ok()) << wrong;
+}
+
+}  // namespace
+}  // namespace vitrine

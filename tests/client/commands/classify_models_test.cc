@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/commands/classify_models.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "absl/strings/str_split.h"
+#include "common/imaging/decode.h"
+#include "tests/client/lib/every_kind.h"
+#include "tests/scratch_folder.h"
+
+namespace vitrine {
+namespace {
+
+using testing::HasSubstr;
+
+class ClassifyModels : public testing::Test {
+ protected:
+  void SetUp() override {
+    command_.client.address = server_.address();
+    command_.models = {{.name = "sizes"}, {.name = "sizes", .version = 3}};
+    command_.paths = {folder_.Write("a.png", GreyPng(20, 12)), folder_.Write("cut.png", GreyPng(20, 10).substr(0, 40)),
+                      folder_.Write("b.png", GreyPng(8, 32))};
+  }
+
+  absl::StatusOr<int> RunModels() { return RunClassifyModels(command_, Page(), out_, errors_); }
+
+  const ScratchFolder folder_;
+  const SmallServer server_{ServerWithEveryKind()};
+  ClassifyCommand command_;
+  std::ostringstream out_, errors_;
+};
+
+TEST_F(ClassifyModels, ARowForEachModelAndAFaultIsSaidOnce) {
+  EXPECT_EQ(RunModels().value_or(-1), 1);
+  const std::string text = out_.str();
+  EXPECT_THAT(text, HasSubstr("sizes version 3"));
+  EXPECT_THAT(text, HasSubstr("width 20 "));
+  EXPECT_THAT(text, HasSubstr("width 8 "));
+  EXPECT_EQ(errors_.str(), "vitrine: " + command_.paths[1] + ": this is no picture\n");
+}
+
+TEST_F(ClassifyModels, JsonHasALineForEachPictureAndModel) {
+  command_.format = Format::kJson;
+  EXPECT_EQ(RunModels().value_or(-1), 1);
+  const std::vector<std::string> lines = absl::StrSplit(out_.str(), '\n', absl::SkipEmpty());
+  ASSERT_EQ(lines.size(), 6u);
+  for (size_t i = 0; i < lines.size(); ++i) {
+    const auto line = nlohmann::json::parse(lines[i]);
+    EXPECT_EQ(line["image"], command_.paths[i / 2]);
+    EXPECT_EQ(line.contains("error"), i / 2 == 1) << line;
+  }
+}
+
+TEST_F(ClassifyModels, TheSheetHasAColumnForEachModel) {
+  command_.models_sheet = folder_.Path("models.png");
+  EXPECT_EQ(RunModels().value_or(-1), 1);
+  const auto two = Decode(folder_.Read("models.png"));
+  ASSERT_TRUE(two.ok()) << two.status();
+  command_.models.pop_back();
+  EXPECT_EQ(RunModels().value_or(-1), 1);
+  const auto one = Decode(folder_.Read("models.png"));
+  ASSERT_TRUE(one.ok()) << one.status();
+  EXPECT_EQ(one->height, two->height);
+  EXPECT_GE(two->width, one->width + 200) << "a tile more";
+}
+
+TEST_F(ClassifyModels, ThePageSaysInWordsWhatFailed) {
+  command_.models_sheet = folder_.Path("models.html");
+  EXPECT_EQ(RunModels().value_or(-1), 1);
+  const std::string page = folder_.Read("models.html");
+  EXPECT_THAT(page, HasSubstr("sizes version 3: this is no picture"));
+  EXPECT_THAT(page, HasSubstr("sizes version 3: width 20 "));
+  EXPECT_THAT(page, HasSubstr("data:image/png;base64,"));
+}
+
+TEST_F(ClassifyModels, NothingToDrawAndNothingToReadTwiceAreRefused) {
+  command_.paths = {folder_.Path("cut.png")};
+  command_.models_sheet = folder_.Path("models.png");
+  EXPECT_THAT(RunModels().status().ToString(), HasSubstr("no picture could be read"));
+  command_.paths = {"-"};
+  EXPECT_THAT(RunModels().status().ToString(), HasSubstr("the standard input can be read once"));
+}
+
+}  // namespace
+}  // namespace vitrine

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_TESTS_CLIENT_LIB_CERTIFICATES_H_
+#define VITRINE_TESTS_CLIENT_LIB_CERTIFICATES_H_
+
+#include <grpcpp/security/server_credentials.h>
+
+#include <memory>
+#include <string>
+
+#include "tests/scratch_folder.h"
+
+namespace vitrine {
+
+// TLS certificates made by openssl: a CA (ca.pem) that signs a server (server.pem, for the name "vitrine.test") and a
+// client (client.pem), and another CA (other.pem) that signs stranger.pem. Keys are beside them (server.key, ...).
+class Certificates {
+ public:
+  Certificates();
+
+  std::string Path(const std::string& name) const { return folder_.Path(name); }
+  // Writes expired.pem, a copy of the client's certificate that expired an hour ago.
+  void MakeExpired() const;
+  // Returns credentials of a server with server.pem. With `client_wanted` the server requires a client certificate
+  // that ca.pem signed.
+  std::shared_ptr<grpc::ServerCredentials> OfServer(bool client_wanted = false) const;
+
+ private:
+  const ScratchFolder folder_;
+};
+
+}  // namespace vitrine
+
+#endif  // VITRINE_TESTS_CLIENT_LIB_CERTIFICATES_H_

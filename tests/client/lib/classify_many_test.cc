@@ -1,0 +1,390 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <map>
+#include <random>
+#include <set>
+#include <thread>
+
+#include "absl/time/clock.h"
+#include "client/lib/client.h"
+#include "client/lib/in_flight_limit.h"
+#include "tests/client/lib/small_server.h"
+
+namespace vitrine {
+namespace {
+
+using testing::HasSubstr;
+
+// Runs ClassifyMany over images that encode their index and checks the contract: every result is delivered once, in
+// order, and an answer only for its own request.
+struct Outcome {
+  absl::Status status;
+  std::vector<absl::Status> results;
+  int taken = 0;
+
+  int Failed() const {
+    return static_cast<int>(std::ranges::count_if(results, [](const absl::Status& s) { return !s.ok(); }));
+  }
+};
+
+Outcome RunMany(Client& client, int count, const std::function<void(int)>& before_taking = {}) {
+  Outcome outcome;
+  const RequestSource next = [&]() -> std::optional<absl::StatusOr<v1::ClassifyRequest>> {
+    if (outcome.taken == count) return std::nullopt;
+    if (before_taking) before_taking(outcome.taken);
+    const std::string place = std::to_string(outcome.taken++);
+    return RequestWith(place, "caller's " + place);
+  };
+  outcome.status = client.ClassifyMany(next, [&](size_t index, absl::StatusOr<v1::ClassifyResponse> answer) {
+    EXPECT_EQ(index, outcome.results.size()) << "out of order";
+    if (answer.ok()) {
+      EXPECT_EQ(answer->predictions(0).index(), static_cast<int>(index)) << "another request's answer";
+      EXPECT_EQ(answer->request_id(), "caller's " + std::to_string(index));
+    }
+    outcome.results.push_back(answer.status());
+  });
+  return outcome;
+}
+
+// Answers each request at once.
+grpc::Status Echo(StreamOfServer* stream, grpc::ServerContext*) {
+  v1::ClassifyRequest request;
+  while (stream->Read(&request)) stream->Write(StreamAnswerTo(request));
+  return grpc::Status::OK;
+}
+
+// Answers in random order and holds a few requests back, each for about a dozen newer ones at most.
+grpc::Status Shuffle(StreamOfServer* stream, std::atomic<int>* overtaken) {
+  std::mt19937 random(3);
+  std::map<int, v1::ClassifyRequest> held;
+  std::set<std::string> ids;
+  v1::ClassifyRequest request;
+  while (stream->Read(&request)) {
+    EXPECT_TRUE(ids.insert(request.request_id()).second) << "an id came twice";
+    const int newest = std::stoi(request.image());
+    held[newest] = request;
+    while (held.size() >= 5 || (newest == 499 && !held.empty())) {
+      auto chosen = held.begin();
+      if (newest - chosen->first <= 12) std::advance(chosen, random() % held.size());
+      if (chosen != held.begin()) ++*overtaken;
+      stream->Write(StreamAnswerTo(chosen->second));
+      held.erase(chosen);
+    }
+  }
+  return grpc::Status::OK;
+}
+
+TEST(ClassifyMany, PutsAnswersBackInOrder) {
+  std::atomic<int> overtaken = 0;
+  const SmallServer server({.stream = [&](StreamOfServer* stream, auto*) { return Shuffle(stream, &overtaken); }});
+  const Outcome outcome = RunMany(*ConnectTo(server), 500);
+  EXPECT_TRUE(outcome.status.ok()) << outcome.status;
+  EXPECT_EQ(outcome.results.size(), 500u);
+  EXPECT_EQ(outcome.Failed(), 0);
+  EXPECT_GT(overtaken, 100);
+}
+
+TEST(ClassifyMany, BoundsWhatTheServerHoldsAndWhatIsTaken) {
+  // The server answers only when it holds the maximum number of requests, and must never receive more.
+  constexpr int kInFlight = 6;
+  std::atomic<int> answered = 0;
+  const SmallServer server({.stream = [&](StreamOfServer* stream, auto*) {
+    v1::ClassifyRequest request;
+    std::vector<v1::ClassifyRequest> held;
+    while (stream->Read(&request)) {
+      held.push_back(request);
+      EXPECT_LE(held.size(), static_cast<size_t>(kInFlight));
+      if (held.size() < kInFlight) continue;
+      for (const auto& each : held) {
+        ++answered;
+        stream->Write(StreamAnswerTo(each));
+      }
+      held.clear();
+    }
+    return grpc::Status::OK;
+  }});
+  const auto client = ConnectTo(server, absl::Seconds(10), kInFlight);
+  const Outcome outcome =
+      RunMany(*client, 20 * kInFlight, [&](int taken) { EXPECT_LE(taken, answered + 5 * kInFlight); });
+  EXPECT_TRUE(outcome.status.ok()) << outcome.status;
+  EXPECT_EQ(outcome.Failed(), 0);
+}
+
+TEST(ClassifyMany, NothingIsNothing) {
+  const SmallServer server({.stream = Echo});
+  EXPECT_TRUE(RunMany(*ConnectTo(server), 0).status.ok());
+}
+
+TEST(ClassifyMany, AnErrorInTheSourceIsDeliveredInItsPlace) {
+  const SmallServer server({.stream = Echo});
+  int taken = 0;
+  std::vector<std::string> seen;
+  const auto status = ConnectTo(server)->ClassifyMany(
+      [&]() -> std::optional<absl::StatusOr<v1::ClassifyRequest>> {
+        if (++taken > 4) return std::nullopt;
+        if (taken % 2 == 0) return absl::NotFoundError("no file");
+        return RequestWith(std::to_string(taken));
+      },
+      [&](size_t, absl::StatusOr<v1::ClassifyResponse> answer) {
+        seen.push_back(answer.ok() ? answer->predictions(0).label() : std::string(answer.status().message()));
+      });
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_THAT(seen, testing::ElementsAre("label 1", "no file", "label 3", "no file"));
+}
+
+TEST(ClassifyMany, OneRefusalDoesNotEndTheStream) {
+  std::atomic<int> streams = 0;
+  const SmallServer server({.stream = [&](StreamOfServer* stream, auto*) {
+    ++streams;
+    v1::ClassifyRequest request;
+    while (stream->Read(&request)) {
+      stream->Write(request.image() == "3" ? StreamErrorTo(request, grpc::StatusCode::INVALID_ARGUMENT, "not a picture")
+                                           : StreamAnswerTo(request));
+    }
+    return grpc::Status::OK;
+  }});
+  const Outcome outcome = RunMany(*ConnectTo(server), 40);
+  EXPECT_TRUE(outcome.status.ok());
+  EXPECT_EQ(outcome.Failed(), 1);
+  EXPECT_EQ(outcome.results[3], absl::InvalidArgumentError("not a picture"));
+  EXPECT_EQ(streams, 1);
+}
+
+TEST(ClassifyMany, ComesBackAfterARefusalForTheMoment) {
+  const SmallServer server({.stream = [](StreamOfServer* stream, auto*) {
+    std::map<std::string, int> attempts;
+    v1::ClassifyRequest request;
+    while (stream->Read(&request)) {
+      const int attempt = ++attempts[request.image()];
+      if (request.image() == "5") {
+        stream->Write(StreamErrorTo(request, grpc::StatusCode::RESOURCE_EXHAUSTED, "maps too large"));
+      } else if (attempt < 3) {
+        stream->Write(StreamErrorTo(request, grpc::StatusCode::RESOURCE_EXHAUSTED, "full", 0.02f));
+      } else {
+        stream->Write(StreamAnswerTo(request));
+      }
+    }
+    return grpc::Status::OK;
+  }});
+  const Outcome outcome = RunMany(*ConnectTo(server), 30);
+  EXPECT_EQ(outcome.Failed(), 1);
+  EXPECT_EQ(outcome.results[5].message(), "maps too large") << "without a delay it is not asked again";
+}
+
+TEST(ClassifyMany, SurvivesStreamsThatBreak) {
+  std::atomic<int> streams = 0;
+  const SmallServer server({.stream = [&](StreamOfServer* stream, auto*) {
+    const int answers = 3 + 7 * streams++;
+    v1::ClassifyRequest request;
+    for (int i = 0; i < answers; ++i) {
+      if (!stream->Read(&request)) return grpc::Status::OK;
+      stream->Write(StreamAnswerTo(request));
+    }
+    return streams % 2 == 0 ? grpc::Status::OK : grpc::Status(grpc::StatusCode::UNAVAILABLE, "draining");
+  }});
+  const Outcome outcome = RunMany(*ConnectTo(server), 100);
+  EXPECT_TRUE(outcome.status.ok()) << outcome.status;
+  EXPECT_EQ(outcome.results.size(), 100u);
+  EXPECT_EQ(outcome.Failed(), 0);
+  EXPECT_GT(streams, 3);
+}
+
+TEST(ClassifyMany, ATooLargeMessageCostsOnlyItself) {
+  // gRPC ends the whole stream when a message is over the server's limit.
+  const SmallServer server({.stream = Echo}, /*max_message_bytes=*/10000);
+  int taken = 0;
+  std::vector<absl::StatusCode> codes;
+  const auto status = ConnectTo(server)->ClassifyMany(
+      [&]() -> std::optional<absl::StatusOr<v1::ClassifyRequest>> {
+        if (taken == 30) return std::nullopt;
+        const std::string picture = std::to_string(taken) + std::string(taken == 11 ? 20000 : 10, ' ');
+        ++taken;
+        return RequestWith(picture);
+      },
+      [&](size_t index, absl::StatusOr<v1::ClassifyResponse> answer) {
+        codes.push_back(answer.status().code());
+        if (answer.ok()) {
+          EXPECT_EQ(answer->predictions(0).index(), static_cast<int>(index));
+        }
+      });
+  EXPECT_TRUE(status.ok()) << status;
+  ASSERT_EQ(codes.size(), 30u);
+  for (int i = 0; i < 30; ++i) {
+    EXPECT_EQ(codes[i], i == 11 ? absl::StatusCode::kResourceExhausted : absl::StatusCode::kOk) << i;
+  }
+}
+
+TEST(ClassifyMany, ARequestWithoutAnswerExpiresAlone) {
+  const SmallServer server({.stream = [](StreamOfServer* stream, auto*) {
+    v1::ClassifyRequest request;
+    while (stream->Read(&request)) {
+      if (request.image() != "2") stream->Write(StreamAnswerTo(request));
+    }
+    return grpc::Status::OK;
+  }});
+  const Outcome outcome = RunMany(*ConnectTo(server, absl::Seconds(2)), 60);
+  EXPECT_TRUE(outcome.status.ok()) << outcome.status;
+  EXPECT_EQ(outcome.Failed(), 1);
+  EXPECT_EQ(outcome.results[2], absl::DeadlineExceededError("no answer within 2s"));
+}
+
+TEST(ClassifyMany, AServerThatHangsIsNotWaitedForForever) {
+  std::atomic<int> cancelled = 0;
+  const SmallServer server({.stream = [&](StreamOfServer*, grpc::ServerContext* context) {
+    while (!context->IsCancelled()) absl::SleepFor(absl::Milliseconds(1));
+    ++cancelled;
+    return grpc::Status::CANCELLED;
+  }});
+  const absl::Time start = absl::Now();
+  const Outcome outcome = RunMany(*ConnectTo(server, absl::Milliseconds(200), 4), 12);
+  EXPECT_TRUE(outcome.status.ok()) << outcome.status;
+  EXPECT_EQ(outcome.Failed(), 12);
+  for (const absl::Status& status : outcome.results) EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_LT(absl::Now() - start, absl::Seconds(5));
+  EXPECT_GE(cancelled, 2) << "the server was not told that nobody waits any more";
+}
+
+TEST(ClassifyMany, AServerThatHangsIsLost) {
+  const SmallServer server({.stream = [&](StreamOfServer* stream, grpc::ServerContext*) {
+    v1::ClassifyRequest request;
+    while (stream->Read(&request)) {
+    }
+    return grpc::Status::OK;
+  }});
+  const Outcome outcome = RunMany(*ConnectTo(server, absl::Milliseconds(200), 4), 1000);
+  EXPECT_EQ(outcome.status,
+            absl::UnavailableError("the server is silent: 3 times in a row it answered nothing within 200ms"));
+  EXPECT_EQ(static_cast<int>(outcome.results.size()), outcome.taken) << "what was taken is delivered";
+  EXPECT_LT(outcome.taken, 40) << "the rest of the source is left alone";
+}
+
+TEST(ClassifyMany, StopsWhenTheServerIsLost) {
+  SmallServer server({.stream = Echo});
+  const auto client = ConnectTo(server, absl::Seconds(10), 4);
+  const Outcome outcome = RunMany(*client, 100000, [&](int taken) {
+    if (taken == 200) server.Stop();
+  });
+  EXPECT_EQ(outcome.status.code(), absl::StatusCode::kUnavailable) << outcome.status;
+  EXPECT_LT(outcome.taken, 400) << "the rest of the source is left alone";
+  EXPECT_EQ(static_cast<int>(outcome.results.size()), outcome.taken) << "what was taken is delivered";
+  EXPECT_GT(outcome.Failed(), 0);
+}
+
+// Ends the first `streams` streams as a server in shutdown does.
+SmallServer::Methods DownFor(int streams, std::atomic<int>* opened) {
+  return {.stream = [streams, opened](StreamOfServer* stream, grpc::ServerContext* context) {
+    v1::ClassifyRequest request;
+    if (++*opened > streams) return Echo(stream, context);
+    stream->Read(&request);
+    return grpc::Status(grpc::StatusCode::UNAVAILABLE, "going down");
+  }};
+}
+
+TEST(ClassifyMany, OutlastsAServerThatIsDownForAWhile) {
+  std::atomic<int> opened = 0;
+  const SmallServer server(DownFor(12, &opened));
+  const Outcome outcome = RunMany(*ConnectTo(server), 100);
+  EXPECT_TRUE(outcome.status.ok()) << outcome.status;
+  EXPECT_EQ(outcome.results.size(), 100u);
+  EXPECT_EQ(outcome.Failed(), 0);
+  EXPECT_EQ(opened, 13);
+}
+
+TEST(ClassifyMany, RequestsWaitTogetherForAServerThatIsDown) {
+  std::atomic<int> opened = 0;
+  const SmallServer server(DownFor(1000, &opened));
+  ClientOptions options{.address = server.address()};
+  options.retry = {.max_attempts = 6, .initial_backoff = absl::Milliseconds(20)};
+  const auto client = Client::Connect(options);
+  ASSERT_TRUE(client.ok()) << client.status();
+  const absl::Time start = absl::Now();
+  const Outcome outcome = RunMany(**client, 1000);
+  EXPECT_EQ(outcome.status, absl::UnavailableError("going down"));
+  EXPECT_EQ(opened, 6);
+  EXPECT_GE(absl::Now() - start, absl::Milliseconds(10 + 20 + 40 + 80 + 160)) << "at least half of each backoff";
+}
+
+TEST(ClassifyMany, AnswersThatDoNotComeInTimeLowerTheLimit) {
+  for (const bool server_says_so : {false, true}) {
+    const SmallServer server({.stream = [&](StreamOfServer* stream, auto*) {
+      v1::ClassifyRequest request;
+      while (stream->Read(&request)) {
+        if (request.image() != "2") {
+          stream->Write(StreamAnswerTo(request));
+        } else if (server_says_so) {
+          stream->Write(StreamErrorTo(request, grpc::StatusCode::DEADLINE_EXCEEDED, "too slow"));
+        }
+      }
+      return grpc::Status::OK;
+    }});
+    InFlightLimit limit(8, 8);
+    int taken = 0;
+    const absl::Status status =
+        ConnectTo(server, server_says_so ? absl::Seconds(10) : absl::Seconds(2))
+            ->ClassifyTraced(
+                [&]() -> std::optional<absl::StatusOr<v1::ClassifyRequest>> {
+                  if (taken == 40) return std::nullopt;
+                  return RequestWith(std::to_string(taken++));
+                },
+                [](const TracedResult& traced) {
+                  EXPECT_EQ(traced.result.status().code(),
+                            traced.index == 2 ? absl::StatusCode::kDeadlineExceeded : absl::StatusCode::kOk);
+                },
+                &limit);
+    EXPECT_TRUE(status.ok()) << status;
+    EXPECT_EQ(limit.limit(), 4) << server_says_so;
+  }
+}
+
+TEST(ClassifyMany, AnAnswerToNobodyIsAnError) {
+  const SmallServer server({.stream = [](StreamOfServer* stream, auto*) {
+    v1::ClassifyRequest request;
+    while (stream->Read(&request)) {
+      if (request.image() == "1") request.set_request_id("someone else's");
+      stream->Write(StreamAnswerTo(request));
+    }
+    return grpc::Status::OK;
+  }});
+  const Outcome outcome = RunMany(*ConnectTo(server), 50);
+  EXPECT_EQ(outcome.status.code(), absl::StatusCode::kInternal);
+  EXPECT_THAT(outcome.status.ToString(), HasSubstr("someone else's"));
+}
+
+TEST(ClassifyMany, TwoAnswersToOneRequestAreAnError) {
+  const SmallServer server({.stream = [](StreamOfServer* stream, auto*) {
+    v1::ClassifyRequest request;
+    while (stream->Read(&request)) {
+      for (int i = 0; i < 2; ++i) stream->Write(StreamAnswerTo(request));
+    }
+    return grpc::Status::OK;
+  }});
+  EXPECT_EQ(RunMany(*ConnectTo(server), 50).status.code(), absl::StatusCode::kInternal);
+}
+
+TEST(ClassifyMany, AMissingServiceIsNamedForEach) {
+  const SmallServer server({});
+  const Outcome outcome = RunMany(*ConnectTo(server), 5);
+  EXPECT_EQ(outcome.Failed(), 5);
+  for (const absl::Status& status : outcome.results) EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented);
+}
+
+TEST(ClassifyMany, SeveralThreadsMayShareAClient) {
+  const SmallServer server({.stream = Echo});
+  const auto client = ConnectTo(server);
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      const Outcome outcome = RunMany(*client, 200);
+      EXPECT_TRUE(outcome.status.ok()) << outcome.status;
+      EXPECT_EQ(outcome.Failed(), 0);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+}  // namespace
+}  // namespace vitrine

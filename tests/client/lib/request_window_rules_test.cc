@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tests what the scenarios of stream_events.json leave out: limits, ids, and the data of an answer besides its content.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "client/lib/in_flight_limit.h"
+#include "client/lib/request_window.h"
+#include "tests/client/lib/small_server.h"
+
+namespace vitrine {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr absl::Time kStart = absl::UnixEpoch();
+
+class RequestWindowTest : public testing::Test {
+ protected:
+  RequestWindow Window(InFlightLimit* limit = nullptr) {
+    return {options_, limit, [] { return 0.0; }};
+  }
+
+  ClientOptions options_{.deadline = absl::Seconds(10), .max_in_flight = 2};
+};
+
+TEST_F(RequestWindowTest, TakesFourTimesWhatMayBeInFlight) {
+  RequestWindow window = Window();
+  for (int i = 0; i < 8; ++i) {
+    EXPECT_TRUE(window.wants()) << i;
+    window.Take(RequestWith("7"));
+  }
+  EXPECT_FALSE(window.wants());
+  window.Answered(StreamAnswerTo(*window.Due(kStart)[0]), kStart);
+  EXPECT_FALSE(window.wants()) << "finished, and not delivered";
+  EXPECT_TRUE(window.PopFinished().has_value());
+  EXPECT_TRUE(window.wants());
+  window.EndSource();
+  EXPECT_FALSE(window.wants());
+}
+
+TEST_F(RequestWindowTest, TakesNoMoreThanItsBytes) {
+  options_.max_in_flight = 64;
+  options_.max_request_bytes = 1 << 30;
+  RequestWindow window = Window();
+  const std::string large(32 << 20, 'x');
+  for (int i = 0; i < 7; ++i) window.Take(RequestWith(large));
+  EXPECT_TRUE(window.wants());
+  window.Take(RequestWith(large));
+  EXPECT_FALSE(window.wants()) << "256 MiB";
+  window.Answered(StreamErrorTo(*window.Due(kStart)[0], grpc::StatusCode::INTERNAL, "no"), kStart);
+  EXPECT_TRUE(window.wants()) << "what is answered is let go of";
+}
+
+TEST_F(RequestWindowTest, SendsWhatIsAsLargeAsItMayBe) {
+  const v1::ClassifyRequest request = RequestWith("7", "mine");
+  options_.max_request_bytes = static_cast<int64_t>(request.ByteSizeLong());
+  RequestWindow window = Window();
+  window.Take(request);
+  EXPECT_EQ(window.Due(kStart).size(), 1u);
+  --options_.max_request_bytes;
+  window.Take(request);
+  window.Take(absl::NotFoundError("no such picture"));
+  EXPECT_TRUE(window.Due(kStart).empty());
+  EXPECT_FALSE(window.PopFinished().has_value()) << "in the order of the source";
+  window.Stop();
+  EXPECT_FALSE(window.PopFinished().has_value()) << "what is with the server is waited for";
+}
+
+TEST_F(RequestWindowTest, AnAnswerSaysHowItCameAboutAndHasTheCallersId) {
+  RequestWindow window = Window();
+  window.Take(RequestWith("1", "mine"));
+  window.Take(RequestWith("2", "mine"));
+  auto due = window.Due(kStart);
+  ASSERT_EQ(due.size(), 2u);
+  EXPECT_NE(due[0]->request_id(), due[1]->request_id());
+  EXPECT_FALSE(window.idle());
+  window.Answered(StreamErrorTo(*due[1], grpc::StatusCode::RESOURCE_EXHAUSTED, "full", 2), kStart + absl::Seconds(1));
+  window.Answered(StreamAnswerTo(*due[0]), kStart + absl::Seconds(2));
+  EXPECT_TRUE(window.idle());
+  EXPECT_EQ(window.NextTimer(kStart + absl::Seconds(2)), kStart + absl::Seconds(3));
+  EXPECT_TRUE(window.Due(kStart + absl::Seconds(2.9)).empty());
+  const std::string first_id = due[1]->request_id();
+  due = window.Due(kStart + absl::Seconds(3));
+  ASSERT_EQ(due.size(), 1u);
+  EXPECT_NE(due[0]->request_id(), first_id) << "another attempt is another request";
+  window.Answered(StreamAnswerTo(*due[0]), kStart + absl::Seconds(7));
+  for (const size_t index : {0u, 1u}) {
+    const auto result = window.PopFinished();
+    ASSERT_TRUE(result.has_value());
+    EXPECT_EQ(result->index, index);
+    ASSERT_TRUE(result->result.ok()) << result->result.status();
+    EXPECT_EQ(result->result->request_id(), "mine");
+    EXPECT_EQ(result->result->predictions(0).index(), static_cast<int>(index) + 1);
+    EXPECT_EQ(result->attempts, static_cast<int>(index) + 1);
+    EXPECT_EQ(result->latency, absl::Seconds(index == 0 ? 2 : 4)) << "of the last attempt";
+  }
+  EXPECT_TRUE(window.empty());
+}
+
+TEST_F(RequestWindowTest, WhatWasNotAskedForEndsTheRun) {
+  RequestWindow window = Window();
+  window.Take(RequestWith("7"));
+  v1::ClassifyStreamResponse stray = StreamAnswerTo(*window.Due(kStart)[0]);
+  stray.set_request_id("9-9");
+  window.Answered(stray, kStart);
+  EXPECT_EQ(window.outcome(), absl::InternalError("the server answered request \"9-9\", which it was not sent"));
+  EXPECT_EQ(window.PopFinished()->result.status(), window.outcome());
+  EXPECT_FALSE(window.wants());
+}
+
+TEST_F(RequestWindowTest, AnEmptyAnswerIsADefectOfItsRequestAlone) {
+  RequestWindow window = Window();
+  window.Take(RequestWith("7"));
+  v1::ClassifyStreamResponse empty;
+  empty.set_request_id(window.Due(kStart)[0]->request_id());
+  window.Answered(empty, kStart);
+  EXPECT_EQ(window.PopFinished()->result.status(), absl::InternalError("the server sent an empty answer"));
+  EXPECT_TRUE(window.outcome().ok());
+}
+
+TEST_F(RequestWindowTest, StoppedItSendsNothingMore) {
+  RequestWindow window = Window();
+  for (int i = 0; i < 3; ++i) window.Take(RequestWith("7"));
+  const auto due = window.Due(kStart);
+  ASSERT_EQ(due.size(), 2u);
+  window.Stop();
+  EXPECT_FALSE(window.wants());
+  for (const auto& request : due) window.Answered(StreamAnswerTo(*request), kStart);
+  EXPECT_TRUE(window.PopFinished()->result.ok());
+  EXPECT_TRUE(window.PopFinished()->result.ok());
+  EXPECT_EQ(window.PopFinished()->result.status().code(), absl::StatusCode::kCancelled);
+  EXPECT_TRUE(window.outcome().ok());
+}
+
+TEST_F(RequestWindowTest, NoMoreIsInFlightThanBothBoundsAllow) {
+  options_.max_in_flight = 8;
+  InFlightLimit narrow(64, 3), wide(64, 64);
+  for (InFlightLimit* limit : {&narrow, &wide}) {
+    RequestWindow window = Window(limit);
+    for (int i = 0; i < 10; ++i) window.Take(RequestWith("7"));
+    EXPECT_EQ(window.Due(kStart).size(), limit == &narrow ? 3u : 8u);
+    EXPECT_TRUE(window.Due(kStart).empty());
+  }
+}
+
+// Only errors for lack of capacity or time lower the limit; other errors say nothing about capacity.
+TEST_F(RequestWindowTest, OnlyAnOverloadLowersTheLimit) {
+  using enum grpc::StatusCode;
+  const auto limit_after = [&](grpc::StatusCode code, float retry_after) {
+    InFlightLimit limit(64, 8);
+    RequestWindow window = Window(&limit);
+    window.Take(RequestWith("7"));
+    window.Answered(StreamErrorTo(*window.Due(kStart)[0], code, "no", retry_after), kStart + absl::Seconds(1));
+    return limit.limit();
+  };
+  EXPECT_EQ(limit_after(DEADLINE_EXCEEDED, 0), 4);
+  EXPECT_EQ(limit_after(RESOURCE_EXHAUSTED, 0.5F), 4);
+  EXPECT_EQ(limit_after(RESOURCE_EXHAUSTED, 0), 8) << "a picture that is too large, say";
+  EXPECT_EQ(limit_after(UNAVAILABLE, 1), 8);
+  EXPECT_EQ(limit_after(INVALID_ARGUMENT, 0), 8);
+  InFlightLimit limit(64, 8);
+  RequestWindow window = Window(&limit);
+  window.Take(RequestWith("7"));
+  window.Due(kStart);
+  EXPECT_FALSE(window.Expire(kStart + absl::Seconds(9.9)));
+  EXPECT_EQ(limit.limit(), 8);
+  EXPECT_TRUE(window.Expire(kStart + absl::Seconds(10)));
+  EXPECT_EQ(limit.limit(), 4) << "no answer within the deadline";
+  EXPECT_THAT(window.PopFinished()->result.status().ToString(), HasSubstr("no answer within 10s"));
+}
+
+}  // namespace
+}  // namespace vitrine

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+// TLS, tokens and sockets against real servers.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <memory>
+
+#include "absl/time/clock.h"
+#include "tests/client/environment.h"
+#include "tests/client/lib/certificates.h"
+#include "tests/client/lib/small_server.h"
+
+namespace vitrine {
+namespace {
+
+using testing::HasSubstr;
+
+grpc::Status ClassifyAny(const v1::ClassifyRequest& request, v1::ClassifyResponse* response, grpc::ServerContext*) {
+  *response = AnswerTo(request);
+  return grpc::Status::OK;
+}
+
+// The "authorization" of the call, as the label of the answer.
+grpc::Status AnswerWithToken(const v1::ClassifyRequest&, v1::ClassifyResponse* response, grpc::ServerContext* context) {
+  std::string told;
+  for (const auto& [name, value] : context->client_metadata()) {
+    if (name == "authorization") told += "[" + std::string(value.data(), value.size()) + "]";
+  }
+  response->add_predictions()->set_label(told);
+  return grpc::Status::OK;
+}
+
+class Tls : public testing::Test {
+ protected:
+  static void SetUpTestSuite() { certificates_ = new Certificates; }
+  static void TearDownTestSuite() { delete certificates_; }
+
+  static ClientOptions To(const SmallServer& server) {
+    ClientOptions options{.address = server.address()};
+    options.tls = TlsOptions{.ca_file = certificates_->Path("ca.pem"), .server_name = "vitrine.test"};
+    return options;
+  }
+  static std::string Refusal(const ClientOptions& options) {
+    return std::string(Client::Connect(options).status().message());
+  }
+
+  static const Certificates* certificates_;
+};
+const Certificates* Tls::certificates_ = nullptr;
+
+TEST_F(Tls, AsksAServerThatItsAuthorityVouchesFor) {
+  const SmallServer server({.classify = ClassifyAny}, 64 << 20, certificates_->OfServer());
+  const auto client = Client::Connect(To(server));
+  ASSERT_TRUE(client.ok()) << client.status();
+  EXPECT_EQ((*client)->Classify(RequestWith("7"))->predictions(0).index(), 7);
+}
+
+TEST_F(Tls, SaysWhatIsWrongWithTheServersCertificate) {
+  const SmallServer server({.classify = ClassifyAny}, 64 << 20, certificates_->OfServer());
+  ClientOptions options = To(server);
+  const std::string nobody = "no server answers at " + server.address() + ": ";
+  options.tls->server_name = "other.test";
+  EXPECT_EQ(Refusal(options), nobody + "its certificate is for another name than other.test");
+  options.tls->server_name = "";
+  EXPECT_EQ(Refusal(options), nobody + "its certificate is for another name");
+  options = To(server);
+  options.tls->ca_file = certificates_->Path("other.pem");
+  EXPECT_EQ(Refusal(options), nobody + options.tls->ca_file + " does not vouch for its certificate");
+  options.tls->ca_file = "";
+  EXPECT_EQ(Refusal(options), nobody + "no authority that this system trusts vouches for its certificate");
+}
+
+TEST_F(Tls, SaysThatOneSideDoesNotSpeakIt) {
+  const SmallServer tls({.classify = ClassifyAny}, 64 << 20, certificates_->OfServer());
+  EXPECT_EQ(Refusal({.address = tls.address()}),
+            "no server answers at " + tls.address() + ": it closes the connection; it may want TLS");
+  const SmallServer plain({.classify = ClassifyAny});
+  EXPECT_EQ(Refusal(To(plain)), "no server answers at " + plain.address() + ": it does not speak TLS");
+}
+
+TEST_F(Tls, ShowsTheClientsCertificate) {
+  const SmallServer server({.classify = ClassifyAny}, 64 << 20, certificates_->OfServer(true));
+  ClientOptions options = To(server);
+  EXPECT_EQ(Refusal(options), "no server answers at " + server.address() +
+                                  ": it ends the TLS handshake; it may want a certificate of this client");
+  options.tls->certificate_file = certificates_->Path("stranger.pem");
+  options.tls->key_file = certificates_->Path("stranger.key");
+  EXPECT_EQ(Refusal(options), "no server answers at " + server.address() + ": it does not accept the certificate " +
+                                  options.tls->certificate_file);
+  options.tls->certificate_file = certificates_->Path("client.pem");
+  options.tls->key_file = certificates_->Path("client.key");
+  const auto client = Client::Connect(options);
+  ASSERT_TRUE(client.ok()) << client.status();
+  EXPECT_TRUE((*client)->Classify(RequestWith("7")).ok());
+}
+
+TEST_F(Tls, NamesTheFileThatIsWrong) {
+  const ScratchFolder folder;
+  const SmallServer server({.classify = ClassifyAny}, 64 << 20, certificates_->OfServer());
+  const auto refusal = [&](const std::string& ca, const std::string& certificate, const std::string& key) {
+    ClientOptions options = To(server);
+    options.tls = TlsOptions{ca, certificate, key, "vitrine.test"};
+    return Refusal(options);
+  };
+  const std::string ca = certificates_->Path("ca.pem"), mine = certificates_->Path("client.pem");
+  EXPECT_EQ(refusal(folder.Path("none.pem"), "", ""), folder.Path("none.pem") + ": no such file or directory");
+  EXPECT_THAT(refusal(folder.path().string(), "", ""), HasSubstr(folder.path().string() + ": is a directory"));
+  folder.Write("text.pem", "-----BEGIN CERTIFICATE-----\nnonsense\n-----END CERTIFICATE-----\n");
+  EXPECT_THAT(refusal(folder.Path("text.pem"), "", ""), HasSubstr("text.pem holds no certificate in PEM form"));
+  EXPECT_THAT(refusal(certificates_->Path("ca.key"), "", ""), HasSubstr("ca.key holds no certificate in PEM form"));
+  EXPECT_THAT(refusal(ca, mine, ""), HasSubstr("belong together; one is missing"));
+  EXPECT_THAT(refusal(ca, "", certificates_->Path("client.key")), HasSubstr("belong together; one is missing"));
+  EXPECT_THAT(refusal(ca, mine, mine), HasSubstr("client.pem holds no private key"));
+  EXPECT_EQ(refusal(ca, mine, certificates_->Path("stranger.key")),
+            certificates_->Path("stranger.key") + " is not the key of " + mine);
+  certificates_->MakeExpired();
+  EXPECT_EQ(refusal(ca, certificates_->Path("expired.pem"), certificates_->Path("client.key")),
+            certificates_->Path("expired.pem") + " has expired; ask for a new certificate");
+}
+
+TEST_F(Tls, CarriesATokenAndPlainTextDoesNot) {
+  const SmallServer server({.classify = AnswerWithToken}, 64 << 20, certificates_->OfServer());
+  ClientOptions options = To(server);
+  options.token = "secret\n";
+  const auto client = Client::Connect(options);
+  ASSERT_TRUE(client.ok()) << client.status();
+  EXPECT_EQ((*client)->Classify(RequestWith("7"))->predictions(0).label(), "[Bearer secret]");
+  options.tls.reset();
+  for (const char* far :
+       {"192.0.2.1:8500", "dns:///192.0.2.1:8500", "127.0.0.1:1,192.0.2.1:8500", "ipv4:192.0.2.1:1"}) {
+    options.address = far;
+    EXPECT_THAT(Refusal(options),
+                HasSubstr("the token would cross the network to " + options.address + " unencrypted"));
+  }
+}
+
+TEST(Token, GoesOverLoopbackAndSockets) {
+  const ScratchFolder folder;
+  folder.Write("token", "  secret\n");
+  for (const std::string& listen : {std::string("127.0.0.1:0"), "unix:" + folder.Path("socket")}) {
+    const SmallServer server({.classify = AnswerWithToken}, 64 << 20, nullptr, listen);
+    ClientOptions options{.address = server.address()};
+    EXPECT_EQ((*Client::Connect(options))->Classify(RequestWith("7"))->predictions(0).label(), "");
+    options.token_file = folder.Path("token");
+    const auto client = Client::Connect(options);
+    ASSERT_TRUE(client.ok()) << client.status();
+    EXPECT_EQ((*client)->Classify(RequestWith("7"))->predictions(0).label(), "[Bearer secret]") << listen;
+  }
+}
+
+TEST(Token, WhatStaysOnThisMachineIsNoConcernOfAProxy) {
+  const Environment environment({{"grpc_proxy", "http://127.0.0.1:1"},  // no listener on this port
+                                 {"http_proxy", "http://127.0.0.1:1"},
+                                 {"no_grpc_proxy", nullptr},
+                                 {"no_proxy", nullptr}});
+  const SmallServer server({.classify = AnswerWithToken});
+  const std::string port = server.address().substr(server.address().rfind(':'));
+  for (const std::string& address :
+       {server.address(), "localhost" + port, "dns:///localhost" + port, "ipv4:127.0.0.1" + port}) {
+    const auto client = Client::Connect({.address = address, .token = "secret"});
+    ASSERT_TRUE(client.ok()) << address << ": " << client.status();
+    EXPECT_EQ((*client)->Classify(RequestWith("7"))->predictions(0).label(), "[Bearer secret]");
+  }
+}
+
+TEST(Token, NamesWhatIsWrongWithoutTellingIt) {
+  const ScratchFolder folder;
+  const SmallServer server({.classify = AnswerWithToken});
+  const auto refusal = [&](const std::string& text) {
+    ClientOptions options{.address = server.address()};
+    options.token_file = folder.Write("token", text);
+    return Client::Connect(options).status().ToString();
+  };
+  EXPECT_THAT(refusal(""), HasSubstr("the token in " + folder.Path("token") + " is empty"));
+  EXPECT_THAT(refusal(" \n"), HasSubstr(" is empty"));
+  EXPECT_THAT(refusal("two words"), HasSubstr("has spaces or characters that are not ASCII"));
+  EXPECT_THAT(refusal("two words"), testing::Not(HasSubstr("words")));
+  EXPECT_THAT(refusal(std::string(16385, 'x')), HasSubstr("more than 16384 bytes"));
+  EXPECT_EQ(refusal("x" + std::string(16383, '\n')), "OK") << "as long as it may be";
+  ClientOptions both{.address = server.address()};
+  both.token = "a";
+  both.token_file = folder.Path("token");
+  EXPECT_THAT(Client::Connect(both).status().ToString(), HasSubstr("give one"));
+  both.token = "";
+  both.token_file = folder.Path("none");
+  EXPECT_THAT(Client::Connect(both).status().ToString(), HasSubstr("none: no such file"));
+}
+
+TEST(Sockets, AreNamedInAnError) {
+  const ScratchFolder folder;
+  const std::string address = "unix:" + folder.Path("socket");
+  const absl::Status status = Client::Connect({.address = address}).status();
+  EXPECT_EQ(status.message(), "no server answers at " + address + ": there is no such socket");
+}
+
+TEST(SeveralServers, ShareTheRequestsAndStandInForEachOther) {
+  int asked[2] = {};
+  absl::Mutex mutex;
+  std::unique_ptr<SmallServer> servers[2];
+  for (int i : {0, 1}) {
+    servers[i] = std::make_unique<SmallServer>(
+        SmallServer::Methods{.classify = [&, i](const auto& request, auto* response, auto*) {
+          absl::MutexLock lock(&mutex);
+          ++asked[i];
+          *response = AnswerTo(request);
+          return grpc::Status::OK;
+        }});
+  }
+  ClientOptions options{.address = servers[0]->address() + "," + servers[1]->address()};
+  options.retry.initial_backoff = absl::Milliseconds(10);
+  const auto client = Client::Connect(options);
+  ASSERT_TRUE(client.ok()) << client.status();
+  // The second connection may be made a moment after the first.
+  for (const absl::Time end = absl::Now() + absl::Seconds(10); absl::Now() < end && (asked[0] < 4 || asked[1] < 4);) {
+    ASSERT_TRUE((*client)->Classify(RequestWith("7")).ok());
+  }
+  EXPECT_GE(asked[0], 4);
+  EXPECT_GE(asked[1], 4);
+  servers[0]->Stop();
+  for (int i = 0; i < 8; ++i) {
+    const auto answer = (*client)->Classify(RequestWith("7"));
+    EXPECT_TRUE(answer.ok()) << answer.status();
+  }
+}
+
+TEST(SeveralServers, OneWithoutAnAddressIsNamed) {
+  const absl::Status status = Client::Connect({.address = "127.0.0.1:1,no-such-host.invalid:1"}).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(status.message()), testing::StartsWith("no address of no-such-host.invalid: "));
+  ClientOptions tls{.address = "127.0.0.1:1,127.0.0.1:2"};
+  tls.tls.emplace();
+  EXPECT_THAT(Client::Connect(tls).status().ToString(), HasSubstr("need one name that is in all their certificates"));
+}
+
+TEST(Keepalive, IsNoShorterThanServersAllow) {
+  ClientOptions options;
+  options.keepalive = absl::Seconds(1);
+  EXPECT_THAT(options.Validate().ToString(), HasSubstr("keepalive is 1s, must be 0 (never) or at least 10s"));
+  options.keepalive = absl::Seconds(10);
+  EXPECT_TRUE(options.Validate().ok());
+}
+
+}  // namespace
+}  // namespace vitrine

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/drawing/matrix.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <vector>
+
+#include "tests/common/drawing/pixels.h"
+
+namespace vitrine {
+namespace {
+
+// The top left corner of the squares.
+constexpr int kLeft = 68, kTop = 62;
+
+MatrixFigure Figure(int rows, int columns, const std::vector<float>& values) {
+  return {.rows = rows, .columns = columns, .values = values};
+}
+
+TEST(DrawMatrix, DrawsOneSquarePerValue) {
+  const std::vector<float> values = {0, 1, 2, 3, 4, 5};
+  const Image image = Seen(DrawMatrix(Figure(2, 3, values)));
+  // 384 pixels over 3 columns: squares of 128.
+  int before = -1;
+  for (int row = 0; row < 2; ++row) {
+    for (int column = 0; column < 3; ++column) {
+      const int x = kLeft + column * 128, y = kTop + row * 128;
+      const Rgb corner = At(image, x, y);
+      EXPECT_EQ(At(image, x + 127, y + 127), corner) << "a cell has one colour";
+      EXPECT_GT(Brightness(corner), before) << "brightness follows the value";
+      before = Brightness(corner);
+    }
+  }
+  EXPECT_EQ(At(image, kLeft, kTop), (Rgb{0, 0, 4})) << "inferno's ends";
+  EXPECT_EQ(At(image, kLeft + 383, kTop + 255), (Rgb{252, 255, 164}));
+}
+
+TEST(DrawMatrix, ValuesOfBothSignsDivergeAroundZero) {
+  const std::vector<float> values = {-2, -1, 0, 1, 2, 0.5f};
+  const Image image = Seen(DrawMatrix(Figure(1, 6, values)));
+  const auto cell = [&](int column) { return At(image, kLeft + column * 64 + 5, kTop + 5); };
+  for (const int channel : cell(2)) EXPECT_NEAR(channel, 246, 1) << "0 is nearly white, without a hue";
+  EXPECT_GT(cell(0)[2], cell(0)[0] + 100) << "blue";
+  EXPECT_GT(cell(4)[0], cell(4)[2] + 100) << "red";
+  // Luma of the two sides agrees: neither sign looks stronger.
+  const auto luma = [](const Rgb& c) { return 0.299 * c[0] + 0.587 * c[1] + 0.114 * c[2]; };
+  EXPECT_NEAR(luma(cell(0)), luma(cell(4)), 10);
+  EXPECT_NEAR(luma(cell(1)), luma(cell(3)), 10);
+  EXPECT_GT(luma(cell(1)), luma(cell(0)) + 50);
+}
+
+TEST(DrawMatrix, PositiveValuesDivergeOnlyOnWishAndNegativeOnesAlways) {
+  const std::vector<float> negative = {-3, -1}, positive = {3, 1};
+  const Image image = Seen(DrawMatrix(Figure(1, 2, negative)));
+  EXPECT_GT(At(image, kLeft, kTop)[2], 150) << "blue";
+  EXPECT_GT(At(image, kLeft + 200, kTop)[2], At(image, kLeft + 200, kTop)[0] + 20) << "light blue";
+  MatrixFigure figure = Figure(1, 2, positive);
+  EXPECT_EQ(At(Seen(DrawMatrix(figure)), kLeft, kTop), (Rgb{252, 255, 164}));
+  figure.diverging = true;
+  EXPECT_GT(At(Seen(DrawMatrix(figure)), kLeft, kTop)[0], 150) << "red";
+}
+
+TEST(DrawMatrix, NearlyEqualValuesLookEqual) {
+  const std::vector<float> values = {5, 5.02f};
+  const Image image = Seen(DrawMatrix(Figure(1, 2, values)));
+  EXPECT_LT(std::abs(Brightness(At(image, kLeft, kTop)) - Brightness(At(image, kLeft + 200, kTop))), 20);
+}
+
+TEST(DrawMatrix, TakesTheRangeOfOtherDrawings) {
+  const std::vector<float> values = {1, 2};
+  MatrixFigure figure = Figure(1, 2, values);
+  figure.range = ColourRange{.high = 100};
+  EXPECT_LT(Brightness(At(Seen(DrawMatrix(figure)), kLeft + 200, kTop)), 40);
+}
+
+TEST(DrawMatrix, HasAxesATitleAndAColourBar) {
+  std::vector<float> values(20 * 20);
+  for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i);
+  MatrixFigure figure = Figure(20, 20, values);
+  const Image bare = Seen(DrawMatrix(figure));
+  figure.title = "Scores before the softmax";
+  figure.note = "layer 3";
+  figure.row_axis = "queries";
+  figure.column_axis = "keys";
+  const Image image = Seen(DrawMatrix(figure));
+  ASSERT_EQ(image.width, bare.width);
+  ASSERT_EQ(image.height, bare.height);
+  const int right = kLeft + 400, bottom = kTop + 400;  // squares of 20 pixels
+  EXPECT_GT(DarkPixels(image, kLeft, 10, kLeft + 200, 30), 100) << "the title";
+  EXPECT_EQ(DarkPixels(bare, kLeft, 10, kLeft + 200, 30), 0);
+  EXPECT_GT(DarkPixels(image, kLeft, 34, kLeft + 60, 52), 40) << "the note";
+  EXPECT_GT(DarkPixels(image, kLeft + 180, bottom + 26, kLeft + 220, bottom + 46), 40) << "keys, below the middle";
+  EXPECT_GT(DarkPixels(image, 4, kTop + 170, 28, kTop + 230), 40) << "queries, upright at the left";
+  EXPECT_EQ(DarkPixels(bare, 4, kTop, 28, bottom), 0);
+  // Every second row and column is numbered.
+  EXPECT_GT(DarkPixels(bare, kLeft + 2, bottom + 8, kLeft + 18, bottom + 20), 10) << "0";
+  EXPECT_EQ(DarkPixels(bare, kLeft + 22, bottom + 8, kLeft + 38, bottom + 20), 0);
+  EXPECT_GT(DarkPixels(bare, kLeft + 42, bottom + 8, kLeft + 58, bottom + 20), 10) << "2";
+  // The bar from the largest value on top to the smallest.
+  EXPECT_GT(Brightness(At(bare, right + 28, kTop + 1)), 600);
+  EXPECT_LT(Brightness(At(bare, right + 28, bottom - 2)), 20);
+  EXPECT_GT(DarkPixels(bare, right + 44, kTop - 6, right + 90, kTop + 6), 20) << "399";
+  EXPECT_GT(DarkPixels(bare, right + 44, bottom - 7, right + 90, bottom + 6), 10) << "0";
+}
+
+TEST(DrawMatrix, SmallAndLargeOnesAreReadable) {
+  const std::vector<float> one = {7};
+  const Image single = Seen(DrawMatrix(Figure(1, 1, one)));
+  EXPECT_EQ(At(single, kLeft, kTop), At(single, kLeft + 383, kTop + 383));
+  const std::vector<float> many(1000 * 2, 1);
+  const Image wide = Seen(DrawMatrix(Figure(2, 1000, many)));
+  EXPECT_GE(wide.width, 1000 + kLeft) << "a pixel for each value";
+  EXPECT_LT(wide.height, 250);
+}
+
+TEST(DrawMatrix, RefusesTooLargeAndNotFinite) {
+  const std::vector<float> many(9000), infinite = {INFINITY}, few = {1};
+  EXPECT_EQ(DrawMatrix(Figure(9000, 1, many)).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(DrawMatrix(Figure(1, 1, infinite)).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(DrawMatrix(Figure(2, 2, few)).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(ComposeMatrix(Figure(1, 1, few), 0).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST(ComposeMatrix, FitsItsSide) {
+  const std::vector<float> values = {0, 1, 2, 3, 4, 5};
+  const auto small = ComposeMatrix(Figure(2, 3, values), 100);
+  EXPECT_EQ(small->width, 99) << "33 whole pixels a square";
+  EXPECT_EQ(small->height, 66);
+  EXPECT_EQ(At(*small, 0, 0), At(*small, 32, 32));
+  const std::vector<float> many(400 * 200, 1);
+  const auto reduced = ComposeMatrix(Figure(400, 200, many), 100);
+  EXPECT_EQ(reduced->width, 50);
+  EXPECT_EQ(reduced->height, 100);
+}
+
+}  // namespace
+}  // namespace vitrine

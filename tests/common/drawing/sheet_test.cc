@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/drawing/sheet.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "common/drawing/lettering.h"
+#include "tests/common/drawing/pixels.h"
+
+namespace vitrine {
+namespace {
+
+constexpr Rgb kWhite = {255, 255, 255};
+
+// Tiles of 60x40 whose red value encodes their position.
+SheetFigure TwoByThree() {
+  SheetFigure figure{.title = "Class attention", .note = "cat", .rows = {"layer 0", "layer 1"}};
+  figure.columns = {"head 0", "head 1", "head 2"};
+  for (int i = 0; i < 6; ++i) figure.tiles.push_back(Flat(60, 40, {40 * i, 0, 200}));
+  return figure;
+}
+
+// Returns the first pixel of this colour, row by row: the corner of the first tile.
+std::pair<int, int> Find(const Image& image, const Rgb& colour) {
+  for (int y = 0; y < image.height; ++y) {
+    for (int x = 0; x < image.width; ++x) {
+      if (At(image, x, y) == colour) return {x, y};
+    }
+  }
+  ADD_FAILURE() << "no such colour";
+  return {0, 0};
+}
+
+TEST(DrawSheet, HeadsAreColumnsAndLayersRows) {
+  const Image image = Seen(DrawSheet(TwoByThree()));
+  const auto [left, top] = Find(image, {0, 0, 200});
+  for (int row = 0; row < 2; ++row) {
+    for (int column = 0; column < 3; ++column) {
+      const auto [x, y] = Find(image, {40 * (row * 3 + column), 0, 200});
+      EXPECT_EQ(x, left + column * 68) << "60 wide, 8 apart";
+      EXPECT_EQ(y, top + row * 48);
+      EXPECT_EQ(At(image, x + 59, y + 39), At(image, x, y));
+      EXPECT_EQ(At(image, x + 60, y), kWhite);
+    }
+  }
+  for (int row = 0; row < 2; ++row) {
+    EXPECT_GT(DarkPixels(image, 10, top + row * 48 + 10, left - 4, top + row * 48 + 30), 40) << "layer " << row;
+  }
+  for (int column = 0; column < 3; ++column) {
+    EXPECT_GT(DarkPixels(image, left + column * 68, top - 22, left + column * 68 + 60, top - 2), 40)
+        << "head " << column;
+  }
+}
+
+TEST(DrawSheet, ExplainsItsColours) {
+  SheetFigure figure = TwoByThree();
+  const Image bare = Seen(DrawSheet(figure));
+  EXPECT_EQ(DarkPixels(bare, 16, 60, bare.width, 78, 700), 0) << "pictures need no bar";
+  figure.range = ColourRange{.high = 0.125};
+  const Image sequential = Seen(DrawSheet(figure));
+  figure.range->diverging = true;
+  const Image diverging = Seen(DrawSheet(figure));
+  // The bar begins a gap behind its low number: 120 pixels around y = 69; its high number follows.
+  const int low = 24 + TextWidth("0", 10), signed_low = 24 + TextWidth("-0.125", 10);
+  EXPECT_LT(Brightness(At(sequential, low + 2, 69)), 60);
+  EXPECT_GT(Brightness(At(sequential, low + 117, 69)), 600);
+  EXPECT_GT(At(diverging, signed_low + 2, 69)[2], At(diverging, signed_low + 2, 69)[0] + 100);
+  EXPECT_GT(Brightness(At(diverging, signed_low + 60, 69)), 720);
+  EXPECT_GT(At(diverging, signed_low + 117, 69)[0], At(diverging, signed_low + 117, 69)[2] + 100);
+  EXPECT_GT(DarkPixels(sequential, 16, 62, low - 8, 76), 10) << "0";
+  EXPECT_GT(DarkPixels(sequential, low + 126, 62, low + 170, 76), 30) << "0.125";
+}
+
+TEST(DrawSheet, ShowsThePictureAndSmallerTilesInTheMiddle) {
+  SheetFigure figure = TwoByThree();
+  const Image picture = Flat(200, 100, {1, 250, 3});
+  figure.picture = &picture;
+  figure.tiles[1] = Flat(20, 10, {9, 9, 9});
+  figure.tiles[2] = Image();
+  const Image image = Seen(DrawSheet(figure));
+  EXPECT_EQ(At(image, 18, 18), (Rgb{1, 250, 3}));
+  EXPECT_EQ(At(image, 16 + 63, 16 + 31), (Rgb{1, 250, 3})) << "64 pixels wide, in its own aspect";
+  const auto [left, top] = Find(image, {0, 0, 200});
+  EXPECT_EQ(At(image, left + 68 + 20, top + 15), (Rgb{9, 9, 9}));
+  EXPECT_EQ(At(image, left + 68 + 19, top + 15), kWhite);
+  EXPECT_EQ(At(image, left + 2 * 68 + 30, top + 20), kWhite) << "a place without a tile stays free";
+}
+
+TEST(DrawSheet, RefusesWhatDoesNotFit) {
+  SheetFigure figure = TwoByThree();
+  figure.tiles.pop_back();
+  EXPECT_EQ(DrawSheet(figure).status().message(), "a sheet of 2x3 places cannot have 5 tiles");
+  figure.tiles.push_back({.width = 2, .height = 2, .channels = 1, .pixels = {1, 2, 3, 4}});
+  EXPECT_EQ(DrawSheet(figure).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(DrawSheet({}).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST(SheetTileSide, KeepsSheetsOfOneSize) {
+  EXPECT_EQ(SheetTileSide(1, 1), 224);
+  EXPECT_EQ(SheetTileSide(12, 12), 166);
+  EXPECT_EQ(SheetTileSide(24, 4), 100);
+  EXPECT_EQ(SheetTileSide(1, 100), 96);
+}
+
+}  // namespace
+}  // namespace vitrine

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/gunzip.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "tests/common/gzip.h"
+
+namespace vitrine {
+namespace {
+
+using ::testing::AllOf;
+using testing::Gzip;
+using ::testing::HasSubstr;
+
+TEST(Gunzip, GivesBackWhatWasPacked) {
+  for (const std::string& text : {std::string(), std::string("x"), std::string(1 << 20, 'a')}) {
+    const std::string packed = Gzip(text);
+    EXPECT_TRUE(IsGzip(packed));
+    const auto unfolded = Gunzip(packed, text.size());
+    ASSERT_TRUE(unfolded.ok()) << unfolded.status();
+    EXPECT_TRUE(*unfolded == text);
+  }
+  EXPECT_FALSE(IsGzip(""));
+  EXPECT_FALSE(IsGzip("\x1f\x8b"));
+}
+
+TEST(Gunzip, MoreThanTheLimitIsRefusedBySize) {
+  const auto refused = Gunzip(Gzip(std::string(1001, 'a')), 1000);
+  EXPECT_EQ(refused.status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(refused.status().message()), AllOf(HasSubstr("unfold to 1001"), HasSubstr("at most 1000")));
+}
+
+// A gzip bomb whose trailer states a small size is rejected.
+TEST(Gunzip, ATrailerThatLiesIsFoundOut) {
+  std::string bomb = Gzip(std::string(16 << 20, '\0'));
+  for (const unsigned char claimed : {0, 100}) {
+    bomb.replace(bomb.size() - 4, 4, std::string{static_cast<char>(claimed), 0, 0, 0});
+    EXPECT_EQ(Gunzip(bomb, 1 << 20).status().code(), absl::StatusCode::kInvalidArgument);
+  }
+  std::string small = Gzip("x");
+  small.replace(small.size() - 4, 4, std::string{0, 0, 16, 0});  // a megabyte
+  EXPECT_EQ(Gunzip(small, 16 << 20).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST(Gunzip, DamageIsRefused) {
+  const std::string packed = Gzip("a message of some length, a message of some length");
+  for (size_t size = 0; size < packed.size(); ++size) EXPECT_FALSE(Gunzip(packed.substr(0, size), 1000).ok()) << size;
+  for (size_t i = 10; i < packed.size(); ++i) {
+    std::string flipped = packed;
+    flipped[i] = static_cast<char>(flipped[i] ^ 0x55);
+    const auto unfolded = Gunzip(flipped, 1000);
+    EXPECT_FALSE(unfolded.ok()) << i;
+  }
+  EXPECT_FALSE(Gunzip(packed + "x", 1 << 30).ok());
+  EXPECT_FALSE(Gunzip(packed + packed, 1000).ok());
+  EXPECT_FALSE(Gunzip("plain text that is long enough", 1000).ok());
+}
+
+}  // namespace
+}  // namespace vitrine

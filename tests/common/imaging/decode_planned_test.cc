@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/imaging/decode_planned.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "common/imaging/decode.h"
+#include "common/imaging/preprocess.h"
+#include "tests/common/imaging/pictures.h"
+
+namespace vitrine {
+namespace {
+
+using ::testing::HasSubstr;
+
+v1::Preprocessing Covering(int side, v1::Preprocessing::Decode decode) {
+  v1::Preprocessing preprocessing;
+  preprocessing.set_channels(3);
+  for (int c = 0; c < 3; ++c) {
+    preprocessing.add_mean(0);
+    preprocessing.add_std(1);
+  }
+  preprocessing.set_interpolation(v1::BILINEAR);
+  preprocessing.mutable_fixed()->set_height(side);
+  preprocessing.mutable_fixed()->set_width(side);
+  preprocessing.mutable_fixed()->set_fit(v1::FixedResolution::CENTER_CROP);
+  preprocessing.set_decode(decode);
+  return preprocessing;
+}
+
+int DivisorFor(Size picture, int side, v1::Preprocessing::Decode decode = v1::Preprocessing::REDUCED) {
+  const v1::Preprocessing preprocessing = Covering(side, decode);
+  return DecodeDivisor(preprocessing, *PlanGeometry(preprocessing, picture));
+}
+
+TEST(DecodeDivisor, LeavesTwiceTheSizeThatIsNeeded) {
+  EXPECT_EQ(DivisorFor({100, 100}, 50), 1);
+  EXPECT_EQ(DivisorFor({199, 199}, 50), 1);
+  EXPECT_EQ(DivisorFor({200, 200}, 50), 2);
+  EXPECT_EQ(DivisorFor({399, 399}, 50), 2);
+  EXPECT_EQ(DivisorFor({400, 400}, 50), 4);
+  EXPECT_EQ(DivisorFor({799, 799}, 50), 4);
+  EXPECT_EQ(DivisorFor({800, 800}, 50), 8);
+  EXPECT_EQ(DivisorFor({8000, 8000}, 50), 8) << "libjpeg reduces no further";
+}
+
+TEST(DecodeDivisor, EachSideDecides) {
+  v1::Preprocessing stretched = Covering(50, v1::Preprocessing::REDUCED);
+  stretched.mutable_fixed()->set_fit(v1::FixedResolution::STRETCH);
+  EXPECT_EQ(DecodeDivisor(stretched, *PlanGeometry(stretched, {800, 200})), 2);
+  EXPECT_EQ(DecodeDivisor(stretched, *PlanGeometry(stretched, {200, 800})), 2);
+}
+
+TEST(DecodeDivisor, IsOneUnlessTheModelSaysOtherwise) {
+  EXPECT_EQ(DivisorFor({800, 800}, 50, v1::Preprocessing::FULL), 1);
+  EXPECT_EQ(DivisorFor({800, 800}, 50, v1::Preprocessing::DECODE_UNSPECIFIED), 1);
+}
+
+TEST(DecodePlanned, GivesThePixelsThatTheModelAskedFor) {
+  const std::string file = JpegFile(SmoothImage(500, 333, 3));
+  const auto full = PlanAndDecode(file, Covering(40, v1::Preprocessing::FULL));
+  ASSERT_TRUE(full.ok()) << full.status();
+  EXPECT_EQ(full->image.pixels, Decode(file)->pixels);
+  const auto reduced = PlanAndDecode(file, Covering(40, v1::Preprocessing::REDUCED));
+  ASSERT_TRUE(reduced.ok()) << reduced.status();
+  EXPECT_EQ(reduced->image.pixels, DecodeReduced(file, 4)->pixels);
+  EXPECT_EQ(reduced->geometry.original, (Size{333, 500})) << "planned for the whole picture";
+  EXPECT_EQ(reduced->geometry.scaled, full->geometry.scaled);
+}
+
+// Sides are rounded up, and orientation is applied: neither moves what the model sees by much.
+TEST(DecodePlanned, TheModelSeesNearlyTheSamePicture) {
+  for (const int orientation : {1, 6}) {
+    const std::string file = JpegFile(SmoothImage(501, 333, 3), {.exif = ExifBlock(orientation)});
+    std::vector<float> inputs[2];
+    for (const bool reduce : {false, true}) {
+      const v1::Preprocessing preprocessing =
+          Covering(40, reduce ? v1::Preprocessing::REDUCED : v1::Preprocessing::FULL);
+      const auto planned = PlanAndDecode(file, preprocessing);
+      ASSERT_TRUE(planned.ok()) << planned.status();
+      inputs[reduce] = Preprocess(planned->image, preprocessing, planned->geometry);
+    }
+    ASSERT_EQ(inputs[0].size(), inputs[1].size());
+    for (size_t i = 0; i < inputs[0].size(); ++i) EXPECT_NEAR(inputs[0][i], inputs[1][i], 0.02) << i;
+  }
+}
+
+TEST(DecodePlanned, RefusesWhatIsNotOfThePlannedSize) {
+  const v1::Preprocessing preprocessing = Covering(40, v1::Preprocessing::REDUCED);
+  const Geometry geometry = *PlanGeometry(preprocessing, {400, 400});
+  const auto image = DecodePlanned(JpegFile(SmoothImage(400, 300, 3)), preprocessing, geometry);
+  EXPECT_EQ(image.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(image.status().ToString(), HasSubstr("the picture's header says 400x400, its data is 100x75"));
+}
+
+TEST(DecodePlanned, PassesRefusalsOn) {
+  EXPECT_EQ(PlanAndDecode("no picture", Covering(40, v1::Preprocessing::REDUCED)).status().code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace vitrine

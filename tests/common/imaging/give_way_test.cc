@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tests that long operations yield (call GiveWay) at regular intervals.
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/imaging/decode.h"
+#include "common/imaging/encode/encode_png.h"
+#include "common/imaging/resize.h"
+#include "tests/common/imaging/pictures.h"
+#include "tests/common/imaging/webp_files.h"
+#include "tests/watched_way.h"
+
+namespace vitrine {
+namespace {
+
+constexpr int kSide = 1024;
+
+// Returns how often `work` yields, and expects that it never runs for a third of its time without.
+int CallsOf(const std::string& name, const std::function<void()>& work) {
+  const GaveWay gave = HowItGivesWay(work);
+  EXPECT_LT(gave.longest_share, 1.0 / 3) << name;
+  return gave.calls;
+}
+
+int CallsOfDecoding(const std::string& name, const std::string& file, int divisor = 1) {
+  return CallsOf(name, [&] { EXPECT_TRUE(DecodeReduced(file, divisor).ok()) << name; });
+}
+
+TEST(GiveWay, DecodingDoes) {
+  const Image image = NoiseImage(kSide, kSide, 3);
+  const std::vector<uint8_t> alpha = NoiseImage(kSide, kSide, 1).pixels;
+  EXPECT_GE(CallsOfDecoding("png", PngFile(image)), kSide);
+  EXPECT_GE(CallsOfDecoding("jpeg", JpegFile(image)), kSide);
+  EXPECT_GE(CallsOfDecoding("webp", WebpFile(image)), kSide * kSide >> 15);
+  EXPECT_GE(CallsOfDecoding("lossless webp", WebpFile(image, {.lossless = true})), kSide * kSide >> 17);
+  EXPECT_GE(CallsOfDecoding("webp with alpha", WebpFile(image, {.alpha = alpha})), kSide + (kSide * kSide >> 15));
+}
+
+// All scans are read before the first row is decoded.
+TEST(GiveWay, AProgressiveJpegDoesWhileItsScansAreRead) {
+  const Image image = NoiseImage(kSide, kSide, 3);
+  const int of_rows = CallsOfDecoding("baseline", JpegFile(image));
+  EXPECT_GE(CallsOfDecoding("progressive", JpegFile(image, {.scans = 10})), of_rows + 10 * kSide / 16);
+}
+
+TEST(GiveWay, TurningAndReducingDo) {
+  const Image image = NoiseImage(kSide, kSide, 3);
+  const int of_rows = CallsOfDecoding("as stored", PngFile(image));
+  EXPECT_GE(CallsOfDecoding("turned", PngFile(image, {.exif = ExifBlock(6)})), of_rows + kSide / 32);
+  EXPECT_GE(CallsOfDecoding("reduced", PngFile(image), 2), of_rows + kSide / 2);
+}
+
+TEST(GiveWay, ResizingAndCompressingDo) {
+  const Image image = NoiseImage(kSide, kSide, 3);
+  EXPECT_EQ(CallsOf("resize", [&] { ResizeForDisplay(image, {300, 200}, v1::BILINEAR); }), 300);
+  EXPECT_GE(CallsOf("png", [&] { EXPECT_TRUE(EncodePng(image).ok()); }), kSide);
+  EXPECT_GE(CallsOf("estimate", [&] { EXPECT_TRUE(EstimatePngBytes(image).ok()); }), kSide / 8);
+}
+
+}  // namespace
+}  // namespace vitrine

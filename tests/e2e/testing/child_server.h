@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_TESTS_E2E_TESTING_CHILD_SERVER_H_
+#define VITRINE_TESTS_E2E_TESTING_CHILD_SERVER_H_
+
+#include <sys/types.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+
+namespace vitrine::testing {
+
+// The program vitrine-server in a child process, with its output in a file.
+class ChildServer {
+ public:
+  // Starts the program with these arguments. `folder` takes the output.
+  ChildServer(const std::filesystem::path& folder, const std::vector<std::string>& arguments);
+  // Kills it if it still runs.
+  ~ChildServer();
+  ChildServer(const ChildServer&) = delete;
+  ChildServer& operator=(const ChildServer&) = delete;
+
+  pid_t pid() const { return pid_; }
+  void Signal(int signal) const;
+  // Waits for the process to end; returns its exit code, or 128 plus the signal. Fails the test after a minute.
+  int Wait();
+  // Returns the text on stdout and stderr so far.
+  std::string Output() const;
+  // Waits until the gRPC and metrics addresses are printed and /readyz returns 200. Returns the address in "listening
+  // on ADDRESS (gRPC, ...". Fails the test after `patience`.
+  std::string AwaitReady(absl::Duration patience = absl::Seconds(30));
+  const std::string& metrics_address() const { return metrics_address_; }
+
+ private:
+  std::filesystem::path output_;
+  pid_t pid_ = -1;
+  std::string metrics_address_;
+};
+
+}  // namespace vitrine::testing
+
+#endif  // VITRINE_TESTS_E2E_TESTING_CHILD_SERVER_H_

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_TESTS_E2E_TESTING_PUBLISHED_H_
+#define VITRINE_TESTS_E2E_TESTING_PUBLISHED_H_
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "models/repository/repository.h"
+#include "tests/scratch_folder.h"
+#include "vitrine/v1/model.pb.h"
+
+namespace vitrine {
+
+class Model;
+
+}  // namespace vitrine
+
+namespace vitrine::testing {
+
+// Small models of every kind that a request can meet, with weights from an integer hash.
+v1::ModelConfig MixedConfig();  // EIT, RGB, native: cells of 4 pixels, 4 to 64 of them; 7 classes; has class-token rows
+v1::ModelConfig FixedConfig();  // KV+Pos, grey, 28 x 28; 10 classes; has scores and weights
+v1::ModelConfig NullModelConfig();
+// EIT, native, more than 0.1 s for SlowPicture() on one core.
+v1::ModelConfig SlowConfig();
+// Likewise, four times as slow, so that a test can act during the computation on any machine.
+v1::ModelConfig VerySlowConfig();
+
+// Publishes the next version of `model`, with goldens recorded from its own weights. Other seeds give other weights.
+VersionId PublishModel(const std::filesystem::path& root, const std::string& model, const v1::ModelConfig& config,
+                       uint64_t seed = 1);
+
+// Returns a model in memory with the weights that PublishModel publishes.
+std::unique_ptr<Model> PublishedModel(const v1::ModelConfig& config, uint64_t seed = 1);
+
+// Returns the logits of one encoded image in a batch of its own, computed without a server.
+std::vector<float> LogitsAlone(const Model& model, const std::string& picture);
+
+// Returns a JPEG of smooth shapes and noise; the noise differs everywhere between seeds.
+std::string NoiseJpeg(int width, int height, uint32_t seed);
+// Returns an image on which SlowConfig() and VerySlowConfig() are slow.
+std::string SlowPicture(uint32_t seed = 1);
+
+}  // namespace vitrine::testing
+
+#endif  // VITRINE_TESTS_E2E_TESTING_PUBLISHED_H_

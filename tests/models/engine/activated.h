@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_TESTS_MODELS_ENGINE_ACTIVATED_H_
+#define VITRINE_TESTS_MODELS_ENGINE_ACTIVATED_H_
+
+#include <algorithm>
+#include <cmath>
+
+#include "models/engine/cpu/kernels/kernels.h"
+
+namespace vitrine::engine {
+
+// The activation by its formula, in double arithmetic.
+inline double Activated(Activation activation, double x) {
+  if (activation == Activation::kGelu) return x * 0.5 * (1 + std::erf(x / std::sqrt(2.0)));
+  return activation == Activation::kRelu ? std::max(x, 0.0) : x;
+}
+
+}  // namespace vitrine::engine
+
+#endif  // VITRINE_TESTS_MODELS_ENGINE_ACTIVATED_H_

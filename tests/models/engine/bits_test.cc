@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Checks that an engine's results for an image are the same bits alone and in any batch, in any order, with other
+// threads at work and with any other outputs requested: for every form of every family, on every path of this CPU.
+#include <gtest/gtest.h>
+
+#include <tuple>
+
+#include "tests/models/engine/company.h"
+
+namespace vitrine::testing {
+namespace {
+
+#ifdef VITRINE_SANITIZED
+constexpr int kBatches = 20;  // ten times as slow; one batch is enough to show a wrong address
+#else
+constexpr int kBatches = 200;
+#endif
+
+class Bits : public ::testing::TestWithParam<std::tuple<EngineForm, cpu::CpuPath>> {};
+
+TEST_P(Bits, DependOnThePictureAlone) {
+  const auto& [form, path] = GetParam();
+  Company(form, path, /*pictures=*/8)
+      .ExpectChangesNothing({.batches = kBatches, .most_pictures = 12, .team_every = 68});
+}
+
+INSTANTIATE_TEST_SUITE_P(Forms, Bits,
+                         ::testing::Combine(::testing::ValuesIn(EngineForms()), ::testing::ValuesIn(EnginePaths())),
+                         [](const auto& info) { return NameOf(std::get<0>(info.param), std::get<1>(info.param)); });
+
+}  // namespace
+}  // namespace vitrine::testing

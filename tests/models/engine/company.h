@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_TESTS_MODELS_ENGINE_COMPANY_H_
+#define VITRINE_TESTS_MODELS_ENGINE_COMPANY_H_
+
+#include <string>
+#include <vector>
+
+#include "tests/models/engine/compiled.h"
+
+namespace vitrine::testing {
+
+// Compares an engine's results for images in random batches with its results for each image alone.
+class Company {
+ public:
+  // Makes `pictures` images whose sizes cycle through the form's sizes.
+  Company(const EngineForm& form, cpu::CpuPath path, size_t pictures, const PrecisionChoice& choice = {});
+
+  struct Trials {
+    int batches = 0;
+    size_t most_pictures = 0;  // limit for every eighth batch; the others have at most four
+    int team_every = 8;        // a multiple of four: a team waits at every step for a member without a core
+  };
+  // Expects the same bits in random batches: on one thread, then on two at once, of which one reverses each batch.
+  // Every second batch requests attention too, and every fourth also tokens; of the batches without attention, one
+  // among `team_every` batches runs on a team of two to four threads.
+  void ExpectChangesNothing(const Trials& trials) const;
+
+ private:
+  struct Answer {
+    std::vector<float> logits;
+    std::vector<float> attention;  // all matrices of all layers, end to end
+    std::vector<float> tokens;     // all stages, end to end
+  };
+
+  // Describes the first difference, or returns "". Runs on a thread of its own.
+  std::string FirstDifference(const Trials& trials, bool reversed) const;
+  std::vector<Answer> Answers(const std::vector<size_t>& order, engine::Workspace& workspace, int watched,
+                              bool tokens) const;
+
+  Compiled compiled_;
+  std::vector<at::Tensor> pictures_;
+  std::vector<Answer> alone_;
+};
+
+}  // namespace vitrine::testing
+
+#endif  // VITRINE_TESTS_MODELS_ENGINE_COMPANY_H_

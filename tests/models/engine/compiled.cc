@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/models/engine/compiled.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <map>
+
+#include "absl/strings/str_cat.h"
+#include "models/engine/cpu/kernels/kernels.h"
+#include "models/families/family.h"
+#include "models/zoo/small_forms.h"
+#include "tests/models/reference/pictures.h"
+
+namespace vitrine::testing {
+
+std::vector<EngineForm> EngineForms() {
+  std::vector<EngineForm> forms;
+  for (const SmallForm& form : SmallForms()) {
+    const int h = form.height, w = form.width;
+    const auto& native = form.config.preprocessing().native();
+    EngineForm& each = forms.emplace_back(EngineForm{form.name, form.config, {{h, w}}});
+    for (const auto& [height, width] : {std::pair(2 * h, w), {h, 2 * w}, {2 * h, 3 * w}, {h, w / 2}}) {
+      const int cells = native.cell() == 0 ? 0 : (height / native.cell()) * (width / native.cell());
+      if (cells >= native.min_tokens() && cells <= native.max_tokens()) each.sizes.emplace_back(height, width);
+    }
+  }
+  for (const SmallForm& form : SmallKvForms()) {
+    forms.push_back({form.name, form.config, {{form.height, form.width}}});
+  }
+  return forms;
+}
+
+std::vector<cpu::CpuPath> EnginePaths() {
+  std::vector<cpu::CpuPath> paths = cpu::SupportedPaths();
+  std::erase_if(paths, [](cpu::CpuPath path) { return engine::FindKernels(path)->path != path; });
+  return paths;
+}
+
+std::string NameOf(const EngineForm& form, cpu::CpuPath path) {
+  std::string name = absl::StrCat(form.name, "_", cpu::Name(path));
+  std::replace_if(
+      name.begin(), name.end(), [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '_');
+  return name;
+}
+
+engine::Picture View(const at::Tensor& picture) {
+  return {picture.const_data_ptr<float>(), static_cast<int>(picture.size(0)), static_cast<int>(picture.size(1)),
+          static_cast<int>(picture.size(2))};
+}
+
+double Apart(const std::vector<float>& ours, const std::vector<float>& theirs) {
+  if (ours.size() != theirs.size()) return INFINITY;
+  double largest = 0, difference = 0;
+  for (size_t i = 0; i < ours.size(); ++i) {
+    largest = std::max(largest, std::abs(double{theirs[i]}));
+    const double apart = std::abs(double{ours[i]} - theirs[i]);
+    difference = std::isnan(apart) ? INFINITY : std::max(difference, apart);
+  }
+  return difference == 0 ? 0 : difference / largest;
+}
+
+Compiled::Compiled(const v1::ModelConfig& config, cpu::CpuPath path, const PrecisionChoice& choice)
+    : model(MakeHashed(config)), program(std::make_unique<const program::Program>(*ProgramOf(config))) {
+  std::map<std::string, at::Tensor> tensors;
+  for (const auto& list : {model->Parameters(), model->Buffers()}) {
+    for (const NamedTensor& tensor : list) tensors[tensor.name] = tensor.tensor;
+  }
+  for (const program::Weight& weight : program->weights()) {
+    weights.push_back(tensors.at(weight.name).const_data_ptr<float>());
+  }
+  absl::StatusOr<engine::Engine> made = engine::Engine::Make(*program, weights, path, choice);
+  EXPECT_TRUE(made.ok()) << made.status();
+  engine = std::make_unique<const engine::Engine>(std::move(*made));
+}
+
+std::vector<float> Logits(const engine::Engine& engine, const std::vector<at::Tensor>& pictures,
+                          AttentionTap* attention, TokenTap* tokens) {
+  std::vector<engine::Picture> views;
+  for (const at::Tensor& picture : pictures) views.push_back(View(picture));
+  std::vector<float> logits(pictures.size() * static_cast<size_t>(engine.plan().classes));
+  engine::Workspace workspace;
+  engine.Run(views, workspace, logits.data(), attention, tokens);
+  return logits;
+}
+
+std::vector<float> Compiled::ByReference(const std::vector<at::Tensor>& pictures, AttentionTap* attention,
+                                         TokenTap* tokens) const {
+  ForwardContext context;
+  context.tap = attention;
+  context.tokens = tokens;
+  context.library_only = true;
+  const at::Tensor values = model->Forward(pictures, context).contiguous();
+  return {values.const_data_ptr<float>(), values.const_data_ptr<float>() + values.numel()};
+}
+
+}  // namespace vitrine::testing

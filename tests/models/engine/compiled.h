@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_TESTS_MODELS_ENGINE_COMPILED_H_
+#define VITRINE_TESTS_MODELS_ENGINE_COMPILED_H_
+
+#include <memory>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "models/engine/cpu/engine.h"
+#include "models/reference/model.h"
+
+namespace vitrine::testing {
+
+// The small form of every family, and of the families with a fixed image size.
+struct EngineForm {
+  std::string name;
+  v1::ModelConfig config;
+  std::vector<std::pair<int, int>> sizes;  // height and width, the first the model's own
+  friend void PrintTo(const EngineForm& form, std::ostream* out) { *out << form.name; }
+};
+std::vector<EngineForm> EngineForms();
+
+// The paths that this CPU can run and for which the engine has kernels of their own, slowest first.
+std::vector<cpu::CpuPath> EnginePaths();
+
+// Returns a valid GoogleTest parameter name: "xcit_f_sne_avx512".
+std::string NameOf(const EngineForm& form, cpu::CpuPath path);
+
+// Returns the engine's view of an image; valid as long as the tensor.
+engine::Picture View(const at::Tensor& picture);
+
+// Logits of the pictures, row by row.
+std::vector<float> Logits(const engine::Engine& engine, const std::vector<at::Tensor>& pictures,
+                          AttentionTap* attention = nullptr, TokenTap* tokens = nullptr);
+
+// Returns the largest difference relative to the largest value of `theirs`; infinite if a value is NaN or infinite.
+double Apart(const std::vector<float>& ours, const std::vector<float>& theirs);
+inline constexpr double kParityTolerance = 1e-5;  // how far engine and reference may be apart
+
+// The same model as the reference and compiled for one path.
+struct Compiled {
+  Compiled(const v1::ModelConfig& config, cpu::CpuPath path, const PrecisionChoice& choice = {});
+
+  std::vector<float> ByEngine(const std::vector<at::Tensor>& pictures) const { return Logits(*engine, pictures); }
+  // Runs with LibTorch's operators only: the reference's own kernels share common/simd/ with the engine's, so a fault
+  // there would be on both sides.
+  std::vector<float> ByReference(const std::vector<at::Tensor>& pictures, AttentionTap* attention = nullptr,
+                                 TokenTap* tokens = nullptr) const;
+
+  std::unique_ptr<Model> model;
+  std::unique_ptr<const program::Program> program;
+  std::vector<const float*> weights;  // the model's, in the program's order
+  std::unique_ptr<const engine::Engine> engine;
+};
+
+}  // namespace vitrine::testing
+
+#endif  // VITRINE_TESTS_MODELS_ENGINE_COMPILED_H_

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+// The engine against the reference: every family, on every path that this CPU has, one size and many sizes at once.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <tuple>
+
+#include "absl/strings/str_cat.h"
+#include "models/workload/conventions.h"
+#include "models/workload/workload.h"
+#include "tests/models/engine/compiled.h"
+#include "tests/models/reference/mac_counter.h"
+#include "tests/models/reference/pictures.h"
+
+namespace vitrine::testing {
+namespace {
+
+#ifdef VITRINE_SANITIZED
+constexpr size_t kEveryWeight = 7;  // each change builds an engine; a wrong read occurs in all of them
+#else
+constexpr size_t kEveryWeight = 1;
+#endif
+
+class Parity : public ::testing::TestWithParam<std::tuple<EngineForm, cpu::CpuPath>> {
+ protected:
+  const EngineForm& form() const { return std::get<0>(GetParam()); }
+  const Compiled compiled_{form().config, std::get<1>(GetParam())};
+
+  at::Tensor Sized(size_t size, uint64_t seed) const {
+    const auto [height, width] = form().sizes[size % form().sizes.size()];
+    return Picture(form().config.preprocessing().channels(), height, width, seed);
+  }
+
+  void ExpectClose(const std::vector<at::Tensor>& pictures) const {
+    ExpectClose(compiled_.ByEngine(pictures), compiled_.ByReference(pictures), "logits");
+  }
+
+  static void ExpectEqual(const FloatArray& ours, const FloatArray& theirs, const std::string& what) {
+    EXPECT_EQ(ours.shape, theirs.shape) << what;
+    ExpectClose(ours.values, theirs.values, what);
+  }
+
+  static void ExpectClose(const std::vector<float>& ours, const std::vector<float>& theirs, const std::string& what) {
+    EXPECT_LE(Apart(ours, theirs), kParityTolerance) << what;
+  }
+};
+
+TEST_P(Parity, OnePictureOfEverySize) {
+  for (size_t i = 0; i < form().sizes.size(); ++i) {
+    SCOPED_TRACE(absl::StrCat(form().sizes[i].first, "x", form().sizes[i].second));
+    ExpectClose({Sized(i, 1)});
+  }
+}
+
+TEST_P(Parity, PicturesOfOneSize) {
+  ExpectClose({Sized(0, 1), Sized(0, 2), Sized(0, 3)});
+}
+
+TEST_P(Parity, PicturesOfManySizes) {
+  std::vector<at::Tensor> pictures;
+  for (size_t i = 0; i < 7; ++i) pictures.push_back(Sized(i, 10 + i));
+  ExpectClose(pictures);
+}
+
+// Attention of every layer and the tokens of every stage, of one picture among others that did not ask.
+TEST_P(Parity, WhatIsHandedOut) {
+  const std::vector<at::Tensor> pictures = {Sized(0, 1), Sized(1, 2), Sized(2, 3)};
+  AttentionTap ours, theirs;
+  TokenTap our_tokens, their_tokens;
+  for (const AttentionAbility::Offer& offer : compiled_.model->attention().offers) {
+    for (int layer = 0; layer < offer.layers; ++layer) {
+      for (AttentionTap* tap : {&ours, &theirs}) tap->Request(1, offer.source, layer);
+    }
+  }
+  const int stages = static_cast<int>(compiled_.program->stages().size());
+  for (int stage = TokenTap::kFinal; stage < stages; ++stage) {
+    for (TokenTap* tap : {&our_tokens, &their_tokens}) tap->Request(stage);
+  }
+  const std::vector<float> logits = Logits(*compiled_.engine, pictures, &ours, &our_tokens);
+  static_cast<void>(compiled_.ByReference(pictures, &theirs, &their_tokens));
+
+  EXPECT_EQ(logits, compiled_.ByEngine(pictures)) << "what was asked changed the logits";
+  for (int stage = TokenTap::kFinal; stage < stages; ++stage) {
+    const TokenTap::Tokens *a = our_tokens.Find(stage), *b = their_tokens.Find(stage);
+    ASSERT_EQ(a == nullptr, b == nullptr) << "stage " << stage;
+    if (a == nullptr) continue;
+    EXPECT_EQ(a->layout->total_tokens(), b->layout->total_tokens());
+    ExpectEqual(a->data, b->data, absl::StrCat("stage ", stage));
+  }
+  for (const AttentionAbility::Offer& offer : compiled_.model->attention().offers) {
+    for (int layer = 0; layer < offer.layers; ++layer) {
+      const AttentionTap::Matrices *a = ours.Find(1, offer.source, layer), *b = theirs.Find(1, offer.source, layer);
+      ASSERT_TRUE(a != nullptr && b != nullptr) << "layer " << layer;
+      EXPECT_EQ(ours.Find(0, offer.source, layer), nullptr);
+      ExpectEqual(a->scores, b->scores, absl::StrCat("scores of layer ", layer));
+      ExpectEqual(a->weights, b->weights, absl::StrCat("weights of layer ", layer));
+      ExpectEqual(a->queries, b->queries, absl::StrCat("queries of layer ", layer));
+      ExpectEqual(a->keys, b->keys, absl::StrCat("keys of layer ", layer));
+    }
+  }
+}
+
+// A maximum (in ReLU, softmax or pooling) must not replace NaN by a number.
+TEST_P(Parity, WhatIsNoNumberReachesTheLogits) {
+  at::Tensor picture = Sized(0, 1).clone();
+  picture.select(1, picture.size(1) / 2).select(1, picture.size(2) / 2).fill_(NAN);
+  const auto is_none = [](float logit) { return std::isnan(logit); };
+  const std::vector<float> theirs = compiled_.ByReference({picture}), ours = compiled_.ByEngine({picture});
+  ASSERT_TRUE(std::all_of(theirs.begin(), theirs.end(), is_none));
+  EXPECT_TRUE(std::all_of(ours.begin(), ours.end(), is_none));
+}
+
+// LibTorch would not count the multiply-adds of our own kernels.
+TEST_P(Parity, TheReferenceRunsOnLibTorchAlone) {
+  const auto [height, width] = form().sizes[0];
+  const absl::StatusOr<Workload> workload = WorkloadOf(form().config, {height, width, 2}, Form::kExecuted);
+  ASSERT_TRUE(workload.ok()) << workload.status();
+  const MacCounter counter;
+  static_cast<void>(compiled_.ByReference({Sized(0, 1), Sized(0, 2)}));
+  EXPECT_GE(counter.total(), Macs(*workload));
+}
+
+// Changes one weight tensor at a time: the engine and the reference must still agree, and their logits must change.
+// Excluded are tensors that no logit depends on, such as the last block's convolutions, which class tokens bypass.
+TEST_P(Parity, EveryWeightIsSeen) {
+  const std::vector<at::Tensor> pictures = {Sized(0, 1)};
+  const std::vector<float> logits = compiled_.ByReference(pictures);
+  size_t changes = 0, seen = 0;
+  for (size_t i = 0; i < compiled_.weights.size(); i += kEveryWeight, ++changes) {
+    at::Tensor weight = compiled_.model->weights()[i];
+    const at::Tensor before = weight.clone();
+    for (int64_t j = 0; j < weight.numel(); ++j) {
+      float& value = weight.mutable_data_ptr<float>()[j];
+      value = value * 1.25f + (j % 2 == 0 ? 0.5f : 0.25f);
+    }
+    const absl::StatusOr<engine::Engine> changed =
+        engine::Engine::Make(*compiled_.program, compiled_.weights, compiled_.engine->path());
+    ASSERT_TRUE(changed.ok()) << changed.status();
+    const std::vector<float> expected = compiled_.ByReference(pictures);
+    ExpectClose(Logits(*changed, pictures), expected, compiled_.program->weights()[i].name);
+    if (expected != logits) {
+      ++seen;
+      EXPECT_NE(Logits(*changed, pictures), logits) << compiled_.program->weights()[i].name;
+    }
+    weight.copy_(before);
+  }
+  EXPECT_GT(seen, changes * 3 / 4);
+}
+
+// Every path with fp32 kernels, so that a run reports which of them it compared; narrow_test.cc has the paths of narrow
+// precisions.
+class EnginePath : public ::testing::TestWithParam<cpu::CpuPath> {};
+
+TEST_P(EnginePath, IsCompared) {
+  if (!cpu::IsSupported(GetParam())) GTEST_SKIP() << "this CPU cannot run " << cpu::Name(GetParam());
+  const std::vector<cpu::CpuPath> compared = EnginePaths();
+  EXPECT_NE(std::find(compared.begin(), compared.end(), GetParam()), compared.end());
+}
+
+INSTANTIATE_TEST_SUITE_P(, EnginePath,
+                         ::testing::Values(cpu::CpuPath::kPortable, cpu::CpuPath::kAvx2, cpu::CpuPath::kAvx512),
+                         [](const auto& info) { return std::string(cpu::Name(info.param)); });
+
+INSTANTIATE_TEST_SUITE_P(Forms, Parity,
+                         ::testing::Combine(::testing::ValuesIn(EngineForms()), ::testing::ValuesIn(EnginePaths())),
+                         [](const auto& info) { return NameOf(std::get<0>(info.param), std::get<1>(info.param)); });
+
+}  // namespace
+}  // namespace vitrine::testing

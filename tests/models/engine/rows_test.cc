@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// Checks that kernels compute rows of images only, no padding.
+#include <gtest/gtest.h>
+
+#include "models/engine/cpu/compile.h"
+#include "models/engine/cpu/frame_memory.h"
+#include "tests/models/engine/compiled.h"
+#include "tests/models/reference/pictures.h"
+
+namespace vitrine::engine {
+namespace {
+
+int64_t asked = 0;  // multiply-adds, including any padding
+
+// Returns the portable kernels, wrapped to count multiply-adds in `asked`.
+Kernels CountingKernels() {
+  Kernels kernels = kPortableKernels;
+  kernels.gemm = [](const GemmCall& call) {
+    asked += call.rows * call.parts * call.inner * call.columns;
+    kPortableKernels.gemm(call);
+  };
+  kernels.product = [](const cpu::ProductCall& call) {
+    asked += call.rows * call.inner * call.columns;
+    kPortableKernels.product(call);
+  };
+  kernels.dots = [](View<const float> x, const float* z, float* y) {
+    asked += x.rows * x.columns;
+    kPortableKernels.dots(x, z, y);
+  };
+  kernels.depthwise = [](const cpu::DepthwiseCall& call) {
+    asked += 9 * call.rows * call.columns * call.channels;
+    kPortableKernels.depthwise(call);
+  };
+  return kernels;
+}
+
+class Rows : public ::testing::TestWithParam<testing::EngineForm> {};
+INSTANTIATE_TEST_SUITE_P(, Rows, ::testing::ValuesIn(testing::EngineForms()),
+                         [](const auto& info) { return testing::NameOf(info.param, cpu::CpuPath::kPortable); });
+
+// profile_test.cc compares each step's reported cost with the workload that is computed without an engine.
+TEST_P(Rows, AreThoseOfThePicturesAndNoneIsPadding) {
+  const testing::EngineForm& form = GetParam();
+  const testing::Compiled compiled(form.config, cpu::CpuPath::kPortable);
+  const Kernels kernels = CountingKernels();
+  WeightsInMemory weights(compiled.weights);
+  SharedMatrices matrices(*compiled.program, weights);
+  const absl::StatusOr<Plan> plan =
+      Compile(*compiled.program, weights, {.fp32 = &kernels}, {}, /*tokens=*/false, matrices);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  std::vector<at::Tensor> tensors;
+  std::vector<Picture> pictures;
+  for (const auto& [height, width] : form.sizes) {
+    tensors.push_back(testing::Picture(form.config.preprocessing().channels(), height, width, tensors.size()));
+    pictures.push_back(testing::View(tensors.back()));
+  }
+  FrameMemory memory;
+  const Frame& frame = memory.Prepare(*plan, kernels, pictures, 0).front();
+  for (const auto& step : plan->steps) {
+    asked = 0;
+    step->Run(frame);
+    EXPECT_EQ(asked, step->CostOn(frame).multiply_adds) << step->name;
+  }
+}
+
+}  // namespace
+}  // namespace vitrine::engine

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_TESTS_MODELS_PARITY_GOLDEN_CASE_H_
+#define VITRINE_TESTS_MODELS_PARITY_GOLDEN_CASE_H_
+
+#include <ATen/core/Tensor.h>
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "models/reference/model.h"
+#include "models/repository/files/safetensors.h"
+#include "vitrine/v1/model.pb.h"
+
+namespace vitrine::testing {
+
+// A file of tests/golden/parity: a model, images, and the fp64 results of an independent implementation.
+// tests/oracle/record.py describes the contents.
+class GoldenCase {
+ public:
+  // A file that cannot be read fails the test and ends the program.
+  explicit GoldenCase(const std::string& name);
+  // Names of all files, without the suffix, sorted.
+  static std::vector<std::string> All();
+
+  const v1::ModelConfig& config() const { return config_; }
+  // timm's name of the model; empty if the tensors have the published names.
+  const std::string& arch() const { return arch_; }
+  // The recorded values by name.
+  const std::map<std::string, at::Tensor>& recorded() const { return recorded_; }
+  const ImageBatch& pictures() const { return pictures_; }
+  // Number of values that Weights() would make.
+  int64_t weight_count() const;
+
+  // Returns the weights, computed again from the hash, with the names and layout of their source. timm's include the
+  // `num_batches_tracked` of its BatchNorms, as its checkpoints do.
+  Safetensors Weights() const;
+  // The model of the config with these weights; timm's go through the import. Fails the test and ends the program if
+  // they do not fit.
+  std::unique_ptr<Model> Build(const Safetensors& weights) const { return Build(weights, config_); }
+  // The same for another config with the same tensors.
+  std::unique_ptr<Model> Build(const Safetensors& weights, const v1::ModelConfig& config) const;
+
+ private:
+  struct HashedRow {
+    std::string name;
+    std::vector<int64_t> shape;
+    double centre = 0;
+    double half = 0;
+  };
+  v1::ModelConfig config_;
+  std::string key_;
+  std::string arch_;
+  std::vector<HashedRow> rows_;
+  ImageBatch pictures_;
+  std::map<std::string, at::Tensor> recorded_;
+};
+
+}  // namespace vitrine::testing
+
+#endif  // VITRINE_TESTS_MODELS_PARITY_GOLDEN_CASE_H_

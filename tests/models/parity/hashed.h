@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_TESTS_MODELS_PARITY_HASHED_H_
+#define VITRINE_TESTS_MODELS_PARITY_HASHED_H_
+
+#include <ATen/core/Tensor.h>
+
+#include <string>
+#include <string_view>
+
+namespace vitrine::testing {
+
+// A fp32 tensor, uniform in [centre - half, centre + half), from an integer hash of its key and each element's index:
+// the same bits as tests/oracle/hashed.py gives, whatever the machine. `half` is a power of two.
+at::Tensor HashedTensor(std::string_view key, at::IntArrayRef shape, double centre, double half);
+
+// Returns a normalised image [channels, height, width]: 32-pixel squares that differ strongly, with added noise.
+at::Tensor HashedPicture(const std::string& key, int channels, int height, int width);
+
+}  // namespace vitrine::testing
+
+#endif  // VITRINE_TESTS_MODELS_PARITY_HASHED_H_

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_TESTS_MODELS_PARITY_OBSERVATION_H_
+#define VITRINE_TESTS_MODELS_PARITY_OBSERVATION_H_
+
+#include <ATen/core/Tensor.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "models/reference/model.h"
+
+namespace vitrine::testing {
+
+// Runs the model on some of the pictures in one batch and returns the values that tests/oracle/record.py records,
+// sampled alike: "tokens.<block>.<picture>", "final.<picture>", "class_row.<layer>.<picture>", "map.<layer>.<picture>",
+// "channels.<layer>.<picture>", as far as `names` has them, and always "logits.<picture>". `batch` holds indices into
+// `pictures`, in batch order.
+std::map<std::string, at::Tensor> Observe(const Model& model, const ImageBatch& pictures, const std::vector<int>& batch,
+                                          const std::vector<std::string>& names);
+
+}  // namespace vitrine::testing
+
+#endif  // VITRINE_TESTS_MODELS_PARITY_OBSERVATION_H_

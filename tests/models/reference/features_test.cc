@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/features.h"
+
+#include <ATen/TensorOperators.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/models/reference/pictures.h"
+
+namespace vitrine {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::Picture;
+
+v1::FeatureRequest Request(v1::FeatureKind kind) {
+  v1::FeatureRequest request;
+  request.set_kind(kind);
+  return request;
+}
+
+TEST(ResolveFeature, MakesTheEncodingExplicitAndRefusesWhatTheModelLacks) {
+  const FeatureAbility ability{{v1::CLASS_TOKEN, v1::MEAN_TOKEN}, 24};
+  EXPECT_EQ(ResolveFeature(Request(v1::CLASS_TOKEN), ability)->encoding(), v1::FEATURE_FLOAT32);
+  const absl::Status lacking = ResolveFeature(Request(v1::PATCH_TOKENS), ability).status();
+  EXPECT_EQ(lacking.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(lacking.message()), AllOf(HasSubstr("PATCH_TOKENS"), HasSubstr("CLASS_TOKEN, MEAN_TOKEN")));
+  EXPECT_THAT(std::string(ResolveFeature(Request(v1::CLASS_TOKEN), {}).status().message()), HasSubstr("no features"));
+  v1::FeatureRequest encoding = Request(v1::CLASS_TOKEN);
+  encoding.set_encoding(static_cast<v1::FeatureEncoding>(77));
+  EXPECT_THAT(std::string(ResolveFeature(encoding, ability).status().message()), HasSubstr("77"));
+}
+
+// The class token's features times the head's weights are the logits: they are what the head reads.
+TEST(CollectFeature, GivesWhatTheHeadReads) {
+  const std::unique_ptr<Model> model = testing::MakeHashed(
+      testing::Config("classes: 5 preprocessing { channels: 3 native { cell: 4 min_tokens: 1 max_tokens: 64 } } "
+                      "vit { patch: 4 width: 24 depth: 2 heads: 4 mlp_width: 48 grid_rows: 4 grid_columns: 4 }"));
+  const ImageBatch images{Picture(3, 16, 16, 1), Picture(3, 12, 20, 2)};
+  TokenTap tokens;
+  tokens.Request(TokenTap::kFinal);
+  const at::Tensor logits = *RunModel(*model, images, nullptr, &tokens);
+  at::Tensor weight, bias;
+  for (const NamedTensor& named : model->Parameters()) {
+    if (named.name == "head.weight") weight = named.tensor;
+    if (named.name == "head.bias") bias = named.tensor;
+  }
+  const auto feature = [&](v1::FeatureKind kind) {
+    return CollectFeature(*ResolveFeature(Request(kind), model->features()), tokens, 1);
+  };
+  const FeatureMap row = feature(v1::CLASS_TOKEN);
+  ASSERT_EQ(row.values.size(), 24U);
+  for (int index = 0; index < 5; ++index) {
+    double logit = bias[index].item<double>();
+    for (int c = 0; c < 24; ++c) logit += weight[index][c].item<double>() * row.values[c];
+    EXPECT_NEAR(logits[1][index].item<double>(), logit, 1e-4);
+  }
+  const FeatureMap patches = feature(v1::PATCH_TOKENS);
+  EXPECT_EQ(patches.rows, 3);
+  EXPECT_EQ(patches.columns, 5);
+  ASSERT_EQ(patches.values.size(), 15U * 24);
+  const FeatureMap mean = feature(v1::MEAN_TOKEN);
+  for (int c = 0; c < 24; ++c) {
+    double sum = 0;
+    for (int token = 0; token < 15; ++token) sum += patches.values[token * 24 + c];
+    EXPECT_NEAR(mean.values[c], sum / 15, 1e-5);
+  }
+  EXPECT_EQ(ValuesOf(Request(v1::PATCH_TOKENS), model->features(), {3, 5}), 15 * 24);
+  EXPECT_EQ(ValuesOf(Request(v1::CLASS_TOKEN), model->features(), {3, 5}), 24);
+}
+
+}  // namespace
+}  // namespace vitrine

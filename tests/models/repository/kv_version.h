@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_TESTS_MODELS_REPOSITORY_KV_VERSION_H_
+#define VITRINE_TESTS_MODELS_REPOSITORY_KV_VERSION_H_
+
+#include <memory>
+#include <string_view>
+
+#include "models/reference/checkpoint/checkpoint.h"
+
+namespace vitrine {
+
+// A KV transformer of a few thousand parameters for 8x8 grey pictures and three classes.
+v1::ModelConfig SmallKvConfig();
+
+// Replaces the image decoder, which belongs to another component: turns 64 bytes into [1, 8, 8] and rejects other
+// lengths.
+absl::StatusOr<FloatArray> DecodeRawPicture(std::string_view picture, const v1::Preprocessing& preprocessing);
+
+// A complete version of such a model, as if read from a repository: weights, one golden picture, two golden inputs.
+StoredVersion SmallKvVersion();
+
+}  // namespace vitrine
+
+#endif  // VITRINE_TESTS_MODELS_REPOSITORY_KV_VERSION_H_

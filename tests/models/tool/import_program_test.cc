@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+// `vitrine-repo import` as users run it: a foreign checkpoint becomes a version that verifies and that a server serves.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <array>
+#include <cstdio>
+#include <fstream>
+
+#include "absl/strings/str_cat.h"
+#include "models/reference/checkpoint/checkpoint.h"
+#include "models/repository/import/import.h"
+#include "tests/e2e/testing/published.h"
+#include "tests/e2e/testing/running_server.h"
+#include "tests/models/repository/foreign_weights.h"
+#include "tests/paths.h"
+
+namespace vitrine::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+namespace fs = std::filesystem;
+
+struct Outcome {
+  int code = -1;
+  std::string output;  // stdout and stderr
+};
+
+Outcome RunRepo(const std::string& arguments) {
+  FILE* pipe = popen(absl::StrCat(VITRINE_BIN, "/vitrine-repo ", arguments, " 2>&1").c_str(), "r");
+  if (pipe == nullptr) return {};
+  Outcome outcome;
+  std::array<char, 4096> part;
+  while (const size_t got = fread(part.data(), 1, part.size(), pipe)) outcome.output.append(part.data(), got);
+  const int status = pclose(pipe);
+  outcome.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  return outcome;
+}
+
+class ImportProgram : public ::testing::Test {
+ protected:
+  void Write(const std::string& name, const Tensors& tensors) {
+    std::ofstream(folder_.path() / name, std::ios::binary) << *WriteSafetensors({Stored(tensors), {}});
+  }
+  void WriteLabels(int count) {
+    std::ofstream file(folder_.path() / "labels.txt");
+    for (int i = 0; i < count; ++i) file << "thing " << i << (i + 1 < count ? "\n" : "");  // no line feed at the end
+  }
+  std::string Path(const std::string& name) const { return folder_.path() / name; }
+  Outcome Import(const std::string& source, const std::string& arch, const std::string& weights,
+                 const std::string& more = "") {
+    return RunRepo(absl::StrCat("import ", Path("models"), " imported ", Path(weights), " --from ", source, " --arch ",
+                                arch, " --labels ", Path("labels.txt"), " ", more));
+  }
+  void ExpectNothingPublished() const { EXPECT_FALSE(fs::exists(folder_.path() / "models" / "imported" / "1")); }
+
+  // The server's answer for a picture is what the imported tensors give alone.
+  void ExpectServed(int classes) {
+    const absl::StatusOr<StoredVersion> version = ReadVersion(Path("models"), {"imported", 1});
+    ASSERT_TRUE(version.ok()) << version.status();
+    const auto model = *BuildModel(*version);
+    RunningServer server(folder_.path() / "models");
+    const std::string picture = NoiseJpeg(320, 200, 5);
+    v1::ClassifyRequest request = PictureRequest("imported", picture);
+    request.set_top_k(classes);
+    v1::ClassifyResponse response;
+    const grpc::Status status = server.Classify(request, &response);
+    ASSERT_TRUE(status.ok()) << status.error_message();
+    const std::vector<float> alone = LogitsAlone(*model, picture);
+    ASSERT_EQ(response.predictions_size(), classes);
+    for (const v1::Prediction& prediction : response.predictions()) {
+      EXPECT_EQ(prediction.label(), absl::StrCat("thing ", prediction.index()));
+      EXPECT_NEAR(prediction.logit(), alone[prediction.index()], 1e-4);
+    }
+  }
+
+  const ScratchFolder folder_;
+};
+
+TEST_F(ImportProgram, TimmsDeitIsVerifiedAndServed) {
+  Write("deit.safetensors", TimmVitWeights({.width = 192, .depth = 12, .patch = 16, .cells = 196, .classes = 7}));
+  WriteLabels(7);
+  const Outcome imported = Import("timm", "deit_tiny_patch16_224.fb_in1k", "deit.safetensors");
+  ASSERT_EQ(imported.code, 0) << imported.output;
+  EXPECT_THAT(imported.output, HasSubstr("imported/1"));
+  const Outcome verified = RunRepo(absl::StrCat("verify ", Path("models")));
+  EXPECT_EQ(verified.code, 0) << verified.output;
+  EXPECT_THAT(verified.output, AllOf(HasSubstr("ok      imported/1"), HasSubstr("goldens within tolerance")));
+  ExpectServed(7);
+}
+
+TEST_F(ImportProgram, TimmsXcitIsVerifiedAndServed) {
+  Write("xcit.safetensors", TimmXcitWeights(128, 12, 4, 16, 7));
+  WriteLabels(7);
+  const Outcome imported = Import("timm", "xcit_nano_12_p16_224", "xcit.safetensors", "--bf16");
+  ASSERT_EQ(imported.code, 0) << imported.output;
+  EXPECT_EQ(RunRepo(absl::StrCat("verify ", Path("models"))).code, 0);
+  ExpectServed(7);
+}
+
+TEST_F(ImportProgram, TransformersVitWithItsOwnStatistics) {
+  Write("vit.safetensors", HuggingFaceVitWeights({.width = 192, .depth = 12, .patch = 16, .cells = 196, .classes = 3}));
+  WriteLabels(3);
+  const Outcome imported =
+      Import("huggingface", "vit-tiny-patch16-224", "vit.safetensors",
+             "--mean 0.1,0.2,0.3 --std 0.4,0.5,0.6 --fit crop --crop 0.875 --interpolation bicubic");
+  ASSERT_EQ(imported.code, 0) << imported.output;
+  const v1::Preprocessing preprocessing = ReadManifest(Path("models"), {"imported", 1})->config().preprocessing();
+  EXPECT_EQ(preprocessing.mean(2), 0.3F);
+  EXPECT_EQ(preprocessing.std(0), 0.4F);
+  EXPECT_EQ(preprocessing.fixed().crop(), 0.875);
+  EXPECT_EQ(preprocessing.fixed().fit(), v1::FixedResolution::CENTER_CROP);
+  EXPECT_EQ(preprocessing.interpolation(), v1::BICUBIC);
+  EXPECT_EQ(RunRepo(absl::StrCat("verify ", Path("models"))).code, 0);
+}
+
+TEST_F(ImportProgram, RoundsAsPillowUnlessToldNotTo) {
+  Write("deit.safetensors", TimmVitWeights({.width = 192, .depth = 12, .patch = 16, .cells = 196, .classes = 7}));
+  WriteLabels(7);
+  ASSERT_EQ(Import("timm", "deit_tiny_patch16_224", "deit.safetensors").code, 0);
+  ASSERT_EQ(Import("timm", "deit_tiny_patch16_224", "deit.safetensors", "--rounding none").code, 0);
+  EXPECT_EQ(ReadManifest(Path("models"), {"imported", 1})->config().preprocessing().rounding(),
+            v1::Preprocessing::PILLOW);
+  const v1::Manifest unrounded = *ReadManifest(Path("models"), {"imported", 2});
+  EXPECT_EQ(unrounded.config().preprocessing().rounding(), v1::Preprocessing::ROUNDING_UNSPECIFIED);
+  EXPECT_THAT(unrounded.provenance().recipe(), HasSubstr("--rounding none"));
+}
+
+// The comparison with timm itself is script/parity --check.
+TEST_F(ImportProgram, VerifyingAgainstTimmSaysWhatIsMissing) {
+  Write("deit.safetensors", TimmVitWeights({.width = 192, .depth = 12, .patch = 16, .cells = 196, .classes = 7}));
+  WriteLabels(7);
+  ASSERT_EQ(Import("timm", "deit_tiny_patch16_224", "deit.safetensors").code, 0);
+  const std::string verify = absl::StrCat("verify ", Path("models"), " imported --against timm --pictures ");
+  Outcome said = RunRepo(absl::StrCat(verify, Path("models")));
+  EXPECT_EQ(said.code, 1);
+  EXPECT_THAT(said.output, HasSubstr("there is no JPEG, PNG or WebP in it"));
+  const std::string pictures = VITRINE_SOURCE "/samples/cifar";
+  said = RunRepo(absl::StrCat("verify ", Path("models"), " --against timm --pictures ", pictures));
+  EXPECT_EQ(said.code, 1);
+  EXPECT_THAT(said.output, HasSubstr("one model is needed, as MODEL or MODEL@VERSION; "));
+  EXPECT_THAT(said.output, HasSubstr("holds imported"));
+  said = RunRepo(absl::StrCat(verify, pictures, " --python ", Path("none")));
+  EXPECT_EQ(said.code, 1);
+  EXPECT_THAT(said.output, HasSubstr(absl::StrCat("--python ", Path("none"), " cannot be run")));
+  said = RunRepo(absl::StrCat(verify, pictures, " --python /bin/false"));
+  EXPECT_EQ(said.code, 1);
+  EXPECT_THAT(said.output, HasSubstr("--python /bin/false ended without an answer"));
+  said = RunRepo(absl::StrCat(verify, pictures, " --python /usr/bin/python3"));
+  EXPECT_EQ(said.code, 1);
+  EXPECT_THAT(said.output, HasSubstr("--python /usr/bin/python3 has no timm to compare with"));
+}
+
+TEST_F(ImportProgram, NativeResolutionTakesPicturesAtTheirOwnSize) {
+  Write("deit.safetensors", TimmVitWeights({.width = 192, .depth = 12, .patch = 16, .cells = 196, .classes = 7}));
+  WriteLabels(7);
+  const Outcome imported = Import("timm", "deit_tiny_patch16_224", "deit.safetensors", "--native 36-1024");
+  ASSERT_EQ(imported.code, 0) << imported.output;
+  const v1::Manifest manifest = *ReadManifest(Path("models"), {"imported", 1});
+  const v1::NativeResolution& native = manifest.config().preprocessing().native();
+  EXPECT_EQ(native.cell(), 16);
+  EXPECT_EQ(native.min_tokens(), 36);
+  EXPECT_EQ(native.max_tokens(), 1024);
+  EXPECT_THAT(manifest.provenance().recipe(), HasSubstr("--native 36-1024"));
+  EXPECT_EQ(RunRepo(absl::StrCat("verify ", Path("models"))).code, 0);
+  ExpectServed(7);
+}
+
+TEST_F(ImportProgram, NativeXcitHasItsPatchAsCell) {
+  Write("xcit.safetensors", TimmXcitWeights(128, 12, 4, 8, 7));
+  WriteLabels(7);
+  const Outcome imported = Import("timm", "xcit_nano_12_p8_224", "xcit.safetensors", "--native 100-1500");
+  ASSERT_EQ(imported.code, 0) << imported.output;
+  EXPECT_EQ(ReadManifest(Path("models"), {"imported", 1})->config().preprocessing().native().cell(), 8);
+  ExpectServed(7);
+}
+
+TEST_F(ImportProgram, NativeRangesThatAreNoneAreRefused) {
+  Write("deit.safetensors", TimmVitWeights({.width = 192, .depth = 12, .patch = 16, .cells = 196, .classes = 7}));
+  WriteLabels(7);
+  for (const char* range : {"36", "0-36", "400-36", "36-", "36-400x", "many"}) {
+    const Outcome outcome =
+        Import("timm", "deit_tiny_patch16_224", "deit.safetensors", absl::StrCat("--native ", range));
+    EXPECT_EQ(outcome.code, 2) << range;
+    EXPECT_THAT(outcome.output, HasSubstr("no range of patches")) << range;
+  }
+  Outcome outcome = Import("timm", "deit_tiny_patch16_224", "deit.safetensors", "--native 36-400 --crop 0.9");
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_THAT(outcome.output, AllOf(HasSubstr("--native"), HasSubstr("--crop")));
+  outcome = Import("timm", "deit_tiny_patch16_224", "deit.safetensors", "--native 36-300000");
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_THAT(outcome.output, HasSubstr("max_tokens is 300000; it must be at most 262144"));
+  ExpectNothingPublished();
+}
+
+TEST_F(ImportProgram, LabelsAreReadAsEditorsWriteThem) {
+  Write("deit.safetensors", TimmVitWeights({.width = 192, .depth = 12, .patch = 16, .cells = 196, .classes = 2}));
+  int64_t version = 0;
+  for (const std::string text :
+       {"\xEF\xBB\xBFtench\ngoldfish\n", "tench\r\ngoldfish\r\n", "tench\rgoldfish", "tench \ngoldfish\t\n\n"}) {
+    std::ofstream(folder_.path() / "labels.txt", std::ios::binary) << text;
+    const Outcome outcome = Import("timm", "deit_tiny_patch16_224", "deit.safetensors");
+    ASSERT_EQ(outcome.code, 0) << outcome.output;
+    EXPECT_THAT(ReadVersion(Path("models"), {"imported", ++version})->labels,
+                ::testing::ElementsAre("tench", "goldfish"));
+  }
+  std::ofstream(folder_.path() / "labels.txt", std::ios::binary) << "\xFF\xFEt";
+  const Outcome refused = Import("timm", "deit_tiny_patch16_224", "deit.safetensors");
+  EXPECT_EQ(refused.code, 1);
+  EXPECT_THAT(refused.output, HasSubstr("labels.txt: the text is UTF-16 or UTF-32; save it as UTF-8"));
+}
+
+TEST_F(ImportProgram, RefusalsSayWhatToDoAndPublishNothing) {
+  Tensors tensors = TimmVitWeights({.width = 192, .depth = 12, .patch = 16, .cells = 196, .classes = 7});
+  Write("deit.safetensors", tensors);
+  WriteLabels(10);
+  Outcome outcome = Import("timm", "deit_tiny_patch16_224", "deit.safetensors");
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_THAT(outcome.output, AllOf(HasSubstr("has 10 labels"), HasSubstr("has 7 classes")));
+
+  WriteLabels(7);
+  outcome = Import("timm", "deit_small_patch16_224", "deit.safetensors");
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_THAT(outcome.output, AllOf(HasSubstr("\"cls_token\" has shape [1, 1, 192]"), HasSubstr("[1, 1, 384]")));
+
+  std::ofstream(folder_.path() / "model.pth") << "PK";
+  outcome = Import("timm", "deit_tiny_patch16_224", "model.pth");
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_THAT(outcome.output, AllOf(HasSubstr("is a pickle"), HasSubstr("save_file")));
+
+  outcome = Import("timm", "deit_tiny_patch16_224", "deit.safetensors", "--std 0,0.1,0.2");
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_THAT(outcome.output, HasSubstr("a std is 0"));
+
+  outcome = Import("keras", "deit_tiny_patch16_224", "deit.safetensors");
+  EXPECT_EQ(outcome.code, 2);
+  ExpectNothingPublished();
+}
+
+}  // namespace
+}  // namespace vitrine::testing

@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/server/serve/execution/execute_batch_test.h"
+
+#include <algorithm>
+#include <atomic>
+#include <limits>
+#include <optional>
+#include <set>
+#include <stdexcept>
+#include <thread>
+
+#include "server/observe/metrics.h"
+
+namespace vitrine {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST_F(ExecuteBatchTest, MixedGridsRunTogetherAndAnswerAsTheyWouldAlone) {
+  const std::vector<std::pair<int, int>> sizes = {{16, 16}, {32, 32}, {8, 24}, {24, 8}, {16, 16}, {20, 28}};
+  std::vector<Answer> together(sizes.size()), alone(sizes.size());
+  std::vector<InferenceRequest> requests;
+  int64_t tokens = 0;
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    const std::string picture = NoisePng(sizes[i].first, sizes[i].second, static_cast<int>(i));
+    requests.push_back(PictureRequest(model_, picture, together[i]));
+    requests.back().request.set_request_id(std::to_string(i));
+    tokens += requests.back().tokens;
+    std::vector<InferenceRequest> one;
+    one.push_back(PictureRequest(model_, picture, alone[i]));
+    Execute(BatchOf(std::move(one)));
+  }
+  Execute(BatchOf(std::move(requests), 42));
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    ASSERT_EQ(together[i].calls, 1);
+    ASSERT_EQ(Logits(together[i]).size(), 5u);
+    EXPECT_EQ(Logits(together[i]), Logits(alone[i])) << "not a bit depends on the batch";
+    EXPECT_EQ(together[i].result->request_id(), std::to_string(i)) << "an answer reached the wrong caller";
+    EXPECT_EQ(together[i].result->batch().images(), 6);
+    EXPECT_EQ(together[i].result->batch().tokens(), tokens);
+    EXPECT_EQ(together[i].result->batch().grids(), 5);
+    EXPECT_EQ(together[i].result->batch().id(), 42u);
+    EXPECT_GT(together[i].result->timings().decode(), 0);
+    EXPECT_GT(together[i].result->timings().compute(), 0);
+  }
+  EXPECT_NE(Logits(together[0]), Logits(together[4])) << "two pictures of one size must not give one answer";
+  EXPECT_FALSE(had_picture_) << "a batch held an original that nobody draws";
+  EXPECT_GT(model_->cost->Predict(1, 0), absl::ZeroDuration());
+}
+
+TEST_F(ExecuteBatchTest, MapsAndFeaturesOfABatchAreThoseThatEachPictureGetsAlone) {
+  // Weights at which every two pictures look different to the model.
+  model_ = MakeLoaded("small", 1, SmallNativeConfig(), [](at::Tensor& weight) { weight.mul_(5); });
+  const std::vector<std::pair<int, int>> sizes = {{16, 16}, {32, 32}, {8, 24}, {24, 8}, {16, 16}, {20, 28}};
+  std::vector<Answer> together(sizes.size()), alone(sizes.size());
+  std::vector<InferenceRequest> requests;
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    const std::string picture = NoisePng(sizes[i].first, sizes[i].second, static_cast<int>(i));
+    requests.push_back(PictureRequest(model_, picture, together[i]));
+    AskForEverything(requests.back());
+    std::vector<InferenceRequest> one;
+    one.push_back(PictureRequest(model_, picture, alone[i]));
+    AskForEverything(one.back());
+    Execute(BatchOf(std::move(one)));
+  }
+  Execute(BatchOf(std::move(requests)));
+  std::set<std::vector<std::vector<float>>> seen;
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    SCOPED_TRACE(i);
+    ASSERT_TRUE(together[i].result.ok()) << together[i].result.status();
+    ASSERT_TRUE(alone[i].result.ok()) << alone[i].result.status();
+    EXPECT_EQ(together[i].result->attention_size(), static_cast<int>(model_->attention.offers.size()));
+    EXPECT_EQ(together[i].result->features_size(), static_cast<int>(model_->features.kinds.size()));
+    EXPECT_EQ(Values(together[i].result->attention()), Values(alone[i].result->attention()));
+    EXPECT_EQ(Values(together[i].result->features()), Values(alone[i].result->features()));
+    seen.insert(Values(alone[i].result->attention()));
+    seen.insert(Values(alone[i].result->features()));
+  }
+  EXPECT_EQ(seen.size(), 2 * sizes.size()) << "two pictures look the same: the test proves nothing about them";
+}
+
+// Every third request wants maps, every fourth features; all answers must be bit-identical to those of plain requests.
+TEST_F(ExecuteBatchTest, WhatSomeAskForChangesNoBitOfTheOthers) {
+  constexpr size_t kPictures = 12;
+  std::vector<Answer> plain(kPictures), mixed(kPictures);
+  std::vector<InferenceRequest> without, with;
+  for (size_t i = 0; i < kPictures; ++i) {
+    const std::string picture = NoisePng(8 + 4 * static_cast<int>(i % 5), 16, static_cast<int>(i));
+    without.push_back(PictureRequest(model_, picture, plain[i]));
+    with.push_back(PictureRequest(model_, picture, mixed[i]));
+    InferenceRequest everything = PictureRequest(model_, picture, mixed[i]);
+    AskForEverything(everything);
+    if (i % 3 == 0) with.back().attention = everything.attention;
+    if (i % 4 == 0) with.back().features = everything.features;
+  }
+  Execute(BatchOf(std::move(without)));
+  Execute(BatchOf(std::move(with)));
+  for (size_t i = 0; i < kPictures; ++i) {
+    ASSERT_TRUE(mixed[i].result.ok()) << mixed[i].result.status();
+    EXPECT_EQ(Logits(mixed[i]), Logits(plain[i])) << i;
+    EXPECT_EQ(mixed[i].result->attention_size() > 0, i % 3 == 0);
+    EXPECT_EQ(mixed[i].result->features_size() > 0, i % 4 == 0);
+    EXPECT_EQ(mixed[i].result->batch().images(), static_cast<int>(kPictures));
+  }
+}
+
+// In the order of their grids, requests with overlays would come first.
+TEST_F(ExecuteBatchTest, WhatIsNotDrawnIsAnsweredFirstAndWhatTakesLongestLast) {
+  const std::vector<std::pair<const char*, int64_t>> wishes = {
+      {"two", 2000}, {"none", 0}, {"one", 1000}, {"also none", 0}};
+  std::vector<Answer> together(wishes.size()), alone(wishes.size());
+  std::vector<std::string> made;
+  const Responder responder = [&](const InferenceRequest& request, InferenceOutput output) {
+    made.push_back(request.request.request_id());
+    int answered = 0;
+    for (const Answer& answer : together) answered += answer.calls;
+    EXPECT_EQ(answered + 1, static_cast<int>(made.size())) << "each has its answer before the next one's is made";
+    return responder_(request, std::move(output));
+  };
+  std::vector<InferenceRequest> requests;
+  for (size_t i = 0; i < wishes.size(); ++i) {
+    const std::string picture = NoisePng(8 + 8 * static_cast<int>(i), 16, static_cast<int>(i));
+    requests.push_back(PictureRequest(model_, picture, together[i]));
+    requests.back().request.set_request_id(wishes[i].first);
+    requests.back().overlay_pixels = wishes[i].second;
+    std::vector<InferenceRequest> one;
+    one.push_back(PictureRequest(model_, picture, alone[i]));
+    Execute(BatchOf(std::move(one)));
+  }
+  ExecuteBatch(BatchOf(std::move(requests)), {workspace_, responder, SteadyClock()});
+  EXPECT_THAT(made, ::testing::ElementsAre("none", "also none", "one", "two"));
+  for (size_t i = 0; i < wishes.size(); ++i) {
+    EXPECT_EQ(Logits(together[i]), Logits(alone[i])) << "it got the answer to another picture";
+    EXPECT_EQ(together[i].result->request_id(), wishes[i].first);
+  }
+}
+
+// Executors that wait for work, and count how often they were sent to a team.
+class IdleExecutors {
+ public:
+  IdleExecutors(Scheduler& scheduler, int count) : scheduler_(scheduler) {
+    for (int i = 0; i < count; ++i) {
+      threads_.emplace_back([this] {
+        while (std::optional<Batch> batch = scheduler_.NextBatch()) {
+          ++sent_;
+          batch->team->Join();
+        }
+      });
+    }
+    AwaitIdle();
+  }
+  ~IdleExecutors() {
+    scheduler_.Stop(absl::ZeroDuration());
+    for (std::thread& thread : threads_) thread.join();
+  }
+  int AwaitSent() const {
+    AwaitIdle();
+    return sent_;
+  }
+
+ private:
+  void AwaitIdle() const {
+    while (scheduler_.idle() != static_cast<int64_t>(threads_.size())) std::this_thread::yield();
+  }
+
+  Scheduler& scheduler_;
+  std::atomic<int> sent_ = 0;
+  std::vector<std::thread> threads_;
+};
+
+TEST_F(ExecuteBatchTest, WhatALonePictureTakesSaysHowManyComputeIt) {
+  constexpr int kIdle = 5, kRowsFor = 4;
+  const std::string picture = NoisePng(32, 36, 1);
+  for (const double milliseconds : {0.5, 300.0}) {
+    model_ = MakeLoaded("small", 3, SmallNativeConfig());
+    Answer alone, helped;
+    std::vector<InferenceRequest> one, other;
+    one.push_back(PictureRequest(model_, picture, alone));
+    other.push_back(PictureRequest(model_, picture, helped));
+    const int64_t tokens = one[0].tokens;
+    ASSERT_EQ(tokens / 12, kRowsFor);
+    Execute(BatchOf(std::move(one)));
+    for (int i = 0; i < 100; ++i) model_->cost->ObserveCompute(tokens, absl::Milliseconds(milliseconds));
+    Scheduler scheduler({}, SteadyClock(), /*sweep=*/false);
+    HelpRecord record(SteadyClock());
+    const IdleExecutors idle(scheduler, kIdle);
+    ExecuteBatch(BatchOf(std::move(other)), {.workspace = workspace_,
+                                             .responder = responder_,
+                                             .clock = SteadyClock(),
+                                             .scheduler = &scheduler,
+                                             .help = &record,
+                                             .most_helpers = kIdle});
+    EXPECT_EQ(idle.AwaitSent(), milliseconds < 1 ? 0 : kRowsFor - 1) << milliseconds;
+    EXPECT_EQ(Logits(helped), Logits(alone)) << "not a bit depends on who helps";
+  }
+}
+
+TEST_F(ExecuteBatchTest, ADamagedPictureFailsOnlyItself) {
+  std::string damaged = NoisePng(16, 16, 1);
+  damaged[damaged.size() / 2] ^= 0x55;
+  std::vector<Answer> answers(3);
+  std::vector<InferenceRequest> requests;
+  requests.push_back(PictureRequest(model_, NoisePng(16, 16, 2), answers[0]));
+  requests.push_back(PictureRequest(model_, damaged, answers[1]));
+  requests.push_back(PictureRequest(model_, NoisePng(8, 24, 3), answers[2]));
+  Execute(BatchOf(std::move(requests)));
+  EXPECT_TRUE(answers[0].result.ok()) << answers[0].result.status();
+  EXPECT_EQ(answers[1].result.status().code(), absl::StatusCode::kInvalidArgument) << answers[1].result.status();
+  EXPECT_TRUE(answers[2].result.ok()) << answers[2].result.status();
+  EXPECT_EQ(answers[0].result->batch().images(), 2);
+}
+
+// A cancelled and an expired request are neither decoded nor computed; only the third is in the decode stage.
+TEST_F(ExecuteBatchTest, WhoLeftOrIsLateBeforeTheBatchBeginsIsNotDecoded) {
+  Metrics metrics("");
+  model_->metrics = metrics.ForModel("small");
+  FakeClock clock;
+  std::vector<Answer> answers(3);
+  std::vector<InferenceRequest> requests;
+  for (int i = 0; i < 3; ++i) requests.push_back(PictureRequest(model_, NoisePng(16, 16, i), answers[i]));
+  requests[0].cancelled = std::make_shared<std::atomic<bool>>(true);
+  requests[1].deadline = clock.Now();
+  ExecuteBatch(BatchOf(std::move(requests)), {workspace_, responder_, clock});
+  EXPECT_EQ(answers[0].result.status().code(), absl::StatusCode::kCancelled);
+  EXPECT_EQ(answers[1].result.status().code(), absl::StatusCode::kDeadlineExceeded);
+  ASSERT_TRUE(answers[2].result.ok());
+  EXPECT_EQ(answers[2].result->batch().images(), 1);
+  EXPECT_THAT(metrics.Text(), HasSubstr(StageCount("decode", "ok", 1)));
+  EXPECT_THAT(metrics.Text(), HasSubstr(StageCount("decode", "error", 0)));
+}
+
+// A clock that advances by 1 s with each call of Now, so that decoding takes time.
+class BusyClock : public FakeClock {
+ public:
+  absl::Time Now() const override {
+    const_cast<BusyClock*>(this)->Advance(absl::Seconds(1));
+    return FakeClock::Now();
+  }
+};
+
+TEST_F(ExecuteBatchTest, WhoseDeadlinePassesWhileOthersAreDecodedIsNotComputed) {
+  BusyClock clock;
+  std::vector<Answer> answers(8);
+  std::vector<InferenceRequest> requests;
+  for (int i = 0; i < 8; ++i) requests.push_back(PictureRequest(model_, NoisePng(16, 16, i), answers[i]));
+  requests[0].deadline = clock.Now() + absl::Seconds(10);
+  ExecuteBatch(BatchOf(std::move(requests)), {workspace_, responder_, clock});
+  EXPECT_THAT(answers[0].result.status().ToString(), HasSubstr("before the model ran"));
+  ASSERT_TRUE(answers[7].result.ok()) << answers[7].result.status();
+  EXPECT_EQ(answers[7].result->batch().images(), 7);
+}
+
+// All three are computed. While the first answer is made the second caller leaves and the third one's deadline passes.
+TEST_F(ExecuteBatchTest, NoAnswerIsMadeForWhoLeftOrIsLateOnceComputed) {
+  FakeClock clock;
+  const auto left = std::make_shared<std::atomic<bool>>(false);
+  int made = 0;
+  const Responder responder = [&](const InferenceRequest& request, InferenceOutput output) {
+    ++made;
+    *left = true;
+    clock.Advance(absl::Seconds(1));
+    return responder_(request, std::move(output));
+  };
+  std::vector<Answer> answers(3);
+  std::vector<InferenceRequest> requests;
+  for (int i = 0; i < 3; ++i) requests.push_back(PictureRequest(model_, NoisePng(16, 16, i), answers[i]));
+  requests[1].cancelled = left;
+  requests[2].deadline = clock.Now() + absl::Seconds(1);
+  ExecuteBatch(BatchOf(std::move(requests)), {workspace_, responder, clock});
+  ASSERT_TRUE(answers[0].result.ok()) << answers[0].result.status();
+  EXPECT_EQ(answers[0].result->batch().images(), 3);
+  EXPECT_EQ(answers[1].result.status().code(), absl::StatusCode::kCancelled);
+  EXPECT_EQ(answers[2].result.status().code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_EQ(made, 1);
+  for (const Answer& answer : answers) EXPECT_EQ(answer.calls, 1);
+}
+
+TEST_F(ExecuteBatchTest, AnExceptionFailsTheBatchWithAFixedTextAndTheNextOneRuns) {
+  // A size that the model was never asked about makes LibTorch throw in the forward pass.
+  std::vector<Answer> answers(2);
+  std::vector<InferenceRequest> requests;
+  for (int i = 0; i < 2; ++i) {
+    requests.push_back(PictureRequest(model_, NoisePng(16, 16, i), answers[i]));
+    v1::RawTensor& tensor = *requests.back().request.mutable_tensor();
+    tensor.set_data_type(v1::RawTensor::DATA_FLOAT32);
+    tensor.set_height(3);
+    tensor.set_width(3);
+    tensor.set_channels(2);
+    requests.back().input = kZeros;
+    tensor.set_normalized(true);
+  }
+  Execute(BatchOf(std::move(requests), 9));
+  for (const Answer& answer : answers) {
+    EXPECT_EQ(answer.calls, 1);
+    EXPECT_EQ(answer.result.status().code(), absl::StatusCode::kInternal);
+    EXPECT_EQ(std::string(answer.result.status().message()),
+              "the server failed to compute batch 9; its log has the cause, and other batches are not affected");
+  }
+  Answer next;
+  std::vector<InferenceRequest> good;
+  good.push_back(PictureRequest(model_, NoisePng(16, 16, 1), next));
+  Execute(BatchOf(std::move(good)));
+  EXPECT_TRUE(next.result.ok()) << next.result.status();
+}
+
+TEST_F(ExecuteBatchTest, AThrowingResponderStillAnswersEveryone) {
+  responder_ = [](const InferenceRequest&, InferenceOutput) -> absl::StatusOr<v1::ClassifyResponse> {
+    throw std::runtime_error("secret path /etc");
+  };
+  std::vector<Answer> answers(2);
+  std::vector<InferenceRequest> requests;
+  for (int i = 0; i < 2; ++i) requests.push_back(PictureRequest(model_, NoisePng(16, 16, i), answers[i]));
+  Execute(BatchOf(std::move(requests)));
+  for (const Answer& answer : answers) {
+    EXPECT_EQ(answer.calls, 1);
+    EXPECT_EQ(answer.result.status().code(), absl::StatusCode::kInternal);
+    EXPECT_THAT(answer.result.status().ToString(), ::testing::Not(HasSubstr("secret")));
+  }
+}
+
+TEST_F(ExecuteBatchTest, LogitsThatAreNotFiniteAreNeverAnswered) {
+  model_ = MakeLoaded("small", 1, SmallNativeConfig(),
+                      [](at::Tensor& weight) { weight.fill_(std::numeric_limits<float>::quiet_NaN()); });
+  std::vector<Answer> answers(1);
+  std::vector<InferenceRequest> requests;
+  requests.push_back(PictureRequest(model_, NoisePng(16, 16, 1), answers[0]));
+  Execute(BatchOf(std::move(requests)));
+  EXPECT_EQ(answers[0].result.status().code(), absl::StatusCode::kInternal);
+}
+
+TEST_F(ExecuteBatchTest, TheNullModelLooksAtNoPixel) {
+  const ModelHandle null = MakeLoaded("null", 1, NullConfig());
+  std::string damaged = NoisePng(16, 16, 1);
+  damaged.resize(damaged.size() / 2);
+  Answer answer;
+  std::vector<InferenceRequest> requests;
+  requests.push_back(PictureRequest(null, damaged, answer));
+  Execute(BatchOf(std::move(requests)));
+  EXPECT_EQ(Logits(answer), std::vector<float>(3, 0.0f));
+}
+
+}  // namespace
+}  // namespace vitrine

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_TESTS_SERVER_SERVE_EXECUTION_EXECUTE_BATCH_TEST_H_
+#define VITRINE_TESTS_SERVER_SERVE_EXECUTION_EXECUTE_BATCH_TEST_H_
+
+#include <gmock/gmock.h>
+
+#include <cstring>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "models/attention_request.h"
+#include "models/features.h"
+#include "server/serve/execution/attention_encoding.h"
+#include "server/serve/execution/execute_batch.h"
+#include "tests/server/small_models.h"
+
+namespace vitrine {
+
+// Zeros for a tensor of 3 x 3 pixels and 2 channels in fp32.
+inline constexpr char kZeroBytes[4 * 3 * 3 * 2] = {};
+inline constexpr std::string_view kZeros(kZeroBytes, sizeof(kZeroBytes));
+
+// Batches of a small model, computed on the calling thread.
+class ExecuteBatchTest : public ::testing::Test {
+ protected:
+  // Puts the logits into the predictions, so that tests see them.
+  ExecuteBatchTest() {
+    responder_ = [this](const InferenceRequest& request, InferenceOutput output) {
+      v1::ClassifyResponse response;
+      for (const float logit : output.logits) response.add_predictions()->set_logit(logit);
+      response.set_request_id(request.request.request_id());
+      *response.mutable_timings() = output.timings;
+      *response.mutable_batch() = output.batch;
+      for (const auto& maps : output.attention) {
+        for (const AttentionMap& map : maps) {
+          v1::AttentionMap& out = *response.add_attention();
+          out.set_rows(map.rows);
+          out.set_columns(map.columns);
+          out.set_values(EncodeFloat(map.values));
+        }
+      }
+      for (const FeatureMap& feature : output.features)
+        response.add_features()->set_values(EncodeFloat(feature.values));
+      had_picture_ = output.picture != nullptr;
+      return response;
+    };
+  }
+
+  static Batch BatchOf(std::vector<InferenceRequest> requests, uint64_t id = 1) {
+    Batch batch;
+    batch.id = id;
+    for (InferenceRequest& request : requests) {
+      batch.requests.push_back(std::make_unique<InferenceRequest>(std::move(request)));
+    }
+    return batch;
+  }
+
+  void Execute(Batch batch) { ExecuteBatch(std::move(batch), {workspace_, responder_, SteadyClock()}); }
+
+  std::vector<float> Logits(const Answer& answer) {
+    EXPECT_TRUE(answer.result.ok()) << answer.result.status();
+    std::vector<float> logits;
+    if (answer.result.ok()) {
+      for (const auto& prediction : answer.result->predictions()) logits.push_back(prediction.logit());
+    }
+    return logits;
+  }
+
+  // Every kind of map and of feature that the model has.
+  void AskForEverything(InferenceRequest& request) const {
+    for (const AttentionAbility::Offer& offer : model_->attention.offers) {
+      v1::AttentionRequest wish;
+      wish.set_kind(offer.kind);
+      request.attention.push_back(ResolveAttention(wish, model_->attention, request.grid).value());
+    }
+    for (const v1::FeatureKind kind : model_->features.kinds) {
+      v1::FeatureRequest wish;
+      wish.set_kind(kind);
+      request.features.push_back(ResolveFeature(wish, model_->features).value());
+    }
+  }
+
+  // The floats of all maps of an answer, or of all features.
+  template <typename Parts>
+  static std::vector<std::vector<float>> Values(const Parts& parts) {
+    std::vector<std::vector<float>> values;
+    for (const auto& part : parts) {
+      std::vector<float>& floats = values.emplace_back(part.values().size() / sizeof(float));
+      std::memcpy(floats.data(), part.values().data(), part.values().size());
+    }
+    return values;
+  }
+
+  // Returns the metrics line with the count of a stage of the model "small".
+  static std::string StageCount(const char* stage, const char* outcome, int count) {
+    return absl::StrCat("vitrine_stage_duration_seconds_count{model=\"small\",stage=\"", stage, "\",outcome=\"",
+                        outcome, "\"} ", count, "\n");
+  }
+
+  engine::Workspace workspace_;
+  Responder responder_;
+  bool had_picture_ = false;
+  std::shared_ptr<LoadedModel> model_ = MakeLoaded("small", 3, SmallNativeConfig());
+};
+
+}  // namespace vitrine
+
+#endif  // VITRINE_TESTS_SERVER_SERVE_EXECUTION_EXECUTE_BATCH_TEST_H_

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+// How callers share the server: pure rules, then the whole way from admission to the batches on a clock that moves only
+// when told.
+#include "server/serve/scheduling/fair_share.h"
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "server/serve/scheduling/admission.h"
+#include "server/serve/scheduling/caller_turns.h"
+#include "server/serve/scheduling/inference_request.h"
+#include "tests/server/serve/scheduling/simulated_server.h"
+
+namespace vitrine {
+namespace {
+
+constexpr absl::Duration kUnit = absl::Milliseconds(1);
+
+TEST(WorkAhead, AloneItIsTheCallersOwn) {
+  EXPECT_EQ(WorkAhead(5 * kUnit, kUnit, {}, 8 * kUnit, 1), 5 * kUnit);
+}
+
+TEST(WorkAhead, AGreedyCallerCountsOnlyAsMuchAsTheAskerItself) {
+  const OtherCaller greedy = {1000 * kUnit, 10};
+  EXPECT_EQ(WorkAhead(2 * kUnit, kUnit, {greedy}, absl::ZeroDuration(), 1), 5 * kUnit);
+  EXPECT_EQ(WorkAhead(2 * kUnit, kUnit, {greedy, {1 * kUnit, 0}}, absl::ZeroDuration(), 1), 6 * kUnit);
+}
+
+TEST(WorkAhead, WhatOthersWillAskForCountsUpToTheirTurn) {
+  // In 125 ms a caller that uses a fifth of the executor adds 25 ms of work: 100 + 25 = 125.
+  EXPECT_NEAR(absl::ToDoubleMilliseconds(WorkAhead(100 * kUnit, {}, {{{}, 0.2}}, {}, 1)), 125, 1e-6);
+  // Two callers that exceed the capacity get no more than this caller.
+  EXPECT_NEAR(absl::ToDoubleMilliseconds(WorkAhead(100 * kUnit, {}, {{{}, 3}, {{}, 2}}, {}, 1)), 300, 1e-6);
+  // One of each kind: 100 + 100 + x / 5 = x.
+  EXPECT_NEAR(absl::ToDoubleMilliseconds(WorkAhead(100 * kUnit, {}, {{{}, 0.2}, {{}, 2}}, {}, 1)), 250, 1e-6);
+  // Two executors halve the added work per executor: 100 + x / 10 = x.
+  EXPECT_NEAR(absl::ToDoubleMilliseconds(WorkAhead(100 * kUnit, {}, {{{}, 0.2}}, {}, 2)), 1000 / 9.0, 1e-6);
+}
+
+TEST(WorkAhead, ABatchThatRunsCountsOnceAndNotMoreThanThereIs) {
+  EXPECT_EQ(WorkAhead({}, kUnit, {{1000 * kUnit, 0}}, 8 * kUnit, 1), 9 * kUnit);
+  EXPECT_EQ(WorkAhead({}, kUnit, {{3 * kUnit, 0}}, 8 * kUnit, 1), 3 * kUnit);
+}
+
+TEST(WorkAhead, CallersThatAreLookedAtTogetherCountWithATurnEach) {
+  EXPECT_EQ(WorkAhead(2 * kUnit, kUnit, {{1000 * kUnit, 10, 4}}, absl::ZeroDuration(), 1), 14 * kUnit);
+  EXPECT_EQ(WorkAhead(2 * kUnit, kUnit, {{5 * kUnit, 0, 4}}, absl::ZeroDuration(), 1), 7 * kUnit);
+}
+
+TEST(WorkAhead, WhatItsCallerWillAskForMoreUrgentlyOvertakesIt) {
+  const auto milliseconds = [](absl::Duration mine, absl::Duration cost, std::vector<OtherCaller> others,
+                               int executors) {
+    return absl::ToDoubleMilliseconds(WorkAhead(mine, cost, std::move(others), {}, executors, 0.2));
+  };
+  EXPECT_NEAR(milliseconds(100 * kUnit, {}, {}, 1), 125, 1e-6);          // 100 + x / 5 = x
+  EXPECT_NEAR(milliseconds(100 * kUnit, {}, {}, 2), 1000 / 9.0, 1e-6);   // 100 + x / 10 = x
+  EXPECT_NEAR(milliseconds(100 * kUnit, 20 * kUnit, {}, 1), 130, 1e-6);  // 100 + (x + 20) / 5 = x
+  // A greedy caller takes turns with both: 2 (100 + x / 5) = x.
+  // A modest caller adds only its own work: 100 + x / 5 + x / 10 = x.
+  EXPECT_NEAR(milliseconds(100 * kUnit, {}, {{1000 * kUnit, 10}}, 1), 1000 / 3.0, 1e-6);
+  EXPECT_NEAR(milliseconds(100 * kUnit, {}, {{{}, 0.1}}, 1), 1000 / 7.0, 1e-6);
+}
+
+// A place, a token and 1 ms of work for each of many more callers than are looked at one by one.
+TEST(ManyCallers, AllOfThemCountAndTheIdleAreForgotten) {
+  FakeClock clock;
+  auto model = std::make_shared<LoadedModel>();
+  model->cost->ObserveCompute(1000, absl::Seconds(1));
+  Admission admission({.deadline_share = 1}, clock);
+  const auto admit = [&](const std::string& caller, int64_t tokens, absl::Duration deadline) {
+    InferenceRequest request;
+    request.model = model;
+    request.caller = caller;
+    request.tokens = tokens;
+    request.deadline = clock.Now() + deadline;
+    return admission.Admit(request);
+  };
+  std::vector<absl::StatusOr<HeldPlace>> held;
+  for (int i = 0; i < 500; ++i) {
+    EXPECT_TRUE(held.emplace_back(admit("caller " + std::to_string(i), 1, absl::Hours(1))).ok());
+  }
+  EXPECT_FALSE(admit("late", 2, absl::Milliseconds(480)).ok()) << "500 ms of others go before it";
+  // Each of the 500 callers may send one more request until its turn of 2 ms ends.
+  EXPECT_TRUE(admit("late", 2, absl::Milliseconds(1003)).ok());
+  held.clear();
+  clock.Advance(absl::Minutes(1));
+  EXPECT_TRUE(admit("late", 2, absl::Milliseconds(3)).ok());
+  for (int i = 0; i < 600; ++i) EXPECT_TRUE(admit("late", 1, absl::Hours(1)).ok());
+  EXPECT_LE(admission.callers(), 64u);
+}
+
+TEST(RollingPrune, LooksAtTwoEntriesAndComesRound) {
+  std::map<int, bool> idle;
+  for (int i = 0; i < 100; ++i) idle[i] = true;
+  RollingPrune<std::map<int, bool>> prune;
+  int looks = 0;
+  const auto is_idle = [&](const auto& entry) { return ++looks, entry.second; };
+  idle[0] = idle[99] = false;
+  prune.Step(idle, is_idle);
+  EXPECT_EQ(looks, 2);
+  for (int i = 0; i < 100; ++i) prune.Step(idle, is_idle);
+  EXPECT_EQ(idle.size(), 64u) << "few are left alone";
+  EXPECT_TRUE(idle.contains(0) && idle.contains(99));
+}
+
+TEST(CheckShare, OneCallerTakesEverythingAndWhereCallersShareOneAlwaysFindsSomethingFree) {
+  for (const bool shared : {false, true}) {
+    int64_t greedy = 0;
+    while (CheckShare(greedy, greedy, 1, 90, shared) == ShareVerdict::kFits) ++greedy;
+    EXPECT_EQ(greedy, shared ? 80 : 90);
+    EXPECT_EQ(CheckShare(greedy, greedy, 1, 90, shared), shared ? ShareVerdict::kOverShare : ShareVerdict::kFull);
+    EXPECT_EQ(CheckShare(greedy, 0, 1, 90, shared), shared ? ShareVerdict::kFits : ShareVerdict::kFull);
+  }
+}
+
+TEST(CheckShare, WhoHoldsNothingMayTakeAllThatIsFree) {
+  EXPECT_EQ(CheckShare(10, 0, 80, 90, true), ShareVerdict::kFits);
+  EXPECT_EQ(CheckShare(90, 0, 0, 90, true), ShareVerdict::kFits) << "be it nothing";
+}
+
+TEST(CheckShare, GreedyCallersEndWithEqualParts) {
+  int64_t first = 0, second = 0;
+  const auto take_all = [&](int64_t& own) {
+    while (CheckShare(first + second, own, 1, 900, true) == ShareVerdict::kFits) ++own;
+  };
+  take_all(first);
+  take_all(second);
+  for (int round = 0; round < 2000; ++round) {  // one place after the other becomes free and is fought for
+    --(first > second ? first : second);
+    take_all(first);
+    take_all(second);
+  }
+  EXPECT_NEAR(first, second, 10);
+  EXPECT_GT(first, 400);
+}
+
+TEST(CheckShare, LimitsAsLargeAsTheTypeDoNotOverflow) {
+  constexpr int64_t kHeld = int64_t{1} << 62;
+  EXPECT_EQ(CheckShare(kHeld, kHeld, 1, INT64_MAX, true), ShareVerdict::kFits);
+}
+
+TEST(CallerTurns, SilenceSavesUpNothingAndComingBackGainsNothing) {
+  CallerTurns turns;
+  const auto busy = turns.Enter("busy");
+  for (int i = 0; i < 10; ++i) {
+    turns.Enter("busy");
+    turns.Run(busy, kUnit);
+  }
+  const auto late = turns.Enter("late");
+  EXPECT_EQ(turns.given(late), 9 * kUnit) << "as much as the one served last had before";
+  turns.Run(late, 100 * kUnit);
+  EXPECT_EQ(turns.given(turns.Enter("late")), 109 * kUnit) << "left and came back";
+}
+
+TEST(CallerTurns, ForgetsWhoIsIdleAndEven) {
+  CallerTurns turns;
+  for (int i = 0; i < 1000; ++i) turns.Drop(turns.Enter("caller " + std::to_string(i)));
+  EXPECT_LT(turns.callers(), 200u);
+}
+
+// One executor, one model, a token is a millisecond, a pixel of an overlay too. Callers send at their own rates; each
+// answer within the deadline is goodput.
+class Contention : public ::testing::Test {
+ protected:
+  struct Sender {
+    std::string name;
+    double per_second;
+    v1::Priority priority = v1::NORMAL;
+    absl::Duration deadline = absl::Seconds(1);
+    int64_t tokens = 2;
+    int64_t overlay_pixels = 0;
+  };
+  struct Outcome {
+    int sent = 0, in_time = 0, refused = 0, late = 0;
+  };
+
+  std::map<std::string, Outcome> Run(const std::vector<Sender>& senders, absl::Duration time) {
+    testing::SimulatedServer server({.batch = {.max_batch_tokens = 16, .max_batch_pixels = 100},
+                                     .admission = {.max_requests = 1000, .max_batch_tokens = 16}});
+    const int model = server.AddModel({.token = kUnit, .overlay_pixel = kUnit});
+    std::map<std::string, Outcome> outcomes;
+    for (const Sender& sender : senders) {
+      Outcome& outcome = outcomes[sender.name];
+      server.Every([&sender] { return absl::Seconds(1 / sender.per_second); },
+                   [&server, &sender, &outcome, model] {
+                     ++outcome.sent;
+                     server.Arrive({.model = model,
+                                    .caller = sender.name,
+                                    .priority = sender.priority,
+                                    .deadline = server.Now() + sender.deadline,
+                                    .tokens = sender.tokens,
+                                    .overlay_pixels = sender.overlay_pixels},
+                                   [&outcome](const absl::Status& status) { Count(status, outcome); });
+                   });
+    }
+    server.RunUntil(server.Now() + time);
+    return outcomes;
+  }
+
+ private:
+  static void Count(const absl::Status& status, Outcome& outcome) {
+    if (absl::IsResourceExhausted(status)) {
+      EXPECT_TRUE(RetryAfter(status).has_value());
+      ++outcome.refused;
+    } else {
+      ++(status.ok() ? outcome.in_time : outcome.late);
+    }
+  }
+};
+
+// The server computes 500 requests per second. The modest caller sends 150, which is less than its half.
+TEST_F(Contention, AGreedyCallerAtTenTimesTheCapacityTakesNothingFromAModestOne) {
+  const Sender modest = {"modest", 150};
+  const auto alone = Run({modest}, absl::Seconds(20));
+  const auto both = Run({modest, {"greedy", 5000}}, absl::Seconds(20));
+  EXPECT_GE(alone.at("modest").in_time, 2990);
+  EXPECT_GE(both.at("modest").in_time, 0.995 * alone.at("modest").in_time) << both.at("modest").refused << " refused";
+  const int done = both.at("modest").in_time + both.at("greedy").in_time;
+  EXPECT_GE(done, 0.97 * 500 * 20) << "what the modest caller does not want the greedy one gets; late "
+                                   << both.at("greedy").late;
+}
+
+TEST_F(Contention, NeitherPriorityNorPatienceBuysTheShareOfOthers) {
+  const auto both =
+      Run({{"modest", 150, v1::LOW}, {"greedy", 5000, v1::HIGH, absl::InfiniteDuration()}}, absl::Seconds(20));
+  EXPECT_GE(both.at("modest").in_time, 2970) << both.at("modest").refused << " refused, " << both.at("modest").late;
+}
+
+// The greedy caller has already filled the queue with at least 2 s of work without a deadline.
+TEST_F(Contention, WhoComesToAFullQueueIsServedAtOnce) {
+  const auto both =
+      Run({{"greedy", 5000, v1::NORMAL, absl::InfiniteDuration()}, {"rare", 0.5, v1::NORMAL, absl::Milliseconds(50)}},
+          absl::Seconds(20));
+  EXPECT_GE(both.at("rare").in_time, 10);
+  EXPECT_EQ(both.at("rare").refused + both.at("rare").late, 0);
+}
+
+TEST_F(Contention, TwoGreedyCallersHalveTheServerWhateverTheirPicturesCost) {
+  const auto both =
+      Run({{"small", 2000, v1::NORMAL, absl::Seconds(1), 1}, {"large", 2000, v1::NORMAL, absl::Seconds(1), 8}},
+          absl::Seconds(20));
+  EXPECT_NEAR(both.at("small").in_time * 1.0, both.at("large").in_time * 8.0, 0.1 * 10'000);
+}
+
+TEST_F(Contention, OverlaysAreNoWayAroundTheShare) {
+  const auto both =
+      Run({{"plain", 2000, v1::NORMAL, absl::Seconds(1), 2}, {"draws", 2000, v1::NORMAL, absl::Seconds(1), 2, 40}},
+          absl::Seconds(20));
+  EXPECT_NEAR(both.at("plain").in_time * 2.0, 10'000, 1500);
+  EXPECT_NEAR(both.at("draws").in_time * 42.0, 10'000, 1500);
+}
+
+TEST_F(Contention, OneCallerAloneMayUseEverything) {
+  const auto alone = Run({{"greedy", 5000}}, absl::Seconds(5));
+  EXPECT_GE(alone.at("greedy").in_time, 0.98 * 500 * 5);
+  EXPECT_EQ(alone.at("greedy").late, 0);
+}
+
+}  // namespace
+}  // namespace vitrine

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/serve/scheduling/running_batches.h"
+
+#include <gmock/gmock.h>
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "server/process/shed.h"
+#include "server/serve/scheduling/inference_request.h"
+#include "server/serve/scheduling/scheduler.h"
+#include "tests/server/serve/scheduling/simulated_server.h"
+
+namespace vitrine {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+absl::Duration Ms(double count) {
+  return absl::Milliseconds(count);
+}
+
+TEST(RunningBatches, EachIsBusyUntilItsPredictedEndAndThenAsLongAgainAsItIsLate) {
+  FakeClock clock;
+  RunningBatches running(2, clock);
+  EXPECT_THAT(running.Left(), IsEmpty());
+  std::optional<HeldBatch> first = running.Begin(Ms(30));
+  clock.Advance(Ms(10));
+  const HeldBatch second = running.Begin(Ms(5));
+  EXPECT_THAT(running.Left(), ElementsAre(Ms(5), Ms(20)));
+  clock.Advance(Ms(25));
+  EXPECT_THAT(running.Left(), ElementsAre(Ms(5), Ms(20))) << "5 ms and 20 ms late";
+  first.reset();
+  EXPECT_THAT(running.Left(), ElementsAre(Ms(20)));
+  const HeldBatch third = running.Begin(Ms(1)), more_than_executors = running.Begin(Ms(2));
+  EXPECT_THAT(running.Left(), ElementsAre(Ms(1), Ms(2), Ms(20)));
+}
+
+TEST(TimeUntilDone, FillsTheExecutorsAsTheyGetFree) {
+  EXPECT_EQ(TimeUntilDone(Ms(30), {}, 3), Ms(10)) << "all are free";
+  EXPECT_EQ(TimeUntilDone(Ms(0), {Ms(7)}, 2), Ms(0)) << "one is free";
+  EXPECT_EQ(TimeUntilDone(Ms(0), {Ms(7), Ms(9)}, 2), Ms(7)) << "the first that gets free is a floor";
+  EXPECT_EQ(TimeUntilDone(Ms(2), {Ms(7), Ms(9)}, 2), Ms(9));
+  EXPECT_EQ(TimeUntilDone(Ms(6), {Ms(7), Ms(9)}, 2), Ms(11)) << "2 alone, 4 of both";
+  EXPECT_EQ(TimeUntilDone(Ms(10), {Ms(7)}, 2), Ms(8.5));
+  EXPECT_EQ(TimeUntilDone(Ms(1), {Ms(7), Ms(9), Ms(11)}, 1), Ms(8)) << "more run than there are executors";
+}
+
+// A model of 1 ms and one of 300 ms for a picture, on two executors.
+class BusyExecutorsTest : public ::testing::Test {
+ protected:
+  static constexpr int kExecutors = 2;
+
+  BusyExecutorsTest() {
+    quick_->cost->ObserveCompute(1, Ms(1));
+    heavy_->cost->ObserveCompute(1, Ms(300));
+  }
+
+  InferenceRequest Request(const std::shared_ptr<LoadedModel>& model, v1::Priority priority,
+                           absl::Duration limit = absl::InfiniteDuration()) {
+    InferenceRequest request;
+    request.model = model;
+    request.tokens = 1;
+    request.caller = "one";
+    request.arrival = clock_.Now();
+    request.deadline = clock_.Now() + limit;
+    request.request.set_priority(priority);
+    request.done = [](const absl::StatusOr<v1::ClassifyResponse>&) {};
+    return request;
+  }
+  Batch Run(InferenceRequest request) {
+    request.admitted = std::make_shared<Admitted>(Admitted{.place = admission_.Admit(request).value()});
+    scheduler_.Submit(std::move(request));
+    return *scheduler_.NextBatch();
+  }
+  absl::Status AdmitsUrgent(absl::Duration limit) {
+    return admission_.Admit(Request(quick_, v1::HIGH, limit)).status();
+  }
+
+  FakeClock clock_;
+  std::shared_ptr<LoadedModel> quick_ = std::make_shared<LoadedModel>(), heavy_ = std::make_shared<LoadedModel>();
+  Admission admission_{{.deadline_share = 1, .executors = kExecutors}, clock_};
+  Scheduler scheduler_{{.executors = kExecutors}, clock_, /*sweep=*/false};
+};
+
+TEST_F(BusyExecutorsTest, AnUrgentRequestIsRefusedAtOnceWhereNoExecutorGetsFreeInTime) {
+  const Batch first = Run(Request(heavy_, v1::LOW));
+  EXPECT_TRUE(AdmitsUrgent(Ms(50)).ok()) << "one is free";
+  clock_.Advance(Ms(100));
+  std::optional<Batch> second = Run(Request(heavy_, v1::LOW));
+  const absl::Status refused = AdmitsUrgent(Ms(50));
+  ASSERT_TRUE(absl::IsResourceExhausted(refused)) << refused;
+  EXPECT_EQ(RetryAfter(refused), Ms(151)) << "200 ms are left of the first, 1 ms is its own, 50 ms it may wait";
+  EXPECT_TRUE(AdmitsUrgent(Ms(202)).ok());
+  clock_.Advance(Ms(152));
+  EXPECT_TRUE(AdmitsUrgent(Ms(50)).ok()) << "RetryInfo was right";
+  clock_.Advance(Ms(98));
+  EXPECT_FALSE(AdmitsUrgent(Ms(40)).ok()) << "what is late may go on";
+  second.reset();
+  EXPECT_TRUE(AdmitsUrgent(Ms(2)).ok()) << "free at once with the end of the batch, whatever was predicted";
+}
+
+TEST_F(BusyExecutorsTest, WhatRunsCountsByWhatIsLeftOfItAndOnce) {
+  const Batch first = Run(Request(heavy_, v1::NORMAL)), second = Run(Request(heavy_, v1::NORMAL));
+  EXPECT_EQ(admission_.load().work, Ms(600));
+  clock_.Advance(Ms(200));
+  EXPECT_EQ(admission_.load().work, Ms(200));
+  const auto ends_within = [&](absl::Duration limit) {
+    return admission_.Admit(Request(heavy_, v1::NORMAL, limit)).ok();
+  };
+  EXPECT_FALSE(ends_within(Ms(399)));
+  EXPECT_TRUE(ends_within(Ms(401))) << "100 ms until one is free, and its own 300";
+}
+
+TEST(ModelCost, ABatchThatVariesIsPredictedByItsLongerOnes) {
+  ModelCost steady, varies;
+  for (int i = 0; i < 200; ++i) {
+    steady.ObserveCompute(10, Ms(100));
+    varies.ObserveCompute(10, i % 2 == 0 ? Ms(80) : Ms(120));
+  }
+  EXPECT_EQ(steady.PredictBatchAtMost(10), steady.PredictBatch(10));
+  EXPECT_GT(varies.PredictBatchAtMost(10), Ms(115));
+  EXPECT_LT(varies.PredictBatchAtMost(10), Ms(150));
+}
+
+// Sixteen LOW requests of 0.34 s keep the executors busy, or fewer leave one free; urgent ones come now and then.
+struct Ended {
+  int answered = 0, refused = 0, expired = 0;
+};
+Ended AskUrgently(absl::Duration limit, int low, testing::Fault fault, uint64_t seed) {
+  testing::SimulatedServer server({.admission = {.executors = 2, .max_batch_tokens = BatchOptions().max_batch_tokens},
+                                   .jitter = 0.03,
+                                   .seed = seed,
+                                   .fault = fault});
+  const int heavy = server.AddModel({.token = Ms(340) / 785}, 785), quick = server.AddModel({.token = Ms(4) / 64}, 64);
+  std::function<void(const absl::Status&)> again = [&](const absl::Status&) {
+    server.Arrive({.model = heavy, .priority = v1::LOW, .tokens = 785}, again);
+  };
+  for (int i = 0; i < low; ++i) again(absl::OkStatus());
+  Ended ended;
+  std::mt19937_64 random(seed);
+  server.Every([&] { return Ms(std::uniform_real_distribution<double>(300, 700)(random)); },
+               [&] {
+                 if (server.Now() < absl::UnixEpoch() + absl::Seconds(2)) return;
+                 server.Arrive({.model = quick, .priority = v1::HIGH, .deadline = server.Now() + limit, .tokens = 64},
+                               [&](const absl::Status& status) {
+                                 ended.answered += status.ok();
+                                 ended.refused += absl::IsResourceExhausted(status);
+                                 ended.expired += absl::IsDeadlineExceeded(status);
+                               });
+               });
+  server.RunUntil(server.Now() + absl::Seconds(1000));
+  return ended;
+}
+
+TEST(UrgentRequests, NoneExpiresBehindLongBatchesAndFewAreRefusedInVain) {
+  for (const double limit : {50, 150, 500}) {
+    const Ended ended = AskUrgently(Ms(limit), 16, testing::Fault::kNone, 1);
+    const Ended all = AskUrgently(Ms(limit), 16, testing::Fault::kAdmitsAll, 1);
+    const int asked = ended.answered + ended.refused + ended.expired;
+    EXPECT_GT(asked, 1500);
+    EXPECT_LE(ended.expired, 0.005 * asked) << limit;
+    // A fifth of the time to the deadline is left to errors of predictions.
+    const double in_vain = limit < 100 ? 0.1 : 0.2;
+    EXPECT_LE(all.answered - ended.answered, in_vain * asked) << limit << " ms: " << all.answered << " would have been";
+    EXPECT_GT(ended.answered, 0) << limit;
+    EXPECT_GT(all.expired, 0) << limit << " ms: nothing is shown";
+  }
+}
+
+TEST(UrgentRequests, AllAreAnsweredWhereOneExecutorIsFree) {
+  const Ended ended = AskUrgently(Ms(50), 1, testing::Fault::kNone, 2);
+  EXPECT_EQ(ended.refused + ended.expired, 0);
+  EXPECT_GT(ended.answered, 1500);
+}
+
+}  // namespace
+}  // namespace vitrine

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_TESTS_SERVER_SERVE_SCHEDULING_SIMULATED_SERVER_H_
+#define VITRINE_TESTS_SERVER_SERVE_SCHEDULING_SIMULATED_SERVER_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <queue>
+#include <random>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "server/process/clock.h"
+#include "server/registry/version/loaded_model.h"
+#include "server/serve/scheduling/admission.h"
+#include "server/serve/scheduling/scheduler.h"
+
+namespace vitrine::testing {
+
+// Time that computing takes on one executor.
+struct SimulatedCost {
+  absl::Duration pass = {};  // fixed cost of each forward pass
+  absl::Duration token = {};
+  absl::Duration picture = {};  // reading and decoding one image
+  absl::Duration overlay_pixel = {};
+};
+
+struct SimulatedRequest {
+  int model = 0;  // as AddModel numbered it
+  std::string caller = "anonymous";
+  v1::Priority priority = v1::NORMAL;
+  absl::Time deadline = absl::InfiniteFuture();
+  int64_t tokens = 1;
+  int pixels = 0;
+  int64_t overlay_pixels = 0;
+};
+
+// A fault of the server that the tests must detect.
+enum class Fault {
+  kNone,
+  kAdmitsAll,               // ignores admission control
+  kBelievesAThird,          // predicts a third of the true times
+  kComputesWhatIsExpired,   // does not drop expired requests
+  kForgetsWhatIsMoreUrgent  // predicts as if no more urgent requests would arrive
+};
+
+// A server on a simulated clock: admission, queue, batching policy and cost model are the real ones; only work that
+// takes time is simulated. It never sleeps, so minutes of overload take seconds. Not thread-safe.
+class SimulatedServer {
+ public:
+  struct Options {
+    BatchOptions batch = {};          // max_wait must be zero
+    AdmissionOptions admission = {};  // its `executors` is the number of simulated executors
+    // Time to receive a request, also a rejected one, on an executor's core.
+    absl::Duration reading = {};
+    double jitter = 0;  // largest random change of a pass's time, as a fraction of it
+    uint64_t seed = 1;
+    Fault fault = Fault::kNone;
+  };
+  explicit SimulatedServer(const Options& options);
+  SimulatedServer(const SimulatedServer&) = delete;
+  SimulatedServer& operator=(const SimulatedServer&) = delete;
+
+  // Adds a model that was warmed up with one image of `tokens`; returns its number.
+  int AddModel(const SimulatedCost& cost, int64_t tokens = 196);
+
+  absl::Time Now() const { return clock_.Now(); }
+  // Calls `event` at `time`, which must not have passed. Events of the same time run in the order of the calls.
+  void At(absl::Time time, std::function<void()> event);
+  // Calls `event` now and again after each gap.
+  void Every(std::function<absl::Duration()> gap, std::function<void()> event);
+  // Lets a request arrive. Calls `ended` with its result, possibly before this returns: OK within the deadline, a
+  // rejection by admission, or DEADLINE_EXCEEDED. Does not call it for requests that the destructor finds unfinished.
+  void Arrive(const SimulatedRequest& what, std::function<void(const absl::Status& status)> ended);
+  void RunUntil(absl::Time end);
+
+ private:
+  struct Event {
+    absl::Time time;
+    uint64_t number;
+    std::function<void()> run;
+
+    friend bool operator<(const Event& a, const Event& b) {  // priority_queue pops the greatest
+      return std::pair(a.time, a.number) > std::pair(b.time, b.number);
+    }
+  };
+  struct Running {
+    Batch batch;
+    absl::Time start;
+    absl::Duration compute, rest;  // without the delay by `reading`
+  };
+  struct Executor {
+    std::optional<Running> running;
+    absl::Duration owed;  // while running: time of requests read on its core since the end was planned
+    absl::Time free;      // while idle: time when the arrived requests are read
+  };
+
+  void Repeat(const std::function<absl::Duration()>& gap, const std::function<void()>& event);
+  void Read();
+  void StartIdle();
+  void Start(Executor& executor, Batch batch);
+  void End(Executor& executor);
+  void Observe(const Running& ended) const;
+  void LeavesQueue(absl::Time deadline) { waiting_.erase(waiting_.find(deadline)); }
+  double Jitter();
+
+  const Options options_;
+  FakeClock clock_;
+  std::mt19937_64 random_;
+  std::map<const LoadedModel*, SimulatedCost> costs_;
+  std::vector<std::shared_ptr<LoadedModel>> models_;
+  std::priority_queue<Event> events_;
+  uint64_t next_event_ = 0;
+
+  Admission admission_;
+  Scheduler scheduler_;
+  std::multiset<absl::Time> waiting_;  // deadlines of what is in the queue
+  std::vector<Executor> executors_;
+  size_t reads_next_ = 0;
+};
+
+}  // namespace vitrine::testing
+
+#endif  // VITRINE_TESTS_SERVER_SERVE_SCHEDULING_SIMULATED_SERVER_H_

@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: Apache-2.0
+// gRPC's protocol on one call, with a fake stream.
+#include "server/wire/rpc/grpc_call.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <future>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/gunzip.h"
+#include "common/gzip.h"
+#include "server/wire/rpc/grpc_server.h"
+#include "server/wire/rpc/single_call.h"
+#include "tests/server/wire/rpc/fake_stream.h"
+
+namespace vitrine {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Pair;
+using vitrine::testing::FakeCall;
+
+constexpr char kUnary[] = "/test.Service/Unary";
+constexpr char kStream[] = "/test.Service/Stream";
+constexpr int64_t kMaxBytes = 100'000;
+
+std::string Framed(const std::string& message, char flag = 0) {
+  std::string frame = {flag};
+  for (int shift = 24; shift >= 0; shift -= 8) frame.push_back(static_cast<char>(message.size() >> shift));
+  return frame + message;
+}
+
+// Answers its message with the same.
+class Echo final : public SingleCall {
+ public:
+  explicit Echo(GrpcOpening opening) : SingleCall(std::move(opening), kMaxBytes) {
+    initial_metadata_ = {{"x-first", "1"}};
+    trailing_metadata_ = {{"x-last", "2"}};
+  }
+
+ private:
+  void OnRequest(absl::StatusOr<MessageBytes> message) override {
+    if (!message.ok()) return Finish(message.status());
+    Compress(Framed((*message)->bytes), [self = std::static_pointer_cast<Echo>(shared_from_this())](std::string frame) {
+      self->FinishWith(std::move(frame));
+    });
+  }
+};
+
+// Answers each message with the same, and pauses after one that is "pause".
+class EchoStream final : public GrpcCall {
+ public:
+  explicit EchoStream(GrpcOpening opening) : GrpcCall(std::move(opening), kMaxBytes, false) {}
+  using GrpcCall::ResumeReading;
+
+ private:
+  void OnMessage(absl::StatusOr<MessageBytes> message) override {
+    if (!message.ok()) return Fault(message.status());
+    if ((*message)->bytes == "pause") PauseReading();
+    SendMessage(Framed((*message)->bytes));
+  }
+  void OnHalfClosed() override { Finish(absl::OkStatus()); }
+};
+
+class GrpcCallTest : public ::testing::Test {
+ protected:
+  GrpcCallTest() {
+    server_.Add(kUnary, [](GrpcOpening opening) { return std::make_shared<Echo>(std::move(opening)); });
+    server_.Add(kStream, [this](GrpcOpening opening) {
+      const auto call = std::make_shared<EchoStream>(std::move(opening));
+      last_ = call;
+      return call;
+    });
+    EXPECT_TRUE(server_.Start().ok());
+  }
+
+  // Returns how a unary call with this body ends: the code and the message.
+  std::string StatusOf(const std::string& body, const HttpHeaders& metadata = {}) {
+    FakeCall call(server_, kUnary, metadata);
+    call.Send(body);
+    if (!call.stream().has_ended()) call.HalfClose();
+    call.stream().AwaitEnd();
+    return call.stream().Value("grpc-status") + " " + call.stream().Value("grpc-message");
+  }
+
+  const std::shared_ptr<ByteBudget> received_ = std::make_shared<ByteBudget>(4 * kMaxBytes);
+  FakeClock clock_;
+  std::weak_ptr<EchoStream> last_;
+  GrpcServer server_{{.max_message_bytes = kMaxBytes, .received = received_}, clock_};
+};
+
+TEST_F(GrpcCallTest, AMessageMayBeCutAnywhere) {
+  const std::string body = Framed("hello");
+  for (size_t cut = 0; cut <= body.size(); ++cut) {
+    FakeCall call(server_, kUnary);
+    call.Send(body.substr(0, cut));
+    call.Send(body.substr(cut));
+    EXPECT_TRUE(call.stream().Messages().empty()) << "before the client has said that this is all";
+    call.HalfClose();
+    EXPECT_THAT(call.stream().Messages(), ElementsAre(Pair(false, "hello")));
+    EXPECT_EQ(call.stream().Value(":status"), "200");
+    EXPECT_EQ(call.stream().Value("content-type"), "application/grpc");
+    EXPECT_EQ(call.stream().Value("grpc-accept-encoding"), "identity, gzip");
+    EXPECT_EQ(call.stream().Value("grpc-encoding"), "(none)");
+    EXPECT_EQ(call.stream().Value("x-first"), "1");
+    EXPECT_EQ(call.stream().Value("grpc-status"), "0");
+    EXPECT_EQ(call.stream().Value("x-last"), "2");
+    EXPECT_EQ(call.stream().consumed(), body.size());
+  }
+  EXPECT_EQ(received_->used(), 0);
+}
+
+TEST_F(GrpcCallTest, TakesExactlyOneMessage) {
+  EXPECT_THAT(StatusOf(""), HasSubstr("13 Unable to parse request"));
+  EXPECT_THAT(StatusOf(Framed("cut").substr(0, 7)), HasSubstr("13 Unable to parse request"));
+  EXPECT_THAT(StatusOf(Framed("") + Framed("")), HasSubstr("12 the method takes one message"));
+  EXPECT_EQ(StatusOf(Framed("")), "0 (none)");
+}
+
+TEST_F(GrpcCallTest, RefusesWhatIsTooLargeByItsPrefix) {
+  FakeCall call(server_, kUnary);
+  call.Send(Framed(std::string(kMaxBytes + 1, 'x')).substr(0, 6));
+  EXPECT_TRUE(call.stream().is_trailers_only());
+  EXPECT_EQ(call.stream().Value("grpc-status"), "8");
+  EXPECT_EQ(call.stream().Value("grpc-message"), "Received message larger than max (100001 vs. 100000)");
+  call.Send(std::string(1000, 'x'));
+  EXPECT_EQ(call.stream().consumed(), 1006u) << "what comes still is taken, or the window would leak";
+  EXPECT_EQ(received_->used(), 0);
+}
+
+TEST_F(GrpcCallTest, CountsBytesWhileItHasThem) {
+  std::vector<std::unique_ptr<FakeCall>> calls;
+  for (int i = 0; i < 5; ++i) {
+    FakeCall& call = *calls.emplace_back(std::make_unique<FakeCall>(server_, kUnary));
+    call.Send(Framed(std::string(kMaxBytes, 'x')).substr(0, 5 + kMaxBytes / 2));
+    call.Send(std::string(kMaxBytes / 2, 'x'));
+    EXPECT_EQ(call.stream().has_ended(), i == 4);
+  }
+  EXPECT_EQ(received_->used(), 4 * kMaxBytes);
+  EXPECT_EQ(calls.back()->stream().Value("grpc-status"), "8");
+  EXPECT_NE(calls.back()->stream().Value("grpc-status-details-bin"), "(none)") << "when to come back";
+  calls.pop_back();
+  calls.pop_back();
+  EXPECT_EQ(received_->used(), 3 * kMaxBytes);
+  calls.clear();
+  EXPECT_EQ(received_->used(), 0);
+}
+
+TEST_F(GrpcCallTest, ReadsTheCompressedFlag) {
+  const HttpHeaders gzip = {{"grpc-encoding", "gzip"}};
+  EXPECT_EQ(StatusOf(Framed(Gzip("hello"), 1), gzip), "0 (none)");
+  EXPECT_EQ(StatusOf(Framed("hello"), gzip), "0 (none)") << "a message may be sent as it is";
+  EXPECT_EQ(StatusOf(Framed("", 1), gzip), "0 (none)");
+  EXPECT_THAT(StatusOf(Framed(Gzip("hello"), 1)), HasSubstr("13 the compressed flag of a message is set"));
+  EXPECT_THAT(StatusOf(Framed("", 2), gzip), HasSubstr("13 Bad GRPC frame type 0x02"));
+  EXPECT_THAT(StatusOf(Framed("no gzip", 1), gzip), HasSubstr("3 "));
+  EXPECT_THAT(StatusOf(Framed("hello"), {{"grpc-encoding", "br"}}), HasSubstr("12 grpc-encoding is \"br\""));
+  EXPECT_THAT(StatusOf(Framed(Gzip(std::string(kMaxBytes + 1, 'x')), 1), gzip), HasSubstr("8 "));
+  EXPECT_THAT(StatusOf(Framed(Gzip(std::string(80'000, 'x')), 1), gzip), HasSubstr("8 ")) << "beyond 64 times";
+  EXPECT_EQ(received_->used(), 0);
+}
+
+TEST_F(GrpcCallTest, CompressesTheAnswerToACompressedRequest) {
+  const std::string text(60'000, 'x');
+  for (const bool accepts : {true, false}) {
+    FakeCall call(server_, kUnary,
+                  {{"grpc-encoding", "gzip"}, {"grpc-accept-encoding", accepts ? "identity,gzip" : "identity"}});
+    call.Send(Framed(Gzip(text), 1));
+    call.HalfClose();
+    call.stream().AwaitEnd();
+    const auto messages = call.stream().Messages();
+    ASSERT_EQ(messages.size(), 1u);
+    EXPECT_EQ(messages[0].first, accepts);
+    EXPECT_EQ(accepts ? Gunzip(messages[0].second, 1 << 20).value_or("") : messages[0].second, text);
+    EXPECT_EQ(call.stream().Value("grpc-encoding"), accepts ? "gzip" : "(none)");
+  }
+}
+
+TEST_F(GrpcCallTest, RefusesWhatIsNoCall) {
+  const auto http = [&](const std::string& method, const std::string& type) {
+    const auto request = testing::GrpcRequest(kUnary);
+    request->head.method = method;
+    request->head.headers[0].second = type;
+    const HttpHandling next = server_.Begin(request);
+    return next.response.has_value() ? next.response->code : 0;
+  };
+  EXPECT_EQ(http("POST", "application/grpc"), 0);
+  EXPECT_EQ(http("POST", "application/grpc-web"), 415);
+  EXPECT_EQ(http("POST", "application/grpc+json"), 415);
+  EXPECT_EQ(http("GET", "application/grpc"), 405);
+  EXPECT_EQ(http("POST", "application/json"), 415);
+  const auto json = testing::GrpcRequest(kUnary);
+  json->head.headers[0].second = "application/json";
+  EXPECT_TRUE(server_.Takes(*json)) << "by its path";
+  json->head.path = "/v1/models";
+  EXPECT_FALSE(server_.Takes(*json));
+  for (const char* const path : {"/test.Service/Other", "/other.Service/Unary", "/", "", "/test.Service/Unary/"}) {
+    FakeCall call(server_, path);
+    EXPECT_TRUE(call.stream().is_trailers_only());
+    EXPECT_EQ(call.stream().Value("grpc-status"), "12") << path;
+  }
+  EXPECT_THAT(StatusOf(Framed(""), {{"grpc-timeout", "soon"}}), HasSubstr("3 grpc-timeout is \"soon\""));
+  EXPECT_THAT(StatusOf(Framed(""), {{"grpc-timeout", "0S"}}), HasSubstr("4 "));
+  EXPECT_THAT(server_.services(), ElementsAre("test.Service"));
+}
+
+TEST_F(GrpcCallTest, ReturnsTheIdOfTheRequest) {
+  FakeCall call(server_, kUnary, {{"x-request-id", "abc"}});
+  call.Send(Framed(""));
+  call.HalfClose();
+  EXPECT_EQ(call.stream().Value("x-request-id"), "abc");
+}
+
+TEST_F(GrpcCallTest, AMessageThatComesTooSlowlyEndsTheCall) {
+  FakeCall call(server_, kUnary);
+  EXPECT_TRUE(call.stream().awaits_body());
+  call.Send(Framed("hello").substr(0, 7));
+  call.TooSlow();
+  EXPECT_EQ(call.stream().Value("grpc-status"), "4");
+}
+
+TEST_F(GrpcCallTest, AStreamIsAwaitedWithinMessagesAlone) {
+  FakeCall call(server_, kStream);
+  EXPECT_FALSE(call.stream().awaits_body());
+  call.Send(Framed("one") + Framed("two").substr(0, 1));
+  EXPECT_TRUE(call.stream().awaits_body());
+  call.Send(Framed("two").substr(1));
+  EXPECT_FALSE(call.stream().awaits_body());
+  EXPECT_EQ(call.stream().Messages().size(), 2u);
+  call.HalfClose();
+  EXPECT_EQ(call.stream().Value("grpc-status"), "0");
+}
+
+TEST_F(GrpcCallTest, APausedStreamLetsNothingMoreIn) {
+  FakeCall call(server_, kStream);
+  const std::string first = Framed("pause");
+  call.Send(first + Framed("two"));
+  call.Send(Framed("three"));
+  call.HalfClose();
+  EXPECT_EQ(call.stream().Messages().size(), 1u);
+  EXPECT_EQ(call.stream().consumed(), first.size());
+  EXPECT_EQ(received_->used(), 18) << "what waits is counted";
+  last_.lock()->ResumeReading();
+  call.stream().AwaitEnd();
+  EXPECT_THAT(call.stream().Messages(), ElementsAre(Pair(false, "pause"), Pair(false, "two"), Pair(false, "three")));
+  EXPECT_EQ(call.stream().consumed(), first.size() + 18);
+  EXPECT_EQ(call.stream().Value("grpc-status"), "0");
+  EXPECT_EQ(received_->used(), 0);
+}
+
+TEST_F(GrpcCallTest, MessagesKeepTheirOrderAroundCompressedOnes) {
+  FakeCall call(server_, kStream, {{"grpc-encoding", "gzip"}});
+  std::string body;
+  for (int i = 0; i < 100; ++i) {
+    const std::string text = std::to_string(i);
+    body += i % 3 == 0 ? Framed(Gzip(text), 1) : Framed(text);
+  }
+  for (size_t at = 0; at < body.size(); at += 11) call.Send(absl::string_view(body).substr(at, 11));
+  call.HalfClose();
+  call.stream().AwaitEnd();
+  const auto messages = call.stream().Messages();
+  ASSERT_EQ(messages.size(), 100u);
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(messages[i].second, std::to_string(i));
+  EXPECT_EQ(call.stream().consumed(), body.size());
+}
+
+TEST_F(GrpcCallTest, ACallThatIsOverHoldsNothing) {
+  FakeCall call(server_, kUnary);
+  call.Send(Framed(std::string(1000, 'x')).substr(0, 500));
+  EXPECT_TRUE(call.is_held());
+  call.Close();
+  EXPECT_FALSE(call.is_held());
+  EXPECT_EQ(received_->used(), 0);
+}
+
+TEST(CallWorkers, AccountsTakeTurnsAndAreHeldToTheirShare) {
+  CallWorkers workers({.threads = 1, .most = 5, .most_per_account = 3});
+  ASSERT_TRUE(workers.Start().ok());
+  std::promise<void> go;
+  std::promise<void> began;
+  ASSERT_TRUE(workers
+                  .Do("a",
+                      [&] {
+                        began.set_value();
+                        go.get_future().wait();
+                      })
+                  .ok());
+  began.get_future().wait();
+  std::vector<std::string> order;
+  std::promise<void> done;
+  const auto add = [&](const std::string& account) {
+    return workers.Do(account, [&order, &done, account] {
+      order.push_back(account);
+      if (order.size() == 5) done.set_value();
+    });
+  };
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(add("a").ok());
+  EXPECT_THAT(std::string(add("a").message()), HasSubstr("the caller has 3 calls"));
+  for (int i = 0; i < 2; ++i) EXPECT_TRUE(add("b").ok());
+  EXPECT_TRUE(absl::IsResourceExhausted(add("c")));
+  go.set_value();
+  done.get_future().wait();
+  EXPECT_THAT(order, ElementsAre("a", "b", "a", "b", "a"));
+}
+
+}  // namespace
+}  // namespace vitrine
