@@ -10,7 +10,7 @@
 # run as user 65532 and need no file system that can be written.
 
 # Base and packages are of one day: the image by its digest, the packages by the archive's snapshot. DEBIAN_SNAPSHOT=
-# (empty) takes packages from wherever the base image's apt takes them. Wheels are pinned in script/libtorch*.txt.
+# (empty) takes packages from wherever the base image's apt takes them. Wheels are pinned in script/pins/libtorch*.txt.
 ARG DEBIAN_IMAGE=docker.io/library/debian:bookworm-20260824-slim@sha256:88200866dfff7ea7f5cbcb6ec7c8a701889efe6fe859fe64d6990e4b07ea4171
 ARG DEBIAN_SNAPSHOT=20260824T000000Z
 
@@ -18,8 +18,8 @@ ARG DEBIAN_SNAPSHOT=20260824T000000Z
 FROM ${DEBIAN_IMAGE} AS toolchain
 ARG DEBIAN_SNAPSHOT
 WORKDIR /src
-COPY script/bootstrap script/packages.txt script/libtorch.txt script/googleapis.txt script/opentelemetry-proto.txt \
-     script/unpack-wheels script/
+COPY script/bootstrap script/unpack-wheels script/
+COPY script/pins/packages.txt script/pins/libtorch.txt script/pins/googleapis.txt script/pins/opentelemetry-proto.txt script/pins/
 COPY deploy/container/apt-snapshot deploy/container/
 # The compiler's cache tells builds under another LANG apart.
 ENV LANG=C.UTF-8
@@ -94,7 +94,7 @@ CMD ["--help"]
 # The libraries of NVIDIA that LibTorch's CUDA part loads, from wheels pinned by digest: the container's host needs
 # only a driver. Nothing of this was run: docs/operations/kubernetes.md.
 FROM build-training AS build-cuda
-COPY script/libtorch-cuda.txt script/
+COPY script/pins/libtorch-cuda.txt script/pins/
 RUN deploy/container/assemble-all --cuda /images
 
 FROM image AS server-cuda

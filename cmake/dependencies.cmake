@@ -57,7 +57,7 @@ find_program(PYTHON python3 REQUIRED)
 
 # LibTorch from the unpacked torch wheel, for training, the reference and CUDA, and with it all tests. Without it the
 # server, vitrine-repo and the client are built, and a mark says so: script/build configures again once it is there.
-file(STRINGS ${CMAKE_SOURCE_DIR}/script/libtorch.txt libtorch REGEX "^torch==")
+file(STRINGS ${CMAKE_SOURCE_DIR}/script/pins/libtorch.txt libtorch REGEX "^torch==")
 string(REGEX REPLACE "^torch==([^ ]*).*" "\\1" libtorch "${libtorch}")
 set(LIBTORCH_SITE ${VITRINE_DEPENDENCIES}/libtorch-${libtorch} CACHE PATH "folder that holds torch/ and nvidia/ of any LibTorch >= 2.6")
 set(mark ${CMAKE_BINARY_DIR}/without-libtorch)

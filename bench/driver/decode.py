@@ -33,7 +33,7 @@ GREY_LEVEL = 1 / (255 * 0.226)  # in normalised values, by the mean of the stand
 def command_of(setup, who):
     """None for the peer that was not built."""
     if who in (PILLOW, STEPS):
-        return [setup.python, setups.ROOT / "bench" / "pillow_worker.py", *(["--steps"] if who == STEPS else [])]
+        return [setup.python, setups.ROOT / "bench/peers/pillow_worker.py", *(["--steps"] if who == STEPS else [])]
     program = setup.program(PROGRAMS[who])
     return [program] if who != TURBOJPEG or pathlib.Path(program).exists() else None
 
@@ -142,7 +142,7 @@ def measure_large(setup, pictures):
 
 def measure(setup):
     pictures = setup.scratch / "pictures"
-    subprocess.run([setup.python, setups.ROOT / "bench" / "photographs.py", setup.photographs()[0], pictures], check=True)
+    subprocess.run([setup.python, setups.ROOT / "bench/peers/photographs.py", setup.photographs()[0], pictures], check=True)
     rows = measure_photographs(setup, pictures / "photographs")
     for name in LARGE:
         rows += measure_large(setup, pictures / name)

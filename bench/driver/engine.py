@@ -92,7 +92,7 @@ class PeerEnded(Exception):
 def peer_worker(setup, program, peer, inputs, case, cores, threads=1):
     isa = case.isa.upper() + ("_VNNI" if case.precision == "int8" and "avx_vnni" in instruction_sets() else "")
     environment = dict(os.environ, ONEDNN_MAX_CPU_ISA=isa) if case.isa else None
-    worker = workers.Worker([setup.python, setups.ROOT / "bench" / f"{program}_worker.py", *peer, "--inputs", inputs,
+    worker = workers.Worker([setup.python, setups.ROOT / "bench/peers" / f"{program}_worker.py", *peer, "--inputs", inputs,
                              "--threads", threads, "--precision", case.precision], cores, environment)
     try:
         return worker.wait_until_ready()

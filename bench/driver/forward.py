@@ -39,7 +39,7 @@ class Sides:
         ours = [workers.Worker([setup.program("bench_worker"), "forward", "--repository", setup.repository, "--model",
                                 model, "--save-inputs", inputs, "--sizes", *sizes], core).wait_until_ready()
                 for core in cores]
-        eager = [workers.Worker([setup.python, setups.ROOT / "bench" / "eager_worker.py", "--version", version,
+        eager = [workers.Worker([setup.python, setups.ROOT / "bench/peers/eager_worker.py", "--version", version,
                                  "--inputs", inputs, "--form", form], core) for core in cores]
         theirs = [worker.wait_until_ready() for worker in eager]
         self.workers = ours + theirs

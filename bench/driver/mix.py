@@ -102,7 +102,7 @@ class Sides:
         return workers.Worker(command, self.setup.core).wait_until_ready()
 
     def openvino(self, *more):
-        command = [self.setup.python, setups.ROOT / "bench" / "openvino_mix_worker.py", "--timm", ARCHITECTURE,
+        command = [self.setup.python, setups.ROOT / "bench/peers/openvino_mix_worker.py", "--timm", ARCHITECTURE,
                    "--weights", self.weights, "--inputs", self.inputs, "--precision", self.precision, *more]
         return workers.Worker(command, self.setup.core).wait_until_ready()
 

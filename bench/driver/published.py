@@ -46,7 +46,7 @@ def import_from_timm(setup, repository, name, architecture, drawn=(), flags=()):
     weights = setup.scratch / f"{architecture}.safetensors"
     labels = setup.scratch / "labels.txt"
     labels.write_text("".join(f"class {i}\n" for i in range(1000)))
-    run(setup.python, setups.ROOT / "bench" / "timm_weights.py", architecture, weights, *drawn)
+    run(setup.python, setups.ROOT / "bench/peers/timm_weights.py", architecture, weights, *drawn)
     run(setup.program("vitrine-repo"), "import", repository, name, weights, "--from", "timm", "--arch", architecture,
         "--labels", labels, *flags)
     return weights
@@ -64,7 +64,7 @@ def measure_peer(setup, repository, name, architecture):
     weights = import_from_timm(setup, repository, name, architecture)
     inputs = setup.scratch / "inputs.safetensors"
     ours = our_worker(setup, repository, name, ["224x224"] * BATCH, setup.core, inputs).wait_until_ready()
-    theirs = workers.Worker([setup.python, setups.ROOT / "bench" / "eager_worker.py", "--timm", architecture,
+    theirs = workers.Worker([setup.python, setups.ROOT / "bench/peers/eager_worker.py", "--timm", architecture,
                              "--weights", weights, "--inputs", inputs], setup.core).wait_until_ready()
     forward.check_agreement(ours.results(), theirs.results())
     rounds = forward.compare(workers.Team([ours]), workers.Team([theirs]), setup.rounds(9), setup.seconds(2))

@@ -35,10 +35,10 @@ def what(precision):
 
 
 class Peer:
-    """bench/peer_server.py on some cores until the end of the with statement; serves when entered."""
+    """bench/peers/peer_server.py on some cores until the end of the with statement; serves when entered."""
 
     def __init__(self, setup, contract, weights, pictures, precision):
-        self.command = ["taskset", "-c", setup.core_list(), setup.python, setups.ROOT / "bench" / "peer_server.py",
+        self.command = ["taskset", "-c", setup.core_list(), setup.python, setups.ROOT / "bench/peers/peer_server.py",
                         "--timm", ARCHITECTURE, "--weights", weights, "--contract", contract, "--pictures", pictures,
                         "--precision", precision, "--threads", setup.cores()]
 
@@ -76,7 +76,7 @@ def describe_contract(setup):
 
 
 def logits(setup, contract, server, pictures):
-    command = [setup.python, setups.ROOT / "bench" / "ask.py", contract, server.address, NAME, *pictures]
+    command = [setup.python, setups.ROOT / "bench/peers/ask.py", contract, server.address, NAME, *pictures]
     lines = subprocess.run(list(map(str, command)), stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines()
     return [[float(value) for value in line.split()] for line in lines]
 

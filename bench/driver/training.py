@@ -41,7 +41,7 @@ def our_worker(setup, model, sizes, *more):
 
 
 def peer(setup, folder, form):
-    return workers.Worker([setup.python, setups.ROOT / "bench" / "training_worker.py", "--folder", folder, "--threads",
+    return workers.Worker([setup.python, setups.ROOT / "bench/peers/training_worker.py", "--folder", folder, "--threads",
                            setup.cores(), *FORMS[form]], setup.core_list())
 
 

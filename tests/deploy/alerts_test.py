@@ -30,7 +30,7 @@ CASES = sorted((pathlib.Path(__file__).parent / "alerts").glob("*.yml"))
 # How a step of any runbook is done under Kubernetes.
 REACHING = queries.ROOT / "docs/operations/runbooks/reaching-a-replica.md"
 RUNBOOKS = sorted(set((queries.ROOT / "docs/operations/runbooks").glob("*.md")) - {REACHING})
-# Prefix of the runbooks' URLs; script/set-runbooks changes it.
+# Prefix of the runbooks' URLs; script/dev/set-runbooks changes it.
 BASE = (queries.ROOT / "deploy/runbooks.url").read_text().rstrip("\n")
 HEADINGS = ["## What it means", "## How to see it", "## What to do"]
 
@@ -109,19 +109,19 @@ class Rules(unittest.TestCase):
 
 
 class SetRunbooks(unittest.TestCase):
-    """script/set-runbooks, on a copy of what it changes."""
+    """script/dev/set-runbooks, on a copy of what it changes."""
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.tree = pathlib.Path(folder.name)
-        for part in ("deploy", "docs/operations/runbooks", "script/set-runbooks", "tests/deploy"):
+        for part in ("deploy", "docs/operations/runbooks", "script/dev/set-runbooks", "tests/deploy"):
             source = queries.ROOT / part
             (self.tree / part).parent.mkdir(parents=True, exist_ok=True)
             (shutil.copytree if source.is_dir() else shutil.copy)(source, self.tree / part)
 
     def run_with(self, *arguments):
-        return subprocess.run([self.tree / "script/set-runbooks", *arguments], text=True, capture_output=True, check=False)
+        return subprocess.run([self.tree / "script/dev/set-runbooks", *arguments], text=True, capture_output=True, check=False)
 
     def test_every_address_follows(self):
         done = self.run_with("https://wiki.example/vitrine/pages/")

@@ -35,7 +35,7 @@ class ClientImage(unittest.TestCase):
         cls.root = pathlib.Path(cls.folder.name) / "root"
         made = run(SOURCE / "deploy/container/assemble", cls.root, "--name", "vitrine-client", "--version", "1.2.3",
                    "--revision", "abc", "--site", os.environ.get("VITRINE_LIBTORCH", "/nonexistent"), "--build", BUILD,
-                   "--compiled-in", SOURCE / "script/googleapis.txt", "--programs", BUILD / "bin/vitrine")
+                   "--compiled-in", SOURCE / "script/pins/googleapis.txt", "--programs", BUILD / "bin/vitrine")
         if made.returncode:
             raise AssertionError(made.stderr)
 
@@ -218,7 +218,7 @@ class Dockerfile(unittest.TestCase):
 
     def test_wheels_are_pinned_by_digest(self) -> None:
         for name in ("libtorch.txt", "libtorch-cuda.txt", "googleapis.txt"):
-            for line in (SOURCE / "script" / name).read_text().splitlines():
+            for line in (SOURCE / "script/pins" / name).read_text().splitlines():
                 self.assertRegex(line, r"^[\w-]+==[\w.]+ --hash=sha256:[0-9a-f]{64}$")
 
 

@@ -329,7 +329,7 @@ class Originals(unittest.TestCase):
     """Tests the program's own table of files."""
 
     def test_is_whole(self):
-        table = json.loads(PROGRAM.with_name("get-data.json").read_text())
+        table = json.loads((PROGRAM.parent / "pins/get-data.json").read_text())
         self.assertEqual(sorted(table), ["cifar10", "fashion-mnist", "mnist"])
         for name, entry_ in table.items():
             self.assertTrue(all(entry_[key] for key in ("what", "origin", "licence")), name)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""script/mutants without a compiler: what is drawn from which line, the draw, and the verdicts in a made-up tree."""
+"""script/dev/mutants without a compiler: what is drawn from which line, the draw, and the verdicts in a made-up tree."""
 
 import os
 import pathlib

@@ -67,7 +67,7 @@ TEST(Contract, HasNoBreakingChange) {
 
 TEST(Contract, AdditionsAreAccepted) {
   EXPECT_THAT(BreakingChanges(Now(), Accepted()), IsEmpty())
-      << "the contract has grown; look at the list above, then run script/accept-contract";
+      << "the contract has grown; look at the list above, then run script/dev/accept-contract";
 }
 
 TEST(Contract, AnAdditionIsNotBreaking) {

@@ -24,7 +24,7 @@ class Pins(unittest.TestCase):
 
     def test_all_of_the_tree_are_read(self):
         pins = check.requirements()
-        for name in ("script/docs.txt", "tests/requirements.txt", "script/peers.txt"):
+        for name in ("script/pins/docs.txt", "tests/requirements.txt", "script/pins/peers.txt"):
             written = [line for line in (SOURCE / name).read_text().splitlines() if "==" in line and line[0] != "#"]
             self.assertGreater(len(written), 0)
             self.assertEqual(sum(file == name for file, _, _ in pins), len(written), name)
@@ -104,7 +104,7 @@ class Advisories(unittest.TestCase):
                              capture_output=True, text=True)
         self.assertEqual(ran.returncode, 0, ran.stderr)
         self.assertRegex(ran.stdout, r"(?m)^  CVE-2026-58055  not affected: ")
-        self.assertRegex(ran.stdout, r"(?m)^script/advisories.json +nghttp2 .*open, not assessed: CVE-2099-0001$")
+        self.assertRegex(ran.stdout, r"(?m)^script/pins/advisories.json +nghttp2 .*open, not assessed: CVE-2099-0001$")
         strict = subprocess.run([*ran.args, "--strict"], capture_output=True, text=True)
         self.assertEqual(strict.returncode, 1)
 

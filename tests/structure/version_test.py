@@ -13,7 +13,7 @@ VERSION = (SOURCE / "VERSION").read_text().strip()
 # Written by script/set-version.
 COPIES = re.compile(r"^ARG VITRINE_VERSION=(\S+)$|\bnewTag: ([^\s}]+)", re.M)
 # Other files that may name a version: changelog, recorded results, versions of other packages.
-MAY_NAME = re.compile(r"VERSION|CHANGELOG\.md|(docs/research|bench)/results/.*|script/\w+\.txt|.*requirements\.txt")
+MAY_NAME = re.compile(r"VERSION|CHANGELOG\.md|(docs/research|bench)/results/.*|script/pins/\w+\.txt|.*requirements\.txt")
 
 
 def copies(root: Path) -> "list[str]":

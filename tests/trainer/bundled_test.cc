@@ -106,7 +106,7 @@ std::string Printed(const char* command) {
 
 TEST(Bundled, EitAndXcitRecogniseCifar) {
   if (std::getenv("VITRINE_DATA") == nullptr) GTEST_SKIP() << "VITRINE_DATA is not set, so CIFAR-10 was not measured";
-  const std::string pictures = "imagefolder:" + Printed(VITRINE_SOURCE "/script/cifar10-test-split");
+  const std::string pictures = "imagefolder:" + Printed(VITRINE_SOURCE "/script/dev/cifar10-test-split");
   ExpectAccuracy("eit-mini-cifar10", pictures, Size{32, 32}, 0.785, 0.797);
   ExpectAccuracy("xcit-n12-f-sne-cifar10", pictures, Size{64, 64}, 0.84, 0.839);
 }

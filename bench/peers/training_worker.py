@@ -14,7 +14,7 @@ import torch
 from safetensors.torch import load_file
 from torch.nn import functional as F
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tests" / "oracle"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent.parent / "tests" / "oracle"))
 import published
 import textproto
 

@@ -6,7 +6,7 @@ import sys
 import torch
 from safetensors.torch import load_file
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tests" / "oracle"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent.parent / "tests" / "oracle"))
 import published
 import textproto
 
