@@ -67,7 +67,9 @@ struct Portable {
   }
   static Reg TimesPowerOfTwo(Reg v, Reg exponent) {
     for (int i = 0; i < kLanes; ++i) {
-      v[i] *= std::bit_cast<float>(static_cast<uint32_t>(static_cast<int32_t>(exponent[i]) + 127) << 23);
+      // Infinite and NaN exponents, which have no integer, become 0: `v` is not finite then.
+      const float e = exponent[i] > -1024 && exponent[i] < 1024 ? exponent[i] : 0;
+      v[i] *= std::bit_cast<float>(static_cast<uint32_t>(static_cast<int32_t>(e) + 127) << 23);
     }
     return v;
   }
