@@ -128,7 +128,8 @@ endfunction()
 # Tests that need data read $VITRINE_DATA and say what they skip without it.
 function(vitrine_test name)
   cmake_parse_arguments(arg "TIMED" "" "SOURCES;ROOMS;LIBRARIES;PROGRAMS;SANITIZE" ${ARGN})
-  vitrine_executable(${name} _test SOURCES ${arg_SOURCES} ROOMS ${arg_ROOMS} LIBRARIES ${arg_LIBRARIES} GTest::gmock_main)
+  vitrine_executable(${name} _test SOURCES ${arg_SOURCES} ROOMS ${arg_ROOMS} LIBRARIES ${arg_LIBRARIES}
+    GTest::gmock_main)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   target_include_directories(${name} SYSTEM PRIVATE ${CMAKE_BINARY_DIR}/gen)  # tests/paths.h
   target_compile_options(${name} PRIVATE ${VITRINE_TEST_OPTIONS})

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # The Open Inference Protocol, and pictures over HTTP, over real connections.
 vitrine_test(oip_e2e_test
-  SOURCES http_classify_test.cc oip_stream_test.cc oip_test.cc ../faults/raw_http2.cc ../server/identity/authority.cc ../../client/commands/token_command.cc ROOMS server checkpoint LIBRARIES e2e_testing nlohmann_json::nlohmann_json SANITIZE asan)
+  SOURCES http_classify_test.cc oip_stream_test.cc oip_test.cc ../faults/raw_http2.cc ../server/identity/authority.cc
+          ../../client/commands/token_command.cc ROOMS server checkpoint LIBRARIES e2e_testing
+          nlohmann_json::nlohmann_json SANITIZE asan)
 
 # Real clients of the Open Inference Protocol against the real server, of script/test-environment.
 vitrine_script_test(oip_clients_test

@@ -3,7 +3,8 @@
 set(event_proto trainer/watch/tensorboard_event)
 add_custom_command(
   OUTPUT ${CMAKE_BINARY_DIR}/gen/${event_proto}.pb.cc ${CMAKE_BINARY_DIR}/gen/${event_proto}.pb.h
-  COMMAND protobuf::protoc --cpp_out=${CMAKE_BINARY_DIR}/gen -I${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/${event_proto}.proto
+  COMMAND protobuf::protoc --cpp_out=${CMAKE_BINARY_DIR}/gen -I${CMAKE_SOURCE_DIR}
+  ${CMAKE_SOURCE_DIR}/${event_proto}.proto
   DEPENDS ${CMAKE_SOURCE_DIR}/${event_proto}.proto)
 set(watch_sources
   ${CMAKE_BINARY_DIR}/gen/${event_proto}.pb.cc
