@@ -28,7 +28,7 @@ export class Refusal extends Error {
 // True if the server is unreachable, shuts down, or has not loaded its models yet: a retry may succeed.
 export const passes = (refusal) => ["UNREACHABLE", "UNAVAILABLE"].includes(refusal.code);
 
-const LIMIT = 60e3;  // longest wait for an answer after the last byte of the upload, in ms: the server's own limit
+const LIMIT = 65e3;  // longest wait for an answer after the upload, in ms: a little longer than the server's own
 const unreachable = () =>
     new Refusal("The server does not answer. It is asked again as soon as it does.", "UNREACHABLE");
 

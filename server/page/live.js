@@ -173,6 +173,7 @@ export function start(changed, answered) {
       silent = 0;  // a page that is not seen does not look
       return;
     }
+    if (looking) silent ||= performance.now();  // a poll that hung while the page was hidden counts from now
     showSlow();
     if (performance.now() - looked >= PERIOD) look();
   }, TICK);

@@ -77,7 +77,7 @@ const act = {
     if (state.kind === "query") change({kind: before || firstKind(), patch: null, head: null, layer: null});
   },
   code({id, parameters, map}) {
-    const found = picture.note ? null : samples.find((each) => picker.nameOf(each) === state.sample);
+    const found = picture.note ? null : samples.find((each) => picker.nameOf(each) === picture.sample);
     const file = found?.name ?? picture.blob.name, path = found?.path ?? "";
     const asked = {id, parameters, map, file, sample: path, origin: location.origin, token: api.hasToken()};
     sheet.showCode(asked, found ? null : picture.blob);
@@ -224,6 +224,7 @@ async function own(blob, of = 1) {
     opened = await pictures.open(blob);
   } catch (error) {
     if (!(error instanceof api.Refusal)) throw error;
+    if (mine !== openingTurn) return;
     if (picture && !picture.bitmap) clearPicture();
     return refuseGiven(error.message);  // the image shown before stays
   }
@@ -252,7 +253,7 @@ async function sample(name, by = "hand", bytes = null) {
   const mine = ++chosenTurn, over = cards.map((card) => card.follow("Fetching the picture"));
   try {
     const opened = await pictures.open(await (bytes ?? pictures.fetched(found.path)));
-    if (mine === chosenTurn) await take(opened);
+    if (mine === chosenTurn) await take({...opened, sample: name});
   } catch (error) {
     if (!(error instanceof api.Refusal)) throw error;
     if (mine !== chosenTurn) return;
