@@ -59,8 +59,8 @@ class Reader {
     while (separator_ != ' ' && !text_.empty() && text_[0] == ' ') text_.remove_prefix(1);
   }
   bool BeginsWithQuote() const {
-    const size_t begin = text_.find_first_not_of(' ');
-    return begin != std::string_view::npos && text_[begin] == '"';
+    const size_t begin = separator_ == ' ' ? 0 : text_.find_first_not_of(' ');
+    return begin < text_.size() && text_[begin] == '"';
   }
 
   absl::Status ReadCell(std::string& cell) {
@@ -176,14 +176,22 @@ absl::StatusOr<Listed> WithoutHeader(std::vector<CsvRow> rows) {
   return listed;
 }
 
+bool HaveAsManyCells(const std::vector<CsvRow>& rows, size_t cells) {
+  return std::all_of(rows.begin(), rows.end(), [&](const CsvRow& row) { return row.cells.size() == cells; });
+}
+
 // Reads the text with the first of the separators that makes a list of it.
 absl::StatusOr<Listed> ReadSeparated(const std::string& text) {
   for (const char separator : {',', ';', '\t', '|', ' '}) {
     absl::StatusOr<std::vector<CsvRow>> rows = ParseCsv(text, separator);
     if (!rows.ok() || rows->empty() || rows->front().cells.size() < 2) continue;
     const std::optional<Columns> pictures = ColumnsOfPictures(rows->front());
-    // Blanks may be part of a name: "my cat.jpg" is no label and a path.
-    if (separator == ' ' && pictures && pictures->path != 0) continue;
+    // Blanks may be part of a name or a label: they separate columns only if every row has as many, two without a
+    // header.
+    if (separator == ' ' &&
+        (!HaveAsManyCells(*rows, pictures ? 2 : rows->front().cells.size()) || (pictures && pictures->path != 0))) {
+      continue;
+    }
     if (pictures || NamedColumns(rows->front())) return WithoutHeader(*std::move(rows));
   }
   ASSIGN_OR_RETURN(std::vector<CsvRow> rows, ParseCsv(text));

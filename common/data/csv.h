@@ -24,12 +24,12 @@ struct CsvRow {
 // quote, or text after one.
 absl::StatusOr<std::vector<CsvRow>> ParseCsv(std::string_view text, char separator = ',');
 
-// Opens the images listed in a CSV file, separated by commas, semicolons or tabs: a path and a label per row. Paths are
-// relative to the file's folder and resolved by ListedFile (common/data/file_names.h). A header row, as of pandas,
-// fastai and HuggingFace, may put the columns anywhere; without it the path is the first column with an image's
-// extension and the label the next column. In FILE.jsonl each line is a JSON object with these names. Classes are the
-// distinct labels in Unicode form NFC, sorted: by value if all are numbers, else by bytes. Both splits are the whole
-// file. Missing images are reported when they are read.
+// Opens the images listed in a CSV file, separated by commas, semicolons, tabs, bars or single blanks: a path and a
+// label per row. Paths are relative to the file's folder and resolved by ListedFile (common/data/file_names.h). A
+// header row, as of pandas, fastai and HuggingFace, may put the columns anywhere; without it the path is the first
+// column with an image's extension and the label the next column. In FILE.jsonl each line is a JSON object with these
+// names. Classes are the distinct labels in Unicode form NFC, sorted: by value if all are numbers, else by bytes. Both
+// splits are the whole file. Missing images are reported when they are read.
 //
 // INVALID_ARGUMENT names file and line: a header without known names, too few columns, an empty path or label, a
 // repeated path; or no rows.

@@ -153,10 +153,17 @@ bool MatchWnids(const std::vector<std::string>& data, const std::vector<std::str
   std::vector<std::string> names;
   for (const std::string& label : model) names.push_back(NameOrFirstName(label));
   const Names by_name(names);
+  // Finds the label of the same class. An id of another class never matches by its name: "Cardigan" is a dog.
+  const auto find = [&](const std::string& label) {
+    const int found = by_name.Find(NameOrFirstName(label));
+    const std::optional<int> wanted = WnidClass(label);
+    const std::optional<int> given = found < 0 ? std::nullopt : WnidClass(model[static_cast<size_t>(found)]);
+    return wanted && given && *wanted != *given ? -1 : found;
+  };
   bool matched = false;
   for (size_t i = 0; i < data.size(); ++i) {
     if (match.classes[i] >= 0 || (of_data && !is_wnid(data[i]))) continue;
-    match.classes[i] = in_order ? *WnidClass(data[i]) : by_name.Find(NameOrFirstName(data[i]));
+    match.classes[i] = in_order ? *WnidClass(data[i]) : find(data[i]);
     matched = matched || match.classes[i] >= 0;
   }
   return matched;

@@ -137,6 +137,8 @@ TEST_F(CsvList, BrokenListsNameTheLine) {
   EXPECT_THAT(Refusal("a.png,cat\n,dog\n"), HasSubstr("line 2"));
   EXPECT_THAT(Refusal("my cat.png\n"), AllOf(HasSubstr("line 1"), HasSubstr("semicolon, tab, bar or blank")));
   EXPECT_THAT(Refusal("a.png,cat\nb.png,cat\na.png,dog\n"), HasSubstr("line 3: a.png stands in line 1 already"));
+  EXPECT_THAT(Refusal("a.png tabby cat\nb.png tiger cat\n"), HasSubstr("line 1")) << "a label may hold blanks";
+  EXPECT_THAT(Refusal("a.png cat\nmy dog.png dog\n"), HasSubstr("line 1")) << "a name may hold blanks";
   EXPECT_THAT(Refusal("\"a.png,cat\n"), HasSubstr("the quote is not closed"));
   EXPECT_THAT(Refusal(""), HasSubstr("lists no picture"));
   EXPECT_THAT(Refusal("path,label\n"), HasSubstr("lists no picture"));

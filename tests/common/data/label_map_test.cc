@@ -71,6 +71,8 @@ TEST(LabelMap, WordNetIdsMayHaveNamesBehindThem) {
   EXPECT_THAT(MatchLabels({"tench", "goldfish"}, synsets)->classes, ElementsAre(1, 0));
   EXPECT_THAT(MatchLabels(synsets, {"n01440764", "n01443537"})->classes, ElementsAre(1, 0));
   EXPECT_FALSE(MatchLabels({"n014407640", "n01440764th"}, {"tench"}).ok()) << "no WordNet ids";
+  // A dog, and a garment of the same name but for its case.
+  EXPECT_FALSE(MatchLabels({"n02113186"}, {"n02963159 cardigan"}).ok());
 }
 
 TEST(LabelMap, NamesOfImageNetThatDifferInCaseOrBehindTheComma) {
