@@ -18,6 +18,7 @@
 #include "client/commands/output/json_lines.h"
 #include "client/commands/output/text.h"
 #include "client/commands/pictures.h"
+#include "client/lib/connect/small_file.h"
 #include "client/lib/numbers.h"
 #include "common/data/file_names.h"
 #include "common/drawing/attention_words.h"
@@ -27,6 +28,7 @@ namespace vitrine {
 namespace {
 
 constexpr char kArrayEnding[] = ".npy";
+constexpr int64_t kMaxOriginBytes = 65536;
 
 absl::StatusOr<v1::FeatureKind> ChooseKind(v1::FeatureKind wish, const v1::ModelVersion& model) {
   if (!IsLookedUp(model) && wish != v1::FEATURE_KIND_UNSPECIFIED) return wish;
@@ -90,6 +92,8 @@ class Embedding {
       return absl::InternalError("the server answered with features as they are; it is older than --normalize");
     }
     ASSIGN_OR_RETURN(const std::vector<float> values, FeatureValues(feature));
+    summary_ = {feature.kind(), feature.width(), feature.normalized(), taken_ + 1};
+    if (taken_ == 0 && !one_array() && !command_.output.empty()) RETURN_IF_ERROR(ClaimFolder());
     FeatureLinePlace place;
     if (one_array()) {
       RETURN_IF_ERROR(Append(picture.index, feature, values));
@@ -99,7 +103,6 @@ class Embedding {
       RETURN_IF_ERROR(WriteFile(place.file, NpyBytes(ShapeOf(feature), values)));
     }
     ++taken_;
-    summary_ = {feature.kind(), feature.width(), feature.normalized(), taken_};
     if (command_.format == Format::kJson) {
       out_ << FeatureLine(paths_[picture.index], picture.answer, feature, values, place) << std::flush;
     }
@@ -111,8 +114,7 @@ class Embedding {
       RETURN_IF_ERROR(array_->Finish());
       RETURN_IF_ERROR(WriteFile(Beside(".txt"), listed_));
     }
-    const std::string origin =
-        one_array() ? Beside(".model.json") : (std::filesystem::path(command_.output) / "model.json").string();
+    const std::string origin = Origin();
     if (taken_ > 0 && !command_.output.empty()) {
       RETURN_IF_ERROR(WriteFile(origin, FeatureOrigin(first_, summary_)));
     }
@@ -128,7 +130,7 @@ class Embedding {
       out_ << Printable(command_.output) << ": a .npy file for each\n";
     }
     out_ << Printable(origin) << ": " << Printable(first_.model()) << " version " << first_.version() << ", weights "
-         << first_.weights_sha256().substr(0, 12) << "\n";
+         << Printable(first_.weights_sha256().substr(0, 12)) << "\n";
     return absl::OkStatus();
   }
 
@@ -136,6 +138,27 @@ class Embedding {
   // The file that belongs to the array.
   std::string Beside(const std::string& ending) const {
     return absl::StrCat(absl::StripSuffix(command_.output, kArrayEnding), ending);
+  }
+
+  // The file that names the version of the vectors.
+  std::string Origin() const {
+    return one_array() ? Beside(".model.json") : (std::filesystem::path(command_.output) / "model.json").string();
+  }
+
+  // Writes the origin before the first vector of a folder, so that it is right whenever the run ends.
+  // FAILED_PRECONDITION if the folder holds vectors of other weights, of another kind or normalized otherwise.
+  absl::Status ClaimFolder() const {
+    const std::string path = Origin(), origin = FeatureOrigin(first_, summary_);
+    if (std::error_code unknown; std::filesystem::exists(path, unknown)) {
+      ASSIGN_OR_RETURN(const std::string before, ReadSmallFile(path, kMaxOriginBytes));
+      if (!IsSameOrigin(before, origin)) {
+        return absl::FailedPreconditionError(
+            absl::StrCat(path,
+                         ": this folder holds features of other weights, of another kind or normalized otherwise; "
+                         "give another folder as --output"));
+      }
+    }
+    return WriteFile(path, origin);
   }
 
   // Vectors of another version do not belong to those before.

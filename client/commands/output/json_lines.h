@@ -46,6 +46,9 @@ struct FeatureSummary {
 // The version that computed features as a JSON object on one line.
 std::string FeatureOrigin(const v1::ServedBy& by, const FeatureSummary& features);
 
+// Returns true if two results of FeatureOrigin name the same weights, kind and normalization. False if one is no JSON.
+bool IsSameOrigin(const std::string& a, const std::string& b);
+
 // One version of a model as a JSON object on one line.
 std::string ModelLine(const v1::ModelVersion& version);
 // Like ModelLine, with all fields of GetModel: `labels`, and `config` and `provenance` in the form of their messages.

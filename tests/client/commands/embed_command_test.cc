@@ -56,14 +56,15 @@ TEST_F(EmbedCommandTest, WritesARowForEachPictureAndTheirPaths) {
 
 TEST_F(EmbedCommandTest, FilesNameModelVersionAndWeights) {
   SmallServer::Methods methods = ServerWithEveryKind();
-  methods.stream = [](StreamOfServer* stream, auto*) {
+  std::atomic<bool> replaced = false;
+  methods.stream = [&replaced](StreamOfServer* stream, auto*) {
     v1::ClassifyRequest request;
     while (stream->Read(&request)) {
       v1::ClassifyStreamResponse answer;
       answer.set_request_id(request.request_id());
       AnswerWithEveryKind(request, answer.mutable_response()).ok();
       answer.mutable_response()->mutable_served_by()->set_version(3);
-      answer.mutable_response()->mutable_served_by()->set_weights_sha256("aaaabbbbccccdddd");
+      answer.mutable_response()->mutable_served_by()->set_weights_sha256(replaced ? "eeee" : "aaaabbbbccccdddd");
       stream->Write(answer);
     }
     return grpc::Status::OK;
@@ -81,6 +82,11 @@ TEST_F(EmbedCommandTest, FilesNameModelVersionAndWeights) {
             "\n");
   EXPECT_EQ(folder_.Read("each/model.json"), folder_.Read("x.model.json"));
   EXPECT_THAT(out_.str(), HasSubstr("x.model.json: sizes version 3, weights aaaabbbbcccc\n"));
+  EXPECT_EQ(RunCommand().value_or(-1), 0) << "the same folder again";
+  replaced = true;
+  EXPECT_EQ(RunCommand().value_or(-1), 2);
+  EXPECT_THAT(errors_.str(), HasSubstr("each/model.json: this folder holds features of other weights"));
+  EXPECT_EQ(folder_.Read("each/model.json"), folder_.Read("x.model.json")) << "as it was";
 }
 
 TEST_F(EmbedCommandTest, APictureThatFailsHasNoRow) {
