@@ -8,6 +8,7 @@
 #include <numeric>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "client/commands/attention_choice.h"
 #include "client/commands/pictures.h"
@@ -115,7 +116,10 @@ absl::StatusOr<Workload> PrepareWorkload(std::vector<RequestClass> classes, cons
     if (!workload.classes[number].pictures.empty()) {
       ASSIGN_OR_RETURN(FoundPictures found, FindPictures(workload.classes[number].pictures));
       paths = std::move(found.paths);
-      workload.passed_over = std::move(found.passed_over);
+      std::string& all = workload.passed_over;
+      if (!absl::StrContains(all, found.passed_over)) {
+        absl::StrAppend(&all, all.empty() ? "" : "; ", found.passed_over);
+      }
     }
     for (const std::string& path : paths) RETURN_IF_ERROR(builder.Add(number, path));
   }
