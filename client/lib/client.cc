@@ -27,7 +27,7 @@ struct Client::Connection {
 
 namespace {
 
-// True for messages that gRPC itself made, without the server.
+// True for DEADLINE_EXCEEDED that the local gRPC library made, not the server.
 bool IsLocalDeadline(const absl::Status& status) {
   return absl::IsDeadlineExceeded(status) && status.message() == "Deadline Exceeded";
 }

@@ -98,7 +98,7 @@ class Builder {
   Value ScaledResidual(const std::string& name, Value x, Value branch, int path, const std::string& scale,
                        double initial_scale);
 
-  // Sets the layer and the dropout site itself. `weights` as in operators.h.
+  // Overwrites settings.layer and settings.site. `weights` as in operators.h.
   Value Attend(const std::string& name, const std::vector<Value>& qkv, program::Attend settings,
                const std::vector<int>& weights = {});
   Value AttendChannels(const std::string& name, const std::vector<Value>& qkv, program::AttendChannels settings);

@@ -55,8 +55,8 @@ void Interpreter::Pass::Run(const OperatorStep& step) {
   const bool rounded = result.data.defined() && result.data.scalar_type() != at::kFloat;
   if (rounded && !plan_.operands_[At(step.result)]) result.data = result.data.to(at::kFloat);
   result.class_alone = program_.info(step.result).kind == ValueKind::kTokens && Wanted(step.result) == Demand::kClass;
-  // Operators on single rows cut their inputs already (Input); the results of others are cut here. Every image has at
-  // least one cell.
+  // Operators on single rows reduce their inputs to class-token rows (Input); results of other operators are reduced
+  // here. An image has at least one cell, so more rows than images means not reduced yet.
   if (result.class_alone && result.data.size(0) != tokens_->images()) {
     result.data = ClassTokens({result.data, tokens_});
   }

@@ -24,7 +24,7 @@ struct TlsFileOptions {
   bool enabled() const { return !certificate.empty(); }
 };
 
-// Content of the files. Compares by PEM text.
+// Content of the files. Equality compares only the PEM text, not `expires`.
 struct TlsMaterial : TlsPem {
   absl::Time expires = absl::InfiniteFuture();  // earliest expiry in the chain and client_ca
 };

@@ -42,7 +42,7 @@ struct Target {
 constexpr Target kTargets[] = {VITRINE_FUZZ_TARGETS(VITRINE_ROW)};
 #undef VITRINE_ROW
 
-// The input under way, for who reads of a crash.
+// The current input, printed if the process crashes.
 char current[4096] = "";
 void SayWhichInput(int number) {
   constexpr char kWords[] = "\nthe input is ";

@@ -60,8 +60,8 @@ TEST(Clocks, NothingIsMeasuredByTheTimeOfDay) {
   EXPECT_THAT(unused, testing::IsEmpty()) << "files that no longer ask for the time of day";
 }
 
-// The tests that sleep for half a second or longer, and why they must: everybody who runs them waits with them. Others
-// wait until something has come to pass, or move a clock of their own.
+// The tests that sleep for half a second or longer, and why they must: everybody who runs them waits with them. Other
+// tests wait for an event, or use a fake clock.
 const std::map<std::string, std::string> kMaySleep = {
     {"tests/client/eval/run_progress_test.cc", "a thread of its own draws twice a second"},
     {"tests/e2e/deadline_test.cc", "admission forgets on the clock of the machine, and is waited for where it refused"},

@@ -36,7 +36,7 @@ struct Room {
 };
 using Rooms = std::map<std::string, Room>;
 
-// What every room may use and what uses none of them; it is in no row of the table.
+// The folder that every room may use, and that uses no room; it has no row in the table.
 const std::string kParts = "common";
 
 // The table in cmake/rooms.cmake, which is also what stops the configuration.
@@ -100,7 +100,7 @@ TEST(Rooms, IncludeOnlyWhatTheTableAllows) {
   EXPECT_GT(includes, 50);
 }
 
-// What a back end is said in is no back end's own, so that another can be added beside the CPU's.
+// The interface of back ends includes no back end, so that another can be added beside the CPU's.
 TEST(Rooms, TheBackendIncludesNothingOfTheCpus) {
   std::set<std::string> seen = {"models/engine/backend.h"};
   std::vector<std::string> next = {"models/engine/backend.h"};

@@ -165,7 +165,7 @@ class SentComponents {
     }
   }
 
-  // Returns OK if none is missing.
+  // Returns OK if every component of the frame was in a scan.
   absl::Status Check() const {
     for (size_t i = 0; i < ids_.size(); ++i) {
       if (!sent_.test(i)) {

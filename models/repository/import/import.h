@@ -57,9 +57,9 @@ struct UnwrappedWeights {
 
 // Removes name segments of torch.compile, FSDP and activation checkpointing ("_orig_mod"), then the prefix that
 // DataParallel, Lightning, a weight average or a nested dictionary put before all names ("module.", "model.",
-// "ema_model.", "state_dict."). Of several copies, takes the one with this `prefix`, else the weight average by its
-// name. Ignores tensors that a prefix separates from the model. FAILED_PRECONDITION lists the copies if none can be
-// chosen. Weights without a recognizable model are returned unchanged.
+// "ema_model.", "state_dict."). Takes, if there are several copies, the one with this `prefix`, else the weight average
+// by its name. Ignores tensors that a prefix separates from the model. FAILED_PRECONDITION lists the copies if none can
+// be chosen. Weights without a recognizable model are returned unchanged.
 absl::StatusOr<UnwrappedWeights> UnwrapForeign(TensorMap tensors,
                                                const std::optional<std::string>& prefix = std::nullopt);
 

@@ -73,9 +73,9 @@ struct InferenceRequest {
   // Returns the pixels of the decoded image, or of the tensor, according to its header or shape.
   int64_t InputPixels() const { return int64_t{geometry.original.height} * geometry.original.width; }
   // Ends the request, and is the only way to do so: removes its work from the predicted work, counts it if it expired
-  // or was cancelled, then calls `done`. What was admitted is given back before that, unless the answer's hold shares
-  // it. A request that was dropped because it is abandoned ends with AbandonedError, and gives its quota back if it was
-  // not computed: its caller has to send it again.
+  // or was cancelled, then calls `done`. The admitted quantities are given back before that, unless the answer's hold
+  // shares them. A request that was dropped because it is abandoned ends with AbandonedError, and gives its quota back
+  // if it was not computed: its caller has to send it again.
   void Finish(absl::StatusOr<v1::ClassifyResponse> answer);
   // Ends a request that no executor has begun, and counts its waiting time until `now`.
   void EndWaiting(absl::Status why, absl::Time now);

@@ -23,9 +23,9 @@ struct HttpInferRequest {
 
 // Parses a body. `json_bytes` is the value of Inference-Header-Content-Length: the length of the JSON, after which the
 // inputs' binary data follow. Without it all is JSON; 0 means that all is one image (Triton's raw binary request).
-// Model and version are in the path and stay empty here. INVALID_ARGUMENT names the fault and its place. Takes memory
-// of at most about twenty times the JSON, and four times its long strings; binary data are not copied. A null member
-// counts as absent.
+// Model and version are in the path and stay empty here. INVALID_ARGUMENT names the fault and its place. Needs at
+// most about 20 times the JSON's size, plus 4 times its long strings; binary data are not copied. A null member counts
+// as absent.
 absl::StatusOr<HttpInferRequest> ReadInferBody(std::string body, std::optional<size_t> json_bytes);
 
 // The body of an answer.
