@@ -16,7 +16,7 @@ namespace {
 
 // Buffer reserved for a message before its bytes arrive: a prefix alone must not cost much.
 constexpr size_t kFirstRoom = size_t{256} << 10;
-constexpr size_t kLargestPage = size_t{2} << 20;
+constexpr size_t kHugePage = size_t{2} << 20;
 // Limits of decompression, which runs before admission control. Useful data compresses less than this ratio.
 constexpr int64_t kMostFree = int64_t{64} << 10;
 constexpr int64_t kMostRatio = 64;
@@ -39,12 +39,12 @@ absl::StatusOr<std::optional<MessageReader::Message>> MessageReader::Take(absl::
   }
   std::string& whole = received_->bytes;
   const size_t taken = std::min(bytes.size(), length_ - whole.size());
-  if (!received_->share.Add(static_cast<int64_t>(taken))) return NoRoom();
-  // Doubles up to 2 MiB, the largest page that a first write may make resident; then grows once, since buffers that
-  // double leave holes in the heap.
-  if (const size_t room = whole.size() + taken; whole.capacity() < room) {
-    whole.reserve(room < kLargestPage ? std::min(length_, 2 * room) : length_);
-  }
+  const size_t room = whole.size() + taken;
+  // A buffer that doubles leaves holes in the heap, so it grows once; pages that are not written cost nothing. A first
+  // write may make a huge page resident, which is charged at once.
+  const size_t charged = room <= kFirstRoom ? room : std::max(room, std::min(length_, kHugePage));
+  if (!received_->share.Add(static_cast<int64_t>(charged) - received_->share.bytes())) return NoRoom();
+  if (whole.capacity() < room) whole.reserve(length_);
   whole.append(bytes.data(), taken);
   bytes.remove_prefix(taken);
   if (whole.size() < length_) return std::nullopt;
