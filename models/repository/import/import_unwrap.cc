@@ -30,8 +30,11 @@ std::string WithoutWrappers(const std::string& name) {
 
 absl::StatusOr<TensorMap> WithoutWrappers(TensorMap tensors) {
   TensorMap unwrapped;
-  for (auto& [name, tensor] : tensors) {
-    if (!unwrapped.emplace(WithoutWrappers(name), std::move(tensor)).second) {
+  while (!tensors.empty()) {
+    auto tensor = tensors.extract(tensors.begin());
+    const std::string name = tensor.key();
+    tensor.key() = WithoutWrappers(name);
+    if (!unwrapped.insert(std::move(tensor)).inserted) {
       return absl::FailedPreconditionError(
           absl::StrCat("tensor ", Quoted(name), " is in the file both with and without a wrapper's name in its own"));
     }
