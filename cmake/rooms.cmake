@@ -62,7 +62,7 @@ endfunction()
 function(vitrine_executable name suffix)
   cmake_parse_arguments(arg "" "" "SOURCES;ROOMS;LIBRARIES" ${ARGN})
   add_executable(${name} ${arg_SOURCES})
-  # As libraries are compiled, and not -fPIE: a precompiled header is for one of them.
+  # Compiles with -fPIC like libraries, not with -fPIE: a precompiled header fits one of them.
   set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
   target_compile_options(${name} PRIVATE -fPIC)
   foreach(room ${arg_ROOMS})

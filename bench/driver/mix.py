@@ -18,7 +18,7 @@ CELL = 16
 SHARES = {(224, 224): 12, (384, 288): 4, (384, 384): 3, (512, 512): 1}  # images out of twenty
 PICTURES, PICTURES_QUICK = 160, 40
 SEED = 1
-# As the server's --max-batch-tokens.
+# The server's default of --max-batch-tokens.
 MOST_TOKENS = 8 * 197
 EIGHT = 8
 WINDOW = 32  # pending images, from which OpenVINO may choose those of one size

@@ -20,7 +20,7 @@ import textproto
 
 import eager_forms
 
-# As in bench/training_worker.cc.
+# The values of bench/training_worker.cc.
 LEARNING_RATE = 1e-5
 
 

@@ -44,7 +44,8 @@ class Model : public Module, public ModelDescription {
 absl::StatusOr<std::unique_ptr<Model>> MakeModel(const v1::ModelConfig& config, uint64_t seed = 0,
                                                  at::Device device = at::kCPU);
 
-// As MakeModel on the CPU, with uninitialized parameters and buffers, for a caller that sets all values.
+// Makes the model of MakeModel on the CPU, with uninitialized parameters and buffers, for a caller that sets all
+// values.
 absl::StatusOr<std::unique_ptr<Model>> MakeBlankModel(const v1::ModelConfig& config);
 
 // Runs a forward pass without gradients. Converts LibTorch's exceptions to INTERNAL, as nothing else in serving does;

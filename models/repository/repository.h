@@ -43,10 +43,10 @@ std::string PassedOver(const std::string& link);
 // root cannot be read.
 absl::StatusOr<Listing> ListRepository(const std::filesystem::path& root);
 
-// As above, versions only, without those of unreadable models.
+// Lists the versions of ListRepository, without those of unreadable models.
 absl::StatusOr<std::vector<VersionId>> ListVersions(const std::filesystem::path& root);
 
-// As ListVersions, with folders that lack a manifest: manual copies in progress or incomplete ones.
+// Lists the versions of ListVersions, and folders that lack a manifest: manual copies in progress or incomplete ones.
 absl::StatusOr<std::vector<VersionId>> ListVersionFolders(const std::filesystem::path& root);
 
 // Reads and validates the manifest only, not the files it lists. Errors as ReadVersion (stored_version.h).

@@ -28,16 +28,16 @@ std::vector<const float*> PointersTo(const WeightedModel& model);
 // the manifest's parameter count do not fit together, or a number is not finite. Throws std::bad_alloc.
 absl::StatusOr<WeightedModel> FitWeights(const v1::Manifest& manifest, Safetensors weights);
 
-// As FitWeights, but keeps every weight in its stored floating type; the caller converts them one by one.
+// Does the same as FitWeights, but keeps every weight in its stored floating type; the caller converts them one by one.
 absl::StatusOr<WeightedModel> FitStored(const v1::Manifest& manifest, Safetensors weights);
 
-// As FitWeights, without a manifest; errors of ModelDescription::Make, CheckFit and CheckFinite.
+// Does the same as FitWeights, without a manifest; errors of ModelDescription::Make, CheckFit and CheckFinite.
 absl::StatusOr<WeightedModel> WithWeights(const v1::ModelConfig& config, Safetensors weights);
 
 // Returns the weights by the program's names; shares the bytes.
 Safetensors NamedWeights(const WeightedModel& model);
-// As NamedWeights, in the type of the file. With `bf16`, also rounds the model's own weights, so that goldens belong to
-// the published ones. Throws std::bad_alloc.
+// Returns NamedWeights in the type of the file. With `bf16`, also rounds the model's own weights, so that goldens
+// belong to the published ones. Throws std::bad_alloc.
 Safetensors AsStored(WeightedModel& model, bool bf16);
 
 }  // namespace vitrine

@@ -95,7 +95,7 @@ class Expansion {
     }
     return count;
   }
-  // As Own, for the rows of a weight that `linear` uses.
+  // Counts like Own, for the rows of a weight that `linear` uses.
   int64_t OwnRows(const ir::Operator& op, const ir::Linear& linear) {
     int64_t count = 0;
     for (const int weight : op.weights) {

@@ -83,10 +83,10 @@ struct WorkloadInput {
 
 // Form of the forward pass. Both give the same results.
 enum class Form {
-  // As in the paper's code, on which its figures are based: every norm on all tokens, queries of all tokens in class
+  // The paper's code, on which its figures are based: every norm on all tokens, queries of all tokens in class
   // attention, F-SNE's codes as input channels, softmax on logits in memory.
   kPublished,
-  // As in this program: computes only what reaches the head, factors F-SNE and fuses softmax attention.
+  // This program: computes only what reaches the head, factors F-SNE and fuses softmax attention.
   kExecuted,
 };
 

@@ -200,7 +200,7 @@ absl::StatusOr<v1::ServingChange> AdminService::UnloadModel(const v1::UnloadMode
     row = before;
     ExcludeVersion(row, id.version, "unloaded by an operator");
   };
-  // As in a rollback: the replacement is loaded before the version goes, so that no other version serves in between.
+  // Loads the replacement before the version goes, as a rollback does, so that no other version serves in between.
   const Step bring = {
       [](v1::ModelOverride&) {}, [&] { return LoadReplacements(model, put_away); }, {}, absl::ZeroDuration()};
   const Step leave = {put_away,

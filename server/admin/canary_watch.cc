@@ -16,7 +16,7 @@
 namespace vitrine {
 namespace {
 
-// As for the loading thread: running goldens must not take cores from serving threads.
+// The niceness of the loading thread: running goldens must not take cores from serving threads.
 constexpr int kNiceness = 10;
 
 // Returns the manifest's tolerance for this device and precision; nullopt if it has none.

@@ -268,7 +268,7 @@ void VersionTable::SetComplete() {
 uint64_t VersionTable::Subscribe(Listener listener) {
   MutexLock listeners_lock(listeners_mutex_);
   for (VersionStatus& status : List()) {
-    // As in Change: events carry states, not labels and traffic.
+    // Clears labels and traffic, as Change does: events carry states alone.
     status.labels.clear();
     status.traffic_percent = 0;
     v1::ModelEvent event;

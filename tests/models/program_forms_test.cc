@@ -54,7 +54,7 @@ std::vector<v1::AttentionKind> KindsOf(const Program& program) {
   return kinds;
 }
 
-// As in the papers, dropout acts once after the positions, and then in every block.
+// Dropout acts, as in the papers, once after the positions, and then in every block.
 TEST(Drop, EveryFormDropsOnceAfterItsPositionsAndInEveryBlock) {
   for (const SmallForm& form : SmallForms()) {
     std::map<Place, int> drops = DropsOf(ProgramOf(form.config).value());

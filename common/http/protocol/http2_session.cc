@@ -380,7 +380,7 @@ void Http2Session::OnPing(const nghttp2_ping& ping, bool is_answer) {
     nghttp2_session_set_local_window_size(session_.get(), NGHTTP2_FLAG_NONE, 0, *grown);
     return;
   }
-  // As in gRPC: two early PINGs are tolerated, and each response sent resets the count.
+  // Tolerates two early PINGs, and resets the count with each response sent, as gRPC does.
   constexpr int kForgiven = 2;
   const bool is_early =
       last_ping_ != Time::min() && Now() - last_ping_ < Nanoseconds(options_.min_ping_interval) * 9 / 10;

@@ -58,7 +58,7 @@ class Frame {
   View<float> At(Operand operand) const;
   RowsOf RowsOfBuffer(Operand operand) const { return buffers_[static_cast<size_t>(operand.buffer)].rows; }
   View<float> Of(Operand operand, int image) const;
-  // As Of, without the class token.
+  // Returns the rows of Of without the class token.
   View<float> CellsOf(Operand operand, int image) const;
 
   // Pixels of all images, counted once per channel.

@@ -21,7 +21,7 @@ Safetensors SaveWeights(const Model& model, Dtype storage);
 // Builds the model of a stored version on the CPU; its tensors share the weights' memory. Errors as FitWeights.
 absl::StatusOr<std::unique_ptr<Model>> BuildModel(const v1::Manifest& manifest, Safetensors weights);
 
-// As above; the model shares the weights of `version`.
+// Builds the model of a version that was read; the model shares its weights.
 absl::StatusOr<std::unique_ptr<Model>> BuildModel(const StoredVersion& version);
 
 // Returns the forward pass to record and compare goldens with, by RunModel. `model` must be on the CPU and outlive it.

@@ -20,7 +20,7 @@ at::Tensor Dropout(const at::Tensor& x, float rate, int site, const ForwardConte
 // context.drop_path, and scales the others to keep the expectation. Depends only on the seed, the site and the image's
 // index in the batch.
 at::Tensor DropPath(const PackedTokens& branch, int site, const ForwardContext& context);  // [T, d]
-// As above; the first dimension counts images or sequences.
+// Does the same for x whose first dimension counts images or sequences.
 at::Tensor DropPath(const at::Tensor& branch, int site, const ForwardContext& context);
 
 }  // namespace vitrine

@@ -30,7 +30,7 @@ using NextBytes = std::function<absl::Status(char* into, size_t count)>;
 // Errors of `next` are returned. Allocates at most `file_bytes` plus a few times the header. Thread-safe.
 absl::StatusOr<Safetensors> ReadSafetensors(uint64_t file_bytes, const NextBytes& next);
 
-// As ReadSafetensors, from memory.
+// Parses a safetensors file in memory; otherwise like ReadSafetensors.
 absl::StatusOr<Safetensors> ParseSafetensors(std::string_view bytes);
 
 // Returns the bytes of a file: tensors sorted by element size (largest first), then by name, so that each is aligned;

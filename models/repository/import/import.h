@@ -78,7 +78,7 @@ absl::StatusOr<std::vector<std::filesystem::path>> ForeignFiles(const std::files
 // INVALID_ARGUMENT for a pickle, by its name (.bin, .pth, .pt, .ckpt, .pkl) or first bytes, because unpickling runs
 // code from the file; the message says how to save tensors as safetensors instead.
 absl::StatusOr<TensorMap> ReadForeignWeights(const std::vector<std::filesystem::path>& files);
-// As above, for ForeignFiles(named).
+// Reads the files of ForeignFiles(named).
 absl::StatusOr<TensorMap> ReadForeignWeights(const std::filesystem::path& named);
 
 }  // namespace vitrine

@@ -48,7 +48,7 @@ class WaitingQueue::Cursor {
       if (entry_ == nullptr || Rank(next) < Rank(*entry_)) entry_ = &next;
     }
   }
-  // As Decide ranks one caller's requests of different classes.
+  // Ranks one caller's requests of different classes like Decide.
   std::tuple<int, absl::Time, uint64_t> Rank(const Entry& entry) const {
     const WaitingRequest& waiting = entry.waiting;
     const bool out_of_patience = waiting.arrival + options_->batch.patience[waiting.priority] <= options_->now;

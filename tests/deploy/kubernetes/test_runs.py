@@ -259,7 +259,7 @@ class Refused(unittest.TestCase):
 @unittest.skipIf(flags.folder() is None, "the programs are not built")
 class RandomModel(unittest.TestCase):
     def test_is_published_once_however_often_the_init_container_runs(self):
-        # As the overlay's file has it, which needs no rendering.
+        # The overlay's file, which needs no rendering.
         deployment = yaml.safe_load((manifests.FOLDER / "overlays" / "dev" / "deployment.yaml").read_text())
         container, = deployment["spec"]["template"]["spec"]["initContainers"]
         with tempfile.TemporaryDirectory() as folder:

@@ -168,7 +168,7 @@ void RunAmxGemm(const NarrowGemmCall& call) {
   _tile_release();
 }
 
-// As RunMultiplyAdds; a round is one instruction per register of sums.
+// Implements RunMultiplyAdds with tiles; a round is one instruction per register of sums.
 template <class N>
 float RunAmxMultiplyAdds(int64_t rounds) {
   alignas(64) std::byte numbers[kAmxRows * kAmxBytes] = {};

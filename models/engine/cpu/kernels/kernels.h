@@ -48,7 +48,7 @@ struct Kernels {
   void (*depthwise)(const cpu::DepthwiseCall& call);
   // Computes (x - mean) / sqrt(variance + epsilon) of every row.
   void (*normalize)(cpu::View<const float> x, float epsilon, cpu::View<float> y);
-  // As normalize, then multiplies by weight and adds bias.
+  // Normalizes like `normalize`, then multiplies by weight and adds bias.
   void (*layer_norm)(cpu::View<const float> x, float epsilon, const float* weight, const float* bias,
                      cpu::View<float> y);
   // Computes x weight + bias, column by column.

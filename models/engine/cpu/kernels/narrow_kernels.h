@@ -61,7 +61,7 @@ struct NarrowKernels {
   // if these are longer.
   void (*take)(cpu::View<const float> x, float epsilon, std::byte* a, int64_t a_stride, RowRange* ranges);
 
-  // As Kernels::depthwise, with the GELU of a narrow product. Computed in fp32: a sum of nine has no rows of groups.
+  // Computes Kernels::depthwise with the GELU of a narrow product, in fp32: a sum of nine has no rows of groups.
   void (*depthwise)(const cpu::DepthwiseCall& call);
 
   // bf16 only, for products of two activations: packs x [inputs, outputs] or [outputs, inputs] as panels of a right

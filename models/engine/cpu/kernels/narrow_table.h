@@ -11,7 +11,7 @@
 // Included by one file per instruction set; see common/simd/gelu.h.
 namespace vitrine::engine {
 
-// As RunMultiplyAdds, for groups. Every chain begins with a different group, so that no two are equal.
+// Implements RunMultiplyAdds for groups. Every chain begins with a different group, so that no two are equal.
 template <class N>
 float RunNarrowMultiplyAdds(int64_t rounds) {
   std::byte groups[kGroupBytes * N::V::kLanes] = {};

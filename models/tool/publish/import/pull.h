@@ -37,7 +37,7 @@ struct Pulled {
 
 // Returns "" for "hf:ORG/NAME" with or without "@REVISION"; else the error.
 std::string FaultOfPull(const std::string& model);
-// As above, for a hub's address and for a SHA-256 in hexadecimal digits.
+// Return the same for a hub's address and for a SHA-256 in hexadecimal digits.
 std::string FaultOfUrl(const std::string& text);
 std::string FaultOfDigest(const std::string& text);
 
