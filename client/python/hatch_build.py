@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Builds the contract into the package: descriptors and type stubs of the .proto files, made by grpcio-tools; and
-sets its version, from the file VERSION, and its licence.
+"""Builds the contract into the package: descriptors and type stubs of the .proto files, made by grpcio-tools; generates
+the blocking client (generate_sync.py); and sets the package's version, from the file VERSION, and its licence.
 
 In a checkout these files are two folders up; a source distribution contains them. No file is created beside the
 sources, except for an editable installation, which runs from them.
@@ -36,26 +36,30 @@ class VersionHook(MetadataHookInterface):
         metadata["version"] = find(Path(self.root), "VERSION").read_text().strip()
 
 
-class ContractHook(BuildHookInterface):  # type: ignore[type-arg]
+class GeneratedHook(BuildHookInterface):  # type: ignore[type-arg]
     def initialize(self, version: str, build_data: Dict[str, Any]) -> None:
         root = Path(self.root)
+        included = build_data["force_include"]
         contract = find(root, "proto/vitrine/v1/classifier.proto").parents[2]
         protos = ["vitrine/v1/%s.proto" % name for name in CONTRACT]
-        if self.target_name == "sdist":
-            build_data["force_include"].update({str(contract / proto): "proto/" + proto for proto in protos})
-            build_data["force_include"][str(find(root, "VERSION"))] = "VERSION"
-            build_data["force_include"][str(find(root, "LICENSE", LICENCE))] = LICENCE
-            return
         includes = [contract, root]
         if version == "editable":
-            generate(includes, protos, root / "src")
+            generate_sync(root, root / "src")
+            generate_contract(includes, protos, root / "src")
+            return
+        scratch = Path(tempfile.mkdtemp(prefix="vitrine-build-"))
+        atexit.register(shutil.rmtree, scratch, ignore_errors=True)
+        generate_sync(root, scratch)
+        if self.target_name == "sdist":
+            included.update({str(contract / proto): "proto/" + proto for proto in protos})
+            included[str(find(root, "VERSION"))] = "VERSION"
+            included[str(find(root, "LICENSE", LICENCE))] = LICENCE
+            included[str(scratch / "vitrine")] = "src/vitrine"
             return
         if not (root / LICENCE).is_file():
-            build_data["force_include"][str(find(root, "LICENSE"))] = "vitrine/LICENSE"
-        scratch = tempfile.mkdtemp(prefix="vitrine-contract-")
-        atexit.register(shutil.rmtree, scratch, ignore_errors=True)
-        for path in generate(includes, protos, Path(scratch)):
-            build_data["force_include"][str(path)] = str(path.relative_to(scratch))
+            included[str(find(root, "LICENSE"))] = "vitrine/LICENSE"
+        generate_contract(includes, protos, scratch)
+        included[str(scratch / "vitrine")] = "vitrine"
 
 
 def find(root: Path, name: str, carried: str = "") -> Path:
@@ -70,7 +74,12 @@ def find(root: Path, name: str, carried: str = "") -> Path:
     )
 
 
-def generate(includes: "list[Path]", protos: "list[str]", out: Path) -> "list[Path]":
+def generate_sync(root: Path, out: Path) -> None:
+    (out / "vitrine").mkdir(exist_ok=True)
+    subprocess.run([sys.executable, str(root / "generate_sync.py"), str(root / "src"), str(out)], check=True)
+
+
+def generate_contract(includes: "list[Path]", protos: "list[str]", out: Path) -> None:
     """Writes vitrine/v1/: the descriptors of all files and, for each, a module and its type stub."""
     package = out / "vitrine/v1"
     package.mkdir(parents=True, exist_ok=True)
@@ -81,4 +90,3 @@ def generate(includes: "list[Path]", protos: "list[str]", out: Path) -> "list[Pa
     (package / "__init__.py").write_text('"""The messages of the contract, proto/vitrine/v1 of the server."""\n')
     for proto in protos:
         (out / proto.replace(".proto", "_pb2.py")).write_text(MODULE.format(proto=proto))
-    return sorted(path for path in package.iterdir() if path.is_file())

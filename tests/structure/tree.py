@@ -4,8 +4,9 @@ import pathlib
 from typing import Iterator
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
-# Paths from the root. An editable installation of the Python client generates its messages beside its sources.
-NOT_OURS = ("build*", ".git", ".cache", "compile_commands.json", "client/python/src/vitrine/v1", "client/python/dist")
+# Paths from the root. An editable installation of the Python client generates messages and code beside its sources.
+NOT_OURS = ("build*", ".git", ".cache", "compile_commands.json", "client/python/src/vitrine/v1", "client/python/dist",
+            *(f"client/python/src/vitrine/{name}.py" for name in ("_calls", "_many", "_servers", "admin", "client")))
 
 
 def ours(path: pathlib.PurePath) -> bool:

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A class for each code: what the guide's table promises."""
 
-import asyncio
 import builtins
 import re
-from typing import Any, Dict, List, Tuple
+from typing import Dict, List, Tuple
 
 import grpc
 import pytest
@@ -12,7 +11,6 @@ from conftest import ROOT
 from scripted import Script, serve, stream_error
 
 import vitrine
-import vitrine.aio
 
 CODES = [code for code in grpc.StatusCode if code != grpc.StatusCode.OK]
 
@@ -46,15 +44,9 @@ def test_each_code_raises_its_class(code: grpc.StatusCode) -> None:
     script.stream = lambda requests, context: (stream_error(request, code) for request in requests)
     once = vitrine.RetryPolicy(max_attempts=1)
 
-    async def ask(address: str) -> Any:
-        async with vitrine.aio.Client(address, retries=once) as client:
-            return await client.classify(b"x", "m")
-
     with serve(script) as address, vitrine.Client(address, retries=once) as client:
         with pytest.raises(vitrine.VitrineError, match="^a sentence$") as error:
             client.classify(b"x", "m")
-        with pytest.raises(expected, match="^a sentence$"):
-            asyncio.run(ask(address))
         (result,) = client.classify_many([b"x"], "m")
     assert type(error.value) is expected and error.value.code == code.name
     assert isinstance(result, vitrine.Refused) and result.code == code.name

@@ -238,6 +238,24 @@ def test_a_full_server_is_asked_again_later() -> None:
     assert len(ids) == len(set(ids)) == 90
 
 
+def test_a_retry_that_becomes_due_while_the_caller_works() -> None:
+    script = Script()
+
+    def stream(requests: Iterator[Any], context: Any) -> Iterator[Any]:
+        first, second = next(requests), next(requests)
+        yield stream_error(second, grpc.StatusCode.RESOURCE_EXHAUSTED, 0.05)
+        yield stream_answer(first)
+        yield from map(stream_answer, requests)
+
+    script.stream = stream
+    ok = []
+    with serve(script) as address, vitrine.Client(address) as client:
+        for result in client.classify_many([b"a", b"b"], "m", deadline=3):
+            ok.append(result.ok)
+            time.sleep(0.2)
+    assert ok == [True, True]
+
+
 def test_a_stream_that_breaks_is_opened_again() -> None:
     script = Script()
     streams = itertools.count()

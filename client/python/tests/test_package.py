@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What pip makes of it, and what a type checker says to it."""
 
+import inspect
 import re
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -41,9 +43,24 @@ def test_a_source_distribution_carries_the_contract(tmp_path: Path) -> None:
     assert contents(tmp_path / "direct") == contents(tmp_path / "again")
     version = (ROOT / "VERSION").read_text().strip()
     assert [wheel.name.split("-")[1] for wheel in tmp_path.glob("*/*.whl")] == [version, version]
-    for name in ("LICENSE", "py.typed", "v1/descriptors.binpb", "v1/classifier_pb2.py", "v1/classifier_pb2.pyi"):
+    twins = {path.name for path in PACKAGE.glob("src/vitrine/_aio/*.py")} - {"__init__.py"}
+    for name in ("LICENSE", "py.typed", *twins, "v1/descriptors.binpb", "v1/classifier_pb2.py", "v1/classifier_pb2.pyi"):
         assert "vitrine/" + name in contents(tmp_path / "direct")
     assert sorted(PACKAGE.rglob("src/**/*.py")) == before, "the build wrote into the sources"
+
+
+def test_what_would_not_block_is_not_generated(tmp_path: Path) -> None:
+    shutil.copytree(PACKAGE / "src/vitrine/_aio", tmp_path / "vitrine/_aio")
+    generate = [sys.executable, str(PACKAGE / "generate_sync.py"), str(tmp_path), str(tmp_path)]
+    subprocess.run(generate, check=True)
+    assert "class Client" in (tmp_path / "vitrine/client.py").read_text()
+    (tmp_path / "vitrine/_aio/_other.py").write_text("# licence\nimport time\nlock = asyncio.Lock()\n")
+    ran = subprocess.run(generate, capture_output=True, text=True)
+    assert ran.returncode == 1 and "_other.py:3: no rule of generate_sync.py for: lock = asyncio.Lock()" in ran.stderr
+    for path in (tmp_path / "vitrine/_aio").glob("*.py"):
+        path.unlink()
+    ran = subprocess.run(generate, capture_output=True, text=True)
+    assert ran.returncode == 1 and "these rules match nothing: " in ran.stderr
 
 
 def test_metadata() -> None:
@@ -69,7 +86,10 @@ def test_every_public_name_is_there() -> None:
     assert sorted(vitrine.__all__) == vitrine.__all__
     assert all(getattr(vitrine, name).__doc__ for name in vitrine.__all__ if name != "ImageSource")
     for kind in (vitrine.Client, vitrine.AdminClient, vitrine.aio.Client, vitrine.aio.AdminClient):
-        assert all(member.__doc__ for name, member in vars(kind).items() if not name.startswith("_"))
+        methods = [method for name, method in vars(kind).items() if not name.startswith("_")]
+        assert all(method.__doc__ for method in methods)
+        names = {name for method in methods for name in inspect.signature(method).parameters}
+        assert "deadline" in names and not [name for name in names if "timeout" in name]
 
 
 @pytest.mark.skipif(sys.version_info < (3, 10), reason="mypy of today does not know numpy's stubs of Python 3.9")

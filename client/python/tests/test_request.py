@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What goes with a picture: the version by its label, the caller's trace."""
 
-import asyncio
 import json
 import shutil
 import time
@@ -13,47 +12,39 @@ from conftest import ROOT, Server
 from scripted import Script, serve
 
 import vitrine
-import vitrine.aio
 
 PARENT = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 IDS = ("4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7")
 DIGIT = ROOT / "samples/digits/digit-7.png"
 
 
-def ask_both_clients(address: str, image: Any, model: str, **wish: Any) -> None:
-    """Each call of each client: classify, stream, classify, stream."""
+def ask(address: str, image: Any, model: str, **wish: Any) -> None:
+    """Calls classify, then classify_many."""
     with vitrine.Client(address) as client:
         client.classify(image, model, **wish)
         assert [result.ok for result in client.classify_many([image], model, **wish)] == [True]
-
-    async def use() -> None:
-        async with vitrine.aio.Client(address) as client:
-            await client.classify(image, model, **wish)
-            assert [result.ok async for result in client.classify_many([image], model, **wish)] == [True]
-
-    asyncio.run(use())
 
 
 def test_a_version_may_be_named_by_its_label() -> None:
     script = Script()
     with serve(script) as address:
-        ask_both_clients(address, b"one", "m", version_label="canary")
-        ask_both_clients(address, b"one", "m", version=3)
-    assert [request.version_label for request in script.requests] == ["canary"] * 4 + [""] * 4
-    assert [request.HasField("version") for request in script.requests] == [False] * 4 + [True] * 4
+        ask(address, b"one", "m", version_label="canary")
+        ask(address, b"one", "m", version=3)
+    assert [request.version_label for request in script.requests] == ["canary"] * 2 + [""] * 2
+    assert [request.HasField("version") for request in script.requests] == [False] * 2 + [True] * 2
 
 
 def test_the_trace_goes_with_its_call_alone() -> None:
     script = Script()
     with serve(script) as address:
-        ask_both_clients(address, b"one", "m", traceparent=PARENT)
-        ask_both_clients(address, b"one", "m")
+        ask(address, b"one", "m", traceparent=PARENT)
+        ask(address, b"one", "m")
         with vitrine.Client(address, token="secret") as client:
             client.classify(b"one", "m", traceparent=PARENT)
     for metadata in (script.metadata, script.stream_metadata):
-        assert [call.get("traceparent") for call in metadata[:4]] == [PARENT, PARENT, None, None]
-    assert script.metadata[4]["traceparent"] == PARENT
-    assert script.metadata[4]["authorization"] == "Bearer secret"
+        assert [call.get("traceparent") for call in metadata[:2]] == [PARENT, None]
+    assert script.metadata[2]["traceparent"] == PARENT
+    assert script.metadata[2]["authorization"] == "Bearer secret"
 
 
 @pytest.mark.parametrize(
@@ -87,12 +78,12 @@ def test_the_server_knows_label_and_trace(tmp_path: Path) -> None:
         parsed = (json.loads(line) for line in server.log.read_text().splitlines() if line.startswith("{"))
         return [line for line in parsed if line["message"] == "request" and line.get("trace_id") == IDS[0]]
 
-    ask_both_clients(server.address, DIGIT, "kv-pos-mnist", version_label="canary", traceparent=PARENT)
+    ask(server.address, DIGIT, "kv-pos-mnist", version_label="canary", traceparent=PARENT)
     end = time.monotonic() + 10
-    while len(lines()) < 4 and time.monotonic() < end:
+    while len(lines()) < 2 and time.monotonic() < end:
         time.sleep(0.02)
     found: List[Tuple[str, str, str]] = [(line["method"], line["code"], line["span_id"]) for line in lines()]
-    assert found == [(method, "OK", IDS[1]) for method in ("Classify", "ClassifyStream") * 2]
+    assert found == [(method, "OK", IDS[1]) for method in ("Classify", "ClassifyStream")]
     with vitrine.Client(server.address) as client:
         assert client.model("kv-pos-mnist", version_label="canary").version == 1
         with pytest.raises(vitrine.NotFound, match="other"):

@@ -41,14 +41,6 @@ def test_one_picture_is_not_many(one: Any) -> None:
         with pytest.raises(TypeError, match=r"write \[image\]"):
             client.embed_many(one, MODEL, feature="mean")
 
-    async def use() -> None:
-        async with vitrine.aio.Client("127.0.0.1:1") as other:
-            async for _ in other.classify_many(one, MODEL):
-                pass
-
-    with pytest.raises(TypeError, match=r"write \[image\]"):
-        asyncio.run(use())
-
 
 def test_what_is_no_iterable() -> None:
     with vitrine.Client("127.0.0.1:1") as client, pytest.raises(TypeError, match="images is int; give an iterable"):
@@ -65,12 +57,22 @@ def test_a_folder_stands_for_its_pictures(tmp_path: Path) -> None:
     (tmp_path / "notes.TXT").write_bytes(b"notes")
     with serve(Script()) as address, vitrine.Client(address) as client:
         for folder in (tmp_path, str(tmp_path)):
-            with pytest.warns(vitrine.PictureWarning, match=r"passed over in .*: 1 \.txt, 1 folders"):
+            with pytest.warns(vitrine.PictureWarning, match=r"passed over in .*: 1 \.txt, 1 folders") as warned:
                 results = list(client.classify_many(folder, "m"))
+            assert [warning.filename for warning in warned] == [__file__]
             assert [Path(r.source).name for r in results] == ["A.JPG", "b.png", "c.jpeg", "e.jfif", "g.png"]
             assert [r.ok for r in results] == [True] * 4 + [False], "a link that leads nowhere is not left out"
     with pytest.raises(FileNotFoundError, match="has no picture"):
         pictures(tmp_path / "inside/empty")
+
+    async def use(address: str) -> None:
+        async with vitrine.aio.Client(address) as other:
+            with pytest.warns(vitrine.PictureWarning, match="passed over") as warned:
+                assert len([result async for result in other.classify_many(tmp_path, "m")]) == 5
+            assert [warning.filename for warning in warned] == [__file__]
+
+    with serve(Script()) as address:
+        asyncio.run(use(address))
 
 
 def test_names_that_are_no_utf8_can_be_had_back(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from scripted import Script, answer, serve, stream_answer
 import vitrine
 import vitrine.aio
 from vitrine import _proxy, _servers
+from vitrine._aio import _servers as _aio_servers
 
 QUICK = vitrine.RetryPolicy(max_attempts=1)
 DIGIT = ROOT / "samples/digits/digit-7.png"
@@ -30,7 +31,8 @@ class Names:
         self.places: Dict[str, str] = {}
         self._system = socket.getaddrinfo
         monkeypatch.setattr(socket, "getaddrinfo", self._resolve)
-        monkeypatch.setattr(_servers, "_PERIOD", 0.0)
+        for module in (_servers, _aio_servers):
+            monkeypatch.setattr(module, "_PERIOD", 0.0)
 
     def _resolve(self, host: str, *rest: Any, **named: Any) -> Any:
         if host in self.places and not self.places[host]:
@@ -74,24 +76,10 @@ def test_within_one_call(names: Names, call: str, server: Server) -> None:
             return [result.ok for result in client.classify_many([DIGIT] * 3, "kv-pos-mnist")] == [True] * 3
         return next(client.watch()) if call == "watch" else client.wait_until_ready()
 
-    async def awaited(client: vitrine.aio.Client) -> Any:
-        if call == "classify":
-            return await client.classify(DIGIT, "kv-pos-mnist")
-        if call == "stream":
-            return [result.ok async for result in client.classify_many([DIGIT] * 3, "kv-pos-mnist")] == [True] * 3
-        return await client.watch().__anext__() if call == "watch" else await client.wait_until_ready()
-
-    async def use() -> None:
-        names.places = {"a.test": "127.0.0.2", "b.test": "127.0.0.3"}
-        async with vitrine.aio.Client("a.test:%s,b.test:%s" % (port, port), deadline=20) as client:
-            names.places = {"a.test": "127.0.0.1", "b.test": "127.0.0.1"}
-            assert await awaited(client) in (True, None) or call in ("classify", "watch")
-
     names.places = {"a.test": "127.0.0.2", "b.test": "127.0.0.3"}
     with vitrine.Client("a.test:%s,b.test:%s" % (port, port), deadline=20) as client:
         names.places = {"a.test": "127.0.0.1", "b.test": "127.0.0.1"}
         assert calls(client) in (True, None) or call in ("classify", "watch")
-    asyncio.run(use())
 
 
 def test_calls_under_way_are_not_ended_by_a_move(names: Names) -> None:
@@ -285,23 +273,12 @@ def test_a_token_is_read_again_when_it_is_refused(tmp_path: Path) -> None:
             valid[0] = token
             return ask()
 
-        async def use() -> None:
-            async with vitrine.aio.Client(address, token_file=file) as client:
-                assert (await client.classify(b"one", "m")).top1.label == "one"
-                file.write_text("fourth")
-                valid[0] = "fourth"
-                assert (await client.classify(b"one", "m")).top1.label == "one"
-                file.write_text("fifth")
-                valid[0] = "fifth"
-                assert [result.ok async for result in client.classify_many([b"one"] * 3, "m")] == [True] * 3
-
         file.write_text("first")
         with vitrine.Client(address, token_file=file) as client:
             assert client.classify(b"one", "m").top1.label == "one"
             assert replaced(lambda: client.classify(b"one", "m"), "second").top1.label == "one"
             many = replaced(lambda: list(client.classify_many([b"one", b"two"], "m")), "third")
             assert [result.ok for result in many] == [True, True]
-            asyncio.run(use())
             valid[0] = "nobody has this one"
             with pytest.raises(vitrine.Unauthenticated, match="who are you"):
                 client.classify(b"one", "m")
@@ -323,11 +300,6 @@ def test_an_admin_reads_a_token_again_when_it_is_refused(tmp_path: Path) -> None
     address = "127.0.0.1:%d" % server.add_insecure_port("127.0.0.1:0")
     server.start()
 
-    async def use() -> None:
-        async with vitrine.aio.AdminClient(address, token_file=file) as admin:
-            file.write_text("newer")
-            assert (await admin.serving()).models == ()
-
     try:
         file.write_text("old")
         with vitrine.AdminClient(address, token_file=file) as admin:
@@ -335,11 +307,9 @@ def test_an_admin_reads_a_token_again_when_it_is_refused(tmp_path: Path) -> None
                 admin.serving()
             file.write_text("new")
             assert admin.serving().models == ()
-            file.write_text("old")
-        asyncio.run(use())
     finally:
         server.stop(0).wait()
-    assert sent == ["Bearer old", "Bearer old", "Bearer new", "Bearer old", "Bearer newer"]
+    assert sent == ["Bearer old", "Bearer old", "Bearer new"]
 
 
 @contextlib.contextmanager
@@ -366,19 +336,13 @@ def test_the_wrong_kind_of_port(tmp_path: Path) -> None:
             with vitrine.AdminClient(address) as admin, pytest.raises(vitrine.Unimplemented, match="speaks no gRPC"):
                 admin.serving()
 
-    async def use() -> None:
-        async with vitrine.aio.AdminClient(server.address) as admin:
-            with pytest.raises(vitrine.Unimplemented, match="there is no Admin service at 127.0.0.1:"):
-                await admin.serving()
-
     with vitrine.AdminClient(server.address) as admin:
-        with pytest.raises(vitrine.Unimplemented, match="give the address of vitrine-server --admin"):
+        with pytest.raises(vitrine.Unimplemented, match="no Admin service at 127.0.0.1:.* vitrine-server --admin"):
             admin.load(MODEL)
-    asyncio.run(use())
     server.stop()
 
 
-def test_all_heads_and_all_layers(client: vitrine.Client, server: Server, cat: Path) -> None:
+def test_all_heads_and_all_layers(client: vitrine.Client, cat: Path) -> None:
     offer = client.model(MODEL).attention["class"]
 
     def places(result: vitrine.Result) -> List[Any]:
@@ -395,9 +359,3 @@ def test_all_heads_and_all_layers(client: vitrine.Client, server: Server, cat: P
     assert distance.values.shape == (offer.layers, offer.heads)
     with pytest.raises(vitrine.InvalidArgument, match='heads \'every\' are not known; give numbers in a list, or "all"'):
         client.classify(cat, MODEL, attention=vitrine.Attention("class", heads="every"))
-
-    async def use() -> None:
-        async with vitrine.aio.Client(server.address) as asynchronous:
-            assert places(await asynchronous.classify(cat, MODEL, attention=heads)) == last
-
-    asyncio.run(use())

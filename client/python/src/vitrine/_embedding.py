@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, AsyncGenerator, Generator, Optional, Union
+from typing import TYPE_CHECKING, Any, Optional, Union
 
 import numpy as np
 import numpy.typing as npt
@@ -91,19 +91,3 @@ def of_outcome(outcome: Outcome, normalize: bool) -> Embedded:
     except Internal as error:
         return Refused(error, outcome.index, outcome.source)
     return Embedding(values, next(iter(outcome.features)), outcome.index, outcome.source, outcome.served_by)
-
-
-def each(outcomes: Generator[Outcome, None, None], normalize: bool) -> Generator[Embedded, None, None]:
-    try:
-        for outcome in outcomes:
-            yield of_outcome(outcome, normalize)
-    finally:
-        outcomes.close()
-
-
-async def each_async(outcomes: AsyncGenerator[Outcome, None], normalize: bool) -> AsyncGenerator[Embedded, None]:
-    try:
-        async for outcome in outcomes:
-            yield of_outcome(outcome, normalize)
-    finally:
-        await outcomes.aclose()

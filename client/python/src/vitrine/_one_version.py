@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Generator, Optional, Tuple
+from typing import Optional, Tuple
 
 from vitrine._result import Outcome, Refused
 from vitrine.errors import FailedPrecondition
@@ -41,12 +41,3 @@ class OneVersion:
             "name one with `version`" % (this[1], this[2], self._first[1], self._first[2])
         )
         return Refused(FailedPrecondition(message), outcome.index, outcome.source)
-
-
-def of_one_version(outcomes: Generator[Outcome, None, None]) -> Generator[Outcome, None, None]:
-    one = OneVersion()
-    try:
-        for outcome in outcomes:
-            yield one.check(outcome)
-    finally:
-        outcomes.close()

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import warnings
 from collections import Counter
 from typing import Any, List
@@ -70,7 +71,7 @@ def _of_folder(folder: str) -> List[str]:
             others[ending or "files without an ending"] += 1
     if others:
         what = ", ".join("%d %s" % (count, kind) for kind, count in sorted(others.items()))
-        warnings.warn("passed over in %s: %s" % (folder, what), PictureWarning, stacklevel=4)
+        warnings.warn("passed over in %s: %s" % (folder, what), PictureWarning, stacklevel=_level_of_caller())
     if not found:
         raise FileNotFoundError("the folder %s has no picture (%s)" % (folder, ", ".join(_ENDINGS)))
     return found
@@ -81,3 +82,11 @@ def _one(what: str) -> TypeError:
         "images is %s, where several pictures are wanted: write [image] for a list of one, "
         "or classify(image) or embed(image)" % what
     )
+
+
+def _level_of_caller() -> int:
+    """Returns `stacklevel` for a warning of the function that calls this: of the code that called the package."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals["__name__"].split(".")[0] == "vitrine":
+        level, frame = level + 1, frame.f_back
+    return level

@@ -8,16 +8,30 @@ from types import TracebackType
 from typing import Any, Mapping, Optional, Type, Union
 
 import grpc
-import grpc.aio
 
 from vitrine import _admin
 from vitrine._admin import ServingChange, ServingStatus, VersionPolicy
+from vitrine._aio import _driver
 from vitrine._connection import Pem, open_channel, settings, time_left
 from vitrine.v1 import admin_pb2
 
 
 class AdminClient:
-    """As vitrine.AdminClient, for one event loop; create it inside the loop."""
+    """A connection to the Admin service of one server, which has a separate listener (vitrine-server --admin).
+
+    Only `unload` of a whole model removes its last ready version. A change that needs versions returns when they are
+    loaded; a failed change changes nothing. Calls are not retried, except after a token was rejected that its file has
+    since replaced: after a lost call, `serving` shows if the change was made. For one event loop: create
+    it inside the loop.
+
+    Args:
+        address: as in vitrine.aio.Client, of the Admin listener; default $VITRINE_ADMIN.
+        tls, ca, cert, key, server_name, token, token_file: as in vitrine.aio.Client.
+        deadline: timeout of one call in seconds; default as long as the server's loads wait for each other.
+
+    Raises:
+        ValueError: options that are wrong or contradict each other, or no address. OSError: a file that cannot be read.
+    """
 
     def __init__(
         self,
@@ -34,7 +48,7 @@ class AdminClient:
     ) -> None:
         security = tls, ca, cert, key, server_name, token, token_file
         self._settings = settings(_admin.address_of(address), *security, deadline, 0.0, None, 1)
-        self._channel = open_channel(grpc.aio, self._settings)
+        self._channel = open_channel(_driver.GRPC, self._settings)
         self._stubs = _admin.AdminStubs(self._channel)
 
     async def close(self) -> None:
@@ -58,53 +72,65 @@ class AdminClient:
     async def load(
         self, model: str, version: Optional[int] = None, *, deadline: Optional[float] = None
     ) -> ServingChange:
-        """As vitrine.AdminClient.load."""
+        """Loads a version and keeps it loaded regardless of the policy; also one that was rolled back or unloaded.
+
+        Without a version: loads the versions that the policy selects, of a model that was unloaded.
+
+        Raises, as every change:
+            InvalidArgument: names or numbers. NotFound: no such model or version. FailedPrecondition: the model would
+            be without a version, or a version was rejected; the message gives the reason. Unavailable: no server
+            answers, it is shutting down, loading takes too long, or its state cannot be written. DeadlineExceeded: the
+            change may still happen.
+        """
         return await self._change(self._stubs.load, admin_pb2.LoadModelRequest(model=model, version=version), deadline)
 
     async def unload(
         self, model: str, version: Optional[int] = None, *, deadline: Optional[float] = None
     ) -> ServingChange:
-        """As vitrine.AdminClient.unload."""
+        """Unloads a version; it stays unloaded until `load`. Without a version: unloads the whole model."""
         request = admin_pb2.UnloadModelRequest(model=model, version=version)
         return await self._change(self._stubs.unload, request, deadline)
 
     async def rollback(
         self, model: str, version: Optional[int] = None, *, reason: str = "", deadline: Optional[float] = None
     ) -> ServingChange:
-        """As vitrine.AdminClient.rollback."""
+        """Rolls back a version: by default the canary, else the stable version, which is replaced by the version
+        before it. `reason`, at most 200 bytes, is for the log and `serving`."""
         request = admin_pb2.RollbackModelRequest(model=model, version=version, reason=reason)
         return await self._change(self._stubs.rollback, request, deadline)
 
     async def set_version_policy(
         self, model: str, policy: VersionPolicy, *, deadline: Optional[float] = None
     ) -> ServingChange:
-        """As vitrine.AdminClient.set_version_policy."""
+        """Sets which versions are loaded."""
         return await self._change(self._stubs.set_version_policy, _admin.policy_request(model, policy), deadline)
 
     async def set_traffic(
         self, model: str, shares: Mapping[int, float], *, deadline: Optional[float] = None
     ) -> ServingChange:
-        """As vitrine.AdminClient.set_traffic."""
+        """Sets the shares of the requests that name neither version nor label: {4: 5} sends 5 % to version 4, the
+        rest to `stable`; {} sends all to `stable`. If no version has the label `stable`, the one that serves now
+        gets it."""
         return await self._change(self._stubs.set_traffic, _admin.traffic_request(model, shares), deadline)
 
     async def set_label(
         self, model: str, label: str, version: int, *, deadline: Optional[float] = None
     ) -> ServingChange:
-        """As vitrine.AdminClient.set_label."""
+        """Gives a version, which must be ready, a label. `stable` pins the model to it."""
         request = admin_pb2.SetLabelRequest(model=model, label=label, version=version)
         return await self._change(self._stubs.set_label, request, deadline)
 
     async def clear_label(self, model: str, label: str, *, deadline: Optional[float] = None) -> ServingChange:
-        """As vitrine.AdminClient.clear_label."""
+        """Removes a label."""
         request = admin_pb2.ClearLabelRequest(model=model, label=label)
         return await self._change(self._stubs.clear_label, request, deadline)
 
     async def reset(self, model: str, *, deadline: Optional[float] = None) -> ServingChange:
-        """As vitrine.AdminClient.reset."""
+        """Discards all changes by this service to a model: the file of --serving-config applies again."""
         return await self._change(self._stubs.reset, admin_pb2.ResetServingRequest(model=model), deadline)
 
     async def serving(self, model: Optional[str] = None, *, deadline: Optional[float] = None) -> ServingStatus:
-        """As vitrine.AdminClient.serving."""
+        """Returns how models, or this one, are served, and the reasons."""
         request = admin_pb2.GetServingRequest(model=model or "")
         return _admin.of_status(await self._call(self._stubs.serving, request, deadline))
 

@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 import time
 from contextlib import contextmanager
-from typing import Any, Iterator, Optional, Set
+from typing import Iterator, Optional
 
 from vitrine import _address, errors
+from vitrine._aio import _driver
 from vitrine._connection import Settings, Stubs, open_channel
 
 # Codes of calls that possibly no server answered.
@@ -19,28 +19,26 @@ _PERIOD = 1.0
 
 
 class _Line:
-    def __init__(self, kind: Any, setting: Settings, target: str) -> None:
+    def __init__(self, setting: Settings, target: str) -> None:
         self.target = target
-        self.channel = open_channel(kind, setting, target)
+        self.channel = open_channel(_driver.GRPC, setting, target)
         self.stubs = Stubs(self.channel)
         self.calls = 0
 
 
 class Servers:
-    """The channel of a client, grpc's or grpc.aio's.
+    """The channel of a client.
 
     The names of a list of servers are resolved again after a lost call. If the addresses have changed, new calls use
     them, and the old channel is closed when its calls have ended. Thread-safe.
     """
 
-    def __init__(self, kind: Any, setting: Settings) -> None:
-        self._kind = kind
+    def __init__(self, setting: Settings) -> None:
         self._settings = setting
         self._lock = threading.Lock()
-        self._line = _Line(kind, setting, setting.target)
+        self._line = _Line(setting, setting.target)
         self._open = {self._line}  # including older ones whose calls have not ended
         self._next_look = 0.0
-        self._closing: Set[asyncio.Future[None]] = set()
 
     @contextmanager
     def calls(self) -> Iterator[Stubs]:
@@ -88,34 +86,25 @@ class Servers:
             before = self._line
             if target is None or target == before.target:
                 return
-            self._line = _Line(self._kind, self._settings, target)
+            self._line = _Line(self._settings, target)
             self._open.add(self._line)
             over = before.calls == 0
         if over:
             self._close(before)
 
-    def follow(self, code: str) -> None:
-        """Resolves names if needed after a call that ended with `code`, for the blocking client."""
+    async def follow(self, code: str) -> None:
+        """Resolves names if needed after a call that ended with `code`."""
         if self.is_to_look(code):
-            self.move(self.look())
+            self.move(await _driver.in_thread(self.look))
 
-    async def follow_async(self, code: str) -> None:
-        """The same for asyncio; names are resolved in a thread of the loop."""
-        if self.is_to_look(code):
-            self.move(await asyncio.to_thread(self.look))
-
-    def close(self) -> Any:
-        """Closes every channel, including those of calls from before a move; with grpc.aio returns an awaitable."""
+    async def close(self) -> None:
+        """Closes every channel, including those of calls from before a move."""
         with self._lock:
             lines = list(self._open)
-        closed = [line.channel.close() for line in lines]
-        return asyncio.gather(*closed) if asyncio.iscoroutine(closed[0]) else None
+        for line in lines:
+            await line.channel.close()
 
     def _close(self, line: _Line) -> None:
         with self._lock:
             self._open.discard(line)
-        closed = line.channel.close()
-        if asyncio.iscoroutine(closed):  # not awaited, but a reference must be kept
-            task = asyncio.ensure_future(closed)
-            self._closing.add(task)
-            task.add_done_callback(self._closing.discard)
+        _driver.close_later(line.channel)

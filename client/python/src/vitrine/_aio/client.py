@@ -1,38 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The blocking client."""
+"""The asyncio client."""
 
 from __future__ import annotations
 
 import os
-import random
-import time
 from types import TracebackType
-from typing import Any, Dict, Generator, Iterable, List, Optional, Sequence, Tuple, Type, Union
+from typing import AsyncGenerator, AsyncIterable, Iterable, List, Optional, Sequence, Tuple, Type, Union
 
-import grpc
 import numpy as np
 import numpy.typing as npt
 
-from vitrine import _many, _models, errors
-from vitrine._connection import Attempts, Pem
-from vitrine._connection import TimeLeft, check_deadline, check_traceparent, only_model, settings
-from vitrine._connection import time_left
-from vitrine._embedding import Embedded, each, first_vector, values_of
+from vitrine import _models
+from vitrine._aio import _driver, _many
+from vitrine._aio._calls import Calls
+from vitrine._connection import Attempts, Pem, check_deadline, check_traceparent, settings, time_left
+from vitrine._embedding import Embedded, values_of
 from vitrine._health import Readiness
-from vitrine._one_version import keep_to, of_one_version, version_wanted
 from vitrine._picture import ImageSource, load
 from vitrine._request import Ask, Attention, with_picture
 from vitrine._result import Outcome, Result, of_response
 from vitrine._retry import RetryPolicy
-from vitrine._servers import Servers
 from vitrine._sources import pictures
-from vitrine.v1 import classifier_pb2, registry_pb2
+from vitrine.v1 import registry_pb2
 
 
 class Client:
     """A connection to one server, opened at the first call.
 
-    Thread-safe; every call blocks. A process that forks must create its clients after the fork.
+    For one event loop: create it inside the loop. Images are read and converted in the loop's threads.
 
     Args:
         address: host:port; or dns:///name:port and host:port,host:port, which distribute requests over their servers;
@@ -75,30 +70,27 @@ class Client:
     ) -> None:
         security = tls, ca, cert, key, server_name, token, token_file
         self._settings = settings(address, *security, deadline, keepalive, retries, max_in_flight)
-        self._servers = Servers(grpc, self._settings)
-        self._only_model: Optional[str] = None
-        # By model, version and label, until the server rejects a request based on an entry.
-        self._known: Dict[Tuple[str, Optional[int], Optional[str]], _models.Model] = {}
+        self._calls = Calls(self._settings)
 
-    def close(self) -> None:
-        """Cancels the calls in flight, which then raise Cancelled. A closed client cannot be used again."""
-        self._servers.close()
+    async def close(self) -> None:
+        """Cancels the calls in flight. A closed client cannot be used again."""
+        await self._calls.servers.close()
 
-    def __enter__(self) -> Client:
+    async def __aenter__(self) -> Client:
         return self
 
-    def __exit__(
+    async def __aexit__(
         self,
         kind: Optional[Type[BaseException]],
         error: Optional[BaseException],
         trace: Optional[TracebackType],
     ) -> None:
-        self.close()
+        await self.close()
 
     def __repr__(self) -> str:
-        return "<vitrine.Client of %s>" % self._settings.address
+        return "<vitrine.aio.Client of %s>" % self._settings.address
 
-    def classify(
+    async def classify(
         self,
         image: ImageSource,
         model: Optional[str] = None,
@@ -155,18 +147,14 @@ class Client:
         )
         check_traceparent(traceparent)
         attempts = Attempts(self._settings, deadline)
-        picture = load(image)
-        request = with_picture(self._template(wish), picture)
-        try:
-            return of_response(self._call("classify", request, attempts, traceparent), picture)
-        except (errors.InvalidArgument, errors.NotFound):
-            self._only_model = None  # another version may serve now, or another model
-            self._known.clear()
-            raise
+        picture = await _driver.in_thread(load, image)
+        request = with_picture(await self._calls.template(wish), picture)
+        return of_response(await self._calls.classify(request, attempts, traceparent), picture)
 
-    def classify_many(
+    @_driver.generator
+    async def classify_many(
         self,
-        images: Union[Iterable[ImageSource], str, "os.PathLike[str]"],
+        images: Union[Iterable[ImageSource], AsyncIterable[ImageSource], str, "os.PathLike[str]"],
         model: Optional[str] = None,
         version: Optional[int] = None,
         *,
@@ -180,14 +168,16 @@ class Client:
         max_attention_bytes: Optional[int] = None,
         deadline: Optional[float] = None,
         traceparent: Optional[str] = None,
-    ) -> Generator[Outcome, None, None]:
+    ) -> AsyncGenerator[Outcome, None]:
         """Classifies any number of images over one stream; a generator of one Result or Refused for each, in order.
 
-        `images` is an iterable of images, or a folder: its images by name. One image is a TypeError: write [image].
+        `images` is an iterable of images, also an asynchronous one, or a folder: its images by name. One image is a
+        TypeError: write [image].
 
         At most `max_in_flight` images are at the server and four times as many are held here, so `images` may be
-        endless. It is iterated, and the images are read, in the thread that takes the results. An image's deadline
-        starts when it is first sent; time spent in the code around the generator and in `images` does not count.
+        endless. A result is returned as soon as it and those before it are ready, also while `images` waits for the
+        next image. An image's deadline starts when it is first sent; time spent in the code around the generator and in
+        `images` does not count.
 
         With `features` all results are from one version, `stable` by default, for any share of a canary. A result
         computed by another version anyway, for example after files were replaced, is Refused with FAILED_PRECONDITION.
@@ -201,7 +191,7 @@ class Client:
                 the length of a deadline, or no answer for three deadlines in a row. Everything taken from `images` was
                 returned, as Refused if it was not answered; the rest stays in `images`.
             Any exception of `images`, after the results of all images before it.
-            At the call, not later: errors of the arguments other than the images, as in `classify`.
+            At the first step, not at the call: errors of the arguments other than the images, as in `classify`.
         """
         wish = Ask(
             model=model,
@@ -218,14 +208,11 @@ class Client:
         deadline = self._settings.deadline if deadline is None else deadline
         check_deadline(deadline)
         check_traceparent(traceparent)
-        source = iter(pictures(images))
-        self._known.clear()
-        template = self._template(wish)
-        self._keep_to_one_version(template)
-        outcomes = _many.run(self._servers, self._settings, source, template, deadline, traceparent)
-        return of_one_version(outcomes) if template.features else outcomes
+        source = _driver.iterate(pictures(images))
+        template = await self._calls.series_template(wish)
+        return _many.Run(self._calls.servers, self._settings, deadline, traceparent).results(source, template)
 
-    def embed(
+    async def embed(
         self,
         image: ImageSource,
         model: Optional[str] = None,
@@ -254,8 +241,8 @@ class Client:
             InvalidArgument: the model has no such feature. Others as classify.
         """
         left = time_left(self._settings, deadline)
-        kind = self._feature(feature, model, version, version_label, left)
-        result = self.classify(
+        kind = await self._calls.feature(feature, model, version, version_label, left)
+        result = await self.classify(
             image,
             model,
             version,
@@ -271,9 +258,10 @@ class Client:
         )
         return values_of(result, normalize)
 
-    def embed_many(
+    @_driver.generator
+    async def embed_many(
         self,
-        images: Union[Iterable[ImageSource], str, "os.PathLike[str]"],
+        images: Union[Iterable[ImageSource], AsyncIterable[ImageSource], str, "os.PathLike[str]"],
         model: Optional[str] = None,
         version: Optional[int] = None,
         *,
@@ -285,13 +273,14 @@ class Client:
         max_attention_bytes: Optional[int] = None,
         deadline: Optional[float] = None,
         traceparent: Optional[str] = None,
-    ) -> Generator[Embedded, None, None]:
+    ) -> AsyncGenerator[Embedded, None]:
         """Computes features of any number of images; a generator of one Embedding or Refused for each, in order.
 
         Arguments as in embed, all else as in classify_many. If all are ok, numpy.stack of them is a matrix.
         """
         source = pictures(images)
-        kind = self._feature(feature, model, version, version_label, time_left(self._settings, deadline))
+        left = time_left(self._settings, deadline)
+        kind = await self._calls.feature(feature, model, version, version_label, left)
         outcomes = self.classify_many(
             source,
             model,
@@ -306,14 +295,13 @@ class Client:
             deadline=deadline,
             traceparent=traceparent,
         )
-        return each(outcomes, normalize)
+        return _many.embeddings(outcomes, normalize)
 
-    def models(self) -> List[_models.Model]:
+    async def models(self) -> List[_models.Model]:
         """Returns every model and version that the server knows, by name, then version; without labels."""
-        response = self._call("list", registry_pb2.ListModelsRequest(), Attempts(self._settings, None))
-        return [_models.of_version(version) for version in response.versions]
+        return [_models.of_version(version) for version in (await self._calls.list()).versions]
 
-    def model(
+    async def model(
         self, name: str, version: Optional[int] = None, *, version_label: Optional[str] = None
     ) -> _models.Model:
         """Returns one version with its labels; without `version` or `version_label` the one that serves: `stable`,
@@ -321,48 +309,26 @@ class Client:
         request = registry_pb2.GetModelRequest(model=name, version_label=version_label)
         if version is not None:
             request.version = version
-        return _models.of_version(self._call("get", request, Attempts(self._settings, None)))
+        return _models.of_version(await self._calls.get(request))
 
-    def watch(self, model: Optional[str] = None) -> Generator[_models.ModelEvent, None, None]:
+    @_driver.generator
+    async def watch(self, model: Optional[str] = None) -> AsyncGenerator[_models.ModelEvent, None]:
         """Yields the current state of every version (of `model`), then each change; endless.
 
         A lost connection is opened again, and the current states are yielded again; versions removed meanwhile are not
         reported. Unavailable: the server stays unreachable. Closing the generator ends the call.
         """
-        request = registry_pb2.WatchModelsRequest(model=model or "")
-        failures = 0
-        while True:
-            metadata = self._settings.metadata()
-            line = self._servers.begin()
-            call = line.stubs.watch(request, metadata=metadata)
-            try:
-                for event in call:
-                    failures = 0
-                    yield _models.ModelEvent(_models.of_version(event.version), event.removed)
-                error: errors.VitrineError = errors.Unavailable("the server ended the stream")
-            except grpc.RpcError as rpc:
-                error = self._settings.error(rpc)
-            finally:
-                call.cancel()
-                self._servers.end(line)
-            if self._settings.renewed(error.code, metadata):
-                continue
-            self._servers.follow(error.code)
-            failures += 1
-            delay = self._settings.retries.delay(error, failures, float("inf"), random.random())
-            if delay is None:
-                raise error
-            time.sleep(delay)
+        return self._calls.watch(model)
 
-    def is_ready(self, model: Optional[str] = None, *, deadline: Optional[float] = None) -> bool:
+    async def is_ready(self, model: Optional[str] = None, *, deadline: Optional[float] = None) -> bool:
         """Returns True if the server, or one model of it, serves now; False also if no server answers or there is no
         such model.
 
         Uses the server's health service, which every client may call.
         """
-        return self._ready(Readiness(self._settings, model, deadline))
+        return await self._calls.ready(Readiness(self._settings, model, deadline))
 
-    def wait_until_ready(self, model: Optional[str] = None, *, deadline: Optional[float] = None) -> None:
+    async def wait_until_ready(self, model: Optional[str] = None, *, deadline: Optional[float] = None) -> None:
         """Waits until the server, or one model of it, serves; also for a server that is not reachable yet.
 
         Args:
@@ -373,73 +339,5 @@ class Client:
             Unauthenticated, Unimplemented or another VitrineError: an error that waiting does not resolve.
         """
         readiness = Readiness(self._settings, model, deadline)
-        while not self._ready(readiness):
-            time.sleep(readiness.pause())
-
-    def _ready(self, readiness: Readiness) -> bool:
-        try:
-            options = {"timeout": readiness.remaining, "metadata": self._settings.metadata()}
-            with self._servers.calls() as stubs:
-                return readiness.answered(stubs.health(readiness.request, **options))
-        except grpc.RpcError as error:
-            self._servers.follow(error.code().name)
-            return readiness.failed(error)
-
-    def _feature(
-        self,
-        feature: Optional[str],
-        model: Optional[str],
-        version: Optional[int],
-        version_label: Optional[str],
-        left: TimeLeft,
-    ) -> str:
-        """Returns the feature to request."""
-        if feature is not None:
-            return feature
-        name = model if model is not None else (self._template(Ask())).model
-        return first_vector(self._described(name, version, version_label, max(left.remaining, 0.001)))
-
-    def _described(
-        self, name: str, version: Optional[int], version_label: Optional[str], deadline: Optional[float] = None
-    ) -> _models.Model:
-        which = name, version, version_label
-        if which not in self._known:
-            request = registry_pb2.GetModelRequest(model=name, version=version, version_label=version_label)
-            response = self._call("get", request, Attempts(self._settings, deadline))
-            self._known[which] = _models.of_version(response)
-        return self._known[which]
-
-    def _template(self, ask: Ask) -> classifier_pb2.ClassifyRequest:
-        name, checked = ask.model, ask.template(ask.model or "")  # reports errors in it before the first request
-        if name is not None and not ask.wants_all:
-            return checked
-        if name is None and self._only_model is None:
-            request = registry_pb2.ListModelsRequest()
-            response = self._call("list", request, Attempts(self._settings, None))
-            self._only_model = only_model(response.versions)
-        name = name or self._only_model or ""
-        if not ask.wants_all:
-            return ask.template(name)
-        return ask.template(name, self._described(name, ask.version, ask.version_label).attention)
-
-    def _keep_to_one_version(self, template: classifier_pb2.ClassifyRequest) -> None:
-        wanted = version_wanted(template)
-        if wanted is None:
-            return
-        try:
-            keep_to(template, self._call("get", wanted, Attempts(self._settings, None)))
-        except (errors.PermissionDenied, errors.Unimplemented):
-            pass  # may only classify: of_one_version rejects results of another version
-
-    def _call(self, method: str, request: Any, attempts: Attempts, traceparent: Optional[str] = None) -> Any:
-        while True:
-            metadata = self._settings.metadata(traceparent)
-            try:
-                with self._servers.calls() as stubs:
-                    return getattr(stubs, method)(request, timeout=attempts.remaining, metadata=metadata)
-            except grpc.RpcError as error:
-                code = error.code().name
-                if self._settings.renewed(code, metadata):
-                    continue
-                self._servers.follow(code)
-                time.sleep(attempts.failed(error))
+        while not await self._calls.ready(readiness):
+            await _driver.sleep(readiness.pause())

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Calls with retries, and what a client remembers of the server's models."""
+
+from __future__ import annotations
+
+import random
+from typing import Any, AsyncGenerator, Dict, Optional, Tuple
+
+import grpc
+
+from vitrine import _models, errors
+from vitrine._aio import _driver
+from vitrine._aio._servers import Servers
+from vitrine._connection import Attempts, Settings, TimeLeft, only_model
+from vitrine._embedding import first_vector
+from vitrine._health import Readiness
+from vitrine._one_version import keep_to, version_wanted
+from vitrine._request import Ask
+from vitrine.v1 import classifier_pb2, registry_pb2
+
+
+class Calls:
+    """The calls of one client, with its retries. Their errors are VitrineErrors."""
+
+    def __init__(self, setting: Settings) -> None:
+        self.settings = setting
+        self.servers = Servers(setting)
+        self._only_model: Optional[str] = None
+        # By model, version and label, until the server rejects a request based on an entry.
+        self._known: Dict[Tuple[str, Optional[int], Optional[str]], _models.Model] = {}
+
+    async def call(self, method: str, request: Any, attempts: Attempts, traceparent: Optional[str] = None) -> Any:
+        """Returns the response of a method of Stubs."""
+        while True:
+            metadata = self.settings.metadata(traceparent)
+            try:
+                with self.servers.calls() as stubs:
+                    return await getattr(stubs, method)(request, timeout=attempts.remaining, metadata=metadata)
+            except grpc.RpcError as error:
+                code = error.code().name
+                if self.settings.renewed(code, metadata):
+                    continue
+                await self.servers.follow(code)
+                delay = attempts.failed(error)
+            await _driver.sleep(delay)
+
+    async def classify(
+        self, request: classifier_pb2.ClassifyRequest, attempts: Attempts, traceparent: Optional[str]
+    ) -> Any:
+        """Returns the ClassifyResponse. Forgets the models if the server rejects the request."""
+        try:
+            return await self.call("classify", request, attempts, traceparent)
+        except (errors.InvalidArgument, errors.NotFound):
+            self._only_model = None  # another version may serve now, or another model
+            self._known.clear()
+            raise
+
+    async def get(self, request: registry_pb2.GetModelRequest, deadline: Optional[float] = None) -> Any:
+        """Returns a ModelVersion."""
+        return await self.call("get", request, Attempts(self.settings, deadline))
+
+    async def list(self) -> Any:
+        """Returns the ListModelsResponse."""
+        return await self.call("list", registry_pb2.ListModelsRequest(), Attempts(self.settings, None))
+
+    async def watch(self, model: Optional[str]) -> AsyncGenerator[_models.ModelEvent, None]:
+        """Yields the events of WatchModels; opens a lost stream again."""
+        request = registry_pb2.WatchModelsRequest(model=model or "")
+        failures = 0
+        while True:
+            metadata = self.settings.metadata()
+            line = self.servers.begin()
+            call = line.stubs.watch(request, metadata=metadata)
+            try:
+                async for event in call:
+                    failures = 0
+                    yield _models.ModelEvent(_models.of_version(event.version), event.removed)
+                error: errors.VitrineError = errors.Unavailable("the server ended the stream")
+            except grpc.RpcError as rpc:
+                error = self.settings.error(rpc)
+            finally:
+                call.cancel()
+                self.servers.end(line)
+            if self.settings.renewed(error.code, metadata):
+                continue
+            await self.servers.follow(error.code)
+            failures += 1
+            delay = self.settings.retries.delay(error, failures, float("inf"), random.random())
+            if delay is None:
+                raise error
+            await _driver.sleep(delay)
+
+    async def ready(self, readiness: Readiness) -> bool:
+        """Returns the answer of one request to the health service."""
+        try:
+            options = {"timeout": readiness.remaining, "metadata": self.settings.metadata()}
+            with self.servers.calls() as stubs:
+                return readiness.answered(await stubs.health(readiness.request, **options))
+        except grpc.RpcError as error:
+            await self.servers.follow(error.code().name)
+            return readiness.failed(error)
+
+    async def feature(
+        self,
+        feature: Optional[str],
+        model: Optional[str],
+        version: Optional[int],
+        version_label: Optional[str],
+        left: TimeLeft,
+    ) -> str:
+        """Returns the feature to request: `feature`, or the first vector that the model has."""
+        if feature is not None:
+            return feature
+        name = model if model is not None else (await self.template(Ask())).model
+        return first_vector(await self._described(name, version, version_label, max(left.remaining, 0.001)))
+
+    async def template(self, ask: Ask) -> classifier_pb2.ClassifyRequest:
+        """Returns the request for `ask`, without an image."""
+        name, checked = ask.model, ask.template(ask.model or "")  # reports errors in it before the first request
+        if name is not None and not ask.wants_all:
+            return checked
+        if name is None and self._only_model is None:
+            self._only_model = only_model((await self.list()).versions)
+        name = name or self._only_model or ""
+        if not ask.wants_all:
+            return ask.template(name)
+        return ask.template(name, (await self._described(name, ask.version, ask.version_label)).attention)
+
+    async def series_template(self, ask: Ask) -> classifier_pb2.ClassifyRequest:
+        """Returns the request for `ask`, without an image. If it wants features, it names one version."""
+        self._known.clear()
+        template = await self.template(ask)
+        wanted = version_wanted(template)
+        if wanted is not None:
+            try:
+                keep_to(template, await self.get(wanted))
+            except (errors.PermissionDenied, errors.Unimplemented):
+                pass  # may only classify: OneVersion rejects results of another version
+        return template
+
+    async def _described(
+        self, name: str, version: Optional[int], version_label: Optional[str], deadline: Optional[float] = None
+    ) -> _models.Model:
+        which = name, version, version_label
+        if which not in self._known:
+            request = registry_pb2.GetModelRequest(model=name, version=version, version_label=version_label)
+            self._known[which] = _models.of_version(await self.get(request, deadline))
+        return self._known[which]

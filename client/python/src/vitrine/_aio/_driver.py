@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operations of asyncio that the client consists of. vitrine/_driver.py has the same, blocking."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+from typing import TYPE_CHECKING, Any, AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Coroutine, Iterable
+from typing import List, Optional, Set, TypeVar, Union
+
+import grpc.aio
+
+if TYPE_CHECKING:
+    from typing_extensions import ParamSpec
+
+    P = ParamSpec("P")
+
+T = TypeVar("T")
+
+GRPC: Any = grpc.aio
+Queue = asyncio.Queue
+sleep = asyncio.sleep
+
+_closing: Set[asyncio.Future[Any]] = set()  # the event loop keeps no reference to its tasks
+
+
+def generator(start: Callable[P, Coroutine[Any, Any, AsyncGenerator[T, None]]]) -> Callable[P, AsyncGenerator[T, None]]:
+    """Makes a generator from a function that returns one; the function is called at the first step."""
+
+    @functools.wraps(start)
+    async def generated(*args: P.args, **kwargs: P.kwargs) -> AsyncGenerator[T, None]:
+        items = await start(*args, **kwargs)
+        try:
+            async for item in items:
+                yield item
+        finally:
+            await items.aclose()
+
+    return generated
+
+
+async def iterate(items: Union[Iterable[T], AsyncIterable[T]]) -> AsyncIterator[T]:
+    """Iterates over either kind of iterable."""
+    if isinstance(items, AsyncIterable):
+        async for item in items:
+            yield item
+    else:
+        for item in items:
+            yield item
+
+
+async def in_thread(function: Callable[..., T], *arguments: Any) -> T:
+    """Calls a function that may block."""
+
+    def called() -> Union[T, StopIteration]:
+        try:
+            return function(*arguments)
+        except StopIteration as error:
+            return error  # a future cannot hold it, and its awaiter would wait forever
+
+    result = await asyncio.to_thread(called)
+    if isinstance(result, StopIteration):
+        raise RuntimeError("reading the picture raised StopIteration") from result
+    return result
+
+
+async def drain(queue: Queue[T], timeout: Optional[float]) -> List[T]:
+    """Returns everything in the queue; waits up to `timeout` seconds for the first item, without limit if None."""
+    items: List[T] = []
+    try:
+        items.append(await asyncio.wait_for(queue.get(), timeout))
+        while True:
+            items.append(queue.get_nowait())
+    except (asyncio.TimeoutError, asyncio.QueueEmpty):
+        return items
+
+
+def close_later(channel: Any) -> None:
+    """Closes a channel without waiting."""
+    task = asyncio.ensure_future(channel.close())
+    _closing.add(task)
+    task.add_done_callback(_closing.discard)
+
+
+class Reader:
+    """Runs `read` concurrently with the caller, then `ended`."""
+
+    def __init__(self, read: Callable[[], Coroutine[Any, Any, None]], ended: Callable[[], None]) -> None:
+        self._task = asyncio.create_task(read())
+        self._task.add_done_callback(lambda _: ended())
+
+    async def wait(self, seconds: float) -> None:
+        """Waits for the end of `read`, up to `seconds`."""
+        await asyncio.wait([self._task], timeout=seconds)
+
+    def cancel(self) -> None:
+        self._task.cancel()
+
+
+class Taker:
+    """Runs `take`, which takes one image from the source, concurrently with the caller: results do not wait for it."""
+
+    def __init__(self, take: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        self._task = asyncio.create_task(take())
+
+    async def cancel(self) -> None:
+        self._task.cancel()
+        await asyncio.gather(self._task, return_exceptions=True)
