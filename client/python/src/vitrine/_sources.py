@@ -87,6 +87,6 @@ def _one(what: str) -> TypeError:
 def _level_of_caller() -> int:
     """Returns `stacklevel` for a warning of the function that calls this: of the code that called the package."""
     level, frame = 1, sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals["__name__"].split(".")[0] == "vitrine":
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] == "vitrine":
         level, frame = level + 1, frame.f_back
     return level
