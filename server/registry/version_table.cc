@@ -52,11 +52,11 @@ absl::Status StillLoading() {
 }  // namespace
 
 absl::StatusOr<ModelHandle> VersionTable::Find(std::string_view model, std::optional<int64_t> version) const {
-  MutexLock lock(mutex_);
-  const Entry* entry = FindEntry(model);
-  if (entry == nullptr) return NoSuchModel(model, /*visible=*/nullptr);
-  if (!version.has_value() && entry->traffic.stable == 0) return NotReady(model, *entry, version);
-  return Serving(model, *entry, version.value_or(entry->traffic.stable));
+  const std::shared_ptr<const Snapshot> now = Now();
+  const Entry* entry = now->Find(model);
+  if (entry == nullptr) return NoSuchModel(*now, model, /*visible=*/nullptr);
+  if (!version.has_value() && entry->traffic.stable == 0) return NotReady(*now, model, *entry, version);
+  return Serving(*now, model, *entry, version.value_or(entry->traffic.stable));
 }
 
 absl::StatusOr<ModelHandle> VersionTable::Route(std::string_view model, const VersionSelector& wish) const {
@@ -64,72 +64,73 @@ absl::StatusOr<ModelHandle> VersionTable::Route(std::string_view model, const Ve
     return absl::InvalidArgumentError(absl::StrCat("the request names version ", *wish.version, " and version_label ",
                                                    Quoted(wish.label), "; leave one of them out"));
   }
-  MutexLock lock(mutex_);
-  const Entry* entry = FindEntry(model);
-  if (entry == nullptr) return NoSuchModel(model, wish.visible);
-  if (wish.version.has_value()) return Serving(model, *entry, *wish.version);
+  const std::shared_ptr<const Snapshot> now = Now();
+  const Entry* entry = now->Find(model);
+  if (entry == nullptr) return NoSuchModel(*now, model, wish.visible);
+  if (wish.version.has_value()) return Serving(*now, model, *entry, *wish.version);
   const TrafficTable& traffic = entry->traffic;
   if (!wish.label.empty()) {
     const auto version = traffic.labels.find(wish.label);
-    if (version == traffic.labels.end()) return NoSuchLabel(model, *entry, wish.label);
-    return Serving(model, *entry, version->second);
+    if (version == traffic.labels.end()) return NoSuchLabel(*now, model, *entry, wish.label);
+    return Serving(*now, model, *entry, version->second);
   }
-  if (traffic.stable == 0) return NotReady(model, *entry, std::nullopt);
-  if (traffic.parts.empty()) return Serving(model, *entry, traffic.stable);
-  const uint64_t point = wish.request_id.empty() ? PointOfCount(entry->drawn++) : PointOfId(model, wish.request_id);
-  return Serving(model, *entry, traffic.Choose(point));
+  if (traffic.stable == 0) return NotReady(*now, model, *entry, std::nullopt);
+  if (traffic.parts.empty()) return Serving(*now, model, *entry, traffic.stable);
+  const uint64_t point = wish.request_id.empty() ? PointOfCount((*entry->drawn)++) : PointOfId(model, wish.request_id);
+  return Serving(*now, model, *entry, traffic.Choose(point));
 }
 
-absl::StatusOr<ModelHandle> VersionTable::Serving(std::string_view model, const Entry& entry, int64_t version) const {
+absl::StatusOr<ModelHandle> VersionTable::Serving(const Snapshot& now, std::string_view model, const Entry& entry,
+                                                  int64_t version) {
   const auto known = entry.versions.find(version);
   if (known != entry.versions.end() && known->second.status.state == v1::READY) return known->second.status.model;
-  return NotReady(model, entry, version);
+  return NotReady(now, model, entry, version);
 }
 
 absl::StatusOr<VersionStatus> VersionTable::Get(std::string_view model, std::optional<int64_t> version,
                                                 const ModelPatterns* visible) const {
-  MutexLock lock(mutex_);
-  const Entry* entry = FindEntry(model);
-  if (entry == nullptr) return NoSuchModel(model, visible);
+  const std::shared_ptr<const Snapshot> now = Now();
+  const Entry* entry = now->Find(model);
+  if (entry == nullptr) return NoSuchModel(*now, model, visible);
   auto known = entry->versions.find(version.value_or(entry->traffic.stable));
   if (known == entry->versions.end()) {
-    if (version.has_value() || entry->versions.empty()) return NotReady(model, *entry, version);
+    if (version.has_value() || entry->versions.empty()) return NotReady(*now, model, *entry, version);
     known = std::prev(entry->versions.end());
   }
-  return Snapshot(*entry, known->second);
+  return StatusOf(*entry, known->second);
 }
 
 std::vector<VersionStatus> VersionTable::List(std::string_view model) const {
-  MutexLock lock(mutex_);
+  const std::shared_ptr<const Snapshot> now = Now();
   std::vector<VersionStatus> list;
-  for (const auto& [name, entry] : models_) {
+  for (const auto& [name, entry] : now->models) {
     if (!model.empty() && name != model) continue;
-    for (const auto& [version, known] : entry.versions) list.push_back(Snapshot(entry, known));
+    for (const auto& [version, known] : entry->versions) list.push_back(StatusOf(*entry, known));
   }
   return list;
 }
 
 std::vector<std::string> VersionTable::Models() const {
-  MutexLock lock(mutex_);
+  const std::shared_ptr<const Snapshot> now = Now();
   std::vector<std::string> names;
-  for (const auto& [name, entry] : models_) {
-    if (IsKnown(entry)) names.push_back(name);
+  for (const auto& [name, entry] : now->models) {
+    if (IsKnown(*entry)) names.push_back(name);
   }
   return names;
 }
 
 std::vector<KnownVersion> VersionTable::Known(std::string_view model) const {
-  MutexLock lock(mutex_);
+  const std::shared_ptr<const Snapshot> now = Now();
   std::vector<KnownVersion> list;
-  const Entry* entry = FindEntry(model);
+  const Entry* entry = now->Find(model);
   if (entry == nullptr) return list;
   for (const auto& [version, known] : entry->versions) list.push_back(known);
   return list;
 }
 
 TrafficTable VersionTable::Traffic(std::string_view model) const {
-  MutexLock lock(mutex_);
-  const Entry* entry = FindEntry(model);
+  const std::shared_ptr<const Snapshot> now = Now();
+  const Entry* entry = now->Find(model);
   return entry == nullptr ? TrafficTable() : entry->traffic;
 }
 
@@ -138,9 +139,34 @@ bool VersionTable::IsKnown(const Entry& entry) {
   return !entry.versions.empty() || entry.plan.changed.unloaded();
 }
 
-const VersionTable::Entry* VersionTable::FindEntry(std::string_view model) const {
-  const auto entry = models_.find(model);
-  return entry == models_.end() || !IsKnown(entry->second) ? nullptr : &entry->second;
+const VersionTable::Entry* VersionTable::Snapshot::Find(std::string_view model) const {
+  const auto entry = models.find(model);
+  return entry == models.end() || !IsKnown(*entry->second) ? nullptr : entry->second.get();
+}
+
+std::shared_ptr<const VersionTable::Snapshot> VersionTable::Now() const {
+  MutexLock lock(mutex_);
+  return now_;
+}
+
+void VersionTable::Publish(std::shared_ptr<const Snapshot> next) {
+  MutexLock lock(mutex_);
+  now_.swap(next);  // what may be the last reference ends with `next`, after the lock
+}
+
+void VersionTable::Edit(const std::string& model, const std::function<bool(Entry&)>& edit) {
+  MutexLock lock(edit_mutex_);
+  auto next = std::make_shared<Snapshot>(*Now());
+  std::shared_ptr<const Entry>& entry = next->models[model];
+  auto edited = entry == nullptr ? std::make_shared<Entry>() : std::make_shared<Entry>(*entry);
+  if (!edit(*edited)) return;
+  Divide(*edited);
+  if (entry != nullptr && !entry->versions.empty() && !IsKnown(*edited)) {
+    next->models.erase(model);
+  } else {
+    entry = std::move(edited);
+  }
+  Publish(std::move(next));
 }
 
 VersionStatus VersionTable::Pinned(const KnownVersion& known) {
@@ -149,7 +175,7 @@ VersionStatus VersionTable::Pinned(const KnownVersion& known) {
   return status;
 }
 
-VersionStatus VersionTable::Snapshot(const Entry& entry, const KnownVersion& known) {
+VersionStatus VersionTable::StatusOf(const Entry& entry, const KnownVersion& known) {
   VersionStatus status = Pinned(known);
   if (status.state != v1::READY) return status;
   for (const auto& [label, version] : entry.traffic.labels) {
@@ -162,15 +188,15 @@ VersionStatus VersionTable::Snapshot(const Entry& entry, const KnownVersion& kno
 }
 
 std::set<int64_t> VersionTable::ActiveCanaries(std::string_view model) const {
-  MutexLock lock(mutex_);
-  const Entry* entry = FindEntry(model);
+  const std::shared_ptr<const Snapshot> now = Now();
+  const Entry* entry = now->Find(model);
   if (entry == nullptr) return {};
   return Canaries(MakeTrafficTable(entry->plan, Ready(*entry), KeysOf(entry->waiting)));
 }
 
 std::map<int64_t, std::string> VersionTable::Waiting(std::string_view model) const {
-  MutexLock lock(mutex_);
-  const Entry* entry = FindEntry(model);
+  const std::shared_ptr<const Snapshot> now = Now();
+  const Entry* entry = now->Find(model);
   return entry == nullptr ? std::map<int64_t, std::string>() : entry->waiting;
 }
 
@@ -213,15 +239,13 @@ void VersionTable::Divide(Entry& entry) {
 void VersionTable::Change(const VersionId& id, const std::function<void(KnownVersion&)>& change) {
   MutexLock listeners_lock(listeners_mutex_);
   v1::ModelEvent event;
-  {
-    MutexLock lock(mutex_);
-    Entry& entry = models_[id.model];
+  Edit(id.model, [&](Entry& entry) {
     KnownVersion& known = entry.versions[id.version];
     known.status.id = id;
     change(known);
-    Divide(entry);
     *event.mutable_version() = Describe(Pinned(known));
-  }
+    return true;
+  });
   for (const auto& [number, listener] : listeners_) listener(event);
 }
 
@@ -229,40 +253,38 @@ void VersionTable::Remove(const VersionId& id) {
   MutexLock listeners_lock(listeners_mutex_);
   v1::ModelEvent event;
   event.set_removed(true);
-  {
-    MutexLock lock(mutex_);
-    const auto model = models_.find(id.model);
-    if (model == models_.end()) return;
-    const auto version = model->second.versions.find(id.version);
-    if (version == model->second.versions.end()) return;
+  Edit(id.model, [&](Entry& entry) {
+    const auto version = entry.versions.find(id.version);
+    if (version == entry.versions.end()) return false;
     *event.mutable_version() = Describe(version->second.status);
-    model->second.versions.erase(version);
-    Divide(model->second);
-    if (!IsKnown(model->second)) models_.erase(model);
-  }
+    entry.versions.erase(version);
+    return true;
+  });
+  if (!event.has_version()) return;
   for (const auto& [number, listener] : listeners_) listener(event);
 }
 
 void VersionTable::Suspend(const VersionId& id, bool suspended) {
-  MutexLock lock(mutex_);
-  const auto model = models_.find(id.model);
-  if (model == models_.end()) return;
-  const auto version = model->second.versions.find(id.version);
-  if (version == model->second.versions.end()) return;
-  version->second.suspended = suspended;
-  Divide(model->second);
+  Edit(id.model, [&](Entry& entry) {
+    const auto version = entry.versions.find(id.version);
+    if (version == entry.versions.end()) return false;
+    version->second.suspended = suspended;
+    return true;
+  });
 }
 
 void VersionTable::SetPlan(const std::string& model, const ModelPlan& plan) {
-  MutexLock lock(mutex_);
-  Entry& entry = models_[model];
-  entry.plan = plan;
-  Divide(entry);
+  Edit(model, [&](Entry& entry) {
+    entry.plan = plan;
+    return true;
+  });
 }
 
 void VersionTable::SetComplete() {
-  MutexLock lock(mutex_);
-  complete_ = true;
+  MutexLock lock(edit_mutex_);
+  auto next = std::make_shared<Snapshot>(*Now());
+  next->complete = true;
+  Publish(std::move(next));
 }
 
 uint64_t VersionTable::Subscribe(Listener listener) {
@@ -284,14 +306,14 @@ void VersionTable::Unsubscribe(uint64_t id) {
   listeners_.erase(id);
 }
 
-absl::Status VersionTable::NoSuchModel(std::string_view model, const ModelPatterns* visible) const {
+absl::Status VersionTable::NoSuchModel(const Snapshot& now, std::string_view model, const ModelPatterns* visible) {
   // An invalid name is rejected permanently: retrying cannot help.
   RETURN_IF_ERROR(ValidateModelName(model));
-  if (!complete_) return StillLoading();
+  if (!now.complete) return StillLoading();
   Listed names;
   std::vector<std::string> known;
-  for (const auto& [name, other] : models_) {
-    if (!IsKnown(other) || (visible != nullptr && !visible->Fit(name))) continue;
+  for (const auto& [name, other] : now.models) {
+    if (!IsKnown(*other) || (visible != nullptr && !visible->Fit(name))) continue;
     names.Add(Quoted(name));
     known.push_back(name);
   }
@@ -306,8 +328,9 @@ absl::Status VersionTable::NoSuchModel(std::string_view model, const ModelPatter
   return absl::NotFoundError(absl::StrCat("there is no model ", Quoted(model), others));
 }
 
-absl::Status VersionTable::NotReady(std::string_view model, const Entry& entry, std::optional<int64_t> version) const {
-  if (!complete_) return StillLoading();
+absl::Status VersionTable::NotReady(const Snapshot& now, std::string_view model, const Entry& entry,
+                                    std::optional<int64_t> version) {
+  if (!now.complete) return StillLoading();
   if (entry.plan.changed.unloaded()) {
     return absl::NotFoundError(absl::StrCat("model ", Quoted(model), " was unloaded by an operator"));
   }
@@ -328,8 +351,9 @@ absl::Status VersionTable::NotReady(std::string_view model, const Entry& entry, 
                                           known ? " is not ready; " : "; ", list));
 }
 
-absl::Status VersionTable::NoSuchLabel(std::string_view model, const Entry& entry, std::string_view label) const {
-  if (!complete_) return StillLoading();
+absl::Status VersionTable::NoSuchLabel(const Snapshot& now, std::string_view model, const Entry& entry,
+                                       std::string_view label) {
+  if (!now.complete) return StillLoading();
   Listed labels;
   for (const auto& [name, version] : entry.traffic.labels) labels.Add(absl::StrCat(name, " (", version, ")"));
   return absl::NotFoundError(

@@ -2,6 +2,7 @@
 #ifndef VITRINE_SERVER_REGISTRY_VERSION_TABLE_H_
 #define VITRINE_SERVER_REGISTRY_VERSION_TABLE_H_
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -41,8 +42,9 @@ struct KnownVersion {
   bool suspended = false;  // see VersionTable::Suspend
 };
 
-// All known versions and the routing of requests: the part of the registry that serving threads use. Thread-safe;
-// lookups take one short lock. The result of a lookup stays valid as long as it is held.
+// All known versions and the routing of requests: the part of the registry that serving threads use. Thread-safe.
+// Lookups read an immutable snapshot, so that a thread of low priority that is preempted amid a change delays none of
+// them. The result of a lookup stays valid as long as it is held.
 class VersionTable {
  public:
   // Called for one change at a time, in their order. Must not block and must not call Subscribe or Unsubscribe.
@@ -95,7 +97,15 @@ class VersionTable {
     ModelPlan plan;
     TrafficTable traffic;                         // made from the two above
     std::map<int64_t, std::string> waiting = {};  // see Waiting
-    mutable uint64_t drawn = 0;                   // number of requests without an id
+    // Number of requests without an id; every copy of the entry counts on.
+    std::shared_ptr<std::atomic<uint64_t>> drawn = std::make_shared<std::atomic<uint64_t>>(0);
+  };
+  struct Snapshot {
+    std::map<std::string, std::shared_ptr<const Entry>, std::less<>> models;
+    bool complete = false;
+
+    // Returns null for a model that is not known.
+    const Entry* Find(std::string_view model) const;
   };
 
   static bool IsKnown(const Entry& entry);
@@ -103,22 +113,26 @@ class VersionTable {
   static void Divide(Entry& entry);
   static std::map<int64_t, std::string> FindWaiting(const Entry& entry, const std::set<int64_t>& ready);
   static VersionStatus Pinned(const KnownVersion& known);
-  static VersionStatus Snapshot(const Entry& entry, const KnownVersion& known);
-  const Entry* FindEntry(std::string_view model) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::StatusOr<ModelHandle> Serving(std::string_view model, const Entry& entry, int64_t version) const
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Status NoSuchModel(std::string_view model, const ModelPatterns* visible) const
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Status NotReady(std::string_view model, const Entry& entry, std::optional<int64_t> version) const
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Status NoSuchLabel(std::string_view model, const Entry& entry, std::string_view label) const
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  static VersionStatus StatusOf(const Entry& entry, const KnownVersion& known);
+  static absl::StatusOr<ModelHandle> Serving(const Snapshot& now, std::string_view model, const Entry& entry,
+                                             int64_t version);
+  static absl::Status NoSuchModel(const Snapshot& now, std::string_view model, const ModelPatterns* visible);
+  static absl::Status NotReady(const Snapshot& now, std::string_view model, const Entry& entry,
+                               std::optional<int64_t> version);
+  static absl::Status NoSuchLabel(const Snapshot& now, std::string_view model, const Entry& entry,
+                                  std::string_view label);
 
-  mutable Mutex mutex_;
-  std::map<std::string, Entry, std::less<>> models_ ABSL_GUARDED_BY(mutex_);
-  bool complete_ ABSL_GUARDED_BY(mutex_) = false;
+  std::shared_ptr<const Snapshot> Now() const;
+  void Publish(std::shared_ptr<const Snapshot> next);
+  // Publishes a copy of the newest snapshot in which `edit` has changed the entry of `model`, unless it returns false.
+  // A model that lost its last version goes with its plan, unless an operator unloaded it.
+  void Edit(const std::string& model, const std::function<bool(Entry&)>& edit) ABSL_LOCKS_EXCLUDED(edit_mutex_);
 
-  Mutex listeners_mutex_;  // held while a change is applied and notified; taken before mutex_
+  mutable Mutex mutex_;  // held for no longer than a pointer's copy
+  std::shared_ptr<const Snapshot> now_ ABSL_GUARDED_BY(mutex_) = std::make_shared<Snapshot>();
+
+  Mutex edit_mutex_;       // held while a snapshot is made of the one before; taken before mutex_
+  Mutex listeners_mutex_;  // held while a change is applied and notified; taken before edit_mutex_
   std::map<uint64_t, Listener> listeners_ ABSL_GUARDED_BY(listeners_mutex_);
   uint64_t next_listener_ ABSL_GUARDED_BY(listeners_mutex_) = 1;
 };

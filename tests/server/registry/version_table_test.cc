@@ -50,6 +50,14 @@ TEST_F(VersionTableTest, ARequestMeetsTheVersionThatItNames) {
   EXPECT_EQ(Routed({.version = {}, .label = "stable", .request_id = "x"}), 2);
 }
 
+TEST_F(VersionTableTest, RequestsAreRoutedAmidAChange) {
+  table_.Change({"m", 3}, [&](KnownVersion& known) {
+    known.status.state = v1::RETIRING;
+    EXPECT_EQ(Routed({}), 3) << "by the state before the change";
+  });
+  EXPECT_EQ(Routed({}), 2);
+}
+
 // A version of other classes beside the one that serves.
 TEST_F(VersionTableTest, AVersionWithOtherClassesServesNobodyByItself) {
   const auto add = [&](int64_t version, const std::vector<std::string>& labels) {
