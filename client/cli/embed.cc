@@ -17,7 +17,7 @@ constexpr char kEmbedExamples[] = R"(Examples:
   Every patch's vector on its grid, a file for each picture:
     vitrine embed samples/cifar --model eit-mini-cifar10 --kind patches --output features/
   Numbers in JSON, an object a line:
-    vitrine embed cat.jpg --format json | jq .values
+    vitrine embed cat.jpg --format json | jq '.features[0].values'
 
 Exit code: 0 if every picture has its features, 1 if one has not (stderr names it), 2 for a wrong command line.)";
 

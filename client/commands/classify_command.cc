@@ -59,7 +59,9 @@ class Classification {
         WriteAttention(files, picture.asked, picture.encoded, picture.answer);
     const std::vector<std::string> drawings = written.ok() ? *written : std::vector<std::string>();
     if (command_.format == Format::kJson) {
-      out_ << ClassificationLine(paths_[picture.index], picture.answer, drawings, picture.sent_as) << std::flush;
+      out_ << AnswerLine(picture.answer,
+                         {.image = paths_[picture.index], .sent_as = picture.sent_as, .attention = drawings})
+           << std::flush;
     } else {
       std::vector<std::string> shown;  // a sheet once
       std::ranges::unique_copy(drawings, std::back_inserter(shown));

@@ -124,7 +124,7 @@ void PrintTable(const ModelsSheet& sheet, const Page& page, std::ostream& out) {
 void PrintLines(const ModelsSheet& sheet, std::ostream& out) {
   for (const ModelsSheet::Row& row : sheet.rows) {
     for (const auto& answer : row.answers) {
-      out << (answer.ok() ? ClassificationLine(row.picture, *answer, {}) : FailureLine(row.picture, answer.status()));
+      out << (answer.ok() ? AnswerLine(*answer, {.image = row.picture}) : FailureLine(row.picture, answer.status()));
     }
   }
   out << std::flush;

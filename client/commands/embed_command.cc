@@ -94,17 +94,17 @@ class Embedding {
     ASSIGN_OR_RETURN(const std::vector<float> values, FeatureValues(feature));
     summary_ = {feature.kind(), feature.width(), feature.normalized(), taken_ + 1};
     if (taken_ == 0 && !one_array() && !command_.output.empty()) RETURN_IF_ERROR(ClaimFolder());
-    FeatureLinePlace place;
+    AnswerFiles files = {.image = paths_[picture.index], .sent_as = picture.sent_as, .features = command_.output};
     if (one_array()) {
       RETURN_IF_ERROR(Append(picture.index, feature, values));
-      place = {.file = command_.output, .row = array_->rows() - 1};
+      files.row = array_->rows() - 1;
     } else if (!command_.output.empty()) {
-      place.file = (std::filesystem::path(command_.output) / (stems_[picture.index] + kArrayEnding)).string();
-      RETURN_IF_ERROR(WriteFile(place.file, NpyBytes(ShapeOf(feature), values)));
+      files.features = (std::filesystem::path(command_.output) / (stems_[picture.index] + kArrayEnding)).string();
+      RETURN_IF_ERROR(WriteFile(files.features, NpyBytes(ShapeOf(feature), values)));
     }
     ++taken_;
     if (command_.format == Format::kJson) {
-      out_ << FeatureLine(paths_[picture.index], picture.answer, feature, values, place) << std::flush;
+      out_ << AnswerLine(picture.answer, std::move(files)) << std::flush;
     }
     return absl::OkStatus();
   }

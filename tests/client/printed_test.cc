@@ -40,7 +40,10 @@ v1::ClassifyResponse AnswerWithDistances() {
 
 TEST(Printed, LinesForPrograms) {
   const v1::ClassifyResponse answer = AnswerWithDistances();
-  const v1::Feature feature = Filled<v1::Feature>();
+  v1::ClassifyResponse embedded;
+  *embedded.add_features() = Filled<v1::Feature>();
+  const float values[] = {1, 0.1F};
+  embedded.mutable_features(0)->set_values(values, sizeof(values));
   v1::ModelVersion unnamed = Ready();
   unnamed.clear_version_labels();
   v1::ModelVersion neither = unnamed;
@@ -48,14 +51,16 @@ TEST(Printed, LinesForPrograms) {
   neither.clear_batching();
   v1::ModelEvent event = Filled<v1::ModelEvent>();
   const absl::Time time = absl::FromUnixMillis(1'763'650'000'007);
-  ExpectStored("client_lines.jsonl",
-               absl::StrCat(ClassificationLine("cat.jpg", answer, {}),
-                            ClassificationLine("cat.jpg", answer, {"a.png", "b.png"}, Size{.height = 3, .width = 4}),
-                            FeatureLine("cat.jpg", answer, feature, {1, 0.1F}, {}),
-                            FeatureLine("cat.jpg", answer, feature, {1, 0.1F}, {.file = "a.npy"}),
-                            FeatureLine("cat.jpg", answer, feature, {1, 0.1F}, {.file = "a.npy", .row = 0}),
-                            ModelLine(Ready()), ModelLine(unnamed), ModelLine(neither), ModelDetailLine(Ready()),
-                            ModelDetailLine(neither), ModelEventLine(event, time)));
+  ExpectStored(
+      "client_lines.jsonl",
+      absl::StrCat(
+          AnswerLine(answer, {.image = "cat.jpg"}),
+          AnswerLine(answer,
+                     {.image = "cat.jpg", .sent_as = Size{.height = 3, .width = 4}, .attention = {"a.png", "b.png"}}),
+          AnswerLine(embedded, {.image = "cat.jpg"}), AnswerLine(embedded, {.image = "cat.jpg", .features = "a.npy"}),
+          AnswerLine(embedded, {.image = "cat.jpg", .features = "a.npy", .row = 0}), ModelLine(Ready()),
+          ModelLine(unnamed), ModelLine(neither), ModelDetailLine(Ready()), ModelDetailLine(neither),
+          ModelEventLine(event, time)));
 }
 
 TEST(Printed, PagesOfAModel) {

@@ -24,115 +24,34 @@ std::string JsonLine(const Json& json) {
   return json.dump(-1, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace) + "\n";
 }
 
-// Converts the contract's -1 for "all layers" and "mean over heads" to null.
-Json IndexOrNull(int index) {
-  return index < 0 ? Json() : Json(index);
-}
-
-Json Covers(const v1::Rectangle& covers) {
-  return {{"left", covers.left()}, {"top", covers.top()}, {"width", covers.width()}, {"height", covers.height()}};
-}
-
-Json Predictions(const v1::ClassifyResponse& answer) {
-  Json result = Json::array();
-  for (const v1::Prediction& prediction : answer.predictions()) {
-    result.push_back({{"index", prediction.index()},
-                      {"label", prediction.label()},
-                      {"probability", prediction.probability()},
-                      {"logit", prediction.logit()}});
-  }
-  return result;
-}
-
-// Returns a row per layer with a number per head; null if the answer's bytes are invalid.
-Json Distances(const v1::AttentionMap& map) {
+// Encodes the values as FLOAT32, or clears them if they are invalid.
+void EncodeAsFloats(v1::AttentionMap& map) {
   const absl::StatusOr<std::vector<float>> values = AttentionValues(map);
-  if (!values.ok()) return Json();
-  Json rows = Json::array();
-  for (auto row = values->begin(); row != values->end(); row += map.columns()) {
-    rows.push_back(std::vector<float>(row, row + map.columns()));
-  }
-  return rows;
-}
-
-Json Attention(const v1::ClassifyResponse& answer, const std::vector<std::string>& files) {
-  Json result = Json::array();
-  for (int i = 0; i < answer.attention_size(); ++i) {
-    const v1::AttentionMap& map = answer.attention(i);
-    Json entry = {{"kind", AttentionKindName(map.kind())},
-                  {"layer", IndexOrNull(map.layer())},
-                  {"head", IndexOrNull(map.head())},
-                  {"rows", map.rows()},
-                  {"columns", map.columns()},
-                  {"diverging", map.diverging()}};
-    if (map.kind() == v1::DISTANCE) entry["distances"] = Distances(map);
-    if (static_cast<size_t>(i) < files.size()) entry["file"] = EscapedBytes(files[static_cast<size_t>(i)]);
-    if (map.has_covers()) entry["covers"] = Covers(map.covers());
-    result.push_back(std::move(entry));
-  }
-  return result;
+  map.set_encoding(v1::FLOAT32);
+  map.clear_values();
+  if (values.ok()) map.set_values(values->data(), values->size() * sizeof(float));
 }
 
 }  // namespace
 
-std::string ClassificationLine(const std::string& picture, const v1::ClassifyResponse& answer,
-                               const std::vector<std::string>& files, const std::optional<Size>& sent_as) {
-  const v1::Grid& grid = answer.grid();
-  const v1::Timings& timings = answer.timings();
-  Json json;
-  json["image"] = EscapedBytes(picture);
-  json["model"] = answer.served_by().model();
-  json["version"] = answer.served_by().version();
-  json["predictions"] = Predictions(answer);
-  json["unsure"] = answer.unsure();
-  json["attention"] = Attention(answer, files);
-  json["grid"] = {{"rows", grid.rows()},
-                  {"columns", grid.columns()},
-                  {"input_height", grid.input_height()},
-                  {"input_width", grid.input_width()},
-                  {"image_height", grid.image_height()},
-                  {"image_width", grid.image_width()},
-                  {"covers", Covers(grid.covers())}};
-  if (sent_as.has_value()) json["sent_as"] = {{"width", sent_as->width}, {"height", sent_as->height}};
-  json["batch"] = {{"id", answer.batch().id()},
-                   {"images", answer.batch().images()},
-                   {"tokens", answer.batch().tokens()},
-                   {"grids", answer.batch().grids()}};
-  json["timings"] = {{"queue", timings.queue()},
-                     {"decode", timings.decode()},
-                     {"compute", timings.compute()},
-                     {"encode", timings.encode()},
-                     {"total", timings.total()}};
-  json["precision"] = answer.served_by().precision();
-  json["device"] = answer.served_by().device();
-  json["weights_sha256"] = answer.served_by().weights_sha256();
-  return JsonLine(json);
+std::string AnswerLine(v1::ClassifyResponse answer, AnswerFiles files) {
+  for (int i = 0; i < answer.attention_size(); ++i) {
+    v1::AttentionMap& map = *answer.mutable_attention(i);
+    if (static_cast<size_t>(i) < files.attention.size() && map.kind() != v1::DISTANCE) map.clear_values();
+    EncodeAsFloats(map);
+  }
+  if (!files.features.empty()) {
+    for (v1::Feature& feature : *answer.mutable_features()) feature.clear_values();
+  }
+  files.image = EscapedBytes(files.image);
+  files.features = EscapedBytes(files.features);
+  for (std::string& file : files.attention) file = EscapedBytes(file);
+  return AnswerJson(answer, files);
 }
 
 std::string FailureLine(const std::string& picture, const absl::Status& why) {
-  return JsonLine({{"image", EscapedBytes(picture)},
-                   {"error", {{"code", absl::StatusCodeToString(why.code())}, {"message", why.message()}}}});
-}
-
-std::string FeatureLine(const std::string& picture, const v1::ClassifyResponse& answer, const v1::Feature& feature,
-                        const std::vector<float>& values, const FeatureLinePlace& place) {
-  Json json;
-  json["image"] = EscapedBytes(picture);
-  json["model"] = answer.served_by().model();
-  json["version"] = answer.served_by().version();
-  json["kind"] = FeatureKindName(feature.kind());
-  json["rows"] = feature.rows();
-  json["columns"] = feature.columns();
-  json["width"] = feature.width();
-  json["normalized"] = feature.normalized();
-  if (place.file.empty()) {
-    json["values"] = values;
-  } else {
-    json["file"] = EscapedBytes(place.file);
-    if (place.row >= 0) json["row"] = place.row;
-  }
-  json["weights_sha256"] = answer.served_by().weights_sha256();
-  return JsonLine(json);
+  return JsonLine(
+      {{"image", EscapedBytes(picture)}, {"error", why.message()}, {"code", absl::StatusCodeToString(why.code())}});
 }
 
 std::string FeatureOrigin(const v1::ServedBy& by, const FeatureSummary& features) {

@@ -11,11 +11,11 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "common/drawing/answer_json.h"
 #include "common/status_macros.h"
 #include "server/observe/request_id.h"
 #include "server/wire/http/address.h"
 #include "server/wire/http/authorize.h"
-#include "server/wire/http/classify_json.h"
 #include "server/wire/http/classify_query.h"
 #include "server/wire/http/curl_line.h"
 #include "server/wire/http/held_answer.h"
@@ -86,7 +86,7 @@ absl::StatusOr<ReceivedClassify> WithPicture(v1::ClassifyRequest wanted, const C
 }
 
 HttpResponse ResponseTo(const absl::StatusOr<v1::ClassifyResponse>& answer) {
-  return answer.ok() ? HttpResponse{.body = ClassifyJson(*answer)} : Refusal(answer.status(), TypedErrorBody);
+  return answer.ok() ? HttpResponse{.body = AnswerJson(*answer)} : Refusal(answer.status(), TypedErrorBody);
 }
 
 }  // namespace

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/wire/http/json_document.h"
 
-#include <charconv>
-#include <cmath>
-
 namespace vitrine {
 namespace {
 
@@ -41,15 +38,6 @@ bool JsonDocument::Parse(std::string_view text) {
 
 std::string JsonDocument::TextOf(const json& value) {
   return value.dump(-1, ' ', false, json::error_handler_t::replace);
-}
-
-void AppendFloat(float value, std::string& text) {
-  if (!std::isfinite(value)) {
-    text += "null";
-    return;
-  }
-  char digits[32];
-  text.append(digits, std::to_chars(digits, digits + sizeof(digits), value).ptr);
 }
 
 }  // namespace vitrine

@@ -23,9 +23,6 @@ class JsonDocument {
   nlohmann::json root;
 };
 
-// Appends the shortest decimal that parses to the same float; null for infinities and NaN.
-void AppendFloat(float value, std::string& text);
-
 // Return an empty array and an empty object.
 inline nlohmann::json JsonArray() {
   return nlohmann::json::array();

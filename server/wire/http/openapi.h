@@ -4,7 +4,7 @@
 
 namespace vitrine {
 
-// The file openapi.json of this folder: the OpenAPI document of the HTTP port.
+// The OpenAPI document of the HTTP port: the file openapi.json of this folder with the schema of an answer.
 extern const char kOpenApiJson[];
 
 }  // namespace vitrine

@@ -5,7 +5,6 @@ list(APPEND server_sources
   wire/http/attention_parameter.cc
   wire/http/authorize.cc
   wire/http/classify_front.cc
-  wire/http/classify_json.cc
   wire/http/classify_query.cc
   wire/http/cors.cc
   wire/http/curl_line.cc

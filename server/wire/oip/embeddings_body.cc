@@ -10,6 +10,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/drawing/answer_json.h"
 #include "common/status_macros.h"
 #include "common/utf8.h"
 #include "server/wire/http/json_document.h"

@@ -104,7 +104,7 @@ TEST_F(ClassifyCommandTest, DrawsSheetsOfEveryLayerAndHead) {
   EXPECT_EQ(attention[0]["file"], folder_.Path("out/a.scores.sheet.png"));
   EXPECT_EQ(attention[5]["file"], folder_.Path("out/a.scores.sheet.png"));
   EXPECT_EQ(attention[6]["file"], folder_.Path("out/a.distance.svg"));
-  EXPECT_EQ(attention[6]["distances"], nlohmann::json::parse("[[0.5, 1, 1.5], [2, 2.5, 3]]"));
+  EXPECT_EQ(attention[6]["values"], nlohmann::json::parse("[[0.5, 1, 1.5], [2, 2.5, 3]]"));
   out_.str("");
   command_.format = Format::kTable;
   EXPECT_EQ(RunCommand().value_or(-1), 0);

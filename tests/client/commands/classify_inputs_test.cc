@@ -62,9 +62,9 @@ TEST_F(ClassifyInputs, EveryFaultIsNamedAndTheRestIsDone) {
                                     folder_.Path("in/deep/a.png"), folder_.Path("gone.png")))
       << "in the order given, whatever became of them";
   const auto lines = Lines();
-  EXPECT_EQ(lines[0]["error"]["message"], "this is no picture");
-  EXPECT_EQ(lines[0]["error"]["code"], "INVALID_ARGUMENT");
-  EXPECT_EQ(lines[6]["error"]["code"], "NOT_FOUND");
+  EXPECT_EQ(lines[0]["error"], "this is no picture");
+  EXPECT_EQ(lines[0]["code"], "INVALID_ARGUMENT");
+  EXPECT_EQ(lines[6]["code"], "NOT_FOUND");
   EXPECT_FALSE(lines[0].contains("predictions"));
   EXPECT_FALSE(lines[2].contains("error"));
   EXPECT_EQ(errors_.str(),

@@ -153,9 +153,9 @@ TEST_F(EmbedCommandTest, WithoutFilesTheNumbersAreInTheLines) {
   ASSERT_EQ(Lines().size(), 1u);
   const nlohmann::json line = Lines()[0];
   EXPECT_EQ(line["image"], folder_.Path("a.png"));
-  EXPECT_EQ(line["kind"], "mean");
-  EXPECT_EQ(line["width"], 4);
-  EXPECT_EQ(line["values"], nlohmann::json::parse("[20, 20.25, 20.5, 20.75]"));
+  EXPECT_EQ(line["features"][0]["kind"], "mean");
+  EXPECT_EQ(line["features"][0]["width"], 4);
+  EXPECT_EQ(line["features"][0]["values"], nlohmann::json::parse("[20, 20.25, 20.5, 20.75]"));
   EXPECT_EQ(line["model"], "sizes");
 }
 
@@ -164,9 +164,10 @@ TEST_F(EmbedCommandTest, WithFilesTheLinesSayWhere) {
   command_.format = Format::kJson;
   command_.output = folder_.Path("x.npy");
   EXPECT_EQ(RunCommand().value_or(-1), 0);
-  EXPECT_EQ(Lines().at(1)["file"], folder_.Path("x.npy"));
-  EXPECT_EQ(Lines().at(1)["row"], 1);
-  EXPECT_FALSE(Lines().at(1).contains("values"));
+  const nlohmann::json feature = Lines().at(1)["features"][0];
+  EXPECT_EQ(feature["file"], folder_.Path("x.npy"));
+  EXPECT_EQ(feature["row"], 1);
+  EXPECT_FALSE(feature.contains("values"));
 }
 
 TEST_F(EmbedCommandTest, NothingBeginsWithoutItsConditions) {

@@ -11,68 +11,19 @@
 namespace vitrine {
 namespace {
 
-v1::ClassifyResponse AnswerAboutACat() {
+TEST(AnswerLine, NamesThatAreNotUtf8CanBeHadBack) {
   v1::ClassifyResponse answer;
-  v1::Prediction& prediction = *answer.add_predictions();
-  prediction.set_index(3);
-  prediction.set_label("cat");
-  prediction.set_probability(0.1f);
-  prediction.set_logit(-2.5f);
-  for (const int layer : {5, -1}) {
-    v1::AttentionMap& map = *answer.add_attention();
-    map.set_kind(layer < 0 ? v1::ROLLOUT : v1::CLASS_TOKEN_ROW);
-    map.set_layer(layer);
-    map.set_head(layer < 0 ? -1 : 2);
-    map.set_rows(9);
-    map.set_columns(6);
-    map.mutable_covers()->set_width(48);
-  }
-  answer.mutable_served_by()->set_model("m");
-  answer.mutable_served_by()->set_version(4);
-  answer.mutable_timings()->set_total(0.25f);
-  answer.mutable_grid()->set_rows(9);
-  answer.mutable_batch()->set_id(1ull << 60);
-  return answer;
-}
-
-TEST(ClassificationLine, HasTheDocumentedMembers) {
-  const std::string line = ClassificationLine("a/cat.jpg", AnswerAboutACat(), {"out/1.png", "out/2.png"});
-  EXPECT_EQ(line.find('\n'), line.size() - 1) << "one line";
-  const nlohmann::json json = nlohmann::json::parse(line);
-  EXPECT_EQ(json["image"], "a/cat.jpg");
-  EXPECT_EQ(json["model"], "m");
-  EXPECT_EQ(json["version"], 4);
-  EXPECT_EQ(json["predictions"],
-            nlohmann::json::parse(R"([{"index": 3, "label": "cat", "probability": 0.1, "logit": -2.5}])"))
-      << "0.1f is written as 0.1";
-  EXPECT_EQ(json["attention"][0]["kind"], "class");
-  EXPECT_EQ(json["attention"][0]["layer"], 5);
-  EXPECT_EQ(json["attention"][0]["head"], 2);
-  EXPECT_EQ(json["attention"][0]["rows"], 9);
-  EXPECT_EQ(json["attention"][0]["columns"], 6);
-  EXPECT_EQ(json["attention"][0]["diverging"], false);
-  EXPECT_EQ(json["attention"][0]["file"], "out/1.png");
-  EXPECT_EQ(json["attention"][0]["covers"]["width"], 48);
-  EXPECT_EQ(json["attention"][1]["kind"], "rollout");
-  EXPECT_TRUE(json["attention"][1]["layer"].is_null());
-  EXPECT_TRUE(json["attention"][1]["head"].is_null());
-  EXPECT_EQ(json["batch"]["id"], 1ull << 60);
-  for (const char* stage : {"queue", "decode", "compute", "encode", "total"}) {
-    EXPECT_TRUE(json["timings"][stage].is_number()) << stage;
-  }
-  for (const char* member : {"rows", "columns", "input_height", "input_width", "image_height", "image_width"}) {
-    EXPECT_TRUE(json["grid"][member].is_number_integer()) << member;
-  }
-  for (const char* member : {"images", "tokens", "grids"}) EXPECT_TRUE(json["batch"][member].is_number_integer());
-}
-
-TEST(ClassificationLine, NamesThatAreNotUtf8CanBeHadBack) {
+  answer.add_attention();
+  answer.add_features();
   const std::string name = "a\xff\"\n\\.jpg";
-  const std::string line = ClassificationLine(name, AnswerAboutACat(), {});
-  EXPECT_EQ(nlohmann::json::parse(line)["image"], "a\\xff\"\\x0a\\x5c.jpg");
-  EXPECT_EQ(UnescapedBytes(nlohmann::json::parse(line)["image"].get<std::string>()), name);
-  EXPECT_EQ(nlohmann::json::parse(FailureLine(name, absl::NotFoundError("x")))["image"], EscapedBytes(name));
-  EXPECT_FALSE(nlohmann::json::parse(line)["attention"][0].contains("file"));
+  const nlohmann::json line =
+      nlohmann::json::parse(AnswerLine(answer, {.image = name, .attention = {name}, .features = name}));
+  EXPECT_EQ(line["image"], "a\\xff\"\\x0a\\x5c.jpg");
+  EXPECT_EQ(UnescapedBytes(line["image"].get<std::string>()), name);
+  EXPECT_EQ(line["attention"][0]["file"], line["image"]);
+  EXPECT_EQ(line["features"][0]["file"], line["image"]);
+  EXPECT_EQ(nlohmann::json::parse(FailureLine(name, absl::NotFoundError("x"))),
+            nlohmann::json({{"image", line["image"]}, {"error", "x"}, {"code", "NOT_FOUND"}}));
 }
 
 TEST(ModelLine, HasTheDocumentedMembers) {

@@ -151,6 +151,7 @@ class Pipeline:
             return  # too late: its deadline has passed
         kind = answer.WhichOneof("result")
         if kind == "response":
+            answer.response.request_id = ""  # of this stream; the caller gave none
             self._finish(entry, answer.response)
         elif kind == "error":
             error = answer.error

@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import io
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Mapping, Optional, Sequence, Tuple, Union
+from typing import TYPE_CHECKING, Any, Dict, Mapping, Optional, Sequence, Tuple, Union
 
 import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
-from vitrine import _drawing, _html
+from vitrine import _drawing, _html, _json
+from vitrine._names import escaped
 from vitrine._picture import ImageSource, Picture, load
 from vitrine._request import ATTENTION, FEATURES, name_of
 from vitrine.errors import Internal, VitrineError
@@ -204,6 +205,12 @@ class Result:
         kinds = [("label", "U%d" % width), ("index", "i4"), ("probability", "f4"), ("logit", "f4")]
         return np.array([(p.label, p.index, p.probability, p.logit) for p in self.predictions], dtype=kinds)
 
+    def to_dict(self) -> Dict[str, Any]:
+        """Returns the answer as the JSON of the server and of `vitrine classify`, for json.dumps; the HTTP guide lists
+        the members. `image` is the source, escaped as by `vitrine`."""
+        features = [_feature(feature) for feature in self.proto.features]
+        return _json.of_answer(escaped(self.source), self.proto, [shown.values for shown in self.attention], features)
+
     def picture(self, longest: int = 1024) -> Image.Image:
         """Returns the upright image, RGB, not much larger than `longest` pixels per side."""
         return self._picture.open(longest)
@@ -241,6 +248,10 @@ class Refused:
     def code(self) -> str:
         """gRPC's name of the error; "UNREADABLE" if the image was never sent."""
         return self.error.code if isinstance(self.error, VitrineError) else "UNREADABLE"
+
+    def to_dict(self) -> Dict[str, Any]:
+        """Returns the members `image`, `error` (the sentence) and `code`, as the JSON of `vitrine classify`."""
+        return {"image": escaped(self.source), "error": str(self.error), "code": self.code}
 
     def _repr_html_(self) -> str:
         return _html.of_refused(self)

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/wire/http/classify_json.h"
+#include "common/drawing/answer_json.h"
 
+#include <charconv>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <nlohmann/json.hpp>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "common/drawing/attention_words.h"
-#include "server/wire/http/json_document.h"
 
 namespace vitrine {
 namespace {
@@ -19,9 +20,10 @@ std::string FloatText(float value) {
   return text;
 }
 
-// Quotes text; labels may hold any bytes.
+// Quotes text; invalid UTF-8, which labels may hold, is replaced.
 std::string QuotedText(const std::string& text) {
-  return JsonDocument::TextOf(text);
+  using nlohmann::json;
+  return json(text).dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
 // Returns null for -1, which in the contract means "all layers" or "mean over heads".
@@ -76,27 +78,31 @@ void AppendBatch(const v1::BatchInfo& batch, std::string& text) {
 }
 
 // Requires FEATURE_FLOAT32; little-endian, as is this machine.
-void AppendFeature(const v1::Feature& feature, std::string& text) {
+void AppendFeature(const v1::Feature& feature, const AnswerFiles& files, std::string& text) {
   absl::StrAppend(&text, "{\"kind\":\"", FeatureKindName(feature.kind()), "\",\"rows\":", feature.rows(),
                   ",\"columns\":", feature.columns(), ",\"width\":", feature.width(),
-                  ",\"normalized\":", feature.normalized() ? "true" : "false", ",\"values\":[");
+                  ",\"normalized\":", feature.normalized() ? "true" : "false");
+  if (!files.features.empty()) absl::StrAppend(&text, ",\"file\":", QuotedText(files.features));
+  if (files.row >= 0) absl::StrAppend(&text, ",\"row\":", files.row);
   for (size_t at = 0; at + sizeof(float) <= feature.values().size(); at += sizeof(float)) {
     float value = 0;
     std::memcpy(&value, feature.values().data() + at, sizeof(value));
-    if (at > 0) text += ',';
+    text += at == 0 ? ",\"values\":[" : ",";
     AppendFloat(value, text);
   }
-  text += "]}";
+  text += feature.values().size() < sizeof(float) ? "}" : "]}";
 }
 
-void AppendMap(const v1::AttentionMap& map, std::string& text) {
+// `file`: the map's drawing, or empty.
+void AppendMap(const v1::AttentionMap& map, const std::string& file, std::string& text) {
   absl::StrAppend(&text, "{\"kind\":\"", AttentionKindName(map.kind()), "\",\"layer\":", NumberOrNull(map.layer()),
                   ",\"head\":", NumberOrNull(map.head()), ",\"rows\":", map.rows(), ",\"columns\":", map.columns(),
                   ",\"diverging\":", map.diverging() ? "true" : "false");
   if (map.has_covers()) AppendCovers(map.covers(), text);
+  if (!file.empty()) absl::StrAppend(&text, ",\"file\":", QuotedText(file));
   if (map.encoding() == v1::OVERLAY_PNG) {
     absl::StrAppend(&text, ",\"png\":\"", absl::Base64Escape(map.values()), "\"");
-  } else {
+  } else if (!map.values().empty()) {
     text += ",\"values\":";
     AppendRows(map, text);
   }
@@ -110,11 +116,17 @@ std::string Milliseconds(float seconds) {
 
 }  // namespace
 
-std::string ClassifyJson(const v1::ClassifyResponse& answer) {
+std::string AnswerJson(const v1::ClassifyResponse& answer, const AnswerFiles& files) {
   const v1::ServedBy& served = answer.served_by();
   const v1::Timings& timings = answer.timings();
-  std::string text = absl::StrCat("{\"model\":", QuotedText(served.model()), ",\"version\":", served.version(),
-                                  ",\"request_id\":", QuotedText(answer.request_id()), ",\"predictions\":");
+  std::string text = "{";
+  if (!files.image.empty()) absl::StrAppend(&text, "\"image\":", QuotedText(files.image), ",");
+  if (files.sent_as.has_value()) {
+    absl::StrAppend(&text, "\"sent_as\":{\"width\":", files.sent_as->width, ",\"height\":", files.sent_as->height,
+                    "},");
+  }
+  absl::StrAppend(&text, "\"model\":", QuotedText(served.model()), ",\"version\":", served.version(),
+                  ",\"request_id\":", QuotedText(answer.request_id()), ",\"predictions\":");
   AppendPredictionsJson(answer, text);
   absl::StrAppend(
       &text, ",\"unsure\":", answer.unsure() ? "true" : "false",
@@ -128,16 +140,26 @@ std::string ClassifyJson(const v1::ClassifyResponse& answer) {
   text += ",\"features\":[";
   for (int i = 0; i < answer.features_size(); ++i) {
     if (i > 0) text += ',';
-    AppendFeature(answer.features(i), text);
+    AppendFeature(answer.features(i), files, text);
   }
   // Last, since an encoded image fills a terminal.
   text += "],\"attention\":[";
   for (int i = 0; i < answer.attention_size(); ++i) {
     if (i > 0) text += ',';
-    AppendMap(answer.attention(i), text);
+    const auto at = static_cast<size_t>(i);
+    AppendMap(answer.attention(i), at < files.attention.size() ? files.attention[at] : "", text);
   }
   text += "]}\n";
   return text;
+}
+
+void AppendFloat(float value, std::string& text) {
+  if (!std::isfinite(value)) {
+    text += "null";
+    return;
+  }
+  char digits[32];
+  text.append(digits, std::to_chars(digits, digits + sizeof(digits), value).ptr);
 }
 
 }  // namespace vitrine

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The JSON of an answer.
-#include "server/wire/http/classify_json.h"
+#include "common/drawing/answer_json.h"
 
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@ std::string BytesOf(const std::vector<float>& values) {
   return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float)};
 }
 
-TEST(ClassifyJson, HasWhatTheAnswerHas) {
+TEST(AnswerJson, HasWhatTheAnswerHas) {
   v1::ClassifyResponse answer;
   answer.set_request_id("a \"b\"\n");
   answer.mutable_served_by()->set_model("m");
@@ -73,7 +73,7 @@ TEST(ClassifyJson, HasWhatTheAnswerHas) {
   feature.set_normalized(true);
   feature.set_values(BytesOf({0.1F, -2, 3}));
 
-  const std::string text = ClassifyJson(answer);
+  const std::string text = AnswerJson(answer);
   EXPECT_EQ(text.back(), '\n');
   const json read = json::parse(text);
   EXPECT_EQ(read["model"], "m");
@@ -120,8 +120,8 @@ TEST(ClassifyJson, HasWhatTheAnswerHas) {
   EXPECT_FALSE(overlay.contains("values"));
 }
 
-TEST(ClassifyJson, OfNothingIsJsonToo) {
-  const json read = json::parse(ClassifyJson({}));
+TEST(AnswerJson, OfNothingIsJsonToo) {
+  const json read = json::parse(AnswerJson({}));
   EXPECT_TRUE(read["predictions"].is_array() && read["predictions"].empty());
   EXPECT_TRUE(read["attention"].is_array() && read["attention"].empty());
 }
