@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/command_line/command_tree.h"
+#include "common/command_line/out_of_memory.h"
 #include "common/nearest.h"
 #include "vitrine_revision.h"
 
@@ -109,6 +110,7 @@ constexpr absl::string_view kWrongCommandLine = "vitrine/wrong-command-line";
 }  // namespace
 
 std::optional<int> ParseCommandLine(CLI::App& app, int argc, char** argv) {
+  EndWhenOutOfMemory(app.get_name());
   std::string version = app.get_name() + " " VITRINE_VERSION;
   if (!SourceRevision().empty()) absl::StrAppend(&version, " (", std::string(SourceRevision()), ")");
   app.set_version_flag("--version", version);

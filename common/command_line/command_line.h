@@ -11,7 +11,7 @@
 
 namespace vitrine {
 
-// Exit codes of every program. See interrupt.h for programs ended by a signal.
+// Exit codes of every program. See interrupt.h for programs ended by a signal, out_of_memory.h for lack of memory.
 inline constexpr int kExitSuccess = 0;
 inline constexpr int kExitFailure = 1;
 inline constexpr int kExitUsage = 2;
@@ -20,8 +20,9 @@ inline constexpr int kExitUsage = 2;
 // unknown.
 std::string_view SourceRevision();
 
-// Adds --version, --completion SHELL and --manual-page, and parses. Returns a value if the program must exit with that
-// code: 0 after --help, --version and the pages (printed on stdout), 2 after a usage error (the fault and a hint at
+// Calls EndWhenOutOfMemory, adds --version, --completion SHELL and --manual-page, and parses. Returns a value if the
+// program must exit with that code: 0 after --help, --version and the pages (printed on stdout), 2 after a usage error
+// (the fault and a hint at
 // --help, on stderr).
 std::optional<int> ParseCommandLine(CLI::App& app, int argc, char** argv);
 

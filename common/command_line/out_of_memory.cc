@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/command_line/out_of_memory.h"
+
+#include <unistd.h>
+
+#include <atomic>
+#include <new>
+
+namespace vitrine {
+namespace {
+
+// Never destroyed, since a thread may outlive the static objects.
+std::string& Line() {
+  static auto& line = *new std::string;
+  return line;
+}
+
+// Allocates no memory. A second thread waits for the first to end the process.
+[[noreturn]] void End() {
+  static std::atomic_flag is_ending;
+  while (is_ending.test_and_set()) pause();
+  (void)!write(STDERR_FILENO, Line().data(), Line().size());
+  _exit(kExitOutOfMemory);
+}
+
+}  // namespace
+
+void EndWhenOutOfMemory(const std::string& program) {
+  Line() = program +
+           ": out of memory; raise its limit (ulimit -v, ulimit -d) or the machine's memory, or use smaller images, "
+           "batches or models\n";
+  std::set_new_handler(End);
+}
+
+}  // namespace vitrine

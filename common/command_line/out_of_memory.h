@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_COMMON_COMMAND_LINE_OUT_OF_MEMORY_H_
+#define VITRINE_COMMON_COMMAND_LINE_OUT_OF_MEMORY_H_
+
+#include <string>
+
+namespace vitrine {
+
+// Exit code of a program that ran out of memory.
+inline constexpr int kExitOutOfMemory = 5;
+
+// Sets a std::new_handler that writes "<program>: out of memory; ..." to stderr and ends the process at once with
+// kExitOutOfMemory: no code goes on after a failed allocation. Call before other threads start.
+void EndWhenOutOfMemory(const std::string& program);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_COMMON_COMMAND_LINE_OUT_OF_MEMORY_H_
