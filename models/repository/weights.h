@@ -25,7 +25,7 @@ std::vector<const float*> PointersTo(const WeightedModel& model);
 
 // Returns the model of a stored version. Shares fp32 tensors of `weights`; converts others one by one and releases
 // them, so that memory is never much more than the model. FAILED_PRECONDITION names the version if config, weights and
-// the manifest's parameter count do not fit together, or a number is not finite. Throws std::bad_alloc.
+// the manifest's parameter count do not fit together, or a number is not finite.
 absl::StatusOr<WeightedModel> FitWeights(const v1::Manifest& manifest, Safetensors weights);
 
 // Does the same as FitWeights, but keeps every weight in its stored floating type; the caller converts them one by one.
@@ -37,7 +37,7 @@ absl::StatusOr<WeightedModel> WithWeights(const v1::ModelConfig& config, Safeten
 // Returns the weights by the program's names; shares the bytes.
 Safetensors NamedWeights(const WeightedModel& model);
 // Returns NamedWeights in the type of the file. With `bf16`, also rounds the model's own weights, so that goldens
-// belong to the published ones. Throws std::bad_alloc.
+// belong to the published ones.
 Safetensors AsStored(WeightedModel& model, bool bf16);
 
 }  // namespace vitrine

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/repository/files/safetensors.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <bit>
 #include <cstring>
-#include <new>
 #include <optional>
 #include <tuple>
 
@@ -118,13 +119,7 @@ absl::StatusOr<SafetensorsHeader> ReadHeader(uint64_t file_bytes, const NextByte
 
 absl::StatusOr<StoredTensor> ReadTensor(const TensorEntry& entry, const NextBytes& next) {
   std::byte* bytes = nullptr;
-  StoredTensor tensor;
-  try {
-    tensor = MakeStored(*DtypeOf(entry.dtype), {entry.shape.begin(), entry.shape.end()}, bytes);
-  } catch (const std::bad_alloc&) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("no memory for the ", entry.end - entry.begin, " bytes of tensor ", Quoted(entry.name)));
-  }
+  StoredTensor tensor = MakeStored(*DtypeOf(entry.dtype), {entry.shape.begin(), entry.shape.end()}, bytes);
   if (bytes != nullptr) {
     RETURN_IF_ERROR(next(reinterpret_cast<char*>(bytes), static_cast<size_t>(tensor.bytes())));
   }
@@ -165,6 +160,11 @@ bool IsFinite(const StoredTensor& tensor) {
 }  // namespace
 
 absl::StatusOr<Safetensors> ReadSafetensors(uint64_t file_bytes, const NextBytes& next) {
+  const auto memory = static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  if (file_bytes > memory) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("the file has ", file_bytes, " bytes, more than the ", memory, " bytes of this machine's memory"));
+  }
   ASSIGN_OR_RETURN(SafetensorsHeader header, ReadHeader(file_bytes, next));
   Safetensors content;
   content.metadata = std::move(header.metadata);

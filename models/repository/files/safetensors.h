@@ -26,8 +26,9 @@ using NextBytes = std::function<absl::Status(char* into, size_t count)>;
 
 // Reads a safetensors file of `file_bytes` sequentially, each tensor into its own memory. F32, F16, BF16, I64, U8; rank
 // 0 to 8. INVALID_ARGUMENT names the tensor and the error: header over 1 MiB, invalid JSON, duplicate key, unknown
-// dtype, shape and offsets that disagree or overflow, overlaps, gaps, trailing bytes. RESOURCE_EXHAUSTED: no memory.
-// Errors of `next` are returned. Allocates at most `file_bytes` plus a few times the header. Thread-safe.
+// dtype, shape and offsets that disagree or overflow, overlaps, gaps, trailing bytes. RESOURCE_EXHAUSTED: the file is
+// larger than the memory of the machine. Errors of `next` are returned. Allocates at most `file_bytes` plus a few times
+// the header. Thread-safe.
 absl::StatusOr<Safetensors> ReadSafetensors(uint64_t file_bytes, const NextBytes& next);
 
 // Parses a safetensors file in memory; otherwise like ReadSafetensors.

@@ -34,16 +34,16 @@ struct StoredTensor {
   }
 };
 
-// Allocates an uninitialized tensor; write its bytes through `written` before sharing it. Throws std::bad_alloc.
+// Allocates an uninitialized tensor; write its bytes through `written` before sharing it.
 StoredTensor MakeStored(Dtype dtype, std::vector<int64_t> shape, std::byte*& written);
 StoredTensor StoredOf(FloatArray array);
 StoredTensor StoredBytes(std::string_view bytes);  // a copy, U8 [bytes]
 
-// Returns the values as F32; shares memory if they are F32 already. Requires a floating type. Throws std::bad_alloc.
+// Returns the values as F32; shares memory if they are F32 already. Requires a floating type.
 StoredTensor ToF32(const StoredTensor& tensor);
-// Rounds an F32 tensor to nearest, ties to even. Throws std::bad_alloc.
+// Rounds an F32 tensor to nearest, ties to even.
 StoredTensor AsBFloat16(const StoredTensor& tensor);
-// Returns a copy of a floating tensor's values as fp32. Throws std::bad_alloc.
+// Returns a copy of a floating tensor's values as fp32.
 FloatArray FloatsOf(const StoredTensor& tensor);
 
 }  // namespace vitrine

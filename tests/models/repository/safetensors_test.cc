@@ -199,6 +199,12 @@ TEST(Safetensors, RefusesEveryMalformationByName) {
   }
 }
 
+TEST(Safetensors, AFileLargerThanTheMemoryIsNotRead) {
+  const auto read = ReadSafetensors(uint64_t{1} << 60, [](char*, size_t) { return absl::DataLossError("read"); });
+  EXPECT_TRUE(absl::IsResourceExhausted(read.status())) << read.status();
+  EXPECT_THAT(read.status().ToString(), HasSubstr("the file has 1152921504606846976 bytes, more than the"));
+}
+
 TEST(Safetensors, AHeaderOfExactlyOneMebibyteIsRead) {
   std::string header = "{}";
   header.append(kMaxSafetensorsHeader - header.size(), ' ');
