@@ -21,7 +21,7 @@ size_t StatedGunzipSize(absl::string_view compressed);
 
 // Decompresses one gzip member. RESOURCE_EXHAUSTED if the result exceeds `max_bytes` according to its trailer, which is
 // checked first; INVALID_ARGUMENT if `compressed` is corrupt, truncated or has several members. Allocates at most about
-// `max_bytes` and decompresses no more than the trailer states. Throws std::bad_alloc.
+// `max_bytes` and decompresses no more than the trailer states.
 absl::StatusOr<std::string> Gunzip(absl::string_view compressed, size_t max_bytes);
 
 }  // namespace vitrine

@@ -10,8 +10,7 @@
 namespace vitrine {
 namespace {
 
-// OpenSSL fails here only when out of memory. Throws like any allocation: the digest of a token is part of a request,
-// and no request may end the process.
+// OpenSSL fails here only when out of memory.
 void Demand(bool done) {
   if (!done) throw std::bad_alloc();
 }

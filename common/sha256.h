@@ -12,7 +12,7 @@ struct evp_md_ctx_st;  // OpenSSL's
 
 namespace vitrine {
 
-// SHA-256 digest. All functions throw std::bad_alloc.
+// SHA-256 digest.
 
 using Sha256Digest = std::array<uint8_t, 32>;
 

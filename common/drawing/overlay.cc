@@ -172,17 +172,12 @@ Image Compose(const Image& picture_shown, Size picture, const SpatialMap& map, c
   return result;
 }
 
-// Converts OpenCV's exceptions to a status, except out of memory.
+// Converts OpenCV's exceptions to a status.
 template <typename Draw>
 absl::StatusOr<Image> WithOpenCv(Draw draw) {
   try {
     UseOneThread();
     return draw();
-  } catch (const std::bad_alloc&) {
-    throw;
-  } catch (const cv::Exception& error) {
-    if (error.code == cv::Error::StsNoMem) throw std::bad_alloc();
-    return absl::InternalError(absl::StrCat("cannot draw the overlay: ", error.what()));
   } catch (const std::exception& error) {
     return absl::InternalError(absl::StrCat("cannot draw the overlay: ", error.what()));
   }

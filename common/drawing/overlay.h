@@ -40,7 +40,7 @@ struct OverlayLook {
 // between `min_side` and `max_side` pixels; the legend adds its lines below, and widens a narrow file to 240 pixels.
 //
 // INVALID_ARGUMENT: an empty image or map, a non-finite value, a rectangle outside the image, a marked cell outside the
-// map. INTERNAL: OpenCV failed; its exceptions are caught, except out of memory, which is thrown as std::bad_alloc.
+// map. INTERNAL: OpenCV failed; its exceptions are caught.
 // Thread-safe.
 absl::StatusOr<std::string> DrawOverlay(const Image& picture, const SpatialMap& map, const OverlayLook& look = {});
 

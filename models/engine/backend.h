@@ -21,8 +21,7 @@ class Backend {
 
   // Computes the logits [images, classes] in fp32 of at least one image that the model accepts, and the values that the
   // taps request; a tap may be null. `workspace` belongs to the calling thread and serves any model. Errors:
-  // RESOURCE_EXHAUSTED if a device has no memory, INTERNAL for other device errors. Throws std::bad_alloc if host
-  // memory runs out.
+  // RESOURCE_EXHAUSTED if a device has no memory, INTERNAL for other device errors.
   virtual absl::Status Run(std::span<const engine::Picture> pictures, engine::Workspace& workspace, float* logits,
                            AttentionTap* attention, TokenTap* tokens) const = 0;
   // Bytes saved by narrow weights, compared to fp32.

@@ -13,7 +13,7 @@ namespace vitrine {
 engine::Picture PictureOf(const FloatArray& input);  // [channels, height, width]; a view
 
 // Computes logits [images, classes] of at least one input that the model accepts, on up to `threads` threads, the
-// calling one included, each with a share of the images. Errors of Backend::Run. Throws std::bad_alloc.
+// calling one included, each with a share of the images. Errors of Backend::Run.
 absl::StatusOr<FloatArray> LogitsOf(const Backend& backend, int64_t classes, std::span<const FloatArray> images,
                                     int threads = 1);
 

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <new>
 #include <string_view>
 
 namespace vitrine {
@@ -15,8 +14,7 @@ namespace vitrine {
 bool IsOutOfMemory(const std::exception& error) {
   constexpr std::string_view kTexts[] = {"can't allocate memory", "out of memory", "_ALLOC_FAILED"};
   const std::string_view text = error.what();
-  return dynamic_cast<const std::bad_alloc*>(&error) != nullptr ||
-         dynamic_cast<const c10::OutOfMemoryError*>(&error) != nullptr ||
+  return dynamic_cast<const c10::OutOfMemoryError*>(&error) != nullptr ||
          std::any_of(std::begin(kTexts), std::end(kTexts),
                      [&](std::string_view each) { return text.find(each) != std::string_view::npos; });
 }

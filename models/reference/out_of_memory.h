@@ -6,7 +6,7 @@
 
 namespace vitrine {
 
-// True if an exception means out of memory: std::bad_alloc, or LibTorch's equivalents.
+// True if an exception of LibTorch means that a device, or the CPU, is out of memory.
 bool IsOutOfMemory(const std::exception& error);
 
 }  // namespace vitrine

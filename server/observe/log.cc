@@ -236,7 +236,6 @@ std::string TextLine(absl::Time time, spdlog::level::level_enum level, std::stri
 
 std::string JsonLine(absl::Time time, spdlog::level::level_enum level, std::string_view message,
                      const LogFields* fields) {
-  // Written member by member: a JSON object allocates in its destructor, and ends the process if there is no memory.
   std::string line = absl::StrCat(R"({"time":)", Dumped(RfcMilliseconds(time)), R"(,"level":)",
                                   Dumped(LevelName(level)), R"(,"message":)", Dumped(std::string(message)));
   if (fields != nullptr) {

@@ -132,7 +132,7 @@ inline constexpr MetricRow kMetricTable[] = {
     {"vitrine_spans_dropped_total", prometheus::MetricType::Counter, "spans", "`reason` = `full`, `failed`",
      "Spans that no collector will see: too many waited, or it did not take them; absent without `--otlp-endpoint`."},
     {"vitrine_out_of_memory_total", prometheus::MetricType::Counter, "times", "",
-     "Times that a request found no memory: it was refused, or a loop that serves tried again."},
+     "Requests that the device had no memory for."},
     {"process_cpu_seconds_total", prometheus::MetricType::Counter, "s", "", "User and system time of the process."},
     {"process_resident_memory_bytes", prometheus::MetricType::Gauge, "bytes", "", "Resident memory."},
     {"process_virtual_memory_bytes", prometheus::MetricType::Gauge, "bytes", "", "Virtual memory."},

@@ -58,7 +58,7 @@ struct RequestTotals {
 class RequestCounts {
  public:
   // Counts the end of a request, with its time since arrival. A rejection because of load is also counted by its
-  // ShedReason. Allocates no memory.
+  // ShedReason.
   void Count(Method method, const absl::Status& status, absl::Duration spent);
   RequestTotals Totals() const;
   // Durations in seconds, over all methods.

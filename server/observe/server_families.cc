@@ -9,7 +9,7 @@
 #include "server/observe/metrics.h"
 #include "server/observe/process_stats.h"
 #include "server/observe/stderr_sink.h"
-#include "server/process/out_of_memory.h"
+#include "server/process/shed.h"
 
 namespace vitrine {
 namespace {
@@ -145,7 +145,11 @@ void Metrics::AddServer(MetricFamilies& families) const {
     AddValue(lines, {{"level", "error"}}, static_cast<double>(errors));
   }
   AddSingle(families, MetricOf("vitrine_log_lines_lost_total"), Read(LostLogLines()));
-  AddSingle(families, MetricOf("vitrine_out_of_memory_total"), static_cast<double>(TimesOutOfMemory()));
+  uint64_t out_of_memory = 0;
+  for (const auto& [model, metrics] : Models()) {
+    out_of_memory += metrics->Requests().shed[static_cast<int>(ShedReason::kMemory)];
+  }
+  AddSingle(families, MetricOf("vitrine_out_of_memory_total"), static_cast<double>(out_of_memory));
   if (sources_.spans) {
     const SpanTotals spans = sources_.spans();
     AddSingle(families, MetricOf("vitrine_spans_exported_total"), static_cast<double>(spans.exported));

@@ -21,7 +21,7 @@ enum class ShedReason : int {
   kShare,         // the caller has its fair share while others wait
   kQuota,         // the caller's quota is used up
   kAnswers,       // the budget of unread answers is used up
-  kMemory,        // an allocation failed
+  kMemory,        // the device had no memory for the batch
 };
 inline constexpr int kShedReasons = 9;
 

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-# Process-level services: clocks, memory limits and exhaustion, signals and exit, settings files, rejections for load.
+# Process-level services: clocks, limits of memory, signals and exit, settings files, rejections for load.
 list(APPEND server_sources
   process/address_space.cc
   process/clock.cc
   process/crash_stack.cc
   process/end_process.cc
-  process/out_of_memory.cc
   process/shed.cc
   process/standard_files.cc
   process/text_file.cc

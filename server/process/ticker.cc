@@ -2,10 +2,7 @@
 #include "server/process/ticker.h"
 
 #include <algorithm>
-#include <new>
 #include <utility>
-
-#include "server/process/out_of_memory.h"
 
 namespace vitrine {
 
@@ -24,11 +21,7 @@ Ticker::~Ticker() {
 
 void Ticker::Loop() {
   for (;;) {
-    try {
-      tick_();
-    } catch (const std::bad_alloc&) {  // this call is skipped; memory may be free at the next one
-      CountOutOfMemory();
-    }
+    tick_();
     const auto next = std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(period_);
     MutexLock lock(mutex_);
     while (!stop_ && std::chrono::steady_clock::now() < next) {

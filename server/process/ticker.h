@@ -11,8 +11,7 @@
 namespace vitrine {
 
 // Calls a function periodically on its own thread: at once, then `period` (steady clock) after the last call returned;
-// only once if the period is infinite. A call that throws std::bad_alloc counts as a call. The destructor waits for a
-// running call and joins.
+// only once if the period is infinite. The destructor waits for a running call and joins.
 class Ticker {
  public:
   Ticker(absl::Duration period, std::function<void()> tick);

@@ -23,7 +23,6 @@
 #include "models/repository/weights.h"
 #include "server/observe/log.h"
 #include "server/process/clock.h"
-#include "server/process/out_of_memory.h"
 #include "server/registry/golden_input.h"
 #include "server/registry/version/memory_budget.h"
 
@@ -200,9 +199,6 @@ absl::StatusOr<ModelHandle> ModelLoader::Load(const VersionId& id) {
     malloc_trim(0);  // the weights as read are as large as the model, and lie between blocks that stay
     if (!absl::IsInternal(loaded.status())) return loaded;
     fault = std::string(loaded.status().message());
-  } catch (const std::bad_alloc&) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat(id.model, "/", id.version, ": there is not enough memory to load it"));
   } catch (const std::exception& error) {
     fault = error.what();
   }
@@ -218,8 +214,6 @@ absl::StatusOr<double> RerunGoldens(const LoadedModel& model) {
     ASSIGN_OR_RETURN(const float drift, GoldenDrift(*model.golden, *model.description, ForwardOf(model, 1),
                                                     DecodeGoldenInput, model.precision));
     return drift;
-  } catch (const std::bad_alloc&) {
-    return OutOfMemoryError();
   } catch (const std::exception& error) {
     return absl::InternalError(error.what());
   }

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <new>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -27,11 +26,7 @@ void Registry::PollSideBySide(const std::vector<ModelLook>& looks) {
   std::atomic<size_t> next = 0;
   const auto work = [&] {
     for (size_t i = next++; i < looks.size(); i = next++) {
-      try {
-        PollModel(looks[i].model, looks[i].present);
-      } catch (const std::bad_alloc&) {
-        claims_.ReleaseAll(looks[i].model);  // the next poll retries the remaining versions
-      }
+      PollModel(looks[i].model, looks[i].present);
     }
   };
   std::vector<std::thread> beside;
@@ -47,8 +42,6 @@ void Registry::PollSideBySide(const std::vector<ModelLook>& looks) {
       });
     } catch (const std::system_error&) {
       break;  // no more threads: the loads run one after the other
-    } catch (const std::bad_alloc&) {
-      break;  // likewise without memory for a thread
     }
   }
   work();

@@ -31,7 +31,6 @@ struct FreeBuffer {
 constexpr int kBandRows = 8, kBandsApart = 64;
 
 absl::Status SpngError(int code) {
-  if (code == SPNG_EMEM) throw std::bad_alloc();
   return absl::InternalError(absl::StrCat("cannot write a PNG: ", spng_strerror(code)));
 }
 

@@ -11,7 +11,7 @@
 namespace vitrine {
 
 // Encodes an image as a PNG file, grey or RGB with 8 bits per channel, lossless. INVALID_ARGUMENT if sides, channels
-// and number of bytes do not match; throws std::bad_alloc if memory is exhausted. Thread-safe.
+// and number of bytes do not match. Thread-safe.
 absl::StatusOr<std::string> EncodePng(const Image& image);
 
 // Estimates the size of EncodePng at the cost of an eighth of the rows: mostly too high, by up to a third for few rows,

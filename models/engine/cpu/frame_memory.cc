@@ -2,7 +2,6 @@
 #include "models/engine/cpu/frame_memory.h"
 
 #include <algorithm>
-#include <new>
 #include <vector>
 
 namespace vitrine::engine {
@@ -59,15 +58,8 @@ std::span<Frame> FrameMemory::Prepare(const Plan& plan, const Kernels& kernels, 
 
 int FrameMemory::GrowScratch(int64_t floats, int members) {
   members = static_cast<int>(std::clamp<int64_t>(kMostScratch / std::max<int64_t>(1, floats), 1, members));
-  if (members > 1) {
-    try {
-      Grow(scratch_, floats * members);
-      return members;
-    } catch (const std::bad_alloc&) {  // one thread may still fit
-    }
-  }
-  Grow(scratch_, floats);
-  return 1;
+  Grow(scratch_, floats * members);
+  return members;
 }
 
 }  // namespace vitrine::engine

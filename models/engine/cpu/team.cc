@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <chrono>
 #include <thread>
-#include <utility>
 
 #include "common/simd/float_mode.h"
 
@@ -58,7 +57,6 @@ void Team::Run(const Plan& plan, std::span<Frame> frames) {
   frames_ = frames;
   AwaitOthers();
   Pass(0);
-  if (failed_.exchange(false, std::memory_order_acquire)) std::rethrow_exception(std::exchange(failure_, nullptr));
 }
 
 void Team::Dismiss() {
@@ -70,14 +68,7 @@ void Team::Pass(int member) {
   Frame& frame = frames_[static_cast<size_t>(member)];
   for (const auto& step : plan_->steps) {
     frame.ShareWithin(members());
-    if (!failed_.load(std::memory_order_relaxed)) {
-      try {
-        step->Run(frame);
-      } catch (...) {
-        // Keeps the first exception; any others have the same cause.
-        if (!failed_.exchange(true, std::memory_order_acq_rel)) failure_ = std::current_exception();
-      }
-    }
+    step->Run(frame);
     AwaitOthers();
     if (!IsMember(member)) return;
   }

@@ -4,7 +4,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <exception>
 #include <span>
 
 #include "absl/time/time.h"
@@ -30,8 +29,8 @@ class Team {
   // Waits up to `patience` for `others` threads, closes the team to more, and returns the number of members, the leader
   // included. Leader only.
   int Gather(int others, absl::Duration patience);
-  // Runs the plan with one frame per member, the leader's first; frames differ only in member and scratch. Rethrows an
-  // exception of a step. The plan must have at least one step.
+  // Runs the plan with one frame per member, the leader's first; frames differ only in member and scratch. The
+  // plan must have at least one step, and no step may throw.
   void Run(const Plan& plan, std::span<Frame> frames);
   // Ends every member's Join. Must be the last call.
   void Dismiss();
@@ -59,8 +58,6 @@ class Team {
 
   std::atomic<int> arrived_ = 0;
   std::atomic<uint32_t> phase_ = 0;
-  std::atomic<bool> failed_ = false;
-  std::exception_ptr failure_;  // from the thread that set failed_
 };
 
 }  // namespace vitrine::engine

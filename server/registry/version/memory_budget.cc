@@ -53,11 +53,6 @@ void MemoryClaims::Release(const VersionId& id, const std::function<void()>& set
   bytes_.erase(id);
 }
 
-void MemoryClaims::ReleaseAll(const std::string& model) {
-  MutexLock lock(mutex_);
-  std::erase_if(bytes_, [&](const auto& claim) { return claim.first.model == model; });
-}
-
 int MemoryClaims::count() const {
   MutexLock lock(mutex_);
   return static_cast<int>(bytes_.size());

@@ -42,8 +42,6 @@ class MemoryClaims {
   // Ends a claim, if there is one, and calls `settle`, which puts the version in memory, under the same lock, so that
   // the version is counted exactly once.
   void Release(const VersionId& id, const std::function<void()>& settle = nullptr);
-  // Ends every claim of a model, none of whose versions may still be loading.
-  void ReleaseAll(const std::string& model);
   // Number of versions that are being loaded.
   int count() const;
 

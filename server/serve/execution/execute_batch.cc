@@ -7,7 +7,6 @@
 #include <cmath>
 #include <exception>
 #include <map>
-#include <new>
 #include <numeric>
 #include <optional>
 #include <set>
@@ -24,7 +23,7 @@
 #include "models/repository/manifest.h"
 #include "server/observe/log.h"
 #include "server/observe/metrics.h"
-#include "server/process/out_of_memory.h"
+#include "server/process/shed.h"
 #include "server/serve/execution/picture_input.h"
 
 namespace vitrine {
@@ -39,6 +38,11 @@ struct Item {
   std::optional<absl::Duration> encode;  // set once tried
 };
 
+// Returns the error of a batch that the device has no memory for.
+absl::Status DeviceOutOfMemory() {
+  return ShedError(ShedReason::kMemory, "the device has no memory left for this batch", absl::Seconds(1));
+}
+
 // In the form of messages.
 float ToSeconds(absl::Duration duration) {
   return static_cast<float>(absl::ToDoubleSeconds(duration));
@@ -51,8 +55,7 @@ int64_t FirstClass(std::span<const float> logits) {
 // Processes one batch from its encoded images to its answers.
 class BatchRun {
  public:
-  // Takes the requests of `batch`; takes none if it throws std::bad_alloc.
-  BatchRun(Batch& batch, const BatchContext& context)
+  BatchRun(Batch batch, const BatchContext& context)
       : id_(batch.id),
         model_(batch.requests.front()->model),
         context_(context),
@@ -71,20 +74,18 @@ class BatchRun {
       Sort();
       if (items_.empty()) return;
       if (absl::Status computed = Compute(); !computed.ok()) {
-        return FailRest(absl::IsResourceExhausted(computed), computed.message());
+        return FailRest(absl::IsResourceExhausted(computed) ? DeviceOutOfMemory() : Fault(computed.message()));
       }
       // A tensor that is computed in place cannot be used: its bytes are gone once it is answered.
       const auto routed = std::find_if(items_.begin(), items_.end(),
                                        [](const Item& item) { return IsRouted(item) && !item.input.values.empty(); });
       for (const size_t i : AnswerOrder()) {
-        Finish(items_[i], OrOutOfMemory([&] { return Answer(static_cast<int>(i)); }));
+        Finish(items_[i], Answer(static_cast<int>(i)));
       }
       Log();
       if (routed != items_.end()) ComputePaired(static_cast<size_t>(routed - items_.begin()));
-    } catch (const std::bad_alloc&) {
-      FailRest(true, "out of memory");
     } catch (const std::exception& error) {
-      FailRest(false, error.what());
+      FailRest(Fault(error.what()));
     }
   }
 
@@ -347,14 +348,12 @@ class BatchRun {
     if (item.encode.has_value()) count(Stage::kEncode, *item.encode);
   }
 
-  void FailRest(bool out_of_memory, absl::string_view why) {
+  void FailRest(const absl::Status& answer) {
     if (computing_since_.has_value()) {
       const absl::Time now = context_.clock.Now();
       NoteCompute(*computing_since_, now);
       metrics_.CountUnanswered(Stage::kCompute, now - *computing_since_);
     }
-    if (out_of_memory) CountOutOfMemory();
-    const absl::Status answer = out_of_memory ? OutOfMemoryError() : OrOutOfMemory([&] { return Fault(why); });
     for (Item& item : items_) {
       if (item.request != nullptr) Finish(item, answer);
     }
@@ -407,14 +406,7 @@ class BatchRun {
 }  // namespace
 
 void ExecuteBatch(Batch batch, const BatchContext& context) {
-  if (batch.requests.empty()) return;
-  try {
-    BatchRun(batch, context).Run();
-  } catch (const std::bad_alloc&) {  // thrown before the requests were taken
-    CountOutOfMemory();
-    const absl::Time now = context.clock.Now();
-    for (const auto& request : batch.requests) request->EndWaiting(OutOfMemoryError(), now);
-  }
+  if (!batch.requests.empty()) BatchRun(std::move(batch), context).Run();
 }
 
 }  // namespace vitrine

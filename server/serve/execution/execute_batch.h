@@ -32,7 +32,7 @@ struct BatchContext {
 
 // Decodes the images of one batch, runs the model once and answers every request, on the calling thread. A damaged
 // image fails only its own request. An exception of the model fails the batch with INTERNAL and a fixed text; the
-// details go to the log. Lack of memory fails the affected requests with RESOURCE_EXHAUSTED. Never throws.
+// details go to the log. A device without memory fails it with RESOURCE_EXHAUSTED. Never throws.
 void ExecuteBatch(Batch batch, const BatchContext& context);
 
 }  // namespace vitrine

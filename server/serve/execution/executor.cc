@@ -6,14 +6,12 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <new>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/machine/machine.h"
 #include "common/simd/float_mode.h"
 #include "server/process/crash_stack.h"
-#include "server/process/out_of_memory.h"
 
 namespace vitrine {
 namespace {
@@ -29,18 +27,6 @@ void PinTo(int core) {
   CPU_SET(core, &set);
   if (pthread_setaffinity_np(pthread_self(), sizeof(set), &set) != 0) {
     spdlog::warn("an executor could not be pinned to core {}; it runs unpinned", core);
-  }
-}
-
-// Calls `next`; retries while it runs out of memory.
-std::optional<Batch> NextBatch(const std::function<std::optional<Batch>()>& next) {
-  for (;;) {
-    try {
-      return next();
-    } catch (const std::bad_alloc&) {
-      CountOutOfMemory();
-      std::this_thread::sleep_for(absl::ToChronoMilliseconds(kOutOfMemoryPause));
-    }
   }
 }
 
@@ -174,7 +160,7 @@ void ExecutorPool::Run(int index, int core) {
   const int width = computes ? most : 1;
   const BatchContext context{workspace, responder_, clock_, options_.log_batches, &scheduler_, &help_, width - 1};
   const bool has_stand_in = index < options_.StandInCount();
-  while (std::optional<Batch> batch = NextBatch([this] { return scheduler_.NextBatch(); })) {
+  while (std::optional<Batch> batch = scheduler_.NextBatch()) {
     const Busy busy(worker, clock_, /*is_batch=*/batch->team == nullptr);
     if (batch->team != nullptr) {
       batch->team->Join();
@@ -204,7 +190,7 @@ void ExecutorPool::StandIn(int index, int core) {
   const BatchContext context{
       .workspace = workspace, .responder = responder_, .clock = clock_, .log_batches = options_.log_batches};
   while (seat.AwaitLent()) {
-    while (std::optional<Batch> batch = NextBatch([&] { return scheduler_.NextQuickBatch(seat.lent()); })) {
+    while (std::optional<Batch> batch = scheduler_.NextQuickBatch(seat.lent())) {
       const Busy busy(worker, clock_, /*is_batch=*/true);
       seat.Begin();
       ExecuteBatch(*std::move(batch), context);

@@ -2,7 +2,6 @@
 #include "server/serve/execution/helpers.h"
 
 #include <algorithm>
-#include <new>
 #include <utility>
 
 #include "models/engine/cpu/group.h"
@@ -43,12 +42,7 @@ int64_t HelpersWorth(absl::Duration alone, int64_t tokens, int64_t largest) {
 
 Helpers::Helpers(engine::Workspace& workspace, Scheduler& scheduler, int64_t most) : workspace_(workspace) {
   if (most < 1 || scheduler.idle() == 0) return;
-  std::shared_ptr<engine::Team> team;
-  try {
-    team = std::make_shared<engine::Team>(&scheduler.recalls());
-  } catch (const std::bad_alloc&) {
-    return;  // computes without helpers
-  }
+  auto team = std::make_shared<engine::Team>(&scheduler.recalls());
   const int64_t coming = scheduler.SendToTeam(team, most);
   if (coming == 0 || team->Gather(static_cast<int>(coming), kPatience) == 1) return;
   team_ = std::move(team);

@@ -18,7 +18,6 @@
 #include "common/imaging/raw_pixels.h"
 #include "common/imaging/resize.h"
 #include "common/status_macros.h"
-#include "server/process/out_of_memory.h"
 
 namespace vitrine {
 namespace {
@@ -139,9 +138,6 @@ absl::StatusOr<PictureInput> ReadInput(const InferenceRequest& request, uint64_t
     PictureInput unread;
     unread.pixels = Unread(request, config.preprocessing());
     return unread;
-  } catch (const std::bad_alloc&) {
-    CountOutOfMemory();
-    return OutOfMemoryError();
   } catch (const std::exception& error) {
     spdlog::error("batch {}: decoding a request of {} bytes failed: {}", batch, request.InputBytes(), error.what());
     return absl::InternalError("the server failed to decode this picture; its log has the cause");

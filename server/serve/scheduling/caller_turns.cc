@@ -2,7 +2,6 @@
 #include "server/serve/scheduling/caller_turns.h"
 
 #include <algorithm>
-#include <new>
 #include <utility>
 
 namespace vitrine {
@@ -18,13 +17,8 @@ CallerTurns::Id CallerTurns::Enter(const std::string& caller) {
 CallerTurns::Id CallerTurns::Open(const std::string& caller) {
   Account account;
   account.caller = caller;
-  const auto opened = accounts_.emplace(next_, std::move(account)).first;
-  try {
-    ids_.emplace(caller, next_);
-  } catch (const std::bad_alloc&) {
-    accounts_.erase(opened);
-    throw;
-  }
+  accounts_.emplace(next_, std::move(account));
+  ids_.emplace(caller, next_);
   return next_++;
 }
 

@@ -22,8 +22,7 @@ class CallerTurns {
  public:
   using Id = uint32_t;
 
-  // Counts one more waiting request of this caller. Has no effect if it throws std::bad_alloc; the other functions do
-  // not throw.
+  // Counts one more waiting request of this caller.
   Id Enter(const std::string& caller);
   // Ends the wait of one request: Run if it runs and takes `cost` of executor time, Drop if it was dropped.
   void Run(Id id, absl::Duration cost);
@@ -43,7 +42,7 @@ class CallerTurns {
   void Leave(std::map<Id, Account>::iterator account);
 
   std::map<Id, Account> accounts_;
-  std::unordered_map<std::string, Id> ids_;  // not an Abseil map, which std::bad_alloc leaves broken
+  std::unordered_map<std::string, Id> ids_;
   Id next_ = 0;
   absl::Duration now_;  // executor time that the caller served last had been given before
   RollingPrune<std::map<Id, Account>> prune_;

@@ -55,10 +55,8 @@ std::string PeerAccounts::AccountOf(const Caller& caller, std::string_view peer)
     places_.front().called = now;
   } else {
     if (places_.size() == kMost) return caller.name;
-    std::list<Place> fresh = {{place, free_.empty() ? places_.size() : free_.back(), now}};
-    by_name_.emplace(std::move(place), fresh.begin());
-    // No allocation from here on: an exception would leave the tables inconsistent.
-    places_.splice(places_.begin(), fresh);
+    places_.push_front({place, free_.empty() ? places_.size() : free_.back(), now});
+    by_name_.emplace(std::move(place), places_.begin());
     if (!free_.empty()) free_.pop_back();
   }
   return absl::StrCat(caller.name, "#", places_.front().account);

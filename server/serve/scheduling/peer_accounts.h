@@ -53,7 +53,6 @@ class PeerAccounts {
   const Clock& clock_;
   mutable Mutex mutex_;
   Places places_ ABSL_GUARDED_BY(mutex_);  // most recent caller first
-  // Abseil's maps do not survive std::bad_alloc.
   std::unordered_map<std::string, Places::iterator> by_name_ ABSL_GUARDED_BY(mutex_);
   std::vector<size_t> free_ ABSL_GUARDED_BY(mutex_);  // accounts that were given back
 };

@@ -25,8 +25,7 @@ class RunningBatches {
   RunningBatches(const RunningBatches&) = delete;
   RunningBatches& operator=(const RunningBatches&) = delete;
 
-  // Begins a batch that is predicted to take `predicted`; zero if unknown. Throws std::bad_alloc if there is no memory
-  // for more batches than were reserved.
+  // Begins a batch that is predicted to take `predicted`; zero if unknown.
   HeldBatch Begin(absl::Duration predicted);
 
   // Returns for each running batch the time until its executor is free, ascending. A batch that is late by some time is

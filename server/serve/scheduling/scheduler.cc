@@ -2,11 +2,8 @@
 #include "server/serve/scheduling/scheduler.h"
 
 #include <algorithm>
-#include <new>
 #include <span>
 #include <utility>
-
-#include "server/process/out_of_memory.h"
 
 namespace vitrine {
 namespace {
@@ -19,7 +16,7 @@ constexpr absl::Duration kSlow = absl::Milliseconds(10);
 // Fewest pixels of such an image: a smaller one only looks slow when a thread lost its core for a moment.
 constexpr int64_t kSlowPixels = int64_t{1} << 18;
 
-// Statuses of requests that end without compute. Made once: copying one allocates no memory.
+// Statuses of requests that end without compute.
 struct Ends {
   const absl::Status cancelled = absl::CancelledError("the client cancelled the request; nothing was computed");
   const absl::Status expired =
@@ -37,18 +34,11 @@ const Ends& End() {
   return ends;
 }
 
-// Tells the requests' admission that an executor is busy with them. The requests have left the queue, so without memory
-// for this they run nevertheless and the executor does not count as busy.
-HeldBatch Occupy(std::span<const std::unique_ptr<InferenceRequest>> requests) noexcept {
+// Tells the requests' admission that an executor is busy with them.
+HeldBatch Occupy(std::span<const std::unique_ptr<InferenceRequest>> requests) {
   for (const auto& request : requests) {
     if (request->admitted == nullptr) continue;
-    Admission* const admission = request->admitted->place.owner();
-    if (admission == nullptr) continue;
-    try {
-      return admission->Begin(requests);
-    } catch (const std::bad_alloc&) {
-      return {};
-    }
+    if (Admission* const admission = request->admitted->place.owner()) return admission->Begin(requests);
   }
   return {};
 }
@@ -56,7 +46,6 @@ HeldBatch Occupy(std::span<const std::unique_ptr<InferenceRequest>> requests) no
 }  // namespace
 
 Scheduler::Scheduler(const BatchOptions& options, const Clock& clock, bool sweep) : options_(options), clock_(clock) {
-  (void)End();
   if (sweep) sweeper_.emplace(kSweepPeriod, [this] { Sweep(); });
 }
 
@@ -66,16 +55,7 @@ Scheduler::~Scheduler() {
 }
 
 void Scheduler::Submit(InferenceRequest request) {
-  const absl::Status queued = OrOutOfMemory([&] { return Enqueue(request); });
-  if (!queued.ok()) return request.Finish(queued);
-  NotifyOne();
-}
-
-// Does everything that may throw before the request is moved from and anything is counted.
-absl::Status Scheduler::Enqueue(InferenceRequest& request) {
-  WaitingQueue::Queue one;
-  Entry& entry = one[WaitingQueue::Order()];
-  entry.request = std::make_unique<InferenceRequest>();
+  Entry entry;
   entry.waiting.model = request.model.get();
   entry.waiting.tokens = request.tokens;
   entry.waiting.pixels = request.InputPixels() + request.overlay_pixels;
@@ -91,31 +71,26 @@ absl::Status Scheduler::Enqueue(InferenceRequest& request) {
     entry.waiting.is_slow = entry.waiting.pixels >= kSlowPixels && beside > kSlow && beside > 2 * compute;
   }
   entry.bytes = request.InputBytes();
-  WaitingQueue::Queue::node_type node = one.extract(one.begin());
+  entry.request = std::make_unique<InferenceRequest>(std::move(request));
+  if (!Enqueue(entry)) return entry.request->Finish(End().draining);
+  NotifyOne();
+}
 
+bool Scheduler::Enqueue(Entry& entry) {
   MutexLock lock(mutex_);
-  if (stopping_) return End().draining;
-  WaitingRequest& waiting = node.mapped().waiting;
-  waiting.caller = turns_.Enter(request.caller);
-  waiting.sequence = next_sequence_;
-  node.key() = {waiting.Due(options_), waiting.sequence};
-  InferenceRequest& queued = *node.mapped().request;
-  try {
-    queues_[request.model.get()].Insert(node, turns_);
-  } catch (const std::bad_alloc&) {
-    EraseIfEmpty(request.model.get());
-    turns_.Drop(waiting.caller);
-    throw;
-  }
-  ++next_sequence_;
+  if (stopping_) return false;
+  WaitingRequest& waiting = entry.waiting;
+  waiting.caller = turns_.Enter(entry.request->caller);
+  waiting.sequence = next_sequence_++;
   if (depth_.requests == 0) oldest_ = waiting.arrival;
   depth_.requests += 1;
-  depth_.bytes += request.InputBytes();
+  depth_.bytes += entry.bytes;
   depth_.tokens += waiting.tokens;
   if (!waiting.is_slow) queued_ += waiting.cost;
-  queued = std::move(request);
   if (depth_.requests > Free()) recalls_.fetch_add(1, std::memory_order_relaxed);
-  return absl::OkStatus();
+  const WaitingQueue::Order order = {waiting.Due(options_), waiting.sequence};
+  queues_[entry.request->model.get()].Insert(order, std::move(entry), turns_);
+  return true;
 }
 
 std::optional<Batch> Scheduler::NextBatch() {
@@ -178,9 +153,6 @@ void Scheduler::TakeDecided(bool is_stand_in, Batch& batch, std::vector<Dropped>
   BatchDecision decision = Decide(front, now, options);
   SplitAmongIdle(front, decision.batch);
   LimitToPart(front, decision.batch);
-  // Reserved before a request is taken out: a request lost to std::bad_alloc would never be answered.
-  dropped.reserve(decision.cancelled.size() + decision.expired.size());
-  batch.requests.reserve(decision.batch.size());
   for (const size_t i : decision.cancelled) dropped.push_back({End().cancelled, Take(front[i], /*runs=*/false)});
   for (const size_t i : decision.expired) {
     dropped.push_back({front[i].deadline <= now ? End().expired : End().late, Take(front[i], /*runs=*/false)});
@@ -205,11 +177,8 @@ int64_t Scheduler::SendToTeam(const std::shared_ptr<engine::Team>& team, int64_t
   {
     MutexLock lock(mutex_);
     if (depth_.requests > 0) return 0;
-    try {
-      const int64_t coming = std::min(most, Free());
-      for (; sent < coming; ++sent) teams_.push_back(team);
-    } catch (const std::bad_alloc&) {  // those already sent still join
-    }
+    sent = std::min(most, Free());
+    teams_.insert(teams_.end(), static_cast<size_t>(sent), team);
   }
   changed_.NotifyAll();
   return sent;

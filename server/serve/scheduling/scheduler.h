@@ -29,8 +29,8 @@ struct Batch {
   std::vector<std::unique_ptr<InferenceRequest>> requests;
   std::shared_ptr<engine::Team> team = nullptr;  // to join; then there are no requests
   bool is_slow = false;                          // a single slow request, see WaitingRequest::is_slow
-  // The executor counts as busy until this is destroyed. Empty for a slow request, beside which others run, for
-  // requests without a place, and if there was no memory to count the batch.
+  // The executor counts as busy until this is destroyed. Empty for a slow request, beside which others run, and for
+  // requests without a place.
   HeldBatch running = {};
 };
 
@@ -50,27 +50,25 @@ class Scheduler {
   Scheduler(const Scheduler&) = delete;
   Scheduler& operator=(const Scheduler&) = delete;
 
-  // Adds the request to the queue. Never blocks, never throws. Answers the request at once with UNAVAILABLE after Stop,
-  // and with RESOURCE_EXHAUSTED if there is no memory for the queue entry.
+  // Adds the request to the queue. Never blocks. Answers the request at once with UNAVAILABLE after Stop.
   void Submit(InferenceRequest request);
 
   // Blocks until there is a batch, or a team to join. Returns nullopt after Stop once the queue is empty: the executor
-  // ends. All requests are still queued if it throws std::bad_alloc.
+  // ends.
   std::optional<Batch> NextBatch();
 
   // For a stand-in: blocks until there is a batch that is not slow. Returns nullopt after Stop, and once `wanted` is
-  // false and WakeStandIns was called. Never returns a team. Throws as NextBatch.
+  // false and WakeStandIns was called. Never returns a team.
   std::optional<Batch> NextQuickBatch(const std::atomic<bool>& wanted);
   // Makes the threads in NextQuickBatch check `wanted` again.
   void WakeStandIns();
 
-  // Sends up to `most` idle executors to join `team` and returns how many will come: none while requests wait, fewer if
-  // memory runs out.
+  // Sends up to `most` idle executors to join `team` and returns how many will come: none while requests wait.
   int64_t SendToTeam(const std::shared_ptr<engine::Team>& team, int64_t most);
   // Number of executors to recall from teams, for waiting requests that no idle executor will take.
   std::atomic<int64_t>& recalls() { return recalls_; }
 
-  // Answers cancelled and expired requests, and wakes waiting executors to decide again. Throws as NextBatch.
+  // Answers cancelled and expired requests, and wakes waiting executors to decide again.
   void Sweep();
 
   // Stops accepting requests, waits until the queue is empty or `drain` has passed, answers the rest with UNAVAILABLE
@@ -92,7 +90,7 @@ class Scheduler {
     std::unique_ptr<InferenceRequest> request;
   };
 
-  absl::Status Enqueue(InferenceRequest& request);
+  bool Enqueue(Entry& entry);                                  // takes the entry; false after Stop
   int64_t Free() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);  // as idle(), with the lock held
   // Implements NextBatch (`wanted` null) and NextQuickBatch.
   std::optional<Batch> Next(const std::atomic<bool>* wanted);

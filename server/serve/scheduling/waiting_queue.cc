@@ -2,7 +2,6 @@
 #include "server/serve/scheduling/waiting_queue.h"
 
 #include <algorithm>
-#include <new>
 
 namespace vitrine {
 
@@ -76,24 +75,18 @@ void WaitingQueue::SetTurn(CallerQueues& caller, const Turn& turn) {
   turns_.insert(std::move(node));
 }
 
-void WaitingQueue::Insert(Queue::node_type& node, const CallerTurns& turns) {
-  const WaitingRequest& waiting = node.mapped().waiting;
-  const CallerTurns::Id id = waiting.caller;
-  const Turn turn = {turns.given(id), node.key().first, id};
+void WaitingQueue::Insert(const Order& order, Entry entry, const CallerTurns& turns) {
+  const CallerTurns::Id id = entry.waiting.caller;
+  const Turn turn = {turns.given(id), order.first, id};
   const auto [caller, is_new] = callers_.try_emplace(id);
   if (is_new) {
-    try {
-      turns_.insert(turn);
-    } catch (const std::bad_alloc&) {
-      callers_.erase(caller);
-      throw;
-    }
+    turns_.insert(turn);
     caller->second.turn = turn;
   } else if (turn < caller->second.turn) {
     SetTurn(caller->second, turn);
   }
-  Queue& queue = caller->second.classes[waiting.priority];
-  queue.insert(queue.end(), std::move(node));
+  Queue& queue = caller->second.classes[entry.waiting.priority];
+  queue.emplace_hint(queue.end(), order, std::move(entry));
 }
 
 WaitingQueue::Entry WaitingQueue::Take(const WaitingRequest& waiting, const Order& order) {

@@ -43,15 +43,15 @@ class WaitingQueue {
 
   bool empty() const { return callers_.empty(); }
 
-  // Adds an entry whose caller has entered `turns`. Has no effect if it throws std::bad_alloc.
-  void Insert(Queue::node_type& node, const CallerTurns& turns);
+  // Adds an entry whose caller has entered `turns`; `order` is its key.
+  void Insert(const Order& order, Entry entry, const CallerTurns& turns);
   // Removes and returns an entry, which must exist; `order` is its key.
   Entry Take(const WaitingRequest& waiting, const Order& order);
 
   // Appends the requests that Decide needs to choose the next batch of this model, by their callers' turns and then in
   // each caller's own order, and stops when the batch is full: O((b + d) log n) for a batch of b requests, with d
   // requests before its last that are in no batch with others, whatever the number of waiting callers. Between callers
-  // that were given the same, the one with the earliest due request comes first. Throws std::bad_alloc.
+  // that were given the same, the one with the earliest due request comes first.
   void AppendFront(const FrontOptions& options, const CallerTurns& turns, std::vector<WaitingRequest>& front);
 
   template <typename Visit>

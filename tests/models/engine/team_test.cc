@@ -7,7 +7,6 @@
 #include <atomic>
 #include <functional>
 #include <memory>
-#include <new>
 #include <set>
 #include <utility>
 
@@ -97,22 +96,6 @@ TEST_F(TeamTest, WhoseScratchWouldBeTooMuchHasNoShare) {
     EXPECT_EQ(frames[static_cast<size_t>(idle)].Share(197).count, 0);
     EXPECT_FALSE(frames[static_cast<size_t>(idle)].Leads());
   }
-}
-
-TEST_F(TeamTest, WhatAStepThrowsTheLeaderThrows) {
-  int after = 0;
-  Then([](const Frame& frame) {
-    if (!frame.Leads()) throw std::bad_alloc();
-  });
-  Then([&](const Frame&) { ++after; });
-  testing::Gathered gathered(2);
-  EXPECT_THROW(gathered.team().Run(plan_, Frames(2)), std::bad_alloc);
-  EXPECT_EQ(after, 0) << "nothing is made of what is not there";
-  plan_.steps.erase(plan_.steps.begin());
-  std::atomic<int> runs = 0;
-  plan_.steps.front() = std::make_unique<Does>([&](const Frame&) { ++runs; });
-  gathered.team().Run(plan_, Frames(2));
-  EXPECT_EQ(runs, 2) << "the team goes on";
 }
 
 // The last members leave; the others take over their shares from the next step on.

@@ -66,6 +66,7 @@ TEST(Metrics, EndsAreCountedByReasonAndStage) {
   Metrics metrics("");
   const auto model = metrics.ForModel("m");
   model->requests().Count(Method::kClassify, Shed(ShedReason::kQuota), absl::ZeroDuration());
+  model->requests().Count(Method::kClassify, Shed(ShedReason::kMemory), absl::ZeroDuration());
   model->requests().Count(Method::kClassify, absl::ResourceExhaustedError("a message too large"), absl::ZeroDuration());
   model->CountExpired(Progress::kAdmission);
   model->CountExpired(Progress::kCompute);
@@ -73,13 +74,14 @@ TEST(Metrics, EndsAreCountedByReasonAndStage) {
   const std::string text = metrics.Text();
   EXPECT_THAT(text, HasSubstr("vitrine_requests_shed_total{model=\"m\",reason=\"quota\"} 1"));
   EXPECT_THAT(text, HasSubstr("vitrine_requests_shed_total{model=\"m\",reason=\"requests\"} 0"));
+  EXPECT_THAT(text, HasSubstr("vitrine_out_of_memory_total 1"));
   EXPECT_THAT(text, HasSubstr("vitrine_requests_expired_total{model=\"m\",stage=\"admission\"} 1"));
   EXPECT_THAT(text, HasSubstr("vitrine_requests_expired_total{model=\"m\",stage=\"queue\"} 0"));
   EXPECT_THAT(text, HasSubstr("vitrine_requests_expired_total{model=\"m\",stage=\"compute\"} 1"));
   EXPECT_THAT(text, HasSubstr("vitrine_requests_cancelled_total{model=\"m\",stage=\"queue\"} 1"));
-  EXPECT_EQ(model->Requests().All(), 2);
-  EXPECT_EQ(model->Requests().Errors(), 2);
-  EXPECT_EQ(model->Requests().Shed(), 1);
+  EXPECT_EQ(model->Requests().All(), 3);
+  EXPECT_EQ(model->Requests().Errors(), 3);
+  EXPECT_EQ(model->Requests().Shed(), 2);
 }
 
 TEST(Metrics, DurationsAreByOutcome) {

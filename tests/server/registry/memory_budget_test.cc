@@ -69,17 +69,5 @@ TEST(MemoryBudget, AClaimIsCountedOnceUntilItsVersionIsInMemory) {
   EXPECT_EQ(claims.count(), 0);
 }
 
-TEST(MemoryBudget, AModelsClaimsAreGivenBackTogether) {
-  MemoryClaims claims([] { return std::vector<VersionStatus>(); });
-  for (const VersionId& id : {VersionId{"a", 1}, VersionId{"a", 2}, VersionId{"b", 1}}) {
-    EXPECT_TRUE(claims.Claim(id, 10, {}, 30).ok());
-  }
-  EXPECT_EQ(claims.count(), 3);
-  claims.ReleaseAll("a");
-  EXPECT_EQ(claims.count(), 1);
-  EXPECT_TRUE(claims.Claim({"c", 1}, 20, {}, 30).ok()) << "that of another model stays";
-  EXPECT_FALSE(claims.Claim({"c", 2}, 1, {}, 30).ok());
-}
-
 }  // namespace
 }  // namespace vitrine

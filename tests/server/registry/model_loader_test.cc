@@ -2,19 +2,14 @@
 #include "server/registry/model_loader.h"
 
 #include <gmock/gmock.h>
-#include <sys/resource.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <functional>
-#include <iostream>
 #include <limits>
 #include <sstream>
 #include <string>
 
-#include "absl/base/config.h"
-#include "absl/strings/str_cat.h"
 #include "common/simd/chosen_path.h"
 #include "models/engine/cpu/instructions.h"
 #include "models/model_description.h"
@@ -188,28 +183,6 @@ TEST_F(ModelLoaderTest, AModelThatClaimsMoreParametersThanCanBeCountedIsLarge) {
   EditManifest(id, [](v1::Manifest& manifest) { manifest.set_parameters(std::numeric_limits<int64_t>::max()); });
   EXPECT_GT(*loader_.BytesOf(id), kNoMemoryLimit / 2);
 }
-
-#ifndef ABSL_HAVE_ADDRESS_SANITIZER  // which needs address space without end
-TEST_F(ModelLoaderTest, AFileThatNoMemoryIsLeftForIsRefused) {
-  const VersionId id = PublishVersion(folder_.path(), "small", SmallNativeConfig());
-  const std::string header =
-      absl::StrCat(R"({"t":{"dtype":"U8","shape":[)", kLarge / 2, R"(],"data_offsets":[0,)", kLarge / 2, "]}}");
-  std::string length(8, '\0');
-  length[0] = static_cast<char>(header.size());
-  folder_.Write("small/1/weights.safetensors", length + header);
-  Resize(id, "weights.safetensors", 8 + static_cast<int64_t>(header.size()) + kLarge / 2);
-  // In a child process, which alone is short of memory.
-  const auto load_with_little_memory = [&] {
-    const rlimit little = {.rlim_cur = kLarge / 2, .rlim_max = kLarge / 2};
-    setrlimit(RLIMIT_DATA, &little);
-    const absl::Status status = loader_.Load(id).status();
-    std::cerr << status;
-    std::_Exit(absl::IsResourceExhausted(status) ? 0 : 1);
-  };
-  EXPECT_EXIT(load_with_little_memory(), ::testing::ExitedWithCode(0),
-              "small/1: weights.safetensors: no memory for the [0-9]+ bytes of tensor");
-}
-#endif
 
 TEST_F(ModelLoaderTest, ACorruptVersionNeverServesAndANewGoodOneDoes) {
   const VersionId first = PublishVersion(folder_.path(), "small", SmallNativeConfig(), 1);

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <mutex>
-#include <new>
 #include <utility>
 
 #include "tests/server/registry/fake_repository.h"
@@ -81,24 +80,6 @@ TEST_F(SideBySide, WhatFailsToLoadGivesItsMemoryBack) {
   Registry registry(options_, {.load = load, .bytes_of = [](const VersionId&) { return 100; }}, clock_);
   registry.Poll();
   EXPECT_THAT(States(registry), ElementsAre("a/1 FAILED", "b/1 READY"));
-}
-
-// The memory reserved for the failed load is available to other loads and to the next attempt.
-TEST_F(SideBySide, ALoadForWhichThereIsNoMemoryGivesItsClaimBack) {
-  std::filesystem::remove_all(root() / "c");
-  options_.loads_at_once = 1;
-  options_.max_memory_bytes = 200;
-  bool first = true;
-  const auto load = [&](const VersionId& id) -> absl::StatusOr<ModelHandle> {
-    if (std::exchange(first, false)) throw std::bad_alloc();
-    return LoadBeside(id, 1);
-  };
-  Registry registry(
-      options_, {.load = load, .bytes_of = [](const VersionId& id) { return id.model == "a" ? 100 : 200; }}, clock_);
-  registry.Poll();
-  EXPECT_THAT(States(registry), ElementsAre("a/1 LOADING", "b/1 READY"));
-  registry.Poll();
-  EXPECT_THAT(States(registry), ElementsAre("a/1 READY", "b/1 READY")) << "the next look comes to what was left";
 }
 
 TEST_F(SideBySide, TogetherTheyStayWithinTheMemory) {

@@ -9,7 +9,9 @@
 #include <stdexcept>
 #include <thread>
 
+#include "models/engine/backend.h"
 #include "server/observe/metrics.h"
+#include "server/process/shed.h"
 
 namespace vitrine {
 namespace {
@@ -301,6 +303,22 @@ TEST_F(ExecuteBatchTest, AnExceptionFailsTheBatchWithAFixedTextAndTheNextOneRuns
   good.push_back(PictureRequest(model_, NoisePng(16, 16, 1), next));
   Execute(BatchOf(std::move(good)));
   EXPECT_TRUE(next.result.ok()) << next.result.status();
+}
+
+TEST_F(ExecuteBatchTest, ADeviceWithoutMemoryIsAReasonToComeBack) {
+  class Full : public Backend {
+    absl::Status Run(std::span<const engine::Picture> /*pictures*/, engine::Workspace& /*workspace*/, float* /*logits*/,
+                     AttentionTap* /*attention*/, TokenTap* /*tokens*/) const override {
+      return absl::ResourceExhaustedError("there is not enough memory on the device");
+    }
+  };
+  model_->backend = std::make_shared<const Full>();
+  Answer answer;
+  std::vector<InferenceRequest> requests;
+  requests.push_back(PictureRequest(model_, NoisePng(16, 16, 1), answer));
+  Execute(BatchOf(std::move(requests)));
+  EXPECT_EQ(ShedReasonOf(answer.result.status()), ShedReason::kMemory) << answer.result.status();
+  EXPECT_EQ(RetryAfter(answer.result.status()), absl::Seconds(1));
 }
 
 TEST_F(ExecuteBatchTest, AThrowingResponderStillAnswersEveryone) {

@@ -27,8 +27,7 @@ struct Asked {
 class WaitingQueueTest : public ::testing::Test {
  protected:
   void Wait(const std::string& caller, const Asked& asked = {}) {
-    WaitingQueue::Queue one;
-    WaitingQueue::Entry& entry = one[{}];
+    WaitingQueue::Entry entry;
     entry.request = std::make_unique<InferenceRequest>();
     entry.waiting.tokens = asked.tokens;
     entry.waiting.cost = asked.cost;
@@ -37,9 +36,7 @@ class WaitingQueueTest : public ::testing::Test {
     entry.waiting.sequence = sequence_++;
     entry.waiting.arrival = now_;
     entry.waiting.caller = turns_.Enter(caller);
-    WaitingQueue::Queue::node_type node = one.extract(one.begin());
-    node.key() = OrderOf(node.mapped().waiting);
-    queue_.Insert(node, turns_);
+    queue_.Insert(OrderOf(entry.waiting), std::move(entry), turns_);
   }
   WaitingQueue::Order OrderOf(const WaitingRequest& waiting) const { return {waiting.Due(options_), waiting.sequence}; }
   std::vector<WaitingRequest> Front() {
