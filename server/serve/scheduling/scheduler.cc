@@ -89,7 +89,8 @@ bool Scheduler::Enqueue(Entry& entry) {
   if (!waiting.is_slow) queued_ += waiting.cost;
   if (depth_.requests > Free()) recalls_.fetch_add(1, std::memory_order_relaxed);
   const WaitingQueue::Order order = {waiting.Due(options_), waiting.sequence};
-  queues_[entry.request->model.get()].Insert(order, std::move(entry), turns_);
+  WaitingQueue& queue = queues_[entry.request->model.get()];
+  queue.Insert(order, std::move(entry), turns_);
   return true;
 }
 
