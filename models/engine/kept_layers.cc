@@ -4,58 +4,79 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <map>
 #include <numeric>
+#include <optional>
 #include <utility>
 
-#include "models/program/readers.h"
+#include "models/engine/plan/lower.h"
 
 namespace vitrine {
 namespace {
 
-using program::Operator;
+// Weights of zeros, for a plan whose weights nobody reads.
+class NoWeights : public engine::WeightSource {
+ public:
+  explicit NoWeights(const program::Program& program) {
+    int64_t most = 0;
+    for (const auto& weight : program.weights()) most = std::max(most, weight.elements());
+    zeros_.resize(static_cast<size_t>(most));
+  }
+  const float* Floats(size_t /*weight*/) override { return zeros_.data(); }
 
-// True if the convolutions of images, which one step computes, are narrow when none of them is kept.
-bool HasNarrowableStem(const program::Program& program) {
-  return std::none_of(program.operators().begin(), program.operators().end(), [](const Operator& op) {
-    const auto* convolve = op.As<program::Convolve>();
-    return convolve != nullptr && convolve->pool > 0;
-  });
-}
+ private:
+  std::vector<float> zeros_;
+};
+
+// Collects the operators of a plan's narrow steps.
+class Groups {
+ public:
+  void Take(const engine::FoldedMatrix& matrix) {
+    if (matrix.precision != Precision::kFp32) groups_.push_back(matrix.names);
+  }
+  template <class Step>
+  void operator()(const Step& step) {
+    if constexpr (requires { step.matrix; }) {
+      Take(step.matrix);
+    } else if constexpr (requires { step.precision; }) {
+      if (step.precision != Precision::kFp32) groups_.push_back({step.op});
+    }
+  }
+  void operator()(const engine::PerceptronStep& step) {
+    Take(step.first.matrix);
+    Take(step.second.matrix);
+  }
+  void operator()(const engine::StemStep& step) {
+    if (step.layers[0].matrix.precision == Precision::kFp32) return;
+    OperatorGroup& group = groups_.emplace_back();
+    for (const engine::StemConvolution& layer : step.layers) group.push_back(layer.matrix.op->name);
+  }
+  // Only the GELU of a depthwise convolution depends on the precision.
+  void operator()(const engine::DepthwiseStep& step) {
+    if (step.precision == Precision::kFp32 || step.scale.empty()) return;
+    if (!activated_.has_value()) {
+      activated_ = groups_.size();
+      groups_.emplace_back();
+    }
+    groups_[*activated_].push_back(step.op);
+  }
+
+  std::vector<OperatorGroup> Get() && { return std::move(groups_); }
+
+ private:
+  std::vector<OperatorGroup> groups_;
+  std::optional<size_t> activated_;
+};
 
 }  // namespace
 
 std::vector<OperatorGroup> NarrowableOperators(const program::Program& program) {
-  constexpr size_t kNone = std::numeric_limits<size_t>::max();
-  const bool has_stem = HasNarrowableStem(program);
-  std::vector<OperatorGroup> groups;
-  const program::SingleReaderIndex readers(program);
-  size_t stem = kNone, activated = kNone;
-  std::map<std::pair<int, int>, size_t> products;  // by input and weights: coded linears share a product
-  const auto add = [&](size_t& group, const Operator& op) {
-    if (group == kNone) {
-      group = groups.size();
-      groups.emplace_back();
-    }
-    groups[group].push_back(op.name);
-  };
-  for (const Operator& op : program.operators()) {
-    size_t own = kNone;
-    const auto* const linear = op.As<program::Linear>();
-    const auto* const grid = op.As<program::ConvolveGrid>();
-    const auto* const attend = op.As<program::Attend>();
-    if (linear != nullptr && linear->code >= 0) {
-      add(products.try_emplace({op.inputs[0].id, op.weights[0]}, kNone).first->second, op);
-    } else if (linear != nullptr || (grid != nullptr && !grid->depthwise) ||
-               (attend != nullptr && !attend->class_query) || op.As<program::AttendChannels>() != nullptr) {
-      add(own, op);
-    } else if (grid != nullptr && readers.GeluAfter(&op) != nullptr) {
-      add(activated, op);
-    } else if (has_stem && op.As<program::Convolve>() != nullptr) {
-      add(stem, op);
-    }
-  }
-  return groups;
+  NoWeights weights(program);
+  const PrecisionChoice narrow = {Precision::kBf16, {}};
+  const auto plan = engine::Lower(program, weights, narrow, /*has_bf16=*/true, /*tokens=*/true);
+  if (!plan.ok()) return {};  // the engine refuses the model in every precision
+  Groups groups;
+  for (const engine::PlanStep& step : plan->steps) std::visit(groups, step.settings);
+  return std::move(groups).Get();
 }
 
 std::vector<size_t> SortByError(std::span<const double> errors) {

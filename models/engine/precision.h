@@ -2,6 +2,7 @@
 #ifndef VITRINE_MODELS_ENGINE_PRECISION_H_
 #define VITRINE_MODELS_ENGINE_PRECISION_H_
 
+#include <cstdint>
 #include <optional>
 #include <set>
 #include <string>
@@ -23,6 +24,9 @@ struct PrecisionChoice {
   Precision precision = Precision::kFp32;
   std::set<std::string> kept;
 };
+
+// Most products of a byte (0 to 255) and a weight (-127 to 127) whose sum always fits in 32 bits.
+inline constexpr int64_t kMostByteInputs = 0x7fffffff / (255 * 127);
 
 }  // namespace vitrine
 

@@ -12,25 +12,12 @@
 #include "models/attention_tap.h"
 #include "models/engine/cpu/kernels/kernels.h"
 #include "models/engine/picture.h"
+#include "models/engine/plan/operand.h"
 #include "models/token_layout.h"
 
 namespace vitrine::engine {
 
 using cpu::View;
-
-// Meaning of a buffer's rows.
-enum class RowsOf {
-  kTokens,  // for each image its class token, then its cells row by row
-  kCells,
-  kImages,
-};
-
-// Columns of an arena buffer.
-struct Operand {
-  int buffer = -1;
-  int64_t first = 0;
-  int64_t columns = 0;
-};
 
 // Rows of one image within a buffer.
 struct Segment {

@@ -33,18 +33,16 @@ class Step {
   virtual int64_t Scratch(const Frame& /*frame*/) const { return 0; }
   virtual StepCost CostOn(const Frame& /*frame*/) const { return {}; }
 
-  std::string name;  // of the operator in the program: "blocks.0.attention.qkv"
+  // As in PlanStep.
+  std::string name;
   std::vector<Operand> reads;
-  Operand writes;  // buffer is -1 if the step writes none
+  Operand writes;
 };
 
 // A step that reads one matrix and writes another.
 class OneToOne : public Step {
  public:
-  OneToOne(Operand x, Operand y) : x_(x), y_(y) {
-    reads = {x};
-    writes = y;
-  }
+  OneToOne(Operand x, Operand y) : x_(x), y_(y) {}
 
  protected:
   const Operand x_, y_;

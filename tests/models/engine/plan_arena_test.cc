@@ -4,33 +4,29 @@
 
 #include <set>
 
-#include "models/engine/cpu/plan.h"
+#include "models/engine/plan/plan.h"
 #include "tests/models/engine/compiled.h"
 
 namespace vitrine::engine {
 namespace {
 
-class Fake : public Step {
- public:
-  Fake(const std::vector<int>& from, int to) {
-    for (const int buffer : from) reads.push_back({buffer, 0, 1});
-    writes = {to, 0, 1};
-  }
-  void Run(const Frame&) const override {}
-};
-
-Plan Chain(std::vector<Buffer> buffers, const std::vector<std::pair<std::vector<int>, int>>& steps) {
-  Plan plan;
+LoweredPlan Chain(std::vector<Buffer> buffers, const std::vector<std::pair<std::vector<int>, int>>& steps) {
+  LoweredPlan plan;
   plan.buffers = std::move(buffers);
-  for (const auto& [reads, writes] : steps) plan.steps.push_back(std::make_unique<Fake>(reads, writes));
+  for (const auto& [reads, writes] : steps) {
+    ConcatenateStep step = {.x = {}, .y = {writes, 0, 1}};
+    for (const int buffer : reads) step.x.push_back({buffer, 0, 1});
+    plan.steps.push_back(MakePlanStep("step", step));
+  }
   plan.logits = {steps.back().second, 0, 1};
   PlanArena(plan);
   return plan;
 }
 
 TEST(PlanArena, BuffersWhoseLivesDoNotOverlapShareASlotAsWideAsTheWidest) {
-  const Plan plan = Chain({{RowsOf::kTokens, 8}, {RowsOf::kTokens, 4}, {RowsOf::kTokens, 16}, {RowsOf::kTokens, 2}},
-                          {{{}, 0}, {{0}, 1}, {{1}, 2}, {{2}, 3}});
+  const LoweredPlan plan =
+      Chain({{RowsOf::kTokens, 8}, {RowsOf::kTokens, 4}, {RowsOf::kTokens, 16}, {RowsOf::kTokens, 2}},
+            {{{}, 0}, {{0}, 1}, {{1}, 2}, {{2}, 3}});
   EXPECT_EQ(plan.buffers[0].slot, plan.buffers[2].slot);
   EXPECT_EQ(plan.buffers[1].slot, plan.buffers[3].slot);
   ASSERT_EQ(plan.slots.size(), 2u);
@@ -42,7 +38,7 @@ TEST(PlanArena, BuffersWhoseLivesDoNotOverlapShareASlotAsWideAsTheWidest) {
 TEST(PlanArena, ABufferTakesTheSlotThatFitsBest) {
   // When the last buffer is written, slots of 8 and 16 are free, and one of 2 holds its input.
   const auto slot_of_last = [](int64_t width) {
-    const Plan plan =
+    const LoweredPlan plan =
         Chain({{RowsOf::kTokens, 8}, {RowsOf::kTokens, 16}, {RowsOf::kTokens, 2}, {RowsOf::kTokens, width}},
               {{{}, 0}, {{0}, 1}, {{0, 1}, 2}, {{2}, 3}});
     EXPECT_EQ(plan.slots.size(), 3u);
@@ -57,14 +53,15 @@ TEST(PlanArena, ABufferTakesTheSlotThatFitsBest) {
 }
 
 TEST(PlanArena, WhatIsReadLaterKeepsItsSlot) {
-  const Plan plan = Chain({{RowsOf::kTokens, 8}, {RowsOf::kTokens, 8}, {RowsOf::kTokens, 8}, {RowsOf::kTokens, 8}},
-                          {{{}, 0}, {{0}, 1}, {{1}, 2}, {{0, 2}, 3}});
+  const LoweredPlan plan =
+      Chain({{RowsOf::kTokens, 8}, {RowsOf::kTokens, 8}, {RowsOf::kTokens, 8}, {RowsOf::kTokens, 8}},
+            {{{}, 0}, {{0}, 1}, {{1}, 2}, {{0, 2}, 3}});
   const int kept = plan.buffers[0].slot;
   for (const int other : {1, 2, 3}) EXPECT_NE(plan.buffers[static_cast<size_t>(other)].slot, kept) << other;
 }
 
 TEST(PlanArena, RowsOfAnotherKindHaveTheirOwnSlot) {
-  const Plan plan =
+  const LoweredPlan plan =
       Chain({{RowsOf::kTokens, 8}, {RowsOf::kImages, 8}, {RowsOf::kCells, 8}}, {{{}, 0}, {{0}, 1}, {{1}, 2}});
   EXPECT_EQ(plan.slots.size(), 3u);
 }

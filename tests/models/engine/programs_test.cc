@@ -133,7 +133,7 @@ Program OneProduct(int64_t inputs) {
 TEST_P(Programs, SumsOfBytesFitTheirNumbersOrAreRefused) {
   if (!engine::CanCompute(Precision::kInt8, GetParam()).ok()) return;
   const PrecisionChoice int8 = {.precision = Precision::kInt8, .kept = {}};
-  constexpr int64_t kMost = engine::kMostByteInputs;
+  constexpr int64_t kMost = kMostByteInputs;
   Weighted widest(OneProduct(kMost));
   widest["head.weight"].fill_(1);
   const absl::StatusOr<engine::Engine> engine = widest.Compile(GetParam(), int8);

@@ -8,10 +8,9 @@
 #include "common/simd/depthwise_kernel.h"
 #include "common/simd/product_kernel.h"
 #include "common/simd/view.h"
+#include "models/engine/activation.h"
 
 namespace vitrine::engine {
-
-enum class Activation { kNone, kGelu, kRelu };
 
 // y = residual + activation(a W^T + b), fp32: a [rows, parts * inner], y and residual [rows, columns]. A row of a is
 // `parts` pieces of `inner` floats, part_stride apart: the rows of a pixel's neighbourhood.

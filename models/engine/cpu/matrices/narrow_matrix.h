@@ -8,11 +8,9 @@
 #include "common/simd/view.h"
 #include "models/engine/cpu/aligned_floats.h"
 #include "models/engine/cpu/kernels/narrow_kernels.h"
+#include "models/engine/precision.h"
 
 namespace vitrine::engine {
-
-// Most products of a byte (0 to 255) and a weight (-127 to 127) whose sum always fits in 32 bits.
-inline constexpr int64_t kMostByteInputs = 0x7fffffff / (255 * 127);
 
 // Weights W [outputs, inputs] and bias of y = x W^T + b in bf16 or int8, in panels of groups (see PackPanels). bf16
 // weights are rounded to nearest; int8 weights, -127 to 127, are scaled by the largest weight of each output.

@@ -22,10 +22,7 @@ Attend::Attend(const program::Attend& attend, Operand q, Operand k, Operand v, s
       k_(k),
       v_(v),
       y_(y),
-      key_offsets_(std::move(key_offsets)) {
-  reads = {q, k, v};
-  writes = y;
-}
+      key_offsets_(std::move(key_offsets)) {}
 
 int64_t Attend::Scratch(const Frame& frame) const {
   return (frame.most_tokens() + q_.columns) * kQueries;

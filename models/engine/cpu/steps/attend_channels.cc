@@ -21,10 +21,7 @@ void Append(View<const float> weights, FloatArray& to) {
 
 AttendChannels::AttendChannels(const program::AttendChannels& attend, Operand q, Operand k, Operand v,
                                std::vector<float> temperature, Operand y)
-    : heads_(attend.heads), layer_(attend.layer), q_(q), k_(k), v_(v), y_(y), temperature_(std::move(temperature)) {
-  reads = {q, k, v};
-  writes = y;
-}
+    : heads_(attend.heads), layer_(attend.layer), q_(q), k_(k), v_(v), y_(y), temperature_(std::move(temperature)) {}
 
 int64_t AttendChannels::Scratch(const Frame&) const {
   return 2 * q_.columns + head_width() * head_width();

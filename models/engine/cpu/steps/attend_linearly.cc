@@ -26,10 +26,7 @@ class AttendLinearly : public Step {
         v_(v),
         y_(y),
         query_scale_(std::move(query_scale)),
-        context_scale_(std::move(context_scale)) {
-    reads = {q, k, v};
-    writes = y;
-  }
+        context_scale_(std::move(context_scale)) {}
 
   int64_t Scratch(const Frame& frame) const override {
     const int64_t width = q_.columns / heads_;

@@ -25,11 +25,7 @@ class Depthwise : public Step {
         residual_(residual),
         weights_(std::move(weights)),
         zeros_(static_cast<size_t>(x.columns), 0.0f),
-        narrow_(narrow) {
-    reads = {x};
-    if (residual) reads.push_back(*residual);
-    writes = y;
-  }
+        narrow_(narrow) {}
   StepCost CostOn(const Frame& frame) const override {
     return {.kind = StepKind::kConvolution,
             .multiply_adds = kTaps * frame.rows(RowsOf::kCells) * x_.columns,
@@ -74,10 +70,7 @@ class Depthwise : public Step {
 class DenseConvolution : public Step {
  public:
   DenseConvolution(Operand x, Operand y, std::shared_ptr<const LinearMatrix> matrix, Activation activation)
-      : x_(x), y_(y), layer_(std::move(matrix), std::nullopt, activation) {
-    reads = {x};
-    writes = y;
-  }
+      : x_(x), y_(y), layer_(std::move(matrix), std::nullopt, activation) {}
 
   int64_t Scratch(const Frame&) const override { return GatheredFloats() + layer_.Scratch(); }
   StepCost CostOn(const Frame& frame) const override {

@@ -24,11 +24,7 @@ View<const float> ResidualOf(const Frame& frame, const LinearSettings& settings)
 class Linear : public Step {
  public:
   Linear(const LinearSettings& settings, std::shared_ptr<const LinearMatrix> matrix)
-      : settings_(settings), layer_(LayerOf(settings, std::move(matrix))) {
-    reads = {settings.x};
-    if (settings.residual) reads.push_back(*settings.residual);
-    writes = settings.y;
-  }
+      : settings_(settings), layer_(LayerOf(settings, std::move(matrix))) {}
 
   int64_t Scratch(const Frame&) const override { return layer_.Scratch(); }
 
@@ -63,11 +59,7 @@ class Linear : public Step {
 class Perceptron : public Step {
  public:
   Perceptron(Operand x, Layer first, const LinearSettings& last, Layer second)
-      : x_(x), last_(last), first_(std::move(first)), second_(std::move(second)) {
-    reads = {x};
-    if (last.residual) reads.push_back(*last.residual);
-    writes = last.y;
-  }
+      : x_(x), last_(last), first_(std::move(first)), second_(std::move(second)) {}
 
   int64_t Scratch(const Frame&) const override { return HiddenFloats() + first_.Scratch() + second_.Scratch(); }
 

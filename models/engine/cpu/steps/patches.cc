@@ -6,7 +6,7 @@ namespace {
 
 class Patchify : public Step {
  public:
-  Patchify(int patch, Operand y) : patch_(patch), y_(y) { writes = y; }
+  Patchify(int patch, Operand y) : patch_(patch), y_(y) {}
 
   StepCost CostOn(const Frame& frame) const override { return {.outside_floats = frame.pixels()}; }
 

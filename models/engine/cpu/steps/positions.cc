@@ -15,10 +15,7 @@ constexpr int64_t kMostBytes = int64_t{4} << 20;  // limit of the cache of posit
 class AddPositions : public Step {
  public:
   AddPositions(Operand x, Operand y, PositionRows rows)
-      : x_(x), y_(y), make_(std::move(rows)), rows_(std::make_unique<GridCache<Rows>>(kMostBytes)) {
-    reads = {x};
-    writes = y;
-  }
+      : x_(x), y_(y), make_(std::move(rows)), rows_(std::make_unique<GridCache<Rows>>(kMostBytes)) {}
   void Run(const Frame& frame) const override {
     for (int image = 0; image < frame.images(); ++image) {
       const Grid grid = frame.grid(image);

@@ -50,10 +50,7 @@ class Activate : public OneToOne {
 
 class Add : public Step {
  public:
-  Add(Operand x, Operand z, Operand y) : x_(x), z_(z), y_(y) {
-    reads = {x, z};
-    writes = y;
-  }
+  Add(Operand x, Operand z, Operand y) : x_(x), z_(z), y_(y) {}
   void Run(const Frame& frame) const override {
     frame.kernels().add(frame.ShareOf(frame.At(x_)), frame.ShareOf(frame.At(z_)), frame.ShareOf(frame.At(y_)));
   }
@@ -64,10 +61,7 @@ class Add : public Step {
 
 class Concatenate : public Step {
  public:
-  Concatenate(std::vector<Operand> x, Operand y) : x_(std::move(x)), y_(y) {
-    reads = x_;
-    writes = y;
-  }
+  Concatenate(std::vector<Operand> x, Operand y) : x_(std::move(x)), y_(y) {}
   void Run(const Frame& frame) const override {
     const View<float> y = frame.ShareOf(frame.At(y_));
     int64_t first = 0;

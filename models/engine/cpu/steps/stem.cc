@@ -250,9 +250,7 @@ class Passage {
 class Stem : public Step {
  public:
   Stem(std::vector<StemLayer> layers, Operand y)
-      : layers_(std::move(layers)), narrow_(layers_[0].matrix->narrow() != nullptr), y_(y) {
-    writes = y;
-  }
+      : layers_(std::move(layers)), narrow_(layers_[0].matrix->narrow() != nullptr), y_(y) {}
 
   int64_t Scratch(const Frame& frame) const override {
     int64_t most = 0;

@@ -10,6 +10,7 @@
 
 #include "models/engine/cpu/matrices/linear_matrix.h"
 #include "models/engine/cpu/step.h"
+#include "models/engine/plan/step.h"
 #include "models/program/operators.h"
 
 namespace vitrine::engine {
@@ -55,14 +56,12 @@ StepPtr MakeHandOut(Operand x, int stage);
 
 StepPtr MakePatchify(int patch, Operand y);
 
-// A convolution of maps in the order of a stem: weights [outputs, kernel, kernel, inputs] with folded operators. A stem
-// is all fp32, or all bf16 in as many parts as the kernel has rows and without pooling.
+// A convolution of a stem, as in StemConvolution; bf16 in as many parts as the kernel has rows.
 struct StemLayer {
   program::Convolve convolve;
   std::shared_ptr<const LinearMatrix> matrix;
   Activation activation = Activation::kNone;
 };
-inline constexpr size_t kMostStemLayers = 8;
 StepPtr MakeStem(std::vector<StemLayer> layers, Operand y);  // at most kMostStemLayers
 
 // --- positions

@@ -14,7 +14,7 @@ void CopyRows(View<const float> from, View<float> to) {
 
 class Fill : public Step {
  public:
-  Fill(std::vector<float> row, Operand y) : row_(std::move(row)), y_(y) { writes = y; }
+  Fill(std::vector<float> row, Operand y) : row_(std::move(row)), y_(y) {}
   void Run(const Frame& frame) const override {
     const View<float> y = frame.ShareOf(frame.At(y_));
     for (int64_t i = 0; i < y.rows; ++i) std::copy(row_.begin(), row_.end(), y.Row(i));
@@ -27,10 +27,7 @@ class Fill : public Step {
 
 class JoinClass : public Step {
  public:
-  JoinClass(Operand rows, Operand cells, Operand y) : rows_(rows), cells_(cells), y_(y) {
-    reads = {rows, cells};
-    writes = y;
-  }
+  JoinClass(Operand rows, Operand cells, Operand y) : rows_(rows), cells_(cells), y_(y) {}
   void Run(const Frame& frame) const override {
     for (int image = 0; image < frame.images(); ++image) {
       if (frame.Leads()) CopyRows(frame.Of(rows_, image), frame.Of(y_, image));
@@ -82,7 +79,7 @@ class MeanOfCells : public OneToOne {
 
 class HandOut : public Step {
  public:
-  HandOut(Operand x, int stage) : x_(x), stage_(stage) { reads = {x}; }
+  HandOut(Operand x, int stage) : x_(x), stage_(stage) {}
   void Run(const Frame& frame) const override {
     if (frame.tokens == nullptr || !frame.Leads()) return;
     const auto wanted = frame.tokens->find(stage_);

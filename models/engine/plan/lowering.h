@@ -1,34 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef VITRINE_MODELS_ENGINE_CPU_COMPILER_H_
-#define VITRINE_MODELS_ENGINE_CPU_COMPILER_H_
+#ifndef VITRINE_MODELS_ENGINE_PLAN_LOWERING_H_
+#define VITRINE_MODELS_ENGINE_PLAN_LOWERING_H_
 
+#include <functional>
 #include <map>
-#include <memory>
 #include <set>
 #include <span>
 #include <tuple>
 #include <utility>
 #include <vector>
 
-#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
-#include "models/engine/cpu/compile.h"
-#include "models/engine/cpu/fold.h"
-#include "models/engine/cpu/plan.h"
-#include "models/engine/cpu/steps/steps.h"
+#include "models/engine/plan/fold.h"
+#include "models/engine/plan/operator_weights.h"
+#include "models/engine/plan/plan.h"
+#include "models/engine/precision.h"
+#include "models/engine/weight_source.h"
 #include "models/program/demand.h"
 #include "models/program/program.h"
 #include "models/program/readers.h"
 
 namespace vitrine::engine {
 
-// A single compilation: the operand of every value, and an overload of Do for each kind of operator.
-class Compiler {
+// A single lowering: the operand of every value, and an overload of Do for each kind of operator.
+class Lowering {
  public:
-  Compiler(const program::Program& program, WeightSource& weights, const Instructions& instructions,
-           const PrecisionChoice& choice, bool tokens, SharedMatrices& matrices);
+  Lowering(const program::Program& program, WeightSource& weights, const PrecisionChoice& choice, bool has_bf16,
+           bool tokens);
 
-  absl::StatusOr<Plan> Run();
+  absl::StatusOr<LoweredPlan> Run();
 
  private:
   using Operator = program::Operator;
@@ -55,37 +55,31 @@ class Compiler {
   // Allocates a buffer for a value.
   Operand Write(Value value);
   void Put(Value value, Operand operand) { values_[static_cast<size_t>(value.id)] = operand; }
-  void Add(const Operator& op, StepPtr step);
+  void Add(const Operator& op, decltype(PlanStep::settings) step);
   // Adds a HandOut step for each stage whose value was computed since the last call.
   void HandOut();
   void Refuse(const Operator& op, absl::string_view why);
 
   // --- weights
 
-  std::span<const float> Weight(const Operator& op, size_t i) const;
-  std::vector<float> Copy(const Operator& op, size_t i) const;
-  ColumnAffine AffineOf(const Operator& batch_norm) const;
-  LinearWeights WeightsOf(const Operator& op, const program::Linear& linear) const;
-  // Returns the narrow kernels of the operator, or null for fp32.
-  const NarrowKernels* NumbersOf(const Operator& op) const;
-  // Returns the kernels for products of two activations, which are bf16 in all narrow precisions; null for fp32.
-  const NarrowKernels* ProductsOf(const Operator& op) const;
+  Precision PrecisionOf(const Operator& op) const;
+  // Returns the precision of products of two activations: bf16 in all narrow precisions.
+  Precision PrecisionOfProducts(const Operator& op) const;
   // True if every convolution of images and maps can and should be bf16.
   bool HasNarrowStem() const;
-  std::shared_ptr<const LinearMatrix> Pack(const Operator& op, const LinearWeights& weights,
-                                           const NarrowKernels* numbers, int64_t parts = 1);
+  // Returns the matrix of `base` weights with `folds` applied in their order.
+  FoldedMatrix MatrixOf(const Operator& op, int64_t inputs, int64_t outputs, Precision precision,
+                        std::function<LinearWeights()> base, std::vector<ColumnFold> folds = {});
 
-  using Fold = absl::FunctionRef<void(std::span<const float> scale, std::span<const float> shift)>;
   // Folds the operators after `op` into its weights and activation, while no other operator reads the values between
-  // them. Calls `fold` for each operator that is linear in every column.
-  Tail Follow(const Operator& op, Fold fold);
+  // them; appends those that are linear in every column to `folds`.
+  Tail Follow(const Operator& op, std::vector<ColumnFold>& folds);
   // Returns the residual after a tail if it can be computed with it: its other input is computed already.
   const Operator* ResidualAfter(const Tail& tail) const;
 
-  // A linear layer with the operators folded into it; `settings` has no operands but the residual.
+  // A linear layer with the operators folded into it; `step` has no operands but the residual.
   struct Folded {
-    LinearSettings settings;
-    std::shared_ptr<const LinearMatrix> matrix;
+    LinearStep step;
     const Operator* last;  // its output is the result
   };
   Folded FoldLinear(const Operator& op, const program::Linear& linear);
@@ -124,31 +118,31 @@ class Compiler {
   void Do(const Operator& op, const program::AttendChannels& attend);
   void Do(const Operator& op, const program::AttendLinearly& attend);
   void Do(const Operator& op, const program::ConvolveGrid& convolve);
+  void DoDepthwise(const Operator& op, Operand x);
 
   // Concatenates several values.
   Operand Joined(const Operator& op);
   std::vector<Operand> Parts(Operand operand, int count) const;
 
   const program::Program& program_;
-  WeightSource& weights_;
-  const Instructions instructions_;
+  const OperatorWeights weights_;
   const PrecisionChoice& choice_;
-  SharedMatrices& matrices_;
+  const bool has_bf16_;
   const std::vector<Demand> demands_;
   const program::SingleReaderIndex readers_;
   const bool narrow_stem_;
-  std::vector<Operand> values_;                      // by id; buffer is -1 until the value is computed
-  std::map<int, const Operator*> norms_;             // by value: LayerNorms that their only reader computes
-  std::map<int, std::vector<StemLayer>> maps_;       // by value: the layers that make a map
-  std::multimap<int, int> stages_;                   // by value: stages that are not handed out yet
-  std::set<const Operator*> done_;                   // operators computed as part of another
-  std::map<std::pair<int, int>, Operand> products_;  // products of codes, by value and weight
+  std::vector<Operand> values_;                       // by id; buffer is -1 until the value is computed
+  std::map<int, const Operator*> norms_;              // by value: LayerNorms that their only reader computes
+  std::map<int, std::vector<StemConvolution>> maps_;  // by value: the layers that make a map
+  std::multimap<int, int> stages_;                    // by value: stages that are not handed out yet
+  std::set<const Operator*> done_;                    // operators computed as part of another
+  std::map<std::pair<int, int>, size_t> products_;    // steps of products of codes, by value and weight
   std::map<std::tuple<int, int64_t, int64_t>, Operand> class_rows_;
   const Operator* current_ = nullptr;
   absl::Status status_;  // error for the first operator without a step
-  Plan plan_;
+  LoweredPlan plan_;
 };
 
 }  // namespace vitrine::engine
 
-#endif  // VITRINE_MODELS_ENGINE_CPU_COMPILER_H_
+#endif  // VITRINE_MODELS_ENGINE_PLAN_LOWERING_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "models/engine/cpu/fold.h"
+#include "models/engine/plan/fold.h"
 
 #include <cmath>
 

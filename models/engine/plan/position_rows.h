@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef VITRINE_MODELS_ENGINE_CPU_POSITION_ROWS_H_
-#define VITRINE_MODELS_ENGINE_CPU_POSITION_ROWS_H_
+#ifndef VITRINE_MODELS_ENGINE_PLAN_POSITION_ROWS_H_
+#define VITRINE_MODELS_ENGINE_PLAN_POSITION_ROWS_H_
 
 #include <vector>
 
@@ -22,4 +22,4 @@ std::vector<float> KeyOffsets(const std::vector<float>& map, int64_t keys);
 
 }  // namespace vitrine::engine
 
-#endif  // VITRINE_MODELS_ENGINE_CPU_POSITION_ROWS_H_
+#endif  // VITRINE_MODELS_ENGINE_PLAN_POSITION_ROWS_H_

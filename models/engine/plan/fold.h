@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef VITRINE_MODELS_ENGINE_CPU_FOLD_H_
-#define VITRINE_MODELS_ENGINE_CPU_FOLD_H_
+#ifndef VITRINE_MODELS_ENGINE_PLAN_FOLD_H_
+#define VITRINE_MODELS_ENGINE_PLAN_FOLD_H_
 
 #include <cstdint>
 #include <span>
@@ -30,9 +30,15 @@ struct ColumnAffine {
   std::vector<float> scale;
   std::vector<float> shift;
 };
+
+// A neighbour that is folded into a product's weights: before it (of its inputs) or after it (of its outputs).
+struct ColumnFold {
+  bool before = false;
+  ColumnAffine affine;
+};
 ColumnAffine AffineOfBatchNorm(std::span<const float> weight, std::span<const float> bias, std::span<const float> mean,
                                std::span<const float> variance, double epsilon);
 
 }  // namespace vitrine::engine
 
-#endif  // VITRINE_MODELS_ENGINE_CPU_FOLD_H_
+#endif  // VITRINE_MODELS_ENGINE_PLAN_FOLD_H_

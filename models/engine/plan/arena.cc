@@ -2,18 +2,18 @@
 #include <algorithm>
 #include <vector>
 
-#include "models/engine/cpu/plan.h"
+#include "models/engine/plan/plan.h"
 
 namespace vitrine::engine {
 namespace {
 
 // Returns, by buffer, the last step that reads or writes it.
-std::vector<size_t> LastUses(const Plan& plan) {
+std::vector<size_t> LastUses(const LoweredPlan& plan) {
   std::vector<size_t> last(plan.buffers.size(), 0);
   for (size_t i = 0; i < plan.steps.size(); ++i) {
-    const int written = plan.steps[i]->writes.buffer;
+    const int written = plan.steps[i].writes.buffer;
     if (written >= 0) last[static_cast<size_t>(written)] = i;
-    for (const Operand& read : plan.steps[i]->reads) last[static_cast<size_t>(read.buffer)] = i;
+    for (const Operand& read : plan.steps[i].reads) last[static_cast<size_t>(read.buffer)] = i;
   }
   last[static_cast<size_t>(plan.logits.buffer)] = plan.steps.size();
   return last;
@@ -35,11 +35,11 @@ int SlotFor(const Buffer& buffer, const std::vector<bool>& taken, std::vector<Sl
 
 }  // namespace
 
-void PlanArena(Plan& plan) {
+void PlanArena(LoweredPlan& plan) {
   const std::vector<size_t> last = LastUses(plan);
   std::vector<bool> taken;
   for (size_t i = 0; i < plan.steps.size(); ++i) {
-    const Step& step = *plan.steps[i];
+    const PlanStep& step = plan.steps[i];
     const int buffer = step.writes.buffer;
     if (buffer >= 0 && plan.buffers[static_cast<size_t>(buffer)].slot < 0) {
       Buffer& written = plan.buffers[static_cast<size_t>(buffer)];

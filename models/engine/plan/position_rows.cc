@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "models/engine/cpu/position_rows.h"
+#include "models/engine/plan/position_rows.h"
 
 #include <algorithm>
 #include <iterator>

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_MODELS_ENGINE_PLAN_LOWER_H_
+#define VITRINE_MODELS_ENGINE_PLAN_LOWER_H_
+
+#include "absl/status/statusor.h"
+#include "models/engine/plan/plan.h"
+#include "models/engine/precision.h"
+#include "models/engine/weight_source.h"
+#include "models/program/program.h"
+
+namespace vitrine::engine {
+
+// Lowers `program` to the steps that compute its logits; with `tokens`, also the tokens of every stage and the final
+// ones. `has_bf16` says whether the device multiplies bf16; without it, what would be bf16 is fp32. `program` and
+// `weights` must outlive the plan's use of FoldedMatrix::weights; other weights are copied. UNIMPLEMENTED names an operator
+// that has no step in its position.
+absl::StatusOr<LoweredPlan> Lower(const program::Program& program, WeightSource& weights,
+                                  const PrecisionChoice& choice, bool has_bf16, bool tokens);
+
+}  // namespace vitrine::engine
+
+#endif  // VITRINE_MODELS_ENGINE_PLAN_LOWER_H_

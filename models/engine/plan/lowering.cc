@@ -1,0 +1,395 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/engine/plan/lowering.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "models/engine/plan/lower.h"
+#include "models/engine/plan/position_rows.h"
+#include "models/token_tap.h"
+
+namespace vitrine::engine {
+
+using program::Operator;
+using program::Value;
+using program::ValueKind;
+
+absl::StatusOr<LoweredPlan> Lower(const program::Program& program, WeightSource& weights, const PrecisionChoice& choice,
+                                  bool has_bf16, bool tokens) {
+  return Lowering(program, weights, choice, has_bf16, tokens).Run();
+}
+
+namespace {
+
+// Returns the stages of each value; the final tokens may be those of the last block too.
+std::multimap<int, int> StagesOf(const program::Program& program) {
+  std::multimap<int, int> stages;
+  for (size_t i = 0; i < program.stages().size(); ++i) stages.emplace(program.stages()[i].id, static_cast<int>(i));
+  if (program.final_tokens().id >= 0) stages.emplace(program.final_tokens().id, TokenTap::kFinal);
+  return stages;
+}
+
+std::vector<Value> ResultsOf(const program::Program& program, bool tokens) {
+  std::vector<Value> results = {program.logits()};
+  if (!tokens) return results;
+  for (const auto& [value, stage] : StagesOf(program)) results.push_back({value});
+  return results;
+}
+
+}  // namespace
+
+Lowering::Lowering(const program::Program& program, WeightSource& weights, const PrecisionChoice& choice, bool has_bf16,
+                   bool tokens)
+    : program_(program),
+      weights_(program, weights),
+      choice_(choice),
+      has_bf16_(has_bf16),
+      demands_(program::DemandOf(program, ResultsOf(program, tokens))),
+      readers_(program),
+      narrow_stem_(HasNarrowStem()),
+      values_(static_cast<size_t>(program.values())) {
+  if (tokens) stages_ = StagesOf(program);
+}
+
+absl::StatusOr<LoweredPlan> Lowering::Run() {
+  for (const Operator& op : program_.operators()) {
+    if (Wanted(op.output) == Demand::kNone || done_.contains(&op)) continue;
+    current_ = &op;
+    std::visit([&](const auto& settings) { Do(op, settings); }, op.settings);
+    if (!status_.ok()) return status_;
+    HandOut();
+  }
+  plan_.cell = program_.cell();
+  plan_.logits = Read(program_.logits());
+  plan_.classes = plan_.logits.columns;
+  PlanArena(plan_);
+  return std::move(plan_);
+}
+
+void Lowering::HandOut() {
+  for (auto stage = stages_.begin(); stage != stages_.end();) {
+    if (IsThere({stage->first})) {
+      Add(*current_, HandOutStep{Read({stage->first}), stage->second});
+      stage = stages_.erase(stage);
+    } else {
+      ++stage;
+    }
+  }
+}
+
+Operand Lowering::NewBuffer(RowsOf rows, int64_t columns) {
+  plan_.buffers.push_back({rows, columns, -1});
+  return {static_cast<int>(plan_.buffers.size()) - 1, 0, columns};
+}
+
+Operand Lowering::Write(Value value) {
+  const program::Program::ValueInfo& info = program_.info(value);
+  const bool rows = info.kind == ValueKind::kRows || ClassAlone(value);
+  const RowsOf kind = rows ? RowsOf::kImages : info.kind == ValueKind::kCells ? RowsOf::kCells : RowsOf::kTokens;
+  const Operand operand = NewBuffer(kind, info.columns);
+  Put(value, operand);
+  return operand;
+}
+
+void Lowering::Add(const Operator& op, decltype(PlanStep::settings) step) {
+  plan_.steps.push_back(MakePlanStep(op.name, std::move(step)));
+}
+
+void Lowering::Refuse(const Operator& op, absl::string_view why) {
+  status_ = absl::UnimplementedError(absl::StrCat(op.name, ": ", program::KindName(op), " ", std::string(why)));
+}
+
+Operand Lowering::Read(Value value, Value result) {
+  const Operand operand = Read(value);
+  if (!ClassAlone(result) || RowsOfBuffer(operand) != RowsOf::kTokens) return operand;
+  const auto [found, is_new] = class_rows_.try_emplace({operand.buffer, operand.first, operand.columns});
+  if (is_new) {
+    found->second = NewBuffer(RowsOf::kImages, operand.columns);
+    Add(*current_, TakeClassStep{operand, found->second});
+  }
+  return found->second;
+}
+
+Precision Lowering::PrecisionOf(const Operator& op) const {
+  const Precision bf16 = has_bf16_ ? Precision::kBf16 : Precision::kFp32;
+  const bool kept = choice_.kept.contains(op.name);
+  if (choice_.precision == Precision::kInt8) return kept ? bf16 : Precision::kInt8;
+  return choice_.precision == Precision::kBf16 && !kept ? bf16 : Precision::kFp32;
+}
+
+// Always bf16: int8 would need ranges of both sides, and the weights of a softmax use few bits already.
+Precision Lowering::PrecisionOfProducts(const Operator& op) const {
+  const bool narrow = choice_.precision != Precision::kFp32 && !choice_.kept.contains(op.name);
+  return narrow && has_bf16_ ? Precision::kBf16 : Precision::kFp32;
+}
+
+// Always bf16: a neighbourhood, unlike a row of tokens, has no range of its own for int8.
+bool Lowering::HasNarrowStem() const {
+  if (choice_.precision == Precision::kFp32 || !has_bf16_) return false;
+  for (const Operator& op : program_.operators()) {
+    const auto* const convolve = op.As<program::Convolve>();
+    if (convolve != nullptr && (convolve->pool > 0 || choice_.kept.contains(op.name))) return false;
+  }
+  return true;
+}
+
+FoldedMatrix Lowering::MatrixOf(const Operator& op, int64_t inputs, int64_t outputs, Precision precision,
+                                std::function<LinearWeights()> base, std::vector<ColumnFold> folds) {
+  if (precision == Precision::kInt8 && inputs > kMostByteInputs) {
+    Refuse(op, absl::StrCat("of ", inputs, " inputs is too wide for int8, whose sums hold ", kMostByteInputs,
+                            "; keep it from int8"));
+  }
+  auto weights = [base = std::move(base), folds = std::move(folds)] {
+    LinearWeights made = base();
+    for (const ColumnFold& fold : folds) {
+      if (fold.before) {
+        made.FoldBefore(fold.affine.scale, fold.affine.shift);
+      } else {
+        made.FoldAfter(fold.affine.scale, fold.affine.shift);
+      }
+    }
+    return made;
+  };
+  return {.op = &op,
+          .inputs = inputs,
+          .outputs = outputs,
+          .precision = precision,
+          .names = {op.name},
+          .weights = std::move(weights)};
+}
+
+std::vector<Operand> Lowering::Parts(Operand operand, int count) const {
+  std::vector<Operand> parts;
+  const int64_t width = operand.columns / count;
+  for (int i = 0; i < count; ++i) parts.push_back({operand.buffer, operand.first + i * width, width});
+  return parts;
+}
+
+Operand Lowering::Joined(const Operator& op) {
+  if (op.inputs.size() == 1) return Read(op.inputs[0], op.output);
+  std::vector<Operand> parts;
+  int64_t columns = 0;
+  for (const Value input : op.inputs) {
+    parts.push_back(Read(input, op.output));
+    columns += parts.back().columns;
+  }
+  const Operand joined = NewBuffer(RowsOfBuffer(parts[0]), columns);
+  Add(op, ConcatenateStep{std::move(parts), joined});
+  return joined;
+}
+
+// --- from images to tokens
+
+void Lowering::Do(const Operator& op, const program::Convolve& convolve) {
+  std::vector<StemConvolution> layers = maps_[op.inputs[0].id];
+  const auto& weight = program_.weights()[static_cast<size_t>(op.weights[0])];
+  std::vector<ColumnFold> folds;
+  Tail tail = {.last = &op};
+  if (convolve.pool == 0) tail = Follow(op, folds);
+  FoldedMatrix matrix = MatrixOf(
+      op, weight.elements() / weight.shape[0], weight.shape[0], narrow_stem_ ? Precision::kBf16 : Precision::kFp32,
+      [weights = weights_, &op] { return weights.OfConvolution(op); }, std::move(folds));
+  matrix.parts = convolve.kernel;
+  layers.push_back({convolve, std::move(matrix), tail.activation});
+  maps_[tail.last->output.id] = std::move(layers);
+}
+
+void Lowering::Do(const Operator& op, const program::ToTokens&) {
+  if (maps_[op.inputs[0].id].empty()) {
+    Refuse(op, "of the pictures themselves");
+  } else if (maps_[op.inputs[0].id].size() > kMostStemLayers) {
+    Refuse(op, "of more than eight convolutions");
+  } else {
+    Add(op, StemStep{maps_[op.inputs[0].id], Write(op.output)});
+  }
+}
+
+void Lowering::Do(const Operator& op, const program::Patchify& patchify) {
+  Add(op, PatchifyStep{patchify.patch, Write(op.output)});
+}
+
+void Lowering::Do(const Operator& op, const program::TablePosition& position) {
+  const Operand x = Read(op.inputs[0]);
+  auto rows = [table = weights_.Copy(op, 0), prefix = program_.PrefixOf(op.inputs[0]), columns = x.columns,
+               from = position.grid](Grid grid) {
+    return grid == from ? table
+                        : TableRows({table.data(), prefix + from.cells(), columns, columns}, prefix, from, grid);
+  };
+  const Operand y = Write(op.output);
+  Add(op, AddPositionsStep{x, y, std::move(rows)});
+}
+
+void Lowering::Do(const Operator& op, const program::FourierPosition&) {
+  const Operand x = Read(op.inputs[0]);
+  auto rows = [weight = weights_.Copy(op, 0), bias = weights_.Copy(op, 1), columns = x.columns](Grid grid) {
+    return FourierRows({weight.data(), columns, program::kFourierFeatures, program::kFourierFeatures}, bias.data(),
+                       grid);
+  };
+  Add(op, AddPositionsStep{x, Write(op.output), std::move(rows)});
+}
+
+// --- rows of tokens, cells and images
+
+void Lowering::Do(const Operator& op, const program::ClassToken&) {
+  Add(op, FillStep{weights_.Copy(op, 0), Write(op.output)});
+}
+
+void Lowering::Do(const Operator& op, const program::Constant&) {
+  const size_t columns = static_cast<size_t>(program_.info(op.output).columns);
+  Add(op, FillStep{std::vector<float>(columns, 0.0f), Write(op.output)});
+}
+
+void Lowering::Do(const Operator& op, const program::JoinClass&) {
+  const Operand rows = Read(op.inputs[0]);
+  if (ClassAlone(op.output)) {
+    Put(op.output, rows);
+  } else {
+    const Operand cells = Read(op.inputs[1]);
+    Add(op, JoinClassStep{rows, cells, Write(op.output)});
+  }
+}
+
+void Lowering::Do(const Operator& op, const program::TakeClass&) {
+  const Operand x = Read(op.inputs[0]);
+  if (RowsOfBuffer(x) == RowsOf::kImages) {
+    Put(op.output, x);
+  } else {
+    Add(op, TakeClassStep{x, Write(op.output)});
+  }
+}
+
+void Lowering::Do(const Operator& op, const program::TakeCells&) {
+  const Operand x = Read(op.inputs[0]);
+  Add(op, TakeCellsStep{x, Write(op.output)});
+}
+
+void Lowering::Do(const Operator& op, const program::MeanTokens&) {
+  const Operand x = Read(op.inputs[0]);
+  Add(op, MeanOfCellsStep{x, Write(op.output)});
+}
+
+void Lowering::Do(const Operator& op, const program::Custom& custom) {
+  const Operand x = Read(op.inputs[0], op.output);
+  Add(op, CustomStep{custom, x, Write(op.output)});
+}
+
+void Lowering::Do(const Operator& op, const program::Columns& columns) {
+  const Operand x = Read(op.inputs[0], op.output);
+  Put(op.output, {x.buffer, x.first + columns.first, columns.count});
+}
+
+void Lowering::Do(const Operator& op, const program::Concatenate&) {
+  Put(op.output, Joined(op));
+}
+
+void Lowering::Do(const Operator& op, const program::Drop&) {
+  if (program_.info(op.output).kind == ValueKind::kMap) {
+    maps_[op.output.id] = maps_[op.inputs[0].id];
+  } else {
+    Put(op.output, Read(op.inputs[0]));
+  }
+}
+
+// --- attention and grid convolutions
+
+void Lowering::Do(const Operator& op, const program::Attend& attend) {
+  std::vector<Operand> qkv;
+  if (op.inputs.size() == 3) {
+    for (const Value input : op.inputs) qkv.push_back(Read(input));
+  } else {
+    qkv = Parts(Read(op.inputs[0]), attend.shared_key ? 2 : 3);
+    if (attend.shared_key) qkv.insert(qkv.begin(), qkv[0]);
+  }
+  program::Attend scaled = attend;
+  std::vector<float> offsets;
+  if (!op.weights.empty()) {
+    const std::vector<float> map = weights_.Copy(op, 0);
+    scaled.scale *= std::accumulate(map.begin(), map.end(), 0.0);
+    offsets = KeyOffsets(map, 1 + program_.table().cells());
+  }
+  // fp32 for a single query: its keys are read once, so packing them would not pay.
+  const Precision precision = attend.class_query ? Precision::kFp32 : PrecisionOfProducts(op);
+  Add(op, AttendStep{scaled, qkv[0], qkv[1], qkv[2], Write(op.output), std::move(offsets), precision, op.name});
+}
+
+void Lowering::Do(const Operator& op, const program::AttendChannels& attend) {
+  std::vector<Operand> qkv;
+  if (op.inputs.size() == 1) {
+    qkv = Parts(Read(op.inputs[0]), 3);
+  } else {
+    for (const Value input : op.inputs) qkv.push_back(Read(input));
+  }
+  Add(op, AttendChannelsStep{attend, qkv[0], qkv[1], qkv[2], Write(op.output), weights_.Copy(op, 0),
+                             PrecisionOfProducts(op), op.name});
+}
+
+void Lowering::Do(const Operator& op, const program::AttendLinearly& attend) {
+  std::vector<Operand> qkv = Parts(Read(op.inputs.back()), attend.class_query ? 2 : 3);
+  if (attend.class_query) qkv.insert(qkv.begin(), Read(op.inputs[0]));
+  Add(op,
+      AttendLinearlyStep{attend, qkv[0], qkv[1], qkv[2], Write(op.output), weights_.Copy(op, 0), weights_.Copy(op, 1)});
+}
+
+void Lowering::Do(const Operator& op, const program::ConvolveGrid& convolve) {
+  const Operand x = Read(op.inputs[0], op.output);
+  if (ClassAlone(op.output)) {
+    Put(op.output, x);  // class tokens pass through
+    return;
+  }
+  if (convolve.depthwise) {
+    DoDepthwise(op, x);
+    return;
+  }
+  std::vector<ColumnFold> folds;
+  Tail tail = {.last = &op};
+  if (!IsTokens(op.output)) tail = Follow(op, folds);  // the operators that follow would change class tokens too
+  const int64_t outputs = program_.info(op.output).columns;
+  const int64_t inputs = program_.weights()[static_cast<size_t>(op.weights[0])].elements() / outputs;
+  FoldedMatrix matrix = MatrixOf(
+      op, inputs, outputs, PrecisionOf(op), [weights = weights_, &op] { return weights.OfGridConvolution(op); },
+      std::move(folds));
+  Add(op, DenseConvolutionStep{x, Write(tail.last->output), std::move(matrix), tail.activation});
+}
+
+void Lowering::DoDepthwise(const Operator& op, Operand x) {
+  const bool tokens = IsTokens(op.output);  // the operators that follow would change class tokens too
+  DepthwiseStep step = {.x = x, .y = {}, .bias = weights_.Copy(op, 1), .precision = PrecisionOf(op), .op = op.name};
+  const std::span<const float> kernel = weights_.Of(op, 0);  // [channels, 9]
+  const size_t channels = static_cast<size_t>(x.columns);
+  for (size_t tap = 0; tap < 9; ++tap) {
+    for (size_t c = 0; c < channels; ++c) step.weights.push_back(kernel[c * 9 + tap]);
+  }
+  const Operator* gelu = tokens ? nullptr : readers_.GeluAfter(&op);
+  const Operator* norm = readers_.After<program::BatchNorm>(gelu);
+  if (norm != nullptr) {
+    ColumnAffine affine = weights_.OfBatchNorm(*norm);
+    step.scale = std::move(affine.scale);
+    step.shift = std::move(affine.shift);
+    done_.insert({gelu, norm});
+    step.y = Write(norm->output);
+    Add(op, std::move(step));
+    return;
+  }
+  const auto fold = [&](std::span<const float> scale, std::span<const float> shift) {
+    for (size_t i = 0; i < step.weights.size(); ++i) step.weights[i] *= scale[i % channels];
+    for (size_t c = 0; c < channels; ++c) step.bias[c] = step.bias[c] * scale[c] + shift[c];
+  };
+  const Operator* last = &op;
+  if (const Operator* affine = tokens ? nullptr : readers_.After<program::Affine>(last)) {
+    fold(weights_.Of(*affine, 0), weights_.Of(*affine, 1));
+    done_.insert(affine);
+    last = affine;
+  }
+  if (const Operator* residual = tokens ? nullptr : ResidualAfter({.last = last})) {
+    if (!residual->weights.empty()) fold(weights_.Of(*residual, 0), std::vector<float>(channels, 0.0f));
+    step.residual = Read(residual->inputs[0], residual->output);
+    done_.insert(residual);
+    last = residual;
+  }
+  step.y = Write(last->output);
+  Add(op, std::move(step));
+}
+
+}  // namespace vitrine::engine

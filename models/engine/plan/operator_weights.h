@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_MODELS_ENGINE_PLAN_OPERATOR_WEIGHTS_H_
+#define VITRINE_MODELS_ENGINE_PLAN_OPERATOR_WEIGHTS_H_
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "models/engine/plan/fold.h"
+#include "models/engine/weight_source.h"
+#include "models/program/program.h"
+
+namespace vitrine::engine {
+
+// Reads the weights of operators, in the order in which products sum over them. Copyable; refers to the program and the
+// source.
+class OperatorWeights {
+ public:
+  OperatorWeights(const program::Program& program, WeightSource& source) : program_(&program), source_(&source) {}
+
+  // Returns weight `i` of the operator, valid until its LetGo.
+  std::span<const float> Of(const program::Operator& op, size_t i) const;
+  std::vector<float> Copy(const program::Operator& op, size_t i) const;
+  ColumnAffine OfBatchNorm(const program::Operator& op) const;
+  // Returns the rows of weight and bias that a linear operator uses; a bias of zeros if it has none.
+  LinearWeights OfLinear(const program::Operator& op) const;
+  // Returns the weights of an operator W [x, code] without the columns of the code; a bias of zeros.
+  LinearWeights OfLinearWithoutCode(const program::Operator& op) const;
+  // Returns the weights of a convolution of maps as [outputs, taps, inputs].
+  LinearWeights OfConvolution(const program::Operator& op) const;
+  // Returns the weights of a dense 3x3 convolution of cells, [outputs, 9 inputs] already; a bias of zeros.
+  LinearWeights OfGridConvolution(const program::Operator& op) const;
+
+ private:
+  const program::Program* program_;
+  WeightSource* source_;
+};
+
+}  // namespace vitrine::engine
+
+#endif  // VITRINE_MODELS_ENGINE_PLAN_OPERATOR_WEIGHTS_H_

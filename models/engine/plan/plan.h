@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the values of a plan lie, on any device.
+#ifndef VITRINE_MODELS_ENGINE_PLAN_PLAN_H_
+#define VITRINE_MODELS_ENGINE_PLAN_PLAN_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "models/engine/plan/step.h"
+
+namespace vitrine::engine {
+
+// A matrix that steps write and read.
+struct Buffer {
+  RowsOf rows = RowsOf::kTokens;
+  int64_t width = 0;
+  int slot = -1;  // index of its slot in the arena
+};
+
+// Memory shared by buffers with disjoint lifetimes: rows of one kind, as wide as the widest buffer.
+struct Slot {
+  RowsOf rows = RowsOf::kTokens;
+  int64_t width = 0;
+};
+
+// The matrices of a plan and their memory.
+struct Layout {
+  std::vector<Buffer> buffers;
+  std::vector<Slot> slots;
+  Operand logits;
+  int cell = 0;  // pixels of a cell's side
+  int64_t classes = 0;
+};
+
+// A program as steps in execution order, for a back end to turn into its own (docs/contributing/adding-a-device.md).
+// Matrices of weights are folded when the back end asks for them, so a plan is small and no copy of the weights.
+struct LoweredPlan : Layout {
+  std::vector<PlanStep> steps;
+};
+
+// Assigns a slot to every buffer. A buffer lives from the step that writes it to the last that reads it, both included.
+void PlanArena(LoweredPlan& plan);
+
+}  // namespace vitrine::engine
+
+#endif  // VITRINE_MODELS_ENGINE_PLAN_PLAN_H_
