@@ -162,7 +162,8 @@ absl::Status CheckProvenance(const v1::Provenance& provenance) {
   if (!std::isfinite(provenance.epochs()) || !std::isfinite(provenance.train_seconds())) {
     return RefusedField("provenance", "has epochs or train_seconds that are not finite");
   }
-  return absl::OkStatus();
+  const std::string fault = FaultOfLicence(provenance.licence());
+  return fault.empty() ? absl::OkStatus() : RefusedField("provenance", absl::StrCat("has a licence that ", fault));
 }
 
 // The parser's first error, and all unknown fields.
@@ -248,6 +249,14 @@ absl::Status ValidateManifest(const v1::Manifest& manifest) {
   RETURN_IF_ERROR(CheckPrecisions(manifest));
   if (manifest.has_calibration()) RETURN_IF_ERROR(CheckCalibration(manifest.calibration()));
   return CheckProvenance(manifest.provenance());
+}
+
+std::string FaultOfLicence(const std::string& text) {
+  constexpr size_t kMostBytes = 200;
+  if (text.size() > kMostBytes) {
+    return absl::StrCat("has ", text.size(), " bytes; at most ", kMostBytes, " are allowed, as in Apache-2.0");
+  }
+  return std::any_of(text.begin(), text.end(), absl::ascii_iscntrl) ? "has control characters" : "";
 }
 
 const v1::PrecisionPlan* FindPrecision(const v1::Manifest& manifest, std::string_view precision) {

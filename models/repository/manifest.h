@@ -37,6 +37,9 @@ std::string FormatManifest(const v1::Manifest& manifest);
 // are ignored: they are not served.
 absl::Status ValidateManifest(const v1::Manifest& manifest);
 
+// Returns "" for text that a manifest may state as its licence; else the error.
+std::string FaultOfLicence(const std::string& text);
+
 // Returns the plan of the version for "bf16" or "int8"; null if the manifest has none.
 const v1::PrecisionPlan* FindPrecision(const v1::Manifest& manifest, std::string_view precision);
 

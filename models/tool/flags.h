@@ -3,6 +3,7 @@
 #define VITRINE_MODELS_TOOL_FLAGS_H_
 
 #include <CLI/CLI.hpp>
+#include <string>
 
 #include "models/tool/publish/calibrate.h"
 #include "models/tool/publish/import/import.h"
@@ -10,6 +11,9 @@
 #include "models/tool/publish/remove.h"
 
 namespace vitrine {
+
+// Adds --licence; `otherwise` says what holds without it.
+void AddLicence(CLI::App& command, std::string& licence, const std::string& otherwise);
 
 // Commands of vitrine-repo whose flags have a file of their own: each adds itself to `app`. `options` must outlive the
 // parsing.

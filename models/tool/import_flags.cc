@@ -2,6 +2,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "models/repository/import/import.h"
+#include "models/repository/manifest.h"
 #include "models/tool/flags.h"
 #include "models/tool/publish/import/pull.h"
 
@@ -34,6 +35,14 @@ void AddPullOptions(CLI::App& command, CLI::Option& weights, ImportOptions& opti
 }
 
 }  // namespace
+
+void AddLicence(CLI::App& command, std::string& licence, const std::string& otherwise) {
+  command
+      .add_option("--licence", licence,
+                  absl::StrCat("licence of the weights, an SPDX identifier or text;\n", otherwise))
+      ->type_name("ID")
+      ->check(FaultOfLicence);
+}
 
 CLI::App* AddImportCommand(CLI::App& app, ImportOptions& options) {
   CLI::App* import = app.add_subcommand("import", "publishes weights that timm or transformers trained");
@@ -79,6 +88,7 @@ CLI::App* AddImportCommand(CLI::App& app, ImportOptions& options) {
       ->check(FaultOfTokens)
       ->excludes(crop)
       ->excludes(fit);
+  AddLicence(*import, options.licence, "default: that in the README.md, config.json or metadata of the weights");
   import->add_flag("--bf16", options.bf16, "store the weights in bf16, half the size");
   return import;
 }

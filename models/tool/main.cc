@@ -156,6 +156,7 @@ Command AddCreate(CLI::App& app, Flags& flags) {
                      "most patch tokens of a picture, for variants of native resolution; default the variant's");
   create->add_option("--storage", flags.storage, "type of the stored weights: fp32 (default) or bf16")
       ->check(CLI::IsMember({"fp32", "bf16"}));
+  AddLicence(*create, options.licence, "default: none is stated");
   create->add_flag("--if-absent", options.if_absent,
                    "do nothing where NAME has a version already, so that it may be run again");
   create->footer(

@@ -76,10 +76,13 @@ absl::StatusOr<std::vector<std::filesystem::path>> ForeignFiles(const std::files
 
 // Reads safetensors files of at most 4 GiB in total. Follows symbolic links, which download caches use.
 // INVALID_ARGUMENT for a pickle, by its name (.bin, .pth, .pt, .ckpt, .pkl) or first bytes, because unpickling runs
-// code from the file; the message says how to save tensors as safetensors instead.
-absl::StatusOr<TensorMap> ReadForeignWeights(const std::vector<std::filesystem::path>& files);
+// code from the file; the message says how to save tensors as safetensors instead. Adds the files' metadata to
+// `metadata` if that is not null.
+absl::StatusOr<TensorMap> ReadForeignWeights(const std::vector<std::filesystem::path>& files,
+                                             std::map<std::string, std::string>* metadata = nullptr);
 // Reads the files of ForeignFiles(named).
-absl::StatusOr<TensorMap> ReadForeignWeights(const std::filesystem::path& named);
+absl::StatusOr<TensorMap> ReadForeignWeights(const std::filesystem::path& named,
+                                             std::map<std::string, std::string>* metadata = nullptr);
 
 }  // namespace vitrine
 

@@ -72,7 +72,7 @@ absl::StatusOr<std::string> ReadAll(const fs::path& file, int64_t most_bytes = k
   return content;
 }
 
-absl::StatusOr<TensorMap> ReadOne(const fs::path& file, int64_t most_bytes) {
+absl::StatusOr<Safetensors> ReadOne(const fs::path& file, int64_t most_bytes) {
   RETURN_IF_ERROR(CheckName(file));
   ASSIGN_OR_RETURN(const std::string bytes, ReadAll(file, most_bytes));
   if (bytes.starts_with(kZip)) return Pickle(file, "PyTorch's zip archive, by its first bytes");
@@ -84,7 +84,7 @@ absl::StatusOr<TensorMap> ReadOne(const fs::path& file, int64_t most_bytes) {
     return absl::Status(content.status().code(), absl::StrCat(Quoted(file.filename().string()),
                                                               " is no safetensors file: ", content.status().message()));
   }
-  return std::move(content->tensors);
+  return content;
 }
 
 // A shard's name: "model-00001-of-00002.safetensors".
@@ -183,12 +183,14 @@ absl::StatusOr<std::vector<fs::path>> ForeignFiles(const fs::path& named) {
   return Beside(file, absl::StrCat("shard ", shard->number, " of ", shard->count), names);
 }
 
-absl::StatusOr<TensorMap> ReadForeignWeights(const std::vector<fs::path>& files) {
+absl::StatusOr<TensorMap> ReadForeignWeights(const std::vector<fs::path>& files,
+                                             std::map<std::string, std::string>* metadata) {
   TensorMap all;
   int64_t left = kMaxFileBytes;
   for (const fs::path& file : files) {
-    ASSIGN_OR_RETURN(TensorMap tensors, ReadOne(file, left));
-    for (auto& [name, tensor] : tensors) {
+    ASSIGN_OR_RETURN(Safetensors content, ReadOne(file, left));
+    if (metadata != nullptr) metadata->merge(content.metadata);
+    for (auto& [name, tensor] : content.tensors) {
       left -= tensor.bytes();
       if (!all.emplace(name, std::move(tensor)).second) {
         return absl::FailedPreconditionError(
@@ -199,10 +201,10 @@ absl::StatusOr<TensorMap> ReadForeignWeights(const std::vector<fs::path>& files)
   return all;
 }
 
-absl::StatusOr<TensorMap> ReadForeignWeights(const fs::path& named) {
+absl::StatusOr<TensorMap> ReadForeignWeights(const fs::path& named, std::map<std::string, std::string>* metadata) {
   RETURN_IF_ERROR(CheckName(named));
   ASSIGN_OR_RETURN(const std::vector<fs::path> files, ForeignFiles(named));
-  return ReadForeignWeights(files);
+  return ReadForeignWeights(files, metadata);
 }
 
 }  // namespace vitrine

@@ -64,6 +64,7 @@ absl::StatusOr<Draft> MakeDraft(const ZooRow& row, const CreateOptions& options)
   provenance.set_recipe(absl::StrCat("none: random weights of ", std::string(row.name)));
   provenance.set_data("none: untrained");
   provenance.set_seed(static_cast<int64_t>(options.seed));
+  provenance.set_licence(options.licence);
   provenance.set_created_unix_seconds(absl::ToUnixSeconds(absl::Now()));
   return draft;
 }

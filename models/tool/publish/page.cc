@@ -11,6 +11,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "common/drawing/calibration_words.h"
+#include "common/drawing/licence_words.h"
 
 namespace vitrine {
 namespace {
@@ -71,9 +72,7 @@ void AppendProvenance(const v1::Provenance& provenance, std::vector<std::vector<
   add("continued from", provenance.continued_from());
   add("fetched from", provenance.origin().url());
   add("its SHA-256", provenance.origin().sha256());
-  if (provenance.has_origin()) {
-    add("licence", provenance.origin().licence().empty() ? "the model card names none" : provenance.origin().licence());
-  }
+  add("licence", LicenceInWords(provenance));
 }
 
 }  // namespace

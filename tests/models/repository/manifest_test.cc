@@ -224,6 +224,10 @@ constexpr Fault kFaults[] = {
     {"metric of fewer than no images",
      [](v1::Manifest& m) { m.mutable_provenance()->mutable_metrics(0)->set_images(-1); }, "metric \"top1\""},
     {"seconds", [](v1::Manifest& m) { m.mutable_provenance()->set_train_seconds(NAN); }, "train_seconds"},
+    {"licence of 201 bytes", [](v1::Manifest& m) { m.mutable_provenance()->set_licence(std::string(201, 'x')); },
+     "provenance has a licence that has 201 bytes; at most 200 are allowed"},
+    {"licence of two lines", [](v1::Manifest& m) { m.mutable_provenance()->set_licence("MIT\nor GPL"); },
+     "provenance has a licence that has control characters"},
     {"operator without a name",
      [](v1::Manifest& m) {
        m.add_precisions()->set_precision("int8");
@@ -273,6 +277,7 @@ TEST(Manifest, TheEndsOfEveryRangeAreTaken) {
         m.mutable_files(3)->set_name("card.md");
         m.mutable_files(3)->set_bytes(kMaxExtraFileBytes);
       },
+      [](v1::Manifest& m) { m.mutable_provenance()->set_licence(std::string(200, 'x')); },
       [](v1::Manifest& m) {
         m.add_precisions()->set_precision("int8");
         m.add_precisions()->set_precision("bf16");

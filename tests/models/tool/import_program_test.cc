@@ -116,6 +116,31 @@ TEST_F(ImportProgram, TransformersVitWithItsOwnStatistics) {
   EXPECT_EQ(RunRepo(absl::StrCat("verify ", Path("models"))).code, 0);
 }
 
+TEST_F(ImportProgram, TheLicenceIsThatOfTheSourceUnlessOneIsGiven) {
+  const auto weights = TimmVitWeights({.width = 192, .depth = 12, .patch = 16, .cells = 196, .classes = 7});
+  std::ofstream(Path("deit.safetensors"), std::ios::binary)
+      << *WriteSafetensors({Stored(weights), {{"license", "of-metadata"}}});
+  WriteLabels(7);
+  const auto licence = [this](int64_t version) {
+    return ReadManifest(Path("models"), {"imported", version})->provenance().licence();
+  };
+  const auto import = [this](const std::string& more) {
+    const Outcome imported = Import("timm", "deit_tiny_patch16_224", "deit.safetensors", more);
+    EXPECT_EQ(imported.code, 0) << imported.output;
+    return imported.output;
+  };
+  EXPECT_THAT(import(""), HasSubstr("licence of-metadata"));
+  EXPECT_EQ(licence(1), "of-metadata");
+  std::ofstream(Path("config.json")) << R"({"pretrained_cfg": {"license": "of-config"}})";
+  import("");
+  EXPECT_EQ(licence(2), "of-config");
+  std::ofstream(Path("README.md")) << "---\nlicense: of-card\n---\n";
+  import("");
+  EXPECT_EQ(licence(3), "of-card");
+  import("--licence MIT");
+  EXPECT_EQ(licence(4), "MIT");
+}
+
 TEST_F(ImportProgram, RoundsAsPillowUnlessToldNotTo) {
   Write("deit.safetensors", TimmVitWeights({.width = 192, .depth = 12, .patch = 16, .cells = 196, .classes = 7}));
   WriteLabels(7);

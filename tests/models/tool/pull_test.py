@@ -120,7 +120,7 @@ class Pull(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stdout)
         manifest = self.check_whole(self.versions()[0])
         url = f"{self.hub.address}/{NAME}/resolve/{COMMIT}/model.safetensors"
-        for line in (f'url: "{url}"', f'sha256: "{hashlib.sha256(WEIGHTS).hexdigest()}"', 'licence: "apache-2.0"',
+        for line in (f'url: "{url}"', f'sha256: "{hashlib.sha256(WEIGHTS).hexdigest()}"', '\n  licence: "apache-2.0"', '\n    licence: "apache-2.0"',
                      "crop: 0.875", "std: 0.25"):
             self.assertIn(line, manifest)
         labels = (self.versions()[0] / "labels.txt").read_text().splitlines()
@@ -321,6 +321,14 @@ class Pull(unittest.TestCase):
         self.hub.files["README.md"] = b"license: mit\n"
         self.assertEqual(self.pull().returncode, 0)
         self.assertNotIn("licence:", self.check_whole(self.versions()[0]))
+
+    def test_a_licence_in_the_config_alone(self):
+        self.hub.files["README.md"] = b"# no metadata\n"
+        config = json.loads(self.hub.files["config.json"])
+        config["pretrained_cfg"]["license"] = "cc-by-nc-4.0"
+        self.hub.files["config.json"] = json.dumps(config).encode()
+        self.assertEqual(self.pull().returncode, 0)
+        self.assertIn('  licence: "cc-by-nc-4.0"', self.check_whole(self.versions()[0]))
 
     def test_an_unknown_certificate_is_refused(self):
         key, pem = self.folder / "key.pem", self.folder / "cert.pem"

@@ -227,7 +227,8 @@ TEST_F(RepoProgram, CreatedVersionsVerifyAndSayThatTheyAreRandom) {
   const Outcome first = Run("create " + repository + " small --variant kv-pos-mnist-p7-d64-l2 --seed 3");
   ASSERT_EQ(first.exit_code, 0) << first.error;
   EXPECT_THAT(first.out, AllOf(HasSubstr("small/1"), HasSubstr("51,120"), HasSubstr("untrained")));
-  const Outcome second = Run("create " + repository + " small --variant eit34-mini-cifar10 --storage bf16");
+  const Outcome second =
+      Run("create " + repository + " small --variant eit34-mini-cifar10 --storage bf16 --licence CC0-1.0");
   ASSERT_EQ(second.exit_code, 0) << second.error;
   const Outcome verified = Run("verify " + repository);
   EXPECT_EQ(verified.exit_code, 0) << verified.out << verified.error;
@@ -238,6 +239,9 @@ TEST_F(RepoProgram, CreatedVersionsVerifyAndSayThatTheyAreRandom) {
   EXPECT_THAT(version->manifest.provenance().recipe(), HasSubstr("random"));
   EXPECT_EQ(version->weights.tensors.begin()->second.dtype, Dtype::kBF16);
   EXPECT_EQ(version->manifest.goldens_by(), "reference");
+  EXPECT_EQ(version->manifest.provenance().licence(), "CC0-1.0");
+  EXPECT_THAT(Run("show " + repository + " small@2").out, HasSubstr("CC0-1.0"));
+  EXPECT_THAT(Run("show " + repository + " small@1").out, HasSubstr("not stated"));
 
   const Outcome third = Run("create " + repository + " small --variant null --if-absent");
   EXPECT_EQ(third.exit_code, 0) << third.error;
@@ -411,6 +415,9 @@ TEST_F(RepoProgram, RefusesWhatCannotBeCreated) {
   EXPECT_THAT(Run("create " + Path("r") + " a/b --variant null").error, HasSubstr("a/b"));
   EXPECT_FALSE(std::filesystem::exists(Path("r")));
   EXPECT_EQ(Run("create " + Path("r") + " x --variant null --storage fp64").exit_code, 2);
+  const Outcome long_licence = Run("create " + Path("r") + " x --variant null --licence " + std::string(201, 'x'));
+  EXPECT_EQ(long_licence.exit_code, 2);
+  EXPECT_THAT(long_licence.error, AllOf(HasSubstr("--licence"), HasSubstr("at most 200")));
 }
 
 TEST_F(RepoProgram, HelpTeachesAndUsageErrorsAreTwo) {

@@ -24,6 +24,7 @@
 #include "models/tool/publish/goldens.h"
 #include "models/tool/publish/import/config_labels.h"
 #include "models/tool/publish/import/pull.h"
+#include "models/tool/publish/import/stated_licence.h"
 
 namespace vitrine {
 namespace {
@@ -77,8 +78,9 @@ constexpr char kImageNet[] =
 struct Given {
   std::string weights;  // name in messages
   TensorMap tensors = {};
-  Labels labels = {};            // empty: no labels
-  std::string labels_from = {};  // name in messages
+  std::map<std::string, std::string> metadata = {};  // of the file or its shards
+  Labels labels = {};                                // empty: no labels
+  std::string labels_from = {};                      // name in messages
 };
 
 // Returns the number of classes of the head; nullopt without a head, which RenameForeign reports.
@@ -246,11 +248,35 @@ absl::StatusOr<Given> Read(const ImportOptions& options, const Pulled& pulled) {
     given.labels = *labels;
   }
   if (options.pull.empty()) {
-    ASSIGN_OR_RETURN(given.tensors, ReadForeignWeights(std::filesystem::path(options.weights)));
+    ASSIGN_OR_RETURN(given.tensors, ReadForeignWeights(std::filesystem::path(options.weights), &given.metadata));
   } else {
-    ASSIGN_OR_RETURN(given.tensors, ReadForeignWeights(pulled.weights));
+    ASSIGN_OR_RETURN(given.tensors, ReadForeignWeights(pulled.weights, &given.metadata));
   }
   return given;
+}
+
+// Returns a small text file; "" if it is missing.
+std::string SmallText(const std::filesystem::path& path) {
+  constexpr int64_t kMostBytes = 4 << 20;
+  return ReadWholeFile(path, kMostBytes).value_or("");
+}
+
+// Returns the licence that the model card, a config.json or the metadata of the weights states; empty: none does.
+std::string StatedLicence(const ImportOptions& options, const Pulled& pulled, const Given& given) {
+  std::string licence = pulled.origin.licence();
+  const auto take = [&licence](std::string stated) {
+    if (licence.empty()) licence = std::move(stated);
+  };
+  take(LicenceOfConfig(pulled.config));
+  if (options.pull.empty()) {
+    const std::filesystem::path weights = options.weights;
+    const std::filesystem::path folder = IsFolder(weights) ? weights : weights.parent_path();
+    take(LicenceOfCard(SmallText(folder / "README.md")));
+    if (options.labels.ends_with(".json")) take(LicenceOfConfig(SmallText(options.labels)));
+    take(LicenceOfConfig(SmallText(folder / "config.json")));
+  }
+  take(LicenceOfMetadata(given.metadata));
+  return licence;
 }
 
 // Checks architecture and name before any download.
@@ -274,13 +300,18 @@ absl::Status ImportCommand(const ImportOptions& asked) {
     ASSIGN_OR_RETURN(pulled, PullInto(options));
   }
   ASSIGN_OR_RETURN(Given given, Read(options, pulled));
+  if (options.licence.empty()) options.licence = StatedLicence(options, pulled, given);
   ASSIGN_OR_RETURN(Draft draft, MakeDraft(options, std::move(given)));
-  if (!options.pull.empty()) *draft.manifest.mutable_provenance()->mutable_origin() = pulled.origin;
+  v1::Provenance& provenance = *draft.manifest.mutable_provenance();
+  provenance.set_licence(options.licence);
+  if (!options.pull.empty()) *provenance.mutable_origin() = pulled.origin;
   ASSIGN_OR_RETURN(const VersionId published, Publish(options.repository, options.model, draft));
   std::cout << published.model << "/" << published.version << " in " << options.repository << ": " << options.source
             << "'s " << options.arch << ", " << draft.manifest.parameters() << " parameters, " << draft.labels.size()
-            << " classes; `vitrine-repo verify " << options.repository << " " << published.model << "@"
-            << published.version << "` checks it\n";
+            << " classes, licence "
+            << (options.licence.empty() ? std::string("not stated (--licence states one)") : options.licence)
+            << "; `vitrine-repo verify " << options.repository << " " << published.model << "@" << published.version
+            << "` checks it\n";
   return absl::OkStatus();
 }
 

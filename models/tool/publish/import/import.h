@@ -35,6 +35,7 @@ struct ImportOptions {
   std::string rounding = {};       // rounding in the resize: "pillow" or "none"
   std::string fit = {};            // "stretch" or "crop"
 
+  std::string licence = {};  // licence of the weights; empty: the one that their source states
   // "36-1024": images at their native aspect ratio and size, with that range of patches; empty: the architecture's
   // size.
   std::string native = {};

@@ -24,6 +24,7 @@
 #include "models/repository/manifest.h"
 #include "models/tool/publish/import/download.h"
 #include "models/tool/publish/import/https.h"
+#include "models/tool/publish/import/stated_licence.h"
 
 namespace vitrine {
 namespace {
@@ -221,24 +222,6 @@ absl::StatusOr<Weights> PlanWeights(Hub& hub, const PullRequest& request) {
       absl::StrCat(request.model, " has ", bytes, " bytes; at most ", kMaxFileBytes, " are imported"));
 }
 
-// Returns `licence:` of a model card's YAML, which is between the first two lines of "---".
-std::string LicenceIn(const std::string& card) {
-  bool inside = false;
-  for (absl::string_view line : absl::StrSplit(card, '\n')) {
-    line = absl::StripTrailingAsciiWhitespace(line);
-    if (line == "---") {
-      if (inside) break;
-      inside = true;
-    } else if (!inside) {
-      break;
-    } else if (absl::ConsumePrefix(&line, "license:")) {
-      const std::string licence(absl::StripAsciiWhitespace(line));
-      return absl::CHexEscape(absl::StrReplaceAll(licence, {{"\"", ""}, {"'", ""}}).substr(0, 100));
-    }
-  }
-  return "";
-}
-
 // Removes timm's tag, which identifies weights, not the model.
 std::string WithoutTag(const std::string& arch) {
   return arch.substr(0, arch.find('.'));
@@ -313,7 +296,7 @@ absl::StatusOr<Pulled> Pull(const PullRequest& request) {
     pulled.config = *config;
   }
   ASSIGN_OR_RETURN(const std::optional<std::string> card, hub.Text("README.md"));
-  if (card.has_value()) pulled.origin.set_licence(LicenceIn(*card));
+  if (card.has_value()) pulled.origin.set_licence(LicenceOfCard(*card));
   for (const Download& file : weights.files) {
     ProgressDisplay display(std::cerr, {.is_terminal = isatty(STDERR_FILENO) != 0, .plain_lines = absl::Seconds(10)});
     RETURN_IF_ERROR(Fetch(file, display));

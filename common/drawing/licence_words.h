@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_COMMON_DRAWING_LICENCE_WORDS_H_
+#define VITRINE_COMMON_DRAWING_LICENCE_WORDS_H_
+
+#include <string>
+
+#include "vitrine/v1/manifest.pb.h"
+
+namespace vitrine {
+
+// Returns the licence of the weights, for older versions that of their download; empty: not stated.
+std::string LicenceOf(const v1::Provenance& provenance);
+
+// Returns the same for people: "not stated" instead of an empty text.
+std::string LicenceInWords(const v1::Provenance& provenance);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_COMMON_DRAWING_LICENCE_WORDS_H_

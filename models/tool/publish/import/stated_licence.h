@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_MODELS_TOOL_PUBLISH_IMPORT_STATED_LICENCE_H_
+#define VITRINE_MODELS_TOOL_PUBLISH_IMPORT_STATED_LICENCE_H_
+
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "absl/strings/string_view.h"
+
+namespace vitrine {
+
+// Return the licence that the source of weights states, escaped and at most 100 bytes; empty: none is stated.
+
+// Reads `license` in the YAML of a model card, between its first two lines of "---". For "other" returns `license_name`
+// if the card has one; for a list joins its entries by " OR ".
+std::string LicenceOfCard(absl::string_view card);
+
+// Reads `license` in a config.json of timm or transformers, or in its `pretrained_cfg`.
+std::string LicenceOfConfig(std::string_view json);
+
+// Reads `license` in the metadata of a safetensors file, or `modelspec.license`.
+std::string LicenceOfMetadata(const std::map<std::string, std::string>& metadata);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_MODELS_TOOL_PUBLISH_IMPORT_STATED_LICENCE_H_
