@@ -15,6 +15,7 @@
 #include "common/drawing/attention_words.h"
 #include "common/drawing/calibration_words.h"
 #include "common/drawing/input_words.h"
+#include "common/drawing/licence_words.h"
 
 namespace vitrine {
 namespace {
@@ -155,6 +156,7 @@ std::string ModelPage(const v1::ModelVersion& version, const Page& page) {
     if (version.device_bytes() > 0)
       lines.Add("memory", absl::StrCat(BytesInWords(version.device_bytes()), " on the device"));
     lines.Add("weights", version.weights_sha256());
+    lines.Add("licence", LicenceInWords(version.provenance()));
     lines.Add("classes", WithCommas(version.config().classes()));
     lines.Add("labels", absl::StrJoin(version.labels(), ", "));
     if (version.has_batching()) lines.Add("batches", BatchesOf(version.batching()));

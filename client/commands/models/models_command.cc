@@ -15,12 +15,14 @@
 #include "client/commands/output/text.h"
 #include "common/drawing/attention_words.h"
 #include "common/drawing/input_words.h"
+#include "common/drawing/licence_words.h"
 #include "common/status_macros.h"
 
 namespace vitrine {
 namespace {
 
-constexpr size_t kAttention = 8;  // the flowing column
+constexpr size_t kAttention = 9;   // the flowing column
+constexpr int kLicenceWidth = 20;  // columns that a licence may take
 
 // Returns the first top-1 accuracy measured in training, and its data.
 std::string Accuracy(const v1::Provenance& provenance) {
@@ -61,6 +63,7 @@ Row RowOf(const v1::ModelVersion& version) {
                {known ? WithCommas(version.parameters()) : ""},
                {known ? WithCommas(version.config().classes()) : ""},
                {Accuracy(version.provenance())},
+               {CutEnd(Printable(LicenceOf(version.provenance())), kLicenceWidth)},
                {Features(version)},
                {}};
   for (const v1::AttentionOffer& offer : version.attention()) row.flow.push_back({OfferName(offer)});
@@ -78,9 +81,16 @@ Row RowOf(const v1::ModelVersion& version) {
 
 std::string ModelsTable(const v1::ListModelsResponse& list, const Page& page) {
   using enum Column::Align;
-  std::vector<Column> columns = {
-      {"model"},    {"version", 0, kRight}, {"state"},    {"input"}, {"parameters", 0, kRight}, {"classes", 0, kRight},
-      {"accuracy"}, {"features"},           {"attention"}};
+  std::vector<Column> columns = {{"model"},
+                                 {"version", 0, kRight},
+                                 {"state"},
+                                 {"input"},
+                                 {"parameters", 0, kRight},
+                                 {"classes", 0, kRight},
+                                 {"accuracy"},
+                                 {"licence"},
+                                 {"features"},
+                                 {"attention"}};
   std::vector<Row> rows;
   for (const v1::ModelVersion& version : list.versions()) {
     rows.push_back(RowOf(version));

@@ -13,6 +13,7 @@
 #include "common/data/file_names.h"
 #include "common/drawing/attention_words.h"
 #include "common/drawing/input_words.h"
+#include "common/drawing/licence_words.h"
 
 namespace vitrine {
 namespace {
@@ -121,6 +122,7 @@ void AddModel(const v1::ModelVersion& version, Json& json) {
   json["weights_sha256"] = version.weights_sha256();
   json["data"] = version.provenance().data();
   json["recipe"] = version.provenance().recipe();
+  json["licence"] = LicenceOf(version.provenance());
   // Events and older servers do not report them.
   if (!version.version_labels().empty() || version.traffic_percent() > 0) {
     json["version_labels"] = std::vector<std::string>(version.version_labels().begin(), version.version_labels().end());

@@ -14,6 +14,7 @@
 #include "common/charts/html/data_table.h"
 #include "common/charts/proportion.h"
 #include "common/drawing/input_words.h"
+#include "common/drawing/licence_words.h"
 
 namespace vitrine {
 namespace {
@@ -202,6 +203,7 @@ void AddProvenance(const EvaluationPage& input, HtmlPage& page) {
   facts.Add("input", model.has_config() ? InputDescription(model.config()) : "");
   facts.Add("computed by", ServedBy(input.metrics));
   facts.Add("recipe", from.recipe());
+  facts.Add("licence", LicenceOf(from));
   facts.Add("trained on", from.data());
   facts.Add("training data, digest", from.data_digest());
   if (from.epochs() > 0) facts.Add("epochs", absl::StrFormat("%.4g", from.epochs()));

@@ -21,6 +21,7 @@ def test_models(client: vitrine.Client) -> None:
     assert eit.features == ("class", "mean", "patches") and eit.feature_width == 250
     assert eit.metrics[0].name == "top1" and 0.7 < eit.metrics[0].value < 1 and eit.metrics[0].images == 10000
     assert eit.labels == ()
+    assert eit.licence == "Apache-2.0"
 
 
 def test_model(client: vitrine.Client) -> None:

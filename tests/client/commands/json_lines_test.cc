@@ -43,6 +43,11 @@ TEST(ModelLine, HasTheDocumentedMembers) {
   metric.set_name("top1");
   metric.set_value(0.9865);
   const nlohmann::json json = nlohmann::json::parse(ModelLine(version));
+  EXPECT_EQ(json["licence"], "");
+  version.mutable_provenance()->mutable_origin()->set_licence("mit");
+  EXPECT_EQ(nlohmann::json::parse(ModelLine(version))["licence"], "mit") << "an older version, of its download";
+  version.mutable_provenance()->set_licence("Apache-2.0");
+  EXPECT_EQ(nlohmann::json::parse(ModelLine(version))["licence"], "Apache-2.0");
   EXPECT_EQ(json["model"], "m");
   EXPECT_EQ(json["version"], 2);
   EXPECT_EQ(json["state"], "failed");

@@ -77,6 +77,7 @@ eit-mini-cifar10 version 3
   parameters  3,481,098
   memory      13.9 MB on the device
   weights     1f0c
+  licence     not stated
   classes     2
   labels      cat, dog?[2J
 

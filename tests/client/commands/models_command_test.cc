@@ -27,6 +27,7 @@ v1::ListModelsResponse TwoModels() {
   metric.set_name("top1");
   metric.set_split("test 32x32");
   metric.set_value(0.7012);
+  eit.mutable_provenance()->set_licence("LicenseRef-of-a-long-name");
   for (const v1::AttentionKind kind : {v1::CLASS_TOKEN_ROW, v1::ROLLOUT}) {
     eit.add_attention_kinds(kind);
     v1::AttentionOffer& offer = *eit.add_attention();
@@ -53,10 +54,10 @@ v1::ListModelsResponse TwoModels() {
 }
 
 TEST(ModelsTable, AWidePage) {
-  EXPECT_EQ(ModelsTable(TwoModels(), {.width = 160}), &R"(
-model             version  state   input                        parameters  classes  accuracy           features               attention
-eit-mini-cifar10        3  ready   36 to 144 tokens of 4x4 RGB   3,481,098       10  70.1 % test 32x32  class, patches of 250  class 8x10  rollout
-kv-pos-mnist            1  failed  28x28 grey                          812       10                                            scores
+  EXPECT_EQ(ModelsTable(TwoModels(), {.width = 180}), &R"(
+model             version  state   input                        parameters  classes  accuracy           licence               features               attention
+eit-mini-cifar10        3  ready   36 to 144 tokens of 4x4 RGB   3,481,098       10  70.1 % test 32x32  LicenseRef-of-a-lon…  class, patches of 250  class 8x10  rollout
+kv-pos-mnist            1  failed  28x28 grey                          812       10                                                                  scores
     weights.safetensors has SHA-256 1f0c, manifest.textproto says 9ab2
 )"[1]);
 }
@@ -66,7 +67,7 @@ TEST(ModelsTable, EightyColumns) {
 eit-mini-cifar10
     version 3  state ready  input 36 to 144 tokens of 4x4 RGB
     parameters 3,481,098  classes 10  accuracy 70.1 % test 32x32
-    features class, patches of 250
+    licence LicenseRef-of-a-lon…  features class, patches of 250
     attention class 8x10  rollout
 kv-pos-mnist
     version 1  state failed  input 28x28 grey  parameters 812  classes 10

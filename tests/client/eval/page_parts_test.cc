@@ -133,8 +133,9 @@ TEST(PageParts, FactsThatAreNotThereHaveNoRow) {
   evaluation.settings.shard = {2, 2};
   const std::string full = DrawnPage(evaluation);
   for (const char* row : rows) EXPECT_THAT(full, HasSubstr(absl::StrCat("\"row\">", row, "</th>")));
-  for (const std::string& text : {from.recipe(), from.data(), from.data_digest(), from.hardware(),
-                                  from.source_revision(), from.started_from(), from.continued_from(), from.teacher()}) {
+  for (const std::string& text :
+       {from.recipe(), from.data(), from.data_digest(), from.hardware(), from.source_revision(), from.started_from(),
+        from.continued_from(), from.teacher(), from.licence()}) {
     EXPECT_THAT(full, HasSubstr(absl::StrCat("<td>", text, "</td>")));
   }
   EXPECT_THAT(full, HasSubstr("<td>1970-01-01 00:00:01 UTC</td>"));

@@ -39,6 +39,7 @@ class Model:
         attention: kinds that a request may name.
         features: kinds that a request may name, vectors of `feature_width` numbers.
         device_bytes: size of the weights in device memory.
+        licence: that of the weights, an SPDX identifier or text; empty if not stated.
         proto: everything else, as sent by the server: configuration, provenance, ...
     """
 
@@ -51,6 +52,7 @@ class Model:
     parameters: int
     device_bytes: int
     weights_sha256: str
+    licence: str
     labels: Tuple[str, ...] = field(repr=False)
     attention: Mapping[str, AttentionOffer] = field(repr=False)
     features: Tuple[str, ...] = field(repr=False)
@@ -86,6 +88,7 @@ def of_version(proto: registry_pb2.ModelVersion) -> Model:
         parameters=proto.parameters,
         device_bytes=proto.device_bytes,
         weights_sha256=proto.weights_sha256,
+        licence=proto.provenance.licence or proto.provenance.origin.licence,
         labels=tuple(proto.labels),
         attention={name_of(ATTENTION, o.kind): AttentionOffer(o.layers, o.heads) for o in proto.attention},
         features=tuple(name_of(FEATURES, kind) for kind in proto.feature_kinds),
