@@ -52,7 +52,7 @@ class Published : public ::testing::Test {
     PublishOptions publish;
     publish.repository = repository_;
     publish.model = "squares";
-    publish.origin = {.data = "imagefolder:squares", .overrides = {"epochs=1"}};
+    publish.origin = {.data = "imagefolder:squares", .overrides = {"epochs=1"}, .licence = "CC-BY-4.0"};
     const auto id = PublishResult(PublishedRecipe(), *result, kTrainSquares, kTestSquares, publish);
     ASSERT_TRUE(id.ok()) << id.status();
     EXPECT_EQ(id->version, 1) << "a missing folder becomes a repository";
@@ -110,6 +110,7 @@ TEST_F(Published, CardAndRecipeLieBesideTheWeights) {
   EXPECT_THAT(card.str(), HasSubstr("On coloured squares"));
   EXPECT_THAT(card.str(), HasSubstr("Published: 99 % by nobody"));
   EXPECT_THAT(card.str(), HasSubstr("| started from | random weights |"));
+  EXPECT_THAT(card.str(), HasSubstr("| licence | CC-BY-4.0 |"));
   EXPECT_THAT(card.str(), HasSubstr("| test 16x8 | 48 |"));
   EXPECT_THAT(card.str(), HasSubstr("16x16 (60 %)"));
   EXPECT_THAT(card.str(), HasSubstr("weights stored as bf16"));
@@ -125,6 +126,7 @@ TEST(ModelCard, UnknownDataAreWhatWasGiven) {
   *manifest.mutable_provenance() = MakeProvenance(recipe, result, {.data = "imagefolder:own"});
   EXPECT_EQ(manifest.provenance().data(), "imagefolder:own");
   const std::string card = ModelCard(recipe, manifest, result);
+  EXPECT_THAT(card, HasSubstr("| licence | not stated |"));
   EXPECT_THAT(card, AllOf(HasSubstr("On imagefolder:own"), HasSubstr(result.data_digest), Not(HasSubstr("Published")),
                           HasSubstr("written for coloured squares")));
 }
@@ -162,6 +164,7 @@ TEST_F(Published, AncestorsAndAveragesAreNamed) {
   EXPECT_EQ(provenance.teacher(), "squares/1");
   EXPECT_EQ(provenance.teacher_digest(), version_.weights_sha256);
   EXPECT_EQ(provenance.ema_decay(), 0.9);
+  EXPECT_EQ(provenance.licence(), "CC-BY-4.0") << "that of the weights it started from";
   EXPECT_TRUE(provenance.continues());
   EXPECT_EQ(provenance.epochs(), 2);
   EXPECT_EQ(provenance.images_seen(), 192);

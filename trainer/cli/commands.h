@@ -18,7 +18,7 @@ inline constexpr char kTrainProgram[] = "vitrine-train";
 
 // Flags of `vitrine-train run RECIPE`, or without the subcommand: `vitrine-train --recipe RECIPE`.
 struct RunFlags {
-  std::string recipe, data, work, publish, name, epochs, revision, start, teacher, metrics;
+  std::string recipe, data, work, publish, name, epochs, revision, start, teacher, metrics, licence;
   std::string golden = "test";
   std::vector<std::string> overrides;
   bool resume = false, no_cache = false, no_report = false;

@@ -14,6 +14,7 @@
 #include "common/command_line/command_line.h"
 #include "common/command_line/interrupt.h"
 #include "common/status_macros.h"
+#include "models/repository/manifest.h"
 #include "models/repository/repository.h"
 #include "trainer/cli/commands.h"
 #include "trainer/lab/tasks/sequence_task.h"
@@ -86,6 +87,7 @@ std::string HowToResume(const RunFlags& flags, const v1::Recipe& recipe) {
   if (flags.no_report) absl::StrAppend(&command, " --no-report");
   if (!flags.metrics.empty()) absl::StrAppend(&command, " --metrics ", flags.metrics);
   if (!flags.revision.empty()) absl::StrAppend(&command, " --revision ", flags.revision);
+  if (!flags.licence.empty()) absl::StrAppend(&command, " --licence '", flags.licence, "'");
   return command + " --resume";
 }
 
@@ -190,7 +192,8 @@ absl::StatusOr<v1::Provenance> PublishVersion(const RunFlags& flags, const Exper
                                               const TrainResult& result, Progress& progress) {
   const RunOrigin origin = {.data = experiment.data,
                             .overrides = flags.overrides,
-                            .source_revision = flags.revision.empty() ? std::string(SourceRevision()) : flags.revision};
+                            .source_revision = flags.revision.empty() ? std::string(SourceRevision()) : flags.revision,
+                            .licence = flags.licence};
   if (flags.publish.empty()) {
     v1::Provenance provenance = MakeProvenance(experiment.recipe, result, origin);
     if (const auto* model = dynamic_cast<const Model*>(result.model.get())) {
@@ -344,6 +347,11 @@ void AddRunFlags(CLI::App& run, RunFlags& flags) {
       ->check(CLI::IsMember({"test", "synthetic"}));
   run.add_option("--revision", flags.revision,
                  "Source revision for the provenance; default: that of this program, see --version");
+  run.add_option(
+         "--licence", flags.licence,
+         "Licence of the weights, an SPDX identifier or text; default: that of the version of --start, else none")
+      ->type_name("ID")
+      ->check(FaultOfLicence);
 }
 
 void AddRun(CLI::App& app, RunFlags& flags) {

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/drawing/licence_words.h"
 #include "trainer/publish/provenance.h"
 #include "trainer/publish/publish.h"
 
@@ -48,7 +49,7 @@ std::string ModelInWords(const v1::Recipe& recipe, const v1::Provenance& provena
                                 : absl::StrCat("zoo row ", recipe.model());
 }
 
-// Returns the table rows about ancestors and the kind of weights.
+// Returns the table rows about ancestors, kind and licence of the weights.
 std::string Lineage(const v1::Recipe& recipe, const v1::Provenance& provenance, const TrainResult& result) {
   std::string rows;
   if (provenance.started_from().empty()) {
@@ -68,6 +69,7 @@ std::string Lineage(const v1::Recipe& recipe, const v1::Provenance& provenance, 
   if (provenance.ema_decay() > 0) {
     absl::StrAppendFormat(&rows, "| weights | moving average of training, decay %g |\n", provenance.ema_decay());
   }
+  absl::StrAppend(&rows, "| licence | ", LicenceInWords(provenance), " |\n");
   if (result.is_best) absl::StrAppend(&rows, "| chosen | the best state on held-out samples, not the last |\n");
   return rows;
 }

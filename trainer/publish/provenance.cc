@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "common/drawing/licence_words.h"
 #include "common/status_macros.h"
 #include "trainer/tasks/start.h"
 #include "trainer/tasks/start_config.h"
@@ -47,6 +48,7 @@ v1::Provenance MakeProvenance(const v1::Recipe& recipe, const TrainResult& resul
   provenance.set_hardware(HardwareInWords(result.position.threads));
   provenance.set_train_seconds(result.position.seconds);
   provenance.set_source_revision(origin.source_revision);
+  provenance.set_licence(origin.licence);
   provenance.set_ema_decay(recipe.ema_decay());
   provenance.set_created_unix_seconds(absl::ToUnixSeconds(absl::Now()));
   return provenance;
@@ -58,6 +60,8 @@ absl::Status AddAncestors(const v1::Recipe& recipe, const Model& model, v1::Prov
     const v1::Provenance& before = start.manifest.provenance();
     provenance.set_started_from(NameOf(start.manifest));
     provenance.set_continued_from(start.weights_sha256);
+    // Weights made from others keep their terms, unless the user says otherwise.
+    if (provenance.licence().empty()) provenance.set_licence(LicenceOf(before));
     if (!recipe.start().replace_head() && start.manifest.config().classes() == model.config().classes() &&
         before.data_digest() == provenance.data_digest()) {
       provenance.set_continues(true);

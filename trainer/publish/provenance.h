@@ -18,6 +18,7 @@ struct RunOrigin {
   std::string data = {};                    // --data, with its format; empty: the recipe generates its data
   std::vector<std::string> overrides = {};  // overrides of the recipe, "path=value"
   std::string source_revision = {};         // revision of the program, given by the user
+  std::string licence = {};                 // licence of the weights; empty: that of the version to start from, or none
 };
 
 // True if the recipe's data name and published figure belong to data with this digest.

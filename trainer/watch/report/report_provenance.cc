@@ -3,6 +3,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/time/time.h"
 #include "common/charts/html/data_table.h"
+#include "common/drawing/licence_words.h"
 #include "trainer/publish/provenance.h"
 #include "trainer/recipe/recipe.h"
 #include "trainer/watch/report/report_sections.h"
@@ -26,6 +27,7 @@ void AddProvenance(const TrainingReportInput& input, HtmlPage& page) {
     add("time", absl::FormatDuration(absl::Trunc(absl::Seconds(from.train_seconds()), absl::Seconds(1))));
   }
   add("source revision", from.source_revision());
+  add("licence", LicenceOf(from));
   if (!from.started_from().empty()) {
     add(from.continues() ? "continued from" : "fine-tuned from",
         AncestorInWords(from.started_from(), from.continued_from()));
