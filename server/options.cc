@@ -302,6 +302,10 @@ void BindFlags(CLI::App& app, ServerOptions& options) {
       "what models are computed in unless --serving-config says otherwise: fp32, bf16 or int8. Versions whose manifest "
       "has no plan for it (vitrine-repo quantize) are refused",
       "NAME");
+  AddList(app, "--refuse-licence", options.registry.refused_licences,
+          "do not load versions whose licence fits one of these, in any case, as in 'cc-by-nc*,gpl*'; none: versions "
+          "that state no licence",
+          "PATTERN,...");
   Add(app, "--executors", options.executor.threads,
       "threads that decode and compute, one per core; 0 takes every core, "
       "of a CUDA device at most 8",

@@ -69,7 +69,8 @@ class RunningServer : public Server {
                 {.metrics = &metrics_,
                  .limits = &model_limits_,
                  .cores = [this] { return registry_.CoresPerLoad(); },
-                 .precision_of = [this](const VersionId& id) { return settings_->PrecisionOf(id); }}),
+                 .precision_of = [this](const VersionId& id) { return settings_->PrecisionOf(id); },
+                 .refused_licences = options_.registry.refused_licences}),
         registry_(
             options_.registry,
             {.load = [this](const VersionId& id) { return loader_.Load(id); },

@@ -18,7 +18,7 @@ struct CallerQuota {
   int64_t max_in_flight = std::numeric_limits<int64_t>::max();
 };
 
-// Patterns of model names, in which "*" matches any characters. Immutable.
+// Patterns of names, such as those of models, in which "*" matches any characters. Immutable.
 class ModelPatterns {
  public:
   explicit ModelPatterns(std::vector<std::string> patterns) : patterns_(std::move(patterns)) {}

@@ -63,6 +63,7 @@ function rowsOf(about) {
     ["Measured", metrics.join("; ")],
     ["Trained on", about.data],
     ["Recipe", about.recipe],
+    ["Licence", about.licence || "not stated"],
     ["Published", about.created_unix_seconds ? date(about.created_unix_seconds) : ""],
     ["Parameters", about.parameters.toLocaleString("en")],
     ["Classes", `${about.classes.length}: ${about.classes.join(", ")}`],

@@ -24,6 +24,7 @@
 #include "server/observe/log.h"
 #include "server/process/clock.h"
 #include "server/registry/golden_input.h"
+#include "server/registry/settings/refused_licences.h"
 #include "server/registry/version/memory_budget.h"
 
 namespace vitrine {
@@ -167,6 +168,7 @@ Precision ModelLoader::PrecisionOf(const VersionId& id) const {
 
 absl::StatusOr<int64_t> ModelLoader::BytesOf(const VersionId& id) const {
   ASSIGN_OR_RETURN(const v1::Manifest manifest, ReadManifest(root_, id));
+  RETURN_IF_ERROR(CheckLicence(manifest, parts_.refused_licences));
   constexpr auto kFloat = static_cast<int64_t>(sizeof(float));
   const int64_t parameters = std::min(manifest.parameters(), kNoMemoryLimit / kFloat);
   // A file is read whole, but only if its size is as in the manifest.
@@ -190,6 +192,8 @@ absl::StatusOr<ModelHandle> ModelLoader::Load(const VersionId& id) {
   std::string fault;
   try {
     ASSIGN_OR_RETURN(StoredVersion stored, ReadVersion(root_, id));
+    RETURN_IF_ERROR(
+        CheckLicence(stored.manifest, parts_.refused_licences));  // the manifest may have changed since BytesOf
     for (const std::string& field : stored.unknown) {
       Log(LogLevel::kInfo, "a field of a manifest is not known here and is passed over",
           {{"model", id.model}, {"version", id.version}, {"field", field}});

@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "common/mutex.h"
@@ -32,13 +33,14 @@ class ModelLoader {
     std::function<int()> cores = nullptr;
     // Returns the precision in which a version is to be computed; called on the loading threads. Null: fp32.
     std::function<Precision(const VersionId& id)> precision_of = nullptr;
+    std::vector<std::string> refused_licences = {};  // patterns, see CheckLicence
   };
   ModelLoader(std::filesystem::path root, const Device& device) : ModelLoader(std::move(root), device, Parts()) {}
   ModelLoader(std::filesystem::path root, const Device& device, Parts parts)
       : root_(std::move(root)), device_(device), parts_(std::move(parts)) {}
 
   // Loads a version. An error names file and fault, in words that callers of the Registry service may see;
-  // FAILED_PRECONDITION if the version cannot be computed in the requested precision.
+  // FAILED_PRECONDITION if the version cannot be computed in the requested precision, or its licence is refused.
   absl::StatusOr<ModelHandle> Load(const VersionId& id);
 
   // Returns the least bytes that a version takes in memory, from its manifest alone: its weights in the requested

@@ -14,6 +14,7 @@
 #include "server/observe/log.h"
 #include "server/process/crash_stack.h"
 #include "server/process/text_file.h"
+#include "server/registry/settings/refused_licences.h"
 #include "server/registry/settings/serving_rules.h"
 
 namespace vitrine {
@@ -46,6 +47,7 @@ absl::Status RegistryOptions::Validate() const {
     return absl::InvalidArgumentError(
         absl::StrCat("--precision is \"", precision, "\"; it must be fp32, bf16 or int8"));
   }
+  if (const absl::Status valid = ValidateRefusedLicences(refused_licences); !valid.ok()) return valid;
   if (max_memory_bytes < 1) {
     return absl::InvalidArgumentError(
         absl::StrCat("--model-memory is ", max_memory_bytes, "; it must be 1 or more bytes"));

@@ -42,6 +42,8 @@ struct RegistryOptions {
   absl::Duration last_retry = absl::Minutes(2);
   // Precision of versions without a setting: "fp32", "bf16" or "int8".
   std::string precision = "fp32";
+  // Patterns of licences whose versions are not loaded, see CheckLicence.
+  std::vector<std::string> refused_licences = {};
   // See ServingSettings::Options; empty: none.
   std::string serving_config;
   std::string admin_state;

@@ -147,7 +147,8 @@ TEST(ServerOptions, EveryFlagIsInForceAsItWasSaid) {
                                                     {"--log-level", "trace"},
                                                     {"--log-format", "json"},
                                                     {"--log-requests", "all"},
-                                                    {"--log-slow-requests", "31s"}};
+                                                    {"--log-slow-requests", "31s"},
+                                                    {"--refuse-licence", "cc-by-nc*,none"}};
   std::vector<std::string> flags = {
       "--allow-empty", "--log-batches",      "--plaintext-tokens",         "--page",
       "--page-burst",  "--listen-grpc-only", "--tls-client-cert=optional", "--model-memory=32"};
@@ -263,6 +264,12 @@ TEST(ServerOptions, TrustedProxiesAreNetworks) {
     EXPECT_THAT(FaultsOf({std::string("--trusted-proxies=10.0.0.0/8,") + wrong}),
                 AllOf(HasSubstr("--trusted-proxies"), HasSubstr(wrong)));
   }
+}
+
+TEST(ServerOptions, RefusedLicencesAreAListOfPatterns) {
+  EXPECT_THAT(Said({"--refuse-licence=cc-by-nc*,gpl*", "--refuse-licence=none"}).registry.refused_licences,
+              ::testing::ElementsAre("cc-by-nc*", "gpl*", "none"));
+  EXPECT_THAT(FaultsOf({"--refuse-licence= "}), HasSubstr("--refuse-licence has an empty pattern"));
 }
 
 TEST(ServerOptions, TokensDoNotTravelInTheOpen) {

@@ -2,6 +2,7 @@
 # What people configure: policies, limits, shares of traffic.
 list(APPEND server_sources
   registry/settings/model_limits.cc
+  registry/settings/refused_licences.cc
   registry/settings/serving_rules.cc
   registry/settings/serving_settings.cc
   registry/settings/traffic.cc

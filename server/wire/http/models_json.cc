@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/drawing/attention_words.h"
 #include "common/drawing/input_words.h"
+#include "common/drawing/licence_words.h"
 #include "server/registry/settings/serving_rules.h"
 #include "server/wire/http/json_document.h"
 
@@ -20,7 +21,11 @@ void AppendVersion(const VersionStatus& status, std::string& text) {
   for (size_t i = 0; i < status.labels.size(); ++i) {
     absl::StrAppend(&text, i == 0 ? "" : ",", JsonDocument::TextOf(status.labels[i]));
   }
-  text += "]}";
+  text += ']';
+  if (status.model != nullptr) {
+    absl::StrAppend(&text, ",\"licence\":", JsonDocument::TextOf(LicenceOf(status.model->manifest.provenance())));
+  }
+  text += '}';
 }
 
 // Returns the members of a model in OpenAI's form, without braces.
@@ -44,6 +49,7 @@ std::string ModelJson(const LoadedModel& model) {
                   "\",\"input\":", JsonDocument::TextOf(InputDescription(model.manifest.config())),
                   ",\"data\":", JsonDocument::TextOf(provenance.data()),
                   ",\"recipe\":", JsonDocument::TextOf(provenance.recipe()),
+                  ",\"licence\":", JsonDocument::TextOf(LicenceOf(provenance)),
                   ",\"created_unix_seconds\":", provenance.created_unix_seconds(), ",\"weights_sha256\":\"",
                   model.weights_sha256, "\",\"attention\":[");
   const char* between = "";

@@ -3,6 +3,10 @@
 #include <ATen/TensorOperators.h>
 #include <gmock/gmock.h>
 
+#include <fstream>
+#include <sstream>
+
+#include "absl/strings/str_replace.h"
 #include "server/admin/admin_service.h"
 #include "server/admin/canary_watch.h"
 #include "server/observe/metrics.h"
@@ -19,7 +23,9 @@ using ::testing::HasSubstr;
 
 class AdminModelsTest : public ::testing::Test {
  protected:
-  AdminModelsTest() : loader_(files_.root(), Device{}, {.metrics = &metrics_, .limits = &limits_}) {
+  AdminModelsTest()
+      : loader_(files_.root(), Device{},
+                {.metrics = &metrics_, .limits = &limits_, .refused_licences = {"cc-by-nc*"}}) {
     options_.root = files_.root();
     for (uint64_t seed = 1; seed <= 2; ++seed) PublishVersion(files_.root(), "m", SmallNativeConfig(), seed);
   }
@@ -76,6 +82,21 @@ TEST_F(AdminModelsTest, ADamagedVersionIsNotLoadedByHandEither) {
   EXPECT_THAT(refused.ToString(), HasSubstr("m/1: weights.safetensors has "));
   EXPECT_EQ(admin_->RollbackModel(FromText<v1::RollbackModelRequest>("model: 'm'")).status().code(),
             absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(registry_->Find("m").value()->id.version, 2);
+}
+
+TEST_F(AdminModelsTest, ARefusedLicenceIsNotLoadedByHandEither) {
+  Open("");
+  const std::string manifest = files_.root() / "m" / "1" / "manifest.textproto";
+  std::stringstream text;
+  text << std::ifstream(manifest).rdbuf();
+  std::ofstream(manifest) << absl::StrReplaceAll(text.str(),
+                                                 {{"provenance {", "provenance { licence: 'CC-BY-NC-4.0'"}});
+  const absl::Status refused = admin_->LoadModel(FromText<v1::LoadModelRequest>("model: 'm' version: 1")).status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
+  const std::string why = "its licence is CC-BY-NC-4.0, which this server refuses by --refuse-licence cc-by-nc*";
+  EXPECT_THAT(refused.ToString(), HasSubstr(why));
+  EXPECT_THAT(registry_->Find("m", 1).status().ToString(), HasSubstr(why));
   EXPECT_EQ(registry_->Find("m").value()->id.version, 2);
 }
 

@@ -135,6 +135,18 @@ TEST_F(ModelLoaderTest, AVersionIsComputedInThePrecisionThatIsAskedFor) {
   EXPECT_THAT(loader.Load(id).status().ToString(), HasSubstr("'blocks.9.qkv'"));
 }
 
+TEST_F(ModelLoaderTest, ARefusedLicenceIsNotLoaded) {
+  const VersionId id = PublishVersion(folder_.path(), "small", SmallNativeConfig());
+  ModelLoader loader(folder_.path(), Device{}, {.refused_licences = {"cc-by-nc*"}});
+  EXPECT_TRUE(loader.Load(id).ok()) << "it states none";
+  EditManifest(id, [](v1::Manifest& manifest) { manifest.mutable_provenance()->set_licence("CC-BY-NC-4.0"); });
+  for (const absl::Status& refused : {loader.Load(id).status(), loader.BytesOf(id).status()}) {
+    EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
+    EXPECT_THAT(refused.ToString(), HasSubstr("small/1: its licence is CC-BY-NC-4.0, which"));
+  }
+  EXPECT_TRUE(loader_.Load(id).ok()) << "without the flag";
+}
+
 TEST_F(ModelLoaderTest, TheNullModelLoads) {
   const auto loaded = loader_.Load(PublishVersion(folder_.path(), "null", NullConfig()));
   EXPECT_TRUE(loaded.ok()) << loaded.status();

@@ -170,6 +170,7 @@ TEST_F(HttpClassifyFrontTest, ModelsAreThoseThatAreReady) {
   EXPECT_EQ(models[0]["versions"].back()["version"], 2);
   EXPECT_EQ(models[0]["versions"].back()["state"], "ready");
   EXPECT_EQ(models[0]["versions"].back()["labels"], json::parse(R"(["stable"])"));
+  EXPECT_EQ(models[0]["versions"].back()["licence"], "");
   EXPECT_EQ(models[1]["name"], "other");
 }
 
@@ -193,6 +194,7 @@ TEST_F(HttpClassifyFrontTest, AModelSaysWhatItCanBeAskedFor) {
   EXPECT_TRUE(model["classes"].is_array() && model["attention"].is_array() && model["features"].is_array());
   EXPECT_TRUE(model["metrics"].is_array() && model["data"].is_string() && model["recipe"].is_string());
   EXPECT_FALSE(model["input"].get<std::string>().empty());
+  EXPECT_EQ(model["licence"], "");
   EXPECT_TRUE(model["weights_sha256"].is_string() && model["created_unix_seconds"].is_number());
   ASSERT_FALSE(model["attention"].empty());
   EXPECT_TRUE(model["attention"][0]["kind"].is_string() && model["attention"][0]["layers"].is_number());
