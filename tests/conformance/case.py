@@ -219,8 +219,12 @@ class OneOf:
         self.choices = choices
 
     def check(self, client):
-        faults = [each.check(client) for each in self.choices]
-        return None if None in faults else " / ".join(faults)
+        faults = []
+        for each in self.choices:
+            faults.append(each.check(client))
+            if faults[-1] is None:
+                return None
+        return " / ".join(faults)
 
     def __str__(self):
         return " or ".join(map(str, self.choices))

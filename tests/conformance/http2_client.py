@@ -93,6 +93,7 @@ class Http2Client:
         self.fault = None  # the server's first protocol violation
         self.text = b""  # the received bytes if they are not HTTP/2
         self.acknowledges = True
+        self.patience = 5  # seconds that wait() waits
         self.window = 65535  # send window of the connection
         self.windows = {}  # stream -> WINDOW_UPDATE increments less bytes sent
         self._unsent = bytearray()
@@ -177,9 +178,9 @@ class Http2Client:
         self.send(b"")  # flushes acknowledgements of the received frames
         return True
 
-    def wait(self, until, seconds=5):
+    def wait(self, until, seconds=None):
         """Reads until `until()` holds; returns whether it does."""
-        end = time.monotonic() + seconds
+        end = time.monotonic() + (self.patience if seconds is None else seconds)
         while not until():
             left = end - time.monotonic()
             if self.closed or left <= 0:

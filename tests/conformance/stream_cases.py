@@ -251,7 +251,7 @@ def _(c):
 @case("9113 5.3", "PRIORITY that depends on its own stream")
 def _(c):
     c.send_frame(PRIORITY, 0, 101, SELF)
-    return OneOf(Goaway(PROTOCOL_ERROR), Alive(103), Reset(101, PROTOCOL_ERROR))  # an error in RFC 7540 alone
+    return OneOf(Alive(103), Goaway(PROTOCOL_ERROR), Reset(101, PROTOCOL_ERROR))  # an error in RFC 7540 alone
 
 
 # Errors.
