@@ -26,7 +26,6 @@ class Answers(PageCase):
         print(f"first paint {times[0]} ms, first answer {times[1]} ms", flush=True)
         first = sorted(SAMPLES.glob("cifar/*"))[0]
         self.assertEqual(self.predictions(page), self.expected(ask(self.server, EIT, first.read_bytes())))
-        self.shot(page, "one-model-light")
 
     def test_upload(self):
         page = self.open()
@@ -67,22 +66,21 @@ class Answers(PageCase):
         }""", [kind, base64.b64encode(FROG.read_bytes()).decode(), names])
 
     def test_drop_and_paste(self):
+        page = self.open()
         for kind in ("drop", "paste"):
-            page = self.open()
             with self.answers(page):
                 self.give(page, kind)
             self.assertEqual(self.predictions(page)[0][0], "frog", kind)
-
-    def test_of_several_files_one_is_shown(self):
-        for kind in ("drop", "paste"):
-            page = self.open()
+            self.assertNotIn("3 files", page.locator("#hint").text_content())
             with self.answers(page):
                 self.give(page, kind, ("notes.txt", "frog.jpg", "pond.jpg"))
             self.assertEqual(page.locator("#hint").text_content(), "One picture at a time: of 3 files, frog.jpg is shown.")
+            with self.answers(page):
+                page.locator('[data-name="cifar/horse-bay.jpg"]').click()
 
     def test_a_link_or_a_text_is_no_picture(self):
+        page = self.open()
         for kind, sentence in (("drop", "What was dropped is no file."), ("paste", "What was pasted is no picture.")):
-            page = self.open()
             self.give(page, kind, ())
             page.locator("#trouble").filter(has_text=sentence).wait_for()
             self.assertEqual(len(self.predictions(page)), 5, "what was shown stays")
@@ -135,15 +133,15 @@ class Answers(PageCase):
         self.assertEqual(page.locator(f'[data-model="{XCIT}"] .lack').text_content(),
                          f"{XCIT} has no attention of kind class; it has class-attention and channels.")
         self.assertEqual(page.locator(f'[data-model="{EIT}"] .lack').count(), 0)
-        self.shot(page, "two-models-light")
         with self.answers(page):
             page.get_by_role("checkbox", name=KV).check()
         self.assertIn("none of its classes", page.locator(f'[data-model="{KV}"] .sentence').last.text_content())
-        self.shot(page, "three-models-light")
 
     def test_who_is_unsure_says_so(self):
+        page = self.open()
         for sample, unsure in (("cifar/cat-chelsea.jpg", True), ("cifar/frog-marsh.jpg", False)):
-            page = self.open(f"#sample={sample}&models={EIT}")
+            with self.answers(page):
+                page.locator(f'[data-name="{sample}"]').click()
             self.assertEqual(page.locator(f'[data-model="{EIT}"] .sentence').filter(has_text="Unsure").count(), int(unsure))
 
     def test_samples_of_other_classes_choose_their_model(self):
@@ -186,10 +184,9 @@ class Live(PageCase):
         refused.wait_for()
         self.assertGreater(len(refused.locator("td p").text_content()), 10)
         self.assertEqual(page.locator("#live-verdict").text_content()[:10], "Ready, but")
-        self.shot(page, "refused-version")
 
     def test_a_burst(self):
-        page = self.open()
+        page = self.open(scheme="dark")
         before = {model["model"]: model["requests"] for model in self.status()["models"]}[EIT]
         page.get_by_role("button", name="Send 200 requests").click()
         page.locator("#burst-text").filter(has_text="p99").wait_for()
@@ -200,7 +197,7 @@ class Live(PageCase):
         after = {model["model"]: model["requests"] for model in self.status()["models"]}[EIT]
         self.assertGreaterEqual(after - before, 200)
         self.assertEqual(page.locator("#versions tr").count(), 3)
-        self.shot(page, "burst-light")
+        self.accessible(page, "a burst")
 
 
 class Flags(unittest.TestCase):

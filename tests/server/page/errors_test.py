@@ -27,7 +27,6 @@ class Errors(PageCase):
         said = json.load(refused.exception)
         self.upload(page, damaged)
         self.assertEqual(self.refusal(page), f"{said['error']}INVALID_ARGUMENT, HTTP 400")
-        self.shot(page, "damaged-picture")
         self.upload(page, FROG)
         self.assertEqual(self.predictions(page)[0][0], "frog", "the page goes on")
 
@@ -53,7 +52,6 @@ class Errors(PageCase):
             self.assertEqual(page.locator(".card .trouble").count(), 0)
         self.assertEqual(self.predictions(page)[0][0], "frog")
         self.assertNotIn("curl", page.locator("main").inner_text())
-        self.shot(page, "no-picture")
         self.upload(page, FROG)
         self.assertTrue(page.locator("#trouble").is_hidden())
 
@@ -88,7 +86,6 @@ class Errors(PageCase):
         self.assertEqual(page.locator(".card .trouble").count(), 0)
         self.assertEqual(page.locator(".card .sentence").all_text_contents(), ["No answer.", "No answer."])
         self.assertIn("version 2", page.locator(f'[data-model="{EIT}"] .title').text_content())
-        self.shot(page, "damaged-for-two")
 
     def test_model_that_was_never_there(self):
         page = self.open(f"#sample=cifar/frog-marsh.jpg&models={EIT},nobody")
@@ -114,7 +111,6 @@ class Errors(PageCase):
         self.assertIn("NOT_FOUND, HTTP 404", self.refusal(page, KV))
         self.assertEqual(self.predictions(page)[0][0], "frog")
         page.locator("#versions").filter(has_not_text=KV).wait_for()
-        self.shot(page, "model-gone")
 
     def test_draining_and_ended(self):
         server = start_server("--drain-deadline", "60s", models=(EIT,))
@@ -140,7 +136,6 @@ class Errors(PageCase):
             server._process.send_signal(signal.SIGTERM)
             self.until(lambda: page.evaluate("() => window.refusal"), "the refusal")
             self.assertIn("UNAVAILABLE, HTTP 503", page.evaluate("() => window.refusal"))
-            self.shot(page, "draining")
         server._process.wait(60)
         with self.answers(page):
             page.locator("#head").select_option("1")
@@ -163,12 +158,10 @@ class Errors(PageCase):
         page = self.open(server=server, wait=False)
         field = page.get_by_label("This server wants a token")
         field.wait_for()
-        self.shot(page, "token")
         field.fill("wrong")
         field.press("Enter")
         page.locator("#trouble").filter(has_text="does not know the token").wait_for()
         self.assertTrue(field.is_visible())
-        self.shot(page, "token-wrong")
         field.fill(narrow)
         field.press("Enter")
         page.locator("#trouble").filter(has_text="token:narrow may not call").wait_for()

@@ -59,7 +59,6 @@ class Maps(PageCase):
         mean, most = self.difference(ours, theirs, without=cell)
         self.assertLess(mean, 2)
         self.assertLess(most, 8)
-        self.shot(page, "query-light")
 
     def test_the_legend_has_the_maps_largest_value(self):
         page = self.open(f"#sample=cifar/frog-marsh.jpg&models={EIT}&kind=class")

@@ -4,14 +4,13 @@
 import contextlib
 import io
 import json
-import os
-import pathlib
 import time
 import unittest
 import urllib.request
 
 import numpy
 import PIL.Image
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import sync_playwright
 
 import oip_server
@@ -19,7 +18,6 @@ import oip_server
 SOURCE = oip_server.SOURCE
 SAMPLES = SOURCE / "samples"
 FROG = SAMPLES / "cifar" / "frog-marsh.jpg"
-SHOTS = pathlib.Path(os.environ["VITRINE_BUILD"]) / "page-screenshots"
 EIT, XCIT, KV = "eit-mini-cifar10", "xcit-n12-f-sne-cifar10", "kv-pos-mnist"
 PAGE = ("--page", "--page-burst", "--page-samples", str(SAMPLES))
 PATIENCE = 60  # seconds, on a machine with other things to do
@@ -56,8 +54,9 @@ def state_of(page):
 
 
 class PageCase(unittest.TestCase):
-    """Opens pages of a server that all tests of a class share. Each test also checks that no resource comes from
-    another origin, that the content security policy is not violated, and that no script fails."""
+    """Opens pages of a server that all tests of a class share. A page that a test has left is emptied and used again: a
+    new one costs a process of the browser. Each test also checks that no resource comes from another origin, that the
+    content security policy is not violated, and that no script fails."""
 
     @classmethod
     def setUpClass(cls):
@@ -65,9 +64,9 @@ class PageCase(unittest.TestCase):
         cls.addClassCleanup(cls.playwright.stop)
         cls.browser = cls.playwright.chromium.launch(**CHROMIUM)
         cls.addClassCleanup(cls.browser.close)
+        cls.idle = {}  # (width, height, scheme) -> pages that no test has
         cls.server = start_server()
         cls.addClassCleanup(lambda: cls.server.stop())
-        SHOTS.mkdir(exist_ok=True)
 
     def setUp(self):
         self.faults = []
@@ -76,21 +75,32 @@ class PageCase(unittest.TestCase):
     def open(self, state="", server=None, width=1280, height=900, scheme="light", wait=True):
         """A new page, with the state of an address; waits for its answers unless told otherwise."""
         base = f"http://{(server or self.server).http}"
-        context = self.browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme,
-                                           permissions=["camera"])
-        self.addCleanup(context.close)
-        page = context.new_page()
+        idle = self.idle.setdefault((width, height, scheme), [])
+        page = idle.pop() if idle else self.browser.new_context(
+            viewport={"width": width, "height": height}, color_scheme=scheme, permissions=["camera"]).new_page()
         page.set_default_timeout(PATIENCE * 1000)
-        page.on("pageerror", lambda error: self.faults.append(str(error)))
-        page.on("console", self.note)
-        page.on("request", lambda request: self.faults.append(f"loads {request.url}")
-                if not request.url.startswith((base, "data:", "blob:")) else None)
+        watchers = {"pageerror": lambda error: self.faults.append(str(error)), "console": self.note,
+                    "request": lambda request: self.faults.append(f"loads {request.url}")
+                    if not request.url.startswith((base, "data:", "blob:")) else None}
+        for event, watcher in watchers.items():
+            page.on(event, watcher)
+        self.addCleanup(self.leave, page, watchers, idle)
         if wait:
             with self.answers(page):
                 page.goto(f"{base}/{state}")
         else:
             page.goto(f"{base}/{state}")
         return page
+
+    def leave(self, page, watchers, idle):
+        """Empties a page for the next test, unless the test has closed it."""
+        if page.is_closed():
+            return
+        for event, watcher in watchers.items():
+            page.remove_listener(event, watcher)
+        page.evaluate("() => { localStorage.clear(); sessionStorage.clear(); }")
+        page.goto("about:blank")
+        idle.append(page)
 
     def note(self, message):
         """A refused request is no fault of the page; everything else that the browser complains of is."""
@@ -106,15 +116,19 @@ class PageCase(unittest.TestCase):
     @contextlib.contextmanager
     def answers(self, page, fresh=False):
         """Waits at its end until all requests made within it are answered; `fresh`: the page is loaded within it."""
-        said = """() => { const {asked, answered} = document.getElementById("answers")?.dataset ?? {};
-                          return [Number(asked ?? 0), Number(answered ?? 0)]; }"""
-        before = page.evaluate(said)[0] if page.url.startswith("http") and not fresh else 0
+        before = 0
+        if page.url.startswith("http") and not fresh:
+            before = page.evaluate("() => Number(document.getElementById('answers')?.dataset.asked ?? 0)")
         yield
-
-        def settled():
-            asked, answered = page.evaluate(said)
-            return asked > before and asked == answered
-        self.until(settled, "an answer")
+        came = page.evaluate("""async ([before, seconds]) => {
+            for (const end = performance.now() + 1e3 * seconds; performance.now() < end;) {
+                const {asked = 0, answered = 0} = document.getElementById("answers")?.dataset ?? {};
+                if (Number(asked) > before && asked === answered) return true;
+                await new Promise((done) => setTimeout(done, 20));
+            }
+            return false;
+        }""", [before, PATIENCE])
+        self.assertTrue(came, "an answer did not come")
 
     def predictions(self, page, model=EIT):
         rows = page.locator(f'[data-model="{model}"] .predictions li')
@@ -129,10 +143,14 @@ class PageCase(unittest.TestCase):
         with urllib.request.urlopen(f"data:image/png;base64,{data}") as png:
             return pixels(png.read())
 
+    def accessible(self, page, about, part=None):
+        """Holds the page, or the part that a selector names, against the rules of axe-core."""
+        rules = {"runOnly": {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]},
+                 "resultTypes": ["violations"]}
+        found = Axe().run(page, part, options=rules).response
+        self.assertGreater(len(found["passes"]), 5)
+        self.assertEqual([(each["id"], [node["html"] for node in each["nodes"]]) for each in found["violations"]], [], about)
+
     def upload(self, page, path):
         with self.answers(page):
             page.locator("#file").set_input_files(str(path))
-
-    def shot(self, page, name):
-        page.evaluate("scrollTo(0, 0)")
-        page.screenshot(path=SHOTS / f"{name}.png", full_page=True)

@@ -19,7 +19,6 @@ class TakeAway(PageCase):
         page.get_by_role("button", name="Use from code").first.click()
         page.get_by_role("button", name=language, exact=True).click()
         text = page.locator("#code-text").text_content()
-        self.shot(page, f"code-{language}")
         page.get_by_role("button", name="Close").last.click()
         return text
 
@@ -56,7 +55,6 @@ class TakeAway(PageCase):
             with page.expect_download() as download:
                 page.get_by_role("button", name="Save it").click()
             download.value.save_as(os.path.join(folder, download.value.suggested_filename))
-            self.shot(page, "code-of-a-file")
             page.keyboard.press("Escape")
             answer = json.loads(self.run_in(folder, "bash", text=self.code(page, "curl")))
         self.assertEqual(self.expected(answer), self.predictions(page))
@@ -110,7 +108,6 @@ class TakeAway(PageCase):
         card = page.locator(".model-card").inner_text()
         for words in ("3,765,760", "airplane, automobile", "36 to 144 tokens", "of 10,000 test 32x32 pictures", "SHA-256"):
             self.assertIn(words, card)
-        self.shot(page, "model-card")
         page.keyboard.press("Escape")
         self.assertTrue(page.locator("#sheet").is_hidden())
 
@@ -125,7 +122,6 @@ class TakeAway(PageCase):
         for tab in page.locator(".tabs button").all():
             box = tab.bounding_box()
             self.assertLessEqual(box["x"] + box["width"], listing["x"] + listing["width"] + 0.5)
-        self.shot(page, "narrow-code")
 
     def test_many_requests_only_where_they_are_allowed(self):
         self.assertTrue(self.open().locator("#burst").is_visible())
