@@ -11,7 +11,6 @@ import time
 import unittest
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
-SLEEP = str(100000 + os.getpid())  # seconds, and the mark of this test among the processes of the machine
 BUILD = pathlib.Path(os.environ.get("VITRINE_BUILD", SOURCE / "build"))
 COMPOSE = SOURCE / "deploy/compose"
 
@@ -212,10 +211,6 @@ class Dockerfile(unittest.TestCase):
                 for label in ("title", "description", "licenses", "version", "revision"):
                     self.assertIn(f"org.opencontainers.image.{label}=", image)
 
-    def test_nothing_is_written_twice(self) -> None:
-        for repeated in ("USER ", "WORKDIR /runs", "ARG VITRINE_VERSION=", "COPY --from=build --chown=65532:65532"):
-            self.assertEqual(len(re.findall(f"^{re.escape(repeated)}", self.text, flags=re.M)), 1, repeated)
-
     def test_wheels_are_pinned_by_digest(self) -> None:
         for name in ("libtorch.txt", "libtorch-cuda.txt", "googleapis.txt"):
             for line in (SOURCE / "script/pins" / name).read_text().splitlines():
@@ -267,67 +262,6 @@ class Compose(unittest.TestCase):
             helped = run(binary, *([] if words[0].startswith("-") else words[:1]), "--help").stdout
             for flag in [word.split("=")[0] for word in words if word.startswith("--")]:
                 self.assertRegex(helped, rf"(^|[\s,]){flag}\b", f"{program} has no {flag}")
-
-
-class Check(unittest.TestCase):
-    """Cleanup of script/container-check when it is interrupted or fails."""
-
-    def setUp(self) -> None:
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
-        self.root = self.folder / "root"
-        for name in ("bin", "proc", "tmp", "dev", "sys"):
-            (self.root / name).mkdir(parents=True)
-        self.folder.chmod(0o755)
-        program = shutil.which("sleep")
-        shutil.copy(program, self.root / "bin/sleep")
-        for library in re.findall(r"(/\S+)", run("ldd", program).stdout):
-            here = self.root / library.lstrip("/")
-            here.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(library, here)
-
-    def start(self, runtime: str, seconds: str) -> subprocess.Popen:
-        return subprocess.Popen([SOURCE / "deploy/container/run-read-only", "--runtime", runtime, self.root, "--", "/bin/sleep", seconds],
-                                env={**os.environ, "TMPDIR": str(self.folder)}, stdin=subprocess.DEVNULL,
-                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-
-    def inside(self) -> list:
-        """Processes whose root is the container's."""
-        found = []
-        for process in pathlib.Path("/proc").glob("[0-9]*"):
-            try:
-                if (process / "cmdline").read_bytes() == f"/bin/sleep\0{SLEEP}\0".encode():
-                    found.append(process.name)
-            except OSError:
-                pass
-        return found
-
-    def test_a_container_does_not_outlive_its_runtime(self) -> None:
-        if not shutil.which("runc"):
-            self.skipTest("runc is not installed (script/bootstrap installs it)")
-        if os.geteuid() or self.start("runc", "0").wait():
-            self.skipTest("runc does not run here")
-        runtime = self.start("runc", SLEEP)
-        end = time.monotonic() + 10
-        while not self.inside() and time.monotonic() < end:
-            time.sleep(0.02)
-        self.assertTrue(self.inside(), "the container did not start")
-        runtime.kill()
-        runtime.wait()
-        self.assertTrue(self.inside(), "the container ended with its runtime, so that this tests nothing")
-        ended = run(SOURCE / "deploy/container/end-container", "--runtime", "runc", runtime.pid, self.folder)
-        self.assertEqual(ended.returncode, 0, ended.stderr)
-        self.assertFalse(self.inside())
-
-    def test_nothing_to_end_is_no_fault(self) -> None:
-        ended = run(SOURCE / "deploy/container/end-container", "--runtime", "runc", 0, self.folder)
-        self.assertEqual((ended.returncode, ended.stderr), (0, ""))
-
-    def test_results_are_written_after_success_only(self) -> None:
-        text = (SOURCE / "script/container-check").read_text()
-        self.assertRegex(text, r'(?s)if \[ -n "\$failed" \]; then\n[^\n]*\n  exit 1\nfi\nreport\n$')
-        self.assertIn("end-container", text.partition("clean_up() {")[2].partition("\n}")[0])
 
 
 if __name__ == "__main__":

@@ -56,18 +56,6 @@ TEST(ClientPackage, IsConfiguredWithNothingButWhatItNeeds) {
   EXPECT_EQ(ran.exit_code, 0) << ran.out << ran.errors;
 }
 
-// A preset compiles through ccache, where there is one in the PATH.
-TEST(ClientPackage, APresetNeedsNoCcache) {
-  const ScratchFolder folder;
-  const std::string configure =
-      "mkdir bin && ln -s /usr/bin/* bin && rm -f bin/ccache && env PATH=$PWD/bin " VITRINE_CMAKE " -S " VITRINE_SOURCE
-      " --preset release -B $PWD/out -DVITRINE_CLIENT_ONLY=ON"
-      " -DCMAKE_MAKE_PROGRAM=$(command -v ninja) -DCMAKE_CXX_COMPILER=" VITRINE_CXX;
-  const Ran ran = Shell(folder, configure);
-  ASSERT_EQ(ran.exit_code, 0) << ran.out << ran.errors;
-  EXPECT_THAT(ReadFile(folder.Path("out/CMakeFiles/rules.ninja")), testing::Not(HasSubstr("ccache")));
-}
-
 TEST(ClientPackage, BuildsAndRunsTheExample) {
   const ScratchFolder folder;
   const std::string cmake = VITRINE_CMAKE, compiler = VITRINE_CXX;
