@@ -162,28 +162,6 @@ TEST_F(AdminTest, TheAuditLogSaysThatAChangeBeginsAndWhatCameOfIt) {
                                             line("end", "GetServing", "\"OK\"")));
 }
 
-TEST_F(AdminTest, TrafficIsDividedToTheRequestAndIdsStick) {
-  Publish(2);
-  Start();
-  ASSERT_TRUE(Load(1).ok());
-  ASSERT_TRUE(Traffic(2, 25).ok());
-  int canary = 0;
-  for (int n = 0; n < 400; ++n) canary += Answered(Request()) == 2;
-  EXPECT_NEAR(canary, 100, 2);
-  std::map<std::string, int64_t> met;
-  for (int round = 0; round < 3; ++round) {
-    for (int n = 0; n < 100; ++n) {
-      const std::string id = absl::StrCat("visitor-", n);
-      const int64_t version = Answered(Request(id));
-      EXPECT_EQ(met.try_emplace(id, version).first->second, version) << id << " met two versions";
-    }
-    // The share grows: who met the canary meets it again.
-    ASSERT_TRUE(Traffic(2, 25 + round).ok());
-    std::erase_if(met, [](const auto& one) { return one.second != 2; });
-  }
-  EXPECT_GT(met.size(), 10u);
-}
-
 TEST_F(AdminTest, ChangesUnderLoadLoseNoRequestAndEveryAnswerIsOfTheVersionItClaims) {
   Publish(3);
   Start();
@@ -221,27 +199,6 @@ TEST_F(AdminTest, ChangesUnderLoadLoseNoRequestAndEveryAnswerIsOfTheVersionItCla
   const Server::Counts counts = running_->server().Drain();
   EXPECT_EQ(counts.accepted, sent.load());
   EXPECT_EQ(counts.answered, sent.load());
-}
-
-TEST_F(AdminTest, APublishServesLongBeforeTheNextPoll) {
-  Publish(1);
-  ServerOptions options = TestOptions(Root());
-  options.registry.poll_interval = absl::Hours(1);
-  running_.emplace(options);
-  EXPECT_EQ(Answered(Request()), 1);
-  Publish(2);
-  if (!Eventually([&] { return Answered(Request()) == 2; }, absl::Seconds(20))) {
-    ADD_FAILURE() << "version 2 was not noticed; has this machine inotify?";
-  }
-}
-
-TEST_F(AdminTest, ChangesSurviveARestart) {
-  Publish(2);
-  Start();
-  ASSERT_TRUE(RollBack().ok());
-  EXPECT_EQ(Answered(Request()), 1);
-  Start();
-  EXPECT_EQ(Answered(Request()), 1) << "version 2 came back with the restart";
 }
 
 TEST_F(AdminTest, TheCommandsSayWhatTheyDid) {

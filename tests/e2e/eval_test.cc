@@ -170,23 +170,6 @@ TEST_F(EvalProgram, KilledFiveTimesItEqualsARunThatWasNot) {
   EXPECT_EQ(LinesOf(journal), 1 + 6 + kPictures);
 }
 
-TEST_F(EvalProgram, MergedShardsEqualOneRun) {
-  RunWell(Arguments("whole"));
-  std::vector<std::string> merge = {"eval", "merge", "--out", folder_.Path("merged")};
-  for (int i = 1; i <= 3; ++i) {
-    const std::string part = absl::StrCat("part", i);
-    RunWell(Arguments(part, {"--shard", absl::StrCat(i, "/3")}));
-    merge.push_back(folder_.Path(part));
-  }
-  RunWell(merge);
-  ExpectEqualRuns("merged", "whole");
-  merge.pop_back();
-  merge[3] = folder_.Path("merged2");
-  const auto [code, said] = Run(merge);
-  EXPECT_EQ(code, 1);
-  EXPECT_THAT(said, HasSubstr("shard 3/3 is missing"));
-}
-
 TEST_F(EvalProgram, AServerThatIsKilledAndComesBackCostsNothing) {
   RunWell(Arguments("whole"));
   Child child("vitrine", Arguments("out", {"--in-flight", "2"}), folder_.path() / "away.output");
@@ -197,20 +180,6 @@ TEST_F(EvalProgram, AServerThatIsKilledAndComesBackCostsNothing) {
   StartServer(address_);
   EXPECT_EQ(child.Wait(), 0) << child.Output();
   ExpectEqualRuns("out", "whole");
-}
-
-TEST_F(EvalProgram, AServerThatStaysAwayLeavesTheRestToALaterRun) {
-  const std::string gone = address_;
-  Child child("vitrine", Arguments("out", {"--in-flight", "1", "--patience", "1s"}), folder_.path() / "away.output");
-  ASSERT_TRUE(Eventually([&] { return child.Ended() || LinesOf(folder_.path() / "out" / "journal") > 30; }));
-  server_->Signal(SIGKILL);
-  EXPECT_EQ(child.Wait(), 1) << child.Output();
-  EXPECT_THAT(child.Output(), AllOf(HasSubstr("did not come back within 1s"), HasSubstr("pictures were not evaluated"),
-                                    HasSubstr("the same command again continues")));
-  EXPECT_GT(Summary("out").at("ledger").at("missing"), 0);
-  StartServer("127.0.0.1:0");
-  RunWell(Arguments("out"));
-  EXPECT_EQ(Summary("out").at("ledger").at("answered"), kPictures);
 }
 
 TEST_F(EvalProgram, BadPicturesAndLabelsAreNamedAndTheRestIsEvaluated) {
@@ -228,40 +197,6 @@ TEST_F(EvalProgram, BadPicturesAndLabelsAreNamedAndTheRestIsEvaluated) {
   EXPECT_EQ(ledger.at("answered"), kPictures);
   EXPECT_EQ(ledger.at("pictures"), kPictures + 4);
   EXPECT_EQ(ledger.at("missing"), 0);
-}
-
-// A test split without a training split, and one with classes that the training split lacks.
-TEST_F(EvalProgram, ATestSplitIsEvaluatedWhateverTheTrainingSplitHolds) {
-  folder_.Write("split/test/class-1/1.jpg", NoiseJpeg(40, 40, 5));
-  folder_.Write("split/test/class-2/1.jpg", NoiseJpeg(40, 40, 6));
-  auto arguments = Arguments("alone");
-  arguments[4] = "imagefolder:" + folder_.Path("split");
-  RunWell(arguments);
-  EXPECT_EQ(Summary("alone").at("ledger").at("answered"), 2);
-  folder_.Write("split/train/class-2/1.jpg", NoiseJpeg(40, 40, 7));
-  arguments = Arguments("beside");
-  arguments[4] = "imagefolder:" + folder_.Path("split");
-  RunWell(arguments);
-  EXPECT_EQ(Summary("beside").at("ledger").at("answered"), 2);
-}
-
-TEST_F(EvalProgram, WhatCannotWorkSaysWhy) {
-  std::filesystem::create_directories(folder_.path() / "empty" / "cat");
-  const auto run = [&](const std::vector<std::string>& arguments) { return Run(arguments); };
-  auto arguments = Arguments("x");
-  arguments[4] = "imagefolder:" + folder_.Path("empty");
-  EXPECT_EQ(run(arguments).first, 1);
-  EXPECT_THAT(run(arguments).second, HasSubstr("holds no picture"));
-  folder_.Write("animals/cat/1.jpg", NoiseJpeg(16, 16, 1));
-  arguments[4] = "imagefolder:" + folder_.Path("animals");
-  EXPECT_THAT(run(arguments).second, AllOf(HasSubstr("\"cat\""), HasSubstr("\"class-0\""), HasSubstr("--label-map")));
-  EXPECT_EQ(run({"eval", "--server", address_, "--data", arguments[4]}).first, 2);
-  EXPECT_EQ(run(Arguments("x", {"--shard", "4/3"})).first, 2);
-  EXPECT_EQ(run(Arguments("x", {"--label-map", folder_.Path("none")})).first, 1);
-  RunWell(Arguments("x", {"--limit", "7"}));
-  const auto [code, said] = run(Arguments("x", {"--limit", "8"}));
-  EXPECT_EQ(code, 1);
-  EXPECT_THAT(said, AllOf(HasSubstr("--limit was 7, now it is 8"), HasSubstr("--restart")));
 }
 
 TEST_F(EvalProgram, PredictsWhatTheTrainerPredicts) {

@@ -14,7 +14,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "client/commands/token_command.h"
 #include "tests/e2e/testing/published.h"
@@ -98,43 +97,6 @@ TEST_F(HttpClassify, AnswersAsGrpcDoes) {
   EXPECT_EQ(running_->Metric(R"(vitrine_requests_total{model="mixed",method="HttpClassify",code="OK"})"), 3);
 }
 
-TEST_F(HttpClassify, EveryParameterReachesTheModel) {
-  v1::ClassifyRequest request = PictureRequest("mixed", picture_);
-  request.set_top_k(2);
-  request.mutable_resolution()->set_height(16);
-  request.mutable_resolution()->set_width(32);
-  const std::string asked = "?top_k=2&resolution=16x32&priority=low&timeout=30s";
-  const json body = BodyOf(PostPicture(*running_, "/v1/models/mixed/versions/1:classify" + asked, picture_));
-  EXPECT_EQ(body["version"], 1);
-  ExpectSamePredictions(body, OverGrpc(request));
-  EXPECT_EQ(BodyOf(PostPicture(*running_, "/v1/models/mixed:classify?version_label=stable", picture_))["version"], 1);
-  const std::string late = PostPicture(*running_, "/v1/models/mixed:classify?timeout=1ns", picture_);
-  EXPECT_THAT(late, StartsWith("HTTP/1.1 504 "));
-  EXPECT_EQ(BodyOf(late)["code"], "DEADLINE_EXCEEDED");
-}
-
-TEST_F(HttpClassify, AnOverlayIsThePictureThatGrpcSends) {
-  v1::ClassifyRequest request = PictureRequest("mixed", picture_);
-  v1::AttentionRequest& wish = *request.add_attention();
-  wish.set_kind(v1::MEAN_OVER_QUERIES);
-  wish.set_encoding(v1::OVERLAY_PNG);
-  const v1::ClassifyResponse expected = OverGrpc(request);
-  for (const char* encoding : {"", "&attention_encoding=png"}) {
-    const json body =
-        BodyOf(PostPicture(*running_, absl::StrCat("/v1/models/mixed:classify?attention=mean", encoding), picture_));
-    ASSERT_EQ(body["attention"].size(), 1) << body;
-    const json& map = body["attention"][0];
-    std::string png;
-    ASSERT_TRUE(absl::Base64Unescape(map["png"].get<std::string>(), &png));
-    EXPECT_EQ(png, expected.attention(0).values());
-    EXPECT_THAT(png, StartsWith("\x89PNG"));
-    EXPECT_EQ(map["kind"], "mean");
-    EXPECT_EQ(map["layer"], expected.attention(0).layer());
-    EXPECT_TRUE(map["head"].is_null()) << "the mean over heads";
-    EXPECT_EQ(map["covers"]["width"].get<float>(), expected.attention(0).covers().width());
-  }
-}
-
 TEST_F(HttpClassify, NumbersAreThoseThatGrpcSends) {
   v1::ClassifyRequest request = PictureRequest("mixed", picture_);
   v1::AttentionRequest& mean = *request.add_attention();
@@ -166,33 +128,6 @@ TEST_F(HttpClassify, NumbersAreThoseThatGrpcSends) {
     ASSERT_EQ(values.size() * sizeof(float), map.values().size());
     EXPECT_EQ(std::memcmp(values.data(), map.values().data(), map.values().size()), 0) << "map " << i;
   }
-}
-
-TEST_F(HttpClassify, RefusalsAreTyped) {
-  const std::string damaged = PostPicture(*running_, "/v1/models/mixed:classify", picture_.substr(0, 100));
-  EXPECT_THAT(damaged, StartsWith("HTTP/1.1 400 Bad Request\r\n"));
-  EXPECT_EQ(BodyOf(damaged)["code"], "INVALID_ARGUMENT");
-  EXPECT_THAT(PostPicture(*running_, "/v1/models/mixed:classify", "junk"),
-              AllOf(StartsWith("HTTP/1.1 400 "), HasSubstr("http://localhost/v1/models/mixed:classify")));
-  EXPECT_THAT(HttpExchange(running_->server().http_address(),
-                           "POST /v1/models/mixed:classify HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"),
-              AllOf(StartsWith("HTTP/1.1 400 "), HasSubstr("no Content-Length; a picture is sent like this: curl")));
-  EXPECT_THAT(PostPicture(*running_, "/v1/models/mixed:classify?%", picture_), StartsWith("HTTP/1.1 400 "));
-  EXPECT_THAT(PostPicture(*running_, "/v1/models/nobody:classify", picture_), StartsWith("HTTP/1.1 404 Not Found\r\n"));
-  EXPECT_THAT(PostPicture(*running_, "/v2/models/mixed/infer", picture_), HasSubstr("/v1/models/mixed:classify"));
-  EXPECT_EQ(running_->Metric(R"(vitrine_requests_total{model="mixed",method="HttpClassify",code="INVALID_ARGUMENT"})"),
-            3);
-}
-
-TEST_F(HttpClassify, APictureMayComeInChunks) {
-  const std::string half = picture_.substr(0, picture_.size() / 2), rest = picture_.substr(half.size());
-  const std::string answer =
-      HttpExchange(running_->server().http_address(),
-                   absl::StrCat("POST /v1/models/mixed:classify HTTP/1.1\r\nHost: x\r\nConnection: close\r\n",
-                                "Transfer-Encoding: chunked\r\n\r\n", absl::Hex(half.size()), "\r\n", half, "\r\n",
-                                absl::Hex(rest.size()), "\r\n", rest, "\r\n0\r\n\r\n"));
-  EXPECT_THAT(answer, StartsWith("HTTP/1.1 200 OK\r\n"));
-  ExpectSamePredictions(BodyOf(answer), OverGrpc(PictureRequest("mixed", picture_)));
 }
 
 // The body is never sent, and the server does not wait for it.
@@ -271,15 +206,6 @@ TEST(HttpClassifyAccess, IsThatOfTheCallsOverGrpc) {
   EXPECT_THAT(classify("limited", "mixed"), StartsWith("HTTP/1.1 200 "));
   EXPECT_THAT(classify("limited", "mixed"), AllOf(StartsWith("HTTP/1.1 429 "), HasSubstr("\r\nRetry-After: "),
                                                   HasSubstr("\"code\":\"RESOURCE_EXHAUSTED\"")));
-}
-
-// The drain waits for accepted requests.
-TEST_F(HttpClassify, ADrainLosesNone) {
-  EXPECT_THAT(PostPicture(*running_, "/v1/models/mixed:classify", picture_), StartsWith("HTTP/1.1 200 "));
-  EXPECT_THAT(PostPicture(*running_, "/v1/models/mixed:classify", "junk"), StartsWith("HTTP/1.1 400 "));
-  const Server::Counts counts = running_->server().Drain();
-  EXPECT_GE(counts.accepted, 2);
-  EXPECT_EQ(counts.accepted, counts.answered);
 }
 
 // The lines of docs/how-to/http.md, as people type them.

@@ -223,25 +223,6 @@ TEST(Statusz, TellsAPersonWhatIsWrong) {
   EXPECT_EQ(status["flags"]["--listen"], "127.0.0.1:0");
 }
 
-TEST(Http, ReadinessFollowsTheServer) {
-  const ScratchFolder folder;
-  PublishModel(folder.path(), "mixed", MixedConfig());
-  RunningServer running(folder.path());
-  EXPECT_THAT(running.Get("/healthz"), StartsWith("HTTP/1.1 200 "));
-  EXPECT_THAT(running.Get("/readyz"), StartsWith("HTTP/1.1 200 "));
-}
-
-TEST(Http, IsNotReadyWhileEveryVersionIsRefused) {
-  const ScratchFolder folder;
-  const VersionId broken = PublishModel(folder.path(), "mixed", MixedConfig());
-  const auto weights = folder.path() / "mixed" / std::to_string(broken.version) / "weights.safetensors";
-  std::filesystem::resize_file(weights, std::filesystem::file_size(weights) - 1);
-  RunningServer running(folder.path());
-  EXPECT_THAT(running.Get("/readyz"), AllOf(StartsWith("HTTP/1.1 503 "), HasSubstr("no version is ready")));
-  PublishModel(folder.path(), "mixed", MixedConfig());
-  EXPECT_TRUE(Eventually([&] { return absl::StartsWith(running.Get("/readyz"), "HTTP/1.1 200 "); }));
-}
-
 TEST(Http, NothingElseIsThere) {
   const ScratchFolder folder;
   RunningServer running(folder.path());

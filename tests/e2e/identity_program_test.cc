@@ -22,7 +22,6 @@
 namespace vitrine::testing {
 namespace {
 
-using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -94,17 +93,6 @@ TEST_F(Programs, AServerThatCannotEncryptDoesNotStart) {
     const bool of_key = std::string(certificate) == "server.pem";
     EXPECT_THAT(server.Output(), HasSubstr(authority_.Path(of_key ? key : certificate)));
     EXPECT_THAT(server.Output(), Not(HasSubstr("listening on")));
-  }
-}
-
-TEST_F(Programs, FlagsThatWouldOpenTheServerAreRefused) {
-  for (const std::vector<std::string>& flags :
-       std::vector<std::vector<std::string>>{{"--admin", "0.0.0.0:0"},
-                                             {"--listen", "0.0.0.0:0", "--tokens", folder_.Path("tokens")},
-                                             {"--tls-cert", "a"}}) {
-    ChildServer server(folder_.path(), Arguments(flags));
-    EXPECT_EQ(server.Wait(), 2) << flags.front();
-    EXPECT_THAT(server.Output(), HasSubstr(flags.front()));
   }
 }
 
@@ -185,17 +173,6 @@ TEST_F(Programs, AdminCallsLeaveATraceWhateverTheLogLevel) {
     EXPECT_THAT(server.Output(), Not(HasSubstr("\"message\":\"started\""))) << "the log is off";
     std::filesystem::remove(folder_.path() / "ports");
   }
-}
-
-TEST_F(Programs, ATokenNeedsANameAndAFile) {
-  EXPECT_EQ(Vitrine("token new ci"), 2);
-  EXPECT_EQ(Vitrine(absl::StrCat("token new 'c i' --file ", folder_.Path("tokens"))), 1);
-  EXPECT_THAT(err_, HasSubstr("is no name"));
-  EXPECT_EQ(Vitrine(absl::StrCat("token new ci --file ", folder_.Path("no/where"))), 1);
-  EXPECT_EQ(out_, "") << "a token that nobody knows is not printed";
-  folder_.Write("tokens", "# no line end");
-  EXPECT_EQ(Vitrine(absl::StrCat("token new ci --file ", folder_.Path("tokens"))), 0);
-  EXPECT_THAT(folder_.Read("tokens"), HasSubstr("# no line end\nci sha256:"));
 }
 
 }  // namespace

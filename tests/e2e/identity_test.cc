@@ -202,29 +202,6 @@ TEST_F(IdentityServer, LongNamesAreRefusedBeforeAnyoneKeepsThem) {
   }
 }
 
-TEST_F(IdentityServer, ATokenThatIsTakenAwayEndsWithTheNextRequestOfItsStream) {
-  const std::string gone = NewToken("gone");
-  PublishModel(folder_.path() / "repository", "mixed", MixedConfig());
-  Start();
-  const auto stub = v1::Classifier::NewStub(Plain(server_->address()));
-  grpc::ClientContext context;
-  context.AddMetadata("authorization", "Bearer " + gone);
-  const auto stream = stub->ClassifyStream(&context);
-  v1::ClassifyRequest request = PictureRequest("mixed", NoiseJpeg(32, 32, 1));
-  request.set_request_id("1");
-  v1::ClassifyStreamResponse response;
-  ASSERT_TRUE(stream->Write(request) && stream->Read(&response));
-  EXPECT_TRUE(response.has_response()) << response.error().message();
-  folder_.Write("tokens", "");
-  NewToken("other");
-  EXPECT_TRUE(Eventually([&] {
-    return stream->Write(request) && stream->Read(&response) && response.has_error() &&
-           response.error().code() == static_cast<int>(grpc::StatusCode::UNAUTHENTICATED);
-  }));
-  stream->WritesDone();
-  EXPECT_TRUE(stream->Finish().ok());
-}
-
 TEST_F(IdentityServer, EachRequestOfAStreamIsHeldAgainstTheModelsOfItsCaller) {
   const std::string token = NewToken("ci");
   options_.identity.policy = folder_.Write("policy", R"(
@@ -336,18 +313,6 @@ TEST_F(IdentityServer, TheSocketOfASuccessorIsLeftAlone) {
   EXPECT_EQ(Ask(Plain("unix:" + path), "/vitrine.v1.Admin/GetServing"), grpc::StatusCode::OK);
 }
 
-TEST_F(IdentityServer, HeadersOverTheLimitAreRefused) {
-  options_.rpc.max_metadata_bytes = 8 << 10;
-  Start();
-  RawHttp2 client(server_->address());
-  client.Call(kCheck, "", {{"x-small", std::string(4 << 10, 'x')}});
-  client.Call(kCheck, "", {{"x-large", std::string(9 << 10, 'x')}});
-  ASSERT_TRUE(client.AwaitEnd(absl::Seconds(10)));
-  EXPECT_EQ(client.ended_with(0), 1) << "the small one";
-  EXPECT_EQ(client.ended_with(8), 1) << "RESOURCE_EXHAUSTED";
-  EXPECT_EQ(Ask(Plain(server_->address()), kList), grpc::StatusCode::OK);
-}
-
 TEST_F(IdentityServer, AnOldConnectionIsClosedThoughItHasACall) {
   options_.rpc.max_connection_age = absl::Seconds(1);
   options_.rpc.connection_age_grace = absl::ZeroDuration();
@@ -375,14 +340,6 @@ TEST_F(IdentityServer, AConnectionThatNeverShakesHandsIsDropped) {
   EXPECT_LE(recv(silent, &byte, 1, 0), 0);
   EXPECT_NE(errno, EAGAIN) << "still open after ten seconds";
   close(silent);
-}
-
-TEST_F(IdentityServer, WrongFilesEndTheStart) {
-  WithTls();
-  options_.identity.tls.key = authority_->Path("client.key");
-  const absl::StatusOr<std::unique_ptr<Server>> server = Server::Start(options_);
-  ASSERT_FALSE(server.ok());
-  EXPECT_THAT(std::string(server.status().message()), HasSubstr("client.key is not the key of"));
 }
 
 }  // namespace

@@ -151,35 +151,5 @@ TEST(MixedGrids, AThousandPicturesAtOnceGetTheAnswersTheyGetAlone) {
   EXPECT_EQ(counts.answered, kImages);
 }
 
-TEST(MixedGrids, TheGridCoversThePictureAndTimingsAddUp) {
-  const ScratchFolder folder;
-  PublishModel(folder.path(), "mixed", MixedConfig());
-  RunningServer running(folder.path());
-  v1::ClassifyRequest request = PictureRequest("mixed", NoiseJpeg(64, 36, 1));
-  v1::AttentionRequest& wish = *request.add_attention();
-  wish.set_kind(v1::CLASS_TOKEN_ROW);
-  v1::ClassifyResponse response;
-  const grpc::Status status = running.Classify(request, &response);
-  ASSERT_TRUE(status.ok()) << status.error_message();
-  EXPECT_EQ(response.predictions_size(), 5) << "the default top_k is 5";
-  const v1::Grid& grid = response.grid();
-  EXPECT_EQ(grid.image_width(), 64);
-  EXPECT_EQ(grid.image_height(), 36);
-  EXPECT_EQ(grid.input_width(), grid.columns() * 4);
-  EXPECT_EQ(grid.input_height(), grid.rows() * 4);
-  EXPECT_NEAR(grid.covers().width(), 64, 1e-3);
-  EXPECT_NEAR(grid.covers().height(), 36, 1e-3);
-  ASSERT_EQ(response.attention_size(), 1);
-  EXPECT_EQ(response.attention(0).encoding(), v1::FLOAT16);
-  EXPECT_EQ(response.attention(0).values().size(), 2u * grid.rows() * grid.columns());
-  EXPECT_EQ(response.served_by().model(), "mixed");
-  EXPECT_EQ(response.served_by().version(), 1);
-  EXPECT_EQ(response.served_by().weights_sha256().size(), 64u);
-  const v1::Timings& timings = response.timings();
-  EXPECT_GT(timings.compute(), 0);
-  EXPECT_GT(timings.decode(), 0);
-  EXPECT_GE(timings.total(), timings.queue() + timings.decode() + timings.compute() + timings.encode() - 1e-6);
-}
-
 }  // namespace
 }  // namespace vitrine::testing

@@ -22,8 +22,6 @@
 namespace vitrine::testing {
 namespace {
 
-using ::testing::HasSubstr;
-
 constexpr char kModel[] = "kv-pos-mnist";
 
 std::string Bytes(const std::filesystem::path& path) {
@@ -112,12 +110,6 @@ TEST_F(PrecisionTest, ACanaryMayBeTheSameWeightsInAnotherPrecision) {
     seen.insert(absl::StrCat(by.version()));
   }
   EXPECT_EQ(seen.size(), 2u);
-}
-
-TEST_F(PrecisionTest, AServerDoesNotStartInWhatIsNoPrecision) {
-  ServerOptions options = Options();
-  options.registry.precision = "int4";
-  EXPECT_THAT(options.Validate().ToString(), HasSubstr("--precision is \"int4\"; it must be fp32, bf16 or int8"));
 }
 
 }  // namespace

@@ -200,32 +200,6 @@ TEST(Program, TimeInWhichItWasStoppedIsNoHang) {
   EXPECT_EQ(server.Wait(), 0) << server.Output();
 }
 
-TEST(Program, EveryFaultOfTheFlagsIsNamedAtOnce) {
-  const ScratchFolder folder;
-  ChildServer server(folder.path(), {"--repository", "/nowhere", "--listen", "nonsense", "--device", "tpu:0",
-                                     "--max-batch-tokens", "0", "--log-level", "loud"});
-  EXPECT_EQ(server.Wait(), 2);
-  EXPECT_THAT(server.Output(), AllOf(HasSubstr("/nowhere"), HasSubstr("nonsense"), HasSubstr("tpu:0"),
-                                     HasSubstr("tokens is 0"), HasSubstr("loud")));
-}
-
-TEST(Program, AnUnknownFlagIsAUsageError) {
-  const ScratchFolder folder;
-  ChildServer server(folder.path(), {"--repository", folder.path(), "--colour", "blue"});
-  EXPECT_EQ(server.Wait(), 2);
-  EXPECT_THAT(server.Output(), HasSubstr("--colour"));
-}
-
-TEST(Program, ATakenPortFailsTheStart) {
-  const ScratchFolder folder;
-  RunningServer running(folder.path());
-  ChildServer server(folder.path(), {"--repository", folder.path(), "--listen", running.server().address(), "--metrics",
-                                     running.server().metrics_address()});
-  EXPECT_EQ(server.Wait(), 1);
-  EXPECT_THAT(server.Output(),
-              AllOf(HasSubstr(running.server().address()), HasSubstr(running.server().metrics_address())));
-}
-
 TEST(Program, CheckNamesARepositoryInWhichThereIsNothingToServe) {
   const ScratchFolder folder;
   std::vector<std::string> flags = Flags(folder.path() / "repository");
@@ -248,15 +222,6 @@ TEST(Program, TooLittleVirtualMemoryIsRefusedWithASentence) {
                       .c_str());
   EXPECT_EQ(WEXITSTATUS(status), 1);
   EXPECT_THAT(folder.Read("output"), AllOf(HasSubstr("ulimit -v"), HasSubstr("threads with their stacks need")));
-}
-
-TEST(Program, AMissingCudaDeviceIsRefusedWithAReason) {
-  const ScratchFolder folder;
-  std::vector<std::string> flags = Flags(folder.path());
-  flags.insert(flags.end(), {"--device", "cuda:63"});
-  ChildServer server(folder.path(), flags);
-  EXPECT_EQ(server.Wait(), 1);
-  EXPECT_THAT(server.Output(), HasSubstr("cuda:63"));
 }
 
 TEST(Program, ThePortFileHoldsTheBoundAddresses) {

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// ClassifyStream: answers matched by id, errors in-band, bounded, cancelled, ended by draining.
+// ClassifyStream: answers matched by id and bounded.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <limits>
-#include <map>
 #include <set>
 #include <thread>
 
@@ -93,96 +92,6 @@ TEST(Streams, ARequestMayHaveATimeLimitOfItsOwn) {
   EXPECT_TRUE(stream->Finish().ok());
 }
 
-TEST(Streams, ARefusedRequestIsAnsweredInItsPlaceAndTheStreamGoesOn) {
-  const ScratchFolder folder;
-  PublishModel(folder.path(), "mixed", MixedConfig());
-  RunningServer running(folder.path());
-  grpc::ClientContext context;
-  const std::unique_ptr<Stream> stream = running.classifier().ClassifyStream(&context);
-  const std::string picture = NoiseJpeg(24, 24, 1);
-  ASSERT_TRUE(stream->Write(Named("bad picture", "mixed", "not a picture")));
-  ASSERT_TRUE(stream->Write(Named("bad model", "cats", picture)));
-  ASSERT_TRUE(stream->Write(Named("", "mixed", picture)));
-  ASSERT_TRUE(stream->Write(Named("good", "mixed", picture)));
-  std::map<std::string, v1::ClassifyStreamResponse> answers;
-  for (int i = 0; i < 4; ++i) {
-    v1::ClassifyStreamResponse answer;
-    ASSERT_TRUE(stream->Read(&answer));
-    answers[answer.request_id()] = answer;
-  }
-  EXPECT_EQ(answers["bad picture"].error().code(), grpc::StatusCode::INVALID_ARGUMENT);
-  EXPECT_EQ(answers["bad model"].error().code(), grpc::StatusCode::NOT_FOUND);
-  EXPECT_EQ(answers[""].error().code(), grpc::StatusCode::INVALID_ARGUMENT);
-  EXPECT_THAT(answers[""].error().message(), HasSubstr("request_id is empty"));
-  EXPECT_TRUE(answers["good"].has_response());
-  // An id is free again once it is answered.
-  ASSERT_TRUE(stream->Write(Named("good", "mixed", picture)));
-  v1::ClassifyStreamResponse again;
-  ASSERT_TRUE(stream->Read(&again));
-  EXPECT_TRUE(again.has_response()) << again.error().message();
-  stream->WritesDone();
-  EXPECT_FALSE(stream->Read(&again));
-  EXPECT_TRUE(stream->Finish().ok());
-}
-
-TEST(Streams, AnEndlessIdIsRefusedAndNotEchoed) {
-  const ScratchFolder folder;
-  PublishModel(folder.path(), "mixed", MixedConfig());
-  RunningServer running(folder.path());
-  grpc::ClientContext context;
-  const std::unique_ptr<Stream> stream = running.classifier().ClassifyStream(&context);
-  ASSERT_TRUE(stream->Write(Named(std::string(1 << 20, 'x'), "mixed", NoiseJpeg(24, 24, 1))));
-  v1::ClassifyStreamResponse answer;
-  ASSERT_TRUE(stream->Read(&answer));
-  EXPECT_EQ(answer.request_id(), "");
-  EXPECT_EQ(answer.error().code(), grpc::StatusCode::INVALID_ARGUMENT);
-  EXPECT_THAT(answer.error().message(), HasSubstr("request_id is 1048576 bytes long"));
-  stream->WritesDone();
-  EXPECT_TRUE(stream->Finish().ok());
-}
-
-TEST(Streams, AnIdInFlightTwiceIsRefused) {
-  const ScratchFolder folder;
-  PublishModel(folder.path(), "slow", VerySlowConfig());
-  RunningServer running(folder.path());
-  grpc::ClientContext context;
-  const std::unique_ptr<Stream> stream = running.classifier().ClassifyStream(&context);
-  const v1::ClassifyRequest request = Named("twin", "slow", SlowPicture());
-  ASSERT_TRUE(stream->Write(request));
-  ASSERT_TRUE(stream->Write(request));
-  stream->WritesDone();
-  v1::ClassifyStreamResponse first, second;
-  ASSERT_TRUE(stream->Read(&first));
-  ASSERT_TRUE(stream->Read(&second));
-  EXPECT_EQ(first.error().code(), grpc::StatusCode::INVALID_ARGUMENT);
-  EXPECT_THAT(first.error().message(), HasSubstr("\"twin\" is in flight"));
-  EXPECT_TRUE(second.has_response());
-  EXPECT_TRUE(stream->Finish().ok());
-}
-
-TEST(Streams, ACancelledStreamFreesWhatItHeld) {
-  const ScratchFolder folder;
-  PublishModel(folder.path(), "slow", SlowConfig());
-  ServerOptions options = TestOptions(folder.path());
-  options.executor.threads = 1;
-  RunningServer running(options);
-  {
-    grpc::ClientContext context;
-    const std::unique_ptr<Stream> stream = running.classifier().ClassifyStream(&context);
-    for (int i = 0; i < 60; ++i) ASSERT_TRUE(stream->Write(Named(absl::StrCat(i), "slow", SlowPicture())));
-    ASSERT_TRUE(Eventually([&] { return running.Metric("vitrine_in_flight ") >= 30; }));
-    context.TryCancel();
-    EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::CANCELLED);
-  }
-  // Far less than the seconds that thirty of them take.
-  EXPECT_TRUE(Eventually([&] { return running.Metric("vitrine_in_flight ") == 0; }, absl::Seconds(10)));
-  EXPECT_GT(running.Metric("vitrine_requests_total{model=\"slow\",method=\"ClassifyStream\",code=\"CANCELLED\"}"), 20);
-  const Server::Counts counts = running.server().Drain();
-  EXPECT_GE(counts.accepted, 30);
-  EXPECT_EQ(counts.answered, counts.accepted);
-}
-
-// A client that writes and does not read makes the server hold one answer of ten megabytes, not sixty-four.
 // The expected size of the answers counts, not the limit in the request.
 TEST(Streams, AGenerousAllowanceDoesNotKeepRequestsApart) {
   const ScratchFolder folder;
@@ -211,6 +120,7 @@ TEST(Streams, AGenerousAllowanceDoesNotKeepRequestsApart) {
   EXPECT_TRUE(stream->Finish().ok());
 }
 
+// A client that writes and does not read makes the server hold one answer of ten megabytes, not sixty-four.
 TEST(Streams, AnswersThatNobodyReadsAreBoundedInBytes) {
   const ScratchFolder folder;
   v1::ModelConfig config = FixedConfig();
@@ -258,23 +168,6 @@ TEST(Streams, AnswersThatNobodyReadsAreBoundedInBytes) {
   }
   EXPECT_EQ(read, kRequests);
   EXPECT_TRUE(stream->Finish().ok());
-}
-
-TEST(Streams, DrainingAnswersWhatWasReadAndEndsTheStream) {
-  const ScratchFolder folder;
-  PublishModel(folder.path(), "mixed", MixedConfig());
-  RunningServer running(folder.path());
-  grpc::ClientContext context;
-  const std::unique_ptr<Stream> stream = running.classifier().ClassifyStream(&context);
-  ASSERT_TRUE(stream->Write(Named("one", "mixed", NoiseJpeg(24, 24, 1))));
-  v1::ClassifyStreamResponse answer;
-  ASSERT_TRUE(stream->Read(&answer));
-  std::jthread drain([&] { running.server().Drain(); });
-  EXPECT_FALSE(stream->Read(&answer)) << "an idle stream must end";
-  const grpc::Status status = stream->Finish();
-  EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE);
-  EXPECT_THAT(status.error_message(), HasSubstr("draining"));
-  drain.join();
 }
 
 }  // namespace

@@ -66,11 +66,7 @@ int ConnectTcp(const std::string& address) {
   return connection;
 }
 
-RawHttp2::RawHttp2(const std::string& address, uint32_t answer_window)
-    : socket_(ConnectTcp(address)), inflater_(nullptr, nghttp2_hd_inflate_del) {
-  nghttp2_hd_inflater* inflater = nullptr;
-  EXPECT_EQ(nghttp2_hd_inflate_new(&inflater), 0);
-  inflater_.reset(inflater);
+RawHttp2::RawHttp2(const std::string& address, uint32_t answer_window) : socket_(ConnectTcp(address)) {
   const std::string preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
   EXPECT_EQ(send(socket_, preface.data(), preface.size(), MSG_NOSIGNAL), static_cast<ssize_t>(preface.size()));
   SendFrame(kSettings, 0, 0, BigEndian(kInitialWindowSize, 2) + BigEndian(answer_window, 4));
@@ -98,30 +94,6 @@ bool RawHttp2::AwaitEnd(absl::Duration longest) {
   const absl::Time end = absl::Now() + longest;
   while (!calls_.empty() && !closed_ && absl::Now() < end) Receive(absl::Milliseconds(10));
   return calls_.empty();
-}
-
-int RawHttp2::ended_with(int code) const {
-  const auto found = statuses_.find(std::to_string(code));
-  return found == statuses_.end() ? 0 : found->second;
-}
-
-void RawHttp2::OnHeaders(const std::string& block) {
-  const auto* at = reinterpret_cast<const uint8_t*>(block.data());
-  size_t left = block.size();
-  for (;;) {
-    nghttp2_nv field = {};
-    int flags = 0;
-    const ssize_t read = nghttp2_hd_inflate_hd2(inflater_.get(), &field, &flags, at, left, 1);
-    ASSERT_GE(read, 0);
-    at += read;
-    left -= static_cast<size_t>(read);
-    if ((flags & NGHTTP2_HD_INFLATE_EMIT) != 0) {
-      const std::string name(reinterpret_cast<const char*>(field.name), field.namelen);
-      if (name == "grpc-status") ++statuses_[std::string(reinterpret_cast<const char*>(field.value), field.valuelen)];
-    }
-    if ((flags & NGHTTP2_HD_INFLATE_FINAL) != 0) break;
-  }
-  nghttp2_hd_inflate_end_headers(inflater_.get());
 }
 
 void RawHttp2::Call(const std::string& method, const std::string& message,
@@ -223,11 +195,8 @@ void RawHttp2::OnFrame(int type, int flags, uint32_t stream, const std::string& 
     window_ += Number(payload);
   } else if (type == kWindowUpdate) {
     if (const auto call = calls_.find(stream); call != calls_.end()) call->second.window += Number(payload);
-  } else if (type == kReset) {
+  } else if (type == kReset || (type == kHeaders && (flags & kEndStream) != 0)) {
     calls_.erase(stream);
-  } else if (type == kHeaders) {
-    OnHeaders(payload);
-    if ((flags & kEndStream) != 0) calls_.erase(stream);
   }
 }
 

@@ -2,11 +2,8 @@
 #ifndef VITRINE_TESTS_FAULTS_RAW_HTTP2_H_
 #define VITRINE_TESTS_FAULTS_RAW_HTTP2_H_
 
-#include <nghttp2/nghttp2.h>
-
 #include <cstdint>
 #include <map>
-#include <memory>
 #include <optional>
 #include <string>
 
@@ -47,10 +44,8 @@ class RawHttp2 {
 
   int open() const { return static_cast<int>(calls_.size()); }  // calls that the server has not ended
   bool closed() const { return closed_; }                       // the server closed the connection
-  // Number of calls that the server ended with this grpc-status.
-  int ended_with(int code) const;
-  int pings() const { return pings_; }  // pings from the server
-  int pongs() const { return pongs_; }  // the server's answers to Ping()
+  int pings() const { return pings_; }                          // pings from the server
+  int pongs() const { return pongs_; }                          // the server's answers to Ping()
   // One of the server's settings by its number; null until it was received.
   std::optional<uint32_t> setting(int number) const;
   // Error code of the server's GOAWAY; null until it was received.
@@ -65,7 +60,6 @@ class RawHttp2 {
   bool SendSome();                        // false if no call may send
   void Receive(absl::Duration patience);  // handles the received bytes
   void OnFrame(int type, int flags, uint32_t stream, const std::string& payload);
-  void OnHeaders(const std::string& block);
 
   int socket_;
   bool closed_ = false;
@@ -79,9 +73,6 @@ class RawHttp2 {
   int64_t initial_window_ = 65535;
   std::map<uint32_t, Sending> calls_;
   std::string received_;
-  // Decodes the header blocks, which share one table.
-  std::unique_ptr<nghttp2_hd_inflater, void (*)(nghttp2_hd_inflater*)> inflater_;
-  std::map<std::string, int> statuses_;  // grpc-status -> calls
 };
 
 }  // namespace vitrine::testing

@@ -7,39 +7,29 @@ import threading
 from opentelemetry.proto.collector.trace.v1 import trace_service_pb2
 
 PROTOBUF = "application/x-protobuf"
-REASON = b"as the test wants it"
-STATUS = bytes([0x12, len(REASON)]) + REASON  # google.rpc.Status with this message
 
 
 class Collector:
-    """Listens on a free port, or on `port`; `address` is its own. `answer(number)` of each call may wait, or return a response
-    or an HTTP code, alone or with a dictionary of headers. With `tls`, an ssl.SSLContext, it speaks HTTPS."""
+    """Listens on a free port, or on `port`; `address` is its own. `wait()` is called before each answer. With `tls`, an
+    ssl.SSLContext, it speaks HTTPS."""
 
-    def __init__(self, answer=None, port=0, tls=None):
-        self.answer = answer or (lambda number: trace_service_pb2.ExportTraceServiceResponse())
+    def __init__(self, wait=lambda: None, port=0, tls=None):
+        self.wait = wait
         self.changed = threading.Condition()
         self.requests, self.metadata = [], []
-        self.connections = 0
         collector = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
 
-            def setup(self):
-                super().setup()
-                with collector.changed:
-                    collector.connections += 1
-
             def do_POST(self):
                 body = self.rfile.read(int(self.headers["content-length"]))
                 if (self.path, self.headers["content-type"]) != ("/v1/traces", PROTOBUF):
                     return self.reply(404 if self.path != "/v1/traces" else 415)
-                self.reply(*collector.take(body, {name.lower(): value for name, value in self.headers.items()}))
+                self.reply(200, collector.take(body, {name.lower(): value for name, value in self.headers.items()}))
 
-            def reply(self, code, body=b"", headers=()):
+            def reply(self, code, body=b""):
                 self.send_response(code)
-                for name, value in dict(headers).items():
-                    self.send_header(name, value)
                 self.send_header("content-type", PROTOBUF)
                 self.send_header("content-length", str(len(body)))
                 self.end_headers()
@@ -66,17 +56,13 @@ class Collector:
         self.thread.start()
 
     def take(self, body, headers):
-        """Code, body and headers of the answer."""
+        """Returns the body of the answer."""
         with self.changed:
             self.requests.append(trace_service_pb2.ExportTraceServiceRequest.FromString(body))
             self.metadata.append(headers)
-            number = len(self.requests)
             self.changed.notify_all()
-        response = self.answer(number)
-        code, headers = response if isinstance(response, tuple) else (response, {})
-        if isinstance(code, int):
-            return code, STATUS, headers
-        return 200, code.SerializeToString(), headers
+        self.wait()
+        return trace_service_pb2.ExportTraceServiceResponse().SerializeToString()
 
     def spans(self):
         return [span for request in self.requests for resource in request.resource_spans

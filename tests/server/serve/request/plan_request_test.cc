@@ -4,6 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <limits>
+#include <string>
+#include <utility>
+
 #include "models/model_description.h"
 #include "server/serve/execution/attention_encoding.h"
 #include "tests/common/imaging/pictures.h"
@@ -170,6 +175,30 @@ TEST(PlanRequest, PredictionsCanBeLeftOut) {
   EXPECT_EQ(plan->top_k, 0);
   request.set_top_k(3);
   ExpectRefused(request, ServedEit(), absl::StatusCode::kInvalidArgument, "omit_predictions");
+}
+
+TEST(PlanRequest, WhatIsOutOfItsRangeIsNamed) {
+  using R = v1::ClassifyRequest;
+  const std::pair<std::function<void(R&)>, const char*> kWrong[] = {
+      {[](R& r) { r.set_top_k(0); }, "top_k is 0, but model \"mixed\" (version 3) has 7 classes; ask for 1 to 7"},
+      {[](R& r) { r.set_top_k(8); }, "top_k is 8"},
+      {[](R& r) { r.set_priority(static_cast<v1::Priority>(7)); }, "priority is 7"},
+      {[](R& r) { r.set_time_limit(0); }, "time_limit is 0"},
+      {[](R& r) { r.set_time_limit(-1); }, "time_limit is -1"},
+      {[](R& r) { r.set_time_limit(std::numeric_limits<float>::quiet_NaN()); }, "time_limit is nan"},
+      {[](R& r) { r.add_attention()->set_kind(v1::SCORES); }, "SCORES"},
+      {[](R& r) { r.clear_input(); }, "no input"},
+      {[](R& r) { r = Tensor(0, 8, 3, false); }, "0 x 8 pixels; each side must be 1 to 8192"},
+      {[](R& r) { r = Tensor(8, 8193, 3, false); }, "8 x 8193"},
+      {[](R& r) { r = Tensor(8, 8, 2, false); }, "2 channels"},
+      {[](R& r) { (r = Tensor(8, 8, 3, false)).mutable_tensor()->clear_data_type(); }, "data_type"},
+      {[](R& r) { (r = Tensor(8, 8, 3, false)).mutable_tensor()->mutable_data()->pop_back(); }, "767 bytes"},
+  };
+  for (const auto& [spoil, why] : kWrong) {
+    R request = Picture(24, 16);
+    spoil(request);
+    ExpectRefused(request, ServedEit(), absl::StatusCode::kInvalidArgument, why);
+  }
 }
 
 TEST(PlanRequest, TooManyWishesAreRefused) {

@@ -53,6 +53,7 @@ TEST_F(OipHttpFrontTest, AModelHasItsOwnPathsAndNoOthers) {
   EXPECT_THAT(Ask("/v2/models/m/config").body, HasSubstr("\"max_batch_size\""));
   EXPECT_THAT(Ask("/v2/models/m/stats").body, HasSubstr("\"model_stats\""));
   EXPECT_EQ(Ask("/v2/models/m/statistics").code, 404);
+  EXPECT_EQ(Ask("/v2/models/m/infer").code, 405) << "it is posted";
 }
 
 TEST_F(OipHttpFrontTest, AViewIsOneTensorInAndOneOut) {

@@ -30,6 +30,7 @@ using vitrine::testing::FakeCall;
 
 constexpr char kClassify[] = "/vitrine.v1.Classifier/Classify";
 constexpr char kClassifyStream[] = "/vitrine.v1.Classifier/ClassifyStream";
+constexpr char kInferStream[] = "/inference.GRPCInferenceService/ModelStreamInfer";
 
 template <typename Message>
 Message Parsed(const std::pair<bool, std::string>& message) {
@@ -188,6 +189,20 @@ TEST_F(ServedCallsTest, AStreamAnswersInAnyOrderById) {
   EXPECT_EQ(service_.ledger().in_flight(), 0);
 }
 
+TEST_F(ServedCallsTest, AnEndlessIdIsRefusedAndNotEchoed) {
+  const std::string id(129, 'x');
+  FakeCall call(server_, kClassifyStream);
+  call.SendMessage(Tensor(id));
+  const auto answer = Parsed<v1::ClassifyStreamResponse>(call.stream().Messages().at(0));
+  EXPECT_EQ(answer.request_id(), "");
+  EXPECT_THAT(answer.error().message(), HasSubstr("request_id is 129 bytes long"));
+  FakeCall oip(server_, kInferStream);
+  inference::ModelInferRequest request;
+  request.set_id(id);
+  oip.SendMessage(request);
+  EXPECT_EQ(Parsed<inference::ModelStreamInferResponse>(oip.stream().Messages().at(0)).infer_response().id(), "");
+}
+
 TEST_F(ServedCallsTest, AStreamReadsNoFurtherThanItsClient) {
   FakeCall call(server_, kClassifyStream);
   const size_t frame = GrpcFrame(Tensor("00")).size();
@@ -254,7 +269,7 @@ TEST_F(ServedCallsTest, AStreamWhoseClientLeavesDropsItsWork) {
 }
 
 TEST_F(ServedCallsTest, OipStreamsAnswerInTheOrderOfTheRequests) {
-  FakeCall call(server_, "/inference.GRPCInferenceService/ModelStreamInfer");
+  FakeCall call(server_, kInferStream);
   inference::ModelInferRequest request;
   request.set_model_name("m");
   request.set_id("first");
