@@ -55,8 +55,17 @@ if(NOT EXISTS ${OPENTELEMETRY_PROTO}/trace/v1/trace_pb2.py)
 endif()
 find_program(PYTHON python3 REQUIRED)
 
-# LibTorch from the unpacked torch wheel, for training, the reference and CUDA, and with it all tests. Without it the
-# server, vitrine-repo and the client are built, and a mark says so: script/build configures again once it is there.
+# Tests need two packages more, which `script/bootstrap serving` does not install.
+find_package(GTest CONFIG QUIET)
+pkg_check_modules(EXIF QUIET IMPORTED_TARGET libexif)
+if(GTest_FOUND AND EXIF_FOUND)
+  set(VITRINE_WITH_TESTS ON)
+else()
+  message(STATUS "There is no GoogleTest or no libexif; building without tests")
+endif()
+
+# LibTorch from the unpacked torch wheel, for training, the reference and CUDA. Without it the server, vitrine-repo, the
+# client and their tests are built, and a mark says so: script/build configures again once it is there.
 file(STRINGS ${CMAKE_SOURCE_DIR}/script/pins/libtorch.txt libtorch REGEX "^torch==")
 string(REGEX REPLACE "^torch==([^ ]*).*" "\\1" libtorch "${libtorch}")
 set(LIBTORCH_SITE ${VITRINE_DEPENDENCIES}/libtorch-${libtorch} CACHE PATH "folder that holds torch/ and nvidia/ of any LibTorch >= 2.6")
@@ -69,9 +78,7 @@ else()
   file(TOUCH ${mark})
   return()
 endif()
-find_package(GTest CONFIG REQUIRED)
 find_package(benchmark CONFIG REQUIRED)
-pkg_check_modules(EXIF REQUIRED IMPORTED_TARGET libexif)
 # LibTorch's wheel contains Gloo without its headers.
 find_path(GLOO_INCLUDE gloo/transport/device.h REQUIRED)
 

@@ -88,9 +88,6 @@ endfunction()
 function(vitrine_lends_messages program)
   target_link_options(${program} PRIVATE
     "LINKER:--export-dynamic-symbol=*7vitrine2v1*" "LINKER:--export-dynamic-symbol=descriptor_table_vitrine*")
-  if(VITRINE_WITH_LIBTORCH)
-    add_dependencies(${program} vitrine_torch)
-  endif()
 endfunction()
 
 # vitrine_test_library(NAME SOURCES a.cc ... ROOMS ... [LIBRARIES ...]): what several test programs share.
@@ -121,6 +118,16 @@ function(label_test name timed programs)
   endif()
 endfunction()
 
+# needs_absent(OUT NAME...): ON if this build lacks one of these rooms or programs.
+function(needs_absent out)
+  set(${out} OFF PARENT_SCOPE)
+  foreach(name ${ARGN})
+    if(name IN_LIST VITRINE_ABSENT)
+      set(${out} ON PARENT_SCOPE)
+    endif()
+  endforeach()
+endfunction()
+
 # vitrine_test(NAME [TIMED] SOURCES x_test.cc ... ROOMS ... [LIBRARIES ...] [PROGRAMS vitrine-server ...]
 #              [SANITIZE asan tsan])
 # A GoogleTest program run by ctest. PROGRAMS are built before it; tests/paths.h says where they are. SANITIZE says which
@@ -128,6 +135,10 @@ endfunction()
 # Tests that need data read $VITRINE_DATA and say what they skip without it.
 function(vitrine_test name)
   cmake_parse_arguments(arg "TIMED" "" "SOURCES;ROOMS;LIBRARIES;PROGRAMS;SANITIZE" ${ARGN})
+  needs_absent(left_out ${arg_ROOMS} ${arg_PROGRAMS})
+  if(left_out)
+    return()
+  endif()
   vitrine_executable(${name} _test SOURCES ${arg_SOURCES} ROOMS ${arg_ROOMS} LIBRARIES ${arg_LIBRARIES}
     GTest::gmock_main)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
@@ -154,11 +165,16 @@ foreach(run asan asan-e2e tsan)
 endforeach()
 
 # vitrine_script_test(NAME [TIMED] COMMAND ... [PROGRAMS vitrine-server ...])
-# A check that is no GoogleTest program; exit code 77 says that it was skipped. The target NAME builds what it runs.
+# A check that is no GoogleTest program, of at most ten minutes; exit code 77 says that it was skipped. The target NAME
+# builds what it runs.
 function(vitrine_script_test name)
   cmake_parse_arguments(arg "TIMED" "" "COMMAND;PROGRAMS" ${ARGN})
+  needs_absent(left_out ${arg_PROGRAMS})
+  if(left_out)
+    return()
+  endif()
   add_test(NAME ${name} COMMAND ${arg_COMMAND})
-  set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77)
+  set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600)
   add_custom_target(${name})
   if(arg_PROGRAMS)
     add_dependencies(${name} ${arg_PROGRAMS})

@@ -14,4 +14,4 @@ vitrine_script_test(dashboards_live_test
   PROGRAMS vitrine vitrine-repo vitrine-server vitrine-train)
 vitrine_script_test(dashboards_schema_test COMMAND ${CMAKE_SOURCE_DIR}/script/dashboards-check --schema)
 set_tests_properties(dashboards_test alerts_test dashboards_live_test dashboards_schema_test
-  PROPERTIES TIMEOUT 300 ENVIRONMENT "PYTHONDONTWRITEBYTECODE=1;VITRINE_BIN=${CMAKE_BINARY_DIR}/bin")
+  PROPERTIES ENVIRONMENT "PYTHONDONTWRITEBYTECODE=1;VITRINE_BIN=${CMAKE_BINARY_DIR}/bin")

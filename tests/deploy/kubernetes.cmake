@@ -3,4 +3,3 @@
 vitrine_script_test(kubernetes_test
   COMMAND ${CMAKE_SOURCE_DIR}/script/kubernetes-check ${CMAKE_BINARY_DIR}
   PROGRAMS vitrine vitrine-repo vitrine-server vitrine-train)
-set_tests_properties(kubernetes_test PROPERTIES TIMEOUT 300)

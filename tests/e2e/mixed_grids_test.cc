@@ -7,15 +7,18 @@
 #include <atomic>
 #include <cmath>
 #include <cstring>
+#include <memory>
 #include <mutex>
 #include <set>
+#include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "models/attention_maps.h"
+#include "models/attention_request.h"
+#include "models/engine/logits.h"
 #include "models/features.h"
-#include "models/reference/float_arrays.h"
-#include "models/reference/model.h"
 #include "server/registry/golden_input.h"
 #include "tests/e2e/testing/published.h"
 #include "tests/e2e/testing/running_server.h"
@@ -36,40 +39,35 @@ struct Sent {
   std::vector<float> map, feature;
 };
 
-v1::AttentionRequest MapWish(const Model& model, Grid grid) {
-  v1::AttentionRequest wish;
-  wish.set_kind(v1::CLASS_TOKEN_ROW);
-  wish.set_encoding(v1::FLOAT32);
-  return ResolveAttention(wish, model.attention(), grid).value();
-}
-
-v1::FeatureRequest FeatureWish(const Model& model) {
-  v1::FeatureRequest wish;
-  wish.set_kind(v1::MEAN_TOKEN);
-  return ResolveFeature(wish, model.features()).value();
-}
-
-void LookAlone(const Model& model, Sent& sent) {
-  const at::Tensor input = TensorOf(DecodeGoldenInput(sent.picture, model.config().preprocessing()).value());
-  const Grid grid = model.GridFor(static_cast<int>(input.size(1)), static_cast<int>(input.size(2))).value();
-  const v1::AttentionRequest wish = MapWish(model, grid);
+Sent ComputeAlone(const ModelDescription& model, const Backend& backend, std::string picture) {
+  const FloatArray input = DecodeGoldenInput(picture, model.config().preprocessing()).value();
+  const Grid grid = model.GridFor(static_cast<int>(input.shape[1]), static_cast<int>(input.shape[2])).value();
+  v1::AttentionRequest map;
+  map.set_kind(v1::CLASS_TOKEN_ROW);
+  map.set_encoding(v1::FLOAT32);
+  map = ResolveAttention(map, model.attention(), grid).value();
+  v1::FeatureRequest feature;
+  feature.set_kind(v1::MEAN_TOKEN);
+  feature = ResolveFeature(feature, model.features()).value();
   AttentionTap tap;
-  RequestAttention(wish, model.attention(), 0, tap);
+  RequestAttention(map, model.attention(), 0, tap);
   TokenTap tokens;
   tokens.Request(TokenTap::kFinal);
-  ASSERT_TRUE(RunModel(model, {input}, &tap, &tokens).ok());
-  sent.map = CollectAttention(wish, model.attention(), tap, 0, grid).front().values;
-  sent.feature = CollectFeature(FeatureWish(model), tokens, 0).values;
+  const engine::Picture view = PictureOf(input);
+  engine::Workspace workspace;
+  Sent sent{std::move(picture), std::vector<float>(model.config().classes()), {}, {}};
+  EXPECT_TRUE(backend.Run({&view, 1}, workspace, sent.alone.data(), &tap, &tokens).ok());
+  sent.map = CollectAttention(map, model.attention(), tap, 0, grid).front().values;
+  sent.feature = CollectFeature(feature, tokens, 0).values;
+  return sent;
 }
 
-std::vector<Sent> MakePictures(const Model& model) {
+std::vector<Sent> MakePictures(const WeightedModel& model) {
+  const std::unique_ptr<const Backend> backend = PortableBackend(model);
   std::vector<Sent> sent;
   for (int i = 0; i < kImages; ++i) {
     const auto [width, height] = kSizes[i % std::size(kSizes)];
-    Sent one{NoiseJpeg(width, height, i + 1), {}, {}, {}};
-    one.alone = LogitsAlone(model, one.picture);
-    LookAlone(model, one);
-    sent.push_back(std::move(one));
+    sent.push_back(ComputeAlone(model.description, *backend, NoiseJpeg(width, height, i + 1)));
   }
   return sent;
 }
@@ -109,8 +107,7 @@ void ExpectAnswer(const Sent& sent, const v1::ClassifyResponse& response) {
 TEST(MixedGrids, AThousandPicturesAtOnceGetTheAnswersTheyGetAlone) {
   const ScratchFolder folder;
   PublishModel(folder.path(), "mixed", MixedConfig());
-  const std::unique_ptr<Model> model = PublishedModel(MixedConfig());
-  const std::vector<Sent> sent = MakePictures(*model);
+  const std::vector<Sent> sent = MakePictures(HashedModel(MixedConfig()));
   ServerOptions options = TestOptions(folder.path());
   options.executor.threads = 2;
   options.batch.max_batch_tokens = 512;

@@ -9,7 +9,6 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "models/reference/model.h"
 #include "tests/e2e/testing/published.h"
 #include "tests/e2e/testing/running_server.h"
 
@@ -32,7 +31,7 @@ TEST(Streams, AnswersComeAsTheyAreReadyAndMatchById) {
   ServerOptions options = TestOptions(folder.path());
   options.executor.threads = 2;
   RunningServer running(options);
-  const std::unique_ptr<Model> model = PublishedModel(MixedConfig());
+  const WeightedModel model = HashedModel(MixedConfig());
 
   grpc::ClientContext context;
   const std::unique_ptr<Stream> stream = running.classifier().ClassifyStream(&context);
@@ -52,7 +51,7 @@ TEST(Streams, AnswersComeAsTheyAreReadyAndMatchById) {
     order.push_back(answer.request_id());
     int i = 0;
     if (!absl::SimpleAtoi(answer.request_id(), &i) || i % 10 != 0) continue;
-    const std::vector<float> alone = LogitsAlone(*model, NoiseJpeg(16 + 4 * (i % 5), 16, i + 1));
+    const std::vector<float> alone = LogitsAlone(model, NoiseJpeg(16 + 4 * (i % 5), 16, i + 1));
     const v1::Prediction& best = answer.response().predictions(0);
     EXPECT_NEAR(best.logit(), alone[best.index()], 1e-4) << "answer " << i << " belongs to another picture";
   }

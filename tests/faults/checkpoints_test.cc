@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Versions that verify as files and are wrong as models, and many swaps in a row.
-#include <ATen/ops/zeros.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "models/reference/checkpoint/checkpoint.h"
+#include "models/repository/stored_version.h"
 #include "server/serve/execution/picture_input.h"
 #include "tests/e2e/testing/published.h"
 #include "tests/e2e/testing/running_server.h"

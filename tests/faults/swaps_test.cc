@@ -18,7 +18,6 @@
 
 #include "absl/strings/match.h"
 #include "absl/time/clock.h"
-#include "models/reference/model.h"
 #include "tests/e2e/testing/published.h"
 #include "tests/e2e/testing/running_server.h"
 
@@ -95,7 +94,7 @@ TEST(Swaps, HundredsUnderLoadLoseNothingAndLeaveNothingBehind) {
   const std::string picture = NoiseJpeg(32, 24, 3);
   std::vector<std::vector<float>> expected;
   for (int seed = 0; seed < kSeeds; ++seed) {
-    expected.push_back(LogitsAlone(*PublishedModel(MixedConfig(), seed), picture));
+    expected.push_back(LogitsAlone(HashedModel(MixedConfig(), seed), picture));
   }
   PublishModel(folder.path(), "mixed", MixedConfig(), 1);
   ServerOptions options = TestOptions(folder.path());

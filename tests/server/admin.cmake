@@ -2,5 +2,5 @@
 # Changes by operators: with fake versions, and with real models in a real repository.
 vitrine_test(server_admin_test
   SOURCES admin/admin_models_test.cc admin/admin_rollback_test.cc admin/admin_service_test.cc
-          admin/canary_quality_test.cc admin/canary_watch_test.cc small_models.cc
-  ROOMS server checkpoint SANITIZE asan)
+          admin/canary_quality_test.cc admin/canary_watch_test.cc
+  ROOMS server LIBRARIES small_models SANITIZE asan)

@@ -8,5 +8,5 @@ vitrine_test(server_core_test
 vitrine_test(server_compute_test
   SOURCES serve/execution/device_test.cc serve/execution/execute_batch_counts_test.cc
           serve/execution/execute_batch_test.cc serve/execution/executor_test.cc registry/model_loader_test.cc
-          serve/execution/picture_input_test.cc small_models.cc
-  ROOMS server checkpoint SANITIZE asan)
+          serve/execution/picture_input_test.cc
+  ROOMS server LIBRARIES small_models SANITIZE asan)

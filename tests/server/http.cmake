@@ -2,5 +2,5 @@
 # Pictures over HTTP: queries, the JSON of answers, and what a path answers, without a server.
 vitrine_test(server_http_test
   SOURCES wire/http/classify_front_test.cc wire/http/classify_query_test.cc
-          wire/http/cors_test.cc wire/http/http_port_test.cc wire/http/page_files_test.cc small_models.cc
-  ROOMS server checkpoint LIBRARIES nlohmann_json::nlohmann_json SANITIZE asan)
+          wire/http/cors_test.cc wire/http/http_port_test.cc wire/http/page_files_test.cc
+  ROOMS server LIBRARIES small_models nlohmann_json::nlohmann_json SANITIZE asan)

@@ -2,5 +2,5 @@
 # gRPC's protocol and the calls, with streams that are made up.
 vitrine_test(server_rpc_test
   SOURCES wire/rpc/grpc_call_test.cc wire/rpc/grpc_status_test.cc wire/rpc/grpc_wire_test.cc
-          wire/rpc/served_calls_test.cc small_models.cc
-  ROOMS server checkpoint LIBRARIES base_gunzip base_gzip SANITIZE asan)
+          wire/rpc/served_calls_test.cc
+  ROOMS server LIBRARIES small_models base_gunzip base_gzip SANITIZE asan)

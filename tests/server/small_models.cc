@@ -1,21 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/server/small_models.h"
 
-#include <ATen/ops/empty.h>
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <cstring>
 #include <random>
 #include <utility>
 
 #include "common/imaging/encode/encode_png.h"
 #include "common/imaging/header.h"
 #include "models/engine/cpu_backend.h"
-#include "models/reference/checkpoint/checkpoint.h"
-#include "models/reference/model.h"
-#include "server/registry/golden_input.h"
+#include "tests/server/hashed_version.h"
 
 namespace vitrine {
 namespace {
@@ -49,15 +44,17 @@ v1::ModelConfig NullConfig() {
 }
 
 std::shared_ptr<LoadedModel> MakeLoaded(const std::string& name, int64_t version, const v1::ModelConfig& config,
-                                        const std::function<void(at::Tensor&)>& change) {
-  auto model = MakeModel(config, 7);
-  EXPECT_TRUE(model.ok()) << model.status();
-  std::vector<const float*> weights;
-  for (at::Tensor weight : (*model)->weights()) {
-    if (change != nullptr) change(weight);
-    weights.push_back(weight.const_data_ptr<float>());
+                                        const std::function<void(std::vector<float>&)>& change) {
+  WeightedModel model = HashedModel(config, 7);
+  if (change != nullptr) {
+    for (StoredTensor& weight : model.weights) {
+      FloatArray floats = FloatsOf(weight);
+      change(floats.values);
+      weight = StoredOf(std::move(floats));
+    }
   }
-  auto backend = MakeCpuBackend((*model)->program(), weights, cpu::SupportedPaths().back());
+  const ModelDescription& description = model.description;
+  auto backend = MakeCpuBackend(description.program(), PointersTo(model), cpu::SupportedPaths().back());
   EXPECT_TRUE(backend.ok()) << backend.status();
   auto loaded = std::make_shared<LoadedModel>();
   loaded->id = {name, version};
@@ -65,33 +62,16 @@ std::shared_ptr<LoadedModel> MakeLoaded(const std::string& name, int64_t version
   loaded->device = "cpu";
   loaded->precision = "fp32";
   for (int i = 0; i < config.classes(); ++i) loaded->labels.push_back("class " + std::to_string(i));
-  loaded->attention = (*model)->attention();
-  loaded->features = (*model)->features();
-  loaded->description = std::make_shared<const ModelDescription>(**model);
+  loaded->attention = description.attention();
+  loaded->features = description.features();
+  loaded->description = std::make_shared<const ModelDescription>(description);
   loaded->backend = *std::move(backend);
   return loaded;
 }
 
 VersionId PublishVersion(const std::filesystem::path& root, const std::string& name, const v1::ModelConfig& config,
                          uint64_t seed) {
-  const auto model = MakeModel(config, seed);
-  EXPECT_TRUE(model.ok()) << model.status();
-  Draft draft;
-  *draft.manifest.mutable_config() = config;
-  draft.manifest.set_parameters((*model)->CountParameters());
-  v1::GoldenTolerance& tolerance = *draft.manifest.add_golden_tolerances();
-  tolerance.set_device("cpu");
-  tolerance.set_precision("fp32");
-  tolerance.set_tolerance(1e-4);
-  draft.weights = SaveWeights(**model, Dtype::kF32);
-  draft.golden.tensors["picture.0"] = StoredBytes(NoisePng(24, 32, 1));
-  draft.golden.tensors["picture.1"] = StoredBytes(NoisePng(16, 16, 2));
-  const absl::Status recorded = RecordGolden(**model, ForwardOf(**model), DecodeGoldenInput, draft.golden);
-  EXPECT_TRUE(recorded.ok()) << recorded;
-  for (int i = 0; i < config.classes(); ++i) draft.labels.push_back("class " + std::to_string(i));
-  const auto published = Publish(root, name, draft);
-  EXPECT_TRUE(published.ok()) << published.status();
-  return published.value_or(VersionId{});
+  return PublishHashed(root, name, config, seed, {NoisePng(24, 32, 1), NoisePng(16, 16, 2)});
 }
 
 std::string NoisePng(int height, int width, int seed) {

@@ -3,10 +3,11 @@
 #define VITRINE_TESTS_SERVER_SMALL_MODELS_H_
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
-#include "models/reference/model.h"
 #include "models/repository/repository.h"
 #include "server/registry/version/loaded_model.h"
 #include "server/serve/scheduling/inference_request.h"
@@ -20,11 +21,11 @@ v1::ModelConfig SmallNativeConfig();
 // The null model for RGB pictures of 32x32 pixels, 3 classes.
 v1::ModelConfig NullConfig();
 
-// Returns a model in memory with random weights; `change` may modify each weight.
+// Returns a model in memory with hashed weights; `change` may modify each weight.
 std::shared_ptr<LoadedModel> MakeLoaded(const std::string& name, int64_t version, const v1::ModelConfig& config,
-                                        const std::function<void(at::Tensor& weight)>& change = nullptr);
+                                        const std::function<void(std::vector<float>& weight)>& change = nullptr);
 
-// Publishes a version with random weights and with its goldens.
+// Publishes a version with hashed weights and with its goldens.
 VersionId PublishVersion(const std::filesystem::path& root, const std::string& name, const v1::ModelConfig& config,
                          uint64_t seed = 1);
 

@@ -129,6 +129,8 @@ TEST(Rooms, OnlyTheClientSeesGrpc) {
   }
 }
 
+const std::regex kLibTorch("#include [<\"]((?:ATen|torch|c10)/[^>\"]+)[>\"]");
+
 // All others neither include nor link LibTorch.
 bool SeesTensors(const Room& room) {
   return room.folder.starts_with("models/reference") || room.folder == "trainer";
@@ -142,9 +144,18 @@ TEST(Rooms, ModelsAndClientKeepTheirHeavyNeighboursOut) {
   for (const auto& [name, room] : table) {
     if (SeesTensors(room)) continue;
     for (const fs::path& source : SourcesOf(table, name)) {
-      EXPECT_THAT(Matches(ReadFile(source), std::regex("#include [<\"]((?:ATen|torch|c10)/[^>\"]+)[>\"]")),
-                  testing::IsEmpty())
-          << source << " sees LibTorch";
+      EXPECT_THAT(Matches(ReadFile(source), kLibTorch), testing::IsEmpty()) << source << " sees LibTorch";
+    }
+  }
+}
+
+// They are built where LibTorch is not.
+TEST(Rooms, TestsOfTheServerNeedNoLibTorch) {
+  for (const char* folder : {"tests/server", "tests/e2e", "tests/faults", "tests/client", "tests/common"}) {
+    for (const fs::path& source : SourcesBelow(folder)) {
+      const std::string text = ReadFile(source);
+      EXPECT_THAT(Matches(text, kLibTorch), testing::IsEmpty()) << source;
+      EXPECT_THAT(text, testing::Not(testing::HasSubstr("#include \"models/reference/"))) << source;
     }
   }
 }

@@ -1,17 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/e2e/testing/published.h"
 
-#include <ATen/ops/empty.h>
-#include <gtest/gtest.h>
-#include <stdlib.h>
-
-#include <cstring>
-
-#include "models/reference/checkpoint/checkpoint.h"
-#include "models/reference/model.h"
+#include "models/engine/logits.h"
 #include "server/registry/golden_input.h"
 #include "tests/common/imaging/pictures.h"
-#include "tests/models/reference/pictures.h"
+#include "tests/models/config_text.h"
 
 namespace vitrine::testing {
 
@@ -45,37 +38,13 @@ v1::ModelConfig SlowConfig() {
 
 VersionId PublishModel(const std::filesystem::path& root, const std::string& model, const v1::ModelConfig& config,
                        uint64_t seed) {
-  const std::unique_ptr<Model> built = PublishedModel(config, seed);
-  Draft draft;
-  *draft.manifest.mutable_config() = config;
-  draft.manifest.set_parameters(built->CountParameters());
-  v1::GoldenTolerance& tolerance = *draft.manifest.add_golden_tolerances();
-  tolerance.set_device("cpu");
-  tolerance.set_precision("fp32");
-  tolerance.set_tolerance(1e-4f);
-  draft.weights = SaveWeights(*built, Dtype::kF32);
-  draft.golden.tensors["picture.0"] = StoredBytes(NoiseJpeg(40, 32, 99));
-  const absl::Status recorded = RecordGolden(*built, ForwardOf(*built), DecodeGoldenInput, draft.golden);
-  EXPECT_TRUE(recorded.ok()) << recorded;
-  for (int i = 0; i < config.classes(); ++i) draft.labels.push_back("class-" + std::to_string(i));
-  const absl::StatusOr<VersionId> published = Publish(root, model, draft);
-  EXPECT_TRUE(published.ok()) << published.status();
-  return published.value_or(VersionId{});
+  return PublishHashed(root, model, config, seed, {NoiseJpeg(40, 32, 99)});
 }
 
-std::unique_ptr<Model> PublishedModel(const v1::ModelConfig& config, uint64_t seed) {
-  absl::StatusOr<std::unique_ptr<Model>> model = MakeModel(config, seed);
-  EXPECT_TRUE(model.ok()) << model.status();
-  HashWeights(**model, seed);
-  return *std::move(model);
-}
-
-std::vector<float> LogitsAlone(const Model& model, const std::string& picture) {
-  const absl::StatusOr<FloatArray> input = DecodeGoldenInput(picture, model.config().preprocessing());
-  EXPECT_TRUE(input.ok()) << input.status();
-  absl::StatusOr<FloatArray> logits = ForwardOf(model)({&*input, 1});
-  EXPECT_TRUE(logits.ok()) << logits.status();
-  return std::move(logits->values);
+std::vector<float> LogitsAlone(const WeightedModel& model, const std::string& image) {
+  const v1::ModelConfig& config = model.description.config();
+  const FloatArray input = DecodeGoldenInput(image, config.preprocessing()).value();
+  return LogitsOf(*PortableBackend(model), config.classes(), {&input, 1}).value().values;
 }
 
 v1::ModelConfig VerySlowConfig() {

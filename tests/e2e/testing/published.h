@@ -4,19 +4,14 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <memory>
 #include <string>
 #include <vector>
 
 #include "models/repository/repository.h"
+#include "models/repository/weights.h"
 #include "tests/scratch_folder.h"
+#include "tests/server/hashed_version.h"
 #include "vitrine/v1/model.pb.h"
-
-namespace vitrine {
-
-class Model;
-
-}  // namespace vitrine
 
 namespace vitrine::testing {
 
@@ -29,15 +24,12 @@ v1::ModelConfig SlowConfig();
 // Likewise, four times as slow, so that a test can act during the computation on any machine.
 v1::ModelConfig VerySlowConfig();
 
-// Publishes the next version of `model`, with goldens recorded from its own weights. Other seeds give other weights.
+// Publishes HashedModel(config, seed) as the next version of `model`.
 VersionId PublishModel(const std::filesystem::path& root, const std::string& model, const v1::ModelConfig& config,
                        uint64_t seed = 1);
 
-// Returns a model in memory with the weights that PublishModel publishes.
-std::unique_ptr<Model> PublishedModel(const v1::ModelConfig& config, uint64_t seed = 1);
-
-// Returns the logits of one encoded image in a batch of its own, computed without a server.
-std::vector<float> LogitsAlone(const Model& model, const std::string& picture);
+// Returns the logits of one encoded image in a batch of its own, computed by the portable path without a server.
+std::vector<float> LogitsAlone(const WeightedModel& model, const std::string& image);
 
 // Returns a JPEG of smooth shapes and noise; the noise differs everywhere between seeds.
 std::string NoiseJpeg(int width, int height, uint32_t seed);

@@ -11,14 +11,13 @@
 
 namespace vitrine::testing {
 
-// Values in [-1, 1) from an integer hash: equal on every machine and independent of any generator.
+// Returns HashedValues (tests/models/hashed_weights.h) as a tensor of at least one value.
 at::Tensor Hashed(at::IntArrayRef shape, uint64_t seed);
 
 // An input of the model's channels.
 at::Tensor Picture(int channels, int height, int width, uint64_t seed);
 
-// Replaces every parameter by hashed values of a size at which each of them matters: near 1 for norm scales, within 1.5
-// / sqrt(fan in) for matrices, within a quarter for the rest. Also replaces running statistics.
+// Replaces every parameter and running statistic by HashedWeight.
 void HashWeights(Module& model, uint64_t seed = 1);
 
 // A model built from a config in text form, with hashed weights.

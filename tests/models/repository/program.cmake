@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # vitrine-repo as a user runs it, but for `import`.
-vitrine_test(repo_program_test SOURCES ../tool/repo_program_test.cc ROOMS repository models PROGRAMS vitrine-repo)
+vitrine_test(repo_program_test SOURCES ../tool/repo_program_test.cc ROOMS repository models PROGRAMS vitrine-repo
+  vitrine_torch)
 vitrine_test(stated_licence_test SOURCES ../tool/stated_licence_test.cc ROOMS publish)
 vitrine_test(repo_quantize_test SOURCES ../tool/repo_quantize_test.cc ROOMS repository models PROGRAMS vitrine-repo)
 vitrine_script_test(repo_graph_test
@@ -10,4 +11,3 @@ vitrine_script_test(repo_graph_test
 vitrine_script_test(repo_pull_test
   COMMAND ${VITRINE_SYSTEM_PYTHON} -B ${CMAKE_CURRENT_SOURCE_DIR}/../tool/pull_test.py ${CMAKE_BINARY_DIR} -v
   PROGRAMS vitrine-repo)
-set_tests_properties(repo_pull_test PROPERTIES TIMEOUT 600)

@@ -9,8 +9,9 @@
 #include <fstream>
 
 #include "absl/strings/str_cat.h"
-#include "models/reference/checkpoint/checkpoint.h"
 #include "models/repository/import/import.h"
+#include "models/repository/stored_version.h"
+#include "models/repository/weights.h"
 #include "tests/e2e/testing/published.h"
 #include "tests/e2e/testing/running_server.h"
 #include "tests/models/repository/foreign_weights.h"
@@ -60,7 +61,7 @@ class ImportProgram : public ::testing::Test {
   void ExpectServed(int classes) {
     const absl::StatusOr<StoredVersion> version = ReadVersion(Path("models"), {"imported", 1});
     ASSERT_TRUE(version.ok()) << version.status();
-    const auto model = *BuildModel(*version);
+    const WeightedModel model = FitWeights(version->manifest, version->weights).value();
     RunningServer server(folder_.path() / "models");
     const std::string picture = NoiseJpeg(320, 200, 5);
     v1::ClassifyRequest request = PictureRequest("imported", picture);
@@ -68,7 +69,7 @@ class ImportProgram : public ::testing::Test {
     v1::ClassifyResponse response;
     const grpc::Status status = server.Classify(request, &response);
     ASSERT_TRUE(status.ok()) << status.error_message();
-    const std::vector<float> alone = LogitsAlone(*model, picture);
+    const std::vector<float> alone = LogitsAlone(model, picture);
     ASSERT_EQ(response.predictions_size(), classes);
     for (const v1::Prediction& prediction : response.predictions()) {
       EXPECT_EQ(prediction.label(), absl::StrCat("thing ", prediction.index()));

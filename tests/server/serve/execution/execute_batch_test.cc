@@ -51,8 +51,6 @@ TEST_F(ExecuteBatchTest, MixedGridsRunTogetherAndAnswerAsTheyWouldAlone) {
 }
 
 TEST_F(ExecuteBatchTest, MapsAndFeaturesOfABatchAreThoseThatEachPictureGetsAlone) {
-  // Weights at which every two pictures look different to the model.
-  model_ = MakeLoaded("small", 1, SmallNativeConfig(), [](at::Tensor& weight) { weight.mul_(5); });
   const std::vector<std::pair<int, int>> sizes = {{16, 16}, {32, 32}, {8, 24}, {24, 8}, {16, 16}, {20, 28}};
   std::vector<Answer> together(sizes.size()), alone(sizes.size());
   std::vector<InferenceRequest> requests;
@@ -337,8 +335,9 @@ TEST_F(ExecuteBatchTest, AThrowingResponderStillAnswersEveryone) {
 }
 
 TEST_F(ExecuteBatchTest, LogitsThatAreNotFiniteAreNeverAnswered) {
-  model_ = MakeLoaded("small", 1, SmallNativeConfig(),
-                      [](at::Tensor& weight) { weight.fill_(std::numeric_limits<float>::quiet_NaN()); });
+  model_ = MakeLoaded("small", 1, SmallNativeConfig(), [](std::vector<float>& weight) {
+    std::fill(weight.begin(), weight.end(), std::numeric_limits<float>::quiet_NaN());
+  });
   std::vector<Answer> answers(1);
   std::vector<InferenceRequest> requests;
   requests.push_back(PictureRequest(model_, NoisePng(16, 16, 1), answers[0]));
