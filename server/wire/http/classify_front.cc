@@ -132,7 +132,7 @@ absl::Status HttpClassifyFront::ReadHead(const Target& target, const absl::Statu
   asked.curl_line = CurlLine(request, target.model, target.version);
   RETURN_IF_ERROR(CheckType(request, asked.curl_line));
   ASSIGN_OR_RETURN(asked.query, ParseClassifyQuery(request.query()));
-  asked.call.deadline = service_.clock().Now() + asked.query.timeout;
+  asked.call.deadline = service_.clock().Now() + asked.query.deadline;
   ASSIGN_OR_RETURN(asked.wanted, AddressOf(target.model, target.version));
   if (!target.version.empty() && !asked.query.request.version_label().empty()) {
     return absl::InvalidArgumentError("the path names a version already; leave version_label out, or /versions/V");

@@ -64,13 +64,15 @@ absl::Status ReadTopK(const std::string& value, ClassifyQuery& query) {
 
 absl::Status ReadResolution(const std::string& value, ClassifyQuery& query) {
   constexpr int32_t kLongestSide = 8192;
-  const std::vector<std::string> sides = absl::StrSplit(value, 'x');
+  std::vector<std::string> sides = absl::StrSplit(value, 'x');
+  if (sides.size() == 1) sides.push_back(sides[0]);  // a square
   int32_t height = 0, width = 0;
   const auto fine = [](const std::string& side, int32_t* pixels) {
     return absl::SimpleAtoi(side, pixels) && *pixels >= 1 && *pixels <= kLongestSide;
   };
   if (sides.size() != 2 || !fine(sides[0], &height) || !fine(sides[1], &width)) {
-    return WrongValue("resolution", value, "HEIGHTxWIDTH in pixels, each 1 to 8192, as in 48x32");
+    return WrongValue("resolution", value,
+                      "HEIGHTxWIDTH or one side of a square in pixels, each 1 to 8192, as in 48x32 or 48");
   }
   query.request.mutable_resolution()->set_height(height);
   query.request.mutable_resolution()->set_width(width);
@@ -88,10 +90,10 @@ absl::Status ReadPriority(const std::string& value, ClassifyQuery& query) {
   return WrongValue("priority", value, "high, normal or low");
 }
 
-absl::Status ReadTimeout(const std::string& value, ClassifyQuery& query) {
-  if (!absl::ParseDuration(value, &query.timeout) || query.timeout <= absl::ZeroDuration() ||
-      query.timeout > kMaxHttpWait) {
-    return WrongValue("timeout", value, "a time above 0 and of at most 60s, with its unit, as in 2s or 500ms");
+absl::Status ReadDeadline(const std::string& value, ClassifyQuery& query) {
+  if (!absl::ParseDuration(value, &query.deadline) || query.deadline <= absl::ZeroDuration() ||
+      query.deadline > kMaxHttpWait) {
+    return WrongValue("deadline", value, "a time above 0 and of at most 60s, with its unit, as in 2s or 500ms");
   }
   return absl::OkStatus();
 }
@@ -140,7 +142,7 @@ constexpr KnownParameter kKnownParameters[] = {
        query.request.set_request_id(value);
        return absl::OkStatus();
      }},
-    {"timeout", ReadTimeout},
+    {"deadline", ReadDeadline},
     {kAttentionName,
      [](const std::string& value, ClassifyQuery& query) {
        ASSIGN_OR_RETURN(query.attention.emplace_back(), ParseAttentionParameter(value));
@@ -162,6 +164,7 @@ absl::Status ReadKnown(const std::string& name, const std::string& value, Classi
     if (name == known.name) return known.read(value, query);
     absl::StrAppend(&names, names.empty() ? "" : ", ", known.name);
   }
+  if (name == "timeout") return absl::InvalidArgumentError("parameter timeout is now deadline");
   return absl::InvalidArgumentError(
       absl::StrCat("parameter \"", Shown(name), "\" of the URL is not known; there are ", names));
 }

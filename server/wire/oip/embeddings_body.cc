@@ -27,7 +27,7 @@ namespace {
 using nlohmann::json;
 using OutputTensor = inference::ModelInferRequest::InferRequestedOutputTensor;
 
-constexpr const char* kMembers[] = {"model", "input", "encoding_format", "user", "version", "kind", "normalize"};
+constexpr const char* kMembers[] = {"model", "input", "encoding_format", "user", "version", "feature", "normalize"};
 
 absl::Status CheckMembers(const json& document) {
   for (const auto& [name, value] : document.items()) {
@@ -36,6 +36,7 @@ absl::Status CheckMembers(const json& document) {
       return absl::InvalidArgumentError(
           "\"dimensions\" is not served: vectors have as many numbers as the model makes; leave it out");
     }
+    if (name == "kind") return absl::InvalidArgumentError("\"kind\" is now \"feature\"");
     if (std::find(std::begin(kMembers), std::end(kMembers), name) != std::end(kMembers)) continue;
     return absl::InvalidArgumentError(
         absl::StrCat("\"", Shown(name), "\" is not known; there are ", absl::StrJoin(kMembers, ", ")));
@@ -95,8 +96,8 @@ absl::Status SetAddress(const json& document, inference::ModelInferRequest& mess
 absl::Status AddEmbedding(const json& document, inference::ModelInferRequest& message) {
   OutputTensor& output = *message.add_outputs();
   output.set_name(kEmbedding);
-  ASSIGN_OR_RETURN(const json* kind, Member(document, "kind", &json::is_string, "\"class\" or \"mean\""));
-  if (kind != nullptr) (*output.mutable_parameters())["kind"].set_string_param(kind->get<std::string>());
+  ASSIGN_OR_RETURN(const json* feature, Member(document, "feature", &json::is_string, "\"class\" or \"mean\""));
+  if (feature != nullptr) (*output.mutable_parameters())["kind"].set_string_param(feature->get<std::string>());
   ASSIGN_OR_RETURN(const json* normalize, Member(document, "normalize", &json::is_boolean, "true or false"));
   (*output.mutable_parameters())["normalize"].set_bool_param(normalize == nullptr || normalize->get<bool>());
   return absl::OkStatus();

@@ -56,10 +56,10 @@ class OpenAi(unittest.TestCase):
         self.assertEqual(self.create(input=text_of(SURE[0])).data[0].embedding, [float(value) for value in values])
 
     def test_what_is_not_openais(self):
-        whole = self.create(input=text_of(SURE[0]), extra_body={"normalize": False, "kind": "mean", "version": "stable"})
+        whole = self.create(input=text_of(SURE[0]), extra_body={"normalize": False, "feature": "mean", "version": "stable"})
         plain = numpy.array(whole.data[0].embedding)
         self.assertGreater(abs(numpy.linalg.norm(plain) - 1), 0.1)
-        unit = numpy.array(self.create(input=text_of(SURE[0]), extra_body={"kind": "mean"}).data[0].embedding)
+        unit = numpy.array(self.create(input=text_of(SURE[0]), extra_body={"feature": "mean"}).data[0].embedding)
         numpy.testing.assert_allclose(unit, plain / numpy.linalg.norm(plain), atol=1e-5)
 
     def test_refusals(self):
@@ -69,7 +69,7 @@ class OpenAi(unittest.TestCase):
                                     ("JPEG", {"input": "aGVsbG8="}),
                                     ("dimensions", {"input": text_of(SURE[0]), "dimensions": 8}),
                                     ("1 to 64", {"input": [text_of(SURE[0])] * 65}),
-                                    ("class and mean", {"input": text_of(SURE[0]), "extra_body": {"kind": "patches"}})):
+                                    ("class and mean", {"input": text_of(SURE[0]), "extra_body": {"feature": "patches"}})):
             with self.assertRaises(openai.BadRequestError) as caught:
                 self.create(**arguments)
             self.assertIn(sentence, caught.exception.body["message"])

@@ -73,7 +73,7 @@ class OpenApi(unittest.TestCase):
         self.assertIn("values", numbers["attention"][0])
         self.check("POST", classify, 400, b"no picture")
         self.check("POST", "/v1/models/nobody:classify", 404, PICTURE)
-        self.check("POST", classify + "?timeout=1ns", 504, PICTURE)
+        self.check("POST", classify + "?deadline=1ns", 504, PICTURE)
 
     def test_embeddings(self):
         picture = base64.b64encode(PICTURE).decode()

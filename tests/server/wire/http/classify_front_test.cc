@@ -241,7 +241,7 @@ TEST_F(HttpClassifyFrontTest, ABodyIsNotCopiedAndItsIdIsThatOfTheHeader) {
 // An upload over a slow network takes longer than the default timeout. A timeout of the client's counts from the head.
 TEST_F(HttpClassifyFrontTest, TheDefaultTimeoutCountsFromTheEndOfTheBody) {
   for (const auto& [query, deadline] : {std::pair<std::string, absl::Duration>{"", absl::Seconds(165)},
-                                        std::pair<std::string, absl::Duration>{"?timeout=2s", absl::Seconds(2)}}) {
+                                        std::pair<std::string, absl::Duration>{"?deadline=2s", absl::Seconds(2)}}) {
     const absl::Time start = clock_.Now();
     const Sent sent("POST", kPath + query, NoisePng(8, 8, 1));
     const HttpHandling next = port_.Begin(sent.request);

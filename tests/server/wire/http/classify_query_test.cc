@@ -59,7 +59,7 @@ TEST(QueryString, AnyBytesAreReadOrRefused) {
 
 TEST(ClassifyQuery, EveryParameterIsRead) {
   const absl::StatusOr<ClassifyQuery> read = ParseClassifyQuery(
-      "top_k=3&resolution=48x32&priority=high&version_label=canary&request_id=a%20b&timeout=1.5s&"
+      "top_k=3&resolution=48x32&priority=high&version_label=canary&request_id=a%20b&deadline=1.5s&"
       "attention=mean:0,-1:all&attention=rollout&attention=scores::1&attention_encoding=float&features=patches,class");
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_EQ(read->request.top_k(), 3);
@@ -100,20 +100,21 @@ TEST(ClassifyQuery, NormalizeIsOfEveryFeatureWhereverItStands) {
 
 TEST(ClassifyQuery, WhatIsWrongIsNamedWithWhatThereIs) {
   EXPECT_THAT(WhyNot("topk=3"), AllOf(HasSubstr("\"topk\""), HasSubstr("top_k, resolution, priority, version_label, "
-                                                                       "request_id, timeout, attention, "
+                                                                       "request_id, deadline, attention, "
                                                                        "attention_encoding")));
   for (const char* value : {"", "0", "-1", "1.5", "x", "99999999999"}) {
     EXPECT_THAT(WhyNot(std::string("top_k=") + value), HasSubstr("a whole number from 1")) << value;
   }
-  for (const char* value : {"", "48", "48x", "0x4", "8193x1", "4x4x4", "axb"}) {
+  for (const char* value : {"", "0", "48x", "0x4", "8193x1", "4x4x4", "axb"}) {
     EXPECT_THAT(WhyNot(std::string("resolution=") + value), HasSubstr("HEIGHTxWIDTH")) << value;
   }
   for (const char* value : {"", "HIGH", "1"}) {
     EXPECT_THAT(WhyNot(std::string("priority=") + value), HasSubstr("high, normal or low")) << value;
   }
   for (const char* value : {"", "2", "0s", "-1s", "61s", "inf", "x"}) {
-    EXPECT_THAT(WhyNot(std::string("timeout=") + value), HasSubstr("2s or 500ms")) << value;
+    EXPECT_THAT(WhyNot(std::string("deadline=") + value), HasSubstr("2s or 500ms")) << value;
   }
+  EXPECT_EQ(WhyNot("timeout=2s"), "parameter timeout is now deadline");
   EXPECT_THAT(WhyNot("version_label="), HasSubstr("stable or canary"));
   EXPECT_THAT(WhyNot("attention=rollout&attention_encoding=float16"), HasSubstr("png or float"));
   EXPECT_THAT(WhyNot("attention_encoding=png"), HasSubstr("add attention=KIND"));

@@ -27,7 +27,7 @@ std::string EmbeddingsRefusal(const std::string& body) {
 
 TEST(EmbeddingsBody, IsAnInferenceRequest) {
   const auto read = ReadEmbeddings(R"({"model":"m","input":["b25l","data:image/png;base64,b3RoZXI="],"user":"a",
-                                       "encoding_format":"base64","version":"canary","kind":"mean","normalize":false})");
+                                       "encoding_format":"base64","version":"canary","feature":"mean","normalize":false})");
   ASSERT_TRUE(read.ok()) << read.status();
   const inference::ModelInferRequest& message = read->infer.message;
   EXPECT_EQ(message.model_name(), "m");
@@ -50,7 +50,7 @@ TEST(EmbeddingsBody, IsAnInferenceRequest) {
 TEST(EmbeddingsBody, OnePictureWithoutAnythingElse) {
   for (const char* body : {R"({"model":"m","input":"b25l"})",
                            R"({"model":"m","input":"b25l","encoding_format":null,"dimensions":null,"user":null,)"
-                           R"("version":null,"kind":null,"normalize":null,"other":null})"}) {
+                           R"("version":null,"feature":null,"normalize":null,"other":null})"}) {
     const auto read = ReadEmbeddings(body);
     ASSERT_TRUE(read.ok()) << read.status();
     EXPECT_FALSE(read->wants_base64);
@@ -76,6 +76,7 @@ TEST(EmbeddingsBody, WhatIsWrongIsNamed) {
               HasSubstr("strings of base64 or data URLs"));
   EXPECT_THAT(EmbeddingsRefusal(R"({"model":"m","input":"https://example.com/a.png"})"),
               HasSubstr("nothing is fetched"));
+  EXPECT_THAT(EmbeddingsRefusal(R"({"model":"m","input":"b25l","kind":"mean"})"), HasSubstr("is now \"feature\""));
   EXPECT_THAT(EmbeddingsRefusal(R"({"model":"m","input":"b25l","dimensions":256})"),
               HasSubstr("\"dimensions\" is not served"));
   EXPECT_THAT(EmbeddingsRefusal(R"({"model":"m","input":"b25l","encoding_format":"int8"})"),
