@@ -64,7 +64,7 @@ def publish(setup, repository, pictures):
         (labelled / picture.name).symlink_to(picture)
     for precision in filter(precisions.multiplied, ("bf16", "int8")):
         published.run(setup.program("vitrine-repo"), "quantize", repository, NAME, "--precision", precision, "--data",
-                      f"imagefolder:{labelled.parent}", "--images", BATCH, "--budget", 100)
+                      f"imagefolder:{labelled.parent}", "--limit", BATCH, "--budget", 100)
     return weights
 
 
@@ -100,7 +100,7 @@ def search(setup, server, pictures, start, seed):
     """What `vitrine bench` reports of its search from that rate up; every request has to be answered."""
     command = ["taskset", "-c", setup.core_list(), setup.program("vitrine"), "bench", pictures, "--server",
                server.address, "--model", NAME, "--find-max", "--latency", BOUND, "--good", 1, "--deadline", "2s",
-               "--rate", start, "--precision", CLOSENESS, "--warmup", f"{setup.seconds(WARM_UP)}s", "--duration",
+               "--rate", start, "--tolerance", CLOSENESS, "--warmup", f"{setup.seconds(WARM_UP)}s", "--duration",
                f"{setup.seconds(SECONDS)}s", "--seed", seed, "--format", "json"]
     done = subprocess.run(list(map(str, command)), stdout=subprocess.PIPE, text=True)
     if not done.stdout:

@@ -16,51 +16,50 @@ namespace vitrine {
 namespace {
 
 constexpr char kBenchExamples[] = R"(Examples:
-  200 requests a second for 10 s, as independent callers send them:
+  200 requests/s for 10 s, as from independent clients:
     vitrine bench photos/ --model xcit-n12 --rate 200
-  As fast as 16 callers can who wait for their answers:
+  16 clients that each wait for their answer:
     vitrine bench photos/ --model xcit-n12 --concurrency 16
-  The highest rate that is answered within 50 ms at p99, with a report:
+  The highest rate with a p99 latency of at most 50 ms, with a report:
     vitrine bench photos/ --model xcit-n12 --find-max --latency p99=50ms --out report/
   Goodput against offered load:
     vitrine bench photos/ --model xcit-n12 --sweep 50:800 --deadline 100ms --out report/
-  People and bulk work side by side:
+  Interactive and bulk requests together:
     vitrine bench photos/ --rate 300 --mix "model=a,priority=high,deadline=50ms,weight=3; model=b,priority=low"
-  Whether those who ask for maps hold up the others:
+  The effect of requests for attention maps on others:
     vitrine bench photos/ --rate 100 --mix "name=plain,weight=7; name=maps,attention=class"
-  The same load as messages of streams, one for each connection:
+  The same load over one stream per connection:
     vitrine bench photos/ --model xcit-n12 --rate 200 --mode stream
-  What really happened:
+  A recorded load:
     vitrine bench --trace yesterday.csv --model xcit-n12
   A gate for CI:
     vitrine bench photos/ --model xcit-n12 --rate 200 --require 'p99<=50ms' --require 'errors<=0.1%'
 
-Gates of --require are a measure, one of >=, >, <=, <, and a bound; in quotes, as a shell takes a bare > for a file:
-  p50, p90, p95, p99, p99.9 (or p999), p99.99   latency of all due, as in 50ms: without an answer it is longer than any
-  rate, goodput                                 answers a second, as in 200; those within their deadline
-  good, errors, refused                         shares of all due, as in 0.01 or 1%: answered in time; without an
-                                                answer, whatever the reason; of these what the server refused
-With --find-max they are about the highest rate that meets the goal, and rate is that rate.
+A gate of --require is a measure, one of >=, >, <=, <, and a bound. Quote it: a shell takes a bare > as a redirection.
+  p50, p90, p95, p99, p99.9 (or p999), p99.99   latency of all requests due, as in 50ms; infinite without an answer
+  rate, goodput                                 answers/s, as in 200; answers/s within the deadline
+  good, errors, refused                         shares of all requests due, as in 0.01 or 1%: answered within the
+                                                deadline; not answered; rejected by the server
+With --find-max the gates apply to the highest rate that meets the goal, and rate is that rate.
 
-Exit code: 0 if something was measured and every gate met, 1 if not (no server, no answer, no rate that meets the goal,
-a search that could not be finished, a gate that was missed), 2 for a wrong command line, 130 after Ctrl-C.)";
+Exit code: 0 if the measurement succeeded and every gate was met, 1 if not (no server, no answer, no rate that meets
+the goal, an unfinished search, a missed gate), 2 for a wrong command line, 130 after Ctrl-C.)";
 
 constexpr int64_t kMostBytes = kMaxRequestBytes - 4096;  // a request holds more than the image
 
 void AddRequests(CLI::App& app, BenchCommand& command) {
-  app.add_option(
-         "IMAGE", command.request.pictures,
-         "JPEG, PNG or WebP files, and folders of them, sent as they are;\nwithout any a made picture of 224x224")
+  app.add_option("IMAGE", command.request.pictures,
+                 "JPEG, PNG or WebP files and folders, sent unchanged;\ndefault a generated image of 224x224")
       ->type_name("");
   AddModelOption(app, command.request.model);
   app.add_option_function<std::string>(
          "--resolution", [&command](const std::string& text) { command.request.resolution = *ParseResolution(text); },
-         "size to bring pictures to, where the model takes any:\n48 or 48x32, rows first")
+         "input size for models of native resolution: 48, or 48x32 with\nrows first")
       ->check(Checked(ParseResolution))
       ->type_name("SIZE");
   app.add_option_function<std::string>(
          "--priority", [&command](const std::string& word) { command.request.priority = *ParsePriority(word); },
-         "order among waiting requests: low, normal, high")
+         "scheduling priority: low, normal or high")
       ->check(Checked(ParsePriority))
       ->type_name("WORD")
       ->default_str("normal");
@@ -76,35 +75,35 @@ void AddRequests(CLI::App& app, BenchCommand& command) {
         ->type_name(type);
   };
   add_setting(
-      "--attention-kind", "attention",
-      "ask for attention maps: class, mean, rollout, class-attention,\nquery, scores, weights, channels, distance; "
-      "several joined by +",
-      "KIND+...");
-  add_setting("--features", "features", "ask for features: class, mean, patches; several joined by +", "KIND+...");
-  add_setting("--top-k", "top_k", "predictions in an answer (without it 5)", "N");
+      "--attention", "attention",
+      "request attention maps: class, mean, rollout, class-attention,\nquery, scores, weights, channels, distance",
+      "KIND,...");
+  add_setting("--features", "features", "request features: class, mean, patches", "KIND,...");
+  add_setting("--top-k", "top_k", "number of predictions in an answer; default 5", "N");
   app.add_option("--mix", command.mix,
                  "classes of requests: \"model=a,resolution=32x32,\npriority=high,deadline=50ms,weight=3; model=b\";\n"
-                 "also pictures=PATH, attention=KINDS, features=KINDS,\ntop_k=N and name=WORD; may be repeated")
+                 "also images=PATH, attention=KIND,..., features=KIND,...,\ntop_k=N and name=WORD; may be repeated")
       ->allow_extra_args(false)
       ->check(Checked([](const std::string& text) { return ParseMix(text, RequestClass()); }))
       ->type_name("CLASSES");
-  app.add_option("--bytes", command.workload.bytes, "bring pictures to this size, for a server that decodes nothing")
+  app.add_option("--bytes", command.workload.bytes, "pad or cut images to N bytes, for a server that does not decode")
       ->check(CLI::Range(int64_t{1}, kMostBytes).description(""))
       ->type_name("N");
   app.add_flag("--allow-empty", command.load.allow_empty,
-               "answers without predictions are answers, not failures,\nas of a server that does nothing");
+               "count answers without predictions as answers, for a server\nthat computes nothing");
 }
 
 void AddLoad(CLI::App& app, BenchCommand& command) {
-  CLI::Option* rate = app.add_option("--rate", command.rate, "open loop: requests a second, whatever the answers do")
-                          ->check(CLI::Range(1e-3, 1e7).description(""))
-                          ->type_name("R");
+  CLI::Option* rate =
+      app.add_option("--rate", command.rate, "open loop: requests per second, independent of the answers")
+          ->check(CLI::Range(1e-3, 1e7).description(""))
+          ->type_name("R");
   app.add_option_function<std::string>(
          "--mode",
          [&command](const std::string& word) {
            command.load.mode = word == "stream" ? LoadMode::kStream : LoadMode::kUnary;
          },
-         "unary: a call for each request; stream: those of a\nconnection on one ClassifyStream, 64 at a time")
+         "unary: a call per request; stream: one ClassifyStream per\nconnection, with 64 requests in flight")
       ->check(OneOf({"unary", "stream"}))
       ->type_name("WORD")
       ->default_str("unary");
@@ -113,18 +112,18 @@ void AddLoad(CLI::App& app, BenchCommand& command) {
          [&command](const std::string& word) {
            command.process = word == "constant" ? ArrivalProcess::kConstant : ArrivalProcess::kPoisson;
          },
-         "gaps of the open loop: poisson or constant")
+         "intervals of the open loop: poisson or constant")
       ->check(OneOf({"poisson", "constant"}))
       ->type_name("WORD")
       ->default_str("poisson");
   CLI::Option* concurrency =
-      app.add_option("--concurrency", command.load.concurrency, "closed loop: requests that are always under way")
+      app.add_option("--concurrency", command.load.concurrency, "closed loop: number of requests in flight")
           ->check(CLI::Range(1, 100000).description(""))
           ->excludes(rate)
           ->type_name("N")
           ->capture_default_str();
   app.add_option("--trace", command.trace,
-                 "a recorded load: CSV or JSON lines of seconds, model,\npicture, resolution, priority, deadline")
+                 "recorded load: CSV or JSON lines of seconds, model, picture,\nresolution, priority, deadline")
       ->excludes(concurrency)
       ->type_name("FILE");
   app.add_option_function<std::string>(
@@ -134,7 +133,7 @@ void AddLoad(CLI::App& app, BenchCommand& command) {
       ->excludes(concurrency)
       ->type_name("RANGE");
   CLI::Option* find_max =
-      app.add_flag("--find-max", command.find_max, "search the highest rate that meets --latency and --good")
+      app.add_flag("--find-max", command.find_max, "search for the highest rate that meets --latency and --good")
           ->excludes(concurrency);
   app.add_option_function<std::string>(
          "--latency", [&command](const std::string& text) { command.goal.bounds = *ParseLatencyBounds(text); },
@@ -142,18 +141,18 @@ void AddLoad(CLI::App& app, BenchCommand& command) {
       ->check(Checked(ParseLatencyBounds))
       ->needs(find_max)
       ->type_name("BOUNDS");
-  app.add_option("--good", command.goal.least_good, "share of the requests that the search wants in time")
+  app.add_option("--good", command.goal.least_good, "goal of the search: share of the requests in time")
       ->check(CLI::Range(0.0, 1.0).description(""))
       ->needs(find_max)
       ->type_name("SHARE")
       ->capture_default_str();
   app.add_option("--repeats", command.repeats,
-                 "how often the rate that the search finds is measured; most\nof them must meet the goal")
+                 "measurements of the rate that the search finds; most must\nmeet the goal")
       ->check(CLI::Range(1, 20).description(""))
       ->needs(find_max)
       ->type_name("N")
       ->capture_default_str();
-  app.add_option("--precision", command.precision, "how close the search comes, relative to the rate")
+  app.add_option("--tolerance", command.tolerance, "resolution of the search, relative to the rate")
       ->check(CLI::Range(0.001, 1.0).description(""))
       ->needs(find_max)
       ->type_name("SHARE")
@@ -175,36 +174,36 @@ void AddOptionalDuration(CLI::App& app, const std::string& name, std::optional<a
 }
 
 void AddMeasurement(CLI::App& app, BenchCommand& command) {
-  AddOptionalDuration(app, "--warmup", command.warm_up, true, "load before the measurement; 2s, of a trace 0");
+  AddOptionalDuration(app, "--warmup", command.warm_up, true, "load before the measurement; default 2s, for a trace 0");
   AddOptionalDuration(app, "--duration", command.duration, false,
-                      "how long is measured, at each rate; 10s, of a trace all");
-  app.add_option("--requests", command.load.max_requests, "measure so many requests instead")
+                      "duration of the measurement at each rate; default 10s, for a\ntrace all of it");
+  app.add_option("--requests", command.load.max_requests, "measure N requests instead")
       ->check(CLI::PositiveNumber.description(""))
       ->type_name("N");
-  app.add_option("--stability", command.tolerance, "how far windows may differ and the run still be called stable")
+  app.add_option("--stability", command.stability, "difference between windows up to which a run is stable")
       ->check(CLI::Range(0.001, 10.0).description(""))
       ->type_name("SHARE")
       ->capture_default_str();
-  app.add_option("--connections", command.connections, "connections")
+  app.add_option("--connections", command.connections, "number of connections")
       ->check(CLI::Range(1, 1024).description(""))
       ->type_name("N")
       ->capture_default_str();
-  app.add_option("--threads", command.load.threads, "threads that receive; in an open loop as many more send")
+  app.add_option("--threads", command.load.threads, "receiving threads; an open loop has as many sending threads")
       ->check(CLI::Range(1, 64).description(""))
       ->type_name("N")
       ->capture_default_str();
   app.add_option("--max-outstanding", command.load.max_outstanding,
-                 "open loop: most requests without an answer; more are\nnot sent, and counted")
+                 "open loop: maximum requests in flight; more are counted but\nnot sent")
       ->check(CLI::Range(1, 1000000).description(""))
       ->type_name("N")
       ->capture_default_str();
-  app.add_option("--seed", command.load.seed, "of arrivals and of the mix")->type_name("N")->capture_default_str();
-  app.add_option("--server-pid", command.load.server_process, "a process here whose processor time is reported")
+  app.add_option("--seed", command.load.seed, "seed of arrivals and of the mix")->type_name("N")->capture_default_str();
+  app.add_option("--server-pid", command.load.server_process, "local process whose CPU time is reported")
       ->check(CLI::PositiveNumber.description(""))
       ->type_name("PID");
-  AddRequireOption(app, command.gates, LoadGateMeasures(),
-                   "a bound on what is measured, as in 'p99<=50ms' (below);\nmay be repeated. Where one is missed the "
-                   "exit code is 1");
+  AddRequireOption(
+      app, command.gates, LoadGateMeasures(),
+      "bound on a measure, as in 'p99<=50ms' (below); may be\nrepeated. The exit code is 1 if one is missed");
   AddFormatOption(app, command.format);
   app.add_option("--out", command.out, "folder for load.html, load.json, percentiles and seconds")->type_name("DIR");
 }
@@ -213,7 +212,7 @@ void AddMeasurement(CLI::App& app, BenchCommand& command) {
 
 ClientCommand AddBench(CLI::App& app) {
   auto command = std::make_shared<BenchCommand>();
-  CLI::App* bench = app.add_subcommand("bench", "Put load on a server and measure what it does to latency.");
+  CLI::App* bench = app.add_subcommand("bench", "Measure latency and throughput of a server under load.");
   AddRequests(*bench, *command);
   AddLoad(*bench, *command);
   AddMeasurement(*bench, *command);
@@ -222,7 +221,7 @@ ClientCommand AddBench(CLI::App& app) {
   bench->remove_option(bench->get_option("--max-attempts"));
   bench->remove_option(bench->get_option("--keepalive"));
   CLI::Option* deadline = bench->get_option("--deadline")
-                              ->description("time for one request from when it is due, and what \"in time\" means");
+                              ->description("time for one request from when it is due; answers within it\nare in time");
   bench->footer(kBenchExamples);
   return {bench, [command, deadline] {
             command->deadline_given = deadline->count() > 0;

@@ -4,9 +4,10 @@
 
 #include <filesystem>
 #include <iostream>
-#include <utility>
+#include <memory>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
 #include "client/cli/command.h"
 #include "client/cli/options.h"
 #include "client/commands/classify_models.h"
@@ -17,29 +18,29 @@ namespace vitrine {
 namespace {
 
 constexpr char kClassifyExamples[] = R"(Examples:
-  Every picture of a folder, five guesses each:
+  Every image of a folder, five predictions each:
     vitrine classify samples/cifar --model eit-mini-cifar10
-  Where the model looked, drawn over each picture (out/cat.class.layer4.png):
-    vitrine classify cat.jpg --model eit-mini-cifar10 --attention out/
+  An attention map over each image (out/cat.class.layer4.png):
+    vitrine classify cat.jpg --model eit-mini-cifar10 --out out/
   Two heads of the first and the last block:
-    vitrine classify cat.jpg --attention out/ --layer 0,-1 --head 0,1
-  Every head of every block on one sheet, and how far each of them looks:
-    vitrine classify cat.jpg --attention out/ --attention-kind mean,distance --sheet
-  The picture and every kind of attention beside each other (out/cat.attention.png):
-    vitrine classify cat.jpg --attention out/ --side-by-side
-  What the patch in row 3, column 4 looks at:
-    vitrine classify cat.jpg --attention out/ --attention-query 3,4
-  Two models beside each other, in words and as a picture:
-    vitrine classify samples/cifar --models eit-mini-cifar10,xcit-n12-f-sne-cifar10 --sheet models.png
-  Everything below a folder; what a pattern matches; what find finds; what a program writes:
+    vitrine classify cat.jpg --out out/ --layers 0,-1 --heads 0,1
+  Every head of every block on one sheet, and the attention distance of each:
+    vitrine classify cat.jpg --out out/ --attention mean,distance --sheet
+  The image and every kind of attention side by side (out/cat.attention.png):
+    vitrine classify cat.jpg --out out/ --side-by-side
+  The attention of the patch in row 3, column 4:
+    vitrine classify cat.jpg --out out/ --query 3,4
+  Two models side by side, as a table and as an image:
+    vitrine classify samples/cifar --models eit-mini-cifar10,xcit-n12-f-sne-cifar10 --out models.png
+  All images below a folder, of a pattern, of a list, on the standard input:
     vitrine classify --recursive photos/
     vitrine classify 'photos/2026-*/*.jpg'
     find photos -newer last -name '*.jpg' -print0 | vitrine classify --files-from - -0
     curl -s https://example.org/cat.jpg | vitrine classify -
-  One JSON object a line, for jq:
+  One JSON object per line, for jq:
     vitrine classify samples/cifar --format json | jq -r '[.image, .predictions[0].label] | @tsv'
 
-Exit code: 0 if every picture was classified, 1 if one was not (stderr names it), 2 for a wrong command line.)";
+Exit code: 0 if every image was classified, 1 if one was not (stderr names it), 2 for a wrong command line.)";
 
 // Adds an option that is read by `parse`, whose errors are usage errors.
 template <typename Parse, typename Value>
@@ -50,53 +51,55 @@ CLI::Option* AddParsed(CLI::App& app, const std::string& name, Parse parse, Valu
       ->check(Checked(parse));
 }
 
-void AddAttention(CLI::App& app, ClassifyCommand& command) {
+// Returns a check for kinds of attention, with a hint for callers that name a folder.
+CLI::Validator IsAttentionKind() {
+  const CLI::Validator check = OneOf(AttentionKindNames());
+  const auto explained = [check](std::string& text) {
+    const std::string fault = check(text);
+    return fault.empty() ? fault : absl::StrCat(fault, "; the folder of the drawings is --out");
+  };
+  return CLI::Validator(explained, "", check.get_name());
+}
+
+void AddAttention(CLI::App& app, ClassifyCommand& command, std::string& out) {
   AttentionOptions& wish = command.attention;
-  CLI::Option* folder =
-      app.add_option("--attention", wish.folder, "draw where the model looked, as PNG and SVG files in DIR")
-          ->type_name("DIR");
+  CLI::Option* folder = app.add_option("--out", out,
+                                       "draw the attention maps as PNG and SVG files in DIR; with\n--models as one "
+                                       "FILE.png or FILE.html")
+                            ->type_name("DIR");
   app.add_option_function<std::vector<std::string>>(
-         "--attention-kind",
+         "--attention",
          [&wish](const std::vector<std::string>& names) {
            for (const std::string& name : names) wish.kinds.push_back(*AttentionKindOf(name));
          },
-         "on the picture: class, mean, rollout,\nclass-attention, query;\n"
-         "matrices: scores, weights, channels;\na plot: distance;\n"
-         "without it the model's first kind that lies on the picture")
+         "kinds of attention maps. On the image: class, mean,\nrollout, class-attention, query; "
+         "matrices: scores,\nweights, channels; a plot: distance.\n"
+         "Default: the model's first kind that lies on the image")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->needs(folder)
-      ->check(OneOf(AttentionKindNames()))
+      ->check(IsAttentionKind())
       ->type_name("KIND,...");
-  AddParsed(app, "--attention-query", ParseQuery, wish.query,
-            "the patch whose attention is drawn (kind query), from 0,0")
+  AddParsed(app, "--query", ParseQuery, wish.query, "patch whose attention is drawn (kind query), from 0,0")
       ->needs(folder)
       ->type_name("ROW,COLUMN");
-  AddParsed(app, "--layer", ParseIndices, wish.layers,
-            "blocks, counted from 0 or, if negative, from the end\n(without it the last), or all")
+  AddParsed(app, "--layers", ParseIndices, wish.layers,
+            "blocks, counted from 0 or, if negative, from the end,\nor all; default the last")
       ->needs(folder)
       ->type_name("N,...");
-  AddParsed(app, "--head", ParseIndices, wish.heads, "heads, counted likewise (without it their mean), or all")
+  AddParsed(app, "--heads", ParseIndices, wish.heads, "heads, counted likewise, or all; default their mean")
       ->needs(folder)
       ->type_name("N,...");
-  CLI::Option* sheet =
-      app.add_option_function<std::string>(
-             "--sheet",
-             [&command](const std::string& file) {
-               command.attention.sheet = true;
-               command.models_sheet = file;
-             },
-             "with --attention one file per kind: layers below each\nother, heads side by side; all of them without "
-             "--layer and\n--head. With --models FILE.png or FILE.html: what each saw")
-          ->expected(0, 1)
-          ->type_name("[FILE]");
+  CLI::Option* sheet = app.add_flag("--sheet", wish.sheet,
+                                    "one file per kind: layers below each other, heads side\nby side; all of them "
+                                    "without --layers and --heads");
   app.add_flag("--side-by-side", wish.side_by_side,
-               "one file per picture: the picture and every kind beside\neach other; all that lie on the picture "
-               "without\n--attention-kind")
+               "one file per image: the image and every kind beside each\nother; all that lie on the image "
+               "without --attention")
       ->needs(folder)
       ->excludes(sheet);
   app.add_flag("--keep-class-mass", wish.keep_class_mass,
-               "distance: attention to the class token counts as 0 pixels\ninstead of being left out")
+               "distance: count attention to the class token as 0 pixels\ninstead of leaving it out")
       ->needs(folder);
 }
 
@@ -111,7 +114,7 @@ void AddModels(CLI::App& app, ClassifyCommand& command) {
            command.models.clear();
            for (const std::string& name : names) command.models.push_back(*ParseModelChoice(name));
          },
-         "several models beside each other, a row for each; with\n--sheet FILE what they saw")
+         "several models side by side, a row for each; with\n--out FILE also their attention maps")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->excludes(app.get_option("--model"))
@@ -119,40 +122,44 @@ void AddModels(CLI::App& app, ClassifyCommand& command) {
       ->type_name("NAME[@VERSION],...");
 }
 
-// Resolves --sheet, whose meaning depends on --models: without it, a word after --sheet is an image.
-void ResolveSheet(ClassifyCommand& command) {
-  std::string& file = command.models_sheet;
+// Resolves --out: a folder for the drawings of one model, or a file that compares several.
+void ResolveOut(const CLI::App& app, const std::string& out, ClassifyCommand& command) {
   if (command.models.empty()) {
-    if (!file.empty()) command.paths.push_back(std::exchange(file, ""));
-    if (command.attention.sheet && command.attention.folder.empty()) {
-      throw CLI::ValidationError("--sheet", "it needs --attention DIR, or --models");
-    }
+    if (command.attention.sheet && out.empty()) throw CLI::RequiresError("--sheet", "--out");
+    command.attention.folder = out;
     return;
   }
-  if (!command.attention.folder.empty()) throw CLI::ExcludesError("--models", "--attention");
-  if (!command.attention.sheet) return;
-  const std::string ending = absl::AsciiStrToLower(std::filesystem::path(file).extension().string());
-  if (ending != ".png" && ending != ".html") {
-    throw CLI::ValidationError("--sheet", "with --models it writes a file: --sheet FILE.png or --sheet FILE.html");
+  if (command.attention.sheet) {
+    throw CLI::ValidationError("--sheet", "with --models the file is --out FILE.png or --out FILE.html");
   }
+  for (const char* flag : {"--attention", "--query", "--layers", "--heads", "--side-by-side", "--keep-class-mass"}) {
+    if (app.count(flag) > 0) throw CLI::ExcludesError("--models", flag);
+  }
+  if (out.empty()) return;
+  const std::string ending = absl::AsciiStrToLower(std::filesystem::path(out).extension().string());
+  if (ending != ".png" && ending != ".html") {
+    throw CLI::ValidationError("--out", "with --models it is a file: --out FILE.png or --out FILE.html");
+  }
+  command.models_sheet = out;
 }
 
 }  // namespace
 
 ClientCommand AddClassify(CLI::App& app) {
   auto command = std::make_shared<ClassifyCommand>();
-  CLI::App* classify = app.add_subcommand("classify", "Say what is on pictures.");
+  CLI::App* classify = app.add_subcommand("classify", "Classify images.");
   AddPictureOptions(*classify, command->paths, command->search);
   AddModelOption(*classify, command->model);
   AddModels(*classify, *command);
-  classify->add_option("--top-k", command->top_k, "how many guesses to show; 5 without it")
+  classify->add_option("--top-k", command->top_k, "number of predictions; default 5")
       ->check(CLI::Range(1, 100000).description(""))
       ->type_name("K");
-  AddAttention(*classify, *command);
+  auto out = std::make_shared<std::string>();
+  AddAttention(*classify, *command, *out);
   AddRequestOptions(*classify, command->client, command->resolution, command->priority);
   AddServerOptions(*classify, command->client);
   AddFormatOption(*classify, command->format);
-  classify->parse_complete_callback([command] { ResolveSheet(*command); });
+  classify->parse_complete_callback([classify, out, command] { ResolveOut(*classify, *out, *command); });
   classify->footer(kClassifyExamples);
   return {classify, [command] {
             const auto run = command->models.empty() ? RunClassify : RunClassifyModels;

@@ -12,36 +12,38 @@ namespace vitrine {
 namespace {
 
 constexpr char kEmbedExamples[] = R"(Examples:
-  An array with a row for each picture (numpy.load), their paths in features.txt:
-    vitrine embed samples/cifar --model eit-mini-cifar10 --output features.npy
-  Every patch's vector on its grid, a file for each picture:
-    vitrine embed samples/cifar --model eit-mini-cifar10 --kind patches --output features/
-  Numbers in JSON, an object a line:
+  An array with a row for each image (numpy.load), their paths in features.txt:
+    vitrine embed samples/cifar --model eit-mini-cifar10 --out features.npy
+  The vector of every patch on its grid, a file for each image:
+    vitrine embed samples/cifar --model eit-mini-cifar10 --feature patches --out features/
+  JSON, one object per line:
     vitrine embed cat.jpg --format json | jq '.features[0].values'
 
-Exit code: 0 if every picture has its features, 1 if one has not (stderr names it), 2 for a wrong command line.)";
+Exit code: 0 if every image has its features, 1 if one has not (stderr names it), 2 for a wrong command line.)";
 
 }  // namespace
 
 ClientCommand AddEmbed(CLI::App& app) {
   auto command = std::make_shared<EmbedCommand>();
-  CLI::App* embed = app.add_subcommand("embed", "Write the features of pictures, for retrieval or another model.");
+  CLI::App* embed = app.add_subcommand("embed", "Write feature vectors of images, for retrieval or another model.");
   AddPictureOptions(*embed, command->paths, command->search);
   AddModelOption(*embed, command->model);
   embed
-      ->add_option("--output", command->output,
-                   "FILE.npy: an array with a row per picture, their paths\nin FILE.txt; else a folder for a file per "
-                   "picture; model,\nversion and weights in FILE.model.json or model.json")
+      ->add_option("--out", command->output,
+                   "FILE.npy: an array with a row per image, their paths in\nFILE.txt; else a folder with a file per "
+                   "image. Model,\n"
+                   "version and weights in FILE.model.json or model.json")
       ->type_name("PATH");
   embed
       ->add_option_function<std::string>(
-          "--kind", [command](const std::string& name) { command->kind = *FeatureKindOf(name); },
-          "class: the class token; mean: the mean of the patches;\npatches: every patch on its grid;\n"
-          "without it the model's first of class and mean")
+          "--feature", [command](const std::string& name) { command->kind = *FeatureKindOf(name); },
+          "class: class token; mean: mean of the patches; patches:\nevery patch on its grid. Default: the model's "
+          "first of\n"
+          "class and mean")
       ->check(OneOf(FeatureKindNames()))
       ->type_name("KIND");
   embed->add_flag("--normalize", command->normalize,
-                  "divide each vector by its length, so that products\nof vectors are their cosines");
+                  "divide each vector by its Euclidean length, so that dot\nproducts are cosines");
   AddRequestOptions(*embed, command->client, command->resolution, command->priority);
   AddServerOptions(*embed, command->client);
   AddFormatOption(*embed, command->format);

@@ -24,35 +24,35 @@ namespace vitrine {
 namespace {
 
 constexpr char kEvalExamples[] = R"(Examples:
-  A test split, with everything about it in results/:
+  A test split, with all results in results/:
     vitrine eval --model eit-mini-cifar10 --data cifar:/data/cifar-10 --out results/
-  An image folder whose classes the model calls otherwise:
+  An image folder whose class names differ from the model's:
     vitrine eval --model eit-mini-cifar10 --data imagefolder:/data/pets --label-map pets.tsv --out results/
-  A third of it, here; the others elsewhere; then all of it:
+  One of three shards; then all of them together:
     vitrine eval --model eit-mini-cifar10 --data csv:list.csv --shard 1/3 --out part1/
     vitrine eval merge part1/ part2/ part3/ --out results/
 
   Two models at three sizes, with plots of accuracy against cost:
     vitrine eval --models a,b --resolutions 160,224,320 --data imagefolder:DIR --out study/
-  Two evaluations of the same pictures side by side:
+  Two evaluations of the same images side by side:
     vitrine eval compare results/ other-results/ --out compared.html
-  A gate for CI, which a run that is finished is held against without asking again:
+  A gate for CI, also for a finished run, without new requests:
     vitrine eval --model a --data cifar:DIR --out results/ --require 'top1>=78%' --require 'nll<=0.7'
 
-  How sure its answers are to be, from pictures that it was not trained on; vitrine-repo calibrate stores it:
+  A calibration from images that the model was not trained on; vitrine-repo calibrate stores it:
     vitrine eval --model a --data cifar:DIR --shard 1/5 --out held-out/ --calibrate --sure-accuracy 0.9
 
 The same command again continues a run that was stopped or killed.
 
-Gates of --require are a measure, one of >=, >, <=, <, and a bound; in quotes, as a shell takes a bare > for a file:
+A gate of --require is a measure, one of >=, >, <=, <, and a bound. Quote it: a shell takes a bare > as a redirection.
   top1, top5, macro_precision, macro_recall, macro_f1, ece    shares, as in 0.78 or 78%
   nll, brier                                                  numbers, as in 0.65
 
-Exit code: 0 if every picture was answered and every gate met, 1 if not (stderr says which and why), 2 for a wrong
-command line, 130 after Ctrl-C.)";
+Exit code: 0 if every image was answered and every gate met, 1 if not (stderr has the reasons), 2 for a wrong command
+line, 130 after Ctrl-C.)";
 
 constexpr char kRequireHelp[] =
-    "a bound on a score, as in 'top1>=78%' (below); may be repeated.\nWhere one is missed the exit code is 1";
+    "bound on a score, as in 'top1>=78%' (below); may be repeated.\nThe exit code is 1 if one is missed";
 
 struct EvalFlags {
   EvalCommand command;
@@ -129,32 +129,32 @@ int Merge(const MergeFlags& flags) {
 }
 
 void AddData(CLI::App& eval, EvalCommand& command) {
-  eval.add_option("--data", command.data, "FORMAT:PATH of labelled pictures (formats below)")->type_name("SPEC");
-  eval.add_option("--split", command.split, "test or train, where the data set has both")
+  eval.add_option("--data", command.data, "labelled images as FORMAT:PATH (formats below)")->type_name("SPEC");
+  eval.add_option("--split", command.split, "test or train, if the data set has both")
       ->check(OneOf({"test", "train"}))
       ->type_name("SPLIT")
       ->capture_default_str();
   eval.add_option("--label-map", command.label_map,
-                  "lines \"data label<TAB>model label or number\", for labels\nthat the model calls otherwise")
+                  "lines \"data label<TAB>model label or number\", for labels\nthat differ from the model's")
       ->type_name("FILE");
-  eval.add_option("--limit", command.limit, "only so many pictures, evenly spread")
+  eval.add_option("--limit", command.limit, "evaluate only N images, evenly spread")
       ->check(CLI::PositiveNumber.description(""))
       ->type_name("N");
   eval.add_option_function<std::string>(
           "--shard", [&command](const std::string& text) { command.shard = *ParseShard(text); },
-          "one part of several, 3/8; /8 takes the number from\n$JOB_COMPLETION_INDEX (Kubernetes' Indexed Jobs)")
+          "one shard of several, 3/8; /8 takes the number from\n$JOB_COMPLETION_INDEX (Kubernetes Indexed Jobs)")
       ->check(Checked(ParseShard))
       ->type_name("I/N");
 }
 
 void AddRun(CLI::App& eval, EvalCommand& command) {
-  eval.add_option("--out", command.out, "folder of the results; one that holds a part of them is\ncontinued")
+  eval.add_option("--out", command.out, "folder for the results; an unfinished run in it is continued")
       ->type_name("DIR");
-  eval.add_flag("--restart", command.restart, "throw away what --out holds");
-  eval.add_flag("--retry-failed", command.retry_failed, "ask pictures again that were refused or unreadable");
+  eval.add_flag("--restart", command.restart, "discard the contents of --out");
+  eval.add_flag("--retry-failed", command.retry_failed, "request images again that were rejected or unreadable");
   AddDurationOption(eval, "--patience", command.patience,
-                    "how long to wait for a server that went away, or for the\nanswer to one picture");
-  eval.add_option("--top-k", command.top_k, "guesses kept of every picture, 5 or more")
+                    "maximum wait for a server that is away, or for the answer to\none image");
+  eval.add_option("--top-k", command.top_k, "predictions kept for every image, 5 or more")
       ->check(CLI::Range(5, 100000).description(""))
       ->type_name("K")
       ->capture_default_str();
@@ -162,16 +162,16 @@ void AddRun(CLI::App& eval, EvalCommand& command) {
 
 ClientCommand AddMerge(CLI::App& eval) {
   auto flags = std::make_shared<MergeFlags>();
-  CLI::App* merge = eval.add_subcommand("merge", "Put the shards of an evaluation together.");
+  CLI::App* merge = eval.add_subcommand("merge", "Merge the shards of an evaluation.");
   merge->add_option("DIR", flags->options.folders, "--out folders of the shards")->required()->type_name("");
-  merge->add_option("--out", flags->options.out, "folder of the whole")->required()->type_name("DIR");
-  merge->add_flag("--allow-missing", flags->options.allow_missing, "merge although shards or pictures are missing");
+  merge->add_option("--out", flags->options.out, "folder for the result")->required()->type_name("DIR");
+  merge->add_flag("--allow-missing", flags->options.allow_missing, "merge even if shards or images are missing");
   AddCalibrateFlags(*merge, flags->calibrate);
   AddRequireOption(*merge, flags->options.gates, EvalGateMeasures(), kRequireHelp);
   AddFormatOption(*merge, flags->format);
   merge->footer(
       "Example:\n  vitrine eval merge part1/ part2/ part3/ --out results/ --require 'top1>=78%'\n\n"
-      "vitrine eval --help says what --require can bound.");
+      "vitrine eval --help lists the measures of --require.");
   return {merge, [flags] { return Merge(*flags); }};
 }
 
@@ -179,7 +179,7 @@ ClientCommand AddMerge(CLI::App& eval) {
 
 ClientCommand AddEval(CLI::App& app) {
   auto flags = std::make_shared<EvalFlags>();
-  CLI::App* eval = app.add_subcommand("eval", "Ask about a whole data set, and report how right the answers are.");
+  CLI::App* eval = app.add_subcommand("eval", "Evaluate a model on a data set.");
   AddData(*eval, flags->command);
   AddModelOption(*eval, flags->command.model);
   AddRun(*eval, flags->command);

@@ -25,15 +25,15 @@ constexpr char kEvalCompareExamples[] = R"(Examples:
     vitrine eval compare both/eit@1-own both/eit@2-own --out compared.html
   Two runs:
     vitrine eval compare one/ two/ --out compared.html
-  The pictures that became wrong:
+  The images that became wrong:
     vitrine eval compare one/ two/ --format json | jq -r '.right_to_wrong[].name'
-  Three candidates against what is served now, in CI:
+  Three candidates against the current model, in CI:
     vitrine eval compare now/ a/ b/ c/ --fail-if-worse
 
-Each is compared with the first. Of several the p-values are corrected by Holm's method, and these decide.
+Each is compared with the first. With several, the p-values are corrected by Holm's method.
 
-Exit code: 0, or 1 where nothing could be compared or, with --fail-if-worse, where McNemar's test shows at 0.05 that one
-is less often right than the first; 2 for a wrong command line.)";
+Exit code: 0; 1 if nothing could be compared or, with --fail-if-worse, if McNemar's test shows at 0.05 that one is less
+accurate than the first; 2 for a wrong command line.)";
 
 struct CompareFlags {
   std::string first;
@@ -91,14 +91,14 @@ int RunCompare(const CompareFlags& flags) {
 
 ClientCommand AddEvalCompare(CLI::App& eval) {
   auto flags = std::make_shared<CompareFlags>();
-  CLI::App* compare = eval.add_subcommand("compare", "Put evaluations side by side, picture by picture.");
+  CLI::App* compare = eval.add_subcommand("compare", "Compare evaluations, image by image.");
   compare->add_option("FIRST", flags->first, "an --out folder of vitrine eval")->required()->type_name("");
-  compare->add_option("SECOND", flags->others, "another, of the same data, or several")->required()->type_name("");
-  compare->add_option("--out", flags->out, "also write an HTML page; of two with the pictures that flipped")
+  compare->add_option("SECOND", flags->others, "others of the same data")->required()->type_name("");
+  compare->add_option("--out", flags->out, "also write an HTML page; of two, with the images that differ")
       ->type_name("FILE");
   compare->add_flag("--fail-if-worse", flags->fail_if_worse,
-                    "exit code 1 where a SECOND is significantly less often right\nthan FIRST, the baseline");
-  compare->add_option("--format", flags->format, "table for people; json: everything; csv: the measures")
+                    "exit code 1 if a SECOND is significantly less accurate than\nFIRST, the baseline");
+  compare->add_option("--format", flags->format, "table; json: all of it; csv: the measures")
       ->check(OneOf({"table", "json", "csv"}))
       ->type_name("FORMAT")
       ->capture_default_str();

@@ -14,12 +14,12 @@
 namespace vitrine {
 
 void AddReportFlags(CLI::App& eval, ReportFlags& flags) {
-  eval.add_option("--mistakes", flags.mistakes, "how many of the surest mistakes report.html shows")
+  eval.add_option("--mistakes", flags.mistakes, "number of most confident mistakes in report.html")
       ->check(CLI::Range(0, 200).description(""))
       ->type_name("N")
       ->capture_default_str();
   eval.add_option("--attention-distance", flags.attention_distance,
-                  "also measure how far heads look, over N pictures that\nare spread over the set")
+                  "also measure attention distances over N images, evenly\nspread")
       ->check(CLI::Range(1, 1000000).description(""))
       ->type_name("N");
 }

@@ -34,7 +34,7 @@ void PrintStudy(const Study& study, const std::vector<std::vector<GateResult>>& 
     std::cout << StudyTable(study).Print(OutputFormat::kTable);
     const DataTable differences = DifferencesTable(study);
     if (!differences.Texts().empty()) {
-      std::cout << "\nAgainst the first, on the pictures that both answered; P, HOLM is corrected for all of these:\n"
+      std::cout << "\nAgainst the first, on the images that both answered; P, HOLM is corrected for all of these:\n"
                 << differences.Print(OutputFormat::kTable);
     }
     return;
@@ -80,7 +80,7 @@ void CheckStudyFlags(const StudyFlags& flags) {
 
 void AddStudyFlags(CLI::App& eval, StudyFlags& flags) {
   eval.add_option("--models", flags.models,
-                  "several models, each into a folder of its own below\n--out, with a table and plots")
+                  "several models, each in its own folder below --out, with a\ntable and plots")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->check(Checked([](const std::string& text) { return ParseModelChoice(text); }))

@@ -11,13 +11,37 @@
 namespace vitrine {
 namespace {
 
+const std::vector<RenamedWord>& RenamedWords() {
+  static const std::vector<RenamedWord> words = {
+      {"classify", "--attention-kind", "--attention"},
+      {"classify", "--attention-query", "--query"},
+      {"classify", "--layer", "--layers"},
+      {"classify", "--head", "--heads"},
+      {"embed", "--output", "--out"},
+      {"embed", "--kind", "--feature"},
+      {"", "--in-flight", "--max-in-flight"},
+      {"bench", "--attention-kind", "--attention"},
+      {"bench", "--precision", "--tolerance"},
+      {"token new", "--file", "--out"},
+      {"models", "load", "vitrine admin load"},
+      {"models", "unload", "vitrine admin unload"},
+      {"models", "rollback", "vitrine admin rollback"},
+      {"models", "policy", "vitrine admin policy"},
+      {"models", "traffic", "vitrine admin traffic"},
+      {"models", "label", "vitrine admin label"},
+      {"models", "reset", "vitrine admin reset"},
+      {"models", "serving", "vitrine admin serving"},
+  };
+  return words;
+}
+
 constexpr char kExamples[] = R"(Examples:
   vitrine models
   vitrine models show eit-mini-cifar10
   vitrine classify cat.jpg truck.jpg --model eit-mini-cifar10
-  vitrine classify samples/cifar --model eit-mini-cifar10 --attention out/
+  vitrine classify samples/cifar --model eit-mini-cifar10 --out out/
   vitrine classify digit.png --model kv-pos-mnist@1 --top-k 3 --format json
-  vitrine embed samples/cifar --model eit-mini-cifar10 --output features.npy
+  vitrine embed samples/cifar --model eit-mini-cifar10 --out features.npy
   vitrine eval --model eit-mini-cifar10 --data cifar10:/data/cifar-10 --out results/
 
 The server's address is --server, else $VITRINE_SERVER, else 127.0.0.1:8500.)";
@@ -25,14 +49,15 @@ The server's address is --server, else $VITRINE_SERVER, else 127.0.0.1:8500.)";
 int Main(int argc, char** argv) {
   // gRPC's own lines on stderr are for developers; our errors explain the same for users.
   setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0);
-  CLI::App app("Asks a Vitrine server what is on pictures.", "vitrine");
+  CLI::App app("Client of vitrine-server: classifies images.", "vitrine");
   app.require_subcommand(1);
   app.formatter(ShortHelp());
   app.footer(kExamples);
   const std::vector<ClientCommand> commands = {
-      AddClassify(app), AddEmbed(app), AddModels(app), AddBench(app), AddEval(app), AddHealth(app), AddToken(app),
+      AddClassify(app), AddEmbed(app), AddModels(app), AddAdmin(app),
+      AddBench(app),    AddEval(app),  AddHealth(app), AddToken(app),
   };
-  if (const std::optional<int> exit = ParseCommandLine(app, argc, argv)) return *exit;
+  if (const std::optional<int> exit = ParseCommandLine(app, argc, argv, RenamedWords())) return *exit;
   for (const ClientCommand& command : commands) {
     if (command.app->parsed()) return command.run();
   }

@@ -17,15 +17,12 @@ constexpr char kModelsExamples[] = R"(Examples:
   A row per version:
     vitrine models
     vitrine models list --format json | jq 'select(.state == "ready") | .model'
-  Everything about one: labels, attention, metrics, provenance, configuration:
+  Labels, attention, metrics, provenance and configuration of one:
     vitrine models show eit-mini-cifar10
     vitrine models show eit-mini-cifar10@2 --server gpu-box:8500 --format json | jq .provenance
-  What changes, until Ctrl-C:
+  Changes as they happen, until Ctrl-C:
     vitrine models watch
-  What is served how, and other versions in its place (each with --help):
-    vitrine models serving --admin 127.0.0.1:8502
-    vitrine models traffic eit-mini-cifar10 4=5 --admin 127.0.0.1:8502
-    vitrine models rollback eit-mini-cifar10 --admin 127.0.0.1:8502)";
+vitrine admin changes which versions are served.)";
 
 struct ModelsCommand {
   ClientOptions client;
@@ -48,8 +45,7 @@ absl::Status Run(const ModelsCommand& command, const CLI::App& show, const CLI::
 
 ClientCommand AddModels(CLI::App& app) {
   auto command = std::make_shared<ModelsCommand>();
-  CLI::App* models = app.add_subcommand(
-      "models", "List the server's models and versions, show one, watch them change,\nand say which are served.");
+  CLI::App* models = app.add_subcommand("models", "List the server's models and versions, show one, or watch them.");
   AddServerOptions(*models, command->client);
   AddFormatOption(*models, command->format);
   models->require_subcommand(0, 1);
@@ -58,14 +54,14 @@ ClientCommand AddModels(CLI::App& app) {
   const auto add = [&](const std::string& name, const std::string& does, const std::string& example) {
     CLI::App* word = models->add_subcommand(name, does);
     word->fallthrough();
-    word->footer("The flags of `vitrine models --help` go with it.\nExample:\n  vitrine models " + example);
+    word->footer("The flags of `vitrine models --help` apply.\nExample:\n  vitrine models " + example);
     return word;
   };
-  add("list", "A row per version; the same as without a word.", "list --server gpu-box:8500 --format json");
-  CLI::App* show = add("show", "Everything about one version.", "show eit-mini-cifar10@2");
+  add("list", "A row per version; the same as no subcommand.", "list --server gpu-box:8500 --format json");
+  CLI::App* show = add("show", "All information about one version.", "show eit-mini-cifar10@2");
   show->add_option_function<std::string>(
           "NAME[@VERSION]", [command](const std::string& text) { command->choice = *ParseModelChoice(text); },
-          "the model; without it the only one that is ready")
+          "model; default the only one that is ready")
       ->check(Checked(ParseModelChoice))
       ->type_name("");
   CLI::App* watch =
@@ -73,12 +69,10 @@ ClientCommand AddModels(CLI::App& app) {
   watch
       ->add_option_function<std::string>(
           "NAME[@VERSION]", [command](const std::string& text) { command->watched = *ParseModelChoice(text); },
-          "only this model, or this version of it; it need not be\nthere yet")
+          "only this model or version, which may be published later")
       ->check(Checked(ParseModelChoice))
       ->type_name("");
-  const AdminWords admin = AddAdminWords(*models, command->client, command->format);
-  return {models, [command, show, watch, admin] {
-            if (admin.given()) return admin.run();
+  return {models, [command, show, watch] {
             const absl::Status status = Run(*command, *show, *watch);
             return status.ok() ? kExitSuccess : FailWithHint(status, command->client);
           }};

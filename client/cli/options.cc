@@ -72,14 +72,14 @@ void AddSecurity(CLI::App& app, ClientOptions& options) {
       [&options] {
         if (!options.tls.has_value()) options.tls.emplace();
       },
-      "encrypt, and believe the authorities that this system trusts");
-  AddTlsFile(app, "--tls-ca", options, &TlsOptions::ca_file, "TLS; believe only the authorities in this PEM file",
+      "use TLS with the system's CA certificates");
+  AddTlsFile(app, "--tls-ca", options, &TlsOptions::ca_file, "use TLS with the CA certificates in this PEM file",
              "FILE");
-  AddTlsFile(app, "--tls-cert", options, &TlsOptions::certificate_file, "TLS; show this certificate of the client",
+  AddTlsFile(app, "--tls-cert", options, &TlsOptions::certificate_file, "use TLS with this client certificate, in PEM",
              "FILE");
-  AddTlsFile(app, "--tls-key", options, &TlsOptions::key_file, "its key", "FILE");
+  AddTlsFile(app, "--tls-key", options, &TlsOptions::key_file, "key of --tls-cert, in PEM", "FILE");
   AddTlsFile(app, "--tls-server-name", options, &TlsOptions::server_name,
-             "TLS; the name in the server's certificate, where --server has another", "NAME");
+             "use TLS; name in the server's certificate if it differs from\n--server", "NAME");
   if (const char* token = std::getenv("VITRINE_TOKEN"); token != nullptr) options.token = token;
   app.add_option_function<std::string>(
          "--token-file",
@@ -87,8 +87,9 @@ void AddSecurity(CLI::App& app, ClientOptions& options) {
            options.token_file = file;
            options.token.clear();
          },
-         "file with a token that says who asks, sent over TLS or within\nthis machine; also $VITRINE_TOKEN_FILE, and "
-         "the token itself\nin $VITRINE_TOKEN")
+         "file with a bearer token, sent over TLS or within this\nmachine; also $VITRINE_TOKEN_FILE, or the token "
+         "itself in\n"
+         "$VITRINE_TOKEN")
       ->envname("VITRINE_TOKEN_FILE")
       ->type_name("FILE");
 }
@@ -97,26 +98,25 @@ void AddSecurity(CLI::App& app, ClientOptions& options) {
 
 void AddServerOptions(CLI::App& app, ClientOptions& options) {
   app.add_option("--server", options.address,
-                 "host:port of the server, several with commas, dns:///name:port\nor unix:PATH; also $VITRINE_SERVER")
+                 "server: host:port, several with commas, dns:///name:port or\nunix:PATH; also $VITRINE_SERVER")
       ->envname("VITRINE_SERVER")
       ->type_name("ADDRESS")
       ->capture_default_str();
-  AddDurationOption(app, "--connect-timeout", options.connect_timeout, "how long to wait for the connection");
-  AddDurationOption(app, "--deadline", options.deadline, "time for one request, its repetitions included");
+  AddDurationOption(app, "--connect-timeout", options.connect_timeout, "maximum wait for the connection");
+  AddDurationOption(app, "--deadline", options.deadline, "time for one request, including its retries");
   app.add_option("--max-attempts", options.retry.max_attempts,
-                 "how often a request is sent that the server has no room or\nis away for, 1 to 20")
+                 "maximum attempts when the server is overloaded or\nunreachable, 1 to 20")
       ->check(CLI::Range(1, 20).description(""))
       ->type_name("N")
       ->capture_default_str();
   AddDurationOption(app, "--keepalive", options.keepalive,
-                    "ping a silent server this often, 10s or more;\nwithout it never")
+                    "interval of pings to a silent server, 10s or more;\ndefault never")
       ->default_str("");
   AddSecurity(app, options);
 }
 
 void AddAdminOption(CLI::App& app, std::string& address) {
-  app.add_option("--admin", address,
-                 "host:port or unix:PATH of the server's --admin, which takes\nchanges; also $VITRINE_ADMIN")
+  app.add_option("--admin", address, "host:port or unix:PATH of vitrine-server --admin; also\n$VITRINE_ADMIN")
       ->envname("VITRINE_ADMIN")
       ->type_name("ADDRESS");
 }
@@ -124,7 +124,7 @@ void AddAdminOption(CLI::App& app, std::string& address) {
 void AddFormatOption(CLI::App& app, Format& format) {
   app.add_option_function<std::string>(
          "--format", [&format](const std::string& word) { format = word == "json" ? Format::kJson : Format::kTable; },
-         "table for people, json for programs: an object a line")
+         "table, or json: one object per line")
       ->check(OneOf({"table", "json"}))
       ->type_name("FORMAT")
       ->default_str(format == Format::kJson ? "json" : "table");
@@ -147,21 +147,20 @@ void AddRequireOption(CLI::App& app, std::vector<Gate>& gates, std::span<const G
 void AddModelOption(CLI::App& app, ModelChoice& choice) {
   app.add_option_function<std::string>(
          "--model", [&choice](const std::string& text) { choice = *ParseModelChoice(text); },
-         "the model to ask; without it the only one that is ready;\na version is a number or a label, as in "
-         "NAME@canary")
+         "model; default the only one that is ready. The version is a\nnumber or a label, as in NAME@canary")
       ->check(Checked(ParseModelChoice))
       ->type_name("NAME[@VERSION]");
 }
 
 void AddPictureOptions(CLI::App& app, std::vector<std::string>& paths, PictureSearch& search) {
   app.add_option("IMAGE", paths,
-                 "JPEG, PNG or WebP files, folders of them, patterns in quotes;\n- for a picture on the standard input")
+                 "JPEG, PNG or WebP files, folders, quoted patterns; - is an\nimage on the standard input")
       ->type_name("");
-  app.add_flag("-r,--recursive", search.recursive, "folders with those inside them");
+  app.add_flag("-r,--recursive", search.recursive, "include subfolders");
   CLI::Option* list =
-      app.add_option("--files-from", search.files_from, "a list of paths, one a line; - standard input");
+      app.add_option("--files-from", search.files_from, "file with a path per line; - is the standard input");
   list->type_name("FILE");
-  app.add_flag("-0,--null", search.null_separated, "zero bytes end the paths of the list, as find -print0 writes them")
+  app.add_flag("-0,--null", search.null_separated, "paths in --files-from end with zero bytes, as of find -print0")
       ->needs(list);
   app.callback([&paths, &search] {
     if (paths.empty() && search.files_from.empty()) throw CLI::RequiredError("IMAGE or --files-from");
@@ -172,7 +171,7 @@ void AddRequestOptions(CLI::App& app, ClientOptions& options, std::optional<v1::
                        v1::Priority& priority) {
   app.add_option_function<std::string>(
          "--resolution", [&resolution](const std::string& text) { resolution = *ParseResolution(text); },
-         "size to bring pictures to, where the model takes any:\n48 or 48x32, rows first")
+         "input size for models of native resolution: 48, or 48x32 with\nrows first")
       ->check(Checked(ParseResolution))
       ->type_name("SIZE");
   app.add_option_function<std::string>(
@@ -180,11 +179,11 @@ void AddRequestOptions(CLI::App& app, ClientOptions& options, std::optional<v1::
          [&priority](const std::string& word) {
            priority = word == "low" ? v1::LOW : word == "high" ? v1::HIGH : v1::NORMAL;
          },
-         "order among waiting requests: low, normal, high")
+         "scheduling priority: low, normal or high")
       ->check(OneOf({"low", "normal", "high"}))
       ->type_name("WORD")
       ->default_str("normal");
-  app.add_option("--in-flight", options.max_in_flight, "most pictures with the server at a time, 1 to 64")
+  app.add_option("--max-in-flight", options.max_in_flight, "maximum images at the server at a time, 1 to 64")
       ->check(CLI::Range(1, 64).description(""))
       ->type_name("N")
       ->capture_default_str();
@@ -193,8 +192,7 @@ void AddRequestOptions(CLI::App& app, ClientOptions& options, std::optional<v1::
     options.traceparent = parent;
   }
   app.add_option("--traceparent", options.traceparent,
-                 "where the requests belong in your trace, for the server's\nlog: 00-TRACEID-SPANID-FLAGS; also "
-                 "$TRACEPARENT")
+                 "W3C trace context of the requests: 00-TRACEID-SPANID-FLAGS;\nalso $TRACEPARENT")
       ->check(Checked(CheckTraceparent))
       ->type_name("TRACE");
 }

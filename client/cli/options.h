@@ -34,7 +34,8 @@ void AddRequireOption(CLI::App& app, std::vector<Gate>& gates, std::span<const G
 void AddModelOption(CLI::App& app, ModelChoice& choice);
 // Adds the flags that select images: IMAGE..., --recursive, --files-from, -0.
 void AddPictureOptions(CLI::App& app, std::vector<std::string>& paths, PictureSearch& search);
-// Adds the flags that apply to every image: --resolution, --priority, --in-flight, --traceparent (else $TRACEPARENT).
+// Adds the flags that apply to every image: --resolution, --priority, --max-in-flight, --traceparent (else
+// $TRACEPARENT).
 void AddRequestOptions(CLI::App& app, ClientOptions& options, std::optional<v1::ResolutionWish>& resolution,
                        v1::Priority& priority);
 

@@ -13,8 +13,8 @@
 namespace vitrine {
 namespace {
 
-constexpr char kTokenExamples[] = R"(Prints the token once; the file keeps only its SHA-256. Example:
-  umask 077; vitrine token new ci --file tokens > ci.token
+constexpr char kTokenExamples[] = R"(Prints the token once; the file has only its SHA-256. Example:
+  umask 077; vitrine token new ci --out tokens > ci.token
   vitrine-server --tokens tokens ...
   vitrine models --server gpu-box:8500 --tls-ca ca.pem --token-file ci.token)";
 
@@ -23,20 +23,22 @@ constexpr char kTokenExamples[] = R"(Prints the token once; the file keeps only 
 ClientCommand AddToken(CLI::App& app) {
   struct Command {
     std::string name;
-    std::string file;
+    std::string out;
   };
   auto command = std::make_shared<Command>();
-  CLI::App* token = app.add_subcommand("token", "Make bearer tokens for a server's --tokens file.");
+  CLI::App* token = app.add_subcommand("token", "Create bearer tokens for vitrine-server --tokens.");
   token->require_subcommand(1);
   token->footer(kTokenExamples);
-  CLI::App* make = token->add_subcommand("new", "Make a token, append its line to the file, print it.");
-  make->add_option("NAME", command->name, "whose it is, as the policy calls it")->required()->type_name("");
-  make->add_option("--file", command->file, "the file that vitrine-server reads")->required()->type_name("FILE");
+  CLI::App* make = token->add_subcommand("new", "Create a token, append its hash to a file, print it.");
+  make->add_option("NAME", command->name, "name of its owner in the policy")->required()->type_name("");
+  make->add_option("--out", command->out, "file of vitrine-server --tokens; a line is appended")
+      ->required()
+      ->type_name("FILE");
   make->footer(kTokenExamples);
   return {token, [command] {
-            const absl::Status status = MakeToken(command->name, command->file, std::cout);
+            const absl::Status status = MakeToken(command->name, command->out, std::cout);
             if (!status.ok()) return Fail("vitrine", status);
-            if (isatty(STDOUT_FILENO) != 0) std::cerr << "This is the only time that the token is shown.\n";
+            if (isatty(STDOUT_FILENO) != 0) std::cerr << "The token is not shown again.\n";
             return kExitSuccess;
           }};
 }

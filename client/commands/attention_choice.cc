@@ -64,13 +64,13 @@ absl::StatusOr<std::vector<v1::AttentionKind>> ChooseKinds(const AttentionOption
   if (kinds.empty() && !IsLookedUp(model)) {
     return absl::PermissionDeniedError(absl::StrCat("what attention model \"", model.model(),
                                                     "\" has may not be looked up by this caller; name it with "
-                                                    "--attention-kind"));
+                                                    "--attention"));
   }
   if (kinds.empty()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "model \"", model.model(), "\" has no attention map that lies on a picture; ",
-        model.attention_kinds().empty() ? "leave out --attention"
-                                        : absl::StrCat("with --attention-kind it has: ", OffersOf(model))));
+    return absl::InvalidArgumentError(
+        absl::StrCat("model \"", model.model(), "\" has no attention map that lies on a picture; ",
+                     model.attention_kinds().empty() ? "leave out --out"
+                                                     : absl::StrCat("with --attention it has: ", OffersOf(model))));
   }
   for (const v1::AttentionKind kind : kinds) {
     if (Has(model, kind) || !IsLookedUp(model)) continue;
@@ -83,13 +83,13 @@ absl::StatusOr<std::vector<v1::AttentionKind>> ChooseKinds(const AttentionOption
 absl::Status CheckWish(const AttentionOptions& wish, const std::vector<v1::AttentionKind>& kinds) {
   const auto asked = [&](v1::AttentionKind kind) { return std::ranges::find(kinds, kind) != kinds.end(); };
   if (kinds == std::vector{v1::ROLLOUT} && !(wish.layers.empty() && wish.heads.empty())) {
-    return absl::InvalidArgumentError("a rollout goes over all layers and heads; leave out --layer and --head");
+    return absl::InvalidArgumentError("a rollout goes over all layers and heads; leave out --layers and --heads");
   }
   if (wish.query.has_value() && !asked(v1::QUERY_ROW)) {
-    return absl::InvalidArgumentError("--attention-query belongs to --attention-kind query; add that kind");
+    return absl::InvalidArgumentError("--query belongs to --attention query; add that kind");
   }
   if (wish.keep_class_mass && !asked(v1::DISTANCE)) {
-    return absl::InvalidArgumentError("--keep-class-mass belongs to --attention-kind distance; add that kind");
+    return absl::InvalidArgumentError("--keep-class-mass belongs to --attention distance; add that kind");
   }
   return absl::OkStatus();
 }
@@ -108,7 +108,7 @@ absl::StatusOr<std::vector<int32_t>> Resolve(const Indices& wish, bool all, int 
   if (wish.all && !IsLookedUp(model)) {
     return absl::PermissionDeniedError(absl::StrCat("how many ", what, "s model \"", model.model(),
                                                     "\" has may not be looked up by this caller; give --", what,
-                                                    " as numbers"));
+                                                    "s as numbers"));
   }
   if (wish.all || (all && wish.empty())) {
     for (int i = 0; i < count; ++i) numbers.push_back(i);

@@ -35,7 +35,7 @@ absl::StatusOr<v1::FeatureKind> ChooseKind(v1::FeatureKind wish, const v1::Model
   if (!IsLookedUp(model)) {
     return absl::PermissionDeniedError(absl::StrCat("what features model \"", model.model(),
                                                     "\" has may not be looked up by this caller; name one with "
-                                                    "--kind"));
+                                                    "--feature"));
   }
   std::vector<std::string> names;
   for (const int number : model.feature_kinds()) {
@@ -155,7 +155,7 @@ class Embedding {
         return absl::FailedPreconditionError(
             absl::StrCat(path,
                          ": this folder holds features of other weights, of another kind or normalized otherwise; "
-                         "give another folder as --output"));
+                         "give another folder as --out"));
       }
     }
     return WriteFile(path, origin);
@@ -179,7 +179,7 @@ class Embedding {
     if (shape != array_->row_shape()) {
       return absl::InvalidArgumentError(absl::StrCat(
           "its features are ", absl::StrJoin(shape, "x"), " numbers, those of the first picture ",
-          absl::StrJoin(array_->row_shape(), "x"), "; give --output a folder to get a file for each picture"));
+          absl::StrJoin(array_->row_shape(), "x"), "; give --out a folder to get a file for each picture"));
     }
     absl::StrAppend(&listed_, EscapedBytes(paths_[index]), "\n");
     return array_->Append(values);
@@ -201,7 +201,7 @@ class Embedding {
 absl::StatusOr<int> RunEmbed(const EmbedCommand& command, std::ostream& out, std::ostream& errors) {
   if (command.output.empty() && command.format == Format::kTable) {
     return absl::InvalidArgumentError(
-        "nowhere to put the numbers; name a .npy file or a folder with --output, or ask for --format json");
+        "nowhere to put the numbers; name a .npy file or a folder with --out, or ask for --format json");
   }
   ASSIGN_OR_RETURN(const FoundPictures found, FindPictures(command.paths, command.search));
   const std::vector<std::string>& paths = found.paths;

@@ -95,7 +95,7 @@ absl::StatusOr<v1::ServingChange> AdminClient::Make(const AdminChange& change) {
   if (!absl::IsDeadlineExceeded(status)) return WhereTheServiceIs(status, connection_->options);
   return absl::DeadlineExceededError(absl::StrCat("the server has not done it within ",
                                                   absl::FormatDuration(connection_->options.deadline),
-                                                  "; it may still: see vitrine models serving"));
+                                                  "; it may still: see vitrine admin serving"));
 }
 
 absl::StatusOr<v1::ServingStatus> AdminClient::GetServing(const v1::GetServingRequest& request) {

@@ -198,7 +198,7 @@ class Bench {
   // Measures one rate (0: the closed loop or the trace).
   const LoadPoint& Measure(double rate) {
     LoadPoint point{rate, RunLoad(connections_, workload_, SettingsFor(rate), hooks_)};
-    point.stability = JudgeStability(point.result.record, command_.tolerance);
+    point.stability = JudgeStability(point.result.record, command_.stability);
     if (command_.find_max && !point.result.interrupted) {
       point.missed = MissedGoal(point.result.record, point.stability, command_.goal);
     }
@@ -241,7 +241,7 @@ class Bench {
   void Search() {
     const double low = command_.sweep.has_value() ? command_.sweep->low : command_.rate.value_or(kLowestRate);
     const double high = command_.sweep.has_value() ? command_.sweep->high : std::max(low, kHighestSwept);
-    RateSearch search(low, high, command_.precision);
+    RateSearch search(low, high, command_.tolerance);
     std::string doubt;  // doubt about the lowest rate that missed the goal
     while (const std::optional<double> rate = search.Next()) {
       const LoadPoint* point = hooks_.stopped() ? nullptr : &Measure(*rate);
@@ -269,7 +269,7 @@ class Bench {
   void Repeat() {
     constexpr int kMostSteps = 5;
     double rate = *report_.best;
-    for (int step = 0; step < kMostSteps; ++step, rate *= 1 - command_.precision) {
+    for (int step = 0; step < kMostSteps; ++step, rate *= 1 - command_.tolerance) {
       while (!SamplesOf(report_.points, rate).Decides(command_.repeats)) {
         if (hooks_.stopped() || Measure(rate).result.interrupted) {
           report_.complete = false;

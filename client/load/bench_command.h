@@ -38,9 +38,9 @@ struct BenchCommand {
   int connections = 4;
   Goal goal = {};               // goal of a search; without bounds a deadline must be given
   bool deadline_given = false;  // client.deadline was set by the user
-  double precision = 0.05;      // resolution of a search, relative to the rate
+  double tolerance = 0.05;      // resolution of a search, relative to the rate
   int repeats = 3;              // samples of the rate found by a search; most of them must meet the goal
-  double tolerance = 0.15;      // tolerance of the stability check, see stability.h
+  double stability = 0.15;      // tolerance of the stability check, see stability.h
 
   std::vector<Gate> gates = {};  // over LoadGateMeasures; applied to the best rate of a search
 

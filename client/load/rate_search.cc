@@ -115,7 +115,7 @@ void RateSearch::Record(double rate, bool met) {
              // or all did
   if (!missed_.has_value()) {
     next_ = std::min(high_, 2 * *met_);
-  } else if (*missed_ > *met_ * (1 + precision_)) {
+  } else if (*missed_ > *met_ * (1 + tolerance_)) {
     next_ = std::sqrt(*met_ * *missed_);
   }
 }

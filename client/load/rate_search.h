@@ -45,12 +45,12 @@ struct SweepRange {
 absl::StatusOr<SweepRange> ParseSweepRange(absl::string_view text);
 
 // Searches for the highest rate that meets a goal: doubles until one misses it, then bisects between the highest that
-// met it and the lowest that missed it, until they are within `precision` of each other. Pure: call Next, measure, call
+// met it and the lowest that missed it, until they are within `tolerance` of each other. Pure: call Next, measure, call
 // Record.
 class RateSearch {
  public:
-  // Requires 0 < low <= high and precision > 0.
-  RateSearch(double low, double high, double precision) : next_(low), high_(high), precision_(precision) {}
+  // Requires 0 < low <= high and tolerance > 0.
+  RateSearch(double low, double high, double tolerance) : next_(low), high_(high), tolerance_(tolerance) {}
 
   std::optional<double> Next() const { return next_; }  // nullopt: the search is finished
   void Record(double rate, bool met);
@@ -59,7 +59,7 @@ class RateSearch {
  private:
   std::optional<double> next_;
   const double high_;
-  const double precision_;
+  const double tolerance_;
   std::optional<double> met_;     // highest
   std::optional<double> missed_;  // lowest
 };

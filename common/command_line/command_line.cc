@@ -53,6 +53,17 @@ bool IsHidden(const std::string& flag) {
   return flag == "--completion" || flag == "--manual-page";
 }
 
+// Returns the message about a word that was renamed; empty if it was not.
+std::string NewSpelling(const std::vector<RenamedWord>& renamed, const CommandNode& node, const std::string& word) {
+  const std::string command = absl::StrJoin(node.path, " ");
+  for (const RenamedWord& each : renamed) {
+    if (each.before == word && (each.command.empty() || each.command == command)) {
+      return absl::StrCat(word, " is now ", each.now);
+    }
+  }
+  return "";
+}
+
 std::string NoSuchFlag(const CommandNode& node, const std::string& flag) {
   std::vector<std::string> known;
   for (const auto* options : {&node.options, &node.inherited}) {
@@ -75,7 +86,7 @@ std::string NoSuchCommand(const CommandNode& node, const std::string& word) {
 
 // Returns a message about the first word of a wrong command line that is neither a known flag nor a known command;
 // empty if all are known, and CLI11's message applies.
-std::string FindUnknownWord(const CommandNode& root, int argc, char** argv) {
+std::string FindUnknownWord(const CommandNode& root, const std::vector<RenamedWord>& renamed, int argc, char** argv) {
   const CommandNode* node = &root;
   for (int i = 1; i < argc; ++i) {
     const std::string word = argv[i];
@@ -83,7 +94,11 @@ std::string FindUnknownWord(const CommandNode& root, int argc, char** argv) {
     if (absl::StartsWith(word, "--")) {
       const std::string name = word.substr(0, word.find('='));
       const CommandOption* flag = FlagOf(*node, name);
-      if (flag == nullptr) return IsHidden(name) ? "" : NoSuchFlag(*node, name);
+      if (flag == nullptr) {
+        const std::string now = NewSpelling(renamed, *node, name);
+        if (!now.empty()) return now;
+        return IsHidden(name) ? "" : NoSuchFlag(*node, name);
+      }
       if (flag->takes_value && name == word) ++i;
       continue;
     }
@@ -99,7 +114,8 @@ std::string FindUnknownWord(const CommandNode& root, int argc, char** argv) {
       const CommandOption* flag = FlagOf(*node, word);
       if (flag != nullptr && flag->takes_value) ++i;
     } else if (!node->commands.empty() && !takes_words) {
-      return NoSuchCommand(*node, word);
+      const std::string now = NewSpelling(renamed, *node, word);
+      return now.empty() ? NoSuchCommand(*node, word) : now;
     }
   }
   return "";
@@ -109,7 +125,7 @@ constexpr absl::string_view kWrongCommandLine = "vitrine/wrong-command-line";
 
 }  // namespace
 
-std::optional<int> ParseCommandLine(CLI::App& app, int argc, char** argv) {
+std::optional<int> ParseCommandLine(CLI::App& app, int argc, char** argv, const std::vector<RenamedWord>& renamed) {
   EndWhenOutOfMemory(app.get_name());
   std::string version = app.get_name() + " " VITRINE_VERSION;
   if (!SourceRevision().empty()) absl::StrAppend(&version, " (", std::string(SourceRevision()), ")");
@@ -120,7 +136,7 @@ std::optional<int> ParseCommandLine(CLI::App& app, int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (app.exit(error) == 0) return kExitSuccess;  // help and version, already printed on stdout
-    const std::string unknown = FindUnknownWord(ReadCommandTree(app), argc, argv);
+    const std::string unknown = FindUnknownWord(ReadCommandTree(app), renamed, argc, argv);
     std::cerr << app.get_name() << ": " << (unknown.empty() ? error.what() : unknown)
               << "\nRun with --help for more information.\n";
     return kExitUsage;

@@ -4,7 +4,9 @@
 
 #include <CLI/CLI.hpp>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -20,11 +22,18 @@ inline constexpr int kExitUsage = 2;
 // unknown.
 std::string_view SourceRevision();
 
+// An old spelling of a flag or command. It is rejected with the new one: "--output is now --out".
+struct RenamedWord {
+  std::string command;  // path of the command that had it, "eval compare"; empty: the program and its commands
+  std::string before;   // "--output", or the name of a subcommand of `command`
+  std::string now;
+};
+
 // Calls EndWhenOutOfMemory, adds --version, --completion SHELL and --manual-page, and parses. Returns a value if the
 // program must exit with that code: 0 after --help, --version and the pages (printed on stdout), 2 after a usage error
 // (the fault and a hint at
 // --help, on stderr).
-std::optional<int> ParseCommandLine(CLI::App& app, int argc, char** argv);
+std::optional<int> ParseCommandLine(CLI::App& app, int argc, char** argv, const std::vector<RenamedWord>& renamed = {});
 
 // Marks `status`, not OK, as a usage error: Fail then returns kExitUsage.
 absl::Status WrongCommandLine(absl::Status status);

@@ -30,7 +30,7 @@ std::vector<std::string> ChoicesOf(CLI::Option& option) {
 CommandOption ReadOption(CLI::Option& option) {
   CommandOption read;
   read.argument = option.get_positional();
-  read.takes_value = option.get_type_size() != 0;
+  read.takes_value = option.get_items_expected_max() > 0;
   read.value = option.get_type_name();
   read.value = read.value.substr(0, read.value.find(':'));  // CLI11 appends the checks after ":"
   read.choices = ChoicesOf(option);

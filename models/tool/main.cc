@@ -27,7 +27,7 @@ constexpr char kDescription[] =
 constexpr char kExamples[] =
     "Examples:\n"
     "  vitrine-repo zoo                                  every variant: parameters, multiply-adds, published figures\n"
-    "  vitrine-repo describe xcit-n12 --resolution 224x320 --batch 8 --plot roofline.svg\n"
+    "  vitrine-repo describe xcit-n12 --resolution 224x320 --batch 8 --out drawings\n"
     "                                                    its operators, their time here, the roofline\n"
     "  vitrine-repo init staging                         an empty repository\n"
     "  vitrine-repo create staging try --variant vit-ti16\n"
@@ -42,7 +42,7 @@ constexpr char kExamples[] =
     "  vitrine-repo list models/bundled                  what is there\n"
     "  vitrine-repo show models/bundled kv-pos-mnist     the newest version in full\n"
     "  vitrine-repo verify models/bundled                digests, weights and goldens of every version\n"
-    "  vitrine-repo verify staging xcit --against timm --pictures photos --python venv/bin/python\n"
+    "  vitrine-repo verify staging xcit --against timm --images photos --python venv/bin/python\n"
     "                                                    compares its answers with those of timm\n"
     "  vitrine-repo publish production kv-pos-mnist@3 --from staging\n"
     "                                                    verifies version 3 and publishes it in production\n"
@@ -122,15 +122,15 @@ Command AddDescribe(CLI::App& app, Flags& flags) {
       ->add_option("--precision", options.precision, "time the steps in fp32 (default), or what can be in bf16 or int8")
       ->check(CLI::IsMember({"fp32", "bf16", "int8"}));
   describe->add_flag("--paper", options.paper, "with --format csv: the review's operator tables instead");
-  describe->add_option("--plot", options.plot, "write the roofline there, as SVG")->type_name("FILE");
   describe
-      ->add_option("--graph", options.graph, "draw its program there, as SVG: blocks, branches, shapes, multiply-adds")
-      ->type_name("FILE");
+      ->add_option("--out", options.out,
+                   "folder for roofline.svg and program.svg: blocks, branches, shapes, multiply-adds")
+      ->type_name("DIR");
   AddFormat(*describe, flags);
   describe->footer(
       "  vitrine-repo describe vit-b16                     the review's tables follow the operators\n"
-      "  vitrine-repo describe xcit-t12 --resolution 384 --batch 8 --plot roofline.svg\n"
-      "  vitrine-repo describe xcit-n12 --no-measure --graph xcit-n12.svg\n"
+      "  vitrine-repo describe xcit-t12 --resolution 384 --batch 8 --out drawings\n"
+      "  vitrine-repo describe xcit-n12 --no-measure --out drawings\n"
       "  vitrine-repo describe eit-mini-cifar10@2 --repository models/bundled --format json\n"
       "Nothing else should run meanwhile; times are the shortest of many passes.");
   return {describe, [&flags] {
@@ -208,10 +208,10 @@ Command AddVerify(CLI::App& app, Flags& flags) {
                        "instead, one version beside the library that it comes from: largest difference\n"
                        "of input and logits, and flips of top-1, picture by picture")
           ->check(CLI::IsMember({"timm"}));
-  CLI::Option* pictures =
-      verify->add_option("--pictures", against.pictures, "JPEG, PNG and WebP below this folder")->type_name("DIR");
-  library->needs(pictures);
-  pictures->needs(library);
+  CLI::Option* images =
+      verify->add_option("--images", against.pictures, "JPEG, PNG and WebP below this folder")->type_name("DIR");
+  library->needs(images);
+  images->needs(library);
   verify->add_option("--python", against.python, "an interpreter that has timm and safetensors; default python3")
       ->needs(library);
   verify->add_option("--arch", against.arch, "timm's name of the model; default that of its import")->needs(library);
@@ -220,7 +220,7 @@ Command AddVerify(CLI::App& app, Flags& flags) {
       ->needs(library);
   verify->footer(
       "  vitrine-repo verify models/bundled\n"
-      "  vitrine-repo verify my-models vit --against timm --pictures photos --python venv/bin/python\n"
+      "  vitrine-repo verify my-models vit --against timm --images photos --python venv/bin/python\n"
       "Exit code 1: a version fails, or a picture's logits or top-1 differ.");
   return {verify, [&flags] {
             if (flags.against.library.empty()) return VerifyCommand(flags.repository, flags.which, flags.output());
@@ -254,7 +254,13 @@ int Main(int argc, char** argv) {
                          AddShow, AddVerify, AddPublish, AddRemove, AddPrune}) {
     commands.push_back(add(app, flags));
   }
-  if (const auto exit_code = ParseCommandLine(app, argc, argv)) return *exit_code;
+  const std::vector<RenamedWord> renamed = {
+      {"describe", "--plot", "--out DIR, with roofline.svg in it"},
+      {"describe", "--graph", "--out DIR, with program.svg in it"},
+      {"quantize", "--images", "--limit"},
+      {"verify", "--pictures", "--images"},
+  };
+  if (const auto exit_code = ParseCommandLine(app, argc, argv, renamed)) return *exit_code;
   for (const Command& command : commands) {
     if (!command.app->parsed()) continue;
     const absl::Status status = command.run();

@@ -19,7 +19,7 @@ CLI::App* AddQuantizeCommand(CLI::App& app, QuantizeOptions& options) {
       ->check(CLI::IsMember({"test", "train"}));
   quantize->add_option("--budget", options.budget, "percentage points of top-1 that may be lost; default 0.3")
       ->check(CLI::Range(0.0, 100.0));
-  quantize->add_option("--images", options.images, "pictures to measure on, spread over the data; default 2000")
+  quantize->add_option("--limit", options.images, "images to measure on, spread over the data; default 2000")
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 40));
   quantize->add_option("--format", options.format, "how the result is printed: table (default) or json")
       ->check(CLI::IsMember({"table", "json"}));

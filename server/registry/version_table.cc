@@ -212,7 +212,7 @@ std::map<int64_t, std::string> VersionTable::FindWaiting(const Entry& entry, con
     if (other.empty() || IsCanary(entry.plan.serving, *version)) continue;
     waiting[*version] =
         absl::StrCat("gets no requests by itself: ", other, " as in version ", serving,
-                     ", which serves; vitrine models label ", served.id.model, "@", *version, " stable makes it serve");
+                     ", which serves; vitrine admin label ", served.id.model, "@", *version, " stable makes it serve");
   }
   return waiting;
 }

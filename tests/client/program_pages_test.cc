@@ -59,13 +59,15 @@ TEST_F(ProgramPages, BashCompletesCommandsFlagsAndWords) {
   }
   EXPECT_THAT(Complete({"vitrine", "cl"}), ElementsAre("classify"));
   EXPECT_THAT(Complete({"vitrine", "classify", "--form"}), ElementsAre("--format"));
+  EXPECT_THAT(Complete({"vitrine", "classify", "--sheet", "--form"}), ElementsAre("--format"))
+      << "--sheet has no value";
   EXPECT_THAT(Complete({"vitrine", "classify", "--format", ""}), ElementsAre("table", "json"));
   EXPECT_THAT(Complete({"vitrine", "classify", "--format", "=", "j"}), ElementsAre("json"));
   EXPECT_THAT(Complete({"vitrine", "classify", "cat.jpg", "--format", "t"}), ElementsAre("table"));
   EXPECT_THAT(Complete({"vitrine", "eval", "comp"}), ElementsAre("compare"));
   EXPECT_THAT(Complete({"vitrine", "eval", "compare", "--fail"}), ElementsAre("--fail-if-worse"));
   EXPECT_THAT(Complete({"vitrine", "models", "show", "--tok"}), ElementsAre("--token-file")) << "of the command above";
-  EXPECT_THAT(Complete({"vitrine", "classify", "--attention-kind", "roll"}), ElementsAre("rollout"));
+  EXPECT_THAT(Complete({"vitrine", "classify", "--attention", "roll"}), ElementsAre("rollout"));
   EXPECT_THAT(Complete({"vitrine", "classify", "cat"}), IsEmpty()) << "bash itself completes files";
   EXPECT_THAT(Complete({"vitrine", "classify", "--server", "classify"}), IsEmpty());
   EXPECT_THAT(Complete({"vitrine-repo", "zoo", "--format", "c"}), ElementsAre("csv"));

@@ -8,9 +8,13 @@
 #include <functional>
 #include <iterator>
 #include <regex>
+#include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
+#include "common/drawing/attention_words.h"
 #include "common/sha256.h"
 #include "tests/client/shell.h"
 #include "tests/common/imaging/pictures.h"
@@ -80,7 +84,7 @@ TEST_F(VitrineProgram, TakesPicturesFromEverywhere) {
   const Ran piped = Shell(folder_, "cat in/a.png | " + classify + " -");
   EXPECT_EQ(piped.exit_code, 0) << piped.errors;
   EXPECT_THAT(piped.out, StartsWith("{\"image\":\"-\""));
-  const Ran drawn = Shell(folder_, kVitrine + "classify in/a.png --attention out --side-by-side" + at_);
+  const Ran drawn = Shell(folder_, kVitrine + "classify in/a.png --out out --side-by-side" + at_);
   EXPECT_EQ(drawn.exit_code, 0) << drawn.errors;
   EXPECT_TRUE(std::filesystem::exists(folder_.path() / "out/a.attention.png"));
 }
@@ -102,7 +106,7 @@ TEST_F(VitrineProgram, TellsTheServersLogWhereARequestBelongs) {
   const std::string classify = kVitrine + "classify in/a.png" + at_;
   ExpectSuccess(classify + " --traceparent " + parent);
   logged("Classify", one, 1);
-  ExpectSuccess(kVitrine + "embed -r in --output o.npy --traceparent " + parent + at_);
+  ExpectSuccess(kVitrine + "embed -r in --out o.npy --traceparent " + parent + at_);
   logged("ClassifyStream", one, 2);
   ExpectSuccess("TRACEPARENT=00-" + other + "-" + span + "-00 " + classify);
   logged("Classify", other, 1);
@@ -160,9 +164,9 @@ TEST_F(VitrineProgram, ExitsWithOneForWhatFailedAndTwoForAWrongCommand) {
   EXPECT_THAT(some.out, HasSubstr("in/a.png"));
   EXPECT_THAT(some.errors, HasSubstr("vitrine: in/cut.png: "));
   EXPECT_THAT(some.errors, HasSubstr("vitrine: none*.png: no file matches this pattern"));
-  for (const char* wrong : {"classify", "classify -0 a.png", "classify a.png --deadline 5",
-                            "classify a.png --max-attempts 0", "classify a.png --side-by-side",
-                            "classify a.png --attention o --side-by-side --sheet", "models --in-flight 3"}) {
+  for (const char* wrong :
+       {"classify", "classify -0 a.png", "classify a.png --deadline 5", "classify a.png --max-attempts 0",
+        "classify a.png --side-by-side", "classify a.png --out o --side-by-side --sheet", "models --max-in-flight 3"}) {
     EXPECT_EQ(Shell(folder_, kVitrine + wrong).exit_code, 2) << wrong;
   }
   const auto refused = [&](const std::string& flags) {
@@ -170,6 +174,8 @@ TEST_F(VitrineProgram, ExitsWithOneForWhatFailedAndTwoForAWrongCommand) {
     EXPECT_EQ(ran.exit_code, 1) << flags;
     return ran.errors;
   };
+  EXPECT_THAT(Shell(folder_, kVitrine + "admin serving --admin unix:nowhere").errors,
+              HasSubstr("start vitrine-server with --admin there or name"));
   EXPECT_EQ(refused("--server gpu-box"),
             "vitrine: the server's address \"gpu-box\" has no port; give host:port, as in "
             "gpu-box:8500 or [::1]:8500\n");
@@ -179,7 +185,6 @@ TEST_F(VitrineProgram, ExitsWithOneForWhatFailedAndTwoForAWrongCommand) {
   EXPECT_THAT(refused("--keepalive 1s" + at_), HasSubstr("at least 10s"));
   folder_.Write("token", "secret");
   EXPECT_THAT(refused("--token-file token --server 192.0.2.1:1"), HasSubstr("unencrypted; use TLS"));
-  EXPECT_THAT(refused("serving --admin unix:nowhere"), HasSubstr("start vitrine-server with --admin there or name"));
   EXPECT_THAT(refused("--server unix:nowhere"), HasSubstr("there is no such socket; start vitrine-server there"));
   ExpectSuccess("VITRINE_TOKEN_FILE=token " + kVitrine + "models" + at_);
 }
@@ -191,13 +196,33 @@ TEST_F(VitrineProgram, SaysWhatWasMeant) {
     return ran.errors.substr(0, ran.errors.find('\n'));
   };
   EXPECT_EQ(said("clasify in/a.png"), "vitrine: there is no command clasify; did you mean classify?");
-  EXPECT_EQ(said("models rollbak x"), "vitrine: there is no command rollbak; did you mean rollback?");
+  EXPECT_EQ(said("admin rollbak x"), "vitrine: there is no command rollbak; did you mean rollback?");
   EXPECT_EQ(said("eval comprae a b"), "vitrine: there is no command comprae; did you mean compare?");
-  EXPECT_THAT(said("dance"), StartsWith("vitrine: there is no command dance; there are classify, embed, models"));
+  EXPECT_THAT(said("dance"),
+              StartsWith("vitrine: there is no command dance; there are classify, embed, models, admin"));
   EXPECT_EQ(said("classify in/a.png --modle x"), "vitrine: there is no flag --modle; did you mean --model?");
   EXPECT_EQ(said("eval --dta=x"), "vitrine: there is no flag --dta; did you mean --data?")
       << "not that --data is required";
-  EXPECT_EQ(said("models rollback x --admn y"), "vitrine: there is no flag --admn; did you mean --admin?");
+  EXPECT_EQ(said("admin rollback x --admn y"), "vitrine: there is no flag --admn; did you mean --admin?");
+  for (const auto& [words, now] : std::vector<std::pair<std::string, std::string>>{
+           {"classify in/a.png --attention-kind mean --out o", "--attention-kind is now --attention"},
+           {"classify in/a.png --out o --layer=0 --head 1", "--layer is now --layers"},
+           {"classify in/a.png --attention-query 3,4", "--attention-query is now --query"},
+           {"classify --in-flight 3 in/a.png", "--in-flight is now --max-in-flight"},
+           {"classify in/a.png --attention o/", "--attention: o/ not in {" + absl::StrJoin(AttentionKindNames(), ",") +
+                                                    "}; the folder of the drawings is --out"},
+           {"classify in/a.png --models a,b --sheet m.png",
+            "--sheet: with --models the file is --out FILE.png or --out FILE.html"},
+           {"embed in --output o.npy", "--output is now --out"},
+           {"embed in --kind mean", "--kind is now --feature"},
+           {"bench --find-max --precision 0.1", "--precision is now --tolerance"},
+           {"bench --features class+mean",
+            "--features: features \"class+mean\": separate kinds by commas now, class,mean"},
+           {"token new ci --file tokens", "--file is now --out"},
+           {"models load kv-pos-mnist --admin unix:x", "load is now vitrine admin load"},
+           {"models serving", "serving is now vitrine admin serving"}}) {
+    EXPECT_EQ(said(words), "vitrine: " + now);
+  }
   EXPECT_EQ(said("classify in/a.png --frobnicate"), "vitrine: there is no flag --frobnicate");
   EXPECT_EQ(said("classify"), "vitrine: IMAGE or --files-from is required");
   EXPECT_EQ(said("--completion fish"),
@@ -220,8 +245,8 @@ TEST_F(VitrineProgram, SaysWhatIsNoAddressNoPictureAndNoPort) {
               HasSubstr("is a URL; give its host and port, as in " + server_.address()));
   EXPECT_THAT(refused("classify https://example.org/cat.jpg" + at_),
               HasSubstr("a URL, and pictures are read from files"));
-  EXPECT_THAT(refused("models serving --admin " + server_.address()), HasSubstr("there is no Admin service at"));
-  EXPECT_THAT(refused("models load kv-pos-mnist --admin " + server_.address()),
+  EXPECT_THAT(refused("admin serving --admin " + server_.address()), HasSubstr("there is no Admin service at"));
+  EXPECT_THAT(refused("admin load kv-pos-mnist --admin " + server_.address()),
               HasSubstr("name the address of vitrine-server --admin"));
   std::smatch metrics;
   const std::string log = folder_.Read("server.log");
@@ -257,12 +282,12 @@ TEST(VitrineProgramOfACaller, WhoMayOnlyClassifyCan) {
               HasSubstr("\"version\":1"));
   EXPECT_THAT(run("classify " + digit, 1), HasSubstr("name the model with --model"));
   EXPECT_THAT(run("classify --model kv-pos-mnits " + digit, 1), HasSubstr("did you mean \"kv-pos-mnist\"?"));
-  EXPECT_THAT(run("classify --model kv-pos-mnist --attention out " + digit, 1), HasSubstr("with --attention-kind"));
-  run("classify --model kv-pos-mnist --attention out --attention-kind mean " + digit, 0);
-  EXPECT_THAT(run("classify --model kv-pos-mnist --attention out --attention-kind mean --head all " + digit, 1),
-              HasSubstr("give --head as numbers"));
-  EXPECT_THAT(run("embed --model kv-pos-mnist --output f.npy " + digit, 1), HasSubstr("name one with --kind"));
-  run("embed --model kv-pos-mnist --kind class --output f.npy " + digit, 0);
+  EXPECT_THAT(run("classify --model kv-pos-mnist --out out " + digit, 1), HasSubstr("with --attention"));
+  run("classify --model kv-pos-mnist --out out --attention mean " + digit, 0);
+  EXPECT_THAT(run("classify --model kv-pos-mnist --out out --attention mean --heads all " + digit, 1),
+              HasSubstr("give --heads as numbers"));
+  EXPECT_THAT(run("embed --model kv-pos-mnist --out f.npy " + digit, 1), HasSubstr("name one with --feature"));
+  run("embed --model kv-pos-mnist --feature class --out f.npy " + digit, 0);
   for (int label : {3, 7}) {
     const std::filesystem::path kind = folder.path() / "digits" / std::to_string(label);
     std::filesystem::create_directories(kind);

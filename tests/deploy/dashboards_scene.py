@@ -208,9 +208,9 @@ class Scene:
         end = time.monotonic() + seconds
         watch = self._start("watch", vitrine, "models", "watch", *self.dial)
         steady = self._start("steady", vitrine, "bench", *self.dial, "--rate", "15", "--warmup", "0", "--duration",
-                             "1h", "--mix", f"model={SERVED},pictures={cifar},weight=3",
-                             "--mix", f"model={SECOND},pictures={digits}")
-        subprocess.run([vitrine, "models", "serving", SERVED, "--admin", self.admin], timeout=30, **quietly)
+                             "1h", "--mix", f"model={SERVED},images={cifar},weight=3",
+                             "--mix", f"model={SECOND},images={digits}")
+        subprocess.run([vitrine, "admin", "serving", SERVED, "--admin", self.admin], timeout=30, **quietly)
         for words in (["classify", cifar, "--model", SERVED], ["classify", digits, "--model", SECOND],
                       ["bench", cifar, "--model", "nobody"], ["bench", self.folder / "no.png", "--model", SECOND]):
             subprocess.run([vitrine, *words, *self.dial], timeout=30, **quietly)

@@ -158,7 +158,7 @@ TEST_F(EvalProgram, KilledFiveTimesItEqualsARunThatWasNot) {
   for (int i = 0; i < 5; ++i) {
     const int64_t before = LinesOf(journal);
     // One at a time, so that there is time to kill it.
-    Child child("vitrine", Arguments("killed", {"--in-flight", "1"}), folder_.path() / "killed.output");
+    Child child("vitrine", Arguments("killed", {"--max-in-flight", "1"}), folder_.path() / "killed.output");
     ASSERT_TRUE(Eventually([&] { return child.Ended() || LinesOf(journal) > before + 5; })) << child.Output();
     ASSERT_FALSE(child.Ended()) << "it ended before it was killed:\n" << child.Output();
     child.Kill();
@@ -172,7 +172,7 @@ TEST_F(EvalProgram, KilledFiveTimesItEqualsARunThatWasNot) {
 
 TEST_F(EvalProgram, AServerThatIsKilledAndComesBackCostsNothing) {
   RunWell(Arguments("whole"));
-  Child child("vitrine", Arguments("out", {"--in-flight", "2"}), folder_.path() / "away.output");
+  Child child("vitrine", Arguments("out", {"--max-in-flight", "2"}), folder_.path() / "away.output");
   ASSERT_TRUE(Eventually([&] { return child.Ended() || LinesOf(folder_.path() / "out" / "journal") > 30; }));
   server_->Signal(SIGKILL);
   ASSERT_TRUE(Eventually([&] { return child.Output().find("the server is away") != std::string::npos; }))
@@ -210,7 +210,7 @@ TEST_F(EvalProgram, PredictsWhatTheTrainerPredicts) {
   const std::string data = "imagefolder:" + folder_.Path("cifar");
   Child trainer("vitrine-train",
                 {"evaluate", "--repository", bundled, "--model", "eit-mini-cifar10", "--data", data, "--threads", "2",
-                 "--predictions", folder_.Path("trainer.csv")},
+                 "--out", folder_.Path("trainer.csv")},
                 folder_.path() / "trainer.output");
   ASSERT_EQ(trainer.Wait(), 0) << trainer.Output();
   ChildServer server(folder_.path(), {"--repository", bundled, "--listen", "127.0.0.1:0", "--metrics", "127.0.0.1:0"});

@@ -98,7 +98,7 @@ TEST_F(Programs, AServerThatCannotEncryptDoesNotStart) {
 
 TEST_F(Programs, FromATokenToAnAnswerWithoutTheTokenInAnyLog) {
   PublishModel(folder_.path() / "repository", "mixed", MixedConfig());
-  ASSERT_EQ(Vitrine(absl::StrCat("token new ci --file ", folder_.Path("tokens"))), 0) << err_;
+  ASSERT_EQ(Vitrine(absl::StrCat("token new ci --out ", folder_.Path("tokens"))), 0) << err_;
   const std::string token(absl::StripAsciiWhitespace(out_));
   EXPECT_GE(token.size(), 40u);
   EXPECT_THAT(folder_.Read("tokens"), Not(HasSubstr(token)));
@@ -163,7 +163,7 @@ TEST_F(Programs, AdminCallsLeaveATraceWhateverTheLogLevel) {
     ChildServer server(folder_.path(), all);
     ASSERT_TRUE(Eventually([&] { return std::filesystem::exists(folder_.path() / "ports"); })) << server.Output();
     std::filesystem::remove_all(folder_.path() / "audit");  // a file that cannot be written
-    EXPECT_EQ(Vitrine("models unload nothing --all --admin " + socket), 1) << out_;
+    EXPECT_EQ(Vitrine("admin unload nothing --all --admin " + socket), 1) << out_;
     server.Signal(SIGTERM);
     EXPECT_EQ(server.Wait(), 0);
     const nlohmann::json line = LineWith(server.Output(), "\"message\":\"audit\"");

@@ -43,7 +43,7 @@ def verify(repo, folder, arch, *more):
     write_weights(arch, folder / "weights.safetensors")
     subprocess.run([repo, "import", folder / "models", arch, folder / "weights.safetensors", "--from", "timm", "--arch", arch, "--labels",
                     folder / "labels.txt", *more], check=True)
-    done = subprocess.run([repo, "verify", folder / "models", arch, "--against", "timm", "--pictures", folder / "pictures", "--python",
+    done = subprocess.run([repo, "verify", folder / "models", arch, "--against", "timm", "--images", folder / "pictures", "--python",
                            sys.executable, "--format", "json"], stdout=subprocess.PIPE)
     return done.returncode, [json.loads(line) for line in done.stdout.splitlines()]
 

@@ -186,6 +186,11 @@ TEST_F(Program, RefusesWithASentence) {
   const Outcome nowhere = Trainer("run kv-pos-mnist --data mnist:/nowhere --work " + folder_.path().string());
   EXPECT_EQ(nowhere.exit_code, 1) << "the command line is right, the data are not there\n" << nowhere.output;
   EXPECT_EQ(Trainer("run").exit_code, 2);
+  for (const char* old : {"augment kv-mnist --output x.png", "evaluate --predictions x.csv", "sweep x --report r"}) {
+    const Outcome renamed = Trainer(old);
+    EXPECT_EQ(renamed.exit_code, 2) << old;
+    EXPECT_THAT(renamed.output, HasSubstr(" is now --out\n")) << old;
+  }
   EXPECT_EQ(Trainer("").exit_code, 2);
   EXPECT_EQ(Trainer("run --help").exit_code, 0);
 }

@@ -122,7 +122,7 @@ absl::Status EvaluateModel(const EvaluateFlags& flags) {
   }
   if (sizes.empty()) sizes.push_back(std::nullopt);
   if (!flags.predictions.empty() && sizes.size() > 1) {
-    return absl::InvalidArgumentError("--predictions takes one of the --resolutions");
+    return absl::InvalidArgumentError("--out takes one of the --resolutions");
   }
   std::vector<int> predicted;
   if (flags.format == "csv") std::cout << "size,top1,loss,images\n";
@@ -144,8 +144,7 @@ void AddEvaluate(CLI::App& app, EvaluateFlags& flags) {
   evaluate.add_option("--data", flags.data, "FORMAT:PATH. Formats:\n" + DatasetFormats())->required();
   evaluate.add_option("--resolutions", flags.resolutions,
                       "Input sizes, for instance 24,32,40x24; default: each picture's own");
-  evaluate.add_option("--predictions", flags.predictions,
-                      "CSV file for each picture's name, label and the class that it is taken for");
+  evaluate.add_option("--out", flags.predictions, "CSV file for each image's name, label and predicted class");
   evaluate.add_option("--threads", flags.threads, "Threads of the computation")->check(CLI::Range(1, 1024));
   evaluate.add_option("--format", flags.format, "table, json or csv")->check(CLI::IsMember({"table", "json", "csv"}));
 }

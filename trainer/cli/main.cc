@@ -123,10 +123,12 @@ int Main(int argc, char** argv) {
   CLI::App& draw = *app.add_subcommand("augment", "Draw what a recipe's augmentation makes of pictures");
   AddRecipe(draw, augment);
   draw.add_option("--data", augment.data, "As for run")->required();
-  draw.add_option("--output", augment.output, "PNG file to write");
+  draw.add_option("--out", augment.output, "PNG file to write");
   app.add_subcommand("list", "List the bundled recipes and the models of the zoo");
   app.require_subcommand(0, 1);
-  if (const std::optional<int> exit_code = ParseCommandLine(app, argc, argv)) return *exit_code;
+  const std::vector<RenamedWord> renamed = {
+      {"augment", "--output", "--out"}, {"evaluate", "--predictions", "--out"}, {"sweep", "--report", "--out"}};
+  if (const std::optional<int> exit_code = ParseCommandLine(app, argc, argv, renamed)) return *exit_code;
   if (app.get_subcommands().empty() && run.recipe.empty()) {
     std::cerr << app.help();
     return kExitUsage;

@@ -55,7 +55,7 @@ SweepFormat FormatOf(const std::string& name) {
 std::string SameCommand(const SweepFlags& flags) {
   std::string command = absl::StrCat("vitrine-train sweep ", flags.grid, " --work ", flags.work);
   if (!flags.data.empty()) absl::StrAppend(&command, " --data ", flags.data);
-  if (!flags.report.empty()) absl::StrAppend(&command, " --report ", flags.report);
+  if (!flags.report.empty()) absl::StrAppend(&command, " --out ", flags.report);
   if (flags.jobs != 1) absl::StrAppend(&command, " --jobs ", flags.jobs);
   if (flags.threads != 0) absl::StrAppend(&command, " --threads ", flags.threads);
   for (const std::string& flag : flags.pass) absl::StrAppend(&command, " --pass=", flag);
@@ -101,7 +101,7 @@ void AddSweep(CLI::App& app, SweepFlags& flags) {
   sweep.add_option("grid", flags.grid, "A textproto of vitrine.v1.Sweep")->required();
   sweep.add_option("--data", flags.data, "As `run` takes it");
   sweep.add_option("--work", flags.work, "Folder for the runs; one that has begun is continued")->required();
-  sweep.add_option("--report", flags.report, "Folder for table, plot and scores; default: WORK/report");
+  sweep.add_option("--out", flags.report, "Folder for table, plot and scores; default: WORK/report");
   sweep.add_option("--jobs", flags.jobs, "Runs at a time; default 1")->check(CLI::Range(1, 1024));
   sweep.add_option("--threads", flags.threads, "Threads of each run; default: the cores divided by --jobs")
       ->check(CLI::Range(1, 1024));

@@ -87,7 +87,7 @@ absl::StatusOr<int64_t> ParseVersionNumber(absl::string_view text) {
 std::string ServingText(const v1::ModelServingStatus& serving) {
   std::string text = absl::StrCat(Printable(serving.model()), "\n");
   if (serving.unloaded()) {
-    text += Fact("unloaded", "no version is kept in memory; bring it back with vitrine models load");
+    text += Fact("unloaded", "no version is kept in memory; bring it back with vitrine admin load");
   } else {
     text += Fact("in memory",
                  absl::StrCat(PolicyText(serving.serving().version_policy()), "; ", Megabytes(serving.memory_bytes()),

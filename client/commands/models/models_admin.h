@@ -13,13 +13,13 @@
 
 namespace vitrine {
 
-// `vitrine models load`, `unload`, `rollback`, `policy`, `traffic`, `label`, `reset`: makes the change and writes the
+// `vitrine admin load`, `unload`, `rollback`, `policy`, `traffic`, `label`, `reset`: makes the change and writes the
 // resulting serving state, as text or as a ServingChange message on a JSON line. With text, notes of the server go to
 // `errors`.
 absl::Status RunAdminChange(const ClientOptions& options, const AdminChange& change, Format format, std::ostream& out,
                             std::ostream& errors);
 
-// `vitrine models serving`: writes how every model, or `model`, is served and why; as text or as a ServingStatus
+// `vitrine admin serving`: writes how every model, or `model`, is served and why; as text or as a ServingStatus
 // message on a JSON line.
 absl::Status RunServing(const ClientOptions& options, const std::string& model, Format format, std::ostream& out);
 

@@ -47,7 +47,7 @@ class Command {
 void AddRun(const EvalCommand& command, Command& text) {
   const EvalCommand standard;
   const ClientOptions& client = command.client;
-  text.AddUnless(absl::StrCat(standard.client.max_in_flight), "--in-flight", absl::StrCat(client.max_in_flight));
+  text.AddUnless(absl::StrCat(standard.client.max_in_flight), "--max-in-flight", absl::StrCat(client.max_in_flight));
   if (command.priority != standard.priority) text.Add("--priority", command.priority == v1::HIGH ? "high" : "normal");
   text.AddUnless(standard.patience, "--patience", command.patience);
   text.AddUnless(standard.client.deadline, "--deadline", client.deadline);

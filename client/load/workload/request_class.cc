@@ -4,9 +4,11 @@
 #include <cmath>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "client/commands/classify_command.h"
 #include "common/drawing/attention_words.h"
@@ -47,22 +49,46 @@ absl::Status SetTopK(absl::string_view value, RequestClass& request_class) {
   return absl::OkStatus();
 }
 
-// Parses kinds separated by +.
+// Parses kinds separated by commas.
 template <class Kind>
 absl::Status SetKinds(absl::string_view field, absl::string_view value,
                       std::optional<Kind> (*kind_of)(absl::string_view name), const std::vector<std::string>& names,
                       std::vector<Kind>& kinds) {
+  if (absl::StrContains(value, '+')) {
+    return absl::InvalidArgumentError(absl::StrCat(field, " \"", value, "\": separate kinds by commas now, ",
+                                                   absl::StrReplaceAll(value, {{"+", ","}})));
+  }
   std::vector<Kind> found;
-  for (const absl::string_view word : absl::StrSplit(value, '+')) {
+  for (const absl::string_view word : absl::StrSplit(value, ',')) {
     const std::optional<Kind> kind = kind_of(absl::StripAsciiWhitespace(word));
     if (!kind.has_value()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(field, " \"", word, "\" is none of ", absl::StrJoin(names, ", "), "; join several by +"));
+      return absl::InvalidArgumentError(absl::StrCat(field, " \"", word, "\" is none of ", absl::StrJoin(names, ", ")));
     }
     found.push_back(*kind);
   }
   kinds = std::move(found);
   return absl::OkStatus();
+}
+
+// Returns true for "attention=..." and "features=...".
+bool IsList(absl::string_view setting) {
+  const absl::string_view field = absl::StripAsciiWhitespace(setting.substr(0, setting.find('=')));
+  return field == "attention" || field == "features";
+}
+
+// Splits "model=a, attention=class,mean, weight=3" at the commas before settings: those of lists remain.
+std::vector<absl::string_view> SplitSettings(absl::string_view text) {
+  std::vector<absl::string_view> settings;
+  for (const absl::string_view piece : absl::StrSplit(text, ',', absl::SkipWhitespace())) {
+    absl::string_view* last = settings.empty() ? nullptr : &settings.back();
+    const bool continues = last != nullptr && !absl::StrContains(piece, '=') && IsList(*last);
+    if (continues) {
+      *last = absl::string_view(last->data(), static_cast<size_t>(piece.data() + piece.size() - last->data()));
+    } else {
+      settings.push_back(piece);
+    }
+  }
+  return settings;
 }
 
 }  // namespace
@@ -101,7 +127,7 @@ absl::Status SetClassField(absl::string_view field, absl::string_view value, Req
     return SetDeadline(value, request_class);
   } else if (field == "weight") {
     return SetWeight(value, request_class);
-  } else if (field == "pictures") {
+  } else if (field == "images") {
     request_class.pictures = {std::string(value)};
   } else if (field == "attention") {
     return SetKinds(field, value, AttentionKindOf, AttentionKindNames(), request_class.attention);
@@ -111,10 +137,12 @@ absl::Status SetClassField(absl::string_view field, absl::string_view value, Req
     return SetTopK(value, request_class);
   } else if (field == "name") {
     request_class.name = std::string(value);
+  } else if (field == "pictures") {
+    return absl::InvalidArgumentError("pictures is now images");
   } else {
     return absl::InvalidArgumentError(absl::StrCat("\"", field,
                                                    "\" is none of model, resolution, priority, deadline, weight, "
-                                                   "pictures, attention, features, top_k, name"));
+                                                   "images, attention, features, top_k, name"));
   }
   return absl::OkStatus();
 }
@@ -124,7 +152,7 @@ absl::StatusOr<std::vector<RequestClass>> ParseMix(absl::string_view text, const
   const std::vector<absl::string_view> parts = absl::StrSplit(text, ';', absl::SkipWhitespace());
   for (const absl::string_view part : parts) {
     RequestClass request_class = defaults;
-    for (const absl::string_view setting : absl::StrSplit(part, ',', absl::SkipWhitespace())) {
+    for (const absl::string_view setting : SplitSettings(part)) {
       const std::pair<absl::string_view, absl::string_view> pair = absl::StrSplit(setting, absl::MaxSplits('=', 1));
       const absl::Status set =
           SetClassField(absl::StripAsciiWhitespace(pair.first), absl::StripAsciiWhitespace(pair.second), request_class);

@@ -39,12 +39,13 @@ struct RequestClass {
 // Parses "low", "normal", "high".
 absl::StatusOr<v1::Priority> ParsePriority(absl::string_view word);
 
-// Changes one setting: model, resolution, priority, deadline, weight, pictures (one path), attention and features
-// (kinds separated by +), top_k or name. INVALID_ARGUMENT: unknown setting or invalid value.
+// Changes one setting: model, resolution, priority, deadline, weight, images (one path), attention and features
+// (kinds separated by commas), top_k or name. INVALID_ARGUMENT: unknown setting or invalid value.
 absl::Status SetClassField(absl::string_view field, absl::string_view value, RequestClass& request_class);
 
 // Parses the classes of a load: "model=a, resolution=32x32, weight=3; model=b, priority=high, deadline=50ms". Missing
-// settings are those of `defaults`; `pictures` replaces the default list. INVALID_ARGUMENT names class and setting.
+// settings are those of `defaults`; `images` replaces the default list. A kind without a setting belongs to the list
+// before it: "attention=class,mean". INVALID_ARGUMENT names class and setting.
 absl::StatusOr<std::vector<RequestClass>> ParseMix(absl::string_view text, const RequestClass& defaults);
 
 }  // namespace vitrine

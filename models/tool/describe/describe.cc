@@ -3,6 +3,7 @@
 
 #include <charconv>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <memory>
@@ -336,11 +337,16 @@ absl::Status DescribeCommand(const DescribeOptions& options) {
   ASSIGN_OR_RETURN(description.published, WorkloadOf(config, subject.input, Form::kPublished));
   ASSIGN_OR_RETURN(const Workload executed, WorkloadOf(config, subject.input, Form::kExecuted));
   description.layers = LayersOf(executed, options.every_layer);
-  if (!options.graph.empty()) RETURN_IF_ERROR(WriteGraph(options.graph, subject, description));
-  if (options.measure || !options.plot.empty()) description.other_load = LoadOfOthers();
+  if (!options.out.empty()) {
+    std::error_code error;
+    std::filesystem::create_directories(options.out, error);
+    if (error) return absl::UnavailableError(absl::StrCat("--out ", options.out, ": ", error.message()));
+    RETURN_IF_ERROR(WriteGraph(options.out + "/program.svg", subject, description));
+  }
+  if (options.measure || !options.out.empty()) description.other_load = LoadOfOthers();
   if (options.measure) RETURN_IF_ERROR(Measure(subject, options, description));
   WarnOfDoubt(description);
-  if (!options.plot.empty()) RETURN_IF_ERROR(WritePlot(options.plot, subject, description));
+  if (!options.out.empty()) RETURN_IF_ERROR(WritePlot(options.out + "/roofline.svg", subject, description));
   const DataTable layers = LayerTable(description.layers);
   switch (options.format) {
     case OutputFormat::kJson:

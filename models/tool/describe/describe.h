@@ -18,8 +18,7 @@ struct DescribeOptions {
   std::string precision = "fp32";  // precision of the measured steps, where an operator supports it
   bool every_layer = false;        // one line per operator instead of per distinct operator
   bool paper = false;              // add the review's operator tables, as printed and as corrected
-  std::string plot;                // output file of the roofline; empty: none
-  std::string graph;               // output file of the program's drawing; empty: none
+  std::string out;                 // folder of roofline.svg and program.svg; empty: none
   OutputFormat format = OutputFormat::kTable;
 };
 

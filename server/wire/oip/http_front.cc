@@ -170,7 +170,7 @@ absl::StatusOr<HttpHandling> OipHttpFront::Route(const std::shared_ptr<HttpReque
                        (path[4] == "load" || path[4] == "unload");
   if (is_load) {
     return absl::PermissionDeniedError(
-        "models are loaded and unloaded on the admin listener (--admin), over gRPC: vitrine models load");
+        "models are loaded and unloaded on the admin listener (--admin), over gRPC: vitrine admin load");
   }
   if (size < 3 || path[1] != "models") return NoSuchPath(*request);
   Target target = {.model = path[2], .version = "", .verb = ""};

@@ -54,10 +54,10 @@ TEST(ChooseAttention, WithoutAKindTheFirstThatLiesOnThePicture) {
   EXPECT_EQ(kind({v1::CROSS_COVARIANCE, v1::CLASS_ATTENTION}), v1::CLASS_ATTENTION);
   EXPECT_EQ(kind({v1::QUERY_ROW, v1::ROLLOUT}), v1::ROLLOUT) << "a query is asked for, not given";
   EXPECT_EQ(Refusal(Wish(), ModelWith({v1::CROSS_COVARIANCE})),
-            "model \"sizes\" has no attention map that lies on a picture; with --attention-kind it has: channels (2 "
+            "model \"sizes\" has no attention map that lies on a picture; with --attention it has: channels (2 "
             "layers, 1 head)");
   EXPECT_EQ(Refusal(Wish(), ModelWith({})),
-            "model \"sizes\" has no attention map that lies on a picture; leave out --attention");
+            "model \"sizes\" has no attention map that lies on a picture; leave out --out");
 }
 
 TEST(ChooseAttention, DoesNotAskForEachOfTwoThousandMillionLayers) {
@@ -113,10 +113,10 @@ TEST(ChooseAttention, PartsOfAWishNeedTheirKind) {
   EXPECT_EQ(requests[0].kind(), v1::QUERY_ROW) << "a query says the kind";
   EXPECT_EQ(requests[0].query(), 17);
   wish.kinds = {v1::CLASS_TOKEN_ROW};
-  EXPECT_THAT(Refusal(wish), HasSubstr("--attention-query belongs to --attention-kind query"));
+  EXPECT_THAT(Refusal(wish), HasSubstr("--query belongs to --attention query"));
   wish = Wish({v1::CLASS_TOKEN_ROW});
   wish.keep_class_mass = true;
-  EXPECT_THAT(Refusal(wish), HasSubstr("--keep-class-mass belongs to --attention-kind distance"));
+  EXPECT_THAT(Refusal(wish), HasSubstr("--keep-class-mass belongs to --attention distance"));
   wish.kinds = {v1::DISTANCE};
   EXPECT_TRUE(Chosen(wish, ModelWithEveryKind())[0].keep_class_mass());
   wish = Wish({v1::ROLLOUT});

@@ -134,7 +134,7 @@ TEST_F(EmbedCommandTest, PatchesKeepTheirGrid) {
   command_.output = folder_.Path("features.npy");
   EXPECT_EQ(RunCommand().value_or(-1), 1) << "a.png has another grid";
   EXPECT_THAT(errors_.str(), HasSubstr("a.png: its features are 3x5x4 numbers, those of the first picture 3x6x4; give "
-                                       "--output a folder to get a file for each picture"));
+                                       "--out a folder to get a file for each picture"));
   EXPECT_THAT(folder_.Read("features.npy"), HasSubstr("'shape': (2, 3, 6, 4), "));
   EXPECT_EQ(folder_.Read("features.txt"), folder_.Path("b.png") + "\n" + folder_.Path("c.png") + "\n");
 

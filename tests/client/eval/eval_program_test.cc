@@ -51,7 +51,7 @@ class EvalCommandLine : public testing::Test {
 
 TEST_F(EvalCommandLine, ThePageHasTheCommandThatRepeatsIt) {
   const Ran ran = Eval(
-      "--out 'my results/' --top-k 7 --priority normal --in-flight 3 --limit 6 --shard 1/2 --patience 90s "
+      "--out 'my results/' --top-k 7 --priority normal --max-in-flight 3 --limit 6 --shard 1/2 --patience 90s "
       "--deadline 20s --max-attempts 3 --token-file token --mistakes 0");
   ASSERT_EQ(ran.exit_code, 0) << ran.errors;
   const std::string page = folder_.Read("my results/report.html");
@@ -62,7 +62,7 @@ TEST_F(EvalCommandLine, ThePageHasTheCommandThatRepeatsIt) {
       absl::StrReplaceAll(page.substr(begin + 5, end - begin - 5),
                           {{"&#39;", "'"}, {"&quot;", "\""}, {"&lt;", "<"}, {"&gt;", ">"}, {"&amp;", "&"}});
   for (const char* part :
-       {"--top-k 7", "--priority normal", "--in-flight 3", "--limit 6", "--shard 1/2", "--patience 1m30s",
+       {"--top-k 7", "--priority normal", "--max-in-flight 3", "--limit 6", "--shard 1/2", "--patience 1m30s",
         "--deadline 20s", "--max-attempts 3", "--token-file token", "--mistakes 0", "--out 'my results-again'"}) {
     EXPECT_THAT(command, HasSubstr(part));
   }

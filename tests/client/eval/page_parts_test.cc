@@ -223,7 +223,7 @@ TEST(CommandOf, HasEverySettingThatIsNotUsual) {
   command.patience = absl::Seconds(6);
   EXPECT_EQ(CommandOf(evaluation, "o", &command, {.mistakes = 0, .attention_distance = 1}),
             bare +
-                " --split train --limit 1 --shard 2/2 --top-k 6 --in-flight 3 --priority normal --patience 6s "
+                " --split train --limit 1 --shard 2/2 --top-k 6 --max-in-flight 3 --priority normal --patience 6s "
                 "--deadline 7s --connect-timeout 8s --max-attempts 9 --tls --tls-ca ca --tls-cert cert --tls-key key "
                 "--tls-server-name name --mistakes 0 --attention-distance 1 --out o-again");
 }

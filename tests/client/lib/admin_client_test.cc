@@ -73,7 +73,7 @@ v1::LoadModelRequest Load(const std::string& model) {
   return request;
 }
 
-constexpr char kUnloaded[] = "  unloaded   no version is kept in memory; bring it back with vitrine models load\n";
+constexpr char kUnloaded[] = "  unloaded   no version is kept in memory; bring it back with vitrine admin load\n";
 
 TEST(AdminClient, KeepsTheServersWordsAndSaysWhatADeadlineLeavesOpen) {
   AdminServer server;
@@ -82,7 +82,7 @@ TEST(AdminClient, KeepsTheServersWordsAndSaysWhatADeadlineLeavesOpen) {
   ASSERT_TRUE(client.ok()) << client.status();
   EXPECT_EQ(
       (*client)->Make(Load("slow")).status(),
-      absl::DeadlineExceededError("the server has not done it within 100ms; it may still: see vitrine models serving"));
+      absl::DeadlineExceededError("the server has not done it within 100ms; it may still: see vitrine admin serving"));
   v1::SetLabelRequest label;
   label.set_label("eu");
   EXPECT_EQ((*client)->Make(label).status(), absl::NotFoundError("no label \"eu\""));

@@ -48,7 +48,7 @@ TEST(BenchProgram, RefusesFlagsThatWouldDoNothing) {
                             "--require 'errors<=2'",
                             "--sweep 1:2 --require 'p99<=50ms'",
                             "--top-k 0",
-                            "--attention-kind nothing",
+                            "--attention nothing",
                             "--features rollout"}) {
     const Ran ran = Shell(folder, kBench + flags);
     EXPECT_EQ(ran.exit_code, 2) << flags << "\n" << ran.errors;

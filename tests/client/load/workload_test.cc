@@ -26,7 +26,7 @@ TEST(ParseMix, ReadsClassesOverTheDefaults) {
   defaults.priority = v1::LOW;
   defaults.pictures = {"photos"};
   const auto mix =
-      ParseMix(" model=a@2, resolution=32x48 ,weight=3 ; model=b,priority=high,deadline=50ms,pictures=x ;", defaults);
+      ParseMix(" model=a@2, resolution=32x48 ,weight=3 ; model=b,priority=high,deadline=50ms,images=x ;", defaults);
   ASSERT_TRUE(mix.ok()) << mix.status();
   ASSERT_EQ(mix->size(), 2u);
   EXPECT_EQ((*mix)[0].model.name, "a");
@@ -48,7 +48,7 @@ TEST(ParseMix, TakesEverySetting) {
   EXPECT_EQ(described("model=a@canary,priority=low"), "a@canary low within 30s");
   EXPECT_EQ(described("model=a,priority=normal,deadline=1ns"), "a within 1ns");
   EXPECT_EQ(described("model=a@7,name=the first"), "the first");
-  EXPECT_EQ(described("model=a,attention=class+rollout,features=mean,top_k=3"),
+  EXPECT_EQ(described("model=a,attention=class, rollout ,features=mean,top_k=3"),
             "a within 30s with class with rollout with mean features top 3");
   EXPECT_EQ((*ParseMix("model=a,weight=1e9", RequestClass()))[0].weight, 1e9);
 }
@@ -66,8 +66,12 @@ TEST(ParseMix, SaysWhatIsWrongInWhichClass) {
   EXPECT_THAT(MixRefusal("model=a,priority=2"), HasSubstr("priority \"2\""));
   EXPECT_THAT(MixRefusal("model=a,resolution=5y"), HasSubstr("\"5y\" is no resolution"));
   EXPECT_THAT(MixRefusal("model=a@X"), HasSubstr("class 1"));
-  EXPECT_THAT(MixRefusal("model=a,attention=class+none"),
+  EXPECT_THAT(MixRefusal("model=a,attention=class,none"),
               HasSubstr("attention \"none\" is none of class, mean, rollout"));
+  EXPECT_THAT(MixRefusal("model=a,attention=class+mean"), HasSubstr("separate kinds by commas now, class,mean"));
+  EXPECT_THAT(MixRefusal("model=a,pictures=x"), HasSubstr("pictures is now images"));
+  EXPECT_THAT(MixRefusal("model=a,attention=class,weight"), HasSubstr("attention \"weight\" is none of class"));
+  EXPECT_THAT(MixRefusal("model=a,weight"), HasSubstr("weight has no value"));
   EXPECT_THAT(MixRefusal("model=a,features=rollout"),
               HasSubstr("features \"rollout\" is none of class, mean, patches"));
   EXPECT_THAT(MixRefusal("model=a,top_k=0"), HasSubstr("top_k \"0\""));

@@ -168,7 +168,7 @@ class FirstSteps(unittest.TestCase):
         (cls.clone / "labels.txt").write_text("".join(f"thing {i}\n" for i in range(1000)))
         cls.prepare("umask 077; openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 "
                     "-subj /CN=localhost -addext extendedKeyUsage=serverAuth -keyout server.key -out server.pem")
-        cls.prepare("umask 077; vitrine token new ci --file tokens > ci.token")
+        cls.prepare("umask 077; vitrine token new ci --out tokens > ci.token")
         (cls.clone / "policy.textproto").write_text(
             f'roles {{ name: "all" methods: "/vitrine.v1.Admin/*" models: "*" }} callers {{ uid: {os.getuid()} roles: "all" }}\n')
         (cls.clone / "policy.textproto").chmod(0o600)

@@ -159,12 +159,12 @@ TEST_F(ImportProgram, VerifyingAgainstTimmSaysWhatIsMissing) {
   Write("deit.safetensors", TimmVitWeights({.width = 192, .depth = 12, .patch = 16, .cells = 196, .classes = 7}));
   WriteLabels(7);
   ASSERT_EQ(Import("timm", "deit_tiny_patch16_224", "deit.safetensors").code, 0);
-  const std::string verify = absl::StrCat("verify ", Path("models"), " imported --against timm --pictures ");
+  const std::string verify = absl::StrCat("verify ", Path("models"), " imported --against timm --images ");
   Outcome said = RunRepo(absl::StrCat(verify, Path("models")));
   EXPECT_EQ(said.code, 1);
   EXPECT_THAT(said.output, HasSubstr("there is no JPEG, PNG or WebP in it"));
   const std::string pictures = VITRINE_SOURCE "/samples/cifar";
-  said = RunRepo(absl::StrCat("verify ", Path("models"), " --against timm --pictures ", pictures));
+  said = RunRepo(absl::StrCat("verify ", Path("models"), " --against timm --images ", pictures));
   EXPECT_EQ(said.code, 1);
   EXPECT_THAT(said.output, HasSubstr("one model is needed, as MODEL or MODEL@VERSION; "));
   EXPECT_THAT(said.output, HasSubstr("holds imported"));

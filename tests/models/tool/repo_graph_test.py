@@ -112,10 +112,9 @@ def describe(*arguments: str) -> subprocess.CompletedProcess[str]:
 def drawn(*arguments: str) -> tuple[dict, Drawing]:
     """Returns the description of a model and its drawing."""
     with tempfile.TemporaryDirectory(prefix="vitrine-graph-") as folder:
-        file = Path(folder) / "graph.svg"
-        run = describe(*arguments, "--graph", str(file))
+        run = describe(*arguments, "--out", folder)
         assert run.returncode == 0, run.stderr
-        return json.loads(run.stdout), Drawing(file.read_text())
+        return json.loads(run.stdout), Drawing((Path(folder) / "program.svg").read_text())
 
 
 def of_each_model(test):
@@ -222,10 +221,10 @@ class Graph(unittest.TestCase):
         self.assertIn("eit-mini-cifar10/2", drawing.text)
 
     def test_says_what_could_not_be_written(self) -> None:
-        file = Path(tempfile.gettempdir()) / "no such folder" / "graph.svg"
-        run = describe("vit-ti16", "--graph", str(file))
-        self.assertEqual(run.returncode, 1)
-        self.assertIn(f"{file} could not be written", run.stderr)
+        with tempfile.NamedTemporaryFile() as file:
+            run = describe("vit-ti16", "--out", file.name)
+            self.assertEqual(run.returncode, 1)
+            self.assertIn(f"--out {file.name}: ", run.stderr)
         self.assertEqual(run.stderr.count("\n"), 1, run.stderr)
 
     def test_sees_what_is_wrong(self) -> None:

@@ -13,6 +13,7 @@
 #include <set>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -137,7 +138,7 @@ TEST_F(RepoProgram, DescribedOperatorsAddUp) {
 
 TEST_F(RepoProgram, DescribeMeasuresEveryFusedStepAndDrawsThem) {
   const Outcome described =
-      Run(absl::StrCat("describe kv-mnist-p7-d64-l2 --batch 4 --format json --plot ", Path("roofline.svg")));
+      Run(absl::StrCat("describe kv-mnist-p7-d64-l2 --batch 4 --format json --out ", Path("drawings")));
   ASSERT_EQ(described.exit_code, 0) << described.error;
   const json description = json::parse(described.out);
   EXPECT_GT(description.at("machine").at("gflops").get<double>(), 0);
@@ -163,7 +164,7 @@ TEST_F(RepoProgram, DescribeMeasuresEveryFusedStepAndDrawsThem) {
   EXPECT_EQ(description.at("busy_machine"), busy);
   EXPECT_EQ(described.error.find("measured on a busy machine") != std::string::npos, busy) << described.error;
   std::stringstream svg;
-  svg << std::ifstream(Path("roofline.svg")).rdbuf();
+  svg << std::ifstream(Path("drawings/roofline.svg")).rdbuf();
   EXPECT_THAT(svg.str(), AllOf(HasSubstr("<svg"), HasSubstr("kv-mnist-p7-d64-l2"), HasSubstr("GFLOP/s"),
                                HasSubstr("feed_forward.fc1"), HasSubstr("</svg>")));
   EXPECT_EQ(svg.str().find("measured on a busy machine") != std::string::npos, busy);
@@ -430,6 +431,15 @@ TEST_F(RepoProgram, HelpTeachesAndUsageErrorsAreTwo) {
   EXPECT_EQ(Run("").exit_code, 2);
   EXPECT_EQ(Run("zoo --format xml").exit_code, 2);
   EXPECT_EQ(Run("describe vit-b16 --batch 0").exit_code, 2);
+  for (const auto& [words, now] : std::vector<std::pair<std::string, std::string>>{
+           {"describe vit-b16 --plot x.svg", "--plot is now --out DIR, with roofline.svg in it"},
+           {"describe vit-b16 --graph x.svg", "--graph is now --out DIR, with program.svg in it"},
+           {"quantize models x --images 5", "--images is now --limit"},
+           {"verify models x --against timm --pictures photos", "--pictures is now --images"}}) {
+    const Outcome refused = Run(words);
+    EXPECT_EQ(refused.exit_code, 2) << words;
+    EXPECT_THAT(refused.error, HasSubstr("vitrine-repo: " + now + "\n"));
+  }
 }
 
 }  // namespace

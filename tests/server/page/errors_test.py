@@ -100,7 +100,7 @@ class Errors(PageCase):
         server = start_server("--admin", "unix://{folder}/admin", models=(EIT, KV))
         self.addCleanup(server.stop)
         page = self.open(f"#sample=cifar/frog-marsh.jpg&models={EIT},{KV}", server)
-        subprocess.run([oip_server.PROGRAM.parent / "vitrine", "models", "unload", KV, "--all", "--admin",
+        subprocess.run([oip_server.PROGRAM.parent / "vitrine", "admin", "unload", KV, "--all", "--admin",
                         f"unix://{server.folder}/admin"], check=True, capture_output=True, timeout=60)
 
         def gone():

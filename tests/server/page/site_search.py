@@ -45,7 +45,7 @@ class SiteSearch(unittest.TestCase):
         return self.page.locator(".md-search-result__link").evaluate_all("all => all.map(each => [each.pathname, each.textContent])")
 
     def test_a_flag_leads_to_the_program_that_has_it(self):
-        for query in ("max-queue-requests", "--max-queue-requests", "--attention-kind", "--if-absent"):
+        for query in ("max-queue-requests", "--max-queue-requests", "--max-in-flight", "--if-absent"):
             self.open(f"?q={query}")
             self.assertIn("/reference/programs.html", [path for path, _ in self.links()], query)
         self.assertEqual(self.said, [])

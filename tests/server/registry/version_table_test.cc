@@ -75,7 +75,7 @@ TEST_F(VersionTableTest, AVersionWithOtherClassesServesNobodyByItself) {
   add(2, {"dog", "cat"});
   EXPECT_EQ(stable(), 1);
   EXPECT_THAT(table_.Waiting("n").at(2), HasSubstr("its class 0 is \"dog\" and not \"cat\" as in version 1"));
-  EXPECT_THAT(table_.Get("n", 2).value().reason, HasSubstr("vitrine models label n@2 stable"));
+  EXPECT_THAT(table_.Get("n", 2).value().reason, HasSubstr("vitrine admin label n@2 stable"));
   EXPECT_EQ(table_.Get("n", 1).value().reason, "");
   add(3, {"cat", "dog"});
   EXPECT_EQ(stable(), 3) << "the next one of the same classes serves";

@@ -48,7 +48,7 @@ absl::StatusOr<std::vector<std::string>> PicturesIn(const std::string& folder) {
   std::vector<std::string> pictures;
   RETURN_IF_ERROR(AddPictures(folder, "", pictures));
   if (pictures.empty()) {
-    return absl::NotFoundError(absl::StrCat("--pictures ", folder, ": there is no JPEG, PNG or WebP in it"));
+    return absl::NotFoundError(absl::StrCat("--images ", folder, ": there is no JPEG, PNG or WebP in it"));
   }
   return pictures;
 }
@@ -213,7 +213,7 @@ absl::Status VerifyAgainstCommand(const std::string& repository, const std::stri
   if (format != OutputFormat::kJson) std::cout << words << "\n";
   if (summary.skipped == pictures.size()) {
     return absl::FailedPreconditionError(
-        absl::StrCat("--pictures ", options.pictures, ": neither side reads any of its pictures"));
+        absl::StrCat("--images ", options.pictures, ": neither side reads any of its pictures"));
   }
   if (summary.differ == 0) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(summary.differ, " of ", pictures.size(), " pictures differ"));

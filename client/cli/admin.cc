@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The subcommands of `vitrine models` that use the Admin service: their flags.
-#include "client/commands/models/models_admin.h"
-
+// `vitrine admin`: its flags.
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -10,6 +8,7 @@
 
 #include "client/cli/command.h"
 #include "client/cli/options.h"
+#include "client/commands/models/models_admin.h"
 #include "common/command_line/command_line.h"
 
 namespace vitrine {
@@ -20,47 +19,57 @@ constexpr absl::Duration kPatience = absl::Minutes(10);
 
 constexpr char kNoVersion[] = "takes a model without a version";
 
-constexpr char kLoadExamples[] = R"(Brings a version into memory and keeps it there whatever the policy says; one that
-was rolled back or unloaded comes back. Without a version: a model that was unloaded.
+constexpr char kLoadExamples[] =
+    R"(Loads a version and keeps it loaded regardless of the policy, also one that was rolled
+back or unloaded. Without a version: loads a model that was unloaded.
 Examples:
-  vitrine models load eit-mini-cifar10@3 --admin 127.0.0.1:8502
-  vitrine models load eit-mini-cifar10)";
-constexpr char kUnloadExamples[] = R"(A version that is unloaded does not come back by itself. The last one that can
-serve is not unloaded, but with the whole model.
+  vitrine admin load eit-mini-cifar10@3 --admin 127.0.0.1:8502
+  vitrine admin load eit-mini-cifar10)";
+constexpr char kUnloadExamples[] =
+    R"(An unloaded version stays unloaded until `load`. The last ready version is unloaded
+only with the whole model.
 Examples:
-  vitrine models unload eit-mini-cifar10@3
-  vitrine models unload eit-mini-cifar10 --all)";
-constexpr char kRollbackExamples[] = R"(Without a version the canary is put away, and stable takes its requests. Where
-nothing is tried out, it is the version that serves: the one before it is loaded
-first, then takes its place. What was put away does not come back by itself.
+  vitrine admin unload eit-mini-cifar10@3
+  vitrine admin unload eit-mini-cifar10 --all)";
+constexpr char kRollbackExamples[] =
+    R"(Without a version: rolls back the canary, and stable gets its requests. If there is
+no canary, rolls back the serving version, after the version before it is loaded. A
+rolled-back version stays so until `load`.
 Examples:
-  vitrine models rollback eit-mini-cifar10 --reason "mistakes cats for frogs"
-  vitrine models rollback eit-mini-cifar10@4)";
+  vitrine admin rollback eit-mini-cifar10 --reason "mistakes cats for frogs"
+  vitrine admin rollback eit-mini-cifar10@4)";
 constexpr char kPolicyExamples[] = R"(Examples:
-  vitrine models policy eit-mini-cifar10 latest 2
-  vitrine models policy eit-mini-cifar10 specific 3 5
-  vitrine models policy eit-mini-cifar10 all)";
-constexpr char kTrafficExamples[] = R"(What the shares leave over goes to the version with the label stable. Requests
-with equal ids meet the same version.
+  vitrine admin policy eit-mini-cifar10 latest 2
+  vitrine admin policy eit-mini-cifar10 specific 3 5
+  vitrine admin policy eit-mini-cifar10 all)";
+constexpr char kTrafficExamples[] = R"(The rest of the requests goes to the version with the label stable. Requests with
+equal ids go to the same version.
 Examples:
-  A twentieth of the requests to version 4:
-    vitrine models traffic eit-mini-cifar10 4=5
-  All of them to stable again:
-    vitrine models traffic eit-mini-cifar10 --clear
-  Version 4 proved good, everybody gets it:
-    vitrine models label eit-mini-cifar10@4 stable)";
-constexpr char kLabelExamples[] = R"(Requests may name a label in place of a version: --model NAME@LABEL.
+  5 % of the requests to version 4:
+    vitrine admin traffic eit-mini-cifar10 4=5
+  All requests to stable:
+    vitrine admin traffic eit-mini-cifar10 --clear
+  All requests to version 4, after a canary succeeded:
+    vitrine admin label eit-mini-cifar10@4 stable)";
+constexpr char kLabelExamples[] = R"(Requests may name a label instead of a version: --model NAME@LABEL.
 Examples:
-  vitrine models label eit-mini-cifar10@3 stable
-  vitrine models label eit-mini-cifar10 stable --clear)";
-constexpr char kResetExamples[] = R"(The file of --serving-config holds again, and what was put away may come back.
+  vitrine admin label eit-mini-cifar10@3 stable
+  vitrine admin label eit-mini-cifar10 stable --clear)";
+constexpr char kResetExamples[] = R"(The file of --serving-config applies again, also to versions that were rolled back.
 Example:
-  vitrine models reset eit-mini-cifar10)";
+  vitrine admin reset eit-mini-cifar10)";
+constexpr char kAdminExamples[] = R"(Examples, with the address in $VITRINE_ADMIN:
+  vitrine admin serving
+  vitrine admin traffic eit-mini-cifar10 4=5
+  vitrine admin rollback eit-mini-cifar10
+vitrine admin COMMAND --help has more.)";
 constexpr char kServingExamples[] = R"(Examples:
-  vitrine models serving
-  vitrine models serving eit-mini-cifar10 --format json | jq .models[0].put_away)";
+  vitrine admin serving
+  vitrine admin serving eit-mini-cifar10 --format json | jq .models[0].put_away)";
 
 struct Words {
+  ClientOptions client;
+  Format format = Format::kTable;
   std::string admin;  // the address
   ModelChoice choice;
   bool whole = false;  // unload --all
@@ -82,7 +91,7 @@ struct Words {
 // Checks what CLI11 cannot: some subcommands need a version, others must not have one.
 void RequireVersion(const Words& words, bool wanted, const std::string& instead) {
   if (!words.choice.label.empty())
-    throw CLI::ValidationError("NAME@VERSION", "takes the number of a version, no label");
+    throw CLI::ValidationError("NAME@VERSION", "takes the number of a version, not a label");
   if (words.choice.version.has_value() != wanted) throw CLI::ValidationError("NAME", instead);
 }
 
@@ -142,49 +151,48 @@ std::optional<AdminChange> ChangeOf(const Words& words) {
   return std::nullopt;
 }
 
-int Run(const Words& words, ClientOptions client, bool own_deadline, Format format) {
+int Run(const Words& words, bool own_deadline) {
   if (words.admin.empty()) {
     std::cerr
         << "vitrine: where is the Admin service? name it with --admin or $VITRINE_ADMIN (vitrine-server listens for "
            "it with --admin)\n";
     return kExitUsage;
   }
+  ClientOptions client = words.client;
   client.address = words.admin;
   if (!own_deadline) client.deadline = kPatience;
   const std::optional<AdminChange> change = ChangeOf(words);
-  const absl::Status status = change.has_value() ? RunAdminChange(client, *change, format, std::cout, std::cerr)
-                                                 : RunServing(client, words.choice.name, format, std::cout);
+  const absl::Status status = change.has_value() ? RunAdminChange(client, *change, words.format, std::cout, std::cerr)
+                                                 : RunServing(client, words.choice.name, words.format, std::cout);
   return status.ok() ? kExitSuccess : FailWithHint(status, client, "vitrine-server with --admin", "--admin");
 }
 
-CLI::App* AddWord(CLI::App& models, Words& words, const std::string& name, const std::string& does,
-                  const std::string& examples) {
-  CLI::App* word = models.add_subcommand(name, does);
+// Adds a subcommand. Flags after it are those of `vitrine admin`.
+CLI::App* AddWord(CLI::App& admin, const std::string& name, const std::string& does, const std::string& examples) {
+  CLI::App* word = admin.add_subcommand(name, does);
   word->fallthrough();
   word->footer(examples);
-  AddAdminOption(*word, words.admin);
   return word;
 }
 
-void AddLoading(CLI::App& models, const std::shared_ptr<Words>& words) {
+void AddLoading(CLI::App& admin, const std::shared_ptr<Words>& words) {
   const auto no_label = [words] {
     if (!words->choice.label.empty()) RequireVersion(*words, true, "");
   };
-  words->load = AddWord(models, *words, "load", "Bring a version into memory.", kLoadExamples);
+  words->load = AddWord(admin, "load", "Load a version.", kLoadExamples);
   AddName(*words->load, *words, "NAME[@VERSION]", true);
   words->load->final_callback(no_label);
-  words->unload =
-      AddWord(models, *words, "unload", "Take a version, or a whole model, out of memory.", kUnloadExamples);
+  words->unload = AddWord(admin, "unload", "Unload a version or a whole model.", kUnloadExamples);
   AddName(*words->unload, *words, "NAME[@VERSION]", true);
-  words->unload->add_flag("--all", words->whole, "every version: the model is gone for callers");
+  words->unload->add_flag("--all", words->whole, "every version; the model is then unavailable");
   words->unload->final_callback(
       [words] { RequireVersion(*words, !words->whole, "needs NAME@VERSION, or --all for the whole model"); });
   words->rollback =
-      AddWord(models, *words, "rollback", "Put a version away: the canary, or the one that serves.", kRollbackExamples);
+      AddWord(admin, "rollback", "Roll back a version: the canary, or the serving one.", kRollbackExamples);
   AddName(*words->rollback, *words, "NAME[@VERSION]", true);
-  words->rollback->add_option("--reason", words->reason, "why, for the log and for others")->type_name("TEXT");
+  words->rollback->add_option("--reason", words->reason, "reason, for the log and `serving`")->type_name("TEXT");
   words->rollback->final_callback(no_label);
-  words->policy_word = AddWord(models, *words, "policy", "Say which versions are in memory.", kPolicyExamples);
+  words->policy_word = AddWord(admin, "policy", "Set which versions are loaded.", kPolicyExamples);
   AddName(*words->policy_word, *words, "NAME", true);
   words->policy_word->add_option("POLICY", words->policy, "latest [N], all, or specific VERSION...")
       ->required()
@@ -196,44 +204,50 @@ void AddLoading(CLI::App& models, const std::shared_ptr<Words>& words) {
   });
 }
 
-void AddDividing(CLI::App& models, const std::shared_ptr<Words>& words) {
-  words->traffic = AddWord(models, *words, "traffic", "Divide the requests among versions.", kTrafficExamples);
+void AddDividing(CLI::App& admin, const std::shared_ptr<Words>& words) {
+  words->traffic = AddWord(admin, "traffic", "Split the requests among versions.", kTrafficExamples);
   AddName(*words->traffic, *words, "NAME", true);
-  words->traffic->add_option("VERSION=PERCENT", words->shares, "shares; what is left over goes to stable")
+  words->traffic->add_option("VERSION=PERCENT", words->shares, "shares; the rest goes to stable")
       ->check(Checked(ParseTrafficShare))
       ->type_name("");
-  words->traffic->add_flag("--clear", words->clear, "no shares: everything to stable");
+  words->traffic->add_flag("--clear", words->clear, "no shares: all requests to stable");
   words->traffic->final_callback([words] {
     RequireVersion(*words, false, kNoVersion);
     if (words->shares.empty() != words->clear) {
       throw CLI::ValidationError("VERSION=PERCENT", "give shares, or --clear for none");
     }
   });
-  words->label_word = AddWord(models, *words, "label", "Give a version a label, or take one away.", kLabelExamples);
+  words->label_word = AddWord(admin, "label", "Give a version a label, or remove one.", kLabelExamples);
   AddName(*words->label_word, *words, "NAME[@VERSION]", true);
   words->label_word->add_option("LABEL", words->label, "stable, canary or another of a-z 0-9 _ -")
       ->required()
       ->type_name("");
-  words->label_word->add_flag("--clear", words->clear, "take the label away");
+  words->label_word->add_flag("--clear", words->clear, "remove the label");
   words->label_word->final_callback(
       [words] { RequireVersion(*words, !words->clear, words->clear ? kNoVersion : "needs NAME@VERSION"); });
-  words->reset = AddWord(models, *words, "reset", "Forget every change of a model.", kResetExamples);
+  words->reset = AddWord(admin, "reset", "Discard all changes to a model.", kResetExamples);
   AddName(*words->reset, *words, "NAME", true);
   words->reset->final_callback([words] { RequireVersion(*words, false, kNoVersion); });
-  words->serving = AddWord(models, *words, "serving", "How models are served, and why.", kServingExamples);
+  words->serving = AddWord(admin, "serving", "Show how models are served, and why.", kServingExamples);
   AddName(*words->serving, *words, "NAME", false);
 }
 
 }  // namespace
 
-AdminWords AddAdminWords(CLI::App& models, const ClientOptions& client, const Format& format) {
+ClientCommand AddAdmin(CLI::App& app) {
   auto words = std::make_shared<Words>();
-  AddLoading(models, words);
-  AddDividing(models, words);
-  return {[words] { return ChangeOf(*words).has_value() || words->serving->parsed(); },
-          [words, &models, &client, &format] {
-            return Run(*words, client, models.get_option("--deadline")->count() > 0, format);
-          }};
+  CLI::App* admin = app.add_subcommand("admin", "Change which models and versions a server serves, or show it.");
+  admin->require_subcommand(1);
+  admin->footer(kAdminExamples);
+  AddAdminOption(*admin, words->admin);
+  AddServerOptions(*admin, words->client);
+  // The address is --admin; a change is never sent twice.
+  admin->remove_option(admin->get_option("--server"));
+  admin->remove_option(admin->get_option("--max-attempts"));
+  AddFormatOption(*admin, words->format);
+  AddLoading(*admin, words);
+  AddDividing(*admin, words);
+  return {admin, [admin, words] { return Run(*words, admin->count("--deadline") > 0); }};
 }
 
 }  // namespace vitrine
