@@ -68,7 +68,7 @@ TEST(ClassifyQuery, EveryParameterIsRead) {
   EXPECT_EQ(read->request.priority(), v1::HIGH);
   EXPECT_EQ(read->request.version_label(), "canary");
   EXPECT_EQ(read->request.request_id(), "a b");
-  EXPECT_EQ(read->timeout, absl::Milliseconds(1500));
+  EXPECT_EQ(read->deadline, absl::Milliseconds(1500));
   EXPECT_EQ(read->attention_encoding, v1::FLOAT32);
   ASSERT_EQ(read->attention.size(), 3);
   EXPECT_EQ(read->attention[0].kind, v1::MEAN_OVER_QUERIES);
@@ -85,7 +85,7 @@ TEST(ClassifyQuery, EveryParameterIsRead) {
   EXPECT_EQ(ParseClassifyQuery("attention=rollout&attention_encoding=png")->attention_encoding, v1::OVERLAY_PNG);
   const absl::StatusOr<ClassifyQuery> none = ParseClassifyQuery("");
   EXPECT_FALSE(none->request.has_top_k() || none->request.has_resolution());
-  EXPECT_EQ(none->timeout, absl::InfiniteDuration());
+  EXPECT_EQ(none->deadline, absl::InfiniteDuration());
 }
 
 TEST(ClassifyQuery, NormalizeIsOfEveryFeatureWhereverItStands) {
