@@ -86,7 +86,7 @@ def test_http_program_and_python_give_one_form(client: vitrine.Client, server: S
         assert 0 < answer["timings_ms"]["compute"] <= answer["timings_ms"]["total"] < 60_000
         assert answer["request_id"] == ""
 
-    draw = ["--attention", str(tmp_path), "--attention-kind", "distance,class", "--top-k", "3"]
+    draw = ["--out", str(tmp_path), "--attention", "distance,class", "--top-k", "3"]
     (line,) = by_program(server, "classify", *draw, str(cat))
     http = by_http(server, cat.read_bytes(), "top_k=3&attention=distance&attention=class&attention_encoding=float")
     files = [shown.pop("file") for shown in line["attention"]]
