@@ -97,11 +97,11 @@ def test_http_program_and_python_give_one_form(client: vitrine.Client, server: S
 
 def test_features_of_the_program_are_an_answer(client: vitrine.Client, server: Server, cat: Path, tmp_path: Path) -> None:
     python = client.classify(cat, MODEL, top_k=0, features="mean", normalize=True).to_dict()
-    command = ("embed", "--kind", "mean", "--normalize", str(cat))
+    command = ("embed", "--feature", "mean", "--normalize", str(cat))
     (line,) = by_program(server, *command)
     assert common(line) == common(python)
     file = str(tmp_path / "x.npy")
-    (line,) = by_program(server, *command, "--output", file)
+    (line,) = by_program(server, *command, "--out", file)
     (feature,) = line["features"]
     assert (feature.pop("file"), feature.pop("row")) == (file, 0)
     del python["features"][0]["values"]
