@@ -252,9 +252,8 @@ absl::Status ValidateManifest(const v1::Manifest& manifest) {
 }
 
 std::string FaultOfLicence(const std::string& text) {
-  constexpr size_t kMostBytes = 200;
-  if (text.size() > kMostBytes) {
-    return absl::StrCat("has ", text.size(), " bytes; at most ", kMostBytes, " are allowed, as in Apache-2.0");
+  if (text.size() > kMostLicenceBytes) {
+    return absl::StrCat("has ", text.size(), " bytes; at most ", kMostLicenceBytes, " are allowed, as in Apache-2.0");
   }
   return std::any_of(text.begin(), text.end(), absl::ascii_iscntrl) ? "has control characters" : "";
 }

@@ -2,6 +2,7 @@
 #ifndef VITRINE_MODELS_REPOSITORY_MANIFEST_H_
 #define VITRINE_MODELS_REPOSITORY_MANIFEST_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -37,6 +38,8 @@ std::string FormatManifest(const v1::Manifest& manifest);
 // are ignored: they are not served.
 absl::Status ValidateManifest(const v1::Manifest& manifest);
 
+// Most bytes of a licence in a manifest.
+inline constexpr size_t kMostLicenceBytes = 200;
 // Returns "" for text that a manifest may state as its licence; else the error.
 std::string FaultOfLicence(const std::string& text);
 

@@ -7,6 +7,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "common/drawing/licence_words.h"
@@ -24,21 +25,32 @@ bool StatesNone(const std::string& plain) {
   return plain.empty() || plain == "none" || plain == "unknown" || plain == "noassertion";
 }
 
-// Returns the texts that a pattern may fit: the licence, and each licence of an SPDX expression.
+// Returns the texts that a pattern may fit: the licence, and each licence of a list or of an SPDX expression.
 std::vector<std::string> TextsOf(const std::string& licence) {
   std::vector<std::string> texts = {Plain(licence)};
   if (StatesNone(texts.front())) return {"", "none", "unknown", texts.front()};
-  for (const absl::string_view word : absl::StrSplit(licence, absl::ByAnyChar(" ()/,;"), absl::SkipEmpty())) {
-    texts.push_back(Plain(word));
+  for (const absl::string_view part : absl::StrSplit(licence, absl::ByAnyChar("()[]/,;\"'"))) {
+    std::vector<absl::string_view> words;  // of one licence
+    for (const absl::string_view word : absl::StrSplit(part, ' ', absl::SkipEmpty())) {
+      const std::string lower = absl::AsciiStrToLower(word);
+      if (lower != "and" && lower != "or" && lower != "with") {
+        words.push_back(word);
+        continue;
+      }
+      texts.push_back(Plain(absl::StrJoin(words, "-")));
+      words.clear();
+    }
+    texts.push_back(Plain(absl::StrJoin(words, "-")));
   }
+  std::erase(texts, "");
   return texts;
 }
 
 }  // namespace
 
 absl::Status ValidateRefusedLicences(const std::vector<std::string>& patterns) {
-  const bool valid = std::none_of(patterns.begin(), patterns.end(),
-                                  [](const std::string& pattern) { return Plain(pattern).empty(); });
+  const bool valid =
+      std::none_of(patterns.begin(), patterns.end(), [](const std::string& pattern) { return Plain(pattern).empty(); });
   if (valid) return absl::OkStatus();
   return absl::InvalidArgumentError(
       "--refuse-licence has an empty pattern; write one as in cc-by-nc*, or none for versions that state no licence");

@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "models/repository/manifest.h"
 
 namespace vitrine {
 namespace {
@@ -58,7 +59,7 @@ std::string LicenceOfCard(absl::string_view card) {
       listed = false;
     }
   }
-  const std::string licence = absl::StrJoin(licences, " OR ").substr(0, 100);
+  const std::string licence = absl::StrJoin(licences, " OR ").substr(0, kMostLicenceBytes);
   return licence == "other" && !name.empty() ? name : licence;
 }
 
