@@ -2,6 +2,7 @@
 #include "server/registry/version_table.h"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -156,11 +157,13 @@ void VersionTable::Publish(std::shared_ptr<const Snapshot> next) {
 
 void VersionTable::Edit(const std::string& model, const std::function<bool(Entry&)>& edit) {
   MutexLock lock(edit_mutex_);
-  auto next = std::make_shared<Snapshot>(*Now());
-  std::shared_ptr<const Entry>& entry = next->models[model];
-  auto edited = entry == nullptr ? std::make_shared<Entry>() : std::make_shared<Entry>(*entry);
+  const std::shared_ptr<const Snapshot> now = Now();
+  const auto found = now->models.find(model);
+  auto edited = found == now->models.end() ? std::make_shared<Entry>() : std::make_shared<Entry>(*found->second);
   if (!edit(*edited)) return;
   Divide(*edited);
+  auto next = std::make_shared<Snapshot>(*now);
+  std::shared_ptr<const Entry>& entry = next->models[model];
   if (entry != nullptr && !entry->versions.empty() && !IsKnown(*edited)) {
     next->models.erase(model);
   } else {
@@ -274,7 +277,11 @@ void VersionTable::Suspend(const VersionId& id, bool suspended) {
 }
 
 void VersionTable::SetPlan(const std::string& model, const ModelPlan& plan) {
+  const auto bytes = [](const ModelPlan& of) {
+    return std::tuple(of.file.SerializeAsString(), of.serving.SerializeAsString(), of.changed.SerializeAsString());
+  };
   Edit(model, [&](Entry& entry) {
+    if (bytes(entry.plan) == bytes(plan)) return false;
     entry.plan = plan;
     return true;
   });
