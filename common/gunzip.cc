@@ -4,11 +4,11 @@
 #include <zlib.h>
 
 #include <cstdint>
-#include <new>
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "common/failed_allocation.h"
 
 namespace vitrine {
 namespace {
@@ -20,7 +20,7 @@ constexpr size_t kMostPerByte = 1032;
 constexpr int kGzipOnly = 15 + 16;  // windowBits of inflateInit2: the largest window, gzip header only
 
 absl::Status Damaged(int code = Z_DATA_ERROR) {
-  if (code == Z_MEM_ERROR) throw std::bad_alloc();
+  if (code == Z_MEM_ERROR) FailAllocation();
   return absl::InvalidArgumentError("what is said to be gzip is damaged, cut, or more than one member");
 }
 

@@ -3,16 +3,15 @@
 
 #include <openssl/evp.h>
 
-#include <new>
-
 #include "absl/strings/escaping.h"
+#include "common/failed_allocation.h"
 
 namespace vitrine {
 namespace {
 
 // OpenSSL fails here only when out of memory.
 void Demand(bool done) {
-  if (!done) throw std::bad_alloc();
+  if (!done) FailAllocation();
 }
 
 std::string HexOf(const Sha256Digest& digest) {

@@ -13,11 +13,11 @@
 #include <algorithm>
 #include <climits>
 #include <ctime>
-#include <new>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "common/failed_allocation.h"
 #include "common/http/network/byte_stream.h"
 #include "common/status_macros.h"
 
@@ -36,7 +36,7 @@ absl::Status TlsFault(const char* what) {
 
 BioOwner OfText(const std::string& text) {
   BioOwner bio(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())), &BIO_free);
-  if (bio == nullptr) throw std::bad_alloc();
+  if (bio == nullptr) FailAllocation();
   return bio;
 }
 
@@ -87,7 +87,7 @@ const BIO_METHOD* SocketWithoutSignal() {
   static const BIO_METHOD* const kMethod = [] {
     const BIO_METHOD* socket = BIO_s_socket();
     BIO_METHOD* made = BIO_meth_new(BIO_TYPE_SOCKET, "socket without SIGPIPE");
-    if (made == nullptr) throw std::bad_alloc();
+    if (made == nullptr) FailAllocation();
     BIO_meth_set_write(made, WriteWithoutSignal);
     BIO_meth_set_read(made, BIO_meth_get_read(socket));
     BIO_meth_set_puts(made, BIO_meth_get_puts(socket));
@@ -147,7 +147,7 @@ class TlsSocket final : public ByteStream {
   TlsSocket(int socket, std::shared_ptr<const TlsContext> context)
       : socket_(socket), context_(std::move(context)), tls_(SSL_new(context_->get()), &SSL_free) {
     BIO* bio = tls_ == nullptr ? nullptr : BIO_new(SocketWithoutSignal());
-    if (bio == nullptr) throw std::bad_alloc();
+    if (bio == nullptr) FailAllocation();
     BIO_set_fd(bio, socket, BIO_NOCLOSE);
     SSL_set_bio(tls_.get(), bio, bio);
     SSL_set_accept_state(tls_.get());
@@ -189,7 +189,7 @@ class TlsSocket final : public ByteStream {
     std::vector<std::string> names;
     AddAlternativeNames(certificate.get(), names);
     const BioOwner subject(BIO_new(BIO_s_mem()), &BIO_free);
-    if (subject == nullptr) throw std::bad_alloc();
+    if (subject == nullptr) FailAllocation();
     X509_NAME_print_ex(subject.get(), X509_get_subject_name(certificate.get()), 0, XN_FLAG_RFC2253);
     const char* text = nullptr;
     const auto size = BIO_get_mem_data(subject.get(), &text);
@@ -259,7 +259,7 @@ class TlsSocket final : public ByteStream {
 
 absl::StatusOr<std::shared_ptr<const TlsContext>> TlsContext::Make(const TlsPem& pem) {
   SSL_CTX* context = SSL_CTX_new(TLS_server_method());
-  if (context == nullptr) throw std::bad_alloc();
+  if (context == nullptr) FailAllocation();
   std::shared_ptr<const TlsContext> made(new TlsContext(context));
   SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
   SSL_CTX_set_mode(context,

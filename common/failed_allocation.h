@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_COMMON_FAILED_ALLOCATION_H_
+#define VITRINE_COMMON_FAILED_ALLOCATION_H_
+
+#include <new>
+
+namespace vitrine {
+
+// Does what `new` does if there is no memory, for a C library that returned null: calls the new_handler, which ends our
+// programs (common/command_line/out_of_memory.h), and throws std::bad_alloc in programs that have none.
+[[noreturn]] inline void FailAllocation() {
+  if (const std::new_handler handler = std::get_new_handler()) handler();
+  throw std::bad_alloc();
+}
+
+}  // namespace vitrine
+
+#endif  // VITRINE_COMMON_FAILED_ALLOCATION_H_
