@@ -17,7 +17,7 @@ RULES = (
     (r"\b__a(enter|exit|next)__", r"__\1__"),
     (r"\.aclose\(", ".close("),
     (r"\bStopAsyncIteration\b", "StopIteration"),
-    (r"\bAsyncGenerator\[(.*), None\]", r"Generator[\1, None, None]"),
+    (r"\bAsyncGenerator\[(.*?), None\]", r"Generator[\1, None, None]"),
     (r"\bAsyncIterable(\[ImageSource\])?, ", ""),
     (r"\bAsync(Generator|Iterator)\b", r"\1"),
     (r"\bvitrine\._?aio\b", "vitrine"),

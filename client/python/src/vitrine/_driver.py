@@ -61,8 +61,7 @@ class Reader:
         self._thread.start()
 
     def wait(self, seconds: float) -> None:
-        """Waits for the end of `read`, up to `seconds`."""
-        self._thread.join(seconds)
+        """Returns at once: the thread ends with its call, and nobody waits for it."""
 
     def cancel(self) -> None:
         """Does nothing: the thread ends with its call."""

@@ -52,15 +52,12 @@ class Run:
                 if pipeline.expire(time.monotonic()) and self._stream is not None:
                     self._stream.cancel()
                     self._stream = None
+                self._send_due()  # before the caller's code runs, so that the server has work meanwhile
                 for entry in pipeline.finished():
                     before = time.monotonic()
                     yield one.check(_outcome(entry))
                     pipeline.paused(time.monotonic() - before)
-                for request in pipeline.due(time.monotonic()):
-                    self._stream = self._stream or _Stream(
-                        self._servers, self._settings, self._traceparent, self._events
-                    )
-                    self._stream.send(request)
+                self._send_due()
             if self._stream is not None and pipeline.idle:
                 await self._stream.finish()
                 self._stream = None
@@ -88,6 +85,11 @@ class Run:
                 return
             raise
         self._events.put_nowait((None, event))
+
+    def _send_due(self) -> None:
+        for request in self._pipeline.due(time.monotonic()):
+            self._stream = self._stream or _Stream(self._servers, self._settings, self._traceparent, self._events)
+            self._stream.send(request)
 
     def _hand_in(self, teller: Optional[_Stream], event: Any) -> None:
         now = time.monotonic()
