@@ -45,6 +45,8 @@ function(add_precompiled_kind kind)
   if(VITRINE_WITH_TESTS)
     set(suffixes _test)
   endif()
+  # Without a launcher of its own no empty word follows.
+  set(anew ${CMAKE_SOURCE_DIR}/cmake/anew ${CMAKE_CXX_COMPILER_LAUNCHER})
   foreach(suffix "" ${suffixes})
     set(target precompiled_${kind}${suffix})
     add_library(${target} OBJECT ${CMAKE_SOURCE_DIR}/cmake/precompiled/owner.cc)
@@ -57,9 +59,7 @@ function(add_precompiled_kind kind)
     if(CMAKE_CXX_COMPILER_ID STREQUAL Clang)
       target_compile_options(${target} PRIVATE "SHELL:-Xclang -fno-pch-timestamp")  # or ccache takes none for known
     endif()
-    # Without a launcher of its own no empty word follows.
-    set_target_properties(${target} PROPERTIES
-      CXX_COMPILER_LAUNCHER "${CMAKE_SOURCE_DIR}/cmake/anew;${CMAKE_CXX_COMPILER_LAUNCHER}")
+    set_target_properties(${target} PROPERTIES CXX_COMPILER_LAUNCHER "${anew}")
     target_precompile_headers(${target} PRIVATE "\"cmake/precompiled/${kind}${suffix}.h\"")
   endforeach()
 endfunction()
