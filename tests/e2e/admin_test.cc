@@ -95,11 +95,11 @@ class AdminTest : public ::testing::Test {
     return version;
   }
 
-  // `vitrine models WORDS` against the Admin service: the exit code, then what it wrote.
-  std::pair<int, std::string> Models(const std::string& words) {
+  // Runs `vitrine WORDS` against the Admin service; returns the exit code and the output.
+  std::pair<int, std::string> Vitrine(const std::string& words) {
     const std::string command =
         absl::StrCat("VITRINE_ADMIN=unix:", folder_.Path("admin"), " VITRINE_SERVER=", running_->server().address(),
-                     " ", VITRINE_BIN, "/vitrine models ", words, " 2>&1");
+                     " ", VITRINE_BIN, "/vitrine ", words, " 2>&1");
     std::string output;
     FILE* pipe = popen(command.c_str(), "r");
     std::array<char, 4096> part;
@@ -107,6 +107,8 @@ class AdminTest : public ::testing::Test {
     const int status = pclose(pipe);
     return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, output};
   }
+
+  std::pair<int, std::string> Admin(const std::string& words) { return Vitrine("admin " + words); }
 
   const ScratchFolder folder_;
   const std::string picture_ = NoiseJpeg(32, 24, 3);
@@ -149,7 +151,7 @@ TEST_F(AdminTest, TheAuditLogSaysThatAChangeBeginsAndWhatCameOfIt) {
   Start();
   ASSERT_TRUE(RollBack().ok());
   EXPECT_FALSE(Load(9).ok());
-  EXPECT_EQ(Models("serving").first, 0);
+  EXPECT_EQ(Admin("serving").first, 0);
   std::istringstream lines(folder_.Read("audit"));
   std::vector<std::string> audit;
   for (std::string line; std::getline(lines, line);) audit.push_back(line);
@@ -203,28 +205,28 @@ TEST_F(AdminTest, ChangesUnderLoadLoseNoRequestAndEveryAnswerIsOfTheVersionItCla
 TEST_F(AdminTest, TheCommandsSayWhatTheyDid) {
   Publish(3);
   Start();
-  auto [code, output] = Models("load mixed@2");
+  auto [code, output] = Admin("load mixed@2");
   EXPECT_EQ(code, 0) << output;
   EXPECT_THAT(output, AllOf(HasSubstr("mixed\n"), HasSubstr("  2          ready")));
-  std::tie(code, output) = Models("traffic mixed 3=20");
+  std::tie(code, output) = Admin("traffic mixed 3=20");
   EXPECT_EQ(code, 0) << output;
   EXPECT_THAT(output, AllOf(HasSubstr("20 % of the requests  canary"), HasSubstr("80 % of the requests  stable"),
                             HasSubstr("version 2 got the label stable")));
-  EXPECT_EQ(Models("label mixed@3 blue").first, 0);
-  EXPECT_EQ(Models("show mixed@blue").first, 0);
-  EXPECT_EQ(Models("rollback mixed@3 --reason 'too green'").first, 0);
-  std::tie(code, output) = Models("serving mixed");
+  EXPECT_EQ(Admin("label mixed@3 blue").first, 0);
+  EXPECT_EQ(Vitrine("models show mixed@blue").first, 0);
+  EXPECT_EQ(Admin("rollback mixed@3 --reason 'too green'").first, 0);
+  std::tie(code, output) = Admin("serving mixed");
   EXPECT_EQ(code, 0) << output;
   EXPECT_THAT(output, AllOf(HasSubstr("put away   version 3: too green"), HasSubstr("changes are kept in: ")));
-  EXPECT_EQ(Models("policy mixed latest 2").first, 0);
-  EXPECT_THAT(Models("serving --format json").second, HasSubstr("\"stable_version\":\"2\""));
-  EXPECT_EQ(Models("label mixed stable --clear").first, 0);
-  EXPECT_EQ(Models("reset mixed").first, 0);
+  EXPECT_EQ(Admin("policy mixed latest 2").first, 0);
+  EXPECT_THAT(Admin("serving --format json").second, HasSubstr("\"stable_version\":\"2\""));
+  EXPECT_EQ(Admin("label mixed stable --clear").first, 0);
+  EXPECT_EQ(Admin("reset mixed").first, 0);
   EXPECT_EQ(Answered(Request()), 3);
-  EXPECT_EQ(Models("unload mixed --all").first, 0);
-  EXPECT_THAT(Models("load mixed@9").second, HasSubstr("has no version 9"));
-  EXPECT_EQ(Models("load mixed@9").first, 1);
-  EXPECT_EQ(Models("load mixed").first, 0);
+  EXPECT_EQ(Admin("unload mixed --all").first, 0);
+  EXPECT_THAT(Admin("load mixed@9").second, HasSubstr("has no version 9"));
+  EXPECT_EQ(Admin("load mixed@9").first, 1);
+  EXPECT_EQ(Admin("load mixed").first, 0);
 }
 
 TEST_F(AdminTest, WrongCommandsAreUsageErrors) {
@@ -233,10 +235,10 @@ TEST_F(AdminTest, WrongCommandsAreUsageErrors) {
   for (const char* words : {"load", "unload mixed", "unload mixed@1 --all", "traffic mixed", "traffic mixed 3",
                             "traffic mixed 3=200", "traffic mixed 1=5 --clear", "label mixed stable",
                             "policy mixed some", "policy mixed latest 0", "reset mixed@1", "load mixed@canary"}) {
-    const auto [code, output] = Models(words);
+    const auto [code, output] = Admin(words);
     EXPECT_EQ(code, 2) << words << ": " << output;
   }
-  EXPECT_EQ(Models("rollback mixed").first, 1) << "there is no version before it";
+  EXPECT_EQ(Admin("rollback mixed").first, 1) << "there is no version before it";
 }
 
 }  // namespace

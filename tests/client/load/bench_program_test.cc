@@ -94,7 +94,7 @@ TEST(BenchProgram, ASearchIsJudgedAtItsBestRate) {
   const ScratchFolder folder;
   SmallServer server({.classify = Classify});
   const std::string bench = kBench + "--server " + server.address() +
-                            " --find-max --sweep 10:20 --latency p50=20s --precision 1 --warmup 0s --duration 300ms ";
+                            " --find-max --sweep 10:20 --latency p50=20s --tolerance 1 --warmup 0s --duration 300ms ";
   EXPECT_EQ(Shell(folder, bench + "--require 'rate>=1'").exit_code, 0);
   const Ran missed = Shell(folder, bench + "--require 'rate>=1000'");
   EXPECT_EQ(missed.exit_code, 1);
