@@ -55,7 +55,8 @@ int64_t FirstClass(std::span<const float> logits) {
 // Processes one batch from its encoded images to its answers.
 class BatchRun {
  public:
-  BatchRun(Batch batch, const BatchContext& context)
+  // Takes the requests of `batch`, which must outlive the run: it counts as running until then.
+  BatchRun(Batch& batch, const BatchContext& context)
       : id_(batch.id),
         model_(batch.requests.front()->model),
         context_(context),
@@ -406,7 +407,7 @@ class BatchRun {
 }  // namespace
 
 void ExecuteBatch(Batch batch, const BatchContext& context) {
-  if (!batch.requests.empty()) BatchRun(std::move(batch), context).Run();
+  if (!batch.requests.empty()) BatchRun(batch, context).Run();
 }
 
 }  // namespace vitrine
