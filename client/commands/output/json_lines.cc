@@ -33,6 +33,14 @@ void EncodeAsFloats(v1::AttentionMap& map) {
   if (values.ok()) map.set_values(values->data(), values->size() * sizeof(float));
 }
 
+void EncodeAsFloats(v1::Feature& feature) {
+  if (feature.encoding() != v1::FEATURE_FLOAT16) return;
+  const absl::StatusOr<std::vector<float>> values = FeatureValues(feature);
+  feature.set_encoding(v1::FEATURE_FLOAT32);
+  feature.clear_values();
+  if (values.ok()) feature.set_values(values->data(), values->size() * sizeof(float));
+}
+
 }  // namespace
 
 std::string AnswerLine(v1::ClassifyResponse answer, AnswerFiles files) {
@@ -41,8 +49,9 @@ std::string AnswerLine(v1::ClassifyResponse answer, AnswerFiles files) {
     if (static_cast<size_t>(i) < files.attention.size() && map.kind() != v1::DISTANCE) map.clear_values();
     EncodeAsFloats(map);
   }
-  if (!files.features.empty()) {
-    for (v1::Feature& feature : *answer.mutable_features()) feature.clear_values();
+  for (v1::Feature& feature : *answer.mutable_features()) {
+    if (!files.features.empty()) feature.clear_values();
+    EncodeAsFloats(feature);
   }
   files.image = EscapedBytes(files.image);
   files.features = EscapedBytes(files.features);
