@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
 #include "common/command_line/command_line.h"
 #include "common/command_line/interrupt.h"
 #include "common/status_macros.h"
@@ -87,7 +88,8 @@ std::string HowToResume(const RunFlags& flags, const v1::Recipe& recipe) {
   if (flags.no_report) absl::StrAppend(&command, " --no-report");
   if (!flags.metrics.empty()) absl::StrAppend(&command, " --metrics ", flags.metrics);
   if (!flags.revision.empty()) absl::StrAppend(&command, " --revision ", flags.revision);
-  if (!flags.licence.empty()) absl::StrAppend(&command, " --licence '", flags.licence, "'");
+  if (!flags.licence.empty())
+    absl::StrAppend(&command, " --licence '", absl::StrReplaceAll(flags.licence, {{"'", "'\\''"}}), "'");
   return command + " --resume";
 }
 
