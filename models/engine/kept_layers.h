@@ -20,7 +20,8 @@ using OperatorGroup = std::vector<std::string>;
 
 // Returns the operators that bf16 and int8 change, in program order: every linear map, dense grid convolution and
 // attention (of tokens or channels) is a group, except that those that share one product form one group; so do all
-// convolutions of images, if none of them pools, and all depthwise convolutions before a GELU, because of that GELU.
+// convolutions of images, if none of them pools, and all depthwise convolutions before a GELU and a BatchNorm, because
+// of that GELU. Empty if the engine cannot run the program.
 std::vector<OperatorGroup> NarrowableOperators(const program::Program& program);
 
 // Returns group indices, largest error first; NaN before all others; equal errors in program order.

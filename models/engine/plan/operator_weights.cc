@@ -25,8 +25,8 @@ ColumnAffine OperatorWeights::OfBatchNorm(const Operator& op) const {
 LinearWeights OperatorWeights::OfLinear(const Operator& op) const {
   const program::Linear& linear = *op.As<program::Linear>();
   const auto& shape = program_->weights()[static_cast<size_t>(op.weights[0])].shape;
-  const std::span<const float> rows =
-      Of(op, 0).subspan(static_cast<size_t>(linear.first_row * shape[1]), static_cast<size_t>(linear.outputs * shape[1]));
+  const std::span<const float> rows = Of(op, 0).subspan(static_cast<size_t>(linear.first_row * shape[1]),
+                                                        static_cast<size_t>(linear.outputs * shape[1]));
   LinearWeights weights;
   weights.weight.assign(rows.begin(), rows.end());
   weights.bias.assign(static_cast<size_t>(linear.outputs), 0.0f);
