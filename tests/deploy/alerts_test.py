@@ -227,7 +227,7 @@ def subcommand(words):
     verbs = {"vitrine": 2, "vitrine-repo": 1, "vitrine-train": 1}.get(words[0], 0)
     found = []
     for word in words[1:1 + verbs]:
-        if not re.fullmatch(r"[a-z]+", word) or (found and found[0] != "models"):  # models alone has words of its own
+        if not re.fullmatch(r"[a-z]+", word) or (found and found[0] not in ("models", "admin")):  # the others have none
             break
         found.append(word)
     return found

@@ -93,5 +93,6 @@ PLACES = [
     ("http: classify, a bad parameter", "body.error", "the sentence names the parameters that came since"),
     ("http: an encoded slash", "body.error", "the sentence names the paths that came since"),
     ("oip: ModelInfer, an unknown output", "headers.grpc-message", "the sentence names the outputs that came since"),
+    ("*", "messages.0.message.*provenance.licence", "manifests state the licence of the weights"),
     ("classify: a picture that is cut off", "headers.grpc-message", "the sentence names the chunk that the file ends in"),
 ]

@@ -26,6 +26,7 @@ const bool kOneThread = [] {
 at::Tensor Hashed(at::IntArrayRef shape, uint64_t seed) {
   static_cast<void>(kOneThread);
   const auto count = static_cast<size_t>(c10::multiply_integers(shape));
+  if (count == 0) return at::empty(shape);  // a FloatArray without values has no shape
   return TensorOf({.shape = shape.vec(), .values = HashedValues(count, seed)});
 }
 

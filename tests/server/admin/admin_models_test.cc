@@ -5,7 +5,6 @@
 #include <fstream>
 #include <sstream>
 
-#include "absl/strings/str_replace.h"
 #include "server/admin/admin_service.h"
 #include "server/admin/canary_watch.h"
 #include "server/observe/metrics.h"
@@ -89,8 +88,9 @@ TEST_F(AdminModelsTest, ARefusedLicenceIsNotLoadedByHandEither) {
   const std::string manifest = files_.root() / "m" / "1" / "manifest.textproto";
   std::stringstream text;
   text << std::ifstream(manifest).rdbuf();
-  std::ofstream(manifest) << absl::StrReplaceAll(text.str(),
-                                                 {{"provenance {", "provenance { licence: 'CC-BY-NC-4.0'"}});
+  auto licensed = FromText<v1::Manifest>(text.str());
+  licensed.mutable_provenance()->set_licence("CC-BY-NC-4.0");
+  std::ofstream(manifest) << licensed.DebugString();
   const absl::Status refused = admin_->LoadModel(FromText<v1::LoadModelRequest>("model: 'm' version: 1")).status();
   EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
   const std::string why = "its licence is CC-BY-NC-4.0, which this server refuses by --refuse-licence cc-by-nc*";
