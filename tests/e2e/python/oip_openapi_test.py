@@ -78,7 +78,7 @@ class OpenApi(unittest.TestCase):
     def test_embeddings(self):
         picture = base64.b64encode(PICTURE).decode()
         for body in ({"model": MODEL, "input": picture}, {"model": MODEL, "input": [picture] * 2, "encoding_format": "base64",
-                                                          "version": 2, "kind": "mean", "normalize": False, "user": None}):
+                                                          "version": 2, "feature": "mean", "normalize": False, "user": None}):
             schema = self.document["components"]["schemas"]["EmbeddingsRequest"]
             jsonschema.Draft202012Validator(schema).validate(body)
             answer = self.check("POST", "/v1/embeddings", 200, json.dumps(body))

@@ -95,7 +95,7 @@ TEST_F(AdminModelsTest, ARefusedLicenceIsNotLoadedByHandEither) {
   EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
   const std::string why = "its licence is CC-BY-NC-4.0, which this server refuses by --refuse-licence cc-by-nc*";
   EXPECT_THAT(refused.ToString(), HasSubstr(why));
-  EXPECT_THAT(registry_->Find("m", 1).status().ToString(), HasSubstr(why));
+  EXPECT_THAT(registry_->Get("m", 1)->reason, HasSubstr(why));
   EXPECT_EQ(registry_->Find("m").value()->id.version, 2);
 }
 
