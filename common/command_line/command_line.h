@@ -31,8 +31,7 @@ struct RenamedWord {
 
 // Calls EndWhenOutOfMemory, adds --version, --completion SHELL and --manual-page, and parses. Returns a value if the
 // program must exit with that code: 0 after --help, --version and the pages (printed on stdout), 2 after a usage error
-// (the fault and a hint at
-// --help, on stderr).
+// (the fault and a hint at --help, on stderr).
 std::optional<int> ParseCommandLine(CLI::App& app, int argc, char** argv, const std::vector<RenamedWord>& renamed = {});
 
 // Marks `status`, not OK, as a usage error: Fail then returns kExitUsage.

@@ -33,10 +33,9 @@ class Step {
   virtual int64_t Scratch(const Frame& /*frame*/) const { return 0; }
   virtual StepCost CostOn(const Frame& /*frame*/) const { return {}; }
 
-  // As in PlanStep.
-  std::string name;
-  std::vector<Operand> reads;
-  Operand writes;
+  std::string name;            // of the operator in the program: "blocks.0.attention.qkv"
+  std::vector<Operand> reads;  // copied from the PlanStep
+  Operand writes;              // buffer is -1 if the step writes none
 };
 
 // A step that reads one matrix and writes another.

@@ -36,9 +36,8 @@ struct PictureInput {
 absl::StatusOr<PictureInput> MakePictureInput(const v1::ClassifyRequest& request, std::string_view bytes,
                                               const v1::Preprocessing& preprocessing, const Geometry& geometry);
 
-// Makes the input of a request of a batch for its model. Never throws: an
-// internal fault is INTERNAL, and the log has its cause. Decodes nothing for the null model, which reads no pixel, so
-// that it measures the service alone.
+// Makes the input of a request of a batch for its model. Never throws: an internal fault is INTERNAL, and the log has
+// its cause. Decodes nothing for the null model, which reads no pixel, so that it measures the service alone.
 absl::StatusOr<PictureInput> ReadInput(const InferenceRequest& request, uint64_t batch);
 
 }  // namespace vitrine
