@@ -106,7 +106,7 @@ class TakeAway(PageCase):
         page.get_by_role("button", name="About the model").click()
         page.locator(".model-card").wait_for()
         card = page.locator(".model-card").inner_text()
-        for words in ("3,765,760", "airplane, automobile", "36 to 144 tokens", "of 10,000 test 32x32 pictures", "SHA-256"):
+        for words in ("3,765,760", "airplane, automobile", "36 to 144 tokens", "of 10,000 test 32x32 pictures", "SHA-256", "Apache-2.0"):
             self.assertIn(words, card)
         page.keyboard.press("Escape")
         self.assertTrue(page.locator("#sheet").is_hidden())
