@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 # The examples of nginx and HAProxy in front of servers, as far as these are installed.
-find_program(VITRINE_SYSTEM_PYTHON NAMES python3 PATHS /usr/bin NO_DEFAULT_PATH)
 vitrine_script_test(proxies_test
   COMMAND ${VITRINE_SYSTEM_PYTHON} ${CMAKE_CURRENT_SOURCE_DIR}/proxies_test.py
   PROGRAMS vitrine vitrine-server)
