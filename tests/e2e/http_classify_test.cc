@@ -141,22 +141,23 @@ TEST_F(HttpClassify, WhatTheHeadTellsIsRefusedBeforeThePicture) {
   }
 }
 
-// The request waits behind slow images on one executor.
+// More requests wait for the only executor than it can compute while they arrive, however slowly they are read.
 TEST(HttpHangUp, CancelsTheRequest) {
   const ScratchFolder folder;
   PublishModel(folder.path() / "repository", "slow", VerySlowConfig());
   ServerOptions options = HttpOptions(folder.path() / "repository");
   options.executor.threads = 1;
+  options.batch.max_batch_images = 1;
   RunningServer running(options);
   const std::string picture = SlowPicture();
   const std::string request = absl::StrCat(
       "POST /v1/models/slow:classify HTTP/1.1\r\nHost: x\r\nContent-Length: ", picture.size(), "\r\n\r\n", picture);
   std::vector<int> clients;
-  for (int i = 0; i < 8; ++i) {
+  for (int i = 0; i < 48; ++i) {
     clients.push_back(ConnectTcp(running.server().http_address()));
     ASSERT_EQ(send(clients.back(), request.data(), request.size(), MSG_NOSIGNAL), static_cast<ssize_t>(request.size()));
   }
-  ASSERT_TRUE(Eventually([&] { return running.Metric("vitrine_in_flight ") == 8; }));
+  ASSERT_TRUE(Eventually([&] { return running.Metric("vitrine_in_flight ") >= 8; }));
   for (const int each : clients) close(each);
   EXPECT_TRUE(Eventually([&] {
     return running.Metric(R"(vitrine_requests_total{model="slow",method="HttpClassify",code="CANCELLED"})") > 0;
