@@ -52,10 +52,11 @@ function firstModel() {
   return (all.find(({id}) => state.sample && knows(abouts.get(id), state.sample)) ?? all[0])?.id;
 }
 
+// Keeps a description that is known when a draining or busy server does not give it again.
 async function loadModels(loading = catalogue.load()) {
   const loaded = await loading;
   models = loaded.models;
-  for (const [id, about] of loaded.abouts) abouts.set(id, about);
+  for (const [id, about] of loaded.abouts) abouts.set(id, about ?? abouts.get(id) ?? null);
 }
 
 function settle() {

@@ -38,10 +38,12 @@ class Recovery(PageCase):
         server.http = listen[1]
         page = self.open("#sample=cifar/cat-chelsea.jpg", server)
         page.locator("#verdict").filter(has_text="Ready").wait_for()
+        about = page.get_by_role("button", name="About the model")
+        about.wait_for()  # comes with the description of the model
         server._process.kill()
         self.assertLess(self.told(page, "Not reachable"), SOON + SLACK)
-        page.get_by_role("button", name="About the model").click()
-        page.locator(".model-card").wait_for()  # is known already
+        about.click()
+        page.locator(".model-card").wait_for()
         page.keyboard.press("Escape")
         page.locator('[data-name="cifar/horse-bay.jpg"]').click()
         page.locator("#trouble").filter(has_text="The server does not answer").wait_for()
