@@ -16,12 +16,12 @@ namespace vitrine {
 namespace {
 
 // Errors end the process, as with libjpeg's default handler: decode_worker.cc decoded the same images before.
-absl::Status UndoEntropyCoding(std::string_view picture, const v1::Preprocessing&, std::vector<float>& input) {
+absl::Status UndoEntropyCoding(std::string_view image, const v1::Preprocessing&, std::vector<float>& input) {
   jpeg_decompress_struct jpeg;
   jpeg_error_mgr errors;
   jpeg.err = jpeg_std_error(&errors);
   jpeg_create_decompress(&jpeg);
-  jpeg_mem_src(&jpeg, reinterpret_cast<const unsigned char*>(picture.data()), picture.size());
+  jpeg_mem_src(&jpeg, reinterpret_cast<const unsigned char*>(image.data()), image.size());
   jpeg_read_header(&jpeg, TRUE);
   jpeg_read_coefficients(&jpeg);
   jpeg_finish_decompress(&jpeg);

@@ -72,7 +72,7 @@ absl::Status ByReference(const std::shared_ptr<const Model>& model, const ImageB
 // Images that are computed together, and views of them.
 struct CompiledBatch {
   std::vector<size_t> images;
-  std::vector<engine::Picture> pictures;
+  std::vector<engine::ImagePlanes> inputs;
   std::vector<float> logits;
 };
 
@@ -84,7 +84,7 @@ struct CompiledBatches {
   std::vector<CompiledBatch> batches;
 
   void Run() {
-    for (CompiledBatch& batch : batches) engine.Run(batch.pictures, workspace, batch.logits.data());
+    for (CompiledBatch& batch : batches) engine.Run(batch.inputs, workspace, batch.logits.data());
   }
 
   // Returns the results in the order of the images.
@@ -146,7 +146,7 @@ absl::Status ByEngine(const Model& model, const ImageBatch& images, const Forwar
   auto all = std::make_shared<CompiledBatches>(CompiledBatches{std::move(engine), {}, images, {}});
   for (const std::vector<size_t>& numbers : divided) {
     CompiledBatch batch{numbers, {}, std::vector<float>(numbers.size() * classes)};
-    for (const size_t number : numbers) batch.pictures.push_back(PictureOf(all->images[number]));
+    for (const size_t number : numbers) batch.inputs.push_back(ImageOf(all->images[number]));
     all->batches.push_back(std::move(batch));
   }
   all->Run();

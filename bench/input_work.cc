@@ -6,7 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "bench/pictures.h"
+#include "bench/images.h"
 #include "bench/work.h"
 #include "common/status_macros.h"
 
@@ -28,12 +28,12 @@ v1::Preprocessing InputPreprocessing(bool reduced) {
   return preprocessing;
 }
 
-absl::Status WriteInputs(const std::vector<std::string>& pictures, const v1::Preprocessing& preprocessing,
+absl::Status WriteInputs(const std::vector<std::string>& images, const v1::Preprocessing& preprocessing,
                          const MakeInput& make, const std::string& path) {
   std::ofstream file(path, std::ios::binary);
   std::vector<float> input;
-  for (const std::string& picture : pictures) {
-    RETURN_IF_ERROR(make(picture, preprocessing, input));
+  for (const std::string& image : images) {
+    RETURN_IF_ERROR(make(image, preprocessing, input));
     const size_t bytes = input.size() * sizeof(float);
     file.write(reinterpret_cast<const char*>(input.data()), static_cast<std::streamsize>(bytes));
   }
@@ -43,14 +43,14 @@ absl::Status WriteInputs(const std::vector<std::string>& pictures, const v1::Pre
 
 absl::StatusOr<Work> InputWork(const std::string& folder, const std::string& outputs, bool reduced,
                                const std::string& description, const MakeInput& make) {
-  ASSIGN_OR_RETURN(const std::vector<std::string> pictures, ReadPictures({folder}));
+  ASSIGN_OR_RETURN(const std::vector<std::string> images, ReadImages({folder}));
   const v1::Preprocessing preprocessing = InputPreprocessing(reduced);
-  RETURN_IF_ERROR(WriteInputs(pictures, preprocessing, make, outputs));
+  RETURN_IF_ERROR(WriteInputs(images, preprocessing, make, outputs));
   Work work;
   work.description = description;
-  work.images = static_cast<int>(pictures.size());
-  work.repeat = [pictures, preprocessing, make, input = std::vector<float>()]() mutable -> absl::Status {
-    for (const std::string& picture : pictures) RETURN_IF_ERROR(make(picture, preprocessing, input));
+  work.images = static_cast<int>(images.size());
+  work.repeat = [images, preprocessing, make, input = std::vector<float>()]() mutable -> absl::Status {
+    for (const std::string& image : images) RETURN_IF_ERROR(make(image, preprocessing, input));
     return absl::OkStatus();
   };
   return work;

@@ -19,7 +19,7 @@ using MakeInput = std::function<absl::Status(std::string_view jpeg, const v1::Pr
 
 // Runs a worker (bench/work.h) that makes normalised 224x224 colour inputs:
 //
-//   PROGRAM --pictures FOLDER --outputs FILE [--reduced]
+//   PROGRAM --images FOLDER --outputs FILE [--reduced]
 //
 // Before it is ready, it writes every input once to the file, as consecutive floats, for the driver to compare. Returns
 // the exit code.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Times the stages of a request, each on one core.
 //
-//   stages_bench --weights=models/bundled/kv-pos-mnist/1/weights.safetensors --picture=PHOTO [Google Benchmark's flags]
+//   stages_bench --weights=models/bundled/kv-pos-mnist/1/weights.safetensors --image=PHOTO [Google Benchmark's flags]
 #include <benchmark/benchmark.h>
 
 #include <fstream>
@@ -13,36 +13,36 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "bench/pictures.h"
+#include "bench/images.h"
 #include "common/imaging/decode.h"
 #include "common/imaging/geometry.h"
 #include "common/imaging/header.h"
 #include "common/imaging/preprocess.h"
 #include "models/repository/files/safetensors.h"
 #include "models/zoo.h"
-#include "server/serve/execution/picture_input.h"
+#include "server/serve/execution/image_input.h"
 #include "server/serve/scheduling/batching_policy.h"
 #include "server/wire/message/read_message.h"
 
 namespace vitrine {
 namespace {
 
-void Header(benchmark::State& state, const std::string& picture) {
-  for (auto _ : state) benchmark::DoNotOptimize(ReadHeader(picture));
+void Header(benchmark::State& state, const std::string& image) {
+  for (auto _ : state) benchmark::DoNotOptimize(ReadHeader(image));
 }
 
-void DecodePicture(benchmark::State& state, const std::string& picture) {
-  for (auto _ : state) benchmark::DoNotOptimize(Decode(picture));
-  state.SetBytesProcessed(state.iterations() * static_cast<int64_t>(picture.size()));
+void DecodeImage(benchmark::State& state, const std::string& image) {
+  for (auto _ : state) benchmark::DoNotOptimize(Decode(image));
+  state.SetBytesProcessed(state.iterations() * static_cast<int64_t>(image.size()));
 }
 
-void PreprocessPicture(benchmark::State& state, const std::string& picture, const std::string& variant) {
-  const absl::StatusOr<Image> image = Decode(picture);
+void PreprocessImage(benchmark::State& state, const std::string& encoded, const std::string& variant) {
+  const absl::StatusOr<Image> image = Decode(encoded);
   const absl::StatusOr<ZooRow> row = FindVariant(variant);
-  if (!image.ok() || !row.ok()) return state.SkipWithError("no picture, or no such variant");
+  if (!image.ok() || !row.ok()) return state.SkipWithError("no image, or no such variant");
   const v1::Preprocessing& preprocessing = row->config.preprocessing();
   const auto geometry = PlanGeometry(preprocessing, {image->height, image->width});
-  if (!geometry.ok()) return state.SkipWithError("the picture does not suit the variant");
+  if (!geometry.ok()) return state.SkipWithError("the image does not suit the variant");
   for (auto _ : state) benchmark::DoNotOptimize(Preprocess(*image, preprocessing, *geometry));
 }
 
@@ -66,7 +66,7 @@ void TakeTensor(benchmark::State& state, v1::RawTensor::Layout layout) {
   const MessageBytes bytes = Received(request);
   for (auto _ : state) {
     const absl::StatusOr<ReceivedClassify> read = ReadClassify(bytes);
-    benchmark::DoNotOptimize(MakePictureInput(read->message, read->input, v1::Preprocessing(), Geometry()));
+    benchmark::DoNotOptimize(MakeImageInput(read->message, read->input, v1::Preprocessing(), Geometry()));
   }
 }
 
@@ -118,20 +118,20 @@ std::string Take(std::vector<char*>& arguments, const std::string& name) {
 int Main(int argc, char** argv) {
   std::vector<char*> arguments(argv, argv + argc);
   const std::string weights_file = Take(arguments, "weights");
-  const std::string picture_file = Take(arguments, "picture");
+  const std::string image_file = Take(arguments, "picture");
   std::ifstream weights_stream(weights_file, std::ios::binary);
   const std::string weights{std::istreambuf_iterator<char>(weights_stream), {}};
-  const auto pictures = ReadPictures({picture_file});
-  if (weights.empty() || !pictures.ok()) {
+  const auto images = ReadImages({image_file});
+  if (weights.empty() || !images.ok()) {
     std::cerr << "stages_bench: give --weights=FILE and --picture=FILE\n";
     return 2;
   }
-  const std::string& picture = pictures->front();
-  benchmark::RegisterBenchmark("header", Header, picture);
-  benchmark::RegisterBenchmark("decode", DecodePicture, picture)->Unit(benchmark::kMicrosecond);
+  const std::string& image = images->front();
+  benchmark::RegisterBenchmark("header", Header, image);
+  benchmark::RegisterBenchmark("decode", DecodeImage, image)->Unit(benchmark::kMicrosecond);
   for (const char* variant : {"eit34-mini-cifar10", "kv-pos-mnist-p7-d64-l4"}) {
     const std::string name = std::string("preprocess/") + variant;
-    benchmark::RegisterBenchmark(name.c_str(), PreprocessPicture, picture, variant)->Unit(benchmark::kMicrosecond);
+    benchmark::RegisterBenchmark(name.c_str(), PreprocessImage, image, variant)->Unit(benchmark::kMicrosecond);
   }
   benchmark::RegisterBenchmark("tensor/chw", TakeTensor, v1::RawTensor::CHW)->Unit(benchmark::kMicrosecond);
   benchmark::RegisterBenchmark("tensor/hwc", TakeTensor, v1::RawTensor::HWC)->Unit(benchmark::kMicrosecond);

@@ -31,7 +31,7 @@ absl::StatusOr<engine::Engine> EngineOf(const Model& model, cpu::CpuPath path, P
   return engine::Engine::Make(model.program(), weights, path, {.precision = precision, .kept = {}});
 }
 
-engine::Picture PictureOf(const at::Tensor& image) {
+engine::ImagePlanes ImageOf(const at::Tensor& image) {
   return {image.const_data_ptr<float>(), static_cast<int>(image.size(0)), static_cast<int>(image.size(1)),
           static_cast<int>(image.size(2))};
 }

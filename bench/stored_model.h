@@ -18,7 +18,7 @@ absl::StatusOr<std::shared_ptr<const Model>> ReadNewest(const std::string& repos
 absl::StatusOr<engine::Engine> EngineOf(const Model& model, cpu::CpuPath path, Precision precision);
 
 // Returns a view of an image (channels, height, width).
-engine::Picture PictureOf(const at::Tensor& image);
+engine::ImagePlanes ImageOf(const at::Tensor& image);
 
 }  // namespace vitrine
 

@@ -104,9 +104,9 @@ absl::Status Save(const Model& model, const TrainingBatch& batch, const std::fil
 }
 
 // Classification of random images. Implements only the parts of a task that the replicas use.
-class DrawnPictures : public Task {
+class DrawnImages : public Task {
  public:
-  explicit DrawnPictures(v1::ModelConfig config) : config_(std::move(config)) {}
+  explicit DrawnImages(v1::ModelConfig config) : config_(std::move(config)) {}
 
   absl::StatusOr<std::unique_ptr<Module>> MakeModel() const override { return vitrine::MakeModel(config_, kSeed); }
   BatchLoss Loss(const Module& model, const TrainingBatch& batch, const ForwardContext& context) const override {
@@ -115,7 +115,7 @@ class DrawnPictures : public Task {
             batch.samples};
   }
 
-  std::string samples_in_words() const override { return "pictures"; }
+  std::string samples_in_words() const override { return "images"; }
   int64_t samples() const override { return 0; }
   const std::string& data_digest() const override { return no_digest_; }
   std::vector<Member> EpochMembers(int64_t /*epoch*/) const override { return {}; }
@@ -125,7 +125,7 @@ class DrawnPictures : public Task {
   }
   absl::StatusOr<Score> MeasureOn(MeasuredSplit /*split*/, const Module& /*model*/,
                                   const MeasureOptions& /*options*/) const override {
-    return absl::UnimplementedError("drawn pictures measure nothing");
+    return absl::UnimplementedError("drawn images measure nothing");
   }
 
  private:
@@ -166,7 +166,7 @@ class Training {
  private:
   explicit Training(const v1::ModelConfig& config) : task_(config) {}
 
-  const DrawnPictures task_;
+  const DrawnImages task_;
   std::unique_ptr<Model> model_;
   TrainingBatch batch_;
   ForwardContext context_;
@@ -197,7 +197,7 @@ int Main(int argc, char** argv) {
   CLI::App app("Takes training steps on one drawn batch.", "bench_training_worker");
   app.add_option("--model", wanted.model, "a variant of the zoo")->required();
   app.add_option("--sizes", wanted.sizes, "HEIGHTxWIDTH:COUNT, each")->required();
-  app.add_option("--pad", wanted.pad, "pad every picture to a square of this side");
+  app.add_option("--pad", wanted.pad, "pad every image to a square of this side");
   app.add_option("--threads", wanted.threads, "replicas of the model");
   app.add_flag("--bf16", wanted.bf16, "operands of products in bf16");
   app.add_option("--save", wanted.save, "folder for config, weights and batch, for a peer");

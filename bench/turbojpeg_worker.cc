@@ -34,8 +34,8 @@ class TurboJpegInput {
     const int divisor = DecodeDivisor(preprocessing, geometry);
     const Size decoded = {(size.height + divisor - 1) / divisor, (size.width + divisor - 1) / divisor};
     if (!Decode(jpeg, decoded)) return Damaged();
-    const cv::Mat picture(decoded.height, decoded.width, CV_8UC3, pixels_.data());
-    cv::resize(picture(Crop(geometry, decoded)), resized_, {geometry.input.width, geometry.input.height}, 0, 0,
+    const cv::Mat image(decoded.height, decoded.width, CV_8UC3, pixels_.data());
+    cv::resize(image(Crop(geometry, decoded)), resized_, {geometry.input.width, geometry.input.height}, 0, 0,
                cv::INTER_AREA);
     Normalise(preprocessing, input);
     return absl::OkStatus();

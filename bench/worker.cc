@@ -14,7 +14,7 @@ struct Options {
   std::string repository;
   std::string model;
   ForwardOptions forward;
-  std::vector<std::string> pictures;
+  std::vector<std::string> images;
 };
 
 int Main(int argc, char** argv) {
@@ -39,16 +39,16 @@ int Main(int argc, char** argv) {
     command->add_option("--isa", options.forward.isa, "the engine's path: avx512, avx2, portable; default the best");
     command->add_option("--precision", options.forward.precision, "of products: fp32, bf16, int8; default fp32");
   }
-  CLI::App* decode = add("decode", "decoding and preprocessing of pictures");
-  CLI::App* model = add("model", "the model over pictures that were decoded before, in the server's batches");
+  CLI::App* decode = add("decode", "decoding and preprocessing of images");
+  CLI::App* model = add("model", "the model over images that were decoded before, in the server's batches");
   for (CLI::App* command : {decode, model}) {
-    command->add_option("--pictures", options.pictures, "files or folders")->required();
+    command->add_option("--pictures", options.images, "files or folders")->required();
   }
   CLI11_PARSE(app, argc, argv);
   const absl::StatusOr<Work> work = forward->parsed()  ? ForwardWork(options.repository, options.model, options.forward)
                                     : peak->parsed()   ? PeakWork(options.forward)
-                                    : decode->parsed() ? DecodeWork(options.repository, options.model, options.pictures)
-                                                       : ModelWork(options.repository, options.model, options.pictures);
+                                    : decode->parsed() ? DecodeWork(options.repository, options.model, options.images)
+                                                       : ModelWork(options.repository, options.model, options.images);
   return Serve("bench_worker", work);
 }
 

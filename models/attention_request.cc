@@ -33,7 +33,7 @@ absl::Status CheckEncoding(const v1::AttentionRequest& request) {
   }
   if (request.encoding() == v1::OVERLAY_PNG && FormOf(request.kind()) != AttentionForm::kGrid) {
     return absl::InvalidArgumentError(absl::StrCat("an overlay of ", v1::AttentionKind_Name(request.kind()),
-                                                   " was asked for, which does not lie on the picture; ask for its "
+                                                   " was asked for, which does not lie on the image; ask for its "
                                                    "values, or for another kind"));
   }
   return absl::OkStatus();
@@ -47,7 +47,7 @@ absl::Status CheckOptions(const v1::AttentionRequest& request, Grid grid) {
   }
   if (request.query() < 0 || request.query() >= grid.cells()) {
     return absl::InvalidArgumentError(absl::StrCat("attention query ", request.query(),
-                                                   " is out of range; this picture has ", grid.rows, "x", grid.columns,
+                                                   " is out of range; this image has ", grid.rows, "x", grid.columns,
                                                    " patch tokens, 0 to ", grid.cells() - 1));
   }
   if (request.keep_class_mass() && request.kind() != v1::DISTANCE) {

@@ -275,7 +275,7 @@ void BindFlags(CLI::App& app, ServerOptions& options) {
   app.add_flag("--allow-empty", options.allow_empty, "be ready without any model, as a server that waits for its first")
       ->default_str(options.allow_empty ? "true" : "false");
   Add(app, "--listen", options.rpc.listen,
-      "address of gRPC, pictures (/v1), the Open Inference Protocol (/v2) and the page; port 0 picks a free one",
+      "address of gRPC, images (/v1), the Open Inference Protocol (/v2) and the page; port 0 picks a free one",
       "HOST:PORT");
   app.add_flag("--listen-grpc-only", options.listen_grpc_only,
                "serve gRPC alone on --listen and --socket; HTTP where --http says")
@@ -295,7 +295,7 @@ void BindFlags(CLI::App& app, ServerOptions& options) {
          "let visitors of the page send 200 requests at once, to see what load does; for pages that are not public")
       ->default_str(options.page_burst ? "true" : "false");
   Add(app, "--page-samples", options.page_samples,
-      "folder with folders of JPEG, PNG or WebP pictures that the page offers as samples; empty: none", "DIR");
+      "folder with folders of JPEG, PNG or WebP images that the page offers as samples; empty: none", "DIR");
   Add(app, "--port-file", options.port_file, "file to write the bound addresses to", "FILE");
   Add(app, "--device", options.device, "cpu or cuda:N", "DEVICE");
   Add(app, "--precision", options.registry.precision,
@@ -316,15 +316,15 @@ void BindFlags(CLI::App& app, ServerOptions& options) {
   Add(app, "--pin", options.pin, "pin each executor to a core: auto (where nobody else runs on the cores), on, off",
       "WORD");
   AddDuration(app, "--probe-interval", options.probe.interval,
-              "classify a picture of the server's own when no request was answered for this long; inf: only at start");
+              "classify an image of the server's own when no request was answered for this long; inf: only at start");
   Add(app, "--max-batch-tokens", options.batch.max_batch_tokens,
       "most tokens in a batch; on a CPU batches become so large only where much waits, or with --max-wait", "TOKENS");
-  Add(app, "--max-batch-pixels", options.batch.max_batch_pixels, "most pixels of the pictures of a batch", "PIXELS");
+  Add(app, "--max-batch-pixels", options.batch.max_batch_pixels, "most pixels of the images of a batch", "PIXELS");
   AddDuration(app, "--max-wait", options.batch.max_wait,
               "longest wait for company while an executor is idle; above 0 a batch is all that fits, on a CPU too");
   Add(app, "--max-queue-requests", options.admission.max_requests,
       "most requests admitted whose answer has not been handed over", "N");
-  AddBudget(app, options, "--max-queue-bytes", options.admission.max_bytes, "most bytes of their pictures and tensors");
+  AddBudget(app, options, "--max-queue-bytes", options.admission.max_bytes, "most bytes of their images and tensors");
   AddBudget(app, options, "--max-answer-bytes", options.admission.max_answer_bytes,
             "most bytes of answers that their clients have not taken yet");
   Add(app, "--max-message-bytes", options.rpc.max_message_bytes, "largest message that is read", "BYTES");

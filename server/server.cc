@@ -53,7 +53,7 @@ constexpr absl::Duration kProbeRetry = absl::Seconds(1);
 constexpr absl::Duration kRereadPatience = absl::Seconds(1);
 // Time to send the last spans to the collector.
 constexpr absl::Duration kSpansGrace = absl::Seconds(1);
-constexpr char kStuck[] = "a picture of the server's own does not come back; an executor or the device hangs";
+constexpr char kStuck[] = "an image of the server's own does not come back; an executor or the device hangs";
 
 class RunningServer : public Server {
  public:

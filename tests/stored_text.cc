@@ -50,7 +50,7 @@ std::string Reading(const std::string& html) {
     const std::string element = html.substr(tag + 1, end - tag - 1);
     if (element.starts_with("svg")) in_drawing = true;
     if (in_drawing) absl::StrAppend(&drawing, element, ";");
-    if (element.starts_with("img")) absl::StrAppend(&reading, "[picture ", Digest(element), "]\n");
+    if (element.starts_with("img")) absl::StrAppend(&reading, "[image ", Digest(element), "]\n");
     if (element == "/svg") {
       absl::StrAppend(&reading, "[drawing ", Digest(drawing), "]\n");
       drawing.clear();

@@ -34,10 +34,10 @@ absl::StatusOr<EvaluationBatch> ReadBatch(const Model& model, const Dataset& dat
   std::vector<std::pair<Size, int64_t>> order;
   std::vector<at::Tensor> inputs;
   for (int64_t i = first; i < last; ++i) {
-    ASSIGN_OR_RETURN(const PlannedPicture picture, ReadForEvaluation(data, i, preprocessing, size));
-    const Geometry& geometry = picture.geometry;
+    ASSIGN_OR_RETURN(const PlannedImage image, ReadForEvaluation(data, i, preprocessing, size));
+    const Geometry& geometry = image.geometry;
     RETURN_IF_ERROR(model.GridFor(geometry.input.height, geometry.input.width).status());
-    const std::vector<float> values = Preprocess(picture.image, preprocessing, geometry);
+    const std::vector<float> values = Preprocess(image.image, preprocessing, geometry);
     inputs.push_back(at::empty({preprocessing.channels(), geometry.input.height, geometry.input.width}, at::kFloat));
     std::copy(values.begin(), values.end(), inputs.back().mutable_data_ptr<float>());
     order.push_back({geometry.input, i});
@@ -78,13 +78,12 @@ absl::StatusOr<BatchScore> ScoreBatch(const Model& model, const Dataset& data, s
 
 }  // namespace
 
-absl::StatusOr<Geometry> PlanEvaluation(const v1::Preprocessing& preprocessing, Size picture,
-                                        std::optional<Size> size) {
-  if (!size) return PlanGeometry(preprocessing, picture);
-  const double scale = std::max(double(size->height) / picture.height, double(size->width) / picture.width);
-  Geometry geometry{.original = picture, .scaled = *size, .top = 0, .left = 0, .input = *size};
-  geometry.scaled.height = std::max<int>(size->height, std::lround(picture.height * scale));
-  geometry.scaled.width = std::max<int>(size->width, std::lround(picture.width * scale));
+absl::StatusOr<Geometry> PlanEvaluation(const v1::Preprocessing& preprocessing, Size image, std::optional<Size> size) {
+  if (!size) return PlanGeometry(preprocessing, image);
+  const double scale = std::max(double(size->height) / image.height, double(size->width) / image.width);
+  Geometry geometry{.original = image, .scaled = *size, .top = 0, .left = 0, .input = *size};
+  geometry.scaled.height = std::max<int>(size->height, std::lround(image.height * scale));
+  geometry.scaled.width = std::max<int>(size->width, std::lround(image.width * scale));
   geometry.top = (geometry.scaled.height - size->height) / 2;
   geometry.left = (geometry.scaled.width - size->width) / 2;
   return geometry;
@@ -93,29 +92,29 @@ absl::StatusOr<Geometry> PlanEvaluation(const v1::Preprocessing& preprocessing, 
 namespace {
 
 // Plans for the size in the file's header, as a server does.
-absl::StatusOr<PlannedPicture> ReadReduced(const Dataset& data, int64_t index, const v1::Preprocessing& preprocessing,
-                                           std::optional<Size> size) {
-  PlannedPicture picture;
+absl::StatusOr<PlannedImage> ReadReduced(const Dataset& data, int64_t index, const v1::Preprocessing& preprocessing,
+                                         std::optional<Size> size) {
+  PlannedImage image;
   ASSIGN_OR_RETURN(const std::string bytes, data.encoded(index));
   ASSIGN_OR_RETURN(const ImageHeader header, ReadHeader(bytes));
-  ASSIGN_OR_RETURN(picture.geometry, PlanEvaluation(preprocessing, {header.height, header.width}, size));
-  ASSIGN_OR_RETURN(picture.image, DecodePlanned(bytes, preprocessing, picture.geometry));
-  return picture;
+  ASSIGN_OR_RETURN(image.geometry, PlanEvaluation(preprocessing, {header.height, header.width}, size));
+  ASSIGN_OR_RETURN(image.image, DecodePlanned(bytes, preprocessing, image.geometry));
+  return image;
 }
 
 }  // namespace
 
-absl::StatusOr<PlannedPicture> ReadForEvaluation(const Dataset& data, int64_t index,
-                                                 const v1::Preprocessing& preprocessing, std::optional<Size> size) {
-  PlannedPicture picture;
+absl::StatusOr<PlannedImage> ReadForEvaluation(const Dataset& data, int64_t index,
+                                               const v1::Preprocessing& preprocessing, std::optional<Size> size) {
+  PlannedImage image;
   if (preprocessing.decode() == v1::Preprocessing::REDUCED) {
-    absl::StatusOr<PlannedPicture> reduced = ReadReduced(data, index, preprocessing, size);
+    absl::StatusOr<PlannedImage> reduced = ReadReduced(data, index, preprocessing, size);
     if (reduced.ok()) return reduced;
     // The data set may replace a corrupt image, or will report it.
   }
-  ASSIGN_OR_RETURN(picture.image, data.image(index));
-  ASSIGN_OR_RETURN(picture.geometry, PlanEvaluation(preprocessing, {picture.image.height, picture.image.width}, size));
-  return picture;
+  ASSIGN_OR_RETURN(image.image, data.image(index));
+  ASSIGN_OR_RETURN(image.geometry, PlanEvaluation(preprocessing, {image.image.height, image.image.width}, size));
+  return image;
 }
 
 absl::StatusOr<Accuracy> Evaluate(const Model& model, const Dataset& data, std::optional<Size> size,

@@ -26,11 +26,11 @@ struct Accuracy {
 
 // Plans the resize of an image to `size`: scaled to cover it, then cropped centrally. Without a size, uses the model's
 // resolution policy.
-absl::StatusOr<Geometry> PlanEvaluation(const v1::Preprocessing& preprocessing, Size picture, std::optional<Size> size);
+absl::StatusOr<Geometry> PlanEvaluation(const v1::Preprocessing& preprocessing, Size image, std::optional<Size> size);
 
 // Returns an image of the data set for Preprocess, decoded as the model requires.
-absl::StatusOr<PlannedPicture> ReadForEvaluation(const Dataset& data, int64_t index,
-                                                 const v1::Preprocessing& preprocessing, std::optional<Size> size);
+absl::StatusOr<PlannedImage> ReadForEvaluation(const Dataset& data, int64_t index,
+                                               const v1::Preprocessing& preprocessing, std::optional<Size> size);
 
 struct EvaluateOptions {
   int batch = 250;                          // images per forward pass

@@ -21,7 +21,7 @@ class Patterns final : public Dataset {
   std::string name(int64_t index) const override { return absl::StrCat("pattern ", index); }
 
   absl::StatusOr<Image> image(int64_t index) const override {
-    Image picture{.width = size_.width, .height = size_.height, .channels = channels_, .pixels = {}};
+    Image pattern{.width = size_.width, .height = size_.height, .channels = channels_, .pixels = {}};
     CounterRandom random(0, 0, static_cast<uint64_t>(index));
     const auto centre_x = static_cast<int>(random.Below(size_.width));
     const auto centre_y = static_cast<int>(random.Below(size_.height));
@@ -32,16 +32,16 @@ class Patterns final : public Dataset {
         const bool inside = right * right + down * down < radius * radius;
         const int ramps[] = {160 * x / size_.width, inside ? 160 : 0, 160 * y / size_.height};
         for (int channel = 0; channel < channels_; ++channel) {
-          picture.pixels.push_back(static_cast<uint8_t>(ramps[(channel + index) % 3] + random.Below(64)));
+          pattern.pixels.push_back(static_cast<uint8_t>(ramps[(channel + index) % 3] + random.Below(64)));
         }
       }
     }
-    return picture;
+    return pattern;
   }
 
   absl::StatusOr<std::string> encoded(int64_t index) const override {
-    ASSIGN_OR_RETURN(const Image picture, image(index));
-    return EncodePng(picture);
+    ASSIGN_OR_RETURN(const Image pattern, image(index));
+    return EncodePng(pattern);
   }
 
  private:

@@ -28,7 +28,7 @@ struct ProgressState {
 // "epoch 3/8  42 %  loss 1.234  acc 55.1 %  132 images/s  12m30s left  data wait 1 %"
 std::string ProgressLine(const ProgressState& state);
 
-// "measuring test 24x24  42 %  4,200 of 10,000 pictures  12s left"
+// "measuring test 24x24  42 %  4,200 of 10,000 images  12s left"
 std::string MeasuringLine(const std::string& what, const std::string& samples_in_words, int64_t done, int64_t total,
                           absl::Duration elapsed);
 

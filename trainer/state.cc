@@ -206,7 +206,7 @@ absl::StatusOr<RunPosition> RestoreState(const fs::path& work_dir, const RunPart
   Safetensors content = *std::move(read);
   ASSIGN_OR_RETURN(const v1::Recipe stored, CheckRecipe(file, content.metadata["recipe"], parts.recipe));
   if (content.metadata["data_digest"] != parts.data_digest) {
-    return StateFault(file, "was written while training on other data (names, labels or pictures differ)");
+    return StateFault(file, "was written while training on other data (names, labels or images differ)");
   }
   RunPosition position;
   position.epochs = stored.epochs();

@@ -84,7 +84,7 @@ class Task {
   virtual absl::StatusOr<std::unique_ptr<Module>> MakeModel() const = 0;
   // True if training changes this parameter; the others get no gradients.
   virtual bool Trains(const std::string& /*parameter*/) const { return true; }
-  // "pictures", "sequences", "sets".
+  // "images", "sequences", "sets".
   virtual std::string samples_in_words() const = 0;
   // Number of samples in an epoch.
   virtual int64_t samples() const = 0;

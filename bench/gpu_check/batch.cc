@@ -74,15 +74,15 @@ absl::StatusOr<Pair> NativeModel(const CheckSetting& setting) {
 // Submits all requests before an executor starts, so that they form one batch.
 absl::StatusOr<std::vector<v1::ClassifyResponse>> Answers(const CheckSetting& setting, const ModelHandle& model) {
   std::mutex mutex;
-  std::vector<absl::StatusOr<v1::ClassifyResponse>> answers(setting.pictures.size(),
+  std::vector<absl::StatusOr<v1::ClassifyResponse>> answers(setting.images.size(),
                                                             absl::InternalError("a request was never answered"));
   BatchOptions options;
   options.max_batch_tokens = 1 << 20;
   Scheduler scheduler(options, SteadyClock());
-  for (size_t i = 0; i < setting.pictures.size(); ++i) {
+  for (size_t i = 0; i < setting.images.size(); ++i) {
     v1::ClassifyRequest request;
     request.set_model(model->id.model);
-    request.set_image(setting.pictures[i]);
+    request.set_image(setting.images[i]);
     request.set_top_k(model->description->config().classes());
     request.set_request_id(absl::StrCat(i));
     v1::AttentionRequest& attention = *request.add_attention();
@@ -123,15 +123,15 @@ FloatArray LogitsIn(const v1::ClassifyResponse& answer) {
 
 absl::Status CheckForm(const v1::ClassifyResponse& answer, size_t index, const CheckSetting& setting, uint64_t batch) {
   if (answer.request_id() != absl::StrCat(index)) return absl::InternalError("an answer reached the wrong caller");
-  if (answer.batch().id() != batch || answer.batch().images() != static_cast<int>(setting.pictures.size())) {
-    return absl::InternalError("the pictures did not run in one batch");
+  if (answer.batch().id() != batch || answer.batch().images() != static_cast<int>(setting.images.size())) {
+    return absl::InternalError("the images did not run in one batch");
   }
   if (answer.served_by().device() != setting.device.name()) {
-    return absl::InternalError(absl::StrCat("picture ", index, " was served by ", answer.served_by().device()));
+    return absl::InternalError(absl::StrCat("image ", index, " was served by ", answer.served_by().device()));
   }
   if (answer.attention_size() != 1 || answer.attention(0).rows() != answer.grid().rows() ||
       answer.attention(0).columns() != answer.grid().columns()) {
-    return absl::InternalError(absl::StrCat("the attention map of picture ", index, " does not lie on its grid"));
+    return absl::InternalError(absl::StrCat("the attention map of image ", index, " does not lie on its grid"));
   }
   return absl::OkStatus();
 }
@@ -145,21 +145,21 @@ absl::StatusOr<std::string> MixedBatch(const CheckSetting& setting) {
     RETURN_IF_ERROR(CheckForm(answers[i], i, setting, answers[0].batch().id()));
     grids.insert({answers[i].grid().rows(), answers[i].grid().columns()});
     const v1::ModelConfig& config = model.cpu->description->config();
-    ASSIGN_OR_RETURN(const FloatArray input, DecodeGoldenInput(setting.pictures[i], config.preprocessing()));
+    ASSIGN_OR_RETURN(const FloatArray input, DecodeGoldenInput(setting.images[i], config.preprocessing()));
     ASSIGN_OR_RETURN(const FloatArray alone, LogitsOf(*model.cpu->backend, config.classes(), {&input, 1}));
     const double error = RelativeError(TensorOf(LogitsIn(answers[i])), TensorOf(alone));
     if (!(error <= kTolerance)) {
       return absl::InternalError(
-          absl::StrFormat("the logits of picture %d are off by %.1e from those that the CPU "
+          absl::StrFormat("the logits of image %d are off by %.1e from those that the CPU "
                           "gives it alone; %.0e is allowed",
                           i, error, kTolerance));
     }
     largest = std::max(largest, error);
   }
   if (grids.size() < kLeastGrids) {
-    return absl::InternalError(absl::StrCat("the pictures have only ", grids.size(), " grids; give more shapes"));
+    return absl::InternalError(absl::StrCat("the images have only ", grids.size(), " grids; give more shapes"));
   }
-  return absl::StrFormat("%d pictures, %d grids, %d tokens in one batch of %s/%d; logits off by %.1e", answers.size(),
+  return absl::StrFormat("%d images, %d grids, %d tokens in one batch of %s/%d; logits off by %.1e", answers.size(),
                          grids.size(), answers[0].batch().tokens(), model.device->id.model, model.device->id.version,
                          largest);
 }

@@ -19,8 +19,8 @@ namespace vitrine {
 struct CheckSetting {
   Device device;  // under test; compared with the CPU
   std::filesystem::path repository;
-  std::vector<VersionId> versions;    // in the repository, at least one
-  std::vector<std::string> pictures;  // encoded photographs, of different shapes
+  std::vector<VersionId> versions;  // in the repository, at least one
+  std::vector<std::string> images;  // encoded photographs, of different shapes
   at::Device torch_device() const { return at::Device(device.name()); }
 };
 

@@ -29,26 +29,25 @@ namespace fs = std::filesystem;
 constexpr int kExitNoDevice = 77;  // marks a skipped test for ctest and automake
 
 // Returns every JPEG, PNG and WebP file below the folder, by name.
-absl::StatusOr<std::vector<std::string>> ReadPictures(const fs::path& folder) {
+absl::StatusOr<std::vector<std::string>> ReadImages(const fs::path& folder) {
   std::vector<fs::path> files;
   std::error_code error;
   for (fs::recursive_directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
     const fs::path extension = entry->path().extension();
     if (extension == ".jpg" || extension == ".png" || extension == ".webp") files.push_back(entry->path());
   }
-  if (error || files.empty())
-    return absl::NotFoundError(absl::StrCat("--samples ", folder.string(), " has no picture"));
+  if (error || files.empty()) return absl::NotFoundError(absl::StrCat("--samples ", folder.string(), " has no image"));
   std::sort(files.begin(), files.end());
-  std::vector<std::string> pictures;
+  std::vector<std::string> images;
   for (const fs::path& path : files) {
     std::ifstream file(path, std::ios::binary);
-    pictures.emplace_back(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
+    images.emplace_back(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
   }
-  return pictures;
+  return images;
 }
 
 absl::Status RunChecks(CheckSetting setting, const std::string& samples) {
-  ASSIGN_OR_RETURN(setting.pictures, ReadPictures(samples));
+  ASSIGN_OR_RETURN(setting.images, ReadImages(samples));
   ASSIGN_OR_RETURN(setting.versions, ListVersions(setting.repository));
   if (setting.versions.empty()) {
     return absl::NotFoundError(absl::StrCat("--repository ", setting.repository.string(), " holds no version"));
@@ -71,7 +70,7 @@ int Main(int argc, char** argv) {
                "vitrine-gpu-check");
   app.add_option("--device", device, "Under test: cuda:N, or cpu to try the checks themselves")->capture_default_str();
   app.add_option("--repository", repository, "Folder of published versions")->capture_default_str();
-  app.add_option("--samples", samples, "Folder of pictures")->capture_default_str();
+  app.add_option("--samples", samples, "Folder of images")->capture_default_str();
   if (const std::optional<int> code = ParseCommandLine(app, argc, argv)) return *code;
   UseTorchLibrary(&kTorchFunctions);
   const absl::StatusOr<Device> parsed = ParseDevice(device);

@@ -115,8 +115,8 @@ absl::StatusOr<std::string> Compare(Model& model, const ImageBatch& images, at::
   }
   const double logit_error = RelativeError(logits, expected);
   ASSIGN_OR_RETURN(const double attention_error, AttentionError(model, images.size(), tap, cpu_tap));
-  const std::string figures = absl::StrFormat("logits off by %.1e, attention by %.1e; %d pictures, %d grids",
-                                              logit_error, attention_error, images.size(), grids.size());
+  const std::string figures = absl::StrFormat("logits off by %.1e, attention by %.1e; %d images, %d grids", logit_error,
+                                              attention_error, images.size(), grids.size());
   if (logit_error <= kTolerance && attention_error <= kTolerance) return figures;
   return absl::InternalError(absl::StrFormat("%s; %.0e is allowed", figures, kTolerance));
 }
@@ -132,8 +132,8 @@ absl::StatusOr<std::string> VersionParity(const VersionId& id, const CheckSettin
   ASSIGN_OR_RETURN(const StoredVersion stored, ReadVersion(setting.repository, id));
   ASSIGN_OR_RETURN(const std::unique_ptr<Model> model, BuildModel(stored));
   ImageBatch images;
-  for (const std::string& picture : setting.pictures) {
-    ASSIGN_OR_RETURN(const FloatArray input, DecodeGoldenInput(picture, model->config().preprocessing()));
+  for (const std::string& image : setting.images) {
+    ASSIGN_OR_RETURN(const FloatArray input, DecodeGoldenInput(image, model->config().preprocessing()));
     images.push_back(TensorOf(input));
   }
   return Compare(*model, images, setting.torch_device());

@@ -86,7 +86,7 @@ absl::StatusOr<VersionId> PublishAnother(const std::filesystem::path& root, cons
 // Returns the logits of the first image.
 absl::StatusOr<at::Tensor> Logits(const LoadedModel& loaded, const CheckSetting& setting) {
   const v1::ModelConfig& config = loaded.description->config();
-  ASSIGN_OR_RETURN(const FloatArray input, DecodeGoldenInput(setting.pictures[0], config.preprocessing()));
+  ASSIGN_OR_RETURN(const FloatArray input, DecodeGoldenInput(setting.images[0], config.preprocessing()));
   ASSIGN_OR_RETURN(const FloatArray logits, LogitsOf(*loaded.backend, config.classes(), {&input, 1}));
   return TensorOf(logits);
 }

@@ -48,7 +48,7 @@ the goal, an unfinished search, a missed gate), 2 for a wrong command line, 130 
 constexpr int64_t kMostBytes = kMaxRequestBytes - 4096;  // a request holds more than the image
 
 void AddRequests(CLI::App& app, BenchCommand& command) {
-  app.add_option("IMAGE", command.request.pictures,
+  app.add_option("IMAGE", command.request.images,
                  "JPEG, PNG or WebP files and folders, sent unchanged;\ndefault a generated image of 224x224")
       ->type_name("");
   AddModelOption(app, command.request.model);

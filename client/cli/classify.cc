@@ -148,7 +148,7 @@ void ResolveOut(const CLI::App& app, const std::string& out, ClassifyCommand& co
 ClientCommand AddClassify(CLI::App& app) {
   auto command = std::make_shared<ClassifyCommand>();
   CLI::App* classify = app.add_subcommand("classify", "Classify images.");
-  AddPictureOptions(*classify, command->paths, command->search);
+  AddImageOptions(*classify, command->paths, command->search);
   AddModelOption(*classify, command->model);
   AddModels(*classify, *command);
   classify->add_option("--top-k", command->top_k, "number of predictions; default 5")

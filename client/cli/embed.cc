@@ -26,7 +26,7 @@ Exit code: 0 if every image has its features, 1 if one has not (stderr names it)
 ClientCommand AddEmbed(CLI::App& app) {
   auto command = std::make_shared<EmbedCommand>();
   CLI::App* embed = app.add_subcommand("embed", "Write feature vectors of images, for retrieval or another model.");
-  AddPictureOptions(*embed, command->paths, command->search);
+  AddImageOptions(*embed, command->paths, command->search);
   AddModelOption(*embed, command->model);
   embed
       ->add_option("--out", command->output,

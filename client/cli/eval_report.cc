@@ -31,7 +31,7 @@ bool Report(const Evaluation& evaluation, const ReportFlags& flags, const Report
     if (connected.ok()) client = *std::move(connected);
   }
   const absl::StatusOr<std::unique_ptr<Dataset>> data = OpenEvaluationData(evaluation.data, evaluation.settings.split);
-  PictureSource source{.data = data.ok() ? data->get() : nullptr, .client = client.get(), .stop = task.stop};
+  ImageSource source{.data = data.ok() ? data->get() : nullptr, .client = client.get(), .stop = task.stop};
   const absl::Time begun = absl::Now();
   source.progress = [&](const std::string& what, int64_t done, int64_t all) {
     // Progress within the first second is of no use.

@@ -152,7 +152,7 @@ void AddModelOption(CLI::App& app, ModelChoice& choice) {
       ->type_name("NAME[@VERSION]");
 }
 
-void AddPictureOptions(CLI::App& app, std::vector<std::string>& paths, PictureSearch& search) {
+void AddImageOptions(CLI::App& app, std::vector<std::string>& paths, ImageSearch& search) {
   app.add_option("IMAGE", paths,
                  "JPEG, PNG or WebP files, folders, quoted patterns; - is an\nimage on the standard input")
       ->type_name("");

@@ -33,7 +33,7 @@ void AddRequireOption(CLI::App& app, std::vector<Gate>& gates, std::span<const G
 // Adds --model NAME[@VERSION].
 void AddModelOption(CLI::App& app, ModelChoice& choice);
 // Adds the flags that select images: IMAGE..., --recursive, --files-from, -0.
-void AddPictureOptions(CLI::App& app, std::vector<std::string>& paths, PictureSearch& search);
+void AddImageOptions(CLI::App& app, std::vector<std::string>& paths, ImageSearch& search);
 // Adds the flags that apply to every image: --resolution, --priority, --max-in-flight, --traceparent (else
 // $TRACEPARENT).
 void AddRequestOptions(CLI::App& app, ClientOptions& options, std::optional<v1::ResolutionWish>& resolution,

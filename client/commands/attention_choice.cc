@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "client/commands/picture_run.h"
+#include "client/commands/image_run.h"
 #include "common/drawing/attention_words.h"
 #include "common/imaging/geometry.h"
 #include "common/imaging/header.h"
@@ -68,7 +68,7 @@ absl::StatusOr<std::vector<v1::AttentionKind>> ChooseKinds(const AttentionOption
   }
   if (kinds.empty()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("model \"", model.model(), "\" has no attention map that lies on a picture; ",
+        absl::StrCat("model \"", model.model(), "\" has no attention map that lies on an image; ",
                      model.attention_kinds().empty() ? "leave out --out"
                                                      : absl::StrCat("with --attention it has: ", OffersOf(model))));
   }
@@ -187,9 +187,8 @@ absl::Status PlaceQuery(const QueryToken& query, const v1::ModelConfig& config, 
                    PlanGeometry(config.preprocessing(), {.height = header.height, .width = header.width}, wish));
   const int rows = geometry.input.height / cell, columns = geometry.input.width / cell;
   if (row >= rows || column >= columns) {
-    return absl::InvalidArgumentError(absl::StrCat("row ", row, ", column ", column,
-                                                   " is outside the picture's grid of ", rows, "x", columns,
-                                                   "; both count from 0"));
+    return absl::InvalidArgumentError(absl::StrCat("row ", row, ", column ", column, " is outside the image's grid of ",
+                                                   rows, "x", columns, "; both count from 0"));
   }
   for (v1::AttentionRequest& attention : *request.mutable_attention()) {
     if (attention.kind() == v1::QUERY_ROW) attention.set_query(row * columns + column);

@@ -12,12 +12,12 @@
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "client/commands/classify_page.h"
+#include "client/commands/images.h"
 #include "client/commands/output/attention_files.h"
 #include "client/commands/output/distance_files.h"
 #include "client/commands/output/files.h"
 #include "client/commands/output/json_lines.h"
 #include "client/commands/output/text.h"
-#include "client/commands/pictures.h"
 #include "common/status_macros.h"
 
 namespace vitrine {
@@ -52,25 +52,23 @@ class Classification {
         errors_(errors),
         distance_(signed_attention) {}
 
-  absl::Status Show(const PictureRun::Answered& picture) {
-    const AttentionFiles files{command_.attention.folder, stems_.empty() ? "" : stems_[picture.index],
+  absl::Status Show(const ImageRun::Answered& image) {
+    const AttentionFiles files{command_.attention.folder, stems_.empty() ? "" : stems_[image.index],
                                command_.attention.sheet, signed_attention_, command_.attention.side_by_side};
     const absl::StatusOr<std::vector<std::string>> written =
-        WriteAttention(files, picture.asked, picture.encoded, picture.answer);
+        WriteAttention(files, image.asked, image.encoded, image.answer);
     const std::vector<std::string> drawings = written.ok() ? *written : std::vector<std::string>();
     if (command_.format == Format::kJson) {
-      out_ << AnswerLine(picture.answer,
-                         {.image = paths_[picture.index], .sent_as = picture.sent_as, .attention = drawings})
+      out_ << AnswerLine(image.answer, {.image = paths_[image.index], .sent_as = image.sent_as, .attention = drawings})
            << std::flush;
     } else {
       std::vector<std::string> shown;  // a sheet once
       std::ranges::unique_copy(drawings, std::back_inserter(shown));
-      out_ << (headed_ ? "" : page_.Header()) << page_.Picture(paths_[picture.index], picture.answer, shown)
-           << std::flush;
+      out_ << (headed_ ? "" : page_.Header()) << page_.Text(paths_[image.index], image.answer, shown) << std::flush;
       headed_ = true;
     }
     RETURN_IF_ERROR(written.status());
-    return distance_.Add(picture.asked, picture.answer);
+    return distance_.Add(image.asked, image.answer);
   }
 
   // Returns true if everything was written.
@@ -78,7 +76,7 @@ class Classification {
     const absl::StatusOr<std::string> mean = distance_.Write(command_.attention.folder);
     if (command_.format == Format::kTable) {
       out_ << page_.Footer(elapsed);
-      if (mean.ok() && !mean->empty()) out_ << "attention distance over all pictures: " << Printable(*mean) << "\n";
+      if (mean.ok() && !mean->empty()) out_ << "attention distance over all images: " << Printable(*mean) << "\n";
       out_ << std::flush;
     }
     if (!mean.ok()) errors_ << "vitrine: " << Printable(mean.status().message()) << std::endl;
@@ -125,7 +123,7 @@ ClassifyPage::Expected ExpectedRows(const ClassifyCommand& command, const std::v
                                     const std::vector<std::string>& stems, const v1::ModelVersion& model,
                                     const v1::ClassifyRequest& request) {
   ClassifyPage::Expected expected;
-  expected.pictures = paths;
+  expected.images = paths;
   expected.labels.assign(model.labels().begin(), model.labels().end());
   expected.may_be_unsure = model.calibration().unsure_below() > 0;
   const int classes = std::max(1, model.config().classes());
@@ -143,7 +141,7 @@ ClassifyPage::Expected ExpectedRows(const ClassifyCommand& command, const std::v
 
 absl::StatusOr<int> RunClassify(const ClassifyCommand& command, const Page& page, std::ostream& out,
                                 std::ostream& errors) {
-  ASSIGN_OR_RETURN(const FoundPictures found, FindPictures(command.paths, command.search));
+  ASSIGN_OR_RETURN(const FoundImages found, FindImages(command.paths, command.search));
   const std::vector<std::string>& paths = found.paths;
   if (!found.passed_over.empty()) errors << "vitrine: passed over: " << Printable(found.passed_over) << std::endl;
   ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(command.client));
@@ -156,20 +154,20 @@ absl::StatusOr<int> RunClassify(const ClassifyCommand& command, const Page& page
   Classification classification(command, paths, stems,
                                 ClassifyPage(page, ExpectedRows(command, paths, stems, model, request)),
                                 model.config().has_xvit(), out, errors);
-  PictureRun::Handlers handlers;
+  ImageRun::Handlers handlers;
   if (command.attention.query.has_value()) {
     handlers.prepare = [&](const std::string& encoded, v1::ClassifyRequest& one) {
       return PlaceQuery(*command.attention.query, model.config(), encoded, one);
     };
   }
-  handlers.answered = [&](const PictureRun::Answered& picture) { return classification.Show(picture); };
+  handlers.answered = [&](const ImageRun::Answered& image) { return classification.Show(image); };
   if (command.format == Format::kJson) {
     handlers.failed = [&](size_t index, const absl::Status& why) {
       out << FailureLine(paths[index], why) << std::flush;
     };
   }
   const absl::Time start = absl::Now();
-  const int failed = PictureRun(paths, command.client, request, handlers, errors).Run(*client);
+  const int failed = ImageRun(paths, command.client, request, handlers, errors).Run(*client);
   return classification.Finish(absl::Now() - start) ? failed : std::max(1, failed);
 }
 

@@ -11,9 +11,9 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "client/commands/attention_choice.h"
+#include "client/commands/image_run.h"
+#include "client/commands/images.h"
 #include "client/commands/output/terminal.h"
-#include "client/commands/picture_run.h"
-#include "client/commands/pictures.h"
 #include "client/lib/client.h"
 
 namespace vitrine {
@@ -22,8 +22,8 @@ enum class Format { kTable, kJson };
 
 // Arguments of `vitrine classify`.
 struct ClassifyCommand {
-  std::vector<std::string> paths;  // images, folders of images, patterns (see FindPictures)
-  PictureSearch search = {};
+  std::vector<std::string> paths;  // images, folders of images, patterns (see FindImages)
+  ImageSearch search = {};
   ClientOptions client;
   ModelChoice model;
   std::vector<ModelChoice> models = {};  // several models to compare (classify_models.h); empty: `model`

@@ -21,13 +21,13 @@
 #include "common/charts/html/thumbnail.h"
 #include "common/drawing/attention_words.h"
 #include "common/imaging/decode.h"
-#include "common/imaging/fit_picture.h"
+#include "common/imaging/fit_image.h"
 #include "common/status_macros.h"
 
 namespace vitrine {
 namespace {
 
-constexpr int64_t kLargestPicture = int64_t{512} << 20;
+constexpr int64_t kLargestImage = int64_t{512} << 20;
 constexpr int kKeptSide = 512;  // longer side of the copies kept for the sheet
 
 // A model, its request and its results.
@@ -46,7 +46,7 @@ absl::StatusOr<AskedModel> AskOf(const ClassifyCommand& command, const ModelChoi
   if (command.resolution.has_value()) *asked_model.request.mutable_resolution() = *command.resolution;
   asked_model.request.set_priority(command.priority);
   asked_model.model = {.name = absl::StrCat(version.model(), " version ", version.version()),
-                       .map = "no map that lies on the picture"};
+                       .map = "no map that lies on the image"};
   if (command.models_sheet.empty()) return asked_model;
   const AttentionOptions wish{.folder = "."};  // the drawing is made here
   const absl::StatusOr<std::vector<v1::AttentionRequest>> attention = ChooseAttention(wish, version);
@@ -60,9 +60,9 @@ absl::StatusOr<AskedModel> AskOf(const ClassifyCommand& command, const ModelChoi
 }
 
 // Returns the image as sent, reduced.
-absl::StatusOr<Image> KeptPicture(const std::string& path) {
-  ASSIGN_OR_RETURN(std::string bytes, ReadPicture(path, kLargestPicture));
-  ASSIGN_OR_RETURN(std::optional<FittedPicture> fitted, FitPicture(bytes, FitLimits()));
+absl::StatusOr<Image> KeptImage(const std::string& path) {
+  ASSIGN_OR_RETURN(std::string bytes, ReadImage(path, kLargestImage));
+  ASSIGN_OR_RETURN(std::optional<FittedImage> fitted, FitImage(bytes, FitLimits()));
   ASSIGN_OR_RETURN(const Image image, Decode(fitted.has_value() ? fitted->encoded : bytes));
   return Reduced(image, kKeptSide);
 }
@@ -89,7 +89,7 @@ void PrintTable(const ModelsSheet& sheet, const Page& page, std::ostream& out) {
     model_name = std::max(model_name, DisplayWidth(Printable(model.name)));
   }
   for (const ModelsSheet::Row& row : sheet.rows) {
-    name = std::max(name, DisplayWidth(Printable(row.picture)));
+    name = std::max(name, DisplayWidth(Printable(row.path)));
     for (const auto& answer : row.answers) {
       int width = -2;
       if (!answer.ok()) continue;
@@ -98,7 +98,7 @@ void PrintTable(const ModelsSheet& sheet, const Page& page, std::ostream& out) {
     }
   }
   const Table table(page,
-                    {{"picture", std::min(name, page.width / 3)},
+                    {{"image", std::min(name, page.width / 3)},
                      {"model", model_name},
                      {"predictions", guesses},
                      {"grid", 5, Column::Align::kRight},
@@ -106,11 +106,11 @@ void PrintTable(const ModelsSheet& sheet, const Page& page, std::ostream& out) {
                     /*flow_column=*/2);
   out << table.Header();
   for (const ModelsSheet::Row& row : sheet.rows) {
-    std::string picture = Printable(row.picture);
+    std::string image = Printable(row.path);
     for (size_t m = 0; m < row.answers.size(); ++m) {
       if (!row.answers[m].ok()) continue;  // already reported
       const v1::ClassifyResponse& answer = *row.answers[m];
-      out << table.Render({.cells = {{std::exchange(picture, "")},
+      out << table.Render({.cells = {{std::exchange(image, "")},
                                      {Printable(sheet.models[m].name)},
                                      {},
                                      {absl::StrCat(answer.grid().rows(), "x", answer.grid().columns())},
@@ -124,7 +124,7 @@ void PrintTable(const ModelsSheet& sheet, const Page& page, std::ostream& out) {
 void PrintLines(const ModelsSheet& sheet, std::ostream& out) {
   for (const ModelsSheet::Row& row : sheet.rows) {
     for (const auto& answer : row.answers) {
-      out << (answer.ok() ? AnswerLine(*answer, {.image = row.picture}) : FailureLine(row.picture, answer.status()));
+      out << (answer.ok() ? AnswerLine(*answer, {.image = row.path}) : FailureLine(row.path, answer.status()));
     }
   }
   out << std::flush;
@@ -140,7 +140,7 @@ absl::Status WriteSheet(const ModelsSheet& sheet, const std::string& file) {
 
 absl::StatusOr<int> RunClassifyModels(const ClassifyCommand& command, const Page& page, std::ostream& out,
                                       std::ostream& errors) {
-  ASSIGN_OR_RETURN(const FoundPictures found, FindPictures(command.paths, command.search));
+  ASSIGN_OR_RETURN(const FoundImages found, FindImages(command.paths, command.search));
   const std::vector<std::string>& paths = found.paths;
   if (!found.passed_over.empty()) errors << "vitrine: passed over: " << Printable(found.passed_over) << std::endl;
   if (std::ranges::find(paths, "-") != paths.end()) {
@@ -154,17 +154,17 @@ absl::StatusOr<int> RunClassifyModels(const ClassifyCommand& command, const Page
     sheet.models.push_back(std::move(asked_model.model));
     requests.push_back(std::move(asked_model.request));
   }
-  for (const std::string& path : paths) sheet.rows.push_back({.picture = path});
+  for (const std::string& path : paths) sheet.rows.push_back({.path = path});
   std::set<std::string> said;
   for (const v1::ClassifyRequest& request : requests) {
     std::ostringstream lines;
-    PictureRun::Handlers handlers;
-    handlers.answered = [&](const PictureRun::Answered& picture) {
-      sheet.rows[picture.index].answers.emplace_back(picture.answer);
+    ImageRun::Handlers handlers;
+    handlers.answered = [&](const ImageRun::Answered& answered) {
+      sheet.rows[answered.index].answers.emplace_back(answered.answer);
       return absl::OkStatus();
     };
     handlers.failed = [&](size_t index, const absl::Status& why) { sheet.rows[index].answers.emplace_back(why); };
-    PictureRun(paths, command.client, request, handlers, lines).Run(*client);
+    ImageRun(paths, command.client, request, handlers, lines).Run(*client);
     PrintOnce(lines.str(), said, errors);
   }
   int failed = 0;
@@ -174,7 +174,7 @@ absl::StatusOr<int> RunClassifyModels(const ClassifyCommand& command, const Page
   command.format == Format::kJson ? PrintLines(sheet, out) : PrintTable(sheet, page, out);
   if (command.models_sheet.empty()) return failed;
   for (ModelsSheet::Row& row : sheet.rows) {
-    if (absl::StatusOr<Image> image = KeptPicture(row.picture); image.ok()) row.image = *std::move(image);
+    if (absl::StatusOr<Image> image = KeptImage(row.path); image.ok()) row.image = *std::move(image);
   }
   RETURN_IF_ERROR(WriteSheet(sheet, command.models_sheet));
   if (command.format == Format::kTable) out << Printable(command.models_sheet) << std::endl;

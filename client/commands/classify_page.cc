@@ -53,12 +53,12 @@ std::vector<Item> Predictions(const v1::ClassifyResponse& answer, int label_widt
 
 std::vector<Column> ClassifyPage::Columns(const Page& page, const Expected& expected) {
   int name = 0;
-  for (const std::string& path : expected.pictures) name = std::max(name, DisplayWidth(Printable(path)));
+  for (const std::string& path : expected.images) name = std::max(name, DisplayWidth(Printable(path)));
   name = std::min(name, page.width / 3);
   const int k = std::max(1, expected.predictions);
   const int predictions =
       k * (LabelWidth(expected.labels) + 1 + kPercentWidth) + 2 * (k - 1) + (expected.may_be_unsure ? kUnsureWidth : 0);
-  std::vector<Column> columns = {{"picture", name},
+  std::vector<Column> columns = {{"image", name},
                                  {"predictions", predictions},
                                  {"grid", 5, Column::Align::kRight},
                                  {"batch", 9},
@@ -81,9 +81,9 @@ std::string ClassifyPage::Header() const {
   return table_.Header();
 }
 
-std::string ClassifyPage::Picture(const std::string& path, const v1::ClassifyResponse& answer,
-                                  const std::vector<std::string>& overlays) {
-  ++pictures_;
+std::string ClassifyPage::Text(const std::string& path, const v1::ClassifyResponse& answer,
+                               const std::vector<std::string>& overlays) {
+  ++images_;
   const v1::ServedBy& served = answer.served_by();
   served_by_.insert(absl::StrFormat("%s version %d, %s on %s, weights %s", Printable(served.model()), served.version(),
                                     Printable(served.precision()), Printable(served.device()),
@@ -106,14 +106,14 @@ std::string ClassifyPage::Picture(const std::string& path, const v1::ClassifyRes
 }
 
 std::string ClassifyPage::Footer(absl::Duration elapsed) const {
-  if (pictures_ == 0) return "";
+  if (images_ == 0) return "";
   const double seconds = std::max(absl::ToDoubleSeconds(elapsed), 1e-6);
-  std::string text = absl::StrFormat("\n%s in %s, %.1f a second\n", Count(pictures_, "picture", "pictures"),
-                                     Time(seconds), pictures_ / seconds);
+  std::string text = absl::StrFormat("\n%s in %s, %.1f a second\n", Count(images_, "image", "images"), Time(seconds),
+                                     images_ / seconds);
   for (const std::string& served : served_by_) absl::StrAppend(&text, served, "\n");
   if (batches_.size() <= kMostBatchesListed) {
     for (const auto& [id, batch] : batches_) {
-      absl::StrAppend(&text, "batch #", id, ": ", Count(batch.images(), "picture", "pictures"), ", ",
+      absl::StrAppend(&text, "batch #", id, ": ", Count(batch.images(), "image", "images"), ", ",
                       Count(batch.grids(), "grid", "grids"), ", ", Count(batch.tokens(), "token", "tokens"), "\n");
     }
     return text;
@@ -124,7 +124,7 @@ std::string ClassifyPage::Footer(absl::Duration elapsed) const {
     most = std::max(most, batch.images());
     grids = std::max(grids, batch.grids());
   }
-  absl::StrAppend(&text, batches_.size(), " batches of ", fewest, " to ", most, " pictures, up to ",
+  absl::StrAppend(&text, batches_.size(), " batches of ", fewest, " to ", most, " images, up to ",
                   Count(grids, "grid", "grids"), " in one\n");
   return text;
 }

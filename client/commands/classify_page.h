@@ -17,17 +17,17 @@ namespace vitrine {
 class ClassifyPage {
  public:
   struct Expected {
-    std::vector<std::string> pictures = {};  // every path that will have a row
-    std::vector<std::string> labels = {};    // all labels of the model, to compute the width of a prediction
-    int predictions = 5;                     // per image
-    bool may_be_unsure = false;              // the model has a threshold for unsure answers
-    int overlay_width = 0;                   // columns of the longest overlay path; 0 without one overlay per image
+    std::vector<std::string> images = {};  // every path that will have a row
+    std::vector<std::string> labels = {};  // all labels of the model, to compute the width of a prediction
+    int predictions = 5;                   // per image
+    bool may_be_unsure = false;            // the model has a threshold for unsure answers
+    int overlay_width = 0;                 // columns of the longest overlay path; 0 without one overlay per image
   };
   ClassifyPage(const Page& page, const Expected& expected);
 
   std::string Header() const;
-  std::string Picture(const std::string& path, const v1::ClassifyResponse& answer,
-                      const std::vector<std::string>& overlays);
+  std::string Text(const std::string& path, const v1::ClassifyResponse& answer,
+                   const std::vector<std::string>& overlays);
   // Returns images per second, the model that served them, and batch sizes. Empty if no image was answered.
   std::string Footer(absl::Duration elapsed) const;
 
@@ -37,7 +37,7 @@ class ClassifyPage {
   const int label_width_;  // of the best prediction, including "unsure: " if answers may be unsure
   const std::vector<Column> columns_;
   const Table table_;
-  int pictures_ = 0;
+  int images_ = 0;
   std::set<std::string> served_by_;
   std::map<uint64_t, v1::BatchInfo> batches_;
 };

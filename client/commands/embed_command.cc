@@ -13,11 +13,11 @@
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "client/commands/attention_choice.h"
+#include "client/commands/images.h"
 #include "client/commands/output/feature_files.h"
 #include "client/commands/output/files.h"
 #include "client/commands/output/json_lines.h"
 #include "client/commands/output/text.h"
-#include "client/commands/pictures.h"
 #include "client/lib/connect/small_file.h"
 #include "client/lib/numbers.h"
 #include "common/data/file_names.h"
@@ -82,29 +82,29 @@ class Embedding {
 
   bool one_array() const { return absl::EndsWith(command_.output, kArrayEnding); }
 
-  absl::Status Take(const PictureRun::Answered& picture) {
-    if (picture.answer.features_size() != 1) {
+  absl::Status Take(const ImageRun::Answered& image) {
+    if (image.answer.features_size() != 1) {
       return absl::InternalError("the server answered without features; it may be older than this program");
     }
-    RETURN_IF_ERROR(CheckVersion(picture.answer.served_by()));
-    const v1::Feature& feature = picture.answer.features(0);
+    RETURN_IF_ERROR(CheckVersion(image.answer.served_by()));
+    const v1::Feature& feature = image.answer.features(0);
     if (feature.normalized() != command_.normalize) {
       return absl::InternalError("the server answered with features as they are; it is older than --normalize");
     }
     ASSIGN_OR_RETURN(const std::vector<float> values, FeatureValues(feature));
     summary_ = {feature.kind(), feature.width(), feature.normalized(), taken_ + 1};
     if (taken_ == 0 && !one_array() && !command_.output.empty()) RETURN_IF_ERROR(ClaimFolder());
-    AnswerFiles files = {.image = paths_[picture.index], .sent_as = picture.sent_as, .features = command_.output};
+    AnswerFiles files = {.image = paths_[image.index], .sent_as = image.sent_as, .features = command_.output};
     if (one_array()) {
-      RETURN_IF_ERROR(Append(picture.index, feature, values));
+      RETURN_IF_ERROR(Append(image.index, feature, values));
       files.row = array_->rows() - 1;
     } else if (!command_.output.empty()) {
-      files.features = (std::filesystem::path(command_.output) / (stems_[picture.index] + kArrayEnding)).string();
+      files.features = (std::filesystem::path(command_.output) / (stems_[image.index] + kArrayEnding)).string();
       RETURN_IF_ERROR(WriteFile(files.features, NpyBytes(ShapeOf(feature), values)));
     }
     ++taken_;
     if (command_.format == Format::kJson) {
-      out_ << AnswerLine(picture.answer, std::move(files)) << std::flush;
+      out_ << AnswerLine(image.answer, std::move(files)) << std::flush;
     }
     return absl::OkStatus();
   }
@@ -120,12 +120,12 @@ class Embedding {
     }
     if (command_.format == Format::kJson || taken_ == 0) return absl::OkStatus();
     const double seconds = std::max(absl::ToDoubleSeconds(elapsed), 1e-6);
-    out_ << absl::StreamFormat("%d %s in %.2f s, %.1f a second\n", taken_, taken_ == 1 ? "picture" : "pictures",
-                               seconds, taken_ / seconds);
+    out_ << absl::StreamFormat("%d %s in %.2f s, %.1f a second\n", taken_, taken_ == 1 ? "image" : "images", seconds,
+                               taken_ / seconds);
     if (array_ != nullptr) {
       out_ << Printable(command_.output) << ": float32, " << array_->rows() << " x "
            << absl::StrJoin(array_->row_shape(), " x ") << "\n"
-           << Printable(Beside(".txt")) << ": the picture of each row\n";
+           << Printable(Beside(".txt")) << ": the image of each row\n";
     } else {
       out_ << Printable(command_.output) << ": a .npy file for each\n";
     }
@@ -177,9 +177,9 @@ class Embedding {
       ASSIGN_OR_RETURN(array_, NpyFile::Create(command_.output, shape));
     }
     if (shape != array_->row_shape()) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "its features are ", absl::StrJoin(shape, "x"), " numbers, those of the first picture ",
-          absl::StrJoin(array_->row_shape(), "x"), "; give --out a folder to get a file for each picture"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("its features are ", absl::StrJoin(shape, "x"), " numbers, those of the first image ",
+                       absl::StrJoin(array_->row_shape(), "x"), "; give --out a folder to get a file for each image"));
     }
     absl::StrAppend(&listed_, EscapedBytes(paths_[index]), "\n");
     return array_->Append(values);
@@ -203,7 +203,7 @@ absl::StatusOr<int> RunEmbed(const EmbedCommand& command, std::ostream& out, std
     return absl::InvalidArgumentError(
         "nowhere to put the numbers; name a .npy file or a folder with --out, or ask for --format json");
   }
-  ASSIGN_OR_RETURN(const FoundPictures found, FindPictures(command.paths, command.search));
+  ASSIGN_OR_RETURN(const FoundImages found, FindImages(command.paths, command.search));
   const std::vector<std::string>& paths = found.paths;
   if (!found.passed_over.empty()) errors << "vitrine: passed over: " << Printable(found.passed_over) << std::endl;
   ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(command.client));
@@ -213,15 +213,14 @@ absl::StatusOr<int> RunEmbed(const EmbedCommand& command, std::ostream& out, std
   const std::filesystem::path output(command.output);
   RETURN_IF_ERROR(MakeFolder((embedding.one_array() ? output.parent_path() : output).string()));
   const v1::ClassifyRequest request = RequestFor(command, model, kind);
-  PictureRun::Handlers handlers{
-      .answered = [&](const PictureRun::Answered& picture) { return embedding.Take(picture); }};
+  ImageRun::Handlers handlers{.answered = [&](const ImageRun::Answered& image) { return embedding.Take(image); }};
   if (command.format == Format::kJson) {
     handlers.failed = [&](size_t index, const absl::Status& why) {
       out << FailureLine(paths[index], why) << std::flush;
     };
   }
   const absl::Time start = absl::Now();
-  const int failed = PictureRun(paths, command.client, request, handlers, errors).Run(*client);
+  const int failed = ImageRun(paths, command.client, request, handlers, errors).Run(*client);
   RETURN_IF_ERROR(embedding.Finish(absl::Now() - start));
   return failed;
 }

@@ -14,16 +14,16 @@ namespace vitrine {
 
 // Arguments of `vitrine embed`.
 struct EmbedCommand {
-  std::vector<std::string> paths;  // images, folders of images, patterns (see FindPictures)
-  PictureSearch search = {};
+  std::vector<std::string> paths;  // images, folders of images, patterns (see FindImages)
+  ImageSearch search = {};
   ClientOptions client;
   ModelChoice model;
   v1::FeatureKind kind = v1::FEATURE_KIND_UNSPECIFIED;  // unspecified: the first vector that the model has
   bool normalize = false;                               // to Euclidean length 1
   v1::Priority priority = v1::NORMAL;
   std::optional<v1::ResolutionWish> resolution;
-  // "x.npy": one array with a row per picture, their paths in x.txt, and the version that computed them in
-  // x.model.json; another name: a folder for a file per picture and model.json; empty: no files, the numbers go into
+  // "x.npy": one array with a row per image, their paths in x.txt, and the version that computed them in
+  // x.model.json; another name: a folder for a file per image and model.json; empty: no files, the numbers go into
   // the JSON lines.
   std::string output;
   Format format = Format::kTable;

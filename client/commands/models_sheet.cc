@@ -117,12 +117,12 @@ std::string Scales(const SharedRanges& ranges) {
   return scales.empty() ? "" : absl::StrCat("One scale for all maps: ", absl::StrJoin(scales, ", "));
 }
 
-absl::StatusOr<PictureCard> CardOf(const ModelsSheet& sheet, const ModelsSheet::Row& row, const SharedRanges& ranges,
-                                   size_t bars) {
-  PictureCard card;
-  card.lines.push_back(Printable(row.picture));
+absl::StatusOr<ImageCard> CardOf(const ModelsSheet& sheet, const ModelsSheet::Row& row, const SharedRanges& ranges,
+                                 size_t bars) {
+  ImageCard card;
+  card.lines.push_back(Printable(row.path));
   if (row.image.has_value()) {
-    ASSIGN_OR_RETURN(card.pictures.emplace_back(), Thumbnail(*row.image, kPageTileSide, "the picture"));
+    ASSIGN_OR_RETURN(card.images.emplace_back(), Thumbnail(*row.image, kPageTileSide, "the image"));
   }
   for (size_t m = 0; m < sheet.models.size(); ++m) {
     const auto& answer = row.answers[m];
@@ -133,7 +133,7 @@ absl::StatusOr<PictureCard> CardOf(const ModelsSheet& sheet, const ModelsSheet::
     ASSIGN_OR_RETURN(const Image tile,
                      AnswerTile(*row.image, *answer, sheet.models[m].map, ranges, bars, kPageTileSide));
     ASSIGN_OR_RETURN(const std::string png, EncodePng(tile));
-    card.pictures.push_back({.uri = DataUri("image/png", png), .caption = name});
+    card.images.push_back({.uri = DataUri("image/png", png), .caption = name});
   }
   return card;
 }
@@ -144,18 +144,17 @@ absl::StatusOr<std::string> DrawModelsSheet(const ModelsSheet& sheet) {
   ASSIGN_OR_RETURN(const SharedRanges ranges, RangesOf(sheet));
   const size_t bars = BarsOf(sheet);
   SheetFigure figure;
-  figure.columns = {"the picture"};
+  figure.columns = {"the image"};
   for (const ModelsSheet::Model& model : sheet.models) figure.columns.push_back(model.name);
   if (sheet.rows.size() > kMostSheetRows) {
-    return absl::InvalidArgumentError(absl::StrCat("a sheet shows at most ", kMostSheetRows,
-                                                   " pictures, and there are ", sheet.rows.size(),
-                                                   "; name it FILE.html, which takes any number"));
+    return absl::InvalidArgumentError(absl::StrCat("a sheet shows at most ", kMostSheetRows, " images, and there are ",
+                                                   sheet.rows.size(), "; name it FILE.html, which takes any number"));
   }
   const int columns = static_cast<int>(figure.columns.size());
   const int side = SheetTileSide(static_cast<int>(sheet.rows.size()), columns);
   for (const ModelsSheet::Row& row : sheet.rows) {
     if (!row.image.has_value()) continue;  // the page gives the reason
-    figure.rows.push_back(NameOf(row.picture));
+    figure.rows.push_back(NameOf(row.path));
     ASSIGN_OR_RETURN(figure.tiles.emplace_back(),
                      ComposeShareTile(*row.image, "", std::vector<LabelledShare>(bars), side));
     for (size_t m = 0; m < sheet.models.size(); ++m) {
@@ -164,7 +163,7 @@ absl::StatusOr<std::string> DrawModelsSheet(const ModelsSheet& sheet) {
       ASSIGN_OR_RETURN(tile, AnswerTile(*row.image, *row.answers[m], sheet.models[m].map, ranges, bars, side));
     }
   }
-  if (figure.rows.empty()) return absl::InvalidArgumentError("no picture could be read; there is nothing to draw");
+  if (figure.rows.empty()) return absl::InvalidArgumentError("no image could be read; there is nothing to draw");
   figure.title = "Where the models looked, and what they saw";
   figure.note = Scales(ranges);
   if (ranges.weights.high > 0) figure.range = ranges.weights;
@@ -175,14 +174,14 @@ absl::StatusOr<std::string> ModelsSheetPage(const ModelsSheet& sheet) {
   ASSIGN_OR_RETURN(const SharedRanges ranges, RangesOf(sheet));
   const size_t bars = BarsOf(sheet);
   HtmlPage page("Models side by side",
-                absl::StrCat(sheet.rows.size(), sheet.rows.size() == 1 ? " picture, " : " pictures, ",
-                             sheet.models.size(), sheet.models.size() == 1 ? " model" : " models"));
+                absl::StrCat(sheet.rows.size(), sheet.rows.size() == 1 ? " image, " : " images, ", sheet.models.size(),
+                             sheet.models.size() == 1 ? " model" : " models"));
   HtmlTable models{.columns = {{"model"}, {"map"}}};
   for (const ModelsSheet::Model& model : sheet.models) models.rows.push_back({model.name, model.map});
   page.Section("Models", Scales(ranges));
   page.Table(models);
-  page.Section("Pictures", "Bars are probabilities, from 0 to 100 %.");
-  std::vector<PictureCard> cards;
+  page.Section("Images", "Bars are probabilities, from 0 to 100 %.");
+  std::vector<ImageCard> cards;
   for (const ModelsSheet::Row& row : sheet.rows) {
     ASSIGN_OR_RETURN(cards.emplace_back(), CardOf(sheet, row, ranges, bars));
   }

@@ -15,7 +15,7 @@ namespace vitrine {
 // Answers of several models for the same images.
 struct ModelsSheet {
   struct Row {
-    std::string picture = {};         // path
+    std::string path = {};
     std::optional<Image> image = {};  // as sent, upright, or smaller; none: it could not be read
     std::vector<absl::StatusOr<v1::ClassifyResponse>> answers = {};  // one per model, with at most one map each
   };

@@ -21,7 +21,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int64_t kFewestPictures = 100;
+constexpr int64_t kFewestImages = 100;
 constexpr int kThresholdSteps = 1000;
 
 // Top prediction of an answer at one temperature.
@@ -50,36 +50,36 @@ absl::StatusOr<std::vector<LabelledLogits>> AnswersOf(const Evaluation& evaluati
     if (p.logits.empty()) return NoLogits(p);
     answers.push_back({.logits = p.logits, .label = p.label});
   }
-  if (static_cast<int64_t>(answers.size()) >= kFewestPictures) return answers;
-  return absl::FailedPreconditionError(absl::StrCat("a calibration takes ", kFewestPictures, " answered pictures, and ",
+  if (static_cast<int64_t>(answers.size()) >= kFewestImages) return answers;
+  return absl::FailedPreconditionError(absl::StrCat("a calibration takes ", kFewestImages, " answered images, and ",
                                                     answers.size(), " are too few; give more of them"));
 }
 
 // Returns the top predictions; ties go to the lowest class index, as in answers.
-std::vector<TopAnswer> TopAnswers(const std::vector<LabelledLogits>& pictures, double temperature) {
+std::vector<TopAnswer> TopAnswers(const std::vector<LabelledLogits>& images, double temperature) {
   std::vector<TopAnswer> tops;
-  for (const LabelledLogits& picture : pictures) {
-    const auto top = std::max_element(picture.logits.begin(), picture.logits.end()) - picture.logits.begin();
-    tops.push_back({Tempered(picture.logits, temperature)[static_cast<size_t>(top)], top == picture.label});
+  for (const LabelledLogits& image : images) {
+    const auto top = std::max_element(image.logits.begin(), image.logits.end()) - image.logits.begin();
+    tops.push_back({Tempered(image.logits, temperature)[static_cast<size_t>(top)], top == image.label});
   }
   return tops;
 }
 
-ProbabilityScores Score(const std::vector<LabelledLogits>& pictures, double temperature) {
+ProbabilityScores Score(const std::vector<LabelledLogits>& images, double temperature) {
   ProbabilityScores scores;
-  for (const LabelledLogits& picture : pictures) {
-    const std::vector<double> probabilities = Tempered(picture.logits, temperature);
-    const double right = probabilities[static_cast<size_t>(picture.label)];
+  for (const LabelledLogits& image : images) {
+    const std::vector<double> probabilities = Tempered(image.logits, temperature);
+    const double right = probabilities[static_cast<size_t>(image.label)];
     double squares = 0;
     for (const double probability : probabilities) squares += probability * probability;
     const Likelihood likelihood{.right = static_cast<float>(right), .squares = static_cast<float>(squares)};
     scores.nll += NegativeLogLikelihood(likelihood);
     scores.brier += BrierScore(likelihood);
   }
-  scores.nll /= static_cast<double>(pictures.size());
-  scores.brier /= static_cast<double>(pictures.size());
+  scores.nll /= static_cast<double>(images.size());
+  scores.brier /= static_cast<double>(images.size());
   class Calibration calibration;
-  for (const TopAnswer& top : TopAnswers(pictures, temperature)) calibration.Add(top.probability, top.correct);
+  for (const TopAnswer& top : TopAnswers(images, temperature)) calibration.Add(top.probability, top.correct);
   scores.ece = calibration.ExpectedError();
   return scores;
 }
@@ -111,7 +111,7 @@ std::string DataWords(const Evaluation& evaluation) {
   const std::filesystem::path name = path.has_filename() ? path.filename() : path.parent_path().filename();
   std::string words = absl::StrCat(name.empty() ? evaluation.data.substr(0, colon) : name.string(), " ", s.split);
   if (s.shard.of > 1) absl::StrAppend(&words, ", shard ", ToString(s.shard));
-  if (s.limit > 0) absl::StrAppend(&words, ", ", s.limit, " of its pictures");
+  if (s.limit > 0) absl::StrAppend(&words, ", ", s.limit, " of its images");
   if (!s.resolution.empty()) absl::StrAppend(&words, ", at ", s.resolution);
   return words;
 }
@@ -128,7 +128,7 @@ absl::StatusOr<FittedCalibration> Calibrate(const Evaluation& evaluation, double
   ASSIGN_OR_RETURN(const std::vector<LabelledLogits> answers, AnswersOf(evaluation));
   FittedCalibration fitted{.temperature = ToFiveDecimals(FitTemperature(answers)),
                            .sure_accuracy = sure_accuracy,
-                           .pictures = static_cast<int64_t>(answers.size())};
+                           .images = static_cast<int64_t>(answers.size())};
   fitted.uncalibrated = Score(answers, 1);
   fitted.calibrated = Score(answers, fitted.temperature);
   ChooseThreshold(TopAnswers(answers, fitted.temperature), fitted);
@@ -155,7 +155,7 @@ Json FittedCalibrationJson(const Evaluation& evaluation, const FittedCalibration
                {"version", evaluation.model.version()},
                {"weights_sha256", evaluation.model.weights_sha256()},
                {"data", DataWords(evaluation)},
-               {"pictures", fitted.pictures},
+               {"pictures", fitted.images},
                {"temperature", fitted.temperature},
                {"sure_accuracy", fitted.sure_accuracy},
                {"unsure_below", fitted.unsure_below.has_value() ? Json(*fitted.unsure_below) : Json()},
@@ -167,7 +167,7 @@ Json FittedCalibrationJson(const Evaluation& evaluation, const FittedCalibration
       return ToFiveDecimals(static_cast<double>(part) / static_cast<double>(whole));
     };
     json["sure"] = {{"pictures", fitted.sure},
-                    {"coverage", share(fitted.sure, fitted.pictures)},
+                    {"coverage", share(fitted.sure, fitted.images)},
                     {"accuracy", share(fitted.sure_correct, fitted.sure)},
                     {"accuracy_interval", {ToFiveDecimals(interval.low), ToFiveDecimals(interval.high)}}};
   }
@@ -178,15 +178,15 @@ std::string FittedCalibrationText(const FittedCalibration& fitted) {
   const auto scores = [](const ProbabilityScores& s) {
     return absl::StrFormat("NLL %.4f   Brier %.4f   calibration error %.2f %%", s.nll, s.brier, 100 * s.ece);
   };
-  std::string text = absl::StrFormat("calibrated  temperature %.4f on %s pictures\n  before    %s\n  after     %s\n",
-                                     fitted.temperature, WithSeparators(fitted.pictures), scores(fitted.uncalibrated),
-                                     scores(fitted.calibrated));
+  std::string text =
+      absl::StrFormat("calibrated  temperature %.4f on %s images\n  before    %s\n  after     %s\n", fitted.temperature,
+                      WithSeparators(fitted.images), scores(fitted.uncalibrated), scores(fitted.calibrated));
   if (!fitted.unsure_below.has_value()) {
     return absl::StrCat(
         text, absl::StrFormat("  no threshold makes %.4g %% of the sure answers right; give a lower --sure-accuracy\n",
                               100 * fitted.sure_accuracy));
   }
-  const double coverage = static_cast<double>(fitted.sure) / static_cast<double>(fitted.pictures);
+  const double coverage = static_cast<double>(fitted.sure) / static_cast<double>(fitted.images);
   const double accuracy = static_cast<double>(fitted.sure_correct) / static_cast<double>(fitted.sure);
   absl::StrAppendFormat(&text, "  unsure    below %.1f %%: %.2f %% of the answers are sure, %.2f %% of these right\n",
                         100 * *fitted.unsure_below, 100 * coverage, 100 * accuracy);

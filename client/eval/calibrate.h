@@ -29,7 +29,7 @@ struct FittedCalibration {
   double temperature = 1;
   double sure_accuracy = 0;                 // required accuracy of the sure answers
   std::optional<double> unsure_below = {};  // threshold for the top probability; nullopt: none reaches that accuracy
-  int64_t pictures = 0;                     // number of answered images
+  int64_t images = 0;                       // number of answered images
   int64_t sure = 0, sure_correct = 0;       // counts at that threshold
   ProbabilityScores uncalibrated = {}, calibrated = {};  // at temperature 1, and at this one
 };

@@ -38,13 +38,13 @@ class Sums {
     if (answer.attention_size() != 1) return absl::InternalError("the server sent no distances");
     const v1::AttentionMap& map = answer.attention(0);
     ASSIGN_OR_RETURN(const std::vector<float> values, AttentionValues(map));
-    if (distances_.pictures == 0) {
+    if (distances_.images == 0) {
       distances_.layers = map.rows();
       distances_.heads = map.columns();
       for (auto* sums : {&distances_.pixels, &distances_.patches, &squares_}) sums->assign(values.size(), 0);
     }
     if (map.rows() != distances_.layers || map.columns() != distances_.heads) {
-      return absl::InternalError("the number of layers or heads changed between pictures");
+      return absl::InternalError("the number of layers or heads changed between images");
     }
     const GridCell cell = CellOf(answer.grid());
     const double side = std::sqrt(cell.height * cell.width);
@@ -55,16 +55,16 @@ class Sums {
       squares_[i] += value * value;
     }
     cells_.insert(cell);
-    ++distances_.pictures;
+    ++distances_.images;
     return absl::OkStatus();
   }
 
   void Finish() {
-    const double pictures = static_cast<double>(distances_.pictures);
+    const double images = static_cast<double>(distances_.images);
     for (size_t i = 0; i < squares_.size(); ++i) {
-      distances_.pixels[i] /= pictures;
-      distances_.patches[i] /= pictures;
-      const double variance = squares_[i] / pictures - distances_.pixels[i] * distances_.pixels[i];
+      distances_.pixels[i] /= images;
+      distances_.patches[i] /= images;
+      const double variance = squares_[i] / images - distances_.pixels[i] * distances_.pixels[i];
       distances_.deviation.push_back(std::sqrt(std::max(0.0, variance)));
     }
     if (cells_.size() != 1 || cells_.begin()->rows < 1) return;
@@ -91,7 +91,7 @@ nlohmann::ordered_json Rows(const std::vector<double>& values, int heads) {
 
 }  // namespace
 
-absl::StatusOr<AttentionDistances> MeasureDistances(const PictureSource& source, const std::vector<int64_t>& indices,
+absl::StatusOr<AttentionDistances> MeasureDistances(const ImageSource& source, const std::vector<int64_t>& indices,
                                                     int64_t most) {
   const auto& kinds = source.model->attention_kinds();
   if (std::ranges::find(kinds, static_cast<int>(v1::DISTANCE)) == kinds.end()) {
@@ -124,10 +124,10 @@ absl::StatusOr<AttentionDistances> MeasureDistances(const PictureSource& source,
   };
   RETURN_IF_ERROR(source.client->ClassifyMany(requests, sink));
   if (next < chosen.size()) {
-    return absl::CancelledError(absl::StrCat("it was stopped after ", next, " of ", chosen.size(), " pictures"));
+    return absl::CancelledError(absl::StrCat("it was stopped after ", next, " of ", chosen.size(), " images"));
   }
-  if (distances.pictures == 0) {
-    return absl::UnavailableError(absl::StrCat("no picture has an attention distance",
+  if (distances.images == 0) {
+    return absl::UnavailableError(absl::StrCat("no image has an attention distance",
                                                distances.fault.empty() ? "" : absl::StrCat(": ", distances.fault)));
   }
   sums.Finish();
@@ -138,7 +138,7 @@ std::string DistancesAsJson(const AttentionDistances& distances) {
   nlohmann::ordered_json json;
   json["model"] = distances.model;
   json["version"] = distances.version;
-  json["pictures"] = distances.pictures;
+  json["pictures"] = distances.images;
   json["failed"] = distances.failed;
   json["layers"] = distances.layers;
   json["heads"] = distances.heads;
@@ -161,7 +161,7 @@ absl::StatusOr<std::string> DrawDistances(const AttentionDistances& distances) {
   figure.distances = values;
   figure.title = absl::StrCat("Attention distance by layer, a dot per head",
                               distances.magnitudes ? ", weighted by magnitude" : "");
-  figure.note = absl::StrCat("mean over ", distances.pictures, " pictures; bars: means over heads");
+  figure.note = absl::StrCat("mean over ", distances.images, " images; bars: means over heads");
   if (distances.uniform) figure.references.push_back({*distances.uniform, "equal over the grid"});
   if (distances.window) figure.references.push_back({*distances.window, "equal over 3x3 cells"});
   ASSIGN_OR_RETURN(const std::string svg, DrawDistancePlot(figure));

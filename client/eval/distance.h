@@ -23,7 +23,7 @@ struct AttentionDistances {
   std::vector<double> pixels = {};     // distance in pixels of the input; row-major, [layers, heads]
   std::vector<double> deviation = {};  // standard deviation over the images, same shape
   std::vector<double> patches = {};    // distance in sides of a cell, same shape
-  int64_t pictures = 0;                // number of averaged images
+  int64_t images = 0;                  // number of averaged images
   int64_t failed = 0;                  // number of requested images without an answer
   std::string fault = {};              // error of the first failed image
   bool magnitudes = false;             // attention is signed and weighted by magnitude
@@ -34,7 +34,7 @@ struct AttentionDistances {
 
 // Measures up to `most` of `indices`, chosen by EvenlySpread. INVALID_ARGUMENT: the model has no distances.
 // UNAVAILABLE: no image was answered. CANCELLED: `source.stop`.
-absl::StatusOr<AttentionDistances> MeasureDistances(const PictureSource& source, const std::vector<int64_t>& indices,
+absl::StatusOr<AttentionDistances> MeasureDistances(const ImageSource& source, const std::vector<int64_t>& indices,
                                                     int64_t most);
 
 // Returns attention_distance.json of an --out folder.

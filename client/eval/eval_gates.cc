@@ -63,7 +63,7 @@ std::vector<GateResult> JudgeEvaluation(std::span<const Gate> gates, const Evalu
   for (const Gate& gate : gates) {
     GateResult& result = results.emplace_back(GateResult{.gate = gate});
     if (metrics.ledger.answered == 0) {
-      result.remark = "no picture was answered";
+      result.remark = "no image was answered";
       continue;
     }
     for (size_t i = 0; i < std::size(kEvalMeasures); ++i) {

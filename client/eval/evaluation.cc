@@ -13,7 +13,7 @@ namespace {
 
 // Returns the number of images before the division into shards.
 int64_t WithinLimit(const EvaluationSettings& settings) {
-  return settings.limit > 0 ? std::min(settings.limit, settings.data_pictures) : settings.data_pictures;
+  return settings.limit > 0 ? std::min(settings.limit, settings.data_images) : settings.data_images;
 }
 
 }  // namespace
@@ -23,8 +23,8 @@ int64_t CountChosen(const EvaluationSettings& settings) {
   return before < 0 ? 0 : before / settings.shard.of + 1;
 }
 
-std::vector<int64_t> ChosenPictures(const EvaluationSettings& settings) {
-  const int64_t all = settings.data_pictures;
+std::vector<int64_t> ChosenImages(const EvaluationSettings& settings) {
+  const int64_t all = settings.data_images;
   const int64_t chosen = WithinLimit(settings);
   std::vector<int64_t> indices;
   for (int64_t i = settings.shard.number - 1; i < chosen; i += settings.shard.of) {

@@ -19,7 +19,7 @@ struct EvaluationSettings {
   std::string split = "test";    // or "train"
   std::string data_digest = {};  // SHA-256 over the sorted lines "name<TAB>label number"
   std::string data_order = {};   // SHA-256 over the same lines in data set order; empty in old journals
-  int64_t data_pictures = 0;     // number of images in the whole split
+  int64_t data_images = 0;       // number of images in the whole split
   int64_t limit = 0;             // 0: every image; else that many, evenly spread
   Shard shard = {};              // part of these that this run evaluates
   std::string resolution = {};   // "224x224"; empty: the model's policy
@@ -33,7 +33,7 @@ struct EvaluationSession {
   double start = 0;  // seconds since 1970
   double end = 0;    // time of its last image; `start` if there was none
   std::string server = {};
-  int64_t pictures = 0;
+  int64_t images = 0;
 };
 
 // Evaluation of a data set, or a shard of one, by one version of a model: input of all reports.
@@ -48,7 +48,7 @@ struct Evaluation {
 };
 
 // Returns the indices of the data set that the settings select, ascending; CountChosen returns their number.
-std::vector<int64_t> ChosenPictures(const EvaluationSettings& settings);
+std::vector<int64_t> ChosenImages(const EvaluationSettings& settings);
 int64_t CountChosen(const EvaluationSettings& settings);
 
 // Reads the journal of an --out folder, finished or not. NOT_FOUND: there is none; DATA_LOSS names the damaged line.

@@ -55,18 +55,17 @@ absl::Status CheckSameEvaluation(const Evaluation& before, const Evaluation& now
                   now.model.weights_sha256());
   }
   if (a.split != b.split) return differ("the split was", a.split, b.split);
-  if (a.data_pictures != b.data_pictures) {
-    return differ("the number of pictures of the data set was", absl::StrCat(a.data_pictures),
-                  absl::StrCat(b.data_pictures));
+  if (a.data_images != b.data_images) {
+    return differ("the number of images of the data set was", absl::StrCat(a.data_images), absl::StrCat(b.data_images));
   }
   if (a.data_digest != b.data_digest || before.data_labels != now.data_labels) {
     return absl::FailedPreconditionError(absl::StrCat("the data set ", Quoted(before.data),
-                                                      " had other names or labels of pictures than ", Quoted(now.data),
+                                                      " had other names or labels of images than ", Quoted(now.data),
                                                       " has now"));
   }
   if (!a.data_order.empty() && !b.data_order.empty() && a.data_order != b.data_order) {
     return absl::FailedPreconditionError(absl::StrCat("the data set ", Quoted(before.data),
-                                                      " had its pictures in another order than ", Quoted(now.data),
+                                                      " had its images in another order than ", Quoted(now.data),
                                                       " has them now"));
   }
   if (a.limit != b.limit) return differ("--limit was", absl::StrCat(a.limit), absl::StrCat(b.limit));
@@ -122,7 +121,7 @@ absl::StatusOr<Journal> Journal::Open(const std::string& folder, bool restart, E
     if (const absl::Status same = CheckSameEvaluation(contents.evaluation, evaluation); !same.ok()) {
       return absl::FailedPreconditionError(absl::StrCat(folder, " holds another evaluation: ", same.message(),
                                                         "; give another --out, or --restart to throw away its ",
-                                                        contents.evaluation.predictions.size(), " pictures"));
+                                                        contents.evaluation.predictions.size(), " images"));
     }
     evaluation.sessions = std::move(contents.evaluation.sessions);
     evaluation.predictions = std::move(contents.evaluation.predictions);
@@ -150,7 +149,7 @@ absl::Status Journal::BeginSession(const EvaluationSession& session) {
 }
 
 absl::Status Journal::Append(const Prediction& prediction) {
-  RETURN_IF_ERROR(AppendLine(PictureLine(prediction)));
+  RETURN_IF_ERROR(AppendLine(ImageLine(prediction)));
   return absl::Now() - synced_ < kSyncEvery ? absl::OkStatus() : Sync();
 }
 

@@ -51,7 +51,7 @@ absl::StatusOr<JournalContents> ReadJournal(const std::string& path);
 // Return the lines of a journal.
 std::string HeaderLine(const Evaluation& evaluation);  // without sessions and predictions
 std::string SessionLine(const EvaluationSession& session, bool closed);
-std::string PictureLine(const Prediction& prediction);
+std::string ImageLine(const Prediction& prediction);
 
 // Returns OK if a run that begins as `now` may continue the journal of `before`; else FAILED_PRECONDITION names the
 // first difference.

@@ -55,7 +55,7 @@ double Seconds(const Json& json) {
 }
 
 // Parses an image; nlohmann throws for invalid members, which Parse converts to a status.
-Prediction ReadPicture(const Json& json) {
+Prediction ReadImage(const Json& json) {
   Prediction p;
   p.index = json.at("i").get<int64_t>();
   p.name = json.at("name").get<std::string>();
@@ -91,13 +91,13 @@ Evaluation EvaluationOf(const Json& json) {
   s.split = json.at("split").get<std::string>();
   s.data_digest = json.at("data_digest").get<std::string>();
   s.data_order = json.value("data_order", std::string());
-  s.data_pictures = json.at("data_pictures").get<int64_t>();
+  s.data_images = json.at("data_pictures").get<int64_t>();
   s.limit = json.at("limit").get<int64_t>();
   s.shard = {json.at("shard").at(0).get<int64_t>(), json.at("shard").at(1).get<int64_t>()};
   s.resolution = json.at("resolution").get<std::string>();
   s.top_k = json.at("top_k").get<int>();
   s.label_map = json.at("label_map").get<std::vector<int32_t>>();
-  if (s.data_pictures < 0 || s.limit < 0 || s.shard.number < 1 || s.shard.number > s.shard.of) {
+  if (s.data_images < 0 || s.limit < 0 || s.shard.number < 1 || s.shard.number > s.shard.of) {
     throw std::runtime_error("its sizes make no sense");
   }
   return e;
@@ -108,7 +108,7 @@ EvaluationSession ReadSession(const Json& json) {
   session.start = json.at("start").get<double>();
   session.end = json.value("end", session.start);
   session.server = json.at("server").get<std::string>();
-  session.pictures = json.value("pictures", int64_t{0});
+  session.images = json.value("pictures", int64_t{0});
   return session;
 }
 
@@ -128,7 +128,7 @@ class JournalReader::Lines {
         contents_.evaluation.sessions.push_back(ReadSession(json.at("session")));
         open_ = !json.at("session").contains("end");
       } else {
-        TakePicture(ReadPicture(json));
+        TakeImage(ReadImage(json));
       }
     } catch (const nlohmann::json::exception&) {
       return absl::DataLossError("a member is missing or of another type than this version of vitrine writes");
@@ -142,42 +142,41 @@ class JournalReader::Lines {
 
   void Finish() {
     std::vector<Prediction>& all = contents_.evaluation.predictions;
-    for (auto& [index, prediction] : pictures_) all.push_back(std::move(prediction));
+    for (auto& [index, prediction] : images_) all.push_back(std::move(prediction));
   }
 
  private:
-  void TakePicture(Prediction picture) {
+  void TakeImage(Prediction image) {
     const Evaluation& e = contents_.evaluation;
     const auto in = [](int64_t value, size_t size) { return value >= 0 && value < static_cast<int64_t>(size); };
     const auto classes = static_cast<size_t>(e.model.labels_size());
-    if (!in(picture.index, static_cast<size_t>(e.settings.data_pictures)) ||
-        !in(picture.data_label, e.data_labels.size()) || (picture.label != -1 && !in(picture.label, classes)) ||
-        !in(static_cast<int>(picture.outcome), 4)) {
+    if (!in(image.index, static_cast<size_t>(e.settings.data_images)) || !in(image.data_label, e.data_labels.size()) ||
+        (image.label != -1 && !in(image.label, classes)) || !in(static_cast<int>(image.outcome), 4)) {
       throw std::runtime_error("a number is out of range");
     }
-    for (const Guess& guess : picture.guesses) {
+    for (const Guess& guess : image.guesses) {
       if (!in(guess.index, classes) || !std::isfinite(guess.probability)) {
         throw std::runtime_error("a guess is out of range");
       }
     }
-    if (const auto& whole = picture.likelihood;
+    if (const auto& whole = image.likelihood;
         whole.has_value() && !(std::isfinite(whole->right) && std::isfinite(whole->squares))) {
       throw std::runtime_error("a probability is out of range");
     }
-    if (!picture.logits.empty() && picture.logits.size() != classes) {
+    if (!image.logits.empty() && image.logits.size() != classes) {
       throw std::runtime_error("there are not as many logits as classes");
     }
     if (!contents_.evaluation.sessions.empty() && open_) {
       EvaluationSession& session = contents_.evaluation.sessions.back();
-      session.end = std::max(session.end, picture.at);
-      ++session.pictures;
+      session.end = std::max(session.end, image.at);
+      ++session.images;
     }
-    const int64_t index = picture.index;
-    pictures_[index] = std::move(picture);
+    const int64_t index = image.index;
+    images_[index] = std::move(image);
   }
 
   JournalContents contents_;
-  std::map<int64_t, Prediction> pictures_;
+  std::map<int64_t, Prediction> images_;
   bool open_ = false;  // images belong to the last session
 };
 
@@ -211,7 +210,7 @@ std::string HeaderLine(const Evaluation& evaluation) {
                {"split", s.split},
                {"data_digest", s.data_digest},
                {"data_order", s.data_order},
-               {"data_pictures", s.data_pictures},
+               {"data_pictures", s.data_images},
                {"limit", s.limit},
                {"shard", {s.shard.number, s.shard.of}},
                {"resolution", s.resolution},
@@ -223,12 +222,12 @@ std::string SessionLine(const EvaluationSession& session, bool closed) {
   Json json = {{"start", session.start}, {"server", session.server}};
   if (closed) {
     json["end"] = session.end;
-    json["pictures"] = session.pictures;
+    json["pictures"] = session.images;
   }
   return Line({{"session", json}});
 }
 
-std::string PictureLine(const Prediction& p) {
+std::string ImageLine(const Prediction& p) {
   Json guesses = Json::array();
   for (const Guess& guess : p.guesses) guesses.push_back({guess.index, Short(guess.probability)});
   Json json = {{"i", p.index},

@@ -15,8 +15,8 @@ double Share(int64_t part, int64_t whole) {
   return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
 }
 
-EvaluationLedger CountPictures(const Evaluation& evaluation) {
-  EvaluationLedger ledger{.pictures = evaluation.expected};
+EvaluationLedger CountImages(const Evaluation& evaluation) {
+  EvaluationLedger ledger{.images = evaluation.expected};
   for (const Prediction& p : evaluation.predictions) {
     ledger.retries += std::max(0, p.attempts - 1);
     switch (p.outcome) {
@@ -35,7 +35,7 @@ EvaluationLedger CountPictures(const Evaluation& evaluation) {
         break;
     }
   }
-  ledger.missing = ledger.pictures - static_cast<int64_t>(evaluation.predictions.size());
+  ledger.missing = ledger.images - static_cast<int64_t>(evaluation.predictions.size());
   return ledger;
 }
 
@@ -43,7 +43,7 @@ std::vector<ClassMetrics> ByClass(const Confusion& confusion) {
   std::vector<ClassMetrics> classes(static_cast<size_t>(confusion.classes()));
   for (int c = 0; c < confusion.classes(); ++c) {
     ClassMetrics& metrics = classes[static_cast<size_t>(c)];
-    metrics.pictures = confusion.OfLabel(c);
+    metrics.images = confusion.OfLabel(c);
     metrics.predictions = confusion.OfAnswer(c);
     metrics.precision = confusion.Precision(c);
     metrics.recall = confusion.Recall(c);
@@ -56,7 +56,7 @@ std::vector<ClassMetrics> ByClass(const Confusion& confusion) {
 void AverageOverClasses(EvaluationMetrics& metrics) {
   int64_t present = 0;
   for (const ClassMetrics& c : metrics.classes) {
-    if (c.pictures == 0) continue;
+    if (c.images == 0) continue;
     ++present;
     metrics.macro_precision += c.precision;
     metrics.macro_recall += c.recall;
@@ -103,8 +103,7 @@ Percentiles PercentilesOf(std::vector<double> values) {
 }
 
 EvaluationMetrics ComputeMetrics(const Evaluation& evaluation) {
-  EvaluationMetrics metrics{.ledger = CountPictures(evaluation),
-                            .confusion = Confusion(evaluation.model.labels_size())};
+  EvaluationMetrics metrics{.ledger = CountImages(evaluation), .confusion = Confusion(evaluation.model.labels_size())};
   std::map<std::string, std::vector<double>> seconds;
   for (const Prediction& p : evaluation.predictions) {
     if (p.outcome != Outcome::kAnswered || p.guesses.empty() || p.label < 0) continue;
@@ -128,7 +127,7 @@ EvaluationMetrics ComputeMetrics(const Evaluation& evaluation) {
   for (auto& [stage, values] : seconds) metrics.latency[stage] = PercentilesOf(std::move(values));
   metrics.busy_seconds = BusyTime(evaluation.sessions).Length();
   const auto answered = static_cast<double>(metrics.ledger.answered);
-  metrics.pictures_per_second = metrics.busy_seconds > 0 ? answered / metrics.busy_seconds : 0;
+  metrics.images_per_second = metrics.busy_seconds > 0 ? answered / metrics.busy_seconds : 0;
   return metrics;
 }
 

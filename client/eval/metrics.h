@@ -15,9 +15,9 @@
 
 namespace vitrine {
 
-// Number of images per outcome: pictures = answered + unreadable + unlabelled + refused + missing.
+// Number of images per outcome: images = answered + unreadable + unlabelled + refused + missing.
 struct EvaluationLedger {
-  int64_t pictures = 0;
+  int64_t images = 0;
   int64_t answered = 0;
   int64_t unreadable = 0;
   int64_t unlabelled = 0;
@@ -25,11 +25,11 @@ struct EvaluationLedger {
   std::map<std::string, int64_t> refused_by_code = {};  // "INVALID_ARGUMENT" -> images
   int64_t missing = 0;                                  // not evaluated yet; the next run sends them
   int64_t retries = 0;                                  // attempts after an image's first, over all images
-  bool complete() const { return answered == pictures; }
+  bool complete() const { return answered == images; }
 };
 
 struct ClassMetrics {
-  int64_t pictures = 0;                      // answered images of this class
+  int64_t images = 0;                        // answered images of this class
   int64_t predictions = 0;                   // answers with this class
   double precision = 0, recall = 0, f1 = 0;  // 0 where undefined
 };
@@ -55,7 +55,7 @@ struct EvaluationMetrics {
   // "queue", "decode", "compute", "encode", "server", "client"
   std::map<std::string, Percentiles> latency = {};
   double busy_seconds = 0;
-  double pictures_per_second = 0;                 // answered images, divided by busy_seconds
+  double images_per_second = 0;                   // answered images, divided by busy_seconds
   std::map<std::string, int64_t> served_by = {};  // "fp32 cpu" -> images
 };
 

@@ -75,7 +75,7 @@ Json DataJson(const Evaluation& evaluation) {
   const EvaluationSettings& s = evaluation.settings;
   return {{"data", evaluation.data},
           {"split", s.split},
-          {"pictures", s.data_pictures},
+          {"pictures", s.data_images},
           {"digest", s.data_digest},
           {"limit", s.limit > 0 ? Json(s.limit) : Json()},
           {"shard", ToString(s.shard)},
@@ -83,7 +83,7 @@ Json DataJson(const Evaluation& evaluation) {
 }
 
 Json LedgerJson(const EvaluationLedger& ledger) {
-  return {{"pictures", ledger.pictures},     {"answered", ledger.answered}, {"unreadable", ledger.unreadable},
+  return {{"pictures", ledger.images},       {"answered", ledger.answered}, {"unreadable", ledger.unreadable},
           {"unlabelled", ledger.unlabelled}, {"refused", ledger.refused},   {"refused_by_code", ledger.refused_by_code},
           {"missing", ledger.missing}};
 }
@@ -92,10 +92,10 @@ Json ClassesJson(const Evaluation& evaluation, const EvaluationMetrics& metrics)
   Json classes = Json::array();
   for (size_t i = 0; i < metrics.classes.size(); ++i) {
     const ClassMetrics& c = metrics.classes[i];
-    if (c.pictures == 0 && c.predictions == 0) continue;
+    if (c.images == 0 && c.predictions == 0) continue;
     classes.push_back({{"index", i},
                        {"label", evaluation.model.labels(static_cast<int>(i))},
-                       {"pictures", c.pictures},
+                       {"pictures", c.images},
                        {"predictions", c.predictions},
                        {"precision", Rounded(c.precision)},
                        {"recall", Rounded(c.recall)},
@@ -123,16 +123,16 @@ Json RunJson(const Evaluation& evaluation, const EvaluationMetrics& metrics) {
   }
   Json sessions = Json::array();
   for (const EvaluationSession& s : evaluation.sessions) {
-    sessions.push_back({{"start", s.start}, {"end", s.end}, {"server", s.server}, {"pictures", s.pictures}});
+    sessions.push_back({{"start", s.start}, {"end", s.end}, {"server", s.server}, {"pictures", s.images}});
   }
-  return {{"busy_seconds", metrics.busy_seconds}, {"pictures_per_second", metrics.pictures_per_second},
+  return {{"busy_seconds", metrics.busy_seconds}, {"pictures_per_second", metrics.images_per_second},
           {"retries", metrics.ledger.retries},    {"served_by", metrics.served_by},
           {"latency_seconds", latency},           {"sessions", sessions}};
 }
 
 std::string LedgerText(const EvaluationLedger& ledger) {
-  std::string text = absl::StrCat("pictures    ", WithSeparators(ledger.pictures), " = ",
-                                  WithSeparators(ledger.answered), " answered");
+  std::string text =
+      absl::StrCat("images    ", WithSeparators(ledger.images), " = ", WithSeparators(ledger.answered), " answered");
   const auto add = [&](int64_t count, const std::string& what) {
     if (count > 0) absl::StrAppend(&text, " + ", WithSeparators(count), " ", what);
   };
@@ -146,7 +146,7 @@ std::string LedgerText(const EvaluationLedger& ledger) {
 std::string WorstClasses(const Evaluation& evaluation, const EvaluationMetrics& metrics) {
   std::vector<size_t> order;
   for (size_t i = 0; i < metrics.classes.size(); ++i) {
-    if (metrics.classes[i].pictures > 0) order.push_back(i);
+    if (metrics.classes[i].images > 0) order.push_back(i);
   }
   if (order.size() < 2) return "";
   std::stable_sort(order.begin(), order.end(),
@@ -211,13 +211,13 @@ std::string SummaryText(const Evaluation& evaluation, const EvaluationMetrics& m
                                   "  weights ", evaluation.model.weights_sha256().substr(0, 12));
   for (const auto& [where, count] : metrics.served_by) absl::StrAppend(&text, "  ", Printable(where));
   absl::StrAppend(&text, "\ndata        ", Printable(evaluation.data), "  ", s.split, " split");
-  if (s.limit > 0) absl::StrAppend(&text, "  ", WithSeparators(s.limit), " pictures of it");
+  if (s.limit > 0) absl::StrAppend(&text, "  ", WithSeparators(s.limit), " images of it");
   if (s.shard.of > 1) absl::StrAppend(&text, "  shard ", ToString(s.shard));
   if (!s.resolution.empty()) absl::StrAppend(&text, "  at ", s.resolution);
   absl::StrAppend(&text, "\n", LedgerText(metrics.ledger));
   if (metrics.ledger.answered > 0) {
     absl::StrAppend(&text, ScoresText(metrics), WorstClasses(evaluation, metrics), LatencyText(metrics));
-    absl::StrAppendFormat(&text, "throughput  %.1f pictures/s over %.1f s", metrics.pictures_per_second,
+    absl::StrAppendFormat(&text, "throughput  %.1f images/s over %.1f s", metrics.images_per_second,
                           metrics.busy_seconds);
     if (evaluation.sessions.size() > 1) absl::StrAppend(&text, " in ", evaluation.sessions.size(), " sessions");
     if (metrics.ledger.retries > 0) absl::StrAppend(&text, ", ", metrics.ledger.retries, " sent again");
@@ -230,27 +230,27 @@ std::string SummaryText(const Evaluation& evaluation, const EvaluationMetrics& m
 std::vector<std::string> WhatIsMissing(const Evaluation& evaluation, const EvaluationMetrics& metrics) {
   constexpr int kMostNamed = 3;
   struct Kind {
-    int64_t pictures = 0;
+    int64_t images = 0;
     std::vector<std::string> named = {};
   };
   std::map<std::string, Kind> kinds;
   for (const Prediction& p : evaluation.predictions) {
     if (p.outcome == Outcome::kAnswered) continue;
     Kind& kind = kinds[OutcomeName(p.outcome) + (p.outcome == Outcome::kRefused ? " with " + CodeName(p.code) : "")];
-    if (++kind.pictures <= kMostNamed) {
+    if (++kind.images <= kMostNamed) {
       kind.named.push_back(absl::StrCat("  ", Printable(p.name), ": ", Printable(p.reason)));
     }
   }
   std::vector<std::string> sentences;
   for (const auto& [name, kind] : kinds) {
-    const int64_t more = kind.pictures - static_cast<int64_t>(kind.named.size());
-    sentences.push_back(absl::StrCat(
-        WithSeparators(kind.pictures), kind.pictures == 1 ? " picture was " : " pictures were ", name, ":\n",
-        absl::StrJoin(kind.named, "\n"), more > 0 ? absl::StrCat("\n  and ", WithSeparators(more), " more") : ""));
+    const int64_t more = kind.images - static_cast<int64_t>(kind.named.size());
+    sentences.push_back(absl::StrCat(WithSeparators(kind.images), kind.images == 1 ? " image was " : " images were ",
+                                     name, ":\n", absl::StrJoin(kind.named, "\n"),
+                                     more > 0 ? absl::StrCat("\n  and ", WithSeparators(more), " more") : ""));
   }
   if (metrics.ledger.missing > 0) {
     sentences.push_back(absl::StrCat(WithSeparators(metrics.ledger.missing), " of ",
-                                     WithSeparators(metrics.ledger.pictures), " pictures were not evaluated"));
+                                     WithSeparators(metrics.ledger.images), " images were not evaluated"));
   }
   return sentences;
 }

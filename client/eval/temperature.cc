@@ -9,12 +9,12 @@ namespace {
 
 // Returns the derivative of the summed negative log-likelihood by b = 1 / T: per image the mean logit under softmax(b
 // logits), minus the right one.
-double Slope(std::span<const LabelledLogits> pictures, double b) {
+double Slope(std::span<const LabelledLogits> images, double b) {
   double slope = 0;
-  for (const LabelledLogits& picture : pictures) {
-    const std::vector<double> probabilities = Tempered(picture.logits, 1 / b);
-    for (size_t i = 0; i < probabilities.size(); ++i) slope += probabilities[i] * picture.logits[i];
-    slope -= picture.logits[static_cast<size_t>(picture.label)];
+  for (const LabelledLogits& image : images) {
+    const std::vector<double> probabilities = Tempered(image.logits, 1 / b);
+    for (size_t i = 0; i < probabilities.size(); ++i) slope += probabilities[i] * image.logits[i];
+    slope -= image.logits[static_cast<size_t>(image.label)];
   }
   return slope;
 }
@@ -34,14 +34,14 @@ std::vector<double> Tempered(std::span<const float> logits, double temperature) 
   return probabilities;
 }
 
-double FitTemperature(std::span<const LabelledLogits> pictures) {
+double FitTemperature(std::span<const LabelledLogits> images) {
   constexpr int kHalvings = 60;  // halvings of a range of 20: below the resolution of a double near 1
   double low = 1 / kHottest, high = 1 / kColdest;
-  if (Slope(pictures, low) >= 0) return kHottest;
-  if (Slope(pictures, high) <= 0) return kColdest;
+  if (Slope(images, low) >= 0) return kHottest;
+  if (Slope(images, high) <= 0) return kColdest;
   for (int i = 0; i < kHalvings; ++i) {
     const double middle = (low + high) / 2;
-    (Slope(pictures, middle) < 0 ? low : high) = middle;
+    (Slope(images, middle) < 0 ? low : high) = middle;
   }
   return 2 / (low + high);
 }

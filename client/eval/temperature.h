@@ -22,7 +22,7 @@ inline constexpr double kHottest = 20;
 // al. 2017, section 4.2). As a function of 1 / T that mean is convex, so its slope is bisected: equal images in equal
 // order give equal bits. A bound of the range if the slope does not change sign, for example if every answer is right.
 // Requires an image.
-double FitTemperature(std::span<const LabelledLogits> pictures);
+double FitTemperature(std::span<const LabelledLogits> images);
 
 // Returns softmax of logits / temperature, computed in double.
 std::vector<double> Tempered(std::span<const float> logits, double temperature);

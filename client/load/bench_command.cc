@@ -132,8 +132,8 @@ class Bench {
       request.ParseFromString(one.bytes);
       const absl::Status status = client.Classify(request).status();
       if (!IsFatal(status)) continue;
-      const std::string picture = one.picture.empty() ? "" : absl::StrCat(", ", Printable(one.picture));
-      return absl::Status(status.code(), absl::StrCat("the first request (", request_class.Description(), picture,
+      const std::string image = one.image.empty() ? "" : absl::StrCat(", ", Printable(one.image));
+      return absl::Status(status.code(), absl::StrCat("the first request (", request_class.Description(), image,
                                                       ") was refused: ", status.message()));
     }
     return absl::OkStatus();
@@ -180,9 +180,9 @@ class Bench {
     for (const RequestClass& one : workload_.classes) setting.classes.push_back(one.Description());
     const std::set<std::string> names(setting.classes.begin(), setting.classes.end());
     setting.load = names.size() == 1 ? *names.begin() : absl::StrCat(names.size(), " classes of requests");
-    const size_t pictures = workload_.requests.size();
-    absl::StrAppendFormat(&setting.load, ", %d picture%s of %.0f bytes", pictures, pictures == 1 ? "" : "s",
-                          workload_.picture_bytes);
+    const size_t images = workload_.requests.size();
+    absl::StrAppendFormat(&setting.load, ", %d image%s of %.0f bytes", images, images == 1 ? "" : "s",
+                          workload_.image_bytes);
     setting.started = absl::FormatTime(absl::RFC3339_sec, absl::Now(), absl::UTCTimeZone());
     setting.connections = command_.connections;
     setting.threads = command_.load.threads;
@@ -320,20 +320,20 @@ class Bench {
     return "";
   }
 
-  // A line for each picture that a server refused, as classify and eval have it.
+  // A line for each image that a server refused, as classify and eval have it.
   void NameRefused() {
     std::map<std::string, std::string> refused;
     bool is_full = false;
     for (const LoadPoint& point : report_.points) {
       is_full = is_full || point.result.record.refused().size() >= kMostRefused;
       for (const auto& [request, why] : point.result.record.refused()) {
-        refused.emplace(workload_.requests[request].picture, why);
+        refused.emplace(workload_.requests[request].image, why);
       }
     }
-    for (const auto& [picture, why] : refused) {
-      if (!picture.empty()) errors_ << "vitrine: " << Printable(picture) << ": " << Printable(why) << "\n";
+    for (const auto& [image, why] : refused) {
+      if (!image.empty()) errors_ << "vitrine: " << Printable(image) << ": " << Printable(why) << "\n";
     }
-    if (is_full) errors_ << "vitrine: so many pictures are named; there may be more\n";
+    if (is_full) errors_ << "vitrine: so many images are named; there may be more\n";
     errors_ << std::flush;
   }
 

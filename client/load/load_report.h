@@ -17,7 +17,7 @@ namespace vitrine {
 struct LoadSetting {
   std::string server = {};   // address
   std::string loop = {};     // "open loop, Poisson arrivals", "closed loop, 16 at a time", "trace day.csv"
-  std::string load = {};     // "model a, 12 pictures of 110,000 bytes"
+  std::string load = {};     // "model a, 12 images of 110,000 bytes"
   std::string started = {};  // RFC 3339
   std::vector<std::string> classes = {};
   LoadMode mode = LoadMode::kUnary;

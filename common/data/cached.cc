@@ -36,14 +36,14 @@ class CachedDataset final : public Dataset {
 
 // Decodes every image on several threads, passes each to `keep`, and returns the indices of the decoded ones. Without
 // `corrupt` the first corrupt one is an error.
-absl::StatusOr<std::vector<int64_t>> DecodeAll(const Dataset& dataset, int threads, CorruptPictures* corrupt,
+absl::StatusOr<std::vector<int64_t>> DecodeAll(const Dataset& dataset, int threads, CorruptImages* corrupt,
                                                const std::function<absl::Status(int64_t, Image)>& keep) {
   absl::Mutex mutex;
   std::map<int64_t, absl::Status> reasons;
   RETURN_IF_ERROR(ParallelFor(dataset.size(), threads, [&](int64_t index) -> absl::Status {
     absl::StatusOr<Image> image = dataset.image(index);
     if (image.ok()) return keep(index, *std::move(image));
-    if (corrupt == nullptr || !CorruptPictures::IsCorrupt(image.status())) return image.status();
+    if (corrupt == nullptr || !CorruptImages::IsCorrupt(image.status())) return image.status();
     const absl::MutexLock lock(&mutex);
     reasons.emplace(index, image.status());
     return absl::OkStatus();
@@ -63,7 +63,7 @@ absl::StatusOr<std::vector<int64_t>> DecodeAll(const Dataset& dataset, int threa
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Dataset>> CacheInMemory(std::unique_ptr<Dataset> dataset, int threads, int64_t max_bytes,
-                                                       CorruptPictures* corrupt) {
+                                                       CorruptImages* corrupt) {
   std::vector<Image> images(dataset->size());  // one thread writes each element; read after all have ended
   std::atomic<int64_t> bytes = 0;
   ASSIGN_OR_RETURN(const std::vector<int64_t> kept,
@@ -71,7 +71,7 @@ absl::StatusOr<std::unique_ptr<Dataset>> CacheInMemory(std::unique_ptr<Dataset> 
                      bytes += static_cast<int64_t>(image.pixels.size());
                      images[index] = std::move(image);
                      if (bytes <= max_bytes) return absl::OkStatus();
-                     return absl::ResourceExhaustedError(absl::StrCat("the decoded pictures need more than ", max_bytes,
+                     return absl::ResourceExhaustedError(absl::StrCat("the decoded images need more than ", max_bytes,
                                                                       " bytes; train without the cache"));
                    }));
   if (kept.size() < images.size()) {
@@ -85,7 +85,7 @@ absl::StatusOr<std::unique_ptr<Dataset>> CacheInMemory(std::unique_ptr<Dataset> 
 }
 
 absl::StatusOr<std::unique_ptr<Dataset>> LeaveOutCorrupt(std::unique_ptr<Dataset> dataset, int threads,
-                                                         CorruptPictures& corrupt) {
+                                                         CorruptImages& corrupt) {
   ASSIGN_OR_RETURN(std::vector<int64_t> kept,
                    DecodeAll(*dataset, threads, &corrupt, [](int64_t, const Image&) { return absl::OkStatus(); }));
   if (static_cast<int64_t>(kept.size()) == dataset->size()) return dataset;

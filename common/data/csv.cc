@@ -18,7 +18,7 @@
 #include "common/data/file.h"
 #include "common/data/file_names.h"
 #include "common/data/folder.h"
-#include "common/data/formats/picture_files.h"
+#include "common/data/formats/image_files.h"
 #include "common/data/unicode.h"
 #include "common/status_macros.h"
 
@@ -137,11 +137,10 @@ std::optional<Columns> NamedColumns(const CsvRow& row) {
 }
 
 // Finds the columns by the first cell that is an image's name; an index column may come before it.
-std::optional<Columns> ColumnsOfPictures(const CsvRow& row) {
+std::optional<Columns> ColumnsOfImages(const CsvRow& row) {
   for (size_t i = 0; i < row.cells.size(); ++i) {
     const std::filesystem::path path = std::string(absl::StripAsciiWhitespace(row.cells[i]));
-    if (IsPictureEnding(path.extension().string()))
-      return Columns{i, i + 1 < row.cells.size() || i == 0 ? i + 1 : i - 1};
+    if (IsImageEnding(path.extension().string())) return Columns{i, i + 1 < row.cells.size() || i == 0 ? i + 1 : i - 1};
   }
   return std::nullopt;
 }
@@ -158,13 +157,13 @@ absl::StatusOr<Listed> WithoutHeader(std::vector<CsvRow> rows) {
   Listed listed{.rows = std::move(rows), .columns = {}};
   if (listed.rows.empty()) return listed;
   const CsvRow& first = listed.rows.front();
-  if (const auto pictures = ColumnsOfPictures(first)) {
-    listed.columns = *pictures;
+  if (const auto images = ColumnsOfImages(first)) {
+    listed.columns = *images;
     return listed;
   }
   if (const auto named = NamedColumns(first)) {
     listed.columns = *named;
-  } else if (listed.rows.size() > 1 && ColumnsOfPictures(listed.rows[1])) {
+  } else if (listed.rows.size() > 1 && ColumnsOfImages(listed.rows[1])) {
     return absl::InvalidArgumentError(
         absl::StrCat("line ", first.line, ": the header has \"", absl::StrJoin(first.cells, "\", \""),
                      "\"; the column of paths is called ", absl::StrJoin(kPathNames, ", "), ", the column of labels ",
@@ -185,14 +184,14 @@ absl::StatusOr<Listed> ReadSeparated(const std::string& text) {
   for (const char separator : {',', ';', '\t', '|', ' '}) {
     absl::StatusOr<std::vector<CsvRow>> rows = ParseCsv(text, separator);
     if (!rows.ok() || rows->empty() || rows->front().cells.size() < 2) continue;
-    const std::optional<Columns> pictures = ColumnsOfPictures(rows->front());
+    const std::optional<Columns> images = ColumnsOfImages(rows->front());
     // Blanks may be part of a name or a label: they separate columns only if every row has as many, two without a
     // header.
     if (separator == ' ' &&
-        (!HaveAsManyCells(*rows, pictures ? 2 : rows->front().cells.size()) || (pictures && pictures->path != 0))) {
+        (!HaveAsManyCells(*rows, images ? 2 : rows->front().cells.size()) || (images && images->path != 0))) {
       continue;
     }
-    if (pictures || NamedColumns(rows->front())) return WithoutHeader(*std::move(rows));
+    if (images || NamedColumns(rows->front())) return WithoutHeader(*std::move(rows));
   }
   ASSIGN_OR_RETURN(std::vector<CsvRow> rows, ParseCsv(text));
   return WithoutHeader(std::move(rows));
@@ -266,32 +265,32 @@ absl::StatusOr<std::unique_ptr<Dataset>> OpenCsv(const std::filesystem::path& pa
   absl::StatusOr<Listed> listed = path.extension() == ".jsonl" ? ReadJsonLines(text) : ReadSeparated(text);
   if (!listed.ok()) return absl::InvalidArgumentError(absl::StrCat(path.string(), " ", listed.status().message()));
   const auto& [rows, columns] = *listed;
-  if (rows.empty()) return absl::InvalidArgumentError(absl::StrCat(path.string(), " lists no picture"));
+  if (rows.empty()) return absl::InvalidArgumentError(absl::StrCat(path.string(), " lists no image"));
 
   std::map<std::string, int> numbers;
   std::map<std::string, int64_t> lines;
   std::vector<std::string> row_labels;
-  PictureList list{.undivided = true};
+  ImageList list{.undivided = true};
   const auto cell = [](const CsvRow& row, size_t column) {
     return column < row.cells.size() ? std::string(absl::StripAsciiWhitespace(row.cells[column])) : std::string();
   };
   for (const CsvRow& row : rows) {
-    const std::string picture = cell(row, columns.path), label = Composed(cell(row, columns.label));
-    if (picture.empty() || label.empty()) {
+    const std::string image = cell(row, columns.path), label = Composed(cell(row, columns.label));
+    if (image.empty() || label.empty()) {
       return wrong(row.line,
                    "expected a path and a label, as in cat/1.jpg,cat, or with a semicolon, tab, bar or blank between "
                    "them");
     }
-    list.files.push_back({ListedFile(path.parent_path(), picture), 0});
+    list.files.push_back({ListedFile(path.parent_path(), image), 0});
     const auto [known, added] = lines.emplace(list.files.back().path, row.line);
-    if (!added) return wrong(row.line, absl::StrCat(picture, " stands in line ", known->second, " already"));
+    if (!added) return wrong(row.line, absl::StrCat(image, " stands in line ", known->second, " already"));
     numbers.emplace(label, 0);
     row_labels.push_back(label);
   }
   list.labels = SortedLabels(numbers);
   for (size_t i = 0; i < list.labels.size(); ++i) numbers[list.labels[i]] = static_cast<int>(i);
   for (size_t i = 0; i < row_labels.size(); ++i) list.files[i].label = numbers.at(row_labels[i]);
-  return MakePictureFiles(path.parent_path(), std::move(list));
+  return MakeImageFiles(path.parent_path(), std::move(list));
 }
 
 }  // namespace vitrine

@@ -52,7 +52,7 @@ constexpr Format kFormats[] = {
      [](std::string_view path, Split split) { return OpenImageFolder(path, split); }},
     {"tar", "PATH", "WebDataset shards of KEY.jpg and KEY.cls: a folder with train-*.tar and test-*.tar, or a pattern",
      OpenWebDataset},
-    {"csv", "FILE", "rows of a picture's path, relative to FILE, and its label (or .jsonl); both splits",
+    {"csv", "FILE", "rows of an image's path, relative to FILE, and its label (or .jsonl); both splits",
      [](std::string_view path, Split) { return OpenCsv(path); }},
 };
 
@@ -87,7 +87,7 @@ absl::StatusOr<std::unique_ptr<Dataset>> OpenDataset(std::string_view spec, Spli
       absl::StrCat("\"", name, "\" is no format of data sets; there are\n", DatasetFormats()));
 }
 
-bool SamePictures(const Dataset& a, const Dataset& b) {
+bool SameImages(const Dataset& a, const Dataset& b) {
   if (a.size() != b.size()) return false;
   for (int64_t i = 0; i < a.size(); ++i) {
     if (a.label(i) != b.label(i) || a.name(i) != b.name(i)) return false;

@@ -59,16 +59,16 @@ std::string DatasetFormats();
 
 // Returns true if both sets hold the same images in the same order, as the splits of a folder without splits do:
 // compares sizes, names and labels, and the files of three images.
-bool SamePictures(const Dataset& a, const Dataset& b);
+bool SameImages(const Dataset& a, const Dataset& b);
 
-class CorruptPictures;
+class CorruptImages;
 
 // Decodes every image now, on `threads` threads, and keeps them in memory. RESOURCE_EXHAUSTED if the pixels need more
 // than `max_bytes`. Corrupt images are left out and added to `corrupt` (common/data/tolerant.h); without it, the first
 // error is returned.
 absl::StatusOr<std::unique_ptr<Dataset>> CacheInMemory(std::unique_ptr<Dataset> dataset, int threads,
                                                        int64_t max_bytes = int64_t{4} << 30,
-                                                       CorruptPictures* corrupt = nullptr);
+                                                       CorruptImages* corrupt = nullptr);
 
 }  // namespace vitrine
 

@@ -37,8 +37,8 @@ void AddEntry(const fs::directory_entry& entry, FolderContent& content) {
       content.folders.push_back(std::move(name));
       return;
     case fs::file_type::regular:
-      if (IsPictureEnding(ending)) {
-        content.pictures.push_back(std::move(name));
+      if (IsImageEnding(ending)) {
+        content.images.push_back(std::move(name));
       } else {
         ++content.others[absl::AsciiStrToLower(ending)];
       }
@@ -46,7 +46,7 @@ void AddEntry(const fs::directory_entry& entry, FolderContent& content) {
     case fs::file_type::none:  // for example a circular link
     case fs::file_type::not_found:
     case fs::file_type::unknown:
-      (IsPictureEnding(ending) ? content.pictures : content.broken_links).push_back(std::move(name));
+      (IsImageEnding(ending) ? content.images : content.broken_links).push_back(std::move(name));
       return;
     default:
       return;  // devices, pipes and sockets
@@ -55,7 +55,7 @@ void AddEntry(const fs::directory_entry& entry, FolderContent& content) {
 
 }  // namespace
 
-bool IsPictureEnding(std::string_view ending) {
+bool IsImageEnding(std::string_view ending) {
   constexpr std::array<std::string_view, 6> kEndings = {".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".webp"};
   const std::string lower = absl::AsciiStrToLower(std::string(ending));
   return std::find(kEndings.begin(), kEndings.end(), lower) != kEndings.end();
@@ -80,22 +80,22 @@ absl::StatusOr<FolderContent> ReadFolder(const fs::path& folder) {
     return absl::Status(denied ? absl::StatusCode::kPermissionDenied : absl::StatusCode::kNotFound,
                         absl::StrCat(folder.string(), " cannot be read: ", absl::AsciiStrToLower(error.message())));
   }
-  for (auto* list : {&content.pictures, &content.folders, &content.broken_links}) std::sort(list->begin(), list->end());
+  for (auto* list : {&content.images, &content.folders, &content.broken_links}) std::sort(list->begin(), list->end());
   return content;
 }
 
-int64_t CountPicturesBelow(const fs::path& folder) {
+int64_t CountImagesBelow(const fs::path& folder) {
   const absl::StatusOr<FolderContent> content = ReadFolder(folder);
   if (!content.ok()) return 0;
-  int64_t pictures = 0;
+  int64_t images = 0;
   for (const std::string& name : content->folders) {
     std::error_code ignored;
     const fs::path inside = folder / name;
     if (fs::is_symlink(inside, ignored)) continue;  // a link may lead to a parent folder
     const absl::StatusOr<FolderContent> deeper = ReadFolder(inside);
-    if (deeper.ok()) pictures += static_cast<int64_t>(deeper->pictures.size()) + CountPicturesBelow(inside);
+    if (deeper.ok()) images += static_cast<int64_t>(deeper->images.size()) + CountImagesBelow(inside);
   }
-  return pictures;
+  return images;
 }
 
 void PassedOver::AddOthers(const FolderContent& content) {
@@ -103,9 +103,9 @@ void PassedOver::AddOthers(const FolderContent& content) {
   broken_links_ += static_cast<int64_t>(content.broken_links.size());
 }
 
-void PassedOver::AddDeeper(std::string_view folder, int64_t pictures) {
-  if (pictures == 0) return;
-  deeper_ += pictures;
+void PassedOver::AddDeeper(std::string_view folder, int64_t images) {
+  if (images == 0) return;
+  deeper_ += images;
   deep_folders_.emplace_back(folder);
 }
 
@@ -117,16 +117,16 @@ std::string PassedOver::InWords() const {
   }
   if (!files.empty()) parts.push_back(absl::StrJoin(files, ", "));
   if (deeper_ > 0) {
-    parts.push_back(absl::StrCat(Counted(deeper_, "picture"), " in folders of ", FirstNames(deep_folders_, "/")));
+    parts.push_back(absl::StrCat(Counted(deeper_, "image"), " in folders of ", FirstNames(deep_folders_, "/")));
   }
-  if (beside_ > 0) parts.push_back(absl::StrCat(Counted(beside_, "picture"), " beside the folders of the classes"));
+  if (beside_ > 0) parts.push_back(absl::StrCat(Counted(beside_, "image"), " beside the folders of the classes"));
   if (broken_links_ > 0) {
     parts.push_back(
         absl::StrCat(Counted(broken_links_, "link"), broken_links_ == 1 ? " that leads" : " that lead", " nowhere"));
   }
   if (!empty_folders_.empty()) {
     parts.push_back(absl::StrCat(Counted(static_cast<int64_t>(empty_folders_.size()), "folder"),
-                                 " without a picture, no class: ", FirstNames(empty_folders_, "")));
+                                 " without an image, no class: ", FirstNames(empty_folders_, "")));
   }
   return absl::StrJoin(parts, "; ");
 }

@@ -14,10 +14,10 @@
 namespace vitrine {
 
 // Extensions of images in folders, for messages.
-inline constexpr char kPictureEndings[] = ".jpg, .jpeg, .jpe, .jfif, .png or .webp";
+inline constexpr char kImageEndings[] = ".jpg, .jpeg, .jpe, .jfif, .png or .webp";
 
 // Returns true if a file's extension (".JPEG") is that of an image, in upper or lower case.
-bool IsPictureEnding(std::string_view ending);
+bool IsImageEnding(std::string_view ending);
 
 // Returns true for names that every program ignores in a folder: those starting with a dot (also AppleDouble's
 // "._cat.jpg"), and leftovers of macOS, Windows and network disks.
@@ -26,7 +26,7 @@ bool IsHiddenName(std::string_view name);
 // Visible entries of a folder, each list in byte order.
 struct FolderContent {
   // Files with an image's extension, including broken links, so that reading them reports the name.
-  std::vector<std::string> pictures = {};
+  std::vector<std::string> images = {};
   std::vector<std::string> folders = {};       // including links to folders
   std::vector<std::string> broken_links = {};  // broken links without an image's extension
   std::map<std::string, int64_t> others = {};  // number of other files per extension in lower case
@@ -36,21 +36,21 @@ struct FolderContent {
 absl::StatusOr<FolderContent> ReadFolder(const std::filesystem::path& folder);
 
 // Counts images in all folders below `folder`, without following links; unreadable folders count as empty.
-int64_t CountPicturesBelow(const std::filesystem::path& folder);
+int64_t CountImagesBelow(const std::filesystem::path& folder);
 
 // Collects the ignored contents of folders.
 class PassedOver {
  public:
   // Adds other files and broken links of a folder.
   void AddOthers(const FolderContent& content);
-  // Adds `pictures` images in too deep subfolders; nothing if 0.
-  void AddDeeper(std::string_view folder, int64_t pictures);
+  // Adds `images` images in too deep subfolders; nothing if 0.
+  void AddDeeper(std::string_view folder, int64_t images);
   // Adds a folder that is no class because it has no image.
   void AddEmptyFolder(std::string_view folder) { empty_folders_.emplace_back(folder); }
   // Adds images beside the class folders.
-  void AddBeside(int64_t pictures) { beside_ += pictures; }
+  void AddBeside(int64_t images) { beside_ += images; }
 
-  // Returns "1 .bmp, 2 .gif; 1 picture in folders of cat/"; empty if nothing was ignored.
+  // Returns "1 .bmp, 2 .gif; 1 image in folders of cat/"; empty if nothing was ignored.
   std::string InWords() const;
 
  private:

@@ -25,7 +25,7 @@ class Reduced final : public Dataset {
 
   absl::StatusOr<Image> image(int64_t index) const override {
     ASSIGN_OR_RETURN(const std::string bytes, source_->encoded(index));
-    absl::StatusOr<PlannedPicture> planned = PlanAndDecode(bytes, preprocessing_);
+    absl::StatusOr<PlannedImage> planned = PlanAndDecode(bytes, preprocessing_);
     if (planned.ok()) return std::move(planned->image);
     // Training may use images with a shape that serving rejects; the set reports corrupt ones itself.
     return source_->image(index);

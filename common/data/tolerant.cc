@@ -6,17 +6,17 @@
 
 namespace vitrine {
 
-void CorruptPictures::Add(const absl::Status& reason) {
+void CorruptImages::Add(const absl::Status& reason) {
   const std::string text(reason.message());
   if (known_.insert(text).second) reasons_.push_back(text);
 }
 
-absl::Status CorruptPictures::Judge(std::optional<int64_t> limit) const {
+absl::Status CorruptImages::Judge(std::optional<int64_t> limit) const {
   const auto count = static_cast<int64_t>(reasons_.size());
   if (count <= limit.value_or(0)) return absl::OkStatus();
   const std::string way_out =
       limit.has_value() ? absl::StrCat(", or leave them out with corrupt_limit=", count, " (it is ", *limit, ")") : "";
-  return absl::DataLossError(absl::StrCat(count, count == 1 ? " picture" : " pictures",
+  return absl::DataLossError(absl::StrCat(count, count == 1 ? " image" : " images",
                                           " cannot be decoded; mend or remove them", way_out, ":\n  ",
                                           absl::StrJoin(reasons_, "\n  ")));
 }

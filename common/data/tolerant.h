@@ -17,7 +17,7 @@ namespace vitrine {
 
 // Collects unreadable and undecodable images, each once; one object may serve several sets that share files. Not
 // thread-safe.
-class CorruptPictures {
+class CorruptImages {
  public:
   // Returns true if the error of image() is caused by the image, not by a disk failure.
   static bool IsCorrupt(const absl::Status& reason) {
@@ -43,7 +43,7 @@ class CorruptPictures {
 // threads, and discards it; CacheInMemory does the same and keeps them. Corrupt images are added to `corrupt` in their
 // order.
 absl::StatusOr<std::unique_ptr<Dataset>> LeaveOutCorrupt(std::unique_ptr<Dataset> dataset, int threads,
-                                                         CorruptPictures& corrupt);
+                                                         CorruptImages& corrupt);
 
 }  // namespace vitrine
 

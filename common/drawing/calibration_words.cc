@@ -11,7 +11,7 @@ std::string CalibrationInWords(const v1::Calibration& calibration) {
                                ? absl::StrFormat("unsure below %.4g %%, where %.4g %% of the others were right",
                                                  100 * calibration.unsure_below(), 100 * calibration.sure_accuracy())
                                : std::string("never unsure");
-  return absl::StrFormat("temperature %.4g; %s; on %d pictures, %s", calibration.temperature(), sure,
+  return absl::StrFormat("temperature %.4g; %s; on %d images, %s", calibration.temperature(), sure,
                          calibration.pictures(), calibration.data());
 }
 

@@ -31,59 +31,59 @@ constexpr int kLetters = 9, kLineHeight = 16, kCaptionMargin = 8;
 const cv::Scalar kFrame(255, 255, 255);
 
 // Returns the displayed size of an image.
-Size ShownSize(const Image& picture, const OverlayLook& look) {
-  const int longer = std::max(picture.width, picture.height);
+Size ShownSize(const Image& image, const OverlayLook& look) {
+  const int longer = std::max(image.width, image.height);
   const double scale = std::min(std::max(longer, look.min_side), look.max_side) / static_cast<double>(longer);
-  return {std::max(1, cv::saturate_cast<int>(picture.height * scale)),
-          std::max(1, cv::saturate_cast<int>(picture.width * scale))};
+  return {std::max(1, cv::saturate_cast<int>(image.height * scale)),
+          std::max(1, cv::saturate_cast<int>(image.width * scale))};
 }
 
-Image Enlarged(const Image& picture, Size size) {
-  Image enlarged{size.width, size.height, picture.channels, {}};
-  enlarged.pixels.resize(static_cast<size_t>(size.width) * size.height * picture.channels);
-  const int type = picture.channels == 1 ? CV_8UC1 : CV_8UC3;
-  const cv::Mat from(picture.height, picture.width, type, const_cast<uint8_t*>(picture.pixels.data()));  // read only
+Image Enlarged(const Image& image, Size size) {
+  Image enlarged{size.width, size.height, image.channels, {}};
+  enlarged.pixels.resize(static_cast<size_t>(size.width) * size.height * image.channels);
+  const int type = image.channels == 1 ? CV_8UC1 : CV_8UC3;
+  const cv::Mat from(image.height, image.width, type, const_cast<uint8_t*>(image.pixels.data()));  // read only
   cv::Mat to(size.height, size.width, type, enlarged.pixels.data());
   cv::resize(from, to, to.size(), 0, 0, cv::INTER_CUBIC);
   return enlarged;
 }
 
-Image InColour(Image picture) {
-  if (picture.channels == 3) return picture;
-  Image colour{picture.width, picture.height, 3, {}};
-  colour.pixels.reserve(3 * picture.pixels.size());
-  for (const uint8_t grey : picture.pixels) colour.pixels.insert(colour.pixels.end(), 3, grey);
+Image InColour(Image image) {
+  if (image.channels == 3) return image;
+  Image colour{image.width, image.height, 3, {}};
+  colour.pixels.reserve(3 * image.pixels.size());
+  for (const uint8_t grey : image.pixels) colour.pixels.insert(colour.pixels.end(), 3, grey);
   return colour;
 }
 
 // Converts `covers`, in pixels of the image, to whole pixels of the displayed image.
-cv::Rect CoveredPart(const v1::Rectangle& covers, Size picture, cv::Size shown) {
-  const double x_scale = static_cast<double>(shown.width) / picture.width;
-  const double y_scale = static_cast<double>(shown.height) / picture.height;
+cv::Rect CoveredPart(const v1::Rectangle& covers, Size image, cv::Size shown) {
+  const double x_scale = static_cast<double>(shown.width) / image.width;
+  const double y_scale = static_cast<double>(shown.height) / image.height;
   const cv::Point first(cvRound(covers.left() * x_scale), cvRound(covers.top() * y_scale));
   const cv::Point last(cvRound((covers.left() + covers.width()) * x_scale),
                        cvRound((covers.top() + covers.height()) * y_scale));
   return cv::Rect(first, last) & cv::Rect(cv::Point(), shown);
 }
 
-absl::Status CheckPicture(const Image& picture) {
-  if (picture.width < 1 || picture.height < 1 || (picture.channels != 1 && picture.channels != 3) ||
-      picture.pixels.size() != static_cast<size_t>(picture.width) * picture.height * picture.channels) {
-    return absl::InvalidArgumentError("the picture under the map is empty or incomplete");
+absl::Status CheckImage(const Image& image) {
+  if (image.width < 1 || image.height < 1 || (image.channels != 1 && image.channels != 3) ||
+      image.pixels.size() != static_cast<size_t>(image.width) * image.height * image.channels) {
+    return absl::InvalidArgumentError("the image under the map is empty or incomplete");
   }
   return absl::OkStatus();
 }
 
-absl::Status CheckCovers(Size picture, const v1::Rectangle& covers) {
+absl::Status CheckCovers(Size image, const v1::Rectangle& covers) {
   // Positions are computed in float with a division, so a border may be off by a fraction of a pixel.
   const float slack = 0.5f;
   const bool inside = covers.left() >= -slack && covers.top() >= -slack && covers.width() > 0 && covers.height() > 0 &&
-                      covers.left() + covers.width() <= picture.width + slack &&
-                      covers.top() + covers.height() <= picture.height + slack;
+                      covers.left() + covers.width() <= image.width + slack &&
+                      covers.top() + covers.height() <= image.height + slack;
   if (!inside) {
     return absl::InvalidArgumentError(absl::StrCat("the map covers ", covers.width(), "x", covers.height(), " at (",
-                                                   covers.left(), ", ", covers.top(), "), outside the picture of ",
-                                                   picture.width, "x", picture.height, " pixels"));
+                                                   covers.left(), ", ", covers.top(), "), outside the image of ",
+                                                   image.width, "x", image.height, " pixels"));
   }
   return absl::OkStatus();
 }
@@ -110,7 +110,7 @@ void MarkCell(cv::Mat canvas, const SpatialMap& map) {
   }
 }
 
-// Draws below the picture: the caption, the bar, and under it the numbers at its ends, and 0 if it is in between.
+// Draws below the image: the caption, the bar, and under it the numbers at its ends, and 0 if it is in between.
 void DrawLegend(cv::Mat canvas, const std::vector<std::string>& caption, const ColourRange& range) {
   for (size_t line = 0; line < caption.size(); ++line) {
     Write(canvas, caption[line],
@@ -144,9 +144,9 @@ void PaintOver(const cv::Mat& shown, const cv::Mat& values, const ColourRange& r
   }
 }
 
-Image Compose(const Image& picture_shown, Size picture, const SpatialMap& map, const OverlayLook& look) {
-  const cv::Mat shown(picture_shown.height, picture_shown.width, CV_8UC3,
-                      const_cast<uint8_t*>(picture_shown.pixels.data()));  // read only
+Image Compose(const Image& image_shown, Size image, const SpatialMap& map, const OverlayLook& look) {
+  const cv::Mat shown(image_shown.height, image_shown.width, CV_8UC3,
+                      const_cast<uint8_t*>(image_shown.pixels.data()));  // read only
   const cv::Mat values = ViewOf(map.rows, map.columns, map.values);
   const ColourRange range =
       map.range.value_or(AttentionRange(map.values, int64_t{map.rows} * map.columns, map.diverging));
@@ -159,7 +159,7 @@ Image Compose(const Image& picture_shown, Size picture, const SpatialMap& map, c
   if (look.legend) DrawLegend(whole.rowRange(shown.rows, whole.rows), caption, range);
   cv::Mat canvas = whole(cv::Rect({(whole.cols - shown.cols) / 2, 0}, shown.size()));
   shown.convertTo(canvas, CV_8U, kUncovered);
-  const cv::Rect covered = CoveredPart(map.covers, picture, shown.size());
+  const cv::Rect covered = CoveredPart(map.covers, image, shown.size());
   if (covered.empty()) return result;
 
   // The range comes from the cells; overshoots of the cubic filter are clipped when painting.
@@ -185,34 +185,34 @@ absl::StatusOr<Image> WithOpenCv(Draw draw) {
 
 }  // namespace
 
-absl::StatusOr<Image> ShownUnderMaps(const Image& picture, const OverlayLook& look) {
-  RETURN_IF_ERROR(CheckPicture(picture));
+absl::StatusOr<Image> ShownUnderMaps(const Image& image, const OverlayLook& look) {
+  RETURN_IF_ERROR(CheckImage(image));
   if (look.max_side < 1) {
     return absl::InvalidArgumentError(absl::StrCat("max_side is ", look.max_side, ", must be at least 1"));
   }
-  const Size size = ShownSize(picture, look);
+  const Size size = ShownSize(image, look);
   return WithOpenCv([&] {
-    if (size == Size{picture.height, picture.width}) return InColour(picture);
-    const bool is_smaller = size.height < picture.height || size.width < picture.width;
-    return InColour(is_smaller ? ResizeForDisplay(picture, size, v1::BILINEAR) : Enlarged(picture, size));
+    if (size == Size{image.height, image.width}) return InColour(image);
+    const bool is_smaller = size.height < image.height || size.width < image.width;
+    return InColour(is_smaller ? ResizeForDisplay(image, size, v1::BILINEAR) : Enlarged(image, size));
   });
 }
 
-absl::StatusOr<Image> ComposeOnShown(const Image& shown, Size picture, const SpatialMap& map, const OverlayLook& look) {
+absl::StatusOr<Image> ComposeOnShown(const Image& shown, Size image, const SpatialMap& map, const OverlayLook& look) {
   RETURN_IF_ERROR(CheckValues(map.rows, map.columns, map.values));
   RETURN_IF_ERROR(CheckMarked(map));
-  RETURN_IF_ERROR(CheckCovers(picture, map.covers));
-  return WithOpenCv([&] { return Compose(shown, picture, map, look); });
+  RETURN_IF_ERROR(CheckCovers(image, map.covers));
+  return WithOpenCv([&] { return Compose(shown, image, map, look); });
 }
 
-absl::StatusOr<Image> ComposeOverlay(const Image& picture, const SpatialMap& map, const OverlayLook& look) {
+absl::StatusOr<Image> ComposeOverlay(const Image& image, const SpatialMap& map, const OverlayLook& look) {
   RETURN_IF_ERROR(CheckValues(map.rows, map.columns, map.values));
-  ASSIGN_OR_RETURN(const Image shown, ShownUnderMaps(picture, look));
-  return ComposeOnShown(shown, {picture.height, picture.width}, map, look);
+  ASSIGN_OR_RETURN(const Image shown, ShownUnderMaps(image, look));
+  return ComposeOnShown(shown, {image.height, image.width}, map, look);
 }
 
-absl::StatusOr<std::string> DrawOverlay(const Image& picture, const SpatialMap& map, const OverlayLook& look) {
-  ASSIGN_OR_RETURN(const Image image, ComposeOverlay(picture, map, look));
+absl::StatusOr<std::string> DrawOverlay(const Image& below, const SpatialMap& map, const OverlayLook& look) {
+  ASSIGN_OR_RETURN(const Image image, ComposeOverlay(below, map, look));
   return EncodePng(image);
 }
 

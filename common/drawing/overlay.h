@@ -42,16 +42,16 @@ struct OverlayLook {
 // INVALID_ARGUMENT: an empty image or map, a non-finite value, a rectangle outside the image, a marked cell outside the
 // map. INTERNAL: OpenCV failed; its exceptions are caught.
 // Thread-safe.
-absl::StatusOr<std::string> DrawOverlay(const Image& picture, const SpatialMap& map, const OverlayLook& look = {});
+absl::StatusOr<std::string> DrawOverlay(const Image& image, const SpatialMap& map, const OverlayLook& look = {});
 
 // The same as an image. Calls GiveWay about every millisecond.
-absl::StatusOr<Image> ComposeOverlay(const Image& picture, const SpatialMap& map, const OverlayLook& look = {});
+absl::StatusOr<Image> ComposeOverlay(const Image& image, const SpatialMap& map, const OverlayLook& look = {});
 
 // The same in two steps; the first is done once for all maps on an image, because at 16 megapixels it takes longer than
-// the second. Returns the RGB image under the maps. `picture` must not be empty.
-absl::StatusOr<Image> ShownUnderMaps(const Image& picture, const OverlayLook& look = {});
-// `picture` is the size of the original of `shown`.
-absl::StatusOr<Image> ComposeOnShown(const Image& shown, Size picture, const SpatialMap& map,
+// the second. Returns the RGB image under the maps. `image` must not be empty.
+absl::StatusOr<Image> ShownUnderMaps(const Image& image, const OverlayLook& look = {});
+// `image` is the size of the original of `shown`.
+absl::StatusOr<Image> ComposeOnShown(const Image& shown, Size image, const SpatialMap& map,
                                      const OverlayLook& look = {});
 
 }  // namespace vitrine

@@ -20,11 +20,11 @@ constexpr int kWordsMargin = 4;
 const cv::Scalar kBarColour(170, 200, 232), kBarGround(238, 238, 238);
 
 // Draws the image in the middle of a square.
-void DrawPicture(const Image& picture, int side, cv::Mat& canvas) {
-  const cv::Mat stored(picture.height, picture.width, picture.channels == 1 ? CV_8UC1 : CV_8UC3,
-                       const_cast<uint8_t*>(picture.pixels.data()));  // read only
-  const double scale = static_cast<double>(side) / std::max(picture.width, picture.height);
-  const cv::Size size(std::max(1, cvRound(picture.width * scale)), std::max(1, cvRound(picture.height * scale)));
+void DrawImage(const Image& image, int side, cv::Mat& canvas) {
+  const cv::Mat stored(image.height, image.width, image.channels == 1 ? CV_8UC1 : CV_8UC3,
+                       const_cast<uint8_t*>(image.pixels.data()));  // read only
+  const double scale = static_cast<double>(side) / std::max(image.width, image.height);
+  const cv::Size size(std::max(1, cvRound(image.width * scale)), std::max(1, cvRound(image.height * scale)));
   cv::Mat shown;
   cv::resize(stored, shown, size, 0, 0, scale < 1 ? cv::INTER_AREA : cv::INTER_CUBIC);
   if (shown.channels() == 1) cv::cvtColor(shown, shown, cv::COLOR_GRAY2RGB);
@@ -49,11 +49,11 @@ void DrawBar(const LabelledShare& share, int top, int side, cv::Mat& canvas) {
 
 }  // namespace
 
-absl::StatusOr<Image> ComposeShareTile(const Image& picture, const std::string& line,
+absl::StatusOr<Image> ComposeShareTile(const Image& image, const std::string& line,
                                        std::span<const LabelledShare> shares, int side) {
-  if (picture.width < 1 || picture.height < 1 || side < kLeastTileSide) {
-    return absl::InvalidArgumentError(absl::StrFormat("a tile of %d pixels cannot show a picture of %d x %d pixels",
-                                                      side, picture.width, picture.height));
+  if (image.width < 1 || image.height < 1 || side < kLeastTileSide) {
+    return absl::InvalidArgumentError(
+        absl::StrFormat("a tile of %d pixels cannot show an image of %d x %d pixels", side, image.width, image.height));
   }
   if (!std::ranges::all_of(shares, [](const LabelledShare& one) { return one.share >= 0 && one.share <= 1; })) {
     return absl::InvalidArgumentError("a share of a bar is not 0 to 1");
@@ -62,7 +62,7 @@ absl::StatusOr<Image> ComposeShareTile(const Image& picture, const std::string& 
     UseOneThread();
     Image tile = EmptyImage(side, side + kLineRoom + static_cast<int>(shares.size()) * kBarRoom);
     cv::Mat canvas = CanvasOf(tile);
-    DrawPicture(picture, side, canvas);
+    DrawImage(image, side, canvas);
     int middle = side + kLineRoom / 4;
     for (const std::string& words : WrapText(line, kBarWords, side)) {
       if (middle < side + kLineRoom) Write(canvas, words, {0, middle}, {.height = kBarWords, .colour = kFaintInk});

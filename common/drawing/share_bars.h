@@ -20,7 +20,7 @@ struct LabelledShare {
 // bar for each share on a scale from 0 to 1, with its label and percentage; a share without a label leaves its place
 // empty, so that tiles with equal numbers of shares have equal size. `line`, on at most two lines, is between the two.
 // INVALID_ARGUMENT: an empty image, a share outside 0 to 1. INTERNAL: OpenCV failed. Thread-safe.
-absl::StatusOr<Image> ComposeShareTile(const Image& picture, const std::string& line,
+absl::StatusOr<Image> ComposeShareTile(const Image& image, const std::string& line,
                                        std::span<const LabelledShare> shares, int side);
 
 }  // namespace vitrine

@@ -33,19 +33,19 @@ absl::Status Check(const SheetFigure& figure) {
   for (const Image& tile : figure.tiles) {
     const size_t bytes = static_cast<size_t>(tile.width) * static_cast<size_t>(tile.height) * 3;
     if (tile.pixels.size() != bytes || (bytes > 0 && tile.channels != 3)) {
-      return absl::InvalidArgumentError("a tile of the sheet is no complete RGB picture");
+      return absl::InvalidArgumentError("a tile of the sheet is no complete RGB image");
     }
   }
   return absl::OkStatus();
 }
 
 // Returns the image as RGB, as high as the head allows.
-cv::Mat SheetThumbnail(const Image& picture) {
-  const cv::Mat stored(picture.height, picture.width, picture.channels == 1 ? CV_8UC1 : CV_8UC3,
-                       const_cast<uint8_t*>(picture.pixels.data()));  // read only
-  const double scale = static_cast<double>(kHead - kGap) / std::max(picture.width, picture.height);
+cv::Mat SheetThumbnail(const Image& image) {
+  const cv::Mat stored(image.height, image.width, image.channels == 1 ? CV_8UC1 : CV_8UC3,
+                       const_cast<uint8_t*>(image.pixels.data()));  // read only
+  const double scale = static_cast<double>(kHead - kGap) / std::max(image.width, image.height);
   cv::Mat small;
-  const cv::Size size(std::max(1, cvRound(picture.width * scale)), std::max(1, cvRound(picture.height * scale)));
+  const cv::Size size(std::max(1, cvRound(image.width * scale)), std::max(1, cvRound(image.height * scale)));
   cv::resize(stored, small, size, 0, 0, scale < 1 ? cv::INTER_AREA : cv::INTER_CUBIC);
   if (small.channels() == 1) cv::cvtColor(small, small, cv::COLOR_GRAY2RGB);
   return small;
@@ -111,7 +111,7 @@ void DrawHead(cv::Mat& canvas, const SheetFigure& figure, const SheetLayout& at)
 }
 
 Image Compose(const SheetFigure& figure) {
-  const cv::Mat thumbnail = figure.picture == nullptr ? cv::Mat() : SheetThumbnail(*figure.picture);
+  const cv::Mat thumbnail = figure.image == nullptr ? cv::Mat() : SheetThumbnail(*figure.image);
   const SheetLayout at(figure, thumbnail.cols);
   Image result = EmptyImage(at.sheet.width, at.sheet.height);
   cv::Mat canvas = CanvasOf(result);

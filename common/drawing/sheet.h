@@ -16,7 +16,7 @@ namespace vitrine {
 struct SheetFigure {
   std::string title = {};
   std::string note = {};                  // below the title, smaller
-  const Image* picture = nullptr;         // shown small beside the title; may be null
+  const Image* image = nullptr;           // shown small beside the title; may be null
   std::vector<std::string> rows = {};     // captions, "layer 0"
   std::vector<std::string> columns = {};  // captions, "head 0"
   std::vector<Image> tiles = {};          // RGB, row-major, rows * columns; an empty one leaves its place free

@@ -64,7 +64,7 @@ absl::StatusOr<Image> Decode(std::string_view bytes, const ImageLimits& limits) 
 
 absl::StatusOr<Image> DecodeReduced(std::string_view bytes, int divisor, const ImageLimits& limits) {
   if (divisor != 1 && divisor != 2 && divisor != 4 && divisor != 8) {
-    return absl::InvalidArgumentError(absl::StrCat("a picture is decoded at 1/1, 1/2, 1/4 or 1/8, not 1/", divisor));
+    return absl::InvalidArgumentError(absl::StrCat("an image is decoded at 1/1, 1/2, 1/4 or 1/8, not 1/", divisor));
   }
   ASSIGN_OR_RETURN(const ImageHeader header, ReadHeader(bytes, limits));
   ASSIGN_OR_RETURN(Image stored, DecodeStored(bytes, header, divisor, limits));

@@ -18,10 +18,10 @@ namespace {
 // Keeps the last rows of an image in a ring, and computes each input row as soon as the rows that it needs are there.
 class RingOfRows : public JpegRows {
  public:
-  RingOfRows(Size picture, const v1::Preprocessing& preprocessing, const Geometry& geometry)
-      : input_(picture, preprocessing, geometry), rows_(input_.resizer().most_rows()) {}
+  RingOfRows(Size image, const v1::Preprocessing& preprocessing, const Geometry& geometry)
+      : input_(image, preprocessing, geometry), rows_(input_.resizer().most_rows()) {}
 
-  PicturePart part() const { return input_.resizer().part(); }
+  ImagePart part() const { return input_.resizer().part(); }
 
   void Begin(int left, int width, int channels) override {
     channels_ = channels;

@@ -37,12 +37,12 @@ absl::StatusOr<Image> DecodePlanned(std::string_view bytes, const v1::Preprocess
   ASSIGN_OR_RETURN(Image image, DecodeReduced(bytes, DecodeDivisor(preprocessing, geometry)));
   if (Size{image.height, image.width} == DecodedSize(preprocessing, geometry)) return image;
   const Size& planned = geometry.original;
-  return absl::InvalidArgumentError(absl::StrCat("the picture's header says ", planned.width, "x", planned.height,
+  return absl::InvalidArgumentError(absl::StrCat("the image's header says ", planned.width, "x", planned.height,
                                                  ", its data is ", image.width, "x", image.height));
 }
 
-absl::StatusOr<PlannedPicture> PlanAndDecode(std::string_view bytes, const v1::Preprocessing& preprocessing) {
-  PlannedPicture planned;
+absl::StatusOr<PlannedImage> PlanAndDecode(std::string_view bytes, const v1::Preprocessing& preprocessing) {
+  PlannedImage planned;
   ASSIGN_OR_RETURN(const ImageHeader header, ReadHeader(bytes));
   ASSIGN_OR_RETURN(planned.geometry, PlanGeometry(preprocessing, Size{header.height, header.width}));
   ASSIGN_OR_RETURN(planned.image, DecodePlanned(bytes, preprocessing, planned.geometry));

@@ -23,13 +23,13 @@ Size DecodedSize(const v1::Preprocessing& preprocessing, const Geometry& geometr
 absl::StatusOr<Image> DecodePlanned(std::string_view bytes, const v1::Preprocessing& preprocessing,
                                     const Geometry& geometry);
 
-struct PlannedPicture {
+struct PlannedImage {
   Geometry geometry;
   Image image;
 };
 
 // The same at the size that the model chooses for the image.
-absl::StatusOr<PlannedPicture> PlanAndDecode(std::string_view bytes, const v1::Preprocessing& preprocessing);
+absl::StatusOr<PlannedImage> PlanAndDecode(std::string_view bytes, const v1::Preprocessing& preprocessing);
 
 }  // namespace vitrine
 

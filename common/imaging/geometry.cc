@@ -158,7 +158,7 @@ class NearestGrid {
   double distance_ = std::numeric_limits<double>::infinity();
 };
 
-absl::StatusOr<Grid> GridOfPicture(const v1::NativeResolution& limits, Size original) {
+absl::StatusOr<Grid> GridOfImage(const v1::NativeResolution& limits, Size original) {
   const int cell = limits.cell();
   const double own_tokens = static_cast<double>(original.height) * original.width / cell / cell;
   if (original.height % cell == 0 && original.width % cell == 0 && own_tokens >= limits.min_tokens() &&
@@ -169,8 +169,8 @@ absl::StatusOr<Grid> GridOfPicture(const v1::NativeResolution& limits, Size orig
   const double tokens = std::clamp<double>(own_tokens, limits.min_tokens(), limits.max_tokens());
   if (const std::optional<Grid> grid = NearestGrid(limits, aspect, tokens).Find()) return *grid;
   return absl::InvalidArgumentError(absl::StrCat(
-      "the picture has ", original.width, " x ", original.height, " pixels, and no grid of ", limits.min_tokens(),
-      " to ", limits.max_tokens(), " tokens has that shape; crop it so that it is less long and narrow"));
+      "the image has ", original.width, " x ", original.height, " pixels, and no grid of ", limits.min_tokens(), " to ",
+      limits.max_tokens(), " tokens has that shape; crop it so that it is less long and narrow"));
 }
 
 absl::StatusOr<Grid> GridOfWish(const v1::NativeResolution& limits, Size wish) {
@@ -221,19 +221,19 @@ absl::Status ValidatePreprocessing(const v1::Preprocessing& preprocessing) {
 absl::StatusOr<Geometry> PlanGeometry(const v1::Preprocessing& preprocessing, Size original, std::optional<Size> wish) {
   if (original.height < 1 || original.width < 1) {
     return absl::InvalidArgumentError(
-        absl::StrCat("the picture has ", original.width, " x ", original.height, " pixels; it must have at least one"));
+        absl::StrCat("the image has ", original.width, " x ", original.height, " pixels; it must have at least one"));
   }
   RETURN_IF_ERROR(ValidateResolution(preprocessing));
   if (preprocessing.has_fixed()) {
     const v1::FixedResolution& fixed = preprocessing.fixed();
     if (wish) {
-      return absl::InvalidArgumentError(absl::StrCat("resolution was given, but the model takes every picture at ",
+      return absl::InvalidArgumentError(absl::StrCat("resolution was given, but the model takes every image at ",
                                                      fixed.width(), " x ", fixed.height(), "; leave it out"));
     }
     return PlanFixed(fixed, original);
   }
   const v1::NativeResolution& native = preprocessing.native();
-  ASSIGN_OR_RETURN(const Grid grid, wish ? GridOfWish(native, *wish) : GridOfPicture(native, original));
+  ASSIGN_OR_RETURN(const Grid grid, wish ? GridOfWish(native, *wish) : GridOfImage(native, original));
   const Size input = {grid.rows * native.cell(), grid.columns * native.cell()};
   return Geometry{original, input, 0, 0, input};
 }

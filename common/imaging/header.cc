@@ -19,15 +19,15 @@ constexpr std::string_view kJpegStart = "\xFF\xD8"sv;
 constexpr std::string_view kPngStart = "\x89PNG"sv;
 
 absl::StatusOr<ImageHeader> ReadByFormat(std::string_view bytes) {
-  if (bytes.empty()) return absl::InvalidArgumentError("the picture is empty; send a JPEG, PNG or WebP file");
+  if (bytes.empty()) return absl::InvalidArgumentError("the image is empty; send a JPEG, PNG or WebP file");
   if (bytes.substr(0, kJpegStart.size()) == kJpegStart) return ReadJpegHeader(bytes);
   if (bytes.substr(0, kPngStart.size()) == kPngStart) return ReadPngHeader(bytes);
   if (BeginsAsWebp(bytes)) return ReadWebpHeader(bytes);
   const absl::string_view name = FileTypeOf(bytes);
   if (name.empty())
-    return absl::InvalidArgumentError("the picture is neither a JPEG nor a PNG nor a WebP; send one of these");
+    return absl::InvalidArgumentError("the image is neither a JPEG nor a PNG nor a WebP; send one of these");
   return absl::InvalidArgumentError(
-      absl::StrCat("the picture is ", name,
+      absl::StrCat("the image is ", name,
                    " by its first bytes, whatever its name says; send a JPEG, PNG or WebP "
                    "file"));
 }
@@ -39,7 +39,7 @@ absl::Status CheckLimits(const ImageHeader& header, const ImageLimits& limits) {
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(absl::StrFormat(
-      "the picture has %d x %d pixels (%.1f megapixels); at most %.1f megapixels and %d pixels a side are accepted, so "
+      "the image has %d x %d pixels (%.1f megapixels); at most %.1f megapixels and %d pixels a side are accepted, so "
       "send it scaled down",
       header.width, header.height, pixels / 1e6, limits.max_pixels / 1e6, limits.max_side));
 }

@@ -17,7 +17,7 @@ struct Image {
 };
 
 // Rows [top, bottom) and columns [left, right) of an image.
-struct PicturePart {
+struct ImagePart {
   int top = 0;
   int bottom = 0;
   int left = 0;

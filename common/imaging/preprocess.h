@@ -23,18 +23,18 @@ std::vector<float> Preprocess(const Image& image, const v1::Preprocessing& prepr
 std::vector<float> Preprocess(const FloatImage& image, const v1::Preprocessing& preprocessing,
                               const Geometry& geometry);
 
-// The same one row at a time, for an image of size `picture` whose pixels arrive top down. Keeps references.
+// The same one row at a time, for an image of size `image` whose pixels arrive top down. Keeps references.
 class InputRows {
  public:
-  InputRows(Size picture, const v1::Preprocessing& preprocessing, const Geometry& geometry);
+  InputRows(Size size, const v1::Preprocessing& preprocessing, const Geometry& geometry);
 
   // Resizer that tells which image rows each row depends on.
   const RowResizer& resizer() const { return resizer_; }
   // Computes row y from image rows in the form of RowResizer::Resize, or from the whole image; a float image is not
   // rounded.
   void Make(int y, const uint8_t* const* rows, int channels);
-  void Make(int y, const Image& picture);
-  void Make(int y, const FloatImage& picture);
+  void Make(int y, const Image& source);
+  void Make(int y, const FloatImage& source);
 
   // Returns the input; call after every row was computed.
   std::vector<float> Take() { return std::move(values_); }

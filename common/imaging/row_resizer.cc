@@ -257,10 +257,10 @@ void RowResizer::ResizeBytes(int y, const uint8_t* const* rows, int channels, fl
 }
 
 template <typename T>
-const T* const* RowResizer::RowsOf(int y, const T* picture, ptrdiff_t stride, int channels,
+const T* const* RowResizer::RowsOf(int y, const T* image, ptrdiff_t stride, int channels,
                                    std::vector<const T*>& rows) const {
   for (int row = first_of(y); row < end_of(y); ++row) {
-    rows[row - first_of(y)] = picture + row * stride + static_cast<ptrdiff_t>(along_.begin) * channels;
+    rows[row - first_of(y)] = image + row * stride + static_cast<ptrdiff_t>(along_.begin) * channels;
   }
   return rows.data();
 }
@@ -270,16 +270,16 @@ void RowResizer::Resize(int y, const uint8_t* const* rows, int channels, float* 
   ResizeRows(y, rows, channels, out, plane);
 }
 
-void RowResizer::Resize(int y, const Image& picture, float* out, ptrdiff_t plane) {
-  const ptrdiff_t stride = static_cast<ptrdiff_t>(picture.width) * picture.channels;
-  Resize(y, RowsOf(y, picture.pixels.data(), stride, picture.channels, bytes_), picture.channels, out, plane);
+void RowResizer::Resize(int y, const Image& image, float* out, ptrdiff_t plane) {
+  const ptrdiff_t stride = static_cast<ptrdiff_t>(image.width) * image.channels;
+  Resize(y, RowsOf(y, image.pixels.data(), stride, image.channels, bytes_), image.channels, out, plane);
 }
 
-void RowResizer::Resize(int y, const FloatImage& picture, float* out, ptrdiff_t plane) {
-  const ptrdiff_t values = static_cast<ptrdiff_t>(picture.size.height) * picture.size.width;
-  for (int c = 0; c < picture.channels; ++c) {
-    const float* from = picture.values.data() + c * values;
-    ResizeRows(y, RowsOf(y, from, picture.size.width, 1, floats_), 1, out + c * plane, plane);
+void RowResizer::Resize(int y, const FloatImage& image, float* out, ptrdiff_t plane) {
+  const ptrdiff_t values = static_cast<ptrdiff_t>(image.size.height) * image.size.width;
+  for (int c = 0; c < image.channels; ++c) {
+    const float* from = image.values.data() + c * values;
+    ResizeRows(y, RowsOf(y, from, image.size.width, 1, floats_), 1, out + c * plane, plane);
   }
 }
 

@@ -37,7 +37,7 @@ class RowResizer {
              Rounding rounding = v1::Preprocessing::NONE);
 
   // Pixels of the image that any row depends on.
-  PicturePart part() const { return {down_.begin, down_.end, along_.begin, along_.end}; }
+  ImagePart part() const { return {down_.begin, down_.end, along_.begin, along_.end}; }
   // Row y depends on the image's rows [first_of(y), end_of(y)); neither decreases with y.
   int first_of(int y) const { return down_.first[y]; }
   int end_of(int y) const { return down_.first[y] + down_.count[y]; }
@@ -50,8 +50,8 @@ class RowResizer {
   void Resize(int y, const uint8_t* const* rows, int channels, float* out, ptrdiff_t plane);
   // The same from a whole image of the size `from`. A float image is never rounded (common/imaging/resize.h,
   // RoundedToBytes).
-  void Resize(int y, const Image& picture, float* out, ptrdiff_t plane);
-  void Resize(int y, const FloatImage& picture, float* out, ptrdiff_t plane);
+  void Resize(int y, const Image& image, float* out, ptrdiff_t plane);
+  void Resize(int y, const FloatImage& image, float* out, ptrdiff_t plane);
 
  private:
   template <typename T>
@@ -61,7 +61,7 @@ class RowResizer {
   void AlongThenDown(int y, const uint8_t* const* rows, int channels);
   void DownThenAlong(int y, const uint8_t* const* rows, int channels);
   template <typename T>
-  const T* const* RowsOf(int y, const T* picture, ptrdiff_t stride, int channels, std::vector<const T*>& rows) const;
+  const T* const* RowsOf(int y, const T* image, ptrdiff_t stride, int channels, std::vector<const T*>& rows) const;
 
   ResizeFilter down_;
   ResizeFilter along_;

@@ -7,7 +7,7 @@
 
 #include "absl/status/status.h"
 #include "models/attention_tap.h"
-#include "models/engine/picture.h"
+#include "models/engine/image_planes.h"
 #include "models/engine/workspace.h"
 #include "models/token_tap.h"
 
@@ -22,7 +22,7 @@ class Backend {
   // Computes the logits [images, classes] in fp32 of at least one image that the model accepts, and the values that the
   // taps request; a tap may be null. `workspace` belongs to the calling thread and serves any model. Errors:
   // RESOURCE_EXHAUSTED if a device has no memory, INTERNAL for other device errors.
-  virtual absl::Status Run(std::span<const engine::Picture> pictures, engine::Workspace& workspace, float* logits,
+  virtual absl::Status Run(std::span<const engine::ImagePlanes> images, engine::Workspace& workspace, float* logits,
                            AttentionTap* attention, TokenTap* tokens) const = 0;
   // Bytes saved by narrow weights, compared to fp32.
   virtual int64_t saved_bytes() const { return 0; }

@@ -13,9 +13,9 @@ class CpuBackend : public Backend {
  public:
   explicit CpuBackend(engine::Engine engine) : engine_(std::move(engine)) {}
 
-  absl::Status Run(std::span<const engine::Picture> pictures, engine::Workspace& workspace, float* logits,
+  absl::Status Run(std::span<const engine::ImagePlanes> images, engine::Workspace& workspace, float* logits,
                    AttentionTap* attention, TokenTap* tokens) const override {
-    engine_.Run(pictures, workspace, logits, attention, tokens);
+    engine_.Run(images, workspace, logits, attention, tokens);
     return absl::OkStatus();
   }
   int64_t saved_bytes() const override { return engine_.saved_bytes(); }

@@ -7,7 +7,7 @@
 
 namespace vitrine {
 
-engine::Picture PictureOf(const FloatArray& input) {
+engine::ImagePlanes ImageOf(const FloatArray& input) {
   return {.data = input.values.data(),
           .channels = static_cast<int>(input.shape[0]),
           .height = static_cast<int>(input.shape[1]),
@@ -19,18 +19,18 @@ absl::StatusOr<FloatArray> LogitsOf(const Backend& backend, int64_t classes, std
   const auto width = static_cast<size_t>(classes);
   FloatArray logits{.shape = {static_cast<int64_t>(images.size()), classes},
                     .values = std::vector<float>(images.size() * width)};
-  std::vector<engine::Picture> pictures;
-  for (const FloatArray& image : images) pictures.push_back(PictureOf(image));
+  std::vector<engine::ImagePlanes> views;
+  for (const FloatArray& image : images) views.push_back(ImageOf(image));
   const auto parts = static_cast<size_t>(std::max(threads, 1));
-  const size_t share = (pictures.size() + parts - 1) / parts;
+  const size_t share = (views.size() + parts - 1) / parts;
   const auto run = [&](size_t first) {
     engine::Workspace workspace;
-    const size_t count = std::min(share, pictures.size() - first);
-    return backend.Run(std::span(pictures).subspan(first, count), workspace, logits.values.data() + first * width,
-                       nullptr, nullptr);
+    const size_t count = std::min(share, views.size() - first);
+    return backend.Run(std::span(views).subspan(first, count), workspace, logits.values.data() + first * width, nullptr,
+                       nullptr);
   };
   std::vector<std::future<absl::Status>> others;
-  for (size_t first = share; first < pictures.size(); first += share) {
+  for (size_t first = share; first < views.size(); first += share) {
     others.push_back(std::async(std::launch::async, run, first));
   }
   absl::Status status = run(0);

@@ -10,7 +10,7 @@
 
 namespace vitrine {
 
-engine::Picture PictureOf(const FloatArray& input);  // [channels, height, width]; a view
+engine::ImagePlanes ImageOf(const FloatArray& input);  // [channels, height, width]; a view
 
 // Computes logits [images, classes] of at least one input that the model accepts, on up to `threads` threads, the
 // calling one included, each with a share of the images. Errors of Backend::Run.

@@ -87,7 +87,7 @@ Value Block(Builder& b, const v1::EitConfig& eit, int attended, Value x) {
 Value Patches(Builder& b, const v1::EitConfig& eit) {
   if (!ConvolvesPixels(eit)) return LinearPatches(b, eit.pool(), eit.width());
   const program::Convolve convolve = {.pool = eit.pool(), .channels_last = true};
-  return b.ToTokens(b.Convolve("patches", b.pictures(), eit.width(), convolve, /*bias=*/true));
+  return b.ToTokens(b.Convolve("patches", b.images(), eit.width(), convolve, /*bias=*/true));
 }
 
 Program EitProgram(const v1::ModelConfig& config) {

@@ -36,10 +36,10 @@ Value Patches(Builder& b, const v1::EitBaselineConfig& baseline) {
   };
   switch (baseline.patches()) {
     case v1::EitBaselineConfig::OVERLAPPING:
-      return b.ToTokens(convolve("patches", b.pictures(), 4, 2));
+      return b.ToTokens(convolve("patches", b.images(), 4, 2));
     case v1::EitBaselineConfig::STEM:  // ViT_C (Xiao et al. 2021), in the form implied by EIT's parameter count
       return b.Within("patches", [&] {
-        const Value half = b.Relu("relu1", convolve("conv1", b.pictures(), 4, 2));
+        const Value half = b.Relu("relu1", convolve("conv1", b.images(), 4, 2));
         const Value quarter = b.Relu("relu2", convolve("conv2", half, 4, 2));
         return b.ToTokens(convolve("conv3", quarter, 1, 1));
       });

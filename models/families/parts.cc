@@ -23,7 +23,7 @@ Value ConvolutionStem(Builder& b, int patch, int64_t width) {
     std::vector<std::string> names;
     for (int i = 0; i < steps; ++i) names.push_back(absl::StrCat("convolutions.", i));
     b.ListsFirst(names);
-    Value x = b.pictures();
+    Value x = b.images();
     for (int i = 0; i < steps; ++i) {
       const program::Convolve convolve = {.stride = 2, .cut = i == 0 ? patch : 1};
       x = b.Convolve(names[static_cast<size_t>(i)], x, width >> (steps - 1 - i), convolve, /*bias=*/false);

@@ -111,8 +111,8 @@ Value Builder::Convolve(const std::string& name, Value x, int64_t outputs, const
 
 Value Builder::Patchify(int patch) {
   const Program::ValueInfo cells = {
-      .kind = ValueKind::kCells, .columns = columns(pictures()) * patch * patch, .scale = patch};
-  return Add("patchify", program::Patchify{patch}, {pictures()}, {}, cells);
+      .kind = ValueKind::kCells, .columns = columns(images()) * patch * patch, .scale = patch};
+  return Add("patchify", program::Patchify{patch}, {images()}, {}, cells);
 }
 
 Value Builder::TablePosition(const std::string& name, Value x, Grid grid, Initial initial) {
@@ -305,7 +305,7 @@ Value Builder::Drop(Value x, program::Drop::Place place, int site) {
 }
 
 Value Builder::Constant(int64_t columns) {
-  return Add("constant", program::Constant(), {pictures()}, {}, {.kind = ValueKind::kRows, .columns = columns});
+  return Add("constant", program::Constant(), {images()}, {}, {.kind = ValueKind::kRows, .columns = columns});
 }
 
 Value Builder::Custom(const std::string& name, Value cells, program::Custom settings) {

@@ -23,7 +23,7 @@ class Builder {
 
   explicit Builder(int channels);  // channels of the images
 
-  Value pictures() const { return {0}; }
+  Value images() const { return {0}; }
   int64_t columns(Value x) const { return program_.info(x).columns; }
 
   // --- scopes

@@ -63,9 +63,9 @@ MapSize ResultOf(const Convolve& convolve, MapSize size) {
   return {places(size.height), places(size.width)};
 }
 
-std::vector<MapSize> MapSizesOf(const Program& program, MapSize picture) {
+std::vector<MapSize> MapSizesOf(const Program& program, MapSize image) {
   std::vector<MapSize> sizes(static_cast<size_t>(program.values()));
-  sizes[0] = picture;
+  sizes[0] = image;
   for (const Operator& op : program.operators()) {
     if (program.info(op.output).kind != ValueKind::kMap) continue;
     const MapSize input = sizes[static_cast<size_t>(op.inputs[0].id)];

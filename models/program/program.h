@@ -29,7 +29,7 @@ class Program {
   const ValueInfo& info(Value value) const { return values_[static_cast<size_t>(value.id)]; }
   int values() const { return static_cast<int>(values_.size()); }
 
-  Value pictures() const { return {0}; }
+  Value images() const { return {0}; }
   Value logits() const { return logits_; }  // [images, classes]
   // Tokens after each block, for features and comparisons.
   const std::vector<Value>& stages() const { return stages_; }
@@ -66,7 +66,7 @@ struct MapSize {
 };
 MapSize ResultOf(const Convolve& convolve, MapSize size);
 // Returns the size of every map for an image of this size, by value id; zero for other values.
-std::vector<MapSize> MapSizesOf(const Program& program, MapSize picture);
+std::vector<MapSize> MapSizesOf(const Program& program, MapSize image);
 
 }  // namespace vitrine::program
 

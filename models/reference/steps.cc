@@ -46,7 +46,7 @@ std::vector<OperatorStep> StepsOf(const Program& program) {
 
 std::vector<std::vector<program::Value>> LastRead(const Program& program, const std::vector<OperatorStep>& steps) {
   std::vector<std::vector<program::Value>> last(steps.size());
-  std::set<int> read = {program.pictures().id};
+  std::set<int> read = {program.images().id};
   for (size_t i = steps.size(); i-- > 0;) {
     for (const program::Value value : steps[i].op->inputs) {
       if (read.insert(value.id).second) last[i].push_back(value);

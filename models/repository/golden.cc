@@ -16,7 +16,7 @@
 namespace vitrine {
 namespace {
 
-constexpr std::string_view kPicture = "picture.";
+constexpr std::string_view kImage = "picture.";
 // Smaller logits are compared on this absolute scale.
 constexpr float kLeastScale = 1e-3F;
 
@@ -35,8 +35,8 @@ struct GoldenInputs {
   std::vector<FloatArray> images;
 };
 
-bool IsPicture(std::string_view name) {
-  return name.starts_with(kPicture);
+bool IsImage(std::string_view name) {
+  return name.starts_with(kImage);
 }
 
 const StoredTensor* Find(const Safetensors& golden, const std::string& name) {
@@ -56,7 +56,7 @@ absl::Status CheckInput(const std::string& name, const FloatArray& input, const 
   }
   constexpr int64_t kLongestSide = 8192;
   if (input.shape[1] > kLongestSide || input.shape[2] > kLongestSide) {
-    return RefusedGolden(name, "is larger than any picture");
+    return RefusedGolden(name, "is larger than any image");
   }
   const auto grid = GridOf(input, model);
   if (!grid.ok()) return RefusedGolden(name, absl::StrCat("does not fit the model: ", grid.status().message()));
@@ -68,11 +68,10 @@ absl::StatusOr<FloatArray> StoredInput(const std::string& name, const StoredTens
   return FloatsOf(input);
 }
 
-absl::StatusOr<FloatArray> DecodedPicture(const std::string& name, const StoredTensor& picture,
-                                          const v1::Preprocessing& preprocessing, const PictureToInput& to_input) {
-  if (picture.dtype != Dtype::kU8 || picture.shape.size() != 1) return RefusedGolden(name, "is not U8 [bytes]");
-  absl::StatusOr<FloatArray> input =
-      to_input({picture.As<char>(), static_cast<size_t>(picture.bytes())}, preprocessing);
+absl::StatusOr<FloatArray> DecodedImage(const std::string& name, const StoredTensor& image,
+                                        const v1::Preprocessing& preprocessing, const ImageToInput& to_input) {
+  if (image.dtype != Dtype::kU8 || image.shape.size() != 1) return RefusedGolden(name, "is not U8 [bytes]");
+  absl::StatusOr<FloatArray> input = to_input({image.As<char>(), static_cast<size_t>(image.bytes())}, preprocessing);
   if (!input.ok()) return RefusedGolden(name, absl::StrCat("cannot be decoded: ", input.status().message()));
   return input;
 }
@@ -87,23 +86,23 @@ bool IsOfAPrecision(const std::string& name, size_t goldens) {
 }
 
 absl::StatusOr<GoldenInputs> CollectInputs(const Safetensors& golden, const ModelDescription& model,
-                                           const PictureToInput& to_input) {
+                                           const ImageToInput& to_input) {
   GoldenInputs inputs;
   std::set<std::string> known;
-  bool has_picture = false;
+  bool has_image = false;
   for (int i = 0;; ++i) {
     const std::string input_name = absl::StrCat("input.", i);
-    const std::string picture_name = absl::StrCat(std::string(kPicture), i);
+    const std::string image_name = absl::StrCat(std::string(kImage), i);
     const StoredTensor* input = Find(golden, input_name);
-    const StoredTensor* picture = Find(golden, picture_name);
-    if (input == nullptr && picture == nullptr) break;
-    if (input != nullptr && picture != nullptr)
-      return RefusedGolden(input_name, absl::StrCat("clashes with ", picture_name));
-    const std::string& name = input != nullptr ? input_name : picture_name;
+    const StoredTensor* stored = Find(golden, image_name);
+    if (input == nullptr && stored == nullptr) break;
+    if (input != nullptr && stored != nullptr)
+      return RefusedGolden(input_name, absl::StrCat("clashes with ", image_name));
+    const std::string& name = input != nullptr ? input_name : image_name;
     ASSIGN_OR_RETURN(FloatArray image, input != nullptr
                                            ? StoredInput(name, *input)
-                                           : DecodedPicture(name, *picture, model.config().preprocessing(), to_input));
-    has_picture |= picture != nullptr;
+                                           : DecodedImage(name, *stored, model.config().preprocessing(), to_input));
+    has_image |= stored != nullptr;
     RETURN_IF_ERROR(CheckInput(name, image, model));
     const size_t place = inputs.images.size();
     known.insert({name, LogitsName("fp32", place)});
@@ -112,12 +111,11 @@ absl::StatusOr<GoldenInputs> CollectInputs(const Safetensors& golden, const Mode
   }
   for (const auto& [name, tensor] : golden.tensors) {
     if (!known.contains(name) && !IsOfAPrecision(name, inputs.images.size())) {
-      return RefusedGolden(name,
-                           "is neither input, picture nor logits of a golden; they count 0, 1, ... without a gap");
+      return RefusedGolden(name, "is neither input, image nor logits of a golden; they count 0, 1, ... without a gap");
     }
   }
-  if (!has_picture) {
-    return absl::FailedPreconditionError("no golden picture; without one the preprocessing is not checked");
+  if (!has_image) {
+    return absl::FailedPreconditionError("no golden image; without one the preprocessing is not checked");
   }
   return inputs;
 }
@@ -183,12 +181,12 @@ void KeepFew(GoldenInputs& inputs, std::vector<std::span<const float>>& golden) 
   const size_t count = inputs.names.size();
   size_t smallest = count;
   for (size_t i = 0; i < count; ++i) {
-    if (IsPicture(inputs.names[i])) continue;
+    if (IsImage(inputs.names[i])) continue;
     if (smallest == count || inputs.images[i].values.size() < inputs.images[smallest].values.size()) smallest = i;
   }
   size_t kept = 0;
   for (size_t i = 0; i < count; ++i) {
-    if (!IsPicture(inputs.names[i]) && i != smallest) continue;
+    if (!IsImage(inputs.names[i]) && i != smallest) continue;
     std::swap(inputs.names[kept], inputs.names[i]);
     std::swap(inputs.images[kept], inputs.images[i]);
     golden[kept++] = golden[i];
@@ -207,7 +205,7 @@ absl::StatusOr<FloatArray> Logits(const ModelDescription& model, const Forward& 
 }
 
 absl::Status CheckWithin(const StoredVersion& version, const ModelDescription& model, const Forward& forward,
-                         const PictureToInput& to_input, std::string_view precision, float tolerance,
+                         const ImageToInput& to_input, std::string_view precision, float tolerance,
                          const GoldenRun& run) {
   ASSIGN_OR_RETURN(GoldenInputs inputs, CollectInputs(version.golden, model, to_input));
   ASSIGN_OR_RETURN(auto golden, CollectLogits(version, inputs, precision));
@@ -231,7 +229,7 @@ absl::Status CheckWithin(const StoredVersion& version, const ModelDescription& m
 }  // namespace
 
 absl::Status CheckGolden(const StoredVersion& version, const ModelDescription& model, const Forward& forward,
-                         const PictureToInput& to_input, std::string_view device, std::string_view precision,
+                         const ImageToInput& to_input, std::string_view device, std::string_view precision,
                          const GoldenRun& run) {
   const std::string prefix = absl::StrCat(version.manifest.model(), "/", version.manifest.version(), ": ");
   const std::string kind = std::string(device.substr(0, device.find(':')));
@@ -242,7 +240,7 @@ absl::Status CheckGolden(const StoredVersion& version, const ModelDescription& m
 }
 
 absl::StatusOr<float> GoldenDrift(const StoredVersion& version, const ModelDescription& model, const Forward& forward,
-                                  const PictureToInput& to_input, std::string_view precision) {
+                                  const ImageToInput& to_input, std::string_view precision) {
   ASSIGN_OR_RETURN(const GoldenInputs inputs, CollectInputs(version.golden, model, to_input));
   ASSIGN_OR_RETURN(const auto golden, CollectLogits(version, inputs, precision));
   ASSIGN_OR_RETURN(const FloatArray together, Logits(model, forward, inputs.images));
@@ -256,7 +254,7 @@ absl::StatusOr<float> GoldenDrift(const StoredVersion& version, const ModelDescr
   return drift;
 }
 
-absl::Status RecordGolden(const ModelDescription& model, const Forward& forward, const PictureToInput& to_input,
+absl::Status RecordGolden(const ModelDescription& model, const Forward& forward, const ImageToInput& to_input,
                           Safetensors& golden, std::string_view precision) {
   ASSIGN_OR_RETURN(const GoldenInputs inputs, CollectInputs(golden, model, to_input));
   ASSIGN_OR_RETURN(const FloatArray logits, Logits(model, forward, inputs.images));

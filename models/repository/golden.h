@@ -21,8 +21,8 @@ namespace vitrine {
 // This room depends on neither image decoding nor a back end; both are injected.
 
 // Converts an encoded image to a model's input [C, H, W].
-using PictureToInput =
-    std::function<absl::StatusOr<FloatArray>(std::string_view picture, const v1::Preprocessing& preprocessing)>;
+using ImageToInput =
+    std::function<absl::StatusOr<FloatArray>(std::string_view image, const v1::Preprocessing& preprocessing)>;
 // Computes logits [images, classes] of at least one input [C, H, W] that the model accepts.
 using Forward = std::function<absl::StatusOr<FloatArray>(std::span<const FloatArray> images)>;
 
@@ -42,19 +42,19 @@ struct GoldenRun {
 // and precision. FAILED_PRECONDITION names the golden, the error and the tolerance; also if there is no golden image,
 // or no tolerance for this device and precision. Errors of `forward` and `to_input`.
 absl::Status CheckGolden(const StoredVersion& version, const ModelDescription& model, const Forward& forward,
-                         const PictureToInput& to_input, std::string_view device, std::string_view precision,
+                         const ImageToInput& to_input, std::string_view device, std::string_view precision,
                          const GoldenRun& run = {});
 
 // Returns the error of a model against the logits that CheckGolden would use, in one batch: the largest |logit -
 // golden| / max(0.001, largest |golden| of all goldens). NaN if a logit is. Uses only the manifest and the goldens of
 // `version`; the weights may be left out. Errors as CheckGolden.
 absl::StatusOr<float> GoldenDrift(const StoredVersion& version, const ModelDescription& model, const Forward& forward,
-                                  const PictureToInput& to_input, std::string_view precision);
+                                  const ImageToInput& to_input, std::string_view precision);
 
 // Adds the logits of `precision` that `forward` computes for the inputs and images in `golden`, replacing existing
 // ones. Use the weights as stored, and not the back end that serves: it would be compared with its own errors.
 // FAILED_PRECONDITION as CheckGolden; `golden` is unchanged then.
-absl::Status RecordGolden(const ModelDescription& model, const Forward& forward, const PictureToInput& to_input,
+absl::Status RecordGolden(const ModelDescription& model, const Forward& forward, const ImageToInput& to_input,
                           Safetensors& golden, std::string_view precision = "fp32");
 
 }  // namespace vitrine

@@ -142,7 +142,7 @@ absl::Status CheckCalibration(const v1::Calibration& calibration) {
   if (!in(calibration.unsure_below(), 0, 1) || !in(calibration.sure_accuracy(), 0, 1)) {
     return RefusedField("calibration", "has an unsure_below or sure_accuracy that is no share of 0 to 1");
   }
-  if (calibration.pictures() < 1) return RefusedField("calibration", "does not say of how many pictures it is");
+  if (calibration.pictures() < 1) return RefusedField("calibration", "does not say of how many images it is");
   return absl::OkStatus();
 }
 

@@ -71,19 +71,19 @@ CLI::App* AddImportCommand(CLI::App& app, ImportOptions& options) {
       ->expected(3);
   import->add_option("--std", options.std, "see --mean")->delimiter(',')->expected(3);
   CLI::Option* crop =
-      import->add_option("--crop", options.crop, "fraction of the scaled picture that is kept, as timm's crop_pct");
+      import->add_option("--crop", options.crop, "fraction of the scaled image that is kept, as timm's crop_pct");
   import->add_option("--interpolation", options.interpolation, "bilinear or bicubic")
       ->check(CLI::IsMember({"bilinear", "bicubic"}));
   import
       ->add_option("--rounding", options.rounding,
-                   "pillow (default): the resized picture is rounded to bytes, as timm and\ntransformers do it; none: "
+                   "pillow (default): the resized image is rounded to bytes, as timm and\ntransformers do it; none: "
                    "it is not")
       ->check(CLI::IsMember({"pillow", "none"}));
   CLI::Option* fit = import->add_option("--fit", options.fit, "stretch or crop: what happens to another aspect")
                          ->check(CLI::IsMember({"stretch", "crop"}));
   import
       ->add_option("--native", options.native,
-                   "take pictures at their own aspect and size, cut into so many patches: 36-1024")
+                   "take images at their own aspect and size, cut into so many patches: 36-1024")
       ->type_name("MIN-MAX")
       ->check(FaultOfTokens)
       ->excludes(crop)

@@ -153,7 +153,7 @@ Command AddCreate(CLI::App& app, Flags& flags) {
   create->add_option("--variant", options.variant, "of `vitrine-repo zoo`")->required();
   create->add_option("--seed", options.seed, "of the weights; default 0");
   create->add_option("--max-tokens", options.max_tokens,
-                     "most patch tokens of a picture, for variants of native resolution; default the variant's");
+                     "most patch tokens of an image, for variants of native resolution; default the variant's");
   create->add_option("--storage", flags.storage, "type of the stored weights: fp32 (default) or bf16")
       ->check(CLI::IsMember({"fp32", "bf16"}));
   AddLicence(*create, options.licence, "default: none is stated");
@@ -206,10 +206,10 @@ Command AddVerify(CLI::App& app, Flags& flags) {
       verify
           ->add_option("--against", against.library,
                        "instead, one version beside the library that it comes from: largest difference\n"
-                       "of input and logits, and flips of top-1, picture by picture")
+                       "of input and logits, and flips of top-1, image by image")
           ->check(CLI::IsMember({"timm"}));
   CLI::Option* images =
-      verify->add_option("--images", against.pictures, "JPEG, PNG and WebP below this folder")->type_name("DIR");
+      verify->add_option("--images", against.images, "JPEG, PNG and WebP below this folder")->type_name("DIR");
   library->needs(images);
   images->needs(library);
   verify->add_option("--python", against.python, "an interpreter that has timm and safetensors; default python3")
@@ -221,7 +221,7 @@ Command AddVerify(CLI::App& app, Flags& flags) {
   verify->footer(
       "  vitrine-repo verify models/bundled\n"
       "  vitrine-repo verify my-models vit --against timm --images photos --python venv/bin/python\n"
-      "Exit code 1: a version fails, or a picture's logits or top-1 differ.");
+      "Exit code 1: a version fails, or an image's logits or top-1 differ.");
   return {verify, [&flags] {
             if (flags.against.library.empty()) return VerifyCommand(flags.repository, flags.which, flags.output());
             return VerifyAgainstCommand(flags.repository, flags.which, flags.against, flags.output());

@@ -13,7 +13,7 @@ CLI::App* AddQuantizeCommand(CLI::App& app, QuantizeOptions& options) {
   quantize->add_option("--precision", options.precision, "int8 or bf16")
       ->required()
       ->check(CLI::IsMember({"int8", "bf16"}));
-  quantize->add_option("--data", options.data, "labelled pictures as FORMAT:PATH. Formats:\n" + DatasetFormats())
+  quantize->add_option("--data", options.data, "labelled images as FORMAT:PATH. Formats:\n" + DatasetFormats())
       ->required();
   quantize->add_option("--split", options.split, "of the data: test (default) or train")
       ->check(CLI::IsMember({"test", "train"}));

@@ -191,15 +191,15 @@ std::vector<v1::CanaryStatus> CanaryWatch::Statuses(const std::string& model) co
     status.set_errors(evidence.counts.errors);
     status.set_golden_drift(evidence.drift.value_or(-1));
     status.set_compute_ratio(evidence.compute.ratio);
-    status.set_compared(evidence.compute.pictures);
-    status.set_answers_compared(evidence.answers.pictures);
+    status.set_compared(evidence.compute.images);
+    status.set_answers_compared(evidence.answers.images);
     status.set_confidence_difference(evidence.answers.confidence.value);
     status.set_class_difference(evidence.answers.classes.value);
     status.set_unsure_difference(evidence.answers.unsure.value);
     const PairCounts& paired = evidence.paired;
-    status.set_paired(paired.pictures);
-    if (paired.pictures > 0) {
-      status.set_disagreement(static_cast<double>(paired.different) / static_cast<double>(paired.pictures));
+    status.set_paired(paired.images);
+    if (paired.images > 0) {
+      status.set_disagreement(static_cast<double>(paired.different) / static_cast<double>(paired.images));
     }
   }
   return statuses;

@@ -53,8 +53,8 @@ bool IsAbove(const Estimate& estimate, double bound) {
 
 // Uses the lower end of Wilson's interval, which is valid for few images and for shares near 0 and 1.
 bool IsAbove(const PairCounts& paired, double bound) {
-  if (paired.pictures == 0) return false;
-  const auto n = static_cast<double>(paired.pictures);
+  if (paired.images == 0) return false;
+  const auto n = static_cast<double>(paired.images);
   const double share = static_cast<double>(paired.different) / n, z2 = kCertain * kCertain;
   const double spread = kCertain * std::sqrt(share * (1 - share) / n + z2 / (4 * n * n));
   return (share + z2 / (2 * n) - spread) / (1 + z2 / n) > bound;
@@ -64,7 +64,7 @@ std::optional<RollbackVerdict> JudgeAnswers(const Bounds& most, const AnswerComp
   const auto verdict = [&](const char* what, const Estimate& estimate, double bound) {
     return RollbackVerdict{RollbackCause::kAnswers,
                            absl::StrFormat("%s by %.2f +- %.2f over %d of its answers; the bound is %.2f", what,
-                                           estimate.value, estimate.error, answers.pictures, bound)};
+                                           estimate.value, estimate.error, answers.images, bound)};
   };
   if (IsAbove(answers.confidence, most.confidence)) {
     return verdict("its mean confidence differs from the stable version's", answers.confidence, most.confidence);
@@ -125,21 +125,20 @@ std::optional<RollbackVerdict> JudgeCanary(const v1::CanaryGuard& guard, const C
                           evidence.counts.errors, evidence.counts.answers, 100 * rate, 100 * most.error_rate)};
     }
   }
-  if (most.compute_ratio > 0 && evidence.compute.pictures >= enough && evidence.compute.ratio > most.compute_ratio) {
-    return RollbackVerdict{
-        RollbackCause::kSlow,
-        absl::StrFormat("it computes %.2f times as long for a picture as the stable version, over %d "
-                        "pictures in batches of the same sizes; the bound is %.2f",
-                        evidence.compute.ratio, evidence.compute.pictures, most.compute_ratio)};
+  if (most.compute_ratio > 0 && evidence.compute.images >= enough && evidence.compute.ratio > most.compute_ratio) {
+    return RollbackVerdict{RollbackCause::kSlow,
+                           absl::StrFormat("it computes %.2f times as long for an image as the stable version, over %d "
+                                           "images in batches of the same sizes; the bound is %.2f",
+                                           evidence.compute.ratio, evidence.compute.images, most.compute_ratio)};
   }
   if (IsAbove(evidence.paired, most.disagreement)) {
     return RollbackVerdict{
         RollbackCause::kAnswers,
-        absl::StrFormat("it finds another class for %d of %d pictures that the stable version computed too and is "
+        absl::StrFormat("it finds another class for %d of %d images that the stable version computed too and is "
                         "sure of; the bound is %.0f %%",
-                        evidence.paired.different, evidence.paired.pictures, 100 * most.disagreement)};
+                        evidence.paired.different, evidence.paired.images, 100 * most.disagreement)};
   }
-  return evidence.answers.pictures < enough ? std::nullopt : JudgeAnswers(most, evidence.answers);
+  return evidence.answers.images < enough ? std::nullopt : JudgeAnswers(most, evidence.answers);
 }
 
 std::string DescribeGuard(const v1::CanaryGuard& guard) {
@@ -152,7 +151,7 @@ std::string DescribeGuard(const v1::CanaryGuard& guard) {
                        ? absl::StrFormat("goldens off by more than %g", guard.max_golden_drift())
                        : "goldens off by more than the manifest allows");
   if (most.compute_ratio > 0) {
-    causes.push_back(absl::StrFormat("more than %g times the stable version's time for a picture", most.compute_ratio));
+    causes.push_back(absl::StrFormat("more than %g times the stable version's time for an image", most.compute_ratio));
   }
   const auto add_difference = [&](const char* what, double bound) {
     if (bound < 1) causes.push_back(absl::StrFormat("a difference of more than %g in %s", bound, what));
@@ -161,7 +160,7 @@ std::string DescribeGuard(const v1::CanaryGuard& guard) {
   add_difference("the distribution of classes", most.classes);
   add_difference("the share of unsure answers", most.unsure);
   if (most.disagreement < 1) {
-    causes.push_back(absl::StrFormat("another class for more than %g %% of the pictures that both versions compute",
+    causes.push_back(absl::StrFormat("another class for more than %g %% of the images that both versions compute",
                                      100 * most.disagreement));
   }
   return absl::StrCat("the canary guard watches it, and puts it away for ", absl::StrJoin(causes, ", "));

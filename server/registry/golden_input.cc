@@ -8,8 +8,8 @@
 
 namespace vitrine {
 
-absl::StatusOr<FloatArray> DecodeGoldenInput(std::string_view picture, const v1::Preprocessing& preprocessing) {
-  ASSIGN_OR_RETURN(PlannedInput planned, PlanAndDecodeInput(picture, preprocessing));
+absl::StatusOr<FloatArray> DecodeGoldenInput(std::string_view image, const v1::Preprocessing& preprocessing) {
+  ASSIGN_OR_RETURN(PlannedInput planned, PlanAndDecodeInput(image, preprocessing));
   const Size input = planned.geometry.input;
   return FloatArray{.shape = {preprocessing.channels(), input.height, input.width},
                     .values = std::move(planned.values)};

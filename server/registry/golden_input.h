@@ -12,7 +12,7 @@ namespace vitrine {
 
 // Decodes an encoded golden image into a model's input [channels, height, width], at the size that the model gives it,
 // in the same way as a request's image. INVALID_ARGUMENT for damage and for sizes that the model does not take.
-absl::StatusOr<FloatArray> DecodeGoldenInput(std::string_view picture, const v1::Preprocessing& preprocessing);
+absl::StatusOr<FloatArray> DecodeGoldenInput(std::string_view image, const v1::Preprocessing& preprocessing);
 
 }  // namespace vitrine
 

@@ -100,7 +100,7 @@ void DescribeCall(const RequestTrace& trace, const Endpoint& endpoint, HttpCodeO
     AddNumber(attributes, "http.response.status_code",
               trace.code == absl::StatusCode::kOk ? 200 : http_code(trace.code));
   }
-  if (trace.pictures > 0) AddNumber(attributes, "vitrine.pictures", trace.pictures);
+  if (trace.image_count > 0) AddNumber(attributes, "vitrine.pictures", trace.image_count);
 }
 
 void Describe(const RequestTrace& trace, HttpCodeOf http_code, Span& span) {

@@ -33,7 +33,7 @@ struct RequestTrace {
   SpanId span_id{};                // the request's own span
   std::optional<SpanId> parent{};  // in the caller's process; null: the trace begins here
   std::optional<int> part{};       // index of this image in a multi-image call, whose span is the parent
-  int pictures = 0;                // number of images, for the span of such a call
+  int image_count = 0;             // number of images, for the span of such a call
   Method method = Method::kClassify;
   Interval whole{};
   std::array<std::optional<Interval>, kStages> stages{};  // stages that it reached, the last one maybe incomplete

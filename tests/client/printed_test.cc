@@ -148,19 +148,19 @@ TEST(Printed, HowModelsAreServed) {
   ExpectStored("client_serving.txt", text);
 }
 
-TEST(Printed, PagesOfClassifiedPictures) {
+TEST(Printed, PagesOfClassifiedImages) {
   const v1::ClassifyResponse answer = AnswerWithDistances();
   std::string pages;
   for (const int width : {30, 60, 90, 120, 150}) {
     for (const int overlay : {0, 12}) {
       ClassifyPage page({.width = width, .colour = width == 90},
-                        {.pictures = {"a/rather/long/path/to/cat.jpg"},
+                        {.images = {"a/rather/long/path/to/cat.jpg"},
                          .labels = {"cat", "a label that is much longer than any that is shown"},
                          .predictions = 2,
                          .overlay_width = overlay});
       pages += page.Header();
-      pages += page.Picture("cat.jpg", answer, {});
-      pages += page.Picture("a/rather/long/path/to/cat.jpg", answer, {"one.png", "two.png"});
+      pages += page.Text("cat.jpg", answer, {});
+      pages += page.Text("a/rather/long/path/to/cat.jpg", answer, {"one.png", "two.png"});
       v1::ClassifyResponse other = answer;
       other.mutable_timings()->set_total(0.9994F);
       other.mutable_served_by()->set_version(1);
@@ -169,9 +169,9 @@ TEST(Printed, PagesOfClassifiedPictures) {
         other.mutable_batch()->set_images(static_cast<int>(id));
         other.mutable_batch()->set_grids(static_cast<int>(id));
         other.mutable_batch()->set_tokens(static_cast<int>(id));
-        page.Picture("cat.jpg", other, {});
+        page.Text("cat.jpg", other, {});
       }
-      pages += page.Picture("cat.jpg", other, {});
+      pages += page.Text("cat.jpg", other, {});
       absl::StrAppend(&pages, page.Footer(absl::Milliseconds(width * 10)), "-----\n");
     }
   }

@@ -17,7 +17,7 @@
 #include "common/drawing/attention_words.h"
 #include "common/sha256.h"
 #include "tests/client/shell.h"
-#include "tests/common/imaging/pictures.h"
+#include "tests/common/imaging/images.h"
 #include "tests/paths.h"
 
 namespace vitrine {
@@ -73,7 +73,7 @@ TEST_F(VitrineProgram, ListsShowsAndWatches) {
   EXPECT_THAT(watch.out, HasSubstr("kv-pos-mnist@2  loading -> ready\n")) << watch.errors << folder_.Read("server.log");
 }
 
-TEST_F(VitrineProgram, TakesPicturesFromEverywhere) {
+TEST_F(VitrineProgram, TakesImagesFromEverywhere) {
   const auto lines = [](const Ran& ran) { return std::count(ran.out.begin(), ran.out.end(), '\n'); };
   const std::string classify = kVitrine + "classify --format json" + at_;
   EXPECT_EQ(lines(Shell(folder_, classify + " in")), 1);
@@ -149,8 +149,8 @@ TEST_F(VitrineProgram, SendsSmallerWhatTheServerWouldNotRead) {
   folder_.Write("noise.png", PngFile(NoiseImage(2600, 2400, 3)));  // noise cannot be compressed
   ASSERT_GT(std::filesystem::file_size(folder_.path() / "noise.png"), 17 << 20);
   const std::string large = "vitrine: noise.png: its file is larger than the server takes; sent as ";
-  for (const char* pictures : {"noise.png", "in/a.png noise.png in/deep/b.png"}) {
-    const Ran ran = Shell(folder_, kVitrine + "classify --format json " + pictures + at_);
+  for (const char* images : {"noise.png", "in/a.png noise.png in/deep/b.png"}) {
+    const Ran ran = Shell(folder_, kVitrine + "classify --format json " + images + at_);
     EXPECT_EQ(ran.exit_code, 0) << ran.errors;
     EXPECT_THAT(ran.errors, StartsWith(large));
     EXPECT_THAT(ran.out, HasSubstr("\"sent_as\""));
@@ -235,7 +235,7 @@ TEST_F(VitrineProgram, SaysWhatWasMeant) {
             "vitrine: there is no model \"kv-pos-mnits\"; did you mean \"kv-pos-mnist\"? There is \"kv-pos-mnist\"\n");
 }
 
-TEST_F(VitrineProgram, SaysWhatIsNoAddressNoPictureAndNoPort) {
+TEST_F(VitrineProgram, SaysWhatIsNoAddressNoImageAndNoPort) {
   const auto refused = [&](const std::string& words) {
     const Ran ran = Shell(folder_, kVitrine + words);
     EXPECT_EQ(ran.exit_code, 1) << words;
@@ -244,7 +244,7 @@ TEST_F(VitrineProgram, SaysWhatIsNoAddressNoPictureAndNoPort) {
   EXPECT_THAT(refused("models --server http://" + server_.address()),
               HasSubstr("is a URL; give its host and port, as in " + server_.address()));
   EXPECT_THAT(refused("classify https://example.org/cat.jpg" + at_),
-              HasSubstr("a URL, and pictures are read from files"));
+              HasSubstr("a URL, and images are read from files"));
   EXPECT_THAT(refused("admin serving --admin " + server_.address()), HasSubstr("there is no Admin service at"));
   EXPECT_THAT(refused("admin load kv-pos-mnist --admin " + server_.address()),
               HasSubstr("name the address of vitrine-server --admin"));

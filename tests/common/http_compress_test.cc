@@ -21,7 +21,7 @@ TEST(TakesGzip, ByTheWeightsOfTheList) {
   }
 }
 
-TEST(IsCompressible, TextIsAndPicturesAreNot) {
+TEST(IsCompressible, TextIsAndImagesAreNot) {
   for (const char* type : {"application/json", "text/plain; charset=utf-8", "TEXT/html", "image/svg+xml",
                            "text/javascript; charset=utf-8"}) {
     EXPECT_TRUE(IsCompressible(type)) << type;

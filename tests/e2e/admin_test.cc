@@ -32,7 +32,7 @@ class AdminTest : public ::testing::Test {
   void Publish(int versions) {
     for (int version = static_cast<int>(expected_.size()); version <= versions; ++version) {
       PublishModel(Root(), "mixed", MixedConfig(), version);
-      expected_.push_back(LogitsAlone(HashedModel(MixedConfig(), version), picture_));
+      expected_.push_back(LogitsAlone(HashedModel(MixedConfig(), version), image_));
     }
   }
   std::filesystem::path Root() const { return folder_.path() / "repository"; }
@@ -79,7 +79,7 @@ class AdminTest : public ::testing::Test {
   }
 
   v1::ClassifyRequest Request(const std::string& id = "") const {
-    v1::ClassifyRequest request = PictureRequest("mixed", picture_);
+    v1::ClassifyRequest request = ImageRequest("mixed", image_);
     request.set_request_id(id);
     return request;
   }
@@ -111,7 +111,7 @@ class AdminTest : public ::testing::Test {
   std::pair<int, std::string> Admin(const std::string& words) { return Vitrine("admin " + words); }
 
   const ScratchFolder folder_;
-  const std::string picture_ = NoiseJpeg(32, 24, 3);
+  const std::string image_ = NoiseJpeg(32, 24, 3);
   std::vector<std::vector<float>> expected_ = {{}};  // logits by version
   std::optional<RunningServer> running_;
   std::unique_ptr<v1::Admin::Stub> admin_;

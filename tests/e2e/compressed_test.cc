@@ -17,7 +17,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 // Returns pixels of one colour, which gzip compresses to a hundredth.
-v1::ClassifyRequest PlainPicture(int side) {
+v1::ClassifyRequest PlainImage(int side) {
   v1::ClassifyRequest request;
   request.set_model("mixed");
   v1::RawTensor& tensor = *request.mutable_tensor();
@@ -43,11 +43,11 @@ TEST(Compressed, OneThatUnfoldsBeyondTheLimitIsRefusedAndTheStreamGoesOn) {
   context.set_deadline(std::chrono::system_clock::now() + std::chrono::minutes(1));
   const auto stream = classifier->ClassifyStream(&context);
   v1::ClassifyStreamResponse response;
-  ASSERT_TRUE(stream->Write(PlainPicture(2048)));  // 12 MiB, of which some 12 KiB cross the wire
+  ASSERT_TRUE(stream->Write(PlainImage(2048)));  // 12 MiB, of which some 12 KiB cross the wire
   ASSERT_TRUE(stream->Read(&response));
   EXPECT_EQ(response.error().code(), static_cast<int>(grpc::StatusCode::RESOURCE_EXHAUSTED));
   EXPECT_THAT(response.error().message(), AllOf(HasSubstr("unfold"), HasSubstr("at most")));
-  v1::ClassifyRequest good = PlainPicture(32);
+  v1::ClassifyRequest good = PlainImage(32);
   good.set_request_id("good");
   ASSERT_TRUE(stream->Write(good));
   ASSERT_TRUE(stream->Read(&response));

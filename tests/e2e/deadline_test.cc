@@ -22,10 +22,10 @@ TEST(Cancellation, FreesTheSlotBeforeCompute) {
   options.executor.threads = 1;
   options.batch.max_batch_images = 1;
   RunningServer running(options);
-  const double before = running.Metric(kComputed);  // the picture that the server sends itself
+  const double before = running.Metric(kComputed);  // the image that the server sends itself
   const auto classify = [&](grpc::ClientContext* context) {
     v1::ClassifyResponse response;
-    return running.classifier().Classify(context, PictureRequest("slow", SlowPicture()), &response).error_code();
+    return running.classifier().Classify(context, ImageRequest("slow", SlowImage()), &response).error_code();
   };
   // The only executor is busy with the first image.
   std::jthread first([&] {
@@ -47,7 +47,7 @@ TEST(Cancellation, FreesTheSlotBeforeCompute) {
   EXPECT_TRUE(Eventually([&] { return running.Metric("vitrine_queue_depth ") == 0; }));
   first.join();
   EXPECT_EQ(running.Metric("vitrine_requests_total{model=\"slow\",method=\"Classify\",code=\"CANCELLED\"}"), 3);
-  EXPECT_EQ(running.Metric(kComputed), before + 1) << "a cancelled picture was computed";
+  EXPECT_EQ(running.Metric(kComputed), before + 1) << "a cancelled image was computed";
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `vitrine eval` as users run it, against vitrine-server: killed, sharded, with a server that leaves, with bad
-// pictures.
+// images.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -88,11 +88,11 @@ int64_t LinesOf(const std::filesystem::path& file) {
 
 class EvalProgram : public ::testing::Test {
  protected:
-  static constexpr int kPictures = 420;
+  static constexpr int kImages = 420;
 
   void SetUp() override {
     PublishModel(folder_.path() / "repository", "mixed", MixedConfig());
-    for (int i = 0; i < kPictures; ++i) {
+    for (int i = 0; i < kImages; ++i) {
       folder_.Write(absl::StrCat("data/class-", i % 7, "/", 1000 + i, ".jpg"),
                     NoiseJpeg(16 + i % 13 * 4, 16 + i % 11 * 4, static_cast<uint32_t>(i)));
     }
@@ -133,7 +133,7 @@ class EvalProgram : public ::testing::Test {
     json.erase("run");
     return json;
   }
-  // Every probability of a run, picture by picture.
+  // Every probability of a run, image by image.
   std::vector<Json> Guesses(const std::string& out) const {
     std::vector<Json> guesses;
     std::istringstream lines(folder_.Read(out + "/predictions.jsonl"));
@@ -144,7 +144,7 @@ class EvalProgram : public ::testing::Test {
     EXPECT_EQ(Csv(a), Csv(b));
     EXPECT_EQ(Summary(a), Summary(b));
     EXPECT_EQ(Guesses(a), Guesses(b)) << "probabilities differ in a bit";
-    EXPECT_EQ(Guesses(a).size(), static_cast<size_t>(kPictures));
+    EXPECT_EQ(Guesses(a).size(), static_cast<size_t>(kImages));
   }
 
   const ScratchFolder folder_;
@@ -163,11 +163,11 @@ TEST_F(EvalProgram, KilledFiveTimesItEqualsARunThatWasNot) {
     ASSERT_FALSE(child.Ended()) << "it ended before it was killed:\n" << child.Output();
     child.Kill();
   }
-  EXPECT_LT(LinesOf(journal), kPictures);
+  EXPECT_LT(LinesOf(journal), kImages);
   RunWell(Arguments("killed"));
   ExpectEqualRuns("killed", "whole");
-  // A header, six sessions, and no picture twice.
-  EXPECT_EQ(LinesOf(journal), 1 + 6 + kPictures);
+  // A header, six sessions, and no image twice.
+  EXPECT_EQ(LinesOf(journal), 1 + 6 + kImages);
 }
 
 TEST_F(EvalProgram, AServerThatIsKilledAndComesBackCostsNothing) {
@@ -182,20 +182,20 @@ TEST_F(EvalProgram, AServerThatIsKilledAndComesBackCostsNothing) {
   ExpectEqualRuns("out", "whole");
 }
 
-TEST_F(EvalProgram, BadPicturesAndLabelsAreNamedAndTheRestIsEvaluated) {
+TEST_F(EvalProgram, BadImagesAndLabelsAreNamedAndTheRestIsEvaluated) {
   folder_.Write("data/class-0/empty.jpg", "");
-  folder_.Write("data/class-1/text.png", "not a picture");
+  folder_.Write("data/class-1/text.png", "not an image");
   const std::string jpeg = NoiseJpeg(40, 40, 5);
   folder_.Write("data/class-2/cut.jpg", jpeg.substr(0, jpeg.size() / 2));
   folder_.Write("data/zebra/1.jpg", jpeg);
   const auto [code, said] = Run(Arguments("out"));
   EXPECT_EQ(code, 1);
-  EXPECT_THAT(said, AllOf(HasSubstr("2 pictures were unreadable"), HasSubstr("class-0/empty.jpg"),
-                          HasSubstr("1 picture was refused with INVALID_ARGUMENT"), HasSubstr("class-2/cut.jpg"),
-                          HasSubstr("1 picture was unlabelled"), HasSubstr("zebra")));
+  EXPECT_THAT(said, AllOf(HasSubstr("2 images were unreadable"), HasSubstr("class-0/empty.jpg"),
+                          HasSubstr("1 image was refused with INVALID_ARGUMENT"), HasSubstr("class-2/cut.jpg"),
+                          HasSubstr("1 image was unlabelled"), HasSubstr("zebra")));
   const Json ledger = Summary("out").at("ledger");
-  EXPECT_EQ(ledger.at("answered"), kPictures);
-  EXPECT_EQ(ledger.at("pictures"), kPictures + 4);
+  EXPECT_EQ(ledger.at("answered"), kImages);
+  EXPECT_EQ(ledger.at("pictures"), kImages + 4);
   EXPECT_EQ(ledger.at("missing"), 0);
 }
 
@@ -223,12 +223,12 @@ TEST_F(EvalProgram, PredictsWhatTheTrainerPredicts) {
   std::getline(theirs, reference);
   std::set<std::string> predicted;
   for (int i = 0; i < 120; ++i) {
-    ASSERT_TRUE(std::getline(ours, mine) && std::getline(theirs, reference)) << "picture " << i;
+    ASSERT_TRUE(std::getline(ours, mine) && std::getline(theirs, reference)) << "image " << i;
     // Theirs is "name,label,predicted"; ours has the index before and more behind it.
     EXPECT_THAT(mine, HasSubstr(absl::StrCat(",", reference, ",")));
     predicted.insert(reference.substr(reference.rfind(',')));
   }
-  EXPECT_GE(predicted.size(), 3u) << "the pictures are too alike to tell models apart";
+  EXPECT_GE(predicted.size(), 3u) << "the images are too alike to tell models apart";
 }
 
 }  // namespace

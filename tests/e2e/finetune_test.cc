@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The recipe finetune as its page shows it: one command from a version and a folder of pictures to a version that a
+// The recipe finetune as its page shows it: one command from a version and a folder of images to a version that a
 // server answers with.
 #include <gmock/gmock.h>
 #include <google/protobuf/util/message_differencer.h>
@@ -37,7 +37,7 @@ std::string Bytes(const fs::path& file) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-// A repository beside a folder of pictures, DATA/<class>/*, into which one command publishes "mine".
+// A repository beside a folder of images, DATA/<class>/*, into which one command publishes "mine".
 class FineTune : public ::testing::Test {
  protected:
   StoredVersion Run(const std::string& model, const std::string& more) {
@@ -54,14 +54,14 @@ class FineTune : public ::testing::Test {
     return version.ok() ? *std::move(version) : StoredVersion();
   }
 
-  // The share of the pictures in the folder that a server takes for what they are.
+  // The share of the images in the folder that a server takes for what they are.
   double Served() const {
     RunningServer server(repository_);  // fails the test unless the version gets ready
     double right = 0, all = 0;
     for (const auto& entry : fs::recursive_directory_iterator(data_)) {
       if (!entry.is_regular_file()) continue;
       v1::ClassifyResponse response;
-      const grpc::Status status = server.Classify(PictureRequest("mine", Bytes(entry.path())), &response);
+      const grpc::Status status = server.Classify(ImageRequest("mine", Bytes(entry.path())), &response);
       EXPECT_TRUE(status.ok()) << status.error_message();
       if (!status.ok()) break;
       right += response.predictions(0).label() == entry.path().parent_path().filename().string() ? 1 : 0;

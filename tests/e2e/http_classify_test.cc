@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pictures over HTTP, by a socket and by curl: the answers are those of gRPC.
+// Images over HTTP, by a socket and by curl: the answers are those of gRPC.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -29,8 +29,8 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-std::string PostPicture(RunningServer& running, const std::string& url, const std::string& body,
-                        const std::string& headers = "Content-Type: application/x-www-form-urlencoded\r\n") {
+std::string PostImage(RunningServer& running, const std::string& url, const std::string& body,
+                      const std::string& headers = "Content-Type: application/x-www-form-urlencoded\r\n") {
   return HttpExchange(running.server().http_address(),
                       absl::StrCat("POST ", url, " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n", headers,
                                    "Content-Length: ", body.size(), "\r\n\r\n", body));
@@ -74,13 +74,13 @@ class HttpClassify : public ::testing::Test {
 
   const ScratchFolder folder_;
   std::unique_ptr<RunningServer> running_;
-  const std::string picture_ = NoiseJpeg(40, 24, 1);
+  const std::string image_ = NoiseJpeg(40, 24, 1);
 };
 
 TEST_F(HttpClassify, AnswersAsGrpcDoes) {
-  const v1::ClassifyResponse expected = OverGrpc(PictureRequest("mixed", picture_));
+  const v1::ClassifyResponse expected = OverGrpc(ImageRequest("mixed", image_));
   for (const char* type : {"", "Content-Type: image/jpeg\r\n", "Content-Type: application/x-www-form-urlencoded\r\n"}) {
-    const std::string answer = PostPicture(*running_, "/v1/models/mixed:classify?request_id=a%20b", picture_, type);
+    const std::string answer = PostImage(*running_, "/v1/models/mixed:classify?request_id=a%20b", image_, type);
     EXPECT_THAT(answer, AllOf(StartsWith("HTTP/1.1 200 OK\r\n"), HasSubstr("Content-Type: application/json\r\n")));
     const json body = BodyOf(answer);
     ASSERT_TRUE(body.is_object()) << answer;
@@ -98,7 +98,7 @@ TEST_F(HttpClassify, AnswersAsGrpcDoes) {
 }
 
 TEST_F(HttpClassify, NumbersAreThoseThatGrpcSends) {
-  v1::ClassifyRequest request = PictureRequest("mixed", picture_);
+  v1::ClassifyRequest request = ImageRequest("mixed", image_);
   v1::AttentionRequest& mean = *request.add_attention();
   mean.set_kind(v1::MEAN_OVER_QUERIES);
   mean.set_encoding(v1::FLOAT32);
@@ -109,9 +109,9 @@ TEST_F(HttpClassify, NumbersAreThoseThatGrpcSends) {
   distance.set_kind(v1::DISTANCE);
   distance.set_encoding(v1::FLOAT32);
   const v1::ClassifyResponse expected = OverGrpc(request);
-  const json body = BodyOf(PostPicture(
+  const json body = BodyOf(PostImage(
       *running_, "/v1/models/mixed:classify?attention=mean:0,-1:all&attention=distance&attention_encoding=float",
-      picture_));
+      image_));
   ASSERT_EQ(body["attention"].size(), expected.attention_size()) << body;
   EXPECT_EQ(expected.attention_size(), 2 * heads + 1);
   for (int i = 0; i < expected.attention_size(); ++i) {
@@ -131,7 +131,7 @@ TEST_F(HttpClassify, NumbersAreThoseThatGrpcSends) {
 }
 
 // The body is never sent, and the server does not wait for it.
-TEST_F(HttpClassify, WhatTheHeadTellsIsRefusedBeforeThePicture) {
+TEST_F(HttpClassify, WhatTheHeadTellsIsRefusedBeforeTheImage) {
   for (const auto& [url, status] : {std::pair("/v1/models/nobody:classify", "HTTP/1.1 404 "),
                                     std::pair("/v1/models/mixed:classify?nothing=1", "HTTP/1.1 400 "),
                                     std::pair("/v2/models/nobody/infer", "HTTP/1.1 404 ")}) {
@@ -149,9 +149,9 @@ TEST(HttpHangUp, CancelsTheRequest) {
   options.executor.threads = 1;
   options.batch.max_batch_images = 1;
   RunningServer running(options);
-  const std::string picture = SlowPicture();
+  const std::string image = SlowImage();
   const std::string request = absl::StrCat(
-      "POST /v1/models/slow:classify HTTP/1.1\r\nHost: x\r\nContent-Length: ", picture.size(), "\r\n\r\n", picture);
+      "POST /v1/models/slow:classify HTTP/1.1\r\nHost: x\r\nContent-Length: ", image.size(), "\r\n\r\n", image);
   std::vector<int> clients;
   for (int i = 0; i < 48; ++i) {
     clients.push_back(ConnectTcp(running.server().http_address()));
@@ -183,9 +183,9 @@ TEST(HttpClassifyAccess, IsThatOfTheCallsOverGrpc) {
     callers { token: "asks" roles: "asks" } callers { token: "looks" roles: "looks" }
     callers { token: "limited" roles: "asks" quota { requests_per_second: 0.01 burst: 1 } })");
   RunningServer running(options);
-  const std::string picture = NoiseJpeg(24, 24, 1);
+  const std::string image = NoiseJpeg(24, 24, 1);
   const auto classify = [&](const char* caller, const char* model) {
-    return PostPicture(running, absl::StrCat("/v1/models/", model, ":classify"), picture, headers[caller]);
+    return PostImage(running, absl::StrCat("/v1/models/", model, ":classify"), image, headers[caller]);
   };
   const auto list = [&](const char* caller) {
     return HttpExchange(
@@ -211,7 +211,7 @@ TEST(HttpClassifyAccess, IsThatOfTheCallsOverGrpc) {
 
 // The lines of docs/how-to/http.md, as people type them.
 TEST_F(HttpClassify, CurlNeedsNoHeader) {
-  const std::string file = folder_.Write("picture", picture_);
+  const std::string file = folder_.Write("picture", image_);
   const std::string url = absl::StrCat("http://", running_->server().http_address(), "/v1/models/mixed:classify");
   const auto curl = [&](const std::string& how) {
     const std::string out = folder_.Path("out");
@@ -219,7 +219,7 @@ TEST_F(HttpClassify, CurlNeedsNoHeader) {
     EXPECT_EQ(std::system(command.c_str()), 0) << command;
     return json::parse(folder_.Read("out"), nullptr, false);
   };
-  const v1::ClassifyResponse expected = OverGrpc(PictureRequest("mixed", picture_));
+  const v1::ClassifyResponse expected = OverGrpc(ImageRequest("mixed", image_));
   ExpectSamePredictions(curl(absl::StrCat("--data-binary @", file, " ", url)), expected);
   ExpectSamePredictions(curl(absl::StrCat("--data-binary @", file, " -H 'Content-Type: image/jpeg' ", url)), expected);
   EXPECT_EQ(curl(absl::StrCat("--data-binary @", file, " '", url, "?top_k=1&attention=mean'"))["attention"].size(), 1);
@@ -227,7 +227,7 @@ TEST_F(HttpClassify, CurlNeedsNoHeader) {
        {absl::StrCat("-d @", file), absl::StrCat("-F f=@", file), absl::StrCat("--json '{}'")}) {
     const json refused = curl(absl::StrCat(wrong, " ", url));
     EXPECT_EQ(refused["code"], "INVALID_ARGUMENT") << wrong;
-    EXPECT_THAT(refused["error"].get<std::string>(), HasSubstr("curl --data-binary @PICTURE " + url)) << wrong;
+    EXPECT_THAT(refused["error"].get<std::string>(), HasSubstr("curl --data-binary @IMAGE " + url)) << wrong;
   }
 }
 
@@ -248,10 +248,10 @@ TEST(HttpClassifyTls, SpeaksItWithTheFilesOfTheServer) {
   ASSERT_EQ(MakeToken("somebody", options.identity.tokens, out), absl::OkStatus());
   options.identity.reread_interval = absl::Milliseconds(20);
   RunningServer running(options);
-  const std::string picture = folder.Write("picture", NoiseJpeg(40, 24, 1));
+  const std::string image = folder.Write("picture", NoiseJpeg(40, 24, 1));
   const auto curl = [&](const std::string& how) {
     const std::string command = absl::StrCat("curl -sS -o ", folder.Path("out"), " -w '%{http_code}' --data-binary @",
-                                             picture, " ", how, " https://", running.server().http_address(),
+                                             image, " ", how, " https://", running.server().http_address(),
                                              "/v1/models/mixed:classify >", folder.Path("code"), " 2>&1");
     return std::system(command.c_str()) == 0 ? folder.Read("code") : "failed: " + folder.Read("code");
   };

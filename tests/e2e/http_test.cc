@@ -45,12 +45,11 @@ TEST(Metrics, AScrapeParsesAndItsCountsAreThoseOfTheClient) {
   const ScratchFolder folder;
   PublishModel(folder.path(), "mixed", MixedConfig());
   RunningServer running(folder.path());
-  const std::string picture = NoiseJpeg(24, 24, 1);
+  const std::string image = NoiseJpeg(24, 24, 1);
   v1::ClassifyResponse response;
-  for (int i = 0; i < 7; ++i) EXPECT_TRUE(running.Classify(PictureRequest("mixed", picture), &response).ok());
-  for (int i = 0; i < 3; ++i) EXPECT_FALSE(running.Classify(PictureRequest("mixed", "junk"), &response).ok());
-  for (int i = 0; i < 2; ++i)
-    EXPECT_FALSE(running.Classify(PictureRequest("no \"such\" model", picture), &response).ok());
+  for (int i = 0; i < 7; ++i) EXPECT_TRUE(running.Classify(ImageRequest("mixed", image), &response).ok());
+  for (int i = 0; i < 3; ++i) EXPECT_FALSE(running.Classify(ImageRequest("mixed", "junk"), &response).ok());
+  for (int i = 0; i < 2; ++i) EXPECT_FALSE(running.Classify(ImageRequest("no \"such\" model", image), &response).ok());
 
   const std::string page = running.Get("/metrics");
   EXPECT_THAT(page, StartsWith("HTTP/1.1 200 OK\r\n"));
@@ -64,7 +63,7 @@ TEST(Metrics, AScrapeParsesAndItsCountsAreThoseOfTheClient) {
   EXPECT_EQ(requests(R"(model="mixed",method="Classify",code="INVALID_ARGUMENT")"), 3);
   EXPECT_EQ(requests(R"(model="unknown",method="Classify",code="INVALID_ARGUMENT")"), 2);
   EXPECT_THAT(page, ::testing::Not(HasSubstr("such"))) << "a caller's string became a label";
-  // Batches of one picture each: those of the client, and of the probe of the server's own.
+  // Batches of one image each: those of the client, and of the probe of the server's own.
   double batches = 0;
   for (const auto& [name, value] : samples) {
     if (absl::StartsWith(name, "vitrine_executor_batches_total{")) batches += value;
@@ -97,7 +96,7 @@ TEST(Metrics, ConfidenceIsCountedWithoutPredictionsToo) {
   const ScratchFolder folder;
   PublishModel(folder.path(), "mixed", MixedConfig());
   RunningServer running(folder.path());
-  v1::ClassifyRequest request = PictureRequest("mixed", NoiseJpeg(24, 24, 1));
+  v1::ClassifyRequest request = ImageRequest("mixed", NoiseJpeg(24, 24, 1));
   request.set_omit_predictions(true);
   v1::ClassifyResponse response;
   EXPECT_TRUE(running.Classify(request, &response).ok());
@@ -110,7 +109,7 @@ TEST(Metrics, ConnectionsAndStreamsComeAndGo) {
   PublishModel(folder.path(), "mixed", MixedConfig());
   RunningServer running(folder.path());
   v1::ClassifyResponse response;
-  EXPECT_TRUE(running.Classify(PictureRequest("mixed", NoiseJpeg(24, 24, 1)), &response).ok());
+  EXPECT_TRUE(running.Classify(ImageRequest("mixed", NoiseJpeg(24, 24, 1)), &response).ok());
   EXPECT_EQ(running.Metric("vitrine_connections "), 1);
   EXPECT_EQ(running.Metric("vitrine_connections_total "), 1);
   {
@@ -156,7 +155,7 @@ TEST(RequestLog, CarriesTheCallersIdsAndForgesNothing) {
     const auto call = [&](const std::string& id, const std::string& model, const std::vector<std::string>& parents) {
       grpc::ClientContext context;
       for (const std::string& parent : parents) context.AddMetadata("traceparent", parent);
-      v1::ClassifyRequest request = PictureRequest(model, NoiseJpeg(24, 24, 1));
+      v1::ClassifyRequest request = ImageRequest(model, NoiseJpeg(24, 24, 1));
       request.set_request_id(id);
       v1::ClassifyResponse response;
       return running.classifier().Classify(&context, request, &response);
@@ -200,7 +199,7 @@ TEST(RequestLog, CarriesTheCallersIdsAndForgesNothing) {
   const nlohmann::json refused = LineOf(log, forged);
   EXPECT_EQ(refused["code"], "INVALID_ARGUMENT");
   EXPECT_EQ(refused["model"], "no\nsuch");
-  EXPECT_THAT(log, ::testing::Not(HasSubstr("\xFF\xD8"))) << "a picture";
+  EXPECT_THAT(log, ::testing::Not(HasSubstr("\xFF\xD8"))) << "an image";
 }
 
 TEST(Statusz, TellsAPersonWhatIsWrong) {
@@ -251,7 +250,7 @@ TEST(Http, MalformedRequestsAreHarmless) {
     EXPECT_THAT(HttpExchange(address, bytes), ::testing::Not(StartsWith("HTTP/1.1 200 "))) << bytes.substr(0, 40);
   }
   v1::ClassifyResponse response;
-  EXPECT_TRUE(running.Classify(PictureRequest("mixed", NoiseJpeg(24, 24, 1)), &response).ok());
+  EXPECT_TRUE(running.Classify(ImageRequest("mixed", NoiseJpeg(24, 24, 1)), &response).ok());
   EXPECT_THAT(running.Get("/metrics"), StartsWith("HTTP/1.1 200 "));
 }
 

@@ -215,12 +215,12 @@ TEST_F(IdentityServer, EachRequestOfAStreamIsHeldAgainstTheModelsOfItsCaller) {
   const auto stream = stub->ClassifyStream(&context);
   v1::ClassifyStreamResponse response;
   for (const char* model : {"yours", "nobodys"}) {
-    v1::ClassifyRequest request = PictureRequest(model, NoiseJpeg(32, 32, 1));
+    v1::ClassifyRequest request = ImageRequest(model, NoiseJpeg(32, 32, 1));
     request.set_request_id(model);
     ASSERT_TRUE(stream->Write(request) && stream->Read(&response));
     EXPECT_EQ(response.error().code(), static_cast<int>(grpc::StatusCode::PERMISSION_DENIED)) << model;
   }
-  v1::ClassifyRequest request = PictureRequest("mine", NoiseJpeg(32, 32, 1));
+  v1::ClassifyRequest request = ImageRequest("mine", NoiseJpeg(32, 32, 1));
   request.set_request_id("mine");
   ASSERT_TRUE(stream->Write(request) && stream->Read(&response));
   EXPECT_TRUE(response.has_response()) << response.error().message();

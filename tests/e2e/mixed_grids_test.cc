@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Many pictures of many sizes at once: each answer is the one that its picture gets alone.
+// Many images of many sizes at once: each answer is the one that its image gets alone.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -32,15 +32,15 @@ constexpr struct {
   int width, height;
 } kSizes[] = {{16, 16}, {24, 16}, {16, 32}, {32, 32}, {40, 24}, {20, 60}, {64, 36}, {8, 8}};
 
-// A picture, and what its model makes of it alone.
+// An image, and what its model makes of it alone.
 struct Sent {
-  std::string picture;
+  std::string image;
   std::vector<float> alone;
   std::vector<float> map, feature;
 };
 
-Sent ComputeAlone(const ModelDescription& model, const Backend& backend, std::string picture) {
-  const FloatArray input = DecodeGoldenInput(picture, model.config().preprocessing()).value();
+Sent ComputeAlone(const ModelDescription& model, const Backend& backend, std::string image) {
+  const FloatArray input = DecodeGoldenInput(image, model.config().preprocessing()).value();
   const Grid grid = model.GridFor(static_cast<int>(input.shape[1]), static_cast<int>(input.shape[2])).value();
   v1::AttentionRequest map;
   map.set_kind(v1::CLASS_TOKEN_ROW);
@@ -53,16 +53,16 @@ Sent ComputeAlone(const ModelDescription& model, const Backend& backend, std::st
   RequestAttention(map, model.attention(), 0, tap);
   TokenTap tokens;
   tokens.Request(TokenTap::kFinal);
-  const engine::Picture view = PictureOf(input);
+  const engine::ImagePlanes view = ImageOf(input);
   engine::Workspace workspace;
-  Sent sent{std::move(picture), std::vector<float>(model.config().classes()), {}, {}};
+  Sent sent{std::move(image), std::vector<float>(model.config().classes()), {}, {}};
   EXPECT_TRUE(backend.Run({&view, 1}, workspace, sent.alone.data(), &tap, &tokens).ok());
   sent.map = CollectAttention(map, model.attention(), tap, 0, grid).front().values;
   sent.feature = CollectFeature(feature, tokens, 0).values;
   return sent;
 }
 
-std::vector<Sent> MakePictures(const WeightedModel& model) {
+std::vector<Sent> MakeImages(const WeightedModel& model) {
   const std::unique_ptr<const Backend> backend = PortableBackend(model);
   std::vector<Sent> sent;
   for (int i = 0; i < kImages; ++i) {
@@ -104,10 +104,10 @@ void ExpectAnswer(const Sent& sent, const v1::ClassifyResponse& response) {
   ExpectFloats(response.features(0).values(), sent.feature);
 }
 
-TEST(MixedGrids, AThousandPicturesAtOnceGetTheAnswersTheyGetAlone) {
+TEST(MixedGrids, AThousandImagesAtOnceGetTheAnswersTheyGetAlone) {
   const ScratchFolder folder;
   PublishModel(folder.path(), "mixed", MixedConfig());
-  const std::vector<Sent> sent = MakePictures(HashedModel(MixedConfig()));
+  const std::vector<Sent> sent = MakeImages(HashedModel(MixedConfig()));
   ServerOptions options = TestOptions(folder.path());
   options.executor.threads = 2;
   options.batch.max_batch_tokens = 512;
@@ -122,13 +122,13 @@ TEST(MixedGrids, AThousandPicturesAtOnceGetTheAnswersTheyGetAlone) {
   for (int caller = 0; caller < kCallers; ++caller) {
     callers.emplace_back([&] {
       for (int i = next++; i < kImages; i = next++) {
-        v1::ClassifyRequest request = PictureRequest("mixed", sent[i].picture);
+        v1::ClassifyRequest request = ImageRequest("mixed", sent[i].image);
         request.set_top_k(7);
         v1::AttentionRequest& map = *request.add_attention();
         map.set_kind(v1::CLASS_TOKEN_ROW);
         map.set_encoding(v1::FLOAT32);
         request.add_features()->set_kind(v1::MEAN_TOKEN);
-        request.set_request_id("picture " + std::to_string(i));
+        request.set_request_id("image " + std::to_string(i));
         v1::ClassifyResponse response;
         const grpc::Status status = running.Classify(request, &response);
         ASSERT_TRUE(status.ok()) << status.error_message();

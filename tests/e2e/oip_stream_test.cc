@@ -17,7 +17,7 @@ namespace {
 
 using Stream = grpc::ClientReaderWriter<inference::ModelInferRequest, inference::ModelStreamInferResponse>;
 
-inference::ModelInferRequest Named(const std::string& id, const std::string& model, const std::string& picture) {
+inference::ModelInferRequest Named(const std::string& id, const std::string& model, const std::string& image) {
   inference::ModelInferRequest request;
   request.set_id(id);
   request.set_model_name(model);
@@ -25,7 +25,7 @@ inference::ModelInferRequest Named(const std::string& id, const std::string& mod
   input.set_name("image");
   input.set_datatype("BYTES");
   input.add_shape(1);
-  input.mutable_contents()->add_bytes_contents(picture);
+  input.mutable_contents()->add_bytes_contents(image);
   return request;
 }
 
@@ -49,9 +49,9 @@ class OipStream : public ::testing::Test {
 };
 
 TEST_F(OipStream, TheAnswerIsMarkedAsTheLastForWhoAsks) {
-  for (const char* picture : {"", "no picture"}) {
+  for (const char* image : {"", "no image"}) {
     for (const bool asks : {true, false}) {
-      auto request = Named("one", "mixed", *picture == '\0' ? NoiseJpeg(16, 16, 1) : picture);
+      auto request = Named("one", "mixed", *image == '\0' ? NoiseJpeg(16, 16, 1) : image);
       if (asks) (*request.mutable_parameters())["triton_enable_empty_final_response"].set_bool_param(true);
       ASSERT_TRUE(stream_->Write(request));
       inference::ModelStreamInferResponse answer;
@@ -67,7 +67,7 @@ TEST_F(OipStream, TheAnswerIsMarkedAsTheLastForWhoAsks) {
 
 TEST_F(OipStream, SixtyFourAreInFlightAtMostAndACancelFreesThem) {
   std::jthread writer([&] {
-    for (int i = 0; i < 100 && stream_->Write(Named(absl::StrCat(i), "slow", SlowPicture())); ++i) {
+    for (int i = 0; i < 100 && stream_->Write(Named(absl::StrCat(i), "slow", SlowImage())); ++i) {
     }
   });
   EXPECT_TRUE(Eventually([&] { return InFlight() >= 30; })) << "one request at a time";

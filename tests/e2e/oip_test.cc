@@ -20,14 +20,14 @@ using ::testing::StartsWith;
 
 constexpr char kService[] = "/inference.GRPCInferenceService/";
 
-inference::ModelInferRequest PixelsRequest(int pictures) {
+inference::ModelInferRequest PixelsRequest(int images) {
   inference::ModelInferRequest request;
   request.set_model_name("mixed");
   auto& input = *request.add_inputs();
   input.set_name("image");
   input.set_datatype("UINT8");
-  for (const int64_t side : {pictures, 16, 16, 3}) input.add_shape(side);
-  request.add_raw_input_contents(std::string(static_cast<size_t>(pictures) * 16 * 16 * 3, 'x'));
+  for (const int64_t side : {images, 16, 16, 3}) input.add_shape(side);
+  request.add_raw_input_contents(std::string(static_cast<size_t>(images) * 16 * 16 * 3, 'x'));
   return request;
 }
 
@@ -144,7 +144,7 @@ TEST_F(OipStreams, EachRefusedRequestOfAnOpenOneIsCounted) {
   const auto infer = oip->ModelStreamInfer(&infer_context);
   const auto classify = running.classifier().ClassifyStream(&classify_context);
   inference::ModelStreamInferResponse inferred;
-  v1::ClassifyRequest request = PictureRequest("mixed", NoiseJpeg(32, 32, 1));
+  v1::ClassifyRequest request = ImageRequest("mixed", NoiseJpeg(32, 32, 1));
   request.set_request_id("1");
   v1::ClassifyStreamResponse classified;
   ASSERT_TRUE(infer->Write(PixelsRequest(1)) && infer->Read(&inferred));

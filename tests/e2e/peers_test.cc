@@ -45,7 +45,7 @@ std::unique_ptr<v1::Classifier::Stub> CallFrom(const std::string& host, const st
 }
 
 grpc::Status Ask(v1::Classifier::Stub& stub, v1::Priority priority) {
-  v1::ClassifyRequest request = PictureRequest("slow", SlowPicture());
+  v1::ClassifyRequest request = ImageRequest("slow", SlowImage());
   request.set_priority(priority);
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() + std::chrono::minutes(1));

@@ -68,8 +68,8 @@ class PrecisionTest : public ::testing::Test {
   // Classifies a digit; every precision must recognize it.
   static v1::ClassifyResponse Answer(RunningServer& running) {
     v1::ClassifyResponse response;
-    const std::string picture = Bytes(std::filesystem::path(VITRINE_SOURCE) / "samples" / "digits" / "digit-7.png");
-    const grpc::Status status = running.Classify(PictureRequest(kModel, picture), &response);
+    const std::string image = Bytes(std::filesystem::path(VITRINE_SOURCE) / "samples" / "digits" / "digit-7.png");
+    const grpc::Status status = running.Classify(ImageRequest(kModel, image), &response);
     EXPECT_TRUE(status.ok()) << status.error_message();
     EXPECT_EQ(response.predictions_size() > 0 ? response.predictions(0).label() : "", "7");
     return response;

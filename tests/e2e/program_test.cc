@@ -40,7 +40,7 @@ struct Tally {
   std::atomic<bool> stop = false, ending = false;
 };
 
-void SendUntilRefused(const std::string& address, const std::string& picture, Tally& tally) {
+void SendUntilRefused(const std::string& address, const std::string& image, Tally& tally) {
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   const auto stub =
@@ -48,7 +48,7 @@ void SendUntilRefused(const std::string& address, const std::string& picture, Ta
   while (!tally.stop) {
     grpc::ClientContext context;
     v1::ClassifyResponse response;
-    const grpc::Status status = stub->Classify(&context, PictureRequest("mixed", picture), &response);
+    const grpc::Status status = stub->Classify(&context, ImageRequest("mixed", image), &response);
     ++tally.sent;
     if (status.ok()) {
       ++tally.answered;
@@ -73,10 +73,10 @@ TEST(Program, SigtermUnderLoadLosesNothingAndExitsWithZero) {
   ChildServer server(folder.path(), Flags(folder.path() / "repository"));
   const std::string address = server.AwaitReady();
   ASSERT_FALSE(address.empty());
-  const std::string picture = NoiseJpeg(32, 24, 1);
+  const std::string image = NoiseJpeg(32, 24, 1);
   Tally tally;
   std::vector<std::jthread> callers;
-  for (int i = 0; i < 8; ++i) callers.emplace_back([&] { SendUntilRefused(address, picture, tally); });
+  for (int i = 0; i < 8; ++i) callers.emplace_back([&] { SendUntilRefused(address, image, tally); });
   EXPECT_TRUE(Eventually([&] { return tally.answered > 200; }));
   tally.ending = true;
   server.Signal(SIGTERM);
@@ -99,7 +99,7 @@ TEST(Program, WhatIsQueuedAtSigtermIsAnswered) {
   ChildServer server(folder.path(), flags);
   const std::string address = server.AwaitReady();
   ASSERT_FALSE(address.empty());
-  const std::string picture = SlowPicture();
+  const std::string image = SlowImage();
   std::vector<std::jthread> callers;
   for (int i = 0; i < 24; ++i) {
     callers.emplace_back([&] {
@@ -107,7 +107,7 @@ TEST(Program, WhatIsQueuedAtSigtermIsAnswered) {
       grpc::ClientContext context;  // without a deadline the last of them is refused where cores are slow
       context.set_deadline(std::chrono::system_clock::now() + std::chrono::minutes(10));
       v1::ClassifyResponse response;
-      const grpc::Status status = stub->Classify(&context, PictureRequest("slow", picture), &response);
+      const grpc::Status status = stub->Classify(&context, ImageRequest("slow", image), &response);
       EXPECT_TRUE(status.ok()) << status.error_message();
     });
   }
@@ -136,7 +136,7 @@ TEST(Program, ASecondSigtermCutsTheLameDuckShort) {
   const auto stub = v1::Classifier::NewStub(grpc::CreateChannel(address, grpc::InsecureChannelCredentials()));
   grpc::ClientContext context;
   v1::ClassifyResponse response;
-  const grpc::Status status = stub->Classify(&context, PictureRequest("mixed", NoiseJpeg(8, 8, 1)), &response);
+  const grpc::Status status = stub->Classify(&context, ImageRequest("mixed", NoiseJpeg(8, 8, 1)), &response);
   EXPECT_TRUE(status.ok()) << status.error_message();
   server.Signal(SIGTERM);
   EXPECT_EQ(server.Wait(), 0) << server.Output();
@@ -185,7 +185,7 @@ TEST(Program, TimeInWhichItWasStoppedIsNoHang) {
     for (int i = 0; i < 3; ++i) {
       grpc::ClientContext context;
       v1::ClassifyResponse response;
-      const grpc::Status status = stub->Classify(&context, PictureRequest("slow", SlowPicture()), &response);
+      const grpc::Status status = stub->Classify(&context, ImageRequest("slow", SlowImage()), &response);
       EXPECT_TRUE(status.ok()) << status.error_message();
     }
   });

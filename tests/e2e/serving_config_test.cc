@@ -34,14 +34,14 @@ class ServingConfigTest : public ::testing::Test {
   }
   std::filesystem::path Root() const { return folder_.path() / "repository"; }
 
-  // Sends `pictures` requests at once; returns the batch size of each.
-  static std::vector<int> BatchesOf(RunningServer& running, const std::string& model, int pictures) {
-    std::vector<int> images(pictures, 0);
+  // Sends `images` requests at once; returns the batch size of each.
+  static std::vector<int> BatchesOf(RunningServer& running, const std::string& model, int count) {
+    std::vector<int> images(count, 0);
     std::vector<std::jthread> callers;
-    for (int i = 0; i < pictures; ++i) {
+    for (int i = 0; i < count; ++i) {
       callers.emplace_back([&, i] {
         v1::ClassifyResponse response;
-        const grpc::Status status = running.Classify(PictureRequest(model, NoiseJpeg(32, 24, i + 1)), &response);
+        const grpc::Status status = running.Classify(ImageRequest(model, NoiseJpeg(32, 24, i + 1)), &response);
         EXPECT_TRUE(status.ok()) << status.error_message();
         images[i] = response.batch().images();
       });
@@ -116,7 +116,7 @@ TEST_F(ServingConfigTest, ACanaryThatComputesMuchLongerIsPutAwayByItself) {
   })");
   RunningServer running(Options());
   ASSERT_TRUE(Eventually([&] { return Serving(running).models(0).canaries_size() == 1; }));
-  const v1::ClassifyRequest request = PictureRequest("m", NoiseJpeg(32, 24, 1));
+  const v1::ClassifyRequest request = ImageRequest("m", NoiseJpeg(32, 24, 1));
   EXPECT_TRUE(Eventually([&] {
     v1::ClassifyResponse response;
     EXPECT_TRUE(running.Classify(request, &response).ok());

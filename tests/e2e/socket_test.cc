@@ -37,7 +37,7 @@ class CallersSocket : public ::testing::Test {
     if (!token.empty()) context.AddMetadata("authorization", "Bearer " + token);
     v1::ClassifyResponse response;
     return v1::Classifier::NewStub(grpc::CreateChannel(address, grpc::InsecureChannelCredentials()))
-        ->Classify(&context, PictureRequest("mixed", NoiseJpeg(24, 24, 1)), &response);
+        ->Classify(&context, ImageRequest("mixed", NoiseJpeg(24, 24, 1)), &response);
   }
 
   bool IsSocketOfMineAlone() const {

@@ -18,8 +18,8 @@ namespace {
 using ::testing::HasSubstr;
 using Stream = grpc::ClientReaderWriter<v1::ClassifyRequest, v1::ClassifyStreamResponse>;
 
-v1::ClassifyRequest Named(const std::string& id, const std::string& model, const std::string& picture) {
-  v1::ClassifyRequest request = PictureRequest(model, picture);
+v1::ClassifyRequest Named(const std::string& id, const std::string& model, const std::string& image) {
+  v1::ClassifyRequest request = ImageRequest(model, image);
   request.set_request_id(id);
   return request;
 }
@@ -36,10 +36,10 @@ TEST(Streams, AnswersComeAsTheyAreReadyAndMatchById) {
   grpc::ClientContext context;
   const std::unique_ptr<Stream> stream = running.classifier().ClassifyStream(&context);
   // The slow one goes first and comes last; far more than may be in flight follow it.
-  ASSERT_TRUE(stream->Write(Named("slow", "slow", SlowPicture())));
-  constexpr int kPictures = 300;
+  ASSERT_TRUE(stream->Write(Named("slow", "slow", SlowImage())));
+  constexpr int kImages = 300;
   std::jthread writer([&] {
-    for (int i = 0; i < kPictures; ++i) {
+    for (int i = 0; i < kImages; ++i) {
       ASSERT_TRUE(stream->Write(Named(absl::StrCat(i), "mixed", NoiseJpeg(16 + 4 * (i % 5), 16, i + 1))));
     }
     stream->WritesDone();
@@ -53,14 +53,14 @@ TEST(Streams, AnswersComeAsTheyAreReadyAndMatchById) {
     if (!absl::SimpleAtoi(answer.request_id(), &i) || i % 10 != 0) continue;
     const std::vector<float> alone = LogitsAlone(model, NoiseJpeg(16 + 4 * (i % 5), 16, i + 1));
     const v1::Prediction& best = answer.response().predictions(0);
-    EXPECT_NEAR(best.logit(), alone[best.index()], 1e-4) << "answer " << i << " belongs to another picture";
+    EXPECT_NEAR(best.logit(), alone[best.index()], 1e-4) << "answer " << i << " belongs to another image";
   }
   writer.join();
   const grpc::Status status = stream->Finish();
   EXPECT_TRUE(status.ok()) << status.error_message();
-  EXPECT_EQ(order.size(), kPictures + 1u);
+  EXPECT_EQ(order.size(), kImages + 1u);
   EXPECT_EQ(std::set<std::string>(order.begin(), order.end()).size(), order.size()) << "an answer came twice";
-  EXPECT_NE(order.front(), "slow") << "a quick picture waited for a slow one";
+  EXPECT_NE(order.front(), "slow") << "a quick image waited for a slow one";
 }
 
 TEST(Streams, ARequestMayHaveATimeLimitOfItsOwn) {
@@ -98,13 +98,13 @@ TEST(Streams, AGenerousAllowanceDoesNotKeepRequestsApart) {
   ServerOptions options = TestOptions(folder.path());
   options.batch.max_wait = absl::Seconds(9);
   options.executor.threads = 1;  // several would share the batch
-  constexpr int kPictures = 12;
-  options.batch.max_batch_images = kPictures;  // the batch waits for all of them
+  constexpr int kImages = 12;
+  options.batch.max_batch_images = kImages;  // the batch waits for all of them
   RunningServer running(options);
 
   grpc::ClientContext context;
   const std::unique_ptr<Stream> stream = running.classifier().ClassifyStream(&context);
-  for (int i = 0; i < kPictures; ++i) {
+  for (int i = 0; i < kImages; ++i) {
     v1::ClassifyRequest request = Named(absl::StrCat(i), "mixed", NoiseJpeg(16, 16, i + 1));
     request.add_attention()->set_kind(v1::CLASS_TOKEN_ROW);
     request.set_max_attention_bytes(int64_t{16} << 20);
@@ -112,7 +112,7 @@ TEST(Streams, AGenerousAllowanceDoesNotKeepRequestsApart) {
   }
   v1::ClassifyStreamResponse answer;
   ASSERT_TRUE(stream->Read(&answer));
-  EXPECT_EQ(answer.response().batch().images(), kPictures);
+  EXPECT_EQ(answer.response().batch().images(), kImages);
   stream->WritesDone();
   while (stream->Read(&answer)) {
   }
@@ -130,7 +130,7 @@ TEST(Streams, AnswersThatNobodyReadsAreBoundedInBytes) {
   PublishModel(folder.path(), "maps", config);
   PublishModel(folder.path(), "mixed", MixedConfig());
   RunningServer running(folder.path());
-  v1::ClassifyRequest request = PictureRequest("maps", NoiseJpeg(28, 28, 1));
+  v1::ClassifyRequest request = ImageRequest("maps", NoiseJpeg(28, 28, 1));
   for (const v1::AttentionKind kind : {v1::SCORES, v1::WEIGHTS}) {
     v1::AttentionRequest& wish = *request.add_attention();
     wish.set_kind(kind);
@@ -157,7 +157,7 @@ TEST(Streams, AnswersThatNobodyReadsAreBoundedInBytes) {
   // Requests of the stream that the server has already read would be answered before these.
   v1::ClassifyResponse response;
   for (int i = 0; i < 100; ++i) {
-    ASSERT_TRUE(running.Classify(PictureRequest("mixed", NoiseJpeg(24, 24, 1)), &response).ok());
+    ASSERT_TRUE(running.Classify(ImageRequest("mixed", NoiseJpeg(24, 24, 1)), &response).ok());
   }
   EXPECT_LE(answered(), 2) << "the server read on while nobody read its answers";
   int read = 0;

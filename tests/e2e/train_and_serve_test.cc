@@ -29,7 +29,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-void WritePictures(const std::filesystem::path& folder, const ColouredSquares& squares) {
+void WriteImages(const std::filesystem::path& folder, const ColouredSquares& squares) {
   for (int64_t i = 0; i < squares.size(); ++i) {
     const std::filesystem::path file = folder / squares.labels()[squares.label(i)] / absl::StrCat(i, ".png");
     std::filesystem::create_directories(file.parent_path());
@@ -57,7 +57,7 @@ struct Ledger {
 };
 
 // Sends until told to stop. Every answer must be of a version that was published, and never of one before the last.
-void Send(const std::string& address, const std::string& picture, const std::map<int64_t, std::string>& digests,
+void Send(const std::string& address, const std::string& image, const std::map<int64_t, std::string>& digests,
           Ledger& ledger) {
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
@@ -67,7 +67,7 @@ void Send(const std::string& address, const std::string& picture, const std::map
   while (!ledger.stop) {
     grpc::ClientContext context;
     v1::ClassifyResponse response;
-    const grpc::Status status = stub->Classify(&context, PictureRequest("small", picture), &response);
+    const grpc::Status status = stub->Classify(&context, ImageRequest("small", image), &response);
     ++ledger.sent;
     ASSERT_TRUE(status.ok()) << status.error_code() << " " << status.error_message();
     const v1::ServedBy& by = response.served_by();
@@ -85,8 +85,8 @@ void Send(const std::string& address, const std::string& picture, const std::map
 TEST(TrainAndServe, APublishedVersionServesAndNoRequestIsLost) {
   const ScratchFolder folder;
   const std::filesystem::path repository = folder.path() / "repository";
-  WritePictures(folder.path() / "data" / "train", ColouredSquares(48, 1));
-  WritePictures(folder.path() / "data" / "test", ColouredSquares(9, 2));
+  WriteImages(folder.path() / "data" / "train", ColouredSquares(48, 1));
+  WriteImages(folder.path() / "data" / "test", ColouredSquares(9, 2));
   std::ofstream(folder.path() / "small.textproto") << PrintRecipe(SmallRecipe());
   TrainAndPublish(folder.path(), "1");
   const auto first = ReadVersion(repository, {"small", 1});
@@ -99,8 +99,8 @@ TEST(TrainAndServe, APublishedVersionServesAndNoRequestIsLost) {
   ASSERT_FALSE(address.empty());
   Ledger ledger;
   std::vector<std::jthread> callers;
-  const std::string picture = *ColouredSquares(1, 3).encoded(0);
-  for (int i = 0; i < 4; ++i) callers.emplace_back([&] { Send(address, picture, digests, ledger); });
+  const std::string image = *ColouredSquares(1, 3).encoded(0);
+  for (int i = 0; i < 4; ++i) callers.emplace_back([&] { Send(address, image, digests, ledger); });
   TrainAndPublish(folder.path(), "2");
   EXPECT_TRUE(Eventually([&] { return ledger.by_version[2] >= 100; })) << server.Output();
   ledger.stop = true;

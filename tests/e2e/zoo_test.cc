@@ -48,10 +48,10 @@ TEST_P(ZooGroup, IsServedWithEverythingItOffers) {
   const ScratchFolder repository;
   for (const ZooRow* row : GetParam()) PublishModel(repository.path(), std::string(row->name), row->config);
   RunningServer server(repository.path());
-  const std::string picture = NoiseJpeg(320, 256, 7);
+  const std::string image = NoiseJpeg(320, 256, 7);
   for (const ZooRow* row : GetParam()) {
     SCOPED_TRACE(std::string(row->name));
-    CheckEverythingOffered(server.classifier(), server.registry(), std::string(row->name), picture);
+    CheckEverythingOffered(server.classifier(), server.registry(), std::string(row->name), image);
   }
 }
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "models/repository/stored_version.h"
-#include "server/serve/execution/picture_input.h"
+#include "server/serve/execution/image_input.h"
 #include "tests/e2e/testing/published.h"
 #include "tests/e2e/testing/running_server.h"
 
@@ -94,7 +94,7 @@ TEST(Checkpoints, AWrongOneIsRefusedBeforeTheSwap) {
     ASSERT_TRUE(Eventually([&] { return Version(running, 2).state() == v1::FAILED; }));
     EXPECT_THAT(Version(running, 2).reason(), HasSubstr(wrong.reason));
     v1::ClassifyResponse response;
-    ASSERT_TRUE(running.Classify(PictureRequest("mixed", NoiseJpeg(24, 24, 1)), &response).ok());
+    ASSERT_TRUE(running.Classify(ImageRequest("mixed", NoiseJpeg(24, 24, 1)), &response).ok());
     EXPECT_EQ(response.served_by().version(), 1);
   }
 }
@@ -106,7 +106,7 @@ TEST(Checkpoints, ManySwapsUnderLoadLoseNothing) {
   ServerOptions options = TestOptions(folder.path());
   options.registry.poll_interval = absl::Milliseconds(10);
   RunningServer running(options);
-  const std::string picture = NoiseJpeg(24, 16, 1);
+  const std::string image = NoiseJpeg(24, 16, 1);
   std::atomic<bool> stop = false;
   std::atomic<int64_t> sent = 0;
   std::vector<std::jthread> callers;
@@ -114,7 +114,7 @@ TEST(Checkpoints, ManySwapsUnderLoadLoseNothing) {
     callers.emplace_back([&] {
       while (!stop) {
         v1::ClassifyResponse response;
-        const grpc::Status status = running.Classify(PictureRequest("mixed", picture), &response);
+        const grpc::Status status = running.Classify(ImageRequest("mixed", image), &response);
         ++sent;
         ASSERT_TRUE(status.ok()) << status.error_message();
       }

@@ -28,7 +28,7 @@ void Send(int connection, const std::string& bytes) {
 // Expects that other clients are still served.
 void ExpectServes(RunningServer& running) {
   v1::ClassifyResponse response;
-  const grpc::Status status = running.Classify(PictureRequest("mixed", NoiseJpeg(24, 24, 1)), &response);
+  const grpc::Status status = running.Classify(ImageRequest("mixed", NoiseJpeg(24, 24, 1)), &response);
   EXPECT_TRUE(status.ok()) << status.error_message();
 }
 
@@ -79,7 +79,7 @@ TEST(Connections, AClientThatVanishesInMidCallLeavesNothingBehind) {
     std::vector<std::unique_ptr<grpc::ClientAsyncResponseReader<v1::ClassifyResponse>>> readers;
     for (int i = 0; i < 8; ++i) {
       contexts.push_back(std::make_unique<grpc::ClientContext>());
-      readers.push_back(stub->AsyncClassify(contexts.back().get(), PictureRequest("slow", SlowPicture()), &queue));
+      readers.push_back(stub->AsyncClassify(contexts.back().get(), ImageRequest("slow", SlowImage()), &queue));
       readers.back()->Finish(&responses[i], &statuses[i], nullptr);
     }
     ASSERT_TRUE(Eventually([&] { return running.Metric("vitrine_in_flight ") == 8; }));
@@ -160,7 +160,7 @@ TEST(Connections, AnAnswerThatNobodyReadsDoesNotHoldUpTheEnd) {
   options.drain_deadline = absl::Seconds(60);
   RunningServer running(options);
   RawHttp2 client(running.server().address(), /*answer_window=*/0);
-  client.Call("/vitrine.v1.Classifier/Classify", PictureRequest("mixed", NoiseJpeg(24, 24, 1)).SerializeAsString());
+  client.Call("/vitrine.v1.Classifier/Classify", ImageRequest("mixed", NoiseJpeg(24, 24, 1)).SerializeAsString());
   ASSERT_TRUE(Eventually([&] {
     client.Push(0, absl::Milliseconds(10));
     return running.Metric(R"(vitrine_requests_total{model="mixed",method="Classify",code="OK"})") > 0;

@@ -83,7 +83,7 @@ class Callers {
   void Run(const std::string& address) const {
     const auto stub = v1::Classifier::NewStub(grpc::CreateChannel(address, grpc::InsecureChannelCredentials()));
     // Small: the batch that was held for half of the timeout must end before the other half is over.
-    const v1::ClassifyRequest request = PictureRequest("slow", NoiseJpeg(80, 80, 1));
+    const v1::ClassifyRequest request = ImageRequest("slow", NoiseJpeg(80, 80, 1));
     while (!stop_) {
       grpc::ClientContext context;
       context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(30));
@@ -152,7 +152,7 @@ TEST(Hang, ALoadThatHangsDoesNotKeepTheProcessFromEnding) {
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(20));
   v1::ClassifyResponse response;
-  EXPECT_TRUE(stub->Classify(&context, PictureRequest("mixed", NoiseJpeg(24, 24, 1)), &response).ok());
+  EXPECT_TRUE(stub->Classify(&context, ImageRequest("mixed", NoiseJpeg(24, 24, 1)), &response).ok());
   server.Signal(SIGTERM);
   if (!Eventually([&] { return loader.HasEnded(); })) {
     server.Signal(SIGKILL);

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "absl/strings/numbers.h"
-#include "tests/common/imaging/pictures.h"
+#include "tests/common/imaging/images.h"
 #include "tests/e2e/testing/child_server.h"
 #include "tests/e2e/testing/published.h"
 #include "tests/e2e/testing/running_server.h"
@@ -60,7 +60,7 @@ grpc::Status SendOn(const std::string& address, const std::string& message,
 }
 
 std::string GoodRequest() {
-  return PictureRequest("mixed", NoiseJpeg(24, 24, 1)).SerializeAsString();
+  return ImageRequest("mixed", NoiseJpeg(24, 24, 1)).SerializeAsString();
 }
 
 grpc::Status ClassifyOn(const std::string& address) {
@@ -128,7 +128,7 @@ std::string Declaring(std::string jpeg, int side) {
     }
     return jpeg;
   }
-  ADD_FAILURE() << "the test's picture has no frame header";
+  ADD_FAILURE() << "the test's image has no frame header";
   return jpeg;
 }
 
@@ -147,9 +147,9 @@ TEST(Memory, BombsAreRefusedBeforeTheyTakeAny) {
   EXPECT_TRUE(SendOn(address, Nested(50)).ok()) << "a field of a later version is passed over";
   const int64_t before = PeakMemory(server);
   const Image image = SmoothImage(64, 64, 3);
-  const auto picture = [](const std::string& jpeg) { return PictureRequest("mixed", jpeg).SerializeAsString(); };
-  for (const auto& [bomb, reason] : {std::pair(picture(Declaring(JpegFile(image), 32000)), "32000 x 32000"),
-                                     {picture(Declaring(JpegFile(image, {.scans = 1006}), 4096)), "100 scans"},
+  const auto request_of = [](const std::string& jpeg) { return ImageRequest("mixed", jpeg).SerializeAsString(); };
+  for (const auto& [bomb, reason] : {std::pair(request_of(Declaring(JpegFile(image), 32000)), "32000 x 32000"),
+                                     {request_of(Declaring(JpegFile(image, {.scans = 1006}), 4096)), "100 scans"},
                                      {Nested(1'000'000), "cannot be parsed"}}) {
     for (int i = 0; i < 3; ++i) {
       const grpc::Status status = SendOn(address, bomb);

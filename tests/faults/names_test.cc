@@ -18,7 +18,7 @@ TEST(Names, OfClientsOpenNothing) {
                                   std::string("mixed\0", 6), std::string("m\xc3\xbcxed"), std::string(1000, 'a'),
                                   std::string("/etc/passwd"), std::string("."), std::string("")}) {
     v1::ClassifyResponse response;
-    const grpc::Status status = running.Classify(PictureRequest(name, NoiseJpeg(24, 24, 1)), &response);
+    const grpc::Status status = running.Classify(ImageRequest(name, NoiseJpeg(24, 24, 1)), &response);
     EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT) << status.error_message();
     EXPECT_LT(status.error_message().size(), 1000u) << "the refusal repeats all that was sent";
   }
@@ -33,9 +33,9 @@ TEST(Names, ASymbolicLinkOutOfTheRepositoryIsNotFollowed) {
                                             folder.path() / "inside" / "mixed" / "2");
   RunningServer running(folder.path() / "inside");
   v1::ClassifyResponse response;
-  EXPECT_EQ(running.Classify(PictureRequest("secret", NoiseJpeg(24, 24, 1)), &response).error_code(),
+  EXPECT_EQ(running.Classify(ImageRequest("secret", NoiseJpeg(24, 24, 1)), &response).error_code(),
             grpc::StatusCode::NOT_FOUND);
-  ASSERT_TRUE(running.Classify(PictureRequest("mixed", NoiseJpeg(24, 24, 1)), &response).ok());
+  ASSERT_TRUE(running.Classify(ImageRequest("mixed", NoiseJpeg(24, 24, 1)), &response).ok());
   EXPECT_EQ(response.served_by().version(), 1);
 }
 

@@ -63,7 +63,7 @@ TEST(Overload, TheQueueIsBoundedByRequestsAndEveryRefusalIsTyped) {
   ServerOptions options = TestOptions(folder.path());
   options.admission.max_requests = 16;
   RunningServer running(options);
-  const v1::ClassifyRequest request = PictureRequest("mixed", NoiseJpeg(200, 200, 1));
+  const v1::ClassifyRequest request = ImageRequest("mixed", NoiseJpeg(200, 200, 1));
   const Outcome outcome = Burst(running, request, 1500);
   EXPECT_GE(outcome.ok, 16);
   EXPECT_GT(outcome.refused, 0) << "the burst did not overload the server: the test proved nothing";
@@ -77,10 +77,10 @@ TEST(Overload, TheQueueIsBoundedByBytes) {
   PublishModel(folder.path(), "slow", SlowConfig());
   ServerOptions options = TestOptions(folder.path());
   options.executor.threads = 1;
-  const std::string picture = SlowPicture();
-  options.admission.max_bytes = static_cast<int64_t>(picture.size()) * 3;
+  const std::string image = SlowImage();
+  options.admission.max_bytes = static_cast<int64_t>(image.size()) * 3;
   RunningServer running(options);
-  const Outcome outcome = Burst(running, PictureRequest("slow", picture), 12);
+  const Outcome outcome = Burst(running, ImageRequest("slow", image), 12);
   EXPECT_GE(outcome.ok, 3);
   EXPECT_GT(outcome.refused, 0);
 }
@@ -93,13 +93,12 @@ TEST(Overload, AnswersThatAreNotTakenAreBoundedOverTheProcess) {
   ServerOptions options = TestOptions(folder.path());
   options.admission.max_answer_bytes = 1;
   RunningServer running(options);
-  const Outcome outcome = Burst(running, PictureRequest("slow", SlowPicture()), 10);
+  const Outcome outcome = Burst(running, ImageRequest("slow", SlowImage()), 10);
   EXPECT_GE(outcome.ok, 1);
   EXPECT_GE(outcome.refused, 1);
   EXPECT_GE(running.Metric("vitrine_requests_shed_total{model=\"slow\",reason=\"answers\"}"), 1);
   EXPECT_TRUE(Eventually([&] { return running.Metric("vitrine_answer_bytes ") == 0; }));
-  EXPECT_TRUE(
-      running.Classify(PictureRequest("slow", SlowPicture()), std::make_unique<v1::ClassifyResponse>().get()).ok());
+  EXPECT_TRUE(running.Classify(ImageRequest("slow", SlowImage()), std::make_unique<v1::ClassifyResponse>().get()).ok());
 }
 
 // The share of answers in time depends on speed: tests/server/serve/scheduling/overload_test.cc asserts it on a
@@ -110,7 +109,7 @@ TEST(Overload, WithDeadlinesEveryCallIsAnsweredRefusedOrLateAndTheBooksAgree) {
   ServerOptions options = TestOptions(folder.path());
   options.executor.threads = 1;
   RunningServer running(options);
-  const v1::ClassifyRequest request = PictureRequest("slow", SlowPicture());
+  const v1::ClassifyRequest request = ImageRequest("slow", SlowImage());
   constexpr int kCalls = 200;  // 0.1 s or more each
   const Outcome outcome = Burst(running, request, kCalls, absl::Seconds(2));
   EXPECT_GT(outcome.refused, 0) << "the burst did not overload the server: the test proved nothing";

@@ -25,7 +25,7 @@ std::vector<std::string> Flags(const std::filesystem::path& repository) {
 }
 
 grpc::Status Classify(const std::string& address, v1::ClassifyResponse* response,
-                      const v1::ClassifyRequest& request = PictureRequest("mixed", NoiseJpeg(24, 24, 1))) {
+                      const v1::ClassifyRequest& request = ImageRequest("mixed", NoiseJpeg(24, 24, 1))) {
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   const auto stub =
@@ -136,7 +136,7 @@ TEST(Process, TakesConnectionsAgainAfterItRanOutOfFileDescriptors) {
   EXPECT_EQ(server.Wait(), 0) << server.Output();
 }
 
-// A picture that takes longer than the timeout is a worker that hangs, as far as the server can tell: here one of those
+// An image that takes longer than the timeout is a worker that hangs, as far as the server can tell: here one of those
 // that are sent, or the server's own, before it is ready.
 TEST(Process, AWorkerThatHangsEndsTheProcess) {
   const ScratchFolder folder;
@@ -147,7 +147,7 @@ TEST(Process, AWorkerThatHangsEndsTheProcess) {
   std::atomic<bool> stop = false;
   std::jthread caller([&, output = &server] {
     static const std::regex kListening("listening on (\\S+) \\(gRPC");
-    const v1::ClassifyRequest request = PictureRequest("slow", SlowPicture());
+    const v1::ClassifyRequest request = ImageRequest("slow", SlowImage());
     while (!stop) {
       std::smatch match;
       v1::ClassifyResponse response;

@@ -99,7 +99,7 @@ grpc::Status Classify(const std::string& address) {
   context.set_wait_for_ready(true);
   context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(20));
   v1::ClassifyResponse response;
-  return stub->Classify(&context, PictureRequest("mixed", NoiseJpeg(24, 24, 1)), &response);
+  return stub->Classify(&context, ImageRequest("mixed", NoiseJpeg(24, 24, 1)), &response);
 }
 
 // The model may still be loading when the port is there.

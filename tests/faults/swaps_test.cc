@@ -64,12 +64,12 @@ struct Seen {
   std::atomic<int64_t> sent = 0, lost = 0, wrong = 0, unready = 0;
 };
 
-void Call(RunningServer& running, const std::string& picture, const std::vector<std::vector<float>>& expected,
+void Call(RunningServer& running, const std::string& image, const std::vector<std::vector<float>>& expected,
           Seen& seen) {
   while (!seen.stop) {
     const int64_t before = seen.newest;
     v1::ClassifyResponse response;
-    const grpc::Status status = running.Classify(PictureRequest("mixed", picture), &response);
+    const grpc::Status status = running.Classify(ImageRequest("mixed", image), &response);
     ++seen.sent;
     if (!status.ok()) {
       ++seen.lost;
@@ -91,17 +91,17 @@ void Call(RunningServer& running, const std::string& picture, const std::vector<
 
 TEST(Swaps, HundredsUnderLoadLoseNothingAndLeaveNothingBehind) {
   const ScratchFolder folder;
-  const std::string picture = NoiseJpeg(32, 24, 3);
+  const std::string image = NoiseJpeg(32, 24, 3);
   std::vector<std::vector<float>> expected;
   for (int seed = 0; seed < kSeeds; ++seed) {
-    expected.push_back(LogitsAlone(HashedModel(MixedConfig(), seed), picture));
+    expected.push_back(LogitsAlone(HashedModel(MixedConfig(), seed), image));
   }
   PublishModel(folder.path(), "mixed", MixedConfig(), 1);
   ServerOptions options = TestOptions(folder.path());
   options.registry.poll_interval = absl::Milliseconds(10);
   RunningServer running(options);
   v1::ClassifyResponse response;
-  ASSERT_TRUE(running.Classify(PictureRequest("mixed", picture), &response).ok());
+  ASSERT_TRUE(running.Classify(ImageRequest("mixed", image), &response).ok());
   const int files = OpenFiles();
   const std::vector<std::string> threads = Threads();
 
@@ -110,7 +110,7 @@ TEST(Swaps, HundredsUnderLoadLoseNothingAndLeaveNothingBehind) {
   Seen seen;
   {
     std::vector<std::jthread> callers;
-    for (int i = 0; i < kCallers; ++i) callers.emplace_back([&] { Call(running, picture, expected, seen); });
+    for (int i = 0; i < kCallers; ++i) callers.emplace_back([&] { Call(running, image, expected, seen); });
     callers.emplace_back([&] {
       while (!seen.stop) {
         seen.unready += !absl::StartsWith(running.Get("/readyz"), "HTTP/1.1 200 ");

@@ -30,7 +30,7 @@ using ClassifyStream = grpc::ClientReaderWriter<v1::ClassifyRequest, v1::Classif
 // A stream on its own connection.
 class BusyStream {
  public:
-  BusyStream(const std::string& address, std::string picture) : picture_(std::move(picture)) {
+  BusyStream(const std::string& address, std::string image) : image_(std::move(image)) {
     grpc::ChannelArguments arguments;
     arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
     stub_ = v1::Classifier::NewStub(grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments));
@@ -40,7 +40,7 @@ class BusyStream {
 
  protected:
   bool Send() {
-    v1::ClassifyRequest request = PictureRequest("null", picture_);
+    v1::ClassifyRequest request = ImageRequest("null", image_);
     request.set_request_id(absl::StrCat(++sent_));
     return stream_->Write(request);
   }
@@ -50,14 +50,14 @@ class BusyStream {
   std::unique_ptr<ClassifyStream> stream_;
 
  private:
-  const std::string picture_;
+  const std::string image_;
   int64_t sent_ = 0;
 };
 
 // Keeps kInFlight requests in flight: sends the next one for each answer or rejection.
 class ResendingStream : public BusyStream {
  public:
-  ResendingStream(const std::string& address, std::string picture) : BusyStream(address, std::move(picture)) {
+  ResendingStream(const std::string& address, std::string image) : BusyStream(address, std::move(image)) {
     writer_ = std::jthread([this] {
       do room_.acquire();
       while (!ended_ && Send());
@@ -92,7 +92,7 @@ class ResendingStream : public BusyStream {
 // Takes no answer, and sends for as long as it can.
 class UnreadStream : public BusyStream {
  public:
-  UnreadStream(const std::string& address, std::string picture) : BusyStream(address, std::move(picture)) {
+  UnreadStream(const std::string& address, std::string image) : BusyStream(address, std::move(image)) {
     writer_ = std::jthread([this] {
       while (Send()) ++written_;
     });

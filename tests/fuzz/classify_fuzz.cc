@@ -13,7 +13,7 @@
 #include "models/attention_request.h"
 #include "models/model_description.h"
 #include "server/serve/execution/attention_encoding.h"
-#include "server/serve/execution/picture_input.h"
+#include "server/serve/execution/image_input.h"
 #include "server/serve/request/plan_request.h"
 #include "server/wire/message/read_message.h"
 #include "tests/fuzz/mutate_message.h"
@@ -23,7 +23,7 @@
 namespace vitrine {
 namespace {
 
-// Pictures above this are planned and not decoded, so that a run is quick.
+// Images above this are planned and not decoded, so that a run is quick.
 constexpr int64_t kMostPixels = 1 << 12;
 
 const std::vector<ModelHandle>& Models() {
@@ -48,7 +48,7 @@ void CheckRead(const absl::StatusOr<ReceivedClassify>& read, std::string_view by
   const bool parses = expected.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
   if (!read.ok()) {
     Require(read.status().code() == absl::StatusCode::kInvalidArgument);
-    const bool has_much = read.status().message().find("beside its pictures") != absl::string_view::npos;
+    const bool has_much = read.status().message().find("beside its images") != absl::string_view::npos;
     return Require(!parses || has_much);
   }
   Require(parses && read->message.input_case() == expected.input_case());
@@ -88,10 +88,10 @@ void CheckPlan(const InferenceRequest& plan) {
 
 void CheckInput(const InferenceRequest& plan) {
   const v1::Preprocessing& preprocessing = plan.model->manifest.config().preprocessing();
-  const auto input = MakePictureInput(plan.request, plan.input, preprocessing, plan.geometry);
+  const auto input = MakeImageInput(plan.request, plan.input, preprocessing, plan.geometry);
   if (!input.ok()) return Require(input.status().code() == absl::StatusCode::kInvalidArgument);
   const Size size = plan.geometry.input;
-  const engine::Picture& pixels = input->pixels;
+  const engine::ImagePlanes& pixels = input->pixels;
   Require(pixels.channels == preprocessing.channels() && pixels.height == size.height && pixels.width == size.width);
   const size_t count = size_t{1} * pixels.channels * pixels.height * pixels.width;
   Require(std::all_of(pixels.data, pixels.data + count, [](float value) { return std::isfinite(value); }));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Hostile files of the binary and annotated formats: refused with a status, or every label is in range and every
-// picture can be read.
+// image can be read.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -30,9 +30,9 @@ class Folder {
   Folder() {
     std::string name = std::filesystem::is_directory("/dev/shm") ? "/dev/shm/dataset_fuzz-XXXXXX" : "/tmp/fuzz-XXXXXX";
     path_ = mkdtemp(name.data());
-    for (const char* picture : {"tiny/train/n01/images/a.JPEG", "tiny/train/n02/images/b.JPEG",
-                                "tiny/val/images/v0.JPEG", "tiny/val/images/v1.JPEG"}) {
-      Write(picture, "no picture");
+    for (const char* image : {"tiny/train/n01/images/a.JPEG", "tiny/train/n02/images/b.JPEG", "tiny/val/images/v0.JPEG",
+                              "tiny/val/images/v1.JPEG"}) {
+      Write(image, "no image");
     }
   }
   ~Folder() { std::filesystem::remove_all(path_); }

@@ -30,14 +30,14 @@ std::string WithChecksums(std::string_view text) {
   return journal;
 }
 
-// A journal whose first line is whole, so that lines of pictures are read.
+// A journal whose first line is whole, so that lines of images are read.
 std::string Begun() {
   Evaluation e;
   for (const char* label : {"cat", "dog"}) {
     e.model.add_labels(label);
     e.data_labels.push_back(label);
   }
-  e.settings.data_pictures = 100;
+  e.settings.data_images = 100;
   e.settings.label_map = {0, 1};
   return HeaderLine(e);
 }
@@ -48,16 +48,16 @@ void TryJournal(const std::string& text) {
   Require(read->valid_bytes <= text.size());
   // Figures come out of whatever was taken.
   Evaluation& e = read->evaluation;
-  e.expected = e.settings.data_pictures;
+  e.expected = e.settings.data_images;
   const EvaluationMetrics metrics = ComputeMetrics(e);
   Require(metrics.top1 >= 0 && metrics.top1 <= 1);
   std::string again = HeaderLine(e);
-  for (const Prediction& p : e.predictions) again += PictureLine(p);
+  for (const Prediction& p : e.predictions) again += ImageLine(p);
   const auto second = ParseJournal(again);
   Require(second.ok() && second->valid_bytes == again.size());
   Require(second->evaluation.predictions.size() == e.predictions.size());
   for (size_t i = 0; i < e.predictions.size(); ++i) {
-    Require(PictureLine(e.predictions[i]) == PictureLine(second->evaluation.predictions[i]));
+    Require(ImageLine(e.predictions[i]) == ImageLine(second->evaluation.predictions[i]));
   }
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decoding of hostile pictures: never a crash, and what ReadHeader and Decode say agrees, as do the two ways to an
+// Decoding of hostile images: never a crash, and what ReadHeader and Decode say agrees, as do the two ways to an
 // input.
 #include <spng.h>
 #include <zlib.h>
@@ -16,7 +16,7 @@
 #include "common/imaging/geometry.h"
 #include "common/imaging/header.h"
 #include "common/imaging/preprocess.h"
-#include "tests/common/imaging/pictures.h"
+#include "tests/common/imaging/images.h"
 #include "tests/common/imaging/webp_files.h"
 #include "tests/fuzz/require.h"
 
@@ -86,7 +86,7 @@ vitrine::v1::Preprocessing Model() {
   return model;
 }
 
-// Leaves out columns of most pictures that lie, and rows of those that stand.
+// Leaves out columns of most images that lie, and rows of those that stand.
 vitrine::v1::Preprocessing Cropping(vitrine::v1::Preprocessing::Decode decode) {
   vitrine::v1::Preprocessing model = Model();
   model.mutable_fixed()->set_height(5);
@@ -102,14 +102,14 @@ vitrine::v1::Preprocessing RoundedLikePillow(vitrine::v1::Preprocessing model) {
   return model;
 }
 
-// Row by row or by way of the whole picture: the same bits or the same refusal.
-void CompareInputs(std::string_view bytes, vitrine::Size picture) {
+// Row by row or by way of the whole image: the same bits or the same refusal.
+void CompareInputs(std::string_view bytes, vitrine::Size size) {
   using vitrine::v1::Preprocessing;
   static const auto& models =
       *new std::vector<Preprocessing>{Model(), Cropping(Preprocessing::FULL), Cropping(Preprocessing::REDUCED),
                                       RoundedLikePillow(Cropping(Preprocessing::FULL))};
   for (const Preprocessing& model : models) {
-    const auto geometry = vitrine::PlanGeometry(model, picture);
+    const auto geometry = vitrine::PlanGeometry(model, size);
     if (!geometry.ok()) continue;
     const auto input = vitrine::DecodeInput(bytes, model, *geometry);
     const auto image = vitrine::DecodePlanned(bytes, model, *geometry);

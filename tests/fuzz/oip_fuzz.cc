@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests of the Open Inference Protocol as hostile clients send them: refused with a status, or planned picture by
-// picture, answered, and written as HTTP sends it. The first byte chooses the form.
+// Requests of the Open Inference Protocol as hostile clients send them: refused with a status, or planned image by
+// image, answered, and written as HTTP sends it. The first byte chooses the form.
 #include <google/protobuf/util/message_differencer.h>
 
 #include <algorithm>

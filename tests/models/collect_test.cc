@@ -163,7 +163,7 @@ TEST(CollectAttention, DistanceOfFactorsIsThatOfTheirProduct) {
 }
 
 // Two images, of 1x2 and 2x1 cells behind a class token; a value encodes its token and its channel.
-TEST(CollectFeature, TakesTheTokensOfItsPicture) {
+TEST(CollectFeature, TakesTheTokensOfItsImage) {
   TokenTap tap;
   tap.Put(TokenTap::kFinal,
           {{{6, 2}, {0, 1, 10, 11, 20, 21, 30, 31, 40, 41, 50, 51}}, TokenLayout::Make({{1, 2}, {2, 1}}, 1)});

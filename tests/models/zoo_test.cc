@@ -43,8 +43,8 @@ TEST(Zoo, EveryFamilyHasARow) {
   for (const Family& family : Families()) EXPECT_TRUE(families.contains(family.which)) << family.name;
 }
 
-// Side of the pictures of a data set; 0 where they have many.
-int PictureSide(std::string_view data) {
+// Side of the images of a data set; 0 where they have many.
+int ImageSide(std::string_view data) {
   if (data == "CIFAR-10" || data == "CIFAR-100") return 32;
   if (data == "Fashion-MNIST") return 28;
   return data == "Tiny-ImageNet" ? 64 : 0;
@@ -58,7 +58,7 @@ TEST(Zoo, PublishedVariantsSeeTheGridThatIsPublished) {
     ++published;
     const v1::Preprocessing& preprocessing = row.config.preprocessing();
     const int cell = ProgramOf(row.config)->cell();
-    const int side = PictureSide(print->data) == 0 ? print->side : PictureSide(print->data);
+    const int side = ImageSide(print->data) == 0 ? print->side : ImageSide(print->data);
     const auto geometry = PlanGeometry(preprocessing, {side, side});
     ASSERT_TRUE(geometry.ok()) << row.name << ": " << geometry.status();
     const auto seen = GridOfInput(preprocessing, cell, geometry->input.height, geometry->input.width);

@@ -81,16 +81,16 @@ std::string NoisePng(int height, int width, int seed) {
   return EncodePng(image).value();
 }
 
-InferenceRequest PictureRequest(ModelHandle model, std::string picture, Answer& answer) {
+InferenceRequest ImageRequest(ModelHandle model, std::string image, Answer& answer) {
   InferenceRequest request;
-  const ImageHeader header = ReadHeader(picture).value();
+  const ImageHeader header = ReadHeader(image).value();
   const v1::Preprocessing& preprocessing = model->description->config().preprocessing();
   request.geometry = PlanGeometry(preprocessing, Size{header.height, header.width}).value();
   request.grid = model->description->GridFor(request.geometry.input.height, request.geometry.input.width).value();
   request.tokens = request.grid.cells() + model->description->prefix_tokens();
   request.request.set_model(model->id.model);
   request.request.mutable_image();
-  request.owner = std::make_shared<const ReceivedBytes>(ReceivedBytes{std::move(picture), {}});
+  request.owner = std::make_shared<const ReceivedBytes>(ReceivedBytes{std::move(image), {}});
   request.input = request.owner->bytes;
   request.top_k = 1;
   request.model = std::move(model);

@@ -18,7 +18,7 @@ namespace vitrine {
 
 // EIT with a few thousand parameters: RGB, native resolution, 4-pixel cells, 4 to 64 tokens, 5 classes.
 v1::ModelConfig SmallNativeConfig();
-// The null model for RGB pictures of 32x32 pixels, 3 classes.
+// The null model for RGB images of 32x32 pixels, 3 classes.
 v1::ModelConfig NullConfig();
 
 // Returns a model in memory with hashed weights; `change` may modify each weight.
@@ -32,13 +32,13 @@ VersionId PublishVersion(const std::filesystem::path& root, const std::string& n
 // A PNG of coloured noise.
 std::string NoisePng(int height, int width, int seed);
 
-// Result of a request made by PictureRequest.
+// Result of a request made by ImageRequest.
 struct Answer {
   int calls = 0;
   absl::StatusOr<v1::ClassifyResponse> result = absl::UnknownError("no answer yet");
 };
 // Returns the request that PlanRequest makes of an image, without a deadline; stores its answer in `answer`.
-InferenceRequest PictureRequest(ModelHandle model, std::string picture, Answer& answer);
+InferenceRequest ImageRequest(ModelHandle model, std::string image, Answer& answer);
 
 }  // namespace vitrine
 

@@ -26,10 +26,10 @@ namespace fs = std::filesystem;
 const fs::path kBundled = fs::path(VITRINE_SOURCE) / "models/bundled";
 
 absl::StatusOr<FloatArray> ToInput(std::string_view bytes, const v1::Preprocessing& preprocessing) {
-  const Image picture = *Decode(bytes);
-  const Geometry geometry = *PlanGeometry(preprocessing, {picture.height, picture.width});
+  const Image image = *Decode(bytes);
+  const Geometry geometry = *PlanGeometry(preprocessing, {image.height, image.width});
   return FloatArray{.shape = {preprocessing.channels(), geometry.input.height, geometry.input.width},
-                    .values = Preprocess(picture, preprocessing, geometry)};
+                    .values = Preprocess(image, preprocessing, geometry)};
 }
 
 TEST(Bundled, EveryVersionReproducesItsGoldensAndHasACard) {
@@ -61,7 +61,7 @@ TEST(Bundled, FitsInto32Megabytes) {
 }
 
 // Measures the newest version again, at the size of the manifest's first metric. A large model is measured on every
-// tenth picture, of which it recognises `of_a_tenth`: the whole split takes a minute, and is for $VITRINE_WHOLE_SPLITS.
+// tenth image, of which it recognises `of_a_tenth`: the whole split takes a minute, and is for $VITRINE_WHOLE_SPLITS.
 void ExpectAccuracy(const std::string& name, const std::string& data, std::optional<Size> size, double at_least,
                     std::optional<double> of_a_tenth = std::nullopt) {
   const auto versions = ListVersions(kBundled);
@@ -85,7 +85,7 @@ void ExpectAccuracy(const std::string& name, const std::string& data, std::optio
   }
   const auto accuracy = Evaluate(**BuildModel(*version), *test, size, {.threads = 2});
   ASSERT_TRUE(accuracy.ok()) << accuracy.status();
-  // Another machine may sum in another order, which moves few pictures over the border between two classes.
+  // Another machine may sum in another order, which moves few images over the border between two classes.
   EXPECT_NEAR(accuracy->top1(), whole ? claimed : *of_a_tenth, whole ? 0.001 : 0.002);
 }
 
@@ -106,9 +106,9 @@ std::string Printed(const char* command) {
 
 TEST(Bundled, EitAndXcitRecogniseCifar) {
   if (std::getenv("VITRINE_DATA") == nullptr) GTEST_SKIP() << "VITRINE_DATA is not set, so CIFAR-10 was not measured";
-  const std::string pictures = "imagefolder:" + Printed(VITRINE_SOURCE "/script/dev/cifar10-test-split");
-  ExpectAccuracy("eit-mini-cifar10", pictures, Size{32, 32}, 0.785, 0.797);
-  ExpectAccuracy("xcit-n12-f-sne-cifar10", pictures, Size{64, 64}, 0.84, 0.839);
+  const std::string images = "imagefolder:" + Printed(VITRINE_SOURCE "/script/dev/cifar10-test-split");
+  ExpectAccuracy("eit-mini-cifar10", images, Size{32, 32}, 0.785, 0.797);
+  ExpectAccuracy("xcit-n12-f-sne-cifar10", images, Size{64, 64}, 0.84, 0.839);
 }
 
 }  // namespace

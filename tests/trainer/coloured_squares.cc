@@ -23,13 +23,13 @@ std::string ColouredSquares::name(int64_t index) const {
 }
 
 absl::StatusOr<Image> ColouredSquares::image(int64_t index) const {
-  Image picture{.width = 16, .height = 16, .channels = 3, .pixels = std::vector<uint8_t>(16 * 16 * 3)};
+  Image square{.width = 16, .height = 16, .channels = 3, .pixels = std::vector<uint8_t>(16 * 16 * 3)};
   CounterRandom random(seed_, 0, index);
-  for (size_t i = 0; i < picture.pixels.size(); ++i) {
+  for (size_t i = 0; i < square.pixels.size(); ++i) {
     const bool bright = static_cast<int>(i % 3) == label(index);
-    picture.pixels[i] = static_cast<uint8_t>(random.Below(120) + (bright ? 110 : 60));
+    square.pixels[i] = static_cast<uint8_t>(random.Below(120) + (bright ? 110 : 60));
   }
-  return picture;
+  return square;
 }
 
 absl::StatusOr<std::string> ColouredSquares::encoded(int64_t index) const {

@@ -29,10 +29,10 @@ class ColouredSquares final : public Dataset {
 extern const ColouredSquares kTrainSquares;  // 96 of them
 extern const ColouredSquares kTestSquares;   // 48
 
-// Writes the pictures as FOLDER/<class>/<index>.png, one split of an image folder.
+// Writes the images as FOLDER/<class>/<index>.png, one split of an image folder.
 void WriteImageFolder(const ColouredSquares& squares, const std::filesystem::path& folder);
 
-// An EIT of a few thousand parameters on mixed sizes, six steps an epoch of 96 pictures.
+// An EIT of a few thousand parameters on mixed sizes, six steps an epoch of 96 images.
 v1::Recipe SmallRecipe();
 
 }  // namespace vitrine

@@ -23,7 +23,7 @@ TEST(PlanEvaluation, CoversTheSizeAndCropsCentrally) {
   EXPECT_EQ(larger->top, 4);
 }
 
-TEST(ReadForEvaluation, DecodesAsTheModelIsServedItsPictures) {
+TEST(ReadForEvaluation, DecodesAsTheModelIsServedItsImages) {
   v1::Preprocessing preprocessing = ConfigOf(SmallRecipe())->preprocessing();
   const ColouredSquares data(3, 2);
   const Image whole = *data.image(1);

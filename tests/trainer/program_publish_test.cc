@@ -31,13 +31,13 @@ class PublishProgram : public TrainProgram {
     EXPECT_TRUE(stored.ok()) << stored.status();
     return stored.ok() ? stored->manifest.provenance() : v1::Provenance();
   }
-  void ReplaceTestPictures(int width, int height) {
-    const Image picture{.width = width,
-                        .height = height,
-                        .channels = 3,
-                        .pixels = std::vector<uint8_t>(size_t(3) * width * height, 120)};
+  void ReplaceTestImages(int width, int height) {
+    const Image image{.width = width,
+                      .height = height,
+                      .channels = 3,
+                      .pixels = std::vector<uint8_t>(size_t(3) * width * height, 120)};
     for (const auto& file : std::filesystem::recursive_directory_iterator(data_ + "/test")) {
-      if (file.is_regular_file()) std::ofstream(file.path(), std::ios::binary) << *EncodePng(picture);
+      if (file.is_regular_file()) std::ofstream(file.path(), std::ios::binary) << *EncodePng(image);
     }
   }
   std::string Card(int version) const { return Text(absl::StrCat("repository/small/", version, "/model_card.md")); }
@@ -73,8 +73,8 @@ TEST_F(PublishProgram, WithoutATestSplitNoScoreIsCalledTest) {
   EXPECT_THAT(run.output, AllOf(HasSubstr("train top1 "), Not(HasSubstr("test top1"))));
   EXPECT_THAT(Text("work/history.csv"), AllOf(HasSubstr(",train_top1,"), Not(HasSubstr("test_"))));
   EXPECT_THAT(Text("work/result.json"), AllOf(HasSubstr("\"train\""), Not(HasSubstr("\"test\""))));
-  EXPECT_THAT(Text("work/report.html"), AllOf(HasSubstr("48 of 48 train pictures"), Not(HasSubstr("test top1")),
-                                              Not(HasSubstr("test pictures"))));
+  EXPECT_THAT(Text("work/report.html"),
+              AllOf(HasSubstr("48 of 48 train images"), Not(HasSubstr("test top1")), Not(HasSubstr("test images"))));
   EXPECT_EQ(ProvenanceOf(1).metrics(0).split(), "train");
 }
 
@@ -82,27 +82,27 @@ TEST_F(PublishProgram, ASmallerBatchIsSaidAndStandsInTheCard) {
   const Outcome run = Publish("--set batch=128 --set accumulate=8 --set optimizer.per_512=true");
   ASSERT_EQ(run.exit_code, 0) << run.output;
   EXPECT_THAT(run.output, HasSubstr("a step takes 48 samples where the recipe asks for 1024"));
-  EXPECT_THAT(Card(1), AllOf(HasSubstr("48 pictures, 8 batches of 6; the recipe asks for 1024"),
-                             HasSubstr("0.003 for 512 pictures a step, 0.000281 here")));
+  EXPECT_THAT(Card(1), AllOf(HasSubstr("48 images, 8 batches of 6; the recipe asks for 1024"),
+                             HasSubstr("0.003 for 512 images a step, 0.000281 here")));
 }
 
-// Three of them side by side are wider than any picture that is decoded.
-TEST_F(PublishProgram, LargePicturesArePublished) {
-  ReplaceTestPictures(2800, 1000);
+// Three of them side by side are wider than any image that is decoded.
+TEST_F(PublishProgram, LargeImagesArePublished) {
+  ReplaceTestImages(2800, 1000);
   const Outcome run = Publish("--set evaluation_sizes=16");
   EXPECT_EQ(run.exit_code, 0) << run.output;
 }
 
 // The model takes their centres, but no grid of it is as long and narrow as they are.
 TEST_F(PublishProgram, WhatCannotBePublishedIsRefusedBeforeTheFirstStep) {
-  ReplaceTestPictures(2800, 40);
+  ReplaceTestImages(2800, 40);
   const Outcome run = Publish("--set evaluation_sizes=16");
   EXPECT_EQ(run.exit_code, 1);
   EXPECT_THAT(run.output, HasSubstr("less long and narrow"));
   EXPECT_FALSE(std::filesystem::exists(work_ + "/steps.csv")) << run.output;
 }
 
-TEST_F(PublishProgram, SyntheticGoldensHoldNoPictureOfTheData) {
+TEST_F(PublishProgram, SyntheticGoldensHoldNoImageOfTheData) {
   ASSERT_EQ(Publish("").exit_code, 0);
   flags_ = absl::StrCat(" --data imagefolder:", data_, " --work ", folder_.Path("again"), " ");
   const Outcome run = Publish("--golden synthetic");
@@ -116,7 +116,7 @@ TEST_F(PublishProgram, SyntheticGoldensHoldNoPictureOfTheData) {
     EXPECT_EQ(without.find(file), std::string::npos) << i;
   }
   EXPECT_EQ(held, 1);
-  EXPECT_THAT(Card(1), HasSubstr("| goldens | pictures of the test split"));
+  EXPECT_THAT(Card(1), HasSubstr("| goldens | images of the test split"));
   EXPECT_THAT(Card(2), HasSubstr("| goldens | synthetic patterns"));
 }
 

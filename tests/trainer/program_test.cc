@@ -45,7 +45,7 @@ TEST_F(Program, TrainsPublishesMeasuresAndPublishesAgain) {
   EXPECT_THAT(printed, HasSubstr(revision)) << "the revision is that of the program";
 }
 
-TEST_F(Program, EvaluateSaysWhatItTakesLabelsForAndWhichPicturesAreBad) {
+TEST_F(Program, EvaluateSaysWhatItTakesLabelsForAndWhichImagesAreBad) {
   ASSERT_EQ(Trainer(absl::StrCat("run ", recipe_, flags_, "--epochs 1 --no-report --publish ", repository_)).exit_code,
             0);
   const std::string numbered = folder_.path() / "numbered";
@@ -63,7 +63,7 @@ TEST_F(Program, EvaluateSaysWhatItTakesLabelsForAndWhichPicturesAreBad) {
   std::ofstream(numbered + "/test/0/bad.png") << "GIF89a";
   const Outcome bad = Trainer(evaluate);
   EXPECT_EQ(bad.exit_code, 1) << bad.output;
-  EXPECT_THAT(bad.output, HasSubstr("1 picture cannot be decoded; mend or remove them:"));
+  EXPECT_THAT(bad.output, HasSubstr("1 image cannot be decoded; mend or remove them:"));
   EXPECT_THAT(bad.output, Not(HasSubstr("corrupt_limit")));
 }
 
@@ -74,10 +74,10 @@ TEST_F(Program, ThreadsFollowTheQuotaOfARealControlGroup) {
                                          " --data imagefolder:", (folder_.path() / "data").string(), " --work ",
                                          (folder_.path() / "work").string(), " --epochs 1 --no-report 2>&1"));
   ASSERT_EQ(run.exit_code, 0) << run.output;
-  EXPECT_THAT(run.output, HasSubstr("pictures to train on, 1 threads, in "));
+  EXPECT_THAT(run.output, HasSubstr("images to train on, 1 threads, in "));
 }
 
-TEST_F(Program, AccuracyOnThePicturesLearnedFromIsCalledThat) {
+TEST_F(Program, AccuracyOnTheImagesLearnedFromIsCalledThat) {
   const std::string repository = folder_.path() / "repository";
   const std::string unsplit = (folder_.path() / "data" / "train").string();
   const Outcome run = Trainer(absl::StrCat("run ", recipe_, " --data imagefolder:", unsplit, " --work ",
@@ -91,15 +91,15 @@ TEST_F(Program, AccuracyOnThePicturesLearnedFromIsCalledThat) {
   }
 }
 
-TEST_F(Program, ATestSplitOfTheSamePicturesIsSaid) {
+TEST_F(Program, ATestSplitOfTheSameImagesIsSaid) {
   std::filesystem::remove_all(data_ + "/test");
   std::filesystem::copy(data_ + "/train", data_ + "/test", std::filesystem::copy_options::recursive);
   const Outcome run = Trainer(absl::StrCat("run ", recipe_, flags_, "--epochs 1"));
   ASSERT_EQ(run.exit_code, 0) << run.output;
-  EXPECT_THAT(run.output, HasSubstr("has the same pictures as the training split: every accuracy"));
+  EXPECT_THAT(run.output, HasSubstr("has the same images as the training split: every accuracy"));
 }
 
-TEST_F(Program, BadPicturesAreAllListedBeforeTheFirstStep) {
+TEST_F(Program, BadImagesAreAllListedBeforeTheFirstStep) {
   const std::string flat = data_ + "/train";
   const std::string one_class = std::filesystem::directory_iterator(flat)->path();
   for (const char* name : {"bad1.jpg", "bad2.png"}) std::ofstream(one_class + "/" + name) << "GIF89a";
@@ -110,7 +110,7 @@ TEST_F(Program, BadPicturesAreAllListedBeforeTheFirstStep) {
                                              " --threads 2 --epochs 1 --no-report --work ", work_, cache);
     const Outcome refused = Trainer(command);
     EXPECT_EQ(refused.exit_code, 1);
-    EXPECT_THAT(refused.output, HasSubstr("3 pictures cannot be decoded"));
+    EXPECT_THAT(refused.output, HasSubstr("3 images cannot be decoded"));
     EXPECT_THAT(refused.output, HasSubstr("passed over in " + flat + ": 1 .bmp"));
     EXPECT_THAT(refused.output, Not(HasSubstr("left out")));
     for (const char* name : {"bad1.jpg", "bad2.png", "bad3.jpg"}) {
@@ -131,7 +131,7 @@ TEST_F(Program, AClassThatIsNoUtf8IsRefusedBeforeTheFirstStep) {
   const Outcome run = Trainer(absl::StrCat("run ", recipe_, flags_, "--epochs 1"));
   EXPECT_EQ(run.exit_code, 1);
   EXPECT_THAT(run.output, HasSubstr("\\xe9\" is not UTF-8; rename the class"));
-  EXPECT_THAT(run.output, Not(HasSubstr("pictures to train on")));
+  EXPECT_THAT(run.output, Not(HasSubstr("images to train on")));
 }
 
 TEST_F(Program, OtherEpochsOfAContinuedRunAreSaidOrRefused) {

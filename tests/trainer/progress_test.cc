@@ -38,10 +38,10 @@ TEST(ProgressLine, LeavesOutAnAccuracyThatNobodyCounts) {
 }
 
 TEST(MeasuringLine, SaysHowFarAndHowLong) {
-  EXPECT_EQ(MeasuringLine("test 24x24", "pictures", 2500, 10000, absl::Seconds(4)),
-            "measuring test 24x24  25 %  2,500 of 10,000 pictures  12s left");
-  EXPECT_EQ(MeasuringLine("test", "pictures", 0, 10, absl::ZeroDuration()),
-            "measuring test  0 %  0 of 10 pictures  0 left");
+  EXPECT_EQ(MeasuringLine("test 24x24", "images", 2500, 10000, absl::Seconds(4)),
+            "measuring test 24x24  25 %  2,500 of 10,000 images  12s left");
+  EXPECT_EQ(MeasuringLine("test", "images", 0, 10, absl::ZeroDuration()),
+            "measuring test  0 %  0 of 10 images  0 left");
 }
 
 TEST(Progress, PlainLinesComeAtIntervals) {

@@ -34,10 +34,10 @@ v1::Recipe PublishedRecipe() {
 }
 
 absl::StatusOr<FloatArray> ToInput(std::string_view bytes, const v1::Preprocessing& preprocessing) {
-  const Image picture = *Decode(bytes);
-  const Geometry geometry = *PlanGeometry(preprocessing, {picture.height, picture.width});
+  const Image image = *Decode(bytes);
+  const Geometry geometry = *PlanGeometry(preprocessing, {image.height, image.width});
   return FloatArray{.shape = {preprocessing.channels(), geometry.input.height, geometry.input.width},
-                    .values = Preprocess(picture, preprocessing, geometry)};
+                    .values = Preprocess(image, preprocessing, geometry)};
 }
 
 class Published : public ::testing::Test {
@@ -75,13 +75,13 @@ TEST_F(Published, GoldensReproduceFromTheStoredWeights) {
   EXPECT_TRUE(status.ok()) << status;
   // The trained weights are not the stored ones, which are rounded to bf16.
   EXPECT_FALSE(at::equal(trained_->Parameters()[0].tensor, (*model)->Parameters()[0].tensor));
-  int inputs = 0, pictures = 0;
+  int inputs = 0, images = 0;
   for (const auto& [name, tensor] : version_.golden.tensors) {
     inputs += name.starts_with("input.");
-    pictures += name.starts_with("picture.");
+    images += name.starts_with("picture.");
   }
   EXPECT_EQ(inputs, 4) << "two of each evaluation size";
-  EXPECT_EQ(pictures, 2);
+  EXPECT_EQ(images, 2);
 }
 
 TEST_F(Published, ManifestSaysWhereTheWeightsComeFrom) {
@@ -200,10 +200,10 @@ TEST(ModelCard, SaysHowManySamplesAStepReallyTook) {
   TrainResult result;
   result.position.samples_per_step = 24;
   EXPECT_THAT(ModelCard(recipe, v1::Manifest(), result),
-              AllOf(HasSubstr("| step | 24 pictures, 8 batches of 3; the recipe asks for 1024, the data are too few |"),
-                    HasSubstr("learning rate 0.001 for 512 pictures a step, 4.69e-05 here")));
+              AllOf(HasSubstr("| step | 24 images, 8 batches of 3; the recipe asks for 1024, the data are too few |"),
+                    HasSubstr("learning rate 0.001 for 512 images a step, 4.69e-05 here")));
   result.position.samples_per_step = 1024;
-  EXPECT_THAT(ModelCard(recipe, v1::Manifest(), result), HasSubstr("| step | 1024 pictures, 8 batches of 128 |"));
+  EXPECT_THAT(ModelCard(recipe, v1::Manifest(), result), HasSubstr("| step | 1024 images, 8 batches of 128 |"));
 }
 
 TEST(ModelCard, SaysThatARunWasCutShort) {

@@ -29,11 +29,11 @@ class Noise final : public Dataset {
   int label(int64_t index) const override { return static_cast<int>(index * 7 % static_cast<int>(labels_.size())); }
   std::string name(int64_t index) const override { return absl::StrCat("noise ", index); }
   absl::StatusOr<Image> image(int64_t index) const override {
-    Image picture{.width = 32, .height = 28, .channels = channels_, .pixels = {}};
+    Image noise{.width = 32, .height = 28, .channels = channels_, .pixels = {}};
     CounterRandom random(1, 0, index);
-    picture.pixels.resize(size_t(picture.width) * picture.height * picture.channels);
-    for (uint8_t& value : picture.pixels) value = static_cast<uint8_t>(random.Below(256));
-    return picture;
+    noise.pixels.resize(size_t(noise.width) * noise.height * noise.channels);
+    for (uint8_t& value : noise.pixels) value = static_cast<uint8_t>(random.Below(256));
+    return noise;
   }
   absl::StatusOr<std::string> encoded(int64_t) const override { return absl::UnimplementedError("not sent"); }
   absl::StatusOr<std::string> stored(int64_t index) const override { return name(index); }

@@ -132,10 +132,10 @@ TEST_F(Start, AVersionOfOneSizeIsTrainedAtThat) {
   fixed.set_crop(0.9);
   recipe_.mutable_start()->set_version(PublishUntrained(folder_.path() / "fixed", version_, kFewSquares.labels()));
   recipe_.mutable_model_overrides()->clear_preprocessing();
-  EXPECT_THAT(std::string(Trained().status().message()),
-              AllOf(HasSubstr("sizes has 8x16"),
-                    HasSubstr("source/1, whose preprocessing is kept, takes every picture at 16x16"),
-                    HasSubstr("--set sizes=[]"), HasSubstr("start.replace_preprocessing=true")));
+  EXPECT_THAT(
+      std::string(Trained().status().message()),
+      AllOf(HasSubstr("sizes has 8x16"), HasSubstr("source/1, whose preprocessing is kept, takes every image at 16x16"),
+            HasSubstr("--set sizes=[]"), HasSubstr("start.replace_preprocessing=true")));
   Set("sizes=[{height: 16 width: 16 weight: 1}]");
   EXPECT_TRUE(Trained().ok()) << Trained().status();
   Set("sizes=[]");
@@ -153,7 +153,7 @@ TEST_F(Start, AVersionThatIsNotThereIsToldWithThoseThatAre) {
   EXPECT_THAT(std::string(Trained().status().message()), HasSubstr("there is no repository"));
 }
 
-// Pictures of one class alone.
+// Images of one class alone.
 class OneClass final : public Dataset {
  public:
   OneClass() { labels_ = {"red"}; }

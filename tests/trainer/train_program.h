@@ -43,7 +43,7 @@ class RunningTrainer {
   std::string said_;
 };
 
-// A folder with a recipe and pictures to train on.
+// A folder with a recipe and images to train on.
 class TrainProgram : public ::testing::Test {
  protected:
   TrainProgram();

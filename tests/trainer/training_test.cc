@@ -138,7 +138,7 @@ TEST(Train, AStateIsNeitherOverwrittenNorMixedUp) {
   EXPECT_TRUE(RunIn(folder, longer, {.resume = true}).ok()) << "the epochs of a run may change";
 }
 
-TEST(Train, AStateIsNotContinuedWithOtherPicturesOfTheSameNames) {
+TEST(Train, AStateIsNotContinuedWithOtherImagesOfTheSameNames) {
   ScratchFolder folder;
   StopAfter stop(2);
   ASSERT_TRUE(RunIn(folder, SmallRecipe(), stop.options).ok());
@@ -267,7 +267,7 @@ TEST(Train, HeldOutSamplesChooseTheBestState) {
   const auto result = RunIn(folder, recipe, {.observers = {&listener}});
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_TRUE(result->is_best);
-  EXPECT_EQ(listener.steps.size(), 12u) << "72 of 96 pictures are left: 4 steps an epoch";
+  EXPECT_EQ(listener.steps.size(), 12u) << "72 of 96 images are left: 4 steps an epoch";
   ASSERT_EQ(listener.scores.size(), 6u);
   double best = 0;
   for (const ScoreReport& report : listener.scores) {
@@ -320,7 +320,7 @@ TEST(Train, ALossThatIsNotFiniteNamesTheStepAndKeepsTheBatch) {
   const auto content = ParseSafetensors(bytes.str());
   ASSERT_TRUE(content.ok()) << content.status();
   EXPECT_EQ(content->tensors.at("labels").elements(), 16);
-  EXPECT_TRUE(content->tensors.contains("image.15"));
+  EXPECT_TRUE(content->tensors.contains("picture.15"));
 }
 
 }  // namespace

@@ -75,7 +75,7 @@ std::span<const RandOperation> RandOperations() {
   return kOperations;
 }
 
-Image RandAugmented(Image picture, const v1::RandAugment& settings, const Colour& fill, CounterRandom& random) {
+Image RandAugmented(Image image, const v1::RandAugment& settings, const Colour& fill, CounterRandom& random) {
   const double probability = settings.has_probability() ? settings.probability() : 0.5;
   for (int i = 0; i < settings.operations(); ++i) {
     const RandOperation& operation = kOperations[random.Below(std::size(kOperations))];
@@ -84,17 +84,17 @@ Image RandAugmented(Image picture, const v1::RandAugment& settings, const Colour
     const bool negative = random.Uniform() < 0.5;
     if (!acts) continue;
     const double magnitude = std::clamp(settings.magnitude() + deviation, 0.0, kHighest);
-    picture = operation.apply(std::move(picture), magnitude, negative, fill);
+    image = operation.apply(std::move(image), magnitude, negative, fill);
   }
-  return picture;
+  return image;
 }
 
-Image Jittered(Image picture, double strength, CounterRandom& random) {
+Image Jittered(Image image, double strength, CounterRandom& random) {
   using Change = Image (*)(Image, double);
   std::array<Change, 3> changes = {Brighten, Contrast, Saturate};
   for (int i = 2; i > 0; --i) std::swap(changes[i], changes[random.Below(i + 1)]);
-  for (const Change change : changes) picture = change(std::move(picture), random.Uniform(1 - strength, 1 + strength));
-  return picture;
+  for (const Change change : changes) image = change(std::move(image), random.Uniform(1 - strength, 1 + strength));
+  return image;
 }
 
 }  // namespace vitrine

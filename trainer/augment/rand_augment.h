@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "common/imaging/image.h"
-#include "trainer/augment/picture_operations.h"
+#include "trainer/augment/image_operations.h"
 #include "trainer/sampler.h"
 #include "vitrine/v1/recipe.pb.h"
 
@@ -17,7 +17,7 @@ struct RandOperation {
   std::string_view name;
   // Applies a magnitude of 0 to 10; larger is further from the original. `negative` reverses the direction, if there
   // are two.
-  Image (*apply)(Image picture, double magnitude, bool negative, const Colour& fill);
+  Image (*apply)(Image image, double magnitude, bool negative, const Colour& fill);
 };
 
 // timm's fifteen operations with increasing magnitudes:
@@ -35,12 +35,12 @@ std::span<const RandOperation> RandOperations();
 // RandAugment (Cubuk et al. 2020) as in timm: draws `operations` operations with replacement; each is applied with
 // `probability`, at a magnitude from N(magnitude, magnitude_deviation^2) clamped to 0..10. Warps use `fill`. Always
 // draws five random numbers per operation.
-Image RandAugmented(Image picture, const v1::RandAugment& settings, const Colour& fill, CounterRandom& random);
+Image RandAugmented(Image image, const v1::RandAugment& settings, const Colour& fill, CounterRandom& random);
 
 // Changes brightness, contrast and saturation, in random order, each by a factor between 1 - strength and 1 + strength,
 // as torchvision's ColorJitter. Requires 0 <= strength <= 1.
 // NOTE: timm disables its jitter with RandAugment; here a recipe that sets both gets both.
-Image Jittered(Image picture, double strength, CounterRandom& random);
+Image Jittered(Image image, double strength, CounterRandom& random);
 
 }  // namespace vitrine
 

@@ -21,40 +21,40 @@ namespace vitrine {
 namespace {
 
 // Converts a normalised input [channels, height, width] to an RGB image.
-Image PictureOf(const at::Tensor& input, const v1::Preprocessing& preprocessing) {
+Image ImageOf(const at::Tensor& input, const v1::Preprocessing& preprocessing) {
   const auto channels = input.size(0), height = input.size(1), width = input.size(2);
-  Image picture{.width = static_cast<int>(width), .height = static_cast<int>(height), .channels = 3, .pixels = {}};
-  picture.pixels.resize(static_cast<size_t>(3 * height * width));
+  Image image{.width = static_cast<int>(width), .height = static_cast<int>(height), .channels = 3, .pixels = {}};
+  image.pixels.resize(static_cast<size_t>(3 * height * width));
   const float* values = input.const_data_ptr<float>();
   for (int64_t i = 0; i < 3 * height * width; ++i) {
     const int channel = static_cast<int>(channels == 1 ? 0 : i % 3);
     const float value =
         values[channel * height * width + i / 3] * preprocessing.std(channel) + preprocessing.mean(channel);
-    picture.pixels[static_cast<size_t>(i)] = static_cast<uint8_t>(std::clamp(std::lround(value * 255), 0L, 255L));
+    image.pixels[static_cast<size_t>(i)] = static_cast<uint8_t>(std::clamp(std::lround(value * 255), 0L, 255L));
   }
-  return picture;
+  return image;
 }
 
-Image AsRgb(const Image& picture) {
-  if (picture.channels == 3) return picture;
-  Image rgb{.width = picture.width, .height = picture.height, .channels = 3, .pixels = {}};
-  for (const uint8_t value : picture.pixels) rgb.pixels.insert(rgb.pixels.end(), 3, value);
+Image AsRgb(const Image& image) {
+  if (image.channels == 3) return image;
+  Image rgb{.width = image.width, .height = image.height, .channels = 3, .pixels = {}};
+  for (const uint8_t value : image.pixels) rgb.pixels.insert(rgb.pixels.end(), 3, value);
   return rgb;
 }
 
 // Returns a tile of at most `side` pixels; small images are enlarged by integer factors, so that their pixels are
 // visible.
-Image Tile(const Image& picture, int side) {
-  const int longest = std::max(picture.width, picture.height);
+Image Tile(const Image& image, int side) {
+  const int longest = std::max(image.width, image.height);
   if (longest > side) {
     const auto scaled = [&](int length) { return std::max(1, length * side / longest); };
-    return Scaled(picture, {scaled(picture.height), scaled(picture.width)}, v1::BILINEAR);
+    return Scaled(image, {scaled(image.height), scaled(image.width)}, v1::BILINEAR);
   }
   const int factor = side / longest;
-  Image tile{.width = picture.width * factor, .height = picture.height * factor, .channels = 3, .pixels = {}};
+  Image tile{.width = image.width * factor, .height = image.height * factor, .channels = 3, .pixels = {}};
   for (int y = 0; y < tile.height; ++y) {
     for (int x = 0; x < tile.width; ++x) {
-      const uint8_t* from = &picture.pixels[(size_t(y / factor) * picture.width + x / factor) * 3];
+      const uint8_t* from = &image.pixels[(size_t(y / factor) * image.width + x / factor) * 3];
       tile.pixels.insert(tile.pixels.end(), from, from + 3);
     }
   }
@@ -62,21 +62,21 @@ Image Tile(const Image& picture, int side) {
 }
 
 // Makes the batch of these images in one epoch, sorted by size; `places[i]` is the index of image i in the batch.
-absl::StatusOr<TrainingBatch> DrawBatch(const std::vector<Image>& pictures, const std::vector<Member>& members,
+absl::StatusOr<TrainingBatch> DrawBatch(const std::vector<Image>& images, const std::vector<Member>& members,
                                         const v1::Recipe& recipe, const v1::Preprocessing& preprocessing, int64_t epoch,
                                         std::vector<size_t>& places) {
   std::vector<std::pair<TrainingInput, size_t>> inputs;
-  for (size_t i = 0; i < pictures.size(); ++i) {
+  for (size_t i = 0; i < images.size(); ++i) {
     CounterRandom random = RandomOf(recipe.seed(), epoch, members[i]);
-    ASSIGN_OR_RETURN(TrainingInput input, DrawInput(pictures[i], recipe, preprocessing, random));
+    ASSIGN_OR_RETURN(TrainingInput input, DrawInput(images[i], recipe, preprocessing, random));
     inputs.emplace_back(std::move(input), i);
   }
   std::stable_sort(inputs.begin(), inputs.end(), [](const auto& a, const auto& b) {
     return std::pair(a.first.size.height, a.first.size.width) < std::pair(b.first.size.height, b.first.size.width);
   });
   TrainingBatch batch;
-  batch.samples = static_cast<int64_t>(pictures.size());
-  places.resize(pictures.size());
+  batch.samples = static_cast<int64_t>(images.size());
+  places.resize(images.size());
   for (const auto& [input, i] : inputs) {
     places[i] = batch.images.size();
     batch.images.push_back(at::empty({preprocessing.channels(), input.size.height, input.size.width}, at::kFloat));
@@ -96,28 +96,27 @@ absl::StatusOr<std::string> AugmentationSheet(const Dataset& dataset, const v1::
                                               const v1::Preprocessing& preprocessing,
                                               const AugmentationSheetOptions& options) {
   std::vector<Member> members = MembersOf(recipe.seed(), /*epoch=*/0, dataset.size(), /*repeats=*/1);
-  members.resize(std::min<size_t>(members.size(), options.pictures));
-  SheetFigure figure{.title = absl::StrCat("What pictures go through in ", recipe.name())};
-  figure.note = "Left: the picture as it is. Every other column: one draw.";
-  if (Mixes(recipe.mixing())) figure.note += " A column is a batch, mixed between its pictures of equal size.";
-  std::vector<Image> pictures;
+  members.resize(std::min<size_t>(members.size(), options.images));
+  SheetFigure figure{.title = absl::StrCat("What images go through in ", recipe.name())};
+  figure.note = "Left: the image as it is. Every other column: one draw.";
+  if (Mixes(recipe.mixing())) figure.note += " A column is a batch, mixed between its images of equal size.";
+  std::vector<Image> images;
   for (const Member& member : members) {
-    ASSIGN_OR_RETURN(pictures.emplace_back(), dataset.image(member.sample));
+    ASSIGN_OR_RETURN(images.emplace_back(), dataset.image(member.sample));
     figure.rows.push_back(dataset.labels()[dataset.label(member.sample)]);
   }
-  figure.columns.push_back("picture");
+  figure.columns.push_back("image");
   for (int draw = 1; draw <= options.draws; ++draw) figure.columns.push_back(absl::StrCat("draw ", draw));
   const int side = SheetTileSide(static_cast<int>(figure.rows.size()), static_cast<int>(figure.columns.size()));
   figure.tiles.resize(figure.rows.size() * figure.columns.size());
-  for (size_t row = 0; row < pictures.size(); ++row) {
-    figure.tiles[row * figure.columns.size()] = Tile(AsRgb(pictures[row]), side);
+  for (size_t row = 0; row < images.size(); ++row) {
+    figure.tiles[row * figure.columns.size()] = Tile(AsRgb(images[row]), side);
   }
   for (int draw = 1; draw <= options.draws; ++draw) {
     std::vector<size_t> places;
-    ASSIGN_OR_RETURN(const TrainingBatch batch, DrawBatch(pictures, members, recipe, preprocessing, draw, places));
-    for (size_t row = 0; row < pictures.size(); ++row) {
-      figure.tiles[row * figure.columns.size() + draw] =
-          Tile(PictureOf(batch.images[places[row]], preprocessing), side);
+    ASSIGN_OR_RETURN(const TrainingBatch batch, DrawBatch(images, members, recipe, preprocessing, draw, places));
+    for (size_t row = 0; row < images.size(); ++row) {
+      figure.tiles[row * figure.columns.size() + draw] = Tile(ImageOf(batch.images[places[row]], preprocessing), side);
     }
   }
   return DrawSheet(figure);

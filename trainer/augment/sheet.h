@@ -12,8 +12,8 @@
 namespace vitrine {
 
 struct AugmentationSheetOptions {
-  int pictures = 8;  // rows, at least 1: from epoch 0 with the recipe's seed
-  int draws = 8;     // columns, at least 1, besides the original; column i is drawn in epoch i
+  int images = 8;  // rows, at least 1: from epoch 0 with the recipe's seed
+  int draws = 8;   // columns, at least 1, besides the original; column i is drawn in epoch i
 };
 
 // Returns a PNG that shows a recipe's augmentation: rows are images, columns are draws, made by the functions that

@@ -8,10 +8,10 @@
 #include "common/status_macros.h"
 
 namespace vitrine {
-absl::StatusOr<Size> DrawSize(const v1::Recipe& recipe, const v1::Preprocessing& preprocessing, Size picture,
+absl::StatusOr<Size> DrawSize(const v1::Recipe& recipe, const v1::Preprocessing& preprocessing, Size image,
                               CounterRandom& random) {
   if (recipe.sizes().empty()) {
-    ASSIGN_OR_RETURN(const Geometry geometry, PlanGeometry(preprocessing, picture));
+    ASSIGN_OR_RETURN(const Geometry geometry, PlanGeometry(preprocessing, image));
     return geometry.input;
   }
   double total = 0;
@@ -25,20 +25,20 @@ absl::StatusOr<Size> DrawSize(const v1::Recipe& recipe, const v1::Preprocessing&
   return Size{drawn->height(), drawn->width()};
 }
 
-View DrawView(const v1::Augmentation& augmentation, Size picture, Size size, CounterRandom& random) {
+View DrawView(const v1::Augmentation& augmentation, Size image, Size size, CounterRandom& random) {
   const double min_scale = augmentation.has_min_scale() ? augmentation.min_scale() : 1;
   const double log_stretch = augmentation.has_max_stretch() ? std::log(augmentation.max_stretch()) : 0;
   // Draws the same number of random numbers for all settings.
   const double scale = random.Uniform(min_scale, 1);
   const double stretch = std::exp(random.Uniform(-log_stretch, log_stretch));
   const double aspect = double(size.width) / size.height * stretch;
-  const double height = std::min<double>(picture.height, picture.width / aspect) * std::sqrt(scale);
+  const double height = std::min<double>(image.height, image.width / aspect) * std::sqrt(scale);
   View view{.size = size};
-  view.height = std::clamp<int>(std::lround(height), 1, picture.height);
-  view.width = std::clamp<int>(std::lround(height * aspect), 1, picture.width);
+  view.height = std::clamp<int>(std::lround(height), 1, image.height);
+  view.width = std::clamp<int>(std::lround(height * aspect), 1, image.width);
   const int padding = augmentation.crop_padding();
-  const int spare_x = picture.width - view.width;
-  const int spare_y = picture.height - view.height;
+  const int spare_x = image.width - view.width;
+  const int spare_y = image.height - view.height;
   const bool moves = padding > 0 || augmentation.has_min_scale();
   const double place_x = random.Uniform(), place_y = random.Uniform();
   view.left = moves ? static_cast<int>(place_x * (spare_x + 2 * padding + 1)) - padding : spare_x / 2;
@@ -57,8 +57,8 @@ Colour MeanColour(const v1::Preprocessing& preprocessing) {
   return colour;
 }
 
-Image CutWindow(const Image& picture, const View& view, const Colour& outside) {
-  const int channels = picture.channels;
+Image CutWindow(const Image& image, const View& view, const Colour& outside) {
+  const int channels = image.channels;
   Image window{.width = view.width, .height = view.height, .channels = channels, .pixels = {}};
   window.pixels.resize(size_t(view.width) * view.height * channels);
   uint8_t* to = window.pixels.data();
@@ -66,18 +66,17 @@ Image CutWindow(const Image& picture, const View& view, const Colour& outside) {
     const int from_y = view.top + y;
     for (int x = 0; x < view.width; ++x, to += channels) {
       const int from_x = view.left + (view.mirrored ? view.width - 1 - x : x);
-      const bool inside = from_y >= 0 && from_y < picture.height && from_x >= 0 && from_x < picture.width;
-      const uint8_t* from =
-          inside ? &picture.pixels[(size_t(from_y) * picture.width + from_x) * channels] : outside.data();
+      const bool inside = from_y >= 0 && from_y < image.height && from_x >= 0 && from_x < image.width;
+      const uint8_t* from = inside ? &image.pixels[(size_t(from_y) * image.width + from_x) * channels] : outside.data();
       std::copy_n(from, channels, to);
     }
   }
   return window;
 }
 
-Image Scaled(const Image& picture, Size size, v1::Interpolation interpolation, Rounding rounding) {
-  if (picture.width == size.width && picture.height == size.height) return picture;
-  const FloatImage scaled = Resize(picture, size, interpolation, rounding);
+Image Scaled(const Image& source, Size size, v1::Interpolation interpolation, Rounding rounding) {
+  if (source.width == size.width && source.height == size.height) return source;
+  const FloatImage scaled = Resize(source, size, interpolation, rounding);
   Image image{.width = size.width, .height = size.height, .channels = scaled.channels, .pixels = {}};
   image.pixels.resize(scaled.values.size());
   const size_t plane = static_cast<size_t>(size.width) * size.height;
@@ -88,10 +87,10 @@ Image Scaled(const Image& picture, Size size, v1::Interpolation interpolation, R
   return image;
 }
 
-std::vector<float> RenderView(const Image& picture, const View& view, const v1::Preprocessing& preprocessing) {
+std::vector<float> RenderView(const Image& image, const View& view, const v1::Preprocessing& preprocessing) {
   const Size window{view.height, view.width};
   const Geometry geometry{.original = window, .scaled = view.size, .top = 0, .left = 0, .input = view.size};
-  return Preprocess(CutWindow(picture, view, MeanColour(preprocessing)), preprocessing, geometry);
+  return Preprocess(CutWindow(image, view, MeanColour(preprocessing)), preprocessing, geometry);
 }
 
 }  // namespace vitrine

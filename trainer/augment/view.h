@@ -8,7 +8,7 @@
 #include "common/imaging/geometry.h"
 #include "common/imaging/image.h"
 #include "common/imaging/resize.h"
-#include "trainer/augment/picture_operations.h"
+#include "trainer/augment/image_operations.h"
 #include "trainer/sampler.h"
 #include "vitrine/v1/recipe.pb.h"
 
@@ -25,26 +25,26 @@ struct View {
 };
 
 // Returns the input size of an image: drawn from the recipe's sizes, or by the resolution policy if there are none.
-absl::StatusOr<Size> DrawSize(const v1::Recipe& recipe, const v1::Preprocessing& preprocessing, Size picture,
+absl::StatusOr<Size> DrawSize(const v1::Recipe& recipe, const v1::Preprocessing& preprocessing, Size image,
                               CounterRandom& random);
 
 // Returns a window with the aspect ratio of `size`. Without augmentation: the largest that fits, centred.
-View DrawView(const v1::Augmentation& augmentation, Size picture, Size size, CounterRandom& random);
+View DrawView(const v1::Augmentation& augmentation, Size image, Size size, CounterRandom& random);
 
 // Returns the mean colour of `preprocessing` in 8 bits.
 Colour MeanColour(const v1::Preprocessing& preprocessing);
 
 // Returns the part of the image in a view, at its original resolution, mirrored if the view is. Pixels outside the
 // image get colour `outside`.
-Image CutWindow(const Image& picture, const View& view, const Colour& outside);
+Image CutWindow(const Image& image, const View& view, const Colour& outside);
 
 // Returns the image resized, in 8 bits.
-Image Scaled(const Image& picture, Size size, v1::Interpolation interpolation,
+Image Scaled(const Image& image, Size size, v1::Interpolation interpolation,
              Rounding rounding = v1::Preprocessing::NONE);
 
 // Returns the model's input for a view, planar [channels, view.size.height, view.size.width], by the resize and
 // normalisation that serving uses. Pixels outside the image get the mean colour of `preprocessing`.
-std::vector<float> RenderView(const Image& picture, const View& view, const v1::Preprocessing& preprocessing);
+std::vector<float> RenderView(const Image& image, const View& view, const v1::Preprocessing& preprocessing);
 
 }  // namespace vitrine
 

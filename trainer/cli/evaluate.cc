@@ -50,7 +50,7 @@ absl::StatusOr<VersionId> ChooseVersion(const EvaluateFlags& flags) {
 
 void PrintAccuracy(const EvaluateFlags& flags, const std::string& size, const Accuracy& accuracy) {
   if (flags.format == "table") {
-    std::cout << absl::StreamFormat("%-9s  top-1 %6.2f %%  loss %.4f  %d pictures\n", size, 100 * accuracy.top1(),
+    std::cout << absl::StreamFormat("%-9s  top-1 %6.2f %%  loss %.4f  %d images\n", size, 100 * accuracy.top1(),
                                     accuracy.loss, accuracy.images);
   } else if (flags.format == "csv") {
     std::cout << absl::StreamFormat("%s,%.6f,%.6f,%d\n", size, accuracy.top1(), accuracy.loss, accuracy.images);
@@ -103,7 +103,7 @@ absl::Status EvaluateModel(const EvaluateFlags& flags) {
   ASSIGN_OR_RETURN(const StoredVersion version, ReadVersion(flags.repository, id));
   ASSIGN_OR_RETURN(const std::unique_ptr<Model> model, BuildModel(version));
   ASSIGN_OR_RETURN(std::unique_ptr<Dataset> opened, OpenDataset(flags.data, Split::kTest));
-  CorruptPictures corrupt;
+  CorruptImages corrupt;
   ASSIGN_OR_RETURN(std::unique_ptr<Dataset> data,
                    CacheInMemory(std::move(opened), flags.threads, int64_t{4} << 30, &corrupt));
   if (!data->passed_over().empty()) std::cerr << kTrainProgram << ": " << data->passed_over() << "\n";
@@ -143,7 +143,7 @@ void AddEvaluate(CLI::App& app, EvaluateFlags& flags) {
   evaluate.add_option("--model", flags.model, "NAME or NAME@VERSION; without a version: the newest")->required();
   evaluate.add_option("--data", flags.data, "FORMAT:PATH. Formats:\n" + DatasetFormats())->required();
   evaluate.add_option("--resolutions", flags.resolutions,
-                      "Input sizes, for instance 24,32,40x24; default: each picture's own");
+                      "Input sizes, for instance 24,32,40x24; default: each image's own");
   evaluate.add_option("--out", flags.predictions, "CSV file for each image's name, label and predicted class");
   evaluate.add_option("--threads", flags.threads, "Threads of the computation")->check(CLI::Range(1, 1024));
   evaluate.add_option("--format", flags.format, "table, json or csv")->check(CLI::IsMember({"table", "json", "csv"}));

@@ -120,7 +120,7 @@ int Main(int argc, char** argv) {
   AddSweep(app, sweep);
   AddEvaluate(app, evaluate);
   AddRecipe(*app.add_subcommand("print", "Print a recipe, with overrides applied"), print);
-  CLI::App& draw = *app.add_subcommand("augment", "Draw what a recipe's augmentation makes of pictures");
+  CLI::App& draw = *app.add_subcommand("augment", "Draw what a recipe's augmentation makes of images");
   AddRecipe(draw, augment);
   draw.add_option("--data", augment.data, "As for run")->required();
   draw.add_option("--out", augment.output, "PNG file to write");

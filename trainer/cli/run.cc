@@ -93,8 +93,8 @@ std::string HowToResume(const RunFlags& flags, const v1::Recipe& recipe) {
   return command + " --resume";
 }
 
-GoldenPictures GoldenPicturesOf(const RunFlags& flags) {
-  return flags.golden == "synthetic" ? GoldenPictures::kSynthetic : GoldenPictures::kTest;
+GoldenImages GoldenImagesOf(const RunFlags& flags) {
+  return flags.golden == "synthetic" ? GoldenImages::kSynthetic : GoldenImages::kTest;
 }
 
 void ApplyShortFlags(RunFlags& flags) {
@@ -104,7 +104,7 @@ void ApplyShortFlags(RunFlags& flags) {
 }
 
 // Logs skipped data and images. DATA_LOSS lists all images that cannot be decoded, if there are too many.
-absl::Status LogSkippedData(const v1::Recipe& recipe, const Experiment& experiment, const CorruptPictures& corrupt,
+absl::Status LogSkippedData(const v1::Recipe& recipe, const Experiment& experiment, const CorruptImages& corrupt,
                             Progress& progress) {
   const std::string& of_train = experiment.train->passed_over();
   const std::string& of_test = experiment.test->passed_over();
@@ -112,12 +112,12 @@ absl::Status LogSkippedData(const v1::Recipe& recipe, const Experiment& experime
   if (!of_test.empty() && of_test != of_train) progress.Line(of_test);
   RETURN_IF_ERROR(corrupt.Judge(recipe.corrupt_limit()));
   for (const std::string& reason : corrupt.reasons()) progress.Line(absl::StrCat("left out: ", reason));
-  if (!SamePictures(*experiment.train, *experiment.test)) return absl::OkStatus();
+  if (!SameImages(*experiment.train, *experiment.test)) return absl::OkStatus();
   progress.Line(absl::StrCat(
       experiment.test->undivided()
           ? absl::StrCat(experiment.data, " has no test split")
-          : absl::StrCat("the test split of ", experiment.data, " has the same pictures as the training split"),
-      ": every accuracy will be that on the pictures learned from, and is called so; sort pictures into train/ and ",
+          : absl::StrCat("the test split of ", experiment.data, " has the same images as the training split"),
+      ": every accuracy will be that on the images learned from, and is called so; sort images into train/ and ",
       "test/ to know more"));
   return absl::OkStatus();
 }
@@ -130,7 +130,7 @@ absl::StatusOr<Experiment> OpenExperiment(const RunFlags& flags, Progress& progr
   if (recipe.has_sequence()) {
     if (!flags.publish.empty()) {
       return absl::InvalidArgumentError(
-          absl::StrCat("--publish: vitrine-server serves classifiers of pictures; \"", recipe.name(),
+          absl::StrCat("--publish: vitrine-server serves classifiers of images; \"", recipe.name(),
                        "\" trains a model of sequences, whose weights stay in the work folder"));
     }
     experiment.data = flags.data;
@@ -139,7 +139,7 @@ absl::StatusOr<Experiment> OpenExperiment(const RunFlags& flags, Progress& progr
   }
   ASSIGN_OR_RETURN(experiment.data, WrongCommandLine(CompleteData(recipe, flags.data)));
   ASSIGN_OR_RETURN(const v1::Preprocessing preprocessing, ImageTask::PreprocessingOf(recipe));
-  CorruptPictures corrupt;
+  CorruptImages corrupt;
   ASSIGN_OR_RETURN(experiment.train, OpenSplit(recipe, experiment.data, Split::kTrain, preprocessing, !flags.no_cache,
                                                flags.threads, corrupt));
   ASSIGN_OR_RETURN(experiment.test, OpenSplit(recipe, experiment.data, Split::kTest, preprocessing, !flags.no_cache,
@@ -207,7 +207,7 @@ absl::StatusOr<v1::Provenance> PublishVersion(const RunFlags& flags, const Exper
   publish.repository = flags.publish;
   publish.model = flags.name;
   publish.origin = origin;
-  publish.golden = GoldenPicturesOf(flags);
+  publish.golden = GoldenImagesOf(flags);
   publish.threads = flags.threads;
   publish.stop = InterruptedFlag();
   publish.progress = &progress;
@@ -278,7 +278,7 @@ absl::Status RunRecipe(RunFlags flags) {
     RETURN_IF_ERROR(CheckPublishable(flags.publish, flags.name, kBytesPerParameter * model->CountParameters()));
     // Fails before training rather than after it.
     RETURN_IF_ERROR(
-        MakeGoldens(experiment.recipe, dynamic_cast<const Model&>(*model), *experiment.test, GoldenPicturesOf(flags))
+        MakeGoldens(experiment.recipe, dynamic_cast<const Model&>(*model), *experiment.test, GoldenImagesOf(flags))
             .status());
   }
   ASSIGN_OR_RETURN(const std::unique_ptr<Communicator> group, JoinGroup(rendezvous, experiment));
@@ -338,13 +338,13 @@ void AddRunFlags(CLI::App& run, RunFlags& flags) {
   run.add_option("--loader-threads", flags.loader_threads, "Threads that read and augment")->check(CLI::Range(1, 1024));
   run.add_option("--save-every", flags.save_every, "Write the state every so many steps besides every epoch's end")
       ->check(CLI::NonNegativeNumber);
-  run.add_flag("--no-cache", flags.no_cache, "Decode each picture anew instead of keeping all in memory");
+  run.add_flag("--no-cache", flags.no_cache, "Decode each image anew instead of keeping all in memory");
   run.add_option("--metrics", flags.metrics, "HOST:PORT for Prometheus: /metrics and /healthz; default: none");
   run.add_flag("--no-report", flags.no_report, "Write no report.html at the end");
   run.add_option("--publish", flags.publish, "Repository to publish into; made if it is missing or empty");
   run.add_option("--name", flags.name, "Name to publish under; default: the recipe's");
   run.add_option("--golden", flags.golden,
-                 "What the version's golden inputs are made of: test, pictures of the test split, which it then "
+                 "What the version's golden inputs are made of: test, images of the test split, which it then "
                  "contains; or synthetic, patterns")
       ->check(CLI::IsMember({"test", "synthetic"}));
   run.add_option("--revision", flags.revision,

@@ -44,11 +44,10 @@ absl::StatusOr<Image> Mosaic(const Dataset& data) {
   const size_t row_bytes = size_t(first.width) * first.channels;
   for (int tile = 0; tile < kColumns * kRows; ++tile) {
     ASSIGN_OR_RETURN(const Image whole, data.image(tile * 7919 % data.size()));
-    const Image picture = Reduced(whole, kMostTileSide);
+    const Image image = Reduced(whole, kMostTileSide);
     // For a set of mixed sizes, repeats the first image instead.
-    const bool fits =
-        picture.width == first.width && picture.height == first.height && picture.channels == first.channels;
-    const Image& source = fits ? picture : first;
+    const bool fits = image.width == first.width && image.height == first.height && image.channels == first.channels;
+    const Image& source = fits ? image : first;
     for (int y = 0; y < first.height; ++y) {
       const size_t to_row = size_t(tile / kColumns) * first.height + y;
       std::copy_n(&source.pixels[y * row_bytes], row_bytes,
@@ -61,12 +60,12 @@ absl::StatusOr<Image> Mosaic(const Dataset& data) {
 }  // namespace
 
 absl::StatusOr<Safetensors> MakeGoldens(const v1::Recipe& recipe, const Model& model, const Dataset& test,
-                                        GoldenPictures pictures) {
-  if (pictures == GoldenPictures::kSynthetic) {
+                                        GoldenImages images) {
+  if (images == GoldenImages::kSynthetic) {
     ASSIGN_OR_RETURN(const Image first, test.image(0));
     const Image size = Reduced(first, kMostTileSide);
     const std::unique_ptr<Dataset> patterns = MakePatterns({size.height, size.width}, first.channels);
-    return MakeGoldens(recipe, model, *patterns, GoldenPictures::kTest);
+    return MakeGoldens(recipe, model, *patterns, GoldenImages::kTest);
   }
   const v1::Preprocessing& preprocessing = model.config().preprocessing();
   Safetensors golden;
@@ -75,9 +74,9 @@ absl::StatusOr<Safetensors> MakeGoldens(const v1::Recipe& recipe, const Model& m
   for (const std::optional<Size>& size : sizes) {
     // Uses two images, of different classes if the set is sorted by class.
     for (const int64_t index : {test.size() / 7, test.size() * 5 / 7}) {
-      ASSIGN_OR_RETURN(const PlannedPicture picture, ReadForEvaluation(test, index, preprocessing, size));
-      golden.tensors[absl::StrCat("input.", next++)] = StoredOf(
-          ArrayOf(Preprocess(picture.image, preprocessing, picture.geometry), preprocessing, picture.geometry));
+      ASSIGN_OR_RETURN(const PlannedImage image, ReadForEvaluation(test, index, preprocessing, size));
+      golden.tensors[absl::StrCat("input.", next++)] =
+          StoredOf(ArrayOf(Preprocess(image.image, preprocessing, image.geometry), preprocessing, image.geometry));
     }
   }
   ASSIGN_OR_RETURN(const std::string file, test.encoded(test.size() / 3));

@@ -11,7 +11,7 @@
 namespace vitrine {
 
 // Source of a version's golden images, which are part of the version.
-enum class GoldenPictures {
+enum class GoldenImages {
   kTest,       // images of the test split, unchanged
   kSynthetic,  // patterns of the same size
 };
@@ -20,7 +20,7 @@ enum class GoldenPictures {
 // of `model`, whose weights must be as stored. Before the first step, a call with any weights checks that the version
 // can be published. Errors as Dataset::image, PlanEvaluation and RecordGolden.
 absl::StatusOr<Safetensors> MakeGoldens(const v1::Recipe& recipe, const Model& model, const Dataset& test,
-                                        GoldenPictures pictures);
+                                        GoldenImages images);
 
 }  // namespace vitrine
 

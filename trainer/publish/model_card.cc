@@ -37,7 +37,7 @@ std::string Augmentations(const v1::Recipe& recipe) {
 }
 
 std::string AccuracyTable(const v1::Manifest& manifest) {
-  std::string text = "| split | pictures | top-1 |\n|---|---|---|\n";
+  std::string text = "| split | images | top-1 |\n|---|---|---|\n";
   for (const v1::Metric& metric : manifest.provenance().metrics()) {
     absl::StrAppendFormat(&text, "| %s | %d | %.2f %% |\n", metric.split(), metric.images(), 100 * metric.value());
   }
@@ -78,7 +78,7 @@ std::string Lineage(const v1::Recipe& recipe, const v1::Provenance& provenance, 
 std::string Step(const v1::Recipe& recipe, const RunPosition& position) {
   const int64_t batches = int64_t{std::max(1, recipe.accumulate())} * position.processes;
   const int64_t batch = position.samples_per_step / batches;
-  std::string text = absl::StrFormat("%d pictures", position.samples_per_step);
+  std::string text = absl::StrFormat("%d images", position.samples_per_step);
   if (batches > 1) absl::StrAppendFormat(&text, ", %d batches of %d", batches, batch);
   if (batch < recipe.batch()) {
     absl::StrAppendFormat(&text, "; the recipe asks for %d, the data are too few", recipe.batch() * batches);
@@ -90,7 +90,7 @@ std::string Rate(const v1::Recipe& recipe, const RunPosition& position) {
   const v1::Optimizer& optimizer = recipe.optimizer();
   std::string text = absl::StrFormat("learning rate %g", optimizer.lr());
   if (optimizer.per_512()) {
-    absl::StrAppendFormat(&text, " for 512 pictures a step, %.3g here",
+    absl::StrAppendFormat(&text, " for 512 images a step, %.3g here",
                           optimizer.lr() * static_cast<double>(position.samples_per_step) / 512);
   }
   return text;
@@ -112,7 +112,7 @@ std::string Comparison(const v1::Recipe& recipe, const v1::Provenance& provenanc
 }  // namespace
 
 std::string ModelCard(const v1::Recipe& recipe, const v1::Manifest& manifest, const TrainResult& result,
-                      GoldenPictures golden) {
+                      GoldenImages golden) {
   const v1::Provenance& provenance = manifest.provenance();
   std::string card = absl::StrFormat("# %s\n\n", manifest.model());
   if (!recipe.description().empty()) {
@@ -121,7 +121,7 @@ std::string ModelCard(const v1::Recipe& recipe, const v1::Manifest& manifest, co
   absl::StrAppendFormat(&card, "## Accuracy\n\nOn %s, with the weights as stored.%s\n\n%s\n", provenance.data(),
                         recipe.evaluation_sizes().empty()
                             ? ""
-                            : " A picture is scaled to cover the size (height x width) and cropped centrally.",
+                            : " An image is scaled to cover the size (height x width) and cropped centrally.",
                         AccuracyTable(manifest));
   absl::StrAppend(&card, Comparison(recipe, provenance));
   if (!result.finished) {
@@ -151,9 +151,9 @@ std::string ModelCard(const v1::Recipe& recipe, const v1::Manifest& manifest, co
                         provenance.train_seconds(),
                         static_cast<double>(provenance.images_seen()) / std::max(1.0, provenance.train_seconds()));
   absl::StrAppendFormat(&card, "| goldens | %s |\n",
-                        golden == GoldenPictures::kTest
-                            ? "pictures of the test split, which golden.safetensors contains as they are"
-                            : "synthetic patterns; the version contains no picture of the data");
+                        golden == GoldenImages::kTest
+                            ? "images of the test split, which golden.safetensors contains as they are"
+                            : "synthetic patterns; the version contains no image of the data");
   return card;
 }
 

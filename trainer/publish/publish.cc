@@ -69,7 +69,7 @@ absl::StatusOr<VersionId> PublishResult(const v1::Recipe& recipe, const TrainRes
     entry.set_tolerance(tolerance.value);
   }
   ASSIGN_OR_RETURN(const auto sizes, EvaluationSizes(recipe));
-  const char* const measured = SamePictures(train, test) ? "train" : "test";
+  const char* const measured = SameImages(train, test) ? "train" : "test";
   for (const std::optional<Size>& size : sizes) {
     const std::string split = SplitInWords(measured, stored->config().preprocessing(), size);
     ASSIGN_OR_RETURN(
@@ -77,7 +77,7 @@ absl::StatusOr<VersionId> PublishResult(const v1::Recipe& recipe, const TrainRes
         Evaluate(*stored, test, size,
                  {.threads = options.threads,
                   .stop = options.stop,
-                  .progress = options.progress == nullptr ? nullptr : options.progress->Measuring(split, "pictures")}));
+                  .progress = options.progress == nullptr ? nullptr : options.progress->Measuring(split, "images")}));
     v1::Metric& metric = *draft.manifest.mutable_provenance()->add_metrics();
     metric.set_name("top1");
     metric.set_split(split);

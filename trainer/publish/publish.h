@@ -23,7 +23,7 @@ struct PublishOptions {
   std::filesystem::path repository;  // an empty or missing folder becomes a repository
   std::string model;                 // name to publish under
   RunOrigin origin;                  // for the provenance
-  GoldenPictures golden = GoldenPictures::kTest;
+  GoldenImages golden = GoldenImages::kTest;
   int threads = 1;                          // for measuring
   const std::atomic<bool>* stop = nullptr;  // set to true to stop with CANCELLED
   Progress* progress = nullptr;             // shows measurements; may be null
@@ -42,7 +42,7 @@ absl::StatusOr<VersionId> PublishResult(const v1::Recipe& recipe, const TrainRes
 
 // Returns the model card.
 std::string ModelCard(const v1::Recipe& recipe, const v1::Manifest& manifest, const TrainResult& result,
-                      GoldenPictures golden = GoldenPictures::kTest);
+                      GoldenImages golden = GoldenImages::kTest);
 
 }  // namespace vitrine
 

@@ -28,7 +28,7 @@ absl::StatusOr<std::string> CompleteData(const v1::Recipe& recipe, const std::st
 
 absl::StatusOr<std::unique_ptr<Dataset>> OpenSplit(const v1::Recipe& recipe, const std::string& data, Split split,
                                                    const v1::Preprocessing& preprocessing, bool cache, int threads,
-                                                   CorruptPictures& corrupt) {
+                                                   CorruptImages& corrupt) {
   absl::StatusOr<std::unique_ptr<Dataset>> opened = OpenDataset(data, split);
   if (!opened.ok()) {
     return absl::Status(opened.status().code(), absl::StrCat(opened.status().message(), Origin(recipe)));

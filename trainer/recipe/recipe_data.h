@@ -20,7 +20,7 @@ absl::StatusOr<std::string> CompleteData(const v1::Recipe& recipe, const std::st
 // that cannot be decoded and adds them to `corrupt`. Errors as OpenDataset, with the data's origin.
 absl::StatusOr<std::unique_ptr<Dataset>> OpenSplit(const v1::Recipe& recipe, const std::string& data, Split split,
                                                    const v1::Preprocessing& preprocessing, bool cache, int threads,
-                                                   CorruptPictures& corrupt);
+                                                   CorruptImages& corrupt);
 
 }  // namespace vitrine
 

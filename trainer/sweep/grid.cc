@@ -27,7 +27,7 @@ constexpr int kDefaultSeeds = 3;
 constexpr int kMostSeeds = 1000;
 constexpr size_t kLongestName = 200;  // file systems allow 255 bytes
 // Default metrics of image and sequence recipes.
-constexpr char kPictureMetric[] = "test/top1";
+constexpr char kImageMetric[] = "test/top1";
 constexpr char kSequenceMetric[] = "test/accuracy";
 
 // An axis entry in one form, whichever form the file uses.
@@ -204,7 +204,7 @@ absl::StatusOr<SweepGrid> ExpandSweep(const v1::Sweep& sweep) {
                  .metric = sweep.metric(),
                  .lower_is_better = sweep.lower_is_better()};
   ASSIGN_OR_RETURN(v1::Recipe recipe, FindRecipe(sweep.recipe()));
-  if (grid.metric.empty()) grid.metric = recipe.has_sequence() ? kSequenceMetric : kPictureMetric;
+  if (grid.metric.empty()) grid.metric = recipe.has_sequence() ? kSequenceMetric : kImageMetric;
   std::vector<std::string> common(sweep.set().begin(), sweep.set().end());
   if (sweep.epochs() > 0) common.push_back(absl::StrCat("epochs=", sweep.epochs()));
   for (const std::string& assignment : common) {

@@ -62,7 +62,7 @@ absl::StatusOr<std::unique_ptr<ImageTask>> ImageTask::Make(const v1::Recipe& rec
   RETURN_IF_ERROR(task->CheckFit(train));
   task->HoldOut(train);
   RETURN_IF_ERROR(task->CheckStart(train));
-  task->has_test_split_ = test != nullptr && !SamePictures(train, *test);
+  task->has_test_split_ = test != nullptr && !SameImages(train, *test);
   if (recipe.has_distillation()) {
     ASSIGN_OR_RETURN(task->teacher_, Teacher::Make(recipe.distillation(), task->config_, train.labels(), recipe));
   }
@@ -108,7 +108,7 @@ absl::Status ImageTask::CheckSizes() const {
     return absl::InvalidArgumentError(absl::StrCat(
         "sizes has ", ToString({size.height(), size.width()}), ", but ",
         kept ? absl::StrCat(NameOf(start_->manifest), ", whose preprocessing is kept,") : ModelInWords(),
-        " takes every picture at ", ToString({fixed.height(), fixed.width()}),
+        " takes every image at ", ToString({fixed.height(), fixed.width()}),
         "; sizes are for models of native resolution: leave them out, --set sizes=[]",
         kept ? ", or say that another preprocessing is meant: --set start.replace_preprocessing=true" : ""));
   }
@@ -128,7 +128,7 @@ absl::Status ImageTask::CheckFit(const Dataset& train) const {
   if (train.labels().size() < 2) {
     return absl::InvalidArgumentError(
         absl::StrCat("the data has one class, ", absl::StrJoin(train.labels(), ""),
-                     ": there is nothing to tell apart; a folder of pictures holds a folder for each class, two at "
+                     ": there is nothing to tell apart; a folder of images holds a folder for each class, two at "
                      "least"));
   }
   for (const Dataset* data : {&train, test_}) {
@@ -206,9 +206,9 @@ absl::StatusOr<TrainingBatch> ImageTask::MakeBatch(int64_t epoch, int64_t index,
   const v1::Preprocessing& preprocessing = config_.preprocessing();
   std::vector<Sample> samples;
   for (const Member& member : members) {
-    ASSIGN_OR_RETURN(const Image picture, training_->image(member.sample));
+    ASSIGN_OR_RETURN(const Image decoded, training_->image(member.sample));
     CounterRandom random = RandomOf(recipe_.seed(), epoch, member);
-    ASSIGN_OR_RETURN(TrainingInput input, DrawInput(picture, recipe_, preprocessing, random));
+    ASSIGN_OR_RETURN(TrainingInput input, DrawInput(decoded, recipe_, preprocessing, random));
     samples.push_back({std::move(input), training_->label(member.sample)});
   }
   // Sorts by size: equal neighbours share batched calls.

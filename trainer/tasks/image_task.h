@@ -42,7 +42,7 @@ class ImageTask final : public Task {
 
   absl::StatusOr<std::unique_ptr<Module>> MakeModel() const override;
   bool Trains(const std::string& parameter) const override;
-  std::string samples_in_words() const override { return "pictures"; }
+  std::string samples_in_words() const override { return "images"; }
   int64_t samples() const override { return training_->size(); }
   const std::string& data_digest() const override { return data_digest_; }
   std::vector<Member> EpochMembers(int64_t epoch) const override;

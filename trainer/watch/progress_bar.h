@@ -15,7 +15,7 @@ namespace vitrine {
 // line of the best measurement so far says so.
 class ProgressBar final : public Observer {
  public:
-  // `progress` must outlive the bar. `samples_in_words` is the task's: "pictures".
+  // `progress` must outlive the bar. `samples_in_words` is the task's: "images".
   ProgressBar(Progress& progress, std::string samples_in_words)
       : progress_(progress), samples_in_words_(std::move(samples_in_words)) {}
 

@@ -81,7 +81,7 @@ void AddMetrics(const v1::Provenance& provenance, Lines& lines) {
     const std::string value =
         fraction ? absl::StrFormat("%.2f %%", 100 * metric.value()) : absl::StrFormat("%.6g", metric.value());
     lines.Add(Printable(metric.name()), absl::StrCat(value, " on ", metric.split(), " of ", WithCommas(metric.images()),
-                                                     metric.images() == 1 ? " picture" : " pictures"));
+                                                     metric.images() == 1 ? " image" : " images"));
   }
 }
 
@@ -91,7 +91,7 @@ void AddProvenance(const v1::Provenance& from, Lines& lines) {
   lines.Add("data digest", from.data_digest());
   lines.Add("recipe", from.recipe());
   if (from.epochs() > 0) {
-    lines.Add("training", absl::StrFormat("%.4g epochs, %s pictures, seed %d", from.epochs(),
+    lines.Add("training", absl::StrFormat("%.4g epochs, %s images, seed %d", from.epochs(),
                                           WithCommas(from.images_seen()), from.seed()));
   }
   if (from.train_seconds() > 0) {

@@ -59,8 +59,8 @@ std::string CanaryText(const v1::CanaryStatus& canary) {
   std::string text = absl::StrCat("version ", canary.version(), ": ", canary.errors(), " errors in ", canary.requests(),
                                   " answers of the window");
   if (canary.compared() > 0) {
-    absl::StrAppendFormat(&text, ", computes %.2f times as long for a picture as stable over %d",
-                          canary.compute_ratio(), canary.compared());
+    absl::StrAppendFormat(&text, ", computes %.2f times as long for an image as stable over %d", canary.compute_ratio(),
+                          canary.compared());
   }
   if (canary.answers_compared() > 0) {
     absl::StrAppendFormat(
@@ -69,7 +69,7 @@ std::string CanaryText(const v1::CanaryStatus& canary) {
         canary.class_difference());
   }
   if (canary.paired() > 0) {
-    absl::StrAppendFormat(&text, ", finds another class for %.0f %% of %d pictures that both computed",
+    absl::StrAppendFormat(&text, ", finds another class for %.0f %% of %d images that both computed",
                           100 * canary.disagreement(), canary.paired());
   }
   return absl::StrCat(text, canary.golden_drift() < 0 ? ", goldens not run again yet"

@@ -25,9 +25,9 @@ namespace vitrine {
 namespace {
 
 // Decodes the image when a map first needs it.
-class LazyPicture {
+class LazyImage {
  public:
-  explicit LazyPicture(std::string_view encoded) : encoded_(encoded) {}
+  explicit LazyImage(std::string_view encoded) : encoded_(encoded) {}
   absl::StatusOr<const Image*> Get() {
     if (!image_.has_value()) {
       ASSIGN_OR_RETURN(image_, Decode(encoded_));
@@ -66,7 +66,7 @@ class Drawings {
  public:
   Drawings(const AttentionFiles& files, const v1::ClassifyRequest& asked, std::string_view encoded,
            const v1::ClassifyResponse& answer)
-      : files_(files), asked_(asked), answer_(answer), picture_(encoded) {}
+      : files_(files), asked_(asked), answer_(answer), original_(encoded) {}
 
   absl::StatusOr<std::string> WriteOne(const v1::AttentionMap& map) {
     const v1::AttentionRequest asked = AskedFor(map.kind());
@@ -96,7 +96,7 @@ class Drawings {
       ASSIGN_OR_RETURN(figure.tiles[row * heads.size() + column], Tile(*map, asked, side));
     }
     ASSIGN_OR_RETURN(figure.range, RangeOfKind(asked.kind()));
-    ASSIGN_OR_RETURN(figure.picture, picture_.Get());
+    ASSIGN_OR_RETURN(figure.image, original_.Get());
     ASSIGN_OR_RETURN(const std::string drawing, DrawSheet(figure));
     return Write(SheetFileName(files_.stem, asked), drawing);
   }
@@ -108,10 +108,10 @@ class Drawings {
     for (const auto& maps : kinds) rows = std::max(rows, maps.size());
     const size_t columns = kinds.size() + 1;
     const int side = 2 * SheetTileSide(2 * static_cast<int>(rows), 2 * static_cast<int>(columns));
-    figure.columns = {"the picture"};
+    figure.columns = {"the image"};
     figure.tiles.resize(rows * columns);
-    ASSIGN_OR_RETURN(const Image* picture, picture_.Get());
-    figure.tiles[0] = Scaled(*picture, side);
+    ASSIGN_OR_RETURN(const Image* original, original_.Get());
+    figure.tiles[0] = Scaled(*original, side);
     std::vector<std::vector<std::string>> captions(rows);  // captions of each row, without duplicates
     for (size_t column = 1; column < columns; ++column) {
       const std::vector<const v1::AttentionMap*>& maps = kinds[column - 1];
@@ -205,7 +205,7 @@ class Drawings {
     ASSIGN_OR_RETURN(const std::vector<float> values, AttentionValues(map));
     ASSIGN_OR_RETURN(const ColourRange range, RangeOfKind(map.kind()));
     if (!map.has_covers()) return DrawMatrix(FigureOf(map, values, range));
-    ASSIGN_OR_RETURN(const Image* image, picture_.Get());
+    ASSIGN_OR_RETURN(const Image* image, original_.Get());
     return DrawOverlay(*image, SpatialOf(map, asked, values, range));
   }
 
@@ -213,7 +213,7 @@ class Drawings {
     ASSIGN_OR_RETURN(const std::vector<float> values, AttentionValues(map));
     ASSIGN_OR_RETURN(const ColourRange range, RangeOfKind(map.kind()));
     if (!map.has_covers()) return ComposeMatrix(FigureOf(map, values, range), side);
-    ASSIGN_OR_RETURN(const Image* image, picture_.Get());
+    ASSIGN_OR_RETURN(const Image* image, original_.Get());
     const SpatialMap spatial = SpatialOf(map, asked, values, range);
     return ComposeOverlay(*image, spatial, {.min_side = side, .max_side = side, .legend = false});
   }
@@ -227,7 +227,7 @@ class Drawings {
   const AttentionFiles& files_;
   const v1::ClassifyRequest& asked_;
   const v1::ClassifyResponse& answer_;
-  LazyPicture picture_;
+  LazyImage original_;
   std::map<v1::AttentionKind, ColourRange> ranges_;
 };
 

@@ -60,7 +60,7 @@ absl::Status MeanDistance::Add(const v1::ClassifyRequest& asked, const v1::Class
   for (const v1::AttentionMap& map : answer.attention()) {
     if (map.kind() != v1::DISTANCE) continue;
     ASSIGN_OR_RETURN(const std::vector<float> distances, AttentionValues(map));
-    if (pictures_ == 0) {
+    if (images_ == 0) {
       first_ = map;
       for (const v1::AttentionRequest& request : asked.attention()) {
         if (request.kind() == v1::DISTANCE) asked_ = request;
@@ -71,26 +71,26 @@ absl::Status MeanDistance::Add(const v1::ClassifyRequest& asked, const v1::Class
     }
     if (map.rows() != first_.rows() || map.columns() != first_.columns()) {
       return absl::InvalidArgumentError(absl::StrCat("the attention distances of ", map.rows(), " layers and ",
-                                                     map.columns(), " heads fit no mean over pictures of ",
-                                                     first_.rows(), " layers and ", first_.columns(), " heads"));
+                                                     map.columns(), " heads fit no mean over images of ", first_.rows(),
+                                                     " layers and ", first_.columns(), " heads"));
     }
     const v1::Grid& grid = answer.grid();
     const v1::Grid& first = answer_.grid();
     same_grid_ = same_grid_ && grid.rows() == first.rows() && grid.columns() == first.columns() &&
                  grid.input_height() == first.input_height() && grid.input_width() == first.input_width();
     for (size_t i = 0; i < distances.size(); ++i) sums_[i] += distances[i];
-    ++pictures_;
+    ++images_;
   }
   return absl::OkStatus();
 }
 
 absl::StatusOr<std::string> MeanDistance::Write(const std::string& folder) const {
-  if (pictures_ < 2) return "";
+  if (images_ < 2) return "";
   std::vector<float> means;
-  for (const double sum : sums_) means.push_back(static_cast<float>(sum / pictures_));
+  for (const double sum : sums_) means.push_back(static_cast<float>(sum / images_));
   DistanceFigure figure = FigureOf(first_, asked_, same_grid_ ? &answer_.grid() : nullptr, magnitudes_);
   figure.distances = means;
-  figure.note = absl::StrCat("mean over ", pictures_, " pictures", same_grid_ ? "" : " of several grids", ", ",
+  figure.note = absl::StrCat("mean over ", images_, " images", same_grid_ ? "" : " of several grids", ", ",
                              answer_.served_by().model(), " version ", answer_.served_by().version());
   ASSIGN_OR_RETURN(const std::string plot, DrawDistancePlot(figure));
   std::string path = (std::filesystem::path(folder) / "distance.svg").string();

@@ -35,7 +35,7 @@ class MeanDistance {
   v1::ClassifyResponse answer_;  // first answer; has a grid only if all answers have the same
   bool same_grid_ = true;
   std::vector<double> sums_;
-  int pictures_ = 0;
+  int images_ = 0;
 };
 
 }  // namespace vitrine

@@ -59,9 +59,9 @@ std::string AnswerLine(v1::ClassifyResponse answer, AnswerFiles files) {
   return AnswerJson(answer, files);
 }
 
-std::string FailureLine(const std::string& picture, const absl::Status& why) {
+std::string FailureLine(const std::string& image, const absl::Status& why) {
   return JsonLine(
-      {{"image", EscapedBytes(picture)}, {"error", why.message()}, {"code", absl::StatusCodeToString(why.code())}});
+      {{"image", EscapedBytes(image)}, {"error", why.message()}, {"code", absl::StatusCodeToString(why.code())}});
 }
 
 std::string FeatureOrigin(const v1::ServedBy& by, const FeatureSummary& features) {
@@ -71,7 +71,7 @@ std::string FeatureOrigin(const v1::ServedBy& by, const FeatureSummary& features
                      {"kind", FeatureKindName(features.kind)},
                      {"width", features.width},
                      {"normalized", features.normalized},
-                     {"pictures", features.pictures}};
+                     {"pictures", features.images}};
   return JsonLine(json);
 }
 

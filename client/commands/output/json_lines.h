@@ -18,14 +18,14 @@ namespace vitrine {
 std::string AnswerLine(v1::ClassifyResponse answer, AnswerFiles files);
 
 // Returns the line of an image without an answer: message, and name of the canonical code.
-std::string FailureLine(const std::string& picture, const absl::Status& why);
+std::string FailureLine(const std::string& image, const absl::Status& why);
 
 // Properties that all features of one run share.
 struct FeatureSummary {
   v1::FeatureKind kind = v1::FEATURE_KIND_UNSPECIFIED;
   int width = 0;
   bool normalized = false;
-  int pictures = 0;
+  int images = 0;
 };
 
 // The version that computed features as a JSON object on one line.

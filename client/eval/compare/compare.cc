@@ -58,10 +58,9 @@ absl::Status Match(Comparison& comparison) {
   comparison.only_in_second = static_cast<int64_t>(comparison.second.predictions.size()) - matched;
   if (!comparison.pairs.empty()) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      matched == 0
-          ? "the two evaluations have no picture in common (pictures are matched by name); compare evaluations "
-            "of one data set"
-          : "no picture was answered in both evaluations; there is nothing to compare");
+      matched == 0 ? "the two evaluations have no image in common (images are matched by name); compare evaluations "
+                     "of one data set"
+                   : "no image was answered in both evaluations; there is nothing to compare");
 }
 
 // Returns the metrics of the pairs only.
@@ -73,7 +72,7 @@ EvaluationMetrics MetricsOf(const Evaluation& whole, const std::vector<Predictio
   EvaluationMetrics metrics = ComputeMetrics(part);
   const EvaluationMetrics of_whole = ComputeMetrics(whole);
   metrics.busy_seconds = of_whole.busy_seconds;
-  metrics.pictures_per_second = of_whole.pictures_per_second;
+  metrics.images_per_second = of_whole.images_per_second;
   return metrics;
 }
 

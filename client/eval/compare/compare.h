@@ -75,8 +75,8 @@ std::string VerdictInWords(const Comparison& comparison);
 std::string RunTitle(const Evaluation& evaluation);
 // "0.0312", "3.2e-05"
 std::string PText(double p);
-// "9,998 pictures were answered by both; ..."
-std::string PicturesInWords(const Comparison& comparison);
+// "9,998 images were answered by both; ..."
+std::string ImagesInWords(const Comparison& comparison);
 
 // Returns the measures of both, their difference and, for accuracy, its interval.
 DataTable MeasuresOf(const Comparison& comparison);

@@ -40,7 +40,7 @@ void AddKeyFigures(const Comparison& comparison, HtmlPage& page) {
 }
 
 void AddRuns(const Comparison& comparison, HtmlPage& page) {
-  page.Section("The two", PicturesInWords(comparison));
+  page.Section("The two", ImagesInWords(comparison));
   HtmlTable table{.columns = {{""}, {"first"}, {"second"}}};
   const Evaluation &first = comparison.first, &second = comparison.second;
   const auto add = [&](const char* what, const std::string& a, const std::string& b) {
@@ -60,7 +60,7 @@ void AddRuns(const Comparison& comparison, HtmlPage& page) {
 std::string DrawCounts(const PairedCounts& counts) {
   ShadedMatrix matrix;
   matrix.title = "Right and wrong";
-  matrix.note = "pictures by what the first (row) and the second (column) made of them";
+  matrix.note = "images by what the first (row) and the second (column) made of them";
   matrix.row_axis = "first";
   matrix.column_axis = "second";
   matrix.rows = matrix.columns = {"right", "wrong"};
@@ -68,7 +68,7 @@ std::string DrawCounts(const PairedCounts& counts) {
     const double share = static_cast<double>(count) / static_cast<double>(counts.all());
     matrix.cells.push_back({.shade = share,
                             .text = WithSeparators(count),
-                            .tip = absl::StrCat(WithSeparators(count), " pictures, ", PercentText(share))});
+                            .tip = absl::StrCat(WithSeparators(count), " images, ", PercentText(share))});
   }
   return absl::StrCat("<div style=\"max-width:24rem\">", DrawShadedMatrix(matrix), "</div>");
 }
@@ -91,7 +91,7 @@ void AddMeasures(const Comparison& comparison, HtmlPage& page) {
 
 void AddClasses(const Comparison& comparison, HtmlPage& page) {
   HtmlTable table = AsHtml(ClassesOf(comparison), {{"class"},
-                                                   {"pictures", true},
+                                                   {"images", true},
                                                    {"recall, first", true},
                                                    {"second", true},
                                                    {"difference", true},
@@ -120,9 +120,9 @@ void AddCalibration(const Comparison& comparison, HtmlPage& page) {
 }
 
 void AddLatency(const Comparison& comparison, HtmlPage& page) {
-  HistogramFigure figure{.title = "Time of a picture, as the client saw it",
+  HistogramFigure figure{.title = "Time of an image, as the client saw it",
                          .x_axis = "milliseconds",
-                         .y_axis = "pictures",
+                         .y_axis = "images",
                          .logarithmic = true,
                          .bins = 60,
                          .series = {{.name = "first"}, {.name = "second", .colour = 1}}};
@@ -142,7 +142,7 @@ void AddFlips(const Comparison& comparison, const std::vector<PredictionPair>& f
               const Dataset* data, HtmlPage& page) {
   page.Section(title, flips.empty() ? "None."
                                     : absl::StrCat(WithSeparators(static_cast<int64_t>(flips.size())),
-                                                   " pictures; those of which the second is surest first."));
+                                                   " images; those of which the second is surest first."));
   if (flips.empty()) return;
   std::vector<const Prediction*> shown;
   for (size_t i = 0; i < std::min(kCards, flips.size()); ++i) shown.push_back(flips[i].first);
@@ -152,10 +152,10 @@ void AddFlips(const Comparison& comparison, const std::vector<PredictionPair>& f
     const Guess& best = prediction.guesses.front();
     return absl::StrFormat("%s, %.1f %%", LabelOf(by.model, best.index), 100 * best.probability);
   };
-  std::vector<PictureCard> cards;
+  std::vector<ImageCard> cards;
   for (size_t i = 0; i < shown.size(); ++i) {
-    PictureCard& card = cards.emplace_back();
-    card.pictures = looks.pictures[i];
+    ImageCard& card = cards.emplace_back();
+    card.images = looks.images[i];
     card.lines = {absl::StrCat("label: ", LabelOf(comparison.first.model, flips[i].first->label)),
                   absl::StrCat("first: ", said(comparison.first, *flips[i].first)),
                   absl::StrCat("second: ", said(comparison.second, *flips[i].second)), flips[i].first->name};
@@ -168,14 +168,14 @@ void AddFlips(const Comparison& comparison, const std::vector<PredictionPair>& f
   }
   if (flips.size() > kMostFlips)
     absl::StrAppend(&names, "and ", flips.size() - kMostFlips, " more, which --format json has\n");
-  if (flips.size() > shown.size()) page.Folded("All of them: picture, label, first, second", names);
+  if (flips.size() > shown.size()) page.Folded("All of them: image, label, first, second", names);
 }
 
 }  // namespace
 
 std::string DrawComparison(const Comparison& comparison, const Dataset* data) {
   HtmlPage page(absl::StrCat(RunTitle(comparison.first), " and ", RunTitle(comparison.second)),
-                absl::StrCat("two evaluations compared picture by picture, on the ", comparison.first.settings.split,
+                absl::StrCat("two evaluations compared image by image, on the ", comparison.first.settings.split,
                              " split of ", comparison.first.data));
   AddKeyFigures(comparison, page);
   AddRuns(comparison, page);
@@ -191,14 +191,14 @@ std::string DrawComparison(const Comparison& comparison, const Dataset* data) {
 std::string DrawComparisons(const Comparisons& comparisons) {
   const Evaluation& first = comparisons.front()->first;
   HtmlPage page(absl::StrCat(comparisons.size(), " evaluations compared with ", RunTitle(first)),
-                absl::StrCat("picture by picture, on the ", first.settings.split, " split of ", first.data));
+                absl::StrCat("image by image, on the ", first.settings.split, " split of ", first.data));
   page.Section("Differences",
                absl::StrCat("Each is compared with ", RunTitle(first),
-                            " on the pictures that both answered. p is "
+                            " on the images that both answered. p is "
                             "McNemar's; the one beside it is corrected for ",
                             comparisons.size(), " comparisons by Holm's method, and decides at 0.05 what is shown."));
   page.Table(AsHtml(SeveralOf(comparisons), {{"second"},
-                                             {"pictures", true},
+                                             {"images", true},
                                              {"top-1, first", true},
                                              {"second", true},
                                              {"difference", true},
@@ -209,7 +209,7 @@ std::string DrawComparisons(const Comparisons& comparisons) {
                                              {"shown"}}));
   for (const std::unique_ptr<Comparison>& of : comparisons) {
     page.Section(RunTitle(of->second), VerdictInWords(*of));
-    page.Paragraph(PicturesInWords(*of));
+    page.Paragraph(ImagesInWords(*of));
     page.Table(MeasuresAsHtml(*of));
   }
   return page.Print();

@@ -158,7 +158,7 @@ std::string VerdictInWords(const Comparison& comparison) {
   std::string verdict = !IsSignificant(comparison) ? "No difference in accuracy is shown"
                         : difference > 0           ? "The second is right more often"
                                                    : "The first is right more often";
-  absl::StrAppend(&verdict, ": ", WithSeparators(comparison.counts.only_first), " pictures only the first has right, ",
+  absl::StrAppend(&verdict, ": ", WithSeparators(comparison.counts.only_first), " images only the first has right, ",
                   WithSeparators(comparison.counts.only_second), " only the second; p = ", PText(test.p));
   absl::StrAppend(&verdict, test.exact ? " (McNemar, exact)"
                                        : absl::StrFormat(" (McNemar, chi-squared %.2f with continuity correction)",
@@ -170,9 +170,9 @@ std::string VerdictInWords(const Comparison& comparison) {
   return verdict + ".";
 }
 
-std::string PicturesInWords(const Comparison& comparison) {
+std::string ImagesInWords(const Comparison& comparison) {
   std::string text =
-      absl::StrCat(WithSeparators(static_cast<int64_t>(comparison.pairs.size())), " pictures were answered by both");
+      absl::StrCat(WithSeparators(static_cast<int64_t>(comparison.pairs.size())), " images were answered by both");
   if (comparison.unanswered > 0) {
     absl::StrAppend(&text, "; ", WithSeparators(comparison.unanswered), " are in both and were not answered by both");
   }
@@ -192,7 +192,7 @@ std::string RunTitle(const Evaluation& evaluation) {
 
 std::string WorseInWords(const Comparison& comparison) {
   return absl::StrFormat(
-      "%s is worse than %s: right on %s instead of %s of %s pictures (%+.2f %%, 95 %% interval %+.2f to %+.2f %%), p = "
+      "%s is worse than %s: right on %s instead of %s of %s images (%+.2f %%, 95 %% interval %+.2f to %+.2f %%), p = "
       "%s%s; required is that no difference to its disadvantage is shown at 0.05",
       RunTitle(comparison.second), RunTitle(comparison.first), PercentText(comparison.second_metrics.top1),
       PercentText(comparison.first_metrics.top1), WithSeparators(comparison.counts.all()),
@@ -219,13 +219,13 @@ DataTable MeasuresOf(const Comparison& comparison) {
     measures.Add(absl::StrCat(stage, "_p50"), a->second.p50, b->second.p50, DurationText);
     measures.Add(absl::StrCat(stage, "_p99"), a->second.p99, b->second.p99, DurationText);
   }
-  measures.Add("pictures_per_second", first.pictures_per_second, second.pictures_per_second, rate);
+  measures.Add("pictures_per_second", first.images_per_second, second.images_per_second, rate);
   return measures.table();
 }
 
 DataTable ClassesOf(const Comparison& comparison) {
   DataTable table({{"class", "CLASS"},
-                   {"pictures", "PICTURES", true},
+                   {"pictures", "IMAGES", true},
                    {"first_recall", "FIRST", true},
                    {"second_recall", "SECOND", true},
                    {"difference", "DIFFERENCE", true},
@@ -245,7 +245,7 @@ DataTable ClassesOf(const Comparison& comparison) {
 
 DataTable SeveralOf(const Comparisons& comparisons) {
   DataTable table({{"second", "SECOND"},
-                   {"pictures", "PICTURES", true},
+                   {"pictures", "IMAGES", true},
                    {"top1_first", "TOP-1, FIRST", true},
                    {"top1_second", "SECOND", true},
                    {"difference", "DIFFERENCE", true},
@@ -277,7 +277,7 @@ std::string PrintComparison(const Comparison& comparison, OutputFormat format, b
   }
   if (format == OutputFormat::kCsv) return MeasuresOf(comparison).Print(format);
   return absl::StrCat(RunInWords("first:  ", comparison.first), RunInWords("second: ", comparison.second),
-                      PicturesInWords(comparison), "\n\n", MeasuresOf(comparison).Print(format), "\n",
+                      ImagesInWords(comparison), "\n\n", MeasuresOf(comparison).Print(format), "\n",
                       VerdictInWords(comparison), "\n\n", ClassesOf(comparison).Print(format));
 }
 
@@ -286,11 +286,10 @@ std::string PrintComparisons(const Comparisons& comparisons, OutputFormat format
   if (comparisons.size() == 1) return PrintComparison(one, format, fail_if_worse);
   if (format == OutputFormat::kCsv) return SeveralOf(comparisons).Print(format);
   if (format == OutputFormat::kTable) {
-    return absl::StrCat(
-        RunInWords("first:  ", one.first), "\n", SeveralOf(comparisons).Print(format), "\n",
-        "Each is compared with the first, on the pictures that both answered. P is McNemar's; P, HOLM is "
-        "corrected for ",
-        comparisons.size(), " comparisons, and decides at 0.05 what is shown.\n");
+    return absl::StrCat(RunInWords("first:  ", one.first), "\n", SeveralOf(comparisons).Print(format), "\n",
+                        "Each is compared with the first, on the images that both answered. P is McNemar's; P, HOLM is "
+                        "corrected for ",
+                        comparisons.size(), " comparisons, and decides at 0.05 what is shown.\n");
   }
   Json json = {{"correction", "Holm"}, {"comparisons", Json::array()}};
   if (fail_if_worse) json["gates"] = Json::array();

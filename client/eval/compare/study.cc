@@ -46,7 +46,7 @@ absl::StatusOr<std::map<std::pair<int, int>, int>> InputSizes(const v1::Preproce
     const auto geometry = PlanGeometry(preprocessing, {.height = header->height, .width = header->width});
     if (geometry.ok()) ++sizes[{geometry->input.height, geometry->input.width}];
   }
-  if (sizes.empty()) return absl::NotFoundError("no picture's size could be read");
+  if (sizes.empty()) return absl::NotFoundError("no image's size could be read");
   return sizes;
 }
 
@@ -102,7 +102,7 @@ absl::StatusOr<MeanCost> CostOf(Client& client, const v1::ModelVersion& model,
   }
   ASSIGN_OR_RETURN(const v1::ModelVersion told, client.GetModel(request));
   if (told.costs_size() != static_cast<int>(sizes.size())) {
-    return absl::UnimplementedError("the server does not tell what a picture costs");
+    return absl::UnimplementedError("the server does not tell what an image costs");
   }
   MeanCost mean;
   double all = 0;

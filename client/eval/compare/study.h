@@ -10,7 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "client/commands/picture_run.h"
+#include "client/commands/image_run.h"
 #include "client/eval/metrics.h"
 #include "client/eval/run/run.h"
 #include "client/lib/client.h"
@@ -44,7 +44,7 @@ struct StudyCell {
   // cells.
   bool comparable() const {
     const EvaluationLedger& ledger = metrics.ledger;
-    return status.ok() && measured() && ledger.answered + ledger.unreadable == ledger.pictures;
+    return status.ok() && measured() && ledger.answered + ledger.unreadable == ledger.images;
   }
 };
 

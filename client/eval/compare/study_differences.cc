@@ -50,7 +50,7 @@ std::vector<std::optional<StudyDifference>> DifferencesOf(const Study& study) {
 DataTable DifferencesTable(const Study& study) {
   DataTable table({{"model", "MODEL"},
                    {"size", "SIZE"},
-                   {"pictures", "PICTURES", true},
+                   {"pictures", "IMAGES", true},
                    {"difference", "DIFFERENCE", true},
                    {"low", "95 % FROM", true},
                    {"high", "TO", true},

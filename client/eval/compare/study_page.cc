@@ -48,7 +48,7 @@ std::string Remark(const StudyCell& cell) {
   if (!cell.status.ok()) return std::string(cell.status.message());
   const EvaluationLedger& ledger = cell.metrics.ledger;
   if (ledger.complete()) return "";
-  return absl::StrCat(WithSeparators(ledger.answered), " of ", WithSeparators(ledger.pictures), " pictures answered");
+  return absl::StrCat(WithSeparators(ledger.answered), " of ", WithSeparators(ledger.images), " images answered");
 }
 
 std::string PointLabel(const StudyCell& cell) {
@@ -114,7 +114,7 @@ void AddMeasured(const Study& study, HtmlPage& page) {
                               {"multiply-adds", true},
                               {"tokens", true},
                               {"latency", true},
-                              {"pictures / s", true},
+                              {"images / s", true},
                               {"frontier", true},
                               {""}}};
   for (const StudyCell& cell : study.cells) {
@@ -126,11 +126,11 @@ void AddMeasured(const Study& study, HtmlPage& page) {
          absl::StrFormat("%.2f to %.2f", 100 * interval.low, 100 * interval.high), PercentText(metrics.top5),
          PercentText(metrics.calibration.ExpectedError()), cell.macs ? MacsText(*cell.macs) : "-",
          cell.tokens ? absl::StrFormat("%.4g", *cell.tokens) : "-", DurationText(MedianOf(cell, "client")),
-         absl::StrFormat("%.4g", metrics.pictures_per_second), OnFrontier(study, cell) ? "yes" : "", Remark(cell)});
+         absl::StrFormat("%.4g", metrics.images_per_second), OnFrontier(study, cell) ? "yes" : "", Remark(cell)});
   }
   page.Section("Cells",
                "Each has a report of its own in its folder. Frontier: no other is at least as accurate with no more "
-               "multiply-adds, and better in one of the two; cells that were not answered about every picture that can "
+               "multiply-adds, and better in one of the two; cells that were not answered about every image that can "
                "be read stay out of it. Latency is the median that the client saw.");
   page.Table(table);
 }
@@ -138,7 +138,7 @@ void AddMeasured(const Study& study, HtmlPage& page) {
 void AddDifferences(const Study& study, HtmlPage& page) {
   HtmlTable table{.columns = {{"model"},
                               {"size"},
-                              {"pictures", true},
+                              {"images", true},
                               {"difference", true},
                               {"95 % from", true},
                               {"to", true},
@@ -150,7 +150,7 @@ void AddDifferences(const Study& study, HtmlPage& page) {
   const StudyCell& first = study.cells[FirstMeasured(study)];
   page.Section("Differences",
                absl::StrCat("In top-1, from ", ModelAndVersion(first), " at ", SizeInWords(first),
-                            ", on the pictures that both answered. p is McNemar's; the one beside it is corrected for ",
+                            ", on the images that both answered. p is McNemar's; the one beside it is corrected for ",
                             "the number of comparisons, ", table.rows.size(),
                             ", by Holm's method, and decides at 0.05 what is shown."));
   page.Table(table);
@@ -172,7 +172,7 @@ std::vector<DataTable::Column> StudyColumns() {
           {"latency_p50", "LATENCY", true},
           {"latency_p99", ""},
           {"compute_p50", ""},
-          {"pictures_per_second", "PICTURES/S", true},
+          {"pictures_per_second", "IMAGES/S", true},
           {"frontier", ""},
           {"folder", ""},
           {"nll", ""},
@@ -220,7 +220,7 @@ DataTable StudyTable(const Study& study) {
     table.Add({Cell::Text(cell.model),
                cell.version > 0 ? Cell::Count(cell.version) : Cell::Nothing(),
                Cell::Text(cell.resolution),
-               cell.measured() ? Cell::Count(metrics.ledger.pictures) : Cell::Nothing(),
+               cell.measured() ? Cell::Count(metrics.ledger.images) : Cell::Nothing(),
                cell.measured() ? Cell::Count(metrics.ledger.answered) : Cell::Nothing(),
                number(metrics.top1, PercentText(metrics.top1)),
                number(interval.low, ""),
@@ -232,7 +232,7 @@ DataTable StudyTable(const Study& study) {
                number(MedianOf(cell, "client"), DurationText(MedianOf(cell, "client"))),
                number(p99 == metrics.latency.end() ? 0 : p99->second.p99, ""),
                number(MedianOf(cell, "compute"), ""),
-               number(metrics.pictures_per_second, absl::StrFormat("%.4g", metrics.pictures_per_second)),
+               number(metrics.images_per_second, absl::StrFormat("%.4g", metrics.images_per_second)),
                Cell{OnFrontier(study, cell), ""},
                Cell::Text(cell.folder),
                mean(metrics.nll),
@@ -251,15 +251,15 @@ std::string DrawStudy(const Study& study) {
   HtmlPage page("Accuracy and cost", absl::StrCat("on the ", study.split, " split of ", study.data));
   AddBest(study, page);
   page.Section("Plots",
-               "Bars are 95 % intervals (Wilson). Latency and throughput are those of bulk runs, with many pictures "
+               "Bars are 95 % intervals (Wilson). Latency and throughput are those of bulk runs, with many images "
                "under way.");
   page.Charts(
-      {DrawAccuracy(study, "Accuracy and multiply-adds", "multiply-adds of a picture, in millions",
+      {DrawAccuracy(study, "Accuracy and multiply-adds", "multiply-adds of an image, in millions",
                     [](const StudyCell& cell) { return cell.macs ? std::optional(*cell.macs / 1e6) : std::nullopt; }),
        DrawAccuracy(study, "Accuracy and latency", "median latency in ms, as the client saw it",
                     [](const StudyCell& cell) { return std::optional(1000 * MedianOf(cell, "client")); }),
-       DrawAccuracy(study, "Accuracy and throughput", "pictures / s",
-                    [](const StudyCell& cell) { return std::optional(cell.metrics.pictures_per_second); })});
+       DrawAccuracy(study, "Accuracy and throughput", "images / s",
+                    [](const StudyCell& cell) { return std::optional(cell.metrics.images_per_second); })});
   AddMeasured(study, page);
   AddDifferences(study, page);
   AddOthers(study, page);

@@ -39,7 +39,7 @@ std::string InWords(v1::AttentionKind kind) {
   }
 }
 
-absl::StatusOr<PictureCard::Picture> Overlay(const Image& image, const v1::ClassifyResponse& answer) {
+absl::StatusOr<ImageCard::Tile> Overlay(const Image& image, const v1::ClassifyResponse& answer) {
   if (answer.attention().empty()) return absl::InternalError("the server sent no attention");
   const v1::AttentionMap& map = answer.attention(0);
   ASSIGN_OR_RETURN(const std::vector<float> values, AttentionValues(map));
@@ -68,12 +68,12 @@ class Faults {
   Looks& looks_;
 };
 
-void AddAttention(const PictureSource& source, const std::vector<int64_t>& indices,
+void AddAttention(const ImageSource& source, const std::vector<int64_t>& indices,
                   const std::vector<std::optional<Image>>& images, Looks& looks) {
   Faults faults(looks);
   const std::optional<v1::AttentionKind> kind = BestKind(*source.model);
   if (!kind) {
-    looks.fault = "The model has no attention that lies on a picture.";
+    looks.fault = "The model has no attention that lies on an image.";
     return;
   }
   if (source.client == nullptr) {
@@ -95,7 +95,7 @@ void AddAttention(const PictureSource& source, const std::vector<int64_t>& indic
     if (i >= images.size() || !images[i]) return;
     const auto overlay = answer.ok() ? Overlay(*images[i], *answer) : answer.status();
     if (!overlay.ok()) return faults.Add("Attention is missing", overlay.status());
-    looks.pictures[i].push_back(*overlay);
+    looks.images[i].push_back(*overlay);
     looks.attention = InWords(*kind);
   };
   const absl::Status status = source.client->ClassifyMany(requests, sink);
@@ -105,7 +105,7 @@ void AddAttention(const PictureSource& source, const std::vector<int64_t>& indic
 
 }  // namespace
 
-v1::ClassifyRequest AttentionRequestFor(const PictureSource& source, v1::AttentionKind kind) {
+v1::ClassifyRequest AttentionRequestFor(const ImageSource& source, v1::AttentionKind kind) {
   v1::ClassifyRequest request;
   request.set_model(source.model->model());
   request.set_version(source.model->version());
@@ -116,11 +116,11 @@ v1::ClassifyRequest AttentionRequestFor(const PictureSource& source, v1::Attenti
   return request;
 }
 
-Looks LookAt(const PictureSource& source, const std::vector<const Prediction*>& predictions) {
+Looks LookAt(const ImageSource& source, const std::vector<const Prediction*>& predictions) {
   Looks looks;
-  looks.pictures.resize(predictions.size());
+  looks.images.resize(predictions.size());
   if (source.data == nullptr) {
-    looks.fault = "The data set was not there to show its pictures.";
+    looks.fault = "The data set was not there to show its images.";
     return looks;
   }
   Faults faults(looks);
@@ -130,16 +130,16 @@ Looks LookAt(const PictureSource& source, const std::vector<const Prediction*>& 
     indices.push_back(predictions[i]->index);
     if (!Shows(*source.data, *predictions[i])) {
       looks.fault = "The data set is another than the one that was evaluated.";
-      looks.pictures.assign(predictions.size(), {});
+      looks.images.assign(predictions.size(), {});
       return looks;
     }
     absl::StatusOr<Image> image = source.data->image(indices[i]);
-    const auto thumbnail = image.ok() ? Thumbnail(*image, kSide, "picture") : image.status();
+    const auto thumbnail = image.ok() ? Thumbnail(*image, kSide, "image") : image.status();
     if (!thumbnail.ok()) {
-      faults.Add("A picture is missing", thumbnail.status());
+      faults.Add("An image is missing", thumbnail.status());
       continue;
     }
-    looks.pictures[i].push_back(*thumbnail);
+    looks.images[i].push_back(*thumbnail);
     images[i] = *std::move(image);
   }
   if (source.model != nullptr && !indices.empty()) AddAttention(source, indices, images, looks);

@@ -18,7 +18,7 @@
 namespace vitrine {
 
 // Source of an evaluation's images and attention maps.
-struct PictureSource {
+struct ImageSource {
   const Dataset* data = nullptr;  // null: no images
   Client* client = nullptr;       // null: no attention
   const v1::ModelVersion* model = nullptr;
@@ -35,12 +35,12 @@ struct PictureSource {
 };
 
 // Returns a request for attention of that kind only, to the version that answered, without an image; low priority.
-v1::ClassifyRequest AttentionRequestFor(const PictureSource& source, v1::AttentionKind kind);
+v1::ClassifyRequest AttentionRequestFor(const ImageSource& source, v1::AttentionKind kind);
 
 // Images of a data set, small enough for a page.
 struct Looks {
   // One list per prediction: the image, and its attention. Empty or without attention if not available.
-  std::vector<std::vector<PictureCard::Picture>> pictures = {};
+  std::vector<std::vector<ImageCard::Tile>> images = {};
   std::string attention = {};  // description: "the class token's attention in the last layer, mean over heads"
   std::string fault = {};      // why images or attention are missing; empty: none are
 };
@@ -48,7 +48,7 @@ struct Looks {
 // Requests the last layer's attention from the version that answered before, `model`, in the most informative kind:
 // class attention, class token, mean over queries, rollout. Without `model`, only images are read. Failures are no
 // errors; `fault` describes them.
-Looks LookAt(const PictureSource& source, const std::vector<const Prediction*>& predictions);
+Looks LookAt(const ImageSource& source, const std::vector<const Prediction*>& predictions);
 
 // Returns up to `most` of `of`, evenly spread; deterministic.
 std::vector<int64_t> EvenlySpread(const std::vector<int64_t>& of, int64_t most);

@@ -133,7 +133,7 @@ std::string RenderPage(const EvaluationPage& input) {
   return page.Print();
 }
 
-absl::Status WriteReport(const std::string& folder, const Evaluation& evaluation, PictureSource source,
+absl::Status WriteReport(const std::string& folder, const Evaluation& evaluation, ImageSource source,
                          const ReportOptions& wish, const EvalCommand* command) {
   const bool stopped_before = source.Stopping();
   const EvaluationMetrics metrics = ComputeMetrics(evaluation);

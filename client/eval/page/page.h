@@ -43,7 +43,7 @@ std::vector<const Prediction*> SurestMistakes(const Evaluation& evaluation, size
 // data set or the server cannot provide is mentioned on the page and is no error. Model and resolution of `source` are
 // set from the evaluation; once its `stop` is true, the page is written with the data so far, and the status is
 // CANCELLED. `command` made the evaluation; null if unknown.
-absl::Status WriteReport(const std::string& folder, const Evaluation& evaluation, PictureSource source,
+absl::Status WriteReport(const std::string& folder, const Evaluation& evaluation, ImageSource source,
                          const ReportOptions& wish = {}, const EvalCommand* command = nullptr);
 
 // Returns the command that repeats the evaluation in `folder`, and its report, into another folder beside it; quoted

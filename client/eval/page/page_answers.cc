@@ -52,7 +52,7 @@ std::string Reason(const Prediction& prediction) {
 }
 
 void AddUnanswered(const Evaluation& evaluation, HtmlPage& page) {
-  HtmlTable table{.columns = {{"picture"}, {"what"}, {"code"}, {"why"}}};
+  HtmlTable table{.columns = {{"image"}, {"what"}, {"code"}, {"why"}}};
   size_t more = 0;
   for (const Prediction& prediction : evaluation.predictions) {
     if (prediction.outcome == Outcome::kAnswered) continue;
@@ -151,10 +151,10 @@ void AddKeyFigures(const EvaluationPage& input, HtmlPage& page) {
     }
     figures.push_back({"calibration error", PercentText(metrics.calibration.ExpectedError()), "expected, 15 bins"});
   }
-  figures.push_back({"answered", WithSeparators(answered),
-                     absl::StrCat("of ", WithSeparators(metrics.ledger.pictures), " pictures")});
-  figures.push_back({"throughput", absl::StrFormat("%.4g / s", metrics.pictures_per_second),
-                     absl::StrCat("answered pictures, over ", DurationText(metrics.busy_seconds))});
+  figures.push_back(
+      {"answered", WithSeparators(answered), absl::StrCat("of ", WithSeparators(metrics.ledger.images), " images")});
+  figures.push_back({"throughput", absl::StrFormat("%.4g / s", metrics.images_per_second),
+                     absl::StrCat("answered images, over ", DurationText(metrics.busy_seconds))});
   if (const auto client = metrics.latency.find("client"); answered > 0 && client != metrics.latency.end()) {
     figures.push_back({"median latency", DurationText(client->second.p50), "as the client saw it"});
     figures.push_back({"p99 latency", DurationText(client->second.p99), "as the client saw it"});
@@ -164,18 +164,18 @@ void AddKeyFigures(const EvaluationPage& input, HtmlPage& page) {
 
 void AddLedger(const EvaluationPage& input, HtmlPage& page) {
   const EvaluationLedger& ledger = input.metrics.ledger;
-  page.Section("Ledger", ledger.complete() ? "Every picture was answered."
-                                           : "Accuracy and calibration are those of the answered pictures.");
-  HtmlTable table{.columns = {{""}, {"pictures", true}, {""}}};
+  page.Section("Ledger", ledger.complete() ? "Every image was answered."
+                                           : "Accuracy and calibration are those of the answered images.");
+  HtmlTable table{.columns = {{""}, {"images", true}, {""}}};
   const auto add = [&](const std::string& what, int64_t count, const std::string& note) {
     table.rows.push_back({what, WithSeparators(count), note});
   };
   add("answered", ledger.answered, "");
-  if (ledger.unreadable > 0) add("unreadable", ledger.unreadable, "could not be read or are no pictures; never sent");
+  if (ledger.unreadable > 0) add("unreadable", ledger.unreadable, "could not be read or are no images; never sent");
   if (ledger.unlabelled > 0) add("unlabelled", ledger.unlabelled, "the model has no such class; never sent");
   for (const auto& [code, count] : ledger.refused_by_code) add(absl::StrCat("refused, ", code), count, "");
   if (ledger.missing > 0) add("missing", ledger.missing, "not evaluated yet; the same command asks them");
-  add("in all", ledger.pictures,
+  add("in all", ledger.images,
       ledger.retries > 0 ? absl::StrCat("sent again ", WithSeparators(ledger.retries), " times") : "");
   page.Table(table);
   AddUnanswered(input.evaluation, page);
@@ -185,7 +185,7 @@ void AddClasses(const EvaluationPage& input, HtmlPage& page) {
   const EvaluationMetrics& metrics = input.metrics;
   std::vector<size_t> order;
   for (size_t i = 0; i < metrics.classes.size(); ++i) {
-    if (metrics.classes[i].pictures > 0) order.push_back(i);
+    if (metrics.classes[i].images > 0) order.push_back(i);
   }
   if (order.empty()) return;
   std::ranges::stable_sort(order, {}, [&](size_t i) { return metrics.classes[i].f1; });
@@ -195,13 +195,12 @@ void AddClasses(const EvaluationPage& input, HtmlPage& page) {
                               ? absl::StrCat("The ", order.size(), " of ", all, " classes with the lowest F1.")
                               : "Those with the lowest F1 first.");
   HtmlTable table{
-      .columns = {
-          {"class"}, {"recall", true}, {"precision", true}, {"F1", true}, {"pictures", true}, {"answers", true}}};
+      .columns = {{"class"}, {"recall", true}, {"precision", true}, {"F1", true}, {"images", true}, {"answers", true}}};
   for (const size_t i : order) {
     const ClassMetrics& of = metrics.classes[i];
     table.rows.push_back({LabelOf(input.evaluation.model, static_cast<int32_t>(i)), PercentText(of.recall),
                           of.predictions == 0 ? "-" : PercentText(of.precision), PercentText(of.f1),
-                          WithSeparators(of.pictures), WithSeparators(of.predictions)});
+                          WithSeparators(of.images), WithSeparators(of.predictions)});
   }
   table.rows.push_back({"mean over classes", PercentText(metrics.macro_recall), PercentText(metrics.macro_precision),
                         PercentText(metrics.macro_f1), WithSeparators(metrics.ledger.answered), ""});
@@ -217,7 +216,7 @@ void AddConfusion(const EvaluationPage& input, HtmlPage& page) {
   const std::vector<Confusion::Pair> pairs = confusion.MostConfused(kPairs);
   if (pairs.empty()) return page.Paragraph("No answer is wrong.");
   page.Paragraph("Most frequent mistakes:");
-  HtmlTable table{.columns = {{"label"}, {"taken for"}, {"times", true}, {"of the label's pictures", true}}};
+  HtmlTable table{.columns = {{"label"}, {"taken for"}, {"times", true}, {"of the label's images", true}}};
   for (const Confusion::Pair& pair : pairs) {
     const double share = static_cast<double>(pair.count) / static_cast<double>(confusion.OfLabel(pair.label));
     table.rows.push_back({LabelOf(input.evaluation.model, pair.label), LabelOf(input.evaluation.model, pair.answer),
@@ -229,13 +228,13 @@ void AddConfusion(const EvaluationPage& input, HtmlPage& page) {
 void AddMistakes(const EvaluationPage& input, HtmlPage& page) {
   if (input.metrics.ledger.answered == 0) return;
   std::string note = input.mistakes.empty() ? "None." : "Wrong answers, surest first.";
-  if (!input.looks.attention.empty()) absl::StrAppend(&note, " Beside each picture ", input.looks.attention, ".");
+  if (!input.looks.attention.empty()) absl::StrAppend(&note, " Beside each image ", input.looks.attention, ".");
   page.Section("Surest mistakes", note);
   if (!input.mistakes.empty() && !input.looks.fault.empty()) page.Paragraph(input.looks.fault);
-  std::vector<PictureCard> cards;
+  std::vector<ImageCard> cards;
   for (size_t i = 0; i < input.mistakes.size(); ++i) {
-    PictureCard& card = cards.emplace_back();
-    if (i < input.looks.pictures.size()) card.pictures = input.looks.pictures[i];
+    ImageCard& card = cards.emplace_back();
+    if (i < input.looks.images.size()) card.images = input.looks.images[i];
     card.lines = AnswerInWords(input.evaluation.model, *input.mistakes[i]);
   }
   if (!cards.empty()) page.Cards(cards);

@@ -29,7 +29,7 @@ std::string TimeOf(double unix_seconds) {
 std::string DrawRate(const Evaluation& evaluation) {
   const BusyTime busy(evaluation.sessions);
   const double length = busy.Length();
-  CurveFigure figure{.title = "Throughput", .x_axis = "seconds at work", .y_axis = "pictures / s"};
+  CurveFigure figure{.title = "Throughput", .x_axis = "seconds at work", .y_axis = "images / s"};
   if (length > 0) {
     std::vector<int64_t> counts(kRatePoints, 0);
     for (const Prediction& prediction : evaluation.predictions) {
@@ -48,9 +48,9 @@ std::string DrawRate(const Evaluation& evaluation) {
 }
 
 std::string DrawLatencies(const Evaluation& evaluation) {
-  HistogramFigure figure{.title = "Time of a picture by stage",
+  HistogramFigure figure{.title = "Time of an image by stage",
                          .x_axis = "milliseconds",
-                         .y_axis = "pictures",
+                         .y_axis = "images",
                          .logarithmic = true,
                          .bins = 60};
   const std::pair<const char*, double Stages::*> kStages[] = {{"queue", &Stages::queue},
@@ -85,7 +85,7 @@ class Facts {
 std::string ServedBy(const EvaluationMetrics& metrics) {
   std::vector<std::string> parts;
   for (const auto& [by, count] : metrics.served_by) {
-    parts.push_back(metrics.served_by.size() == 1 ? by : absl::StrCat(by, " (", WithSeparators(count), " pictures)"));
+    parts.push_back(metrics.served_by.size() == 1 ? by : absl::StrCat(by, " (", WithSeparators(count), " images)"));
   }
   return absl::StrJoin(parts, ", ");
 }
@@ -141,7 +141,7 @@ void AddTimes(const EvaluationPage& input, HtmlPage& page) {
   page.Section(
       "Time",
       "queue, decode, compute and encode as the server reports them, server is their whole; client is what the "
-      "caller saw from sending a picture to its answer, with as many pictures under way as the server took well.");
+      "caller saw from sending an image to its answer, with as many images under way as the server took well.");
   HtmlTable table{.columns = {{"stage"},
                               {"mean", true},
                               {"p50", true},
@@ -174,7 +174,7 @@ void AddAttentionDistances(const EvaluationPage& input, HtmlPage& page) {
   }
   if (distances.failed > 0) {
     page.Paragraph(
-        absl::StrCat(WithSeparators(distances.failed), " further pictures were not answered: ", distances.fault));
+        absl::StrCat(WithSeparators(distances.failed), " further images were not answered: ", distances.fault));
   }
   HtmlTable table{
       .columns = {
@@ -207,7 +207,7 @@ void AddProvenance(const EvaluationPage& input, HtmlPage& page) {
   facts.Add("trained on", from.data());
   facts.Add("training data, digest", from.data_digest());
   if (from.epochs() > 0) facts.Add("epochs", absl::StrFormat("%.4g", from.epochs()));
-  if (from.images_seen() > 0) facts.Add("pictures seen", WithSeparators(from.images_seen()));
+  if (from.images_seen() > 0) facts.Add("images seen", WithSeparators(from.images_seen()));
   if (from.seed() != 0) facts.Add("seed", absl::StrCat(from.seed()));
   facts.Add("hardware", from.hardware());
   if (from.train_seconds() > 0) facts.Add("training time", DurationText(from.train_seconds()));
@@ -220,7 +220,7 @@ void AddProvenance(const EvaluationPage& input, HtmlPage& page) {
   page.Table(facts.table());
   if (from.metrics().empty()) return;
   page.Paragraph("Measured when it was published:");
-  HtmlTable metrics{.columns = {{"measure"}, {"split"}, {"value", true}, {"pictures", true}}};
+  HtmlTable metrics{.columns = {{"measure"}, {"split"}, {"value", true}, {"images", true}}};
   for (const v1::Metric& metric : from.metrics()) {
     metrics.rows.push_back(
         {metric.name(), metric.split(), absl::StrFormat("%.5g", metric.value()), WithSeparators(metric.images())});
@@ -233,7 +233,7 @@ void AddSettings(const EvaluationPage& input, HtmlPage& page) {
   const EvaluationSettings& settings = evaluation.settings;
   Facts facts;
   facts.Add("data", evaluation.data);
-  facts.Add("split", absl::StrCat(settings.split, ", ", WithSeparators(settings.data_pictures), " pictures"));
+  facts.Add("split", absl::StrCat(settings.split, ", ", WithSeparators(settings.data_images), " images"));
   facts.Add("data, digest", settings.data_digest);
   facts.Add("limit", settings.limit > 0 ? absl::StrCat(WithSeparators(settings.limit), ", evenly spread") : "");
   facts.Add("shard", settings.shard.of > 1 ? ToString(settings.shard) : "");
@@ -241,10 +241,10 @@ void AddSettings(const EvaluationPage& input, HtmlPage& page) {
   facts.Add("guesses kept", absl::StrCat(settings.top_k));
   page.Section("Settings");
   page.Table(facts.table());
-  HtmlTable sessions{.columns = {{"server"}, {"from"}, {"to"}, {"pictures", true}}};
+  HtmlTable sessions{.columns = {{"server"}, {"from"}, {"to"}, {"images", true}}};
   for (const EvaluationSession& session : evaluation.sessions) {
     sessions.rows.push_back(
-        {session.server, TimeOf(session.start), TimeOf(session.end), WithSeparators(session.pictures)});
+        {session.server, TimeOf(session.start), TimeOf(session.end), WithSeparators(session.images)});
   }
   page.Table(sessions);
   if (const std::string map = LabelMapInWords(evaluation); !map.empty()) page.Folded("Labels that were mapped", map);

@@ -39,12 +39,12 @@ class EvaluationRun {
  private:
   // run.cc: preparation, the rounds, the end.
   absl::Status OpenJournal();
-  absl::Status CheckSamePictures() const;
+  absl::Status CheckSameImages() const;
   absl::Status CountUnlabelled();
   void AskRound();
   void SortOutLost(bool cautious, std::vector<int64_t> rest);
   std::optional<absl::StatusOr<v1::ClassifyRequest>> NextRequest(ReadAhead& reader, const std::vector<int64_t>& order);
-  v1::ClassifyRequest RequestWith(std::string picture) const;
+  v1::ClassifyRequest RequestWith(std::string image) const;
   Prediction Begin(int64_t index) const;
   void Record(const Prediction& prediction);
   bool Stopping() const { return !stopped_.ok() || (stop_ != nullptr && *stop_); }

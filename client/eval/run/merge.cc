@@ -51,14 +51,14 @@ absl::StatusOr<std::map<int64_t, Part>> ReadParts(const std::vector<std::string>
 
 // Checks that each image belongs to its shard and occurs once. Journals without the order of the data are compared by
 // names.
-absl::Status CheckPictures(const std::map<int64_t, Part>& parts) {
+absl::Status CheckImages(const std::map<int64_t, Part>& parts) {
   absl::flat_hash_map<std::string, const Part*> names;
   for (const auto& [number, part] : parts) {
     const Evaluation& e = part.evaluation;
-    const std::vector<int64_t> chosen = ChosenPictures(e.settings);
+    const std::vector<int64_t> chosen = ChosenImages(e.settings);
     for (const Prediction& prediction : e.predictions) {
       if (!std::binary_search(chosen.begin(), chosen.end(), prediction.index)) {
-        return absl::FailedPreconditionError(absl::StrCat(part.folder, " has picture ", prediction.index, ", ",
+        return absl::FailedPreconditionError(absl::StrCat(part.folder, " has image ", prediction.index, ", ",
                                                           prediction.name, ", which is not of shard ",
                                                           ToString(e.settings.shard)));
       }
@@ -82,7 +82,7 @@ absl::Status WriteMerged(const std::string& folder, const std::map<int64_t, Part
       RETURN_IF_ERROR(journal.AppendLine(SessionLine(session, /*closed=*/true)));
     }
     for (const Prediction& prediction : part.evaluation.predictions) {
-      RETURN_IF_ERROR(journal.AppendLine(PictureLine(prediction)));
+      RETURN_IF_ERROR(journal.AppendLine(ImageLine(prediction)));
     }
   }
   return CommitFile(absl::StrCat(folder, "/", kJournalFile));
@@ -99,7 +99,7 @@ absl::Status CheckComplete(const std::map<int64_t, Part>& parts) {
     }
     const Evaluation& evaluation = part->second.evaluation;
     const int64_t left = evaluation.expected - static_cast<int64_t>(evaluation.predictions.size());
-    if (left > 0) unfinished.push_back(absl::StrCat(part->second.folder, " lacks ", left, " pictures"));
+    if (left > 0) unfinished.push_back(absl::StrCat(part->second.folder, " lacks ", left, " images"));
   }
   if (missing.empty() && unfinished.empty()) return absl::OkStatus();
   std::vector<std::string> sentences;
@@ -121,7 +121,7 @@ absl::StatusOr<Evaluation> MergeEvaluations(const MergeOptions& options) {
   if (parts.empty())
     return absl::InvalidArgumentError("there is nothing to merge; name the --out folders of the shards");
   if (!options.allow_missing) RETURN_IF_ERROR(CheckComplete(parts));
-  RETURN_IF_ERROR(CheckPictures(parts));
+  RETURN_IF_ERROR(CheckImages(parts));
   if (!absl::IsNotFound(ReadEvaluation(options.out).status())) {
     return absl::AlreadyExistsError(absl::StrCat(options.out, " holds an evaluation; give another --out"));
   }

@@ -14,7 +14,7 @@ class Patience {
  public:
   explicit Patience(absl::Duration most) : most_(most) {}
 
-  // Records a result of a picture: ends the silence.
+  // Records a result of an image: ends the silence.
   void Progressed() {
     Answered();
     waits_ = 0;

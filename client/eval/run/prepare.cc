@@ -30,7 +30,7 @@ std::string UnknownLabels(const LabelMatch& match) {
   return absl::StrCat("vitrine: the model has no class for ", match.unknown.size(), " of the data set's ",
                       match.classes.size(), " labels: ", absl::StrJoin(shown, ", "),
                       match.unknown.size() > shown.size() ? ", ..." : "",
-                      "; their pictures are not sent (see --label-map)");
+                      "; their images are not sent (see --label-map)");
 }
 
 EvaluationSettings SettingsOf(const EvalCommand& command, const Dataset& data) {
@@ -38,7 +38,7 @@ EvaluationSettings SettingsOf(const EvalCommand& command, const Dataset& data) {
   settings.split = command.split;
   settings.data_digest = DigestOf(data);
   settings.data_order = OrderedDigestOf(data);
-  settings.data_pictures = data.size();
+  settings.data_images = data.size();
   settings.limit = command.limit;
   settings.shard = command.shard;
   if (command.resolution.has_value()) {

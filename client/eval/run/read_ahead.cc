@@ -35,15 +35,15 @@ absl::StatusOr<std::string> ReadAhead::Next() {
   const size_t position = taken_;
   const auto is_ready = [this, position]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return ready_.contains(position); };
   mutex_.Await(absl::Condition(&is_ready));
-  absl::StatusOr<std::string> picture = std::move(ready_.extract(position).mapped());
+  absl::StatusOr<std::string> image = std::move(ready_.extract(position).mapped());
   ++taken_;
-  if (picture.ok()) bytes_ -= picture->size();
-  return picture;
+  if (image.ok()) bytes_ -= image->size();
+  return image;
 }
 
 bool ReadAhead::HasRoomOrEnds() const {
   if (ending_ || begun_ == indices_.size() || begun_ == taken_) return true;
-  return begun_ - taken_ < options_.pictures && bytes_ < options_.bytes;
+  return begun_ - taken_ < options_.images && bytes_ < options_.bytes;
 }
 
 void ReadAhead::Work() {
@@ -55,10 +55,10 @@ void ReadAhead::Work() {
       if (ending_ || begun_ == indices_.size()) return;
       position = begun_++;
     }
-    absl::StatusOr<std::string> picture = ReadSendable(data_, indices_[position]);
+    absl::StatusOr<std::string> image = ReadSendable(data_, indices_[position]);
     const absl::MutexLock lock(&mutex_);
-    if (picture.ok()) bytes_ += picture->size();
-    ready_.emplace(position, std::move(picture));
+    if (image.ok()) bytes_ += image->size();
+    ready_.emplace(position, std::move(image));
   }
 }
 

@@ -22,7 +22,7 @@ class ReadAhead {
  public:
   struct Options {
     int threads = 2;
-    size_t pictures = 128;             // maximum held
+    size_t images = 128;               // maximum held
     size_t bytes = size_t{128} << 20;  // maximum held, unless a single image is larger
   };
   // `data` must outlive this object.

@@ -28,10 +28,10 @@ bool Failed(const Prediction& prediction) {
 }  // namespace
 
 absl::Status EvaluationRun::OpenJournal() {
-  const std::vector<int64_t> chosen = ChosenPictures(evaluation_.settings);
+  const std::vector<int64_t> chosen = ChosenImages(evaluation_.settings);
   ASSIGN_OR_RETURN(Journal journal, Journal::Open(command_.out, command_.restart, evaluation_));
   journal_.emplace(std::move(journal));
-  RETURN_IF_ERROR(CheckSamePictures());
+  RETURN_IF_ERROR(CheckSameImages());
   progress_ = std::make_unique<RunProgress>(display_, evaluation_.expected);
   std::set<int64_t> known;
   for (const Prediction& prediction : evaluation_.predictions) {
@@ -44,21 +44,21 @@ absl::Status EvaluationRun::OpenJournal() {
     if (!known.contains(index)) pending_.push_back(index);
   }
   if (!known.empty()) {
-    display_.Line(absl::StrCat("vitrine: ", command_.out, " knows ", known.size(), " pictures already; ",
-                               pending_.size(), " are left"));
+    display_.Line(absl::StrCat("vitrine: ", command_.out, " knows ", known.size(), " images already; ", pending_.size(),
+                               " are left"));
   }
   if (pending_.empty()) return absl::OkStatus();
   const double now = UnixSeconds(absl::Now());
   return journal_->BeginSession({.start = now, .end = now, .server = command_.client.address});
 }
 
-absl::Status EvaluationRun::CheckSamePictures() const {
+absl::Status EvaluationRun::CheckSameImages() const {
   for (const Prediction& p : evaluation_.predictions) {
     if (data_->name(p.index) == p.name && data_->label(p.index) == p.data_label) continue;
     return absl::FailedPreconditionError(absl::StrCat(
-        command_.out, " holds another evaluation: picture ", p.index, " was ", p.name, " with label ", p.data_label,
+        command_.out, " holds another evaluation: image ", p.index, " was ", p.name, " with label ", p.data_label,
         ", now it is ", data_->name(p.index), " with label ", data_->label(p.index),
-        "; give another --out, or --restart to throw away its ", evaluation_.predictions.size(), " pictures"));
+        "; give another --out, or --restart to throw away its ", evaluation_.predictions.size(), " images"));
   }
   return absl::OkStatus();
 }
@@ -87,7 +87,7 @@ Prediction EvaluationRun::Begin(int64_t index) const {
   return prediction;
 }
 
-v1::ClassifyRequest EvaluationRun::RequestWith(std::string picture) const {
+v1::ClassifyRequest EvaluationRun::RequestWith(std::string image) const {
   v1::ClassifyRequest request;
   request.set_model(evaluation_.model.model());
   request.set_version(evaluation_.model.version());
@@ -95,7 +95,7 @@ v1::ClassifyRequest EvaluationRun::RequestWith(std::string picture) const {
   request.set_top_k(classes <= kMostClassesAsked ? classes : std::min(command_.top_k, classes));
   request.set_priority(command_.priority);
   if (command_.resolution.has_value()) *request.mutable_resolution() = *command_.resolution;
-  request.set_image(std::move(picture));
+  request.set_image(std::move(image));
   return request;
 }
 
@@ -178,15 +178,15 @@ std::optional<absl::StatusOr<v1::ClassifyRequest>> EvaluationRun::NextRequest(Re
                                                                               const std::vector<int64_t>& order) {
   while (round_.position < order.size() && away_.ok() && !Stopping()) {
     const int64_t index = order[round_.position++];
-    absl::StatusOr<std::string> picture = reader.Next();
-    if (!picture.ok()) {
-      TakeReadError(index, picture.status());
+    absl::StatusOr<std::string> image = reader.Next();
+    if (!image.ok()) {
+      TakeReadError(index, image.status());
       continue;
     }
     readable_ = index;
     unread_ = 0;
     round_.asked.push_back(index);
-    return RequestWith(*std::move(picture));
+    return RequestWith(*std::move(image));
   }
   return std::nullopt;
 }
@@ -208,7 +208,7 @@ absl::Status EvaluationRun::WhyStopped() const {
   }
   if (trouble_.empty() || progress_->known() == evaluation_.expected) return absl::OkStatus();
   const auto& [index, first] = *trouble_.begin();
-  return absl::Status(first.last.code(), absl::StrCat(trouble_.size(), " pictures got no answer, the first of them ",
+  return absl::Status(first.last.code(), absl::StrCat(trouble_.size(), " images got no answer, the first of them ",
                                                       data_->name(index), ": ", first.last.message()));
 }
 

@@ -12,7 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "client/commands/gate.h"
-#include "client/commands/picture_run.h"
+#include "client/commands/image_run.h"
 #include "client/eval/evaluation.h"
 #include "client/eval/shard.h"
 #include "client/lib/client.h"

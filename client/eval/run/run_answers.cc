@@ -166,7 +166,7 @@ void EvaluationRun::TakeReadError(int64_t index, const absl::Status& status) {
   if (trouble.reads < kMostReads) round_.again.push_back(index);
   if (++unread_ < kManyUnread || DataIsThere() || !stopped_.ok()) return;
   stopped_ = absl::UnavailableError(absl::StrCat("the data set ", command_.data, " seems to be gone: ", unread_,
-                                                 " pictures in a row could not be read, the last: ", status.message()));
+                                                 " images in a row could not be read, the last: ", status.message()));
 }
 
 // Returns true if an image that was readable before still is.

@@ -39,8 +39,8 @@ void RunProgress::Count(const Prediction& prediction, bool again) {
   }
 }
 
-RunProgress::RunProgress(ProgressDisplay& display, int64_t pictures)
-    : display_(display), pictures_(pictures), ticker_([this](const std::stop_token& end) { Tick(end); }) {}
+RunProgress::RunProgress(ProgressDisplay& display, int64_t images)
+    : display_(display), images_(images), ticker_([this](const std::stop_token& end) { Tick(end); }) {}
 
 void RunProgress::Draw(int in_flight, absl::Time now) {
   const std::lock_guard lock(mutex_);
@@ -83,8 +83,8 @@ void RunProgress::Tick(const std::stop_token& end) {
 std::string RunProgress::Text(int in_flight, absl::Time now) {
   std::string text = Counts();
   if (const double rate = Rate(now); rate > 0) {
-    const auto left = absl::Seconds(static_cast<double>(pictures_ - known_) / rate);
-    absl::StrAppend(&text, "  ", absl::StrFormat("%.*f", rate < 10 ? 1 : 0, rate), " pictures/s  ",
+    const auto left = absl::Seconds(static_cast<double>(images_ - known_) / rate);
+    absl::StrAppend(&text, "  ", absl::StrFormat("%.*f", rate < 10 ? 1 : 0, rate), " images/s  ",
                     absl::FormatDuration(absl::Trunc(left, absl::Seconds(1))), " left");
   }
   if (answered_ > 0) {
@@ -110,12 +110,12 @@ double RunProgress::Rate(absl::Time now) {
 }
 
 std::string RunProgress::Counts() const {
-  return absl::StrCat(WithSeparators(known_), " of ", WithSeparators(pictures_), "  ",
+  return absl::StrCat(WithSeparators(known_), " of ", WithSeparators(images_), "  ",
                       absl::StrFormat("%.0f %%", 100 * Share()));
 }
 
 double RunProgress::Share() const {
-  return pictures_ == 0 ? 1 : static_cast<double>(known_) / static_cast<double>(pictures_);
+  return images_ == 0 ? 1 : static_cast<double>(known_) / static_cast<double>(images_);
 }
 
 }  // namespace vitrine

@@ -20,9 +20,9 @@ namespace vitrine {
 // Progress line of an evaluation: count, rate, time left, accuracy and failures so far.
 class RunProgress {
  public:
-  // `pictures` is the total. `display` must outlive this object. From the first drawing to DrawEnd a thread redraws the
+  // `images` is the total. `display` must outlive this object. From the first drawing to DrawEnd a thread redraws the
   // line when due: nothing else may draw on `display` until this object is destroyed.
-  RunProgress(ProgressDisplay& display, int64_t pictures);
+  RunProgress(ProgressDisplay& display, int64_t images);
 
   // Counts an image; `again`: an earlier session already had its result.
   void Count(const Prediction& prediction, bool again);
@@ -36,7 +36,7 @@ class RunProgress {
   void DrawWaiting(const std::string& why, absl::Time now);
   void Line(const std::string& text);
 
-  // "4,210 of 10,000  42 %  812 pictures/s  7s left  top-1 78.90 %  32 in flight  2 refused"
+  // "4,210 of 10,000  42 %  812 images/s  7s left  top-1 78.90 %  32 in flight  2 refused"
   std::string Text(int in_flight, absl::Time now);
 
  private:
@@ -48,7 +48,7 @@ class RunProgress {
   double Share() const;
 
   ProgressDisplay& display_;
-  const int64_t pictures_;
+  const int64_t images_;
   int64_t known_ = 0, answered_ = 0, correct_ = 0, refused_ = 0, unreadable_ = 0, unlabelled_ = 0;
   int64_t asked_ = 0;                                 // results in this session
   absl::Time begun_ = absl::InfiniteFuture();         // time of the first Draw

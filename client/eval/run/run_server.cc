@@ -6,8 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "client/commands/image_run.h"
 #include "client/commands/output/text.h"
-#include "client/commands/picture_run.h"
 #include "client/eval/run/evaluation_run.h"
 #include "common/status_macros.h"
 
@@ -73,14 +73,14 @@ absl::Status EvaluationRun::Reconnect(absl::Duration most) {
 // not counted. OK also if there is no such image.
 absl::Status EvaluationRun::Prove() {
   if (suspects_.empty() || answered_ < 0) return absl::OkStatus();
-  const absl::StatusOr<std::string> picture = data_->encoded(answered_);
-  if (!picture.ok()) return absl::OkStatus();
+  const absl::StatusOr<std::string> image = data_->encoded(answered_);
+  if (!image.ok()) return absl::OkStatus();
   bool asked = false;
   absl::Status answer;
   const absl::Status ended = client_->ClassifyMany(
       [&]() -> std::optional<absl::StatusOr<v1::ClassifyRequest>> {
         if (std::exchange(asked, true)) return std::nullopt;
-        return RequestWith(*picture);
+        return RequestWith(*image);
       },
       [&](size_t, const absl::StatusOr<v1::ClassifyResponse>& result) { answer = result.status(); });
   RETURN_IF_ERROR(ended);

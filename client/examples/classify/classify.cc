@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Says what is on a picture: classify SERVER MODEL PICTURE
+// Says what is on an image: classify SERVER MODEL IMAGE
 #include <vitrine/client.h>
 
 #include <fstream>
@@ -7,7 +7,7 @@
 #include <iterator>
 
 int main(int argc, char** argv) {
-  if (argc != 4) return std::cerr << "usage: classify SERVER MODEL PICTURE\n", 2;
+  if (argc != 4) return std::cerr << "usage: classify SERVER MODEL IMAGE\n", 2;
   const auto client = vitrine::Client::Connect({.address = argv[1], .deadline = absl::Seconds(10)});
   if (!client.ok()) return std::cerr << client.status() << "\n", 1;
   std::ifstream file(argv[3], std::ios::binary);

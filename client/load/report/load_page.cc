@@ -151,7 +151,7 @@ void AddStages(const LoadRecord& record, HtmlPage& page) {
   add("outside", stages.outside);
   page.Table(table);
   HtmlTable batches;
-  batches.columns = {{"pictures in the batch", true}, {"answers", true}};
+  batches.columns = {{"images in the batch", true}, {"answers", true}};
   for (const auto& [images, count] : record.batch_images()) {
     batches.rows.push_back({absl::StrCat(images), absl::StrCat(count)});
   }

@@ -94,7 +94,7 @@ std::string ServerText(const LoadRecord& record) {
   add("encode", stages.encode);
   add("outside", stages.outside);
   std::string text = Line("stages", absl::StrCat(absl::StrJoin(parts, "  "), " ms (p50/p99)"));
-  absl::StrAppend(&text, Line("batches", absl::StrFormat("%.1f pictures in the mean", record.MeanBatchImages())));
+  absl::StrAppend(&text, Line("batches", absl::StrFormat("%.1f images in the mean", record.MeanBatchImages())));
   for (const auto& [name, count] : record.served_by()) {
     absl::StrAppend(&text,
                     Line("served by", absl::StrCat(Printable(name), " (", Percent(count, record.looked_at()), ")")));

@@ -7,7 +7,7 @@
 namespace vitrine {
 
 // Purpose of a random number: different purposes are independent.
-enum class RandomPurpose : uint64_t { kGap = 1, kClass = 2, kPicture = 3, kLook = 4 };
+enum class RandomPurpose : uint64_t { kGap = 1, kClass = 2, kImage = 3, kLook = 4 };
 
 // Returns random number `number` of a purpose: a pure function, so that a load is the same for any number of threads.
 // (The finalizer of SplitMix64: Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014.)

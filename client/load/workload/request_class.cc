@@ -128,7 +128,7 @@ absl::Status SetClassField(absl::string_view field, absl::string_view value, Req
   } else if (field == "weight") {
     return SetWeight(value, request_class);
   } else if (field == "images") {
-    request_class.pictures = {std::string(value)};
+    request_class.images = {std::string(value)};
   } else if (field == "attention") {
     return SetKinds(field, value, AttentionKindOf, AttentionKindNames(), request_class.attention);
   } else if (field == "features") {

@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "client/commands/picture_run.h"
+#include "client/commands/image_run.h"
 #include "vitrine/v1/attention.pb.h"
 #include "vitrine/v1/classifier.pb.h"
 #include "vitrine/v1/features.pb.h"
@@ -24,8 +24,8 @@ struct RequestClass {
   v1::Priority priority = v1::NORMAL;
   // Deadline from the scheduled start; also defines "within its deadline".
   absl::Duration deadline = absl::Seconds(30);
-  double weight = 1;                       // relative share of the load; above 0
-  std::vector<std::string> pictures = {};  // files and folders; empty: a generated image
+  double weight = 1;                     // relative share of the load; above 0
+  std::vector<std::string> images = {};  // files and folders; empty: a generated image
   // Additional contents of its answers. A kind of attention has the defaults without layers and heads: the last layer's
   // mean over its heads; a rollout of the whole model, distances of all layers.
   std::vector<v1::AttentionKind> attention = {};

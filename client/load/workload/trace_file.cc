@@ -12,7 +12,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "client/commands/pictures.h"
+#include "client/commands/images.h"
 #include "common/data/csv.h"
 #include "common/status_macros.h"
 
@@ -67,8 +67,8 @@ class TraceBuilder {
 
   absl::Status Add(const Fields& fields) {
     RequestClass request_class = defaults_;
-    if (!defaults_.pictures.empty()) {
-      request_class.pictures = {defaults_.pictures[trace_.arrivals.size() % defaults_.pictures.size()]};
+    if (!defaults_.images.empty()) {
+      request_class.images = {defaults_.images[trace_.arrivals.size() % defaults_.images.size()]};
     }
     std::optional<int64_t> due;
     for (const auto& [name, value] : fields) {
@@ -94,13 +94,13 @@ class TraceBuilder {
  private:
   absl::Status Set(const std::string& name, const std::string& value, RequestClass& request_class) const {
     if (name != "picture") return SetClassField(name, value, request_class);
-    request_class.pictures = {(std::filesystem::path(folder_) / value).string()};
+    request_class.images = {(std::filesystem::path(folder_) / value).string()};
     return absl::OkStatus();
   }
 
   absl::StatusOr<uint32_t> Request(RequestClass request_class) {
-    const std::string picture = request_class.pictures.empty() ? "" : request_class.pictures.front();
-    request_class.pictures.clear();
+    const std::string image = request_class.images.empty() ? "" : request_class.images.front();
+    request_class.images.clear();
     const auto [one, new_class] =
         classes_.emplace(request_class.Description(), static_cast<uint32_t>(trace_.classes.size()));
     if (new_class) trace_.classes.push_back(std::move(request_class));
@@ -110,8 +110,8 @@ class TraceBuilder {
                                                      "together may differ that often"));
     }
     const auto [place, added] =
-        requests_.emplace(std::pair(one->second, picture), static_cast<uint32_t>(trace_.requests.size()));
-    if (added) trace_.requests.push_back({one->second, picture});
+        requests_.emplace(std::pair(one->second, image), static_cast<uint32_t>(trace_.requests.size()));
+    if (added) trace_.requests.push_back({one->second, image});
     return place->second;
   }
 
@@ -185,9 +185,9 @@ absl::StatusOr<std::string> ReadRegularFile(const std::string& path) {
 
 absl::StatusOr<Trace> ParseTrace(absl::string_view text, const std::string& folder, const RequestClass& defaults) {
   RequestClass expanded = defaults;
-  if (!defaults.pictures.empty()) {
-    ASSIGN_OR_RETURN(FoundPictures found, FindPictures(defaults.pictures));
-    expanded.pictures = std::move(found.paths);
+  if (!defaults.images.empty()) {
+    ASSIGN_OR_RETURN(FoundImages found, FindImages(defaults.images));
+    expanded.images = std::move(found.paths);
   }
   TraceBuilder builder(folder, expanded);
   const absl::string_view start = absl::StripLeadingAsciiWhitespace(text);

@@ -13,7 +13,7 @@ namespace vitrine {
 // A recorded load in one of two forms:
 //
 //   CSV (RFC 4180), whose first line names the columns: seconds,model,picture,resolution,priority,deadline
-//   JSON lines, whose first byte is '{': {"seconds": 0.25, "model": "a", "picture": "cat.jpg", "deadline": "50ms"}
+//   JSON lines, whose first byte is '{': {"seconds": 0.25, "model": "a", "image": "cat.jpg", "deadline": "50ms"}
 //
 // `seconds`, from the start of the load, is required and must not decrease from line to line. All else is optional or
 // may be empty: then it is that of `defaults`, whose images are used in turn. Relative image paths start at

@@ -11,7 +11,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "client/commands/attention_choice.h"
-#include "client/commands/pictures.h"
+#include "client/commands/images.h"
 #include "client/load/workload/random.h"
 #include "common/imaging/encode/encode_png.h"
 #include "common/status_macros.h"
@@ -19,7 +19,7 @@
 namespace vitrine {
 namespace {
 
-constexpr int64_t kMaxPictureBytes = 32 << 20;
+constexpr int64_t kMaxImageBytes = 32 << 20;
 constexpr int kMadeSide = 224;
 
 // Files already read, shared by classes.
@@ -28,24 +28,24 @@ class FileCache {
   explicit FileCache(const WorkloadOptions& options) : options_(options) {}
 
   absl::StatusOr<std::string> Take(const std::string& path) {
-    const auto known = pictures_.find(path);
-    if (known != pictures_.end()) return known->second;
+    const auto known = images_.find(path);
+    if (known != images_.end()) return known->second;
     std::string bytes;
     if (path.empty()) {
       // The smallest generated image fits any --bytes.
-      bytes = MadePicture(options_.bytes > 0 ? 1 : kMadeSide);
+      bytes = MadeImage(options_.bytes > 0 ? 1 : kMadeSide);
     } else {
-      auto read = ReadPicture(path, kMaxPictureBytes);
+      auto read = ReadImage(path, kMaxImageBytes);
       if (!read.ok()) return absl::Status(read.status().code(), absl::StrCat(path, ": ", read.status().message()));
       bytes = *std::move(read);
     }
     if (options_.bytes > 0) bytes.resize(static_cast<size_t>(options_.bytes));
-    return pictures_.emplace(path, std::move(bytes)).first->second;
+    return images_.emplace(path, std::move(bytes)).first->second;
   }
 
  private:
   const WorkloadOptions& options_;
-  std::map<std::string, std::string> pictures_;
+  std::map<std::string, std::string> images_;
 };
 
 v1::ClassifyRequest RequestOf(const RequestClass& request_class) {
@@ -69,18 +69,18 @@ class WorkloadBuilder {
   WorkloadBuilder(const WorkloadOptions& options, Workload& workload)
       : options_(options), shelf_(options), workload_(workload) {}
 
-  absl::Status Add(uint32_t request_class, const std::string& picture) {
+  absl::Status Add(uint32_t request_class, const std::string& image) {
     v1::ClassifyRequest request = RequestOf(workload_.classes[request_class]);
-    ASSIGN_OR_RETURN(*request.mutable_image(), shelf_.Take(picture));
-    workload_.picture_bytes += static_cast<double>(request.image().size());
-    workload_.requests.push_back({request.SerializeAsString(), request_class, picture});
+    ASSIGN_OR_RETURN(*request.mutable_image(), shelf_.Take(image));
+    workload_.image_bytes += static_cast<double>(request.image().size());
+    workload_.requests.push_back({request.SerializeAsString(), request_class, image});
     total_ += static_cast<int64_t>(workload_.requests.back().bytes.size());
     if (total_ <= options_.max_bytes) return absl::OkStatus();
-    return absl::InvalidArgumentError(absl::StrCat("the pictures take more than ", options_.max_bytes >> 20,
+    return absl::InvalidArgumentError(absl::StrCat("the images take more than ", options_.max_bytes >> 20,
                                                    " MiB, and all are held in memory; give fewer of them"));
   }
 
-  void Finish() { workload_.picture_bytes /= static_cast<double>(std::max<size_t>(1, workload_.requests.size())); }
+  void Finish() { workload_.image_bytes /= static_cast<double>(std::max<size_t>(1, workload_.requests.size())); }
 
  private:
   const WorkloadOptions& options_;
@@ -102,9 +102,9 @@ uint32_t Workload::Pick(uint64_t seed, uint64_t number) const {
   const auto of_class = [](const Request& request, uint32_t wanted) { return request.request_class < wanted; };
   const auto begin = std::lower_bound(requests.begin(), requests.end(), chosen, of_class);
   const auto end = std::lower_bound(begin, requests.end(), chosen + 1, of_class);
-  const auto pictures = static_cast<uint64_t>(end - begin);
+  const auto images = static_cast<uint64_t>(end - begin);
   return static_cast<uint32_t>(begin - requests.begin()) +
-         static_cast<uint32_t>(RandomBits(seed, RandomPurpose::kPicture, number) % pictures);
+         static_cast<uint32_t>(RandomBits(seed, RandomPurpose::kImage, number) % images);
 }
 
 absl::StatusOr<Workload> PrepareWorkload(std::vector<RequestClass> classes, const WorkloadOptions& options) {
@@ -113,8 +113,8 @@ absl::StatusOr<Workload> PrepareWorkload(std::vector<RequestClass> classes, cons
   WorkloadBuilder builder(options, workload);
   for (uint32_t number = 0; number < workload.classes.size(); ++number) {
     std::vector<std::string> paths = {""};
-    if (!workload.classes[number].pictures.empty()) {
-      ASSIGN_OR_RETURN(FoundPictures found, FindPictures(workload.classes[number].pictures));
+    if (!workload.classes[number].images.empty()) {
+      ASSIGN_OR_RETURN(FoundImages found, FindImages(workload.classes[number].images));
       paths = std::move(found.paths);
       std::string& all = workload.passed_over;
       if (!absl::StrContains(all, found.passed_over)) {
@@ -132,22 +132,22 @@ absl::StatusOr<Workload> PrepareTrace(const Trace& trace, const WorkloadOptions&
   workload.classes = trace.classes;
   WorkloadBuilder builder(options, workload);
   for (const Trace::Request& request : trace.requests) {
-    if (std::error_code none; std::filesystem::is_directory(request.picture, none)) {
+    if (std::error_code none; std::filesystem::is_directory(request.image, none)) {
       return absl::InvalidArgumentError(
-          absl::StrCat("a trace names one picture a line; ", request.picture, " is a folder"));
+          absl::StrCat("a trace names one image a line; ", request.image, " is a folder"));
     }
-    RETURN_IF_ERROR(builder.Add(request.request_class, request.picture));
+    RETURN_IF_ERROR(builder.Add(request.request_class, request.image));
   }
   builder.Finish();
   return workload;
 }
 
-std::string MadePicture(int side) {
+std::string MadeImage(int side) {
   Image image{side, side, 3, {}};
   for (int y = 0; y < side; ++y) {
     for (int x = 0; x < side; ++x) {
       const int patch = y / 4 * side + x / 4;
-      const uint64_t noise = RandomBits(0, RandomPurpose::kPicture, static_cast<uint64_t>(patch));
+      const uint64_t noise = RandomBits(0, RandomPurpose::kImage, static_cast<uint64_t>(patch));
       const int level = 255 * (x + y) / (2 * side);
       for (int channel = 0; channel < 3; ++channel) {
         const int grain = static_cast<int>(noise >> (8 * channel) & 63);

@@ -17,13 +17,13 @@ struct Workload {
   struct Request {
     std::string bytes;  // a ClassifyRequest
     uint32_t request_class = 0;
-    std::string picture = {};  // the image's file; empty for a generated image
+    std::string image = {};  // the image's file; empty for a generated image
   };
   std::vector<RequestClass> classes = {};
   // Grouped by class, in the order of the classes, except in a trace.
   std::vector<Request> requests = {};
-  double picture_bytes = 0;      // mean size of an image in bytes
-  std::string passed_over = {};  // summary of the files that were ignored in folders, see FoundPictures
+  double image_bytes = 0;        // mean size of an image in bytes
+  std::string passed_over = {};  // summary of the files that were ignored in folders, see FoundImages
 
   // Returns the index of the `number`-th request: its class drawn by weight, its image at random. Pure. Not for a
   // trace.
@@ -44,7 +44,7 @@ absl::StatusOr<Workload> PrepareWorkload(std::vector<RequestClass> classes, cons
 struct Trace {
   struct Request {
     uint32_t request_class = 0;
-    std::string picture = {};  // a file; empty: a generated image
+    std::string image = {};  // a file; empty: a generated image
   };
   std::vector<RequestClass> classes = {};  // requests with equal settings are one class, with any images
   std::vector<Request> requests = {};      // all different
@@ -55,7 +55,7 @@ struct Trace {
 absl::StatusOr<Workload> PrepareTrace(const Trace& trace, const WorkloadOptions& options);
 
 // Returns a generated PNG file with varied content, for a load without images. Always the same.
-std::string MadePicture(int side);
+std::string MadeImage(int side);
 
 }  // namespace vitrine
 

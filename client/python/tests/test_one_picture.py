@@ -66,7 +66,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def read_for_training(folder: Path) -> Iterator[Tuple[str, Any]]:
     """Name, and its pixels or the sentence of its refusal."""
-    tool = program("../tests/dump_pictures")
+    tool = program("../tests/dump_images")
     out = subprocess.run([tool, "imagefolder:%s" % folder], capture_output=True, check=True).stdout
     stream = io.BytesIO(out)
     for line in stream:

@@ -93,16 +93,16 @@ void HtmlPage::KeyFigures(const std::vector<KeyFigure>& figures) {
   body_ += "</div>\n";
 }
 
-void HtmlPage::Cards(const std::vector<PictureCard>& cards) {
+void HtmlPage::Cards(const std::vector<ImageCard>& cards) {
   size_t widest = 1;
-  for (const PictureCard& card : cards) widest = std::max(widest, card.pictures.size());
+  for (const ImageCard& card : cards) widest = std::max(widest, card.images.size());
   absl::StrAppend(&body_, "<div class=\"cards\" style=\"--card-width:min(100%,", 3 + 8 * widest, "rem)\">\n");
-  for (const PictureCard& card : cards) {
+  for (const ImageCard& card : cards) {
     body_ += "<div><div class=\"pictures\">";
-    for (const PictureCard::Picture& picture : card.pictures) {
-      absl::StrAppend(&body_, "<figure><img alt=\"", EscapeHtml(picture.caption), "\"",
-                      picture.pixels ? " class=\"pixels\"" : "", " src=\"", EscapeHtml(picture.uri), "\"><figcaption>",
-                      EscapeHtml(picture.caption), "</figcaption></figure>");
+    for (const ImageCard::Tile& image : card.images) {
+      absl::StrAppend(&body_, "<figure><img alt=\"", EscapeHtml(image.caption), "\"",
+                      image.pixels ? " class=\"pixels\"" : "", " src=\"", EscapeHtml(image.uri), "\"><figcaption>",
+                      EscapeHtml(image.caption), "</figcaption></figure>");
     }
     body_ += "</div>";
     for (const std::string& line : card.lines) absl::StrAppend(&body_, "<p>", EscapeHtml(line), "</p>");

@@ -28,17 +28,17 @@ struct HtmlTable {
 struct KeyFigure {
   std::string name;   // "test top1"
   std::string value;  // "76.41 %"
-  std::string note;   // "at epoch 6, 10,000 pictures"; may be empty
+  std::string note;   // "at epoch 6, 10,000 images"; may be empty
 };
 
 // Images side by side, with lines of text below.
-struct PictureCard {
-  struct Picture {
+struct ImageCard {
+  struct Tile {
     std::string uri;
     std::string caption;
     bool pixels = false;  // enlarged without smoothing
   };
-  std::vector<Picture> pictures = {};
+  std::vector<Tile> images = {};
   std::vector<std::string> lines = {};
 };
 
@@ -53,7 +53,7 @@ class HtmlPage {
   void Paragraph(std::string_view text);
   void Table(const HtmlTable& table);
   void KeyFigures(const std::vector<KeyFigure>& figures);
-  void Cards(const std::vector<PictureCard>& cards);
+  void Cards(const std::vector<ImageCard>& cards);
   // Adds charts side by side if there is room: SVG documents or <img> elements.
   void Charts(const std::vector<std::string>& markup);
   // Adds monospaced text, collapsed under `title`.

@@ -51,11 +51,11 @@ caption { text-align: left; color: var(--faint); padding-bottom: .3rem; }
 td.right, tbody th.right { white-space: nowrap; }
 .cards { display: grid; grid-template-columns: repeat(auto-fill, minmax(var(--card-width, 19rem), 1fr)); gap: 1rem; margin: 1rem 0; }
 .cards > div { background: var(--card); border-radius: 8px; padding: .8rem; }
-.pictures { display: flex; gap: .5rem; flex-wrap: wrap; }
-.pictures figure { margin: 0; flex: 1 1 6rem; max-width: 11rem; }
-.pictures img { width: 100%; height: auto; display: block; border-radius: 4px; }
-.pictures img.pixels { image-rendering: pixelated; }
-.pictures figcaption { color: var(--faint); font-size: .78rem; }
+.images { display: flex; gap: .5rem; flex-wrap: wrap; }
+.images figure { margin: 0; flex: 1 1 6rem; max-width: 11rem; }
+.images img { width: 100%; height: auto; display: block; border-radius: 4px; }
+.images img.pixels { image-rendering: pixelated; }
+.images figcaption { color: var(--faint); font-size: .78rem; }
 .cards p { margin: .35rem 0 0; font-size: .9rem; }
 details { margin: .75rem 0; }
 summary { cursor: pointer; color: var(--series-0); }

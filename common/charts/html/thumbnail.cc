@@ -18,25 +18,25 @@ constexpr int kBestQuality = 84, kWorstQuality = 24, kQualityStep = 15;
 
 }  // namespace
 
-Image Reduced(const Image& picture, int side) {
-  const int longest = std::max(picture.width, picture.height);
-  if (longest <= side) return picture;
+Image Reduced(const Image& image, int side) {
+  const int longest = std::max(image.width, image.height);
+  if (longest <= side) return image;
   const double scale = static_cast<double>(side) / longest;
-  const Size size{std::max(1, static_cast<int>(picture.height * scale)),
-                  std::max(1, static_cast<int>(picture.width * scale))};
-  return ResizeForDisplay(picture, size, v1::BILINEAR);
+  const Size size{std::max(1, static_cast<int>(image.height * scale)),
+                  std::max(1, static_cast<int>(image.width * scale))};
+  return ResizeForDisplay(image, size, v1::BILINEAR);
 }
 
-absl::StatusOr<PictureCard::Picture> Thumbnail(const Image& picture, int side, const std::string& caption) {
-  const int longest = std::max(picture.width, picture.height);
-  if (longest < 1 || picture.pixels.empty()) return absl::InvalidArgumentError("an empty picture has no thumbnail");
-  PictureCard::Picture thumbnail{.uri = "", .caption = caption, .pixels = longest <= kTinySide};
+absl::StatusOr<ImageCard::Tile> Thumbnail(const Image& image, int side, const std::string& caption) {
+  const int longest = std::max(image.width, image.height);
+  if (longest < 1 || image.pixels.empty()) return absl::InvalidArgumentError("an empty image has no thumbnail");
+  ImageCard::Tile thumbnail{.uri = "", .caption = caption, .pixels = longest <= kTinySide};
   if (thumbnail.pixels) {
-    ASSIGN_OR_RETURN(const std::string png, EncodePng(picture));
+    ASSIGN_OR_RETURN(const std::string png, EncodePng(image));
     thumbnail.uri = DataUri("image/png", png);
     if (png.size() <= kMostThumbnailBytes) return thumbnail;
   }
-  const Image shown = Reduced(picture, side);
+  const Image shown = Reduced(image, side);
   std::string file;
   for (int quality = kBestQuality; quality >= kWorstQuality; quality -= kQualityStep) {
     ASSIGN_OR_RETURN(file, EncodeJpeg(shown, quality));

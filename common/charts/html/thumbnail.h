@@ -15,12 +15,12 @@ namespace vitrine {
 inline constexpr size_t kMostThumbnailBytes = 20 << 10;
 
 // Returns the image with its longer side at most `side` pixels (at least 1); a smaller one is unchanged.
-Image Reduced(const Image& picture, int side);
+Image Reduced(const Image& image, int side);
 
 // Returns the image for a page, its longer side at most `side` pixels (16 to 512), as a data URI. Tiny images are
 // lossless and shown enlarged; others become JPEGs, with reduced quality if they would be too large. INVALID_ARGUMENT:
 // an empty image.
-absl::StatusOr<PictureCard::Picture> Thumbnail(const Image& picture, int side, const std::string& caption);
+absl::StatusOr<ImageCard::Tile> Thumbnail(const Image& image, int side, const std::string& caption);
 
 }  // namespace vitrine
 

@@ -126,11 +126,11 @@ absl::StatusOr<std::unique_ptr<Dataset>> OpenIdx(const std::filesystem::path& di
   ASSIGN_OR_RETURN(IdxArray classes, ReadIdx(labels_file));
   if (images.shape.size() != 3) return Fault(images_file, absl::StrCat("has ", images.shape.size(), " axes, not 3"));
   if (classes.shape.size() != 1) return Fault(labels_file, absl::StrCat("has ", classes.shape.size(), " axes, not 1"));
-  if (images.shape[0] == 0) return Fault(images_file, "holds no picture");
-  if (images.shape[1] == 0 || images.shape[2] == 0) return Fault(images_file, "declares pictures without pixels");
+  if (images.shape[0] == 0) return Fault(images_file, "holds no image");
+  if (images.shape[1] == 0 || images.shape[2] == 0) return Fault(images_file, "declares images without pixels");
   if (images.shape[0] != classes.shape[0]) {
     return Fault(images_file,
-                 absl::StrCat("has ", images.shape[0], " pictures, but there are ", classes.shape[0], " labels"));
+                 absl::StrCat("has ", images.shape[0], " images, but there are ", classes.shape[0], " labels"));
   }
   for (int64_t i = 0; i < classes.shape[0]; ++i) {
     if (classes.values[i] >= labels.size()) {

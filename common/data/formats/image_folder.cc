@@ -11,7 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "common/data/file.h"
 #include "common/data/folder.h"
-#include "common/data/formats/picture_files.h"
+#include "common/data/formats/image_files.h"
 #include "common/data/unicode.h"
 #include "common/status_macros.h"
 
@@ -84,27 +84,27 @@ absl::StatusOr<FolderContent> ReadClassFolders(const fs::path& folder) {
 absl::Status AddClasses(const fs::path& train, FolderClasses& classes) {
   ASSIGN_OR_RETURN(const FolderContent content, ReadClassFolders(train));
   for (const std::string& name : content.folders) {
-    ASSIGN_OR_RETURN(const FolderContent pictures, ReadFolder(train / name));
-    if (!pictures.pictures.empty()) classes.NumberOf(name);
+    ASSIGN_OR_RETURN(const FolderContent images, ReadFolder(train / name));
+    if (!images.images.empty()) classes.NumberOf(name);
   }
   return absl::OkStatus();
 }
 
 // Adds the images of a split's folders, in byte order.
-absl::Status AddPictures(const fs::path& folder, FolderClasses& classes, std::vector<LabelledFile>& files,
-                         PassedOver& passed_over) {
+absl::Status AddImages(const fs::path& folder, FolderClasses& classes, std::vector<LabelledFile>& files,
+                       PassedOver& passed_over) {
   ASSIGN_OR_RETURN(const FolderContent content, ReadClassFolders(folder));
   passed_over.AddOthers(content);
-  passed_over.AddBeside(static_cast<int64_t>(content.pictures.size()));
+  passed_over.AddBeside(static_cast<int64_t>(content.images.size()));
   for (const std::string& name : content.folders) {
     ASSIGN_OR_RETURN(const FolderContent own, ReadFolder(folder / name));
     passed_over.AddOthers(own);
-    const int64_t deeper = own.folders.empty() ? 0 : CountPicturesBelow(folder / name);
+    const int64_t deeper = own.folders.empty() ? 0 : CountImagesBelow(folder / name);
     passed_over.AddDeeper(name, deeper);
-    if (own.pictures.empty() && deeper == 0) passed_over.AddEmptyFolder(name);
-    if (own.pictures.empty()) continue;
+    if (own.images.empty() && deeper == 0) passed_over.AddEmptyFolder(name);
+    if (own.images.empty()) continue;
     const int number = classes.NumberOf(name);
-    for (const std::string& picture : own.pictures) files.push_back({absl::StrCat(name, "/", picture), number});
+    for (const std::string& image : own.images) files.push_back({absl::StrCat(name, "/", image), number});
   }
   return absl::OkStatus();
 }
@@ -116,17 +116,17 @@ absl::StatusOr<std::unique_ptr<Dataset>> OpenImageFolder(const fs::path& root, S
   ASSIGN_OR_RETURN(const Folders folders, FindFolders(root, split));
   FolderClasses classes;
   if (!folders.train.empty() && folders.train != folders.split) RETURN_IF_ERROR(AddClasses(folders.train, classes));
-  PictureList list{.undivided = folders.split == root};
+  ImageList list{.undivided = folders.split == root};
   PassedOver passed_over;
-  RETURN_IF_ERROR(AddPictures(folders.split, classes, list.files, passed_over));
+  RETURN_IF_ERROR(AddImages(folders.split, classes, list.files, passed_over));
   const std::string words = passed_over.InWords();
   if (!words.empty()) list.passed_over = absl::StrCat("passed over in ", folders.split.string(), ": ", words);
   if (list.files.empty()) {
-    return absl::InvalidArgumentError(absl::StrCat(folders.split.string(), " holds no picture; expected <class>/*",
-                                                   kPictureEndings, words.empty() ? "" : "; ", list.passed_over));
+    return absl::InvalidArgumentError(absl::StrCat(folders.split.string(), " holds no image; expected <class>/*",
+                                                   kImageEndings, words.empty() ? "" : "; ", list.passed_over));
   }
   list.labels = std::move(classes).Take();
-  return MakePictureFiles(folders.split, std::move(list));
+  return MakeImageFiles(folders.split, std::move(list));
 }
 
 }  // namespace vitrine

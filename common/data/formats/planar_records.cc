@@ -97,17 +97,17 @@ absl::StatusOr<std::unique_ptr<Dataset>> OpenPlanarRecords(const std::vector<fs:
                                                            std::vector<std::string> labels) {
   std::vector<ReadOnlyFile> files;
   std::vector<int64_t> begins;
-  int64_t pictures = 0;
+  int64_t images = 0;
   for (const fs::path& path : paths) {
     ASSIGN_OR_RETURN(ReadOnlyFile file, ReadOnlyFile::Open(path));
     ASSIGN_OR_RETURN(const int64_t records, CountRecords(file, layout));
-    begins.push_back(pictures);
-    pictures += records;
+    begins.push_back(images);
+    images += records;
     files.push_back(std::move(file));
   }
-  if (pictures != static_cast<int64_t>(classes.size())) {
+  if (images != static_cast<int64_t>(classes.size())) {
     return absl::InvalidArgumentError(
-        absl::StrCat(paths.front().string(), ": ", pictures, " pictures, but there are ", classes.size(), " labels"));
+        absl::StrCat(paths.front().string(), ": ", images, " images, but there are ", classes.size(), " labels"));
   }
   return std::make_unique<PlanarRecords>(std::move(files), std::move(begins), layout, std::move(classes),
                                          std::move(labels));

@@ -7,13 +7,13 @@
 namespace vitrine {
 
 absl::StatusOr<std::string> RawDataset::encoded(int64_t index) const {
-  ASSIGN_OR_RETURN(const Image picture, image(index));
-  return EncodePng(picture);
+  ASSIGN_OR_RETURN(const Image decoded, image(index));
+  return EncodePng(decoded);
 }
 
 absl::StatusOr<std::string> RawDataset::stored(int64_t index) const {
-  ASSIGN_OR_RETURN(const Image picture, image(index));
-  return std::string(picture.pixels.begin(), picture.pixels.end());
+  ASSIGN_OR_RETURN(const Image decoded, image(index));
+  return std::string(decoded.pixels.begin(), decoded.pixels.end());
 }
 
 }  // namespace vitrine

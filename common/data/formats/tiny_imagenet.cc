@@ -11,7 +11,7 @@
 #include "absl/strings/str_split.h"
 #include "common/data/file.h"
 #include "common/data/folder.h"
-#include "common/data/formats/picture_files.h"
+#include "common/data/formats/image_files.h"
 #include "common/status_macros.h"
 
 namespace vitrine {
@@ -63,7 +63,7 @@ absl::StatusOr<std::vector<LabelledFile>> TrainingFiles(const fs::path& train, c
   for (const auto& [label, wnid] : in_order) {
     const std::string folder = absl::StrCat(wnid, "/images/");
     ASSIGN_OR_RETURN(const FolderContent content, ReadFolder(train / folder));
-    for (const std::string& picture : content.pictures) files.push_back({folder + picture, label});
+    for (const std::string& image : content.images) files.push_back({folder + image, label});
   }
   return files;
 }
@@ -72,12 +72,12 @@ absl::StatusOr<std::vector<LabelledFile>> AnnotatedFiles(const fs::path& val, co
   const fs::path annotations = val / "val_annotations.txt";
   ASSIGN_OR_RETURN(const std::vector<std::string> lines, ReadLines(annotations));
   ASSIGN_OR_RETURN(const FolderContent content, ReadFolder(val / "images"));
-  const std::vector<std::string>& pictures = content.pictures;
-  const std::set<std::string> present(pictures.begin(), pictures.end());
+  const std::vector<std::string>& images = content.images;
+  const std::set<std::string> present(images.begin(), images.end());
   std::map<std::string, int> annotated;
   for (size_t line = 0; line < lines.size(); ++line) {
     const std::vector<std::string> fields = absl::StrSplit(lines[line], '\t');
-    if (fields.size() < 2) return LineFault(annotations, line, "has no picture and class, separated by a tab");
+    if (fields.size() < 2) return LineFault(annotations, line, "has no image and class, separated by a tab");
     const auto found = classes.find(fields[1]);
     if (found == classes.end()) {
       return LineFault(annotations, line, absl::StrCat("has the class ", fields[1], ", which wnids.txt does not list"));
@@ -90,12 +90,12 @@ absl::StatusOr<std::vector<LabelledFile>> AnnotatedFiles(const fs::path& val, co
     }
   }
   std::vector<LabelledFile> files;
-  for (const std::string& picture : pictures) {
-    const auto found = annotated.find(picture);
+  for (const std::string& image : images) {
+    const auto found = annotated.find(image);
     if (found == annotated.end()) {
-      return absl::InvalidArgumentError(absl::StrCat(annotations.string(), " has no line for images/", picture));
+      return absl::InvalidArgumentError(absl::StrCat(annotations.string(), " has no line for images/", image));
     }
-    files.push_back({"images/" + picture, found->second});
+    files.push_back({"images/" + image, found->second});
   }
   return files;
 }
@@ -109,8 +109,8 @@ absl::StatusOr<std::unique_ptr<Dataset>> OpenTinyImageNet(const fs::path& direct
   const fs::path folder = root / (split == Split::kTrain ? "train" : "val");
   ASSIGN_OR_RETURN(std::vector<LabelledFile> files,
                    split == Split::kTrain ? TrainingFiles(folder, classes) : AnnotatedFiles(folder, classes));
-  if (files.empty()) return absl::InvalidArgumentError(absl::StrCat(folder.string(), " holds no picture"));
-  return MakePictureFiles(folder, {.files = std::move(files), .labels = std::move(labels)});
+  if (files.empty()) return absl::InvalidArgumentError(absl::StrCat(folder.string(), " holds no image"));
+  return MakeImageFiles(folder, {.files = std::move(files), .labels = std::move(labels)});
 }
 
 }  // namespace vitrine

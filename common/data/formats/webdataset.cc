@@ -9,7 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/data/file.h"
-#include "common/data/formats/picture_files.h"
+#include "common/data/formats/image_files.h"
 #include "common/data/formats/tar_shards.h"
 #include "common/data/formats/webdataset_shard.h"
 #include "common/data/parallel.h"
@@ -79,7 +79,7 @@ class WebDataset final : public Dataset {
     return {shards_[shard], shards_[shard].samples[index - begins_[shard]]};
   }
 
-  // The file is opened for each picture: large sets have more shards than a process may have open.
+  // The file is opened for each image: large sets have more shards than a process may have open.
   static absl::StatusOr<std::string> Read(const Shard& shard, const ShardSample& sample) {
     ASSIGN_OR_RETURN(const ReadOnlyFile file, ReadOnlyFile::Open(shard.path));
     if (file.size() != shard.bytes) {
@@ -148,7 +148,7 @@ absl::StatusOr<std::unique_ptr<Dataset>> OpenWebDataset(std::string_view where, 
   if (CountClasses(shards) == 0) {
     return absl::InvalidArgumentError(absl::StrCat(paths.front().string(),
                                                    paths.size() > 1 ? " and the others hold" : " holds",
-                                                   " no picture; expected members KEY.jpg with KEY.cls"));
+                                                   " no image; expected members KEY.jpg with KEY.cls"));
   }
   if (labels.empty() && !from_train) classes = CountClasses(shards);
   for (int i = static_cast<int>(labels.size()); i < classes; ++i) labels.push_back(absl::StrCat(i));

@@ -16,12 +16,12 @@
 namespace vitrine {
 namespace {
 
-constexpr int64_t kMostPictureBytes = int64_t{256} << 20;
+constexpr int64_t kMostImageBytes = int64_t{256} << 20;
 constexpr int64_t kMostLabelBytes = 1 << 20;
 
 // Members of one key.
 struct Parts {
-  const TarMember* picture = nullptr;
+  const TarMember* image = nullptr;
   const TarMember* number = nullptr;  // KEY.cls
   const TarMember* json = nullptr;    // KEY.json
   std::set<std::string> endings;
@@ -62,7 +62,7 @@ absl::StatusOr<int64_t> ReadJson(const ReadOnlyFile& shard, const TarMember& mem
 
 absl::StatusOr<int> ReadLabel(const ReadOnlyFile& shard, const std::string& key, const Parts& parts, int classes) {
   if (parts.number == nullptr && parts.json == nullptr) {
-    return Fault(shard, absl::StrCat(key, " has a picture but neither ", key, ".cls nor ", key, ".json"));
+    return Fault(shard, absl::StrCat(key, " has an image but neither ", key, ".cls nor ", key, ".json"));
   }
   ASSIGN_OR_RETURN(const int64_t label,
                    parts.number != nullptr ? ReadNumber(shard, *parts.number) : ReadJson(shard, *parts.json));
@@ -78,13 +78,13 @@ absl::Status AddMember(const ReadOnlyFile& shard, const TarMember& member, std::
   if (!parts.endings.insert(ending).second) return Fault(shard, member.name + " is there twice");
   if (ending == "cls") parts.number = &member;
   if (ending == "json") parts.json = &member;
-  if (!IsPictureEnding("." + ending)) return absl::OkStatus();
-  if (parts.picture != nullptr) return Fault(shard, key + " has two pictures");
-  if (member.bytes > kMostPictureBytes) {
+  if (!IsImageEnding("." + ending)) return absl::OkStatus();
+  if (parts.image != nullptr) return Fault(shard, key + " has two images");
+  if (member.bytes > kMostImageBytes) {
     return Fault(shard,
-                 absl::StrCat(member.name, " has ", member.bytes, " bytes; a picture has at most ", kMostPictureBytes));
+                 absl::StrCat(member.name, " has ", member.bytes, " bytes; an image has at most ", kMostImageBytes));
   }
-  parts.picture = &member;
+  parts.image = &member;
   return absl::OkStatus();
 }
 
@@ -99,10 +99,10 @@ absl::StatusOr<std::vector<ShardSample>> ReadShard(const ReadOnlyFile& shard, in
     const auto found = keys.find(SplitKey(member.name).first);
     if (found == keys.end()) continue;
     const auto& [key, parts] = *found;
-    if (&member == parts.number && parts.picture == nullptr) {
-      return Fault(shard, absl::StrCat(key, " has a label but no picture (", kPictureEndings, ")"));
+    if (&member == parts.number && parts.image == nullptr) {
+      return Fault(shard, absl::StrCat(key, " has a label but no image (", kImageEndings, ")"));
     }
-    if (&member != parts.picture) continue;
+    if (&member != parts.image) continue;
     ASSIGN_OR_RETURN(const int label, ReadLabel(shard, key, parts, classes));
     samples.push_back({.key = key, .offset = member.offset, .bytes = member.bytes, .label = label});
   }

@@ -163,7 +163,7 @@ bool CanLeaveOut(jpeg_decompress_struct& jpeg) {
 
 // Crops the columns that `part` does not need. Returns the first remaining one. Chroma is smoothed between neighbours,
 // and libjpeg treats the crop's edge as the image's; hence the margin.
-int CropColumns(jpeg_decompress_struct& jpeg, const PicturePart& part) {
+int CropColumns(jpeg_decompress_struct& jpeg, const ImagePart& part) {
   constexpr int kMargin = 2;  // one chroma sample
   const int width = static_cast<int>(jpeg.output_width);
   JDIMENSION left = part.left < kMargin ? 0 : part.left - kMargin;
@@ -196,7 +196,7 @@ bool HasEveryBit(const jpeg_decompress_struct& jpeg) {
 
 // Passes the rows of `part` to `rows`, and reads to the end marker. `cmyk_row` has room for one row of four bytes per
 // pixel; it is null unless the image is CMYK.
-bool ReadRows(Decoder& decoder, const PicturePart& part, uint8_t* cmyk_row, JpegRows& rows) {
+bool ReadRows(Decoder& decoder, const ImagePart& part, uint8_t* cmyk_row, JpegRows& rows) {
   if (setjmp(decoder.escape)) return false;
   jpeg_decompress_struct& jpeg = decoder.jpeg;
   jpeg_start_decompress(&jpeg);
@@ -261,7 +261,7 @@ absl::StatusOr<Image> DecodeJpeg(std::string_view bytes, const ImageHeader& head
 }
 
 absl::Status DecodeJpegRows(std::string_view bytes, const ImageHeader& header, const ImageLimits& limits, int divisor,
-                            const PicturePart& part, JpegRows& rows) {
+                            const ImagePart& part, JpegRows& rows) {
   ASSIGN_OR_RETURN(const bool has_end, CheckJpegScans(bytes, limits.max_scans));
   Decoder decoder = {};
   decoder.lacks_end = !has_end;

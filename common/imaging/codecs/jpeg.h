@@ -33,7 +33,7 @@ class JpegRows {
 // Pixels outside `part` (of the reduced image) are only returned if that is as cheap as leaving them out, but the whole
 // file is read: damage anywhere is INVALID_ARGUMENT with the same message, possibly after rows were returned.
 absl::Status DecodeJpegRows(std::string_view bytes, const ImageHeader& header, const ImageLimits& limits, int divisor,
-                            const PicturePart& part, JpegRows& rows);
+                            const ImagePart& part, JpegRows& rows);
 
 }  // namespace vitrine
 

@@ -124,12 +124,12 @@ absl::Status ReadFrame(int marker, std::string_view content, ImageHeader& header
                        : marker == 0xCB                   ? "lossless arithmetic-coded"
                                                           : "hierarchical";
     return absl::InvalidArgumentError(
-        absl::StrCat("the picture is a ", kind, " JPEG, which is not supported; send a baseline or progressive JPEG"));
+        absl::StrCat("the image is a ", kind, " JPEG, which is not supported; send a baseline or progressive JPEG"));
   }
   if (content.size() < kFrameFront) return DamagedJpeg("its frame header (SOF) is too short");
   const auto byte = [&](size_t at) { return static_cast<int>(static_cast<uint8_t>(content[at])); };
   if (byte(0) != 8) {
-    return absl::InvalidArgumentError(absl::StrCat("the picture is a JPEG with ", byte(0),
+    return absl::InvalidArgumentError(absl::StrCat("the image is a JPEG with ", byte(0),
                                                    " bits per sample, which is not supported; send one with 8 bits"));
   }
   header.stored_height = byte(1) << 8 | byte(2);
@@ -139,7 +139,7 @@ absl::Status ReadFrame(int marker, std::string_view content, ImageHeader& header
     return DamagedJpeg("its frame header (SOF) states no height or no width");
   if (components != 1 && components != 3 && components != 4) {
     return absl::InvalidArgumentError(
-        absl::StrCat("the picture is a JPEG with ", components,
+        absl::StrCat("the image is a JPEG with ", components,
                      " colour components, which is not supported; send grey, colour or CMYK with 1, 3 or 4"));
   }
   if (content.size() != kFrameFront + 3u * components) return DamagedJpeg("its frame header (SOF) has a wrong length");
@@ -198,7 +198,7 @@ absl::StatusOr<ImageHeader> ReadJpegHeader(std::string_view bytes) {
     if (reader.skipped() > kMostHeaderGarbage)
       return DamagedJpeg("its header holds more than 64 KiB outside of segments");
     if (marker == kNoMarker) return DamagedJpeg("it ends within its header");
-    if (marker == kEndOfImage || marker == kStartOfImage) return DamagedJpeg("its header holds no picture");
+    if (marker == kEndOfImage || marker == kStartOfImage) return DamagedJpeg("its header holds no image");
     if (marker == kTemporary || IsRestart(marker)) continue;  // without content
     const std::optional<std::string_view> content = reader.Segment();
     if (!content)

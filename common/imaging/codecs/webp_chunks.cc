@@ -58,7 +58,7 @@ bool HoldsPixels(const RiffChunk& chunk) {
 absl::Status ReadLossySize(std::string_view content, ImageHeader& header) {
   if (content.size() < 10) return DamagedWebp("it ends within its header");
   const bool is_key_frame = (content[0] & 1) == 0;
-  if (!is_key_frame || content.substr(3, 3) != kLossyStart) return DamagedWebp("its pixels do not begin as a picture");
+  if (!is_key_frame || content.substr(3, 3) != kLossyStart) return DamagedWebp("its pixels do not begin as an image");
   header.stored_width = static_cast<int>(LittleEndian(content, 6, 2) & 0x3FFF);  // the upper two bits request upscaling
   header.stored_height = static_cast<int>(LittleEndian(content, 8, 2) & 0x3FFF);
   return absl::OkStatus();
@@ -67,7 +67,7 @@ absl::Status ReadLossySize(std::string_view content, ImageHeader& header) {
 absl::Status ReadLosslessSize(std::string_view content, ImageHeader& header) {
   if (content.size() < 5) return DamagedWebp("it ends within its header");
   const uint32_t bits = LittleEndian(content, 1, 4);
-  if (content[0] != 0x2F || bits >> 29 != 0) return DamagedWebp("its pixels do not begin as a picture");
+  if (content[0] != 0x2F || bits >> 29 != 0) return DamagedWebp("its pixels do not begin as an image");
   header.stored_width = static_cast<int>(bits & 0x3FFF) + 1;
   header.stored_height = static_cast<int>(bits >> 14 & 0x3FFF) + 1;
   return absl::OkStatus();
@@ -77,7 +77,7 @@ absl::Status ReadExtendedSize(std::string_view content, ImageHeader& header) {
   if (content.size() < 10) return DamagedWebp("it ends within its header");
   if ((content[0] & kAnimationFlag) != 0) {
     return absl::InvalidArgumentError(
-        "the picture is an animated WebP, which is not supported; send one of its frames as a JPEG, PNG or WebP");
+        "the image is an animated WebP, which is not supported; send one of its frames as a JPEG, PNG or WebP");
   }
   header.stored_width = static_cast<int>(LittleEndian(content, 4, 3)) + 1;
   header.stored_height = static_cast<int>(LittleEndian(content, 7, 3)) + 1;
@@ -141,7 +141,7 @@ absl::Status CheckWebpIsWhole(std::string_view bytes) {
   const std::string_view covered = Covered(bytes);
   if (covered.size() < uint64_t{kChunkHeader} + LittleEndian(bytes, 4, 4)) return DamagedWebp("it ends early");
   std::string_view left = covered.substr(kRiffHeader);
-  int pictures = 0;
+  int images = 0;
   for (int chunks = 0; !left.empty(); ++chunks) {
     if (chunks == kMostWebpChunks) return DamagedWebp("it has more than 1024 chunks");
     const std::optional<RiffChunk> chunk = FirstRiffChunk(left);
@@ -150,10 +150,10 @@ absl::Status CheckWebpIsWhole(std::string_view bytes) {
       const std::string name = absl::CHexEscape(absl::string_view(chunk->type.data(), chunk->type.size()));
       return DamagedWebp(absl::StrCat("it ends within its ", name, " chunk; send the whole file"));
     }
-    if (HoldsPixels(*chunk) && ++pictures > 1) return DamagedWebp("its pixels stand in two places");
+    if (HoldsPixels(*chunk) && ++images > 1) return DamagedWebp("its pixels stand in two places");
     left.remove_prefix(std::min(left.size(), chunk->whole()));
   }
-  return pictures == 1 ? absl::OkStatus() : DamagedWebp("it has no pixels");
+  return images == 1 ? absl::OkStatus() : DamagedWebp("it has no pixels");
 }
 
 }  // namespace vitrine

@@ -64,7 +64,7 @@ absl::StatusOr<std::string> EncodeJpeg(const Image& image, int quality) {
   const int64_t values = int64_t{image.width} * image.height * image.channels;
   if (image.width < 1 || image.height < 1 || (image.channels != 1 && image.channels != 3) ||
       values != static_cast<int64_t>(image.pixels.size())) {
-    return absl::InvalidArgumentError(absl::StrCat("a picture of ", image.width, "x", image.height, " with ",
+    return absl::InvalidArgumentError(absl::StrCat("an image of ", image.width, "x", image.height, " with ",
                                                    image.channels, " channels and ", image.pixels.size(),
                                                    " bytes cannot become a JPEG"));
   }
@@ -73,7 +73,7 @@ absl::StatusOr<std::string> EncodeJpeg(const Image& image, int quality) {
   const std::string file = done ? std::string(reinterpret_cast<const char*>(encoder.bytes), encoder.size) : "";
   jpeg_destroy_compress(&encoder.jpeg);
   std::free(encoder.bytes);
-  if (!done) return absl::InvalidArgumentError(absl::StrCat("this picture cannot become a JPEG: ", encoder.message));
+  if (!done) return absl::InvalidArgumentError(absl::StrCat("this image cannot become a JPEG: ", encoder.message));
   return file;
 }
 

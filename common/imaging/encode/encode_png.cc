@@ -39,7 +39,7 @@ absl::Status SpngError(int code) {
 absl::StatusOr<std::string> EncodePng(const Image& image) {
   const bool sane = image.width > 0 && image.height > 0 && (image.channels == 1 || image.channels == 3);
   if (!sane || image.pixels.size() != static_cast<size_t>(image.width) * image.height * image.channels) {
-    return absl::InvalidArgumentError(absl::StrCat("a picture of ", image.width, "x", image.height, " pixels and ",
+    return absl::InvalidArgumentError(absl::StrCat("an image of ", image.width, "x", image.height, " pixels and ",
                                                    image.channels, " channels cannot have ", image.pixels.size(),
                                                    " bytes"));
   }

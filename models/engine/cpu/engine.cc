@@ -51,7 +51,7 @@ absl::StatusOr<Engine> Engine::Make(const program::Program& program, WeightSourc
   return Engine(std::move(logits), std::move(tokens), *instructions.fp32, choice.precision, matrices.SavedBytes());
 }
 
-void Engine::Run(std::span<const Picture> pictures, Workspace& workspace, float* logits, AttentionTap* attention,
+void Engine::Run(std::span<const ImagePlanes> images, Workspace& workspace, float* logits, AttentionTap* attention,
                  TokenTap* tokens) const {
   const cpu::FloatMode mode;
   FrameMemory& memory = workspace.Of<FrameMemory>();
@@ -63,8 +63,8 @@ void Engine::Run(std::span<const Picture> pictures, Workspace& workspace, float*
   // Tap results are collected by one thread.
   Team* const team = attention == nullptr && tokens == nullptr ? workspace.team : nullptr;
   std::vector<Grid> grids;
-  for (size_t first = 0; first < pictures.size();) {
-    const std::span<const Picture> group = FirstGroup(pictures.subspan(first), plan.cell);
+  for (size_t first = 0; first < images.size();) {
+    const std::span<const ImagePlanes> group = FirstGroup(images.subspan(first), plan.cell);
     const int members = team == nullptr ? 1 : team->members();
     const std::span<Frame> frames = memory.Prepare(plan, *kernels_, group, static_cast<int>(first), members);
     Frame& frame = frames.front();

@@ -9,7 +9,7 @@
 #include "common/simd/cpu_path.h"
 #include "models/attention_tap.h"
 #include "models/engine/cpu/compile.h"
-#include "models/engine/picture.h"
+#include "models/engine/image_planes.h"
 #include "models/engine/workspace.h"
 #include "models/token_tap.h"
 
@@ -32,7 +32,7 @@ class Engine {
   // Computes the logits [images, classes] of at least one image, each of at least one whole cell per side. Requested
   // taps (either may be null) do not change a bit of the logits. Without taps, the workspace's thread team, if any,
   // shares the work with the calling thread, which leads it.
-  void Run(std::span<const Picture> pictures, Workspace& workspace, float* logits, AttentionTap* attention = nullptr,
+  void Run(std::span<const ImagePlanes> images, Workspace& workspace, float* logits, AttentionTap* attention = nullptr,
            TokenTap* tokens = nullptr) const;
 
   const Plan& plan() const { return logits_; }

@@ -5,14 +5,14 @@
 
 namespace vitrine::engine {
 
-void Frame::Take(std::span<const Picture> pictures, int cell, int first_image) {
-  pictures_ = pictures;
+void Frame::Take(std::span<const ImagePlanes> images, int cell, int first_image) {
+  images_ = images;
   first_image_ = first_image;
   grids_.clear();
   cells_.assign(1, 0);
   most_tokens_ = 1;
-  for (const Picture& picture : pictures) {
-    const Grid grid = cell == 0 ? Grid() : Grid{picture.height / cell, picture.width / cell};
+  for (const ImagePlanes& image : images) {
+    const Grid grid = cell == 0 ? Grid() : Grid{image.height / cell, image.width / cell};
     grids_.push_back(grid);
     cells_.push_back(cells_.back() + grid.cells());
     most_tokens_ = std::max(most_tokens_, 1 + grid.cells());
@@ -33,7 +33,7 @@ Segment Frame::SegmentOf(RowsOf rows, int image) const {
 
 int64_t Frame::pixels() const {
   int64_t pixels = 0;
-  for (const Picture& picture : pictures_) pixels += int64_t{picture.channels} * picture.height * picture.width;
+  for (const ImagePlanes& image : images_) pixels += int64_t{image.channels} * image.height * image.width;
   return pixels;
 }
 

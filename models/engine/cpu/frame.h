@@ -11,7 +11,7 @@
 #include "common/simd/view.h"
 #include "models/attention_tap.h"
 #include "models/engine/cpu/kernels/kernels.h"
-#include "models/engine/picture.h"
+#include "models/engine/image_planes.h"
 #include "models/engine/plan/operand.h"
 #include "models/token_layout.h"
 
@@ -30,11 +30,11 @@ struct Segment {
 class Frame {
  public:
   // Sets the group: at least one image, each of whole cells. `first_image` is the index of the first in its batch.
-  void Take(std::span<const Picture> pictures, int cell, int first_image);
+  void Take(std::span<const ImagePlanes> inputs, int cell, int first_image);
 
   const Kernels& kernels() const { return *kernels_; }
-  std::span<const Picture> pictures() const { return pictures_; }
-  int images() const { return static_cast<int>(pictures_.size()); }
+  std::span<const ImagePlanes> inputs() const { return images_; }
+  int images() const { return static_cast<int>(images_.size()); }
   int first_image() const { return first_image_; }
   Grid grid(int image) const { return grids_[static_cast<size_t>(image)]; }
   int64_t rows(RowsOf rows) const;
@@ -96,7 +96,7 @@ class Frame {
   };
 
   const Kernels* kernels_ = nullptr;
-  std::span<const Picture> pictures_;
+  std::span<const ImagePlanes> images_;
   int first_image_ = 0;
   std::vector<Grid> grids_;
   std::vector<int64_t> cells_;  // before each image, then the total

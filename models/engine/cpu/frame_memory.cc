@@ -21,14 +21,14 @@ void Grow(AlignedFloats& memory, int64_t count) {
 
 }  // namespace
 
-std::span<Frame> FrameMemory::Prepare(const Plan& plan, const Kernels& kernels, std::span<const Picture> pictures,
+std::span<Frame> FrameMemory::Prepare(const Plan& plan, const Kernels& kernels, std::span<const ImagePlanes> images,
                                       int first_image, int members) {
   frames_.resize(static_cast<size_t>(members));
   Frame& frame = frames_.front();
   frame.kernels_ = &kernels;
   frame.attention = nullptr;
   frame.tokens = nullptr;
-  frame.Take(pictures, plan.cell, first_image);
+  frame.Take(images, plan.cell, first_image);
   int64_t floats = 0;
   for (const Slot& slot : plan.slots) floats += RoundUp(frame.rows(slot.rows) * slot.width);
   Grow(arena_, floats);

@@ -17,8 +17,8 @@ class FrameMemory : public Workspace::Memory {
  public:
   // Returns one frame per member, with the buffers of `plan`. If scratch for all members would exceed the memory limit,
   // the last members get no share of the work. Valid until the next call.
-  std::span<Frame> Prepare(const Plan& plan, const Kernels& kernels, std::span<const Picture> pictures, int first_image,
-                           int members = 1);
+  std::span<Frame> Prepare(const Plan& plan, const Kernels& kernels, std::span<const ImagePlanes> images,
+                           int first_image, int members = 1);
 
  private:
   // Allocates `floats` of scratch for as many members as the memory limit allows; returns how many share the work.

@@ -6,13 +6,13 @@
 
 namespace vitrine::engine {
 
-std::span<const Picture> FirstGroup(std::span<const Picture> pictures, int cell) {
+std::span<const ImagePlanes> FirstGroup(std::span<const ImagePlanes> images, int cell) {
   int64_t cells = 0;
-  for (size_t i = 0; i < pictures.size(); ++i) {
-    if (cell > 0) cells += int64_t{pictures[i].height / cell} * (pictures[i].width / cell);
-    if (i > 0 && cells > kGroupCells) return pictures.first(i);
+  for (size_t i = 0; i < images.size(); ++i) {
+    if (cell > 0) cells += int64_t{images[i].height / cell} * (images[i].width / cell);
+    if (i > 0 && cells > kGroupCells) return images.first(i);
   }
-  return pictures;
+  return images;
 }
 
 }  // namespace vitrine::engine

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <span>
 
-#include "models/engine/picture.h"
+#include "models/engine/image_planes.h"
 
 namespace vitrine::engine {
 
@@ -15,7 +15,7 @@ inline constexpr int64_t kGroupCells = 256;
 
 // Returns the first images that pass through the steps together: as many as fit, at least one. `cell` is the side of a
 // cell in pixels, 0 if the model has no cells.
-std::span<const Picture> FirstGroup(std::span<const Picture> pictures, int cell);
+std::span<const ImagePlanes> FirstGroup(std::span<const ImagePlanes> images, int cell);
 
 }  // namespace vitrine::engine
 

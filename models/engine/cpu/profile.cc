@@ -25,14 +25,14 @@ void AddCost(const Step& step, const Frame& frame, StepProfile& profile) {
 
 }  // namespace
 
-std::vector<StepProfile> ProfileSteps(const Engine& engine, std::span<const Picture> pictures, Workspace& workspace) {
+std::vector<StepProfile> ProfileSteps(const Engine& engine, std::span<const ImagePlanes> images, Workspace& workspace) {
   using Clock = std::chrono::steady_clock;
   const Plan& plan = engine.plan();
   FrameMemory& memory = workspace.Of<FrameMemory>();
   std::vector<StepProfile> profiles;
   for (const auto& step : plan.steps) profiles.push_back({.name = step->name});
-  for (size_t first = 0; first < pictures.size();) {
-    const std::span<const Picture> group = FirstGroup(pictures.subspan(first), plan.cell);
+  for (size_t first = 0; first < images.size();) {
+    const std::span<const ImagePlanes> group = FirstGroup(images.subspan(first), plan.cell);
     const Frame& frame = memory.Prepare(plan, engine.kernels(), group, static_cast<int>(first)).front();
     for (size_t i = 0; i < plan.steps.size(); ++i) {
       const Clock::time_point start = Clock::now();

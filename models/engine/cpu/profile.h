@@ -23,7 +23,7 @@ struct StepProfile {
 
 // Runs one pass over the images like Engine::Run and times every step, in plan order. The timer costs about 30 ns per
 // step and group.
-std::vector<StepProfile> ProfileSteps(const Engine& engine, std::span<const Picture> pictures, Workspace& workspace);
+std::vector<StepProfile> ProfileSteps(const Engine& engine, std::span<const ImagePlanes> images, Workspace& workspace);
 
 }  // namespace vitrine::engine
 

@@ -198,7 +198,7 @@ void Lowering::Do(const Operator& op, const program::Convolve& convolve) {
 
 void Lowering::Do(const Operator& op, const program::ToTokens&) {
   if (maps_[op.inputs[0].id].empty()) {
-    Refuse(op, "of the pictures themselves");
+    Refuse(op, "of the images themselves");
   } else if (maps_[op.inputs[0].id].size() > kMostStemLayers) {
     Refuse(op, "of more than eight convolutions");
   } else {

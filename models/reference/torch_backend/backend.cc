@@ -33,15 +33,15 @@ class ReferenceBackend : public Backend {
   ReferenceBackend(std::unique_ptr<const Model> model, const at::Device& device)
       : model_(std::move(model)), device_(device) {}
 
-  absl::Status Run(std::span<const engine::Picture> pictures, engine::Workspace& /*workspace*/, float* logits,
+  absl::Status Run(std::span<const engine::ImagePlanes> inputs, engine::Workspace& /*workspace*/, float* logits,
                    AttentionTap* attention, TokenTap* tokens) const override {
     try {
       ImageBatch images;
-      for (const engine::Picture& picture : pictures) images.push_back(TensorOf(picture));
+      for (const engine::ImagePlanes& image : inputs) images.push_back(TensorOf(image));
       ASSIGN_OR_RETURN(const at::Tensor computed, RunModel(*model_, images, attention, tokens));
       const FloatArray values = FloatsOf(computed);  // waits for the device
-      if (values.values.size() != pictures.size() * static_cast<size_t>(model_->config().classes())) {
-        return absl::InternalError(absl::StrCat("logits have the wrong shape for ", pictures.size(), " images"));
+      if (values.values.size() != inputs.size() * static_cast<size_t>(model_->config().classes())) {
+        return absl::InternalError(absl::StrCat("logits have the wrong shape for ", inputs.size(), " images"));
       }
       std::copy(values.values.begin(), values.values.end(), logits);
       return absl::OkStatus();
@@ -52,10 +52,10 @@ class ReferenceBackend : public Backend {
 
  private:
   // A model that reads no pixels gets an empty view.
-  at::Tensor TensorOf(const engine::Picture& picture) const {
-    const int64_t shape[] = {picture.channels, picture.height, picture.width};
-    if (picture.data == nullptr) return at::zeros({1}, at::device(device_).dtype(at::kFloat)).expand(shape);
-    return On(device_, picture.data, shape);
+  at::Tensor TensorOf(const engine::ImagePlanes& image) const {
+    const int64_t shape[] = {image.channels, image.height, image.width};
+    if (image.data == nullptr) return at::zeros({1}, at::device(device_).dtype(at::kFloat)).expand(shape);
+    return On(device_, image.data, shape);
   }
 
   const std::unique_ptr<const Model> model_;

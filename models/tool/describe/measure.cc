@@ -26,22 +26,22 @@ class Timer {
     pixels_.resize(static_cast<size_t>(channels) * static_cast<size_t>(input.height) *
                    static_cast<size_t>(input.width));
     std::generate(pixels_.begin(), pixels_.end(), [&] { return normal(random); });
-    pictures_.assign(static_cast<size_t>(input.images), {pixels_.data(), channels, input.height, input.width});
-    logits_.resize(pictures_.size() * static_cast<size_t>(engine.plan().classes));
+    images_.assign(static_cast<size_t>(input.images), {pixels_.data(), channels, input.height, input.width});
+    logits_.resize(images_.size() * static_cast<size_t>(engine.plan().classes));
   }
 
   // Runs one round: the whole pass and the pass step by step, alternating.
   void Round(Measurement& measured) {
     using Clock = std::chrono::steady_clock;
-    engine_.Run(pictures_, workspace_, logits_.data());
+    engine_.Run(images_, workspace_, logits_.data());
     double spent = 0;
     for (int pass = 0; pass < kMostPasses && (pass < 2 || spent < kRoundSeconds); ++pass) {
       const Clock::time_point start = Clock::now();
-      engine_.Run(pictures_, workspace_, logits_.data());
+      engine_.Run(images_, workspace_, logits_.data());
       const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
       measured.whole = std::min(measured.whole, seconds);
       spent += 2 * seconds;
-      std::vector<engine::StepProfile> steps = engine::ProfileSteps(engine_, pictures_, workspace_);
+      std::vector<engine::StepProfile> steps = engine::ProfileSteps(engine_, images_, workspace_);
       for (size_t i = 0; i < measured.steps.size(); ++i) {
         steps[i].seconds = std::min(steps[i].seconds, measured.steps[i].seconds);
       }
@@ -53,7 +53,7 @@ class Timer {
   const engine::Engine& engine_;
   engine::Workspace workspace_;
   std::vector<float> pixels_;
-  std::vector<engine::Picture> pictures_;
+  std::vector<engine::ImagePlanes> images_;
   std::vector<float> logits_;
 };
 

@@ -20,8 +20,8 @@
 #include "models/repository/weights.h"
 #include "models/repository/wrong_folder.h"
 #include "models/tool/publish/forward.h"
+#include "models/tool/publish/image.h"
 #include "models/tool/publish/page.h"
-#include "models/tool/publish/picture.h"
 
 namespace vitrine {
 namespace {
@@ -39,7 +39,7 @@ absl::StatusOr<StoredVersion> ReadAndCheck(const std::string& repository, const 
   ASSIGN_OR_RETURN(const WeightedModel model, FitWeights(version.manifest, version.weights));
   ASSIGN_OR_RETURN(const cpu::CpuPath path, cpu::ChosenPath());
   ASSIGN_OR_RETURN(const Forward forward, EngineForward(model, path));
-  RETURN_IF_ERROR(CheckGolden(version, model.description, forward, PictureInput, "cpu", "fp32"));
+  RETURN_IF_ERROR(CheckGolden(version, model.description, forward, ImageInput, "cpu", "fp32"));
   for (const v1::PrecisionPlan& plan : version.manifest.precisions()) {
     if (!IsComputedHere(plan)) continue;
     const PrecisionChoice choice = {.precision = *ParsePrecision(plan.precision()),
@@ -49,7 +49,7 @@ absl::StatusOr<StoredVersion> ReadAndCheck(const std::string& repository, const 
       return absl::Status(narrow.status().code(),
                           absl::StrCat(id.model, "/", id.version, ": ", narrow.status().message()));
     }
-    RETURN_IF_ERROR(CheckGolden(version, model.description, *narrow, PictureInput, "cpu", plan.precision()));
+    RETURN_IF_ERROR(CheckGolden(version, model.description, *narrow, ImageInput, "cpu", plan.precision()));
   }
   return version;
 }

@@ -8,7 +8,7 @@
 #include "common/imaging/encode/encode_png.h"
 #include "common/imaging/geometry.h"
 #include "common/status_macros.h"
-#include "models/tool/publish/picture.h"
+#include "models/tool/publish/image.h"
 
 namespace vitrine {
 namespace {
@@ -48,7 +48,7 @@ absl::StatusOr<Safetensors> PatternGoldens(const ModelDescription& model, const 
     ASSIGN_OR_RETURN(const std::string png, EncodePng(Pattern(size)));
     golden.tensors[absl::StrCat("picture.", next++)] = StoredBytes(png);
   }
-  RETURN_IF_ERROR(RecordGolden(model, forward, PictureInput, golden));
+  RETURN_IF_ERROR(RecordGolden(model, forward, ImageInput, golden));
   return golden;
 }
 

@@ -33,7 +33,7 @@
 #include "models/repository/weights.h"
 #include "models/tool/publish/forward.h"
 #include "models/tool/publish/goldens.h"
-#include "models/tool/publish/picture.h"
+#include "models/tool/publish/image.h"
 
 namespace vitrine {
 namespace {
@@ -64,16 +64,16 @@ absl::StatusOr<std::vector<int32_t>> MatchClasses(const std::vector<std::string>
   const std::string& label = match.ok() ? match->unknown.front() : data.front();
   return absl::FailedPreconditionError(absl::StrCat(
       "the data set has the label \"", absl::CHexEscape(label), "\", which is none of the model's ", model.size(),
-      ", \"", absl::CHexEscape(model.front()), "\" and so on; it takes pictures of what the model was trained on"));
+      ", \"", absl::CHexEscape(model.front()), "\" and so on; it takes images of what the model was trained on"));
 }
 
-// Returns "cifar10 test, 2000 pictures": the manifest must not contain local paths.
-std::string DataInWords(const QuantizeOptions& options, size_t pictures) {
+// Returns "cifar10 test, 2000 images": the manifest must not contain local paths.
+std::string DataInWords(const QuantizeOptions& options, size_t images) {
   const size_t colon = options.data.find(':');
   const std::filesystem::path path = std::filesystem::path(options.data.substr(colon + 1)).lexically_normal();
   const std::filesystem::path name = path.has_filename() ? path.filename() : path.parent_path().filename();
   const std::string words = name.empty() ? options.data.substr(0, colon) : name.string();
-  return absl::StrCat(absl::CHexEscape(words), " ", options.split, ", ", pictures, " pictures");
+  return absl::StrCat(absl::CHexEscape(words), " ", options.split, ", ", images, " images");
 }
 
 // Measures errors of a version on images of a data set, in one precision against another.
@@ -106,7 +106,7 @@ class ErrorMeasurement {
         correct += top == classes_[static_cast<size_t>(data_.label(batch[i]))] ? 1 : 0;
       }
       const size_t done = first + batch.size();
-      Show(absl::StrCat("accuracy in ", Name(choice.precision)), done, indices.size(), "pictures");
+      Show(absl::StrCat("accuracy in ", Name(choice.precision)), done, indices.size(), "images");
     }
     return correct;
   }
@@ -133,8 +133,8 @@ class ErrorMeasurement {
   absl::StatusOr<std::vector<FloatArray>> Inputs(std::span<const int64_t> indices) const {
     std::vector<FloatArray> inputs(indices.size());
     const auto read = [&](int64_t i) -> absl::Status {
-      ASSIGN_OR_RETURN(const std::string picture, data_.encoded(indices[static_cast<size_t>(i)]));
-      absl::StatusOr<FloatArray> input = PictureInput(picture, model_.description.config().preprocessing());
+      ASSIGN_OR_RETURN(const std::string image, data_.encoded(indices[static_cast<size_t>(i)]));
+      absl::StatusOr<FloatArray> input = ImageInput(image, model_.description.config().preprocessing());
       if (!input.ok()) {
         const std::string name = absl::CHexEscape(data_.name(indices[static_cast<size_t>(i)]));
         return absl::Status(input.status().code(), absl::StrCat(name, ": ", input.status().message()));
@@ -229,7 +229,7 @@ absl::StatusOr<Found> Measure(const StoredVersion& version, const WeightedModel&
   ASSIGN_OR_RETURN(const std::unique_ptr<Dataset> data,
                    OpenDataset(options.data, options.split == "train" ? Split::kTrain : Split::kTest));
   if (!data->passed_over().empty()) std::cerr << "vitrine-repo: " << absl::CHexEscape(data->passed_over()) << "\n";
-  if (data->size() == 0) return absl::FailedPreconditionError(absl::StrCat(options.data, " has no pictures"));
+  if (data->size() == 0) return absl::FailedPreconditionError(absl::StrCat(options.data, " has no images"));
   ASSIGN_OR_RETURN(std::vector<int32_t> classes, MatchClasses(data->labels(), version.labels));
   ProgressDisplay display(std::cerr, {.is_terminal = isatty(STDERR_FILENO) != 0, .plain_lines = absl::Seconds(10)});
   ErrorMeasurement measurement(model, *data, std::move(classes), path, display);
@@ -262,9 +262,9 @@ absl::Status AddPrecision(const Found& found, const WeightedModel& model, cpu::C
   SetPlan(found, split, version.manifest);
   SetNarrowTolerance(precision, version.manifest);
   ASSIGN_OR_RETURN(const Forward portable, EngineForward(model, cpu::CpuPath::kPortable, found.choice));
-  RETURN_IF_ERROR(RecordGolden(model.description, portable, PictureInput, version.golden, precision));
+  RETURN_IF_ERROR(RecordGolden(model.description, portable, ImageInput, version.golden, precision));
   ASSIGN_OR_RETURN(const Forward serving, EngineForward(model, path, found.choice));
-  return CheckGolden(version, model.description, serving, PictureInput, "cpu", precision);
+  return CheckGolden(version, model.description, serving, ImageInput, "cpu", precision);
 }
 
 void PrintAsJson(const Found& found, const VersionId& published, const std::string& split) {

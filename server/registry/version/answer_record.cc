@@ -13,7 +13,7 @@ double VarianceOfMean(double mean, double mean_of_squares, double count) {
 }
 
 Estimate ClassDistance(const AnswerTotals& version, const AnswerTotals& other) {
-  const auto n = static_cast<double>(version.pictures), m = static_cast<double>(other.pictures);
+  const auto n = static_cast<double>(version.images), m = static_cast<double>(other.images);
   double distance = 0, noise = 0;
   int seen = 0;
   for (int c = 0; c < AnswerTotals::kClasses; ++c) {
@@ -32,7 +32,7 @@ Estimate ClassDistance(const AnswerTotals& version, const AnswerTotals& other) {
 
 AnswerTotals operator-(const AnswerTotals& later, const AnswerTotals& earlier) {
   AnswerTotals between;
-  between.pictures = later.pictures - earlier.pictures;
+  between.images = later.images - earlier.images;
   between.confidence = later.confidence - earlier.confidence;
   between.squares = later.squares - earlier.squares;
   between.unsure = later.unsure - earlier.unsure;
@@ -42,7 +42,7 @@ AnswerTotals operator-(const AnswerTotals& later, const AnswerTotals& earlier) {
 
 void AnswerRecord::Add(int64_t top, double confidence, bool unsure) {
   MutexLock lock(mutex_);
-  totals_.pictures += 1;
+  totals_.images += 1;
   totals_.confidence += confidence;
   totals_.squares += confidence * confidence;
   totals_.unsure += unsure;
@@ -56,9 +56,9 @@ AnswerTotals AnswerRecord::Read() const {
 
 AnswerComparison Compare(const AnswerTotals& version, const AnswerTotals& other) {
   AnswerComparison compared;
-  compared.pictures = std::min(version.pictures, other.pictures);
-  if (compared.pictures <= 0) return compared;
-  const auto n = static_cast<double>(version.pictures), m = static_cast<double>(other.pictures);
+  compared.images = std::min(version.images, other.images);
+  if (compared.images <= 0) return compared;
+  const auto n = static_cast<double>(version.images), m = static_cast<double>(other.images);
   const double mean = version.confidence / n, other_mean = other.confidence / m;
   compared.confidence = {mean - other_mean, std::sqrt(VarianceOfMean(mean, version.squares / n, n) +
                                                       VarianceOfMean(other_mean, other.squares / m, m))};

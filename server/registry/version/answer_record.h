@@ -13,7 +13,7 @@ namespace vitrine {
 struct AnswerTotals {
   static constexpr int kClasses = 64;
 
-  int64_t pictures = 0;
+  int64_t images = 0;
   double confidence = 0;  // sum of the probabilities of the first class
   double squares = 0;     // sum of their squares
   int64_t unsure = 0;
@@ -43,9 +43,9 @@ struct Estimate {
 // Comparison of the answers of two versions, which were given to different images of the same callers. Zero if one of
 // the two gave no answers.
 struct AnswerComparison {
-  int64_t pictures = 0;  // number of images of the version with fewer answers
-  Estimate confidence;   // mean of this version minus mean of the other; -1 to 1
-  Estimate unsure;       // share of this version minus share of the other; -1 to 1
+  int64_t images = 0;   // number of images of the version with fewer answers
+  Estimate confidence;  // mean of this version minus mean of the other; -1 to 1
+  Estimate unsure;      // share of this version minus share of the other; -1 to 1
   // Distance of the distributions p and q of first classes, sum of (p - q)^2 / (p + q) over 2: 0 if equal, 1 if they
   // have no class in common. The part expected by chance is subtracted, so the value may be below 0.
   Estimate classes;

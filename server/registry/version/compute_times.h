@@ -15,7 +15,7 @@ namespace vitrine {
 // full batch than alone, and a version with a small share of the traffic gets smaller batches.
 struct ComputeTimes {
   struct OfSize {
-    int64_t pictures = 0;
+    int64_t images = 0;
     double log_seconds = 0;  // sum over the images of the logarithm of each one's time
   };
   static constexpr int kSizes = 8;  // 1, 2 and 3, 4 to 7, ..., 128 and more
@@ -27,8 +27,8 @@ struct ComputeTimes {
 // Compute times of a version since it was loaded. Thread-safe.
 class ComputeRecord {
  public:
-  // Adds a batch of `pictures`, at least 1, that took `spent`.
-  void Add(int64_t pictures, absl::Duration spent);
+  // Adds a batch of `images`, at least 1, that took `spent`.
+  void Add(int64_t images, absl::Duration spent);
   ComputeTimes Read() const;
 
  private:
@@ -38,8 +38,8 @@ class ComputeRecord {
 
 // Result of comparing one version with another.
 struct ComputeComparison {
-  int64_t pictures = 0;  // number per version that could be compared
-  double ratio = 0;      // time per image divided by that of the other version; 0: nothing to compare
+  int64_t images = 0;  // number per version that could be compared
+  double ratio = 0;    // time per image divided by that of the other version; 0: nothing to compare
 };
 
 // Compares batches of equal size. Each size has the weight of the version with fewer images of it. The mean is

@@ -22,7 +22,7 @@ void PairedAnswers::Add(bool is_sure, bool is_same, absl::Duration spent, absl::
   MutexLock lock(mutex_);
   next_ = now + std::max(kLeastPause, kPausePerTime * spent);
   if (!is_sure) return;
-  counts_.pictures += 1;
+  counts_.images += 1;
   counts_.different += !is_same;
 }
 

@@ -14,11 +14,11 @@ struct LoadedModel;
 
 // Comparison of images that two versions have answered.
 struct PairCounts {
-  int64_t pictures = 0;   // number for which the other version was sure
+  int64_t images = 0;     // number for which the other version was sure
   int64_t different = 0;  // number of those with different first classes
 
   friend PairCounts operator-(const PairCounts& later, const PairCounts& earlier) {
-    return {later.pictures - earlier.pictures, later.different - earlier.different};
+    return {later.images - earlier.images, later.different - earlier.different};
   }
 };
 

@@ -31,7 +31,7 @@ absl::StatusOr<v1::PictureCost> VersionCosts::Of(const v1::ModelConfig& config, 
   const int cell = program_->cell();
   if (size.height() < std::max(cell, 1) || size.width() < std::max(cell, 1)) {
     return absl::InvalidArgumentError(
-        absl::StrCat("a picture of ", size.height(), " x ", size.width(), " pixels has no cell of ", cell, " pixels"));
+        absl::StrCat("an image of ", size.height(), " x ", size.width(), " pixels has no cell of ", cell, " pixels"));
   }
   v1::PictureCost cost;
   *cost.mutable_input() = size;

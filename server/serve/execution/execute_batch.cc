@@ -24,7 +24,7 @@
 #include "server/observe/log.h"
 #include "server/observe/metrics.h"
 #include "server/process/shed.h"
-#include "server/serve/execution/picture_input.h"
+#include "server/serve/execution/image_input.h"
 
 namespace vitrine {
 namespace {
@@ -33,7 +33,7 @@ namespace {
 struct Item {
   std::unique_ptr<InferenceRequest> request;  // null once answered
   Grid grid;
-  PictureInput input;
+  ImageInput input;
   std::optional<absl::Duration> decode;  // set once tried
   std::optional<absl::Duration> encode;  // set once tried
 };
@@ -105,7 +105,7 @@ class BatchRun {
       const absl::Time begin = context_.clock.Now();
       Note(item, Stage::kQueue, item.request->arrival, start_);
       if (EndIfUnwanted(item)) continue;
-      absl::StatusOr<PictureInput> decoded = ReadInput(*item.request, id_);
+      absl::StatusOr<ImageInput> decoded = ReadInput(*item.request, id_);
       const absl::Duration spent = context_.clock.Now() - begin;
       item.decode = spent;
       Note(item, Stage::kDecode, begin, begin + spent);
@@ -157,7 +157,7 @@ class BatchRun {
 
   // Checks that the decoded input has the planned size; a mismatch, a fault of the server, would read out of bounds.
   absl::Status CheckFits(const Item& item) const {
-    const engine::Picture& pixels = item.input.pixels;
+    const engine::ImagePlanes& pixels = item.input.pixels;
     const ModelDescription& model = *model_->description;
     if (pixels.channels == model.config().preprocessing().channels()) {
       const absl::StatusOr<Grid> grid = model.GridFor(pixels.height, pixels.width);
@@ -172,18 +172,18 @@ class BatchRun {
     if (first == last) return absl::OkStatus();
     Part& part = parts_.emplace_back();
     part.first = first;
-    std::vector<engine::Picture> pictures;
+    std::vector<engine::ImagePlanes> inputs;
     for (size_t i = first; i < last; ++i) {
       const InferenceRequest& request = *items_[i].request;
       RETURN_IF_ERROR(CheckFits(items_[i]));
-      pictures.push_back(items_[i].input.pixels);
+      inputs.push_back(items_[i].input.pixels);
       for (const auto& wish : request.attention) {
         RequestAttention(wish, model_->attention, static_cast<int>(i - first), part.attention);
       }
       if (!request.features.empty()) part.tokens.Request(TokenTap::kFinal);
     }
     return model_->backend->Run(
-        pictures, context_.workspace, logits_.values.data() + first * static_cast<size_t>(logits_.shape[1]),
+        inputs, context_.workspace, logits_.values.data() + first * static_cast<size_t>(logits_.shape[1]),
         part.attention.empty() ? nullptr : &part.attention, part.tokens.wanted().empty() ? nullptr : &part.tokens);
   }
 
@@ -296,7 +296,7 @@ class BatchRun {
     if (!std::all_of(output.logits.begin(), output.logits.end(), [](float v) { return std::isfinite(v); })) {
       spdlog::error("batch {}: {} version {} gave a logit that is not finite", id_, model_->id.model,
                     model_->id.version);
-      return absl::InternalError("the model gave a number that is not finite for this picture");
+      return absl::InternalError("the model gave a number that is not finite for this image");
     }
     const Part& part = PartOf(static_cast<size_t>(i));
     const int place = i - static_cast<int>(part.first);
@@ -313,7 +313,7 @@ class BatchRun {
     output.timings.set_decode(ToSeconds(*item.decode));
     output.timings.set_compute(ToSeconds(compute_));
     output.batch = info_;
-    output.picture = std::move(item.input.picture);
+    output.image = std::move(item.input.image);
 
     const absl::Time begin = context_.clock.Now();
     absl::StatusOr<v1::ClassifyResponse> response = context_.responder(request, std::move(output));

@@ -73,18 +73,18 @@ struct Overlay {
 // The base image of an answer's maps, made when the first one is drawn.
 class Ground {
  public:
-  explicit Ground(const Image* picture) : picture_(picture) {}
+  explicit Ground(const Image* image) : image_(image) {}
 
   absl::StatusOr<Image> Draw(const SpatialMap& map) {
-    if (picture_ == nullptr) return absl::InternalError("no picture was kept for the overlay");
+    if (image_ == nullptr) return absl::InternalError("no image was kept for the overlay");
     if (!shown_.has_value()) {
-      ASSIGN_OR_RETURN(shown_, ShownUnderMaps(*picture_));
+      ASSIGN_OR_RETURN(shown_, ShownUnderMaps(*image_));
     }
-    return ComposeOnShown(*shown_, {picture_->height, picture_->width}, map);
+    return ComposeOnShown(*shown_, {image_->height, image_->width}, map);
   }
 
  private:
-  const Image* const picture_;
+  const Image* const image_;
   std::optional<Image> shown_;
 };
 
@@ -202,7 +202,7 @@ absl::Status FillAttentionAndFeatures(const InferenceRequest& request, const Inf
   const int64_t allowed = AttentionBytesAllowed(request.request);
   int64_t bytes = FillFeatures(request, output, response);
   std::vector<Overlay> overlays;
-  Ground ground(output.picture.get());
+  Ground ground(output.image.get());
   for (size_t entry = 0; entry < output.attention.size(); ++entry) {
     RETURN_IF_ERROR(FillMaps(request.attention[entry], output.attention[entry], ground, response, overlays));
   }

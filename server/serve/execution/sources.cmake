@@ -5,6 +5,6 @@ list(APPEND server_sources
   serve/execution/execute_batch.cc
   serve/execution/executor.cc
   serve/execution/helpers.cc
-  serve/execution/picture_input.cc
+  serve/execution/image_input.cc
   serve/execution/response.cc
   serve/execution/seat.cc)

@@ -111,7 +111,7 @@ absl::Status ClassifyService::Admit(InferenceRequest& plan, const AnswerForm& fo
       form.prediction_bytes.value_or(plan.top_k * (kPredictionBytes + static_cast<int64_t>(plan.model->longest_label)));
   // The size of overlays is known only when they are drawn.
   plan.most_message_bytes = form.most_message_bytes;
-  const int64_t message_bytes = kPlainAnswerBytes + form.pictures * (predictions + plan.answer_bytes);
+  const int64_t message_bytes = kPlainAnswerBytes + form.images * (predictions + plan.answer_bytes);
   if (plan.overlay_pixels == 0) RETURN_IF_ERROR(CheckMessageBytes(message_bytes, form.most_message_bytes));
   ASSIGN_OR_RETURN(plan.admitted->room,
                    admission_.answers().Reserve(kPlainAnswerBytes + form.scale * (predictions + plan.answer_bytes)));
@@ -156,11 +156,11 @@ void ClassifyService::EndSpans(Asked& asked, const absl::Status& status, absl::D
 }
 
 std::unique_ptr<RequestTrace> ClassifyService::BeginCall(const CallContext& call, absl::Time arrival,
-                                                         const std::string& request_id, int pictures) {
+                                                         const std::string& request_id, int images) {
   std::unique_ptr<RequestTrace> spans;
   if (tracer_ != nullptr) spans = tracer_->Begin(call.trace, call.method, arrival);
   if (spans == nullptr) return nullptr;
-  spans->pictures = pictures;
+  spans->image_count = images;
   spans->request_id = request_id;
   spans->model = call.model->id.model;
   spans->version = call.model->id.version;

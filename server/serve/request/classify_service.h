@@ -37,7 +37,7 @@ struct AnswerForm {
   std::optional<int64_t> prediction_bytes = {};
   int scale = 1;  // bytes per byte of predictions, attention and features: text takes several times their size
   // Number of images, each like this one, whose answers are sent as one message.
-  int pictures = 1;
+  int images = 1;
   // Largest message that the client takes, in bytes.
   int64_t most_message_bytes = std::numeric_limits<int64_t>::max();
 };
@@ -94,7 +94,7 @@ class ClassifyService {
   // Begins the span of a call with several requests, whose model is set; each request goes through Classify as a part
   // of the call. Returns null if the call is not traced.
   std::unique_ptr<RequestTrace> BeginCall(const CallContext& call, absl::Time arrival, const std::string& request_id,
-                                          int pictures);
+                                          int images);
   // Ends the span of a call now, with its status; `spans` may be null.
   void EndCall(std::unique_ptr<RequestTrace> spans, const absl::Status& status);
 

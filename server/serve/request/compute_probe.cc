@@ -22,7 +22,7 @@ constexpr int kFailuresBeforeFatal = 2;
 // Side of the grey probe image; a small one proves as much as a large one.
 constexpr int kSide = 32;
 
-ReceivedClassify GreyPicture(const std::string& model) {
+ReceivedClassify GreyImage(const std::string& model) {
   v1::ClassifyRequest request;
   request.set_model(model);
   request.set_priority(v1::HIGH);
@@ -195,7 +195,7 @@ absl::Status ComputeProbe::TryModel(const ModelHandle& model) {
 }
 
 absl::Status ComputeProbe::Run(const ModelHandle& model) {
-  ASSIGN_OR_RETURN(InferenceRequest request, PlanRequest(GreyPicture(model->id.model), model));
+  ASSIGN_OR_RETURN(InferenceRequest request, PlanRequest(GreyImage(model->id.model), model));
   request.is_probe = true;
   request.caller = "vitrine-probe";
   request.arrival = clock_.Now();

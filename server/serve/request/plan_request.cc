@@ -145,17 +145,17 @@ absl::StatusOr<std::optional<Size>> PlanResolution(const v1::ClassifyRequest& re
   if (preprocessing.has_fixed()) {
     return absl::InvalidArgumentError(absl::StrCat(
         "resolution was asked for, but ", ModelText(model), " takes only ", preprocessing.fixed().height(), " x ",
-        preprocessing.fixed().width(), " pixels; leave resolution out and every picture is brought to that size"));
+        preprocessing.fixed().width(), " pixels; leave resolution out and every image is brought to that size"));
   }
   return Size{request.resolution().height(), request.resolution().width()};
 }
 
 // Returns the pixels of one overlay on an image of this size, without the legend below it.
-int64_t OverlayPixels(Size picture) {
+int64_t OverlayPixels(Size image) {
   const OverlayLook look;
-  const double longer = std::max({picture.height, picture.width, 1});
+  const double longer = std::max({image.height, image.width, 1});
   const double scale = std::clamp<double>(longer, look.min_side, look.max_side) / longer;
-  return static_cast<int64_t>(std::ceil(picture.height * scale) * std::ceil(picture.width * scale));
+  return static_cast<int64_t>(std::ceil(image.height * scale) * std::ceil(image.width * scale));
 }
 
 // Fills the plan's attention and overlay_pixels, and adds the size of the attention values to `bytes`.
@@ -174,7 +174,7 @@ absl::Status PlanAttention(InferenceRequest& plan, int64_t& bytes) {
       bytes += size.maps * size.values_per_map * BytesPerValue(resolved.encoding());
     } else if (request.tensor().normalized()) {
       return absl::InvalidArgumentError(
-          "an overlay was asked for, but a normalized tensor has no picture to draw on; ask for the values");
+          "an overlay was asked for, but a normalized tensor has no image to draw on; ask for the values");
     } else {
       overlays += size.maps;
     }

@@ -158,7 +158,7 @@ absl::Status Admission::CheckBytes(const Place& place, bool shared) const {
     return ShedError(ShedReason::kShare, "this caller holds its share of the bytes that the server may hold", retry);
   }
   return ShedError(ShedReason::kBytes,
-                   absl::StrCat("the server already holds ", bytes, " bytes of pictures; ", place.bytes,
+                   absl::StrCat("the server already holds ", bytes, " bytes of images; ", place.bytes,
                                 " more would exceed its limit of ", options_.max_bytes),
                    retry);
 }
@@ -177,7 +177,7 @@ absl::Status Admission::CheckModel(const Place& place, bool shared) const {
   }
   if (CheckShare(all.bytes, own.bytes, place.bytes, max_bytes, shared) != ShareVerdict::kFits) {
     return ShedError(ShedReason::kModel,
-                     absl::StrCat("the server already holds ", all.bytes, " bytes of pictures for this model; ",
+                     absl::StrCat("the server already holds ", all.bytes, " bytes of images for this model; ",
                                   place.bytes, " more would exceed its limit of ", max_bytes),
                      retry);
   }

@@ -16,7 +16,7 @@ absl::Status CheckMessageBytes(int64_t bytes, int64_t most) {
 }
 
 absl::Status AbandonedError() {
-  return absl::AbortedError("another picture of the same request was refused; nothing became of this one");
+  return absl::AbortedError("another image of the same request was refused; nothing became of this one");
 }
 
 absl::Status DrainingError() {

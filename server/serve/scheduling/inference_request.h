@@ -98,7 +98,7 @@ struct InferenceOutput {
   v1::Timings timings;                               // queue, decode and compute
   v1::BatchInfo batch;
   // The decoded, oriented image; only if an overlay was requested.
-  std::shared_ptr<const Image> picture;
+  std::shared_ptr<const Image> image;
 };
 
 }  // namespace vitrine

@@ -89,16 +89,16 @@ absl::StatusOr<v1::AttentionRequest> AttentionOf(const AttentionParameter& wish,
         absl::StrCat("this model has no attention of kind ", AttentionKindName(wish.kind),
                      words.empty() ? "; it has none at all" : absl::StrCat("; it has ", absl::StrJoin(words, ", "))));
   }
-  const bool on_picture = FormOf(wish.kind) == AttentionForm::kGrid;
-  if (encoding == v1::OVERLAY_PNG && !on_picture) {
+  const bool on_image = FormOf(wish.kind) == AttentionForm::kGrid;
+  if (encoding == v1::OVERLAY_PNG && !on_image) {
     return absl::InvalidArgumentError(
         absl::StrCat("attention of kind ", AttentionKindName(wish.kind),
-                     " does not lie on the picture and cannot be drawn on it; leave attention_encoding out, or ask "
+                     " does not lie on the image and cannot be drawn on it; leave attention_encoding out, or ask "
                      "for float"));
   }
   v1::AttentionRequest request;
   request.set_kind(wish.kind);
-  request.set_encoding(encoding.value_or(on_picture ? v1::OVERLAY_PNG : v1::FLOAT32));
+  request.set_encoding(encoding.value_or(on_image ? v1::OVERLAY_PNG : v1::FLOAT32));
   if (wish.kind == v1::QUERY_ROW) request.set_query(wish.patch);
   Put(wish.layers, offer->layers, *request.mutable_layers());
   Put(wish.heads, offer->heads, *request.mutable_heads());

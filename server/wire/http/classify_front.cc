@@ -48,12 +48,12 @@ absl::Status NothingHere(const HttpRequest& request) {
   return absl::NotFoundError(
       absl::StrCat("nothing answers ", request.method(),
                    " here; there are GET /v1/models, /v1/models/NAME[/versions/V], /v1/status, ",
-                   "POST /v1/embeddings and POST /v1/models/NAME[/versions/V]:classify, to which a picture is sent "
+                   "POST /v1/embeddings and POST /v1/models/NAME[/versions/V]:classify, to which an image is sent "
                    "like this: ",
                    CurlLine(request, "", "")));
 }
 
-// Rejects JSON only. Other types are accepted, since curl declares an image as a form; CheckPicture examines the bytes.
+// Rejects JSON only. Other types are accepted, since curl declares an image as a form; CheckImage examines the bytes.
 absl::Status CheckType(const HttpRequest& request, const std::string& curl_line) {
   const std::vector<std::string> parts = absl::StrSplit(request.Header("Content-Type").value_or(""), ';');
   if (!absl::EqualsIgnoreCase(absl::StripAsciiWhitespace(parts[0]), "application/json")) return absl::OkStatus();
@@ -68,15 +68,15 @@ absl::Status CheckType(const HttpRequest& request, const std::string& curl_line)
 absl::StatusOr<std::string> CheckedBody(absl::StatusOr<std::string> body, const std::string& curl_line) {
   if (!absl::IsInvalidArgument(body.status())) return body;
   return absl::InvalidArgumentError(
-      absl::StrCat(std::string(body.status().message()), "; a picture is sent like this: ", curl_line));
+      absl::StrCat(std::string(body.status().message()), "; an image is sent like this: ", curl_line));
 }
 
 // Returns the complete request; the body is the image.
-absl::StatusOr<ReceivedClassify> WithPicture(v1::ClassifyRequest wanted, const ClassifyQuery& query,
-                                             absl::StatusOr<std::string> sent, const std::string& curl_line,
-                                             const LoadedModel& model) {
+absl::StatusOr<ReceivedClassify> WithImage(v1::ClassifyRequest wanted, const ClassifyQuery& query,
+                                           absl::StatusOr<std::string> sent, const std::string& curl_line,
+                                           const LoadedModel& model) {
   ASSIGN_OR_RETURN(std::string body, CheckedBody(std::move(sent), curl_line));
-  RETURN_IF_ERROR(CheckPicture(body, curl_line));
+  RETURN_IF_ERROR(CheckImage(body, curl_line));
   for (const AttentionParameter& wish : query.attention) {
     ASSIGN_OR_RETURN(*wanted.add_attention(), AttentionOf(wish, model.attention, query.attention_encoding));
   }
@@ -157,7 +157,7 @@ HttpHandling HttpClassifyFront::Classify(const Target& target, const std::shared
   }
   return HttpHandling::Read([this, asked](absl::StatusOr<std::string> body, std::shared_ptr<HttpReply> reply) {
     absl::StatusOr<ReceivedClassify> message =
-        WithPicture(std::move(asked->wanted), asked->query, std::move(body), asked->curl_line, *asked->call.model);
+        WithImage(std::move(asked->wanted), asked->query, std::move(body), asked->curl_line, *asked->call.model);
     Submit(std::move(message), *asked, std::move(reply));
   });
 }

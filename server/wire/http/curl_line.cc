@@ -49,22 +49,22 @@ bool LostBytes(std::string_view body) {
 }  // namespace
 
 std::string CurlLine(const HttpRequest& request, const std::string& model, const std::string& version) {
-  return absl::StrCat("curl --data-binary @PICTURE http", request.peer->is_encrypted ? "s" : "", "://",
+  return absl::StrCat("curl --data-binary @IMAGE http", request.peer->is_encrypted ? "s" : "", "://",
                       Pasteable(request.Header("Host").value_or(""), "HOST:PORT"), "/v1/models/",
                       Pasteable(model, "NAME"), version.empty() ? "" : "/versions/",
                       version.empty() ? "" : Pasteable(version, "VERSION"), ":classify");
 }
 
-bool LooksLikePicture(std::string_view body) {
+bool LooksLikeImage(std::string_view body) {
   return BeginsWith(body, kJpegBegins) || BeginsWith(body, kPngBegins) || LooksLikeWebp(body);
 }
 
-absl::Status CheckPicture(std::string_view body, const std::string& curl_line) {
+absl::Status CheckImage(std::string_view body, const std::string& curl_line) {
   if (body.empty()) {
     return absl::InvalidArgumentError(
         absl::StrCat("the body is empty; it must be the bytes of a JPEG, PNG or WebP: ", curl_line));
   }
-  if (!LooksLikePicture(body)) {
+  if (!LooksLikeImage(body)) {
     const absl::string_view type = FileTypeOf(body);
     return absl::InvalidArgumentError(
         absl::StrCat("the body is ", type, type.empty() ? "" : ", ",
@@ -72,7 +72,7 @@ absl::Status CheckPicture(std::string_view body, const std::string& curl_line) {
   }
   if (LostBytes(body)) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "the picture has lost bytes on its way, as by curl's -d, which leaves out line ends; send it as it is: ",
+        "the image has lost bytes on its way, as by curl's -d, which leaves out line ends; send it as it is: ",
         curl_line));
   }
   return absl::OkStatus();

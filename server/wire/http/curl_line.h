@@ -11,16 +11,16 @@
 namespace vitrine {
 
 // Returns the command that classifies an image with `model`, for an error message:
-//   curl --data-binary @PICTURE http://HOST/v1/models/NAME[/versions/VERSION]:classify
+//   curl --data-binary @IMAGE http://HOST/v1/models/NAME[/versions/VERSION]:classify
 // HOST is the request's Host. Parts that are not safe to paste into a shell stay words in capitals.
 std::string CurlLine(const HttpRequest& request, const std::string& model, const std::string& version);
 
 // Returns true if a body begins like a JPEG, PNG or WebP, even a damaged one.
-bool LooksLikePicture(std::string_view body);
+bool LooksLikeImage(std::string_view body);
 
 // INVALID_ARGUMENT if the body is not a JPEG, PNG or WebP, or is one that curl's -d has stripped of bytes; `curl_line`
 // is part of the message. The decoder finds other faults.
-absl::Status CheckPicture(std::string_view body, const std::string& curl_line);
+absl::Status CheckImage(std::string_view body, const std::string& curl_line);
 
 }  // namespace vitrine
 

@@ -117,7 +117,7 @@ absl::Status PageFiles::AddSamples(const std::string& folder, bool burst) {
     if (found.empty())
       return RefuseSamples(folder, "which has no JPEG, PNG or WebP in a folder of its own, as GROUP/cat.jpg");
     if (found.size() > kMaxSamples) {
-      return RefuseSamples(folder, absl::StrCat("which has more than ", kMaxSamples, " pictures"));
+      return RefuseSamples(folder, absl::StrCat("which has more than ", kMaxSamples, " images"));
     }
     int64_t bytes = 0;
     for (const fs::path& file : found) {
@@ -126,7 +126,7 @@ absl::Status PageFiles::AddSamples(const std::string& folder, bool burst) {
       ASSIGN_OR_RETURN(kept_[path], ReadSample(file));
       bytes += static_cast<int64_t>(kept_[path].size());
       if (bytes > kMaxSampleBytes) {
-        return RefuseSamples(folder, absl::StrCat("whose pictures take more than ", kMaxSampleBytes >> 20, " MiB"));
+        return RefuseSamples(folder, absl::StrCat("whose images take more than ", kMaxSampleBytes >> 20, " MiB"));
       }
       Add(path, TypeOfName(name), kept_[path]);
       nlohmann::json& sample = Append(samples) = JsonObject();

@@ -44,36 +44,35 @@ absl::Status CheckMembers(const json& document) {
   return absl::OkStatus();
 }
 
-absl::Status AddPicture(const json& text, inference::ModelInferRequest& message) {
+absl::Status AddImage(const json& text, inference::ModelInferRequest& message) {
   if (!text.is_string()) {
     return absl::InvalidArgumentError(
-        "\"input\" must be a picture, or an array of them: strings of base64 or data URLs; tokens of text are not "
+        "\"input\" must be an image, or an array of them: strings of base64 or data URLs; tokens of text are not "
         "taken");
   }
-  const std::string& picture = text.get_ref<const std::string&>();
-  if (absl::StartsWithIgnoreCase(picture, "http://") || absl::StartsWithIgnoreCase(picture, "https://")) {
+  const std::string& image = text.get_ref<const std::string&>();
+  if (absl::StartsWithIgnoreCase(image, "http://") || absl::StartsWithIgnoreCase(image, "https://")) {
     return absl::InvalidArgumentError(
-        "\"input\" holds an address, and nothing is fetched; send the picture itself, as base64 or a data URL");
+        "\"input\" holds an address, and nothing is fetched; send the image itself, as base64 or a data URL");
   }
-  message.mutable_inputs(0)->mutable_contents()->add_bytes_contents(picture);
+  message.mutable_inputs(0)->mutable_contents()->add_bytes_contents(image);
   return absl::OkStatus();
 }
 
-absl::Status AddPictures(const json& document, inference::ModelInferRequest& message) {
+absl::Status AddImages(const json& document, inference::ModelInferRequest& message) {
   const auto found = document.find("input");
   if (found == document.end() || found->is_null()) return absl::InvalidArgumentError("the body lacks \"input\"");
   auto& input = *message.add_inputs();
   input.set_name(kInputName);
   input.set_datatype("BYTES");
   (*input.mutable_parameters())["content_type"].set_string_param("base64");
-  const size_t pictures = found->is_array() ? found->size() : 1;
-  if (pictures < 1 || pictures > kMaxBatch) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("\"input\" has ", pictures, " pictures; it must have 1 to ", kMaxBatch));
+  const size_t images = found->is_array() ? found->size() : 1;
+  if (images < 1 || images > kMaxBatch) {
+    return absl::InvalidArgumentError(absl::StrCat("\"input\" has ", images, " images; it must have 1 to ", kMaxBatch));
   }
-  input.add_shape(static_cast<int64_t>(pictures));
-  if (!found->is_array()) return AddPicture(*found, message);
-  for (const json& each : *found) RETURN_IF_ERROR(AddPicture(each, message));
+  input.add_shape(static_cast<int64_t>(images));
+  if (!found->is_array()) return AddImage(*found, message);
+  for (const json& each : *found) RETURN_IF_ERROR(AddImage(each, message));
   return absl::OkStatus();
 }
 
@@ -127,7 +126,7 @@ absl::StatusOr<EmbeddingsRequest> ReadEmbeddings(std::string_view body) {
   RETURN_IF_ERROR(CheckMembers(document.root));
   EmbeddingsRequest request;
   RETURN_IF_ERROR(SetAddress(document.root, request.infer.message));
-  RETURN_IF_ERROR(AddPictures(document.root, request.infer.message));
+  RETURN_IF_ERROR(AddImages(document.root, request.infer.message));
   RETURN_IF_ERROR(AddEmbedding(document.root, request.infer.message));
   constexpr char kFormats[] = "\"float\" or \"base64\"";
   ASSIGN_OR_RETURN(const json* format, Member(document.root, "encoding_format", &json::is_string, kFormats));

@@ -113,7 +113,7 @@ absl::Status NoSuchPath(const HttpRequest& request) {
   return absl::NotFoundError(absl::StrCat("nothing answers ", request.method(),
                                           " here; there are GET /v2, /v2/health/live, /v2/health/ready, "
                                           "/v2/models/NAME[/versions/V][/ready, /config, /stats] and POST "
-                                          "/v2/models/NAME[/versions/V]/infer, and for pictures as they are POST "
+                                          "/v2/models/NAME[/versions/V]/infer, and for images as they are POST "
                                           "/v1/models/NAME[/versions/V]:classify"));
 }
 
@@ -270,16 +270,15 @@ absl::Status OipHttpFront::ReadHead(const absl::StatusOr<Caller>& caller, const 
 
 absl::StatusOr<HttpInferRequest> OipHttpFront::ReadBody(const Asked& asked, absl::StatusOr<std::string> body) {
   if (IsTooLarge(body.status())) {
-    return TooLargeError(
-        absl::StrCat(std::string(body.status().message()),
-                     " (--max-message-bytes); base64 takes a third more than the picture itself, which "
-                     "may be sent alone, here with Inference-Header-Content-Length: 0, or: ",
-                     asked.curl_line));
+    return TooLargeError(absl::StrCat(std::string(body.status().message()),
+                                      " (--max-message-bytes); base64 takes a third more than the image itself, which "
+                                      "may be sent alone, here with Inference-Header-Content-Length: 0, or: ",
+                                      asked.curl_line));
   }
   RETURN_IF_ERROR(body.status());
-  if (!asked.json_bytes.has_value() && LooksLikePicture(*body)) {
+  if (!asked.json_bytes.has_value() && LooksLikeImage(*body)) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "the body is a picture, where this protocol has JSON; send it to :classify instead: ", asked.curl_line));
+        "the body is an image, where this protocol has JSON; send it to :classify instead: ", asked.curl_line));
   }
   BudgetShare parsed;
   ASSIGN_OR_RETURN(parsed, ReserveJson(parsed_, asked.json_bytes.value_or(body->size())));

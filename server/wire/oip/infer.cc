@@ -94,7 +94,7 @@ class Gathering {
 absl::Status CheckLimit(int64_t held, int64_t limit, const std::string& what) {
   if (held <= limit) return absl::OkStatus();
   return absl::ResourceExhaustedError(
-      absl::StrCat("the request holds ", held, " ", what, " ", limit, " at a time; send fewer pictures in a request"));
+      absl::StrCat("the request holds ", held, " ", what, " ", limit, " at a time; send fewer images in a request"));
 }
 
 absl::Status CheckSize(const ClassifyService& service, const CallContext& call,
@@ -124,7 +124,7 @@ absl::StatusOr<InferPlan> Prepare(const ClassifyService& service, absl::StatusOr
       .classes = config.classes(), .features = call.model->features, .view = view.has_value() ? &*view : nullptr};
   ASSIGN_OR_RETURN(InferPlan plan, PlanInfer(*std::move(request), model));
   call.form.prediction_bytes = OutputBytes(plan.outputs, model.classes, call.model->longest_label);
-  call.form.pictures = static_cast<int>(plan.parts.size());
+  call.form.images = static_cast<int>(plan.parts.size());
   RETURN_IF_ERROR(CheckSize(service, call, plan.parts));
   return plan;
 }
@@ -158,16 +158,16 @@ ClassifyService::Done CallbackFor(const std::shared_ptr<Gathering>& gathering, s
 absl::Status CheckBatch(const BatchSize& batch, const AdmissionOptions& server, const QueueLimits& model,
                         const CallerQuota* quota) {
   if (batch.requests == 1) return absl::OkStatus();
-  const int64_t pictures = batch.requests, bytes = batch.bytes;
+  const int64_t images = batch.requests, bytes = batch.bytes;
   if (quota != nullptr) {
     const auto burst = static_cast<int64_t>(std::min(BurstOf(*quota), 1e15));
-    RETURN_IF_ERROR(CheckLimit(pictures, burst, "pictures, and this caller's quota allows"));
-    RETURN_IF_ERROR(CheckLimit(pictures, quota->max_in_flight, "pictures, and this caller's quota allows"));
+    RETURN_IF_ERROR(CheckLimit(images, burst, "images, and this caller's quota allows"));
+    RETURN_IF_ERROR(CheckLimit(images, quota->max_in_flight, "images, and this caller's quota allows"));
   }
-  RETURN_IF_ERROR(CheckLimit(pictures, server.max_requests, "pictures, and the server holds at most"));
-  RETURN_IF_ERROR(CheckLimit(bytes, server.max_bytes, "bytes of pictures, and the server holds at most"));
-  RETURN_IF_ERROR(CheckLimit(pictures, model.max_requests, "pictures, and the server holds for this model at most"));
-  return CheckLimit(bytes, model.max_bytes, "bytes of pictures, and the server holds for this model at most");
+  RETURN_IF_ERROR(CheckLimit(images, server.max_requests, "images, and the server holds at most"));
+  RETURN_IF_ERROR(CheckLimit(bytes, server.max_bytes, "bytes of images, and the server holds at most"));
+  RETURN_IF_ERROR(CheckLimit(images, model.max_requests, "images, and the server holds for this model at most"));
+  return CheckLimit(bytes, model.max_bytes, "bytes of images, and the server holds for this model at most");
 }
 
 void Infer(ClassifyService& service, absl::StatusOr<ReceivedInfer> request, CallContext call, InferDone done) {
@@ -180,17 +180,17 @@ void Infer(ClassifyService& service, absl::StatusOr<ReceivedInfer> request, Call
                               done(refusal.status());
                             });
   }
-  const size_t pictures = plan->parts.size();
-  const auto gathering = std::make_shared<Gathering>(service, std::move(name), std::move(plan->outputs), pictures);
+  const size_t images = plan->parts.size();
+  const auto gathering = std::make_shared<Gathering>(service, std::move(name), std::move(plan->outputs), images);
   gathering->SetDone(std::move(done));
-  if (pictures > 1) {
+  if (images > 1) {
     const std::string& id = plan->parts.front().message.request_id();
-    gathering->SetSpans(service.BeginCall(call, arrival, id, static_cast<int>(pictures)));
+    gathering->SetSpans(service.BeginCall(call, arrival, id, static_cast<int>(images)));
   }
   if (call.held == nullptr) call.held = gathering->Hold();
-  for (size_t part = 0; part < pictures; ++part) {
-    CallContext context = PartOf(call, *gathering, part, pictures == 1);
-    if (part + 1 == pictures) call.held = nullptr;  // only the parts keep it from here on
+  for (size_t part = 0; part < images; ++part) {
+    CallContext context = PartOf(call, *gathering, part, images == 1);
+    if (part + 1 == images) call.held = nullptr;  // only the parts keep it from here on
     service.Classify(std::move(plan->parts[part]), std::move(context), CallbackFor(gathering, part));
   }
 }

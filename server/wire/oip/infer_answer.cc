@@ -51,8 +51,8 @@ absl::Status AppendAttention(const std::vector<v1::ClassifyResponse>& parts,
       return absl::InvalidArgumentError(absl::StrCat("the attention maps of the batch have different sizes (",
                                                      first.rows(), " x ", first.columns(), ", ", map.rows(), " x ",
                                                      map.columns(),
-                                                     "), which is no tensor; send pictures of one size, or one "
-                                                     "picture in a request"));
+                                                     "), which is no tensor; send images of one size, or one "
+                                                     "image in a request"));
     }
     raw.append(map.values());
   }

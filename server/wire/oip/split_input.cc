@@ -39,8 +39,8 @@ std::string ShapeText(const InputTensor& input) {
 absl::StatusOr<int64_t> BatchOf(const InputTensor& input) {
   const int64_t batch = input.shape_size() == 0 ? 0 : input.shape(0);
   if (batch >= 1 && batch <= kMaxBatch) return batch;
-  return RefuseInput(absl::StrCat("has the shape ", ShapeText(input),
-                                  "; its first dimension counts the pictures, 1 to ", kMaxBatch, " in a request"));
+  return RefuseInput(absl::StrCat("has the shape ", ShapeText(input), "; its first dimension counts the images, 1 to ",
+                                  kMaxBatch, " in a request"));
 }
 
 // Splits raw contents into elements, each after its length.
@@ -93,9 +93,9 @@ absl::StatusOr<std::vector<ReceivedClassify>> SplitElements(ReceivedInfer& reque
 // Replaces base64 by the decoded file. Unless the request declares base64, leaves an element that is an image file, or
 // is not base64 of one, as it is.
 absl::Status DecodeElement(bool is_base64, size_t element, ReceivedClassify& part) {
-  if (!is_base64 && LooksLikePicture(part.input)) return absl::OkStatus();
+  if (!is_base64 && LooksLikeImage(part.input)) return absl::OkStatus();
   absl::StatusOr<std::string> decoded = ReadBase64(part.input);
-  if (!is_base64 && !(decoded.ok() && LooksLikePicture(*decoded))) return absl::OkStatus();
+  if (!is_base64 && !(decoded.ok() && LooksLikeImage(*decoded))) return absl::OkStatus();
   if (!decoded.ok())
     return RefuseInput(absl::StrCat("in element ", element, " ", std::string(decoded.status().message())));
   part.owner = Owned(*std::move(decoded));

@@ -46,7 +46,7 @@ TEST(ChooseAttention, WithoutAFolderNothingIsAsked) {
   EXPECT_TRUE(Chosen({.kinds = {v1::SCORES}}, ModelWithEveryKind()).empty());
 }
 
-TEST(ChooseAttention, WithoutAKindTheFirstThatLiesOnThePicture) {
+TEST(ChooseAttention, WithoutAKindTheFirstThatLiesOnTheImage) {
   const auto kind = [](const std::vector<v1::AttentionKind>& kinds) {
     return Chosen(Wish(), ModelWith(kinds))[0].kind();
   };
@@ -54,10 +54,10 @@ TEST(ChooseAttention, WithoutAKindTheFirstThatLiesOnThePicture) {
   EXPECT_EQ(kind({v1::CROSS_COVARIANCE, v1::CLASS_ATTENTION}), v1::CLASS_ATTENTION);
   EXPECT_EQ(kind({v1::QUERY_ROW, v1::ROLLOUT}), v1::ROLLOUT) << "a query is asked for, not given";
   EXPECT_EQ(Refusal(Wish(), ModelWith({v1::CROSS_COVARIANCE})),
-            "model \"sizes\" has no attention map that lies on a picture; with --attention it has: channels (2 "
+            "model \"sizes\" has no attention map that lies on an image; with --attention it has: channels (2 "
             "layers, 1 head)");
   EXPECT_EQ(Refusal(Wish(), ModelWith({})),
-            "model \"sizes\" has no attention map that lies on a picture; leave out --out");
+            "model \"sizes\" has no attention map that lies on an image; leave out --out");
 }
 
 TEST(ChooseAttention, DoesNotAskForEachOfTwoThousandMillionLayers) {
@@ -146,7 +146,7 @@ TEST(PlaceQuery, UsesTheGridOfFixedSizesToo) {
   EXPECT_EQ(request.attention(1).query(), 14);
   EXPECT_EQ(request.attention(0).query(), 0);
   EXPECT_THAT(PlaceQuery(*ParseQuery("0,4"), config, GreyPng(50, 60), request).message(), HasSubstr("grid of 4x4"));
-  EXPECT_FALSE(PlaceQuery(*ParseQuery("0,0"), config, "no picture", request).ok());
+  EXPECT_FALSE(PlaceQuery(*ParseQuery("0,0"), config, "no image", request).ok());
 }
 
 TEST(ParseQuery, TakesANumberOrACell) {

@@ -48,7 +48,7 @@ class WriteAttentionTest : public testing::Test {
     EXPECT_TRUE(written.ok()) << written.status();
     return written.ok() ? *written : std::vector<std::string>();
   }
-  Image Picture(const std::string& name) {
+  Image Drawing(const std::string& name) {
     const auto image = Decode(folder_.Read(name));
     EXPECT_TRUE(image.ok()) << name << ": " << image.status();
     return image.ok() ? *image : Image();
@@ -87,31 +87,31 @@ TEST_F(WriteAttentionTest, DrawsEachKindInItsWay) {
                                  folder_.Path("cat.weights.layer1.png"), folder_.Path("cat.channels.layer1.png"),
                                  folder_.Path("cat.query7.layer1.png")));
   for (const std::string name : {"mean.layer1", "class-attention.layer1", "rollout", "query7.layer1"}) {
-    const Image overlay = Picture("cat." + name + ".png");
-    EXPECT_EQ(overlay.width, 256) << name << ": over the picture";
+    const Image overlay = Drawing("cat." + name + ".png");
+    EXPECT_EQ(overlay.width, 256) << name << ": over the image";
     EXPECT_GE(overlay.height, 171 + 8 + 2 * 16 + 40) << "with two lines or more and the bar below";
   }
   // A grid of 4x6 and the class token: 25 squares of 16 pixels, those of 4 channels 96 pixels; then the axes.
-  EXPECT_GT(Picture("cat.scores.layer1.png").height, 400 + 60);
-  EXPECT_GT(Picture("cat.channels.layer1.png").height, 384 + 60);
+  EXPECT_GT(Drawing("cat.scores.layer1.png").height, 400 + 60);
+  EXPECT_GT(Drawing("cat.channels.layer1.png").height, 384 + 60);
   // The queried cell, row 1 of 4 and column 1 of 6, is framed in black.
-  const Image query = Picture("cat.query7.layer1.png");
+  const Image query = Drawing("cat.query7.layer1.png");
   EXPECT_EQ(query.pixels[static_cast<size_t>((60 * 256 + 42) * 3)], 0);
 }
 
 TEST_F(WriteAttentionTest, AKindHasARangeOfItsOwn) {
   Draw(Ask({v1::WEIGHTS}));
-  const Image alone = Picture("cat.weights.layer1.png");
+  const Image alone = Drawing("cat.weights.layer1.png");
   Exchange exchange = Ask({v1::CLASS_TOKEN_ROW, v1::WEIGHTS});
   exchange.answer.mutable_attention(0)->set_encoding(v1::FLOAT32);
   exchange.answer.mutable_attention(0)->set_values(FloatBytes(std::vector<float>(24, 1000)));
   Draw(exchange);
-  EXPECT_EQ(Picture("cat.weights.layer1.png").pixels, alone.pixels) << "whatever another kind holds";
+  EXPECT_EQ(Drawing("cat.weights.layer1.png").pixels, alone.pixels) << "whatever another kind holds";
 }
 
 TEST_F(WriteAttentionTest, SignedMatricesAreBlueAndRed) {
   Draw(Ask({v1::WEIGHTS}));
-  const Image image = Picture("cat.weights.layer1.png");
+  const Image image = Drawing("cat.weights.layer1.png");
   const auto at = [&](int x, int y) { return &image.pixels[(y * image.width + x) * 3]; };
   EXPECT_GT(at(70, 64)[2], at(70, 64)[0] + 100) << "the first value is the smallest";
   EXPECT_GT(at(68 + 398, 62 + 398)[0], at(68 + 398, 62 + 398)[2] + 100);
@@ -121,8 +121,8 @@ TEST_F(WriteAttentionTest, DivergingMapsOnTheGridHaveTheirColourBar) {
   Exchange exchange = Ask({v1::CLASS_ATTENTION});
   exchange.answer.mutable_attention(0)->set_diverging(true);
   Draw(exchange);
-  const Image image = Picture("cat.class-attention.layer1.png");
-  int blue = 0;  // below the picture, where the bar is
+  const Image image = Drawing("cat.class-attention.layer1.png");
+  int blue = 0;  // below the image, where the bar is
   for (int i = image.width * 171; i < image.width * image.height; ++i) {
     blue += image.pixels[3 * i + 2] > image.pixels[3 * i] + 100;
   }
@@ -140,7 +140,7 @@ TEST_F(WriteAttentionTest, ALayerThatLooksEverywhereAlikeIsFlatOnTheSheet) {
     exchange.answer.mutable_attention(map)->set_values(FloatBytes(*values));
   }
   Draw(exchange, true);
-  const Image sheet = Picture("cat.class.sheet.png");
+  const Image sheet = Drawing("cat.class.sheet.png");
   // Tiles of 224 x 149 behind the captions, and 16 pixels of margin below the last.
   const int left = 16 + std::max(TextWidth("layer 0", 10), TextWidth("layer 1", 10)) + 8;
   const auto spread = [&](int bottom) {
@@ -167,25 +167,25 @@ TEST_F(WriteAttentionTest, ASheetHoldsAllMapsOfAKind) {
   EXPECT_EQ(files[5], files[0]) << "maps of one kind share their sheet";
   EXPECT_EQ(files[6], folder_.Path("cat.channels.sheet.png"));
   EXPECT_EQ(files[12], folder_.Path("cat.rollout.png")) << "a single map needs no sheet";
-  const Image sheet = Picture("cat.class.sheet.png");
+  const Image sheet = Drawing("cat.class.sheet.png");
   EXPECT_GT(sheet.width, 3 * 224) << "three heads side by side";
   EXPECT_GT(sheet.height, 2 * 149) << "two layers";
   EXPECT_LT(sheet.height, 3 * 149 + 112);
   EXPECT_FALSE(std::filesystem::exists(folder_.Path("cat.class.layer0.head0.png")));
 }
 
-// The picture, then a column for each kind: three of equal width.
-TEST_F(WriteAttentionTest, KindsStandSideBySideBehindThePicture) {
+// The image, then a column for each kind: three of equal width.
+TEST_F(WriteAttentionTest, KindsStandSideBySideBehindTheImage) {
   const auto width = [&](const std::vector<v1::AttentionKind>& kinds) {
     const Exchange exchange = Ask(kinds, {1}, {0});
     const AttentionFiles files{.folder = folder_.path(), .stem = "cat", .side_by_side = true};
     const auto written = WriteAttention(files, exchange.request, exchange.request.image(), exchange.answer);
     EXPECT_TRUE(written.ok()) << written.status();
-    return Picture("cat.attention.png").width;
+    return Drawing("cat.attention.png").width;
   };
   const int two = width({v1::CLASS_TOKEN_ROW});
   const int three = width({v1::CLASS_TOKEN_ROW, v1::CROSS_COVARIANCE});
-  EXPECT_GT(two, 2 * 224) << "the picture and a map";
+  EXPECT_GT(two, 2 * 224) << "the image and a map";
   EXPECT_GT(three, two + 224);
 }
 
@@ -213,7 +213,7 @@ TEST_F(WriteAttentionTest, OneMatrixOfBothSignsMakesItsSheetDiverge) {
   Exchange exchange = Ask({v1::SCORES}, {0, 1}, {0});
   const auto bar = [&] {
     Draw(exchange, true);
-    const Image sheet = Picture("cat.scores.sheet.png");
+    const Image sheet = Drawing("cat.scores.sheet.png");
     int blue = 0;  // in the head of the sheet, where the bar of colours is
     for (int i = 0; i < sheet.width * 90; ++i) blue += sheet.pixels[3 * i + 2] > sheet.pixels[3 * i] + 100;
     return blue;
@@ -242,19 +242,19 @@ TEST_F(WriteAttentionTest, RefusesMapsThatMakeNoSense) {
   }
 }
 
-TEST(MeanDistance, IsTheMeanOverPictures) {
+TEST(MeanDistance, IsTheMeanOverImages) {
   const ScratchFolder folder;
   MeanDistance mean;
   Exchange exchange = Ask({v1::DISTANCE}, {0, 1}, {0});
   ASSERT_TRUE(mean.Add(exchange.request, exchange.answer).ok());
-  EXPECT_EQ(mean.Write(folder.path()).value_or("?"), "") << "one picture has its own plot";
+  EXPECT_EQ(mean.Write(folder.path()).value_or("?"), "") << "one image has its own plot";
   exchange.answer.mutable_attention(0)->set_values(FloatBytes({3.5f, 4}));
   ASSERT_TRUE(mean.Add(exchange.request, exchange.answer).ok());
   EXPECT_EQ(mean.Write(folder.path()).value_or("?"), folder.Path("distance.svg"));
   const std::string plot = folder.Read("distance.svg");
   EXPECT_THAT(plot, HasSubstr("layer 0, head 0: 2.00 px")) << "of 0.5 and 3.5";
   EXPECT_THAT(plot, HasSubstr("layer 1, head 0: 2.50 px")) << "of 1 and 4";
-  EXPECT_THAT(plot, HasSubstr("mean over 2 pictures, sizes version 3"));
+  EXPECT_THAT(plot, HasSubstr("mean over 2 images, sizes version 3"));
   EXPECT_THAT(plot, HasSubstr("equal over the grid"));
 
   const Exchange other = Ask({v1::DISTANCE}, {0, 1}, {0}, 16, 16);

@@ -24,7 +24,7 @@ class ClassifyCommandTest : public testing::Test {
   void SetUp() override {
     folder_.Write("a.png", GreyPng(20, 10));
     folder_.Write("b.png", GreyPng(21, 10));
-    folder_.Write("broken.png", "not a picture");
+    folder_.Write("broken.png", "not an image");
     command_.client.address = server_.address();
     command_.format = Format::kJson;
   }
@@ -44,7 +44,7 @@ class ClassifyCommandTest : public testing::Test {
   std::ostringstream out_, errors_;
 };
 
-TEST_F(ClassifyCommandTest, WritesALinePerPictureInOrder) {
+TEST_F(ClassifyCommandTest, WritesALinePerImageInOrder) {
   command_.paths = {folder_.Path("b.png"), folder_.Path("a.png")};
   command_.top_k = 2;
   EXPECT_EQ(RunCommand().value_or(-1), 0);
@@ -57,7 +57,7 @@ TEST_F(ClassifyCommandTest, WritesALinePerPictureInOrder) {
   EXPECT_EQ(lines[1]["predictions"][0]["label"], "width 20");
 }
 
-TEST_F(ClassifyCommandTest, OnePictureGoesAlone) {
+TEST_F(ClassifyCommandTest, OneImageGoesAlone) {
   command_.paths = {folder_.Path("a.png")};
   command_.model = {.name = "sizes", .version = 3};
   EXPECT_EQ(RunCommand().value_or(-1), 0);
@@ -72,7 +72,7 @@ TEST_F(ClassifyCommandTest, AFailureIsNamedAndTheOthersGoOn) {
   for (const auto& line : Lines()) ++(line.contains("error") ? failed : answered);
   EXPECT_EQ(answered, 3) << "a, b and a again";
   EXPECT_EQ(failed, 2) << out_.str();
-  EXPECT_EQ(errors_.str(), "vitrine: " + folder_.Path("broken.png") + ": this is no picture\n" +
+  EXPECT_EQ(errors_.str(), "vitrine: " + folder_.Path("broken.png") + ": this is no image\n" +
                                "vitrine: " + folder_.Path("missing.jpg") + ": no such file or directory\n");
 }
 
@@ -112,7 +112,7 @@ TEST_F(ClassifyCommandTest, DrawsSheetsOfEveryLayerAndHead) {
   EXPECT_EQ(parts.size(), 2u) << "a sheet is named once: " << out_.str();
 }
 
-TEST_F(ClassifyCommandTest, PlacesTheQueryOnEachPicturesGrid) {
+TEST_F(ClassifyCommandTest, PlacesTheQueryOnEachImagesGrid) {
   folder_.Write("tall.png", GreyPng(12, 32));
   folder_.Write("wide.png", GreyPng(32, 12));
   command_.paths = {folder_.Path("tall.png"), folder_.Path("wide.png")};
@@ -126,25 +126,25 @@ TEST_F(ClassifyCommandTest, PlacesTheQueryOnEachPicturesGrid) {
   command_.attention.query = *ParseQuery("4,1");
   EXPECT_EQ(RunCommand().value_or(-1), 1);
   EXPECT_EQ(errors_.str(), "vitrine: " + folder_.Path("wide.png") +
-                               ": row 4, column 1 is outside the picture's grid of 3x8; both count from 0\n");
+                               ": row 4, column 1 is outside the image's grid of 3x8; both count from 0\n");
 }
 
-TEST_F(ClassifyCommandTest, DrawsTheMeanDistanceOverPictures) {
+TEST_F(ClassifyCommandTest, DrawsTheMeanDistanceOverImages) {
   command_.paths = {folder_.Path("a.png"), folder_.Path("b.png")};
   command_.attention = {.folder = folder_.Path("out"), .kinds = {v1::DISTANCE}};
   command_.format = Format::kTable;
   EXPECT_EQ(RunCommand().value_or(-1), 0) << errors_.str();
-  EXPECT_THAT(out_.str(), HasSubstr("attention distance over all pictures: " + folder_.Path("out/distance.svg")));
-  EXPECT_THAT(folder_.Read("out/distance.svg"), HasSubstr("mean over 2 pictures"));
+  EXPECT_THAT(out_.str(), HasSubstr("attention distance over all images: " + folder_.Path("out/distance.svg")));
+  EXPECT_THAT(folder_.Read("out/distance.svg"), HasSubstr("mean over 2 images"));
 }
 
 TEST_F(ClassifyCommandTest, PrintsATableForPeople) {
   command_.paths = {folder_.path()};
   command_.format = Format::kTable;
   EXPECT_EQ(RunCommand().value_or(-1), 1);
-  EXPECT_THAT(out_.str(), testing::StartsWith("picture"));
+  EXPECT_THAT(out_.str(), testing::StartsWith("image"));
   EXPECT_THAT(out_.str(), HasSubstr("width 20  50.0 %"));
-  EXPECT_THAT(out_.str(), HasSubstr("\n2 pictures in "));
+  EXPECT_THAT(out_.str(), HasSubstr("\n2 images in "));
 }
 
 TEST_F(ClassifyCommandTest, NothingBeginsWithoutItsConditions) {

@@ -12,7 +12,7 @@
 #include "client/commands/classify_command.h"
 #include "common/imaging/decode.h"
 #include "tests/client/lib/every_kind.h"
-#include "tests/common/imaging/pictures.h"
+#include "tests/common/imaging/images.h"
 #include "tests/scratch_folder.h"
 
 namespace vitrine {
@@ -62,7 +62,7 @@ TEST_F(ClassifyInputs, EveryFaultIsNamedAndTheRestIsDone) {
                                     folder_.Path("in/deep/a.png"), folder_.Path("gone.png")))
       << "in the order given, whatever became of them";
   const auto lines = Lines();
-  EXPECT_EQ(lines[0]["error"], "this is no picture");
+  EXPECT_EQ(lines[0]["error"], "this is no image");
   EXPECT_EQ(lines[0]["code"], "INVALID_ARGUMENT");
   EXPECT_EQ(lines[6]["code"], "NOT_FOUND");
   EXPECT_FALSE(lines[0].contains("predictions"));
@@ -70,15 +70,15 @@ TEST_F(ClassifyInputs, EveryFaultIsNamedAndTheRestIsDone) {
   EXPECT_EQ(errors_.str(),
             "vitrine: passed over: 1 .txt\n"
             "vitrine: " +
-                folder_.Path("in/cut.png") + ": this is no picture\n" +                 //
+                folder_.Path("in/cut.png") + ": this is no image\n" +                   //
                 "vitrine: " + folder_.Path("in/empty.jpg") + ": the file is empty\n" +  //
                 "vitrine: " + folder_.Path("bare") +
-                ": no picture (.jpg, .jpeg, .jpe, .jfif, .png or .webp) in this folder\n" +  //
+                ": no image (.jpg, .jpeg, .jpe, .jfif, .png or .webp) in this folder\n" +    //
                 "vitrine: " + folder_.Path("*.webp") + ": no file matches this pattern\n" +  //
                 "vitrine: " + folder_.Path("gone.png") + ": no such file or directory\n");
 }
 
-TEST_F(ClassifyInputs, APictureOnTheStandardInput) {
+TEST_F(ClassifyInputs, AImageOnTheStandardInput) {
   const std::string file = folder_.Write("a.png", GreyPng(20, 10));
   const int before = dup(STDIN_FILENO);
   ASSERT_NE(std::freopen(file.c_str(), "rb", stdin), nullptr);

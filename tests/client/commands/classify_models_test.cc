@@ -40,10 +40,10 @@ TEST_F(ClassifyModels, ARowForEachModelAndAFaultIsSaidOnce) {
   EXPECT_THAT(text, HasSubstr("sizes version 3"));
   EXPECT_THAT(text, HasSubstr("width 20 "));
   EXPECT_THAT(text, HasSubstr("width 8 "));
-  EXPECT_EQ(errors_.str(), "vitrine: " + command_.paths[1] + ": this is no picture\n");
+  EXPECT_EQ(errors_.str(), "vitrine: " + command_.paths[1] + ": this is no image\n");
 }
 
-TEST_F(ClassifyModels, JsonHasALineForEachPictureAndModel) {
+TEST_F(ClassifyModels, JsonHasALineForEachImageAndModel) {
   command_.format = Format::kJson;
   EXPECT_EQ(RunModels().value_or(-1), 1);
   const std::vector<std::string> lines = absl::StrSplit(out_.str(), '\n', absl::SkipEmpty());
@@ -72,7 +72,7 @@ TEST_F(ClassifyModels, ThePageSaysInWordsWhatFailed) {
   command_.models_sheet = folder_.Path("models.html");
   EXPECT_EQ(RunModels().value_or(-1), 1);
   const std::string page = folder_.Read("models.html");
-  EXPECT_THAT(page, HasSubstr("sizes version 3: this is no picture"));
+  EXPECT_THAT(page, HasSubstr("sizes version 3: this is no image"));
   EXPECT_THAT(page, HasSubstr("sizes version 3: width 20 "));
   EXPECT_THAT(page, HasSubstr("data:image/png;base64,"));
 }
@@ -80,7 +80,7 @@ TEST_F(ClassifyModels, ThePageSaysInWordsWhatFailed) {
 TEST_F(ClassifyModels, NothingToDrawAndNothingToReadTwiceAreRefused) {
   command_.paths = {folder_.Path("cut.png")};
   command_.models_sheet = folder_.Path("models.png");
-  EXPECT_THAT(RunModels().status().ToString(), HasSubstr("no picture could be read"));
+  EXPECT_THAT(RunModels().status().ToString(), HasSubstr("no image could be read"));
   command_.paths = {"-"};
   EXPECT_THAT(RunModels().status().ToString(), HasSubstr("the standard input can be read once"));
 }

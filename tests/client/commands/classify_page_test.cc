@@ -34,27 +34,27 @@ v1::ClassifyResponse AnswerOf(const std::vector<std::pair<std::string, float>>& 
 }
 
 std::string PageOf(int width, int overlay_width = 0) {
-  ClassifyPage page({.width = width}, {.pictures = {"samples/cat.jpg", "samples/truck.jpg"},
+  ClassifyPage page({.width = width}, {.images = {"samples/cat.jpg", "samples/truck.jpg"},
                                        .labels = {"automobile", "cat", "deer", "dog", "frog", "truck"},
                                        .predictions = 3,
                                        .overlay_width = overlay_width});
   std::string text = page.Header();
-  text += page.Picture("samples/cat.jpg", AnswerOf({{"cat", 0.9123f}, {"dog", 0.051f}, {"deer", 0.0004f}}, 9, 6),
-                       {"out/cat.mean.layer7.png"});
-  text += page.Picture("samples/truck.jpg", AnswerOf({{"truck", 1}, {"automobile", 0}, {"frog", 0}}, 7, 8),
-                       {"out/truck.mean.layer7.png"});
+  text += page.Text("samples/cat.jpg", AnswerOf({{"cat", 0.9123f}, {"dog", 0.051f}, {"deer", 0.0004f}}, 9, 6),
+                    {"out/cat.mean.layer7.png"});
+  text += page.Text("samples/truck.jpg", AnswerOf({{"truck", 1}, {"automobile", 0}, {"frog", 0}}, 7, 8),
+                    {"out/truck.mean.layer7.png"});
   return text + page.Footer(absl::Milliseconds(25));
 }
 
 constexpr char kFooter[] =
     "\n"
-    "2 pictures in 25.0 ms, 80.0 a second\n"
+    "2 images in 25.0 ms, 80.0 a second\n"
     "eit-mini-cifar10 version 3, fp32 on cpu, weights 1f0c9ab2d4e5\n"
-    "batch #3: 2 pictures, 2 grids, 110 tokens\n";
+    "batch #3: 2 images, 2 grids, 110 tokens\n";
 
 TEST(ClassifyPage, AWidePage) {
   EXPECT_EQ(PageOf(160, 30), absl::StrCat(&R"(
-picture            predictions                                                  grid  batch          time  attention
+image            predictions                                                  grid  batch          time  attention
 samples/cat.jpg    cat         91.2 %  dog 5.1 %  deer 0.0 %                     9x6  #3 of 2      4.1 ms  out/cat.mean.layer7.png
 samples/truck.jpg  truck      100.0 %  automobile 0.0 %  frog 0.0 %              7x8  #3 of 2      4.1 ms  out/truck.mean.layer7.png
 )"[1],
@@ -63,7 +63,7 @@ samples/truck.jpg  truck      100.0 %  automobile 0.0 %  frog 0.0 %             
 
 TEST(ClassifyPage, EightyColumns) {
   EXPECT_EQ(PageOf(80, 30), absl::StrCat(&R"(
-picture            predictions                         grid  batch          time
+image            predictions                         grid  batch          time
 samples/cat.jpg    cat         91.2 %  dog 5.1 %        9x6  #3 of 2      4.1 ms
                    deer 0.0 %
                    out/cat.mean.layer7.png
@@ -91,26 +91,25 @@ samples/truck.jpg
 }
 
 TEST(ClassifyPage, ManyBatchesBecomeOneLine) {
-  ClassifyPage page({}, {.pictures = {"a.png"}, .labels = {"cat"}});
+  ClassifyPage page({}, {.images = {"a.png"}, .labels = {"cat"}});
   for (uint64_t id = 1; id <= 9; ++id) {
     v1::ClassifyResponse answer = AnswerOf({{"cat", 1}}, 1, 1);
     answer.mutable_batch()->set_id(id);
     answer.mutable_batch()->set_images(static_cast<int>(id % 9) + 1);  // neither end of the range comes first or last
-    page.Picture("a.png", answer, {});
+    page.Text("a.png", answer, {});
   }
-  EXPECT_THAT(page.Footer(absl::Seconds(2)), testing::HasSubstr("9 pictures in 2.00 s, 4.5 a second\n"));
-  EXPECT_THAT(page.Footer(absl::Seconds(2)),
-              testing::HasSubstr("9 batches of 1 to 9 pictures, up to 2 grids in one\n"));
+  EXPECT_THAT(page.Footer(absl::Seconds(2)), testing::HasSubstr("9 images in 2.00 s, 4.5 a second\n"));
+  EXPECT_THAT(page.Footer(absl::Seconds(2)), testing::HasSubstr("9 batches of 1 to 9 images, up to 2 grids in one\n"));
 }
 
 TEST(ClassifyPage, WithoutAnswersThereIsNothingToSum) {
-  EXPECT_EQ(ClassifyPage({}, {.pictures = {"a.png"}, .labels = {}}).Footer(absl::Seconds(1)), "");
+  EXPECT_EQ(ClassifyPage({}, {.images = {"a.png"}, .labels = {}}).Footer(absl::Seconds(1)), "");
 }
 
 TEST(ClassifyPage, LabelsCannotBreakThePage) {
-  ClassifyPage page({.width = 60}, {.pictures = {"a.png"}, .labels = {}});
-  const std::string row = page.Picture(
-      "a.png", AnswerOf({{"escape \x1b[2J and a label that goes on and on", 0.5f}, {"", 0.25f}}, 2, 2), {});
+  ClassifyPage page({.width = 60}, {.images = {"a.png"}, .labels = {}});
+  const std::string row =
+      page.Text("a.png", AnswerOf({{"escape \x1b[2J and a label that goes on and on", 0.5f}, {"", 0.25f}}, 2, 2), {});
   EXPECT_THAT(row, testing::Not(testing::HasSubstr("\x1b")));
   EXPECT_THAT(row, testing::HasSubstr("class 0 25.0 %"));
   for (const auto& line : absl::StrSplit(row, '\n')) EXPECT_LE(DisplayWidth(line), 60);

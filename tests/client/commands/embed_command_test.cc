@@ -42,16 +42,16 @@ class EmbedCommandTest : public testing::Test {
   std::ostringstream out_, errors_;
 };
 
-TEST_F(EmbedCommandTest, WritesARowForEachPictureAndTheirPaths) {
+TEST_F(EmbedCommandTest, WritesARowForEachImageAndTheirPaths) {
   command_.paths = {folder_.Path("b.png"), folder_.Path("a.png")};
   command_.output = folder_.Path("deep/features.npy");
   EXPECT_EQ(RunCommand().value_or(-1), 0) << errors_.str();
   const std::vector<float> values = {24, 24.25f, 24.5f, 24.75f, 20, 20.25f, 20.5f, 20.75f};
   EXPECT_EQ(folder_.Read("deep/features.npy"), NpyBytes({2, 4}, values));
   EXPECT_EQ(folder_.Read("deep/features.txt"), folder_.Path("b.png") + "\n" + folder_.Path("a.png") + "\n");
-  EXPECT_THAT(out_.str(), testing::StartsWith("2 pictures in "));
+  EXPECT_THAT(out_.str(), testing::StartsWith("2 images in "));
   EXPECT_THAT(out_.str(), HasSubstr("deep/features.npy: float32, 2 x 4\n"));
-  EXPECT_THAT(out_.str(), HasSubstr("deep/features.txt: the picture of each row\n"));
+  EXPECT_THAT(out_.str(), HasSubstr("deep/features.txt: the image of each row\n"));
 }
 
 TEST_F(EmbedCommandTest, FilesNameModelVersionAndWeights) {
@@ -89,14 +89,14 @@ TEST_F(EmbedCommandTest, FilesNameModelVersionAndWeights) {
   EXPECT_EQ(folder_.Read("each/model.json"), folder_.Read("x.model.json")) << "as it was";
 }
 
-TEST_F(EmbedCommandTest, APictureThatFailsHasNoRow) {
-  folder_.Write("broken.png", "not a picture");
+TEST_F(EmbedCommandTest, AImageThatFailsHasNoRow) {
+  folder_.Write("broken.png", "not an image");
   command_.paths = {folder_.Path("a.png"), folder_.Path("broken.png"), folder_.Path("missing.png"),
                     folder_.Path("b.png")};
   command_.output = folder_.Path("features.npy");
   EXPECT_EQ(RunCommand().value_or(-1), 2);
   EXPECT_EQ(folder_.Read("features.txt"), folder_.Path("a.png") + "\n" + folder_.Path("b.png") + "\n");
-  EXPECT_THAT(errors_.str(), HasSubstr("broken.png: this is no picture"));
+  EXPECT_THAT(errors_.str(), HasSubstr("broken.png: this is no image"));
   EXPECT_THAT(out_.str(), HasSubstr("float32, 2 x 4"));
 }
 
@@ -133,8 +133,8 @@ TEST_F(EmbedCommandTest, PatchesKeepTheirGrid) {
   command_.paths = {folder_.Path("b.png"), folder_.Path("a.png"), folder_.Path("c.png")};
   command_.output = folder_.Path("features.npy");
   EXPECT_EQ(RunCommand().value_or(-1), 1) << "a.png has another grid";
-  EXPECT_THAT(errors_.str(), HasSubstr("a.png: its features are 3x5x4 numbers, those of the first picture 3x6x4; give "
-                                       "--out a folder to get a file for each picture"));
+  EXPECT_THAT(errors_.str(), HasSubstr("a.png: its features are 3x5x4 numbers, those of the first image 3x6x4; give "
+                                       "--out a folder to get a file for each image"));
   EXPECT_THAT(folder_.Read("features.npy"), HasSubstr("'shape': (2, 3, 6, 4), "));
   EXPECT_EQ(folder_.Read("features.txt"), folder_.Path("b.png") + "\n" + folder_.Path("c.png") + "\n");
 

@@ -88,14 +88,14 @@ What can be asked of it
   features    class of 250 channels
 
 Measured on these weights
-  top1        78.91 % on test 32x32 of 10,000 pictures
-  loss        0.625 on test 32x32 of 1 picture
+  top1        78.91 % on test 32x32 of 10,000 images
+  loss        0.625 on test 32x32 of 1 image
 
 Where the weights come from
   data        CIFAR-10
   recipe      eit-mini, twelve words that do not fit on one
               line of a page so narrow
-  training    34.5 epochs, 1,725,000 pictures, seed 7
+  training    34.5 epochs, 1,725,000 images, seed 7
   took        1h23m45s
   continues   eit-mini-cifar10/2
   published   2025-11-20 14:46 UTC

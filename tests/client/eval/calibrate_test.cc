@@ -15,29 +15,29 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// 200 pictures of five classes, three quarters of them right.
+// 200 images of five classes, three quarters of them right.
 Evaluation MadeLogits() {
-  std::vector<MadePicture> pictures;
+  std::vector<MadeImage> images;
   std::vector<std::vector<float>> logits;
   for (int i = 0; i < 200; ++i) {
     std::vector<float> row;
     for (int j = 0; j < 5; ++j) row.push_back(static_cast<float>(4 * std::sin(double(7 * i * i + 3 * j * j + i * j))));
     const int top = static_cast<int>(std::max_element(row.begin(), row.end()) - row.begin());
-    pictures.push_back({i % 3 == 0 ? (i / 3) % 5 : top, {{top, 0.5F}}});
+    images.push_back({i % 3 == 0 ? (i / 3) % 5 : top, {{top, 0.5F}}});
     logits.push_back(std::move(row));
   }
-  Evaluation made = MadeEvaluation(pictures, MadeLabels(5));
+  Evaluation made = MadeEvaluation(images, MadeLabels(5));
   for (size_t i = 0; i < logits.size(); ++i) made.predictions[i].logits = logits[i];
   return made;
 }
 
 std::vector<LabelledLogits> Labelled(const std::vector<std::vector<float>>& rows, const std::vector<int>& labels) {
-  std::vector<LabelledLogits> pictures;
-  for (size_t i = 0; i < rows.size(); ++i) pictures.push_back({rows[i], labels[i]});
-  return pictures;
+  std::vector<LabelledLogits> images;
+  for (size_t i = 0; i < rows.size(); ++i) images.push_back({rows[i], labels[i]});
+  return images;
 }
 
-// Two classes a margin m apart, right in a share a of the pictures: the best T has 1 / (1 + exp(-m / T)) = a.
+// Two classes a margin m apart, right in a share a of the images: the best T has 1 / (1 + exp(-m / T)) = a.
 TEST(Temperature, IsTheOneThatAlgebraGives) {
   const std::vector<std::vector<float>> rows(10, {3, 0});
   EXPECT_NEAR(FitTemperature(Labelled(rows, {0, 0, 0, 0, 0, 0, 0, 0, 1, 1})), 3 / std::log(0.8 / 0.2), 1e-12);
@@ -58,7 +58,7 @@ TEST(Calibrate, AgreesWithScipyAndScikitLearn) {
   const absl::StatusOr<FittedCalibration> fitted = Calibrate(MadeLogits(), 0.8);
   ASSERT_TRUE(fitted.ok()) << fitted.status();
   EXPECT_EQ(fitted->temperature, 2.49429);
-  EXPECT_EQ(fitted->pictures, 200);
+  EXPECT_EQ(fitted->images, 200);
   EXPECT_NEAR(fitted->uncalibrated.nll, 1.5617103416894345, 1e-6);
   EXPECT_NEAR(fitted->uncalibrated.brier, 0.5708185159191501, 1e-6);
   EXPECT_NEAR(fitted->uncalibrated.ece, 0.20897093325850036, 1e-6);

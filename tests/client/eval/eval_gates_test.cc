@@ -55,7 +55,7 @@ TEST(EvalGates, EveryMeasureIsThatOfTheSummary) {
 TEST(EvalGates, WhatWasNotMeasuredIsMissedAndSaysWhy) {
   const std::vector<Gate> gates = {EvalGate("top1>=0"), EvalGate("nll<=9")};
   const std::vector<GateResult> nothing = JudgeEvaluation(gates, ComputeMetrics(MadeEvaluation({})));
-  EXPECT_EQ(nothing[0].remark, "no picture was answered");
+  EXPECT_EQ(nothing[0].remark, "no image was answered");
   EXPECT_FALSE(nothing[0].passed());
   const std::vector<GateResult> part = JudgeEvaluation(gates, ComputeMetrics(MadeEvaluation({{0, {{0, 0.9F}}}})));
   EXPECT_TRUE(part[0].passed());

@@ -121,7 +121,7 @@ TEST_F(EvalCommandLine, AGateThatIsMissedIsAFailureAfterEverythingIsWritten) {
   EXPECT_THAT(folder_.Read("out/summary.json"), Not(HasSubstr("gates")));
 }
 
-TEST_F(EvalCommandLine, AGateThatIsNoneIsRefusedBeforeAnyPicture) {
+TEST_F(EvalCommandLine, AGateThatIsNoneIsRefusedBeforeAnyImage) {
   for (const char* gate : {"top1", "top2>=0.5", "top1>=78", "nll<=70%", "p99<=50ms", "top1>=", ""}) {
     const Ran ran = Eval(absl::StrCat("--out out --require '", gate, "'"));
     EXPECT_EQ(ran.exit_code, 2) << gate;
@@ -136,23 +136,23 @@ TEST_F(EvalCommandLine, AGateThatIsNoneIsRefusedBeforeAnyPicture) {
 TEST_F(EvalCommandLine, ScoresOfDistributionsAreThoseOfAllGuesses) {
   ASSERT_EQ(Eval("--out all --top-k 10 --mistakes 0").exit_code, 0);
   ASSERT_EQ(Eval("--out five --mistakes 0").exit_code, 0);
-  double nll = 0, brier = 0, pictures = 0;
+  double nll = 0, brier = 0, images = 0;
   std::istringstream lines(folder_.Read("all/predictions.jsonl"));
   for (std::string text; std::getline(lines, text);) {
     const auto line = nlohmann::json::parse(text);
     ASSERT_EQ(line["guesses"].size(), 10u);
-    ++pictures;
+    ++images;
     for (const auto& guess : line["guesses"]) {
       const double p = guess["probability"], right = guess["index"] == line["class"] ? 1 : 0;
       if (right > 0) nll -= std::log(p);
       brier += (p - right) * (p - right);
     }
   }
-  ASSERT_GT(pictures, 0);
+  ASSERT_GT(images, 0);
   for (const char* file : {"all/summary.json", "five/summary.json"}) {
     const auto scores = nlohmann::json::parse(folder_.Read(file))["scores"];
-    EXPECT_NEAR(scores["nll"].get<double>(), nll / pictures, 2e-5) << file;
-    EXPECT_NEAR(scores["brier"].get<double>(), brier / pictures, 2e-5) << file;
+    EXPECT_NEAR(scores["nll"].get<double>(), nll / images, 2e-5) << file;
+    EXPECT_NEAR(scores["brier"].get<double>(), brier / images, 2e-5) << file;
     EXPECT_LE(scores["nll_interval"][0], scores["nll"]);
     EXPECT_GE(scores["nll_interval"][1], scores["nll"]);
   }

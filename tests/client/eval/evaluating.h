@@ -36,7 +36,7 @@ inline v1::ModelVersion Described(const std::string& digest = kDigest) {
 }
 
 // Returns a grey image that encodes its class and its number within the class.
-inline std::string Picture(int label, int number) {
+inline std::string ImageFile(int label, int number) {
   Image image{.width = 4, .height = 4, .channels = 1, .pixels = {}};
   image.pixels.assign(16, static_cast<uint8_t>(20 * label));
   image.pixels[0] = static_cast<uint8_t>(number);
@@ -92,7 +92,7 @@ class Evaluating : public ::testing::Test {
   Evaluating() {
     for (int label = 0; label < 5; ++label) {
       for (int i = 0; i < 14; ++i) {
-        folder_.Write(absl::StrCat("data/Class ", label, "/", 10 + i, ".png"), Picture(label, i));
+        folder_.Write(absl::StrCat("data/Class ", label, "/", 10 + i, ".png"), ImageFile(label, i));
       }
     }
   }

@@ -29,13 +29,13 @@ std::string Replaced(std::string text, const std::string& from, const std::strin
 
 const Evaluation kTwo = MadeEvaluation({{0, {{0, 0.75F}, {1, 0.0625F}}}, {2, {{1, 0.5F}}}});
 
-constexpr char kPicture[] =
+constexpr char kImage[] =
     R"({"i":0,"name":"cat/0.png","from":0,"label":0,"outcome":0,"code":0,"reason":"","guesses":[[0,0.75],[1,0.0625]],)"
     R"("tokens":36,"attempts":1,"seconds":[0.001,0.002,0.003,0.0001,0.0061,0.007],"at":1001.0,"by":"fp32 cpu"})";
 
 TEST(JournalLines, AreWhatFilesHold) {
-  EXPECT_EQ(PictureLine(kTwo.predictions[0]), Checked(kPicture));
-  EvaluationSession session{.start = 1.5, .end = 2.5, .server = "here:1", .pictures = 7};
+  EXPECT_EQ(ImageLine(kTwo.predictions[0]), Checked(kImage));
+  EvaluationSession session{.start = 1.5, .end = 2.5, .server = "here:1", .images = 7};
   EXPECT_EQ(SessionLine(session, false), Checked(R"({"session":{"start":1.5,"server":"here:1"}})"));
   EXPECT_EQ(SessionLine(session, true),
             Checked(R"({"session":{"start":1.5,"server":"here:1","end":2.5,"pictures":7}})"));
@@ -43,7 +43,7 @@ TEST(JournalLines, AreWhatFilesHold) {
   e.model.set_model("m");
   e.data = "csv:d";
   e.data_labels = {"cat"};
-  e.settings = {.data_digest = "d", .data_order = "o", .data_pictures = 4, .limit = 3, .shard = {1, 2}};
+  e.settings = {.data_digest = "d", .data_order = "o", .data_images = 4, .limit = 3, .shard = {1, 2}};
   e.settings.resolution = "8x8";
   e.settings.label_map = {-1};
   EXPECT_EQ(HeaderLine(e),
@@ -52,26 +52,25 @@ TEST(JournalLines, AreWhatFilesHold) {
                     R"("resolution":"8x8","top_k":5,"label_map":[-1]})"));
   Prediction strange = kTwo.predictions[0];
   strange.seconds.queue = std::numeric_limits<double>::quiet_NaN();
-  EXPECT_EQ(PictureLine(strange), Checked(Replaced(kPicture, "[0.001,", "[0.0,"))) << "no time";
+  EXPECT_EQ(ImageLine(strange), Checked(Replaced(kImage, "[0.001,", "[0.0,"))) << "no time";
   Prediction whole = kTwo.predictions[0];
   whole.likelihood = Likelihood{.right = 0.125F, .squares = 0.625F};
-  EXPECT_EQ(PictureLine(whole), Checked(Replaced(kPicture, "cpu\"", "cpu\",\"whole\":[0.125,0.625]")));
+  EXPECT_EQ(ImageLine(whole), Checked(Replaced(kImage, "cpu\"", "cpu\",\"whole\":[0.125,0.625]")));
   whole.logits = {0.5F, -1.25F};
-  EXPECT_EQ(PictureLine(whole),
-            Checked(Replaced(kPicture, "cpu\"", "cpu\",\"logits\":[0.5,-1.25],\"whole\":[0.125,0.625]")));
+  EXPECT_EQ(ImageLine(whole),
+            Checked(Replaced(kImage, "cpu\"", "cpu\",\"logits\":[0.5,-1.25],\"whole\":[0.125,0.625]")));
 }
 
 // Reads the journal of both images with `line` instead of the first image's line.
 absl::StatusOr<JournalContents> Read(const std::string& line) {
-  return ParseJournal(HeaderLine(kTwo) + SessionLine(kTwo.sessions[0], false) + line +
-                      PictureLine(kTwo.predictions[1]));
+  return ParseJournal(HeaderLine(kTwo) + SessionLine(kTwo.sessions[0], false) + line + ImageLine(kTwo.predictions[1]));
 }
 std::string Fault(const std::string& from, const std::string& to) {
-  return std::string(Read(Checked(Replaced(kPicture, from, to))).status().message());
+  return std::string(Read(Checked(Replaced(kImage, from, to))).status().message());
 }
 
 TEST(JournalLines, NumbersHaveTheirRanges) {
-  EXPECT_EQ(Read(Checked(kPicture)).status(), absl::OkStatus());
+  EXPECT_EQ(Read(Checked(kImage)).status(), absl::OkStatus());
   for (const auto& [from, to] :
        std::vector<std::pair<std::string, std::string>>{{R"("i":0)", R"("i":2)"},
                                                         {R"("i":0)", R"("i":-1)"},
@@ -90,7 +89,7 @@ TEST(JournalLines, NumbersHaveTheirRanges) {
            {R"("label":0)", R"("label":-1)"}, {R"("outcome":0)", R"("outcome":3)"}, {R"("from":0)", R"("from":2)"}}) {
     EXPECT_EQ(Fault(from, to), "") << to;
   }
-  const auto timeless = Read(Checked(Replaced(kPicture, "[0.001,", "[null,")));
+  const auto timeless = Read(Checked(Replaced(kImage, "[0.001,", "[null,")));
   ASSERT_TRUE(timeless.ok()) << timeless.status();
   EXPECT_EQ(timeless->evaluation.predictions[0].seconds.queue, 0);
   EXPECT_EQ(timeless->evaluation.predictions[0].seconds.client, 0.007);
@@ -98,9 +97,9 @@ TEST(JournalLines, NumbersHaveTheirRanges) {
 
 // Older journals have no such member.
 TEST(JournalLines, TheWholeDistributionIsThereOrNot) {
-  EXPECT_FALSE(Read(Checked(kPicture))->evaluation.predictions[0].likelihood.has_value());
+  EXPECT_FALSE(Read(Checked(kImage))->evaluation.predictions[0].likelihood.has_value());
   const auto with = [](const std::string& whole) {
-    return Read(Checked(Replaced(kPicture, "cpu\"", absl::StrCat("cpu\",\"whole\":", whole))));
+    return Read(Checked(Replaced(kImage, "cpu\"", absl::StrCat("cpu\",\"whole\":", whole))));
   };
   const auto read = with("[0.1,0.625]");
   ASSERT_TRUE(read.ok()) << read.status();
@@ -133,17 +132,17 @@ TEST(JournalLines, OfAnotherFormatAreRefused) {
 
 TEST(JournalLines, ASessionThatWasClosedIsWhatItSays) {
   EvaluationSession closed = kTwo.sessions[0];
-  closed.pictures = 17;
+  closed.images = 17;
   closed.end = 5;
-  const auto read = ParseJournal(HeaderLine(kTwo) + SessionLine(closed, true) + PictureLine(kTwo.predictions[0]));
+  const auto read = ParseJournal(HeaderLine(kTwo) + SessionLine(closed, true) + ImageLine(kTwo.predictions[0]));
   ASSERT_TRUE(read.ok()) << read.status();
-  EXPECT_EQ(read->evaluation.sessions[0].pictures, 17);
+  EXPECT_EQ(read->evaluation.sessions[0].images, 17);
   EXPECT_EQ(read->evaluation.sessions[0].end, 5);
 }
 
 TEST(JournalLines, TheFirstDamageIsNamed) {
   const std::string header = HeaderLine(kTwo), session = SessionLine(kTwo.sessions[0], false);
-  const std::string first = PictureLine(kTwo.predictions[0]), second = PictureLine(kTwo.predictions[1]);
+  const std::string first = ImageLine(kTwo.predictions[0]), second = ImageLine(kTwo.predictions[1]);
   const auto fault = [](const std::string& text) { return std::string(ParseJournal(text).status().message()); };
   EXPECT_EQ(fault("x" + header + session), "line 1 is damaged");
   EXPECT_EQ(fault(header + "x" + session + "x" + first + second), "line 2 is damaged");

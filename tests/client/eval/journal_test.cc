@@ -28,13 +28,13 @@ Evaluation JournalSample() {
 
 std::string TextOf(const Evaluation& e) {
   std::string text = HeaderLine(e) + SessionLine(e.sessions[0], /*closed=*/false);
-  for (const Prediction& p : e.predictions) text += PictureLine(p);
+  for (const Prediction& p : e.predictions) text += ImageLine(p);
   return text;
 }
 
 void ExpectSame(const Prediction& a, const Prediction& b) {
   // The line is the whole record.
-  EXPECT_EQ(PictureLine(a), PictureLine(b));
+  EXPECT_EQ(ImageLine(a), ImageLine(b));
   ASSERT_EQ(a.guesses.size(), b.guesses.size());
   for (size_t i = 0; i < a.guesses.size(); ++i) EXPECT_EQ(a.guesses[i].probability, b.guesses[i].probability);
   EXPECT_EQ(a.reason, b.reason);
@@ -53,7 +53,7 @@ TEST(Journal, ReadsWhatWasWritten) {
   for (size_t i = 0; i < 3; ++i) ExpectSame(read->evaluation.predictions[i], e.predictions[i]);
   ASSERT_EQ(read->evaluation.sessions.size(), 1u);
   EXPECT_EQ(read->evaluation.sessions[0].end, e.sessions[0].end);
-  EXPECT_EQ(read->evaluation.sessions[0].pictures, 3);
+  EXPECT_EQ(read->evaluation.sessions[0].images, 3);
 }
 
 TEST(Journal, TornAtAnyByteKeepsTheWholeLines) {
@@ -71,7 +71,7 @@ TEST(Journal, TornAtAnyByteKeepsTheWholeLines) {
   }
 }
 
-TEST(Journal, AChangedByteIsNeverTakenForAPicture) {
+TEST(Journal, AChangedByteIsNeverTakenForAImage) {
   const Evaluation e = JournalSample();
   const std::string text = TextOf(e);
   const size_t last_line = text.rfind('\n', text.size() - 2) + 1;
@@ -96,11 +96,11 @@ TEST(Journal, DamageInTheMiddleNamesTheLine) {
   EXPECT_EQ(ParseJournal("something else\n").status().code(), absl::StatusCode::kDataLoss);
 }
 
-TEST(Journal, APictureCountsWithItsLastLine) {
+TEST(Journal, AImageCountsWithItsLastLine) {
   Evaluation e = JournalSample();
   std::string text = TextOf(e);
   e.predictions[1].guesses[0].index = 1;
-  text += PictureLine(e.predictions[1]);
+  text += ImageLine(e.predictions[1]);
   const auto read = ParseJournal(text);
   ASSERT_TRUE(read.ok()) << read.status();
   ASSERT_EQ(read->evaluation.predictions.size(), 3u);
@@ -176,12 +176,11 @@ TEST_F(JournalFile, RefusesAnotherEvaluationAndSaysWhatDiffers) {
     change(e);
     return std::string(Journal::Open(out_, false, e).status().message());
   };
-  EXPECT_THAT(
-      refusal([](Evaluation& e) { e.model.set_version(4); }),
-      AllOf(HasSubstr("the model was m@3, now it is m@4"), HasSubstr("--restart"), HasSubstr("its 3 pictures")));
+  EXPECT_THAT(refusal([](Evaluation& e) { e.model.set_version(4); }),
+              AllOf(HasSubstr("the model was m@3, now it is m@4"), HasSubstr("--restart"), HasSubstr("its 3 images")));
   EXPECT_THAT(refusal([](Evaluation& e) { e.model.set_weights_sha256("c"); }), HasSubstr("digest of the weights"));
   EXPECT_THAT(refusal([](Evaluation& e) { e.settings.data_digest = "c"; }), HasSubstr("other names or labels"));
-  EXPECT_THAT(refusal([](Evaluation& e) { e.settings.data_pictures = 9; }), HasSubstr("number of pictures"));
+  EXPECT_THAT(refusal([](Evaluation& e) { e.settings.data_images = 9; }), HasSubstr("number of images"));
   EXPECT_THAT(refusal([](Evaluation& e) { e.settings.shard = {2, 3}; }), HasSubstr("--shard was 1/1, now it is 2/3"));
   EXPECT_THAT(refusal([](Evaluation& e) { e.settings.limit = 2; }), HasSubstr("--limit"));
   EXPECT_THAT(refusal([](Evaluation& e) { e.settings.resolution = "8x8"; }), HasSubstr("--resolution"));

@@ -25,7 +25,7 @@ Evaluation MadeDistributions() {
 
 // Computed with scikit-learn 1.9.1 and scipy 1.17.1: log_loss(y, P, labels=[0, 1, 2]), brier_score_loss(y, P,
 // labels=[0, 1, 2], scale_by_half=False), and norm.interval(0.95, loc=mean, scale=sem(values)) of the values of the
-// single pictures.
+// single images.
 TEST(Likelihood, MeansAgreeWithScikitLearnAndIntervalsWithScipy) {
   const EvaluationMetrics metrics = ComputeMetrics(MadeDistributions());
   ASSERT_TRUE(metrics.nll.has_value() && metrics.brier.has_value());

@@ -106,18 +106,18 @@ TEST(ResolutionOf, ReadsWhatSettingsHold) {
   for (const char* wrong : {"1x2x3", "x", "ax2", "2xa"}) EXPECT_EQ(ResolutionOf(wrong), std::nullopt) << wrong;
 }
 
-TEST(Look, ShowsTheFirstPictureAndTheLast) {
+TEST(Look, ShowsTheFirstImageAndTheLast) {
   const Evaluation evaluation = MadeOwls();
   const MadeData data(evaluation);
   const Looks looks = LookAt({.data = &data}, All(evaluation));
   EXPECT_EQ(looks.fault, "");
   EXPECT_EQ(looks.attention, "");
-  EXPECT_THAT(looks.pictures, ElementsAre(SizeIs(1), SizeIs(1), SizeIs(1), SizeIs(1)));
-  EXPECT_NE(looks.pictures[0][0].uri, looks.pictures[3][0].uri);
+  EXPECT_THAT(looks.images, ElementsAre(SizeIs(1), SizeIs(1), SizeIs(1), SizeIs(1)));
+  EXPECT_NE(looks.images[0][0].uri, looks.images[3][0].uri);
   EXPECT_EQ(LookAt({.data = &data, .model = &evaluation.model}, {}).fault, "") << "nothing was to be asked";
 }
 
-TEST(Look, ANameThatCouldNotBeRecordedFitsAnyPicture) {
+TEST(Look, ANameThatCouldNotBeRecordedFitsAnyImage) {
   Evaluation evaluation = MadeOwls();
   const MadeData data(evaluation);
   evaluation.predictions[1].name = "caf\xEF\xBF\xBD.png";
@@ -126,21 +126,21 @@ TEST(Look, ANameThatCouldNotBeRecordedFitsAnyPicture) {
     evaluation.predictions[1].index = outside;
     const Looks looks = LookAt({.data = &data}, All(evaluation));
     EXPECT_EQ(looks.fault, "The data set is another than the one that was evaluated.") << outside;
-    EXPECT_THAT(looks.pictures, ElementsAre(IsEmpty(), IsEmpty(), IsEmpty(), IsEmpty()));
+    EXPECT_THAT(looks.images, ElementsAre(IsEmpty(), IsEmpty(), IsEmpty(), IsEmpty()));
   }
 }
 
-TEST(Look, APictureThatIsGoneIsMissingAloneAndTold) {
+TEST(Look, AImageThatIsGoneIsMissingAloneAndTold) {
   const Evaluation evaluation = MadeOwls();
   const Answering answering({MapOf({1, 2, 3, 4, 5, 6}, 2, 3)});
   for (const int64_t damaged : {0, 2, 3}) {
     const Damaged data(evaluation, damaged);
     const Looks looks =
         LookAt({.data = &data, .client = answering.client.get(), .model = &evaluation.model}, All(evaluation));
-    EXPECT_EQ(looks.fault, "A picture is missing: it is gone");
+    EXPECT_EQ(looks.fault, "An image is missing: it is gone");
     EXPECT_EQ(looks.attention, "attention in the last layer, mean over queries and heads");
     for (int64_t i = 0; i < 4; ++i) {
-      EXPECT_EQ(looks.pictures[static_cast<size_t>(i)].size(), i == damaged ? 0u : 2u) << i << " of " << damaged;
+      EXPECT_EQ(looks.images[static_cast<size_t>(i)].size(), i == damaged ? 0u : 2u) << i << " of " << damaged;
     }
   }
 }
@@ -152,7 +152,7 @@ TEST(Look, AnAnswerWithoutAttentionIsTold) {
   const Looks looks =
       LookAt({.data = &data, .client = answering.client.get(), .model = &evaluation.model}, All(evaluation));
   EXPECT_EQ(looks.fault, "Attention is missing: the server sent no attention");
-  EXPECT_THAT(looks.pictures, ElementsAre(SizeIs(2), SizeIs(1), SizeIs(2), SizeIs(1)));
+  EXPECT_THAT(looks.images, ElementsAre(SizeIs(2), SizeIs(1), SizeIs(2), SizeIs(1)));
 }
 
 TEST(Look, TellsHowFarItIsAndEndsWhenStopped) {
@@ -161,7 +161,7 @@ TEST(Look, TellsHowFarItIsAndEndsWhenStopped) {
   const Answering answering({MapOf({1, 2, 3, 4, 5, 6}, 2, 3)});
   std::atomic<bool> stop = false;
   std::vector<int64_t> told;
-  PictureSource source{.data = &data, .client = answering.client.get(), .model = &evaluation.model, .stop = &stop};
+  ImageSource source{.data = &data, .client = answering.client.get(), .model = &evaluation.model, .stop = &stop};
   source.progress = [&](const std::string& what, int64_t done, int64_t all) {
     EXPECT_EQ(what, "attention for the mistakes");
     EXPECT_EQ(all, 4);
@@ -264,12 +264,12 @@ TEST(Distance, AnswersThatDoNotFitAreCountedAndTheFirstFaultIsTold) {
   for (const v1::ClassifyResponse& other : {MapOf({1, 2, 3, 4}, 2, 2), MapOf({1, 2, 3}, 1, 3)}) {
     const auto distances = Measured({fine, other, {}, fine});
     ASSERT_TRUE(distances.ok()) << distances.status();
-    EXPECT_EQ(distances->pictures, 2);
+    EXPECT_EQ(distances->images, 2);
     EXPECT_EQ(distances->failed, 2);
-    EXPECT_EQ(distances->fault, "the number of layers or heads changed between pictures");
+    EXPECT_EQ(distances->fault, "the number of layers or heads changed between images");
   }
   EXPECT_EQ(Measured({{}}).status(),
-            absl::UnavailableError("no picture has an attention distance: the server sent no distances"));
+            absl::UnavailableError("no image has an attention distance: the server sent no distances"));
 }
 
 }  // namespace

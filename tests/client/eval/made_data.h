@@ -8,7 +8,7 @@
 
 #include "client/eval/evaluation.h"
 #include "common/data/dataset.h"
-#include "tests/common/imaging/pictures.h"
+#include "tests/common/imaging/images.h"
 
 namespace vitrine {
 

@@ -11,7 +11,7 @@ std::vector<std::string> MadeLabels(int count) {
   return labels;
 }
 
-Evaluation MadeEvaluation(const std::vector<MadePicture>& pictures, const std::vector<std::string>& labels) {
+Evaluation MadeEvaluation(const std::vector<MadeImage>& images, const std::vector<std::string>& labels) {
   Evaluation e;
   e.model.set_model("m");
   e.model.set_version(3);
@@ -24,23 +24,22 @@ Evaluation MadeEvaluation(const std::vector<MadePicture>& pictures, const std::v
     e.data_labels.push_back(label);
   }
   e.settings.data_digest = std::string(64, 'b');
-  e.settings.data_pictures = static_cast<int64_t>(pictures.size());
-  e.expected = e.settings.data_pictures;
+  e.settings.data_images = static_cast<int64_t>(images.size());
+  e.expected = e.settings.data_images;
   e.sessions.push_back({.start = 1000, .end = 1000, .server = "here:1"});
-  for (const MadePicture& picture : pictures) {
+  for (const MadeImage& image : images) {
     const auto index = static_cast<int64_t>(e.predictions.size());
-    e.predictions.push_back(
-        {.index = index,
-         .name = absl::StrCat(e.data_labels[static_cast<size_t>(picture.label)], "/", index, ".png"),
-         .data_label = picture.label,
-         .label = picture.label,
-         .guesses = picture.guesses,
-         .tokens = 36,
-         .seconds = {0.001, 0.002, 0.003, 0.0001, 0.0061, 0.007},
-         .at = 1001 + static_cast<double>(index),
-         .served_by = "fp32 cpu"});
+    e.predictions.push_back({.index = index,
+                             .name = absl::StrCat(e.data_labels[static_cast<size_t>(image.label)], "/", index, ".png"),
+                             .data_label = image.label,
+                             .label = image.label,
+                             .guesses = image.guesses,
+                             .tokens = 36,
+                             .seconds = {0.001, 0.002, 0.003, 0.0001, 0.0061, 0.007},
+                             .at = 1001 + static_cast<double>(index),
+                             .served_by = "fp32 cpu"});
     e.sessions.back().end = e.predictions.back().at;
-    ++e.sessions.back().pictures;
+    ++e.sessions.back().images;
   }
   return e;
 }

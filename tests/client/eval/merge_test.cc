@@ -18,15 +18,15 @@ namespace {
 
 class Merging : public ::testing::Test {
  protected:
-  // One of the shards of nine pictures, without the last `lacking` of its own.
+  // One of the shards of nine images, without the last `lacking` of its own.
   std::string Part(int number, int of, size_t lacking = 0) {
-    Evaluation e = MadeEvaluation(std::vector<MadePicture>(9, {0, {{0, 0.5F}}}));
+    Evaluation e = MadeEvaluation(std::vector<MadeImage>(9, {0, {{0, 0.5F}}}));
     e.settings.data_order = "o";
     e.settings.shard = {number, of};
     std::string text = HeaderLine(e) + SessionLine(e.sessions[0], /*closed=*/false);
-    std::vector<int64_t> chosen = ChosenPictures(e.settings);
+    std::vector<int64_t> chosen = ChosenImages(e.settings);
     chosen.resize(chosen.size() - lacking);
-    for (const int64_t index : chosen) text += PictureLine(e.predictions[static_cast<size_t>(index)]);
+    for (const int64_t index : chosen) text += ImageLine(e.predictions[static_cast<size_t>(index)]);
     const std::string name = absl::StrCat("part", number, "of", of);
     folder_.Write(name + "/journal", text);
     return folder_.Path(name);
@@ -48,9 +48,9 @@ TEST_F(Merging, KeepsTheSessionsOfTheShards) {
   EXPECT_EQ(merged->data, "imagefolder:pets");
   EXPECT_EQ(merged->settings.data_order, "o");
   ASSERT_EQ(merged->sessions.size(), 2u);
-  EXPECT_EQ(merged->sessions[0].pictures, 5);
+  EXPECT_EQ(merged->sessions[0].images, 5);
   EXPECT_EQ(merged->sessions[0].end, 1009);
-  EXPECT_EQ(merged->sessions[1].pictures, 4);
+  EXPECT_EQ(merged->sessions[1].images, 4);
 }
 
 TEST_F(Merging, AGateThatTheModelCannotHaveIsRefusedBeforeAnythingIsWritten) {
@@ -68,16 +68,16 @@ TEST_F(Merging, SaysWhichShardsAreMissingOrUnfinished) {
   EXPECT_EQ(Refusal({Part(1, 3)}), absl::StrCat("shards 2/3, 3/3 are missing", kRest));
   EXPECT_EQ(Refusal({Part(1, 3), Part(2, 3)}), absl::StrCat("shard 3/3 is missing", kRest));
   const std::string whole = Part(1, 2), part = Part(2, 2, 1);
-  EXPECT_EQ(Refusal({whole, part}), absl::StrCat(part, " lacks 1 pictures; the same command again continues", kRest));
+  EXPECT_EQ(Refusal({whole, part}), absl::StrCat(part, " lacks 1 images; the same command again continues", kRest));
   EXPECT_EQ(Refusal({part}),
-            absl::StrCat("shard 1/2 is missing; ", part, " lacks 1 pictures; the same command again continues", kRest));
+            absl::StrCat("shard 1/2 is missing; ", part, " lacks 1 images; the same command again continues", kRest));
 }
 
-TEST_F(Merging, APictureOfAnotherShardIsNamed) {
+TEST_F(Merging, AImageOfAnotherShardIsNamed) {
   const std::string first = Part(1, 2);
-  Evaluation e = MadeEvaluation(std::vector<MadePicture>(9, {0, {{0, 0.5F}}}));
-  folder_.Write("part1of2/journal", folder_.Read("part1of2/journal") + PictureLine(e.predictions[3]));
-  EXPECT_EQ(Refusal({first, Part(2, 2)}), absl::StrCat(first, " has picture 3, cat/3.png, which is not of shard 1/2"));
+  Evaluation e = MadeEvaluation(std::vector<MadeImage>(9, {0, {{0, 0.5F}}}));
+  folder_.Write("part1of2/journal", folder_.Read("part1of2/journal") + ImageLine(e.predictions[3]));
+  EXPECT_EQ(Refusal({first, Part(2, 2)}), absl::StrCat(first, " has image 3, cat/3.png, which is not of shard 1/2"));
 }
 
 TEST_F(Merging, ShardsOfAnotherDivisionAreNamed) {

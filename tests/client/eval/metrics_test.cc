@@ -27,13 +27,13 @@ Evaluation MetricsSample() {
   add(Outcome::kRefused, absl::StatusCode::kInvalidArgument);
   add(Outcome::kRefused, absl::StatusCode::kInvalidArgument);
   add(Outcome::kRefused, absl::StatusCode::kInternal);
-  e.settings.data_pictures = e.expected = 12;
+  e.settings.data_images = e.expected = 12;
   return e;
 }
 
-TEST(Metrics, TheLedgerAccountsForEveryPicture) {
+TEST(Metrics, TheLedgerAccountsForEveryImage) {
   const EvaluationLedger ledger = ComputeMetrics(MetricsSample()).ledger;
-  EXPECT_EQ(ledger.pictures, 12);
+  EXPECT_EQ(ledger.images, 12);
   EXPECT_EQ(ledger.answered, 5);
   EXPECT_EQ(ledger.unreadable, 1);
   EXPECT_EQ(ledger.unlabelled, 1);
@@ -43,7 +43,7 @@ TEST(Metrics, TheLedgerAccountsForEveryPicture) {
   EXPECT_EQ(ledger.refused_by_code.at("INTERNAL"), 1);
   EXPECT_EQ(ledger.retries, 10);
   EXPECT_FALSE(ledger.complete());
-  EXPECT_EQ(ledger.pictures, ledger.answered + ledger.unreadable + ledger.unlabelled + ledger.refused + ledger.missing);
+  EXPECT_EQ(ledger.images, ledger.answered + ledger.unreadable + ledger.unlabelled + ledger.refused + ledger.missing);
 }
 
 TEST(Metrics, ScoresAreThoseComputedByHand) {
@@ -60,9 +60,9 @@ TEST(Metrics, ScoresAreThoseComputedByHand) {
   EXPECT_DOUBLE_EQ(m.classes[1].recall, 0.5);
   EXPECT_DOUBLE_EQ(m.classes[1].f1, 0.5);
   EXPECT_DOUBLE_EQ(m.classes[2].f1, 0);
-  EXPECT_EQ(m.classes[2].pictures, 0);
+  EXPECT_EQ(m.classes[2].images, 0);
   EXPECT_EQ(m.classes[2].predictions, 1);
-  EXPECT_DOUBLE_EQ(m.macro_f1, (0.8 + 0.5) / 2) << "owl has no pictures";
+  EXPECT_DOUBLE_EQ(m.macro_f1, (0.8 + 0.5) / 2) << "owl has no images";
   EXPECT_EQ(m.confusion.Count(0, 1), 1);
   EXPECT_EQ(m.confusion.Count(1, 2), 1);
   // Confidences 0.75 right, 0.5 right, 0.75 wrong, 1 right, 0.5 wrong: each bin of 15 has 2, 2, 1 answers.
@@ -92,7 +92,7 @@ TEST(Metrics, TimeThatNobodyWorkedDoesNotCount) {
   e.sessions = {
       {.start = 10, .end = 20}, {.start = 15, .end = 30}, {.start = 100, .end = 105}, {.start = 102, .end = 104}};
   EXPECT_DOUBLE_EQ(BusyTime(e.sessions).Length(), 25);
-  EXPECT_DOUBLE_EQ(ComputeMetrics(e).pictures_per_second, 5.0 / 25) << "five of the ten were answered";
+  EXPECT_DOUBLE_EQ(ComputeMetrics(e).images_per_second, 5.0 / 25) << "five of the ten were answered";
 }
 
 TEST(Metrics, AnEvaluationWithoutAnswersHasNoScores) {
@@ -100,7 +100,7 @@ TEST(Metrics, AnEvaluationWithoutAnswersHasNoScores) {
   EXPECT_EQ(m.top1, 0);
   EXPECT_EQ(m.macro_f1, 0);
   EXPECT_TRUE(m.latency.empty());
-  EXPECT_EQ(m.pictures_per_second, 0);
+  EXPECT_EQ(m.images_per_second, 0);
 }
 
 // A server's rounding may exceed the range of a probability slightly.
@@ -110,23 +110,23 @@ TEST(Metrics, ConfidencesBeyondTheirBoundsCountAsThese) {
   EXPECT_EQ(m.calibration.ExpectedError(), 0) << "right with 1, wrong with 0";
 }
 
-TEST(ChosenPictures, ShardsShareTheLimitAndNothingIsChosenTwice) {
+TEST(ChosenImages, ShardsShareTheLimitAndNothingIsChosenTwice) {
   for (const int64_t limit : {0, 1, 7, 99, 100, 1000}) {
-    std::vector<int64_t> whole = ChosenPictures({.data_pictures = 100, .limit = limit});
+    std::vector<int64_t> whole = ChosenImages({.data_images = 100, .limit = limit});
     EXPECT_EQ(whole.size(), static_cast<size_t>(limit == 0 ? 100 : std::min<int64_t>(limit, 100)));
     EXPECT_TRUE(std::is_sorted(whole.begin(), whole.end()));
     EXPECT_EQ(std::adjacent_find(whole.begin(), whole.end()), whole.end());
     EXPECT_LT(whole.back(), 100);
     std::vector<int64_t> together;
     for (int64_t i = 1; i <= 8; ++i) {
-      const EvaluationSettings shard{.data_pictures = 100, .limit = limit, .shard = {i, 8}};
-      for (const int64_t index : ChosenPictures(shard)) together.push_back(index);
-      EXPECT_EQ(CountChosen(shard), static_cast<int64_t>(ChosenPictures(shard).size())) << limit << " " << i;
+      const EvaluationSettings shard{.data_images = 100, .limit = limit, .shard = {i, 8}};
+      for (const int64_t index : ChosenImages(shard)) together.push_back(index);
+      EXPECT_EQ(CountChosen(shard), static_cast<int64_t>(ChosenImages(shard).size())) << limit << " " << i;
     }
     std::sort(together.begin(), together.end());
     EXPECT_EQ(together, whole) << limit;
   }
-  EXPECT_EQ(ChosenPictures({.data_pictures = 100, .limit = 4}), (std::vector<int64_t>{0, 25, 50, 75}));
+  EXPECT_EQ(ChosenImages({.data_images = 100, .limit = 4}), (std::vector<int64_t>{0, 25, 50, 75}));
 }
 
 TEST(Shard, IsReadOrRefused) {

@@ -40,9 +40,9 @@ size_t RowsOf(const std::string& table) {
 
 // Each class has one image; the first `wrong` of them are predicted as the next class.
 Evaluation OneOfEach(int classes, int wrong) {
-  std::vector<MadePicture> pictures;
-  for (int i = 0; i < classes; ++i) pictures.push_back({i, {{i < wrong ? (i + 1) % classes : i, 0.5f}}});
-  return MadeEvaluation(pictures, MadeLabels(classes));
+  std::vector<MadeImage> images;
+  for (int i = 0; i < classes; ++i) images.push_back({i, {{i < wrong ? (i + 1) % classes : i, 0.5f}}});
+  return MadeEvaluation(images, MadeLabels(classes));
 }
 
 TEST(PageParts, OfMoreThanAHundredClassesTheThirtyWeakestHaveRows) {
@@ -73,7 +73,7 @@ TEST(PageParts, UpToFortyClassesThatOccurAreDrawnAndFifteenPairsNamed) {
   EXPECT_EQ(RowsOf(confusion(OneOfEach(41, 16))), 15u);
   EXPECT_THAT(confusion(OneOfEach(3, 0)), HasSubstr("No answer is wrong."));
   EXPECT_THAT(confusion(MadeEvaluation({{0, {{0, 0.5f}}}})), Not(HasSubstr("dog"))) << "it does not occur";
-  EXPECT_THAT(confusion(MadeEvaluation({{2, {{1, 0.5f}}}})), HasSubstr("100.00 %")) << "of one picture";
+  EXPECT_THAT(confusion(MadeEvaluation({{2, {{1, 0.5f}}}})), HasSubstr("100.00 %")) << "of one image";
 }
 
 TEST(PageParts, TopFiveOfFiveClassesSaysNothing) {
@@ -93,13 +93,13 @@ TEST(PageParts, OneAnswerIsEnoughForEveryPartAndWithoutOneNothingIsClaimed) {
     EXPECT_THAT(none, Not(HasSubstr(part)));
   }
   EXPECT_THAT(one, HasSubstr(">None.</p>")) << "mistakes";
-  for (const char* part : {"never sent", "not evaluated yet", "sent again", "further pictures", "Not evaluated:"}) {
+  for (const char* part : {"never sent", "not evaluated yet", "sent again", "further images", "Not evaluated:"}) {
     EXPECT_THAT(one, Not(HasSubstr(part)));
   }
   EXPECT_TRUE(SurestMistakes(MadeEvaluation({{0, {}}}), 5).empty()) << "an answer that says nothing";
 }
 
-TEST(PageParts, TheLedgerHasARowForASinglePicture) {
+TEST(PageParts, TheLedgerHasARowForASingleImage) {
   Evaluation evaluation = MadeEvaluation({{0, {{0, 0.5f}}}, {0, {}}, {0, {}}});
   evaluation.expected = 4;
   evaluation.predictions[0].attempts = 2;
@@ -115,8 +115,8 @@ TEST(PageParts, TheLedgerHasARowForASinglePicture) {
 
 TEST(PageParts, FactsThatAreNotThereHaveNoRow) {
   Evaluation evaluation = MadeEvaluation({{0, {{0, 0.5f}}}});
-  const char* rows[] = {"parameters", "epochs", "pictures seen", "seed",  "training time", "published",
-                        "limit",      "shard",  "teacher",       "input", "started from",  "training data, digest"};
+  const char* rows[] = {"parameters", "epochs", "images seen", "seed",  "training time", "published",
+                        "limit",      "shard",  "teacher",     "input", "started from",  "training data, digest"};
   const std::string bare = DrawnPage(evaluation);
   for (const char* row : rows) EXPECT_THAT(bare, Not(HasSubstr(absl::StrCat("\"row\">", row, "</th>"))));
   EXPECT_THAT(bare, Not(HasSubstr("Measured when it was published")));
@@ -161,7 +161,7 @@ TEST(PageParts, LabelsThatWereMappedAreNamed) {
 TEST(PageParts, ThroughputIsDrawnFromTheFirstMomentToTheLast) {
   const auto page = [](double at) {
     Evaluation evaluation = MadeEvaluation({{0, {{0, 0.5f}}}});
-    evaluation.sessions = {{.start = 1000, .end = 1060, .server = "here:1", .pictures = 1}};
+    evaluation.sessions = {{.start = 1000, .end = 1060, .server = "here:1", .images = 1}};
     evaluation.predictions[0].at = 1000 + at;
     return DrawnPage(evaluation);
   };

@@ -93,18 +93,18 @@ struct AttentionServer {
 
 TEST(Page, TellsTheNumbers) {
   const std::string page = PageOf(MadeFive());
-  for (const char* part : {"60.00 %", "95 % interval 23.07 to 88.24 %", "Every picture was answered.", "m version 3",
+  for (const char* part : {"60.00 %", "95 % interval 23.07 to 88.24 %", "Every image was answered.", "m version 3",
                            "aaaaaaaa", "fp32 cpu", "imagefolder:pets", "here:1", "Surest mistakes", "Reliability",
-                           "Time of a picture by stage", "Throughput", "vitrine eval --server here:1 --model m@3"}) {
+                           "Time of an image by stage", "Throughput", "vitrine eval --server here:1 --model m@3"}) {
     EXPECT_THAT(page, HasSubstr(part));
   }
   EXPECT_LT(page.size(), 300u << 10);
 }
 
-TEST(Page, NamesEveryPictureThatWasNotEvaluated) {
+TEST(Page, NamesEveryImageThatWasNotEvaluated) {
   Evaluation evaluation = MadeFive();
   evaluation.predictions[0].outcome = Outcome::kUnreadable;
-  evaluation.predictions[0].reason = "the picture is cut off";
+  evaluation.predictions[0].reason = "the image is cut off";
   evaluation.predictions[0].code = absl::StatusCode::kInvalidArgument;
   evaluation.predictions[1].outcome = Outcome::kRefused;
   evaluation.predictions[1].code = absl::StatusCode::kResourceExhausted;
@@ -113,12 +113,12 @@ TEST(Page, NamesEveryPictureThatWasNotEvaluated) {
   for (const size_t i : {0u, 1u, 3u}) evaluation.predictions[i].guesses.clear();
   evaluation.expected = 7;
   const std::string page = PageOf(evaluation);
-  for (const char* part : {"cat/0.png", "the picture is cut off", "refused, RESOURCE_EXHAUSTED", "dog/1.png",
-                           "the server is full", "dog/3.png", "its label is none of the model's classes",
-                           "not evaluated yet", "those of the answered pictures"}) {
+  for (const char* part :
+       {"cat/0.png", "the image is cut off", "refused, RESOURCE_EXHAUSTED", "dog/1.png", "the server is full",
+        "dog/3.png", "its label is none of the model's classes", "not evaluated yet", "those of the answered images"}) {
     EXPECT_THAT(page, HasSubstr(part));
   }
-  Evaluation many = MadeEvaluation(std::vector<MadePicture>(205, {0, {}}));
+  Evaluation many = MadeEvaluation(std::vector<MadeImage>(205, {0, {}}));
   for (Prediction& prediction : many.predictions) prediction.outcome = Outcome::kUnreadable;
   const std::string nothing = PageOf(many);
   EXPECT_THAT(nothing, HasSubstr("And 5 more"));
@@ -184,12 +184,12 @@ TEST(Look, AsksForTheBestKindOfTheVersionThatAnswered) {
       LookAt({.data = &data, .client = client.get(), .model = &evaluation.model, .resolution = "32x48"}, mistakes);
   EXPECT_EQ(looks.fault, "");
   EXPECT_THAT(looks.attention, HasSubstr("class token"));
-  ASSERT_EQ(looks.pictures.size(), 2u);
-  for (const auto& pictures : looks.pictures) {
-    ASSERT_EQ(pictures.size(), 2u) << "the picture and its overlay";
-    EXPECT_TRUE(pictures[0].pixels);
-    EXPECT_THAT(pictures[0].uri, ::testing::StartsWith("data:image/png;base64,"));
-    EXPECT_THAT(pictures[1].uri, ::testing::StartsWith("data:image/"));
+  ASSERT_EQ(looks.images.size(), 2u);
+  for (const auto& images : looks.images) {
+    ASSERT_EQ(images.size(), 2u) << "the image and its overlay";
+    EXPECT_TRUE(images[0].pixels);
+    EXPECT_THAT(images[0].uri, ::testing::StartsWith("data:image/png;base64,"));
+    EXPECT_THAT(images[1].uri, ::testing::StartsWith("data:image/"));
   }
   const std::lock_guard lock(attention.mutex);
   ASSERT_EQ(attention.asked.size(), 2u);
@@ -209,32 +209,32 @@ TEST(Look, SaysWhatIsMissing) {
   EXPECT_THAT(LookAt({.model = &evaluation.model}, mistakes).fault, HasSubstr("data set was not there"));
   const Looks without_server = LookAt({.data = &data, .model = &evaluation.model}, mistakes);
   EXPECT_THAT(without_server.fault, HasSubstr("No server"));
-  EXPECT_EQ(without_server.pictures[0].size(), 1u) << "the pictures are there";
+  EXPECT_EQ(without_server.images[0].size(), 1u) << "the images are there";
   {
     AttentionServer attention;
     const auto client = ConnectTo(attention.server, absl::Seconds(2));
     attention.server.Stop();
     const Looks lost = LookAt({.data = &data, .client = client.get(), .model = &evaluation.model}, mistakes);
     EXPECT_THAT(lost.fault, HasSubstr("Attention is missing"));
-    EXPECT_EQ(lost.pictures[0].size(), 1u);
+    EXPECT_EQ(lost.images[0].size(), 1u);
   }
   evaluation.model.clear_attention_kinds();
   EXPECT_THAT(LookAt({.data = &data, .model = &evaluation.model}, mistakes).fault, HasSubstr("no attention"));
   evaluation.predictions[2].name = "another.png";
   const Looks other = LookAt({.data = &data, .model = &evaluation.model}, mistakes);
   EXPECT_THAT(other.fault, HasSubstr("another than the one that was evaluated"));
-  EXPECT_TRUE(other.pictures[0].empty()) << "no wrong picture beside a name";
+  EXPECT_TRUE(other.images[0].empty()) << "no wrong image beside a name";
 }
 
-TEST(Distance, IsTheMeanOverThePictures) {
+TEST(Distance, IsTheMeanOverTheImages) {
   const Evaluation evaluation = MadeFive();
   const MadeData data(evaluation);
   AttentionServer attention;
   const auto client = ConnectTo(attention.server);
-  const PictureSource source{.data = &data, .client = client.get(), .model = &evaluation.model};
+  const ImageSource source{.data = &data, .client = client.get(), .model = &evaluation.model};
   const auto distances = MeasureDistances(source, {0, 1, 2, 3, 4}, 4);
   ASSERT_TRUE(distances.ok()) << distances.status();
-  EXPECT_EQ(distances->pictures, 4);
+  EXPECT_EQ(distances->images, 4);
   EXPECT_EQ(distances->layers, 2);
   EXPECT_EQ(distances->heads, 2);
   EXPECT_THAT(distances->pixels, ElementsAre(3, 2, 3, 4)) << "1 and 5 by turns";
@@ -247,11 +247,11 @@ TEST(Distance, IsTheMeanOverThePictures) {
   EXPECT_THAT(*plot, HasSubstr("data:image/svg+xml"));
   Evaluation without = evaluation;
   without.model.clear_attention_kinds();
-  const PictureSource none{.data = &data, .client = client.get(), .model = &without.model};
+  const ImageSource none{.data = &data, .client = client.get(), .model = &without.model};
   EXPECT_EQ(MeasureDistances(none, {0}, 1).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
-TEST(Distance, PicturesAreSpreadEvenlyAndAlwaysTheSame) {
+TEST(Distance, ImagesAreSpreadEvenlyAndAlwaysTheSame) {
   EXPECT_THAT(EvenlySpread({0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, 3), ElementsAre(1, 5, 8));
   EXPECT_THAT(EvenlySpread({4, 7}, 3), ElementsAre(4, 7));
 }
@@ -262,10 +262,10 @@ TEST(WriteReport, WritesThePageAndTheDistances) {
   const MadeData data(evaluation);
   AttentionServer attention;
   const auto client = ConnectTo(attention.server);
-  const PictureSource source{.data = &data, .client = client.get()};
+  const ImageSource source{.data = &data, .client = client.get()};
   ASSERT_TRUE(WriteReport(folder.path().string(), evaluation, source, {.attention_distance = 2}).ok());
   const std::string page = folder.Read("report.html");
-  EXPECT_EQ(Times(page, "<figure>"), 4u) << "two mistakes with two pictures each";
+  EXPECT_EQ(Times(page, "<figure>"), 4u) << "two mistakes with two images each";
   EXPECT_THAT(page, HasSubstr("Attention distance"));
   EXPECT_THAT(folder.Read("attention_distance.json"), HasSubstr("\"pictures\": 2"));
   ASSERT_TRUE(WriteReport(folder.path().string(), evaluation, {}, {.attention_distance = 2}).ok());
@@ -281,13 +281,13 @@ TEST(WriteReport, DistancesThatNobodyWantsAreNotMeasured) {
 
 TEST(WriteReport, AStopEndsTheAsking) {
   const ScratchFolder folder;
-  Evaluation evaluation = MadeEvaluation(std::vector<MadePicture>(300, {0, {{0, 0.9f}}}));
+  Evaluation evaluation = MadeEvaluation(std::vector<MadeImage>(300, {0, {{0, 0.9f}}}));
   evaluation.model.add_attention_kinds(v1::DISTANCE);
   const MadeData data(evaluation);
   AttentionServer attention;
   const auto client = ConnectTo(attention.server);
   std::atomic<bool> stop = false;
-  PictureSource source{.data = &data, .client = client.get(), .stop = &stop};
+  ImageSource source{.data = &data, .client = client.get(), .stop = &stop};
   int64_t told = 0;
   source.progress = [&](const std::string& what, int64_t done, int64_t all) {
     EXPECT_EQ(what, "attention distances");

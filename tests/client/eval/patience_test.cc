@@ -21,7 +21,7 @@ TEST(Patience, RunsFromTheFirstSilenceUntilSomethingComes) {
   EXPECT_EQ(patience.Left(kStart + absl::Seconds(70)), absl::Seconds(60));
 }
 
-TEST(Patience, WaitsTwiceAsLongEachTimeUntilAPictureBecomesKnown) {
+TEST(Patience, WaitsTwiceAsLongEachTimeUntilAImageBecomesKnown) {
   Patience patience(absl::Seconds(60));
   EXPECT_FALSE(patience.waited());
   for (const double whole : {0.2, 0.4, 0.8, 1.6, 3.2, 5.0, 5.0, 5.0}) {
@@ -31,7 +31,7 @@ TEST(Patience, WaitsTwiceAsLongEachTimeUntilAPictureBecomesKnown) {
   }
   patience.Answered();
   EXPECT_TRUE(patience.waited());
-  EXPECT_GE(patience.NextWait(), absl::Seconds(2.5)) << "an answer that makes no picture known shortens no wait";
+  EXPECT_GE(patience.NextWait(), absl::Seconds(2.5)) << "an answer that makes no image known shortens no wait";
   patience.Progressed();
   EXPECT_FALSE(patience.waited());
   EXPECT_LE(patience.NextWait(), absl::Seconds(0.2));

@@ -20,14 +20,14 @@ namespace {
 // Sixty images of three classes, some wrong and some not answered, in two sessions with a pause. `shift` simulates
 // another model on the same images.
 Evaluation MadeSixty(int shift = 0) {
-  std::vector<MadePicture> pictures;
+  std::vector<MadeImage> images;
   for (int i = 0; i < 60; ++i) {
     const int label = i % 3;
     const int best = (i + shift) % 4 == 0 ? (label + 1) % 3 : label;
     const float confidence = 0.4f + 0.01f * static_cast<float>((7 * i + shift) % 58);
-    pictures.push_back({label, {{best, confidence}, {(best + 1) % 3, 1 - confidence}}});
+    images.push_back({label, {{best, confidence}, {(best + 1) % 3, 1 - confidence}}});
   }
-  Evaluation made = MadeEvaluation(pictures);
+  Evaluation made = MadeEvaluation(images);
   for (Prediction& prediction : made.predictions) {
     const double scale = 1 + 0.1 * static_cast<double>(prediction.index % 11) + 0.01 * shift;
     for (double Stages::*stage :
@@ -50,16 +50,16 @@ Evaluation MadeSixty(int shift = 0) {
   lose(5, Outcome::kRefused, absl::StatusCode::kResourceExhausted, "the server is full");
   lose(6, Outcome::kRefused, absl::StatusCode::kResourceExhausted, "the server is full");
   lose(17, Outcome::kRefused, absl::StatusCode::kDeadlineExceeded, "too late");
-  lose(23, Outcome::kUnreadable, absl::StatusCode::kInvalidArgument, "the picture is cut off");
+  lose(23, Outcome::kUnreadable, absl::StatusCode::kInvalidArgument, "the image is cut off");
   lose(41, Outcome::kUnlabelled, absl::StatusCode::kOk, "");
   made.predictions[41].label = -1;
   made.expected = 62;
   made.settings.resolution = "32x48";
   made.settings.limit = 62;
-  made.settings.data_pictures = 100;
+  made.settings.data_images = 100;
   made.settings.shard = {2, 3};
-  made.sessions = {{.start = 1000, .end = 1030, .server = "here:1", .pictures = 30},
-                   {.start = 1040, .end = 1060, .server = "there:2", .pictures = 30}};
+  made.sessions = {{.start = 1000, .end = 1030, .server = "here:1", .images = 30},
+                   {.start = 1040, .end = 1060, .server = "there:2", .images = 30}};
   made.model.set_parameters(1234567);
   v1::Provenance& provenance = *made.model.mutable_provenance();
   provenance.set_recipe("eit-mini, 3 epochs");
@@ -93,7 +93,7 @@ TEST(Printed, AnEvaluationForPeople) {
                                      .pixels = {1, 2, 3, 4},
                                      .deviation = {0.5, 0.25, 0, 1},
                                      .patches = {0.25, 0.5, 0.75, 1},
-                                     .pictures = 4,
+                                     .images = 4,
                                      .failed = 1,
                                      .fault = "too late",
                                      .uniform = 5,
@@ -164,7 +164,7 @@ TEST(Printed, AStudy) {
     StudyCell cell = study.cells[1];
     cell.version = 7 + i;
     cell.macs = 3e6 + 1e6 * i;
-    cell.metrics.ledger = {.pictures = 60, .answered = 60};
+    cell.metrics.ledger = {.images = 60, .answered = 60};
     cell.metrics.top1 = 0.75 + 0.1 * i;
     study.cells.push_back(cell);
   }

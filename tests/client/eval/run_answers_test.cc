@@ -165,7 +165,7 @@ TEST_F(Evaluating, AnswersThatMakeNoSenseAreCountedAsDefects) {
 TEST_F(Evaluating, TenLabelsThatTheModelHasNotAreNamed) {
   SmallServer server(Methods(PlainAnswer));
   for (int i = 0; i < 11; ++i) {
-    folder_.Write(absl::StrCat("data/x", 10 + i, "/1.png"), Picture(0, i));
+    folder_.Write(absl::StrCat("data/x", 10 + i, "/1.png"), ImageFile(0, i));
     EvalCommand command = Command(server, absl::StrCat("out", i));
     command.limit = 1;
     if (i < 9) continue;
@@ -174,7 +174,7 @@ TEST_F(Evaluating, TenLabelsThatTheModelHasNotAreNamed) {
     EXPECT_THAT(said_.str(),
                 HasSubstr(absl::StrCat("vitrine: the model has no class for ", i + 1, " of the data set's ", i + 6,
                                        " labels: x10, x11, x12, x13, x14, x15, x16, x17, x18, x19",
-                                       i == 9 ? "" : ", ...", "; their pictures are not sent (see --label-map)\n")));
+                                       i == 9 ? "" : ", ...", "; their images are not sent (see --label-map)\n")));
   }
 }
 
@@ -210,7 +210,7 @@ TEST_F(Evaluating, AFinishedRunSaysSoAndDrawsNothing) {
   EXPECT_THAT(said_.str(), AllOf(HasSubstr("3 of 3  100 %"), Not(HasSubstr("knows"))));
   said_.str("");
   RunWell(command);
-  EXPECT_EQ(said_.str(), absl::StrCat("vitrine: ", command.out, " knows 3 pictures already; 0 are left\n"));
+  EXPECT_EQ(said_.str(), absl::StrCat("vitrine: ", command.out, " knows 3 images already; 0 are left\n"));
 }
 
 }  // namespace

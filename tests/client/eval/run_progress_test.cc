@@ -39,7 +39,7 @@ TEST(RunProgress, TheEndIsAlwaysDrawn) {
   EXPECT_EQ(out.str(), "1 of 1  100 %  top-1 100.00 %  3 in flight\n");
 }
 
-TEST(RunProgress, OfNoPictureIsComplete) {
+TEST(RunProgress, OfNoImageIsComplete) {
   std::ostringstream out;
   ProgressDisplay display(out, {});
   RunProgress(display, 0).DrawEnd(1, absl::Now());
@@ -47,10 +47,10 @@ TEST(RunProgress, OfNoPictureIsComplete) {
 }
 
 // Counts and draws `asked` more images at each `second`; returns the last line.
-std::string LastLine(const std::vector<std::pair<int, int>>& marks, int pictures) {
+std::string LastLine(const std::vector<std::pair<int, int>>& marks, int images) {
   std::ostringstream out;
   ProgressDisplay display(out, {.plain_lines = absl::Seconds(1)});
-  RunProgress progress(display, pictures);
+  RunProgress progress(display, images);
   const absl::Time begin = absl::Now() + absl::Hours(1);  // the ticker's time is not drawn before
   progress.Count(kRight, /*again=*/true);
   progress.Draw(3, begin);
@@ -64,13 +64,13 @@ std::string LastLine(const std::vector<std::pair<int, int>>& marks, int pictures
 
 TEST(RunProgress, TheRateIsThatOfTheLastFifteenSeconds) {
   EXPECT_EQ(LastLine({{10, 100}, {20, 5}, {30, 10}, {40, 30}}, 2146),
-            "146 of 2,146  7 %  3.0 pictures/s  11m6s left  top-1 100.00 %  3 in flight\n")
+            "146 of 2,146  7 %  3.0 images/s  11m6s left  top-1 100.00 %  3 in flight\n")
       << "of the last ten, since the mark before is older";
   EXPECT_EQ(LastLine({{30, 10}, {40, 20}, {45, 25}}, 96),
-            "56 of 96  58 %  3.0 pictures/s  13s left  top-1 100.00 %  3 in flight\n")
+            "56 of 96  58 %  3.0 images/s  13s left  top-1 100.00 %  3 in flight\n")
       << "what is fifteen seconds old counts";
-  EXPECT_THAT(LastLine({{10, 1}, {20, 100}}, 1000), HasSubstr("  10 pictures/s  "));
-  EXPECT_THAT(LastLine({{10, 1}, {20, 99}}, 1000), HasSubstr("  9.9 pictures/s  "));
+  EXPECT_THAT(LastLine({{10, 1}, {20, 100}}, 1000), HasSubstr("  10 images/s  "));
+  EXPECT_THAT(LastLine({{10, 1}, {20, 99}}, 1000), HasSubstr("  9.9 images/s  "));
 }
 
 TEST(RunProgress, CountsWhatWasNotAnswered) {
@@ -114,9 +114,9 @@ TEST(RunProgress, IsDrawnWhileNoAnswerComes) {
   }
   const std::string drawn = out.str();
   const std::string last = drawn.substr(drawn.rfind('\r'));
-  EXPECT_THAT(drawn, HasSubstr("pictures/s")) << "while answers came";
+  EXPECT_THAT(drawn, HasSubstr("images/s")) << "while answers came";
   EXPECT_THAT(last, HasSubstr("5 of 60"));
-  EXPECT_THAT(last, Not(HasSubstr("pictures/s"))) << "a rate of former times";
+  EXPECT_THAT(last, Not(HasSubstr("images/s"))) << "a rate of former times";
 }
 
 }  // namespace

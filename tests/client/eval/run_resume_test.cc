@@ -26,7 +26,7 @@ using ::testing::Not;
 
 class Resuming : public Evaluating {
  protected:
-  // The pictures as lines of a list, from one on.
+  // The images as lines of a list, from one on.
   std::string List(int first) const {
     std::string list = "file,label\n";
     for (int i = 0; i < 70; ++i) {
@@ -45,7 +45,7 @@ class Resuming : public Evaluating {
     Evaluation e = ReadJournal(folder_.Path(out + "/journal"))->evaluation;
     e.settings.data_order.clear();
     std::string text = HeaderLine(e) + SessionLine(e.sessions[0], /*closed=*/true);
-    for (const Prediction& p : e.predictions) text += PictureLine(p);
+    for (const Prediction& p : e.predictions) text += ImageLine(p);
     folder_.Write(out + "/journal", text);
   }
 };
@@ -61,7 +61,7 @@ TEST_F(Resuming, AReorderedListIsAnotherEvaluation) {
               AllOf(HasSubstr("in another order"), HasSubstr("--restart")));
   ForgetOrder("out");
   EXPECT_THAT(std::string(Run(command).status().message()),
-              AllOf(HasSubstr("picture 0 was data/Class 0/10.png"), HasSubstr("now it is data/Class 0/11.png")));
+              AllOf(HasSubstr("image 0 was data/Class 0/10.png"), HasSubstr("now it is data/Class 0/11.png")));
 }
 
 TEST_F(Resuming, ShardsOfReorderedListsAreNotMerged) {
@@ -110,7 +110,7 @@ TEST_F(Resuming, ADataSetThatIsGoneForAMomentIsEvaluatedLater) {
   const auto part = Run(Listed(server, "out"));
   ASSERT_TRUE(part.ok()) << part.status();
   EXPECT_THAT(std::string(part->stopped.message()),
-              AllOf(HasSubstr("list.csv seems to be gone: 16 pictures in a row could not be read, the last: ")));
+              AllOf(HasSubstr("list.csv seems to be gone: 16 images in a row could not be read, the last: ")));
   EXPECT_EQ(ComputeMetrics(part->evaluation).ledger.unreadable, 0);
   std::filesystem::rename(folder_.Path("moved"), folder_.Path("data"));
   EXPECT_TRUE(ComputeMetrics(RunWell(Listed(server, "out"))).ledger.complete());
@@ -129,7 +129,7 @@ TEST_F(Resuming, MissingFilesOfADataSetThatIsThereAreUnreadable) {
 TEST_F(Resuming, WhatFailedIsAskedAgainIfWanted) {
   std::atomic<int> asked = 0;
   std::atomic<bool> refusing = true;
-  const std::string refused = Picture(1, 4);
+  const std::string refused = ImageFile(1, 4);
   SmallServer server(Methods([&](const v1::ClassifyRequest& request) {
     ++asked;
     if (refusing && request.image() == refused) {
@@ -174,10 +174,10 @@ TEST(JournalReading, SpeaksOfAStrangeLineInItsOwnWords) {
 
 TEST(JournalReading, TakesAnyPieces) {
   Evaluation e;
-  e.settings.data_pictures = 1;
+  e.settings.data_images = 1;
   e.model.add_labels("cat");
   e.data_labels = {"cat"};
-  const std::string text = HeaderLine(e) + PictureLine({.name = "a.png"});
+  const std::string text = HeaderLine(e) + ImageLine({.name = "a.png"});
   for (size_t length = 1; length < 40; ++length) {
     JournalReader reader;
     for (size_t at = 0; at < text.size(); at += length) ASSERT_TRUE(reader.Take(text.substr(at, length)).ok());
@@ -189,10 +189,10 @@ TEST(JournalReading, TakesAnyPieces) {
 }
 
 TEST_F(Resuming, NamesThatAreNotUtf8StayApart) {
-  folder_.Write("data/Class 0/caf\xE8.png", Picture(0, 1));
-  folder_.Write("data/Class 0/caf\xE9.png", Picture(0, 2));
-  folder_.Write("data/Class 0/d\\e.png", Picture(0, 3));
-  folder_.Write("data/z\xE9/1.png", Picture(2, 3));
+  folder_.Write("data/Class 0/caf\xE8.png", ImageFile(0, 1));
+  folder_.Write("data/Class 0/caf\xE9.png", ImageFile(0, 2));
+  folder_.Write("data/Class 0/d\\e.png", ImageFile(0, 3));
+  folder_.Write("data/z\xE9/1.png", ImageFile(2, 3));
   folder_.Write("map.csv", "z\xE9,class 2\n");
   SmallServer server(Methods(PlainAnswer));
   EvalCommand command = Command(server, "out");

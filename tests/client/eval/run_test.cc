@@ -18,24 +18,24 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-TEST_F(Evaluating, EveryPictureIsCountedOnceAndNothingIsDropped) {
+TEST_F(Evaluating, EveryImageIsCountedOnceAndNothingIsDropped) {
   folder_.Write("data/Class 0/nothing.png", "");
-  folder_.Write("data/Class 1/text.jpg", "This is no picture.");
-  std::string damaged = Picture(2, 3);
+  folder_.Write("data/Class 1/text.jpg", "This is no image.");
+  std::string damaged = ImageFile(2, 3);
   damaged[damaged.size() - 14] ^= 0x55;  // a checksum of pixels
   folder_.Write("data/Class 2/damaged.png", damaged);
-  folder_.Write("data/zebra/1.png", Picture(9, 1));
+  folder_.Write("data/zebra/1.png", ImageFile(9, 1));
   SmallServer server(Methods(PlainAnswer));
   const Evaluation e = RunWell(Command(server, "out"));
   const EvaluationMetrics m = ComputeMetrics(e);
-  EXPECT_EQ(m.ledger.pictures, 74);
+  EXPECT_EQ(m.ledger.images, 74);
   EXPECT_EQ(m.ledger.answered, 70);
   EXPECT_EQ(m.ledger.unreadable, 2);
   EXPECT_EQ(m.ledger.unlabelled, 1);
   EXPECT_EQ(m.ledger.refused_by_code.at("INVALID_ARGUMENT"), 1);
   EXPECT_EQ(m.ledger.missing, 0);
   EXPECT_FALSE(m.ledger.complete());
-  EXPECT_EQ(m.top1_correct, 60) << "two of fourteen pictures of a class are taken for the next one";
+  EXPECT_EQ(m.top1_correct, 60) << "two of fourteen images of a class are taken for the next one";
   EXPECT_THAT(said_.str(), AllOf(HasSubstr("no class for 1 of the data set's 6 labels: zebra"),
                                  HasSubstr("74 of 74  100 %"), HasSubstr("1 refused  2 unreadable  1 unlabelled")));
   EXPECT_THAT(Csv("out"), AllOf(HasSubstr("index,name,label,predicted,correct,in_top5,outcome,code\n"),
@@ -149,20 +149,20 @@ TEST_F(Evaluating, ShardsOfOtherModelsAreNotMerged) {
       HasSubstr("digest of the weights"));
 }
 
-TEST_F(Evaluating, WhatCannotWorkIsRefusedBeforeTheFirstPicture) {
+TEST_F(Evaluating, WhatCannotWorkIsRefusedBeforeTheFirstImage) {
   std::atomic<int> asked = 0;
   SmallServer server(Methods([&](const v1::ClassifyRequest& request) {
     ++asked;
     return Answer(request);
   }));
   EvalCommand command = Command(server, "out");
-  folder_.Write("animals/cat/1.png", Picture(0, 0));
+  folder_.Write("animals/cat/1.png", ImageFile(0, 0));
   command.data = "imagefolder:" + folder_.Path("animals");
   EXPECT_THAT(std::string(Run(command).status().message()), AllOf(HasSubstr("\"cat\""), HasSubstr("\"class 0\"")));
   EXPECT_FALSE(std::filesystem::exists(folder_.Path("out"))) << "nothing was begun";
   std::filesystem::create_directories(folder_.Path("empty/cat"));
   command.data = "imagefolder:" + folder_.Path("empty");
-  EXPECT_THAT(std::string(Run(command).status().message()), HasSubstr("holds no picture"));
+  EXPECT_THAT(std::string(Run(command).status().message()), HasSubstr("holds no image"));
   command.data = "imagefolder:" + folder_.Path("nowhere");
   EXPECT_EQ(Run(command).status().code(), absl::StatusCode::kNotFound);
   command = Command(server, "out");
@@ -175,7 +175,7 @@ TEST_F(Evaluating, WhatCannotWorkIsRefusedBeforeTheFirstPicture) {
   EXPECT_EQ(asked, 0);
 }
 
-TEST_F(Evaluating, LabelsAreMappedByAFileAndACsvListsPictures) {
+TEST_F(Evaluating, LabelsAreMappedByAFileAndACsvListsImages) {
   folder_.Write("list.csv",
                 "file,label\n\"data/Class 0/10.png\",kitten\ndata/Class 1/11.png,puppy\ndata/Class 9/none.png,puppy\n");
   folder_.Write("map.tsv", "kitten\tclass 0\npuppy\t1\n");

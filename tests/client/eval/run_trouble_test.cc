@@ -70,13 +70,13 @@ TEST_F(Evaluating, BeyondThePatienceTheRestIsMissingAndALaterRunHasIt) {
   const EvaluationLedger ledger = ComputeMetrics(part->evaluation).ledger;
   EXPECT_EQ(ledger.answered, 25);
   EXPECT_EQ(ledger.missing, 45);
-  EXPECT_EQ(ledger.refused, 0) << "that a server is away is no property of a picture";
+  EXPECT_EQ(ledger.refused, 0) << "that a server is away is no property of an image";
   const Evaluation whole = RunWell(Command(later, "out"));
   EXPECT_TRUE(ComputeMetrics(whole).ledger.complete());
 }
 
-TEST_F(Evaluating, APictureThatGetsNoAnswerDoesNotHoldUpTheRest) {
-  const std::string slow = Picture(1, 4);
+TEST_F(Evaluating, AImageThatGetsNoAnswerDoesNotHoldUpTheRest) {
+  const std::string slow = ImageFile(1, 4);
   SmallServer::Methods methods = Methods(PlainAnswer);
   methods.stream = [&](StreamOfServer* stream, grpc::ServerContext*) {
     v1::ClassifyRequest request;
@@ -97,7 +97,7 @@ TEST_F(Evaluating, APictureThatGetsNoAnswerDoesNotHoldUpTheRest) {
 }
 
 TEST_F(Evaluating, ADefectOfTheServerIsAskedThreeTimesAndThenCounted) {
-  const std::string cursed = Picture(1, 4);
+  const std::string cursed = ImageFile(1, 4);
   std::atomic<int> asked = 0;
   SmallServer server(Methods([&](const v1::ClassifyRequest& request) {
     if (request.image() != cursed) return Answer(request);
@@ -113,7 +113,7 @@ TEST_F(Evaluating, ADefectOfTheServerIsAskedThreeTimesAndThenCounted) {
 }
 
 TEST_F(Evaluating, ADefectIsAskedThreeTimesHoweverShortThePatience) {
-  const std::string cursed = Picture(1, 4);
+  const std::string cursed = ImageFile(1, 4);
   std::atomic<int> asked = 0;
   SmallServer server(Methods([&](const v1::ClassifyRequest& request) {
     absl::SleepFor(absl::Milliseconds(2));  // a round takes longer than the patience
@@ -127,8 +127,8 @@ TEST_F(Evaluating, ADefectIsAskedThreeTimesHoweverShortThePatience) {
   EXPECT_EQ(asked, 3);
 }
 
-TEST_F(Evaluating, APictureThatEndsTheServerIsNamed) {
-  const std::string killer = Picture(1, 4);
+TEST_F(Evaluating, AImageThatEndsTheServerIsNamed) {
+  const std::string killer = ImageFile(1, 4);
   std::atomic<int> ended = 0;
   SmallServer::Methods methods = Methods(PlainAnswer);
   methods.stream = [&](StreamOfServer* stream, grpc::ServerContext*) {
@@ -153,7 +153,7 @@ TEST_F(Evaluating, APictureThatEndsTheServerIsNamed) {
   EXPECT_LE(ended, 5 + 3) << "as often as one call repeats by itself, then three times alone";
 }
 
-TEST_F(Evaluating, WhatNoPictureCanChangeEndsTheRun) {
+TEST_F(Evaluating, WhatNoImageCanChangeEndsTheRun) {
   SmallServer server(Methods([](const v1::ClassifyRequest& request) {
     return StreamErrorTo(request, grpc::StatusCode::PERMISSION_DENIED, "not for you");
   }));

@@ -19,18 +19,18 @@ std::string TextOf(const Evaluation& evaluation) {
 
 // Returns an evaluation of `classes` classes, the later ones recognized more often.
 Evaluation ByClasses(int classes) {
-  std::vector<MadePicture> pictures;
+  std::vector<MadeImage> images;
   for (int i = 0; i < classes; ++i) {
-    for (int j = 0; j < classes; ++j) pictures.push_back({i, {{j <= i ? i : (i + 1) % classes, 0.5f}}});
+    for (int j = 0; j < classes; ++j) images.push_back({i, {{j <= i ? i : (i + 1) % classes, 0.5f}}});
   }
-  return MadeEvaluation(pictures, MadeLabels(classes));
+  return MadeEvaluation(images, MadeLabels(classes));
 }
 
 TEST(SummaryText, SaysNothingOfWhatIsAsUsual) {
   EXPECT_EQ(TextOf(MadeEvaluation({{0, {{0, 1.0f}}}, {0, {{0, 1.0f}}}})), &R"(
 model       m@3  weights aaaaaaaaaaaa  fp32 cpu
 data        imagefolder:pets  test split
-pictures    2 = 2 answered
+images    2 = 2 answered
 top-1       100.00 % (34.24 to 100.00)   top-5 100.00 % (34.24 to 100.00)   in brackets 95 % intervals
 macro F1    1.0000   calibration error 0.00 %
 latency, ms  mean   p50   p90   p99  p99.9   max
@@ -40,7 +40,7 @@ latency, ms  mean   p50   p90   p99  p99.9   max
   encode     0.10  0.10  0.10  0.10   0.10  0.10
   server     6.10  6.10  6.10  6.10   6.10  6.10
   client     7.00  7.00  7.00  7.00   7.00  7.00
-throughput  1.0 pictures/s over 2.0 s
+throughput  1.0 images/s over 2.0 s
 files       out/{report.html,summary.json,predictions.csv,predictions.jsonl}
 )"[1]);
 }
@@ -51,7 +51,7 @@ TEST(SummaryText, SaysWhatIsNot) {
   evaluation.settings.shard = {2, 2};
   evaluation.predictions[0].attempts = 2;
   evaluation.sessions.push_back({.start = 1001, .end = 1002});
-  EXPECT_THAT(TextOf(evaluation), HasSubstr("test split  1 pictures of it  shard 2/2\n"));
+  EXPECT_THAT(TextOf(evaluation), HasSubstr("test split  1 images of it  shard 2/2\n"));
   EXPECT_THAT(TextOf(evaluation), HasSubstr(" over 2.0 s in 2 sessions, 1 sent again\n"));
   const Evaluation empty = MadeEvaluation({});
   EXPECT_THAT(TextOf(empty), Not(HasSubstr("top-1")));
@@ -101,22 +101,22 @@ TEST(Summary, HasScoresOfDistributionsOrSaysThatItHasNone) {
 }
 
 TEST(WhatIsMissing, NamesThreeOfAKind) {
-  Evaluation evaluation = MadeEvaluation(std::vector<MadePicture>(5, {0, {}}));
+  Evaluation evaluation = MadeEvaluation(std::vector<MadeImage>(5, {0, {}}));
   for (Prediction& prediction : evaluation.predictions) {
     prediction.outcome = Outcome::kUnreadable;
     prediction.reason = "cut off";
   }
   const auto missing = [&] { return WhatIsMissing(evaluation, ComputeMetrics(evaluation)); };
-  EXPECT_THAT(missing(), ElementsAre("5 pictures were unreadable:\n  cat/0.png: cut off\n  cat/1.png: cut off\n"
+  EXPECT_THAT(missing(), ElementsAre("5 images were unreadable:\n  cat/0.png: cut off\n  cat/1.png: cut off\n"
                                      "  cat/2.png: cut off\n  and 2 more"));
   evaluation.predictions[3].outcome = Outcome::kAnswered;
   EXPECT_THAT(missing(), ElementsAre(HasSubstr("\n  and 1 more")));
   evaluation.predictions[4].outcome = Outcome::kAnswered;
   EXPECT_THAT(missing(), ElementsAre(testing::EndsWith("\n  cat/2.png: cut off")));
   for (const size_t i : {1u, 2u}) evaluation.predictions[i].outcome = Outcome::kAnswered;
-  EXPECT_THAT(missing(), ElementsAre("1 picture was unreadable:\n  cat/0.png: cut off"));
+  EXPECT_THAT(missing(), ElementsAre("1 image was unreadable:\n  cat/0.png: cut off"));
   evaluation.expected = 6;
-  EXPECT_THAT(missing(), ElementsAre(testing::_, "1 of 6 pictures were not evaluated"));
+  EXPECT_THAT(missing(), ElementsAre(testing::_, "1 of 6 images were not evaluated"));
 }
 
 }  // namespace

@@ -142,7 +142,7 @@ TEST(ClassifyMany, OneRefusalDoesNotEndTheStream) {
     ++streams;
     v1::ClassifyRequest request;
     while (stream->Read(&request)) {
-      stream->Write(request.image() == "3" ? StreamErrorTo(request, grpc::StatusCode::INVALID_ARGUMENT, "not a picture")
+      stream->Write(request.image() == "3" ? StreamErrorTo(request, grpc::StatusCode::INVALID_ARGUMENT, "not an image")
                                            : StreamAnswerTo(request));
     }
     return grpc::Status::OK;
@@ -150,7 +150,7 @@ TEST(ClassifyMany, OneRefusalDoesNotEndTheStream) {
   const Outcome outcome = RunMany(*ConnectTo(server), 40);
   EXPECT_TRUE(outcome.status.ok());
   EXPECT_EQ(outcome.Failed(), 1);
-  EXPECT_EQ(outcome.results[3], absl::InvalidArgumentError("not a picture"));
+  EXPECT_EQ(outcome.results[3], absl::InvalidArgumentError("not an image"));
   EXPECT_EQ(streams, 1);
 }
 
@@ -201,9 +201,9 @@ TEST(ClassifyMany, ATooLargeMessageCostsOnlyItself) {
   const auto status = ConnectTo(server)->ClassifyMany(
       [&]() -> std::optional<absl::StatusOr<v1::ClassifyRequest>> {
         if (taken == 30) return std::nullopt;
-        const std::string picture = std::to_string(taken) + std::string(taken == 11 ? 20000 : 10, ' ');
+        const std::string image = std::to_string(taken) + std::string(taken == 11 ? 20000 : 10, ' ');
         ++taken;
-        return RequestWith(picture);
+        return RequestWith(image);
       },
       [&](size_t index, absl::StatusOr<v1::ClassifyResponse> answer) {
         codes.push_back(answer.status().code());

@@ -9,7 +9,7 @@
 #include <optional>
 
 #include "absl/time/clock.h"
-#include "client/commands/picture_run.h"
+#include "client/commands/image_run.h"
 #include "client/lib/status.h"
 #include "tests/client/lib/small_server.h"
 

@@ -71,7 +71,7 @@ void AddAttention(const v1::AttentionRequest& wish, v1::ClassifyResponse* respon
   }
 }
 
-void AddFeature(const v1::FeatureRequest& wish, int picture_width, v1::ClassifyResponse* response) {
+void AddFeature(const v1::FeatureRequest& wish, int image_width, v1::ClassifyResponse* response) {
   v1::Feature& feature = *response->add_features();
   const bool patches = wish.kind() == v1::PATCH_TOKENS;
   feature.set_kind(wish.kind());
@@ -81,7 +81,7 @@ void AddFeature(const v1::FeatureRequest& wish, int picture_width, v1::ClassifyR
   feature.set_encoding(wish.encoding());
   std::vector<float> values(static_cast<size_t>(feature.rows() * feature.columns() * kWidth));
   for (size_t i = 0; i < values.size(); ++i)
-    values[i] = static_cast<float>(picture_width) + 0.25f * static_cast<float>(i);
+    values[i] = static_cast<float>(image_width) + 0.25f * static_cast<float>(i);
   feature.set_values(FloatBytes(values));
 }
 
@@ -149,27 +149,27 @@ v1::ModelVersion ModelWithEveryKind() {
 }
 
 grpc::Status AnswerWithEveryKind(const v1::ClassifyRequest& request, v1::ClassifyResponse* response) {
-  const auto picture = Decode(request.image());
-  if (!picture.ok()) return {grpc::StatusCode::INVALID_ARGUMENT, "this is no picture"};
+  const auto image = Decode(request.image());
+  if (!image.ok()) return {grpc::StatusCode::INVALID_ARGUMENT, "this is no image"};
   response->mutable_served_by()->set_model(request.model());
   response->mutable_served_by()->set_version(request.has_version() ? request.version() : 3);
   const auto geometry =
-      PlanGeometry(ModelWithEveryKind().config().preprocessing(), {.height = picture->height, .width = picture->width});
+      PlanGeometry(ModelWithEveryKind().config().preprocessing(), {.height = image->height, .width = image->width});
   if (!geometry.ok()) return {grpc::StatusCode::INVALID_ARGUMENT, std::string(geometry.status().message())};
   v1::Grid& grid = *response->mutable_grid();
   grid.set_rows(geometry->input.height / kPatch);
   grid.set_columns(geometry->input.width / kPatch);
   grid.set_input_height(geometry->input.height);
   grid.set_input_width(geometry->input.width);
-  grid.mutable_covers()->set_width(static_cast<float>(picture->width));
-  grid.mutable_covers()->set_height(static_cast<float>(picture->height));
+  grid.mutable_covers()->set_width(static_cast<float>(image->width));
+  grid.mutable_covers()->set_height(static_cast<float>(image->height));
   for (int i = 0; !request.omit_predictions() && (i < request.top_k() || i == 0); ++i) {
     v1::Prediction& prediction = *response->add_predictions();
-    prediction.set_label("width " + std::to_string(picture->width + i));
+    prediction.set_label("width " + std::to_string(image->width + i));
     prediction.set_probability(0.5f);
   }
   for (const v1::AttentionRequest& wish : request.attention()) AddAttention(wish, response);
-  for (const v1::FeatureRequest& wish : request.features()) AddFeature(wish, picture->width, response);
+  for (const v1::FeatureRequest& wish : request.features()) AddFeature(wish, image->width, response);
   return grpc::Status::OK;
 }
 

@@ -59,7 +59,7 @@ TEST_F(RequestWindowTest, SendsWhatIsAsLargeAsItMayBe) {
   EXPECT_EQ(window.Due(kStart).size(), 1u);
   --options_.max_request_bytes;
   window.Take(request);
-  window.Take(absl::NotFoundError("no such picture"));
+  window.Take(absl::NotFoundError("no such image"));
   EXPECT_TRUE(window.Due(kStart).empty());
   EXPECT_FALSE(window.PopFinished().has_value()) << "in the order of the source";
   window.Stop();
@@ -155,7 +155,7 @@ TEST_F(RequestWindowTest, OnlyAnOverloadLowersTheLimit) {
   };
   EXPECT_EQ(limit_after(DEADLINE_EXCEEDED, 0), 4);
   EXPECT_EQ(limit_after(RESOURCE_EXHAUSTED, 0.5F), 4);
-  EXPECT_EQ(limit_after(RESOURCE_EXHAUSTED, 0), 8) << "a picture that is too large, say";
+  EXPECT_EQ(limit_after(RESOURCE_EXHAUSTED, 0), 8) << "an image that is too large, say";
   EXPECT_EQ(limit_after(UNAVAILABLE, 1), 8);
   EXPECT_EQ(limit_after(INVALID_ARGUMENT, 0), 8);
   InFlightLimit limit(64, 8);

@@ -150,10 +150,10 @@ v1::ClassifyStreamResponse StreamErrorTo(const v1::ClassifyRequest& request, grp
   return answer;
 }
 
-v1::ClassifyRequest RequestWith(const std::string& picture, const std::string& id) {
+v1::ClassifyRequest RequestWith(const std::string& image, const std::string& id) {
   v1::ClassifyRequest request;
   request.set_model("m");
-  request.set_image(picture);
+  request.set_image(image);
   request.set_request_id(id);
   return request;
 }

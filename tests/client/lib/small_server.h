@@ -68,7 +68,7 @@ v1::ClassifyResponse AnswerTo(const v1::ClassifyRequest& request);
 v1::ClassifyStreamResponse StreamAnswerTo(const v1::ClassifyRequest& request);
 v1::ClassifyStreamResponse StreamErrorTo(const v1::ClassifyRequest& request, grpc::StatusCode code,
                                          const std::string& message, float retry_after = 0);
-v1::ClassifyRequest RequestWith(const std::string& picture, const std::string& id = "");
+v1::ClassifyRequest RequestWith(const std::string& image, const std::string& id = "");
 
 // A status with google.rpc.RetryInfo in its details.
 grpc::Status WithRetryInfo(grpc::StatusCode code, const std::string& message, absl::Duration delay);

@@ -186,9 +186,9 @@ TEST(RunBench, WhatIsWrongIsToldBeforeTheLoad) {
   EXPECT_THAT(std::string(wrong_model.measured.status().message()), HasSubstr("no model \"none\" is ready"));
   EXPECT_EQ(wrong_model.out, "");
 
-  BenchCommand no_picture = For(server, "m");
-  no_picture.request.pictures = {"/nowhere/cat.jpg"};
-  EXPECT_THAT(std::string(Bench(no_picture).measured.status().message()), HasSubstr("/nowhere/cat.jpg"));
+  BenchCommand no_image = For(server, "m");
+  no_image.request.images = {"/nowhere/cat.jpg"};
+  EXPECT_THAT(std::string(Bench(no_image).measured.status().message()), HasSubstr("/nowhere/cat.jpg"));
 
   BenchCommand no_server = For(server, "m");
   server.Stop();
@@ -197,25 +197,24 @@ TEST(RunBench, WhatIsWrongIsToldBeforeTheLoad) {
   EXPECT_THAT(std::string(refused.measured.status().message()), HasSubstr(no_server.client.address));
 }
 
-TEST(RunBench, PicturesThatAreRefusedAreNamedOnce) {
+TEST(RunBench, ImagesThatAreRefusedAreNamedOnce) {
   const SmallServer server({.classify = [](const v1::ClassifyRequest& request, v1::ClassifyResponse* response,
                                            grpc::ServerContext* context) -> grpc::Status {
-    if (request.image() == "text") return {grpc::StatusCode::INVALID_ARGUMENT, "the picture is text"};
+    if (request.image() == "text") return {grpc::StatusCode::INVALID_ARGUMENT, "the image is text"};
     return Classify(request, response, context);
   }});
   const ScratchFolder folder;
-  folder.Write("p/a.png", "a picture");
+  folder.Write("p/a.png", "an image");
   folder.Write("p/b.png", "text");
   folder.Write("p/notes.txt", "");
   BenchCommand command = For(server, "m");
-  command.request.pictures = {folder.Path("p")};
+  command.request.images = {folder.Path("p")};
   const Outcome mixed = Bench(command);
   ASSERT_TRUE(mixed.measured.ok()) << mixed.measured.status();
-  EXPECT_EQ(mixed.errors,
-            "vitrine: passed over: 1 .txt\nvitrine: " + folder.Path("p/b.png") + ": the picture is text\n");
-  command.request.pictures = {folder.Path("p/b.png")};
+  EXPECT_EQ(mixed.errors, "vitrine: passed over: 1 .txt\nvitrine: " + folder.Path("p/b.png") + ": the image is text\n");
+  command.request.images = {folder.Path("p/b.png")};
   EXPECT_THAT(std::string(Bench(command).measured.status().message()),
-              AllOf(HasSubstr("b.png) was refused: the picture is text"), HasSubstr(folder.Path("p/b.png"))));
+              AllOf(HasSubstr("b.png) was refused: the image is text"), HasSubstr(folder.Path("p/b.png"))));
 }
 
 TEST(ValidateBench, RefusesWhatDoesNotFit) {

@@ -54,7 +54,7 @@ TEST(RunBench, EverySettingIsToldInTheReport) {
   closed.load.concurrency = 3;
   EXPECT_EQ(SettingOf(closed), json({{"loop", "closed loop, 3 at a time"},
                                      {"mode", "unary"},
-                                     {"load", "m within 5s, 1 picture of 100 bytes"},
+                                     {"load", "m within 5s, 1 image of 100 bytes"},
                                      {"connections", 2},
                                      {"threads", 1},
                                      {"warm_up_seconds", 0.0},
@@ -68,7 +68,7 @@ TEST(RunBench, EverySettingIsToldInTheReport) {
   open.warm_up = absl::Milliseconds(25);
   EXPECT_EQ(SettingOf(open), json({{"loop", "open loop, constant arrivals"},
                                    {"mode", "unary"},
-                                   {"load", "3 classes of requests, 3 pictures of 100 bytes"},
+                                   {"load", "3 classes of requests, 3 images of 100 bytes"},
                                    {"connections", 3},
                                    {"threads", 2},
                                    {"warm_up_seconds", 0.025},
@@ -83,7 +83,7 @@ TEST(RunBench, EverySettingIsToldInTheReport) {
   told.erase("best_samples");
   EXPECT_EQ(told, json({{"loop", "open loop, Poisson arrivals"},
                         {"mode", "unary"},
-                        {"load", "m within 5s, 1 picture of 100 bytes"},
+                        {"load", "m within 5s, 1 image of 100 bytes"},
                         {"connections", 2},
                         {"threads", 1},
                         {"warm_up_seconds", 0.0},
@@ -188,8 +188,8 @@ TEST(RunBench, AnErrorThatEveryRequestWouldHaveEndsItAndAnOverloadDoesNot) {
   EXPECT_EQ(outcome(WithRetryInfo(RESOURCE_EXHAUSTED, "full", absl::Seconds(1))), absl::OkStatus());
   EXPECT_EQ(outcome({RESOURCE_EXHAUSTED, "too large"}),
             absl::ResourceExhaustedError("the first request (probed within 5s) was refused: too large"));
-  EXPECT_EQ(outcome({INVALID_ARGUMENT, "no picture"}),
-            absl::InvalidArgumentError("the first request (probed within 5s) was refused: no picture"));
+  EXPECT_EQ(outcome({INVALID_ARGUMENT, "no image"}),
+            absl::InvalidArgumentError("the first request (probed within 5s) was refused: no image"));
   EXPECT_EQ(outcome({UNAVAILABLE, "gone"}).code(), absl::StatusCode::kUnavailable);
 }
 
@@ -254,7 +254,7 @@ TEST(RunBench, APageForPeopleBeginsWithTheSetting) {
   command.format = Format::kTable;
   command.warm_up = absl::Milliseconds(600);
   EXPECT_THAT(Bench(command).out,
-              StartsWith(server.address() + ": closed loop, 16 at a time; m within 5s, 1 picture of 100 bytes; "
+              StartsWith(server.address() + ": closed loop, 16 at a time; m within 5s, 1 image of 100 bytes; "
                                             "unary mode, 2 connections, 1 threads, 1 s warm-up\n\ndue  "));
 }
 

@@ -129,7 +129,7 @@ TEST(LoadRecord, PartsAddUp) {
   a.Started(0, 1100 * kMs, 1101 * kMs);
   b.Answered(0, 1100 * kMs, 1200 * kMs, 50 * kMs);
   b.Failed(0, 1100 * kMs, 3200 * kMs, 14, "gone");
-  b.Refused(7, "no picture");
+  b.Refused(7, "no image");
   a.Add(b);
   EXPECT_EQ(a.due(), 1u);
   EXPECT_EQ(a.answered(), 1u);
@@ -139,7 +139,7 @@ TEST(LoadRecord, PartsAddUp) {
   EXPECT_EQ(a.seconds()[2].failed, 1u);
   EXPECT_EQ(a.classes()[0].failed.at(14), 1u);
   EXPECT_EQ(a.FailureLatency().count(), 1u);
-  EXPECT_EQ(a.refused().at(7), "no picture");
+  EXPECT_EQ(a.refused().at(7), "no image");
   for (uint32_t request = 0; request < 2 * kMostRefused; ++request) a.Refused(request, "text");
   EXPECT_EQ(a.refused().size(), kMostRefused);
 }

@@ -70,7 +70,7 @@ LoadPoint MadePoint(double offered, int requests = 30) {
 LoadReport MadeReport() {
   return {.setting = {.server = "here:1",
                       .loop = "open loop, Poisson arrivals",
-                      .load = "model <kv>, 12 pictures",
+                      .load = "model <kv>, 12 images",
                       .started = "2030-01-01T00:00:00Z",
                       .classes = {"<kv> within 150ms", "busy"},
                       .connections = 3,

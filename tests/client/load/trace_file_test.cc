@@ -46,10 +46,10 @@ TEST(ParseTrace, ReadsCsv) {
   EXPECT_EQ(first.resolution->height(), 32);
   EXPECT_EQ(first.priority, v1::HIGH);
   EXPECT_EQ(first.deadline, absl::Milliseconds(50));
-  EXPECT_EQ(trace->requests[0].picture, "folder/cat.jpg");
+  EXPECT_EQ(trace->requests[0].image, "folder/cat.jpg");
   const RequestClass& second = trace->classes[1];
   EXPECT_EQ(second.model.name, "m");
-  EXPECT_EQ(trace->requests[1].picture, "folder/two, \"words\".png");
+  EXPECT_EQ(trace->requests[1].image, "folder/two, \"words\".png");
   EXPECT_EQ(trace->requests[1].request_class, 1u);
   EXPECT_EQ(second.deadline, absl::Seconds(30));
 }
@@ -62,7 +62,7 @@ TEST(ParseTrace, ReadsJsonLines) {
   ASSERT_TRUE(trace.ok()) << trace.status();
   ASSERT_EQ(trace->arrivals.size(), 2u);
   EXPECT_EQ(trace->arrivals[1].due, 1'000'000'000);
-  EXPECT_EQ(trace->requests[0].picture, "/x/cat.jpg");
+  EXPECT_EQ(trace->requests[0].image, "/x/cat.jpg");
   EXPECT_EQ(trace->classes[1].model.name, "m");
   EXPECT_EQ(trace->classes[1].deadline, absl::Seconds(2));
 }
@@ -77,24 +77,24 @@ TEST(ParseTrace, SpacesAroundWordsDoNotCount) {
   EXPECT_EQ(json->arrivals[1].due, 500'000'000);
 }
 
-TEST(ParseTrace, AFolderOfTheDefaultsIsItsPictures) {
+TEST(ParseTrace, AFolderOfTheDefaultsIsItsImages) {
   const ScratchFolder folder;
   RequestClass defaults = Defaults();
   folder.Write("p/a.jpg", "a");
   folder.Write("p/b.jpg", "b");
-  defaults.pictures = {folder.Path("p")};
+  defaults.images = {folder.Path("p")};
   const auto trace = ParseTrace("seconds\n0\n0\n", "", defaults);
   ASSERT_TRUE(trace.ok()) << trace.status();
-  EXPECT_EQ(trace->requests[0].picture, folder.Path("p/a.jpg"));
-  EXPECT_EQ(trace->requests[1].picture, folder.Path("p/b.jpg"));
-  defaults.pictures = {folder.Path("none*.jpg")};
+  EXPECT_EQ(trace->requests[0].image, folder.Path("p/a.jpg"));
+  EXPECT_EQ(trace->requests[1].image, folder.Path("p/b.jpg"));
+  defaults.images = {folder.Path("none*.jpg")};
   EXPECT_TRUE(ParseTrace("seconds,picture\n0,cat.jpg\n", "x", defaults).ok()) << "it is not asked for";
 }
 
-TEST(ParseTrace, TheDefaultsPicturesTakeTurns) {
+TEST(ParseTrace, TheDefaultsImagesTakeTurns) {
   const ScratchFolder folder;
   RequestClass defaults = Defaults();
-  defaults.pictures = {folder.Write("a.jpg", "a").string(), folder.Write("b.jpg", "b").string()};
+  defaults.images = {folder.Write("a.jpg", "a").string(), folder.Write("b.jpg", "b").string()};
   const auto trace = ParseTrace("seconds\n0\n1\n2\n", "", defaults);
   ASSERT_TRUE(trace.ok()) << trace.status();
   EXPECT_EQ(trace->arrivals[0].request, trace->arrivals[2].request);
@@ -132,7 +132,7 @@ TEST(ParseTrace, ATraceLastsAWeekAtMost) {
               HasSubstr("line 3: seconds \"604801\" is no number from 0 to a week"));
 }
 
-TEST(ParseTrace, PicturesMakeRequestsAndNoClasses) {
+TEST(ParseTrace, ImagesMakeRequestsAndNoClasses) {
   std::string csv = "seconds,model,picture\n";
   for (int i = 0; i < 1500; ++i) csv += absl::StrCat(i, ",m,", i, ".jpg\n");
   const auto trace = ParseTrace(csv, "", Defaults());
@@ -153,7 +153,7 @@ TEST(ReadTrace, NamesTheFile) {
   EXPECT_THAT(std::string(wrong.status().message()), HasSubstr("wrong.csv: line 2"));
   const auto fine = ReadTrace(folder.Write("fine.csv", "seconds,picture\n0,cat.jpg\n").string(), Defaults());
   ASSERT_TRUE(fine.ok());
-  EXPECT_EQ(fine->requests[0].picture, folder.Path("cat.jpg"));
+  EXPECT_EQ(fine->requests[0].image, folder.Path("cat.jpg"));
   for (const std::string& path : {folder.path().string(), std::string("/dev/zero")}) {
     const auto no_file = ReadTrace(path, Defaults());
     EXPECT_EQ(no_file.status().code(), absl::StatusCode::kInvalidArgument) << path;

@@ -24,7 +24,7 @@ std::string MixRefusal(const std::string& text) {
 TEST(ParseMix, ReadsClassesOverTheDefaults) {
   RequestClass defaults;
   defaults.priority = v1::LOW;
-  defaults.pictures = {"photos"};
+  defaults.images = {"photos"};
   const auto mix =
       ParseMix(" model=a@2, resolution=32x48 ,weight=3 ; model=b,priority=high,deadline=50ms,images=x ;", defaults);
   ASSERT_TRUE(mix.ok()) << mix.status();
@@ -34,11 +34,11 @@ TEST(ParseMix, ReadsClassesOverTheDefaults) {
   EXPECT_EQ((*mix)[0].resolution->width(), 48);
   EXPECT_EQ((*mix)[0].weight, 3);
   EXPECT_EQ((*mix)[0].priority, v1::LOW);
-  EXPECT_THAT((*mix)[0].pictures, testing::ElementsAre("photos"));
+  EXPECT_THAT((*mix)[0].images, testing::ElementsAre("photos"));
   EXPECT_EQ((*mix)[0].Description(), "a@2 32x48 low within 30s");
   EXPECT_EQ((*mix)[1].priority, v1::HIGH);
   EXPECT_EQ((*mix)[1].deadline, absl::Milliseconds(50));
-  EXPECT_THAT((*mix)[1].pictures, testing::ElementsAre("x"));
+  EXPECT_THAT((*mix)[1].images, testing::ElementsAre("x"));
   EXPECT_EQ((*mix)[1].Description(), "b high within 50ms");
 }
 
@@ -77,15 +77,15 @@ TEST(ParseMix, SaysWhatIsWrongInWhichClass) {
   EXPECT_THAT(MixRefusal("model=a,top_k=0"), HasSubstr("top_k \"0\""));
 }
 
-RequestClass Class(const std::string& model, double weight, std::vector<std::string> pictures) {
+RequestClass Class(const std::string& model, double weight, std::vector<std::string> images) {
   RequestClass one;
   one.model.name = model;
   one.weight = weight;
-  one.pictures = std::move(pictures);
+  one.images = std::move(images);
   return one;
 }
 
-TEST(PrepareWorkload, SerialisesARequestForEachPictureOfEachClass) {
+TEST(PrepareWorkload, SerialisesARequestForEachImageOfEachClass) {
   const ScratchFolder folder;
   folder.Write("p/a.jpg", "aaaa");
   folder.Write("p/b.png", "bb");
@@ -114,10 +114,10 @@ TEST(PrepareWorkload, SerialisesARequestForEachPictureOfEachClass) {
   EXPECT_EQ(request.features(0).kind(), v1::PATCH_TOKENS);
   EXPECT_EQ(request.top_k(), 2);
   EXPECT_EQ(request.max_attention_bytes(), 16 << 20);
-  EXPECT_NEAR(workload->picture_bytes, 8.0 / 3, 1e-9);
+  EXPECT_NEAR(workload->image_bytes, 8.0 / 3, 1e-9);
 }
 
-TEST(PrepareWorkload, BringsPicturesToASize) {
+TEST(PrepareWorkload, BringsImagesToASize) {
   const ScratchFolder folder;
   WorkloadOptions options;
   options.bytes = 3;
@@ -131,13 +131,13 @@ TEST(PrepareWorkload, BringsPicturesToASize) {
   EXPECT_EQ(request.image(), std::string("b\0\0", 3));
 }
 
-TEST(PrepareWorkload, MakesAPictureWhereThereIsNone) {
+TEST(PrepareWorkload, MakesAImageWhereThereIsNone) {
   const auto workload = PrepareWorkload({Class("a", 1, {})}, {});
   ASSERT_TRUE(workload.ok()) << workload.status();
   v1::ClassifyRequest request;
   ASSERT_TRUE(request.ParseFromString(workload->requests[0].bytes));
   EXPECT_EQ(request.image().substr(0, 4), "\x89PNG");
-  EXPECT_EQ(request.image(), MadePicture(224));
+  EXPECT_EQ(request.image(), MadeImage(224));
 }
 
 TEST(PrepareWorkload, RefusesWhatCannotBeUsed) {
@@ -166,7 +166,7 @@ TEST(PrepareWorkload, HoldsAsManyBytesAsItMay) {
   EXPECT_FALSE(PrepareWorkload(classes, options).ok());
 }
 
-TEST(Workload, PicksClassesByWeightAndPicturesEvenly) {
+TEST(Workload, PicksClassesByWeightAndImagesEvenly) {
   const ScratchFolder folder;
   folder.Write("p/a.jpg", "a");
   folder.Write("p/b.jpg", "b");
@@ -203,7 +203,7 @@ TEST(PrepareTrace, KeepsItsRequests) {
   EXPECT_EQ(request.image(), "a");
   ASSERT_EQ(workload->requests.size(), 3u);
   EXPECT_EQ(workload->requests[2].request_class, 0u);
-  trace.requests[0].picture = folder.Path("p");
+  trace.requests[0].image = folder.Path("p");
   EXPECT_EQ(PrepareTrace(trace, {}).status().code(), absl::StatusCode::kInvalidArgument);
 }
 

@@ -27,8 +27,8 @@ TEST(HtmlPage, HoldsWhatItWasGivenAndNothingFromElsewhere) {
   page.Section("A & B", "why");
   page.Table({.columns = {{"name"}, {"count", true}}, .rows = {{"<x>", "1"}}});
   page.Table({.columns = {{""}, {"z"}}, .rows = {}, .caption = "of <its> own"});
-  page.Cards({{.pictures = {{.uri = "data:image/png;base64,AA", .caption = "a \"cat\"", .pixels = true}},
-               .lines = {"<line>"}}});
+  page.Cards(
+      {{.images = {{.uri = "data:image/png;base64,AA", .caption = "a \"cat\"", .pixels = true}}, .lines = {"<line>"}}});
   page.Folded("more", "x < y");
   page.Charts({"<svg></svg>"});
   const std::string text = page.Print();

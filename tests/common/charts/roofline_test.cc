@@ -56,7 +56,7 @@ TEST(Roofline, LabelsOfACrowdDoNotMeet) {
   }
 }
 
-TEST(Roofline, EveryPointIsInThePictureAndTextIsEscaped) {
+TEST(Roofline, EveryPointIsInTheImageAndTextIsEscaped) {
   Roofline roofline = Crowded(3);
   roofline.points.push_back({"moved", RooflineGroup::kElementwise, 0, 0, 0.1});
   roofline.points.push_back({"slow", RooflineGroup::kElementwise, 0.08, 0.01, 0.1});

@@ -13,13 +13,13 @@ namespace {
 
 using ::testing::StartsWith;
 
-std::string FileIn(const PictureCard::Picture& picture) {
+std::string FileIn(const ImageCard::Tile& image) {
   std::string bytes;
-  absl::Base64Unescape(picture.uri.substr(picture.uri.find(',') + 1), &bytes);
+  absl::Base64Unescape(image.uri.substr(image.uri.find(',') + 1), &bytes);
   return bytes;
 }
 
-TEST(Thumbnail, KeepsEveryPixelOfATinyPicture) {
+TEST(Thumbnail, KeepsEveryPixelOfATinyImage) {
   const auto thumbnail = Thumbnail(Noise(32, 20, 3), 176, "a");
   ASSERT_TRUE(thumbnail.ok()) << thumbnail.status();
   EXPECT_TRUE(thumbnail->pixels);

@@ -45,7 +45,7 @@ class Cifar10 : public ::testing::Test {
   ScratchFolder folder_;
 };
 
-TEST_F(Cifar10, PicturesLabelsAndNamesAreInTheOrderOfTheBatches) {
+TEST_F(Cifar10, ImagesLabelsAndNamesAreInTheOrderOfTheBatches) {
   const auto train = OpenDataset("cifar10:" + folder_.path().string(), Split::kTrain);
   ASSERT_TRUE(train.ok()) << train.status();
   ASSERT_EQ((*train)->size(), 10);
@@ -53,12 +53,12 @@ TEST_F(Cifar10, PicturesLabelsAndNamesAreInTheOrderOfTheBatches) {
   EXPECT_EQ((*train)->label(5), 9);
   EXPECT_EQ((*train)->name(5), "data_batch_3.bin[1]");
   EXPECT_EQ((*train)->labels()[9], "truck");
-  const auto picture = (*train)->image(8);
-  ASSERT_TRUE(picture.ok()) << picture.status();
-  ASSERT_EQ(picture->pixels.size(), 32u * 32 * 3);
-  const uint8_t* pixel = &picture->pixels[(5 * 32 + 17) * 3];
+  const auto image = (*train)->image(8);
+  ASSERT_TRUE(image.ok()) << image.status();
+  ASSERT_EQ(image->pixels.size(), 32u * 32 * 3);
+  const uint8_t* pixel = &image->pixels[(5 * 32 + 17) * 3];
   EXPECT_THAT(std::vector<int>(pixel, pixel + 3), ElementsAre(17, 5, 50)) << "row 5, column 17";
-  EXPECT_EQ(Decode(*(*train)->encoded(8))->pixels, picture->pixels);
+  EXPECT_EQ(Decode(*(*train)->encoded(8))->pixels, image->pixels);
 
   const auto test = OpenCifar10(folder_.path(), Split::kTest);
   ASSERT_TRUE(test.ok()) << test.status();

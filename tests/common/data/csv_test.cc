@@ -49,13 +49,13 @@ class CsvList : public ::testing::Test {
 };
 
 TEST_F(CsvList, PathsAreRelativeToTheFile) {
-  folder_.Write("pictures/1.png", "one");
-  const auto data = Open("pictures/1.png,dog\npictures/2.png, cat \n");
+  folder_.Write("images/1.png", "one");
+  const auto data = Open("images/1.png,dog\nimages/2.png, cat \n");
   ASSERT_TRUE(data.ok()) << data.status();
   EXPECT_EQ((*data)->size(), 2);
   EXPECT_THAT((*data)->labels(), ElementsAre("cat", "dog"));
   EXPECT_EQ((*data)->label(0), 1);
-  EXPECT_EQ((*data)->name(0), "pictures/1.png");
+  EXPECT_EQ((*data)->name(0), "images/1.png");
   EXPECT_EQ(*(*data)->encoded(0), "one");
   EXPECT_EQ((*data)->encoded(1).status().code(), absl::StatusCode::kNotFound);
 }
@@ -140,8 +140,8 @@ TEST_F(CsvList, BrokenListsNameTheLine) {
   EXPECT_THAT(Refusal("a.png tabby cat\nb.png tiger cat\n"), HasSubstr("line 1")) << "a label may hold blanks";
   EXPECT_THAT(Refusal("a.png cat\nmy dog.png dog\n"), HasSubstr("line 1")) << "a name may hold blanks";
   EXPECT_THAT(Refusal("\"a.png,cat\n"), HasSubstr("the quote is not closed"));
-  EXPECT_THAT(Refusal(""), HasSubstr("lists no picture"));
-  EXPECT_THAT(Refusal("path,label\n"), HasSubstr("lists no picture"));
+  EXPECT_THAT(Refusal(""), HasSubstr("lists no image"));
+  EXPECT_THAT(Refusal("path,label\n"), HasSubstr("lists no image"));
   EXPECT_EQ(OpenDataset("csv:" + folder_.Path("none.csv"), Split::kTest).status().code(), absl::StatusCode::kNotFound);
 }
 
@@ -160,7 +160,7 @@ TEST_F(CsvList, TheContentDigestIsOfTheBytesAsWell) {
   EXPECT_EQ(*ContentDigestOf(**Open(list), 2), "54bcec22cdd314a28a1cbe7bc4b2bd0086974e14005cae9452fec01f37d578bb");
   folder_.Write("b.png", "owt");
   EXPECT_NE(*ContentDigestOf(**Open(list)), "54bcec22cdd314a28a1cbe7bc4b2bd0086974e14005cae9452fec01f37d578bb")
-      << "another picture under the same name";
+      << "another image under the same name";
   std::filesystem::remove(folder_.Path("b.png"));
   EXPECT_TRUE(absl::IsNotFound(ContentDigestOf(**Open(list)).status()));
 }

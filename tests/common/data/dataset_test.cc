@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/imaging/decode.h"
 #include "common/imaging/encode/encode_png.h"
-#include "common/imaging/fit_picture.h"
+#include "common/imaging/fit_image.h"
 #include "tests/scratch_folder.h"
 
 namespace vitrine {
@@ -40,7 +40,7 @@ TEST(OpenDataset, EveryFormatSaysWhatItNeedsWhereNothingIs) {
   EXPECT_EQ(count, 10);
 }
 
-TEST(OpenDataset, ALargePictureIsReadAsAClientSendsIt) {
+TEST(OpenDataset, ALargeImageIsReadAsAClientSendsIt) {
   ScratchFolder folder;
   Image wide{.width = 8400, .height = 16, .channels = 1, .pixels = {}};
   for (int i = 0; i < wide.width * wide.height; ++i) wide.pixels.push_back(static_cast<uint8_t>(i % 8400 / 40));
@@ -51,7 +51,7 @@ TEST(OpenDataset, ALargePictureIsReadAsAClientSendsIt) {
   ASSERT_TRUE(image.ok()) << image.status();
   EXPECT_EQ(image->width, 4200);
   EXPECT_EQ(image->height, 8);
-  EXPECT_EQ(*data->encoded(0), (**FitPicture(file, {})).encoded);
+  EXPECT_EQ(*data->encoded(0), (**FitImage(file, {})).encoded);
   EXPECT_EQ(image->pixels, Decode(*data->encoded(0))->pixels);
   EXPECT_EQ(*data->stored(0), file) << "what digests are of";
 }
@@ -60,15 +60,15 @@ class Cache : public ::testing::Test {
  protected:
   Cache() {
     for (int i = 0; i < 40; ++i) {
-      const Image picture{.width = 3, .height = 2, .channels = 1, .pixels = std::vector<uint8_t>(6, uint8_t(i))};
-      folder_.Write(absl::StrCat(i % 2 == 0 ? "even/" : "odd/", 100 + i, ".png"), *EncodePng(picture));
+      const Image image{.width = 3, .height = 2, .channels = 1, .pixels = std::vector<uint8_t>(6, uint8_t(i))};
+      folder_.Write(absl::StrCat(i % 2 == 0 ? "even/" : "odd/", 100 + i, ".png"), *EncodePng(image));
     }
   }
   std::unique_ptr<Dataset> Open() { return *OpenDataset("imagefolder:" + folder_.path().string(), Split::kTrain); }
   ScratchFolder folder_;
 };
 
-TEST_F(Cache, HoldsTheSamePicturesWhateverTheThreads) {
+TEST_F(Cache, HoldsTheSameImagesWhateverTheThreads) {
   const std::unique_ptr<Dataset> plain = Open();
   for (const int threads : {1, 3}) {
     const auto cached = CacheInMemory(Open(), threads);
@@ -89,8 +89,8 @@ TEST_F(Cache, StopsAtItsLimit) {
   EXPECT_TRUE(CacheInMemory(Open(), 2, /*max_bytes=*/240).ok());
 }
 
-TEST_F(Cache, TellsOfACorruptPicture) {
-  folder_.Write("odd/105.png", "no picture");
+TEST_F(Cache, TellsOfACorruptImage) {
+  folder_.Write("odd/105.png", "no image");
   const auto cached = CacheInMemory(Open(), 2);
   EXPECT_EQ(cached.status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(cached.status().message()), HasSubstr("odd/105.png"));

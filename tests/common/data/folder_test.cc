@@ -24,11 +24,11 @@ TEST(Folder, HidesWhatSystemsLeaveBehind) {
   }
   const auto content = ReadFolder(folder.path());
   ASSERT_TRUE(content.ok()) << content.status();
-  EXPECT_THAT(content->pictures, ElementsAre("cat.jpg"));
+  EXPECT_THAT(content->images, ElementsAre("cat.jpg"));
   EXPECT_TRUE(content->folders.empty() && content->others.empty() && content->broken_links.empty());
 }
 
-TEST(Folder, KnowsPicturesByTheirEndings) {
+TEST(Folder, KnowsImagesByTheirEndings) {
   const ScratchFolder folder;
   for (const char* name :
        {"a.JPG", "b.jpeg", "c.jpe", "d.JFIF", "e.png", "f.WebP", "g.gif", "h.GIF", "i", "j.txt", "folder.png/k.jpg"}) {
@@ -37,7 +37,7 @@ TEST(Folder, KnowsPicturesByTheirEndings) {
   ASSERT_EQ(mkfifo(folder.Path("pipe.png").c_str(), 0600), 0);
   const auto content = ReadFolder(folder.path());
   ASSERT_TRUE(content.ok()) << content.status();
-  EXPECT_THAT(content->pictures, ElementsAre("a.JPG", "b.jpeg", "c.jpe", "d.JFIF", "e.png", "f.WebP"));
+  EXPECT_THAT(content->images, ElementsAre("a.JPG", "b.jpeg", "c.jpe", "d.JFIF", "e.png", "f.WebP"));
   EXPECT_THAT(content->folders, ElementsAre("folder.png"));
   EXPECT_THAT(content->others, ElementsAre(Pair("", 1), Pair(".gif", 2), Pair(".txt", 1)));
 }
@@ -52,7 +52,7 @@ TEST(Folder, LinksThatLeadNowhereAreNotLost) {
   fs::create_directory_symlink("real", folder.Path("link"));
   const auto content = ReadFolder(folder.path());
   ASSERT_TRUE(content.ok()) << content.status();
-  EXPECT_THAT(content->pictures, ElementsAre("a.png", "b.jpg", "c.png"));
+  EXPECT_THAT(content->images, ElementsAre("a.png", "b.jpg", "c.png"));
   EXPECT_THAT(content->folders, ElementsAre("link", "real"));
   EXPECT_THAT(content->broken_links, ElementsAre("dogs"));
 }
@@ -68,11 +68,11 @@ TEST(Folder, FoldersThatCannotBeReadAreNamed) {
   EXPECT_EQ(closed.status().message(), folder.Path("closed") + " cannot be read: permission denied");
 }
 
-TEST(Folder, PicturesBelowAreCountedAndNotInCircles) {
+TEST(Folder, ImagesBelowAreCountedAndNotInCircles) {
   const ScratchFolder folder;
   for (const char* name : {"a.png", "x/b.png", "x/y/c.png", "x/notes.txt", ".z/d.png"}) folder.Write(name, "x");
   fs::create_directory_symlink(folder.path(), folder.Path("x/up"));
-  EXPECT_EQ(CountPicturesBelow(folder.path()), 2);
+  EXPECT_EQ(CountImagesBelow(folder.path()), 2);
 }
 
 TEST(PassedOver, IsSaidInOneLine) {
@@ -85,13 +85,12 @@ TEST(PassedOver, IsSaidInOneLine) {
   all.AddDeeper("dog", 2);
   all.AddBeside(1);
   all.AddEmptyFolder("bird");
-  EXPECT_EQ(
-      all.InWords(),
-      "1 file without an ending, 1 .bmp, 2 .gif; 3 pictures in folders of cat/, dog/; 1 picture beside the folders "
-      "of the classes; 1 link that leads nowhere; 1 folder without a picture, no class: bird");
+  EXPECT_EQ(all.InWords(),
+            "1 file without an ending, 1 .bmp, 2 .gif; 3 images in folders of cat/, dog/; 1 image beside the folders "
+            "of the classes; 1 link that leads nowhere; 1 folder without an image, no class: bird");
   PassedOver many;
   for (const char* name : {"a", "b", "c", "d", "e", "f"}) many.AddEmptyFolder(name);
-  EXPECT_THAT(many.InWords(), HasSubstr("6 folders without a picture, no class: a, b, c, d, e, ..."));
+  EXPECT_THAT(many.InWords(), HasSubstr("6 folders without an image, no class: a, b, c, d, e, ..."));
 }
 
 }  // namespace

@@ -36,7 +36,7 @@ std::string Gzip(const std::string& bytes) {
 
 const std::vector<std::string> kTwoLabels = {"a", "b"};
 
-// Three pictures of 2 rows and 3 columns with the values 0..17.
+// Three images of 2 rows and 3 columns with the values 0..17.
 class IdxFolder : public ::testing::Test {
  protected:
   IdxFolder() {
@@ -51,7 +51,7 @@ class IdxFolder : public ::testing::Test {
   std::string images_, labels_;
 };
 
-TEST_F(IdxFolder, PlainAndGzipHoldTheSamePictures) {
+TEST_F(IdxFolder, PlainAndGzipHoldTheSameImages) {
   folder_.Write("train-images-idx3-ubyte.gz", Gzip(images_));
   folder_.Write("train-labels-idx1-ubyte", labels_);
   const auto data = Open();
@@ -60,12 +60,12 @@ TEST_F(IdxFolder, PlainAndGzipHoldTheSamePictures) {
   EXPECT_EQ((*data)->label(0), 1);
   EXPECT_EQ((*data)->label(1), 0);
   EXPECT_EQ((*data)->name(2), "train-images[2]");
-  const auto picture = (*data)->image(1);
-  ASSERT_TRUE(picture.ok());
-  EXPECT_EQ(picture->width, 3);
-  EXPECT_EQ(picture->height, 2);
-  EXPECT_EQ(picture->channels, 1);
-  EXPECT_THAT(picture->pixels, ElementsAre(6, 7, 8, 9, 10, 11));
+  const auto image = (*data)->image(1);
+  ASSERT_TRUE(image.ok());
+  EXPECT_EQ(image->width, 3);
+  EXPECT_EQ(image->height, 2);
+  EXPECT_EQ(image->channels, 1);
+  EXPECT_THAT(image->pixels, ElementsAre(6, 7, 8, 9, 10, 11));
 }
 
 TEST_F(IdxFolder, EncodedIsAPngOfTheSamePixels) {
@@ -96,7 +96,7 @@ TEST_F(IdxFolder, MissingFileIsNamed) {
 TEST_F(IdxFolder, CountsAndLabelsMustFit) {
   folder_.Write("train-images-idx3-ubyte", images_);
   folder_.Write("train-labels-idx1-ubyte", Idx(8, {2}, std::string{0, 0}));
-  EXPECT_THAT(std::string(Open().status().message()), HasSubstr("3 pictures, but there are 2 labels"));
+  EXPECT_THAT(std::string(Open().status().message()), HasSubstr("3 images, but there are 2 labels"));
   folder_.Write("train-labels-idx1-ubyte", Idx(8, {3}, std::string{0, 2, 0}));
   EXPECT_THAT(std::string(Open().status().message()), HasSubstr("label 1 is 2"));
 }
@@ -104,7 +104,7 @@ TEST_F(IdxFolder, CountsAndLabelsMustFit) {
 TEST_F(IdxFolder, AnEmptySetIsRefused) {
   folder_.Write("train-images-idx3-ubyte", Idx(8, {0, 2, 3}, ""));
   folder_.Write("train-labels-idx1-ubyte", Idx(8, {0}, ""));
-  EXPECT_THAT(std::string(Open().status().message()), HasSubstr("holds no picture"));
+  EXPECT_THAT(std::string(Open().status().message()), HasSubstr("holds no image"));
 }
 
 TEST_F(IdxFolder, MoreThanTheFirstReadIsRead) {

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/common/data/grey_pictures.h"
+#include "tests/common/data/grey_images.h"
 #include "tests/scratch_folder.h"
 #include "tests/without_rights.h"
 
@@ -19,7 +19,7 @@ TEST(ImageFolder, ClassesAndFilesAreSorted) {
   folder.Write("train/dog/2.PNG", GreyPng(2));
   folder.Write("train/dog/10.png", GreyPng(10));
   folder.Write("train/cat/b.png", GreyPng(7));
-  folder.Write("train/cat/notes.txt", "not a picture");
+  folder.Write("train/cat/notes.txt", "not an image");
   folder.Write("train/cat/.hidden.png", GreyPng(1));
   folder.Write("test/dog/1.png", GreyPng(3));
   const auto train = OpenImageFolder(folder.path(), Split::kTrain);
@@ -44,7 +44,7 @@ TEST(ImageFolder, WithoutSplitsBothAreTheSame) {
   const auto train = *OpenImageFolder(folder.path(), Split::kTrain),
              test = *OpenImageFolder(folder.path(), Split::kTest);
   EXPECT_EQ(NamesOf(*train), NamesOf(*test));
-  EXPECT_TRUE(SamePictures(*train, *test));
+  EXPECT_TRUE(SameImages(*train, *test));
 }
 
 TEST(ImageFolder, SplitsThatAreNamedAlikeAreToldApart) {
@@ -56,7 +56,7 @@ TEST(ImageFolder, SplitsThatAreNamedAlikeAreToldApart) {
   const auto train = *OpenImageFolder(folder.path(), Split::kTrain),
              test = *OpenImageFolder(folder.path(), Split::kTest);
   EXPECT_EQ(NamesOf(*train), NamesOf(*test));
-  EXPECT_FALSE(SamePictures(*train, *test)) << "the first pictures differ";
+  EXPECT_FALSE(SameImages(*train, *test)) << "the first images differ";
 }
 
 TEST(ImageFolder, ValidationTakesTheTestSplitsPlace) {
@@ -64,7 +64,7 @@ TEST(ImageFolder, ValidationTakesTheTestSplitsPlace) {
   folder.Write("train/a/1.webp", GreyPng(1));
   EXPECT_THAT((*OpenImageFolder(folder.path(), Split::kTrain))->labels(), ElementsAre("a"));
   const auto none = OpenImageFolder(folder.path(), Split::kTest);
-  EXPECT_EQ(none.status().code(), absl::StatusCode::kNotFound) << "training pictures are no test";
+  EXPECT_EQ(none.status().code(), absl::StatusCode::kNotFound) << "training images are no test";
   EXPECT_THAT(std::string(none.status().message()), HasSubstr("test/, val/, valid/, validation/"));
   folder.Write("val/a/2.JPEG", GreyPng(2));
   EXPECT_THAT(NamesOf(**OpenImageFolder(folder.path(), Split::kTest)), ElementsAre("a/2.JPEG"));
@@ -108,7 +108,7 @@ TEST(ImageFolder, ClassesOfTheTestSplitAloneComeLast) {
   EXPECT_EQ((*test)->label(0), 2);
   EXPECT_EQ((*test)->label(2), 1);
   EXPECT_THAT((*OpenImageFolder(folder.path(), Split::kTrain))->labels(), ElementsAre("b", "d"))
-      << "no test picture changes what is trained";
+      << "no test image changes what is trained";
 }
 
 TEST(ImageFolder, EmptyAndMissingFoldersAreRefused) {
@@ -129,13 +129,12 @@ TEST(ImageFolder, WhatIsNotReadIsSaidInOneLine) {
   EXPECT_THAT(NamesOf(**data), ElementsAre("cat/1.png", "cat/2.JFIF", "cat/3.jpe", "dog/1.png"));
   EXPECT_THAT((*data)->labels(), ElementsAre("cat", "dog"));
   EXPECT_TRUE((*data)->undivided());
-  EXPECT_EQ((*data)->passed_over(),
-            "passed over in " + folder.path().string() +
-                ": 1 .bmp, 1 .gif; 1 picture in folders of cat/; 1 picture beside the folders of "
-                "the classes; 1 folder without a picture, no class: bird");
+  EXPECT_EQ((*data)->passed_over(), "passed over in " + folder.path().string() +
+                                        ": 1 .bmp, 1 .gif; 1 image in folders of cat/; 1 image beside the folders of "
+                                        "the classes; 1 folder without an image, no class: bird");
 }
 
-TEST(ImageFolder, FoldersWithoutAPictureAreNoClassOfEitherSplit) {
+TEST(ImageFolder, FoldersWithoutAImageAreNoClassOfEitherSplit) {
   ScratchFolder folder;
   for (const char* name : {"train/b/1.png", "train/a/notes.txt", "test/a/1.png", "test/b/1.png"}) {
     folder.Write(name, GreyPng(1));
@@ -180,14 +179,14 @@ TEST(ImageFolder, AFolderThatMayNotBeReadIsNamed) {
   EXPECT_THAT(std::string(refused.message()), HasSubstr(folder.Path("dog")));
 }
 
-TEST(ImageFolder, CorruptPictureIsNamed) {
+TEST(ImageFolder, CorruptImageIsNamed) {
   ScratchFolder folder;
   folder.Write("a/bad.png", GreyPng(1).substr(0, 40));
   const auto data = OpenImageFolder(folder.path(), Split::kTrain);
   ASSERT_TRUE(data.ok()) << data.status();
-  const auto picture = (*data)->image(0);
-  EXPECT_EQ(picture.status().code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(std::string(picture.status().message()), HasSubstr("a/bad.png"));
+  const auto image = (*data)->image(0);
+  EXPECT_EQ(image.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(image.status().message()), HasSubstr("a/bad.png"));
 }
 
 }  // namespace

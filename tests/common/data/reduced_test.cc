@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "common/data/formats/image_folder.h"
-#include "tests/common/data/grey_pictures.h"
+#include "tests/common/data/grey_images.h"
 #include "tests/scratch_folder.h"
 
 namespace vitrine {
@@ -24,11 +24,11 @@ v1::Preprocessing FourPixels(v1::Preprocessing::Decode decode) {
   return preprocessing;
 }
 
-TEST(Reduced, PicturesAreDecodedAsTheModelIsServedThem) {
+TEST(Reduced, ImagesAreDecodedAsTheModelIsServedThem) {
   ScratchFolder folder;
   folder.Write("a/1.png", GreyPng(9, 33));
   folder.Write("b/1.png", GreyPng(5, 8));
-  folder.Write("b/2.png", "no picture");
+  folder.Write("b/2.png", "no image");
   const auto set = MakeReduced(*OpenImageFolder(folder.path(), Split::kTrain), FourPixels(v1::Preprocessing::REDUCED));
   ASSERT_EQ(set->size(), 3);
   EXPECT_EQ(set->labels().size(), 2U);

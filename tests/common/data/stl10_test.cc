@@ -13,7 +13,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 // Three planes, column by column: red is the column, green the row, blue `blue`.
-std::string Picture(int blue) {
+std::string StoredImage(int blue) {
   std::string red, green;
   for (int x = 0; x < 96; ++x) {
     for (int y = 0; y < 96; ++y) {
@@ -27,9 +27,9 @@ std::string Picture(int blue) {
 class Stl10 : public ::testing::Test {
  protected:
   Stl10() {
-    folder_.Write("stl10_binary/train_X.bin", Picture(1) + Picture(2) + Picture(3));
+    folder_.Write("stl10_binary/train_X.bin", StoredImage(1) + StoredImage(2) + StoredImage(3));
     folder_.Write("stl10_binary/train_y.bin", {1, 10, 4});
-    folder_.Write("stl10_binary/test_X.bin", Picture(9));
+    folder_.Write("stl10_binary/test_X.bin", StoredImage(9));
     folder_.Write("stl10_binary/test_y.bin", {2});
   }
   absl::Status Fault() { return OpenStl10(folder_.path(), Split::kTrain).status(); }
@@ -44,9 +44,9 @@ TEST_F(Stl10, ColumnsBecomeRowsAndLabelsBeginAtZero) {
   EXPECT_EQ((*train)->label(1), 9);
   EXPECT_EQ((*train)->labels()[9], "truck");
   EXPECT_EQ((*train)->name(2), "train_X.bin[2]");
-  const auto picture = (*train)->image(2);
-  ASSERT_TRUE(picture.ok()) << picture.status();
-  const uint8_t* pixel = &picture->pixels[(80 * 96 + 11) * 3];
+  const auto image = (*train)->image(2);
+  ASSERT_TRUE(image.ok()) << image.status();
+  const uint8_t* pixel = &image->pixels[(80 * 96 + 11) * 3];
   EXPECT_THAT(std::vector<int>(pixel, pixel + 3), ElementsAre(11, 80, 3)) << "row 80, column 11";
   EXPECT_EQ((*OpenStl10(folder_.path() / "stl10_binary", Split::kTest))->label(0), 1);
 }
@@ -67,8 +67,8 @@ TEST_F(Stl10, LabelsOutOfRangeNameFileAndRecord) {
 
 TEST_F(Stl10, SizesMustFit) {
   folder_.Write("stl10_binary/train_y.bin", {1, 2});
-  EXPECT_THAT(std::string(Fault().message()), HasSubstr("train_X.bin: 3 pictures, but there are 2 labels"));
-  folder_.Write("stl10_binary/train_X.bin", Picture(1).substr(2));
+  EXPECT_THAT(std::string(Fault().message()), HasSubstr("train_X.bin: 3 images, but there are 2 labels"));
+  folder_.Write("stl10_binary/train_X.bin", StoredImage(1).substr(2));
   EXPECT_THAT(std::string(Fault().message()), HasSubstr("records of 27648 bytes"));
   std::filesystem::remove(folder_.path() / "stl10_binary/train_X.bin");
   EXPECT_EQ(Fault().code(), absl::StatusCode::kNotFound);

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/common/data/grey_pictures.h"
+#include "tests/common/data/grey_images.h"
 #include "tests/scratch_folder.h"
 
 namespace vitrine {
@@ -42,7 +42,7 @@ TEST_F(TinyImageNet, ClassesAreInTheOrderOfWnids) {
   EXPECT_EQ((*train)->image(1)->pixels[0], 3);
 }
 
-TEST_F(TinyImageNet, TheAnnotatedValidationPicturesAreTheTestSplit) {
+TEST_F(TinyImageNet, TheAnnotatedValidationImagesAreTheTestSplit) {
   const auto test = OpenTinyImageNet(folder_.path(), Split::kTest);
   ASSERT_TRUE(test.ok()) << test.status();
   EXPECT_THAT(NamesOf(**test), ElementsAre("images/val_0.JPEG", "images/val_1.JPEG"));
@@ -74,7 +74,7 @@ TEST_F(TinyImageNet, WhatIsMissingIsNamed) {
   EXPECT_THAT(Message(Split::kTrain), HasSubstr("wnids.txt"));
 }
 
-TEST_F(TinyImageNet, AnnotationsMustFitThePictures) {
+TEST_F(TinyImageNet, AnnotationsMustFitTheImages) {
   Annotate("val_0.JPEG\tn01\nval_1.JPEG\tn99\n");
   EXPECT_THAT(Message(Split::kTest), HasSubstr("line 2 has the class n99"));
   Annotate("val_0.JPEG\tn01\n");
@@ -84,7 +84,7 @@ TEST_F(TinyImageNet, AnnotationsMustFitThePictures) {
   Annotate("val_0.JPEG\tn01\nval_1.JPEG\tn01\n../../x.JPEG\tn02\n");
   EXPECT_THAT(Message(Split::kTest), HasSubstr("line 3 names ../../x.JPEG, which is not in val/images"));
   Annotate("val_0.JPEG n01\n");
-  EXPECT_THAT(Message(Split::kTest), HasSubstr("line 1 has no picture and class"));
+  EXPECT_THAT(Message(Split::kTest), HasSubstr("line 1 has no image and class"));
 }
 
 TEST_F(TinyImageNet, IdsMustBeDifferentAndNoPaths) {

@@ -15,14 +15,14 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// Twelve pictures of the classes a (0 to 5) and b (6 to 11); a/1, a/2 and b/5 are corrupt.
+// Twelve images of the classes a (0 to 5) and b (6 to 11); a/1, a/2 and b/5 are corrupt.
 class Tolerant : public ::testing::Test {
  protected:
   Tolerant() {
     for (int i = 0; i < 12; ++i) {
       const bool corrupt = i == 1 || i == 2 || i == 11;
-      const Image picture{.width = 1, .height = 1, .channels = 1, .pixels = {uint8_t(i)}};
-      folder_.Write(absl::StrCat(i < 6 ? "a/" : "b/", i % 6, ".png"), corrupt ? "damaged" : *EncodePng(picture));
+      const Image image{.width = 1, .height = 1, .channels = 1, .pixels = {uint8_t(i)}};
+      folder_.Write(absl::StrCat(i < 6 ? "a/" : "b/", i % 6, ".png"), corrupt ? "damaged" : *EncodePng(image));
     }
   }
   std::unique_ptr<Dataset> Open() { return *OpenDataset("imagefolder:" + folder_.path().string(), Split::kTrain); }
@@ -36,10 +36,10 @@ std::vector<int> Greys(const Dataset& data) {
   return greys;
 }
 
-TEST_F(Tolerant, CorruptPicturesAreLeftOutWithAndWithoutTheCache) {
+TEST_F(Tolerant, CorruptImagesAreLeftOutWithAndWithoutTheCache) {
   for (const int threads : {1, 4}) {
     for (const bool cache : {true, false}) {
-      CorruptPictures corrupt;
+      CorruptImages corrupt;
       const auto left =
           cache ? CacheInMemory(Open(), threads, 1 << 20, &corrupt) : LeaveOutCorrupt(Open(), threads, corrupt);
       ASSERT_TRUE(left.ok()) << left.status();
@@ -56,17 +56,17 @@ TEST_F(Tolerant, CorruptPicturesAreLeftOutWithAndWithoutTheCache) {
 }
 
 TEST_F(Tolerant, OverTheLimitAllAreListedAndEachOnce) {
-  CorruptPictures corrupt;
+  CorruptImages corrupt;
   ASSERT_TRUE(LeaveOutCorrupt(Open(), 2, corrupt).ok());
   ASSERT_TRUE(CacheInMemory(Open(), 2, 1 << 20, &corrupt).ok()) << "the other split of the same folder";
   EXPECT_TRUE(corrupt.Judge(3).ok());
   const absl::Status refused = corrupt.Judge(2);
   EXPECT_EQ(refused.code(), absl::StatusCode::kDataLoss);
   const std::string message(refused.message());
-  EXPECT_THAT(message, HasSubstr("3 pictures cannot be decoded; mend or remove them, or leave them out with "
+  EXPECT_THAT(message, HasSubstr("3 images cannot be decoded; mend or remove them, or leave them out with "
                                  "corrupt_limit=3 (it is 2):\n  "));
   EXPECT_THAT(std::string(corrupt.Judge(std::nullopt).message()),
-              HasSubstr("3 pictures cannot be decoded; mend or remove them:\n  "))
+              HasSubstr("3 images cannot be decoded; mend or remove them:\n  "))
       << "of a program that has no corrupt_limit";
   for (const char* name : {"a/1.png", "a/2.png", "b/5.png"}) {
     const size_t first = message.find(File(name));
@@ -79,7 +79,7 @@ TEST_F(Tolerant, WhatCannotBeReadIsListedToo) {
   std::filesystem::create_symlink("/nowhere/c.png", folder_.path() / "a/c.png");
   std::filesystem::permissions(folder_.path() / "b/0.png", std::filesystem::perms::none);
   const WithoutRights nobody;
-  CorruptPictures corrupt;
+  CorruptImages corrupt;
   const auto left = LeaveOutCorrupt(Open(), 1, corrupt);
   ASSERT_TRUE(left.ok()) << left.status();
   EXPECT_EQ((*left)->size(), 8);

@@ -9,7 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/data/file.h"
-#include "tests/common/data/grey_pictures.h"
+#include "tests/common/data/grey_images.h"
 #include "tests/common/data/made_tar.h"
 #include "tests/scratch_folder.h"
 
@@ -98,16 +98,16 @@ TEST_F(WebDatasetTest, AMissingSplitSaysWhatWasLookedFor) {
 }
 
 TEST_F(WebDatasetTest, FaultsNameShardAndKey) {
-  EXPECT_THAT(Fault(TarMemberBytes("k.png", GreyPng(1))), HasSubstr("k has a picture but neither k.cls nor k.json"));
-  EXPECT_THAT(Fault(TarMemberBytes("k.cls", "1")), HasSubstr("k has a label but no picture"));
+  EXPECT_THAT(Fault(TarMemberBytes("k.png", GreyPng(1))), HasSubstr("k has an image but neither k.cls nor k.json"));
+  EXPECT_THAT(Fault(TarMemberBytes("k.cls", "1")), HasSubstr("k has a label but no image"));
   EXPECT_THAT(Fault(Sample("k", 1, "1") + Sample("k", 2, "1")), HasSubstr("k.png is there twice"));
-  EXPECT_THAT(Fault(Sample("k", 1, "1") + TarMemberBytes("k.jpg", GreyPng(1))), HasSubstr("k has two pictures"));
+  EXPECT_THAT(Fault(Sample("k", 1, "1") + TarMemberBytes("k.jpg", GreyPng(1))), HasSubstr("k has two images"));
   EXPECT_THAT(Fault(Sample("k", 1, "one")), HasSubstr("k.cls holds no whole number"));
   EXPECT_THAT(Fault(Sample("k", 1, "")), HasSubstr("k.cls holds no whole number"));
   EXPECT_THAT(Fault(Sample("k", 1, "-1")), HasSubstr("k has the label -1"));
   EXPECT_THAT(Fault(Sample("k", 1, "2000000000")), HasSubstr("k has the label 2000000000"));
   EXPECT_THAT(Fault(Sample("k", 1, std::string(2 << 20, '1'))), HasSubstr("k.cls has 2097152 bytes"));
-  EXPECT_THAT(Fault(""), HasSubstr("no picture"));
+  EXPECT_THAT(Fault(""), HasSubstr("no image"));
   for (const std::string json : {"{}", "[1]", "3", R"({"label": "1"})", R"({"label": 1.5})"}) {
     EXPECT_THAT(Fault(TarMemberBytes("k.jpg", GreyPng(1)) + TarMemberBytes("k.json", json)),
                 HasSubstr("k.json has no whole number under \"label\""));
@@ -125,8 +125,8 @@ TEST_F(WebDatasetTest, NamesThatLeadOutOfTheFolderAreOnlyNames) {
   EXPECT_EQ((*data)->image(1)->pixels[0], 2);
 }
 
-TEST_F(WebDatasetTest, ACorruptPictureIsNamedByShardAndKey) {
-  Write("train-0.tar", TarMemberBytes("k.png", "no picture") + TarMemberBytes("k.cls", "0"));
+TEST_F(WebDatasetTest, ACorruptImageIsNamedByShardAndKey) {
+  Write("train-0.tar", TarMemberBytes("k.png", "no image") + TarMemberBytes("k.cls", "0"));
   const auto data = Open(Split::kTrain);
   ASSERT_TRUE(data.ok()) << data.status();
   EXPECT_EQ((*data)->image(0).status().code(), absl::StatusCode::kInvalidArgument);
@@ -164,7 +164,7 @@ TEST_F(WebDatasetTest, PhotographsFromGnuTarAreTheSameAsTheirFiles) {
   EXPECT_TRUE((*data)->image(0).ok());
 }
 
-TEST_F(WebDatasetTest, ManyShardsAndThreadsGiveTheSamePictures) {
+TEST_F(WebDatasetTest, ManyShardsAndThreadsGiveTheSameImages) {
   for (int shard = 0; shard < 20; ++shard) {
     std::string members;
     for (int i = 0; i < 10; ++i) members += Sample(absl::StrCat(i), uint8_t(shard * 10 + i), absl::StrCat(i));

@@ -26,8 +26,8 @@ v1::Rectangle Rectangle(float left, float top, float width, float height) {
   return rectangle;
 }
 
-Image Overlay(const Image& picture, const SpatialMap& map, int max_side = 1024) {
-  return Seen(DrawOverlay(picture, map, {.max_side = max_side, .legend = false}));
+Image Overlay(const Image& image, const SpatialMap& map, int max_side = 1024) {
+  return Seen(DrawOverlay(image, map, {.max_side = max_side, .legend = false}));
 }
 
 constexpr Rgb kGreen = {20, 160, 40};
@@ -99,7 +99,7 @@ TEST(DrawOverlay, MapsOfOneRangeCanBeCompared) {
 TEST(DrawOverlay, OnlyTheCoveredPartIsColoured) {
   const std::vector<float> values = {1, 2, 3, 4};
   const Image image = Overlay(Flat(400, 300, kGreen), {2, 2, values, Rectangle(50, 0, 300, 300)});
-  const Rgb dimmed = {7, 56, 14};  // 0.35 of the picture's own colour
+  const Rgb dimmed = {7, 56, 14};  // 0.35 of the image's own colour
   for (const auto& [x, y] : {std::pair{0, 0}, {49, 150}, {350, 150}, {399, 299}}) {
     for (int channel = 0; channel < 3; ++channel) EXPECT_NEAR(At(image, x, y)[channel], dimmed[channel], 1) << x;
   }
@@ -109,7 +109,7 @@ TEST(DrawOverlay, OnlyTheCoveredPartIsColoured) {
   EXPECT_NE(At(image, 52, 150), dimmed);
 }
 
-TEST(DrawOverlay, ScalesTheRectangleWithThePicture) {
+TEST(DrawOverlay, ScalesTheRectangleWithTheImage) {
   // 32x16 pixels are shown eight times as large.
   const std::vector<float> values = {1, 2};
   const Image image = Overlay(Flat(32, 16, kGreen), {1, 2, values, Rectangle(4, 0, 24, 16)});
@@ -132,7 +132,7 @@ TEST(DrawOverlay, KeepsWithinTheLargestSide) {
   EXPECT_EQ(thin.height, 1);
 }
 
-TEST(DrawOverlay, TakesGreyPicturesAndFlatMaps) {
+TEST(DrawOverlay, TakesGreyImagesAndFlatMaps) {
   const Image grey{.width = 28, .height = 28, .channels = 1, .pixels = std::vector<uint8_t>(28 * 28, 200)};
   const std::vector<float> values(49, 0.02f);
   const Image image = Overlay(grey, {7, 7, values, Rectangle(0, 0, 28, 28)});
@@ -141,7 +141,7 @@ TEST(DrawOverlay, TakesGreyPicturesAndFlatMaps) {
 }
 
 TEST(DrawOverlay, RefusesWhatItCannotDraw) {
-  const Image picture = Flat(40, 30, kGreen);
+  const Image image = Flat(40, 30, kGreen);
   const std::vector<float> values = {1, 2};
   const std::vector<float> not_finite = {1, std::numeric_limits<float>::quiet_NaN()};
   const v1::Rectangle whole = Rectangle(0, 0, 40, 30);
@@ -149,10 +149,10 @@ TEST(DrawOverlay, RefusesWhatItCannotDraw) {
        {SpatialMap{2, 2, values, whole}, SpatialMap{0, 0, {}, whole}, SpatialMap{1, 2, not_finite, whole},
         SpatialMap{1, 2, values, Rectangle(0, 0, 0, 0)}, SpatialMap{1, 2, values, Rectangle(10, 0, 40, 30)},
         SpatialMap{1, 2, values, Rectangle(-5, 0, 40, 30)}}) {
-    EXPECT_EQ(DrawOverlay(picture, map).status().code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_EQ(DrawOverlay(image, map).status().code(), absl::StatusCode::kInvalidArgument);
   }
   EXPECT_EQ(DrawOverlay(Image(), {1, 2, values, whole}).status().code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(DrawOverlay(picture, {1, 2, values, whole}, {.max_side = 0}).status().code(),
+  EXPECT_EQ(DrawOverlay(image, {1, 2, values, whole}, {.max_side = 0}).status().code(),
             absl::StatusCode::kInvalidArgument);
 }
 
@@ -204,7 +204,7 @@ TEST(DrawOverlay, HasAColourBarBelow) {
   map.covers = Rectangle(0, 0, 20, 400);
   const Image narrow = Seen(DrawOverlay(Flat(20, 400, kGreen), map));
   EXPECT_EQ(narrow.width, 240) << "room for the numbers";
-  EXPECT_EQ(At(narrow, 10, 100), (Rgb{255, 255, 255})) << "the picture stands in the middle";
+  EXPECT_EQ(At(narrow, 10, 100), (Rgb{255, 255, 255})) << "the image stands in the middle";
   EXPECT_NE(At(narrow, 120, 100), (Rgb{255, 255, 255}));
 }
 
@@ -257,9 +257,9 @@ TEST(DrawOverlay, FramesTheMarkedCell) {
 
 TEST(ComposeOverlay, GivesWayWhileItReducesAndPaints) {
   const std::vector<float> values = {0, 1, 2, 3};
-  const Image picture = Noise(2400, 1800, 3);
+  const Image image = Noise(2400, 1800, 3);
   const SpatialMap map = {2, 2, values, Rectangle(0, 0, 2400, 1800)};
-  const GaveWay gave = HowItGivesWay([&] { EXPECT_TRUE(ComposeOverlay(picture, map).ok()); });
+  const GaveWay gave = HowItGivesWay([&] { EXPECT_TRUE(ComposeOverlay(image, map).ok()); });
   EXPECT_GE(gave.calls, 768 + 768 / 64) << "after every row that is reduced, and every band that is painted";
   EXPECT_LT(gave.longest_share, 1.0 / 3);
 }
@@ -269,8 +269,8 @@ TEST(ComposeOverlay, WhatIsShownCanBeMadeOnceForAllMaps) {
   const std::vector<float> values = {0, 1, 2, 3}, others = {3, 0, 0, 1};
   for (const auto& [width, height] : {std::pair{2000, 1100}, {90, 120}, {700, 500}}) {
     for (const int channels : {1, 3}) {
-      const Image picture = Noise(width, height, channels);
-      const auto shown = ShownUnderMaps(picture);
+      const Image image = Noise(width, height, channels);
+      const auto shown = ShownUnderMaps(image);
       ASSERT_TRUE(shown.ok()) << shown.status();
       EXPECT_EQ(shown->channels, 3);
       for (const std::vector<float>& drawn : {values, others}) {
@@ -278,16 +278,16 @@ TEST(ComposeOverlay, WhatIsShownCanBeMadeOnceForAllMaps) {
                                 Rectangle(10, 0, static_cast<float>(width - 20), static_cast<float>(height))};
         const auto apart = ComposeOnShown(*shown, {height, width}, map);
         ASSERT_TRUE(apart.ok()) << apart.status();
-        EXPECT_TRUE(apart->pixels == ComposeOverlay(picture, map)->pixels);
+        EXPECT_TRUE(apart->pixels == ComposeOverlay(image, map)->pixels);
       }
     }
   }
 }
 
-TEST(ComposeOverlay, APictureIsShownReducedToTheMeanOfWhatEachPixelCovers) {
-  Image picture = Flat(2048, 64, {0, 0, 0});
-  for (size_t i = 0; i < picture.pixels.size(); ++i) picture.pixels[i] = i / 3 % 2 == 0 ? 60 : 100;
-  const auto shown = ShownUnderMaps(picture);
+TEST(ComposeOverlay, AImageIsShownReducedToTheMeanOfWhatEachPixelCovers) {
+  Image image = Flat(2048, 64, {0, 0, 0});
+  for (size_t i = 0; i < image.pixels.size(); ++i) image.pixels[i] = i / 3 % 2 == 0 ? 60 : 100;
+  const auto shown = ShownUnderMaps(image);
   ASSERT_TRUE(shown.ok()) << shown.status();
   ASSERT_EQ(shown->width, 1024);
   ASSERT_EQ(shown->height, 32);

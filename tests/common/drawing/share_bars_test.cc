@@ -37,7 +37,7 @@ TEST(ShareTile, BarsAreAsLongAsTheirShares) {
   EXPECT_EQ(LongestBar(tile, 272, 292), 0);
 }
 
-TEST(ShareTile, ThePictureFillsTheSquareAsFarAsItsAspectAllows) {
+TEST(ShareTile, TheImageFillsTheSquareAsFarAsItsAspectAllows) {
   const Image tile = ComposeShareTile(Flat(40, 10, {255, 0, 0}), "", {}, 100).value();
   const auto red = [&](int x, int y) { return tile.pixels[(static_cast<size_t>(y) * 100 + x) * 3 + 1] == 0; };
   EXPECT_TRUE(red(0, 50) && red(99, 50) && red(50, 40) && red(50, 60));
@@ -45,12 +45,12 @@ TEST(ShareTile, ThePictureFillsTheSquareAsFarAsItsAspectAllows) {
 }
 
 TEST(ShareTile, NonsenseIsRefused) {
-  const Image picture = Flat(4, 4, {1, 2, 3});
+  const Image image = Flat(4, 4, {1, 2, 3});
   EXPECT_EQ(ComposeShareTile(Image(), "", {}, 200).status().code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(ComposeShareTile(picture, "", {}, 50).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(ComposeShareTile(image, "", {}, 50).status().code(), absl::StatusCode::kInvalidArgument);
   for (const double share : {-0.1, 1.1, std::nan("")}) {
     const std::vector<LabelledShare> shares = {{"cat", share}};
-    EXPECT_EQ(ComposeShareTile(picture, "", shares, 200).status().code(), absl::StatusCode::kInvalidArgument) << share;
+    EXPECT_EQ(ComposeShareTile(image, "", shares, 200).status().code(), absl::StatusCode::kInvalidArgument) << share;
   }
 }
 

@@ -55,7 +55,7 @@ TEST(DrawSheet, HeadsAreColumnsAndLayersRows) {
 TEST(DrawSheet, ExplainsItsColours) {
   SheetFigure figure = TwoByThree();
   const Image bare = Seen(DrawSheet(figure));
-  EXPECT_EQ(DarkPixels(bare, 16, 60, bare.width, 78, 700), 0) << "pictures need no bar";
+  EXPECT_EQ(DarkPixels(bare, 16, 60, bare.width, 78, 700), 0) << "images need no bar";
   figure.range = ColourRange{.high = 0.125};
   const Image sequential = Seen(DrawSheet(figure));
   figure.range->diverging = true;
@@ -71,10 +71,10 @@ TEST(DrawSheet, ExplainsItsColours) {
   EXPECT_GT(DarkPixels(sequential, low + 126, 62, low + 170, 76), 30) << "0.125";
 }
 
-TEST(DrawSheet, ShowsThePictureAndSmallerTilesInTheMiddle) {
+TEST(DrawSheet, ShowsTheImageAndSmallerTilesInTheMiddle) {
   SheetFigure figure = TwoByThree();
-  const Image picture = Flat(200, 100, {1, 250, 3});
-  figure.picture = &picture;
+  const Image flat = Flat(200, 100, {1, 250, 3});
+  figure.image = &flat;
   figure.tiles[1] = Flat(20, 10, {9, 9, 9});
   figure.tiles[2] = Image();
   const Image image = Seen(DrawSheet(figure));

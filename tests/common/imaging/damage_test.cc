@@ -7,7 +7,7 @@
 
 #include "common/imaging/decode.h"
 #include "common/imaging/header.h"
-#include "tests/common/imaging/pictures.h"
+#include "tests/common/imaging/images.h"
 #include "tests/common/imaging/webp_files.h"
 
 namespace vitrine {
@@ -55,7 +55,7 @@ TEST(Damage, AFileCutAnywhereIsRefused) {
   }
 }
 
-TEST(Damage, AFlippedBitGivesARefusalOrAPictureOfTheSizeInTheHeader) {
+TEST(Damage, AFlippedBitGivesARefusalOrAImageOfTheSizeInTheHeader) {
   for (const File& file : Files()) {
     std::string bytes = file.bytes;
     int refused = 0;
@@ -87,7 +87,7 @@ TEST(Damage, APngWithAnyFlippedBitIsRefused) {
   }
 }
 
-TEST(Damage, ATruncatedPictureNeverShowsTheOneBefore) {
+TEST(Damage, ATruncatedImageNeverShowsTheOneBefore) {
   const std::string first = JpegFile(NoiseImage(64, 64, 3, 7));
   const std::string second = JpegFile(SmoothImage(64, 64, 3));
   for (size_t size = second.size() / 4; size < second.size(); size += 7) {

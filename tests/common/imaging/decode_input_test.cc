@@ -13,7 +13,7 @@
 #include "common/imaging/decode_planned.h"
 #include "common/imaging/header.h"
 #include "common/imaging/preprocess.h"
-#include "tests/common/imaging/pictures.h"
+#include "tests/common/imaging/images.h"
 
 namespace vitrine {
 namespace {
@@ -43,7 +43,7 @@ v1::Preprocessing Fixed(v1::Preprocessing model, int height, int width, v1::Fixe
   return model;
 }
 
-// Smaller and larger than the pictures below, cropped at either axis, stretched, and of the picture's own size.
+// Smaller and larger than the images below, cropped at either axis, stretched, and of the image's own size.
 std::vector<v1::Preprocessing> Models() {
   std::vector<v1::Preprocessing> models;
   for (const auto interpolation : {v1::BILINEAR, v1::BICUBIC}) {
@@ -115,7 +115,7 @@ TEST(DecodeInput, GivesTheSameForEveryCrop) {
         const v1::Preprocessing model =
             Fixed(Model(3, v1::BILINEAR, decode), side, side, v1::FixedResolution::CENTER_CROP);
         Geometry geometry = *PlanGeometry(model, {71, 83});
-        // Through every corner of the scaled picture.
+        // Through every corner of the scaled image.
         geometry.input = {4, 4};
         for (geometry.top = 0; geometry.top + 4 <= geometry.scaled.height; geometry.top += 3) {
           for (geometry.left = 0; geometry.left + 4 <= geometry.scaled.width; geometry.left += 2) {
@@ -152,7 +152,7 @@ std::vector<Named> EveryKind(int width, int height) {
   return files;
 }
 
-TEST(DecodeInput, GivesTheSameForEveryKindOfPicture) {
+TEST(DecodeInput, GivesTheSameForEveryKindOfImage) {
   const std::vector<v1::Preprocessing> models = Models();
   for (const auto& [width, height] : {std::pair{97, 61}, {40, 130}}) {
     for (const Named& file : EveryKind(width, height)) ASSERT_NO_FATAL_FAILURE(ExpectTheSame(file, models));
@@ -206,7 +206,7 @@ TEST(DecodeInput, RefusesWhatIsNotOfThePlannedSize) {
   EXPECT_FALSE(DecodeInput(file, model, geometry).ok());
 }
 
-TEST(DecodeInput, PlansForThePictureItself) {
+TEST(DecodeInput, PlansForTheImageItself) {
   const v1::Preprocessing model =
       Fixed(Model(3, v1::BILINEAR, v1::Preprocessing::FULL), 8, 8, v1::FixedResolution::CENTER_CROP);
   const std::string file = JpegFile(SmoothImage(40, 30, 3), {.exif = ExifBlock(6)});
@@ -214,7 +214,7 @@ TEST(DecodeInput, PlansForThePictureItself) {
   ASSERT_TRUE(input.ok()) << input.status();
   EXPECT_EQ(input->geometry.original, (Size{40, 30}));
   EXPECT_EQ(input->values, *DecodeInput(file, model, input->geometry));
-  EXPECT_EQ(PlanAndDecodeInput("no picture", model).status(), PlanAndDecode("no picture", model).status());
+  EXPECT_EQ(PlanAndDecodeInput("no image", model).status(), PlanAndDecode("no image", model).status());
 }
 
 }  // namespace

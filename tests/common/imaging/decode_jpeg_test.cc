@@ -7,7 +7,7 @@
 
 #include "common/imaging/decode.h"
 #include "common/imaging/header.h"
-#include "tests/common/imaging/pictures.h"
+#include "tests/common/imaging/images.h"
 
 namespace vitrine {
 namespace {
@@ -20,7 +20,7 @@ size_t FrameContent(std::string& jpeg, char marker = '\xC0') {
     jpeg[at + 1] = marker;
     return at + 4;
   }
-  ADD_FAILURE() << "the test's picture has no frame header";
+  ADD_FAILURE() << "the test's image has no frame header";
   return 0;
 }
 
@@ -34,7 +34,7 @@ TEST(DecodeJpeg, KeepsGreyGreyAndColourInOrder) {
   }
 }
 
-TEST(DecodeJpeg, ProgressiveSubsampledAndRestartingFilesShowTheSamePicture) {
+TEST(DecodeJpeg, ProgressiveSubsampledAndRestartingFilesShowTheSameImage) {
   const Image image = SmoothImage(70, 50, 3);
   const Image baseline = *Decode(JpegFile(image));
   EXPECT_EQ(LargestDifference(baseline, *Decode(JpegFile(image, {.progressive = true}))), 0);
@@ -42,7 +42,7 @@ TEST(DecodeJpeg, ProgressiveSubsampledAndRestartingFilesShowTheSamePicture) {
   EXPECT_LE(LargestDifference(image, *Decode(JpegFile(image, {.subsample = true}))), 10);
 }
 
-TEST(DecodeJpeg, OnePixelAndOneRowAndOneColumnArePictures) {
+TEST(DecodeJpeg, OnePixelAndOneRowAndOneColumnAreImages) {
   for (const auto& [width, height] : {std::pair{1, 1}, {1, 200}, {200, 1}, {8192, 1}, {1, 8192}}) {
     const Image image = PlainImage(width, height, {200, 100, 50});
     const absl::StatusOr<Image> decoded = Decode(JpegFile(image, {.subsample = true}));
@@ -190,7 +190,7 @@ TEST(DecodeJpeg, AScanBombIsRefusedBeforeItIsDecoded) {
   ExpectRefused(damaged(100), "damaged");
 }
 
-TEST(DecodeJpeg, OneHundredScansAreAPicture) {
+TEST(DecodeJpeg, OneHundredScansAreAImage) {
   const Image image = SmoothImage(40, 40, 3);
   EXPECT_TRUE(Decode(JpegFile(image, {.scans = 100})).ok());
   ExpectRefused(JpegFile(image, {.scans = 101}), "more than 100 scans");

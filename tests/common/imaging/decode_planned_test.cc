@@ -8,7 +8,7 @@
 
 #include "common/imaging/decode.h"
 #include "common/imaging/preprocess.h"
-#include "tests/common/imaging/pictures.h"
+#include "tests/common/imaging/images.h"
 
 namespace vitrine {
 namespace {
@@ -30,9 +30,9 @@ v1::Preprocessing Covering(int side, v1::Preprocessing::Decode decode) {
   return preprocessing;
 }
 
-int DivisorFor(Size picture, int side, v1::Preprocessing::Decode decode = v1::Preprocessing::REDUCED) {
+int DivisorFor(Size image, int side, v1::Preprocessing::Decode decode = v1::Preprocessing::REDUCED) {
   const v1::Preprocessing preprocessing = Covering(side, decode);
-  return DecodeDivisor(preprocessing, *PlanGeometry(preprocessing, picture));
+  return DecodeDivisor(preprocessing, *PlanGeometry(preprocessing, image));
 }
 
 TEST(DecodeDivisor, LeavesTwiceTheSizeThatIsNeeded) {
@@ -66,12 +66,12 @@ TEST(DecodePlanned, GivesThePixelsThatTheModelAskedFor) {
   const auto reduced = PlanAndDecode(file, Covering(40, v1::Preprocessing::REDUCED));
   ASSERT_TRUE(reduced.ok()) << reduced.status();
   EXPECT_EQ(reduced->image.pixels, DecodeReduced(file, 4)->pixels);
-  EXPECT_EQ(reduced->geometry.original, (Size{333, 500})) << "planned for the whole picture";
+  EXPECT_EQ(reduced->geometry.original, (Size{333, 500})) << "planned for the whole image";
   EXPECT_EQ(reduced->geometry.scaled, full->geometry.scaled);
 }
 
 // Sides are rounded up, and orientation is applied: neither moves what the model sees by much.
-TEST(DecodePlanned, TheModelSeesNearlyTheSamePicture) {
+TEST(DecodePlanned, TheModelSeesNearlyTheSameImage) {
   for (const int orientation : {1, 6}) {
     const std::string file = JpegFile(SmoothImage(501, 333, 3), {.exif = ExifBlock(orientation)});
     std::vector<float> inputs[2];
@@ -92,11 +92,11 @@ TEST(DecodePlanned, RefusesWhatIsNotOfThePlannedSize) {
   const Geometry geometry = *PlanGeometry(preprocessing, {400, 400});
   const auto image = DecodePlanned(JpegFile(SmoothImage(400, 300, 3)), preprocessing, geometry);
   EXPECT_EQ(image.status().code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(image.status().ToString(), HasSubstr("the picture's header says 400x400, its data is 100x75"));
+  EXPECT_THAT(image.status().ToString(), HasSubstr("the image's header says 400x400, its data is 100x75"));
 }
 
 TEST(DecodePlanned, PassesRefusalsOn) {
-  EXPECT_EQ(PlanAndDecode("no picture", Covering(40, v1::Preprocessing::REDUCED)).status().code(),
+  EXPECT_EQ(PlanAndDecode("no image", Covering(40, v1::Preprocessing::REDUCED)).status().code(),
             absl::StatusCode::kInvalidArgument);
 }
 

@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "common/imaging/decode.h"
-#include "tests/common/imaging/pictures.h"
+#include "tests/common/imaging/images.h"
 
 namespace vitrine {
 namespace {
@@ -134,7 +134,7 @@ TEST(DecodePng, ChunksThatPixelsDoNotDependOnAreLeftOut) {
   EXPECT_EQ(LargestDifference(image, MustDecode(file + "behind the end")), 0);
 }
 
-TEST(DecodePng, OfAnAnimationItIsTheDefaultPicture) {
+TEST(DecodePng, OfAnAnimationItIsTheDefaultImage) {
   const Image image = NoiseImage(4, 4, 3);
   std::string file = PngFile(image);
   file.insert(kBehindHeader, PngChunk("acTL", std::string("\0\0\0\2\0\0\0\0", 8)));

@@ -4,13 +4,13 @@
 
 #include "common/imaging/decode.h"
 #include "common/imaging/resize.h"
-#include "tests/common/imaging/pictures.h"
+#include "tests/common/imaging/images.h"
 #include "tests/common/imaging/webp_files.h"
 
 namespace vitrine {
 namespace {
 
-// The largest difference to the mean of each block of the whole picture, away from the edges.
+// The largest difference to the mean of each block of the whole image, away from the edges.
 double DifferenceToBlocks(const Image& small, const Image& whole, int divisor) {
   double largest = 0;
   for (int y = 0; y < whole.height / divisor; ++y) {
@@ -29,7 +29,7 @@ double DifferenceToBlocks(const Image& small, const Image& whole, int divisor) {
   return largest;
 }
 
-TEST(DecodeReduced, IsTheWholePictureInSmall) {
+TEST(DecodeReduced, IsTheWholeImageInSmall) {
   for (const int channels : {1, 3}) {
     const Image whole = SmoothImage(333, 222, channels);
     for (const std::string& encoded :
@@ -79,7 +79,7 @@ TEST(DecodeReduced, RefusesDamageAndOtherSizes) {
     EXPECT_EQ(DecodeReduced(jpeg, divisor).status().code(), absl::StatusCode::kInvalidArgument) << divisor;
   }
   EXPECT_FALSE(DecodeReduced(jpeg.substr(0, jpeg.size() - 40), 8).ok());
-  EXPECT_FALSE(DecodeReduced(jpeg, 8, {.max_pixels = 2047}).ok()) << "the limits are those of the whole picture";
+  EXPECT_FALSE(DecodeReduced(jpeg, 8, {.max_pixels = 2047}).ok()) << "the limits are those of the whole image";
 }
 
 }  // namespace

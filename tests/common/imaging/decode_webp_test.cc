@@ -8,7 +8,7 @@
 #include "common/imaging/codecs/over_white.h"
 #include "common/imaging/decode.h"
 #include "common/imaging/header.h"
-#include "tests/common/imaging/pictures.h"
+#include "tests/common/imaging/images.h"
 #include "tests/common/imaging/webp_files.h"
 
 namespace vitrine {
@@ -164,8 +164,8 @@ TEST(DecodeWebp, DisorderIsRefused) {
   ExpectRefused(WebpOfChunks(WebpChunk("ABCD", "x") + pixels), "neither pixels nor a header");
   ExpectRefused(WebpOfChunks(""), "ends within its header");
   ExpectRefused(WebpOfChunks(header + pixels + "EXIF"), "ends within the header of a chunk");
-  ExpectRefused(WebpOfChunks(WebpChunk("VP8 ", std::string(20, 'x'))), "do not begin as a picture");
-  ExpectRefused(WebpOfChunks(WebpChunk("VP8L", std::string(20, 'x'))), "do not begin as a picture");
+  ExpectRefused(WebpOfChunks(WebpChunk("VP8 ", std::string(20, 'x'))), "do not begin as an image");
+  ExpectRefused(WebpOfChunks(WebpChunk("VP8L", std::string(20, 'x'))), "do not begin as an image");
   std::string many = header;
   for (int i = 0; i < 1100; ++i) many += WebpChunk("JUNK", "");
   ExpectRefused(WebpOfChunks(many + pixels), "more than 1024 chunks");

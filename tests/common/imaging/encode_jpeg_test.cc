@@ -30,7 +30,7 @@ TEST(EncodeJpeg, KeepsWhatTheEyeSees) {
   }
 }
 
-TEST(EncodeJpeg, RefusesWhatIsNoPicture) {
+TEST(EncodeJpeg, RefusesWhatIsNoImage) {
   Image image = Gradient(4, 4, 3);
   image.pixels.pop_back();
   EXPECT_EQ(EncodeJpeg(image, 90).status().code(), absl::StatusCode::kInvalidArgument);

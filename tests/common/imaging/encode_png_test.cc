@@ -26,7 +26,7 @@ TEST(EncodePng, DecodesToTheSamePixels) {
   }
 }
 
-TEST(EncodePng, RefusesPicturesThatDoNotFitTheirBytes) {
+TEST(EncodePng, RefusesImagesThatDoNotFitTheirBytes) {
   Image image = Noise(4, 4, 3);
   image.pixels.pop_back();
   EXPECT_EQ(EncodePng(image).status().code(), absl::StatusCode::kInvalidArgument);

@@ -104,7 +104,7 @@ TEST(NativeGeometry, HoldsItsPromisesForEverySize) {
   }
 }
 
-TEST(NativeGeometry, TurnsWithThePicture) {
+TEST(NativeGeometry, TurnsWithTheImage) {
   const v1::Preprocessing model = Native(4, 36, 144);
   for (int height = 5; height < 300; height += 7) {
     for (int width = 5; width < 300; width += 11) {
@@ -116,7 +116,7 @@ TEST(NativeGeometry, TurnsWithThePicture) {
   }
 }
 
-TEST(NativeGeometry, CostFollowsTheSizeOfThePicture) {
+TEST(NativeGeometry, CostFollowsTheSizeOfTheImage) {
   const v1::Preprocessing model = Native(4, 36, 144);
   EXPECT_EQ(Plan(model, {32, 32}).input, (Size{32, 32}));
   EXPECT_EQ(Plan(model, {33, 33}).input, (Size{32, 32}));
@@ -129,7 +129,7 @@ TEST(NativeGeometry, CostFollowsTheSizeOfThePicture) {
   EXPECT_EQ(Plan(model, {1080, 1920}).input, (Size{36, 64}));
 }
 
-TEST(NativeGeometry, ElongatedPictures) {
+TEST(NativeGeometry, ElongatedImages) {
   const v1::Preprocessing model = Native(4, 36, 144);
   // 36 tokens are aimed at; the aspect weighs more.
   EXPECT_EQ(Plan(model, {1, 144}).input, (Size{4, 532}));
@@ -143,7 +143,7 @@ TEST(NativeGeometry, ElongatedPictures) {
   EXPECT_THAT(Refusal(Native(8, 13, 13), {100, 100}), HasSubstr("13 to 13 tokens"));
 }
 
-TEST(NativeGeometry, AWishReplacesThePicturesOwnSize) {
+TEST(NativeGeometry, AWishReplacesTheImagesOwnSize) {
   const v1::Preprocessing model = Native(4, 36, 144);
   EXPECT_EQ(Plan(model, {500, 375}, Size{32, 32}).input, (Size{32, 32}));
   EXPECT_EQ(Plan(model, {500, 375}, Size{33, 30}).input, (Size{32, 32}));
@@ -156,7 +156,7 @@ TEST(NativeGeometry, AWishReplacesThePicturesOwnSize) {
   EXPECT_THAT(Refusal(model, {500, 375}, Size{2147483647, 2147483647}), HasSubstr("1 to 8192"));
 }
 
-TEST(FixedGeometry, StretchTakesTheWholePicture) {
+TEST(FixedGeometry, StretchTakesTheWholeImage) {
   const Geometry geometry = Plan(Fixed(28, 28, v1::FixedResolution::STRETCH), {100, 50});
   EXPECT_EQ(geometry.scaled, (Size{28, 28}));
   EXPECT_EQ(geometry.input, (Size{28, 28}));
@@ -234,7 +234,7 @@ TEST(FixedGeometry, RefusesAWish) {
   EXPECT_THAT(Refusal(Fixed(28, 28, v1::FixedResolution::STRETCH), {100, 50}, Size{28, 28}), HasSubstr("28 x 28"));
 }
 
-TEST(PlanGeometry, RefusesAPictureWithoutPixels) {
+TEST(PlanGeometry, RefusesAImageWithoutPixels) {
   EXPECT_THAT(Refusal(Native(4, 36, 144), {0, 5}), HasSubstr("at least one"));
 }
 

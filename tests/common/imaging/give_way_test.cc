@@ -10,7 +10,7 @@
 #include "common/imaging/decode.h"
 #include "common/imaging/encode/encode_png.h"
 #include "common/imaging/resize.h"
-#include "tests/common/imaging/pictures.h"
+#include "tests/common/imaging/images.h"
 #include "tests/common/imaging/webp_files.h"
 #include "tests/watched_way.h"
 

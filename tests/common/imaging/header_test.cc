@@ -10,7 +10,7 @@
 
 #include "absl/strings/escaping.h"
 #include "common/imaging/decode.h"
-#include "tests/common/imaging/pictures.h"
+#include "tests/common/imaging/images.h"
 #include "tests/common/imaging/webp_files.h"
 
 namespace vitrine {
@@ -107,7 +107,7 @@ TEST(ReadHeader, TakesTheOrientationOfTextAndXmpWhereNoExifStatesOne) {
   EXPECT_EQ(ReadHeader(WebpOfChunks(WebpHeaderChunk(0, 30, 20) + pixels))->orientation, 1) << "not announced";
 }
 
-TEST(ReadHeader, NamesWhatIsNotAPicture) {
+TEST(ReadHeader, NamesWhatIsNotAImage) {
   EXPECT_THAT(Refusal(""), HasSubstr("empty"));
   EXPECT_THAT(Refusal("hello"), HasSubstr("neither a JPEG nor a PNG"));
   EXPECT_THAT(Refusal(std::string(20, '\0')), HasSubstr("neither a JPEG nor a PNG"));
@@ -155,7 +155,7 @@ TEST(ReadHeader, TheLimitsAreExact) {
 TEST(ReadHeader, ADamagedHeaderIsRefused) {
   const std::string jpeg = JpegFile(SmoothImage(16, 16, 3));
   EXPECT_THAT(Refusal(jpeg.substr(0, 3)), HasSubstr("ends within its header"));
-  EXPECT_THAT(Refusal(jpeg.substr(0, 2) + "\xFF\xD9"), HasSubstr("holds no picture"));
+  EXPECT_THAT(Refusal(jpeg.substr(0, 2) + "\xFF\xD9"), HasSubstr("holds no image"));
   EXPECT_THAT(Refusal(jpeg.substr(0, 2) + "\xFF\xDA" + std::string("\0\x02", 2)), HasSubstr("frame header is missing"));
   std::string many = jpeg.substr(0, 2);
   for (int i = 0; i < 1100; ++i) many += std::string("\xFF\xFE\0\x02", 4);

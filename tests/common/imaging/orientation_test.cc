@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "common/imaging/decode.h"
-#include "tests/common/imaging/pictures.h"
+#include "tests/common/imaging/images.h"
 
 namespace vitrine {
 namespace {
@@ -66,7 +66,7 @@ std::string WrittenByLibexif(int orientation, ExifByteOrder order) {
   return block.substr(6);  // without "Exif\0\0"
 }
 
-TEST(Orientation, EveryOneGivesTheSameUprightPicture) {
+TEST(Orientation, EveryOneGivesTheSameUprightImage) {
   for (const int channels : {1, 3}) {
     const Image upright = NoiseImage(70, 41, channels);
     for (int orientation = 1; orientation <= 8; ++orientation) {

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/common/imaging/pictures.h"
+#include "tests/common/imaging/images.h"
 
 namespace vitrine {
 namespace {
@@ -51,7 +51,7 @@ TEST(Preprocess, GreyForAColourModelIsRepeated) {
   EXPECT_EQ(Input(grey, Stretch(3, 4, 5)), Input(colour, Stretch(3, 4, 5)));
 }
 
-TEST(Preprocess, CutsTheCropOutOfTheScaledPicture) {
+TEST(Preprocess, CutsTheCropOutOfTheScaledImage) {
   v1::Preprocessing preprocessing = Stretch(1, 8, 8);
   preprocessing.mutable_fixed()->set_fit(v1::FixedResolution::CENTER_CROP);
   // Left third black, middle third white, right third black: the crop is the middle.

@@ -28,20 +28,20 @@ std::string EncodeWebp(const Image& image, const WebpOptions& options) {
   config.lossless = options.lossless;
   config.partitions = options.partitions;
   config.method = 1;  // fast
-  WebPPicture picture;
-  EXPECT_TRUE(WebPPictureInit(&picture));
-  picture.width = image.width;
-  picture.height = image.height;
-  picture.use_argb = options.lossless;
+  WebPPicture webp;
+  EXPECT_TRUE(WebPPictureInit(&webp));
+  webp.width = image.width;
+  webp.height = image.height;
+  webp.use_argb = options.lossless;
   WebPMemoryWriter writer;
   WebPMemoryWriterInit(&writer);
-  picture.writer = WebPMemoryWrite;
-  picture.custom_ptr = &writer;
-  EXPECT_TRUE(rgba.empty() ? WebPPictureImportRGB(&picture, image.pixels.data(), 3 * image.width)
-                           : WebPPictureImportRGBA(&picture, rgba.data(), 4 * image.width));
-  EXPECT_TRUE(WebPEncode(&config, &picture));
+  webp.writer = WebPMemoryWrite;
+  webp.custom_ptr = &writer;
+  EXPECT_TRUE(rgba.empty() ? WebPPictureImportRGB(&webp, image.pixels.data(), 3 * image.width)
+                           : WebPPictureImportRGBA(&webp, rgba.data(), 4 * image.width));
+  EXPECT_TRUE(WebPEncode(&config, &webp));
   std::string file(reinterpret_cast<const char*>(writer.mem), writer.size);
-  WebPPictureFree(&picture);
+  WebPPictureFree(&webp);
   WebPMemoryWriterClear(&writer);
   return file;
 }

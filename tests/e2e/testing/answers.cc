@@ -90,7 +90,7 @@ v1::ClassifyResponse Ask(v1::Classifier::Stub& classifier, const v1::ClassifyReq
 }  // namespace
 
 void CheckEverythingOffered(v1::Classifier::Stub& classifier, v1::Registry::Stub& registry, const std::string& model,
-                            const std::string& picture) {
+                            const std::string& image) {
   grpc::ClientContext context;
   v1::GetModelRequest which;
   which.set_model(model);
@@ -98,7 +98,7 @@ void CheckEverythingOffered(v1::Classifier::Stub& classifier, v1::Registry::Stub
   const grpc::Status status = registry.GetModel(&context, which, &version);
   ASSERT_TRUE(status.ok()) << status.error_message();
 
-  v1::ClassifyRequest request = PictureRequest(model, picture);
+  v1::ClassifyRequest request = ImageRequest(model, image);
   request.set_max_attention_bytes(int64_t{16} << 20);
   size_t maps = 0;
   for (const v1::AttentionOffer& offer : version.attention()) {

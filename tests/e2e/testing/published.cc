@@ -3,7 +3,7 @@
 
 #include "models/engine/logits.h"
 #include "server/registry/golden_input.h"
-#include "tests/common/imaging/pictures.h"
+#include "tests/common/imaging/images.h"
 #include "tests/models/config_text.h"
 
 namespace vitrine::testing {
@@ -60,7 +60,7 @@ std::string NoiseJpeg(int width, int height, uint32_t seed) {
   return JpegFile(image);
 }
 
-std::string SlowPicture(uint32_t seed) {
+std::string SlowImage(uint32_t seed) {
   return NoiseJpeg(160, 160, seed);
 }
 

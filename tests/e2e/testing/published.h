@@ -19,7 +19,7 @@ namespace vitrine::testing {
 v1::ModelConfig MixedConfig();  // EIT, RGB, native: cells of 4 pixels, 4 to 64 of them; 7 classes; has class-token rows
 v1::ModelConfig FixedConfig();  // KV+Pos, grey, 28 x 28; 10 classes; has scores and weights
 v1::ModelConfig NullModelConfig();
-// EIT, native, more than 0.1 s for SlowPicture() on one core.
+// EIT, native, more than 0.1 s for SlowImage() on one core.
 v1::ModelConfig SlowConfig();
 // Likewise, four times as slow, so that a test can act during the computation on any machine.
 v1::ModelConfig VerySlowConfig();
@@ -34,7 +34,7 @@ std::vector<float> LogitsAlone(const WeightedModel& model, const std::string& im
 // Returns a JPEG of smooth shapes and noise; the noise differs everywhere between seeds.
 std::string NoiseJpeg(int width, int height, uint32_t seed);
 // Returns an image on which SlowConfig() and VerySlowConfig() are slow.
-std::string SlowPicture(uint32_t seed = 1);
+std::string SlowImage(uint32_t seed = 1);
 
 }  // namespace vitrine::testing
 

@@ -105,10 +105,10 @@ bool Eventually(const std::function<bool()>& holds, absl::Duration timeout) {
   return true;
 }
 
-v1::ClassifyRequest PictureRequest(const std::string& model, const std::string& picture) {
+v1::ClassifyRequest ImageRequest(const std::string& model, const std::string& image) {
   v1::ClassifyRequest request;
   request.set_model(model);
-  request.set_image(picture);
+  request.set_image(image);
   return request;
 }
 

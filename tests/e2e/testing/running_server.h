@@ -55,7 +55,7 @@ std::string HttpExchange(const std::string& address, const std::string& bytes);
 // Polls `holds` until it is true, for a state that another thread reaches. Returns false after the timeout.
 bool Eventually(const std::function<bool()>& holds, absl::Duration timeout = absl::Seconds(30));
 
-v1::ClassifyRequest PictureRequest(const std::string& model, const std::string& picture);
+v1::ClassifyRequest ImageRequest(const std::string& model, const std::string& image);
 
 }  // namespace vitrine::testing
 

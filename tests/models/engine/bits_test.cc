@@ -18,10 +18,9 @@ constexpr int kBatches = 200;
 
 class Bits : public ::testing::TestWithParam<std::tuple<EngineForm, cpu::CpuPath>> {};
 
-TEST_P(Bits, DependOnThePictureAlone) {
+TEST_P(Bits, DependOnTheImageAlone) {
   const auto& [form, path] = GetParam();
-  Company(form, path, /*pictures=*/8)
-      .ExpectChangesNothing({.batches = kBatches, .most_pictures = 12, .team_every = 68});
+  Company(form, path, /*images=*/8).ExpectChangesNothing({.batches = kBatches, .most_images = 12, .team_every = 68});
 }
 
 INSTANTIATE_TEST_SUITE_P(Forms, Bits,

@@ -12,12 +12,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "tests/models/engine/gathered.h"
-#include "tests/models/reference/pictures.h"
+#include "tests/models/reference/images.h"
 
 namespace vitrine::testing {
 namespace {
 
-constexpr size_t kFewPictures = 4;
+constexpr size_t kFewImages = 4;
 
 bool SameBits(const std::vector<float>& a, const std::vector<float>& b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
@@ -29,16 +29,16 @@ void Append(std::span<const float> values, std::vector<float>& to) {
 
 }  // namespace
 
-Company::Company(const EngineForm& form, cpu::CpuPath path, size_t pictures, const PrecisionChoice& choice)
+Company::Company(const EngineForm& form, cpu::CpuPath path, size_t images, const PrecisionChoice& choice)
     : compiled_(form.config, path, choice) {
-  for (size_t i = 0; i < pictures; ++i) {
+  for (size_t i = 0; i < images; ++i) {
     const auto [height, width] = form.sizes[i % form.sizes.size()];
-    pictures_.push_back(Picture(form.config.preprocessing().channels(), height, width, i));
+    images_.push_back(RandomImage(form.config.preprocessing().channels(), height, width, i));
   }
-  for (size_t i = 0; i < pictures; ++i) {
+  for (size_t i = 0; i < images; ++i) {
     engine::Workspace workspace;
     alone_.push_back(Answers({i}, workspace, /*watched=*/0, /*tokens=*/true).front());
-    alone_.back().logits = compiled_.ByEngine({pictures_[i]});
+    alone_.back().logits = compiled_.ByEngine({images_[i]});
   }
 }
 
@@ -46,8 +46,8 @@ Company::Company(const EngineForm& form, cpu::CpuPath path, size_t pictures, con
 // none) and, with `tokens`, the tokens of all images.
 std::vector<Company::Answer> Company::Answers(const std::vector<size_t>& order, engine::Workspace& workspace,
                                               int watched, bool tokens) const {
-  std::vector<engine::Picture> views;
-  for (const size_t place : order) views.push_back(View(pictures_[place]));
+  std::vector<engine::ImagePlanes> views;
+  for (const size_t place : order) views.push_back(View(images_[place]));
   const std::vector<AttentionAbility::Offer> offers = compiled_.model->attention().offers;
   const int stages = static_cast<int>(compiled_.program->stages().size());
   AttentionTap attention;
@@ -92,8 +92,8 @@ std::string Company::FirstDifference(const Trials& trials, bool reversed) const 
   std::mt19937 random(7);
   engine::Workspace workspace;
   for (int batch = 0; batch < trials.batches; ++batch) {
-    std::vector<size_t> order(1 + random() % (batch % 8 == 0 ? trials.most_pictures : kFewPictures));
-    for (size_t& place : order) place = random() % pictures_.size();
+    std::vector<size_t> order(1 + random() % (batch % 8 == 0 ? trials.most_images : kFewImages));
+    for (size_t& place : order) place = random() % images_.size();
     if (reversed) std::reverse(order.begin(), order.end());
     const bool tokens = batch % 4 == 3;
     const int watched = batch % 2 == 0 ? -1 : static_cast<int>(order.size()) / 2;
@@ -107,7 +107,7 @@ std::string Company::FirstDifference(const Trials& trials, bool reversed) const 
       if (static_cast<int>(i) == watched && !SameBits(answers[i].attention, alone.attention)) what = "attention";
       if (tokens && !SameBits(answers[i].tokens, alone.tokens)) what = "tokens";
       if (!SameBits(answers[i].logits, alone.logits)) what = "logits";
-      if (what != nullptr) return absl::StrCat(what, " of picture ", i, " of ", order.size(), " in batch ", batch);
+      if (what != nullptr) return absl::StrCat(what, " of image ", i, " of ", order.size(), " in batch ", batch);
     }
   }
   return "";

@@ -12,13 +12,13 @@ namespace vitrine::testing {
 // Compares an engine's results for images in random batches with its results for each image alone.
 class Company {
  public:
-  // Makes `pictures` images whose sizes cycle through the form's sizes.
-  Company(const EngineForm& form, cpu::CpuPath path, size_t pictures, const PrecisionChoice& choice = {});
+  // Makes `images` images whose sizes cycle through the form's sizes.
+  Company(const EngineForm& form, cpu::CpuPath path, size_t images, const PrecisionChoice& choice = {});
 
   struct Trials {
     int batches = 0;
-    size_t most_pictures = 0;  // limit for every eighth batch; the others have at most four
-    int team_every = 8;        // a multiple of four: a team waits at every step for a member without a core
+    size_t most_images = 0;  // limit for every eighth batch; the others have at most four
+    int team_every = 8;      // a multiple of four: a team waits at every step for a member without a core
   };
   // Expects the same bits in random batches: on one thread, then on two at once, of which one reverses each batch.
   // Every second batch requests attention too, and every fourth also tokens; of the batches without attention, one
@@ -38,7 +38,7 @@ class Company {
                               bool tokens) const;
 
   Compiled compiled_;
-  std::vector<at::Tensor> pictures_;
+  std::vector<at::Tensor> images_;
   std::vector<Answer> alone_;
 };
 

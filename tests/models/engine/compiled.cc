@@ -12,7 +12,7 @@
 #include "models/engine/cpu/kernels/kernels.h"
 #include "models/families/family.h"
 #include "models/zoo/small_forms.h"
-#include "tests/models/reference/pictures.h"
+#include "tests/models/reference/images.h"
 
 namespace vitrine::testing {
 
@@ -46,9 +46,9 @@ std::string NameOf(const EngineForm& form, cpu::CpuPath path) {
   return name;
 }
 
-engine::Picture View(const at::Tensor& picture) {
-  return {picture.const_data_ptr<float>(), static_cast<int>(picture.size(0)), static_cast<int>(picture.size(1)),
-          static_cast<int>(picture.size(2))};
+engine::ImagePlanes View(const at::Tensor& image) {
+  return {image.const_data_ptr<float>(), static_cast<int>(image.size(0)), static_cast<int>(image.size(1)),
+          static_cast<int>(image.size(2))};
 }
 
 double Apart(const std::vector<float>& ours, const std::vector<float>& theirs) {
@@ -76,23 +76,23 @@ Compiled::Compiled(const v1::ModelConfig& config, cpu::CpuPath path, const Preci
   engine = std::make_unique<const engine::Engine>(std::move(*made));
 }
 
-std::vector<float> Logits(const engine::Engine& engine, const std::vector<at::Tensor>& pictures,
-                          AttentionTap* attention, TokenTap* tokens) {
-  std::vector<engine::Picture> views;
-  for (const at::Tensor& picture : pictures) views.push_back(View(picture));
-  std::vector<float> logits(pictures.size() * static_cast<size_t>(engine.plan().classes));
+std::vector<float> Logits(const engine::Engine& engine, const std::vector<at::Tensor>& images, AttentionTap* attention,
+                          TokenTap* tokens) {
+  std::vector<engine::ImagePlanes> views;
+  for (const at::Tensor& image : images) views.push_back(View(image));
+  std::vector<float> logits(images.size() * static_cast<size_t>(engine.plan().classes));
   engine::Workspace workspace;
   engine.Run(views, workspace, logits.data(), attention, tokens);
   return logits;
 }
 
-std::vector<float> Compiled::ByReference(const std::vector<at::Tensor>& pictures, AttentionTap* attention,
+std::vector<float> Compiled::ByReference(const std::vector<at::Tensor>& images, AttentionTap* attention,
                                          TokenTap* tokens) const {
   ForwardContext context;
   context.tap = attention;
   context.tokens = tokens;
   context.library_only = true;
-  const at::Tensor values = model->Forward(pictures, context).contiguous();
+  const at::Tensor values = model->Forward(images, context).contiguous();
   return {values.const_data_ptr<float>(), values.const_data_ptr<float>() + values.numel()};
 }
 

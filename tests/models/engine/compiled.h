@@ -28,10 +28,10 @@ std::vector<cpu::CpuPath> EnginePaths();
 std::string NameOf(const EngineForm& form, cpu::CpuPath path);
 
 // Returns the engine's view of an image; valid as long as the tensor.
-engine::Picture View(const at::Tensor& picture);
+engine::ImagePlanes View(const at::Tensor& image);
 
-// Logits of the pictures, row by row.
-std::vector<float> Logits(const engine::Engine& engine, const std::vector<at::Tensor>& pictures,
+// Logits of the images, row by row.
+std::vector<float> Logits(const engine::Engine& engine, const std::vector<at::Tensor>& images,
                           AttentionTap* attention = nullptr, TokenTap* tokens = nullptr);
 
 // Returns the largest difference relative to the largest value of `theirs`; infinite if a value is NaN or infinite.
@@ -42,10 +42,10 @@ inline constexpr double kParityTolerance = 1e-5;  // how far engine and referenc
 struct Compiled {
   Compiled(const v1::ModelConfig& config, cpu::CpuPath path, const PrecisionChoice& choice = {});
 
-  std::vector<float> ByEngine(const std::vector<at::Tensor>& pictures) const { return Logits(*engine, pictures); }
+  std::vector<float> ByEngine(const std::vector<at::Tensor>& images) const { return Logits(*engine, images); }
   // Runs with LibTorch's operators only: the reference's own kernels share common/simd/ with the engine's, so a fault
   // there would be on both sides.
-  std::vector<float> ByReference(const std::vector<at::Tensor>& pictures, AttentionTap* attention = nullptr,
+  std::vector<float> ByReference(const std::vector<at::Tensor>& images, AttentionTap* attention = nullptr,
                                  TokenTap* tokens = nullptr) const;
 
   std::unique_ptr<Model> model;

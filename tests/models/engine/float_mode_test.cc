@@ -9,7 +9,7 @@
 
 #include "models/program/builder.h"
 #include "tests/models/engine/compiled.h"
-#include "tests/models/reference/pictures.h"
+#include "tests/models/reference/images.h"
 
 #if defined(__x86_64__)
 #include <xmmintrin.h>
@@ -80,15 +80,15 @@ TEST_P(EngineFloatMode, BitsDoNotDependOnTheCallersRounding) {
   for (const EngineForm& form : EngineForms()) {
     if (form.name != "eit" && form.name != "xcit_f_sne" && form.name != "kv-pos-mnist-p7-d64-l2") continue;
     const auto [height, width] = form.sizes[0];
-    const at::Tensor picture = Picture(form.config.preprocessing().channels(), height, width, 1);
+    const at::Tensor image = RandomImage(form.config.preprocessing().channels(), height, width, 1);
     const Compiled compiled(form.config, GetParam());
-    const std::vector<float> expected = compiled.ByEngine({picture});
+    const std::vector<float> expected = compiled.ByEngine({image});
     for (const Control rounding : kRoundings) {
       EXPECT_EQ(Under(kKeep | rounding,
                       [&] {
                         const absl::StatusOr<engine::Engine> engine =
                             engine::Engine::Make(*compiled.program, compiled.weights, GetParam());
-                        return Logits(*engine, {picture});
+                        return Logits(*engine, {image});
                       }),
                 expected)
           << form.name;

@@ -36,10 +36,10 @@ TEST(NarrowableOperators, NamesEveryProductOfEveryFamilyOnce) {
     for (const program::Operator& op : model->program().operators()) {
       const auto* grid = op.As<program::ConvolveGrid>();
       const bool of_grid = grid != nullptr && (!grid->depthwise || readers.GeluAfter(&op) != nullptr);
-      const bool of_pictures = op.As<program::Convolve>() != nullptr && !pools;
+      const bool of_images = op.As<program::Convolve>() != nullptr && !pools;
       const auto* attend = op.As<program::Attend>();
       const bool attends = attend != nullptr ? !attend->class_query : op.As<program::AttendChannels>() != nullptr;
-      if (of_grid || of_pictures || attends || op.As<program::Linear>() != nullptr) expected.insert(op.name);
+      if (of_grid || of_images || attends || op.As<program::Linear>() != nullptr) expected.insert(op.name);
     }
     for (const OperatorGroup& group : NarrowableOperators(model->program())) {
       EXPECT_THAT(group, ::testing::Not(IsEmpty())) << form.name;
@@ -56,10 +56,10 @@ TEST(NarrowableOperators, WhatSharesAProductIsOneGroup) {
     const ModelDescription model = *ModelDescription::Make(form.config);
     std::map<std::string, const program::Operator*> operators;
     for (const program::Operator& op : model.program().operators()) operators[op.name] = &op;
-    int of_pictures = 0;
+    int of_images = 0;
     for (const OperatorGroup& group : NarrowableOperators(model.program())) {
       const program::Operator& first = *operators.at(group[0]);
-      of_pictures += first.As<program::Convolve>() != nullptr ? 1 : 0;
+      of_images += first.As<program::Convolve>() != nullptr ? 1 : 0;
       for (const std::string& name : group) {
         EXPECT_EQ(operators.at(name)->settings.index(), first.settings.index()) << form.name << " " << name;
         if (first.As<program::Linear>() == nullptr) continue;
@@ -68,8 +68,8 @@ TEST(NarrowableOperators, WhatSharesAProductIsOneGroup) {
         shared += name != group[0] ? 1 : 0;
       }
     }
-    EXPECT_LE(of_pictures, 1) << form.name;
-    stems += of_pictures;
+    EXPECT_LE(of_images, 1) << form.name;
+    stems += of_images;
   }
   EXPECT_GT(stems, 0);
   EXPECT_GT(shared, 0);

@@ -19,15 +19,15 @@ using ::testing::ElementsAre;
 // call.
 class Calls : public Backend {
  public:
-  absl::Status Run(std::span<const engine::Picture> pictures, engine::Workspace&, float* logits, AttentionTap*,
+  absl::Status Run(std::span<const engine::ImagePlanes> images, engine::Workspace&, float* logits, AttentionTap*,
                    TokenTap*) const override {
-    for (size_t i = 0; i < pictures.size(); ++i) {
-      logits[2 * i] = pictures[i].data[0];
+    for (size_t i = 0; i < images.size(); ++i) {
+      logits[2 * i] = images[i].data[0];
       logits[2 * i + 1] = static_cast<float>(i);
-      if (pictures[i].data[0] < 0) return absl::InternalError("below zero");
+      if (images[i].data[0] < 0) return absl::InternalError("below zero");
     }
     MutexLock lock(mutex_);
-    ++calls_[pictures.size()];
+    ++calls_[images.size()];
     return absl::OkStatus();
   }
   std::map<size_t, int> calls() const {
@@ -37,7 +37,7 @@ class Calls : public Backend {
 
  private:
   mutable Mutex mutex_;
-  mutable std::map<size_t, int> calls_ ABSL_GUARDED_BY(mutex_);  // by pictures
+  mutable std::map<size_t, int> calls_ ABSL_GUARDED_BY(mutex_);  // by images
 };
 
 std::vector<FloatArray> Images(int count) {
@@ -46,7 +46,7 @@ std::vector<FloatArray> Images(int count) {
   return images;
 }
 
-TEST(LogitsOf, EachThreadHasItsShareAndEachPictureItsRow) {
+TEST(LogitsOf, EachThreadHasItsShareAndEachImageItsRow) {
   const std::map<int, std::map<size_t, int>> shares = {{0, {{5, 1}}},         {1, {{5, 1}}}, {2, {{2, 1}, {3, 1}}},
                                                        {3, {{1, 1}, {2, 2}}}, {5, {{1, 5}}}, {9, {{1, 5}}}};
   for (const auto& [threads, expected] : shares) {

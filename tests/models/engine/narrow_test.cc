@@ -15,7 +15,7 @@
 #include "models/program/readers.h"
 #include "tests/models/engine/company.h"
 #include "tests/models/engine/compiled.h"
-#include "tests/models/reference/pictures.h"
+#include "tests/models/reference/images.h"
 
 namespace vitrine::testing {
 namespace {
@@ -71,20 +71,20 @@ class Narrow : public ::testing::TestWithParam<std::tuple<EngineForm, NarrowPath
   const EngineForm& form() const { return std::get<0>(GetParam()); }
   const NarrowPath& narrow() const { return std::get<1>(GetParam()); }
 
-  std::vector<at::Tensor> Pictures() const {
-    std::vector<at::Tensor> pictures;
+  std::vector<at::Tensor> Images() const {
+    std::vector<at::Tensor> images;
     for (size_t i = 0; i < 5; ++i) {
       const auto [height, width] = form().sizes[i % form().sizes.size()];
-      pictures.push_back(Picture(form().config.preprocessing().channels(), height, width, i));
+      images.push_back(RandomImage(form().config.preprocessing().channels(), height, width, i));
     }
-    return pictures;
+    return images;
   }
 };
 
 TEST_P(Narrow, IsNearTheReference) {
   const Compiled compiled(form().config, narrow().path, {.precision = narrow().precision, .kept = {}});
-  const std::vector<at::Tensor> pictures = Pictures();
-  const std::vector<float> reference = compiled.ByReference(pictures), ours = compiled.ByEngine(pictures);
+  const std::vector<at::Tensor> images = Images();
+  const std::vector<float> reference = compiled.ByReference(images), ours = compiled.ByEngine(images);
   EXPECT_LE(Apart(ours, reference), ToleranceOf(narrow().precision));
   EXPECT_NE(Apart(ours, reference), 0);
 }
@@ -112,11 +112,11 @@ TEST_P(Narrow, WhatIsKeptIsWider) {
   PrecisionChoice next;
   if (!widest) next = {.precision = Precision::kBf16, .kept = Bf16InInt8(*fp32.program)};
   const Compiled wider(form().config, narrow().path, next);
-  const std::vector<at::Tensor> pictures = Pictures();
-  EXPECT_EQ(kept.ByEngine(pictures), wider.ByEngine(pictures));
+  const std::vector<at::Tensor> images = Images();
+  EXPECT_EQ(kept.ByEngine(images), wider.ByEngine(images));
 }
 
-// int8 has the convolutions of pictures in bf16.
+// int8 has the convolutions of images in bf16.
 class NarrowBf16 : public Narrow {};
 
 std::vector<NarrowPath> Bf16NarrowPaths() {
@@ -126,7 +126,7 @@ std::vector<NarrowPath> Bf16NarrowPaths() {
 }
 
 // Unless one of them pools, the convolutions of images are narrow even if all other operators are kept.
-TEST_P(NarrowBf16, ConvolutionsOfPicturesAreNarrowByThemselves) {
+TEST_P(NarrowBf16, ConvolutionsOfImagesAreNarrowByThemselves) {
   PrecisionChoice choice = {.precision = Precision::kBf16, .kept = {}};
   const Compiled fp32(form().config, narrow().path);
   bool convolves = false, pools = false;
@@ -137,15 +137,15 @@ TEST_P(NarrowBf16, ConvolutionsOfPicturesAreNarrowByThemselves) {
     if (convolve == nullptr) choice.kept.insert(op.name);
   }
   const Compiled narrow_stem(form().config, narrow().path, choice);
-  const std::vector<at::Tensor> pictures = Pictures();
-  EXPECT_EQ(narrow_stem.ByEngine(pictures) != fp32.ByEngine(pictures), convolves && !pools);
+  const std::vector<at::Tensor> images = Images();
+  EXPECT_EQ(narrow_stem.ByEngine(images) != fp32.ByEngine(images), convolves && !pools);
 }
 
 // A row of bytes has no NaN.
 TEST_P(NarrowBf16, WhatIsNoNumberReachesTheLogits) {
   const Compiled compiled(form().config, narrow().path, {.precision = narrow().precision, .kept = {}});
-  const at::Tensor picture = Pictures()[0].clone().fill_(NAN);
-  for (const float logit : compiled.ByEngine({picture})) EXPECT_TRUE(std::isnan(logit));
+  const at::Tensor image = Images()[0].clone().fill_(NAN);
+  for (const float logit : compiled.ByEngine({image})) EXPECT_TRUE(std::isnan(logit));
 }
 
 // GELU behind a depthwise convolution is that of narrow products where lanes look its pieces up.
@@ -163,14 +163,14 @@ TEST_P(NarrowBf16, DepthwiseConvolutionsHaveTheirGelu) {
     }
   }
   const Compiled narrow_gelu(form().config, narrow().path, choice);
-  const std::vector<at::Tensor> pictures = Pictures();
+  const std::vector<at::Tensor> images = Images();
   const bool looks_up = engine::FindBf16Kernels(narrow().path)->vector_columns == 16;
-  EXPECT_EQ(narrow_gelu.ByEngine(pictures) != fp32.ByEngine(pictures), activates && looks_up);
+  EXPECT_EQ(narrow_gelu.ByEngine(images) != fp32.ByEngine(images), activates && looks_up);
 }
 
-TEST_P(Narrow, DependsOnThePictureAlone) {
-  Company(form(), narrow().path, /*pictures=*/6, {.precision = narrow().precision, .kept = {}})
-      .ExpectChangesNothing({.batches = kNarrowBatches, .most_pictures = 9});
+TEST_P(Narrow, DependsOnTheImageAlone) {
+  Company(form(), narrow().path, /*images=*/6, {.precision = narrow().precision, .kept = {}})
+      .ExpectChangesNothing({.batches = kNarrowBatches, .most_images = 9});
 }
 
 INSTANTIATE_TEST_SUITE_P(Forms, Narrow,

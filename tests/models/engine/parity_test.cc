@@ -11,8 +11,8 @@
 #include "models/workload/conventions.h"
 #include "models/workload/workload.h"
 #include "tests/models/engine/compiled.h"
+#include "tests/models/reference/images.h"
 #include "tests/models/reference/mac_counter.h"
-#include "tests/models/reference/pictures.h"
 
 namespace vitrine::testing {
 namespace {
@@ -30,11 +30,11 @@ class Parity : public ::testing::TestWithParam<std::tuple<EngineForm, cpu::CpuPa
 
   at::Tensor Sized(size_t size, uint64_t seed) const {
     const auto [height, width] = form().sizes[size % form().sizes.size()];
-    return Picture(form().config.preprocessing().channels(), height, width, seed);
+    return RandomImage(form().config.preprocessing().channels(), height, width, seed);
   }
 
-  void ExpectClose(const std::vector<at::Tensor>& pictures) const {
-    ExpectClose(compiled_.ByEngine(pictures), compiled_.ByReference(pictures), "logits");
+  void ExpectClose(const std::vector<at::Tensor>& images) const {
+    ExpectClose(compiled_.ByEngine(images), compiled_.ByReference(images), "logits");
   }
 
   static void ExpectEqual(const FloatArray& ours, const FloatArray& theirs, const std::string& what) {
@@ -47,26 +47,26 @@ class Parity : public ::testing::TestWithParam<std::tuple<EngineForm, cpu::CpuPa
   }
 };
 
-TEST_P(Parity, OnePictureOfEverySize) {
+TEST_P(Parity, OneImageOfEverySize) {
   for (size_t i = 0; i < form().sizes.size(); ++i) {
     SCOPED_TRACE(absl::StrCat(form().sizes[i].first, "x", form().sizes[i].second));
     ExpectClose({Sized(i, 1)});
   }
 }
 
-TEST_P(Parity, PicturesOfOneSize) {
+TEST_P(Parity, ImagesOfOneSize) {
   ExpectClose({Sized(0, 1), Sized(0, 2), Sized(0, 3)});
 }
 
-TEST_P(Parity, PicturesOfManySizes) {
-  std::vector<at::Tensor> pictures;
-  for (size_t i = 0; i < 7; ++i) pictures.push_back(Sized(i, 10 + i));
-  ExpectClose(pictures);
+TEST_P(Parity, ImagesOfManySizes) {
+  std::vector<at::Tensor> images;
+  for (size_t i = 0; i < 7; ++i) images.push_back(Sized(i, 10 + i));
+  ExpectClose(images);
 }
 
-// Attention of every layer and the tokens of every stage, of one picture among others that did not ask.
+// Attention of every layer and the tokens of every stage, of one image among others that did not ask.
 TEST_P(Parity, WhatIsHandedOut) {
-  const std::vector<at::Tensor> pictures = {Sized(0, 1), Sized(1, 2), Sized(2, 3)};
+  const std::vector<at::Tensor> images = {Sized(0, 1), Sized(1, 2), Sized(2, 3)};
   AttentionTap ours, theirs;
   TokenTap our_tokens, their_tokens;
   for (const AttentionAbility::Offer& offer : compiled_.model->attention().offers) {
@@ -78,10 +78,10 @@ TEST_P(Parity, WhatIsHandedOut) {
   for (int stage = TokenTap::kFinal; stage < stages; ++stage) {
     for (TokenTap* tap : {&our_tokens, &their_tokens}) tap->Request(stage);
   }
-  const std::vector<float> logits = Logits(*compiled_.engine, pictures, &ours, &our_tokens);
-  static_cast<void>(compiled_.ByReference(pictures, &theirs, &their_tokens));
+  const std::vector<float> logits = Logits(*compiled_.engine, images, &ours, &our_tokens);
+  static_cast<void>(compiled_.ByReference(images, &theirs, &their_tokens));
 
-  EXPECT_EQ(logits, compiled_.ByEngine(pictures)) << "what was asked changed the logits";
+  EXPECT_EQ(logits, compiled_.ByEngine(images)) << "what was asked changed the logits";
   for (int stage = TokenTap::kFinal; stage < stages; ++stage) {
     const TokenTap::Tokens *a = our_tokens.Find(stage), *b = their_tokens.Find(stage);
     ASSERT_EQ(a == nullptr, b == nullptr) << "stage " << stage;
@@ -104,10 +104,10 @@ TEST_P(Parity, WhatIsHandedOut) {
 
 // A maximum (in ReLU, softmax or pooling) must not replace NaN by a number.
 TEST_P(Parity, WhatIsNoNumberReachesTheLogits) {
-  at::Tensor picture = Sized(0, 1).clone();
-  picture.select(1, picture.size(1) / 2).select(1, picture.size(2) / 2).fill_(NAN);
+  at::Tensor image = Sized(0, 1).clone();
+  image.select(1, image.size(1) / 2).select(1, image.size(2) / 2).fill_(NAN);
   const auto is_none = [](float logit) { return std::isnan(logit); };
-  const std::vector<float> theirs = compiled_.ByReference({picture}), ours = compiled_.ByEngine({picture});
+  const std::vector<float> theirs = compiled_.ByReference({image}), ours = compiled_.ByEngine({image});
   ASSERT_TRUE(std::all_of(theirs.begin(), theirs.end(), is_none));
   EXPECT_TRUE(std::all_of(ours.begin(), ours.end(), is_none));
 }
@@ -125,8 +125,8 @@ TEST_P(Parity, TheReferenceRunsOnLibTorchAlone) {
 // Changes one weight tensor at a time: the engine and the reference must still agree, and their logits must change.
 // Excluded are tensors that no logit depends on, such as the last block's convolutions, which class tokens bypass.
 TEST_P(Parity, EveryWeightIsSeen) {
-  const std::vector<at::Tensor> pictures = {Sized(0, 1)};
-  const std::vector<float> logits = compiled_.ByReference(pictures);
+  const std::vector<at::Tensor> images = {Sized(0, 1)};
+  const std::vector<float> logits = compiled_.ByReference(images);
   size_t changes = 0, seen = 0;
   for (size_t i = 0; i < compiled_.weights.size(); i += kEveryWeight, ++changes) {
     at::Tensor weight = compiled_.model->weights()[i];
@@ -138,11 +138,11 @@ TEST_P(Parity, EveryWeightIsSeen) {
     const absl::StatusOr<engine::Engine> changed =
         engine::Engine::Make(*compiled_.program, compiled_.weights, compiled_.engine->path());
     ASSERT_TRUE(changed.ok()) << changed.status();
-    const std::vector<float> expected = compiled_.ByReference(pictures);
-    ExpectClose(Logits(*changed, pictures), expected, compiled_.program->weights()[i].name);
+    const std::vector<float> expected = compiled_.ByReference(images);
+    ExpectClose(Logits(*changed, images), expected, compiled_.program->weights()[i].name);
     if (expected != logits) {
       ++seen;
-      EXPECT_NE(Logits(*changed, pictures), logits) << compiled_.program->weights()[i].name;
+      EXPECT_NE(Logits(*changed, images), logits) << compiled_.program->weights()[i].name;
     }
     weight.copy_(before);
   }

@@ -6,16 +6,16 @@
 #include "models/engine/cpu/peaks.h"
 #include "models/workload/workload.h"
 #include "tests/models/engine/compiled.h"
-#include "tests/models/reference/pictures.h"
+#include "tests/models/reference/images.h"
 
 namespace vitrine::engine {
 namespace {
 
-std::vector<Picture> Views(const std::vector<at::Tensor>& pictures) {
-  std::vector<Picture> views;
-  for (const at::Tensor& picture : pictures) {
-    views.push_back({picture.const_data_ptr<float>(), static_cast<int>(picture.size(0)),
-                     static_cast<int>(picture.size(1)), static_cast<int>(picture.size(2))});
+std::vector<ImagePlanes> Views(const std::vector<at::Tensor>& images) {
+  std::vector<ImagePlanes> views;
+  for (const at::Tensor& image : images) {
+    views.push_back({image.const_data_ptr<float>(), static_cast<int>(image.size(0)), static_cast<int>(image.size(1)),
+                     static_cast<int>(image.size(2))});
   }
   return views;
 }
@@ -26,12 +26,12 @@ TEST(Profile, CountsTheMultiplyAddsThatTheWorkloadCounts) {
     SCOPED_TRACE(form.name);
     const testing::Compiled compiled(form.config, cpu::CpuPath::kPortable);
     const auto [height, width] = form.sizes[0];
-    std::vector<at::Tensor> pictures;
+    std::vector<at::Tensor> images;
     for (uint64_t i = 0; i < 3; ++i) {
-      pictures.push_back(testing::Picture(form.config.preprocessing().channels(), height, width, i));
+      images.push_back(testing::RandomImage(form.config.preprocessing().channels(), height, width, i));
     }
     Workspace workspace;
-    const std::vector<StepProfile> steps = ProfileSteps(*compiled.engine, Views(pictures), workspace);
+    const std::vector<StepProfile> steps = ProfileSteps(*compiled.engine, Views(images), workspace);
     ASSERT_EQ(steps.size(), compiled.engine->plan().steps.size());
     int64_t multiply_adds = 0;
     for (const StepProfile& step : steps) {

@@ -17,7 +17,7 @@
 #include "models/program/builder.h"
 #include "models/reference/interpreter.h"
 #include "tests/models/engine/compiled.h"
-#include "tests/models/reference/pictures.h"
+#include "tests/models/reference/images.h"
 
 namespace vitrine::testing {
 namespace {
@@ -42,10 +42,10 @@ struct Weighted {
     for (const at::Tensor& tensor : tensors) weights.push_back(tensor.const_data_ptr<float>());
     return engine::Engine::Make(program, weights, path, choice);
   }
-  std::vector<float> ByReference(const ImageBatch& pictures) const {
+  std::vector<float> ByReference(const ImageBatch& images) const {
     ForwardContext context;
     context.library_only = true;
-    const at::Tensor logits = Interpreter(program).Run(tensors, pictures, context).contiguous();
+    const at::Tensor logits = Interpreter(program).Run(tensors, images, context).contiguous();
     return {logits.const_data_ptr<float>(), logits.const_data_ptr<float>() + logits.numel()};
   }
 
@@ -66,8 +66,8 @@ TEST_P(Programs, LearnedPositionsOfCellsAloneAreThoseOfTheirCells) {
   const Weighted model(b.Take(b.Linear("head", b.MeanTokens(x), 5)));
   const absl::StatusOr<engine::Engine> engine = model.Compile(GetParam());
   ASSERT_TRUE(engine.ok()) << engine.status();
-  const ImageBatch pictures = {Picture(3, 4, 6, 1), Picture(3, 8, 6, 2)};
-  EXPECT_LE(Apart(Logits(*engine, pictures), model.ByReference(pictures)), kParityTolerance);
+  const ImageBatch images = {RandomImage(3, 4, 6, 1), RandomImage(3, 8, 6, 2)};
+  EXPECT_LE(Apart(Logits(*engine, images), model.ByReference(images)), kParityTolerance);
 }
 
 // Attention with q, k and v side by side, or each a value of its own.
@@ -111,8 +111,8 @@ TEST_P(Programs, AttentionIsHandedOutAlikeOfQueriesSideBySideAndApart) {
       ASSERT_TRUE(one.ok() && three.ok()) << one.status() << three.status();
       AttentionTap of_one, of_three;
       for (AttentionTap* tap : {&of_one, &of_three}) tap->Request(0, source, 0);
-      const std::vector<at::Tensor> pictures = {Picture(3, 4, 6, 1)};
-      EXPECT_EQ(Logits(*three, pictures, &of_three), Logits(*one, pictures, &of_one));
+      const std::vector<at::Tensor> images = {RandomImage(3, 4, 6, 1)};
+      EXPECT_EQ(Logits(*three, images, &of_three), Logits(*one, images, &of_one));
       const AttentionTap::Matrices *a = of_three.Find(0, source, 0), *b = of_one.Find(0, source, 0);
       ASSERT_TRUE(a != nullptr && b != nullptr);
       const std::vector<int64_t> shape = {2, class_query ? 1 : 7, 7};
@@ -138,10 +138,10 @@ TEST_P(Programs, SumsOfBytesFitTheirNumbersOrAreRefused) {
   widest["head.weight"].fill_(1);
   const absl::StatusOr<engine::Engine> engine = widest.Compile(GetParam(), int8);
   ASSERT_TRUE(engine.ok()) << engine.status();
-  at::Tensor picture = at::full({kMost, 1, 1}, 1.0F);
-  picture[0] = 0;
+  at::Tensor image = at::full({kMost, 1, 1}, 1.0F);
+  image[0] = 0;
   const float bias = widest["head.bias"].item<float>();
-  EXPECT_NEAR(Logits(*engine, {picture})[0], static_cast<float>(kMost - 1) + bias, 0.01F * kMost);
+  EXPECT_NEAR(Logits(*engine, {image})[0], static_cast<float>(kMost - 1) + bias, 0.01F * kMost);
 
   const Weighted wider(OneProduct(kMost + 1));
   const absl::Status status = wider.Compile(GetParam(), int8).status();

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "tests/models/engine/compiled.h"
-#include "tests/models/reference/pictures.h"
+#include "tests/models/reference/images.h"
 
 namespace vitrine::testing {
 namespace {
@@ -44,17 +44,17 @@ TEST_P(Release, WhatIsReleasedIsNotReadAgain) {
   Poisoned weights(compiled, names);
   const auto engine = engine::Engine::Make(*compiled.program, weights, EnginePaths().back());
   ASSERT_TRUE(engine.ok()) << engine.status();
-  std::vector<at::Tensor> pictures;
+  std::vector<at::Tensor> images;
   for (const auto& [height, width] : GetParam().sizes) {
-    pictures.push_back(Picture(GetParam().config.preprocessing().channels(), height, width, pictures.size() + 1));
+    images.push_back(RandomImage(GetParam().config.preprocessing().channels(), height, width, images.size() + 1));
   }
-  EXPECT_EQ(Logits(*engine, pictures), compiled.ByEngine(pictures));
+  EXPECT_EQ(Logits(*engine, images), compiled.ByEngine(images));
   TokenTap ours, theirs;
   for (TokenTap* const tap : {&ours, &theirs}) {
     for (int stage = TokenTap::kFinal; stage < 3; ++stage) tap->Request(stage);
   }
-  Logits(*engine, pictures, nullptr, &ours);
-  Logits(*compiled.engine, pictures, nullptr, &theirs);
+  Logits(*engine, images, nullptr, &ours);
+  Logits(*compiled.engine, images, nullptr, &theirs);
   for (int stage = TokenTap::kFinal; stage < 3; ++stage) {
     const TokenTap::Tokens *our = ours.Find(stage), *their = theirs.Find(stage);
     ASSERT_EQ(our == nullptr, their == nullptr);

@@ -5,7 +5,7 @@
 #include "models/engine/cpu/compile.h"
 #include "models/engine/cpu/frame_memory.h"
 #include "tests/models/engine/compiled.h"
-#include "tests/models/reference/pictures.h"
+#include "tests/models/reference/images.h"
 
 namespace vitrine::engine {
 namespace {
@@ -39,7 +39,7 @@ INSTANTIATE_TEST_SUITE_P(, Rows, ::testing::ValuesIn(testing::EngineForms()),
                          [](const auto& info) { return testing::NameOf(info.param, cpu::CpuPath::kPortable); });
 
 // profile_test.cc compares each step's reported cost with the workload that is computed without an engine.
-TEST_P(Rows, AreThoseOfThePicturesAndNoneIsPadding) {
+TEST_P(Rows, AreThoseOfTheImagesAndNoneIsPadding) {
   const testing::EngineForm& form = GetParam();
   const testing::Compiled compiled(form.config, cpu::CpuPath::kPortable);
   const Kernels kernels = CountingKernels();
@@ -49,13 +49,13 @@ TEST_P(Rows, AreThoseOfThePicturesAndNoneIsPadding) {
       Compile(*compiled.program, weights, {.fp32 = &kernels}, {}, /*tokens=*/false, matrices);
   ASSERT_TRUE(plan.ok()) << plan.status();
   std::vector<at::Tensor> tensors;
-  std::vector<Picture> pictures;
+  std::vector<ImagePlanes> images;
   for (const auto& [height, width] : form.sizes) {
-    tensors.push_back(testing::Picture(form.config.preprocessing().channels(), height, width, tensors.size()));
-    pictures.push_back(testing::View(tensors.back()));
+    tensors.push_back(testing::RandomImage(form.config.preprocessing().channels(), height, width, tensors.size()));
+    images.push_back(testing::View(tensors.back()));
   }
   FrameMemory memory;
-  const Frame& frame = memory.Prepare(*plan, kernels, pictures, 0).front();
+  const Frame& frame = memory.Prepare(*plan, kernels, images, 0).front();
   for (const auto& step : plan->steps) {
     asked = 0;
     step->Run(frame);

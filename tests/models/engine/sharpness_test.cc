@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "tests/models/engine/compiled.h"
-#include "tests/models/reference/pictures.h"
+#include "tests/models/reference/images.h"
 
 namespace vitrine::testing {
 namespace {
@@ -21,7 +21,7 @@ class Sharpness : public ::testing::TestWithParam<EngineForm> {
  protected:
   Sharpness() {
     const auto [height, width] = GetParam().sizes[0];
-    pictures_ = {Picture(GetParam().config.preprocessing().channels(), height, width, 1)};
+    images_ = {RandomImage(GetParam().config.preprocessing().channels(), height, width, 1)};
   }
 
   struct Computed {
@@ -33,15 +33,15 @@ class Sharpness : public ::testing::TestWithParam<EngineForm> {
     EXPECT_TRUE(engine.ok()) << engine.status();
     if (!engine.ok()) return {};
     TokenTap tokens = BothStages();
-    return With(tokens, Logits(*engine, pictures_, nullptr, &tokens));
+    return With(tokens, Logits(*engine, images_, nullptr, &tokens));
   }
   Computed ByReference() const {
     TokenTap tokens = BothStages();
-    return With(tokens, compiled_.ByReference(pictures_, nullptr, &tokens));
+    return With(tokens, compiled_.ByReference(images_, nullptr, &tokens));
   }
 
   const Compiled compiled_{GetParam().config, EnginePaths().back()};
-  std::vector<at::Tensor> pictures_;
+  std::vector<at::Tensor> images_;
 
  private:
   static TokenTap BothStages() {

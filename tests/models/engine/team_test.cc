@@ -25,15 +25,15 @@ class Does : public Step {
   const std::function<void(const Frame&)> what_;
 };
 
-// Frames of one picture, without buffers, and steps that do these things.
+// Frames of one image, without buffers, and steps that do these things.
 class TeamTest : public ::testing::Test {
  protected:
   void Then(std::function<void(const Frame&)> what) { plan_.steps.push_back(std::make_unique<Does>(std::move(what))); }
-  std::span<Frame> Frames(int members) { return memory_.Prepare(plan_, kernels_, {&picture_, 1}, 0, members); }
+  std::span<Frame> Frames(int members) { return memory_.Prepare(plan_, kernels_, {&image_, 1}, 0, members); }
 
   Plan plan_;
   const Kernels kernels_ = {};
-  const Picture picture_ = {.data = nullptr, .channels = 1, .height = 1, .width = 1};
+  const ImagePlanes image_ = {.data = nullptr, .channels = 1, .height = 1, .width = 1};
   FrameMemory memory_;
 };
 
@@ -75,7 +75,7 @@ TEST_F(TeamTest, FramesDifferInMemberAndScratch) {
     scratch.insert(frame.scratch());
     leaders += frame.Leads();
     EXPECT_EQ(frame.members(), 4);
-    EXPECT_EQ(frame.pictures().data(), &picture_);
+    EXPECT_EQ(frame.inputs().data(), &image_);
   }
   EXPECT_EQ(leaders, 1);
 }

@@ -73,9 +73,9 @@ std::vector<cpu::CpuPath> Paths() {
 
 class ZooBits : public ::testing::TestWithParam<std::tuple<EngineForm, cpu::CpuPath>> {};
 
-TEST_P(ZooBits, DependOnThePictureAlone) {
+TEST_P(ZooBits, DependOnTheImageAlone) {
   const auto& [form, path] = GetParam();
-  Company(form, path, /*pictures=*/3).ExpectChangesNothing({.batches = 8, .most_pictures = 4});
+  Company(form, path, /*images=*/3).ExpectChangesNothing({.batches = 8, .most_images = 4});
 }
 
 INSTANTIATE_TEST_SUITE_P(Rows, ZooBits,

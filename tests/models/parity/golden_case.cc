@@ -60,12 +60,12 @@ GoldenCase::GoldenCase(const std::string& name) {
     row.shape = ParseShape(shape);
     rows_.push_back(row);
   }
-  std::istringstream pictures(metadata["pictures"]);
-  for (int channels, height, width; pictures >> channels >> height >> width;) {
-    const std::string key = key_ + "/picture." + std::to_string(pictures_.size());
-    pictures_.push_back(HashedPicture(key, channels, height, width));
+  std::istringstream images(metadata["pictures"]);
+  for (int channels, height, width; images >> channels >> height >> width;) {
+    const std::string key = key_ + "/picture." + std::to_string(images_.size());
+    images_.push_back(HashedImage(key, channels, height, width));
   }
-  if (rows_.empty() || pictures_.empty()) Die(name + ": no tensors or no pictures");
+  if (rows_.empty() || images_.empty()) Die(name + ": no tensors or no images");
 }
 
 std::vector<std::string> GoldenCase::All() {

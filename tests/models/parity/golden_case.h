@@ -29,7 +29,7 @@ class GoldenCase {
   const std::string& arch() const { return arch_; }
   // The recorded values by name.
   const std::map<std::string, at::Tensor>& recorded() const { return recorded_; }
-  const ImageBatch& pictures() const { return pictures_; }
+  const ImageBatch& images() const { return images_; }
   // Number of values that Weights() would make.
   int64_t weight_count() const;
 
@@ -53,7 +53,7 @@ class GoldenCase {
   std::string key_;
   std::string arch_;
   std::vector<HashedRow> rows_;
-  ImageBatch pictures_;
+  ImageBatch images_;
   std::map<std::string, at::Tensor> recorded_;
 };
 

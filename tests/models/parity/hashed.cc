@@ -36,19 +36,19 @@ at::Tensor HashedTensor(std::string_view key, at::IntArrayRef shape, double cent
   return tensor;
 }
 
-at::Tensor HashedPicture(const std::string& key, int channels, int height, int width) {
+at::Tensor HashedImage(const std::string& key, int channels, int height, int width) {
   constexpr int kSquare = 32;
   const int rows = (height + kSquare - 1) / kSquare, columns = (width + kSquare - 1) / kSquare;
   const at::Tensor coarse = HashedTensor(key + ".coarse", {channels, rows, columns}, 0, 1);
-  at::Tensor picture = HashedTensor(key + ".fine", {channels, height, width}, 0, 0.5);
+  at::Tensor image = HashedTensor(key + ".fine", {channels, height, width}, 0, 0.5);
   const float* square = coarse.data_ptr<float>();
-  float* pixel = picture.data_ptr<float>();
+  float* pixel = image.data_ptr<float>();
   for (int c = 0; c < channels; ++c) {
     for (int y = 0; y < height; ++y) {
       for (int x = 0; x < width; ++x) *pixel++ += square[(c * rows + y / kSquare) * columns + x / kSquare];
     }
   }
-  return picture;
+  return image;
 }
 
 }  // namespace vitrine::testing

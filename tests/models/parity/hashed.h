@@ -14,7 +14,7 @@ namespace vitrine::testing {
 at::Tensor HashedTensor(std::string_view key, at::IntArrayRef shape, double centre, double half);
 
 // Returns a normalised image [channels, height, width]: 32-pixel squares that differ strongly, with added noise.
-at::Tensor HashedPicture(const std::string& key, int channels, int height, int width);
+at::Tensor HashedImage(const std::string& key, int channels, int height, int width);
 
 }  // namespace vitrine::testing
 

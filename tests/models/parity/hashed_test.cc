@@ -22,13 +22,13 @@ TEST(HashedTensor, IsWhatPythonMakes) {
   EXPECT_THAT(Values(HashedTensor("head.bias", {1}, 0.75, 0x1p-9)), ElementsAre(0x1.7f6e34p-1F));
 }
 
-TEST(HashedPicture, IsWhatPythonMakes) {
-  const std::vector<float> picture = Values(HashedPicture("picture.0", 2, 33, 2));
-  ASSERT_EQ(picture.size(), 2U * 33 * 2);
-  EXPECT_EQ(picture[0], -0x1.568e98p-3F);                // channel 0, row 0, column 0
-  EXPECT_EQ(picture[32 * 2 + 1], 0x1.5452p-7F);          // channel 0, row 32, column 1
-  EXPECT_EQ(picture[33 * 2 + 31 * 2], -0x1.eb3334p-2F);  // channel 1, row 31, column 0
-  EXPECT_EQ(picture[33 * 2 + 32 * 2], 0x1.112528p-2F);   // channel 1, row 32, column 0
+TEST(HashedImage, IsWhatPythonMakes) {
+  const std::vector<float> image = Values(HashedImage("picture.0", 2, 33, 2));
+  ASSERT_EQ(image.size(), 2U * 33 * 2);
+  EXPECT_EQ(image[0], -0x1.568e98p-3F);                // channel 0, row 0, column 0
+  EXPECT_EQ(image[32 * 2 + 1], 0x1.5452p-7F);          // channel 0, row 32, column 1
+  EXPECT_EQ(image[33 * 2 + 31 * 2], -0x1.eb3334p-2F);  // channel 1, row 31, column 0
+  EXPECT_EQ(image[33 * 2 + 32 * 2], 0x1.112528p-2F);   // channel 1, row 32, column 0
 }
 
 TEST(HashedTensor, DependsOnKeyAloneAndContinues) {

@@ -26,7 +26,7 @@ at::Tensor Sample(const at::Tensor& tensor) {
 struct RecordedName {
   std::string what;
   int layer = TokenTap::kFinal;
-  int picture = 0;
+  int image = 0;
 
   explicit RecordedName(const std::string& name) {
     std::istringstream stream(name);
@@ -34,7 +34,7 @@ struct RecordedName {
     std::vector<int> numbers;
     std::getline(stream, what, '.');
     while (std::getline(stream, part, '.')) numbers.push_back(std::atoi(part.c_str()));
-    picture = numbers.back();
+    image = numbers.back();
     if (numbers.size() == 2) layer = numbers[0];
   }
   bool tokens() const { return what == "tokens" || what == "final"; }
@@ -59,23 +59,23 @@ at::Tensor TokensOf(const TokenTap::Tokens& tokens, int image) {
 
 }  // namespace
 
-std::map<std::string, at::Tensor> Observe(const Model& model, const ImageBatch& pictures, const std::vector<int>& batch,
+std::map<std::string, at::Tensor> Observe(const Model& model, const ImageBatch& all, const std::vector<int>& batch,
                                           const std::vector<std::string>& names) {
-  std::map<int, int> place;  // by picture: its index in the batch
+  std::map<int, int> place;  // by image: its index in the batch
   ImageBatch images;
-  for (const int picture : batch) {
-    place[picture] = static_cast<int>(images.size());
-    images.push_back(pictures[picture]);
+  for (const int number : batch) {
+    place[number] = static_cast<int>(images.size());
+    images.push_back(all[number]);
   }
   AttentionTap attention;
   TokenTap tokens;
   for (const std::string& name : names) {
     const RecordedName wanted(name);
-    if (!place.contains(wanted.picture)) continue;
+    if (!place.contains(wanted.image)) continue;
     if (wanted.tokens()) {
       tokens.Request(wanted.layer);
     } else {
-      attention.Request(place[wanted.picture], SourceOf(model, wanted.what), wanted.layer);
+      attention.Request(place[wanted.image], SourceOf(model, wanted.what), wanted.layer);
     }
   }
   const absl::StatusOr<at::Tensor> logits = RunModel(model, images, &attention, &tokens);
@@ -84,11 +84,11 @@ std::map<std::string, at::Tensor> Observe(const Model& model, const ImageBatch& 
     ADD_FAILURE() << logits.status();
     return found;
   }
-  for (const auto& [picture, image] : place) found["logits." + std::to_string(picture)] = (*logits)[image];
+  for (const auto& [number, image] : place) found["logits." + std::to_string(number)] = (*logits)[image];
   for (const std::string& name : names) {
     const RecordedName wanted(name);
-    if (!place.contains(wanted.picture)) continue;
-    const int image = place[wanted.picture];
+    if (!place.contains(wanted.image)) continue;
+    const int image = place[wanted.image];
     if (wanted.tokens()) {
       const TokenTap::Tokens* taken = tokens.Find(wanted.layer);
       if (taken != nullptr) found[name] = Sample(TokensOf(*taken, image));

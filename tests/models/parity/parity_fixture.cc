@@ -33,9 +33,9 @@ Parity::Parity() : golden_(GetParam()) {
 std::map<std::string, at::Tensor> Parity::Observed(const Model& model,
                                                    const std::vector<std::vector<int>>& batches) const {
   std::map<std::string, at::Tensor> all;
-  for (const std::vector<int>& batch : batches) all.merge(Observe(model, golden_.pictures(), batch, names_));
+  for (const std::vector<int>& batch : batches) all.merge(Observe(model, golden_.images(), batch, names_));
   std::vector<at::Tensor> logits;
-  for (size_t i = 0; i < golden_.pictures().size(); ++i) {
+  for (size_t i = 0; i < golden_.images().size(); ++i) {
     const auto row = all.find("logits." + std::to_string(i));
     if (row == all.end()) return {};  // the run failed, and said so
     logits.push_back(row->second);
@@ -46,8 +46,8 @@ std::map<std::string, at::Tensor> Parity::Observed(const Model& model,
 
 std::vector<std::vector<int>> Parity::BySize() const {
   std::map<std::vector<int64_t>, std::vector<int>> sizes;
-  for (size_t i = 0; i < golden_.pictures().size(); ++i) {
-    sizes[golden_.pictures()[i].sizes().vec()].push_back(static_cast<int>(i));
+  for (size_t i = 0; i < golden_.images().size(); ++i) {
+    sizes[golden_.images()[i].sizes().vec()].push_back(static_cast<int>(i));
   }
   std::vector<std::vector<int>> batches;
   for (const auto& [size, batch] : sizes) batches.push_back(batch);
@@ -56,7 +56,7 @@ std::vector<std::vector<int>> Parity::BySize() const {
 
 std::vector<std::vector<int>> Parity::Mixed() const {
   std::vector<int> batch;
-  for (int i = static_cast<int>(golden_.pictures().size()); i-- > 0;) batch.push_back(i);
+  for (int i = static_cast<int>(golden_.images().size()); i-- > 0;) batch.push_back(i);
   return {batch};
 }
 

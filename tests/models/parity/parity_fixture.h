@@ -18,7 +18,7 @@ inline constexpr double kTolerance = 1e-4;
 // Largest difference in units of max(1, largest magnitude of `theirs`).
 double Off(const at::Tensor& ours, const at::Tensor& theirs);
 
-// The part of logits [pictures, classes] that depends on the picture.
+// The part of logits [images, classes] that depends on the image.
 at::Tensor Centred(const at::Tensor& logits);
 
 // A test of one golden, named by the parameter.

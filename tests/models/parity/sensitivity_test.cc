@@ -47,7 +47,7 @@ TEST_P(Sensitivity, TwoBlocksSwappedAreSeen) {
   EXPECT_GT(CentredLogitsOff(weights), kFarOff);
 }
 
-TEST_P(Sensitivity, LogitsDependOnThePicture) {
+TEST_P(Sensitivity, LogitsDependOnTheImage) {
   const at::Tensor logits = golden_.recorded().at("logits");
   EXPECT_GT(Off(logits[0], logits[1]), kFarOff);
 }
@@ -103,7 +103,7 @@ TEST_P(ChangedConfig, IsSeen) {
   ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(GetParam().change, &change));
   config.MergeFrom(change);
   const std::unique_ptr<Model> model = golden.Build(golden.Weights(), config);
-  const absl::StatusOr<at::Tensor> logits = RunModel(*model, golden.pictures());
+  const absl::StatusOr<at::Tensor> logits = RunModel(*model, golden.images());
   ASSERT_TRUE(logits.ok()) << logits.status();
   EXPECT_GT(Off(*logits, golden.recorded().at("logits")), 1.5 * kTolerance) << GetParam().golden << GetParam().change;
 }

@@ -12,14 +12,14 @@
 
 #include "models/attention_distance.h"
 #include "models/reference/float_arrays.h"
-#include "tests/models/reference/pictures.h"
+#include "tests/models/reference/images.h"
 
 namespace vitrine {
 namespace {
 
 using testing::Difference;
 using ::testing::HasSubstr;
-using testing::Picture;
+using testing::RandomImage;
 
 constexpr Grid kGrid{3, 5};
 
@@ -70,7 +70,7 @@ TEST(ResolveAttention, RefusalsNameTheFaultAndTheWayOut) {
   EXPECT_THAT(Refusal(Request(v1::WEIGHTS), {}), HasSubstr("no attention"));
   v1::AttentionRequest overlay = Request(v1::WEIGHTS);
   overlay.set_encoding(v1::OVERLAY_PNG);
-  EXPECT_THAT(Refusal(overlay), HasSubstr("does not lie on the picture"));
+  EXPECT_THAT(Refusal(overlay), HasSubstr("does not lie on the image"));
   v1::AttentionRequest query = Request(v1::QUERY_ROW);
   query.set_query(15);
   EXPECT_THAT(Refusal(query), AllOf(HasSubstr("query 15"), HasSubstr("3x5"), HasSubstr("0 to 14")));
@@ -121,7 +121,7 @@ class Captured : public ::testing::Test {
 
   static constexpr int kWatched = 1;
   std::unique_ptr<Model> model_;
-  const ImageBatch images_{Picture(3, 16, 16, 1), Picture(3, 12, 20, 2), Picture(3, 12, 20, 3)};
+  const ImageBatch images_{RandomImage(3, 16, 16, 1), RandomImage(3, 12, 20, 2), RandomImage(3, 12, 20, 3)};
   AttentionTap tap_;
 };
 

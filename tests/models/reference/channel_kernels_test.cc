@@ -8,8 +8,8 @@
 
 #include "common/simd/cpu_path.h"
 #include "models/reference/kernels/kernel_table.h"
+#include "tests/models/reference/images.h"
 #include "tests/models/reference/kernel_testing.h"
-#include "tests/models/reference/pictures.h"
 
 namespace vitrine::cpu {
 namespace {

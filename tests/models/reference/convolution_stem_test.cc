@@ -10,13 +10,13 @@
 
 #include <map>
 
-#include "tests/models/reference/pictures.h"
+#include "tests/models/reference/images.h"
 
 namespace vitrine {
 namespace {
 
 using testing::Difference;
-using testing::Picture;
+using testing::RandomImage;
 
 class Stem : public ::testing::Test {
  protected:
@@ -49,7 +49,7 @@ class Stem : public ::testing::Test {
   }
 
   std::map<std::string, at::Tensor> tensors_;
-  const ImageBatch images_{Picture(3, 24, 40, 1), Picture(3, 16, 16, 2), Picture(3, 16, 16, 3)};
+  const ImageBatch images_{RandomImage(3, 24, 40, 1), RandomImage(3, 16, 16, 2), RandomImage(3, 16, 16, 3)};
 };
 
 TEST_F(Stem, TrainingCountsThePixelsOfAllSizesAlike) {
@@ -93,7 +93,7 @@ TEST_F(Stem, EvaluationIsTrainingWithTheRunningStatistics) {
 
 TEST_F(Stem, PixelsBeyondTheLastCellAreCutOff) {
   const at::NoGradGuard no_grad;
-  const at::Tensor large = Picture(3, 23, 31, 4);
+  const at::Tensor large = RandomImage(3, 23, 31, 4);
   const at::Tensor cut = large.narrow(1, 0, 16).narrow(2, 0, 24);
   EXPECT_EQ(Run({large}, false).sizes(), at::IntArrayRef({6, 16}));
   EXPECT_EQ(Difference(Run({large}, false), Run({cut}, false)), 0);

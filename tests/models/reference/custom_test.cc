@@ -14,7 +14,7 @@
 #include "models/reference/initializer.h"
 #include "models/reference/interpreter.h"
 #include "models/reference/operators/token_sequence.h"
-#include "tests/models/reference/pictures.h"
+#include "tests/models/reference/images.h"
 
 namespace vitrine {
 namespace {
@@ -63,7 +63,7 @@ TEST(Custom, RunsInAProgramThatEndsInTheMeanOfItsTokens) {
   const program::Program program = b.Take(b.MeanTokens(x));
   EXPECT_EQ(program::FeaturesOf(program).kinds, (std::vector<v1::FeatureKind>{v1::MEAN_TOKEN, v1::PATCH_TOKENS}));
   const at::NoGradGuard no_grad;
-  const ImageBatch images{testing::Picture(3, 2, 4, 1), testing::Picture(3, 6, 2, 2)};
+  const ImageBatch images{testing::RandomImage(3, 2, 4, 1), testing::RandomImage(3, 6, 2, 2)};
   const at::Tensor means = Interpreter(program).Run({}, images, {});
   EXPECT_EQ(means.sizes(), at::IntArrayRef({2, 12}));
   for (int i = 0; i < 2; ++i) {

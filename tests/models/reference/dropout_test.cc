@@ -24,14 +24,14 @@
 #include "models/reference/operators/attention/attention.h"
 #include "models/zoo.h"
 #include "models/zoo/small_forms.h"
-#include "tests/models/reference/pictures.h"
+#include "tests/models/reference/images.h"
 
 namespace vitrine {
 namespace {
 
 using testing::Difference;
 using testing::Hashed;
-using testing::Picture;
+using testing::RandomImage;
 
 ForwardContext Training(uint64_t seed = 0) {
   ForwardContext context;
@@ -227,13 +227,13 @@ class EveryBlock : public ::testing::TestWithParam<Form> {
   int side() const {
     return model_->config().preprocessing().has_fixed() ? model_->config().preprocessing().fixed().height() : 32;
   }
-  ImageBatch Pictures() const {
+  ImageBatch Images() const {
     const int channels = model_->config().preprocessing().channels();
-    return {Picture(channels, side(), side(), 1), Picture(channels, side(), side(), 2)};
+    return {RandomImage(channels, side(), side(), 1), RandomImage(channels, side(), side(), 2)};
   }
   at::Tensor Logits(const ForwardContext& context) const {
     const at::NoGradGuard no_grad;
-    return model_->Forward(Pictures(), context);
+    return model_->Forward(Images(), context);
   }
 
   std::unique_ptr<Model> model_;
@@ -244,7 +244,7 @@ TEST_P(EveryBlock, DropPathReachesEveryBranch) {
   model_->RequireGrad(true);
   ForwardContext context = DroppingPaths(std::nextafter(1.0F, 0.0F), 3);
   context.update_statistics = false;
-  const at::Tensor logits = model_->Forward(Pictures(), context);
+  const at::Tensor logits = model_->Forward(Images(), context);
   (logits * Hashed(logits.sizes(), 4)).sum().backward();
   int silent = 0, loud = 0;
   for (const NamedTensor& parameter : model_->Parameters()) {
@@ -309,7 +309,7 @@ TEST(Dropout, EveryFormOfEveryFamilyDropsAtEveryPlace) {
   }
   for (const SmallForm& form : forms) {
     const std::unique_ptr<Model> model = testing::MakeHashed(form.config);
-    const ImageBatch images = {Picture(form.config.preprocessing().channels(), form.height, form.width, 1)};
+    const ImageBatch images = {RandomImage(form.config.preprocessing().channels(), form.height, form.width, 1)};
     const auto logits = [&](const DropRates& rates) {
       ForwardContext context = Training(3);
       context.dropout = rates;

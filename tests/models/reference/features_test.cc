@@ -5,13 +5,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/models/reference/pictures.h"
+#include "tests/models/reference/images.h"
 
 namespace vitrine {
 namespace {
 
 using ::testing::HasSubstr;
-using testing::Picture;
+using testing::RandomImage;
 
 v1::FeatureRequest Request(v1::FeatureKind kind) {
   v1::FeatureRequest request;
@@ -36,7 +36,7 @@ TEST(CollectFeature, GivesWhatTheHeadReads) {
   const std::unique_ptr<Model> model = testing::MakeHashed(
       testing::Config("classes: 5 preprocessing { channels: 3 native { cell: 4 min_tokens: 1 max_tokens: 64 } } "
                       "vit { patch: 4 width: 24 depth: 2 heads: 4 mlp_width: 48 grid_rows: 4 grid_columns: 4 }"));
-  const ImageBatch images{Picture(3, 16, 16, 1), Picture(3, 12, 20, 2)};
+  const ImageBatch images{RandomImage(3, 16, 16, 1), RandomImage(3, 12, 20, 2)};
   TokenTap tokens;
   tokens.Request(TokenTap::kFinal);
   const at::Tensor logits = *RunModel(*model, images, nullptr, &tokens);

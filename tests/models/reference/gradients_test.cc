@@ -12,7 +12,7 @@
 #include "models/reference/operators/convolution/grid_convolution.h"
 #include "models/reference/operators/gemm.h"
 #include "models/reference/operators/patches.h"
-#include "tests/models/reference/pictures.h"
+#include "tests/models/reference/images.h"
 
 namespace vitrine {
 namespace {
@@ -125,8 +125,9 @@ void ExpectGradientsThatLowerTheLoss(const std::string& text, bool training) {
   const auto model = testing::MakeHashed(testing::Config(text));
   model->RequireGrad(true);
   const int scale = model->cell() == 8 ? 4 : 1;
-  ImageBatch images{testing::Picture(3, scale * 12, scale * 8, 1), testing::Picture(3, scale * 12, scale * 8, 2)};
-  if (!model->config().has_kv()) images.push_back(testing::Picture(3, scale * 8, scale * 20, 3));
+  ImageBatch images{testing::RandomImage(3, scale * 12, scale * 8, 1),
+                    testing::RandomImage(3, scale * 12, scale * 8, 2)};
+  if (!model->config().has_kv()) images.push_back(testing::RandomImage(3, scale * 8, scale * 20, 3));
   // The batch's own statistics take part in the gradient.
   ForwardContext context;
   context.training = scale > 1 && training;

@@ -12,8 +12,8 @@
 #include "models/program/builder.h"
 #include "models/reference/support.h"
 #include "models/zoo.h"
+#include "tests/models/reference/images.h"
 #include "tests/models/reference/memory_meter.h"
-#include "tests/models/reference/pictures.h"
 
 namespace vitrine {
 namespace {
@@ -23,7 +23,7 @@ TEST(Interpreter, TheNullModelHasNoTokensToHandOut) {
   ASSERT_TRUE(model.ok()) << model.status();
   TokenTap tap;
   tap.Request(TokenTap::kFinal);
-  const absl::StatusOr<at::Tensor> logits = RunModel(**model, {testing::Picture(3, 224, 224, 1)}, nullptr, &tap);
+  const absl::StatusOr<at::Tensor> logits = RunModel(**model, {testing::RandomImage(3, 224, 224, 1)}, nullptr, &tap);
   ASSERT_TRUE(logits.ok()) << logits.status();
   EXPECT_EQ(logits->abs().sum().item<double>(), 0);
   EXPECT_EQ(tap.Find(TokenTap::kFinal), nullptr);
@@ -33,7 +33,7 @@ int64_t PeakOf(const std::string& family) {
   const auto model = testing::MakeHashed(testing::Config(
       "classes: 5 preprocessing { channels: 3 native { cell: 8 min_tokens: 1 max_tokens: 1000 } } " + family));
   const testing::MemoryMeter meter;
-  EXPECT_TRUE(RunModel(*model, {testing::Picture(3, 128, 128, 1)}).ok());
+  EXPECT_TRUE(RunModel(*model, {testing::RandomImage(3, 128, 128, 1)}).ok());
   return meter.peak_bytes();
 }
 
@@ -57,7 +57,8 @@ class Written : public ::testing::Test {
       weights.push_back(testing::Hashed(weight.shape, weights.size() + 1) * 0.3);
     }
     EXPECT_TRUE(CheckSupported(program).ok()) << CheckSupported(program);
-    return Interpreter(program).Run(weights, {testing::Picture(3, 4, 6, 1), testing::Picture(3, 6, 2, 2)}, context);
+    return Interpreter(program).Run(weights, {testing::RandomImage(3, 4, 6, 1), testing::RandomImage(3, 6, 2, 2)},
+                                    context);
   }
   static program::Value Tokens(program::Builder& b) {
     return b.JoinClass("join", b.ClassToken("class_token", 12, {}), b.Patchify(2));

@@ -7,13 +7,13 @@
 
 #include <algorithm>
 
+#include "tests/models/reference/images.h"
 #include "tests/models/reference/memory_meter.h"
-#include "tests/models/reference/pictures.h"
 
 namespace vitrine {
 namespace {
 
-using testing::Picture;
+using testing::RandomImage;
 
 constexpr int kShort = 16, kLong = 48;  // cells along each side
 constexpr double kMoreTokens = double{kLong} * kLong / (kShort * kShort);
@@ -24,7 +24,7 @@ struct Use {
 };
 
 Use Measure(const Model& model, int side, bool training, AttentionTap* tap = nullptr) {
-  const ImageBatch images{Picture(3, side * 8, side * 8, 1)};
+  const ImageBatch images{RandomImage(3, side * 8, side * 8, 1)};
   const at::NoGradGuard no_grad;
   ForwardContext context;
   context.training = training;

@@ -4,7 +4,7 @@
 #include <ATen/TensorOperators.h>
 #include <gtest/gtest.h>
 
-#include "tests/models/reference/pictures.h"
+#include "tests/models/reference/images.h"
 
 namespace vitrine {
 namespace {
@@ -56,7 +56,7 @@ TEST(PositionTable, TheMatrixOfAGridIsMadeOnce) {
   EXPECT_EQ(interpolations.To({3, 2}, at::kCPU).data_ptr(), first.data_ptr());
 }
 
-// Pictures of many shapes must not fill a device: 196 cells to 4,096 are 3.2 MB a grid.
+// Images of many shapes must not fill a device: 196 cells to 4,096 are 3.2 MB a grid.
 TEST(PositionTable, MatricesOfManyGridsAreKeptWithinABoundOfBytes) {
   const GridInterpolations interpolations({14, 14});
   const at::Tensor first = interpolations.To({64, 64}, at::kCPU);

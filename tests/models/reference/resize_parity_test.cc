@@ -10,7 +10,7 @@
 #include <cmath>
 
 #include "common/imaging/resize.h"
-#include "tests/common/imaging/pictures.h"
+#include "tests/common/imaging/images.h"
 
 namespace vitrine {
 namespace {

@@ -41,7 +41,7 @@ TEST(CheckSupported, NamesBatchNormBesideClassTokens) {
 
 TEST(CheckSupported, NamesAConvolutionThatIsNoStems) {
   Builder b(3);
-  const Value map = b.Convolve("convolution", b.pictures(), 8, {.stride = 3}, /*bias=*/false);
+  const Value map = b.Convolve("convolution", b.images(), 8, {.stride = 3}, /*bias=*/false);
   const Value cells = b.ToTokens(b.BatchNorm("norm", map));
   const Value tokens = b.JoinClass("join", b.ClassToken("class_token", 8, {}), cells);
   EXPECT_THAT(CheckSupported(b.Take(b.TakeClass(tokens))).message(), HasSubstr("operator convolution: "));

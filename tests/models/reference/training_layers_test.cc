@@ -15,7 +15,7 @@
 #include "models/reference/operators/elementwise.h"
 #include "models/reference/operators/gemm.h"
 #include "models/reference/operators/layer_norm.h"
-#include "tests/models/reference/pictures.h"
+#include "tests/models/reference/images.h"
 
 namespace vitrine {
 namespace {
@@ -254,8 +254,8 @@ TEST(TrainingLayers, ConvolutionStem) {
     for (const auto& each : NormShapes("norms." + std::to_string(i), 16 << i)) shapes.push_back(each);
   }
   Weights w(shapes);
-  const ImageBatch images = {testing::Picture(3, 24, 16, 1), testing::Picture(3, 24, 16, 2),
-                             testing::Picture(3, 32, 8, 3), testing::Picture(3, 16, 32, 4)};
+  const ImageBatch images = {testing::RandomImage(3, 24, 16, 1), testing::RandomImage(3, 24, 16, 2),
+                             testing::RandomImage(3, 32, 8, 3), testing::RandomImage(3, 16, 32, 4)};
   CheckAgainstLibrary(w, Hashed({4 * (3 * 2 + 3 * 2 + 4 + 2 * 4), 32}, 1),
                       [&](const at::Tensor& x, const ForwardContext& context) {
                         const Maps first = ConvolveAndNormalize(RunsOf(images, 8), w[0], w.Norm(2), true, context);
@@ -298,7 +298,7 @@ TEST(TrainingLayers, Families) {
         large + "xcit { patch: 8 width: 32 depth: 2 class_depth: 2 heads: 2 mlp_width: 30 }"}) {
     const std::unique_ptr<Model> model = testing::MakeHashed(testing::Config(text));
     ImageBatch images;
-    for (int i = 0; i < 6; ++i) images.push_back(testing::Picture(3, i < 3 ? 24 : 32, i < 3 ? 24 : 16, i));
+    for (int i = 0; i < 6; ++i) images.push_back(testing::RandomImage(3, i < 3 ? 24 : 32, i < 3 ? 24 : 16, i));
     ForwardContext library, own, bf16;
     library.training = own.training = bf16.training = true;
     library.library_only = true;

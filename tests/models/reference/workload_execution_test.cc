@@ -11,8 +11,8 @@
 #include "models/workload/workload.h"
 #include "models/zoo.h"
 #include "models/zoo/small_forms.h"
+#include "tests/models/reference/images.h"
 #include "tests/models/reference/mac_counter.h"
-#include "tests/models/reference/pictures.h"
 
 namespace vitrine {
 namespace {
@@ -37,8 +37,8 @@ TEST_P(WhatRuns, MultiplyAddsAreThoseOfTheList) {
   const auto model = MakeModel(config);
   ASSERT_TRUE(model.ok()) << model.status();
   const WorkloadInput input{GetParam().height, GetParam().width, 2};
-  const ImageBatch images{testing::Picture(3, input.height, input.width, 1),
-                          testing::Picture(3, input.height, input.width, 2)};
+  const ImageBatch images{testing::RandomImage(3, input.height, input.width, 1),
+                          testing::RandomImage(3, input.height, input.width, 2)};
   const absl::StatusOr<Workload> workload = WorkloadOf(config, input, Form::kExecuted);
   ASSERT_TRUE(workload.ok()) << workload.status();
   EXPECT_EQ(CountedMacs(**model, images), Macs(*workload));
@@ -52,7 +52,8 @@ TEST(CountedRuns, KvClassifiers) {
     const int64_t listed = Macs(*WorkloadOf(config, {28, 28, 2}, Form::kExecuted));
     // map_pos maps the encoding of 17 keys, 24 of its channels, once a layer; the list has no such matrix product.
     const int64_t offsets = config.kv().attention() == v1::KvConfig::KV_POS ? 2 * 17 * 24 : 0;
-    EXPECT_EQ(CountedMacs(**model, {testing::Picture(1, 28, 28, 1), testing::Picture(1, 28, 28, 2)}), listed + offsets)
+    EXPECT_EQ(CountedMacs(**model, {testing::RandomImage(1, 28, 28, 1), testing::RandomImage(1, 28, 28, 2)}),
+              listed + offsets)
         << name;
   }
 }
@@ -62,7 +63,7 @@ TEST(CountedRuns, TheCounterNoticesABlock) {
   const v1::ModelConfig two = SmallForms()[0].config;
   v1::ModelConfig one = two;
   one.mutable_vit()->set_depth(1);
-  const ImageBatch images{testing::Picture(3, 12, 16, 1)};
+  const ImageBatch images{testing::RandomImage(3, 12, 16, 1)};
   const int64_t difference = CountedMacs(**MakeModel(two), images) - CountedMacs(**MakeModel(one), images);
   const int64_t n = 13, d = 24;
   EXPECT_EQ(difference, n * (4 * d * d + 2 * d * 40) + 2 * n * n * d);

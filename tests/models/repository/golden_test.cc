@@ -25,15 +25,15 @@ float Darkened(float value) {
 
 class GoldenTest : public testing::Test {
  protected:
-  absl::Status Check() { return CheckWith(DecodeRawPicture); }
-  absl::Status CheckWith(const PictureToInput& to_input, std::string_view device = "cpu",
+  absl::Status Check() { return CheckWith(DecodeRawImage); }
+  absl::Status CheckWith(const ImageToInput& to_input, std::string_view device = "cpu",
                          std::string_view precision = "fp32", const GoldenRun& run = {}) {
     const std::unique_ptr<Model> model = *BuildModel(version_);
     return CheckGolden(version_, *model, ForwardOf(*model), to_input, device, precision, run);
   }
   absl::Status Record() {
     const std::unique_ptr<Model> model = *BuildModel(version_);
-    return RecordGolden(*model, ForwardOf(*model), DecodeRawPicture, version_.golden);
+    return RecordGolden(*model, ForwardOf(*model), DecodeRawImage, version_.golden);
   }
   // Shares its memory: what is written to it is stored.
   at::Tensor Golden(const std::string& name) { return TensorOf(golden_.at(name)); }
@@ -68,7 +68,7 @@ TEST_F(GoldenTest, NoticesEachGoldenAlone) {
   ASSERT_TRUE(Check().ok());
 }
 
-// The same version of a family that takes pictures of every size.
+// The same version of a family that takes images of every size.
 StoredVersion OfAnySize(StoredVersion version) {
   v1::ModelConfig& config = *version.manifest.mutable_config();
   v1::NativeResolution& sizes = *config.mutable_preprocessing()->mutable_native();
@@ -90,21 +90,21 @@ StoredVersion OfAnySize(StoredVersion version) {
   return version;
 }
 
-TEST_F(GoldenTest, FewAreThePicturesAndTheSmallestInput) {
+TEST_F(GoldenTest, FewAreTheImagesAndTheSmallestInput) {
   version_ = OfAnySize(version_);
   golden_["input.3"] = StoredOf(at::full({1, 12, 12}, 0.5, at::kFloat));
   golden_["input.4"] = StoredOf(at::full({1, 4, 8}, 0.25, at::kFloat));
   ASSERT_TRUE(Record().ok()) << Record();
   const GoldenRun few = {.few = true};
-  EXPECT_TRUE(CheckWith(DecodeRawPicture, "cpu", "fp32", few).ok());
+  EXPECT_TRUE(CheckWith(DecodeRawImage, "cpu", "fp32", few).ok());
   for (const char* name : {"logits.1", "logits.4"}) {
     Golden(name).add_(1);
-    EXPECT_THAT(CheckWith(DecodeRawPicture, "cpu", "fp32", few), Refuses(kRefused, HasSubstr("in a batch of 2")));
+    EXPECT_THAT(CheckWith(DecodeRawImage, "cpu", "fp32", few), Refuses(kRefused, HasSubstr("in a batch of 2")));
     Golden(name).sub_(1);
   }
   Golden("logits.0").add_(1);
   Golden("logits.3").add_(1);
-  EXPECT_TRUE(CheckWith(DecodeRawPicture, "cpu", "fp32", few).ok());
+  EXPECT_TRUE(CheckWith(DecodeRawImage, "cpu", "fp32", few).ok());
   Refused("golden \"input.0\" in a batch of 5");
 }
 
@@ -113,15 +113,15 @@ TEST_F(GoldenTest, TellsOfTheRunOfOneAlone) {
   const GoldenRun run = {.before_alone = [&] { told.push_back(0); },
                          .after_alone = [&](int64_t tokens) { told.push_back(tokens); }};
   const std::unique_ptr<Model> model = *BuildModel(version_);
-  EXPECT_TRUE(CheckWith(DecodeRawPicture, "cpu", "fp32", run).ok());
+  EXPECT_TRUE(CheckWith(DecodeRawImage, "cpu", "fp32", run).ok());
   const at::Tensor first = Golden("input.0");
   const Grid grid = *model->GridFor(static_cast<int>(first.size(1)), static_cast<int>(first.size(2)));
   EXPECT_THAT(told, testing::ElementsAre(0, grid.cells() + model->prefix_tokens()));
 }
 
 TEST_F(GoldenTest, NoticesAnotherPreprocessing) {
-  const auto darker = [](std::string_view picture, const v1::Preprocessing& preprocessing) {
-    auto input = DecodeRawPicture(picture, preprocessing);
+  const auto darker = [](std::string_view image, const v1::Preprocessing& preprocessing) {
+    auto input = DecodeRawImage(image, preprocessing);
     if (input.ok()) std::transform(input->values.begin(), input->values.end(), input->values.begin(), Darkened);
     return input;
   };
@@ -160,7 +160,7 @@ TEST_F(GoldenTest, DriftIsTheLargestDistanceInPartsOfTheLargestLogit) {
       const auto count = static_cast<int64_t>(images.size());
       return FloatArray{.shape = {count, classes}, .values = std::vector<float>(static_cast<size_t>(count * classes))};
     };
-    return GoldenDrift(version_, *model, zeros, DecodeRawPicture, "fp32");
+    return GoldenDrift(version_, *model, zeros, DecodeRawImage, "fp32");
   };
   const auto drift = [&] { return drift_of(3).value(); };
   for (const char* name : {"logits.0", "logits.1", "logits.2"}) Golden(name).fill_(0);
@@ -182,9 +182,9 @@ TEST_F(GoldenTest, NanLogitsAreOff) {
 }
 
 TEST_F(GoldenTest, NeedsAToleranceForDeviceAndPrecision) {
-  EXPECT_THAT(CheckWith(DecodeRawPicture, "cpu", "bf16"),
+  EXPECT_THAT(CheckWith(DecodeRawImage, "cpu", "bf16"),
               Refuses(kRefused, HasSubstr("no golden tolerance for bf16 on cpu")));
-  EXPECT_THAT(CheckWith(DecodeRawPicture, "cuda:1", "fp32"),
+  EXPECT_THAT(CheckWith(DecodeRawImage, "cuda:1", "fp32"),
               Refuses(kRefused, HasSubstr("no golden tolerance for fp32 on cuda")));
 }
 
@@ -194,28 +194,28 @@ TEST_F(GoldenTest, APrecisionMayHaveLogitsOfItsOwn) {
   tolerance.set_device("cpu");
   tolerance.set_precision("int8");
   tolerance.set_tolerance(1e-5f);
-  EXPECT_TRUE(CheckWith(DecodeRawPicture, "cpu", "int8").ok()) << "without its own, those of fp32";
+  EXPECT_TRUE(CheckWith(DecodeRawImage, "cpu", "int8").ok()) << "without its own, those of fp32";
   const std::unique_ptr<Model> model = *BuildModel(version_);
-  ASSERT_TRUE(RecordGolden(*model, ForwardOf(*model), DecodeRawPicture, version_.golden, "int8").ok());
-  EXPECT_TRUE(CheckWith(DecodeRawPicture, "cpu", "int8").ok());
+  ASSERT_TRUE(RecordGolden(*model, ForwardOf(*model), DecodeRawImage, version_.golden, "int8").ok());
+  EXPECT_TRUE(CheckWith(DecodeRawImage, "cpu", "int8").ok());
   Golden("int8.logits.1").add_(0.01);
-  EXPECT_THAT(CheckWith(DecodeRawPicture, "cpu", "int8"), Refuses(kRefused, HasSubstr("golden \"picture.1\"")));
+  EXPECT_THAT(CheckWith(DecodeRawImage, "cpu", "int8"), Refuses(kRefused, HasSubstr("golden \"picture.1\"")));
   EXPECT_TRUE(Check().ok()) << Check();
   const auto drift = [&](std::string_view precision) {
-    return GoldenDrift(version_, *model, ForwardOf(*model), DecodeRawPicture, precision).value();
+    return GoldenDrift(version_, *model, ForwardOf(*model), DecodeRawImage, precision).value();
   };
   EXPECT_GT(drift("int8"), 0.001f);
   EXPECT_LT(drift("fp32"), 1e-5f);
   golden_.erase("int8.logits.2");
-  EXPECT_THAT(CheckWith(DecodeRawPicture, "cpu", "int8"), Refuses(kRefused, HasSubstr("int8.logits.2")));
+  EXPECT_THAT(CheckWith(DecodeRawImage, "cpu", "int8"), Refuses(kRefused, HasSubstr("int8.logits.2")));
 }
 
-TEST_F(GoldenTest, NeedsAPicture) {
+TEST_F(GoldenTest, NeedsAImage) {
   golden_.erase("picture.1");
   golden_["input.1"] = StoredOf(at::full({1, 8, 8}, 0.5, at::kFloat));
-  Refused("no golden picture");
+  Refused("no golden image");
   golden_.clear();
-  Refused("no golden picture");
+  Refused("no golden image");
 }
 
 TEST_F(GoldenTest, NeedsWellFormedTensors) {
@@ -231,12 +231,12 @@ TEST_F(GoldenTest, NeedsWellFormedTensors) {
   refused_with("input.0", at::full({3, 8, 8}, 0.5, at::kFloat), "\"input.0\" is not F32 [1, height, width]");
   refused_with("input.0", at::full({1, 8, 8}, 1, at::kLong), "\"input.0\" is not F32");
   refused_with("input.0", at::full({1, 12, 8}, 0.5, at::kFloat), "\"input.0\" does not fit the model");
-  refused_with("input.0", at::full({1, 8193, 8}, 0.5, at::kFloat), "\"input.0\" is larger than any picture");
-  refused_with("input.0", at::full({1, 8, 8193}, 0.5, at::kFloat), "\"input.0\" is larger than any picture");
+  refused_with("input.0", at::full({1, 8193, 8}, 0.5, at::kFloat), "\"input.0\" is larger than any image");
+  refused_with("input.0", at::full({1, 8, 8193}, 0.5, at::kFloat), "\"input.0\" is larger than any image");
   refused_with("input.0", at::full({1, 8192, 8}, 0.5, at::kFloat), "\"input.0\" does not fit the model");
   refused_with("input.0", at::full({8, 8}, 0.5, at::kFloat), "\"input.0\" is not F32 [1, height, width]");
   refused_with("picture.1", at::full({64}, 1.0, at::kFloat), "\"picture.1\" is not U8 [bytes]");
-  refused_with("picture.1", at::full({63}, 1, at::kByte), "\"picture.1\" cannot be decoded: a raw picture");
+  refused_with("picture.1", at::full({63}, 1, at::kByte), "\"picture.1\" cannot be decoded: a raw image");
   refused_with("logits.0", at::full({4}, 1.0, at::kFloat), "\"logits.0\" is not F32 [3]");
   golden_.erase("logits.2");
   Refused("\"logits.2\" is missing");
@@ -260,7 +260,7 @@ TEST_F(GoldenTest, RecordedFromRoundedWeightsItHoldsForTheStoredVersion) {
   ASSERT_TRUE(read.ok()) << read.status();
   const auto model = BuildModel(*read);
   ASSERT_TRUE(model.ok()) << model.status();
-  const absl::Status checked = CheckGolden(*read, **model, ForwardOf(**model), DecodeRawPicture, "cpu", "fp32");
+  const absl::Status checked = CheckGolden(*read, **model, ForwardOf(**model), DecodeRawImage, "cpu", "fp32");
   EXPECT_TRUE(checked.ok()) << checked;
 }
 

@@ -34,7 +34,7 @@ using testing::IsSupersetOf;
 constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 constexpr VitSizes kSmall = {.width = 24, .depth = 2, .patch = 4, .cells = 12, .classes = 5};
 
-// ViT of kSmall on pictures of 12 x 16 pixels.
+// ViT of kSmall on images of 12 x 16 pixels.
 v1::ModelConfig SmallVit(ForeignSource source) {
   const bool timm = source == ForeignSource::kTimm;
   v1::ModelConfig config =
@@ -315,7 +315,7 @@ TEST(ForeignConfig, PreprocessingIsTheSources) {
   EXPECT_EQ(deit.fixed().crop(), 0.9);
   const v1::Preprocessing xcit = ForeignConfig(ForeignSource::kTimm, "xcit_nano_12_p16_224", 10)->preprocessing();
   EXPECT_EQ(xcit.mean(2), 0.406F);
-  EXPECT_EQ(xcit.fixed().crop(), 0) << "the whole picture";
+  EXPECT_EQ(xcit.fixed().crop(), 0) << "the whole image";
   const v1::ModelConfig huggingface = *ForeignConfig(ForeignSource::kHuggingFace, "vit-base-patch16-384", 10);
   EXPECT_EQ(huggingface.preprocessing().interpolation(), v1::BILINEAR);
   EXPECT_EQ(huggingface.preprocessing().fixed().fit(), v1::FixedResolution::STRETCH);

@@ -28,10 +28,10 @@ v1::ModelConfig SmallKvConfig() {
   return config;
 }
 
-absl::StatusOr<FloatArray> DecodeRawPicture(std::string_view picture, const v1::Preprocessing&) {
-  if (picture.size() != 64) return absl::InvalidArgumentError("a raw picture has 64 bytes");
+absl::StatusOr<FloatArray> DecodeRawImage(std::string_view image, const v1::Preprocessing&) {
+  if (image.size() != 64) return absl::InvalidArgumentError("a raw image has 64 bytes");
   FloatArray input{.shape = {1, 8, 8}};
-  for (const char value : picture) input.values.push_back(static_cast<float>(static_cast<uint8_t>(value)) / 255);
+  for (const char value : image) input.values.push_back(static_cast<float>(static_cast<uint8_t>(value)) / 255);
   return input;
 }
 
@@ -49,7 +49,7 @@ StoredVersion SmallKvVersion() {
   version.golden.tensors["input.0"] = StoredOf(at::arange(64, at::kFloat).reshape({1, 8, 8}).div(32).sin());
   version.golden.tensors["picture.1"] = StoredOf(at::arange(64, at::kByte));
   version.golden.tensors["input.2"] = StoredOf(at::full({1, 8, 8}, 0.5, at::kFloat));
-  const absl::Status recorded = RecordGolden(**model, ForwardOf(**model), DecodeRawPicture, version.golden);
+  const absl::Status recorded = RecordGolden(**model, ForwardOf(**model), DecodeRawImage, version.golden);
   EXPECT_TRUE(recorded.ok()) << recorded;
   return version;
 }

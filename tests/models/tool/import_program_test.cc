@@ -57,19 +57,19 @@ class ImportProgram : public ::testing::Test {
   }
   void ExpectNothingPublished() const { EXPECT_FALSE(fs::exists(folder_.path() / "models" / "imported" / "1")); }
 
-  // The server's answer for a picture is what the imported tensors give alone.
+  // The server's answer for an image is what the imported tensors give alone.
   void ExpectServed(int classes) {
     const absl::StatusOr<StoredVersion> version = ReadVersion(Path("models"), {"imported", 1});
     ASSERT_TRUE(version.ok()) << version.status();
     const WeightedModel model = FitWeights(version->manifest, version->weights).value();
     RunningServer server(folder_.path() / "models");
-    const std::string picture = NoiseJpeg(320, 200, 5);
-    v1::ClassifyRequest request = PictureRequest("imported", picture);
+    const std::string image = NoiseJpeg(320, 200, 5);
+    v1::ClassifyRequest request = ImageRequest("imported", image);
     request.set_top_k(classes);
     v1::ClassifyResponse response;
     const grpc::Status status = server.Classify(request, &response);
     ASSERT_TRUE(status.ok()) << status.error_message();
-    const std::vector<float> alone = LogitsAlone(model, picture);
+    const std::vector<float> alone = LogitsAlone(model, image);
     ASSERT_EQ(response.predictions_size(), classes);
     for (const v1::Prediction& prediction : response.predictions()) {
       EXPECT_EQ(prediction.label(), absl::StrCat("thing ", prediction.index()));
@@ -163,23 +163,23 @@ TEST_F(ImportProgram, VerifyingAgainstTimmSaysWhatIsMissing) {
   Outcome said = RunRepo(absl::StrCat(verify, Path("models")));
   EXPECT_EQ(said.code, 1);
   EXPECT_THAT(said.output, HasSubstr("there is no JPEG, PNG or WebP in it"));
-  const std::string pictures = VITRINE_SOURCE "/samples/cifar";
-  said = RunRepo(absl::StrCat("verify ", Path("models"), " --against timm --images ", pictures));
+  const std::string images = VITRINE_SOURCE "/samples/cifar";
+  said = RunRepo(absl::StrCat("verify ", Path("models"), " --against timm --images ", images));
   EXPECT_EQ(said.code, 1);
   EXPECT_THAT(said.output, HasSubstr("one model is needed, as MODEL or MODEL@VERSION; "));
   EXPECT_THAT(said.output, HasSubstr("holds imported"));
-  said = RunRepo(absl::StrCat(verify, pictures, " --python ", Path("none")));
+  said = RunRepo(absl::StrCat(verify, images, " --python ", Path("none")));
   EXPECT_EQ(said.code, 1);
   EXPECT_THAT(said.output, HasSubstr(absl::StrCat("--python ", Path("none"), " cannot be run")));
-  said = RunRepo(absl::StrCat(verify, pictures, " --python /bin/false"));
+  said = RunRepo(absl::StrCat(verify, images, " --python /bin/false"));
   EXPECT_EQ(said.code, 1);
   EXPECT_THAT(said.output, HasSubstr("--python /bin/false ended without an answer"));
-  said = RunRepo(absl::StrCat(verify, pictures, " --python /usr/bin/python3"));
+  said = RunRepo(absl::StrCat(verify, images, " --python /usr/bin/python3"));
   EXPECT_EQ(said.code, 1);
   EXPECT_THAT(said.output, HasSubstr("--python /usr/bin/python3 has no timm to compare with"));
 }
 
-TEST_F(ImportProgram, NativeResolutionTakesPicturesAtTheirOwnSize) {
+TEST_F(ImportProgram, NativeResolutionTakesImagesAtTheirOwnSize) {
   Write("deit.safetensors", TimmVitWeights({.width = 192, .depth = 12, .patch = 16, .cells = 196, .classes = 7}));
   WriteLabels(7);
   const Outcome imported = Import("timm", "deit_tiny_patch16_224", "deit.safetensors", "--native 36-1024");

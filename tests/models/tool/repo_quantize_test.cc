@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `vitrine-repo quantize` as a user runs it, on a bundled version and the pictures of its goldens.
+// `vitrine-repo quantize` as a user runs it, on a bundled version and the images of its goldens.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -39,14 +39,14 @@ std::string BytesOf(const fs::path& file) {
   return {std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
 }
 
-// A repository with one model, and an image folder with its golden picture in two of the model's classes.
+// A repository with one model, and an image folder with its golden image in two of the model's classes.
 class QuantizeProgram : public ::testing::Test {
  protected:
   QuantizeProgram() {
     std::string pattern = (fs::temp_directory_path() / "vitrine-quantize-XXXXXX").string();
     folder_ = mkdtemp(pattern.data());
     PublishWithoutPlans();
-    for (const char* label : {"3", "7"}) AddPicture("pictures", label);
+    for (const char* label : {"3", "7"}) AddImage("pictures", label);
   }
   ~QuantizeProgram() override { fs::remove_all(folder_); }
 
@@ -66,15 +66,15 @@ class QuantizeProgram : public ::testing::Test {
 
   std::string Models() const { return folder_ / "models"; }
 
-  void AddPicture(const std::string& data, const std::string& label) {
+  void AddImage(const std::string& data, const std::string& label) {
     const StoredVersion version = Read(1);
-    const StoredTensor& picture = version.golden.tensors.at(PictureName(version));
+    const StoredTensor& image = version.golden.tensors.at(ImageName(version));
     const fs::path place = folder_ / data / "test" / label;
     fs::create_directories(place);
-    std::ofstream(place / "picture.png", std::ios::binary).write(picture.As<char>(), picture.bytes());
+    std::ofstream(place / "picture.png", std::ios::binary).write(image.As<char>(), image.bytes());
   }
 
-  static std::string PictureName(const StoredVersion& version) {
+  static std::string ImageName(const StoredVersion& version) {
     for (const auto& [name, tensor] : version.golden.tensors) {
       if (name.starts_with("picture.")) return name;
     }
@@ -111,7 +111,7 @@ class QuantizeProgram : public ::testing::Test {
 TEST_F(QuantizeProgram, PublishesTheSameModelWithAPlanThatVerifies) {
   const Outcome quantized = Quantize("int8");
   ASSERT_EQ(quantized.exit_code, 0) << quantized.error;
-  EXPECT_THAT(quantized.out, AllOf(HasSubstr("kv-pos-mnist/2"), HasSubstr("on pictures test, 2 pictures")));
+  EXPECT_THAT(quantized.out, AllOf(HasSubstr("kv-pos-mnist/2"), HasSubstr("on images test, 2 images")));
   const StoredVersion before = Read(1), after = Read(2);
   EXPECT_EQ(after.weights_sha256, before.weights_sha256);
   EXPECT_EQ(after.labels, before.labels);
@@ -125,7 +125,7 @@ TEST_F(QuantizeProgram, PublishesTheSameModelWithAPlanThatVerifies) {
   EXPECT_EQ(plan.metrics(0).name(), "top1");
   EXPECT_EQ(plan.metrics(1).name(), "top1 fp32");
   for (const v1::Metric& metric : plan.metrics()) {
-    EXPECT_EQ(metric.split(), "pictures test, 2 pictures");
+    EXPECT_EQ(metric.split(), "images test, 2 images");
     EXPECT_EQ(metric.images(), 2);
   }
   const Outcome verified = Run(absl::StrCat("verify ", Models()));
@@ -171,13 +171,13 @@ TEST_F(QuantizeProgram, JsonSaysWhatWasMeasuredAndKept) {
   EXPECT_EQ(result.at("version"), 2);
   EXPECT_EQ(result.at("precision"), "bf16");
   EXPECT_EQ(result.at("images"), 2);
-  EXPECT_EQ(result.at("top1_fp32"), result.at("top1"));  // one picture under two labels: right once in any precision
+  EXPECT_EQ(result.at("top1_fp32"), result.at("top1"));  // one image under two labels: right once in any precision
   EXPECT_TRUE(result.at("kept").empty());
   EXPECT_GT(result.at("groups").get<int>(), 0);
 }
 
-TEST_F(QuantizeProgram, RefusesPicturesOfWhatTheModelDoesNotKnow) {
-  AddPicture("animals", "zebra");
+TEST_F(QuantizeProgram, RefusesImagesOfWhatTheModelDoesNotKnow) {
+  AddImage("animals", "zebra");
   const Outcome refused = Quantize("int8", "", "animals");
   EXPECT_EQ(refused.exit_code, 1);
   EXPECT_THAT(refused.error, AllOf(HasSubstr("label \"zebra\""), HasSubstr("none of the model's 10")));

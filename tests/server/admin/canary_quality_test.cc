@@ -24,7 +24,7 @@ using ::testing::IsEmpty;
 
 constexpr int kClasses = 10;
 
-struct Picture {
+struct SeenImage {
   int truth = 0;
   double hardness = 0;  // 0 to 1
 };
@@ -44,14 +44,13 @@ struct Behaviour {
   bool is_random = false;         // always the same class
   absl::Duration compute = absl::Milliseconds(10);
 
-  Answer Of(const Picture& picture, std::mt19937_64& random) const {
+  Answer Of(const SeenImage& image, std::mt19937_64& random) const {
     if (is_random) return {3, 0.12};
     // Hardness is mostly the same for every version, with a part that depends on this version.
-    std::mt19937_64 own(seed * 7919 + static_cast<uint64_t>(picture.hardness * 1e9));
+    std::mt19937_64 own(seed * 7919 + static_cast<uint64_t>(image.hardness * 1e9));
     std::uniform_real_distribution<double> unit(0, 1);
-    const double hard = std::clamp(picture.hardness + 0.15 * (unit(own) - 0.5), 0.0, 1.0);
-    Answer answer{picture.truth,
-                  std::clamp(1.05 - 0.75 * hard + overconfidence + 0.05 * (unit(random) - 0.5), 0.1, 1.0)};
+    const double hard = std::clamp(image.hardness + 0.15 * (unit(own) - 0.5), 0.0, 1.0);
+    Answer answer{image.truth, std::clamp(1.05 - 0.75 * hard + overconfidence + 0.05 * (unit(random) - 0.5), 0.1, 1.0)};
     if (hard > skill) answer.top = static_cast<int>(own() % kClasses);
     if (!classes.empty()) answer.top = classes[static_cast<size_t>(answer.top)];
     return answer;
@@ -84,7 +83,7 @@ class CanaryQualityTest : public ::testing::Test {
     admin_ = std::make_unique<AdminService>(*registry_, *settings_, watch_.get());
   }
 
-  Picture AnyPicture() {
+  SeenImage AnyImage() {
     std::uniform_real_distribution<double> unit(0, 1);
     // Classes are not equally frequent.
     const int truth = std::min(static_cast<int>(kClasses * unit(random_) * unit(random_) * 1.3), kClasses - 1);
@@ -92,14 +91,14 @@ class CanaryQualityTest : public ::testing::Test {
   }
   void Serve(int64_t version, const Behaviour& behaviour, double noise) {
     const ModelHandle model = registry_->Find("m", version).value();
-    const Answer answer = behaviour.Of(AnyPicture(), random_);
+    const Answer answer = behaviour.Of(AnyImage(), random_);
     model->answered->Add(answer.top, answer.confidence, answer.confidence < 0.5);
     model->computed->Add(1, behaviour.compute * std::exp(noise));
     model->version_metrics->requests().Count(Method::kClassify, absl::OkStatus(), absl::ZeroDuration());
   }
   void Pair(const Behaviour& canary, const Behaviour& stable) {
-    const Picture picture = AnyPicture();
-    const Answer mine = canary.Of(picture, random_), theirs = stable.Of(picture, random_);
+    const SeenImage image = AnyImage();
+    const Answer mine = canary.Of(image, random_), theirs = stable.Of(image, random_);
     registry_->Find("m", 2).value()->paired->Add(theirs.confidence >= PairedAnswers::kSure, mine.top == theirs.top,
                                                  absl::ZeroDuration(), clock_.Now());
   }
@@ -184,9 +183,9 @@ TEST_F(CanaryQualityTest, WhoseGuardIsOffStays) {
 
 TEST(ClassDistance, IsWithoutWhatChanceAdds) {
   std::mt19937_64 random(3);
-  const auto answers = [&](int pictures, int classes, int shift) {
+  const auto answers = [&](int images, int classes, int shift) {
     AnswerRecord record;
-    for (int i = 0; i < pictures; ++i) record.Add(static_cast<int64_t>(random() % classes) + shift, 0.9, false);
+    for (int i = 0; i < images; ++i) record.Add(static_cast<int64_t>(random() % classes) + shift, 0.9, false);
     return record.Read();
   };
   for (const int classes : {2, 10, 64, 1000}) {

@@ -164,14 +164,14 @@ TEST_F(CanaryWatchTest, ACanaryThatComputesTwiceAsLongIsPutAway) {
   Compute(1, 200, absl::Milliseconds(10));
   Compute(2, 49, absl::Milliseconds(25));
   Second();
-  EXPECT_TRUE(CanaryServes()) << "49 pictures prove nothing";
+  EXPECT_TRUE(CanaryServes()) << "49 images prove nothing";
   EXPECT_EQ(Serving().canaries(0).compared(), 49);
   EXPECT_NEAR(Serving().canaries(0).compute_ratio(), 2.5, 1e-9);
   Compute(2, 1, absl::Milliseconds(25));
   Second();
   EXPECT_FALSE(CanaryServes());
   EXPECT_THAT(Serving().put_away(0).reason(),
-              HasSubstr("canary guard: it computes 2.50 times as long for a picture as the stable version, over 50"));
+              HasSubstr("canary guard: it computes 2.50 times as long for an image as the stable version, over 50"));
   EXPECT_EQ(files_.MetricsOf("m")->Rollbacks(RollbackCause::kSlow), 1);
   EXPECT_EQ(files_.MetricsOf("m")->Rollbacks(RollbackCause::kErrorRate), 0);
 }

@@ -148,7 +148,7 @@ TEST_F(ComputeProbeTest, AtTheStartOnlyWhatIsThereCounts) {
   EXPECT_THAT(last_.failing, IsEmpty());
 }
 
-TEST_F(ComputeProbeTest, AsksForASmallGreyPictureInItsOwnName) {
+TEST_F(ComputeProbeTest, AsksForASmallGreyImageInItsOwnName) {
   ComputeProbe probe({.timeout = absl::Milliseconds(1)}, Parts(), clock_);
   stuck_ = {models_[0]->id.model};
   EXPECT_FALSE(probe.Try().ok());
@@ -192,7 +192,7 @@ TEST_F(ComputeProbeTest, AnAnswerThatDoesNotComeIsAFailureAndMayComeLater) {
   for (InferenceRequest& request : kept_) request.Finish(v1::ClassifyResponse());
 }
 
-TEST_F(ComputeProbeTest, AtTheStartNothingIsProvenWhileAPictureDoesNotComeBack) {
+TEST_F(ComputeProbeTest, AtTheStartNothingIsProvenWhileAImageDoesNotComeBack) {
   ComputeProbe probe({.timeout = absl::Milliseconds(20)}, Parts(), clock_);
   stuck_ = {models_[0]->id.model};
   EXPECT_EQ(probe.TryAll().code(), absl::StatusCode::kDeadlineExceeded) << "the other model computes on what is left";

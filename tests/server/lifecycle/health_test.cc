@@ -153,8 +153,8 @@ TEST_F(HealthTest, ADeviceThatHangsStopsTheServerAndNotTheNamesOfModels) {
   health_.SetServing();
   std::vector<Health::Status> heard;
   const uint64_t watch = health_.Watch("", [&](Health::Status status) { heard.push_back(status); });
-  health_.SetBroken("a picture does not come back");
-  EXPECT_EQ(health_.WhyNotServing(), "a picture does not come back");
+  health_.SetBroken("an image does not come back");
+  EXPECT_EQ(health_.WhyNotServing(), "an image does not come back");
   health_.SetBroken("");
   health_.SetFailing({{"a", 1}});
   EXPECT_THAT(heard, ElementsAre(kServing, kNotServing, kServing, kNotServing));
@@ -171,9 +171,9 @@ TEST_F(HealthTest, ABatchThatHangsStopsTheServerUntilItIsBack) {
   EXPECT_EQ(health_.WhyNotServing(), "an executor hangs");
   EXPECT_EQ(health_.Check(""), kNotServing);
   EXPECT_EQ(health_.Check("model/a"), kServing) << "no fault of the model";
-  health_.SetBroken("a picture does not come back");
+  health_.SetBroken("an image does not come back");
   health_.SetBroken("");
-  EXPECT_EQ(health_.Check(""), kNotServing) << "that pictures come back does not bring the batch back";
+  EXPECT_EQ(health_.Check(""), kNotServing) << "that images come back does not bring the batch back";
   health_.SetHung("");
   EXPECT_EQ(health_.WhyNotServing(), "");
   EXPECT_EQ(health_.Check(""), kServing);

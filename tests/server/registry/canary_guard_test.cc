@@ -80,7 +80,7 @@ TEST(CanaryGuard, TheTimeThatItComputesIsHeldAgainstTheStableVersions) {
     evidence.compute = compared;
     return JudgeCanary(Guard(guard), evidence);
   };
-  EXPECT_FALSE(judge("", {99, 10}).has_value()) << "99 pictures prove nothing";
+  EXPECT_FALSE(judge("", {99, 10}).has_value()) << "99 images prove nothing";
   EXPECT_FALSE(judge("", {100, 2}).has_value()) << "twice is allowed where nothing is set";
   EXPECT_TRUE(judge("", {100, 2.01}).has_value());
   EXPECT_FALSE(judge("max_compute_ratio: 0", {1000, 50}).has_value()) << "not looked at";
@@ -89,7 +89,7 @@ TEST(CanaryGuard, TheTimeThatItComputesIsHeldAgainstTheStableVersions) {
   ASSERT_TRUE(verdict.has_value());
   EXPECT_EQ(verdict->cause, RollbackCause::kSlow);
   EXPECT_EQ(verdict->reason,
-            "it computes 1.60 times as long for a picture as the stable version, over 20 pictures in batches of the "
+            "it computes 1.60 times as long for an image as the stable version, over 20 images in batches of the "
             "same sizes; the bound is 1.50");
 }
 
@@ -109,19 +109,19 @@ TEST(CanaryGuard, DifferencesOfAnswersHaveToBeCertain) {
     evidence.answers = answers;
     return JudgeCanary(Guard(guard), evidence);
   };
-  EXPECT_FALSE(judge("", {.pictures = 99, .confidence = {-0.7, 0.01}, .unsure = {}, .classes = {}}).has_value())
-      << "99 pictures prove nothing";
-  EXPECT_FALSE(judge("", {.pictures = 100, .confidence = {-0.29, 0.025}, .unsure = {}, .classes = {}}).has_value());
-  const auto verdict = judge("", {.pictures = 100, .confidence = {-0.31, 0.025}, .unsure = {}, .classes = {}});
+  EXPECT_FALSE(judge("", {.images = 99, .confidence = {-0.7, 0.01}, .unsure = {}, .classes = {}}).has_value())
+      << "99 images prove nothing";
+  EXPECT_FALSE(judge("", {.images = 100, .confidence = {-0.29, 0.025}, .unsure = {}, .classes = {}}).has_value());
+  const auto verdict = judge("", {.images = 100, .confidence = {-0.31, 0.025}, .unsure = {}, .classes = {}});
   ASSERT_TRUE(verdict.has_value());
   EXPECT_EQ(verdict->cause, RollbackCause::kAnswers);
   EXPECT_EQ(verdict->reason,
             "its mean confidence differs from the stable version's by -0.31 +- 0.03 over 100 of its answers; the bound "
             "is 0.20");
-  EXPECT_TRUE(judge("", {.pictures = 100, .confidence = {}, .unsure = {0.4, 0.04}, .classes = {}}).has_value());
-  EXPECT_TRUE(judge("", {.pictures = 100, .confidence = {}, .unsure = {}, .classes = {0.45, 0.03}}).has_value());
-  EXPECT_FALSE(judge("max_class_difference: 1", {.pictures = 100, .confidence = {}, .unsure = {}, .classes = {1, 0}})
-                   .has_value())
+  EXPECT_TRUE(judge("", {.images = 100, .confidence = {}, .unsure = {0.4, 0.04}, .classes = {}}).has_value());
+  EXPECT_TRUE(judge("", {.images = 100, .confidence = {}, .unsure = {}, .classes = {0.45, 0.03}}).has_value());
+  EXPECT_FALSE(
+      judge("max_class_difference: 1", {.images = 100, .confidence = {}, .unsure = {}, .classes = {1, 0}}).has_value())
       << "not looked at";
 }
 

@@ -8,16 +8,16 @@
 namespace vitrine {
 namespace {
 
-ComputeTimes Batches(int batches, int64_t pictures, absl::Duration each) {
+ComputeTimes Batches(int batches, int64_t images, absl::Duration each) {
   ComputeRecord record;
-  for (int b = 0; b < batches; ++b) record.Add(pictures, each);
+  for (int b = 0; b < batches; ++b) record.Add(images, each);
   return record.Read();
 }
 
-TEST(ComputeTimes, AreComparedForEachPicture) {
+TEST(ComputeTimes, AreComparedForEachImage) {
   const ComputeTimes slow = Batches(50, 4, absl::Milliseconds(12)), fast = Batches(80, 4, absl::Milliseconds(4));
   EXPECT_NEAR(Compare(slow, fast).ratio, 3, 1e-9);
-  EXPECT_EQ(Compare(slow, fast).pictures, 200) << "of the one that has fewer";
+  EXPECT_EQ(Compare(slow, fast).images, 200) << "of the one that has fewer";
   EXPECT_NEAR(Compare(fast, slow).ratio, 1 / 3.0, 1e-9);
 }
 
@@ -28,11 +28,11 @@ TEST(ComputeTimes, OnlyBatchesOfTheSameSizeAreCompared) {
     stable.Add(1, absl::Milliseconds(10));
     stable.Add(32, absl::Milliseconds(32));
   }
-  EXPECT_NEAR(Compare(canary.Read(), stable.Read()).ratio, 1, 1e-9) << "alone a picture takes ten times as long";
-  EXPECT_EQ(Compare(canary.Read(), stable.Read()).pictures, 100);
-  EXPECT_EQ(Compare(canary.Read(), Batches(100, 32, absl::Milliseconds(1))).pictures, 0);
+  EXPECT_NEAR(Compare(canary.Read(), stable.Read()).ratio, 1, 1e-9) << "alone an image takes ten times as long";
+  EXPECT_EQ(Compare(canary.Read(), stable.Read()).images, 100);
+  EXPECT_EQ(Compare(canary.Read(), Batches(100, 32, absl::Milliseconds(1))).images, 0);
   EXPECT_EQ(Compare(canary.Read(), Batches(100, 32, absl::Milliseconds(1))).ratio, 0);
-  EXPECT_EQ(Compare(Batches(1, 200, absl::Seconds(1)), Batches(1, 4000, absl::Seconds(1))).pictures, 200)
+  EXPECT_EQ(Compare(Batches(1, 200, absl::Seconds(1)), Batches(1, 4000, absl::Seconds(1))).images, 200)
       << "the largest are of one size";
 }
 
@@ -44,7 +44,7 @@ TEST(ComputeTimes, SizesCountAsOftenAsBothHaveThem) {
   }
   for (int b = 0; b < 1000; ++b) canary.Add(2, absl::Seconds(1));
   for (int b = 0; b < 5; ++b) stable.Add(2, absl::Seconds(4));
-  EXPECT_EQ(Compare(canary.Read(), stable.Read()).pictures, 100);
+  EXPECT_EQ(Compare(canary.Read(), stable.Read()).images, 100);
   EXPECT_NEAR(Compare(canary.Read(), stable.Read()).ratio, std::pow(4, 0.9 - 0.1), 1e-9);
 }
 
@@ -61,7 +61,7 @@ TEST(ComputeTimes, WhatWasBeforeIsTakenOff) {
   const ComputeTimes before = record.Read();
   for (int b = 0; b < 10; ++b) record.Add(1, absl::Milliseconds(10));
   const ComputeComparison compared = Compare(record.Read() - before, Batches(10, 1, absl::Milliseconds(10)));
-  EXPECT_EQ(compared.pictures, 10);
+  EXPECT_EQ(compared.images, 10);
   EXPECT_NEAR(compared.ratio, 1, 1e-9);
 }
 

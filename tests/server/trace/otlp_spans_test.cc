@@ -115,33 +115,33 @@ TEST(OtlpSpans, SayWhatAnRpcWas) {
                                                         }));
 }
 
-TEST(OtlpSpans, APictureOfACallIsInsideTheProcess) {
+TEST(OtlpSpans, AImageOfACallIsInsideTheProcess) {
   RequestTrace trace = Answered(Method::kModelInfer);
   trace.part = 2;
   trace.code = absl::StatusCode::kInternal;
   const ScopeSpans spans = SpansOf(trace);
   ASSERT_EQ(spans.spans_size(), 5);
-  const Span& picture = spans.spans(0);
-  EXPECT_EQ(picture.name(), "picture");
-  EXPECT_EQ(picture.kind(), Span::SPAN_KIND_INTERNAL);
-  EXPECT_EQ(picture.flags(), 0x101U) << "its parent is here";
-  EXPECT_EQ(picture.parent_span_id(), absl::HexStringToBytes("00f067aa0ba902b7"));
-  EXPECT_EQ(picture.status().code(), Status::STATUS_CODE_ERROR);
-  EXPECT_EQ(AttributesOf(picture), (std::map<std::string, std::string>{
-                                       {"vitrine.picture", "2"},
-                                       {"error.type", "INTERNAL"},
-                                       {"vitrine.model", "m"},
-                                       {"vitrine.version", "4"},
-                                       {"vitrine.precision", "int8"},
-                                       {"vitrine.request_id", "r"},
-                                       {"vitrine.tokens", "33"},
-                                   }));
-  EXPECT_EQ(spans.spans(1).parent_span_id(), picture.span_id());
+  const Span& image = spans.spans(0);
+  EXPECT_EQ(image.name(), "picture");
+  EXPECT_EQ(image.kind(), Span::SPAN_KIND_INTERNAL);
+  EXPECT_EQ(image.flags(), 0x101U) << "its parent is here";
+  EXPECT_EQ(image.parent_span_id(), absl::HexStringToBytes("00f067aa0ba902b7"));
+  EXPECT_EQ(image.status().code(), Status::STATUS_CODE_ERROR);
+  EXPECT_EQ(AttributesOf(image), (std::map<std::string, std::string>{
+                                     {"vitrine.picture", "2"},
+                                     {"error.type", "INTERNAL"},
+                                     {"vitrine.model", "m"},
+                                     {"vitrine.version", "4"},
+                                     {"vitrine.precision", "int8"},
+                                     {"vitrine.request_id", "r"},
+                                     {"vitrine.tokens", "33"},
+                                 }));
+  EXPECT_EQ(spans.spans(1).parent_span_id(), image.span_id());
 }
 
-TEST(OtlpSpans, ACallOfSeveralPicturesSaysHowMany) {
+TEST(OtlpSpans, ACallOfSeveralImagesSaysHowMany) {
   RequestTrace trace = Answered(Method::kModelInfer);
-  trace.pictures = 3;
+  trace.image_count = 3;
   trace.stages = {};
   const ScopeSpans spans = SpansOf(trace);
   ASSERT_EQ(spans.spans_size(), 1);

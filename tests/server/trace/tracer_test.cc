@@ -44,7 +44,7 @@ TEST_F(TracerTest, WithoutACallerTheRatioDecides) {
 }
 
 // Sampling is decided once per call: deciding again per image would start separate traces.
-TEST_F(TracerTest, APictureIsTracedWhereItsCallIs) {
+TEST_F(TracerTest, AImageIsTracedWhereItsCallIs) {
   Tracer tracer(1, queue_, counters_);
   EXPECT_EQ(tracer.BeginPart(std::nullopt, Method::kModelInfer, kBegun, 0), nullptr);
   EXPECT_EQ(tracer.BeginPart(kUnsampled, Method::kModelInfer, kBegun, 0), nullptr);

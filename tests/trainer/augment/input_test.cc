@@ -17,11 +17,11 @@ class DrawInputTest : public ::testing::Test {
  protected:
   absl::StatusOr<TrainingInput> Draw(const v1::Recipe& recipe, int sample) const {
     CounterRandom random(recipe.seed(), 3, sample);
-    return DrawInput(picture_, recipe, preprocessing_, random);
+    return DrawInput(image_, recipe, preprocessing_, random);
   }
 
   const v1::Preprocessing preprocessing_ = ConfigOf(SmallRecipe())->preprocessing();
-  const Image picture_ = *ColouredSquares(4, 3).image(1);
+  const Image image_ = *ColouredSquares(4, 3).image(1);
 };
 
 // Recipes from before the settings below draw the same numbers as then, so that old runs repeat.
@@ -34,7 +34,7 @@ TEST_F(DrawInputTest, WithoutRecolouringIsTheViewBitByBit) {
     const auto input = Draw(recipe, sample);
     ASSERT_TRUE(input.ok());
     EXPECT_EQ(input->size, size);
-    EXPECT_EQ(input->values, RenderView(picture_, view, preprocessing_));
+    EXPECT_EQ(input->values, RenderView(image_, view, preprocessing_));
   }
 }
 
@@ -49,7 +49,7 @@ TEST_F(DrawInputTest, DrawsTheNumbersThatItAlwaysDrew) {
   EXPECT_EQ(draw(5), (std::vector<int>{6, 3, 154, 157, 1}));
 }
 
-// Every setting changes pictures and leaves the numbers drawn before it as they are.
+// Every setting changes images and leaves the numbers drawn before it as they are.
 TEST_F(DrawInputTest, EverySettingActsOnTheSameView) {
   v1::Recipe plain = SmallRecipe();
   const auto changed = [&](const v1::Recipe& recipe) {
@@ -92,7 +92,7 @@ TEST_F(DrawInputTest, TheWayOf8BitPixelsRoundsAndNoMore) {
   }
 }
 
-TEST_F(DrawInputTest, TakesGreyPictures) {
+TEST_F(DrawInputTest, TakesGreyImages) {
   v1::Recipe recipe = SmallRecipe();
   recipe.mutable_augmentation()->mutable_rand_augment()->set_operations(2);
   recipe.mutable_augmentation()->mutable_rand_augment()->set_magnitude(9);

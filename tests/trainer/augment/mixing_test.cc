@@ -28,7 +28,7 @@ v1::Mixing Settings(float mixup, float cutmix) {
   return mixing;
 }
 
-// Picture i has value i everywhere and label i.
+// Image i has value i everywhere and label i.
 TrainingBatch Plain(const std::vector<Size>& sizes) {
   TrainingBatch batch;
   batch.samples = static_cast<int64_t>(sizes.size());
@@ -49,12 +49,12 @@ float Target(const TrainingBatch& batch, int64_t image, int64_t label) {
   return batch.targets[image][label].item<float>();
 }
 
-// The targets of an unmixed picture.
+// The targets of an unmixed image.
 double On() {
   return 1 - kSmoothing + kSmoothing / kClasses;
 }
 
-TEST(MixBatch, MixupBlendsPicturesAndTargetsAlike) {
+TEST(MixBatch, MixupBlendsImagesAndTargetsAlike) {
   double mean = 0, square = 0;
   constexpr int kBatches = 2000;
   for (int i = 0; i < kBatches; ++i) {
@@ -99,7 +99,7 @@ TEST(MixBatch, CutMixExchangesARectangleAndCountsItsArea) {
   EXPECT_TRUE(clipped);
   EXPECT_TRUE(whole);
   // 1 - lambda is uniform; of a rectangle of side r = sqrt(1 - lambda) around a uniform centre r (1 - r / 4) of each
-  // side is left, so that E[r^2 (1 - r/4)^2] = 1/2 - 2/10 + 1/48 of the picture, less what whole pixels cut off.
+  // side is left, so that E[r^2 (1 - r/4)^2] = 1/2 - 2/10 + 1/48 of the image, less what whole pixels cut off.
   EXPECT_NEAR(mean_cut, 0.5 - 0.2 + 1 / 48.0, 0.05);
 }
 

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "tests/common/imaging/pictures.h"
+#include "tests/common/imaging/images.h"
 
 namespace vitrine {
 namespace {
@@ -26,8 +26,8 @@ v1::RandAugment Settings(int operations, float magnitude, float deviation, float
   return settings;
 }
 
-std::string Key(const Image& picture) {
-  return {picture.pixels.begin(), picture.pixels.end()};
+std::string Key(const Image& image) {
+  return {image.pixels.begin(), image.pixels.end()};
 }
 
 // Returns how many numbers a call drew: the distance of its generator from a fresh one.

@@ -16,29 +16,29 @@ absl::StatusOr<Image> Sheet(const v1::Recipe& recipe, const AugmentationSheetOpt
   return Decode(*png);
 }
 
-TEST(AugmentationSheet, ShowsRowsOfPicturesAndColumnsOfDraws) {
+TEST(AugmentationSheet, ShowsRowsOfImagesAndColumnsOfDraws) {
   const v1::Recipe recipe = SmallRecipe();
-  const auto small = Sheet(recipe, {.pictures = 3, .draws = 2}), wide = Sheet(recipe, {.pictures = 3, .draws = 4}),
-             high = Sheet(recipe, {.pictures = 6, .draws = 2});
+  const auto small = Sheet(recipe, {.images = 3, .draws = 2}), wide = Sheet(recipe, {.images = 3, .draws = 4}),
+             high = Sheet(recipe, {.images = 6, .draws = 2});
   ASSERT_TRUE(small.ok()) << small.status();
   EXPECT_EQ(small->channels, 3);
   EXPECT_GT(wide->width, small->width + 200);
   EXPECT_EQ(wide->height, small->height);
   EXPECT_GT(high->height, small->height + 200);
-  EXPECT_EQ(small->pixels, Sheet(recipe, {.pictures = 3, .draws = 2})->pixels);
+  EXPECT_EQ(small->pixels, Sheet(recipe, {.images = 3, .draws = 2})->pixels);
 }
 
 TEST(AugmentationSheet, ShowsWhatTheRecipeSwitchesOn) {
   v1::Recipe recipe = SmallRecipe();
-  const auto plain = Sheet(recipe, {.pictures = 4, .draws = 4});
+  const auto plain = Sheet(recipe, {.images = 4, .draws = 4});
   recipe.mutable_mixing()->set_mixup_alpha(1);
-  const auto mixed = Sheet(recipe, {.pictures = 4, .draws = 4});
+  const auto mixed = Sheet(recipe, {.images = 4, .draws = 4});
   ASSERT_TRUE(plain.ok() && mixed.ok()) << mixed.status();
   EXPECT_NE(plain->pixels, mixed->pixels);
 }
 
-TEST(AugmentationSheet, HasNoMoreRowsThanPictures) {
-  const auto all = Sheet(SmallRecipe(), {.pictures = 100, .draws = 1});
+TEST(AugmentationSheet, HasNoMoreRowsThanImages) {
+  const auto all = Sheet(SmallRecipe(), {.images = 100, .draws = 1});
   ASSERT_TRUE(all.ok()) << all.status();
   EXPECT_LT(all->height, 3000);
 }

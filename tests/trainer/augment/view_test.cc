@@ -14,15 +14,15 @@ v1::Preprocessing PreprocessingOf(const v1::Recipe& recipe) {
   return ConfigOf(recipe)->preprocessing();
 }
 
-TEST(DrawView, WithoutAugmentationIsThePictureAsServed) {
+TEST(DrawView, WithoutAugmentationIsTheImageAsServed) {
   const v1::Preprocessing preprocessing = PreprocessingOf(SmallRecipe());
-  const Image picture = *ColouredSquares(1, 3).image(0);
+  const Image image = *ColouredSquares(1, 3).image(0);
   CounterRandom random(1, 0, 0);
   const View view = DrawView({}, {16, 16}, {16, 16}, random);
   EXPECT_FALSE(view.mirrored);
   const auto geometry = PlanGeometry(preprocessing, {16, 16});
   ASSERT_TRUE(geometry.ok());
-  EXPECT_EQ(RenderView(picture, view, preprocessing), Preprocess(picture, preprocessing, *geometry));
+  EXPECT_EQ(RenderView(image, view, preprocessing), Preprocess(image, preprocessing, *geometry));
 }
 
 TEST(DrawView, WindowHasTheAspectOfTheSize) {
@@ -59,15 +59,15 @@ TEST(DrawView, StaysWithinItsLimitsAndUsesThem) {
 
 TEST(RenderView, MirrorsAndFillsWithTheMeanColour) {
   v1::Preprocessing preprocessing = PreprocessingOf(SmallRecipe());
-  Image picture{.width = 16, .height = 16, .channels = 3, .pixels = std::vector<uint8_t>(16 * 16 * 3, 255)};
-  picture.pixels[0] = picture.pixels[1] = picture.pixels[2] = 0;  // one black pixel at the top left
+  Image image{.width = 16, .height = 16, .channels = 3, .pixels = std::vector<uint8_t>(16 * 16 * 3, 255)};
+  image.pixels[0] = image.pixels[1] = image.pixels[2] = 0;  // one black pixel at the top left
   View view{.left = -4, .top = 0, .width = 16, .height = 16, .mirrored = true, .size = {16, 16}};
-  const std::vector<float> input = RenderView(picture, view, preprocessing);
+  const std::vector<float> input = RenderView(image, view, preprocessing);
   ASSERT_EQ(input.size(), size_t{3 * 16 * 16});
   const float black = -preprocessing.mean(0) / preprocessing.std(0);
   EXPECT_NEAR(input[11], black, 1e-4) << "4 pixels of margin and the mirror bring column 0 to column 11";
   // Half a step of 1/255 around the mean.
-  EXPECT_NEAR(input[15], 0, 0.5 / 255 / preprocessing.std(0) + 1e-5) << "beyond the picture";
+  EXPECT_NEAR(input[15], 0, 0.5 / 255 / preprocessing.std(0) + 1e-5) << "beyond the image";
   EXPECT_GT(input[0], 1);
 }
 

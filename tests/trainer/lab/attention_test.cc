@@ -9,7 +9,7 @@
 #include <string>
 
 #include "models/reference/float_arrays.h"
-#include "tests/models/reference/pictures.h"
+#include "tests/models/reference/images.h"
 #include "tests/trainer/lab/oracle.h"
 #include "trainer/lab/ends.h"
 #include "trainer/lab/layers.h"

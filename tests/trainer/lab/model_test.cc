@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "tests/models/reference/pictures.h"
+#include "tests/models/reference/images.h"
 #include "tests/trainer/lab/oracle.h"
 #include "trainer/lab/sequence_model.h"
 #include "trainer/lab/zoo.h"

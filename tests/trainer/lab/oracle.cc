@@ -16,7 +16,7 @@
 #include <string>
 #include <utility>
 
-#include "tests/models/reference/pictures.h"
+#include "tests/models/reference/images.h"
 #include "trainer/lab/zoo.h"
 
 namespace vitrine::testing {

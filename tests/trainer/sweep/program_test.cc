@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `vitrine-train sweep` as a user runs it, on pictures that are learned within seconds.
+// `vitrine-train sweep` as a user runs it, on images that are learned within seconds.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

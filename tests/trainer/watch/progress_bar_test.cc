@@ -18,21 +18,20 @@ using ::testing::Not;
 TEST(ProgressBar, ShowsStepsInTheTasksWords) {
   std::ostringstream out;
   Progress progress(out, /*is_terminal=*/true);
-  ProgressBar bar(progress, "pictures");
+  ProgressBar bar(progress, "images");
   bar.OnStep(MadeStep(6));
-  EXPECT_THAT(out.str(),
-              HasSubstr("[============            ] epoch 2/3  50 %  loss 0.185  acc 46.2 %  100 pictures/s  "
-                        "54s left  data wait 25 %"));
+  EXPECT_THAT(out.str(), HasSubstr("[============            ] epoch 2/3  50 %  loss 0.185  acc 46.2 %  100 images/s  "
+                                   "54s left  data wait 25 %"));
 }
 
 TEST(ProgressBar, AnEpochsLineSaysWhatWasMeasuredAndWhetherItIsTheBest) {
   std::ostringstream out;
   Progress progress(out, /*is_terminal=*/false);
-  ProgressBar bar(progress, "pictures");
+  ProgressBar bar(progress, "images");
   bar.OnStep(MadeStep(8));
   bar.OnScore(MadeScore("test", 8));
   bar.OnEpoch({.last = MadeStep(8), .scores = "test top1 47.06 %"});
-  EXPECT_THAT(out.str(), HasSubstr("epoch 2.00  loss 0.1513  train acc 61.54 %  lr 0.00013  100 pictures/s  "
+  EXPECT_THAT(out.str(), HasSubstr("epoch 2.00  loss 0.1513  train acc 61.54 %  lr 0.00013  100 images/s  "
                                    "test top1 47.06 %\n"));
   bar.OnStep(MadeStep(12));
   bar.OnScore(MadeScore("test", 12));
@@ -45,7 +44,7 @@ TEST(ProgressBar, AnEpochsLineSaysWhatWasMeasuredAndWhetherItIsTheBest) {
 TEST(ProgressBar, AMeasurementWithinAnEpochHasALineOfItsOwn) {
   std::ostringstream out;
   Progress progress(out, /*is_terminal=*/false);
-  ProgressBar bar(progress, "pictures");
+  ProgressBar bar(progress, "images");
   bar.OnScore(MadeScore("validation", 6));  // also where the run is resumed here and has done no step
   EXPECT_THAT(out.str(), HasSubstr("step 6 (epoch 1.50)  validation top1 35.29 %, loss 0.3333 (best so far)\n"));
 }

@@ -43,7 +43,7 @@ v1::Recipe CodesRecipe() {
   return recipe;
 }
 
-// Pictures of many classes; every 7th cannot be decoded.
+// Images of many classes; every 7th cannot be decoded.
 class ManyClasses final : public Dataset {
  public:
   explicit ManyClasses(int classes) : squares_(classes, 1) {
@@ -67,7 +67,7 @@ TEST(Examine, AgreesWithTheModelsOwnAnswers) {
   const ColouredSquares data(60, 5);
   const auto examined = Examine(*model, data, {.mistakes = 1000, .batch = 7});
   ASSERT_TRUE(examined.ok()) << examined.status();
-  EXPECT_EQ(examined->pictures, 60);
+  EXPECT_EQ(examined->images, 60);
   int64_t right = 0;
   std::set<int64_t> wrong;
   double loss = 0;
@@ -97,9 +97,9 @@ TEST(Examine, AgreesWithTheModelsOwnAnswers) {
 TEST(Examine, IsBoundedAndTheSameForEveryNumberOfThreads) {
   const auto model = SmallModel(SmallRecipe());
   const ColouredSquares data(300, 5);
-  const auto one = Examine(*model, data, {.most_pictures = 50, .batch = 8, .threads = 1});
-  const auto three = Examine(*model, data, {.most_pictures = 50, .batch = 8, .threads = 3});
-  EXPECT_EQ(one->pictures, 50);
+  const auto one = Examine(*model, data, {.most_images = 50, .batch = 8, .threads = 1});
+  const auto three = Examine(*model, data, {.most_images = 50, .batch = 8, .threads = 3});
+  EXPECT_EQ(one->images, 50);
   EXPECT_EQ(one->loss, three->loss);
   for (int label = 0; label < 3; ++label) EXPECT_GT(one->confusion.OfLabel(label), 5) << "though labels alternate";
   int64_t farthest = 0;
@@ -114,7 +114,7 @@ TEST(Examine, LeavesOutWhatCannotBeReadAndRefusesOtherClasses) {
   recipe.mutable_model_overrides()->set_classes(30);
   const auto examined = Examine(*SmallModel(recipe), ManyClasses(30), {});
   ASSERT_TRUE(examined.ok()) << examined.status();
-  EXPECT_EQ(examined->pictures, 25);
+  EXPECT_EQ(examined->images, 25);
   EXPECT_EQ(examined->unreadable, 5);
   std::atomic<bool> stop = true;
   EXPECT_TRUE(absl::IsCancelled(Examine(*model, ColouredSquares(9, 1), {.stop = &stop}).status()));
@@ -132,14 +132,14 @@ TEST(Spread, TakesOneOfEachPart) {
   EXPECT_GT(places.size(), 5u) << "no rhythm";
 }
 
-TEST(Distances, AreTheMeanOfThePicturesOwn) {
+TEST(Distances, AreTheMeanOfTheImagesOwn) {
   const auto model = SmallModel(SmallRecipe());
   const ColouredSquares data(2, 5);
   const auto both = MeasureDistances(*model, data, std::nullopt, 2);
   ASSERT_TRUE(both.ok() && both->has_value()) << both.status();
   EXPECT_EQ((*both)->layers, 2);
   EXPECT_EQ((*both)->heads, 2);
-  EXPECT_EQ((*both)->pictures, 2);
+  EXPECT_EQ((*both)->images, 2);
   ASSERT_TRUE((*both)->uniform.has_value());
   // An untrained model's attention is nearly uniform.
   for (const float pixels : (*both)->pixels) EXPECT_NEAR(pixels, *(*both)->uniform, 0.25 * *(*both)->uniform);
@@ -159,7 +159,7 @@ TrainingReportInput InputOf(const v1::Recipe& recipe, const Model* model, const 
   return input;
 }
 
-TEST(TrainingReport, ShowsAModelOfPicturesWhole) {
+TEST(TrainingReport, ShowsAModelOfImagesWhole) {
   const v1::Recipe recipe = SmallRecipe();
   const auto model = SmallModel(recipe);
   const ColouredSquares data(60, 5);
@@ -174,11 +174,11 @@ TEST(TrainingReport, ShowsAModelOfPicturesWhole) {
                            "best test top1",
                            "70.59 %",
                            "71.23 %",
-                           "1,234 pictures",
+                           "1,234 images",
                            "Learning rate",
                            "Norm of the gradient",
                            ">Confusion</h2>",
-                           "60 of 60 test pictures",
+                           "60 of 60 test images",
                            ">Calibration</h2>",
                            "Reliability",
                            ">Worst mistakes</h2>",

@@ -51,19 +51,19 @@ std::vector<int> TargetOf(DigitTask task, std::span<const int> digits) {
 
 absl::StatusOr<AnomalySets> AnomalySets::Make(std::span<const int> labels, int size, AnomalyPlace place) {
   if (size < 3) {
-    return absl::InvalidArgumentError(absl::StrCat("a set of ", size, " pictures has no odd one out; take 3 or more"));
+    return absl::InvalidArgumentError(absl::StrCat("a set of ", size, " images has no odd one out; take 3 or more"));
   }
   std::vector<std::vector<int64_t>> members;
   for (size_t i = 0; i < labels.size(); ++i) {
-    if (labels[i] < 0) return absl::InvalidArgumentError(absl::StrCat("picture ", i, " has the label ", labels[i]));
+    if (labels[i] < 0) return absl::InvalidArgumentError(absl::StrCat("image ", i, " has the label ", labels[i]));
     if (members.size() <= static_cast<size_t>(labels[i])) members.resize(labels[i] + 1);
     members[labels[i]].push_back(static_cast<int64_t>(i));
   }
-  if (members.size() < 2) return absl::InvalidArgumentError("the pictures are of fewer than two classes");
+  if (members.size() < 2) return absl::InvalidArgumentError("the images are of fewer than two classes");
   for (size_t label = 0; label < members.size(); ++label) {
     if (members[label].size() + 1 >= static_cast<size_t>(size)) continue;
     return absl::InvalidArgumentError(
-        absl::StrCat("class ", label, " has ", members[label].size(), " pictures; sets of ", size, " need ", size - 1));
+        absl::StrCat("class ", label, " has ", members[label].size(), " images; sets of ", size, " need ", size - 1));
   }
   return AnomalySets({labels.begin(), labels.end()}, std::move(members), size, place);
 }
@@ -76,10 +76,10 @@ AnomalySet AnomalySets::Draw(int64_t anomaly, const Below& below) const {
   AnomalySet set;
   for (int i = 0; i + 1 < size_; ++i) {  // a partial Fisher-Yates shuffle
     std::swap(others[i], others[i + below(static_cast<int64_t>(others.size()) - i)]);
-    set.pictures.push_back(others[i]);
+    set.images.push_back(others[i]);
   }
   set.anomaly = place_ == AnomalyPlace::kLast ? size_ - 1 : static_cast<int>(below(size_));
-  set.pictures.insert(set.pictures.begin() + set.anomaly, anomaly);
+  set.images.insert(set.images.begin() + set.anomaly, anomaly);
   return set;
 }
 

@@ -33,8 +33,8 @@ using Below = std::function<int64_t(int64_t bound)>;
 
 // A set of images of one class, except one.
 struct AnomalySet {
-  std::vector<int64_t> pictures;  // indices into the data set
-  int anomaly = 0;                // index of the one of another class
+  std::vector<int64_t> images;  // indices into the data set
+  int anomaly = 0;              // index of the one of another class
 };
 
 // Position of the anomaly in its set.
@@ -58,7 +58,7 @@ class AnomalySets {
   // set per image.
   AnomalySet Draw(int64_t anomaly, const Below& below) const;
 
-  int64_t pictures() const { return static_cast<int64_t>(labels_.size()); }
+  int64_t images() const { return static_cast<int64_t>(labels_.size()); }
 
  private:
   AnomalySets(std::vector<int> labels, std::vector<std::vector<int64_t>> members, int size, AnomalyPlace place)

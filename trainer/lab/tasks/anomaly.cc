@@ -32,7 +32,7 @@ struct SetSplits {
 class Anomaly : public SequenceTask {
  public:
   Anomaly(const v1::Recipe& recipe, const v1::SequenceConfig& config, SetSplits splits, std::string digest)
-      : SequenceTask(recipe, config, splits.train.sets.pictures(), std::move(digest)), splits_(std::move(splits)) {}
+      : SequenceTask(recipe, config, splits.train.sets.images(), std::move(digest)), splits_(std::move(splits)) {}
 
   std::string samples_in_words() const override { return "sets"; }
   absl::StatusOr<TrainingBatch> MakeBatch(int64_t epoch, int64_t /*index*/,
@@ -46,7 +46,7 @@ class Anomaly : public SequenceTask {
   }
 
  protected:
-  int64_t MeasuredSamples(MeasuredSplit split) const override { return SourceOf(split).sets.pictures(); }
+  int64_t MeasuredSamples(MeasuredSplit split) const override { return SourceOf(split).sets.images(); }
   absl::StatusOr<TrainingBatch> MeasuredBatch(MeasuredSplit split, int64_t first, int64_t last) const override {
     const SetSource& source = SourceOf(split);
     const Stream stream = &source == &splits_.test ? Stream::kTestSets : Stream::kValidationSets;
@@ -72,7 +72,7 @@ class Anomaly : public SequenceTask {
   static TrainingBatch Gather(const SetSource& source, const std::vector<AnomalySet>& sets) {
     std::vector<int64_t> rows, labels;
     for (const AnomalySet& set : sets) {
-      rows.insert(rows.end(), set.pictures.begin(), set.pictures.end());
+      rows.insert(rows.end(), set.images.begin(), set.images.end());
       labels.push_back(set.anomaly);
     }
     TrainingBatch batch;

@@ -21,15 +21,15 @@
 namespace vitrine {
 namespace {
 
-absl::StatusOr<InputPicture> PrepareInput(const Model& model, PlannedPicture picture) {
+absl::StatusOr<InputImage> PrepareInput(const Model& model, PlannedImage image) {
   const v1::Preprocessing& preprocessing = model.config().preprocessing();
-  InputPicture input{.picture = std::move(picture.image), .geometry = picture.geometry, .input = {}, .grid = {}};
+  InputImage input{.image = std::move(image.image), .geometry = image.geometry, .input = {}, .grid = {}};
   const Size sides = input.geometry.input;
   ASSIGN_OR_RETURN(input.grid, model.GridFor(sides.height, sides.width));
-  const std::vector<float> values = Preprocess(input.picture, preprocessing, input.geometry);
+  const std::vector<float> values = Preprocess(input.image, preprocessing, input.geometry);
   input.input = at::empty({preprocessing.channels(), sides.height, sides.width}, at::kFloat);
   std::ranges::copy(values, input.input.mutable_data_ptr<float>());
-  input.geometry.original = {input.picture.height, input.picture.width};
+  input.geometry.original = {input.image.height, input.image.width};
   return input;
 }
 
@@ -38,17 +38,17 @@ struct BatchAnswers {
   int64_t unreadable = 0;
 };
 
-absl::StatusOr<BatchAnswers> Ask(const Model& model, const Dataset& data, const std::vector<int64_t>& pictures,
+absl::StatusOr<BatchAnswers> Ask(const Model& model, const Dataset& data, const std::vector<int64_t>& indices,
                                  std::optional<Size> size) {
   BatchAnswers result;
   std::vector<std::tuple<int, int, int64_t, at::Tensor>> inputs;  // sorted by size: equal ones share calls
-  for (const int64_t index : pictures) {
-    absl::StatusOr<PlannedPicture> picture = ReadForEvaluation(data, index, model.config().preprocessing(), size);
-    if (!picture.ok()) {
+  for (const int64_t index : indices) {
+    absl::StatusOr<PlannedImage> image = ReadForEvaluation(data, index, model.config().preprocessing(), size);
+    if (!image.ok()) {
       ++result.unreadable;
       continue;
     }
-    ASSIGN_OR_RETURN(InputPicture input, PrepareInput(model, *std::move(picture)));
+    ASSIGN_OR_RETURN(InputImage input, PrepareInput(model, *std::move(image)));
     inputs.emplace_back(input.geometry.input.height, input.geometry.input.width, index, std::move(input.input));
   }
   if (inputs.empty()) return result;
@@ -71,7 +71,7 @@ absl::StatusOr<BatchAnswers> Ask(const Model& model, const Dataset& data, const 
 
 std::vector<std::vector<int64_t>> Batches(int64_t size, const ExamineOptions& options) {
   std::vector<std::vector<int64_t>> batches;
-  for (const int64_t index : Spread(size, options.most_pictures)) {
+  for (const int64_t index : Spread(size, options.most_images)) {
     if (batches.empty() || static_cast<int>(batches.back().size()) == options.batch) batches.emplace_back();
     batches.back().push_back(index);
   }
@@ -98,8 +98,8 @@ Examination Summary(const std::vector<absl::StatusOr<BatchAnswers>>& batches, in
       result.examples.push_back(answer.index);
     }
   }
-  result.pictures = static_cast<int64_t>(answers.size());
-  result.loss /= static_cast<double>(std::max<int64_t>(1, result.pictures));
+  result.images = static_cast<int64_t>(answers.size());
+  result.loss /= static_cast<double>(std::max<int64_t>(1, result.images));
   std::ranges::stable_sort(result.mistakes, std::greater(), &Answer::confidence);
   if (result.mistakes.size() > static_cast<size_t>(options.mistakes)) {
     result.mistakes.resize(static_cast<size_t>(options.mistakes));
@@ -119,16 +119,15 @@ std::vector<int64_t> Spread(int64_t size, int64_t most) {
   return indices;
 }
 
-absl::StatusOr<InputPicture> ReadInput(const Model& model, const Dataset& data, int64_t index,
-                                       std::optional<Size> size) {
-  ASSIGN_OR_RETURN(PlannedPicture picture, ReadForEvaluation(data, index, model.config().preprocessing(), size));
-  return PrepareInput(model, std::move(picture));
+absl::StatusOr<InputImage> ReadInput(const Model& model, const Dataset& data, int64_t index, std::optional<Size> size) {
+  ASSIGN_OR_RETURN(PlannedImage image, ReadForEvaluation(data, index, model.config().preprocessing(), size));
+  return PrepareInput(model, std::move(image));
 }
 
 absl::StatusOr<Examination> Examine(const Model& model, const Dataset& data, const ExamineOptions& options) {
   const int classes = model.config().classes();
   if (data.size() == 0 || static_cast<int>(data.labels().size()) != classes) {
-    return absl::InvalidArgumentError(absl::StrCat("a set of ", data.size(), " pictures in ", data.labels().size(),
+    return absl::InvalidArgumentError(absl::StrCat("a set of ", data.size(), " images in ", data.labels().size(),
                                                    " classes cannot examine a model of ", classes));
   }
   const std::vector<std::vector<int64_t>> batches = Batches(data.size(), options);

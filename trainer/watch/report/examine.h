@@ -19,16 +19,15 @@
 namespace vitrine {
 
 // An image with its model input.
-struct InputPicture {
-  Image picture;
-  Geometry geometry;  // its original is `picture`, which may have been decoded at reduced size
+struct InputImage {
+  Image image;
+  Geometry geometry;  // its original is `image`, which may have been decoded at reduced size
   at::Tensor input;   // [channels, height, width] fp32
   Grid grid;
 };
 
 // Reads an image as in the measurement of the test split: at `size`, or at its native size by the resolution policy.
-absl::StatusOr<InputPicture> ReadInput(const Model& model, const Dataset& data, int64_t index,
-                                       std::optional<Size> size);
+absl::StatusOr<InputImage> ReadInput(const Model& model, const Dataset& data, int64_t index, std::optional<Size> size);
 
 // A model's answer for one image.
 struct Answer {
@@ -40,7 +39,7 @@ struct Answer {
 };
 
 struct Examination {
-  int64_t pictures = 0;    // examined
+  int64_t images = 0;      // examined
   int64_t unreadable = 0;  // left out because they cannot be decoded
   Confusion confusion{0};
   Calibration calibration;
@@ -55,7 +54,7 @@ std::vector<int64_t> Spread(int64_t size, int64_t most);
 
 struct ExamineOptions {
   std::optional<Size> size = std::nullopt;
-  int64_t most_pictures = 10000;  // Spread selects from a larger set
+  int64_t most_images = 10000;  // Spread selects from a larger set
   int mistakes = 12;
   int examples = 6;
   int batch = 100;

@@ -20,7 +20,7 @@ namespace {
 constexpr OverlayLook kLook = {.min_side = 160, .max_side = 240, .legend = false};
 constexpr int kSmallSide = 96;  // larger images are not shown pixel by pixel
 
-absl::StatusOr<std::vector<AttentionMap>> MapsOf(const Model& model, const InputPicture& input,
+absl::StatusOr<std::vector<AttentionMap>> MapsOf(const Model& model, const InputImage& input,
                                                  const v1::AttentionRequest& request) {
   const AttentionAbility ability = model.attention();
   ASSIGN_OR_RETURN(const v1::AttentionRequest resolved, ResolveAttention(request, ability, input.grid));
@@ -40,23 +40,23 @@ v1::Rectangle Covers(const Geometry& geometry) {
 }
 
 // Encodes the image for a page; large ones are reduced.
-absl::StatusOr<PictureCard::Picture> Original(const Image& picture) {
-  Image shown = picture;
-  const int side = std::max(picture.width, picture.height);
+absl::StatusOr<ImageCard::Tile> Original(const Image& image) {
+  Image shown = image;
+  const int side = std::max(image.width, image.height);
   if (side > kLook.max_side) {
     const double scale = static_cast<double>(kLook.max_side) / side;
-    const Size size{std::max(1, static_cast<int>(picture.height * scale)),
-                    std::max(1, static_cast<int>(picture.width * scale))};
-    const FloatImage reduced = Resize(picture, size, v1::BILINEAR);
-    shown = {.width = size.width, .height = size.height, .channels = picture.channels, .pixels = {}};
+    const Size size{std::max(1, static_cast<int>(image.height * scale)),
+                    std::max(1, static_cast<int>(image.width * scale))};
+    const FloatImage reduced = Resize(image, size, v1::BILINEAR);
+    shown = {.width = size.width, .height = size.height, .channels = image.channels, .pixels = {}};
     const int64_t plane = int64_t{size.width} * size.height;
-    for (int64_t i = 0; i < plane * picture.channels; ++i) {
-      const float value = reduced.values[static_cast<size_t>(i % picture.channels * plane + i / picture.channels)];
+    for (int64_t i = 0; i < plane * image.channels; ++i) {
+      const float value = reduced.values[static_cast<size_t>(i % image.channels * plane + i / image.channels)];
       shown.pixels.push_back(static_cast<uint8_t>(std::clamp(value + 0.5f, 0.0f, 255.0f)));
     }
   }
   ASSIGN_OR_RETURN(const std::string png, EncodePng(shown));
-  return PictureCard::Picture{.uri = DataUri("image/png", png), .caption = "picture", .pixels = side <= kSmallSide};
+  return ImageCard::Tile{.uri = DataUri("image/png", png), .caption = "image", .pixels = side <= kSmallSide};
 }
 
 }  // namespace
@@ -69,14 +69,14 @@ const AttentionAbility::Offer* SpatialAttention(const AttentionAbility& ability)
   return nullptr;
 }
 
-absl::StatusOr<std::vector<PictureCard::Picture>> LookAt(const Model& model, const Dataset& data, int64_t index,
-                                                         std::optional<Size> size, int layers) {
-  ASSIGN_OR_RETURN(const InputPicture input, ReadInput(model, data, index, size));
-  std::vector<PictureCard::Picture> pictures;
-  ASSIGN_OR_RETURN(pictures.emplace_back(), Original(input.picture));
+absl::StatusOr<std::vector<ImageCard::Tile>> LookAt(const Model& model, const Dataset& data, int64_t index,
+                                                    std::optional<Size> size, int layers) {
+  ASSIGN_OR_RETURN(const InputImage input, ReadInput(model, data, index, size));
+  std::vector<ImageCard::Tile> images;
+  ASSIGN_OR_RETURN(images.emplace_back(), Original(input.image));
   const AttentionAbility ability = model.attention();
   const AttentionAbility::Offer* offer = SpatialAttention(ability);
-  if (offer == nullptr) return pictures;
+  if (offer == nullptr) return images;
 
   v1::AttentionRequest request;
   request.set_kind(offer->kind);
@@ -94,11 +94,11 @@ absl::StatusOr<std::vector<PictureCard::Picture>> LookAt(const Model& model, con
                              .values = map.values,
                              .covers = Covers(input.geometry),
                              .range = range};
-    ASSIGN_OR_RETURN(const std::string png, DrawOverlay(input.picture, spatial, kLook));
-    pictures.push_back(
+    ASSIGN_OR_RETURN(const std::string png, DrawOverlay(input.image, spatial, kLook));
+    images.push_back(
         {.uri = DataUri("image/png", png), .caption = absl::StrCat("layer ", map.layer, ", ", range.InWords())});
   }
-  return pictures;
+  return images;
 }
 
 absl::StatusOr<std::optional<Distances>> MeasureDistances(const Model& model, const Dataset& data,
@@ -109,7 +109,7 @@ absl::StatusOr<std::optional<Distances>> MeasureDistances(const Model& model, co
   Distances distances;
   std::set<std::pair<int, int>> grids;
   for (const int64_t index : Spread(data.size(), most)) {
-    const absl::StatusOr<InputPicture> input = ReadInput(model, data, index, size);
+    const absl::StatusOr<InputImage> input = ReadInput(model, data, index, size);
     if (!input.ok()) continue;  // an image that cannot be decoded
     ASSIGN_OR_RETURN(const std::vector<AttentionMap> maps, MapsOf(model, *input, request));
     const AttentionMap& map = maps.front();
@@ -117,11 +117,11 @@ absl::StatusOr<std::optional<Distances>> MeasureDistances(const Model& model, co
     distances.heads = map.columns;
     distances.pixels.resize(map.values.size());
     for (size_t j = 0; j < map.values.size(); ++j) distances.pixels[j] += map.values[j];
-    ++distances.pictures;
+    ++distances.images;
     grids.insert({input->grid.rows, input->grid.columns});
   }
-  if (distances.pictures == 0) return std::nullopt;
-  for (float& pixels : distances.pixels) pixels /= static_cast<float>(distances.pictures);
+  if (distances.images == 0) return std::nullopt;
+  for (float& pixels : distances.pixels) pixels /= static_cast<float>(distances.images);
   if (grids.size() == 1) {
     const double cell = model.cell();
     distances.uniform = UniformDistance(grids.begin()->first, grids.begin()->second, cell, cell);

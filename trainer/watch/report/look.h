@@ -21,15 +21,15 @@ const AttentionAbility::Offer* SpatialAttention(const AttentionAbility& ability)
 
 // Returns an image of a set, overlaid with the mean over heads of SpatialAttention in up to `layers` layers, spread
 // from the first to the last; in the last if `layers` is 1. Errors as RunModel.
-absl::StatusOr<std::vector<PictureCard::Picture>> LookAt(const Model& model, const Dataset& data, int64_t index,
-                                                         std::optional<Size> size, int layers);
+absl::StatusOr<std::vector<ImageCard::Tile>> LookAt(const Model& model, const Dataset& data, int64_t index,
+                                                    std::optional<Size> size, int layers);
 
 // Mean attention distances over images of a set.
 struct Distances {
   int layers = 0;
   int heads = 0;
   std::vector<float> pixels;  // row-major, [layers, heads], in input pixels
-  int64_t pictures = 0;
+  int64_t images = 0;
   // Distance of a head with uniform attention; none if the images' grids differ.
   std::optional<double> uniform;
 };

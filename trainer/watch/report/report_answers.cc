@@ -24,7 +24,7 @@ HtmlTable WeakClasses(const Confusion& confusion, const std::vector<std::string>
   }
   std::ranges::stable_sort(order, {}, [&](int i) { return confusion.Recall(i); });
   if (order.size() > kWeakClasses) order.resize(kWeakClasses);
-  HtmlTable table{.columns = {{"class"}, {"recall", true}, {"precision", true}, {"pictures", true}}};
+  HtmlTable table{.columns = {{"class"}, {"recall", true}, {"precision", true}, {"images", true}}};
   for (const int i : order) {
     table.rows.push_back({names[static_cast<size_t>(i)], Percent(confusion.Recall(i)), Percent(confusion.Precision(i)),
                           WithSeparators(confusion.OfLabel(i))});
@@ -33,7 +33,7 @@ HtmlTable WeakClasses(const Confusion& confusion, const std::vector<std::string>
 }
 
 HtmlTable ConfusedPairs(const Confusion& confusion, const std::vector<std::string>& names) {
-  HtmlTable table{.columns = {{"label"}, {"taken for"}, {"times", true}, {"of the label's pictures", true}}};
+  HtmlTable table{.columns = {{"label"}, {"taken for"}, {"times", true}, {"of the label's images", true}}};
   for (const Confusion::Pair& pair : confusion.MostConfused(kPairs)) {
     const double share = static_cast<double>(pair.count) / static_cast<double>(confusion.OfLabel(pair.label));
     table.rows.push_back({names[static_cast<size_t>(pair.label)], names[static_cast<size_t>(pair.answer)],
@@ -47,8 +47,8 @@ HtmlTable ConfusedPairs(const Confusion& confusion, const std::vector<std::strin
 void AddConfusion(const TrainingReportInput& input, const Examination& examination, HtmlPage& page) {
   const Confusion& confusion = examination.confusion;
   const std::vector<std::string>& names = input.test->labels();
-  std::string note = absl::StrCat(WithSeparators(examination.pictures), " of ", WithSeparators(input.test->size()), " ",
-                                  input.score.split, " pictures, ", Percent(confusion.Accuracy()),
+  std::string note = absl::StrCat(WithSeparators(examination.images), " of ", WithSeparators(input.test->size()), " ",
+                                  input.score.split, " images, ", Percent(confusion.Accuracy()),
                                   " right, mean cross entropy ", absl::StrFormat("%.4f", examination.loss), ".");
   if (examination.unreadable > 0) {
     absl::StrAppend(&note, " ", examination.unreadable, " could not be decoded and were left out.");
@@ -82,10 +82,10 @@ absl::Status AddMistakes(const TrainingReportInput& input, const Examination& ex
                                  : offer == nullptr
                                      ? "Wrong answers, surest first."
                                      : "Wrong answers, surest first; beside each what the last layer attends to.");
-  std::vector<PictureCard> cards;
+  std::vector<ImageCard> cards;
   for (const Answer& mistake : examination.mistakes) {
-    PictureCard& card = cards.emplace_back();
-    ASSIGN_OR_RETURN(card.pictures, LookAt(*input.model, *input.test, mistake.index, size, 1));
+    ImageCard& card = cards.emplace_back();
+    ASSIGN_OR_RETURN(card.images, LookAt(*input.model, *input.test, mistake.index, size, 1));
     const std::vector<std::string>& names = input.test->labels();
     card.lines = {
         absl::StrFormat("%s, %.1f %% sure", names[static_cast<size_t>(mistake.answer)], 100 * mistake.confidence),

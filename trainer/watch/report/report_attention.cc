@@ -17,7 +17,7 @@
 namespace vitrine {
 namespace {
 
-constexpr int64_t kDistancePictures = 64;
+constexpr int64_t kDistanceImages = 64;
 constexpr int kExampleLayers = 4;
 constexpr size_t kMostCodes = 48;  // sets of codes, one per block unless blocks share them
 
@@ -57,13 +57,13 @@ absl::Status AddExamples(const TrainingReportInput& input, const Examination& ex
   const AttentionAbility ability = input.model->attention();
   const AttentionAbility::Offer* offer = SpatialAttention(ability);
   if (offer == nullptr || examination.examples.empty()) return absl::OkStatus();
-  page.Section("Attention", absl::StrCat("A ", input.score.split, " picture of each of ", examination.examples.size(),
+  page.Section("Attention", absl::StrCat("A ", input.score.split, " image of each of ", examination.examples.size(),
                                          " classes with ", KindInWords(offer->kind), ", mean over heads: ",
                                          ability.diverging ? "red above 0, blue below." : "bright where it is high."));
-  std::vector<PictureCard> cards;
+  std::vector<ImageCard> cards;
   for (const int64_t index : examination.examples) {
-    PictureCard& card = cards.emplace_back();
-    ASSIGN_OR_RETURN(card.pictures, LookAt(*input.model, *input.test, index, size, kExampleLayers));
+    ImageCard& card = cards.emplace_back();
+    ASSIGN_OR_RETURN(card.images, LookAt(*input.model, *input.test, index, size, kExampleLayers));
     card.lines = {input.test->labels()[static_cast<size_t>(input.test->label(index))]};
   }
   page.Cards(cards);
@@ -72,7 +72,7 @@ absl::Status AddExamples(const TrainingReportInput& input, const Examination& ex
 
 absl::Status AddDistances(const TrainingReportInput& input, std::optional<Size> size, HtmlPage& page) {
   ASSIGN_OR_RETURN(const std::optional<Distances> distances,
-                   MeasureDistances(*input.model, *input.test, size, kDistancePictures));
+                   MeasureDistances(*input.model, *input.test, size, kDistanceImages));
   if (!distances) return absl::OkStatus();
   DistanceFigure figure;
   figure.layers.resize(static_cast<size_t>(distances->layers));
@@ -82,7 +82,7 @@ absl::Status AddDistances(const TrainingReportInput& input, std::optional<Size> 
   figure.distances = distances->pixels;
   figure.title = "Attention distance by layer, a dot per head";
   figure.note =
-      absl::StrCat("mean over ", distances->pictures, " ", input.score.split, " pictures; bars: means over heads");
+      absl::StrCat("mean over ", distances->images, " ", input.score.split, " images; bars: means over heads");
   if (distances->uniform) figure.references = {{*distances->uniform, "uniform attention"}};
   ASSIGN_OR_RETURN(const std::string svg, DrawDistancePlot(figure));
   page.Section("Attention distance", "How far heads look, in pixels of the input.");

@@ -22,7 +22,7 @@ struct TrainingReportInput {
   v1::Recipe recipe = {};
   Score score = {};                // score of the published model, on the test split if there is one; may be empty
   v1::Provenance provenance = {};  // empty fields are left out
-  std::string samples_in_words = "pictures";
+  std::string samples_in_words = "images";
   History history = {};  // from ReadHistory and ReadSteps; either may be empty
   std::vector<StepRow> steps = {};
   // The trained model as published. Null for models of sequences, or without a test split: the page then ends after the

@@ -12,17 +12,17 @@ class Patchify : public Step {
 
   void Run(const Frame& frame) const override {
     for (int image = 0; image < frame.images(); ++image) {
-      const Picture& picture = frame.pictures()[static_cast<size_t>(image)];
+      const ImagePlanes& planes = frame.inputs()[static_cast<size_t>(image)];
       const Grid grid = frame.grid(image);
       const View<float> y = frame.Of(y_, image);
       const Segment share = frame.Share(grid.cells());
       for (int64_t cell = share.first; cell < share.first + share.count; ++cell) {
         const int64_t top = cell / grid.columns * patch_, left = cell % grid.columns * patch_;
-        const float* const corner = picture.data + top * picture.width + left;
-        const bool is_last = top + 2 * patch_ > picture.height;
-        const int64_t below = is_last ? 0 : int64_t{patch_} * picture.width;
-        picture.channels == 3 ? Take<3>(picture, corner, below, y.Row(cell))
-                              : Take<0>(picture, corner, below, y.Row(cell));
+        const float* const corner = planes.data + top * planes.width + left;
+        const bool is_last = top + 2 * patch_ > planes.height;
+        const int64_t below = is_last ? 0 : int64_t{patch_} * planes.width;
+        planes.channels == 3 ? Take<3>(planes, corner, below, y.Row(cell))
+                             : Take<0>(planes, corner, below, y.Row(cell));
       }
     }
   }
@@ -31,11 +31,11 @@ class Patchify : public Step {
   // Copies a patch pixel by pixel; with kChannels > 0, several pixels at a time. Prefetches the patch `below`, that
   // many floats ahead, one cache line per row: its rows and planes are too far apart for the hardware prefetcher.
   template <int kChannels>
-  void Take(const Picture& picture, const float* corner, int64_t below, float* __restrict out) const {
-    const int64_t plane = int64_t{picture.height} * picture.width;
-    const int channels = kChannels > 0 ? kChannels : picture.channels;
+  void Take(const ImagePlanes& planes, const float* corner, int64_t below, float* __restrict out) const {
+    const int64_t plane = int64_t{planes.height} * planes.width;
+    const int channels = kChannels > 0 ? kChannels : planes.channels;
     for (int row = 0; row < patch_; ++row, out += patch_ * channels) {
-      const float* const line = corner + int64_t{row} * picture.width;
+      const float* const line = corner + int64_t{row} * planes.width;
       for (int c = 0; c < channels; ++c) __builtin_prefetch(line + c * plane + below);
       for (int column = 0; column < patch_; ++column) {
         for (int c = 0; c < channels; ++c) out[column * channels + c] = line[c * plane + column];

@@ -66,10 +66,10 @@ void MaxPool(const float* x, int columns, int64_t channels, int pool, float* y) 
 template <class Number>
 class Passage {
  public:
-  Passage(const Kernels& kernels, const std::vector<StemLayer>& layers, const Picture& picture)
-      : kernels_(kernels), layers_(layers), picture_(picture) {
-    MapSize size{picture.height, picture.width};
-    int64_t channels = picture.channels;
+  Passage(const Kernels& kernels, const std::vector<StemLayer>& layers, const ImagePlanes& image)
+      : kernels_(kernels), layers_(layers), image_(image) {
+    MapSize size{image.height, image.width};
+    int64_t channels = image.channels;
     for (size_t i = 0; i < layers.size(); ++i) {
       const program::Convolve& convolve = layers[i].convolve;
       const int cut = convolve.cut;
@@ -168,17 +168,17 @@ class Passage {
   // Inlined, because the compiler drops calls that have no effect known to it.
   [[gnu::always_inline]] void AskFor(int row) const {
     if (row >= maps_[0].size.height) return;
-    for (int c = 0; c < picture_.channels; ++c) {
-      const float* const line = picture_.data + (int64_t{c} * picture_.height + row) * picture_.width;
-      for (int i = 0; i < picture_.width; i += kLineFloats) __builtin_prefetch(line + i);
+    for (int c = 0; c < image_.channels; ++c) {
+      const float* const line = image_.data + (int64_t{c} * image_.height + row) * image_.width;
+      for (int i = 0; i < image_.width; i += kLineFloats) __builtin_prefetch(line + i);
     }
   }
 
   void Interleave(int row) {
     AskFor(row + kRowsAhead);
     const Map<Number>& map = maps_[0];
-    View<const float> planes = {picture_.data + int64_t{row} * picture_.width, map.channels, map.size.width,
-                                int64_t{picture_.height} * picture_.width};
+    View<const float> planes = {image_.data + int64_t{row} * image_.width, map.channels, map.size.width,
+                                int64_t{image_.height} * image_.width};
     if constexpr (kIsNarrow) {
       auto* const rounded = reinterpret_cast<Number*>(planes_);
       const int64_t stride = PlaneFloats() * kFloatBytes / kNumberBytes;
@@ -239,7 +239,7 @@ class Passage {
 
   const Kernels& kernels_;
   const std::vector<StemLayer>& layers_;
-  const Picture& picture_;
+  const ImagePlanes& image_;
   std::array<Map<Number>, kMostStemLayers> maps_;  // input of each layer
   MapSize result_size_;
   View<float> result_;
@@ -254,9 +254,9 @@ class Stem : public Step {
 
   int64_t Scratch(const Frame& frame) const override {
     int64_t most = 0;
-    for (const Picture& picture : frame.pictures()) {
-      most = std::max(most, narrow_ ? Passage<cpu::Bf16>(frame.kernels(), layers_, picture).Floats()
-                                    : Passage<float>(frame.kernels(), layers_, picture).Floats());
+    for (const ImagePlanes& planes : frame.inputs()) {
+      most = std::max(most, narrow_ ? Passage<cpu::Bf16>(frame.kernels(), layers_, planes).Floats()
+                                    : Passage<float>(frame.kernels(), layers_, planes).Floats());
     }
     return most;
   }
@@ -265,8 +265,8 @@ class Stem : public Step {
     StepCost cost = {
         .kind = StepKind::kConvolution, .precision = layers_[0].matrix->precision(), .outside_floats = frame.pixels()};
     for (const StemLayer& layer : layers_) cost.outside_floats += layer.matrix->weight_floats();
-    for (const Picture& picture : frame.pictures()) {
-      MapSize size{picture.height, picture.width};
+    for (const ImagePlanes& planes : frame.inputs()) {
+      MapSize size{planes.height, planes.width};
       for (const StemLayer& layer : layers_) {
         size = program::ResultOf(layer.convolve, size);
         const int64_t pool = std::max(1, layer.convolve.pool);
@@ -278,14 +278,14 @@ class Stem : public Step {
 
   void Run(const Frame& frame) const override {
     for (int image = 0; image < frame.images(); ++image) {
-      const Picture& picture = frame.pictures()[static_cast<size_t>(image)];
+      const ImagePlanes& planes = frame.inputs()[static_cast<size_t>(image)];
       const auto pass = [&](auto passage) {
         passage.Run(frame.scratch(), frame.Share(passage.result_rows()), frame.Of(y_, image));
       };
       if (narrow_) {
-        pass(Passage<cpu::Bf16>(frame.kernels(), layers_, picture));
+        pass(Passage<cpu::Bf16>(frame.kernels(), layers_, planes));
       } else {
-        pass(Passage<float>(frame.kernels(), layers_, picture));
+        pass(Passage<float>(frame.kernels(), layers_, planes));
       }
     }
   }

@@ -186,9 +186,8 @@ class Folding {
       for (const ir::Value input : program_.operators()[place].inputs) {
         if (node_of.contains(input.id)) continue;
         node_of[input.id] = static_cast<int>(panel.nodes.size());
-        panel.nodes.push_back({.role = GraphRole::kPort,
-                               .kind = input == program_.pictures() ? "pictures" : "x",
-                               .shape = ShapeOf(input)});
+        panel.nodes.push_back(
+            {.role = GraphRole::kPort, .kind = input == program_.images() ? "pictures" : "x", .shape = ShapeOf(input)});
       }
     }
     for (const size_t place : segment.operators) {

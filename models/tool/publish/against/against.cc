@@ -26,31 +26,31 @@
 #include "models/repository/weights.h"
 #include "models/tool/publish/against/timm_side.h"
 #include "models/tool/publish/forward.h"
-#include "models/tool/publish/picture.h"
+#include "models/tool/publish/image.h"
 
 namespace vitrine {
 namespace {
 
 // Collects the images below a folder, as relative paths in byte order; does not follow links to folders.
-absl::Status AddPictures(const std::filesystem::path& root, const std::filesystem::path& below,
-                         std::vector<std::string>& pictures) {
+absl::Status AddImages(const std::filesystem::path& root, const std::filesystem::path& below,
+                       std::vector<std::string>& images) {
   ASSIGN_OR_RETURN(const FolderContent content, ReadFolder(root / below));
-  for (const std::string& name : content.pictures) pictures.push_back(below / name);
+  for (const std::string& name : content.images) images.push_back(below / name);
   for (const std::string& folder : content.folders) {
     std::error_code ignored;
     if (std::filesystem::is_symlink(root / below / folder, ignored)) continue;  // it may lead back up
-    RETURN_IF_ERROR(AddPictures(root, below / folder, pictures));
+    RETURN_IF_ERROR(AddImages(root, below / folder, images));
   }
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<std::string>> PicturesIn(const std::string& folder) {
-  std::vector<std::string> pictures;
-  RETURN_IF_ERROR(AddPictures(folder, "", pictures));
-  if (pictures.empty()) {
+absl::StatusOr<std::vector<std::string>> ImagesIn(const std::string& folder) {
+  std::vector<std::string> images;
+  RETURN_IF_ERROR(AddImages(folder, "", images));
+  if (images.empty()) {
     return absl::NotFoundError(absl::StrCat("--images ", folder, ": there is no JPEG, PNG or WebP in it"));
   }
-  return pictures;
+  return images;
 }
 
 // Returns timm's name of a version, from its recorded import command: "import --from timm --arch NAME ...".
@@ -96,7 +96,7 @@ class Comparer {
 
   // Returns errors only if they concern every image.
   absl::StatusOr<Comparison> Compare(std::string_view bytes) {
-    const absl::StatusOr<FloatArray> input = PictureInput(bytes, preprocessing_);
+    const absl::StatusOr<FloatArray> input = ImageInput(bytes, preprocessing_);
     const absl::StatusOr<TimmProcess::Answer> theirs = timm_.Ask(bytes);
     if (absl::IsFailedPrecondition(theirs.status())) return theirs.status();
     if (!input.ok() && !theirs.ok()) return Comparison{.fault = "neither side reads it", .unread = true};
@@ -131,10 +131,10 @@ class Comparer {
   const double tolerance_;
 };
 
-void Print(const std::string& picture, const Comparison& comparison, const std::vector<std::string>& labels,
+void Print(const std::string& image, const Comparison& comparison, const std::vector<std::string>& labels,
            OutputFormat format) {
   if (format == OutputFormat::kJson) {
-    nlohmann::ordered_json line = {{"picture", picture}, {"ok", !comparison.differs()}};
+    nlohmann::ordered_json line = {{"picture", image}, {"ok", !comparison.differs()}};
     if (comparison.unread) line["skipped"] = true;
     if (!comparison.fault.empty()) {
       line["fault"] = comparison.fault;
@@ -147,7 +147,7 @@ void Print(const std::string& picture, const Comparison& comparison, const std::
     std::cout << line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << std::endl;
     return;
   }
-  std::cout << (comparison.unread ? "skipped " : comparison.differs() ? "DIFFERS " : "ok      ") << picture << ": ";
+  std::cout << (comparison.unread ? "skipped " : comparison.differs() ? "DIFFERS " : "ok      ") << image << ": ";
   if (!comparison.fault.empty()) {
     std::cout << comparison.fault << std::endl;
     return;
@@ -175,7 +175,7 @@ struct Summary {
 absl::StatusOr<std::string> WeightsForTimm(const StoredVersion& version) {
   if (!version.manifest.config().preprocessing().has_fixed()) {
     return absl::FailedPreconditionError(
-        "the version takes pictures at their own size, which timm's transform does "
+        "the version takes images at their own size, which timm's transform does "
         "not; compare one that was imported without --native");
   }
   ASSIGN_OR_RETURN(TensorMap tensors,
@@ -190,7 +190,7 @@ absl::Status VerifyAgainstCommand(const std::string& repository, const std::stri
   ASSIGN_OR_RETURN(const VersionId id, FindOneVersion(repository, which));
   ASSIGN_OR_RETURN(const StoredVersion version, ReadVersion(repository, id));
   ASSIGN_OR_RETURN(const std::string arch, ArchOf(version.manifest, options.arch));
-  ASSIGN_OR_RETURN(const std::vector<std::string> pictures, PicturesIn(options.pictures));
+  ASSIGN_OR_RETURN(const std::vector<std::string> images, ImagesIn(options.images));
   ASSIGN_OR_RETURN(const WeightedModel model, FitWeights(version.manifest, version.weights));
   ASSIGN_OR_RETURN(const cpu::CpuPath path, cpu::ChosenPath());
   ASSIGN_OR_RETURN(Forward forward, EngineForward(model, path));
@@ -200,23 +200,23 @@ absl::Status VerifyAgainstCommand(const std::string& repository, const std::stri
   std::cerr << id.model << "/" << id.version << " against " << arch << " of " << timm->description() << "\n";
   Comparer comparer(config.preprocessing(), std::move(forward), *timm, options.tolerance);
   Summary summary;
-  for (const std::string& picture : pictures) {
-    ASSIGN_OR_RETURN(const std::string bytes, ReadWholeFile(std::filesystem::path(options.pictures) / picture));
+  for (const std::string& image : images) {
+    ASSIGN_OR_RETURN(const std::string bytes, ReadWholeFile(std::filesystem::path(options.images) / image));
     ASSIGN_OR_RETURN(const Comparison comparison, comparer.Compare(bytes));
-    Print(picture, comparison, version.labels, format);
+    Print(image, comparison, version.labels, format);
     summary.Add(comparison);
   }
   std::string words =
-      absl::StrFormat("%d pictures: input off by %.3g grey levels at most, logits by %.2g, top-1 flips %d",
-                      pictures.size(), summary.input, summary.logits, summary.flips);
+      absl::StrFormat("%d images: input off by %.3g grey levels at most, logits by %.2g, top-1 flips %d", images.size(),
+                      summary.input, summary.logits, summary.flips);
   if (summary.skipped > 0) absl::StrAppend(&words, ", skipped ", summary.skipped);
   if (format != OutputFormat::kJson) std::cout << words << "\n";
-  if (summary.skipped == pictures.size()) {
+  if (summary.skipped == images.size()) {
     return absl::FailedPreconditionError(
-        absl::StrCat("--images ", options.pictures, ": neither side reads any of its pictures"));
+        absl::StrCat("--images ", options.images, ": neither side reads any of its images"));
   }
   if (summary.differ == 0) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrCat(summary.differ, " of ", pictures.size(), " pictures differ"));
+  return absl::FailedPreconditionError(absl::StrCat(summary.differ, " of ", images.size(), " images differ"));
 }
 
 }  // namespace vitrine

@@ -11,7 +11,7 @@ namespace vitrine {
 
 struct AgainstOptions {
   std::string library;             // "timm"; empty: no comparison
-  std::string pictures;            // folder of images
+  std::string images;              // folder of images
   std::string arch;                // timm's name of the model; empty: as imported
   std::string python = "python3";  // an interpreter with timm
   double tolerance = 1e-3;         // for logits, relative to max(1, largest |logit| of timm)

@@ -91,8 +91,8 @@ TimmProcess::~TimmProcess() {
   waitpid(child_, nullptr, 0);
 }
 
-absl::StatusOr<TimmProcess::Answer> TimmProcess::Ask(std::string_view picture) {
-  ASSIGN_OR_RETURN(const Message answer, Exchange("{}", picture));
+absl::StatusOr<TimmProcess::Answer> TimmProcess::Ask(std::string_view image) {
+  ASSIGN_OR_RETURN(const Message answer, Exchange("{}", image));
   Answer asked;
   asked.input.shape = Json::parse(answer.line)["shape"].get<std::vector<int64_t>>();
   const auto inputs = static_cast<size_t>(

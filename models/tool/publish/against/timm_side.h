@@ -37,7 +37,7 @@ class TimmProcess {
   };
   // Runs timm's own transform and model on an encoded image, after EXIF rotation. INVALID_ARGUMENT if Pillow cannot
   // read it; FAILED_PRECONDITION if the interpreter ended.
-  absl::StatusOr<Answer> Ask(std::string_view picture);
+  absl::StatusOr<Answer> Ask(std::string_view image);
 
  private:
   TimmProcess(std::string python, FileDescriptor socket, pid_t child)

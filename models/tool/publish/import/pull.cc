@@ -239,20 +239,20 @@ absl::Status TakeConfig(const std::string& text, const PullRequest& request, Pul
                                                         absl::CHexEscape(name)));
     }
   }
-  const auto pictures = config.find("pretrained_cfg");
-  if (pictures == config.end() || !pictures->is_object()) return absl::OkStatus();
+  const auto images = config.find("pretrained_cfg");
+  if (images == config.end() || !images->is_object()) return absl::OkStatus();
   for (const auto& [name, values] : {std::pair{"mean", &pulled.mean}, {"std", &pulled.std}}) {
-    const auto found = pictures->find(name);
-    if (found == pictures->end() || !found->is_array() || found->size() != 3) continue;
+    const auto found = images->find(name);
+    if (found == images->end() || !found->is_array() || found->size() != 3) continue;
     for (const auto& value : *found) values->push_back(value.is_number() ? value.get<float>() : 0);
   }
-  const auto crop = pictures->find("crop_pct");
-  if (crop != pictures->end() && crop->is_number()) pulled.crop = crop->get<double>();
-  const auto interpolation = pictures->find("interpolation");
-  if (interpolation == pictures->end() || !interpolation->is_string()) return absl::OkStatus();
+  const auto crop = images->find("crop_pct");
+  if (crop != images->end() && crop->is_number()) pulled.crop = crop->get<double>();
+  const auto interpolation = images->find("interpolation");
+  if (interpolation == images->end() || !interpolation->is_string()) return absl::OkStatus();
   pulled.interpolation = interpolation->get<std::string>();
   if (pulled.interpolation == "bicubic" || pulled.interpolation == "bilinear") return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrCat(request.model, " was trained on pictures scaled by ",
+  return absl::FailedPreconditionError(absl::StrCat(request.model, " was trained on images scaled by ",
                                                     absl::CHexEscape(pulled.interpolation),
                                                     ", and there are bicubic and bilinear here"));
 }

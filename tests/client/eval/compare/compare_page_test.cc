@@ -31,7 +31,7 @@ float SecondConfidence(int i) {
 
 // The first model is right on all images, the second on none; the second is most confident on the first images.
 std::string PageOfFlips(int flips) {
-  std::vector<MadePicture> right, wrong;
+  std::vector<MadeImage> right, wrong;
   for (int i = 0; i < flips; ++i) {
     right.push_back({i % 3, {{i % 3, FirstConfidence(i)}}});
     wrong.push_back({i % 3, {{(i + 1) % 3, SecondConfidence(i)}}});
@@ -40,7 +40,7 @@ std::string PageOfFlips(int flips) {
   return DrawComparison(**Compare(first, second), nullptr);
 }
 
-constexpr char kAll[] = "All of them: picture, label, first, second";
+constexpr char kAll[] = "All of them: image, label, first, second";
 
 TEST(ComparePage, ShowsTwentyFourFlipsAndNamesTheOthers) {
   const std::string all = PageOfFlips(24), more = PageOfFlips(25);
@@ -48,7 +48,7 @@ TEST(ComparePage, ShowsTwentyFourFlipsAndNamesTheOthers) {
   EXPECT_THAT(all, Not(HasSubstr(kAll)));
   EXPECT_EQ(CountOf("<p>second: ", more), 24u);
   EXPECT_THAT(more, HasSubstr(kAll));
-  EXPECT_THAT(more, HasSubstr(">25 pictures; those of which the second is surest first.</p>"));
+  EXPECT_THAT(more, HasSubstr(">25 images; those of which the second is surest first.</p>"));
   const char* labels[] = {"cat", "dog", "owl"};
   for (const int i : {0, 1, 23, 24}) {
     const std::string label = labels[i % 3], name = absl::StrCat(label, "/", i, ".png");
@@ -72,9 +72,9 @@ TEST(ComparePage, NamesAThousandFlips) {
 
 TEST(ComparePage, HasAHundredClasses) {
   for (const int classes : {100, 101}) {
-    std::vector<MadePicture> pictures;
-    for (int i = 0; i < classes; ++i) pictures.push_back({i, {{i, 0.9f}}});
-    const Evaluation both = MadeEvaluation(pictures, MadeLabels(classes));
+    std::vector<MadeImage> images;
+    for (int i = 0; i < classes; ++i) images.push_back({i, {{i, 0.9f}}});
+    const Evaluation both = MadeEvaluation(images, MadeLabels(classes));
     const std::string page = DrawComparison(**Compare(both, both), nullptr);
     EXPECT_EQ(CountOf("<tr><th scope=\"row\">kind ", page), 100u);
     EXPECT_EQ(CountOf(" 100 of 101 classes.", page), classes == 100 ? 0u : 1u);
@@ -83,7 +83,7 @@ TEST(ComparePage, HasAHundredClasses) {
 }
 
 TEST(ComparePage, LeavesOutWhatNeitherSays) {
-  const std::vector<MadePicture> one = {{0, {{0, 0.9f}}}};
+  const std::vector<MadeImage> one = {{0, {{0, 0.9f}}}};
   Evaluation first = MadeEvaluation(one), second = MadeEvaluation(one);
   const auto page = [&] { return DrawComparison(**Compare(first, second), nullptr); };
   EXPECT_THAT(page(), Not(HasSubstr("<tr><th scope=\"row\">recipe</th>")));

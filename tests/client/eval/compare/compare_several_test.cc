@@ -18,9 +18,9 @@ using ::testing::Not;
 
 // Forty images, of which those in [first_wrong, end_wrong) are predicted as dogs.
 Evaluation WithMistakes(int64_t version, int first_wrong, int end_wrong) {
-  std::vector<MadePicture> pictures;
-  for (int i = 0; i < 40; ++i) pictures.push_back({0, {{i >= first_wrong && i < end_wrong ? 1 : 0, 0.9F}}});
-  Evaluation made = MadeEvaluation(pictures);
+  std::vector<MadeImage> images;
+  for (int i = 0; i < 40; ++i) images.push_back({0, {{i >= first_wrong && i < end_wrong ? 1 : 0, 0.9F}}});
+  Evaluation made = MadeEvaluation(images);
   made.model.set_version(version);
   return made;
 }
@@ -43,7 +43,7 @@ TEST(CompareAll, DecidesByTheCorrectedTest) {
   EXPECT_THAT(worse, ElementsAre(false, true, false));
   EXPECT_THAT(VerdictInWords(*(*all)[0]), HasSubstr("No difference in accuracy is shown"));
   EXPECT_THAT(VerdictInWords(*(*all)[1]),
-              HasSubstr("The first is right more often: 7 pictures only the first has right, 0 only the second; p = "
+              HasSubstr("The first is right more often: 7 images only the first has right, 0 only the second; p = "
                         "0.0156 (McNemar, exact); corrected for 3 comparisons by Holm's method p = 0.0469."));
   const auto alone = Compare(first, others[0]);
   EXPECT_TRUE(IsWorse(**alone)) << "one comparison needs no correction";
@@ -55,7 +55,7 @@ TEST(CompareAll, NamesTheOneThatCannotBeCompared) {
   std::vector<Evaluation> others = {WithMistakes(2, 0, 6), WithMistakes(3, 0, 7)};
   for (Prediction& prediction : others[1].predictions) prediction.outcome = Outcome::kUnreadable;
   EXPECT_EQ(CompareAll(first, others).status(),
-            absl::InvalidArgumentError("with the first, number 3 (m version 3): no picture was answered in both "
+            absl::InvalidArgumentError("with the first, number 3 (m version 3): no image was answered in both "
                                        "evaluations; there is nothing to compare"));
 }
 
@@ -64,11 +64,10 @@ TEST(IsWorse, IsAboutTheSecond) {
   EXPECT_TRUE(IsWorse(**Compare(good, bad)));
   EXPECT_FALSE(IsWorse(**Compare(bad, good))) << "better is no reason to fail";
   EXPECT_FALSE(IsWorse(**Compare(good, WithMistakes(2, 0, 5)))) << "p is 0.0625";
-  EXPECT_EQ(
-      WorseInWords(**Compare(good, bad)),
-      "m version 2 is worse than m version 1: right on 75.00 % instead of 100.00 % of 40 pictures (-25.00 %, 95 % "
-      "interval -40.19 to -11.08 %), p = 0.0020; required is that no difference to its disadvantage is shown at "
-      "0.05");
+  EXPECT_EQ(WorseInWords(**Compare(good, bad)),
+            "m version 2 is worse than m version 1: right on 75.00 % instead of 100.00 % of 40 images (-25.00 %, 95 % "
+            "interval -40.19 to -11.08 %), p = 0.0020; required is that no difference to its disadvantage is shown at "
+            "0.05");
 }
 
 TEST(PrintComparisons, HasTheGateOfEach) {
@@ -112,13 +111,13 @@ TEST(PrintComparisons, OneIsPrintedAsEver) {
 }
 
 TEST(Compare, ClassesAreCorrectedForTheirNumber) {
-  std::vector<MadePicture> pictures, worse;
+  std::vector<MadeImage> images, worse;
   for (int i = 0; i < 60; ++i) {
     const int label = i % 3;
-    pictures.push_back({label, {{label, 0.9F}}});
+    images.push_back({label, {{label, 0.9F}}});
     worse.push_back({label, {{label == 0 && i < 18 ? 1 : label, 0.9F}}});  // six of the cats
   }
-  const Evaluation first = MadeEvaluation(pictures), second = MadeEvaluation(worse);
+  const Evaluation first = MadeEvaluation(images), second = MadeEvaluation(worse);
   const auto comparison = Compare(first, second);
   const ClassComparison& cats = (*comparison)->classes[0];
   EXPECT_EQ(cats.label, "cat");
@@ -138,7 +137,7 @@ TEST(Compare, ScoresOfDistributionsArePaired) {
   }
   const auto comparison = Compare(first, second);
   ASSERT_TRUE((*comparison)->nll.has_value());
-  EXPECT_NEAR((*comparison)->nll->mean, 0.6931472, 1e-6) << "half as likely, whatever the picture";
+  EXPECT_NEAR((*comparison)->nll->mean, 0.6931472, 1e-6) << "half as likely, whatever the image";
   EXPECT_NEAR((*comparison)->nll->interval->low, 0.6931472, 1e-6);
   EXPECT_THAT(PrintComparison(**comparison, OutputFormat::kTable), HasSubstr("+0.6931"));
   EXPECT_GT((*comparison)->brier->mean, 0);

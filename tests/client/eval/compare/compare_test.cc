@@ -49,7 +49,7 @@ TEST(Compare, CountsPairsAndFlips) {
   EXPECT_EQ((*comparison)->classes[0].second - (*comparison)->classes[0].first, 1);
 }
 
-TEST(Compare, TakesThePicturesThatBothAnsweredAndSaysSo) {
+TEST(Compare, TakesTheImagesThatBothAnsweredAndSaysSo) {
   Evaluation first = First(), second = Second();
   first.predictions.erase(first.predictions.begin());        // in the second alone
   second.predictions.erase(second.predictions.begin() + 5);  // in the first alone
@@ -61,13 +61,13 @@ TEST(Compare, TakesThePicturesThatBothAnsweredAndSaysSo) {
   EXPECT_EQ((*comparison)->only_in_first, 1);
   EXPECT_EQ((*comparison)->only_in_second, 1);
   EXPECT_EQ((*comparison)->unanswered, 1);
-  EXPECT_EQ((*comparison)->first_metrics.ledger.pictures, 3) << "measures are those of the pairs";
+  EXPECT_EQ((*comparison)->first_metrics.ledger.images, 3) << "measures are those of the pairs";
   EXPECT_EQ((*comparison)->first_metrics.busy_seconds, 6) << "but the throughput is the run's";
-  EXPECT_DOUBLE_EQ((*comparison)->first_metrics.pictures_per_second, 5.0 / 6);
-  EXPECT_DOUBLE_EQ((*comparison)->second_metrics.pictures_per_second, 4.0 / 6);
+  EXPECT_DOUBLE_EQ((*comparison)->first_metrics.images_per_second, 5.0 / 6);
+  EXPECT_DOUBLE_EQ((*comparison)->second_metrics.images_per_second, 4.0 / 6);
   const std::string text = PrintComparison(**comparison, OutputFormat::kTable);
   EXPECT_THAT(text,
-              HasSubstr("3 pictures were answered by both; 1 are in both and were not answered by both; 1 are in the "
+              HasSubstr("3 images were answered by both; 1 are in both and were not answered by both; 1 are in the "
                         "first alone; 1 are in the second alone"));
 }
 
@@ -109,7 +109,7 @@ TEST(Compare, RefusesOtherData) {
   for (Prediction& prediction : other.predictions) prediction.name = "x" + prediction.name;
   const auto nothing = Compare(first, other);
   EXPECT_EQ(nothing.status().code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(std::string(nothing.status().message()), HasSubstr("no picture in common"));
+  EXPECT_THAT(std::string(nothing.status().message()), HasSubstr("no image in common"));
   Evaluation relabelled = Second();
   relabelled.predictions[4].data_label = 0;
   const auto contradiction = Compare(first, relabelled);
@@ -118,7 +118,7 @@ TEST(Compare, RefusesOtherData) {
   Evaluation empty = Second();
   for (Prediction& prediction : empty.predictions) prediction.outcome = Outcome::kUnreadable;
   EXPECT_EQ(Compare(first, empty).status(),
-            absl::InvalidArgumentError("no picture was answered in both evaluations; there is nothing to compare"));
+            absl::InvalidArgumentError("no image was answered in both evaluations; there is nothing to compare"));
 }
 
 TEST(Compare, PrintsForProgramsAndPeople) {
@@ -136,13 +136,13 @@ TEST(Compare, PrintsForProgramsAndPeople) {
   const std::string csv = PrintComparison(**comparison, OutputFormat::kCsv);
   EXPECT_THAT(csv, HasSubstr("measure,first,second,difference,low,high\ntop1,0.5,0.66666"));
   const std::string text = PrintComparison(**comparison, OutputFormat::kTable);
-  EXPECT_THAT(text, HasSubstr("6 pictures were answered by both. Everything below is about those that both answered."));
+  EXPECT_THAT(text, HasSubstr("6 images were answered by both. Everything below is about those that both answered."));
   EXPECT_THAT(text, HasSubstr("No difference in accuracy is shown"));
   EXPECT_THAT(text, HasSubstr("+16.67 %"));
 }
 
 TEST(Compare, SaysWhichIsBetter) {
-  std::vector<MadePicture> worse, better;
+  std::vector<MadeImage> worse, better;
   for (int i = 0; i < 40; ++i) {
     worse.push_back({0, {{i < 30 ? 1 : 0, 0.9f}}});
     better.push_back({0, {{0, 0.9f}}});
@@ -170,9 +170,9 @@ TEST(DrawComparison, ShowsTheFlipsAndEscapesWhatItIsGiven) {
   const std::string page = DrawComparison(**comparison, &data);
   for (const char* part : {"<script", "<b>cat", "<i>x", "m<u>"}) EXPECT_THAT(page, Not(HasSubstr(part)));
   EXPECT_THAT(page, HasSubstr("&lt;script&gt;alert(1)&lt;/script&gt;&quot;"));
-  size_t pictures = 0;
-  for (size_t at = 0; (at = page.find("src=\"data:image/png", at)) != std::string::npos; ++at) ++pictures;
-  EXPECT_EQ(pictures, 3u) << "one for each flip";
+  size_t images = 0;
+  for (size_t at = 0; (at = page.find("src=\"data:image/png", at)) != std::string::npos; ++at) ++images;
+  EXPECT_EQ(images, 3u) << "one for each flip";
   const std::string blind = DrawComparison(**comparison, nullptr);
   EXPECT_THAT(blind, HasSubstr("The data set was not there"));
   EXPECT_THAT(blind, HasSubstr("dog/3.png"));

@@ -15,7 +15,7 @@ StudyCell CellWithMistakes(const char* model, int wrong, int64_t from = 0) {
   StudyCell cell;
   cell.model = model;
   cell.version = 1;
-  cell.metrics.ledger = {.pictures = 40, .answered = 40};
+  cell.metrics.ledger = {.images = 40, .answered = 40};
   for (int64_t i = 0; i < 40; ++i) cell.right[from + i] = i >= wrong;
   return cell;
 }
@@ -41,7 +41,7 @@ TEST(DifferencesOf, AreThoseFromTheFirstCellThatWasMeasured) {
   EXPECT_EQ(differences[3]->counts.only_first, 7);
 }
 
-TEST(DifferencesOf, PicturesThatOneDidNotAnswerDoNotCount) {
+TEST(DifferencesOf, ImagesThatOneDidNotAnswerDoNotCount) {
   Study study = FourCells();
   study.cells[2] = CellWithMistakes("b", 6, 38);  // two in common
   study.cells[3] = CellWithMistakes("c", 6, 40);  // none

@@ -69,9 +69,9 @@ class StudyTest : public ::testing::Test {
       ran_.push_back(command);
       EvalResult result;
       const int right = command.resolution ? command.resolution->height() / 8 : 2;
-      std::vector<MadePicture> pictures;
-      for (int i = 0; i < 4; ++i) pictures.push_back({0, {{i < right ? 0 : 1, 0.9f}}});
-      result.evaluation = MadeEvaluation(pictures);
+      std::vector<MadeImage> images;
+      for (int i = 0; i < 4; ++i) images.push_back({0, {{i < right ? 0 : 1, 0.9f}}});
+      result.evaluation = MadeEvaluation(images);
       return result;
     };
   }
@@ -86,7 +86,7 @@ class StudyTest : public ::testing::Test {
 TEST_F(StudyTest, RunsWhatModelsTakeAndSaysWhyNotTheRest) {
   const Study study = RunStudy(Plan(), *client_, data_, Runner());
   ASSERT_EQ(study.cells.size(), 6u);
-  ASSERT_EQ(ran_.size(), 2u) << "what a model refuses is not asked picture by picture";
+  ASSERT_EQ(ran_.size(), 2u) << "what a model refuses is not asked image by image";
   EXPECT_EQ(ran_[0].model.name, "native");
   EXPECT_EQ(ran_[0].model.version, 2);
   EXPECT_EQ(ran_[0].out, "study/native-16");
@@ -177,38 +177,38 @@ TEST_F(StudyTest, WhatWasAnsweredInPartIsNeitherBestNorOnTheFrontier) {
   StudyCell& better = study.cells[1];
   const auto json = [&] { return StudyTable(study).AsJson(); };
   ASSERT_EQ(json()[1]["frontier"], true);
-  better.metrics.ledger.pictures = 1000;  // 4 of them were answered
+  better.metrics.ledger.images = 1000;  // 4 of them were answered
   better.metrics.ledger.missing = 996;
   EXPECT_EQ(json()[0]["frontier"], true);
   EXPECT_EQ(json()[1]["frontier"], false);
   const std::string page = DrawStudy(study);
   EXPECT_THAT(page, HasSubstr("native version 2, 16x16</"));
   EXPECT_THAT(page, HasSubstr("24x16, incomplete"));
-  better.metrics.ledger = {.pictures = 5, .answered = 4, .unreadable = 1};
-  EXPECT_EQ(json()[1]["frontier"], true) << "no cell can have that picture";
+  better.metrics.ledger = {.images = 5, .answered = 4, .unreadable = 1};
+  EXPECT_EQ(json()[1]["frontier"], true) << "no cell can have that image";
   better.status = absl::CancelledError("stopped");
   EXPECT_EQ(json()[1]["frontier"], false);
 }
 
-// Pictures of other sizes than noise has; a width of 0 cannot be read.
+// Images of other sizes than noise has; a width of 0 cannot be read.
 class Sized final : public MadeData {
  public:
   Sized(const Evaluation& evaluation, std::vector<int> widths) : MadeData(evaluation), widths_(std::move(widths)) {
-    for (const int width : {8, 16}) pictures_[width] = PngFile(NoiseImage(width, 8, 3, 1));
+    for (const int width : {8, 16}) images_[width] = PngFile(NoiseImage(width, 8, 3, 1));
   }
   int64_t size() const override { return static_cast<int64_t>(widths_.size()); }
   absl::StatusOr<std::string> encoded(int64_t index) const override {
     const int width = widths_[static_cast<size_t>(index)];
     if (width == 0) return absl::NotFoundError("it is gone");
-    return width < 0 ? "no picture" : pictures_.at(width);
+    return width < 0 ? "no image" : images_.at(width);
   }
 
  private:
   const std::vector<int> widths_;
-  std::map<int, std::string> pictures_;
+  std::map<int, std::string> images_;
 };
 
-TEST_F(StudyTest, WithoutASizeThePicturesTellTheMeanCost) {
+TEST_F(StudyTest, WithoutASizeTheImagesTellTheMeanCost) {
   SmallServer::Methods methods = TwoModels();
   v1::ModelVersion& native = *methods.models.mutable_versions(0);
   native.mutable_costs(0)->set_macs(1000);  // cost of 8x8
@@ -226,7 +226,7 @@ TEST_F(StudyTest, WithoutASizeThePicturesTellTheMeanCost) {
   EXPECT_DOUBLE_EQ(mean->tokens, 6);
   EXPECT_DOUBLE_EQ(cost({16, 8})->macs, 2500) << "the first counts, and the last";
   EXPECT_EQ(cost({8}).status().code(), absl::StatusCode::kUnimplemented) << "the server told two";
-  EXPECT_EQ(cost({0, -1}).status(), absl::NotFoundError("no picture's size could be read"));
+  EXPECT_EQ(cost({0, -1}).status(), absl::NotFoundError("no image's size could be read"));
   // Only every second of 128 images is sampled.
   std::vector<int> many(128, 8);
   many[1] = 16;
@@ -255,7 +255,7 @@ Study MadeCells(const std::vector<std::pair<int64_t, std::optional<double>>>& ri
     cell.model = absl::StrCat("m", study.cells.size());
     cell.version = 1;
     cell.macs = macs;
-    cell.metrics.ledger = {.pictures = 10, .answered = 10};
+    cell.metrics.ledger = {.images = 10, .answered = 10};
     cell.metrics.top1 = 0.1 * static_cast<double>(right);
     cell.metrics.top1_correct = right;
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every form of EIT and of the models that it is compared with, small: against the formulas written out in fp64, and
-// any size in a batch of mixed sizes against the same picture alone.
+// any size in a batch of mixed sizes against the same image alone.
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
@@ -8,14 +8,14 @@
 #include <ostream>
 
 #include "models/reference/model.h"
+#include "tests/models/reference/images.h"
 #include "tests/models/reference/oracle/oracle.h"
-#include "tests/models/reference/pictures.h"
 
 namespace vitrine {
 namespace {
 
 using testing::Difference;
-using testing::Picture;
+using testing::RandomImage;
 
 struct EitForm {
   std::string name;
@@ -77,21 +77,21 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& info) { return info.param.name; });
 
 TEST_P(EveryEitForm, LogitsAreThoseOfThePapersFormulas) {
-  const at::Tensor image = Picture(3, 32, 32, 1);
+  const at::Tensor image = RandomImage(3, 32, 32, 1);
   EXPECT_LT(Difference(Run({image}).to(at::kDouble), testing::OracleLogits(*model_, image)), 2e-5);
 }
 
-TEST_P(EveryEitForm, AMixedBatchGivesWhatEachPictureGivesAlone) {
-  const ImageBatch images = {Picture(3, 24, 24, 1), Picture(3, 32, 32, 2), Picture(3, 32, 32, 3),
-                             Picture(3, 24, 48, 4), Picture(3, 33, 27, 5), Picture(3, 24, 24, 6)};
+TEST_P(EveryEitForm, AMixedBatchGivesWhatEachImageGivesAlone) {
+  const ImageBatch images = {RandomImage(3, 24, 24, 1), RandomImage(3, 32, 32, 2), RandomImage(3, 32, 32, 3),
+                             RandomImage(3, 24, 48, 4), RandomImage(3, 33, 27, 5), RandomImage(3, 24, 24, 6)};
   const at::Tensor together = Run(images);
   for (size_t i = 0; i < images.size(); ++i) {
-    EXPECT_LT(Difference(together[i], Run({images[i]})[0]), 1e-5) << "picture " << i;
+    EXPECT_LT(Difference(together[i], Run({images[i]})[0]), 1e-5) << "image " << i;
   }
 }
 
 TEST_P(EveryEitForm, LibraryCallsGiveTheSameLogits) {
-  const ImageBatch images = {Picture(3, 24, 40, 1), Picture(3, 32, 32, 2)};
+  const ImageBatch images = {RandomImage(3, 24, 40, 1), RandomImage(3, 32, 32, 2)};
   const at::NoGradGuard no_grad;
   ForwardContext context;
   context.library_only = true;
@@ -104,7 +104,7 @@ TEST_P(EveryEitForm, EveryParameterHasAGradient) {
   model_->RequireGrad(true);
   ForwardContext context;
   context.training = true;
-  const at::Tensor logits = model_->Forward({Picture(3, 32, 32, 1), Picture(3, 24, 40, 2)}, context);
+  const at::Tensor logits = model_->Forward({RandomImage(3, 32, 32, 1), RandomImage(3, 24, 40, 2)}, context);
   (logits * testing::Hashed(logits.sizes(), 3)).sum().backward();
   const int depth =
       model_->config().has_eit() ? model_->config().eit().depth() : model_->config().eit_baseline().depth();

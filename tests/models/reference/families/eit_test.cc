@@ -15,7 +15,7 @@
 #include "models/reference/float_arrays.h"
 #include "models/reference/operators/convolution/grid_convolution.h"
 #include "models/zoo.h"
-#include "tests/models/reference/pictures.h"
+#include "tests/models/reference/images.h"
 
 namespace vitrine {
 namespace {
@@ -143,7 +143,7 @@ TEST(Eit, BnReluNormalisesOverTheCellsOfTheBatch) {
   TokenTap tap;
   tap.Request(0);
   context.tokens = &tap;
-  const ImageBatch images{testing::Picture(3, 12, 12, 1), testing::Picture(3, 16, 20, 2)};
+  const ImageBatch images{testing::RandomImage(3, 12, 12, 1), testing::RandomImage(3, 16, 20, 2)};
   context.update_statistics = false;
   const at::Tensor logits = model->Forward(images, context);
   EXPECT_EQ(Difference(mean, before), 0) << "a replica moved the statistics";
@@ -171,7 +171,8 @@ TEST(Eit, GridsOfTheComparisonModels) {
 TEST(Eit, OddSidesMakeTheGridThatIsPromised) {
   for (const std::string_view variant : {"cvt-p-mini-cifar10", "vit-c-mini-cifar10"}) {
     const auto model = testing::MakeHashed(FindVariant(variant)->config);
-    EXPECT_TRUE(RunModel(*model, {testing::Picture(3, 35, 29, 1), testing::Picture(3, 33, 38, 2)}).ok()) << variant;
+    EXPECT_TRUE(RunModel(*model, {testing::RandomImage(3, 35, 29, 1), testing::RandomImage(3, 33, 38, 2)}).ok())
+        << variant;
   }
 }
 

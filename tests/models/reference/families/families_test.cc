@@ -12,8 +12,8 @@
 #include "models/reference/float_arrays.h"
 #include "models/reference/model.h"
 #include "models/zoo.h"
+#include "tests/models/reference/images.h"
 #include "tests/models/reference/oracle/oracle.h"
-#include "tests/models/reference/pictures.h"
 
 namespace vitrine {
 namespace {
@@ -21,7 +21,7 @@ namespace {
 using ::testing::AllOf;
 using testing::Difference;
 using ::testing::HasSubstr;
-using testing::Picture;
+using testing::RandomImage;
 
 // Largest |a - b| in units of max(1, largest |b|).
 double Relative(const at::Tensor& a, const at::Tensor& b) {
@@ -76,16 +76,16 @@ class EveryFamily : public ::testing::TestWithParam<std::string_view> {
   bool native() const { return model_->config().preprocessing().has_native(); }
   int channels() const { return model_->config().preprocessing().channels(); }
 
-  // Models of photographs take larger pictures than those of CIFAR.
+  // Models of photographs take larger images than those of CIFAR.
   at::Tensor Sized(int height, int width, uint64_t seed) const {
     const int scale = model_->cell() >= 8 ? 4 : 1;
-    return Picture(channels(), scale * height, scale * width, seed);
+    return RandomImage(channels(), scale * height, scale * width, seed);
   }
   // The size whose grid is that of the position table.
   at::Tensor TableSized(uint64_t seed) const {
     if (native()) return Sized(32, 32, seed);
     const v1::FixedResolution& fixed = model_->config().preprocessing().fixed();
-    return Picture(channels(), fixed.height(), fixed.height(), seed);
+    return RandomImage(channels(), fixed.height(), fixed.height(), seed);
   }
   // A batch in which sizes repeat, change and come back; one size for models that take only one.
   ImageBatch Batch() const {
@@ -266,15 +266,15 @@ TEST_P(EveryFamily, AttentionOfAnImageIsThatOfTheImageAlone) {
 
 TEST_P(EveryFamily, RefusesWhatItCannotTake) {
   EXPECT_EQ(RunModel(*model_, {}).status().code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(RunModel(*model_, {Picture(4 - channels(), 32, 32, 1)}).status().code(),
+  EXPECT_EQ(RunModel(*model_, {RandomImage(4 - channels(), 32, 32, 1)}).status().code(),
             absl::StatusCode::kInvalidArgument);
 }
 
 TEST_P(FamilyThatLooks, RefusesSizesThatItCannotTake) {
-  const absl::Status status = RunModel(*model_, {Picture(channels(), 8, 8, 1)}).status();
+  const absl::Status status = RunModel(*model_, {RandomImage(channels(), 8, 8, 1)}).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(status.message()), AllOf(HasSubstr("8x8"), HasSubstr("this model takes")));
-  const at::Tensor good = TableSized(1), flat = Picture(channels(), 1, static_cast<int>(good.size(2)), 2);
+  const at::Tensor good = TableSized(1), flat = RandomImage(channels(), 1, static_cast<int>(good.size(2)), 2);
   EXPECT_EQ(RunModel(*model_, {good, flat}).status().code(), absl::StatusCode::kInvalidArgument) << "the second";
 }
 
@@ -282,7 +282,7 @@ TEST_P(FamilyThatLooks, RefusesSizesThatItCannotTake) {
 TEST(Dropout, IsRepeatableAndOnlyInTraining) {
   const auto model = testing::MakeHashed(FindVariant("eit34-mini-cifar10")->config);
   const at::NoGradGuard no_grad;
-  const ImageBatch images{Picture(3, 32, 32, 1)};
+  const ImageBatch images{RandomImage(3, 32, 32, 1)};
   ForwardContext context;
   context.dropout = DropRates::Uniform(0.2F);
   const at::Tensor still = model->Forward(images, context);
@@ -299,7 +299,7 @@ TEST(Dropout, IsRepeatableAndOnlyInTraining) {
 TEST(Bf16, MovesLogitsALittle) {
   const auto model = testing::MakeHashed(FindVariant("eit34-mini-cifar10")->config);
   const at::NoGradGuard no_grad;
-  const ImageBatch images{Picture(3, 32, 32, 1), Picture(3, 24, 40, 2)};
+  const ImageBatch images{RandomImage(3, 32, 32, 1), RandomImage(3, 24, 40, 2)};
   ForwardContext context;
   const at::Tensor exact = model->Forward(images, context);
   context.bf16 = true;

@@ -10,13 +10,13 @@
 #include "models/reference/float_arrays.h"
 #include "models/reference/operators/attention/kv_attention.h"
 #include "models/zoo.h"
-#include "tests/models/reference/pictures.h"
+#include "tests/models/reference/images.h"
 
 namespace vitrine {
 namespace {
 
 using testing::Difference;
-using testing::Picture;
+using testing::RandomImage;
 
 // The recorded values of the paper's library: m, then P_25's last channels, which are E(5).
 TEST(KeyPositions, AreThoseOfTheLibrary) {
@@ -68,7 +68,7 @@ class Watched : public ::testing::Test {
     model_ = testing::MakeHashed(FindVariant(variant)->config);
     AttentionTap tap;
     tap.Request(0, AttentionSource::kTokens, 1);
-    EXPECT_TRUE(RunModel(*model_, {Picture(1, 28, 28, 3)}, &tap).ok());
+    EXPECT_TRUE(RunModel(*model_, {RandomImage(1, 28, 28, 3)}, &tap).ok());
     const AttentionTap::Matrices& found = *tap.Find(0, AttentionSource::kTokens, 1);
     return {TensorOf(found.scores), TensorOf(found.weights)};
   }
@@ -101,7 +101,7 @@ TEST_F(Watched, QkvScoresAreNotSymmetric) {
 TEST_F(Watched, TheBiasOfMapPosHasNoEffect) {
   Run("kv-pos-mnist-p7-d64-l2");
   const at::NoGradGuard no_grad;
-  const ImageBatch images{Picture(1, 28, 28, 3)};
+  const ImageBatch images{RandomImage(1, 28, 28, 3)};
   const at::Tensor before = *RunModel(*model_, images);
   for (NamedTensor& parameter : model_->Parameters()) {
     if (parameter.name.find("map_pos.bias") != std::string::npos) parameter.tensor.add_(3);
@@ -117,7 +117,7 @@ TEST_F(Watched, ScoreScaleIsTheConfigs) {
     config.mutable_kv()->set_score_scale(scale);
     AttentionTap tap;
     tap.Request(0, AttentionSource::kTokens, 0);
-    EXPECT_TRUE(RunModel(*testing::MakeHashed(config), {Picture(1, 28, 28, 3)}, &tap).ok());
+    EXPECT_TRUE(RunModel(*testing::MakeHashed(config), {RandomImage(1, 28, 28, 3)}, &tap).ok());
     scores[scale - 1] = TensorOf(tap.Find(0, AttentionSource::kTokens, 0)->scores);
   }
   EXPECT_LT(Difference(scores[0] * 2, scores[1]), 1e-5) << "four heads: the square root of their ratio is two";

@@ -8,15 +8,15 @@
 
 #include "models/reference/model.h"
 #include "models/zoo.h"
+#include "tests/models/reference/images.h"
 #include "tests/models/reference/oracle/oracle.h"
-#include "tests/models/reference/pictures.h"
 
 namespace vitrine {
 namespace {
 
 using testing::Difference;
 using ::testing::HasSubstr;
-using testing::Picture;
+using testing::RandomImage;
 
 v1::ModelConfig Small(const std::string& options) {
   return testing::Config(
@@ -39,24 +39,24 @@ INSTANTIATE_TEST_SUITE_P(Vit, EveryNorm,
 
 TEST_P(EveryNorm, LogitsAreThoseOfTheFormulas) {
   const auto model = testing::MakeHashed(Small(GetParam()));
-  const at::Tensor image = Picture(3, 32, 32, 1);
+  const at::Tensor image = RandomImage(3, 32, 32, 1);
   const at::Tensor logits = *RunModel(*model, {image});
   EXPECT_LT(Difference(logits.to(at::kDouble), testing::OracleLogits(*model, image)), 2e-5);
 }
 
-TEST_P(EveryNorm, AMixedBatchGivesWhatEachPictureGivesAlone) {
+TEST_P(EveryNorm, AMixedBatchGivesWhatEachImageGivesAlone) {
   const auto model = testing::MakeHashed(Small(GetParam()));
-  const ImageBatch images = {Picture(3, 24, 24, 1), Picture(3, 32, 32, 2), Picture(3, 12, 80, 3),
-                             Picture(3, 24, 24, 4), Picture(3, 35, 30, 5), Picture(3, 4, 4, 6)};
+  const ImageBatch images = {RandomImage(3, 24, 24, 1), RandomImage(3, 32, 32, 2), RandomImage(3, 12, 80, 3),
+                             RandomImage(3, 24, 24, 4), RandomImage(3, 35, 30, 5), RandomImage(3, 4, 4, 6)};
   const at::Tensor together = *RunModel(*model, images);
   for (size_t i = 0; i < images.size(); ++i) {
-    EXPECT_LT(Difference(together[i], (*RunModel(*model, {images[i]}))[0]), 1e-5) << "picture " << i;
+    EXPECT_LT(Difference(together[i], (*RunModel(*model, {images[i]}))[0]), 1e-5) << "image " << i;
   }
 }
 
 // The formulas of the two forms differ: with equal weights so must the logits.
 TEST(VitNorm, PrePostAndEpsilonAreDifferentFunctions) {
-  const at::Tensor image = Picture(3, 32, 32, 1);
+  const at::Tensor image = RandomImage(3, 32, 32, 1);
   const at::Tensor pre = *RunModel(*testing::MakeHashed(Small("")), {image});
   EXPECT_EQ(Difference(pre, *RunModel(*testing::MakeHashed(Small("norm: PRE norm_epsilon: 1e-6")), {image})), 0);
   EXPECT_GT(Difference(pre, *RunModel(*testing::MakeHashed(Small("norm: POST")), {image})), 1e-2);

@@ -14,14 +14,14 @@
 #include "models/reference/operators/attention/cross_covariance_attention.h"
 #include "models/reference/operators/convolution/depthwise_convolution.h"
 #include "models/reference/operators/fourier_positions.h"
-#include "tests/models/reference/pictures.h"
+#include "tests/models/reference/images.h"
 
 namespace vitrine {
 namespace {
 
 using testing::Difference;
 using testing::Hashed;
-using testing::Picture;
+using testing::RandomImage;
 
 constexpr int kXcitWidth = 24;
 constexpr int kXcitHeads = 3;
@@ -126,7 +126,7 @@ std::unique_ptr<Model> SmallXcit(const std::string& more, bool shared = true) {
 at::Tensor ScoresOf(const Model& model) {
   AttentionTap tap;
   tap.Request(0, AttentionSource::kChannels, 0);
-  EXPECT_TRUE(RunModel(model, {Picture(3, 24, 40, 1)}, &tap).ok());
+  EXPECT_TRUE(RunModel(model, {RandomImage(3, 24, 40, 1)}, &tap).ok());
   return TensorOf(tap.Find(0, AttentionSource::kChannels, 0)->scores);
 }
 double Asymmetry(const at::Tensor& scores) {
@@ -155,7 +155,7 @@ TEST(PSne, EqualFirstLayersMakeQueriesAndKeysEqual) {
 
 // Row by row the table of what a class-attention block does to patch tokens.
 TEST(ClassAttentionBlock, PatchRowsAreNormalisedAndDoubled) {
-  const ImageBatch images{Picture(3, 24, 40, 1), Picture(3, 16, 16, 2)};
+  const ImageBatch images{RandomImage(3, 24, 40, 1), RandomImage(3, 16, 16, 2)};
   for (const bool tokens_norm : {false, true}) {
     const auto model = SmallXcit(tokens_norm ? "tokens_norm: true" : "");
     TokenTap tap;
@@ -193,7 +193,7 @@ TEST(ClassAttentionBlock, PatchRowsAreNormalisedAndDoubled) {
 
 TEST(ClassAttentionBlock, HandsOutTheClassRowAfterTheSoftmax) {
   const auto model = SmallXcit("");
-  const ImageBatch images{Picture(3, 24, 40, 1), Picture(3, 16, 16, 2)};
+  const ImageBatch images{RandomImage(3, 24, 40, 1), RandomImage(3, 16, 16, 2)};
   AttentionTap tap;
   tap.Request(0, AttentionSource::kClassQuery, 1);
   ASSERT_TRUE(RunModel(*model, images, &tap).ok());
@@ -213,7 +213,7 @@ TEST(FSne, TheGradientOfASharedCodeIsTheSumOverBlocks) {
       tensor.copy_(name.find("codes") == std::string::npos ? from.at(name) : from.at("codes"));
     }
   }
-  const ImageBatch images{Picture(3, 24, 40, 1), Picture(3, 16, 16, 2)};
+  const ImageBatch images{RandomImage(3, 24, 40, 1), RandomImage(3, 16, 16, 2)};
   const at::Tensor direction = Hashed({2, 5}, 3);
   for (Model* model : {shared.get(), own.get()}) {
     model->RequireGrad(true);

@@ -11,14 +11,14 @@
 #include "models/attention_maps.h"
 #include "models/reference/float_arrays.h"
 #include "models/reference/operators/attention/x_attention.h"
-#include "tests/models/reference/pictures.h"
+#include "tests/models/reference/images.h"
 
 namespace vitrine {
 namespace {
 
 using testing::Difference;
 using testing::Hashed;
-using testing::Picture;
+using testing::RandomImage;
 
 constexpr int kXvitWidth = 24;
 constexpr int kXvitHeads = 3;
@@ -125,11 +125,11 @@ TEST_P(XAttentionTest, ClassQueriesSeeWhatTokenQueriesSee) {
             (std::vector<int64_t>{kXvitHeads, 9, kHeadWidth}));
 }
 
-TEST(XVit, MapsOfAPictureAreThoseOfItsFactors) {
+TEST(XVit, MapsOfAImageAreThoseOfItsFactors) {
   const auto model = testing::MakeHashed(testing::Config(
       "classes: 5 preprocessing { channels: 3 native { cell: 8 min_tokens: 1 max_tokens: 64 } } xvit { patch: 8 width: "
       "24 depth: 2 class_depth: 2 heads: 3 attention_width: 12 mlp_width: 30 }"));
-  const ImageBatch images{Picture(3, 24, 40, 1), Picture(3, 16, 16, 2)};
+  const ImageBatch images{RandomImage(3, 24, 40, 1), RandomImage(3, 16, 16, 2)};
   const AttentionAbility ability = model->attention();
   EXPECT_TRUE(ability.diverging);
   const auto maps = [&](v1::AttentionKind kind) {

@@ -11,7 +11,7 @@
 #include "models/reference/model.h"
 #include "models/reference/torch_backend/torch_functions.h"
 #include "tests/models/config_text.h"
-#include "tests/models/reference/pictures.h"
+#include "tests/models/reference/images.h"
 
 namespace vitrine::testing {
 namespace {
@@ -32,7 +32,7 @@ std::vector<const float*> PointersTo(const std::vector<at::Tensor>& weights) {
 std::vector<FloatArray> Inputs() {
   std::vector<FloatArray> inputs;
   for (const auto& [height, width] : {std::pair(16, 16), {8, 24}, {32, 12}, {16, 16}, {20, 28}}) {
-    inputs.push_back(FloatsOf(Picture(3, height, width, inputs.size() + 1)));
+    inputs.push_back(FloatsOf(RandomImage(3, height, width, inputs.size() + 1)));
   }
   return inputs;
 }
@@ -57,15 +57,15 @@ TEST(TorchBackend, HandsOutWhatIsAskedOfTheTaps) {
   const std::unique_ptr<Model> model = MakeHashed(SmallEit());
   const auto backend = kTorchFunctions.make_backend(model->config(), PointersTo(model->weights()), "cpu").value();
   const std::vector<FloatArray> inputs = Inputs();
-  std::vector<engine::Picture> pictures;
-  for (const FloatArray& input : inputs) pictures.push_back(PictureOf(input));
+  std::vector<engine::ImagePlanes> images;
+  for (const FloatArray& input : inputs) images.push_back(ImageOf(input));
   AttentionTap attention;
   attention.Request(1, model->attention().offers.front().source, 0);
   TokenTap tokens;
   tokens.Request(TokenTap::kFinal);
   engine::Workspace workspace;
   std::vector<float> logits(7 * inputs.size());
-  ASSERT_TRUE(backend->Run(pictures, workspace, logits.data(), &attention, &tokens).ok());
+  ASSERT_TRUE(backend->Run(images, workspace, logits.data(), &attention, &tokens).ok());
   EXPECT_NE(attention.Find(1, model->attention().offers.front().source, 0), nullptr);
   EXPECT_NE(tokens.Find(TokenTap::kFinal), nullptr);
 }

@@ -14,7 +14,7 @@ TEST_F(ExecuteBatchTest, StagesAndBatchesAreCounted) {
   std::vector<Answer> answers(2);
   std::vector<InferenceRequest> requests;
   for (int i = 0; i < 2; ++i) {
-    requests.push_back(PictureRequest(model_, NoisePng(16, 16, i), answers[i]));
+    requests.push_back(ImageRequest(model_, NoisePng(16, 16, i), answers[i]));
     requests.back().arrival = SteadyClock().Now();
   }
   Execute(BatchOf(std::move(requests)));
@@ -42,7 +42,7 @@ TEST_F(ExecuteBatchTest, StagesOfWhatIsNotAnsweredAreCountedToo) {
   std::vector<Answer> answers(4);
   std::vector<InferenceRequest> requests;
   for (int i = 0; i < 4; ++i) {
-    requests.push_back(PictureRequest(model_, i == 1 ? damaged : NoisePng(16, 16, i), answers[i]));
+    requests.push_back(ImageRequest(model_, i == 1 ? damaged : NoisePng(16, 16, i), answers[i]));
     requests.back().arrival = clock.Now();
   }
   requests[2].deadline = clock.Now() + absl::Seconds(4);
@@ -67,7 +67,7 @@ TEST_F(ExecuteBatchTest, ABatchThatFailedIsOneOfTheStageCompute) {
   model_->metrics = metrics.ForModel("small");
   std::vector<Answer> answers(1);
   std::vector<InferenceRequest> requests;
-  requests.push_back(PictureRequest(model_, NoisePng(16, 16, 1), answers[0]));
+  requests.push_back(ImageRequest(model_, NoisePng(16, 16, 1), answers[0]));
   requests.back().request.mutable_tensor()->set_data_type(v1::RawTensor::DATA_FLOAT32);
   requests.back().request.mutable_tensor()->set_normalized(true);
   requests.back().request.mutable_tensor()->set_height(3);
@@ -87,7 +87,7 @@ TEST_F(ExecuteBatchTest, AProbeIsInNoHistogramOfAnswers) {
   std::vector<Answer> answers(2);
   std::vector<InferenceRequest> requests;
   for (int i = 0; i < 2; ++i) {
-    requests.push_back(PictureRequest(model_, NoisePng(16, 16, i), answers[i]));
+    requests.push_back(ImageRequest(model_, NoisePng(16, 16, i), answers[i]));
     requests.back().arrival = SteadyClock().Now();
   }
   requests[0].is_probe = true;
@@ -102,18 +102,18 @@ TEST_F(ExecuteBatchTest, AProbeIsInNoHistogramOfAnswers) {
 }
 
 // A canary is compared with the stable version over what the shares divide between them.
-TEST_F(ExecuteBatchTest, OnlyPicturesThatTheSharesDividedTellHowLongAVersionComputes) {
+TEST_F(ExecuteBatchTest, OnlyImagesThatTheSharesDividedTellHowLongAVersionComputes) {
   const auto compute = [this](std::vector<bool> routed) {
     std::vector<Answer> answers(routed.size());
     std::vector<InferenceRequest> requests;
     for (size_t i = 0; i < routed.size(); ++i) {
-      requests.push_back(PictureRequest(model_, NoisePng(16, 16, static_cast<int>(i)), answers[i]));
+      requests.push_back(ImageRequest(model_, NoisePng(16, 16, static_cast<int>(i)), answers[i]));
       requests.back().is_routed = routed[i];
     }
     Execute(BatchOf(std::move(requests)));
-    int64_t pictures = 0;
-    for (const ComputeTimes::OfSize& size : model_->computed->Read().sizes) pictures += size.pictures;
-    return pictures;
+    int64_t images = 0;
+    for (const ComputeTimes::OfSize& size : model_->computed->Read().sizes) images += size.images;
+    return images;
   };
   EXPECT_EQ(compute({false}), 0);
   EXPECT_EQ(compute({true, false}), 0);

@@ -24,12 +24,12 @@ TEST_F(ExecuteBatchTest, MixedGridsRunTogetherAndAnswerAsTheyWouldAlone) {
   std::vector<InferenceRequest> requests;
   int64_t tokens = 0;
   for (size_t i = 0; i < sizes.size(); ++i) {
-    const std::string picture = NoisePng(sizes[i].first, sizes[i].second, static_cast<int>(i));
-    requests.push_back(PictureRequest(model_, picture, together[i]));
+    const std::string image = NoisePng(sizes[i].first, sizes[i].second, static_cast<int>(i));
+    requests.push_back(ImageRequest(model_, image, together[i]));
     requests.back().request.set_request_id(std::to_string(i));
     tokens += requests.back().tokens;
     std::vector<InferenceRequest> one;
-    one.push_back(PictureRequest(model_, picture, alone[i]));
+    one.push_back(ImageRequest(model_, image, alone[i]));
     Execute(BatchOf(std::move(one)));
   }
   Execute(BatchOf(std::move(requests), 42));
@@ -45,21 +45,21 @@ TEST_F(ExecuteBatchTest, MixedGridsRunTogetherAndAnswerAsTheyWouldAlone) {
     EXPECT_GT(together[i].result->timings().decode(), 0);
     EXPECT_GT(together[i].result->timings().compute(), 0);
   }
-  EXPECT_NE(Logits(together[0]), Logits(together[4])) << "two pictures of one size must not give one answer";
-  EXPECT_FALSE(had_picture_) << "a batch held an original that nobody draws";
+  EXPECT_NE(Logits(together[0]), Logits(together[4])) << "two images of one size must not give one answer";
+  EXPECT_FALSE(had_image_) << "a batch held an original that nobody draws";
   EXPECT_GT(model_->cost->Predict(1, 0), absl::ZeroDuration());
 }
 
-TEST_F(ExecuteBatchTest, MapsAndFeaturesOfABatchAreThoseThatEachPictureGetsAlone) {
+TEST_F(ExecuteBatchTest, MapsAndFeaturesOfABatchAreThoseThatEachImageGetsAlone) {
   const std::vector<std::pair<int, int>> sizes = {{16, 16}, {32, 32}, {8, 24}, {24, 8}, {16, 16}, {20, 28}};
   std::vector<Answer> together(sizes.size()), alone(sizes.size());
   std::vector<InferenceRequest> requests;
   for (size_t i = 0; i < sizes.size(); ++i) {
-    const std::string picture = NoisePng(sizes[i].first, sizes[i].second, static_cast<int>(i));
-    requests.push_back(PictureRequest(model_, picture, together[i]));
+    const std::string image = NoisePng(sizes[i].first, sizes[i].second, static_cast<int>(i));
+    requests.push_back(ImageRequest(model_, image, together[i]));
     AskForEverything(requests.back());
     std::vector<InferenceRequest> one;
-    one.push_back(PictureRequest(model_, picture, alone[i]));
+    one.push_back(ImageRequest(model_, image, alone[i]));
     AskForEverything(one.back());
     Execute(BatchOf(std::move(one)));
   }
@@ -76,31 +76,31 @@ TEST_F(ExecuteBatchTest, MapsAndFeaturesOfABatchAreThoseThatEachPictureGetsAlone
     seen.insert(Values(alone[i].result->attention()));
     seen.insert(Values(alone[i].result->features()));
   }
-  EXPECT_EQ(seen.size(), 2 * sizes.size()) << "two pictures look the same: the test proves nothing about them";
+  EXPECT_EQ(seen.size(), 2 * sizes.size()) << "two images look the same: the test proves nothing about them";
 }
 
 // Every third request wants maps, every fourth features; all answers must be bit-identical to those of plain requests.
 TEST_F(ExecuteBatchTest, WhatSomeAskForChangesNoBitOfTheOthers) {
-  constexpr size_t kPictures = 12;
-  std::vector<Answer> plain(kPictures), mixed(kPictures);
+  constexpr size_t kImages = 12;
+  std::vector<Answer> plain(kImages), mixed(kImages);
   std::vector<InferenceRequest> without, with;
-  for (size_t i = 0; i < kPictures; ++i) {
-    const std::string picture = NoisePng(8 + 4 * static_cast<int>(i % 5), 16, static_cast<int>(i));
-    without.push_back(PictureRequest(model_, picture, plain[i]));
-    with.push_back(PictureRequest(model_, picture, mixed[i]));
-    InferenceRequest everything = PictureRequest(model_, picture, mixed[i]);
+  for (size_t i = 0; i < kImages; ++i) {
+    const std::string image = NoisePng(8 + 4 * static_cast<int>(i % 5), 16, static_cast<int>(i));
+    without.push_back(ImageRequest(model_, image, plain[i]));
+    with.push_back(ImageRequest(model_, image, mixed[i]));
+    InferenceRequest everything = ImageRequest(model_, image, mixed[i]);
     AskForEverything(everything);
     if (i % 3 == 0) with.back().attention = everything.attention;
     if (i % 4 == 0) with.back().features = everything.features;
   }
   Execute(BatchOf(std::move(without)));
   Execute(BatchOf(std::move(with)));
-  for (size_t i = 0; i < kPictures; ++i) {
+  for (size_t i = 0; i < kImages; ++i) {
     ASSERT_TRUE(mixed[i].result.ok()) << mixed[i].result.status();
     EXPECT_EQ(Logits(mixed[i]), Logits(plain[i])) << i;
     EXPECT_EQ(mixed[i].result->attention_size() > 0, i % 3 == 0);
     EXPECT_EQ(mixed[i].result->features_size() > 0, i % 4 == 0);
-    EXPECT_EQ(mixed[i].result->batch().images(), static_cast<int>(kPictures));
+    EXPECT_EQ(mixed[i].result->batch().images(), static_cast<int>(kImages));
   }
 }
 
@@ -119,18 +119,18 @@ TEST_F(ExecuteBatchTest, WhatIsNotDrawnIsAnsweredFirstAndWhatTakesLongestLast) {
   };
   std::vector<InferenceRequest> requests;
   for (size_t i = 0; i < wishes.size(); ++i) {
-    const std::string picture = NoisePng(8 + 8 * static_cast<int>(i), 16, static_cast<int>(i));
-    requests.push_back(PictureRequest(model_, picture, together[i]));
+    const std::string image = NoisePng(8 + 8 * static_cast<int>(i), 16, static_cast<int>(i));
+    requests.push_back(ImageRequest(model_, image, together[i]));
     requests.back().request.set_request_id(wishes[i].first);
     requests.back().overlay_pixels = wishes[i].second;
     std::vector<InferenceRequest> one;
-    one.push_back(PictureRequest(model_, picture, alone[i]));
+    one.push_back(ImageRequest(model_, image, alone[i]));
     Execute(BatchOf(std::move(one)));
   }
   ExecuteBatch(BatchOf(std::move(requests)), {workspace_, responder, SteadyClock()});
   EXPECT_THAT(made, ::testing::ElementsAre("none", "also none", "one", "two"));
   for (size_t i = 0; i < wishes.size(); ++i) {
-    EXPECT_EQ(Logits(together[i]), Logits(alone[i])) << "it got the answer to another picture";
+    EXPECT_EQ(Logits(together[i]), Logits(alone[i])) << "it got the answer to another image";
     EXPECT_EQ(together[i].result->request_id(), wishes[i].first);
   }
 }
@@ -168,15 +168,15 @@ class IdleExecutors {
   std::vector<std::thread> threads_;
 };
 
-TEST_F(ExecuteBatchTest, WhatALonePictureTakesSaysHowManyComputeIt) {
+TEST_F(ExecuteBatchTest, WhatALoneImageTakesSaysHowManyComputeIt) {
   constexpr int kIdle = 5, kRowsFor = 4;
-  const std::string picture = NoisePng(32, 36, 1);
+  const std::string image = NoisePng(32, 36, 1);
   for (const double milliseconds : {0.5, 300.0}) {
     model_ = MakeLoaded("small", 3, SmallNativeConfig());
     Answer alone, helped;
     std::vector<InferenceRequest> one, other;
-    one.push_back(PictureRequest(model_, picture, alone));
-    other.push_back(PictureRequest(model_, picture, helped));
+    one.push_back(ImageRequest(model_, image, alone));
+    other.push_back(ImageRequest(model_, image, helped));
     const int64_t tokens = one[0].tokens;
     ASSERT_EQ(tokens / 12, kRowsFor);
     Execute(BatchOf(std::move(one)));
@@ -195,14 +195,14 @@ TEST_F(ExecuteBatchTest, WhatALonePictureTakesSaysHowManyComputeIt) {
   }
 }
 
-TEST_F(ExecuteBatchTest, ADamagedPictureFailsOnlyItself) {
+TEST_F(ExecuteBatchTest, ADamagedImageFailsOnlyItself) {
   std::string damaged = NoisePng(16, 16, 1);
   damaged[damaged.size() / 2] ^= 0x55;
   std::vector<Answer> answers(3);
   std::vector<InferenceRequest> requests;
-  requests.push_back(PictureRequest(model_, NoisePng(16, 16, 2), answers[0]));
-  requests.push_back(PictureRequest(model_, damaged, answers[1]));
-  requests.push_back(PictureRequest(model_, NoisePng(8, 24, 3), answers[2]));
+  requests.push_back(ImageRequest(model_, NoisePng(16, 16, 2), answers[0]));
+  requests.push_back(ImageRequest(model_, damaged, answers[1]));
+  requests.push_back(ImageRequest(model_, NoisePng(8, 24, 3), answers[2]));
   Execute(BatchOf(std::move(requests)));
   EXPECT_TRUE(answers[0].result.ok()) << answers[0].result.status();
   EXPECT_EQ(answers[1].result.status().code(), absl::StatusCode::kInvalidArgument) << answers[1].result.status();
@@ -217,7 +217,7 @@ TEST_F(ExecuteBatchTest, WhoLeftOrIsLateBeforeTheBatchBeginsIsNotDecoded) {
   FakeClock clock;
   std::vector<Answer> answers(3);
   std::vector<InferenceRequest> requests;
-  for (int i = 0; i < 3; ++i) requests.push_back(PictureRequest(model_, NoisePng(16, 16, i), answers[i]));
+  for (int i = 0; i < 3; ++i) requests.push_back(ImageRequest(model_, NoisePng(16, 16, i), answers[i]));
   requests[0].cancelled = std::make_shared<std::atomic<bool>>(true);
   requests[1].deadline = clock.Now();
   ExecuteBatch(BatchOf(std::move(requests)), {workspace_, responder_, clock});
@@ -242,7 +242,7 @@ TEST_F(ExecuteBatchTest, WhoseDeadlinePassesWhileOthersAreDecodedIsNotComputed) 
   BusyClock clock;
   std::vector<Answer> answers(8);
   std::vector<InferenceRequest> requests;
-  for (int i = 0; i < 8; ++i) requests.push_back(PictureRequest(model_, NoisePng(16, 16, i), answers[i]));
+  for (int i = 0; i < 8; ++i) requests.push_back(ImageRequest(model_, NoisePng(16, 16, i), answers[i]));
   requests[0].deadline = clock.Now() + absl::Seconds(10);
   ExecuteBatch(BatchOf(std::move(requests)), {workspace_, responder_, clock});
   EXPECT_THAT(answers[0].result.status().ToString(), HasSubstr("before the model ran"));
@@ -263,7 +263,7 @@ TEST_F(ExecuteBatchTest, NoAnswerIsMadeForWhoLeftOrIsLateOnceComputed) {
   };
   std::vector<Answer> answers(3);
   std::vector<InferenceRequest> requests;
-  for (int i = 0; i < 3; ++i) requests.push_back(PictureRequest(model_, NoisePng(16, 16, i), answers[i]));
+  for (int i = 0; i < 3; ++i) requests.push_back(ImageRequest(model_, NoisePng(16, 16, i), answers[i]));
   requests[1].cancelled = left;
   requests[2].deadline = clock.Now() + absl::Seconds(1);
   ExecuteBatch(BatchOf(std::move(requests)), {workspace_, responder, clock});
@@ -280,7 +280,7 @@ TEST_F(ExecuteBatchTest, AnExceptionFailsTheBatchWithAFixedTextAndTheNextOneRuns
   std::vector<Answer> answers(2);
   std::vector<InferenceRequest> requests;
   for (int i = 0; i < 2; ++i) {
-    requests.push_back(PictureRequest(model_, NoisePng(16, 16, i), answers[i]));
+    requests.push_back(ImageRequest(model_, NoisePng(16, 16, i), answers[i]));
     v1::RawTensor& tensor = *requests.back().request.mutable_tensor();
     tensor.set_data_type(v1::RawTensor::DATA_FLOAT32);
     tensor.set_height(3);
@@ -298,22 +298,22 @@ TEST_F(ExecuteBatchTest, AnExceptionFailsTheBatchWithAFixedTextAndTheNextOneRuns
   }
   Answer next;
   std::vector<InferenceRequest> good;
-  good.push_back(PictureRequest(model_, NoisePng(16, 16, 1), next));
+  good.push_back(ImageRequest(model_, NoisePng(16, 16, 1), next));
   Execute(BatchOf(std::move(good)));
   EXPECT_TRUE(next.result.ok()) << next.result.status();
 }
 
 TEST_F(ExecuteBatchTest, ADeviceWithoutMemoryIsAReasonToComeBack) {
   class Full : public Backend {
-    absl::Status Run(std::span<const engine::Picture> /*pictures*/, engine::Workspace& /*workspace*/, float* /*logits*/,
-                     AttentionTap* /*attention*/, TokenTap* /*tokens*/) const override {
+    absl::Status Run(std::span<const engine::ImagePlanes> /*images*/, engine::Workspace& /*workspace*/,
+                     float* /*logits*/, AttentionTap* /*attention*/, TokenTap* /*tokens*/) const override {
       return absl::ResourceExhaustedError("there is not enough memory on the device");
     }
   };
   model_->backend = std::make_shared<const Full>();
   Answer answer;
   std::vector<InferenceRequest> requests;
-  requests.push_back(PictureRequest(model_, NoisePng(16, 16, 1), answer));
+  requests.push_back(ImageRequest(model_, NoisePng(16, 16, 1), answer));
   Execute(BatchOf(std::move(requests)));
   EXPECT_EQ(ShedReasonOf(answer.result.status()), ShedReason::kMemory) << answer.result.status();
   EXPECT_EQ(RetryAfter(answer.result.status()), absl::Seconds(1));
@@ -325,7 +325,7 @@ TEST_F(ExecuteBatchTest, AThrowingResponderStillAnswersEveryone) {
   };
   std::vector<Answer> answers(2);
   std::vector<InferenceRequest> requests;
-  for (int i = 0; i < 2; ++i) requests.push_back(PictureRequest(model_, NoisePng(16, 16, i), answers[i]));
+  for (int i = 0; i < 2; ++i) requests.push_back(ImageRequest(model_, NoisePng(16, 16, i), answers[i]));
   Execute(BatchOf(std::move(requests)));
   for (const Answer& answer : answers) {
     EXPECT_EQ(answer.calls, 1);
@@ -340,7 +340,7 @@ TEST_F(ExecuteBatchTest, LogitsThatAreNotFiniteAreNeverAnswered) {
   });
   std::vector<Answer> answers(1);
   std::vector<InferenceRequest> requests;
-  requests.push_back(PictureRequest(model_, NoisePng(16, 16, 1), answers[0]));
+  requests.push_back(ImageRequest(model_, NoisePng(16, 16, 1), answers[0]));
   Execute(BatchOf(std::move(requests)));
   EXPECT_EQ(answers[0].result.status().code(), absl::StatusCode::kInternal);
 }
@@ -351,7 +351,7 @@ TEST_F(ExecuteBatchTest, TheNullModelLooksAtNoPixel) {
   damaged.resize(damaged.size() / 2);
   Answer answer;
   std::vector<InferenceRequest> requests;
-  requests.push_back(PictureRequest(null, damaged, answer));
+  requests.push_back(ImageRequest(null, damaged, answer));
   Execute(BatchOf(std::move(requests)));
   EXPECT_EQ(Logits(answer), std::vector<float>(3, 0.0f));
 }

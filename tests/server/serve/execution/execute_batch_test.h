@@ -45,7 +45,7 @@ class ExecuteBatchTest : public ::testing::Test {
       }
       for (const FeatureMap& feature : output.features)
         response.add_features()->set_values(EncodeFloat(feature.values));
-      had_picture_ = output.picture != nullptr;
+      had_image_ = output.image != nullptr;
       return response;
     };
   }
@@ -103,7 +103,7 @@ class ExecuteBatchTest : public ::testing::Test {
 
   engine::Workspace workspace_;
   Responder responder_;
-  bool had_picture_ = false;
+  bool had_image_ = false;
   std::shared_ptr<LoadedModel> model_ = MakeLoaded("small", 3, SmallNativeConfig());
 };
 

@@ -32,7 +32,7 @@ TEST(ExecutorPool, AnswersEverythingAndStops) {
     EXPECT_EQ(pool.threads(), 2);
     Answer unused;
     for (int i = 0; i < kRequests; ++i) {
-      InferenceRequest request = PictureRequest(model, NoisePng(8 + 4 * (i % 6), 16, i), unused);
+      InferenceRequest request = ImageRequest(model, NoisePng(8 + 4 * (i % 6), 16, i), unused);
       request.arrival = SteadyClock().Now();
       request.done = [&](absl::StatusOr<v1::ClassifyResponse> answer) { ok += answer.ok(); };
       scheduler.Submit(std::move(request));
@@ -57,7 +57,7 @@ TEST(ExecutorPool, ExecutorsTakeDenormalsForZero) {
   {
     Scheduler scheduler({}, SteadyClock());
     ExecutorPool pool({.device = {}, .threads = 1}, scheduler, responder, SteadyClock());
-    scheduler.Submit(PictureRequest(model, NoisePng(8, 8, 1), answer));
+    scheduler.Submit(ImageRequest(model, NoisePng(8, 8, 1), answer));
     scheduler.Stop(absl::Seconds(60));
   }
   EXPECT_EQ(halved, 0.0F);
@@ -79,14 +79,14 @@ TEST(ExecutorPool, WhatEachExecutorComputesIsCounted) {
   {
     Scheduler scheduler({.max_batch_images = 1}, SteadyClock());
     ExecutorPool pool({.device = {}, .threads = 2}, scheduler, responder, SteadyClock());
-    for (Answer& answer : answers) scheduler.Submit(PictureRequest(model, NoisePng(8, 8, 1), answer));
+    for (Answer& answer : answers) scheduler.Submit(ImageRequest(model, NoisePng(8, 8, 1), answer));
     scheduler.Stop(absl::Seconds(60));
   }
   EXPECT_EQ(model->metrics->Totals().batches, 2U);
 }
 
-// The only executor is at a picture of a predicted 100 ms, whose answer is made once the quick ones have theirs.
-TEST(ExecutorPool, QuickPicturesAreAnsweredWhileAnExecutorIsAtASlowOne) {
+// The only executor is at an image of a predicted 100 ms, whose answer is made once the quick ones have theirs.
+TEST(ExecutorPool, QuickImagesAreAnsweredWhileAnExecutorIsAtASlowOne) {
   constexpr int kQuick = 3;
   Metrics metrics("");
   const std::shared_ptr<LoadedModel> model = MakeLoaded("small", 1, SmallNativeConfig());
@@ -107,7 +107,7 @@ TEST(ExecutorPool, QuickPicturesAreAnsweredWhileAnExecutorIsAtASlowOne) {
     Scheduler scheduler({}, SteadyClock());
     ExecutorPool pool({.device = {}, .threads = 1}, scheduler, responder, SteadyClock());
     const auto submit = [&](int side, Answer& answer) {
-      InferenceRequest request = PictureRequest(model, NoisePng(side, side, 1), answer);
+      InferenceRequest request = ImageRequest(model, NoisePng(side, side, 1), answer);
       request.arrival = SteadyClock().Now();
       return request;
     };
@@ -150,7 +150,7 @@ TEST(ExecutorPool, TheWatchdogHearsOfABatchThatDoesNotComeBack) {
     const ExecutorOptions options{.device = {}, .threads = 2};
     ExecutorPool pool(options, scheduler, responder, clock,
                       [&](absl::Duration longest) { longest_seconds = absl::ToInt64Seconds(longest); });
-    scheduler.Submit(PictureRequest(model, NoisePng(8, 8, 1), answer));
+    scheduler.Submit(ImageRequest(model, NoisePng(8, 8, 1), answer));
     running.get_future().wait();
     clock.Advance(absl::Seconds(100));
     hears(100);

@@ -10,7 +10,7 @@
 
 #include "common/imaging/decode.h"
 #include "server/serve/request/plan_request.h"
-#include "tests/common/imaging/pictures.h"
+#include "tests/common/imaging/images.h"
 #include "tests/server/served.h"
 #include "tests/watched_way.h"
 
@@ -48,7 +48,7 @@ InferenceOutput Output(const InferenceRequest& request) {
   }
   output.timings.set_queue(0.5f);
   output.batch.set_images(4);
-  output.picture =
+  output.image =
       std::make_shared<Image>(SmoothImage(request.geometry.original.width, request.geometry.original.height, 3));
   return output;
 }
@@ -130,7 +130,7 @@ TEST(MakeResponse, AnOverlayThatTheClientDoesNotTakeIsRefused) {
   EXPECT_THAT(std::string(refusal.message()), HasSubstr("grpc.max_receive_message_length"));
 }
 
-TEST(MakeResponse, TheGridOfACroppedPictureCoversItsMiddle) {
+TEST(MakeResponse, TheGridOfACroppedImageCoversItsMiddle) {
   // 56 x 28 is cropped to its central square.
   const InferenceRequest request = Plan(ServedKv(), 56, 28, v1::FLOAT16);
   InferenceOutput output = Output(request);
@@ -145,7 +145,7 @@ TEST(MakeResponse, TheGridOfACroppedPictureCoversItsMiddle) {
   EXPECT_EQ(response->grid().image_width(), 56);
 }
 
-TEST(MakeResponse, MapsCarryTheirPlaceInThePicture) {
+TEST(MakeResponse, MapsCarryTheirPlaceInTheImage) {
   const InferenceRequest request = Plan(ServedEit(), 24, 16, v1::UINT8);
   const absl::StatusOr<v1::ClassifyResponse> response = MakeResponse(request, Output(request));
   ASSERT_TRUE(response.ok()) << response.status();
@@ -179,18 +179,18 @@ TEST(MakeResponse, AnOverlaySaysWhatItIsAndDivergesWhereItsMapDoes) {
   const absl::StatusOr<Image> image = Decode(response->attention(0).values());
   ASSERT_TRUE(image.ok()) << image.status();
   EXPECT_EQ(image->width, 256);
-  EXPECT_GE(image->height, 171 + 8 + 2 * 16 + 40) << "the words and the bar below the picture";
+  EXPECT_GE(image->height, 171 + 8 + 2 * 16 + 40) << "the words and the bar below the image";
   int blue = 0;
   for (size_t i = 0; i < image->pixels.size(); i += 3) blue += image->pixels[i + 2] > image->pixels[i] + 60;
   EXPECT_GT(blue, 100);
 }
 
-// A picture of several megapixels is reduced, a row at a time, for the first of them alone.
-TEST(MakeResponse, OverlaysOfOnePictureAreDrawnOnWhatIsReducedOnce) {
+// An image of several megapixels is reduced, a row at a time, for the first of them alone.
+TEST(MakeResponse, OverlaysOfOneImageAreDrawnOnWhatIsReducedOnce) {
   const auto rows_of = [](size_t overlays) {
     InferenceRequest request = Plan(ServedEit(), 24, 16, v1::OVERLAY_PNG);
     InferenceOutput output = Output(request);
-    output.picture = std::make_shared<Image>(PlainImage(1536, 1024, {10, 200, 90}));
+    output.image = std::make_shared<Image>(PlainImage(1536, 1024, {10, 200, 90}));
     request.geometry.original = {.height = 1024, .width = 1536};
     request.request.set_max_attention_bytes(16 << 20);  // room for all, so that nothing is estimated
     output.attention[0].resize(overlays, output.attention[0][0]);
@@ -206,7 +206,7 @@ TEST(MakeResponse, OverlaysOfOnePictureAreDrawnOnWhatIsReducedOnce) {
 TEST(MakeResponse, OverlaysThatWillNotFitAreNotCompressed) {
   InferenceRequest request = Plan(ServedEit(), 24, 16, v1::OVERLAY_PNG);
   InferenceOutput output = Output(request);
-  output.picture = std::make_shared<Image>(NoiseImage(1024, 1024, 3));
+  output.image = std::make_shared<Image>(NoiseImage(1024, 1024, 3));
   request.geometry.original = {.height = 1024, .width = 1024};
   output.attention[0].resize(8, output.attention[0][0]);
   request.request.set_max_attention_bytes(4 << 20);

@@ -11,7 +11,7 @@
 
 #include "models/model_description.h"
 #include "server/serve/execution/attention_encoding.h"
-#include "tests/common/imaging/pictures.h"
+#include "tests/common/imaging/images.h"
 #include "tests/server/served.h"
 
 namespace vitrine {
@@ -19,7 +19,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-v1::ClassifyRequest Picture(int width, int height) {
+v1::ClassifyRequest RequestOf(int width, int height) {
   v1::ClassifyRequest request;
   request.set_image(JpegFile(SmoothImage(width, height, 3)));
   return request;
@@ -45,7 +45,7 @@ void ExpectRefused(const v1::ClassifyRequest& request, const ModelHandle& model,
 }
 
 TEST(PlanRequest, TokensAreKnownFromTheHeader) {
-  const absl::StatusOr<InferenceRequest> plan = PlanRequest(ReceivedOf(Picture(24, 16)), ServedEit());
+  const absl::StatusOr<InferenceRequest> plan = PlanRequest(ReceivedOf(RequestOf(24, 16)), ServedEit());
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_EQ(plan->grid, (Grid{4, 6}));
   EXPECT_EQ(plan->tokens, 24 + plan->model->description->prefix_tokens());
@@ -57,7 +57,7 @@ TEST(PlanRequest, TopKDefaultsToAllOfFewClasses) {
   const ModelHandle model = Served("few",
                                    "classes: 3 preprocessing { channels: 1 mean: 0.5 std: 0.25 interpolation: BILINEAR "
                                    "fixed { height: 8 width: 8 fit: STRETCH } } null {}");
-  const absl::StatusOr<InferenceRequest> plan = PlanRequest(ReceivedOf(Picture(9, 9)), model);
+  const absl::StatusOr<InferenceRequest> plan = PlanRequest(ReceivedOf(RequestOf(9, 9)), model);
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_EQ(plan->top_k, 3);
 }
@@ -70,8 +70,8 @@ TEST(PlanRequest, TheOrientationOfTheFileDecidesTheGrid) {
   EXPECT_EQ(plan->grid, (Grid{6, 4}));
 }
 
-TEST(PlanRequest, AResolutionWishReplacesThePicturesSize) {
-  v1::ClassifyRequest request = Picture(24, 16);
+TEST(PlanRequest, AResolutionWishReplacesTheImagesSize) {
+  v1::ClassifyRequest request = RequestOf(24, 16);
   request.mutable_resolution()->set_height(8);
   request.mutable_resolution()->set_width(32);
   const absl::StatusOr<InferenceRequest> plan = PlanRequest(ReceivedOf(request), ServedEit());
@@ -108,12 +108,12 @@ TEST(PlanRequest, ANormalizedTensorIsNotCroppedAgain) {
   EXPECT_EQ(plan->geometry.OriginalY(28), 28);
   EXPECT_EQ(plan->grid, (Grid{4, 4}));
   ExpectRefused(Tensor(31, 31, 1, true), model, absl::StatusCode::kInvalidArgument, "the nearest size is 28 x 28");
-  const absl::StatusOr<InferenceRequest> picture = PlanRequest(ReceivedOf(Picture(28, 28)), model);
-  ASSERT_TRUE(picture.ok()) << picture.status();
-  EXPECT_EQ(picture->geometry.scaled, (Size{31, 31}));
+  const absl::StatusOr<InferenceRequest> image = PlanRequest(ReceivedOf(RequestOf(28, 28)), model);
+  ASSERT_TRUE(image.ok()) << image.status();
+  EXPECT_EQ(image->geometry.scaled, (Size{31, 31}));
 }
 
-TEST(PlanRequest, PixelsOfATensorAreResizedLikeAPicture) {
+TEST(PlanRequest, PixelsOfATensorAreResizedLikeAImage) {
   const absl::StatusOr<InferenceRequest> plan = PlanRequest(ReceivedOf(Tensor(100, 90, 3, false)), ServedKv());
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_EQ(plan->geometry.input, (Size{28, 28}));
@@ -126,7 +126,7 @@ TEST(PlanRequest, ABytesTensorCannotBeNormalized) {
 }
 
 TEST(PlanRequest, AttentionIsResolvedAndEncodedAsHalvesUnlessSaid) {
-  v1::ClassifyRequest request = Picture(24, 16);
+  v1::ClassifyRequest request = RequestOf(24, 16);
   request.add_attention()->set_kind(v1::CLASS_TOKEN_ROW);
   const absl::StatusOr<InferenceRequest> plan = PlanRequest(ReceivedOf(request), ServedEit());
   ASSERT_TRUE(plan.ok()) << plan.status();
@@ -137,7 +137,7 @@ TEST(PlanRequest, AttentionIsResolvedAndEncodedAsHalvesUnlessSaid) {
 }
 
 TEST(PlanRequest, TheSizeOfAttentionIsKnownBeforeCompute) {
-  v1::ClassifyRequest request = Picture(28, 28);
+  v1::ClassifyRequest request = RequestOf(28, 28);
   v1::AttentionRequest& wish = *request.add_attention();
   wish.set_kind(v1::WEIGHTS);
   wish.set_encoding(v1::FLOAT32);
@@ -153,7 +153,7 @@ TEST(PlanRequest, TheSizeOfAttentionIsKnownBeforeCompute) {
 
 TEST(PlanRequest, FeaturesAreResolvedAndCountWithTheAttention) {
   const ModelHandle model = ServedKv();
-  v1::ClassifyRequest request = Picture(28, 28);
+  v1::ClassifyRequest request = RequestOf(28, 28);
   request.add_features()->set_kind(v1::PATCH_TOKENS);
   const int64_t bytes = 4 * 16 * model->description->features().width;
   request.set_max_attention_bytes(bytes);
@@ -168,7 +168,7 @@ TEST(PlanRequest, FeaturesAreResolvedAndCountWithTheAttention) {
 }
 
 TEST(PlanRequest, PredictionsCanBeLeftOut) {
-  v1::ClassifyRequest request = Picture(24, 16);
+  v1::ClassifyRequest request = RequestOf(24, 16);
   request.set_omit_predictions(true);
   const absl::StatusOr<InferenceRequest> plan = PlanRequest(ReceivedOf(request), ServedEit());
   ASSERT_TRUE(plan.ok()) << plan.status();
@@ -195,14 +195,14 @@ TEST(PlanRequest, WhatIsOutOfItsRangeIsNamed) {
       {[](R& r) { (r = Tensor(8, 8, 3, false)).mutable_tensor()->mutable_data()->pop_back(); }, "767 bytes"},
   };
   for (const auto& [spoil, why] : kWrong) {
-    R request = Picture(24, 16);
+    R request = RequestOf(24, 16);
     spoil(request);
     ExpectRefused(request, ServedEit(), absl::StatusCode::kInvalidArgument, why);
   }
 }
 
 TEST(PlanRequest, TooManyWishesAreRefused) {
-  v1::ClassifyRequest request = Picture(24, 16);
+  v1::ClassifyRequest request = RequestOf(24, 16);
   for (int i = 0; i < 17; ++i) request.add_attention()->set_kind(v1::CLASS_TOKEN_ROW);
   ExpectRefused(request, ServedEit(), absl::StatusCode::kInvalidArgument, "17 attention entries");
 }
@@ -211,15 +211,15 @@ TEST(PlanRequest, EveryLimitIsTheLastThatIsTaken) {
   const auto taken = [](const v1::ClassifyRequest& request) {
     return PlanRequest(ReceivedOf(request), ServedEit()).ok();
   };
-  v1::ClassifyRequest maps = Picture(24, 16);
+  v1::ClassifyRequest maps = RequestOf(24, 16);
   for (int i = 0; i < 16; ++i) maps.add_attention()->set_kind(v1::CLASS_TOKEN_ROW);
   EXPECT_TRUE(taken(maps));
 
-  v1::ClassifyRequest features = Picture(24, 16);
+  v1::ClassifyRequest features = RequestOf(24, 16);
   for (int i = 0; i < 3; ++i) features.add_features()->set_kind(v1::CLASS_TOKEN);
   EXPECT_TRUE(taken(features));
 
-  v1::ClassifyRequest overlays = Picture(24, 16);
+  v1::ClassifyRequest overlays = RequestOf(24, 16);
   for (int i = 0; i < 8; ++i) {
     v1::AttentionRequest& wish = *overlays.add_attention();
     wish.set_kind(v1::CLASS_TOKEN_ROW);
@@ -230,13 +230,13 @@ TEST(PlanRequest, EveryLimitIsTheLastThatIsTaken) {
   overlays.mutable_attention(7)->add_layers(1);
   ExpectRefused(overlays, ServedEit(), absl::StatusCode::kInvalidArgument, "9 overlays");
 
-  v1::ClassifyRequest named = Picture(24, 16);
+  v1::ClassifyRequest named = RequestOf(24, 16);
   named.set_request_id(std::string(kMaxRequestIdBytes, 'a'));
   EXPECT_TRUE(taken(named));
   named.set_request_id(std::string(kMaxRequestIdBytes + 1, 'a'));
   EXPECT_FALSE(taken(named));
 
-  v1::ClassifyRequest bytes = Picture(24, 16);
+  v1::ClassifyRequest bytes = RequestOf(24, 16);
   for (const int64_t most : {int64_t{1}, kMaxAttentionBytes}) {
     bytes.set_max_attention_bytes(most);
     EXPECT_TRUE(taken(bytes)) << most;
@@ -246,7 +246,7 @@ TEST(PlanRequest, EveryLimitIsTheLastThatIsTaken) {
 }
 
 TEST(PlanRequest, TheAnswersRoomIsWhatItWillTakeOrMayTake) {
-  v1::ClassifyRequest request = Picture(24, 16);
+  v1::ClassifyRequest request = RequestOf(24, 16);
   EXPECT_EQ(PlanRequest(ReceivedOf(request), ServedEit())->answer_bytes, 0);
   request.add_attention()->set_kind(v1::CLASS_TOKEN_ROW);  // halves, of 4 x 6 cells
   EXPECT_EQ(PlanRequest(ReceivedOf(request), ServedEit())->answer_bytes, 2 * 24);
@@ -261,7 +261,7 @@ TEST(PlanRequest, TheAnswersRoomIsWhatItWillTakeOrMayTake) {
 }
 
 TEST(PlanRequest, TheSizeOfOverlaysIsKnownBeforeCompute) {
-  v1::ClassifyRequest request = Picture(24, 16);
+  v1::ClassifyRequest request = RequestOf(24, 16);
   v1::AttentionRequest& wish = *request.add_attention();
   wish.set_kind(v1::CLASS_TOKEN_ROW);
   EXPECT_EQ(PlanRequest(ReceivedOf(request), ServedEit())->overlay_pixels, 0) << "values are not drawn";
@@ -273,12 +273,12 @@ TEST(PlanRequest, TheSizeOfOverlaysIsKnownBeforeCompute) {
   EXPECT_EQ(PlanRequest(ReceivedOf(request), ServedEit())->overlay_pixels, 2 * longer * shorter);
 }
 
-TEST(PlanRequest, AnOverlayNeedsAPicture) {
+TEST(PlanRequest, AnOverlayNeedsAImage) {
   v1::ClassifyRequest request = Tensor(16, 24, 3, true);
   v1::AttentionRequest& wish = *request.add_attention();
   wish.set_kind(v1::CLASS_TOKEN_ROW);
   wish.set_encoding(v1::OVERLAY_PNG);
-  ExpectRefused(request, ServedEit(), absl::StatusCode::kInvalidArgument, "no picture");
+  ExpectRefused(request, ServedEit(), absl::StatusCode::kInvalidArgument, "no image");
 }
 
 }  // namespace

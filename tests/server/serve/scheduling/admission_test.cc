@@ -26,8 +26,8 @@ class AdmissionTest : public ::testing::Test {
     InferenceRequest request;
     request.model = model_;
     request.tokens = tokens;
-    static const std::string& picture = *new std::string(1 << 22, 'x');
-    request.input = std::string_view(picture).substr(0, bytes);
+    static const std::string& image = *new std::string(1 << 22, 'x');
+    request.input = std::string_view(image).substr(0, bytes);
     return request;
   }
 
@@ -362,7 +362,7 @@ TEST(ModelCost, OverlaysAreChargedByTheirPixels) {
 }
 
 // Every image has a fixed cost besides its pixels, which must not raise the prediction for a large image a hundredfold.
-TEST(ModelCost, SmallPicturesDoNotMakeLargeOnesDear) {
+TEST(ModelCost, SmallImagesDoNotMakeLargeOnesDear) {
   ModelCost cost;
   for (int i = 0; i < 50; ++i) {
     cost.ObserveDecode(100, absl::Microseconds(101));       // 100 us and 10 ns for a pixel

@@ -111,7 +111,7 @@ TEST(Decide, ClosesBeforeThePixelBudgetIsExceeded) {
 }
 
 // By default at most two of the largest images share a batch, which bounds the memory for decoded images.
-TEST(Decide, TheLargestPicturesRunInTwos) {
+TEST(Decide, TheLargestImagesRunInTwos) {
   std::vector<WaitingRequest> waiting;
   for (int i = 0; i < 64; ++i) {
     waiting.push_back(Waiting(i));
@@ -164,7 +164,7 @@ TEST(Decide, ListsCancelledAndExpiredInsteadOfRunningThem) {
 }
 
 // 224x224 pixels in cells of 16, and the class token.
-TEST(Decide, EightPicturesOfTheUsualSizeAreABatchByDefault) {
+TEST(Decide, EightImagesOfTheUsualSizeAreABatchByDefault) {
   std::vector<WaitingRequest> waiting;
   for (uint64_t i = 0; i < 9; ++i) waiting.push_back(Waiting(i, 14 * 14 + 1));
   EXPECT_EQ(Decide(waiting, kNow, {}).batch.size(), 8u);

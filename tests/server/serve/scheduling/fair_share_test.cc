@@ -241,7 +241,7 @@ TEST_F(Contention, WhoComesToAFullQueueIsServedAtOnce) {
   EXPECT_EQ(both.at("rare").refused + both.at("rare").late, 0);
 }
 
-TEST_F(Contention, TwoGreedyCallersHalveTheServerWhateverTheirPicturesCost) {
+TEST_F(Contention, TwoGreedyCallersHalveTheServerWhateverTheirImagesCost) {
   const auto both =
       Run({{"small", 2000, v1::NORMAL, absl::Seconds(1), 1}, {"large", 2000, v1::NORMAL, absl::Seconds(1), 8}},
           absl::Seconds(20));

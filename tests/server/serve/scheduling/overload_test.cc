@@ -48,8 +48,8 @@ struct Mix {
   friend void PrintTo(const Mix& mix, std::ostream* out) { *out << mix.name; }
 };
 
-// Like XCiT-N12 on one core of the machine of docs/research/results/overload.md: 140 pictures of 224 x 224 a second.
-constexpr SimulatedCost kXcit = {.pass = Us(300), .token = Us(26), .picture = Us(1700)};
+// Like XCiT-N12 on one core of the machine of docs/research/results/overload.md: 140 images of 224 x 224 a second.
+constexpr SimulatedCost kXcit = {.pass = Us(300), .token = Us(26), .image = Us(1700)};
 
 Kind Ask(double weight, absl::Duration patience, SimulatedRequest request) {
   request.pixels = 224 * 224;  // decoding takes the same for all
@@ -61,8 +61,8 @@ std::vector<Mix> Mixes() {
       {.name = "OneModel", .models = {kXcit}, .kinds = {Ask(1, Ms(500), {.tokens = 196})}},
       {.name = "ASmallAndALargeModelOnTwoExecutors",
        .executors = 2,
-       .models = {{.pass = Us(200), .token = Us(5), .picture = Us(500)},
-                  {.pass = Us(1000), .token = Us(80), .picture = Us(1700)}},
+       .models = {{.pass = Us(200), .token = Us(5), .image = Us(500)},
+                  {.pass = Us(1000), .token = Us(80), .image = Us(1700)}},
        .kinds = {Ask(2, Ms(300), {.model = 0, .tokens = 196}), Ask(1, Ms(1000), {.model = 1, .tokens = 196})}},
       {.name = "EverySizeAndPatience",
        .models = {kXcit},
@@ -140,7 +140,7 @@ class Load {
 
   absl::Duration WorkOf(const SimulatedRequest& request) const {
     const SimulatedCost& cost = mix_.models[static_cast<size_t>(request.model)];
-    return cost.token * request.tokens + cost.picture;
+    return cost.token * request.tokens + cost.image;
   }
   absl::Duration MeanWork() const {
     absl::Duration sum;

@@ -17,7 +17,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-// Ten pictures of 100 tokens and 1 ms each.
+// Ten images of 100 tokens and 1 ms each.
 class PartOfTest : public ::testing::Test {
  protected:
   PartOfTest() {
@@ -43,7 +43,7 @@ TEST_F(PartOfTest, IsAGroupAndOfALongQueueHalfOfAnExecutorsPart) {
   EXPECT_EQ(Part(12, 2), 3);
   EXPECT_EQ(Part(10, 1), 5);
   EXPECT_EQ(Part(80, 2), 10) << "no more than there are";
-  EXPECT_EQ(Part(10, 0), 10) << "where every picture more gains";
+  EXPECT_EQ(Part(10, 0), 10) << "where every image more gains";
 }
 
 TEST_F(PartOfTest, IsOneRequestAtLeastAndAllWhereNoCostIsKnown) {
@@ -96,7 +96,7 @@ class PartsTest : public ::testing::Test {
   std::shared_ptr<LoadedModel> model_ = std::make_shared<LoadedModel>();
 };
 
-// Twelve pictures of 224x224 pixels, two executors.
+// Twelve images of 224x224 pixels, two executors.
 TEST_F(PartsTest, BatchesShrinkWithTheQueue) {
   Scheduler scheduler({.executors = 2}, clock_, /*sweep=*/false);
   for (int i = 0; i < 12; ++i) Submit(scheduler, i, 197);

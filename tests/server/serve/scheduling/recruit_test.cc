@@ -111,10 +111,10 @@ TEST(SendToTeam, ARequestThatNobodyIsFreeForCallsOneBack) {
   scheduler.Submit(std::move(request));
   engine::FrameMemory memory;
   const engine::Kernels kernels = {};
-  const engine::Picture picture = {.data = nullptr, .channels = 1, .height = 1, .width = 1};
+  const engine::ImagePlanes image = {.data = nullptr, .channels = 1, .height = 1, .width = 1};
   engine::Plan plan;
   plan.steps.push_back(std::make_unique<Nothing>());
-  team->Run(plan, memory.Prepare(plan, kernels, {&picture, 1}, 0, 3));
+  team->Run(plan, memory.Prepare(plan, kernels, {&image, 1}, 0, 3));
   EXPECT_EQ(team->members(), 2) << "one is enough for one";
   while (!answered) std::this_thread::yield();
   EXPECT_EQ(scheduler.recalls(), 0);
@@ -148,7 +148,7 @@ int64_t MembersWorth(double milliseconds, int64_t tokens, int64_t largest) {
   return 1 + HelpersWorth(absl::Milliseconds(milliseconds), tokens, largest);
 }
 
-TEST(HelpersWorth, ALonePictureIsSharedByWhatItTakes) {
+TEST(HelpersWorth, ALoneImageIsSharedByWhatItTakes) {
   EXPECT_EQ(MembersWorth(0, 197, 197), 1) << "nothing is known yet";
   EXPECT_EQ(MembersWorth(0.99, 197, 197), 1);
   EXPECT_EQ(MembersWorth(1, 197, 197), 4);
@@ -159,11 +159,11 @@ TEST(HelpersWorth, ALonePictureIsSharedByWhatItTakes) {
   EXPECT_EQ(MembersWorth(337, 24, 24), 2);
 }
 
-// Members wait for each other in every group of pictures.
+// Members wait for each other in every group of images.
 TEST(HelpersWorth, OfABatchAGroupCounts) {
   EXPECT_EQ(MembersWorth(8, 1576, 197), 5) << "256 tokens take 1.3 ms";
   EXPECT_EQ(MembersWorth(2, 1576, 197), 1) << "256 tokens take 0.3 ms";
-  EXPECT_EQ(MembersWorth(8, 1576, 788), 16) << "its largest picture is a group of 4 ms";
+  EXPECT_EQ(MembersWorth(8, 1576, 788), 16) << "its largest image is a group of 4 ms";
 }
 
 TEST(HelpRecord, WhatWasInVainIsNotTriedAgainSoon) {

@@ -52,7 +52,7 @@ TEST(TimeUntilDone, FillsTheExecutorsAsTheyGetFree) {
   EXPECT_EQ(TimeUntilDone(Ms(1), {Ms(7), Ms(9), Ms(11)}, 1), Ms(8)) << "more run than there are executors";
 }
 
-// A model of 1 ms and one of 300 ms for a picture, on two executors.
+// A model of 1 ms and one of 300 ms for an image, on two executors.
 class BusyExecutorsTest : public ::testing::Test {
  protected:
   static constexpr int kExecutors = 2;

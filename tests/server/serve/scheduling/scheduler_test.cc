@@ -107,10 +107,10 @@ TEST_F(SchedulerTest, ExpiredWorkIsAnsweredWhileEveryExecutorIsBusy) {
   EXPECT_EQ(scheduler.depth().requests, 1);
 }
 
-// Eight pictures that come together, on four idle executors.
+// Eight images that come together, on four idle executors.
 TEST_F(SchedulerTest, IdleExecutorsShareWhatWouldBeOneBatch) {
-  constexpr int kExecutors = 4, kPictures = 8;
-  Scheduler scheduler({.max_batch_images = kPictures, .max_wait = absl::Seconds(1)}, clock_, /*sweep=*/false);
+  constexpr int kExecutors = 4, kImages = 8;
+  Scheduler scheduler({.max_batch_images = kImages, .max_wait = absl::Seconds(1)}, clock_, /*sweep=*/false);
   Mutex mutex;
   std::vector<size_t> sizes;
   std::vector<std::jthread> executors;
@@ -122,7 +122,7 @@ TEST_F(SchedulerTest, IdleExecutorsShareWhatWouldBeOneBatch) {
     });
   }
   while (scheduler.idle() < kExecutors) std::this_thread::yield();
-  for (int i = 0; i < kPictures - 1; ++i) scheduler.Submit(Request(i));  // one more would fill a batch
+  for (int i = 0; i < kImages - 1; ++i) scheduler.Submit(Request(i));  // one more would fill a batch
   while (scheduler.idle() < kExecutors) std::this_thread::yield();
   clock_.Advance(absl::Seconds(1));
   scheduler.Sweep();

@@ -130,7 +130,7 @@ void SimulatedServer::Start(Executor& executor, Batch batch) {
   for (const auto& request : batch.requests) {
     LeavesQueue(request->deadline);
     compute += cost.token * request->tokens;
-    rest += cost.picture + cost.overlay_pixel * request->overlay_pixels;
+    rest += cost.image + cost.overlay_pixel * request->overlay_pixels;
   }
   compute *= Jitter();
   const absl::Time start = std::max(executor.free, Now());
@@ -156,7 +156,7 @@ void SimulatedServer::Observe(const Running& ended) const {
   int64_t tokens = 0;
   for (const auto& request : ended.batch.requests) {
     tokens += request->tokens;
-    model->cost->ObserveDecode(request->InputPixels(), cost.picture * stretched);
+    model->cost->ObserveDecode(request->InputPixels(), cost.image * stretched);
     model->cost->ObserveEncode(request->overlay_pixels, cost.overlay_pixel * request->overlay_pixels * stretched);
   }
   model->cost->ObserveCompute(tokens, ended.compute * stretched);

@@ -27,7 +27,7 @@ namespace vitrine::testing {
 struct SimulatedCost {
   absl::Duration pass = {};  // fixed cost of each forward pass
   absl::Duration token = {};
-  absl::Duration picture = {};  // reading and decoding one image
+  absl::Duration image = {};  // reading and decoding one image
   absl::Duration overlay_pixel = {};
 };
 

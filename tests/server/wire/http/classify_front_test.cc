@@ -82,9 +82,9 @@ class HttpClassifyFrontTest : public ::testing::Test {
 constexpr char kPath[] = "/v1/models/m:classify";
 constexpr char kBadRequest[] = "INVALID_ARGUMENT";
 
-TEST_F(HttpClassifyFrontTest, WhatIsNoPictureIsToldTheRightLine) {
+TEST_F(HttpClassifyFrontTest, WhatIsNoImageIsToldTheRightLine) {
   const std::map<std::string, std::string> host = {{"Host", "127.0.0.1:8000"}};
-  const auto line = HasSubstr("curl --data-binary @PICTURE http://127.0.0.1:8000/v1/models/m:classify");
+  const auto line = HasSubstr("curl --data-binary @IMAGE http://127.0.0.1:8000/v1/models/m:classify");
   EXPECT_THAT(Refused(400, kBadRequest, kPath, "", host), AllOf(HasSubstr("empty"), line));
   EXPECT_THAT(Refused(400, kBadRequest, kPath, R"({"inputs": []})", host),
               AllOf(HasSubstr("not a JPEG, PNG or WebP"), line));
@@ -100,7 +100,7 @@ TEST_F(HttpClassifyFrontTest, WhatIsNoPictureIsToldTheRightLine) {
   EXPECT_EQ(metrics_.ForModel("m")->Totals().failed.count, 4) << "the model's, of which no type was asked";
 }
 
-TEST_F(HttpClassifyFrontTest, APictureThatCurlHasCutIsToldApart) {
+TEST_F(HttpClassifyFrontTest, AImageThatCurlHasCutIsToldApart) {
   std::string png = NoisePng(8, 8, 1);
   std::string jpeg = "\xFF\xD8\xFF\xE0";
   jpeg += "the rest, without its zeros and line ends";
@@ -109,8 +109,8 @@ TEST_F(HttpClassifyFrontTest, APictureThatCurlHasCutIsToldApart) {
   webp += "the rest";
   EXPECT_THAT(Refused(400, kBadRequest, kPath, webp), ::testing::Not(HasSubstr("curl's"))) << "damaged, not cut";
   std::erase(webp, '\0');
-  for (const std::string& picture : {png, jpeg, webp}) {
-    EXPECT_THAT(Refused(400, kBadRequest, kPath, picture), HasSubstr("curl's -d")) << picture.substr(0, 4);
+  for (const std::string& image : {png, jpeg, webp}) {
+    EXPECT_THAT(Refused(400, kBadRequest, kPath, image), HasSubstr("curl's -d")) << image.substr(0, 4);
   }
   EXPECT_THAT(Refused(400, kBadRequest, kPath, NoisePng(8, 8, 1).substr(0, 12)), ::testing::Not(HasSubstr("curl")))
       << "damaged otherwise";
@@ -120,14 +120,14 @@ TEST_F(HttpClassifyFrontTest, APictureThatCurlHasCutIsToldApart) {
 TEST_F(HttpClassifyFrontTest, TheLineHoldsNothingThatAShellReads) {
   const Sent request("POST", kPath, "", {{"Host", "h;rm -rf ~"}});
   EXPECT_EQ(CurlLine(*request.request, "$(x)", "`y`"),
-            "curl --data-binary @PICTURE http://HOST:PORT/v1/models/NAME/versions/VERSION:classify");
+            "curl --data-binary @IMAGE http://HOST:PORT/v1/models/NAME/versions/VERSION:classify");
   EXPECT_EQ(CurlLine(*Sent("POST", "", "", {{"Host", "[::1]:80"}}).request, "m.n_o-p", "canary"),
-            "curl --data-binary @PICTURE http://[::1]:80/v1/models/m.n_o-p/versions/canary:classify");
+            "curl --data-binary @IMAGE http://[::1]:80/v1/models/m.n_o-p/versions/canary:classify");
 }
 
 TEST_F(HttpClassifyFrontTest, WhatIsAskedForIsRefusedWithWhatThereIs) {
-  const std::string picture = NoisePng(8, 8, 1);
-  const auto why = [&](const std::string& query) { return Refused(400, kBadRequest, kPath + query, picture); };
+  const std::string image = NoisePng(8, 8, 1);
+  const auto why = [&](const std::string& query) { return Refused(400, kBadRequest, kPath + query, image); };
   EXPECT_THAT(why("?top=1"), HasSubstr("there are top_k, "));
   EXPECT_THAT(why("?top_k=6"), HasSubstr("has 5 classes; ask for 1 to 5"));
   EXPECT_THAT(why("?request_id=" + std::string(129, 'x')), HasSubstr("129 bytes long"));
@@ -136,14 +136,14 @@ TEST_F(HttpClassifyFrontTest, WhatIsAskedForIsRefusedWithWhatThereIs) {
   EXPECT_THAT(why("?attention=mean:99"), HasSubstr("layer 99 is out of range"));
   EXPECT_THAT(why("?attention=mean::9"), HasSubstr("head 9 is out of range"));
   EXPECT_THAT(why("?attention=weights&attention_encoding=png"), HasSubstr("cannot be drawn on it; leave"));
-  EXPECT_THAT(Refused(400, kBadRequest, "/v1/models/m/versions/1:classify?version_label=stable", picture),
+  EXPECT_THAT(Refused(400, kBadRequest, "/v1/models/m/versions/1:classify?version_label=stable", image),
               HasSubstr("leave version_label out"));
-  EXPECT_THAT(Refused(400, kBadRequest, "/v1/models/m/versions/0:classify", picture), HasSubstr("counted from 1"));
-  Refused(404, "NOT_FOUND", "/v1/models/m/versions/3:classify", picture);
-  Refused(404, "NOT_FOUND", "/v1/models/m:classify?version_label=canary", picture);
-  Refused(404, "NOT_FOUND", "/v1/models/nobody:classify", picture);
-  Refused(400, kBadRequest, "/v1/models/no body:classify", picture);
-  Refused(400, kBadRequest, "/v1/models/:classify", picture);
+  EXPECT_THAT(Refused(400, kBadRequest, "/v1/models/m/versions/0:classify", image), HasSubstr("counted from 1"));
+  Refused(404, "NOT_FOUND", "/v1/models/m/versions/3:classify", image);
+  Refused(404, "NOT_FOUND", "/v1/models/m:classify?version_label=canary", image);
+  Refused(404, "NOT_FOUND", "/v1/models/nobody:classify", image);
+  Refused(400, kBadRequest, "/v1/models/no body:classify", image);
+  Refused(400, kBadRequest, "/v1/models/:classify", image);
 }
 
 TEST_F(HttpClassifyFrontTest, PathsThatAreNotThereAreToldWhichAre) {
@@ -223,7 +223,7 @@ TEST_F(HttpClassifyFrontTest, ADrainingServerTakesNone) {
   EXPECT_EQ(service_.ledger().answered(), 1) << "once its answer was written";
 }
 
-// The picture that the executor decodes is the body itself.
+// The image that the executor decodes is the body itself.
 TEST_F(HttpClassifyFrontTest, ABodyIsNotCopiedAndItsIdIsThatOfTheHeader) {
   const Sent sent("POST", kPath, NoisePng(8, 8, 1), {{"x-request-id", "of a proxy"}});
   std::string body = sent.body;
@@ -254,13 +254,13 @@ TEST_F(HttpClassifyFrontTest, TheDefaultTimeoutCountsFromTheEndOfTheBody) {
 }
 
 // An image sent to an endpoint that expects JSON.
-TEST_F(HttpClassifyFrontTest, APictureSentToTheOtherProtocolIsToldWhereToGo) {
-  for (const std::string& picture : {NoisePng(8, 8, 1), std::string("\xFF\xD8\xFF\xE0[[[[")}) {
+TEST_F(HttpClassifyFrontTest, AImageSentToTheOtherProtocolIsToldWhereToGo) {
+  for (const std::string& image : {NoisePng(8, 8, 1), std::string("\xFF\xD8\xFF\xE0[[[[")}) {
     const HttpResponse response =
-        Ask(Sent("POST", "/v2/models/m/versions/2/infer", picture, {{"Host", "localhost:8000"}}));
+        Ask(Sent("POST", "/v2/models/m/versions/2/infer", image, {{"Host", "localhost:8000"}}));
     EXPECT_EQ(response.code, 400);
     EXPECT_THAT(json::parse(response.body)["error"].get<std::string>(),
-                HasSubstr("curl --data-binary @PICTURE http://localhost:8000/v1/models/m/versions/2:classify"));
+                HasSubstr("curl --data-binary @IMAGE http://localhost:8000/v1/models/m/versions/2:classify"));
   }
   EXPECT_THAT(Ask(Sent("POST", "/v2/models/m/infer", "[")).body, HasSubstr("not JSON"));
 }

@@ -159,7 +159,7 @@ TEST(AttentionParameter, BecomesARequestThatTheModelUnderstands) {
   EXPECT_EQ(all.encoding(), v1::FLOAT32);
   EXPECT_EQ(ask("mean", std::nullopt)->encoding(), v1::OVERLAY_PNG);
   EXPECT_THAT(ask("mean:-1", std::nullopt)->layers(), ElementsAre(-1));
-  EXPECT_EQ(ask("distance", std::nullopt)->encoding(), v1::FLOAT32) << "does not lie on the picture";
+  EXPECT_EQ(ask("distance", std::nullopt)->encoding(), v1::FLOAT32) << "does not lie on the image";
   EXPECT_THAT(ask("distance", v1::OVERLAY_PNG).status().message(), HasSubstr("leave attention_encoding out"));
   EXPECT_THAT(ask("class", std::nullopt).status().message(), HasSubstr("it has mean, distance"));
   ability.offers.clear();

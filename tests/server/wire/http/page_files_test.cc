@@ -104,7 +104,7 @@ TEST(PageFiles, TextsAreCompressedForWhoAsks) {
   }
 }
 
-TEST(PageFiles, SamplesAreThePicturesOfTheFoldersInAFolder) {
+TEST(PageFiles, SamplesAreTheImagesOfTheFoldersInAFolder) {
   const ScratchFolder folder;
   const fs::path& root = folder.path();
   fs::create_directories(root / "b" / "deeper");
@@ -137,7 +137,7 @@ TEST(PageFiles, AFolderThatIsNoneOrTooMuchIsRefused) {
   EXPECT_THAT(why(root), HasSubstr("GROUP/cat.jpg"));
   fs::create_directories(root / "a");
   for (int i = 0; i <= PageFiles::kMaxSamples; ++i) std::ofstream(root / "a" / (std::to_string(i) + ".png")) << "x";
-  EXPECT_THAT(why(root), HasSubstr("more than 256 pictures"));
+  EXPECT_THAT(why(root), HasSubstr("more than 256 images"));
   fs::remove(root / "a" / "0.png");
   EXPECT_TRUE(PageFiles::Open(root, false).ok());
   fs::resize_file(root / "a" / "1.png", PageFiles::kMaxSampleBytes);

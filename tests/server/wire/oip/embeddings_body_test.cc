@@ -47,7 +47,7 @@ TEST(EmbeddingsBody, IsAnInferenceRequest) {
   EXPECT_TRUE(read->wants_base64);
 }
 
-TEST(EmbeddingsBody, OnePictureWithoutAnythingElse) {
+TEST(EmbeddingsBody, OneImageWithoutAnythingElse) {
   for (const char* body : {R"({"model":"m","input":"b25l"})",
                            R"({"model":"m","input":"b25l","encoding_format":null,"dimensions":null,"user":null,)"
                            R"("version":null,"feature":null,"normalize":null,"other":null})"}) {
@@ -69,7 +69,7 @@ TEST(EmbeddingsBody, WhatIsWrongIsNamed) {
   EXPECT_THAT(EmbeddingsRefusal(R"({"model":1,"input":"b25l"})"), HasSubstr("\"model\" must be a string"));
   EXPECT_THAT(EmbeddingsRefusal(R"({"model":"m"})"), HasSubstr("lacks \"input\""));
   EXPECT_THAT(EmbeddingsRefusal(R"({"model":"m","input":null})"), HasSubstr("lacks \"input\""));
-  EXPECT_THAT(EmbeddingsRefusal(R"({"model":"m","input":[]})"), HasSubstr("0 pictures; it must have 1 to 64"));
+  EXPECT_THAT(EmbeddingsRefusal(R"({"model":"m","input":[]})"), HasSubstr("0 images; it must have 1 to 64"));
   EXPECT_THAT(EmbeddingsRefusal(R"({"model":"m","input":[1,2]})"), HasSubstr("tokens of text are not taken"));
   EXPECT_THAT(EmbeddingsRefusal(R"({"model":"m","input":[[1,2]]})"), HasSubstr("tokens of text are not taken"));
   EXPECT_THAT(EmbeddingsRefusal(R"({"model":"m","input":{"image":"b25l"}})"),
@@ -87,7 +87,7 @@ TEST(EmbeddingsBody, WhatIsWrongIsNamed) {
   EXPECT_THAT(EmbeddingsRefusal(R"({"model":"m","input":"b25l","top_k":1})"),
               HasSubstr("\"top_k\" is not known; there are model,"));
   json many = {{"model", "m"}, {"input", std::vector<std::string>(65, "b25l")}};
-  EXPECT_THAT(EmbeddingsRefusal(many.dump()), HasSubstr("65 pictures; it must have 1 to 64"));
+  EXPECT_THAT(EmbeddingsRefusal(many.dump()), HasSubstr("65 images; it must have 1 to 64"));
 }
 
 inference::ModelInferResponse TwoVectors() {

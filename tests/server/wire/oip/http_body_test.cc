@@ -252,16 +252,16 @@ TEST(HttpBody, EveryElementOfTextIsWritten) {
   EXPECT_FALSE(WriteInferBody(response, request).json_bytes.has_value()) << "its own word counts";
 }
 
-TEST(HttpBody, WithoutAnyJsonItIsOnePicture) {
-  const std::string picture(300, 'p');
-  const auto read = ReadInferBody(picture, 0);
+TEST(HttpBody, WithoutAnyJsonItIsOneImage) {
+  const std::string image(300, 'p');
+  const auto read = ReadInferBody(image, 0);
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_TRUE(read->binary_by_default);
   ASSERT_EQ(read->infer.message.inputs_size(), 1);
   EXPECT_EQ(read->infer.message.inputs(0).name(), "image");
   EXPECT_EQ(read->infer.message.inputs(0).datatype(), "BYTES");
   EXPECT_THAT(read->infer.message.inputs(0).shape(), ::testing::ElementsAre(1));
-  EXPECT_THAT(read->infer.message.inputs(0).contents().bytes_contents(), ElementsAre(picture));
+  EXPECT_THAT(read->infer.message.inputs(0).contents().bytes_contents(), ElementsAre(image));
 }
 
 TEST(HttpCode, OfEachCode) {

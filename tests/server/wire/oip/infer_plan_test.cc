@@ -93,7 +93,7 @@ TEST(InferPlan, TensorsAreCutByElementAndKeepTheirLayout) {
   EXPECT_FALSE(tensor.normalized());
 }
 
-TEST(InferPlan, ShapesThatAreNoPictures) {
+TEST(InferPlan, ShapesThatAreNoImages) {
   EXPECT_THAT(Refusal(Request("UINT8", {}, "")), HasSubstr("first dimension"));
   EXPECT_THAT(Refusal(Request("UINT8", {kMaxBatch + 1, 1, 1, 1}, "")), HasSubstr("1 to 64"));
   EXPECT_THAT(Refusal(Request("UINT8", {1, 4, 4}, "")), HasSubstr("[n, H, W, C]"));
@@ -294,7 +294,7 @@ TEST(InferPlan, FilesMayComeAsText) {
   EXPECT_THAT(Refusal(request), HasSubstr("only \"base64\" is known"));
 }
 
-TEST(InferPlan, TextOfAPictureIsKnownWithoutBeingSaid) {
+TEST(InferPlan, TextOfAImageIsKnownWithoutBeingSaid) {
   const std::string jpeg = "\xFF\xD8\xFF\xE0 and so on";
   for (const std::string& text :
        {absl::Base64Escape(jpeg), "data:image/jpeg;base64," + absl::WebSafeBase64Escape(jpeg)}) {

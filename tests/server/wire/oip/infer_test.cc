@@ -22,14 +22,14 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-inference::ModelInferRequest PixelsRequest(int pictures) {
+inference::ModelInferRequest PixelsRequest(int images) {
   inference::ModelInferRequest request;
   request.set_model_name("m");
   auto& input = *request.add_inputs();
   input.set_name("image");
   input.set_datatype("UINT8");
-  for (const int64_t side : {pictures, 8, 8, 3}) input.add_shape(side);
-  request.add_raw_input_contents(std::string(static_cast<size_t>(pictures) * 8 * 8 * 3, 'x'));
+  for (const int64_t side : {images, 8, 8, 3}) input.add_shape(side);
+  request.add_raw_input_contents(std::string(static_cast<size_t>(images) * 8 * 8 * 3, 'x'));
   return request;
 }
 
@@ -42,9 +42,9 @@ class InferTest : public ::testing::Test {
   }
 
   // The answer lands in answer_, and what it holds in held_.
-  void Ask(int pictures, Caller caller = {}) {
+  void Ask(int images, Caller caller = {}) {
     held_ = std::make_shared<AnswerResources>(service_.ledger());
-    vitrine::Infer(service_, testing::Received(PixelsRequest(pictures)),
+    vitrine::Infer(service_, testing::Received(PixelsRequest(images)),
                    {.caller = std::move(caller), .method = Method::kModelInfer, .cancelled = cancelled_, .held = held_},
                    [this](absl::StatusOr<inference::ModelInferResponse> answer) { answer_ = std::move(answer); });
   }
@@ -149,11 +149,11 @@ TEST_F(InferTest, WhatWasDroppedTakesNothingOfTheQuota) {
 }
 
 TEST_F(InferTest, WhatNoIdleServerWouldAdmitIsNotToBeTriedAgain) {
-  const auto refused = [&](int pictures, const Caller& caller, const std::string& limit) {
-    Ask(pictures, caller);
+  const auto refused = [&](int images, const Caller& caller, const std::string& limit) {
+    Ask(images, caller);
     EXPECT_TRUE(absl::IsResourceExhausted(answer_.status())) << answer_.status();
     EXPECT_FALSE(RetryAfter(answer_.status()).has_value()) << answer_.status();
-    EXPECT_THAT(std::string(answer_.status().message()), AllOf(HasSubstr(limit), HasSubstr("send fewer pictures")));
+    EXPECT_THAT(std::string(answer_.status().message()), AllOf(HasSubstr(limit), HasSubstr("send fewer images")));
     EXPECT_EQ(held_->requests(), 1);
     EXPECT_EQ(scheduler_.depth().requests, 0) << "nothing of it waits";
   };
@@ -166,17 +166,17 @@ TEST_F(InferTest, WhatNoIdleServerWouldAdmitIsNotToBeTriedAgain) {
   refused(4, {}, "for this model at most 3 at a time");
   model_->queue_limits->max_requests = 4;
   model_->queue_limits->max_bytes = 500;
-  refused(3, {}, "576 bytes of pictures, and the server holds for this model at most 500 at a time");
+  refused(3, {}, "576 bytes of images, and the server holds for this model at most 500 at a time");
 }
 
-TEST(BatchLimits, BytesOfTheServerAndOnePictureAlone) {
+TEST(BatchLimits, BytesOfTheServerAndOneImageAlone) {
   const AdmissionOptions server = {.max_requests = 8, .max_bytes = 1000};
   const QueueLimits no_limits{};
   EXPECT_EQ(CheckBatch({.requests = 8, .bytes = 1000}, server, no_limits, nullptr), absl::OkStatus());
   EXPECT_THAT(std::string(CheckBatch({.requests = 2, .bytes = 268435456}, server, no_limits, nullptr).message()),
-              HasSubstr("268435456 bytes of pictures, and the server holds at most 1000 at a time"));
+              HasSubstr("268435456 bytes of images, and the server holds at most 1000 at a time"));
   EXPECT_EQ(CheckBatch({.requests = 1, .bytes = 2000}, server, no_limits, nullptr), absl::OkStatus())
-      << "an idle server admits any one picture";
+      << "an idle server admits any one image";
 }
 
 TEST_F(InferTest, AnswersHoldWhatTheyTakeUntilTheyAreTaken) {

@@ -88,7 +88,7 @@ TEST(TensorView, HasOneSize) {
   EXPECT_EQ(size->height * size->width, 42 * 64) << "no square has so many tokens";
 }
 
-TEST(TensorView, EveryScaleIsTheSamePicture) {
+TEST(TensorView, EveryScaleIsTheSameImage) {
   const std::vector<float> pixels = {0, 255, 51, 102, 204, 153};  // two of each channel
   std::vector<float> expected, inception, vgg;
   constexpr float kVgg[] = {123, 117, 104};
@@ -138,7 +138,7 @@ inference::ModelInferRequest Request(const std::vector<int64_t>& shape, const st
   return request;
 }
 
-TEST(TensorView, PlansEachPictureAsTheModelsInput) {
+TEST(TensorView, PlansEachImageAsTheModelsInput) {
   const v1::Preprocessing preprocessing = Colour();
   const TensorView view = {.scale = PixelScale::kNone, .preprocessing = preprocessing};
   const PlannedModel model = {.classes = 10, .view = &view};

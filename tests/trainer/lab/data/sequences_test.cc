@@ -36,7 +36,7 @@ TEST(DigitTask, AnUnknownNameListsTheTasks) {
   EXPECT_THAT(status.ToString(), HasSubstr("reverse, sort, swap, sub, copy"));
 }
 
-// Four classes of 15 pictures, mixed.
+// Four classes of 15 images, mixed.
 std::vector<int> Labels() {
   std::vector<int> labels;
   for (int i = 0; i < 60; ++i) labels.push_back(i * 7 % 4);
@@ -49,44 +49,44 @@ Below Random(uint64_t seed) {
   };
 }
 
-TEST(AnomalySets, HoldOneStrangerAmongDifferentPicturesOfOneOtherClass) {
+TEST(AnomalySets, HoldOneStrangerAmongDifferentImagesOfOneOtherClass) {
   const std::vector<int> labels = Labels();
   const AnomalySets sets = *AnomalySets::Make(labels);
   const Below below = Random(1);
-  for (int64_t anomaly = 0; anomaly < sets.pictures(); ++anomaly) {
+  for (int64_t anomaly = 0; anomaly < sets.images(); ++anomaly) {
     const AnomalySet set = sets.Draw(anomaly, below);
-    ASSERT_EQ(set.pictures.size(), 10u);
-    EXPECT_EQ(set.pictures[set.anomaly], anomaly);
-    EXPECT_EQ(std::set<int64_t>(set.pictures.begin(), set.pictures.end()).size(), 10u) << "a picture twice";
+    ASSERT_EQ(set.images.size(), 10u);
+    EXPECT_EQ(set.images[set.anomaly], anomaly);
+    EXPECT_EQ(std::set<int64_t>(set.images.begin(), set.images.end()).size(), 10u) << "an image twice";
     std::set<int> others;
     for (int i = 0; i < 10; ++i) {
-      if (i != set.anomaly) others.insert(labels[set.pictures[i]]);
+      if (i != set.anomaly) others.insert(labels[set.images[i]]);
     }
     ASSERT_EQ(others.size(), 1u);
     EXPECT_NE(*others.begin(), labels[anomaly]);
   }
 }
 
-TEST(AnomalySets, ClassesPlacesAndPicturesAreUniform) {
+TEST(AnomalySets, ClassesPlacesAndImagesAreUniform) {
   const std::vector<int> labels = Labels();
   const AnomalySets sets = *AnomalySets::Make(labels);
   const Below below = Random(2);
   constexpr int kDraws = 6000;
   std::map<int, int> classes, places;
-  std::map<int64_t, int> pictures;
+  std::map<int64_t, int> images;
   for (int i = 0; i < kDraws; ++i) {
     const AnomalySet set = sets.Draw(0, below);
     ++places[set.anomaly];
-    ++classes[labels[set.pictures[set.anomaly == 0 ? 1 : 0]]];
-    for (const int64_t picture : set.pictures) ++pictures[picture];
+    ++classes[labels[set.images[set.anomaly == 0 ? 1 : 0]]];
+    for (const int64_t image : set.images) ++images[image];
   }
   ASSERT_EQ(classes.size(), 3u);
   for (const auto& [label, count] : classes) EXPECT_NEAR(count, kDraws / 3.0, 200) << label;
   ASSERT_EQ(places.size(), 10u);
   for (const auto& [place, count] : places) EXPECT_NEAR(count, kDraws / 10.0, 120) << place;
-  pictures.erase(0);
-  ASSERT_EQ(pictures.size(), 45u);
-  for (const auto& [picture, count] : pictures) EXPECT_NEAR(count, kDraws * 9 / 45.0, 170) << picture;
+  images.erase(0);
+  ASSERT_EQ(images.size(), 45u);
+  for (const auto& [image, count] : images) EXPECT_NEAR(count, kDraws * 9 / 45.0, 170) << image;
 }
 
 TEST(AnomalySets, LastIsForReproduction) {
@@ -98,10 +98,10 @@ TEST(AnomalySets, LastIsForReproduction) {
 TEST(AnomalySets, RefuseWhatHasNoSets) {
   EXPECT_THAT(AnomalySets::Make(Labels(), 2).status().ToString(), HasSubstr("3 or more"));
   EXPECT_THAT(AnomalySets::Make(std::vector<int>(20, 0), 10).status().ToString(), HasSubstr("two classes"));
-  EXPECT_THAT(AnomalySets::Make(Labels(), 17).status().ToString(), HasSubstr("class 0 has 15 pictures"));
+  EXPECT_THAT(AnomalySets::Make(Labels(), 17).status().ToString(), HasSubstr("class 0 has 15 images"));
   EXPECT_TRUE(AnomalySets::Make(Labels(), 16).ok());
   EXPECT_THAT(AnomalySets::Make(std::vector<int>{0, 0, 0, 2, 2, 2}, 3).status().ToString(),
-              HasSubstr("class 1 has 0 pictures"));
+              HasSubstr("class 1 has 0 images"));
 }
 
 }  // namespace

@@ -154,7 +154,7 @@ TEST_F(AnomalyTaskTest, RefusesWhatDoesNotFit) {
   EXPECT_THAT(RefusalOf(Anomaly("kv"), "mnist:x"), HasSubstr("the kinds are features, generated"));
   EXPECT_THAT(RefusalOf(Anomaly("kv"), "features:/absent"), HasSubstr("/absent"));
   EXPECT_THAT(RefusalOf(Anomaly("kv", "", "validation_share: 0.02"), "generated:clusters"),
-              HasSubstr("the validation split makes no sets: class 0 has 2 pictures; sets of 5 need 4"));
+              HasSubstr("the validation split makes no sets: class 0 has 2 images; sets of 5 need 4"));
   EXPECT_THAT(RefusalOf("sequence { model: \"anomaly-kv-d256-l2\" anomaly { set_size: 2 } }", "generated:clusters"),
               HasSubstr("sequence.anomaly.set_size is 2; allowed is 3 to 200"));
   EXPECT_THAT(RefusalOf("sequence { model: \"anomaly-kv-d256-l2\" anomaly {} }", Write(Numbered())),

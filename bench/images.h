@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_BENCH_IMAGES_H_
+#define VITRINE_BENCH_IMAGES_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace vitrine {
+
+// Reads the JPEG, PNG and WebP files at `paths`; a folder means its files, sorted by name. NOT_FOUND if there are none;
+// a file that the server would reject is an error.
+absl::StatusOr<std::vector<std::string>> ReadImages(const std::vector<std::string>& paths);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_BENCH_IMAGES_H_

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_CLIENT_COMMANDS_IMAGE_RUN_H_
+#define VITRINE_CLIENT_COMMANDS_IMAGE_RUN_H_
+
+#include <deque>
+#include <functional>
+#include <optional>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "client/lib/client.h"
+#include "common/imaging/geometry.h"
+
+namespace vitrine {
+
+// A model on the command line: "NAME", "NAME@VERSION" or "NAME@LABEL".
+struct ModelChoice {
+  std::string name;  // empty: the only model that is ready
+  std::optional<int64_t> version = std::nullopt;
+  std::string label = {};  // label of a version, as in NAME@canary; the server resolves it; empty: none
+};
+
+// Parses NAME, NAME@VERSION or NAME@LABEL. INVALID_ARGUMENT: an empty name, or neither a positive number nor a label.
+absl::StatusOr<ModelChoice> ParseModelChoice(absl::string_view text);
+
+// Sets the version of the choice in the request, if it has one.
+void AskForVersion(const ModelChoice& choice, v1::ClassifyRequest& request);
+
+// Returns the chosen version in full. If the client may classify but not call the Registry, only the name, version and
+// weights from an answer. INVALID_ARGUMENT or NOT_FOUND if the choice is not unique.
+absl::StatusOr<v1::ModelVersion> ChooseModel(Client& client, const ModelChoice& choice);
+// Returns true if `model` came from the Registry in full.
+bool IsLookedUp(const v1::ModelVersion& model);
+// Determines the labels of a model without the Registry, from about twenty answers for a small image.
+absl::StatusOr<std::vector<std::string>> ProbeLabels(Client& client, const ModelChoice& choice);
+
+// Sends images to a server: reads them, adds each to the common request, and delivers the answers in the order of the
+// paths. One image is sent as a unary call, several over one stream.
+class ImageRun {
+ public:
+  // An answered image: index of its path, the request without the image, the image file, the answer.
+  struct Answered {
+    size_t index = 0;
+    const v1::ClassifyRequest& asked;
+    const std::string& encoded;  // as sent; empty if nothing is drawn
+    const v1::ClassifyResponse& answer;
+    const std::optional<Size>& sent_as;  // size of an image that was reduced first
+  };
+  struct Handlers {
+    // Completes the request for one image file; an error fails the image. May be empty.
+    std::function<absl::Status(const std::string& encoded, v1::ClassifyRequest& request)> prepare = {};
+    // An error counts the image as failed.
+    std::function<absl::Status(const Answered& image)> answered = {};
+    // Called for each failed image, including those not sent because the server was lost. May be empty.
+    std::function<void(size_t index, const absl::Status& why)> failed = {};
+  };
+
+  // All arguments must outlive the run. `errors` gets a line for each failed image, and one for each image that was
+  // reduced because the server would reject its size.
+  ImageRun(const std::vector<std::string>& paths, const ClientOptions& options, const v1::ClassifyRequest& request,
+           const Handlers& handlers, std::ostream& errors)
+      : paths_(paths), options_(options), request_(request), handlers_(handlers), errors_(errors) {}
+
+  // Returns the number of failed images, including those not sent because the server was lost.
+  int Run(Client& client);
+
+ private:
+  struct Waiting {
+    std::string encoded;
+    v1::ClassifyRequest asked;
+    std::optional<Size> sent_as;
+  };
+
+  std::optional<absl::StatusOr<v1::ClassifyRequest>> Next();
+  // Returns the image's bytes in a form that the server accepts.
+  absl::StatusOr<std::string> Read(const std::string& path, Waiting& waiting);
+  void Fail(size_t index, const absl::Status& why);
+  void Deliver(size_t index, const absl::StatusOr<v1::ClassifyResponse>& answer);
+
+  const std::vector<std::string>& paths_;
+  const ClientOptions& options_;
+  const v1::ClassifyRequest& request_;
+  const Handlers& handlers_;
+  std::ostream& errors_;
+  size_t taken_ = 0;
+  std::deque<Waiting> waiting_;  // images without an answer; with the file only if a drawing needs it
+  int failed_ = 0;
+};
+
+}  // namespace vitrine
+
+#endif  // VITRINE_CLIENT_COMMANDS_IMAGE_RUN_H_

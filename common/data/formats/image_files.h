@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_COMMON_DATA_FORMATS_IMAGE_FILES_H_
+#define VITRINE_COMMON_DATA_FORMATS_IMAGE_FILES_H_
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/data/dataset.h"
+
+namespace vitrine {
+
+struct LabelledFile {
+  std::string path;  // relative to the set's folder; the image's name
+  int label = 0;
+};
+
+// Files of a set and its properties.
+struct ImageList {
+  std::vector<LabelledFile> files = {};
+  std::vector<std::string> labels = {};
+  bool undivided = false;        // Dataset::undivided
+  std::string passed_over = {};  // Dataset::passed_over
+};
+
+// Makes a set of JPEG, PNG and WebP files below `root`, in the given order. Files are opened when they are read.
+std::unique_ptr<Dataset> MakeImageFiles(std::filesystem::path root, ImageList list);
+
+// Returns the file as a client sends it: unchanged, or reduced if a server would reject its size
+// (common/imaging/fit_image.h). INVALID_ARGUMENT, prefixed by `name`, if it is too large for that too.
+absl::StatusOr<std::string> SentFile(std::string_view name, std::string bytes);
+
+// Returns the image that a server would decode: Decode of SentFile, with errors prefixed by `name`.
+absl::StatusOr<Image> DecodeNamed(std::string_view name, std::string bytes);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_COMMON_DATA_FORMATS_IMAGE_FILES_H_

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_TESTS_MODELS_REFERENCE_IMAGES_H_
+#define VITRINE_TESTS_MODELS_REFERENCE_IMAGES_H_
+
+#include <ATen/core/Tensor.h>
+
+#include <string>
+
+#include "models/reference/model.h"
+#include "tests/models/config_text.h"
+
+namespace vitrine::testing {
+
+// Returns HashedValues (tests/models/hashed_weights.h) as a tensor of at least one value.
+at::Tensor Hashed(at::IntArrayRef shape, uint64_t seed);
+
+// An input of the model's channels.
+at::Tensor RandomImage(int channels, int height, int width, uint64_t seed);
+
+// Replaces every parameter and running statistic by HashedWeight.
+void HashWeights(Module& model, uint64_t seed = 1);
+
+// A model built from a config in text form, with hashed weights.
+std::unique_ptr<Model> MakeHashed(const v1::ModelConfig& config);
+
+// Largest |a - b|.
+double Difference(const at::Tensor& a, const at::Tensor& b);
+
+}  // namespace vitrine::testing
+
+#endif  // VITRINE_TESTS_MODELS_REFERENCE_IMAGES_H_
