@@ -4,15 +4,9 @@
 
 #include <array>
 #include <cstdint>
-#include <functional>
-#include <map>
 #include <memory>
-#include <set>
 #include <span>
 #include <string>
-#include <unordered_map>
-#include <utility>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -21,13 +15,12 @@
 #include "server/observe/metrics.h"
 #include "server/process/clock.h"
 #include "server/process/shed.h"
-#include "server/registry/settings/model_limits.h"
 #include "server/serve/scheduling/answer_budget.h"
 #include "server/serve/scheduling/batching_policy.h"
 #include "server/serve/scheduling/caller_quotas.h"
-#include "server/serve/scheduling/fair_share.h"
 #include "server/serve/scheduling/held.h"
-#include "server/serve/scheduling/rolling_prune.h"
+#include "server/serve/scheduling/place.h"
+#include "server/serve/scheduling/place_ledger.h"
 #include "server/serve/scheduling/running_batches.h"
 
 namespace vitrine {
@@ -60,16 +53,6 @@ struct AdmissionOptions {
   absl::Status Validate() const;  // names the field, the value and the allowed range
 };
 
-// The resources of an admitted request: its predicted work until it is computed, the rest until its answer is
-// delivered.
-struct Place {
-  std::string caller;
-  std::shared_ptr<const QueueLimits> model;
-  int priority_class = 0;
-  int64_t bytes = 0;
-  absl::Duration cost;       // predicted executor time; zero once an executor has begun
-  bool is_computed = false;  // or will never be computed
-};
 using HeldPlace = Held<Admission, Place>;
 
 // Everything that a request holds. Each part is given back once, at destruction or before.
@@ -86,9 +69,9 @@ struct Admitted {
   HeldPlace place = {};
 };
 
-// Decides at once whether a request may wait. Limits requests and bytes, for the whole server and for each model, and
-// the predicted completion time. Callers share places and time as fair_share.h says. Thread-safe; never blocks beyond a
-// short lock. O(log n) in the number of recent callers. Must outlive its places.
+// Decides at once whether a request may wait. Limits requests and bytes, for the whole server and for each model, by
+// PlaceLedger, and the predicted completion time by answer_time.h. Callers share places and time as fair_share.h says.
+// Thread-safe; never blocks beyond a short lock. O(log n) in the number of recent callers. Must outlive its places.
 class Admission {
  public:
   Admission(const AdmissionOptions& options, const Clock& clock)
@@ -129,74 +112,23 @@ class Admission {
  private:
   friend HeldPlace;
   friend Admitted;
-  // Recently admitted executor time; a contribution decays by a factor e per second.
-  struct Recent {
-    absl::Duration work;
-    absl::Time at;  // time at which `work` was valid
 
-    double Rate(absl::Time now) const;  // executor seconds per second
-    void Add(absl::Duration cost, absl::Time now);
-  };
-  struct CallerWork {
-    int64_t requests = 0;                               // number that hold a place
-    int64_t computing = 0;                              // number of those that wait or compute
-    std::array<absl::Duration, kPriorityClasses> work;  // executor time of waiting requests, by class
-    absl::Duration total;                               // sum of `work`
-    std::array<Recent, kPriorityClasses> recent;        // by class
-
-    absl::Duration UpTo(int priority_class) const;  // sum of `work` for this class and more urgent ones
-    double Rate(absl::Time now, int classes = kPriorityClasses) const;  // sum over the `classes` most urgent classes
-  };
-  using Callers = std::map<std::string, CallerWork>;
-  // Callers by executor time of their waiting requests, largest first.
-  using Busiest = std::set<std::pair<absl::Duration, const Callers::value_type*>, std::greater<>>;
-  // Requests and bytes held under one limit of each.
-  struct Holding {
-    int64_t requests = 0;
-    int64_t bytes = 0;
-  };
-  struct Room {
-    Holding all;
-    std::unordered_map<std::string, Holding> callers;  // only callers with requests
-
-    Holding Of(const std::string& caller) const;
-    void Take(const Place& place);
-    void Give(const Place& place);  // undoes Take
-  };
-
-  // Input of the checks for one request.
-  struct Question {
-    Place place;
-    absl::Duration limit;  // for the predicted time to the answer
-    bool has_deadline = false;
-    absl::Duration batch;  // predicted time of the longest batch
-    absl::Duration group;  // predicted time of the shortest part that a batch is split into
-  };
-  Question QuestionOf(const InferenceRequest& request, absl::Time now) const;
-
-  void NoteCaller(const std::string& caller, absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Returns true if another caller has requests in flight or sent one recently; otherwise this caller may take every
-  // place.
-  bool Shares(const std::string& caller, absl::Time now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Status CheckRequests(const std::string& caller, bool shared) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Status CheckBytes(const Place& place, bool shared) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Place PlaceOf(const InferenceRequest& request) const;
+  absl::Status CheckRequests(const Holdings& held, bool shared) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status CheckBytes(const Place& place, const Holdings& held, bool shared) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckModel(const Place& place, bool shared) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Status CheckTime(const Question& asked, absl::Time now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Returns all other callers as one entry. It counts for at least as much as the separate entries would.
-  OtherCaller AllOthers(const std::string& asks, absl::Time now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Returns the other callers. Only the busiest have an entry each, the rest share one.
-  std::vector<OtherCaller> Others(const std::string& asks, absl::Time now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status CheckTime(const InferenceRequest& request, const Place& place, absl::Time now) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Returns the longest batch of the request's model that may be begun before the request, as predicted.
+  absl::Duration LongestBatch(const InferenceRequest& request) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Returns the unspent part of the executor time predicted for waiting and running requests.
   absl::Duration WorkLeft() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Returns the time until `part` (0 to 1) of the held work is done.
   absl::Duration TimeToFree(double part) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Take(const Place& place, absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  Callers::iterator Account(const std::string& name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Release(const Place& place);
   // Removes the place's cost from the predicted work.
   void EndWork(Place& place);
-  // Changes the predicted work of this caller by `by`, which may be negative.
-  void Change(Callers::iterator caller, int priority_class, absl::Duration by) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const AdmissionOptions options_;
   const Clock& clock_;
@@ -205,19 +137,7 @@ class Admission {
   RunningBatches running_;
 
   mutable Mutex mutex_;
-  Room server_ ABSL_GUARDED_BY(mutex_);
-  absl::Duration work_ ABSL_GUARDED_BY(mutex_);    // predicted work of waiting requests
-  int64_t computing_ ABSL_GUARDED_BY(mutex_) = 0;  // places that wait or compute
-  Recent recent_ ABSL_GUARDED_BY(mutex_);          // sum over all callers
-  Callers callers_ ABSL_GUARDED_BY(mutex_);        // recent callers and those with requests
-  Busiest busiest_ ABSL_GUARDED_BY(mutex_);        // one entry for each of callers_
-  RollingPrune<Callers> prune_ ABSL_GUARDED_BY(mutex_);
-  std::map<std::shared_ptr<const QueueLimits>, Room> models_ ABSL_GUARDED_BY(mutex_);  // models with requests in flight
-  // The last caller, the time of its last request, and the last time of a request of any other caller. The server's own
-  // probes do not count.
-  std::string last_caller_ ABSL_GUARDED_BY(mutex_);
-  absl::Time last_asked_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
-  absl::Time other_asked_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
+  PlaceLedger places_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace vitrine

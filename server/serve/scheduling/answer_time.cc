@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/serve/scheduling/answer_time.h"
+
+#include <algorithm>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "server/process/shed.h"
+#include "server/serve/scheduling/recent_work.h"
+#include "server/serve/scheduling/running_batches.h"
+
+namespace vitrine {
+namespace {
+
+std::string Milliseconds(absl::Duration duration) {
+  return absl::StrCat(absl::ToInt64Milliseconds(duration), " ms");
+}
+
+// Rejects a request that other callers delay past its limit.
+absl::Status RejectAmong(const std::vector<OtherCaller>& others, absl::Duration completion, absl::Duration limit,
+                         const std::string& longer) {
+  int64_t callers = 1;
+  for (const OtherCaller& other : others) callers += other.callers;
+  return ShedError(ShedReason::kShare,
+                   absl::StrCat("the server is busy with ", callers,
+                                " callers: in turn with the others the answer would take about ",
+                                Milliseconds(completion), ", ", longer),
+                   completion - limit);
+}
+
+// Returns the time after which the decayed rate of urgent requests would admit this one. How long the caller keeps
+// sending them is unknown; the decay of their rate is known.
+absl::Duration RetryAfterDecay(const NewRequest& request, const std::vector<OtherCaller>& others) {
+  absl::Duration retry = absl::Milliseconds(10);
+  while (retry < RecentWork::kForgottenAfter &&
+         PredictAnswerTime(request, others, request.urgent * RecentWork::Decay(retry)) > request.limit) {
+    retry *= 2;
+  }
+  return retry;
+}
+
+}  // namespace
+
+absl::Duration PredictAnswerTime(const NewRequest& request, const std::vector<OtherCaller>& others, double urgent) {
+  const int executors = request.executors;
+  absl::Duration ahead = WorkAhead(request.mine, request.cost, others, request.batch, executors, urgent);
+  if (urgent > 0) {  // limited by this request's patience
+    const absl::Duration overtaking = urgent * request.patience;
+    ahead = std::min(ahead, WorkAhead(request.mine + overtaking, request.cost, others, request.batch, executors));
+  }
+  // A prediction that is too short wastes an executor's time, one that is too long only rejects a request: so behind
+  // other callers the running batches count in full.
+  const absl::Duration whole = (ahead + std::min(ahead, request.running)) / executors;
+  return std::max(TimeUntilDone(ahead, request.left, executors), whole) + request.cost;
+}
+
+absl::Status CheckAnswerTime(const NewRequest& request, const OtherCaller& all_others,
+                             absl::FunctionRef<std::vector<OtherCaller>()> others) {
+  const absl::Duration limit = request.limit;
+  const absl::Duration allowed = std::max(limit, request.cost);  // cost alone does not reject a request
+  // Bounds the usual cost of an admission independently of the number of callers.
+  if (PredictAnswerTime(request, {all_others}, request.urgent) <= allowed) return absl::OkStatus();
+  const std::vector<OtherCaller> each = others();
+  const absl::Duration completion = PredictAnswerTime(request, each, request.urgent);
+  if (completion <= allowed) return absl::OkStatus();
+  const std::string longer = absl::StrCat(
+      "longer than ", request.has_deadline ? "the deadline allows" : "its limit of " + Milliseconds(limit));
+  if (PredictAnswerTime(request, {}, request.urgent) <= limit) return RejectAmong(each, completion, limit, longer);
+  const ShedReason reason = request.has_deadline ? ShedReason::kDeadline : ShedReason::kWait;
+  const absl::Duration of_what_is_here = PredictAnswerTime(request, each, 0);
+  if (of_what_is_here > limit) {
+    return ShedError(
+        reason,
+        absl::StrCat("the server is busy: the answer would take about ", Milliseconds(of_what_is_here), ", ", longer),
+        of_what_is_here - limit);
+  }
+  return ShedError(reason,
+                   absl::StrCat("the server is busy: at their recent rate, more urgent requests of this caller would "
+                                "keep overtaking this one for ",
+                                longer),
+                   RetryAfterDecay(request, each));
+}
+
+}  // namespace vitrine

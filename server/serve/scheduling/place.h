@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_SERVER_SERVE_SCHEDULING_PLACE_H_
+#define VITRINE_SERVER_SERVE_SCHEDULING_PLACE_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/time/time.h"
+#include "server/registry/settings/model_limits.h"
+
+namespace vitrine {
+
+// Resources of an admitted request: its predicted work until it is computed, the rest until its answer is delivered.
+struct Place {
+  std::string caller;
+  std::shared_ptr<const QueueLimits> model;
+  int priority_class = 0;
+  int64_t bytes = 0;
+  absl::Duration cost;       // predicted executor time; zero once an executor has begun
+  bool is_computed = false;  // or will never be computed
+};
+
+}  // namespace vitrine
+
+#endif  // VITRINE_SERVER_SERVE_SCHEDULING_PLACE_H_

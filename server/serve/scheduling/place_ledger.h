@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_SERVER_SERVE_SCHEDULING_PLACE_LEDGER_H_
+#define VITRINE_SERVER_SERVE_SCHEDULING_PLACE_LEDGER_H_
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "server/serve/scheduling/batching_policy.h"
+#include "server/serve/scheduling/fair_share.h"
+#include "server/serve/scheduling/place.h"
+#include "server/serve/scheduling/recent_work.h"
+#include "server/serve/scheduling/rolling_prune.h"
+
+namespace vitrine {
+
+// Requests and bytes held under one limit of each.
+struct Holding {
+  int64_t requests = 0;
+  int64_t bytes = 0;
+};
+// Holdings under the same limits: of all callers and of one.
+struct Holdings {
+  Holding all = {};
+  Holding own = {};
+};
+
+// Totals of the admitted requests, for the server, each model and each caller. Decides nothing. Not thread-safe.
+// O(log n) in the number of recent callers.
+class PlaceLedger {
+ public:
+  // Records that a caller sent a request now, admitted or not.
+  void NoteCaller(const std::string& caller, absl::Time now);
+  // Returns true if another caller has requests in flight or sent one within the last minute.
+  bool Shares(const std::string& caller, absl::Time now) const;
+
+  // Enters an admitted request.
+  void Take(const Place& place, absl::Time now);
+  // Ends the waiting of a request whose batch begins; its cost no longer counts.
+  void BeginWork(Place& place);
+  // Ends the computing of a request, which may never have begun. Later calls do nothing.
+  void EndWork(Place& place);
+  // Removes a request. Ends its computing unless EndWork did.
+  void Release(const Place& place);
+
+  Holdings OfServer(const std::string& caller) const;
+  Holdings OfModel(const Place& place) const;         // of the place's model and caller
+  absl::Duration waiting() const { return work_; }    // predicted executor time of waiting requests
+  int64_t computing() const { return computing_; }    // requests that wait or compute
+  size_t callers() const { return callers_.size(); }  // recent callers and those with requests
+
+  // Work of one caller as a request of `priority_class` meets it.
+  struct OwnWork {
+    absl::Duration before;  // executor time of its waiting requests of this class and more urgent ones
+    double urgent = 0;      // executor seconds per second that it recently sent at more urgent classes
+  };
+  OwnWork Own(const std::string& caller, int priority_class, absl::Time now) const;
+  // Returns all callers but `asks` as one entry. It counts for at least as much as the separate entries would.
+  OtherCaller AllOthers(const std::string& asks, absl::Time now) const;
+  // Returns the callers but `asks`. Only the busiest have an entry each, the rest share one.
+  std::vector<OtherCaller> Others(const std::string& asks, absl::Time now) const;
+
+ private:
+  struct CallerWork {
+    int64_t requests = 0;                               // number that hold a place
+    int64_t computing = 0;                              // number of those that wait or compute
+    std::array<absl::Duration, kPriorityClasses> work;  // executor time of waiting requests, by class
+    absl::Duration total;                               // sum of `work`
+    std::array<RecentWork, kPriorityClasses> recent;    // by class
+
+    double Rate(absl::Time now, int classes = kPriorityClasses) const;  // sum over the `classes` most urgent classes
+  };
+  using Callers = std::map<std::string, CallerWork>;
+  // Callers by executor time of their waiting requests, largest first.
+  using Busiest = std::set<std::pair<absl::Duration, const Callers::value_type*>, std::greater<>>;
+  struct Room {
+    Holding all;
+    std::unordered_map<std::string, Holding> callers;  // only callers with requests
+
+    Holdings Of(const std::string& caller) const;
+    void Take(const Place& place);
+    void Give(const Place& place);  // undoes Take
+  };
+
+  Callers::iterator Account(const std::string& name);
+  // Changes the predicted work of this caller by `by`, which may be negative.
+  void Change(Callers::iterator caller, int priority_class, absl::Duration by);
+
+  Room server_;
+  std::map<std::shared_ptr<const QueueLimits>, Room> models_;  // models with requests in flight
+  absl::Duration work_;
+  int64_t computing_ = 0;
+  RecentWork recent_;  // sum over all callers
+  Callers callers_;
+  Busiest busiest_;  // one entry for each of callers_
+  RollingPrune<Callers> prune_;
+  // The last caller, the time of its last request, and the last time of a request of any other caller.
+  std::string last_caller_;
+  absl::Time last_asked_ = absl::InfinitePast();
+  absl::Time other_asked_ = absl::InfinitePast();
+};
+
+}  // namespace vitrine
+
+#endif  // VITRINE_SERVER_SERVE_SCHEDULING_PLACE_LEDGER_H_

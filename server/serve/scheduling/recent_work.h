@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_SERVER_SERVE_SCHEDULING_RECENT_WORK_H_
+#define VITRINE_SERVER_SERVE_SCHEDULING_RECENT_WORK_H_
+
+#include <cmath>
+
+#include "absl/time/time.h"
+
+namespace vitrine {
+
+// Executor time that was admitted recently; a contribution decays by a factor e per second. Not thread-safe.
+class RecentWork {
+ public:
+  // Rate, in executor seconds per second, below which a caller is ignored.
+  static constexpr double kForgottenRate = 1e-4;
+  // Time after which an hour's work has decayed below kForgottenRate.
+  static constexpr absl::Duration kForgottenAfter = absl::Seconds(20);
+
+  // Returns the factor by which a rate decays in `passed`.
+  static double Decay(absl::Duration passed) { return std::exp(-absl::ToDoubleSeconds(passed)); }
+
+  // Returns executor seconds per second.
+  double Rate(absl::Time now) const {
+    // Common for remembered callers: the value has decayed to nothing, so the exponential need not be computed.
+    if (now - at_ > kForgottenAfter) return 0;
+    return absl::ToDoubleSeconds(work_) * Decay(now - at_);
+  }
+  void Add(absl::Duration cost, absl::Time now) {
+    work_ = absl::Seconds(Rate(now)) + cost;
+    at_ = now;
+  }
+
+ private:
+  absl::Duration work_;
+  absl::Time at_;  // time at which `work_` was valid
+};
+
+}  // namespace vitrine
+
+#endif  // VITRINE_SERVER_SERVE_SCHEDULING_RECENT_WORK_H_
