@@ -44,10 +44,9 @@ absl::StatusOr<InferenceRequest> Plan(ReceivedClassify request, ModelHandle mode
 }  // namespace
 
 struct ClassifyService::Asked {
-  Method method = Method::kClassify;
+  CallContext call;
   absl::Time arrival;
-  std::string caller, peer, model, request_id;  // `model` as the client named it
-  std::optional<TraceContext> trace;
+  std::string model, request_id;          // `model` as the client named it
   std::unique_ptr<RequestTrace> spans;    // null: not traced
   ModelMetrics* metrics = nullptr;        // those of unknown models until the model is known
   const LoadedModel* version = nullptr;   // the version that took it and keeps it alive; null: none did
@@ -67,17 +66,18 @@ absl::StatusOr<ModelHandle> ClassifyService::Find(const v1::ClassifyRequest& req
 }
 
 // Each line is a stage that can reject the request.
-absl::StatusOr<InferenceRequest> ClassifyService::Accept(absl::StatusOr<ReceivedClassify> request,
-                                                         const CallContext& call, Asked& asked) {
+absl::StatusOr<InferenceRequest> ClassifyService::Accept(absl::StatusOr<ReceivedClassify> request, Asked& asked) {
+  const CallContext& call = asked.call;
   if (draining_.load(std::memory_order_acquire)) return DrainingError();
   // Checked before the quota, so that an abandoned request takes none of it.
-  if (call.abandoned != nullptr && call.abandoned->load(std::memory_order_acquire)) {
-    asked.metrics = call.model->metrics.get();
+  const CancelFlag abandoned = call.part.has_value() ? call.part->abandoned : nullptr;
+  if (abandoned != nullptr && abandoned->load(std::memory_order_acquire)) {
+    asked.metrics = call.version->model->metrics.get();
     return AbandonedError();
   }
   const auto admitted = std::make_shared<Admitted>();
   ASSIGN_OR_RETURN(admitted->quota, admission_.quotas().Admit(call.caller));
-  ModelHandle model = call.model;
+  ModelHandle model = call.version.has_value() ? call.version->model : nullptr;
   if (model == nullptr) {
     RETURN_IF_ERROR(request.status());
     RETURN_IF_ERROR(CheckModel(call.caller, request->message.model()));
@@ -90,14 +90,14 @@ absl::StatusOr<InferenceRequest> ClassifyService::Accept(absl::StatusOr<Received
     admitted->Cancel();
     return places;
   }
-  const bool is_routed = call.model == nullptr ? NamesNoVersion(request->message) : call.is_routed;
+  const bool is_routed = call.version.has_value() ? call.version->is_routed : NamesNoVersion(request->message);
   ASSIGN_OR_RETURN(InferenceRequest plan, Plan(*std::move(request), std::move(model)));
   plan.is_routed = is_routed;
   plan.arrival = asked.arrival;
   plan.caller = call.caller.Account();
   plan.deadline = DeadlineOf(plan.request, call, asked.arrival);
   plan.cancelled = call.cancelled;
-  plan.abandoned = call.abandoned;
+  plan.abandoned = abandoned;
   plan.admitted = admitted;
   if (absl::Status places = Admit(plan, call.form); !places.ok()) {
     admitted->Cancel();
@@ -120,19 +120,19 @@ absl::Status ClassifyService::Admit(InferenceRequest& plan, const AnswerForm& fo
 }
 
 void ClassifyService::Count(Asked& asked, const absl::Status& status, absl::Duration spent) {
-  asked.metrics->requests().Count(asked.method, status, spent);
-  if (asked.version != nullptr) asked.version->version_metrics->requests().Count(asked.method, status, spent);
+  asked.metrics->requests().Count(asked.call.method, status, spent);
+  if (asked.version != nullptr) asked.version->version_metrics->requests().Count(asked.call.method, status, spent);
   if (log_.Wants(status.code(), spent)) WriteLine(asked, status, spent);
   if (asked.spans != nullptr) EndSpans(asked, status, spent);
 }
 
 void ClassifyService::WriteLine(const Asked& asked, const absl::Status& status, absl::Duration spent) {
   // The line has the context of the request's own span if there is one, else the client's.
-  std::optional<TraceContext> trace = asked.trace;
+  std::optional<TraceContext> trace = asked.call.trace;
   if (asked.spans != nullptr) trace = TraceContext{Hex(asked.spans->trace_id), Hex(asked.spans->span_id), true};
-  log_.Write({.method = MethodName(asked.method),
-              .caller = asked.caller,
-              .peer = asked.peer,
+  log_.Write({.method = MethodName(asked.call.method),
+              .caller = asked.call.caller.name,
+              .peer = asked.call.peer,
               .model = asked.model,
               .version = asked.version == nullptr ? 0 : asked.version->id.version,
               .request_id = asked.request_id,
@@ -162,9 +162,9 @@ std::unique_ptr<RequestTrace> ClassifyService::BeginCall(const CallContext& call
   if (spans == nullptr) return nullptr;
   spans->image_count = images;
   spans->request_id = request_id;
-  spans->model = call.model->id.model;
-  spans->version = call.model->id.version;
-  spans->precision = call.model->precision;
+  spans->model = call.version->model->id.model;
+  spans->version = call.version->model->id.version;
+  spans->precision = call.version->model->precision;
   return spans;
 }
 
@@ -172,33 +172,30 @@ void ClassifyService::EndCall(std::unique_ptr<RequestTrace> spans, const absl::S
   if (spans != nullptr) tracer_->End(std::move(spans), status, clock_.Now());
 }
 
-void ClassifyService::Classify(absl::StatusOr<ReceivedClassify> request, CallContext call, Done done) {
+void ClassifyService::Classify(absl::StatusOr<ReceivedClassify> request, CallContext context, Done done) {
   auto asked = std::make_unique<Asked>();
+  asked->call = std::move(context);
+  CallContext& call = asked->call;
   if (call.held == nullptr) call.held = asked->held = std::make_shared<AnswerResources>(ledger_);
   call.held->Accept();
-  asked->method = call.method;
   asked->arrival = clock_.Now();
-  asked->peer = std::move(call.peer);
   asked->metrics = &metrics_.unknown();
-  if (call.caller.account.empty()) call.caller.account = accounts_.AccountOf(call.caller, asked->peer);
-  asked->caller = call.caller.name;
-  asked->trace = std::move(call.trace);
+  if (call.caller.account.empty()) call.caller.account = accounts_.AccountOf(call.caller, call.peer);
   if (request.ok()) asked->model = request->message.model();
   if (request.ok()) asked->request_id = request->message.request_id();
   if (tracer_ != nullptr) {
-    asked->spans = call.part.has_value() ? tracer_->BeginPart(asked->trace, asked->method, asked->arrival, *call.part)
-                                         : tracer_->Begin(asked->trace, asked->method, asked->arrival);
+    asked->spans = call.part.has_value() ? tracer_->BeginPart(call.trace, call.method, asked->arrival, call.part->index)
+                                         : tracer_->Begin(call.trace, call.method, asked->arrival);
   }
-  absl::StatusOr<InferenceRequest> plan = Accept(std::move(request), call, *asked);
+  absl::StatusOr<InferenceRequest> plan = Accept(std::move(request), *asked);
   if (!plan.ok()) {
     if (absl::IsDeadlineExceeded(plan.status())) asked->metrics->CountExpired(Progress::kAdmission);
     Count(*asked, plan.status(), clock_.Now() - asked->arrival);
     call.held = nullptr;  // from here on the sender of the answer decides when it is released
     return done(std::move(plan).status());
   }
-  if (call.planned) call.planned(plan->admitted->room->bytes);
-  call.held->Keep(plan->admitted);
-  call.held = nullptr;
+  if (call.planned) std::exchange(call.planned, nullptr)(plan->admitted->room->bytes);
+  std::exchange(call.held, nullptr)->Keep(plan->admitted);
   if (asked->spans != nullptr) {
     asked->spans->tokens = plan->tokens;
     plan->trace = asked->spans.get();

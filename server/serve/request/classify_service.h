@@ -42,6 +42,18 @@ struct AnswerForm {
   int64_t most_message_bytes = std::numeric_limits<int64_t>::max();
 };
 
+// A version that was found for a request before Classify.
+struct FoundVersion {
+  ModelHandle model;       // never null
+  bool is_routed = false;  // see InferenceRequest
+};
+
+// One image of a call with several, which went through BeginCall.
+struct CallPart {
+  int index = 0;
+  CancelFlag abandoned = nullptr;  // see InferenceRequest
+};
+
 // Data of a request that comes from the transport rather than the message.
 struct CallContext {
   Caller caller = {};     // Classify sets its account
@@ -49,14 +61,10 @@ struct CallContext {
   Method method = Method::kClassify;
   absl::Time deadline = absl::InfiniteFuture();  // on the service's clock, which does not follow the wall clock
   CancelFlag cancelled = nullptr;
-  CancelFlag abandoned = nullptr;  // see InferenceRequest; only if `model` is set
+  // The client's trace context. For a part, the span of its call if that is traced.
   std::optional<TraceContext> trace = {};
-  // Index of this image within a multi-image call that went through BeginCall. `trace` is then the call's own span, or
-  // the client's trace context if the call is not traced.
-  std::optional<int> part = {};
-  // Version that answers, as returned by Find, so that several requests get the same one. Null: looked up.
-  ModelHandle model = nullptr;
-  bool is_routed = false;  // see InferenceRequest; only if `model` is set
+  std::optional<FoundVersion> version = {};  // unset: looked up. Always set for a part
+  std::optional<CallPart> part = {};
   AnswerForm form = {};
   // Called within Classify, before an accepted request is submitted, with the bytes reserved for its answer. May be
   // null.
@@ -87,11 +95,11 @@ class ClassifyService {
         tracer_(tracer) {}
 
   // Calls `done` exactly once: on this thread with a rejection, or later on an executor's thread. Counts the request as
-  // accepted; it counts as answered when call.held is released. A message that could not be parsed passes through here
-  // with its status, so that it is counted too.
-  void Classify(absl::StatusOr<ReceivedClassify> request, CallContext call, Done done);
+  // accepted; it counts as answered when context.held is released. A message that could not be parsed passes through
+  // here with its status, so that it is counted too.
+  void Classify(absl::StatusOr<ReceivedClassify> request, CallContext context, Done done);
 
-  // Begins the span of a call with several requests, whose model is set; each request goes through Classify as a part
+  // Begins the span of a call with several requests, whose version is set; each request goes through Classify as a part
   // of the call. Returns null if the call is not traced.
   std::unique_ptr<RequestTrace> BeginCall(const CallContext& call, absl::Time arrival, const std::string& request_id,
                                           int images);
@@ -117,8 +125,7 @@ class ClassifyService {
   void Count(Asked& asked, const absl::Status& status, absl::Duration spent);
   void WriteLine(const Asked& asked, const absl::Status& status, absl::Duration spent);
   void EndSpans(Asked& asked, const absl::Status& status, absl::Duration spent);
-  absl::StatusOr<InferenceRequest> Accept(absl::StatusOr<ReceivedClassify> request, const CallContext& call,
-                                          Asked& asked);
+  absl::StatusOr<InferenceRequest> Accept(absl::StatusOr<ReceivedClassify> request, Asked& asked);
   void Answer(Asked& asked, absl::StatusOr<v1::ClassifyResponse> answer);
   // Checks that the client takes the answer, then reserves room for it and a place in the queue.
   absl::Status Admit(InferenceRequest& plan, const AnswerForm& form);

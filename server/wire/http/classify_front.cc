@@ -141,8 +141,8 @@ absl::Status HttpClassifyFront::ReadHead(const Target& target, const absl::Statu
   if (asked.wanted.request_id().empty()) asked.wanted.set_request_id(RequestIdOf(request).value_or(""));
   // Finds the version before the image is received: the model's abilities are needed to resolve "all" layers and heads.
   // The same version answers, and errors from here on count as requests of that version.
-  ASSIGN_OR_RETURN(asked.call.model, service_.Find(asked.wanted, *caller));
-  asked.call.is_routed = NamesNoVersion(asked.wanted);
+  ASSIGN_OR_RETURN(ModelHandle model, service_.Find(asked.wanted, *caller));
+  asked.call.version = {.model = std::move(model), .is_routed = NamesNoVersion(asked.wanted)};
   return absl::OkStatus();
 }
 
@@ -156,8 +156,8 @@ HttpHandling HttpClassifyFront::Classify(const Target& target, const std::shared
     return AnswerAtOnce([&](std::shared_ptr<HttpReply> reply) { Submit(why_not, *asked, std::move(reply)); });
   }
   return HttpHandling::Read([this, asked](absl::StatusOr<std::string> body, std::shared_ptr<HttpReply> reply) {
-    absl::StatusOr<ReceivedClassify> message =
-        WithImage(std::move(asked->wanted), asked->query, std::move(body), asked->curl_line, *asked->call.model);
+    absl::StatusOr<ReceivedClassify> message = WithImage(std::move(asked->wanted), asked->query, std::move(body),
+                                                         asked->curl_line, *asked->call.version->model);
     Submit(std::move(message), *asked, std::move(reply));
   });
 }

@@ -101,7 +101,7 @@ absl::Status CheckSize(const ClassifyService& service, const CallContext& call,
                        const std::vector<ReceivedClassify>& parts) {
   BatchSize size{.requests = static_cast<int64_t>(parts.size())};
   for (const ReceivedClassify& part : parts) size.bytes += static_cast<int64_t>(part.input.size());
-  return CheckBatch(size, service.limits(), *call.model->queue_limits, call.caller.quota.get());
+  return CheckBatch(size, service.limits(), *call.version->model->queue_limits, call.caller.quota.get());
 }
 
 // Plans the request. Sets in `call` the version, the deadline and the size of the answer.
@@ -115,36 +115,25 @@ absl::StatusOr<InferPlan> Prepare(const ClassifyService& service, absl::StatusOr
   ASSIGN_OR_RETURN(const absl::Duration timeout, TimeoutOf(message));
   call.deadline = std::min(call.deadline, service.clock().Now() + timeout);
   ASSIGN_OR_RETURN(const v1::ClassifyRequest envelope, EnvelopeOf(message));
-  ASSIGN_OR_RETURN(call.model, service.Find(envelope, call.caller));
-  call.is_routed = NamesNoVersion(envelope);
-  const v1::ModelConfig& config = call.model->manifest.config();
+  ASSIGN_OR_RETURN(const ModelHandle loaded, service.Find(envelope, call.caller));
+  call.version = {.model = loaded, .is_routed = NamesNoVersion(envelope)};
+  const v1::ModelConfig& config = loaded->manifest.config();
   std::optional<TensorView> view;
   if (named.view.has_value()) view.emplace(TensorView{.scale = *named.view, .preprocessing = config.preprocessing()});
   const PlannedModel model = {
-      .classes = config.classes(), .features = call.model->features, .view = view.has_value() ? &*view : nullptr};
+      .classes = config.classes(), .features = loaded->features, .view = view.has_value() ? &*view : nullptr};
   ASSIGN_OR_RETURN(InferPlan plan, PlanInfer(*std::move(request), model));
-  call.form.prediction_bytes = OutputBytes(plan.outputs, model.classes, call.model->longest_label);
+  call.form.prediction_bytes = OutputBytes(plan.outputs, model.classes, loaded->longest_label);
   call.form.images = static_cast<int>(plan.parts.size());
   RETURN_IF_ERROR(CheckSize(service, call, plan.parts));
   return plan;
 }
 
-// Returns the context of one image; `is_only` if the call has no others.
-CallContext PartOf(const CallContext& call, const Gathering& gathering, size_t part, bool is_only) {
-  const std::optional<TraceContext> whole = gathering.trace();
-  return {.caller = call.caller,
-          .peer = call.peer,
-          .method = call.method,
-          .deadline = call.deadline,
-          .cancelled = call.cancelled,
-          .abandoned = gathering.abandoned(),
-          .trace = whole.has_value() ? whole : call.trace,
-          .part = is_only ? std::nullopt : std::optional<int>(static_cast<int>(part)),
-          .model = call.model,
-          .is_routed = call.is_routed,
-          .form = call.form,
-          .planned = call.planned,
-          .held = call.held};
+// Returns the context of one image of a call with several.
+CallContext PartOf(CallContext call, const Gathering& gathering, size_t part) {
+  if (std::optional<TraceContext> whole = gathering.trace(); whole.has_value()) call.trace = std::move(whole);
+  call.part = {.index = static_cast<int>(part), .abandoned = gathering.abandoned()};
+  return call;
 }
 
 // Returns the callback for the answer of one image.
@@ -188,8 +177,9 @@ void Infer(ClassifyService& service, absl::StatusOr<ReceivedInfer> request, Call
     gathering->SetSpans(service.BeginCall(call, arrival, id, static_cast<int>(images)));
   }
   if (call.held == nullptr) call.held = gathering->Hold();
+  if (images == 1) return service.Classify(std::move(plan->parts[0]), std::move(call), CallbackFor(gathering, 0));
   for (size_t part = 0; part < images; ++part) {
-    CallContext context = PartOf(call, *gathering, part, images == 1);
+    CallContext context = PartOf(call, *gathering, part);
     if (part + 1 == images) call.held = nullptr;  // only the parts keep it from here on
     service.Classify(std::move(plan->parts[part]), std::move(context), CallbackFor(gathering, part));
   }
