@@ -320,7 +320,7 @@ TEST(Train, ALossThatIsNotFiniteNamesTheStepAndKeepsTheBatch) {
   const auto content = ParseSafetensors(bytes.str());
   ASSERT_TRUE(content.ok()) << content.status();
   EXPECT_EQ(content->tensors.at("labels").elements(), 16);
-  EXPECT_TRUE(content->tensors.contains("picture.15"));
+  EXPECT_TRUE(content->tensors.contains("image.15"));
 }
 
 }  // namespace

@@ -54,7 +54,7 @@ constexpr char kFooter[] =
 
 TEST(ClassifyPage, AWidePage) {
   EXPECT_EQ(PageOf(160, 30), absl::StrCat(&R"(
-image            predictions                                                  grid  batch          time  attention
+image              predictions                                                  grid  batch          time  attention
 samples/cat.jpg    cat         91.2 %  dog 5.1 %  deer 0.0 %                     9x6  #3 of 2      4.1 ms  out/cat.mean.layer7.png
 samples/truck.jpg  truck      100.0 %  automobile 0.0 %  frog 0.0 %              7x8  #3 of 2      4.1 ms  out/truck.mean.layer7.png
 )"[1],
@@ -63,7 +63,7 @@ samples/truck.jpg  truck      100.0 %  automobile 0.0 %  frog 0.0 %             
 
 TEST(ClassifyPage, EightyColumns) {
   EXPECT_EQ(PageOf(80, 30), absl::StrCat(&R"(
-image            predictions                         grid  batch          time
+image              predictions                         grid  batch          time
 samples/cat.jpg    cat         91.2 %  dog 5.1 %        9x6  #3 of 2      4.1 ms
                    deer 0.0 %
                    out/cat.mean.layer7.png

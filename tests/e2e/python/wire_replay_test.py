@@ -297,6 +297,7 @@ def differences(old, new, place=""):
         if not alike(old, new):
             yield place, old, new
     elif isinstance(old, str) and isinstance(new, str):
+        old = re.sub(r"\ba picture", "an image", old).replace("picture", "image").replace("PICTURE", "IMAGE")  # renamed since
         if NUMBER.sub("#", old) != NUMBER.sub("#", new) or not all(map(alike, map(float, NUMBER.findall(old)), map(float, NUMBER.findall(new)))):
             yield place, old, new
     elif old != new:

@@ -111,7 +111,7 @@ class QuantizeProgram : public ::testing::Test {
 TEST_F(QuantizeProgram, PublishesTheSameModelWithAPlanThatVerifies) {
   const Outcome quantized = Quantize("int8");
   ASSERT_EQ(quantized.exit_code, 0) << quantized.error;
-  EXPECT_THAT(quantized.out, AllOf(HasSubstr("kv-pos-mnist/2"), HasSubstr("on images test, 2 images")));
+  EXPECT_THAT(quantized.out, AllOf(HasSubstr("kv-pos-mnist/2"), HasSubstr("on pictures test, 2 images")));
   const StoredVersion before = Read(1), after = Read(2);
   EXPECT_EQ(after.weights_sha256, before.weights_sha256);
   EXPECT_EQ(after.labels, before.labels);
@@ -125,7 +125,7 @@ TEST_F(QuantizeProgram, PublishesTheSameModelWithAPlanThatVerifies) {
   EXPECT_EQ(plan.metrics(0).name(), "top1");
   EXPECT_EQ(plan.metrics(1).name(), "top1 fp32");
   for (const v1::Metric& metric : plan.metrics()) {
-    EXPECT_EQ(metric.split(), "images test, 2 images");
+    EXPECT_EQ(metric.split(), "pictures test, 2 images");
     EXPECT_EQ(metric.images(), 2);
   }
   const Outcome verified = Run(absl::StrCat("verify ", Models()));
