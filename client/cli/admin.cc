@@ -14,7 +14,7 @@
 namespace vitrine {
 namespace {
 
-// Reading, verifying and running the goldens of a version may take minutes.
+// Loading a version (reading and verifying it, running its goldens) may take minutes.
 constexpr absl::Duration kPatience = absl::Minutes(10);
 
 constexpr char kNoVersion[] = "takes a model without a version";
@@ -167,7 +167,7 @@ int Run(const Words& words, bool own_deadline) {
   return status.ok() ? kExitSuccess : FailWithHint(status, client, "vitrine-server with --admin", "--admin");
 }
 
-// Adds a subcommand. Flags after it are those of `vitrine admin`.
+// Adds a subcommand. Flags after it belong to `vitrine admin`.
 CLI::App* AddWord(CLI::App& admin, const std::string& name, const std::string& does, const std::string& examples) {
   CLI::App* word = admin.add_subcommand(name, does);
   word->fallthrough();
@@ -241,7 +241,7 @@ ClientCommand AddAdmin(CLI::App& app) {
   admin->footer(kAdminExamples);
   AddAdminOption(*admin, words->admin);
   AddServerOptions(*admin, words->client);
-  // The address is --admin; a change is never sent twice.
+  // --admin gives the address. A change is never sent twice.
   admin->remove_option(admin->get_option("--server"));
   admin->remove_option(admin->get_option("--max-attempts"));
   AddFormatOption(*admin, words->format);

@@ -45,7 +45,7 @@ With --find-max the gates apply to the highest rate that meets the goal, and rat
 Exit code: 0 if the measurement succeeded and every gate was met, 1 if not (no server, no answer, no rate that meets
 the goal, an unfinished search, a missed gate), 2 for a wrong command line, 130 after Ctrl-C.)";
 
-constexpr int64_t kMostBytes = kMaxRequestBytes - 4096;  // a request holds more than the image
+constexpr int64_t kMostBytes = kMaxRequestBytes - 4096;  // leaves room for a request's other fields
 
 void AddRequests(CLI::App& app, BenchCommand& command) {
   app.add_option("IMAGE", command.request.images,
@@ -159,7 +159,7 @@ void AddLoad(CLI::App& app, BenchCommand& command) {
       ->capture_default_str();
 }
 
-// Adds a duration without a default.
+// Adds an option for a duration without a default.
 void AddOptionalDuration(CLI::App& app, const std::string& name, std::optional<absl::Duration>& duration, bool zero,
                          const std::string& help) {
   const auto parse = [zero](const std::string& text) -> absl::StatusOr<absl::Duration> {
@@ -217,7 +217,7 @@ ClientCommand AddBench(CLI::App& app) {
   AddLoad(*bench, *command);
   AddMeasurement(*bench, *command);
   AddServerOptions(*bench, command->client);
-  // Under load a rejection is a result, so there are no retries; and connections are never idle.
+  // Under load a rejection is a result, so there are no retries. Connections are never idle, so there is no keepalive.
   bench->remove_option(bench->get_option("--max-attempts"));
   bench->remove_option(bench->get_option("--keepalive"));
   CLI::Option* deadline = bench->get_option("--deadline")

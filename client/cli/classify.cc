@@ -42,7 +42,7 @@ constexpr char kClassifyExamples[] = R"(Examples:
 
 Exit code: 0 if every image was classified, 1 if one was not (stderr names it), 2 for a wrong command line.)";
 
-// Adds an option that is read by `parse`, whose errors are usage errors.
+// Adds an option that `parse` parses. Its errors are usage errors.
 template <typename Parse, typename Value>
 CLI::Option* AddParsed(CLI::App& app, const std::string& name, Parse parse, Value& value, const std::string& help) {
   return app
@@ -51,7 +51,7 @@ CLI::Option* AddParsed(CLI::App& app, const std::string& name, Parse parse, Valu
       ->check(Checked(parse));
 }
 
-// Returns a check for kinds of attention, with a hint for callers that name a folder.
+// Returns a check for kinds of attention, with a hint for users who give a folder instead.
 CLI::Validator IsAttentionKind() {
   const CLI::Validator check = OneOf(AttentionKindNames());
   const auto explained = [check](std::string& text) {

@@ -10,8 +10,8 @@
 
 namespace vitrine {
 
-// A command of `vitrine`: its subcommand, whose flags are added already, and its action after parsing. `run` returns an
-// exit code of common/command_line/command_line.h.
+// A command of `vitrine`: the subcommand with its flags, and its action after parsing. `run` returns an exit code of
+// common/command_line/command_line.h.
 struct ClientCommand {
   const CLI::App* app = nullptr;
   std::function<int()> run = {};

@@ -68,7 +68,7 @@ struct MergeFlags {
   Format format = Format::kTable;
 };
 
-// Prints results on stdout, missing parts and missed gates on stderr.
+// Prints results on stdout; missing answers and missed gates on stderr.
 int Conclude(const Evaluation& evaluation, const std::string& folder, Format format, const std::vector<Gate>& gates,
              const CalibrateFlags& calibrate) {
   absl::StatusOr<FittedCalibration> fitted = absl::UnknownError("not asked for");
@@ -189,7 +189,7 @@ ClientCommand AddEval(CLI::App& app) {
   AddRequireOption(*eval, flags->command.gates, EvalGateMeasures(), kRequireHelp);
   AddRequestOptions(*eval, flags->command.client, flags->command.resolution, flags->command.priority);
   eval->get_option("--priority")->default_str("low");
-  // A single number is a square, as in --resolutions.
+  // Accepts a single number as a square, like --resolutions.
   eval->get_option("--resolution")
       ->transform(CLI::Validator(
           [](std::string& text) {

@@ -15,7 +15,7 @@
 
 namespace vitrine {
 
-// Parts of `vitrine eval` that have files of their own; eval.cc combines them.
+// Parts of `vitrine eval`, each in a file of its own. eval.cc combines them.
 
 // Content of a run's report beyond its numbers.
 struct ReportFlags {
@@ -27,13 +27,14 @@ void AddReportFlags(CLI::App& eval, ReportFlags& flags);
 // Input of a report, besides the evaluation.
 struct ReportTask {
   std::string folder;
-  const EvalCommand* command = nullptr;  // made the evaluation; null: it was merged from others
+  const EvalCommand* command = nullptr;  // command that made the evaluation; null: merged from others
   bool ask = false;                      // true: ask the server for attention
   ProgressDisplay* progress = nullptr;
   const std::atomic<bool>* stop = nullptr;
 };
 // Writes report.html into the folder, and attention_distance.json if requested. The page names what the server or the
-// data can no longer provide. Returns false if it could not be written or was stopped; the reason goes to stderr.
+// data can no longer provide. Returns false, with the reason on stderr, if the page could not be written or was
+// stopped.
 bool Report(const Evaluation& evaluation, const ReportFlags& flags, const ReportTask& task);
 
 // Flags of fitting a calibration to the evaluation.
@@ -43,7 +44,7 @@ struct CalibrateFlags {
 };
 // Adds --calibrate and --sure-accuracy. `flags` must outlive the parsing.
 void AddCalibrateFlags(CLI::App& eval, CalibrateFlags& flags);
-// Fits the calibration and writes calibration.json into the folder. Errors of Calibrate and ReplaceFile.
+// Fits the calibration and writes calibration.json into the folder. Errors are those of Calibrate and ReplaceFile.
 absl::StatusOr<FittedCalibration> FitAndWrite(const Evaluation& evaluation, const CalibrateFlags& flags,
                                               const std::string& folder);
 

@@ -34,7 +34,7 @@ bool Report(const Evaluation& evaluation, const ReportFlags& flags, const Report
   ImageSource source{.data = data.ok() ? data->get() : nullptr, .client = client.get(), .stop = task.stop};
   const absl::Time begun = absl::Now();
   source.progress = [&](const std::string& what, int64_t done, int64_t all) {
-    // Progress within the first second is of no use.
+    // Shows no progress in the first second.
     if (task.progress == nullptr || absl::Now() - begun < absl::Seconds(1)) return;
     const std::string text = absl::StrCat("report: ", what, ", ", WithSeparators(done), " of ", WithSeparators(all));
     task.progress->Update(static_cast<double>(done) / static_cast<double>(all), text, absl::Now());

@@ -18,12 +18,12 @@
 
 namespace vitrine {
 
-// Flags that several commands of `vitrine` share. The arguments hold the defaults, and the parsed values afterwards;
-// they must outlive the parsing.
+// Functions that add the flags shared by several commands of `vitrine`. Arguments passed by reference hold the
+// defaults, and after parsing the values; they must outlive the parsing.
 
 // Adds the flags of the server's address and connection: --server, --connect-timeout, --deadline and more.
 void AddServerOptions(CLI::App& app, ClientOptions& options);
-// Adds --admin, the address of the Admin service, else $VITRINE_ADMIN. TLS and token are those of AddServerOptions.
+// Adds --admin, the address of the Admin service (default: $VITRINE_ADMIN). TLS and token come from AddServerOptions.
 void AddAdminOption(CLI::App& app, std::string& address);
 // Adds --format table|json.
 void AddFormatOption(CLI::App& app, Format& format);
@@ -34,14 +34,14 @@ void AddRequireOption(CLI::App& app, std::vector<Gate>& gates, std::span<const G
 void AddModelOption(CLI::App& app, ModelChoice& choice);
 // Adds the flags that select images: IMAGE..., --recursive, --files-from, -0.
 void AddImageOptions(CLI::App& app, std::vector<std::string>& paths, ImageSearch& search);
-// Adds the flags that apply to every image: --resolution, --priority, --max-in-flight, --traceparent (else
+// Adds the flags that apply to every image: --resolution, --priority, --max-in-flight, --traceparent (default:
 // $TRACEPARENT).
 void AddRequestOptions(CLI::App& app, ClientOptions& options, std::optional<v1::ResolutionWish>& resolution,
                        v1::Priority& priority);
 
 // Parses a positive duration with its unit: 500ms, 30s, 2m.
 absl::StatusOr<absl::Duration> ParsePositiveDuration(const std::string& text);
-// Adds an option for a positive duration. `duration` holds the default and the parsed value. The name is CLI11's:
+// Adds an option for a positive duration. `duration` holds the default and the parsed value. `name` is in CLI11's form:
 // "--deadline".
 CLI::Option* AddDurationOption(CLI::App& app, const std::string& name, absl::Duration& duration,
                                const std::string& help);
@@ -56,14 +56,14 @@ CLI::Validator Checked(Parse parse) {
       },
       "");
 }
-// Returns a check for one of these words.
+// Returns a check that accepts only these words.
 CLI::Validator OneOf(const std::vector<std::string>& words);
 
-// Returns a help formatter that shows options as "--name WORD (default)": CLI11's own includes every check and
+// Returns a help formatter that shows options as "--name WORD (default)". CLI11's own also shows every check and
 // conversion.
 std::shared_ptr<CLI::Formatter> ShortHelp();
 
-// Prints the error on stderr and, if no server answers, the way out: start `server` there, or name another with `flag`.
+// Prints the error on stderr. If no server answers, adds a hint: start `server` there, or name another with `flag`.
 // Returns kExitFailure.
 int FailWithHint(const absl::Status& status, const ClientOptions& options, absl::string_view server = "vitrine-server",
                  absl::string_view flag = "--server");

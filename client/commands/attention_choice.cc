@@ -25,7 +25,7 @@ std::string OffersOf(const v1::ModelVersion& model) {
     absl::StrAppend(&names.back(), " (", offer.layers(), offer.layers() == 1 ? " layer, " : " layers, ", offer.heads(),
                     offer.heads() == 1 ? " head)" : " heads)");
   }
-  if (names.empty()) {  // a server that does not report layers and heads
+  if (names.empty()) {  // the server does not report layers and heads
     for (const int kind : model.attention_kinds()) {
       names.push_back(AttentionKindName(static_cast<v1::AttentionKind>(kind)));
     }
@@ -94,10 +94,10 @@ absl::Status CheckWish(const AttentionOptions& wish, const std::vector<v1::Atten
   return absl::OkStatus();
 }
 
-// Limit of layers or heads that are requested individually, for any number that a server reports.
+// Largest number of layers or heads that is accepted from a server's report.
 constexpr int kMostNumbers = 4096;
 
-// Returns distinct numbers counted from 0. `count` 0: the server did not report their number.
+// Returns distinct indices, counted from 0. `count`: number of layers or heads; 0: not reported by the server.
 absl::StatusOr<std::vector<int32_t>> Resolve(const Indices& wish, bool all, int count, v1::AttentionKind kind,
                                              const v1::ModelVersion& model, const char* what) {
   std::vector<int32_t> numbers;
@@ -126,7 +126,7 @@ absl::StatusOr<std::vector<int32_t>> Resolve(const Indices& wish, bool all, int 
   return numbers;
 }
 
-// Returns the pixels per token along each side.
+// Returns the side of a token in pixels; 0: unknown.
 int CellOf(const v1::ModelConfig& config) {
   if (config.preprocessing().has_native()) return config.preprocessing().native().cell();
   switch (config.family_case()) {
@@ -156,10 +156,10 @@ absl::StatusOr<std::vector<v1::AttentionRequest>> ChooseAttention(const Attentio
   for (const v1::AttentionKind kind : kinds) {
     v1::AttentionRequest& request = requests.emplace_back();
     request.set_kind(kind);
-    // Request values instead of overlays: they have a thousandth of the size, the server need not draw, and the full
+    // Requests values, not overlays: values have a thousandth of the size, the server need not draw, and the full
     // original is available here.
     request.set_encoding(kind == v1::DISTANCE ? v1::FLOAT32 : v1::FLOAT16);
-    if (kind == v1::ROLLOUT) continue;  // without layers and heads
+    if (kind == v1::ROLLOUT) continue;  // a rollout has no layers and heads
     const v1::AttentionOffer* offer = OfferOf(model, kind);
     const bool all = wish.sheet || kind == v1::DISTANCE;
     ASSIGN_OR_RETURN(const std::vector<int32_t> layers,

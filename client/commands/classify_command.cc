@@ -149,7 +149,7 @@ absl::StatusOr<int> RunClassify(const ClassifyCommand& command, const Page& page
   ASSIGN_OR_RETURN(const std::vector<v1::AttentionRequest> attention, ChooseAttention(command.attention, model));
   RETURN_IF_ERROR(MakeFolder(command.attention.folder));
   const v1::ClassifyRequest request = RequestFor(command, model, attention);
-  std::vector<std::string> stems;  // only drawings need them
+  std::vector<std::string> stems;  // needed only for drawings
   if (!command.attention.folder.empty()) stems = DistinctStems(paths);
   Classification classification(command, paths, stems,
                                 ClassifyPage(page, ExpectedRows(command, paths, stems, model, request)),

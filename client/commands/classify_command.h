@@ -35,9 +35,9 @@ struct ClassifyCommand {
   Format format = Format::kTable;
 };
 
-// Classifies the images and writes a row or a JSON line for each to `out`, in the given order as answers arrive. An
-// image that cannot be read or is rejected gives a line in `errors`, with JSON also in `out`. Returns the number of
-// failed images, or an error if the run could not start.
+// Classifies the images. As answers arrive, writes a row or a JSON line for each image to `out`, in the given order.
+// For an image that cannot be read or is rejected, writes a line to `errors`, and with JSON also to `out`. Returns the
+// number of failed images, or an error if the run could not start.
 absl::StatusOr<int> RunClassify(const ClassifyCommand& command, const Page& page, std::ostream& out,
                                 std::ostream& errors);
 

@@ -36,7 +36,8 @@ struct AskedModel {
   ModelsSheet::Model model;
 };
 
-// Prepares a model: its first kind of map on the image's grid, from its last layer; none if it has no such kind.
+// Prepares a model. Requests one map: the first kind on the image's grid, from the last layer; none if the model has no
+// such kind.
 absl::StatusOr<AskedModel> AskOf(const ClassifyCommand& command, const ModelChoice& choice, Client& client) {
   ASSIGN_OR_RETURN(const v1::ModelVersion version, ChooseModel(client, choice));
   AskedModel asked_model;
@@ -48,7 +49,7 @@ absl::StatusOr<AskedModel> AskOf(const ClassifyCommand& command, const ModelChoi
   asked_model.model = {.name = absl::StrCat(version.model(), " version ", version.version()),
                        .map = "no map that lies on the image"};
   if (command.models_sheet.empty()) return asked_model;
-  const AttentionOptions wish{.folder = "."};  // the drawing is made here
+  const AttentionOptions wish{.folder = "."};  // not empty: requests attention
   const absl::StatusOr<std::vector<v1::AttentionRequest>> attention = ChooseAttention(wish, version);
   if (!attention.ok()) return asked_model;
   const v1::AttentionRequest& asked = attention->front();
@@ -59,7 +60,7 @@ absl::StatusOr<AskedModel> AskOf(const ClassifyCommand& command, const ModelChoi
   return asked_model;
 }
 
-// Returns the image as sent, reduced.
+// Returns the image as it is sent, reduced to kKeptSide.
 absl::StatusOr<Image> KeptImage(const std::string& path) {
   ASSIGN_OR_RETURN(std::string bytes, ReadImage(path, kLargestImage));
   ASSIGN_OR_RETURN(std::optional<FittedImage> fitted, FitImage(bytes, FitLimits()));
@@ -67,7 +68,7 @@ absl::StatusOr<Image> KeptImage(const std::string& path) {
   return Reduced(image, kKeptSide);
 }
 
-// Prints each line once: a damaged image fails for every model.
+// Prints each distinct line once, because a damaged image fails for every model.
 void PrintOnce(const std::string& lines, std::set<std::string>& said, std::ostream& errors) {
   for (const absl::string_view line : absl::StrSplit(lines, '\n', absl::SkipEmpty())) {
     if (said.emplace(line).second) errors << line << std::endl;

@@ -9,10 +9,10 @@
 
 namespace vitrine {
 
-// `vitrine classify --models A,B`: classifies every image with each of command.models and, once all have answered,
-// writes a row for each model below the image, or one JSON line each. If command.models_sheet is set, also writes a
-// comparison (models_sheet.h): an HTML page if the name ends in .html, else a PNG. Output and errors are those of
-// RunClassify; returns the number of images without an answer from every model; `errors` names each once.
+// `vitrine classify --models A,B`: classifies every image with each of command.models. After all answers, writes each
+// image with a row per model below it, or JSON lines. If command.models_sheet is set, also writes a comparison
+// (models_sheet.h): an HTML page if the name ends in .html, else a PNG. Output and errors are as in RunClassify.
+// Returns the number of images that one or more models did not answer. `errors` gets each error line once.
 absl::StatusOr<int> RunClassifyModels(const ClassifyCommand& command, const Page& page, std::ostream& out,
                                       std::ostream& errors);
 

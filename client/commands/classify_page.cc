@@ -10,7 +10,7 @@
 namespace vitrine {
 namespace {
 
-constexpr size_t kPredictions = 1;  // the flowing column
+constexpr size_t kPredictions = 1;  // index of the flowing column (see Table)
 constexpr int kWidestLabel = 24;
 constexpr int kPercentWidth = 7;  // "100.0 %"
 constexpr char kUnsure[] = "unsure: ";
@@ -63,7 +63,7 @@ std::vector<Column> ClassifyPage::Columns(const Page& page, const Expected& expe
                                  {"grid", 5, Column::Align::kRight},
                                  {"batch", 9},
                                  {"time", 8, Column::Align::kRight}};
-  // On a wide page an overlay's path is on its image's line, else below it.
+  // A wide page shows the overlay's path on the image's line, a narrow page below it.
   int used = 0;
   for (const Column& column : columns) used += column.width + 2;
   if (expected.overlay_width > 0 && used + expected.overlay_width <= page.width) {

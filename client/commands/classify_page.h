@@ -20,8 +20,8 @@ class ClassifyPage {
     std::vector<std::string> images = {};  // every path that will have a row
     std::vector<std::string> labels = {};  // all labels of the model, to compute the width of a prediction
     int predictions = 5;                   // per image
-    bool may_be_unsure = false;            // the model has a threshold for unsure answers
-    int overlay_width = 0;                 // columns of the longest overlay path; 0 without one overlay per image
+    bool may_be_unsure = false;            // true if the model has a threshold for unsure answers
+    int overlay_width = 0;                 // terminal columns of the longest overlay path; 0: not one overlay per image
   };
   ClassifyPage(const Page& page, const Expected& expected);
 
@@ -34,7 +34,7 @@ class ClassifyPage {
  private:
   static std::vector<Column> Columns(const Page& page, const Expected& expected);
 
-  const int label_width_;  // of the best prediction, including "unsure: " if answers may be unsure
+  const int label_width_;  // width of the longest label, including "unsure: " if may_be_unsure
   const std::vector<Column> columns_;
   const Table table_;
   int images_ = 0;

@@ -54,7 +54,7 @@ v1::ClassifyRequest RequestFor(const EmbedCommand& command, const v1::ModelVersi
   v1::ClassifyRequest request;
   request.set_model(model.model());
   AskForVersion(command.model, request);
-  // All vectors must come from one version even if a canary has traffic: others are not comparable.
+  // Fixes the version even if a canary has traffic: vectors of different versions are not comparable.
   if (model.version() > 0) {
     request.set_version(model.version());
     request.clear_version_label();
@@ -74,7 +74,7 @@ std::vector<int64_t> ShapeOf(const v1::Feature& feature) {
   return {feature.rows(), feature.columns(), feature.width()};
 }
 
-// Output of the features.
+// Writes the features.
 class Embedding {
  public:
   Embedding(const EmbedCommand& command, const std::vector<std::string>& paths, std::ostream& out)
@@ -135,18 +135,18 @@ class Embedding {
   }
 
  private:
-  // The file that belongs to the array.
+  // Returns the array's path with another ending.
   std::string Beside(const std::string& ending) const {
     return absl::StrCat(absl::StripSuffix(command_.output, kArrayEnding), ending);
   }
 
-  // The file that names the version of the vectors.
+  // Returns the path of the file that names the vectors' version.
   std::string Origin() const {
     return one_array() ? Beside(".model.json") : (std::filesystem::path(command_.output) / "model.json").string();
   }
 
-  // Writes the origin before the first vector of a folder, so that it is right whenever the run ends.
-  // FAILED_PRECONDITION if the folder holds vectors of other weights, of another kind or normalized otherwise.
+  // Writes the origin before the folder's first vector, so that it is right even after an interrupted run.
+  // FAILED_PRECONDITION: the folder has vectors of other weights, another kind or another normalization.
   absl::Status ClaimFolder() const {
     const std::string path = Origin(), origin = FeatureOrigin(first_, summary_);
     if (std::error_code unknown; std::filesystem::exists(path, unknown)) {
@@ -161,7 +161,7 @@ class Embedding {
     return WriteFile(path, origin);
   }
 
-  // Vectors of another version do not belong to those before.
+  // Rejects vectors of another version than the first.
   absl::Status CheckVersion(const v1::ServedBy& by) {
     if (taken_ == 0) first_ = by;
     if (by.version() == first_.version() && by.weights_sha256() == first_.weights_sha256()) return absl::OkStatus();

@@ -18,20 +18,19 @@ struct EmbedCommand {
   ImageSearch search = {};
   ClientOptions client;
   ModelChoice model;
-  v1::FeatureKind kind = v1::FEATURE_KIND_UNSPECIFIED;  // unspecified: the first vector that the model has
-  bool normalize = false;                               // to Euclidean length 1
+  v1::FeatureKind kind = v1::FEATURE_KIND_UNSPECIFIED;  // unspecified: the first kind of vector that the model has
+  bool normalize = false;                               // scale vectors to Euclidean length 1
   v1::Priority priority = v1::NORMAL;
   std::optional<v1::ResolutionWish> resolution;
-  // "x.npy": one array with a row per image, their paths in x.txt, and the version that computed them in
-  // x.model.json; another name: a folder for a file per image and model.json; empty: no files, the numbers go into
-  // the JSON lines.
+  // "x.npy": one array with a row per image; x.txt lists the images' paths, x.model.json names the version. Another
+  // name: a folder with a file per image and model.json. Empty: no files; the numbers are in the JSON lines.
   std::string output;
   Format format = Format::kTable;
 };
 
-// Requests the features of every image, all from one version (by default `stable`), and writes them. An image gives a
-// line in `errors` and no row if it cannot be read, is rejected, was computed by another version, or if its features do
-// not fit the array. Returns the number of failed images, or an error if the run could not start or finish.
+// Requests the features of every image, all from one version (by default `stable`), and writes them. An image gets a
+// line in `errors` and no row if it cannot be read, is rejected, is computed by another version, or does not fit the
+// array. Returns the number of failed images, or an error if the run could not start or finish.
 absl::StatusOr<int> RunEmbed(const EmbedCommand& command, std::ostream& out, std::ostream& errors);
 
 }  // namespace vitrine

@@ -34,15 +34,15 @@ std::string Example(const GateMeasure& measure) {
   return "";
 }
 
-// Parses a finite bound of at least 0. The exponent is parsed with the digits: 78 / 100 might not be the double nearest
-// to 0.78.
+// Parses a finite bound of at least 0. A percentage is parsed as "78e-2": 78 / 100 might not be the double nearest to
+// 0.78.
 bool ParseBound(absl::string_view digits, const char* exponent, double& bound) {
   const bool plain = digits.find_first_not_of("0123456789.") == absl::string_view::npos;
   return (plain || *exponent == '\0') && absl::SimpleAtod(absl::StrCat(digits, exponent), &bound) &&
          std::isfinite(bound) && bound >= 0;
 }
 
-// Parses the bound of a measure; returns what is wrong as the end of a sentence; empty: nothing.
+// Parses the bound of a measure. Returns the error as the end of a sentence; empty: no error.
 std::string ReadBound(absl::string_view text, Gate& gate) {
   switch (gate.unit) {
     case GateUnit::kShare: {

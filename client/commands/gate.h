@@ -13,7 +13,7 @@
 
 namespace vitrine {
 
-// --require: a bound on a measure of a run. A run that misses it ends with exit code 1, for use in CI.
+// A gate (--require) is a bound on a measure of a run. A run that misses it exits with code 1, for use in CI.
 
 // Unit of a measure, and the syntax of its bound.
 enum class GateUnit {
@@ -30,35 +30,35 @@ struct GateMeasure {
 
 struct Gate {
   std::string measure = {};
-  std::string demand = {};  // operator and bound, the latter as given: ">=78%"
+  std::string demand = {};  // operator and bound as given: ">=78%"
   GateUnit unit = GateUnit::kNumber;
-  bool is_least = true;    // lower bound; otherwise an upper bound
-  bool is_strict = false;  // equality does not pass
+  bool is_least = true;    // true: lower bound; false: upper bound
+  bool is_strict = false;  // true: the bound itself does not pass
   double bound = 0;        // in the measure's unit
 };
 
 // A gate and its result.
 struct GateResult {
   Gate gate;
-  std::optional<double> measured = {};  // nullopt: there is no such value; the gate then fails
-  std::string remark = {};              // reason for nullopt, or other remark; may be empty
+  std::optional<double> measured = {};  // nullopt: no value; the gate fails
+  std::string remark = {};              // reason for nullopt, or another remark; may be empty
   bool passed() const;
 };
 
-// Parses "top1>=78%": one of these measures, one of >=, >, <=, <, and a bound. INVALID_ARGUMENT states the syntax and
-// the list of measures.
+// Parses "top1>=78%": one of `measures`, one of >=, >, <=, <, and a bound. The message of INVALID_ARGUMENT gives the
+// syntax and the measures.
 absl::StatusOr<Gate> ParseGate(absl::string_view text, std::span<const GateMeasure> measures);
 
 bool AllPassed(std::span<const GateResult> gates);
 
 // Describes a missed gate: "the gate top1>=78% is missed: top1 is 76.34 %, and 78 % or more is required".
 std::string MissInWords(const GateResult& result);
-// Returns "76.34 %", with the remark in brackets; "not known (no image was answered)".
+// Returns "76.34 %" or "not known (no image was answered)"; a remark is in brackets.
 std::string MeasuredText(const GateResult& result);
 // Returns one line per gate for a terminal; empty without gates.
 std::string GatesText(std::span<const GateResult> gates);
-// Returns `name`, `required` (as given), `bound`, `measured` (null: no such value), `unit` of both, `passed`, and
-// `remark` if any. Durations are in milliseconds.
+// Returns `name`, `required` (as given), `bound`, `measured` (null: no value), `unit` of bound and measured value,
+// `passed`, and `remark` if there is one. Durations are in milliseconds.
 nlohmann::ordered_json GatesJson(std::span<const GateResult> gates);
 
 }  // namespace vitrine

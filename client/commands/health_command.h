@@ -10,9 +10,9 @@
 
 namespace vitrine {
 
-// Calls grpc.health.v1.Health for a service: "" is the server, "model/NAME" a model. Prints its state as one word. OK:
-// it serves. UNAVAILABLE: no answer within connect_timeout; FAILED_PRECONDITION: it does not serve; NOT_FOUND: there is
-// no such service. For the health check of a container: one call without retry.
+// Calls grpc.health.v1.Health for a service: "" is the server, "model/NAME" a model. Prints the state as one word. OK:
+// the service serves. UNAVAILABLE: no answer within connect_timeout. FAILED_PRECONDITION: it does not serve. NOT_FOUND:
+// there is no such service. Makes one call without retry, for a container's health check.
 absl::Status RunHealth(const ClientOptions& options, const std::string& service, std::ostream& out);
 
 }  // namespace vitrine

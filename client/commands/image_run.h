@@ -28,10 +28,11 @@ absl::StatusOr<ModelChoice> ParseModelChoice(absl::string_view text);
 // Sets the version of the choice in the request, if it has one.
 void AskForVersion(const ModelChoice& choice, v1::ClassifyRequest& request);
 
-// Returns the chosen version in full. If the client may classify but not call the Registry, only the name, version and
-// weights from an answer. INVALID_ARGUMENT or NOT_FOUND if the choice is not unique.
+// Returns the chosen version with all fields. A client that may classify but not call the Registry gets only name,
+// version and weights, from an answer. INVALID_ARGUMENT: no name, and several models are ready. NOT_FOUND: no such
+// model, or none is ready.
 absl::StatusOr<v1::ModelVersion> ChooseModel(Client& client, const ModelChoice& choice);
-// Returns true if `model` came from the Registry in full.
+// True if `model` came from the Registry, with all fields.
 bool IsLookedUp(const v1::ModelVersion& model);
 // Determines the labels of a model without the Registry, from about twenty answers for a small image.
 absl::StatusOr<std::vector<std::string>> ProbeLabels(Client& client, const ModelChoice& choice);
@@ -44,14 +45,14 @@ class ImageRun {
   struct Answered {
     size_t index = 0;
     const v1::ClassifyRequest& asked;
-    const std::string& encoded;  // as sent; empty if nothing is drawn
+    const std::string& encoded;  // the image file as sent; empty if nothing is drawn
     const v1::ClassifyResponse& answer;
-    const std::optional<Size>& sent_as;  // size of an image that was reduced first
+    const std::optional<Size>& sent_as;  // size after reduction; nullopt: sent without reduction
   };
   struct Handlers {
     // Completes the request for one image file; an error fails the image. May be empty.
     std::function<absl::Status(const std::string& encoded, v1::ClassifyRequest& request)> prepare = {};
-    // An error counts the image as failed.
+    // Called for each answered image; an error counts the image as failed.
     std::function<absl::Status(const Answered& image)> answered = {};
     // Called for each failed image, including those not sent because the server was lost. May be empty.
     std::function<void(size_t index, const absl::Status& why)> failed = {};
@@ -85,7 +86,7 @@ class ImageRun {
   const Handlers& handlers_;
   std::ostream& errors_;
   size_t taken_ = 0;
-  std::deque<Waiting> waiting_;  // images without an answer; with the file only if a drawing needs it
+  std::deque<Waiting> waiting_;  // images not answered yet; the file is kept only if a drawing needs it
   int failed_ = 0;
 };
 

@@ -52,7 +52,7 @@ class ImageFinder {
   }
 
  private:
-  // Adds the folder's images; the folder itself if it cannot be read.
+  // Adds the folder's images, or the folder itself if it cannot be read.
   void AddImagesIn(const fs::path& folder) {
     const absl::StatusOr<FolderContent> content = ReadFolder(folder);
     if (!content.ok()) {
@@ -74,7 +74,7 @@ class ImageFinder {
   const bool recursive_;
   std::vector<std::string> found_;
   PassedOver passed_over_;
-  size_t unopened_ = 0;  // unreadable folders
+  size_t unopened_ = 0;  // folders skipped without `recursive_`
 };
 
 bool LooksLikePattern(const std::string& path) {
@@ -133,7 +133,7 @@ absl::StatusOr<std::vector<std::string>> ReadList(const ImageSearch& search) {
   return paths;
 }
 
-// Returns the error of a folder without images.
+// Returns the error for a folder without images.
 absl::Status NoImageIn(const std::string& folder) {
   std::error_code error;
   const fs::directory_iterator unused(folder, error);

@@ -16,25 +16,25 @@ namespace vitrine {
 struct ModelsSheet {
   struct Row {
     std::string path = {};
-    std::optional<Image> image = {};  // as sent, upright, or smaller; none: it could not be read
+    std::optional<Image> image = {};                                 // upright, as sent or smaller; nullopt: unreadable
     std::vector<absl::StatusOr<v1::ClassifyResponse>> answers = {};  // one per model, with at most one map each
   };
   struct Model {
     std::string name = {};  // "eit-mini-cifar10 version 2"
-    std::string map = {};   // description of its map, or that it has none
+    std::string map = {};   // describes its map, or says there is none
   };
   std::vector<Model> models = {};
   std::vector<Row> rows = {};
 };
 
-// Maximum images in a drawing, which is one PNG file; a page has no limit.
+// Maximum images in a drawing (one PNG file). A page has no limit.
 inline constexpr size_t kMostSheetRows = 40;
 
-// Returns a PNG file with a row per image and a column per model: the attention over the image, and below it the bars
-// of its predictions. All maps share one colour scale, signed maps another. INVALID_ARGUMENT: no image could be read,
-// or there are more than kMostSheetRows.
+// Returns a PNG file with a row per image and a column per model. Each cell shows the attention over the image, and
+// below it bars of the predictions. Unsigned maps share one colour scale, signed maps another. INVALID_ARGUMENT: no
+// image could be read, or more than kMostSheetRows images.
 absl::StatusOr<std::string> DrawModelsSheet(const ModelsSheet& sheet);
-// Returns the same as one HTML file, with all predictions as text, and failures.
+// Like DrawModelsSheet, as one HTML file that also has failures and all predictions as text.
 absl::StatusOr<std::string> ModelsSheetPage(const ModelsSheet& sheet);
 
 }  // namespace vitrine

@@ -9,13 +9,13 @@
 
 namespace vitrine {
 
-// Time intervals, in seconds, in which at least one session was active, without the pauses between them.
+// Time in seconds in which at least one session was active. Pauses between sessions do not count.
 class BusyTime {
  public:
   explicit BusyTime(const std::vector<EvaluationSession>& sessions);
 
   double Length() const;
-  // Returns the active seconds before that time.
+  // Returns the active seconds before `unix_seconds`.
   double At(double unix_seconds) const;
 
  private:

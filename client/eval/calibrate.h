@@ -28,20 +28,20 @@ struct ProbabilityScores {
 struct FittedCalibration {
   double temperature = 1;
   double sure_accuracy = 0;                 // required accuracy of the sure answers
-  std::optional<double> unsure_below = {};  // threshold for the top probability; nullopt: none reaches that accuracy
+  std::optional<double> unsure_below = {};  // threshold for the top probability; nullopt: none reaches sure_accuracy
   int64_t images = 0;                       // number of answered images
-  int64_t sure = 0, sure_correct = 0;       // counts at that threshold
-  ProbabilityScores uncalibrated = {}, calibrated = {};  // at temperature 1, and at this one
+  int64_t sure = 0, sure_correct = 0;       // counts at unsure_below
+  ProbabilityScores uncalibrated = {}, calibrated = {};  // at temperature 1, and at `temperature`
 };
 
-// Fits the temperature (temperature.h), then takes the lowest threshold, in steps of 0.001, at which at least
-// `sure_accuracy` of the answers with a top probability not below it are right; the lowest keeps most answers sure.
-// FAILED_PRECONDITION, with the remedy: fewer than 100 answered images, or an answer without logits
-// (EvalCommand::keep_logits). Pure.
+// Fits the temperature (temperature.h) and then the threshold: an answer is sure if its top probability is not below
+// it. Takes the lowest threshold, in steps of 0.001, at which at least `sure_accuracy` of the sure answers are right;
+// the lowest keeps most answers sure. FAILED_PRECONDITION, with the remedy: fewer than 100 answered images, or an
+// answer without logits (EvalCommand::keep_logits). Pure.
 absl::StatusOr<FittedCalibration> Calibrate(const Evaluation& evaluation, double sure_accuracy);
 
-// Returns OK if the logits of every answer of this model can be requested, and `evaluation` holds no answer without
-// them. FAILED_PRECONDITION states the remedy.
+// Returns OK if the logits of every answer of this model can be requested, and `evaluation` has no answer without
+// logits. The message of FAILED_PRECONDITION states the remedy.
 absl::Status CheckCalibratable(const Evaluation& evaluation, int top_k);
 
 nlohmann::ordered_json FittedCalibrationJson(const Evaluation& evaluation, const FittedCalibration& fitted);

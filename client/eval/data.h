@@ -10,9 +10,9 @@
 
 namespace vitrine {
 
-// Opens the data set of --data and --split: formats of OpenDataset, and "cifar:" as short form of "cifar10:". `split`
-// is "test" or "train". Names and labels are escaped by EscapedBytes (common/data/file_names.h), because JSON and CSV
-// must be UTF-8. Errors of OpenDataset.
+// Opens the data set of --data and --split. `spec` has a format of OpenDataset; "cifar:" is short for "cifar10:".
+// `split` is "test" or "train". EscapedBytes (common/data/file_names.h) escapes names and labels, because JSON and CSV
+// must be UTF-8. Errors are those of OpenDataset.
 absl::StatusOr<std::unique_ptr<Dataset>> OpenEvaluationData(const std::string& spec, const std::string& split);
 
 }  // namespace vitrine

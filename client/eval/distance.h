@@ -22,18 +22,18 @@ struct AttentionDistances {
   int heads = 0;
   std::vector<double> pixels = {};     // distance in pixels of the input; row-major, [layers, heads]
   std::vector<double> deviation = {};  // standard deviation over the images, same shape
-  std::vector<double> patches = {};    // distance in sides of a cell, same shape
+  std::vector<double> patches = {};    // distance in units of a cell's side, same shape
   int64_t images = 0;                  // number of averaged images
   int64_t failed = 0;                  // number of requested images without an answer
   std::string fault = {};              // error of the first failed image
-  bool magnitudes = false;             // attention is signed and weighted by magnitude
+  bool magnitudes = false;             // true: attention is signed and weighted by magnitude
   // Distance of uniform attention, and of uniform attention to the surrounding 3x3 cells; nullopt if the grids differ.
   std::optional<double> uniform = {};
   std::optional<double> window = {};
 };
 
 // Measures up to `most` of `indices`, chosen by EvenlySpread. INVALID_ARGUMENT: the model has no distances.
-// UNAVAILABLE: no image was answered. CANCELLED: `source.stop`.
+// UNAVAILABLE: no image was answered. CANCELLED: `source.stop` became true.
 absl::StatusOr<AttentionDistances> MeasureDistances(const ImageSource& source, const std::vector<int64_t>& indices,
                                                     int64_t most);
 

@@ -18,10 +18,10 @@ namespace vitrine {
 struct EvaluationSettings {
   std::string split = "test";    // or "train"
   std::string data_digest = {};  // SHA-256 over the sorted lines "name<TAB>label number"
-  std::string data_order = {};   // SHA-256 over the same lines in data set order; empty in old journals
+  std::string data_order = {};   // SHA-256 over these lines in data set order; empty in old journals
   int64_t data_images = 0;       // number of images in the whole split
   int64_t limit = 0;             // 0: every image; else that many, evenly spread
-  Shard shard = {};              // part of these that this run evaluates
+  Shard shard = {};              // shard of the chosen images that this run evaluates
   std::string resolution = {};   // "224x224"; empty: the model's policy
   int top_k = 5;                 // predictions kept, or all classes if there are fewer
   // Maps a data class to a class of the model, -1 if there is none.
@@ -36,7 +36,7 @@ struct EvaluationSession {
   int64_t images = 0;
 };
 
-// Evaluation of a data set, or a shard of one, by one version of a model: input of all reports.
+// Evaluation of a data set, or of a shard, by one version of a model: the input of all reports.
 struct Evaluation {
   v1::ModelVersion model = {};  // name, version, weights_sha256, config, provenance, labels: as sent by the server
   std::string data = {};        // "cifar10:/data", as given

@@ -112,7 +112,7 @@ absl::StatusOr<Journal> Journal::Open(const std::string& folder, bool restart, E
     RETURN_IF_ERROR(parsed.status());
     contents = *std::move(parsed);
   } else if (name == kJournalFile) {
-    // Removes pages of the earlier evaluation.
+    // Removes files made from the earlier evaluation.
     for (const char* made : {"report.html", "summary.json", "predictions.csv", "predictions.jsonl"}) {
       std::remove(absl::StrCat(folder, "/", made).c_str());
     }

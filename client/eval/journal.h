@@ -14,8 +14,8 @@
 
 namespace vitrine {
 
-// The journal of an evaluation. A line is the CRC-32 of the rest (8 hexadecimal digits), a space, and a JSON object:
-// first the evaluation, then sessions and images in the order of their results.
+// The journal of an evaluation. A line is the CRC-32 of the rest (8 hexadecimal digits), a space, and a JSON object.
+// The first line is the evaluation. Sessions and images follow in the order of their results.
 
 // Name of the file in an --out folder.
 inline constexpr char kJournalFile[] = "journal";
@@ -23,11 +23,11 @@ inline constexpr char kJournalFile[] = "journal";
 struct JournalContents {
   bool begun = false;  // false: the first line is incomplete; the rest below is undefined
   Evaluation evaluation = {};
-  size_t valid_bytes = 0;  // up to the end of the last complete line; the rest was cut off by a crash
+  size_t valid_bytes = 0;  // up to the end of the last complete line; a crash cut off the rest
 };
 
-// Parses a journal, also with an incomplete end. The last line of an image counts. DATA_LOSS: no journal, or a damaged
-// line before complete ones; names the line.
+// Parses a journal, which may end with an incomplete line. If an image has several lines, the last counts. DATA_LOSS:
+// not a journal, or a damaged line before complete ones; the message names the line.
 absl::StatusOr<JournalContents> ParseJournal(std::string_view text);
 
 // Parses a journal in chunks; needs only the memory of the contents.
@@ -45,7 +45,7 @@ class JournalReader {
   const std::unique_ptr<State> state_;
 };
 
-// Reads a whole file. Errors of ParseJournal, prefixed by the path; NOT_FOUND: there is none.
+// Reads a whole file. Errors are those of ParseJournal, prefixed by the path. NOT_FOUND: there is no such file.
 absl::StatusOr<JournalContents> ReadJournal(const std::string& path);
 
 // Return the lines of a journal.
@@ -60,11 +60,11 @@ absl::Status CheckSameEvaluation(const Evaluation& before, const Evaluation& now
 // A journal open for writing, locked against other processes. Not thread-safe.
 class Journal {
  public:
-  // Opens or creates the journal in `folder`, which is created if needed, and truncates an incomplete end. `evaluation`
-  // (without sessions and predictions) must match the journal; then its sessions and predictions are set from the
-  // journal. `restart` deletes an existing journal and the files made from it. FAILED_PRECONDITION, with the remedy:
-  // another run has locked the folder, or it holds another evaluation. `name` is the journal's file name; another name
-  // hides it from readers until it is complete.
+  // Opens or creates `folder` and its journal, and truncates an incomplete end. `evaluation` (without sessions and
+  // predictions) must match the journal and gets the journal's sessions and predictions. `restart` deletes an existing
+  // journal and the files made from it. `name` is the journal's file name; a name other than kJournalFile hides it from
+  // readers until it is complete. FAILED_PRECONDITION, with the remedy: another run has locked the journal, or it is of
+  // another evaluation.
   static absl::StatusOr<Journal> Open(const std::string& folder, bool restart, Evaluation& evaluation,
                                       const std::string& name = kJournalFile);
 
@@ -73,8 +73,8 @@ class Journal {
   ~Journal();
 
   absl::Status BeginSession(const EvaluationSession& session);
-  // Appends a line. It is written to the file when this returns, so that a crash of this process loses nothing; it is
-  // flushed to disk at most 10 seconds later, if more lines follow, or by Sync.
+  // Appends a line. It is in the file when this returns, so a crash of this process loses nothing. Sync flushes it to
+  // disk, as does the first Append 10 seconds after the last flush.
   absl::Status Append(const Prediction& prediction);
   absl::Status AppendLine(std::string_view line);
   absl::Status Sync();

@@ -17,8 +17,7 @@
 namespace vitrine {
 namespace {
 
-// JSON with members in insertion order. Probabilities are written with up to nine digits, as floats need; times need
-// doubles.
+// JSON with members in insertion order. Probabilities are floats, written with up to nine digits; times are doubles.
 using Json = nlohmann::ordered_json;
 
 constexpr int kFormat = 1;
@@ -177,7 +176,7 @@ class JournalReader::Lines {
 
   JournalContents contents_;
   std::map<int64_t, Prediction> images_;
-  bool open_ = false;  // images belong to the last session
+  bool open_ = false;  // true: images belong to the last session
 };
 
 namespace {

@@ -12,18 +12,20 @@
 
 namespace vitrine {
 
-// Maximum number of classes for which every probability is requested; the journal keeps two numbers of them. An answer
-// with 1,000 classes has about 30 KB and costs the server 0.2 ms.
+// Maximum number of classes for which every probability is requested; the journal keeps only their Likelihood. An
+// answer with 1,000 classes has about 30 KB and costs the server 0.2 ms.
 inline constexpr int kMostClassesAsked = 1000;
 
-// Returns the input of proper scores from `guesses`, all classes of the model: nullopt if one is missing or repeated,
-// or if the probabilities do not add up to 1, which would make a score meaningless.
+// Returns the input of proper scores from `guesses`, which must contain all classes of the model. nullopt: a class is
+// missing or repeated, or the probabilities do not add up to 1; a score would be meaningless.
 std::optional<Likelihood> LikelihoodOf(std::span<const Guess> guesses, int32_t label, int32_t classes);
 
-// Returns the natural logarithm. A probability below the smallest normal float (1.2e-38) counts as that: 87.3.
+// Returns the natural logarithm. Probabilities below the smallest normal float (1.2e-38) count as 1.2e-38, which gives
+// 87.3.
 double NegativeLogLikelihood(const Likelihood& likelihood);
 
-// Returns the sum over all classes of (probability - right)^2, 0 to 2 (Brier 1950, equation 2).
+// Returns the sum over all classes of (probability - t)^2, where t is 1 for the right class and else 0; 0 to 2 (Brier
+// 1950, equation 2).
 double BrierScore(const Likelihood& likelihood);
 
 // A mean over images with its 95 % confidence interval: mean +- 1.96 standard errors, clamped to `least` and `most`.

@@ -34,7 +34,7 @@ struct ClassMetrics {
   double precision = 0, recall = 0, f1 = 0;  // 0 where undefined
 };
 
-// In seconds, by nearest rank: the smallest value not exceeded by at least that share of the values.
+// Percentiles in seconds by nearest rank: the smallest value that at least that share of the values does not exceed.
 struct Percentiles {
   double mean = 0, p50 = 0, p90 = 0, p95 = 0, p99 = 0, p999 = 0, max = 0;
 };
@@ -59,12 +59,12 @@ struct EvaluationMetrics {
   std::map<std::string, int64_t> served_by = {};  // "fp32 cpu" -> images
 };
 
-// Computes the metrics. Pure; depends only on the predictions in their order: equal predictions give equal bits.
+// Computes the metrics. Pure: equal predictions in equal order give equal bits.
 EvaluationMetrics ComputeMetrics(const Evaluation& evaluation);
 
-// "INVALID_ARGUMENT"
+// Returns "INVALID_ARGUMENT".
 std::string CodeName(absl::StatusCode code);
-// "answered", "unreadable", "unlabelled", "refused"
+// Returns "answered", "unreadable", "unlabelled" or "refused".
 std::string OutcomeName(Outcome outcome);
 
 }  // namespace vitrine

@@ -27,7 +27,7 @@ struct Guess {
 // Summary of the probabilities of all classes, because only the best guesses are kept.
 struct Likelihood {
   float right = 0;    // probability of the right class
-  float squares = 0;  // sum of their squares
+  float squares = 0;  // sum of the squares of all probabilities
 };
 
 // In seconds: stages reported by the server, and the client's measurement.
@@ -38,18 +38,18 @@ struct Stages {
 
 // Result of one image of an evaluation: a line of the journal and of predictions.csv.
 struct Prediction {
-  int64_t index = 0;       // index in the whole data set, for every shard
+  int64_t index = 0;       // index in the whole data set, also in a shard
   std::string name = {};   // Dataset::name as EscapedBytes writes it (common/data/file_names.h)
   int32_t data_label = 0;  // class of the data set
-  int32_t label = -1;      // right class of the model; -1: kUnlabelled
+  int32_t label = -1;      // true class in the model; -1: kUnlabelled
   Outcome outcome = Outcome::kAnswered;
   absl::StatusCode code = absl::StatusCode::kOk;  // error of kRefused and kUnreadable
   std::string reason = {};                        // one sentence; empty if answered
   std::vector<Guess> guesses = {};                // by descending probability, at most EvaluationSettings::top_k
   std::optional<Likelihood> likelihood = {};      // nullopt: the answer lacked some classes
-  std::vector<float> logits = {};                 // per class; empty unless EvalCommand::keep_logits
-  int32_t tokens = 0;                             // tokens of its grid, without prefix tokens
-  int32_t attempts = 1;                           // number of times it was sent
+  std::vector<float> logits = {};                 // per class; empty without EvalCommand::keep_logits
+  int32_t tokens = 0;                             // tokens of the image's grid, without prefix tokens
+  int32_t attempts = 1;                           // number of times the image was sent
   Stages seconds = {};
   double at = 0;               // time of the result, seconds since 1970
   std::string served_by = {};  // "fp32 cpu"; empty unless answered

@@ -10,7 +10,7 @@
 
 namespace vitrine {
 
-// Part `number` of `of`: every `of`-th of the chosen images, starting at the number-th, so that each shard has its
+// Shard `number` of `of`: every `of`-th of the chosen images, starting with image `number`, so that each shard has its
 // share of every class.
 struct Shard {
   int64_t number = 1;  // 1 to `of`

@@ -12,8 +12,8 @@
 
 namespace vitrine {
 
-// Returns the content of summary.json (docs/how-to/evaluating.md). Shares and errors have five decimals: further ones
-// depend on the composition of batches on the server.
+// Returns the content of summary.json (docs/how-to/evaluating.md). Shares and errors have five decimals, because
+// further ones depend on how the server composes batches.
 nlohmann::ordered_json SummaryJson(const Evaluation& evaluation, const EvaluationMetrics& metrics);
 
 // Returns the text at the end of a run: model, ledger, scores, worst classes, latency by stage. `folder` is named as

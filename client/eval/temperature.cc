@@ -7,8 +7,8 @@
 namespace vitrine {
 namespace {
 
-// Returns the derivative of the summed negative log-likelihood by b = 1 / T: per image the mean logit under softmax(b
-// logits), minus the right one.
+// Returns the derivative of the summed negative log-likelihood by b = 1 / T: for each image, the mean logit under
+// softmax(b logits) minus the logit of the right class.
 double Slope(std::span<const LabelledLogits> images, double b) {
   double slope = 0;
   for (const LabelledLogits& image : images) {

@@ -48,7 +48,7 @@ struct Sender {
   }
 };
 
-// Makes a call, and repeats it if its token was rejected and has been replaced since.
+// Makes a call. Repeats it if the server rejected its token and the token file now has another.
 template <typename Method>
 absl::Status Call(const ClientOptions& options, Servers& servers, const Method& method) {
   const absl::Time end = absl::Now() + options.deadline;

@@ -44,8 +44,8 @@ std::string WayTo(const ClientOptions& options) {
 }
 
 void AddAddress(const ClientOptions& options, const ServerAddress& address, grpc::ChannelArguments& arguments) {
-  // gRPC would use $http_proxy on this machine too, and send local traffic to the proxy. It would also pass a list of
-  // servers to the proxy as one name, and does not support networks in $no_proxy.
+  // Otherwise gRPC would send local traffic to $http_proxy, and pass a list of servers to the proxy as one name. It
+  // does not support networks in $no_proxy.
   if (ProxyFor(address).empty()) arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   if (address.balanced) arguments.SetServiceConfigJSON(kBalanced);
   if (options.tls.has_value() && !options.tls->server_name.empty()) {
@@ -84,7 +84,7 @@ std::string Meaning(const std::string& detail, const ClientOptions& options) {
   return "";
 }
 
-// Returns true if these are gRPC's words for a port that answers in another protocol.
+// True if gRPC's message says that the port answers in another protocol.
 bool IsNoGrpc(const std::string& detail) {
   const std::string lower = absl::AsciiStrToLower(detail);
   return absl::StrContains(lower, "http1.x server") || absl::StrContains(lower, "failed parsing http/2") ||

@@ -19,10 +19,10 @@ namespace vitrine {
 // UNAVAILABLE: one of several hosts has no address.
 absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeChannel(const ClientOptions& options);
 
-// The parts of MakeChannel, for several channels. Returns the token of the options, null without one; INVALID_ARGUMENT
-// if it would cross a network without TLS.
+// The steps of MakeChannel, for callers that make several channels. Returns the token of the options, or null if they
+// have none. INVALID_ARGUMENT: the token would cross a network without TLS.
 absl::StatusOr<std::shared_ptr<BearerToken>> TokenOf(const ClientOptions& options);
-// Returns the address as a gRPC target; names of several hosts are resolved.
+// Returns the options' address as a gRPC target. Resolves the names of several hosts.
 absl::StatusOr<std::string> TargetOf(const ClientOptions& options);
 // Returns MakeChannel's arguments for sizes, keepalive, reconnecting and the user agent.
 grpc::ChannelArguments ClientArguments(const ClientOptions& options);

@@ -27,7 +27,7 @@ struct Client::Connection {
 
 namespace {
 
-// True for DEADLINE_EXCEEDED that the local gRPC library made, not the server.
+// True for DEADLINE_EXCEEDED from the local gRPC library, not from the server.
 bool IsLocalDeadline(const absl::Status& status) {
   return absl::IsDeadlineExceeded(status) && status.message() == "Deadline Exceeded";
 }

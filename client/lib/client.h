@@ -42,24 +42,25 @@ struct ClientOptions {
   // Maximum time that Connect waits for the server. A refused connection ends the wait at once.
   absl::Duration connect_timeout = absl::Seconds(5);
   // Timeout of one request, including all its attempts and the waits between them. The remaining time is sent to the
-  // server. In ClassifyMany, a shorter time_limit of a request replaces it.
+  // server. In ClassifyMany, a request's own time_limit applies if it is shorter.
   absl::Duration deadline = absl::Seconds(30);
-  // Maximum requests of one ClassifyMany in flight, 1 to 64. More allow larger batches; each costs the memory of its
-  // image on both sides.
+  // Maximum number of requests of one ClassifyMany in flight, 1 to 64. More requests allow larger batches; each request
+  // holds its image in memory on client and server.
   int max_in_flight = 32;
-  // Maximum size of a request and of an answer, in bytes. A larger request is rejected here, before it is sent, because
-  // a server ends the whole stream for a message above its own limit, by default the same.
+  // Maximum size of a request and of an answer, in bytes. The client rejects a larger request, because a server ends
+  // the whole stream for a message above its own limit (by default the same).
   int64_t max_request_bytes = kMaxRequestBytes;
   int64_t max_response_bytes = 80 << 20;
   RetryOptions retry = {};
-  // Without it, there is no encryption and no authentication of the server.
+  // nullopt: no encryption, and no authentication of the server.
   std::optional<TlsOptions> tls = std::nullopt;
-  // Sent with every call as "authorization: Bearer <token>". An error over a network without TLS. At most one of the
-  // two; the file is read again every minute and when a server rejects the token, so that it can be replaced.
+  // Token, or the file that contains it; at most one of them. Sent with every call as "authorization: Bearer <token>";
+  // an error over a network without TLS. The file is read again every minute, and after a server rejects the token, so
+  // that it can be replaced.
   std::string token = {};
   std::string token_file = {};
-  // Interval of pings to a silent server while calls are in flight, to detect a lost connection; zero: never. Servers
-  // disconnect clients that ping too often: vitrine-server allows 10 seconds and more.
+  // Interval of pings on a silent connection with calls in flight, to detect a lost connection; zero: no pings. Servers
+  // disconnect clients that ping too often; vitrine-server allows 10 seconds or more.
   absl::Duration keepalive = absl::ZeroDuration();
   // Trace context of the calls: W3C Trace Context, "00-TRACEID-SPANID-FLAGS", sent as `traceparent` with every call of
   // a Client, so that the server logs the ids. Empty: none.
@@ -68,7 +69,7 @@ struct ClientOptions {
   absl::Status Validate() const;
 };
 
-// Returns the next request of a ClassifyMany, an error to deliver in its place without sending, or nullopt at the end.
+// Returns the next request of a ClassifyMany, an error to deliver instead of sending a request, or nullopt at the end.
 using RequestSource = std::function<std::optional<absl::StatusOr<v1::ClassifyRequest>>()>;
 // Receives the result of request `index`, counted from 0 in the order of the source.
 using ResultSink = std::function<void(size_t index, absl::StatusOr<v1::ClassifyResponse> result)>;
@@ -77,57 +78,57 @@ using ResultSink = std::function<void(size_t index, absl::StatusOr<v1::ClassifyR
 struct TracedResult {
   size_t index = 0;
   absl::StatusOr<v1::ClassifyResponse> result = absl::UnknownError("not answered");
-  int attempts = 0;        // number of times it was sent
-  absl::Duration latency;  // from the last send to the arrival of the answer; zero if never sent
+  int attempts = 0;        // number of times the request was sent
+  absl::Duration latency;  // time from the last send to the arrival of the answer; zero if never sent
 };
 using TracedSink = std::function<void(TracedResult result)>;
 
 class InFlightLimit;
 
-// A connection to one server.
-// Errors are those of the contract (proto/vitrine/v1/classifier.proto), with unchanged code and message. Requests that
-// the server rejects temporarily are retried according to `retry`, within the deadline. Thread-safe; every call blocks.
+// A connection to the server or servers of ClientOptions::address.
+// Code and message of errors are those of the contract (proto/vitrine/v1/classifier.proto). Requests that a server
+// rejects temporarily are retried according to `retry`, within the deadline. Thread-safe; every call blocks.
 class Client {
  public:
   // INVALID_ARGUMENT: bad options. UNAVAILABLE: no server answers at the address.
   static absl::StatusOr<std::unique_ptr<Client>> Connect(const ClientOptions& options);
   ~Client();
 
-  // `traceparent` of this call replaces that of the options.
+  // `traceparent`, unless empty, replaces that of the options.
   absl::StatusOr<v1::ClassifyResponse> Classify(const v1::ClassifyRequest& request,
                                                 const std::string& traceparent = {});
 
-  // Classifies all requests of `next` over one stream and passes each result to `deliver`, in the order of the source
-  // although the server answers in any order. Both run on the calling thread, `next` only while no result can be
-  // delivered. A request is sent at once: a slow source delays only requests that it has not returned yet.
+  // Classifies all requests of `next` over one stream and passes each result to `deliver` in the order of the source;
+  // the server may answer in another order. `next` and `deliver` run on the calling thread, `next` only while no result
+  // can be delivered. A request is sent at once, so a slow source delays only the requests that it has not returned
+  // yet.
   //
-  // At most options.max_in_flight requests are with the server and a small multiple of it is held here, so the source
-  // may be endless. A request's deadline starts when it is first sent. A broken stream is reopened after one wait of
-  // `retry` for all requests; this counts as an attempt of its unanswered requests if the server had answered anything
-  // on the stream. If the server ends a stream because of one bad request (such as a too large message), only that
+  // The server has at most options.max_in_flight requests, and the client holds a small multiple of that, so the source
+  // may be endless. A request's deadline starts when it is first sent. A broken stream is reopened after one backoff
+  // (`retry`) for all requests. If the server had answered anything on the stream, this counts as an attempt of each
+  // unanswered request. If the server ends a stream because of one bad request (such as a too large message), only that
   // request fails. Request ids are replaced on the wire and restored in the answers.
   //
-  // OK: every request was delivered, with any result. UNAVAILABLE: the server is lost (as many broken streams in a row
-  // as `retry` has attempts, or broken streams for the length of a deadline, or no answer for three deadlines in a
-  // row); requests already taken from the source are delivered with that error, the rest stay in it. INTERNAL: an
-  // answer to a request that was never sent.
+  // OK: every request was delivered, with a response or an error. UNAVAILABLE: the server is lost (as many broken
+  // streams in a row as `retry` has attempts, only broken streams for a whole deadline, or no answer for three
+  // deadlines in a row). Requests already taken from the source are delivered with that error; no more are taken.
+  // INTERNAL: the server answered a request that was never sent.
   absl::Status ClassifyMany(const RequestSource& next, const ResultSink& deliver);
-  // Like ClassifyMany, with details of each result. `limit` (client/lib/in_flight_limit.h), which adapts during the
-  // run, bounds the requests in flight.
+  // Like ClassifyMany, with details of each result. `limit` (client/lib/in_flight_limit.h) adapts during the run and
+  // bounds the requests in flight.
   //
   // `stop`, if set, is called on the calling thread at least every 100 ms (unless `next` or `deliver` take longer).
-  // Once it returns true, nothing more is taken or sent: requests with the server are awaited and delivered, requests
-  // waiting for their first or a further attempt are delivered as CANCELLED (with 0 attempts if never sent). The call
-  // then returns OK.
+  // Once it returns true, no request is taken or sent. Requests at the server are awaited and delivered; requests
+  // waiting for an attempt are delivered as CANCELLED (with 0 attempts if never sent). The call then returns OK.
   absl::Status ClassifyTraced(const RequestSource& next, const TracedSink& deliver, InFlightLimit* limit = nullptr,
                               const std::function<bool()>& stop = {});
 
   // Returns every model and version that the server knows.
   absl::StatusOr<v1::ListModelsResponse> ListModels();
-  // Calls `changed` with the current state of every version of `model` (empty: of all models), then with each change,
-  // until it returns false (OK) or the call ends (with its status). Has no deadline.
+  // Calls `changed` with the current state of every version of `model` (empty: of all models), then with each change.
+  // Returns OK once `changed` returns false, or the status of the call if it ends. Has no deadline.
   absl::Status WatchModels(const std::string& model, const std::function<bool(const v1::ModelEvent& event)>& changed);
-  // Returns one version with its labels; without `version` the newest that is ready.
+  // Returns one version with its labels. `version` nullopt: the newest that is ready.
   absl::StatusOr<v1::ModelVersion> GetModel(const std::string& model, std::optional<int64_t> version = std::nullopt);
   // Like GetModel, with all fields of the request, such as cost_of.
   absl::StatusOr<v1::ModelVersion> GetModel(const v1::GetModelRequest& request);

@@ -7,8 +7,8 @@ namespace vitrine {
 namespace {
 
 constexpr double kPays = 1.03;
-constexpr int kRest = 8;  // windows after a rise without gain, or after a rejection
-// A window has several answers per request in flight, so that one batch does not decide, and a minimum duration.
+constexpr int kRest = 8;  // windows without a rise, after a reverted rise or a rejection
+// Minimum length of a window: several answers per request in flight, so that one batch does not decide, and a duration.
 constexpr int64_t kAnswersPerPlace = 4;
 constexpr absl::Duration kLeastWindow = absl::Milliseconds(50);
 
@@ -21,7 +21,7 @@ void InFlightLimit::OnAnswer(int in_flight, absl::Time now) {
   ++answers_;
   full_ = full_ || in_flight >= limit_;
   if (answers_ < kAnswersPerPlace * limit_ || now - window_ < kLeastWindow) return;
-  // If the source limited the rate, the window gives no information.
+  // A window that never reached the limit gives no information, because the source limited its rate.
   if (full_) EndWindow(static_cast<double>(answers_) / absl::ToDoubleSeconds(now - window_));
   BeginWindow(now);
 }

@@ -8,11 +8,11 @@
 
 namespace vitrine {
 
-// Adaptive limit of requests in flight: the smallest one with the server's full throughput.
+// Adaptive limit of requests in flight. It seeks the smallest limit with the server's full throughput.
 //
-// Answers are counted in windows. The limit rises by a quarter, at least by one, while that increases the rate; a rise
-// that gains less than 3 % is reverted and tried again some windows later, because servers change. A rejection for
-// overload, or a missing answer in time, halves the limit, once for all requests sent before. Deterministic; not
+// Answers are counted in windows. The limit rises by a quarter (at least by one) as long as that increases the rate. A
+// rise that gains less than 3 % is reverted, and tried again some windows later, because servers change. A rejection
+// for overload, or an answer not in time, halves the limit, once for all requests sent before. Deterministic; not
 // thread-safe.
 class InFlightLimit {
  public:
@@ -20,9 +20,9 @@ class InFlightLimit {
   explicit InFlightLimit(int most, int first = 4);
 
   int limit() const { return limit_; }
-  // Records an answer at `now` while `in_flight` requests were with the server, including its own.
+  // Records an answer at `now`. `in_flight`: number of requests at the server until then, with the answered one.
   void OnAnswer(int in_flight, absl::Time now);
-  // Records at `now` that the server rejected a request sent at `sent` for overload, or has not answered it in time.
+  // Records at `now` that a request sent at `sent` was rejected for overload or not answered in time.
   void OnOverload(absl::Time sent, absl::Time now);
 
  private:
@@ -31,14 +31,14 @@ class InFlightLimit {
 
   const int most_;
   int limit_;
-  int before_ = 0;          // limit before the rise that is on trial; 0: none is
-  double rate_before_ = 0;  // answers per second at that limit
+  int before_ = 0;          // limit before the rise on trial; 0: no rise is on trial
+  double rate_before_ = 0;  // answers per second at the limit before_
   int rest_ = 0;            // windows until the next rise
   absl::Time halved_ = absl::InfinitePast();
 
   absl::Time window_ = absl::InfinitePast();  // start of the window; InfinitePast: set by the next answer
   int64_t answers_ = 0;                       // answers in the window
-  bool full_ = false;                         // the limit was reached in the window
+  bool full_ = false;                         // true if the limit was reached in the window
 };
 
 }  // namespace vitrine

@@ -81,7 +81,7 @@ absl::StatusOr<std::vector<float>> FeatureValues(const v1::Feature& feature) {
   size_t count = 1;
   for (const int side : {feature.rows(), feature.columns(), feature.width()}) {
     count *= side < 1 ? 0 : static_cast<size_t>(side);
-    if (count > feature.values().size()) count = 0;  // before multiplying by the next side can overflow
+    if (count > feature.values().size()) count = 0;  // stops before the next multiplication can overflow
   }
   if (count == 0 || feature.values().size() != count * size) {
     return absl::InvalidArgumentError(absl::StrCat("a feature of ", feature.rows(), "x", feature.columns(),

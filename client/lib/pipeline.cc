@@ -23,7 +23,7 @@ Pipeline::Pipeline(Servers& servers, const ClientOptions& options, const Request
       stop_(stop),
       window_(options, limit, [this] { return absl::Uniform(random_, 0.0, 1.0); }) {}
 
-// The source may be slow: one request is taken at a time, and only while no result can be delivered.
+// Takes one request at a time, and only while no result can be delivered, because the source may be slow.
 absl::Status Pipeline::Run() {
   while (true) {
     StopIfAsked();

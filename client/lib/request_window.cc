@@ -11,16 +11,16 @@
 namespace vitrine {
 namespace {
 
-// Finished answers behind a slow one wait in the window; beyond these limits no more requests are sent.
+// Limits of the window, where finished answers wait behind a slow one. At a limit no more requests are taken.
 constexpr size_t kWindowPerSlot = 4;
 constexpr size_t kMaxWindowBytes = size_t{256} << 20;
-// Consecutive streams without an answer within the deadline, after which the server is lost. One may be caused by slow
-// images; after three, the InFlightLimit of an evaluation has fallen to one request.
+// Consecutive streams without an answer in time after which the server counts as lost. Slow images may cause one such
+// stream; by the third, the InFlightLimit of an evaluation has fallen to one request.
 constexpr int kMostSilentStreams = 3;
-// Smallest time_limit, for a request sent at its deadline: the server rejects 0.
+// Smallest time_limit, for a request sent at its deadline, because the server rejects 0.
 constexpr absl::Duration kShortestLimit = absl::Milliseconds(1);
 
-// Returns true if fewer requests in flight would have helped: rejected for overload, or too late.
+// True if fewer requests in flight would have helped: the request was rejected for overload or was too late.
 bool IsOverload(const v1::ClassifyStreamResponse& answer) {
   if (!answer.has_error()) return false;
   const v1::StreamError& error = answer.error();
@@ -143,7 +143,7 @@ void RequestWindow::Ended(absl::Status status, absl::Time now) {
   const auto unanswered = std::exchange(sent_, {});
   const bool heard = std::exchange(heard_, false);
   if (unanswered.empty()) return;
-  // A stream that ended without an error, or that the other side cancelled, was ended by its server.
+  // A stream that ended with OK or was cancelled remotely was ended by its server.
   if (status.ok() || absl::IsCancelled(status)) status = absl::UnavailableError("the server ended the stream");
   const bool server_gone = absl::IsUnavailable(status);
   if (server_gone && !LostStream(status, now)) return FinishEverything(status);
@@ -162,8 +162,8 @@ void RequestWindow::Ended(absl::Status status, absl::Time now) {
   }
 }
 
-// Sets one wait for all requests: individual waits would open a stream for each. Returns false if no stream is to be
-// opened any more.
+// Sets one wait for all requests: individual waits would open a stream for each. Returns false if no further stream may
+// be opened.
 bool RequestWindow::LostStream(const absl::Status& status, absl::Time now) {
   if (lost_streams_++ == 0) lost_since_ = now;
   const auto delay =
@@ -172,8 +172,8 @@ bool RequestWindow::LostStream(const absl::Status& status, absl::Time now) {
   return delay.has_value();
 }
 
-// An expired request occupies its slot in the server until it is answered. Once all slots are occupied like that, only
-// a new stream makes progress, and cancelling the old one lets the server drop the work.
+// An expired request keeps its slot in the server until it is answered. If expired requests have all slots, only a new
+// stream makes progress; cancelling the old one lets the server drop the work.
 bool RequestWindow::Expire(absl::Time now) {
   for (Entry& entry : entries_) {
     if (entry.state == State::kFinished || entry.deadline > now) continue;
@@ -201,7 +201,7 @@ void RequestWindow::Silent() {
                                                        absl::FormatDuration(options_.deadline))));
 }
 
-// Requests due at `now` have been sent or wait for a slot, which an answer frees.
+// Requests due at `now` need no timer: they have been sent, or wait for a slot that an answer frees.
 absl::Time RequestWindow::NextTimer(absl::Time now) const {
   absl::Time next = absl::InfiniteFuture();
   if (reopen_ > now) next = reopen_;

@@ -28,7 +28,7 @@ absl::Status CheckRequestSize(const v1::ClassifyRequest& request, const ClientOp
 // attempt), sent, or finished.
 class RequestWindow {
  public:
-  // `options` and `limit`, which may be null, must outlive it. `uniform` returns random numbers in [0, 1).
+  // `options` and `limit` must outlive this object; `limit` may be null. `uniform` returns random numbers in [0, 1).
   RequestWindow(const ClientOptions& options, InFlightLimit* limit, std::function<double()> uniform);
 
   // True if another request should be taken from the source.
@@ -38,19 +38,19 @@ class RequestWindow {
   // Ends the source; requests waiting for an attempt become CANCELLED.
   void Stop();
 
-  // Returns the requests to send at `now`, on a new stream if there is none. They do not change until the answer or the
-  // end of the stream.
+  // Returns the requests to send at `now`, on a new stream if none is open. A request does not change until its answer
+  // or the end of the stream.
   std::vector<std::shared_ptr<const v1::ClassifyRequest>> Due(absl::Time now);
   void Answered(v1::ClassifyStreamResponse answer, absl::Time arrived);
-  // Records the end of the stream; OK: without an error.
+  // Records the end of the stream. OK: it ended without an error.
   void Ended(absl::Status status, absl::Time now);
-  // Finishes requests that are too late. Returns true if the server works only on such requests: the caller must then
-  // cancel the stream, which counts as ended without a call of Ended.
+  // Finishes requests whose deadline has passed. Returns true if the server works only on such requests. The caller
+  // must then cancel the stream and not call Ended for it.
   bool Expire(absl::Time now);
   // Removes and returns the first request if it is finished.
   std::optional<TracedResult> PopFinished();
 
-  // Returns the time of the next action if no event comes, provided that Due was called at `now`.
+  // Returns when the next action is due if no event comes. Requires a call of Due at `now`.
   absl::Time NextTimer(absl::Time now) const;
   // True if every taken request was delivered.
   bool empty() const { return entries_.empty(); }
@@ -68,9 +68,9 @@ class RequestWindow {
     size_t bytes = 0;
     State state = State::kWaiting;
     int attempts = 0;
-    int heard = 0;         // attempts on streams on which the server answered something: these count for max_attempts
-    bool alone = false;    // send it alone: it may have caused the end of the last stream
-    absl::Duration limit;  // deadline of the options, or a shorter one of the request
+    int heard = 0;         // attempts on streams where the server answered something; only these count for max_attempts
+    bool alone = false;    // true: send it alone, because it may have ended the last stream
+    absl::Duration limit;  // deadline of the options, or the request's time_limit if shorter
     absl::Time deadline = absl::InfiniteFuture();  // set when it is first sent
     absl::Time not_before = absl::InfinitePast();
     absl::Time sent = absl::InfinitePast();  // last time
@@ -97,9 +97,9 @@ class RequestWindow {
   bool source_ended_ = false;
 
   absl::flat_hash_map<std::string, size_t> sent_;  // id on the wire -> index; requests in flight on this stream
-  bool heard_ = false;                             // this stream had an answer
+  bool heard_ = false;                             // true: this stream had an answer
   int lost_streams_ = 0;                           // consecutive streams lost without an answer in between
-  absl::Time lost_since_ = absl::InfinitePast();   // time of the first of them
+  absl::Time lost_since_ = absl::InfinitePast();   // time when the first of lost_streams_ was lost
   int silent_streams_ = 0;                         // consecutive streams cancelled by Expire without an answer
   absl::Time reopen_ = absl::InfinitePast();       // time before which no stream is opened; all requests wait
   absl::Status outcome_;

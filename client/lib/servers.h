@@ -18,11 +18,11 @@
 
 namespace vitrine {
 
-// Channel to the servers of a client. Names of a list of servers are resolved again after calls were lost; if the
-// addresses have changed, new calls use them and calls in flight keep their channel. Thread-safe.
+// Channel to the servers of a client. The names in a list of servers are resolved again after lost calls. If addresses
+// have changed, new calls use the new ones; calls in flight keep their channel. Thread-safe.
 class Servers {
  public:
-  // With custom arguments for sizes, keepalive, reconnecting and the user agent. Errors as MakeChannel.
+  // Like MakeChannel, with custom arguments for sizes, keepalive, reconnecting and the user agent.
   static absl::StatusOr<std::shared_ptr<Servers>> Open(const ClientOptions& options,
                                                        const grpc::ChannelArguments& arguments);
   static absl::StatusOr<std::shared_ptr<Servers>> Open(const ClientOptions& options);
@@ -30,10 +30,10 @@ class Servers {
   // Returns the channel for one call; the next call may get another.
   std::shared_ptr<grpc::Channel> channel() const;
 
-  // Resolves the names again if there are several and the last time was more than a second ago. May take seconds.
+  // Resolves the names in a list of servers again, at most once per second. May take seconds.
   void Look();
-  // Call after a call ended with `status`: resolves names again if possibly no server answered it. Returns the status,
-  // or UNAVAILABLE instead of UNAUTHENTICATED if the call's token `sent` has been replaced meanwhile.
+  // Call this after each call, with its `status` and the token `sent`. Resolves names again if possibly no server
+  // answered. Returns the status, but UNAVAILABLE instead of UNAUTHENTICATED if the token has been replaced.
   absl::Status Follow(absl::Status status, const std::string& sent);
   // Returns the token of the next call; empty without one.
   std::string Token();

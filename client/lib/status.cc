@@ -27,8 +27,8 @@ absl::StatusCode CodeOf(int code) {
 absl::Status FromGrpc(const grpc::Status& status) {
   if (status.ok()) return absl::OkStatus();
   absl::Status result(CodeOf(status.error_code()), status.error_message());
-  // An HTTP status without a gRPC status; also from a proxy whose server is unreachable or that requires
-  // authentication.
+  // An HTTP status without a gRPC status. The `passing` codes may come from a proxy that cannot reach its server or
+  // requires authentication.
   const bool passing =
       absl::IsUnavailable(result) || absl::IsUnauthenticated(result) || absl::IsPermissionDenied(result);
   if (absl::StrContains(status.error_message(), "Received http2 header with status") && !passing) {

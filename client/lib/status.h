@@ -17,7 +17,7 @@ namespace vitrine {
 // Converts code and message; a google.rpc.RetryInfo in the details becomes a payload of the status.
 absl::Status FromGrpc(const grpc::Status& status);
 
-// Returns the status that the unary call would have had, with `retry_after` as the same payload.
+// Returns the status that the unary call would have had; `retry_after` becomes the payload that FromGrpc sets.
 absl::Status FromStreamError(const v1::StreamError& error);
 
 // Returns the retry delay that the server gave, counted from its answer; nullopt without one.

@@ -12,7 +12,7 @@ namespace vitrine {
 ClassifyStream::ClassifyStream(v1::Classifier::Stub& stub, const std::string& traceparent) {
   AddTraceparent(traceparent, context_);
   stub.async()->ClassifyStream(&context_, this);
-  // Writes start outside of gRPC's reactions; without the hold the call could end during one.
+  // Writes start outside of gRPC's callbacks. Without AddHold the call could end during a write.
   AddHold();
   StartRead(&reading_);
   StartCall();

@@ -53,14 +53,14 @@ class ClassifyStream final : private grpc::ClientBidiReactor<v1::ClassifyRequest
   void WriteNext() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   grpc::ClientContext context_;
-  v1::ClassifyStreamResponse reading_;  // belongs to the read under way
+  v1::ClassifyStreamResponse reading_;  // buffer of the pending read
 
   absl::Mutex mutex_;
   std::deque<std::shared_ptr<const v1::ClassifyRequest>> unsent_ ABSL_GUARDED_BY(mutex_);  // front: being written
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
   bool finishing_ ABSL_GUARDED_BY(mutex_) = false;
-  bool closed_ ABSL_GUARDED_BY(mutex_) = false;  // no further operation may start
-  bool gone_ ABSL_GUARDED_BY(mutex_) = false;    // gRPC has released this object
+  bool closed_ ABSL_GUARDED_BY(mutex_) = false;  // true: no further operation may start
+  bool gone_ ABSL_GUARDED_BY(mutex_) = false;    // true: gRPC has released this object
   Events events_ ABSL_GUARDED_BY(mutex_);
 };
 

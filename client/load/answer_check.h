@@ -14,14 +14,14 @@ enum class AnswerKind { kWithPredictions, kWithoutPredictions, kUnreadable };
 // load.
 AnswerKind KindOfAnswer(absl::string_view bytes);
 
-// Parts of a serialised ClassifyStreamResponse, as views into it. At most one of the last two is set.
+// Parts of a serialised ClassifyStreamResponse, as views into it. At most one of `response` and `error` is set.
 struct StreamAnswerParts {
   absl::string_view request_id = {};
   std::optional<absl::string_view> response = {};  // a ClassifyResponse
   std::optional<absl::string_view> error = {};     // a StreamError
 };
 
-// Returns nullopt if the bytes are no ClassifyStreamResponse.
+// Returns nullopt if the bytes are not a ClassifyStreamResponse.
 std::optional<StreamAnswerParts> PartsOfStreamAnswer(absl::string_view bytes);
 
 }  // namespace vitrine

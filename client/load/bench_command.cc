@@ -139,7 +139,7 @@ class Bench {
     return absl::OkStatus();
   }
 
-  // Returns the time of the last request plus one mean gap, as a load of that rate would continue; at least a second.
+  // Returns the time of the last request plus the mean gap to a next one; at least a second.
   absl::Duration TraceLength() const {
     const int64_t last = trace_.arrivals.back().due;
     const auto gaps = static_cast<int64_t>(std::max<size_t>(2, trace_.arrivals.size()) - 1);
@@ -245,7 +245,7 @@ class Bench {
     std::string doubt;  // doubt about the lowest rate that missed the goal
     while (const std::optional<double> rate = search.Next()) {
       const LoadPoint* point = hooks_.stopped() ? nullptr : &Measure(*rate);
-      // Repeats once: a disturbance by another program is mostly gone then.
+      // Repeats the measurement once: a disturbance by another program has usually ended by then.
       if (point != nullptr && !point->result.interrupted && !InvalidReason(*point).empty()) point = &Measure(*rate);
       if (point == nullptr || point->result.interrupted) {
         report_.complete = false;
@@ -264,8 +264,8 @@ class Bench {
     }
   }
 
-  // Near the limit a rate meets the goal only sometimes: takes the highest rate of which most samples meet it,
-  // downwards from the search's result.
+  // Near the limit a rate meets the goal only sometimes. Starts at the search's result, and lowers the rate until most
+  // samples meet the goal.
   void Repeat() {
     constexpr int kMostSteps = 5;
     double rate = *report_.best;
@@ -283,7 +283,7 @@ class Bench {
     report_.best.reset();
   }
 
-  // Describes a cause of the miss outside the server.
+  // Describes how the generator, and not the server, may have caused the miss; empty: it did not.
   static std::string DoubtAbout(const LoadPoint& point) {
     const std::string reason = InvalidReason(point);
     if (reason.empty()) return "";
@@ -320,7 +320,7 @@ class Bench {
     return "";
   }
 
-  // A line for each image that a server refused, as classify and eval have it.
+  // Prints a line for each image that a server refused, like classify and eval.
   void NameRefused() {
     std::map<std::string, std::string> refused;
     bool is_full = false;

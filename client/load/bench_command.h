@@ -20,29 +20,29 @@ namespace vitrine {
 
 // Arguments of `vitrine bench`.
 struct BenchCommand {
-  ClientOptions client = {};          // its deadline applies to classes that set none
-  RequestClass request = {};          // model, resolution, priority and images of classes that set none
+  ClientOptions client = {};          // its deadline applies to classes without one
+  RequestClass request = {};          // defaults of the classes: model, resolution, priority and images
   std::vector<std::string> mix = {};  // classes, see ParseMix; empty: only `request`
   WorkloadOptions workload = {};
 
-  // One of: a rate, a sweep, a search, a trace; if none is set, a closed loop.
+  // Kind of load: a rate, a sweep, a search or a trace. If none is set: a closed loop.
   std::optional<double> rate = {};       // requests per second, above 0; lowest rate of a search
   std::optional<SweepRange> sweep = {};  // range of a sweep or search
   bool find_max = false;                 // search within `sweep`, or from `rate` upwards
   std::string trace = {};
   ArrivalProcess process = ArrivalProcess::kPoisson;
 
-  LoadSettings load = {};                       // except `arrivals` and `trace`
-  std::optional<absl::Duration> duration = {};  // default 10 s; or the whole trace, or load.max_requests
-  std::optional<absl::Duration> warm_up = {};   // default 2 s; none for a trace
+  LoadSettings load = {};                       // without `arrivals` and `trace`, which RunBench sets
+  std::optional<absl::Duration> duration = {};  // default: 10 s, the whole trace, or until load.max_requests
+  std::optional<absl::Duration> warm_up = {};   // default: 2 s; for a trace none
   int connections = 4;
-  Goal goal = {};               // goal of a search; without bounds a deadline must be given
-  bool deadline_given = false;  // client.deadline was set by the user
+  Goal goal = {};               // goal of a search; needs bounds or a deadline
+  bool deadline_given = false;  // true: the user set client.deadline
   double tolerance = 0.05;      // resolution of a search, relative to the rate
-  int repeats = 3;              // samples of the rate found by a search; most of them must meet the goal
+  int repeats = 3;              // samples at the rate that a search found; most of them must meet the goal
   double stability = 0.15;      // tolerance of the stability check, see stability.h
 
-  std::vector<Gate> gates = {};  // over LoadGateMeasures; applied to the best rate of a search
+  std::vector<Gate> gates = {};  // on LoadGateMeasures; a search applies them to its best rate
 
   Format format = Format::kTable;
   std::string out = {};  // folder for load.json, load.html, percentiles and seconds; empty: none
@@ -57,9 +57,9 @@ enum class BenchOutcome { kMeasured, kNothing, kMissed, kInterrupted };
 
 // Connects, requests one answer of every class, runs the load and reports. `stopped` ends the run with the results so
 // far. `live`: `errors` is a terminal and shows the progress.
-// Returns kNothing if no request was answered, no rate met the goal of a search, or a search could not be finished;
-// kMissed if a gate was missed, which `errors` names. Returns an error if the run could not start: no server, an
-// unknown model, an image that the server rejects.
+// kNothing: no request was answered, no rate met the goal of a search, or a search could not be finished. kMissed: a
+// gate was missed; `errors` names it. Returns an error if the run could not start: no server, an unknown model, an
+// image that the server rejects.
 absl::StatusOr<BenchOutcome> RunBench(const BenchCommand& command, std::ostream& out, std::ostream& errors, bool live,
                                       const std::function<bool()>& stopped);
 

@@ -23,8 +23,8 @@ namespace vitrine {
 // Serialises the requests of a workload; all calls share the bytes without copies.
 std::vector<grpc::ByteBuffer> SharedRequests(const Workload& workload);
 
-// A part of a load: some of the connections, one receiver thread, and in an open loop a separate sender thread, because
-// gRPC's completion queues wake a thread only on whole milliseconds and sending must not wait for that.
+// A part of a load: some of the connections and one receiver thread. An open loop also has a sender thread, because
+// gRPC's completion queues wake a thread only on whole milliseconds, and sending must not wait for that.
 class Lane {
  public:
   struct Plan {
@@ -73,7 +73,7 @@ class Lane {
   };
 
   uint64_t Share(uint64_t all) const;
-  bool Enough() const;  // max_requests were sent
+  bool Enough() const;  // true once max_requests were sent
   Slot* TakeSlot();
   void Start(Slot& slot, const Arrival& arrival, int64_t now);
   void Begin();                            // a closed loop
@@ -108,7 +108,7 @@ class Lane {
   std::atomic<bool> sending_{true};
   std::atomic<int64_t> outstanding_{0};
   std::mutex freed_mutex_;
-  std::vector<Slot*> freed_;  // guarded by freed_mutex_; being returned to the sender
+  std::vector<Slot*> freed_;  // slots on their way back to the sender; guarded by freed_mutex_
 
   // Used by the receiver thread only.
   uint64_t look_every_ = 1;
@@ -117,7 +117,7 @@ class Lane {
   bool cancelled_ = false;
   bool interrupted_ = false;
   bool all_sent_ = false;
-  int64_t patient_until_ = 0;  // end of the wait for answers, once all_sent_
+  int64_t patient_until_ = 0;  // end of the wait for answers; set with all_sent_
   int64_t ended_at_ = 0;
   std::optional<int64_t> busy_at_start_, watched_from_;  // processor time and time at the start of measuring
   double receiver_share_ = 0;

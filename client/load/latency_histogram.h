@@ -16,10 +16,10 @@ inline double Milliseconds(double nanoseconds) {
 }
 
 // Counts of durations in log-linear buckets, as in HdrHistogram (hdrhistogram.org): every power of two is divided into
-// equal parts, so that values of any size have a fixed number of significant digits. Recording takes a few instructions
-// and does not allocate once the largest value has been seen; histograms of equal precision can be added.
+// equal parts, so that values of any size have a fixed number of significant digits. Recording takes a few
+// instructions, and does not allocate once the largest value has been seen. Histograms of equal precision can be added.
 //
-// Durations are in nanoseconds, 0 to about 36 minutes; longer ones are counted as that, but `max` is exact. One thread
+// Durations are in nanoseconds, 0 to about 36 minutes. Longer ones count as 36 minutes, but `max` is exact. One thread
 // at a time.
 class LatencyHistogram {
  public:
@@ -40,13 +40,13 @@ class LatencyHistogram {
   double Mean() const;       // mean of the exact values
   double Deviation() const;  // standard deviation of the bucket midpoints
 
-  // Returns the smallest value not exceeded by at least `quantile` (0 to 1) of all values, rounded up to the end of its
-  // bucket but at most `max`; 0 without a value.
+  // Returns the smallest value that at least the share `quantile` (0 to 1) of all values does not exceed, rounded up to
+  // the end of its bucket but at most `max`. Returns 0 without values.
   int64_t Quantile(double quantile) const;
-  // Like Quantile among `all` values, of which those not recorded here are longer than any: nullopt if the quantile is
-  // one of these. Requires all >= count().
+  // Like Quantile, but among `all` values: those not recorded here count as longer than any. nullopt if the quantile is
+  // one of those. Requires all >= count().
   std::optional<int64_t> QuantileAmong(double quantile, uint64_t all) const;
-  // Returns the number of longer values, to the precision of their bucket.
+  // Returns the number of values above `nanoseconds`, to the precision of a bucket.
   uint64_t CountAbove(int64_t nanoseconds) const;
 
   // Reduces memory to 8 bytes per used bucket until the next value is recorded.

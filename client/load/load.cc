@@ -19,7 +19,7 @@ constexpr int64_t kLongestSleep = 100'000'000;
 // Limits of a valid point.
 constexpr int64_t kLatest = 1'000'000;  // absolute, for any latency
 constexpr double kOwnShare = 0.1;       // relative to the bound
-constexpr uint64_t kFewestLate = 3;     // the p99 of less than 100 requests is the latest one, which is no evidence
+constexpr uint64_t kFewestLate = 3;     // in fewer than 100 requests, p99 is one request: no evidence
 constexpr double kBusiest = 0.9;
 constexpr absl::Duration kLongest = absl::Hours(24);
 
@@ -66,7 +66,7 @@ class Watch {
     }
   }
 
-  // Runs on this thread, because resolving names takes time that the lanes do not have.
+  // Runs on this thread, because resolving names would delay the lanes.
   void FindLostServers() {
     for (const std::shared_ptr<Servers>& servers : connections_) {
       const grpc_connectivity_state state = servers->channel()->GetState(/*try_to_connect=*/false);

@@ -35,19 +35,19 @@ struct LoadSettings {
   LoadMode mode = LoadMode::kUnary;
   // Returns the schedule of an open loop, once per thread; null: a closed loop.
   std::function<std::unique_ptr<Arrivals>()> arrivals = {};
-  bool trace = false;    // arrivals name their requests; else they are drawn from the workload
+  bool trace = false;    // true: arrivals name their requests; false: drawn from the workload
   int concurrency = 16;  // requests in flight in a closed loop
   absl::Duration warm_up = absl::Seconds(2);
   absl::Duration duration = absl::Seconds(10);  // measured
   uint64_t max_requests = 0;                    // ends the measured interval earlier; 0: no bound
-  // Maximum requests without an answer. Further ones are not sent, and counted as such; each costs about 10 KB here.
+  // Maximum requests without an answer; each costs about 10 KB here. Further requests are counted as not sent.
   int max_outstanding = 8192;
   // Maximum wait for answers after the last request.
   absl::Duration patience = absl::Seconds(30);
-  // Receiver threads; each has a sender thread in an open loop, and its share of the connections.
+  // Number of receiver threads. Each has its share of the connections, and in an open loop a sender thread.
   int threads = 1;
   uint64_t seed = 1;
-  bool allow_empty = false;  // answers without predictions are valid, as from a server with a null model
+  bool allow_empty = false;  // true: accepts answers without predictions, as from a server with a null model
   int server_process = 0;    // process id whose processor time is measured; 0: none
   // Latency bounds; they also limit how late the generator may send.
   std::vector<LatencyBound> bounds = {};
@@ -77,20 +77,21 @@ struct LoadResult {
   std::vector<LatencyBound> bounds = {};  // copied from the settings
 
   double GeneratorShare() const;                 // share of one core
-  double SlipShare() const;                      // mean delay by the generator divided by mean latency
+  double SlipShare() const;                      // mean send delay divided by mean latency
   double ServerShare() const;                    // share of one core
   double GeneratorMicrosecondsARequest() const;  // 0 without a request
   double RequestsPerProcessorSecond() const;     // requests that one core could send and receive; 0 without a request
-  // Returns why latencies and rates reflect the generator as much as the server; "" if they do not. Latency counts from
-  // when a request was due and so includes late sends: the generator was too late if the delay was more than a tenth of
-  // a bound at the bound's quantile (without bounds: of the p99 of all due), more than a millisecond, and in at least
-  // three requests. Or a receiver thread was busy for more than 90 % of the time, so that answers waited for it. Both
-  // only increase latencies: see InvalidReason in load_report.h.
+  // Returns why latencies and rates reflect the generator as much as the server; "" if they do not. There are two
+  // causes:
+  // - Late sends, because latency counts from the due time. At a bound's quantile the delay is above a tenth of the
+  //   bound (without bounds: of the p99 of all due requests) and above a millisecond, for at least three requests.
+  // - A receiver thread that is busy for more than 90 % of the time, so that answers wait for it.
+  // Both only increase latencies: see InvalidReason in load_report.h.
   std::string VoidReason() const;
 };
 
-// Runs the load on the server of `connections` and returns the record, once every answer has arrived or `patience` has
-// passed. Blocks; `workload` and `connections` are only read. Requires at least as many connections as threads, and at
+// Runs the load on the server of `connections`. Returns the record once every answer has arrived or `patience` has
+// passed. Blocks; only reads `workload` and `connections`. Requires at least as many connections as threads, and at
 // least one request in the workload.
 LoadResult RunLoad(const LoadConnections& connections, const Workload& workload, const LoadSettings& settings,
                    const LoadHooks& hooks);

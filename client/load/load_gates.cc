@@ -16,7 +16,7 @@ double ShareOfDue(uint64_t part, const LoadRecord& record) {
   return static_cast<double>(part) / static_cast<double>(record.due());
 }
 
-// Returns a measured value; nullopt: no answer is at that percentile. Requires at least one due request.
+// Returns a measured value; nullopt: the percentile has no answer. Requires at least one due request.
 std::optional<double> Measured(const std::string& measure, const LoadRecord& record) {
   if (measure == "rate") return record.AnsweredPerSecond();
   if (measure == "goodput") return record.GoodPerSecond();
@@ -55,7 +55,7 @@ std::vector<GateResult> JudgeLoad(std::span<const Gate> gates, const LoadReport&
       result.remark = point == nullptr ? "no rate met the goal of the search" : "no request was due";
       continue;
     }
-    // For a search, the offered rate: the rate of answers in a second or two differs from it by chance.
+    // A search is judged by its offered rate: within a second or two, the rate of answers differs from it by chance.
     const bool is_answer = gate.measure == "rate" && report.best.has_value();
     result.measured = is_answer ? report.best : Measured(gate.measure, point->result.record);
     if (!result.measured.has_value()) result.remark = "so many requests have no answer";

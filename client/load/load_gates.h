@@ -10,11 +10,12 @@
 
 namespace vitrine {
 
-// Measures for `vitrine bench --require`. Percentiles and shares are of all requests due: a missing answer counts as
-// longer than any. Rates are of answers during the measured time.
+// Measures for `vitrine bench --require`. Percentiles and shares cover all due requests; a missing answer counts as
+// longer than any. Rates count answers during the measured time.
 std::span<const GateMeasure> LoadGateMeasures();
 
-// Returns a result for each gate: for the only point, or for the best point of a search, whose offered rate is `rate`.
+// Returns a result for each gate, on the only point or on the best point of a search. The `rate` of a search is the
+// offered rate.
 std::vector<GateResult> JudgeLoad(std::span<const Gate> gates, const LoadReport& report);
 
 }  // namespace vitrine

@@ -9,7 +9,7 @@
 namespace vitrine {
 namespace {
 
-// Up to this many classes get a histogram of full precision, about 140 KB each; with more, each takes 10 KB.
+// Up to this many classes get a histogram of full precision, about 140 KB each. With more classes, each gets 10 KB.
 constexpr size_t kPreciseClasses = 32;
 
 int64_t Nanoseconds(float seconds) {

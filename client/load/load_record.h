@@ -32,22 +32,22 @@ inline constexpr int kUnreadable = 101;  // the answer is no valid ClassifyRespo
 
 // Record of the requests that were due in the measured interval, and of events during it.
 //
-// Two ways of counting are kept apart: the ledger and the latencies are of requests that were *due* in the interval,
-// whenever they were answered; rates are of answers *during* it, so that a server that falls behind does not look
-// faster for late answers.
+// There are two ways of counting. The ledger and the latencies cover requests *due* in the interval, whenever they were
+// answered. Rates cover answers *during* the interval, so that a server that falls behind does not look faster because
+// of late answers.
 //
-// Every sender and receiver of a load has its own record; they can be added. Times are nanoseconds from the start.
+// Every sender and receiver of a load has its own record; records can be added. Times are nanoseconds from the start.
 class LoadRecord {
  public:
   // One second of the interval.
   struct Second {
     uint64_t due = 0;
     uint64_t not_sent = 0;
-    uint64_t answered = 0;  // during this second, as all below
+    uint64_t answered = 0;  // during this second, like all counts below
     uint64_t good = 0;
     uint64_t failed = 0;
     LatencyHistogram latency{LatencyHistogram::Precision::kTwoDigits};
-    LatencyHistogram slip{LatencyHistogram::Precision::kTwoDigits};  // send delay of those due in this second
+    LatencyHistogram slip{LatencyHistogram::Precision::kTwoDigits};  // send delay of the requests due in this second
 
     void Add(const Second& other);
     void Compress();  // compresses its histograms
@@ -74,22 +74,22 @@ class LoadRecord {
 
   LoadRecord(const MeasuredInterval& interval, size_t classes);
 
-  // Records that a request was sent at `now`, or not sent because too many were outstanding. `due` <= `now`.
+  // Records that a request was sent at `now`, or not sent because too many were outstanding. Requires `due` <= `now`.
   void Started(uint32_t request_class, int64_t due, int64_t now);
   void NotSent(uint32_t request_class, int64_t due);
   // Records an answer; it is good if it came at most `deadline` nanoseconds after `due`.
   void Answered(uint32_t request_class, int64_t due, int64_t now, int64_t deadline);
-  // Records that the server rejected the image of a request as unreadable. `request` is its index in the workload. Each
-  // record keeps its first kMostRefused.
+  // Records that the server rejected the image of a request as unreadable. `request` is its index in the workload.
+  // Keeps the first kMostRefused images.
   void Refused(uint32_t request, const std::string& message);
-  // Records a call that ended with an error (gRPC's code), or with an invalid answer (codes above).
+  // Records a call that ended with an error (`code` is gRPC's) or with an invalid answer (a code from above).
   void Failed(uint32_t request_class, int64_t due, int64_t now, int code, const std::string& message);
   // Records that the run ended before the call.
   void Unanswered(uint32_t request_class, int64_t due);
   // Samples the contents of an answer with this `latency`.
   void Look(int64_t due, int64_t latency, const v1::ClassifyResponse& answer);
 
-  // Adds the counts of `other`. Requires equal starts and classes; keeps this interval's end.
+  // Adds the counts of `other`. Requires equal starts and classes; the end of this interval stays.
   void Add(const LoadRecord& other);
 
   // Shortens the interval: later events are not counted. Requires interval.from <= to <= interval.to.
@@ -104,8 +104,9 @@ class LoadRecord {
   uint64_t failed() const { return failed_; }
   uint64_t not_sent() const { return not_sent_; }
   uint64_t unanswered() const { return unanswered_; }
-  const std::map<int, ErrorCount>& errors() const { return errors_; }          // per code
-  const std::map<uint32_t, std::string>& refused() const { return refused_; }  // reason per request, warm-up included
+  const std::map<int, ErrorCount>& errors() const { return errors_; }  // per code
+  // reason for each rejected request, also during the warm-up
+  const std::map<uint32_t, std::string>& refused() const { return refused_; }
 
   // Rates during the interval.
   double AnsweredPerSecond() const;
@@ -113,8 +114,8 @@ class LoadRecord {
   double DuePerSecond() const;
 
   const LatencyHistogram& latency() const { return latency_; }  // latency of answers, from the scheduled start
-  // Returns a quantile of `latency` among all requests that were due; requests without an answer are the longest:
-  // nullopt if the quantile is one of these.
+  // Returns a quantile of `latency` among all due requests. Requests without an answer count as the longest; nullopt if
+  // the quantile is one of these.
   std::optional<int64_t> QuantileOfDue(double quantile) const { return latency_.QuantileAmong(quantile, due_); }
   LatencyHistogram FailureLatency() const;                // latency of errors of all codes
   const LatencyHistogram& slip() const { return slip_; }  // delay between due time and send

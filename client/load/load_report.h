@@ -42,7 +42,7 @@ struct RateSamples {
   int taken = 0;
   int met = 0;                                                // samples that met the goal
   double least_goodput = 0, most_goodput = 0;                 // per second
-  std::optional<double> least_p99_ms = {}, most_p99_ms = {};  // over all due; nullopt: too many without an answer
+  std::optional<double> least_p99_ms = {}, most_p99_ms = {};  // over all due requests; nullopt: too many have no answer
 
   // Returns true if it is certain whether most of `wanted` samples meet the goal.
   bool Decides(int wanted) const { return taken >= wanted || 2 * (taken - met) >= wanted; }
@@ -63,14 +63,14 @@ struct LoadReport {
   std::vector<GateResult> gates = {};       // results of --require
 };
 
-// Returns why the point reflects the generator as much as the server; empty: it does not. The generator can only
-// increase latencies, so a met goal is valid.
+// Returns why the point reflects the generator as much as the server; empty: it does not. A point that met its goal is
+// always valid, because the generator can only increase latencies.
 std::string InvalidReason(const LoadPoint& point);
 
-// Returns the remark of a point in a table: void, interrupted, met or the missed bound, not stable.
+// Returns a point's remark in a table: void, interrupted, met, the missed bound, or not stable.
 std::string PointVerdict(const LoadPoint& point);
 
-// Returns a sentence if answers fall behind the schedule although all arrive in the end, because of a long deadline;
+// Returns a sentence if answers fall behind the schedule although all arrive in the end, thanks to a long deadline;
 // else "".
 std::string Overload(const LoadSetting& setting, const LoadPoint& point);
 
@@ -94,7 +94,7 @@ std::string GrpcCodeName(int code);
 nlohmann::ordered_json PointJson(const LoadSetting& setting, const LoadPoint& point);
 nlohmann::ordered_json ReportJson(const LoadReport& report);
 
-// Return the text reports: all about one point; a table with a line per point.
+// Return text reports: all about one point, or a table with a line per point.
 std::string PointText(const LoadSetting& setting, const LoadPoint& point);
 std::string PointsTable(const LoadReport& report);
 

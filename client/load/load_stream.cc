@@ -16,7 +16,7 @@ namespace vitrine {
 namespace {
 
 constexpr char kStreamMethod[] = "/vitrine.v1.Classifier/ClassifyStream";
-// Smallest time_limit: 0 would mean none.
+// Smallest time_limit, because 0 would mean no limit.
 constexpr int64_t kShortestLimit = 1000;
 
 // Returns the request with the fields that differ per attempt appended; protobuf parses both as one message.
@@ -121,7 +121,7 @@ void LoadStream::OnAnswer(absl::string_view bytes, const grpc::Slice& slice, Out
   } else if (parts->error.has_value() && error.ParseFromString(std::string(*parts->error)) && error.code() != 0) {
     outcome.status = grpc::Status(static_cast<grpc::StatusCode>(error.code()), error.message());
   } else {
-    const grpc::Slice nothing("\xff", 1);  // no valid ClassifyResponse, reported as unreadable
+    const grpc::Slice nothing("\xff", 1);  // not a valid ClassifyResponse, so reported as unreadable
     outcome.answer = grpc::ByteBuffer(&nothing, 1);
   }
   outcomes.push_back(std::move(outcome));

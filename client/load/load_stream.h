@@ -19,17 +19,17 @@
 
 namespace vitrine {
 
-// Sends the requests of a load over one connection as messages of ClassifyStream, which is opened for the first request
-// and again after it has ended.
+// Sends the requests of a load over one connection as messages of ClassifyStream. Opens the stream for the first
+// request, and again after the stream has ended.
 //
-// A server holds at most kInFlight requests of a stream; further ones wait here, in order. When a stream ends, the
-// requests sent on it get the stream's status; waiting ones are sent on the next stream, unless no request was sent on
-// this one.
+// At most kInFlight requests of a stream are at the server; further ones wait here, in order. When a stream ends, the
+// requests sent on it get its status. Waiting requests are sent on the next stream; if none was sent on this one, they
+// also get its status.
 class LoadStream {
  public:
   static constexpr int kInFlight = 64;  // limit of the contract, proto/vitrine/v1/classifier.proto
 
-  // Result of a request, as of a unary call.
+  // Result of a request, in the form of a unary call's result.
   struct Outcome {
     void* caller = nullptr;
     grpc::Status status = {};
@@ -63,7 +63,7 @@ class LoadStream {
     void* caller;
     int64_t expires;
     const grpc::ByteBuffer* request;
-    bool given_up = false;  // its caller has an outcome; the server may still hold it
+    bool given_up = false;  // true: the caller has an outcome, but the server may still have the request
   };
 
   // All require mutex_.
@@ -86,7 +86,7 @@ class LoadStream {
   grpc::ByteBuffer message_;                                    // message of the current read
   grpc::Status status_;                                         // status of the ended stream
   bool started_ = false, writing_ = false, ending_ = false, finished_ = false, cancelled_ = false, unreadable_ = false;
-  bool carried_ = false;              // a request was sent on this stream
+  bool carried_ = false;              // true: a request was sent on this stream
   uint64_t next_id_ = 0;              // ids are never reused, so that no answer is matched to another caller
   std::map<uint64_t, Waiting> sent_;  // requests without an answer, including those given up
   std::deque<Waiting> unsent_;

@@ -24,7 +24,7 @@ struct Goal {
 };
 
 // Describes how answers fall behind the schedule, so that the queue grows; empty: they do not. `least` is the share of
-// the due rate that must be answered meanwhile.
+// the due rate that must be answered.
 std::string OverloadText(const LoadRecord& record, const Stability& stability, double least = 0.99);
 
 // Returns why a load missed the goal; empty: it met it. Bounds apply to all due requests: a missing answer counts as
@@ -44,9 +44,9 @@ struct SweepRange {
 // Parses "LOW:HIGH", in eight geometric steps, "LOW:HIGH:STEP" or "LOW:HIGH:xFACTOR". At most 1000 rates.
 absl::StatusOr<SweepRange> ParseSweepRange(absl::string_view text);
 
-// Searches for the highest rate that meets a goal: doubles until one misses it, then bisects between the highest that
-// met it and the lowest that missed it, until they are within `tolerance` of each other. Pure: call Next, measure, call
-// Record.
+// Searches for the highest rate that meets a goal. Doubles the rate until one misses the goal. Then bisects between the
+// highest rate that met it and the lowest that missed it, until these are within `tolerance` of each other. Pure: call
+// Next, measure, call Record.
 class RateSearch {
  public:
   // Requires 0 < low <= high and tolerance > 0.

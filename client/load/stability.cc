@@ -23,7 +23,7 @@ double Median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-// Describes the first value further from the median than its `allowed` distance; "" if none is.
+// Describes the first value whose distance from the median exceeds `allowed`; "" if none does.
 template <typename Allowed>
 std::string Differing(const char* what, const char* unit, const std::vector<double>& values, Allowed allowed) {
   const double median = Median(values);

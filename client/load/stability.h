@@ -14,11 +14,11 @@ struct Stability {
   bool growing = false;     // p50 rises from each window to the next and by half in total: a growing queue
 };
 
-// Checks that the measured interval is uniform: it is divided into windows of whole seconds (five, or three if it is
-// shorter than five seconds), and each window must agree with the median window
-//   in its rate of answers within `tolerance` and three standard deviations of such a count,
-//   in its p50 within `tolerance` and 0.2 ms,
-//   in its p99 within three times that, because few requests determine it; only if each window has 200 answers.
+// Checks that the measured interval is uniform. It is divided into windows of whole seconds: five, or three if it is
+// shorter than five seconds. Each window must agree with the median window
+//   in its rate of answers, within `tolerance` plus three standard deviations of such a count,
+//   in its p50, within `tolerance` plus 0.2 ms,
+//   in its p99, within three times as much, because few requests determine it; only if each window has 200 answers.
 // Overload, warm-up or throttling of a server shows as a window that differs.
 Stability JudgeStability(const LoadRecord& record, double tolerance);
 

@@ -76,7 +76,7 @@ void AddMetrics(const v1::Provenance& provenance, Lines& lines) {
   if (provenance.metrics().empty()) return;
   lines.Heading("Measured on these weights");
   for (const v1::Metric& metric : provenance.metrics()) {
-    // A top-1 or top-5 accuracy is a fraction; a loss and the like are numbers.
+    // Accuracies (top-1, top-5) are fractions, printed as percentages. A loss or another metric is a number.
     const bool fraction = metric.name().starts_with("top") && metric.value() >= 0 && metric.value() <= 1;
     const std::string value =
         fraction ? absl::StrFormat("%.2f %%", 100 * metric.value()) : absl::StrFormat("%.6g", metric.value());

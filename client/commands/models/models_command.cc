@@ -21,8 +21,8 @@
 namespace vitrine {
 namespace {
 
-constexpr size_t kAttention = 9;   // the flowing column
-constexpr int kLicenceWidth = 20;  // columns that a licence may take
+constexpr size_t kAttention = 9;   // index of the flowing column (see Table)
+constexpr int kLicenceWidth = 20;  // maximum terminal columns of a licence
 
 // Returns the first top-1 accuracy measured in training, and its data.
 std::string Accuracy(const v1::Provenance& provenance) {
@@ -39,7 +39,7 @@ std::string Features(const v1::ModelVersion& version) {
   return kinds.empty() ? "" : absl::StrCat(absl::StrJoin(kinds, ", "), " of ", version.feature_width());
 }
 
-// Returns "canary, 5 % of the requests"; empty if the version is just the one that serves.
+// Returns "canary, 5 % of the requests"; empty for a version that is only `stable` and gets all requests.
 std::string Serves(const v1::ModelVersion& version) {
   const bool alone = version.version_labels_size() == 1 && version.version_labels(0) == "stable";
   if (alone && version.traffic_percent() == 100) return "";
@@ -67,7 +67,7 @@ Row RowOf(const v1::ModelVersion& version) {
                {Features(version)},
                {}};
   for (const v1::AttentionOffer& offer : version.attention()) row.flow.push_back({OfferName(offer)});
-  if (version.attention().empty()) {  // a server that does not report layers and heads
+  if (version.attention().empty()) {  // the server does not report layers and heads
     for (const int kind : version.attention_kinds()) {
       row.flow.push_back({AttentionKindName(static_cast<v1::AttentionKind>(kind))});
     }

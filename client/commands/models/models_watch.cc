@@ -50,7 +50,7 @@ void ReportMissing(const ModelChoice& choice, const v1::ListModelsResponse& list
          << std::endl;
 }
 
-// Prints versions whose state differs from the last one printed.
+// Prints each version whose state differs from the state last printed.
 class Teller {
  public:
   Teller(const WatchCommand& command, std::ostream& out) : command_(command), out_(out) {}
@@ -115,7 +115,7 @@ absl::Status WatchModels(const WatchCommand& command, std::ostream& out, std::os
   }
   ClientOptions options = command.client;
   if (options.keepalive == absl::ZeroDuration()) options.keepalive = kKeepalive;
-  options.retry.max_attempts = 1;  // retried here instead
+  options.retry.max_attempts = 1;  // WatchModels itself retries
   ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(options));
   Teller teller(command, out);
   absl::BitGen random;

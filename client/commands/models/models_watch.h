@@ -14,7 +14,7 @@ namespace vitrine {
 // Arguments of `vitrine models watch`.
 struct WatchCommand {
   ClientOptions client;
-  ModelChoice model = {};  // default: all models, all versions; a missing one is waited for
+  ModelChoice model = {};  // default: all versions of all models; a missing one is waited for
   Format format = Format::kTable;
   // Called after each line; false ends the command. Empty: endless.
   std::function<bool()> more = {};
@@ -22,9 +22,9 @@ struct WatchCommand {
 
 // Writes a line for each version that the server has, then one for each change, until `more` returns false.
 //
-// A line in `errors` reports that the chosen model does not exist yet. When the connection is lost, a line goes to
-// `errors` and the command reconnects; changes in between are then written, none twice. Returns an error if the first
-// connection fails or the server rejects the call.
+// A line in `errors` reports that the chosen model does not exist yet. After a lost connection, a line goes to `errors`
+// and the command reconnects. It then writes the missed changes, none twice. Returns an error if the first connection
+// fails or the server rejects the call.
 absl::Status WatchModels(const WatchCommand& command, std::ostream& out, std::ostream& errors);
 
 }  // namespace vitrine

@@ -40,13 +40,13 @@ class LazyImage {
   std::optional<Image> image_;
 };
 
-// Returns the number of keys that share a row's weights; 0 if the values are no weights.
+// Returns the number of keys over which a row's weights are spread; 0 if the values are not weights.
 int64_t KeysOf(const v1::AttentionMap& map) {
   if (map.kind() == v1::SCORES) return 0;
   return map.has_covers() ? int64_t{map.rows()} * map.columns() : map.columns();
 }
 
-// Returns the image in RGB with this longer side.
+// Returns the image in RGB, its longer side scaled to `side` pixels.
 Image Scaled(const Image& image, int side) {
   const double scale = static_cast<double>(side) / std::max(image.width, image.height);
   const auto scaled = [scale](int pixels) { return std::max(1, static_cast<int>(std::lround(pixels * scale))); };
@@ -101,7 +101,7 @@ class Drawings {
     return Write(SheetFileName(files_.stem, asked), drawing);
   }
 
-  // Draws the image itself, followed by a column for each kind.
+  // Draws the image itself in the first column, then a column for each kind.
   absl::StatusOr<std::string> WriteSideBySide(const std::vector<std::vector<const v1::AttentionMap*>>& kinds) {
     SheetFigure figure{.title = Guesses(), .note = Note()};
     size_t rows = 1;
@@ -125,7 +125,7 @@ class Drawings {
         if (!told && maps[row]->kind() != v1::ROLLOUT) captions[row].push_back(caption);
         ASSIGN_OR_RETURN(figure.tiles[row * columns + column], Tile(*maps[row], asked, side));
       }
-      // Kinds differ in their sums and signs: each has its own range.
+      // Each kind has its own range, because kinds differ in sums and signs.
       ASSIGN_OR_RETURN(const ColourRange range, RangeOfKind(asked.kind()));
       absl::StrAppend(&figure.columns.back(), ", ", range.InWords());
     }

@@ -12,30 +12,31 @@
 
 namespace vitrine {
 
-// Returns "<stem>.<kind>.layer<N>.head<M>.png"; without layer for a map over all layers, without head for a mean over
-// heads; with "query<N>" for QUERY_ROW and ".svg" for a distance plot. `asked` is the request of the map.
+// Returns "<stem>.<kind>.layer<N>.head<M>.png". The name of a map over all layers has no layer; that of a mean over
+// heads has no head. QUERY_ROW adds "query<N>"; a distance plot ends in ".svg". `asked` is the map's request.
 std::string AttentionFileName(const std::string& stem, const v1::AttentionMap& map, const v1::AttentionRequest& asked);
 
-// "<stem>.<kind>.sheet.png"
+// Returns "<stem>.<kind>.sheet.png".
 std::string SheetFileName(const std::string& stem, const v1::AttentionRequest& asked);
 
-// "<stem>.attention.png"
+// Returns "<stem>.attention.png".
 std::string SideBySideFileName(const std::string& stem);
 
 // Destination of the drawings of one image.
 struct AttentionFiles {
   std::string folder;
-  std::string stem;    // start of their file names
-  bool sheet = false;  // one file for all maps of a kind that has several
-  // True if the model's attention is signed (X-ViT): distances are weighted by magnitude, as the plot's title says.
+  std::string stem;    // start of the drawings' file names
+  bool sheet = false;  // one file for each kind that has several maps
+  // True if the model's attention is signed (X-ViT). Distances are then weighted by magnitude, and the plot's title
+  // says so.
   bool signed_attention = false;
   // One file with the image and all maps except distances: one column per kind, and one row per map of that kind.
   bool side_by_side = false;
 };
 
 // Draws every map of the answer into a file and returns the paths in the order of the maps; maps that share a file have
-// equal paths. Grid kinds are drawn over the image, matrices as figures, distances as a plot. `asked` is the request,
-// `encoded` the image file; it is decoded once, and only if a map needs it.
+// equal paths. Grid kinds are drawn over the image, matrices as figures, distances as a plot. `asked` is the request.
+// `encoded` is the image file, which is decoded at most once.
 absl::StatusOr<std::vector<std::string>> WriteAttention(const AttentionFiles& files, const v1::ClassifyRequest& asked,
                                                         std::string_view encoded, const v1::ClassifyResponse& answer);
 

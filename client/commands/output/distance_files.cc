@@ -23,7 +23,7 @@ std::vector<int> NumbersOr(const google::protobuf::RepeatedField<int32_t>& asked
   return numbers;
 }
 
-// Returns the mean distance of equal weights on the 3x3 cells around the query, away from borders.
+// Returns the mean attention distance for equal weights on the 3x3 cells at an inner query.
 double WindowDistance(double cell_height, double cell_width) {
   return (2 * cell_height + 2 * cell_width + 4 * std::hypot(cell_height, cell_width)) / 9;
 }

@@ -13,8 +13,8 @@
 namespace vitrine {
 
 // Returns an SVG plot of one image's attention distances, with lines for uniform attention over the whole grid and over
-// a window of 3x3 cells. `note` names the image; `magnitudes`: signed attention is weighted by magnitude, as the title
-// then says.
+// a window of 3x3 cells. `note` names the image. If `magnitudes`, the title says that signed attention is weighted by
+// magnitude.
 absl::StatusOr<std::string> DrawDistance(const v1::AttentionMap& map, const v1::AttentionRequest& asked,
                                          const v1::ClassifyResponse& answer, const std::string& note, bool magnitudes);
 
@@ -25,14 +25,14 @@ class MeanDistance {
 
   // Adds the distances of an answer, if it has any. INVALID_ARGUMENT: its shape differs from the earlier ones.
   absl::Status Add(const v1::ClassifyRequest& asked, const v1::ClassifyResponse& answer);
-  // Writes "<folder>/distance.svg" and returns its path if there were at least two images, else returns "".
+  // Writes "<folder>/distance.svg" and returns its path. Writes nothing and returns "" for fewer than two images.
   absl::StatusOr<std::string> Write(const std::string& folder) const;
 
  private:
   bool magnitudes_;
   v1::AttentionMap first_;
   v1::AttentionRequest asked_;
-  v1::ClassifyResponse answer_;  // first answer; has a grid only if all answers have the same
+  v1::ClassifyResponse answer_;  // first answer; its grid is cleared if the answers' grids differ
   bool same_grid_ = true;
   std::vector<double> sums_;
   int images_ = 0;

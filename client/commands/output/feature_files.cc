@@ -13,7 +13,8 @@
 namespace vitrine {
 namespace {
 
-// Room for any shape, so that the number of rows can be filled in at the end; a multiple of 64, as the format requires.
+// Header size: enough for any shape, because the number of rows is filled in at the end; a multiple of 64, which the
+// format requires.
 constexpr size_t kHeaderBytes = 192;
 constexpr size_t kPreamble = 10;  // magic, version and length of the header
 

@@ -21,14 +21,14 @@ namespace vitrine {
 // thread-safe.
 class NpyFile {
  public:
-  // UNAVAILABLE: it cannot be written; the message gives the cause.
+  // UNAVAILABLE: the file cannot be written; the message gives the cause.
   static absl::StatusOr<std::unique_ptr<NpyFile>> Create(const std::string& path, std::vector<int64_t> row_shape);
   ~NpyFile();  // removes an unfinished file
 
   const std::vector<int64_t>& row_shape() const { return row_shape_; }
   int64_t rows() const { return rows_; }
 
-  // Requires the number of values of row_shape.
+  // Requires row.size() to be the product of row_shape.
   absl::Status Append(std::span<const float> row);
   absl::Status Finish();
 
@@ -43,7 +43,7 @@ class NpyFile {
   bool finished_ = false;
 };
 
-// Returns an array as the bytes of a .npy file. Requires the number of values of the shape.
+// Returns an array as the bytes of a .npy file. Requires values.size() to be the product of `shape`.
 std::string NpyBytes(const std::vector<int64_t>& shape, std::span<const float> values);
 
 }  // namespace vitrine

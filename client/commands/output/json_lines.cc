@@ -85,7 +85,7 @@ bool IsSameOrigin(const std::string& a, const std::string& b) {
 
 namespace {
 
-// Converts a message with its proto field names, without default values. NaN and infinity become strings.
+// Converts a message to JSON with its proto field names, without default values. NaN and infinity become strings.
 Json MessageJson(const google::protobuf::Message& message) {
   google::protobuf::util::JsonPrintOptions options;
   options.preserve_proto_field_names = true;
@@ -132,7 +132,7 @@ void AddModel(const v1::ModelVersion& version, Json& json) {
   json["data"] = version.provenance().data();
   json["recipe"] = version.provenance().recipe();
   json["licence"] = LicenceOf(version.provenance());
-  // Events and older servers do not report them.
+  // Events and older servers do not report labels and traffic.
   if (!version.version_labels().empty() || version.traffic_percent() > 0) {
     json["version_labels"] = std::vector<std::string>(version.version_labels().begin(), version.version_labels().end());
     json["traffic_percent"] = version.traffic_percent();

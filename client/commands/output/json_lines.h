@@ -13,11 +13,11 @@
 namespace vitrine {
 
 // Returns the answer for an image as one line of JSON, in the form that proto/vitrine/v1/answer.schema.json describes.
-// Numbers that are in a file are left out, but for distances. File names have the form of EscapedBytes
-// (common/data/file_names.h).
+// Numbers that are in a file are left out, except distances. EscapedBytes (common/data/file_names.h) escapes file
+// names.
 std::string AnswerLine(v1::ClassifyResponse answer, AnswerFiles files);
 
-// Returns the line of an image without an answer: message, and name of the canonical code.
+// Returns the line of an image without an answer: the message, and the name of the status code.
 std::string FailureLine(const std::string& image, const absl::Status& why);
 
 // Properties that all features of one run share.
@@ -28,17 +28,17 @@ struct FeatureSummary {
   int images = 0;
 };
 
-// The version that computed features as a JSON object on one line.
+// Returns the version that computed the features, as a JSON object on one line.
 std::string FeatureOrigin(const v1::ServedBy& by, const FeatureSummary& features);
 
-// Returns true if two results of FeatureOrigin name the same weights, kind and normalization. False if one is no JSON.
+// True if two results of FeatureOrigin name the same weights, kind and normalization. False if one is not JSON.
 bool IsSameOrigin(const std::string& a, const std::string& b);
 
-// One version of a model as a JSON object on one line.
+// Returns one version of a model as a JSON object on one line.
 std::string ModelLine(const v1::ModelVersion& version);
-// Like ModelLine, with all fields of GetModel: `labels`, and `config` and `provenance` in the form of their messages.
+// Like ModelLine, plus the other fields of GetModel: `labels`, and the messages `config` and `provenance`.
 std::string ModelDetailLine(const v1::ModelVersion& version);
-// Like ModelLine, after `time` (RFC 3339, UTC) and `removed`.
+// Like ModelLine, with `time` (RFC 3339, UTC) and `removed` in front.
 std::string ModelEventLine(const v1::ModelEvent& event, absl::Time time);
 
 }  // namespace vitrine

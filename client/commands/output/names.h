@@ -12,7 +12,7 @@ namespace vitrine {
 // Returns a kind with its size in the model: "mean 8x10" for 8 layers and 10 heads, "rollout".
 std::string OfferName(const v1::AttentionOffer& offer);
 
-// "loading", "ready", "retiring", "failed"
+// Returns "loading", "ready", "retiring" or "failed".
 std::string ModelStateName(v1::ModelState state);
 
 }  // namespace vitrine

@@ -91,7 +91,7 @@ std::string Table::Stacked(const Row& row) const {
     if (i == flow_) {
       add(std::exchange(others, {}));
       std::vector<Item> flow = row.flow;
-      // Directly after the first cell it needs no header.
+      // Right after the first cell, the flowing column needs no header.
       if (i > 1 && !flow.empty()) flow.front().text = absl::StrCat(columns_[i].header, " ", flow.front().text);
       add(flow);
     } else if (!row.cells[i].text.empty()) {

@@ -11,7 +11,7 @@ namespace vitrine {
 
 enum class Style { kPlain, kStrong, kFaint, kLink };
 
-// A piece of text that is never split over lines; printable (see text.h).
+// Printable text (see text.h) that is never split over lines.
 struct Item {
   std::string text;
   Style style = Style::kPlain;
@@ -24,16 +24,17 @@ struct Column {
 };
 
 struct Row {
-  std::vector<Item> cells = {};  // one per column; that of the flowing column is unused
+  std::vector<Item> cells = {};  // one per column; unused for the flowing column
   std::vector<Item> flow = {};   // items of the flowing column, two spaces apart, wrapped to its width
-  std::vector<Item> notes = {};  // below the row, each on its own lines; words are not split
+  std::vector<Item> notes = {};  // lines below the row, one or more per item; words are not split
 };
 
-// Text in columns that fits a page, rendered row by row, so that the first row can be shown before the last is known.
+// A table that fits the page's width. It is rendered row by row, so the first row can be shown before the last is
+// known.
 //
-// One column flows: it takes the remaining width and wraps its items. If that is less than half of its full width and
-// less than kLeastFlow, the table stacks: the first cell on its own line, below it the others in order, each after its
-// header.
+// One column flows: it takes the remaining width and wraps its items. If the remaining width is less than kLeastFlow
+// and less than half of the column's full width, the table stacks its cells: the first on its own line, the others
+// below in order, each after its header.
 class Table {
  public:
   static constexpr int kLeastFlow = 20;
@@ -50,7 +51,7 @@ class Table {
   std::string Note(const Item& note, int margin) const;
   std::string Paint(const Item& item) const;
   std::string PaintLine(const std::vector<Item>& line) const;
-  // Returns the item padded to its column; the first column also cuts, others may overflow.
+  // Returns the item padded to its column. Longer text is cut in the first column and overflows in the others.
   std::string Cell(size_t column, Item item) const;
 
   const Page page_;

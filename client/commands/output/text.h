@@ -15,8 +15,8 @@ std::string Printable(absl::string_view text);
 // Returns the terminal columns of printable text: combining marks take none, East Asian wide characters and emoji two.
 int DisplayWidth(absl::string_view text);
 
-// Cuts the text to at most `width` columns (at least 1), with an ellipsis for the cut part: at the end, or, for paths,
-// at the start, which differs least.
+// Cuts the text to at most `width` columns (at least 1) and marks the cut with an ellipsis. CutStart is for paths,
+// which differ at their end.
 std::string CutEnd(absl::string_view text, int width);
 std::string CutStart(absl::string_view text, int width);
 

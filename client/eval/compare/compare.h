@@ -30,7 +30,7 @@ struct ClassComparison {
   PairedCounts counts = {};
   double first = 0, second = 0;  // recall
   McNemar test = {};
-  double holm = 1;  // its p, corrected for the number of classes
+  double holm = 1;  // p of the class's test, corrected for the number of classes
 };
 
 // Two evaluations of the same images, matched by name. References both.
@@ -39,18 +39,19 @@ struct Comparison {
 
   const Evaluation& first;
   const Evaluation& second;
-  std::vector<PredictionPair> pairs = {};  // in the order of the first; everything below is computed from them
-  int64_t only_in_first = 0;               // images that the second did not evaluate
+  // in the order of `first`; `counts` and all members after it are computed from the pairs
+  std::vector<PredictionPair> pairs = {};
+  int64_t only_in_first = 0;  // images that the second did not evaluate
   int64_t only_in_second = 0;
-  int64_t unanswered = 0;  // in both, but not answered in both
+  int64_t unanswered = 0;  // evaluated by both, but not answered by both
   PairedCounts counts = {};
   Interval interval = {};  // interval of the accuracy difference, second minus first
   McNemar test = {};
   double holm = 1;         // p of `test`, corrected for the number of comparisons
   size_t comparisons = 1;  // number of comparisons
-  // Mean difference per image, second minus first; nullopt if one of them has no such score.
+  // Mean difference per image, second minus first; nullopt if an evaluation lacks the score.
   std::optional<MeanScore> nll = {}, brier = {};
-  EvaluationMetrics first_metrics = {};  // metrics of the pairs only; throughput of the complete runs
+  EvaluationMetrics first_metrics = {};  // metrics of the pairs only, except throughput of the complete run
   EvaluationMetrics second_metrics = {};
   std::vector<ClassComparison> classes = {};        // by descending magnitude of the difference
   std::vector<PredictionPair> right_to_wrong = {};  // by descending confidence of the second
@@ -65,33 +66,33 @@ using Comparisons = std::vector<std::unique_ptr<Comparison>>;
 // Requires at least one other evaluation.
 absl::StatusOr<Comparisons> CompareAll(const Evaluation& first, std::span<const Evaluation> others);
 
-// Return true if the corrected test shows a difference in accuracy at 0.05; IsWorse: and the second is less accurate.
+// True if the corrected test shows a difference in accuracy at 0.05. IsWorse: only if the second is less accurate.
 bool IsSignificant(const Comparison& comparison);
 bool IsWorse(const Comparison& comparison);
-// Returns "The second is right more often: ..., p = 3.2e-05 (McNemar, ...)."; one of several comparisons shows its
-// corrected p.
+// Returns "The second is right more often: ..., p = 3.2e-05 (McNemar, ...)." With several comparisons, p is the
+// corrected one.
 std::string VerdictInWords(const Comparison& comparison);
-// "kv version 4 at 32x32"
+// Returns "kv version 4 at 32x32".
 std::string RunTitle(const Evaluation& evaluation);
-// "0.0312", "3.2e-05"
+// Returns "0.0312" or "3.2e-05".
 std::string PText(double p);
-// "9,998 images were answered by both; ..."
+// Returns "9,998 images were answered by both; ...".
 std::string ImagesInWords(const Comparison& comparison);
 
-// Returns the measures of both, their difference and, for accuracy, its interval.
+// Returns the measures of both evaluations, their differences, and the interval of the accuracy difference.
 DataTable MeasuresOf(const Comparison& comparison);
 DataTable ClassesOf(const Comparison& comparison);
 
 // Returns a row for each of several comparisons, with its p and the corrected p.
 DataTable SeveralOf(const Comparisons& comparisons);
 
-// Returns the output of `vitrine eval compare`: as text both tables and the verdict; JSON also has the changed
-// images, CSV only the measures. For several comparisons, text and CSV are the table of SeveralOf; JSON has
-// everything. `fail_if_worse` adds a gate to the JSON for each second.
+// Returns the output of `vitrine eval compare`. Text: both tables and the verdict. JSON: also the changed images. CSV:
+// only the measures. For several comparisons, text and CSV are the table of SeveralOf, and JSON has everything.
+// `fail_if_worse` adds a gate per comparison to the JSON.
 std::string PrintComparison(const Comparison& comparison, OutputFormat format, bool fail_if_worse = false);
 std::string PrintComparisons(const Comparisons& comparisons, OutputFormat format, bool fail_if_worse = false);
 
-// Returns the error of --fail-if-worse for a comparison whose second is worse.
+// Returns the error of --fail-if-worse for a comparison in which the second evaluation is worse.
 std::string WorseInWords(const Comparison& comparison);
 
 }  // namespace vitrine

@@ -11,11 +11,10 @@
 namespace vitrine {
 
 // Returns the comparison as one self-contained HTML file. `data` is the data set of the first evaluation; the page
-// shows its images whose result changed; null: names only, as the page then says.
+// shows its images with a changed result. null: the page shows only names, and says so.
 std::string DrawComparison(const Comparison& comparison, const Dataset* data);
 
-// Returns several comparisons with one evaluation as one HTML file: the result and the measures of each, without
-// images.
+// Returns several comparisons with one evaluation as one HTML file: result and measures of each comparison, no images.
 std::string DrawComparisons(const Comparisons& comparisons);
 
 }  // namespace vitrine

@@ -24,7 +24,7 @@ class Measures {
     Row("top1", first, second, PercentText, Cell::Number(interval.low, SignedPercentText(interval.low)),
         Cell::Number(interval.high, SignedPercentText(interval.high)));
   }
-  // Adds nothing if one of the three is missing.
+  // Adds nothing if `first`, `second` or `paired` is missing.
   void AddScore(const std::string& name, const std::optional<MeanScore>& first, const std::optional<MeanScore>& second,
                 const std::optional<MeanScore>& paired) {
     if (!first.has_value() || !second.has_value() || !paired.has_value()) return;
@@ -70,7 +70,7 @@ Json TestAsJson(const Comparison& comparison) {
   return json;
 }
 
-// Returns the comparison in the form of GatesJson, with several measured values.
+// Returns the comparison as a gate in the form of GatesJson, with several measured values.
 Json NotWorseAsJson(const Comparison& comparison) {
   const bool corrected = comparison.comparisons > 1;
   Json measured = {{"difference", PairedDifference(comparison.counts)}, {"p", comparison.test.p}};

@@ -17,21 +17,21 @@ struct PairedCounts {
   int64_t all() const { return both + only_first + only_second + neither; }
 };
 
-// McNemar's test (1947) of the hypothesis that two classifiers are equally accurate. Only images with one right and
-// one wrong answer count; under the hypothesis, either is equally likely to be the right one.
+// McNemar's test (1947) of the hypothesis that two classifiers are equally accurate. Only images with one right and one
+// wrong answer count. Under the hypothesis, both classifiers are equally likely to give the right one.
 struct McNemar {
-  bool exact = true;     // binomial; otherwise chi-squared with Edwards' continuity correction (1948)
-  double statistic = 0;  // chi-squared with one degree of freedom; 0 where exact
+  bool exact = true;     // true: binomial; false: chi-squared with Edwards' continuity correction (1948)
+  double statistic = 0;  // chi-squared with one degree of freedom; 0 if exact
   double p = 1;          // two-sided
 };
 
-// Exact below 25 disagreements, where the chi-squared distribution is a poor approximation.
+// Uses the exact test below 25 disagreements, where the chi-squared distribution is a poor approximation.
 McNemar TestMcNemar(const PairedCounts& counts);
 
 // Returns the accuracy of the second minus that of the first, -1 to 1.
 double PairedDifference(const PairedCounts& counts);
-// Returns the 95 % confidence interval of that difference: method 10 of Newcombe (1998, Statistics in Medicine 17,
-// 2635-2650), which combines the Wilson intervals of both with their correlation. -1 to 1 without an image.
+// Returns the 95 % confidence interval of that difference by method 10 of Newcombe (1998, Statistics in Medicine 17,
+// 2635-2650), which combines the Wilson intervals of both accuracies with their correlation. Without images: -1 to 1.
 Interval PairedDifferenceInterval(const PairedCounts& counts);
 
 }  // namespace vitrine

@@ -40,7 +40,7 @@ absl::StatusOr<std::map<std::pair<int, int>, int>> InputSizes(const v1::Preproce
   for (int64_t i = 0; i < data.size(); ++i) all.push_back(i);
   for (const int64_t index : EvenlySpread(all, kSampledSizes)) {
     const absl::StatusOr<std::string> encoded = data.encoded(index);
-    if (!encoded.ok()) continue;  // the evaluation reports it
+    if (!encoded.ok()) continue;  // unreadable; the evaluation reports it
     const absl::StatusOr<ImageHeader> header = ReadHeader(*encoded);
     if (!header.ok()) continue;
     const auto geometry = PlanGeometry(preprocessing, {.height = header->height, .width = header->width});

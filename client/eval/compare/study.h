@@ -23,7 +23,7 @@ namespace vitrine {
 struct StudyPlan {
   EvalCommand command = {};              // settings of every cell, except model, resolution and out
   std::vector<ModelChoice> models = {};  // at least one
-  std::vector<std::optional<v1::ResolutionWish>> resolutions = {};  // at least one; nullopt: the model's policy
+  std::vector<std::optional<v1::ResolutionWish>> resolutions = {};  // at least one; nullopt: size by the model's policy
 };
 
 // One model at one size.
@@ -31,17 +31,16 @@ struct StudyCell {
   std::string model = {};
   int64_t version = 0;          // 0 if the model is not known
   std::string resolution = {};  // "224x224"; empty: the model's policy
-  std::string folder = {};      // folder of its evaluation, inside the study's
-  absl::Status status = {};     // why its numbers are missing or incomplete
+  std::string folder = {};      // folder of the cell's evaluation, inside the study's folder
+  absl::Status status = {};     // reason for missing or incomplete numbers, else OK
   EvaluationMetrics metrics = {};
-  std::map<int64_t, bool> right = {};  // per answered image, by its index
+  std::map<int64_t, bool> right = {};  // index of each answered image -> true if right
   // Mean per image; nullopt if the server does not report it.
   std::optional<double> macs = {};
   std::optional<double> tokens = {};  // prefix tokens included
 
   bool measured() const { return metrics.ledger.answered > 0; }
-  // Returns true if every readable image was answered, so that its accuracy covers the same images as other such
-  // cells.
+  // True if every readable image was answered: the accuracies of two such cells cover the same images.
   bool comparable() const {
     const EvaluationLedger& ledger = metrics.ledger;
     return status.ok() && measured() && ledger.answered + ledger.unreadable == ledger.images;
@@ -51,7 +50,7 @@ struct StudyCell {
 struct Study {
   std::string data = {};
   std::string split = {};
-  std::vector<StudyCell> cells = {};  // by model, each with all resolutions
+  std::vector<StudyCell> cells = {};  // by model, then by resolution
   // Returns true if every cell answered every image.
   bool complete() const;
 };
@@ -60,12 +59,12 @@ struct Study {
 using CellRunner = std::function<absl::StatusOr<EvalResult>(const EvalCommand& command)>;
 
 // Runs the cells one after the other, each in its own folder inside `plan.command.out`, so that the same plan can be
-// continued. A size rejected by a model, or a missing model, gives a cell with a status and does not end the study; a
-// lost server does, as the remaining cells then say. `data` is the opened data set.
+// continued. A missing model, or a size that the model rejects, gives a cell with an error, and the study goes on. A
+// lost server or a stop ends the study: the remaining cells get its status. `data` is the opened data set.
 Study RunStudy(const StudyPlan& plan, Client& client, const Dataset& data, const CellRunner& run);
 
-// Cost of an image of `data`, as the server computes it: at the fixed input size, or the mean over up to 64 images
-// if each keeps its size. INVALID_ARGUMENT: a size that the model rejects. UNIMPLEMENTED: the server does not report
+// Cost of an image of `data`, computed by the server: at the fixed input size or, if images keep their sizes, the mean
+// over up to 64 images. INVALID_ARGUMENT: a size that the model rejects. UNIMPLEMENTED: the server does not report
 // costs.
 struct MeanCost {
   double macs = 0;
@@ -74,11 +73,11 @@ struct MeanCost {
 absl::StatusOr<MeanCost> CostOf(Client& client, const v1::ModelVersion& model,
                                 const std::optional<v1::ResolutionWish>& resolution, const Dataset& data);
 
-// "eit-32", "eit@2-160x224", "eit@canary-own"
+// Returns "eit-32", "eit@2-160x224" or "eit@canary-own".
 std::string CellFolder(const ModelChoice& model, const std::optional<v1::ResolutionWish>& resolution);
 
-// Returns a row per cell; `frontier` marks comparable cells for which no other is at least as accurate with at most as
-// many multiply-adds, and better in one of the two. Differences from the first cell are those of study_differences.h.
+// Returns a row per cell. `frontier` marks a comparable cell if no other is at least as good in both accuracy and
+// multiply-adds, and better in one of them. Differences from the first cell come from study_differences.h.
 DataTable StudyTable(const Study& study);
 // Returns the study as one self-contained HTML file.
 std::string DrawStudy(const Study& study);

@@ -12,7 +12,7 @@
 
 namespace vitrine {
 
-// Difference of a cell from the first measured one, on the images that both answered.
+// Difference of a cell from the first measured cell, on the images that both cells answered.
 struct StudyDifference {
   PairedCounts counts = {};
   Interval interval = {};  // interval of the accuracy difference, the cell minus the first
@@ -23,7 +23,8 @@ struct StudyDifference {
 // Returns the index of the first measured cell; the number of cells if there is none.
 size_t FirstMeasured(const Study& study);
 
-// Returns one per cell; nullopt for the first measured one, and for cells without a common answered image.
+// Returns one difference per cell; nullopt for the first measured cell, and for cells that share no answered image with
+// it.
 std::vector<std::optional<StudyDifference>> DifferencesOf(const Study& study);
 
 // Returns the differences as a table, one row each.

@@ -29,7 +29,7 @@ std::string MacsText(double macs) {
   return absl::StrFormat("%.4g k", macs / 1e3);
 }
 
-// Returns true for `frontier` of StudyTable.
+// Returns true if StudyTable marks the cell as `frontier`.
 bool OnFrontier(const Study& study, const StudyCell& cell) {
   if (!cell.comparable() || !cell.macs) return false;
   return std::ranges::none_of(study.cells, [&](const StudyCell& other) {

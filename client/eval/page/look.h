@@ -34,23 +34,23 @@ struct ImageSource {
   }
 };
 
-// Returns a request for attention of that kind only, to the version that answered, without an image; low priority.
+// Returns a request for attention of `kind` only, with low priority and without an image, to the version that answered.
 v1::ClassifyRequest AttentionRequestFor(const ImageSource& source, v1::AttentionKind kind);
 
 // Images of a data set, small enough for a page.
 struct Looks {
-  // One list per prediction: the image, and its attention. Empty or without attention if not available.
+  // One list per prediction: the image and its attention, each only if available.
   std::vector<std::vector<ImageCard::Tile>> images = {};
   std::string attention = {};  // description: "the class token's attention in the last layer, mean over heads"
-  std::string fault = {};      // why images or attention are missing; empty: none are
+  std::string fault = {};      // why images or attention are missing; empty: nothing is missing
 };
 
-// Requests the last layer's attention from the version that answered before, `model`, in the most informative kind:
-// class attention, class token, mean over queries, rollout. Without `model`, only images are read. Failures are no
-// errors; `fault` describes them.
+// Reads the images, and requests attention from the version that answered before, `model`: the last layer's, in the
+// first kind that the model has of class attention, class token, mean over queries, rollout. Without `model`, only
+// reads the images. Failures are not errors; `fault` describes them.
 Looks LookAt(const ImageSource& source, const std::vector<const Prediction*>& predictions);
 
-// Returns up to `most` of `of`, evenly spread; deterministic.
+// Returns up to `most` elements of `of`, evenly spread. Deterministic.
 std::vector<int64_t> EvenlySpread(const std::vector<int64_t>& of, int64_t most);
 
 // Parses "224x224" or "224"; nullopt for an empty text.

@@ -28,7 +28,7 @@ struct EvaluationPage {
   std::vector<const Prediction*> mistakes = {};
   Looks looks = {};
   const AttentionDistances* distances = nullptr;  // null: not requested
-  std::string distances_fault = {};               // why they are not available
+  std::string distances_fault = {};               // why distances are not available
   // Input of CommandOf, for the command that repeats the evaluation.
   std::string folder = {};
   const EvalCommand* command = nullptr;
@@ -36,19 +36,19 @@ struct EvaluationPage {
 };
 std::string RenderPage(const EvaluationPage& input);
 
-// Returns the most confident wrong answers first, at most `most`; ties by index.
+// Returns up to `most` wrong answers, the most confident first; ties by index.
 std::vector<const Prediction*> SurestMistakes(const Evaluation& evaluation, size_t most);
 
-// Writes report.html into an --out folder and, if requested, attention_distance.json, each atomically. Data that the
-// data set or the server cannot provide is mentioned on the page and is no error. Model and resolution of `source` are
-// set from the evaluation; once its `stop` is true, the page is written with the data so far, and the status is
+// Writes report.html into an --out folder and, if requested, attention_distance.json, each atomically. The page
+// mentions what the data set or the server cannot provide; this is not an error. Model and resolution of `source` are
+// set from the evaluation. Once `source.stop` is true, the page is written with the data so far, and the status is
 // CANCELLED. `command` made the evaluation; null if unknown.
 absl::Status WriteReport(const std::string& folder, const Evaluation& evaluation, ImageSource source,
                          const ReportOptions& wish = {}, const EvalCommand* command = nullptr);
 
-// Returns the command that repeats the evaluation in `folder`, and its report, into another folder beside it; quoted
-// for a shell. If `command` is null, options known only from it have their defaults, and a required label map is
-// "FILE". Never contains a token, at most the name of its file.
+// Returns a shell command that repeats the evaluation in `folder`, and its report, in another folder beside it. If
+// `command` is null, options known only from it have their defaults, and a required label map is "FILE". May contain
+// the name of a token file, but never a token.
 std::string CommandOf(const Evaluation& evaluation, const std::string& folder, const EvalCommand* command = nullptr,
                       const ReportOptions& wish = {});
 

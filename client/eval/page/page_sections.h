@@ -11,7 +11,7 @@
 
 namespace vitrine {
 
-// The parts of RenderPage, in its order.
+// The sections of RenderPage, in order.
 void AddKeyFigures(const EvaluationPage& input, HtmlPage& page);
 void AddLedger(const EvaluationPage& input, HtmlPage& page);
 void AddClasses(const EvaluationPage& input, HtmlPage& page);
@@ -25,22 +25,22 @@ void AddSettings(const EvaluationPage& input, HtmlPage& page);
 
 // Text and drawings shared by the pages of evaluations.
 
-// "76.41 %"; with a sign "+1.20 %".
+// Return "76.41 %"; with a sign "+1.20 %".
 std::string PercentText(double share);
 std::string SignedPercentText(double share);
-// "1.25 ms", "3.1 s"
+// Returns "1.25 ms" or "3.1 s".
 std::string DurationText(double seconds);
 // Returns the model's label, or the number of a class without one.
 std::string LabelOf(const v1::ModelVersion& model, int32_t label);
-// "eit-mini-cifar10 version 3"
+// Returns "eit-mini-cifar10 version 3".
 std::string NameOf(const v1::ModelVersion& model);
-// "95 % interval 78.1 to 79.7 %"
+// Returns "95 % interval 78.1 to 79.7 %".
 std::string IntervalInWords(int64_t right, int64_t all);
-// "0.6345 (0.6150 to 0.6540)"
+// Returns "0.6345 (0.6150 to 0.6540)".
 std::string MeanScoreText(const MeanScore& score);
 // Draws histograms of the confidences of right and wrong answers.
 std::string DrawConfidences(std::span<const Prediction> predictions, const std::string& title);
-// "Expected calibration error 1.2 % ...; on average surer than right."
+// Returns "Expected calibration error 1.2 % ...; on average surer than right."
 std::string CalibrationInWords(const Calibration& calibration);
 // Returns a line per prediction: predicted class, right class, image.
 std::vector<std::string> AnswerInWords(const v1::ModelVersion& model, const Prediction& prediction);

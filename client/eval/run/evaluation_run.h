@@ -22,9 +22,10 @@ namespace vitrine {
 
 // One call of RunEvaluation (client/eval/run/run.h).
 //
-// Images are sent in rounds; a round sends each pending image once, until the server is lost. Images in flight at
-// that time are suspects: one of them may have crashed it. The next rounds send them one at a time, each after the
-// server has answered another image. An image that was alone in flight in three losses is recorded as refused.
+// Images are sent in rounds. A round sends each pending image once, until the server is lost. The images in flight at
+// that time become suspects: one of them may have crashed the server. The next rounds send suspects one at a time, each
+// after the server has answered another image. A suspect that was alone in flight at three losses is recorded as
+// refused.
 class EvaluationRun {
  public:
   EvaluationRun(const EvalCommand& command, ProgressDisplay& display, const std::atomic<bool>* stop)
@@ -73,7 +74,7 @@ class EvaluationRun {
 
   std::unique_ptr<Dataset> data_;
   std::unique_ptr<Client> client_;
-  bool repeats_ = true;  // client_ retries by itself where allowed
+  bool repeats_ = true;  // true: client_ retries requests
   Evaluation evaluation_;
   std::optional<Journal> journal_;
   std::unique_ptr<RunProgress> progress_;
@@ -83,30 +84,30 @@ class EvaluationRun {
     absl::Status last = {};
     int attempts = 0;
     int reads = 0;                               // failed reads
-    int doubts = 0;                              // answers with an error of the server
+    int doubts = 0;                              // answers with an error of Fate::kDoubtful
     int strikes = 0;                             // losses of the server with only this image in flight
     int refusals = 0;                            // rejections for overload or timeout
-    absl::Time second = absl::InfiniteFuture();  // time of the second of these
+    absl::Time second = absl::InfiniteFuture();  // time of the second of these rejections
   };
   std::map<int64_t, Trouble> trouble_;  // images that are retried or were given up
   std::vector<int64_t> pending_;        // to be sent
-  std::vector<int64_t> suspects_;       // to be sent before these, one by one
+  std::vector<int64_t> suspects_;       // to be sent before pending_, one at a time
 
   struct Round {
-    size_t position = 0;               // in its order
-    std::deque<int64_t> asked = {};    // in order, until delivered
-    std::vector<int64_t> again = {};   // answered without success
-    std::vector<int64_t> unsent = {};  // delivered without having been sent
+    size_t position = 0;               // next index into its order
+    std::deque<int64_t> asked = {};    // requested images in order, until delivered
+    std::vector<int64_t> again = {};   // to be sent again after an error
+    std::vector<int64_t> unsent = {};  // delivered, but never sent
     std::vector<int64_t> lost = {};    // in flight when the server was lost
   };
   Round round_;
 
   // State of the server.
   absl::Status away_;    // why no request can be sent now
-  bool proven_ = false;  // true if it has answered since it was lost
+  bool proven_ = false;  // true if the server has answered since its last loss
   Patience patience_;
 
-  // State of the data: indices of images that can be sent or read again, -1: none yet.
+  // State of the data. Indices of images that can be sent or read again; -1: none yet.
   int64_t answered_ = -1;  // an image with an answer
   int64_t readable_ = -1;  // an image that this session has read
   int unread_ = 0;         // consecutive images that could not be read

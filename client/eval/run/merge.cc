@@ -21,7 +21,7 @@ struct Part {
   Evaluation evaluation;
 };
 
-// Returns the parts by shard number, all from one run.
+// Returns the parts by shard number. Requires that all are from one run.
 absl::StatusOr<std::map<int64_t, Part>> ReadParts(const std::vector<std::string>& folders) {
   std::map<int64_t, Part> parts;
   for (const std::string& folder : folders) {
@@ -49,8 +49,8 @@ absl::StatusOr<std::map<int64_t, Part>> ReadParts(const std::vector<std::string>
   return parts;
 }
 
-// Checks that each image belongs to its shard and occurs once. Journals without the order of the data are compared by
-// names.
+// Checks that each image belongs to its shard. In journals without the order of the data, also checks that no name
+// occurs twice.
 absl::Status CheckImages(const std::map<int64_t, Part>& parts) {
   absl::flat_hash_map<std::string, const Part*> names;
   for (const auto& [number, part] : parts) {
@@ -73,7 +73,7 @@ absl::Status CheckImages(const std::map<int64_t, Part>& parts) {
   return absl::OkStatus();
 }
 
-// Writes the journal of `merged` with the parts' contents atomically.
+// Atomically writes the journal of `merged` with the parts' contents.
 absl::Status WriteMerged(const std::string& folder, const std::map<int64_t, Part>& parts, Evaluation merged) {
   const std::string unfinished = StagedPath(kJournalFile).string();
   ASSIGN_OR_RETURN(Journal journal, Journal::Open(folder, /*restart=*/true, merged, unfinished));

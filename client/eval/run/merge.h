@@ -14,16 +14,16 @@ namespace vitrine {
 struct MergeOptions {
   std::vector<std::string> folders = {};  // --out folders of shards, at least one
   std::string out = {};                   // another folder, without an evaluation
-  bool allow_missing = false;             // shards, or images of shards, may be missing
-  std::vector<Gate> gates = {};           // only checked: an error if the model has no such measure
+  bool allow_missing = false;             // true: shards, or images of shards, may be missing
+  std::vector<Gate> gates = {};           // only checked: an error if the model cannot have the measure
 };
 
-// Returns the evaluation that one run over the whole data set would have made; `out` gets its journal, written
-// atomically, which a run may continue if images are missing.
+// Returns the evaluation that one run over the whole data set would have made. Atomically writes its journal to `out`;
+// if images are missing, a run may continue it.
 //
-// FAILED_PRECONDITION: shards of different runs (names the difference), a repeated shard, missing or unfinished shards
-// unless allowed; an image in two shards or in the wrong one; a gate on a measure that this model cannot have.
-// ALREADY_EXISTS: `out` holds an evaluation.
+// FAILED_PRECONDITION: shards of different runs (the message names the difference); a repeated shard; missing or
+// unfinished shards without allow_missing; an image in two shards or in the wrong one; a gate on a measure that this
+// model cannot have. ALREADY_EXISTS: `out` has an evaluation.
 absl::StatusOr<Evaluation> MergeEvaluations(const MergeOptions& options);
 
 }  // namespace vitrine

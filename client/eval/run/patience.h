@@ -9,24 +9,24 @@
 
 namespace vitrine {
 
-// Time limit for a server that does not respond, and waits between attempts. Thread-compatible.
+// Limits how long a server may be silent, and computes waits between attempts. Thread-compatible.
 class Patience {
  public:
   explicit Patience(absl::Duration most) : most_(most) {}
 
-  // Records a result of an image: ends the silence.
+  // Records a result of an image, which ends the silence and resets the waits.
   void Progressed() {
     Answered();
     waits_ = 0;
   }
   // Records an answer of the server without a result of an image.
   void Answered() { silent_ = absl::InfiniteFuture(); }
-  // Records that no answer came; the silence starts now unless it has already.
+  // Records that no answer came. The silence starts now, unless it has already started.
   void Silent(absl::Time now) { silent_ = std::min(silent_, now); }
 
-  // Returns the remaining time of this silence; negative if it is over.
+  // Returns the time left for this silence; negative if the limit has passed.
   absl::Duration Left(absl::Time now) const { return silent_ + most_ - now; }
-  bool waited() const { return waits_ > 0; }  // since the last image became known
+  bool waited() const { return waits_ > 0; }  // true if NextWait was called since the last result
   // Returns the wait before the next attempt: 0.2 s, doubled each time up to 5 s, minus a random part of up to half.
   absl::Duration NextWait();
 

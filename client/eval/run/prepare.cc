@@ -61,7 +61,7 @@ bool IsLoading(Client& client, const ModelChoice& choice) {
          });
 }
 
-// Returns UNAVAILABLE for errors that may pass.
+// Returns the model if it is ready. UNAVAILABLE: it may become ready.
 absl::StatusOr<v1::ModelVersion> ReadyModel(Client& client, const ModelChoice& choice) {
   absl::StatusOr<v1::ModelVersion> model = ChooseModel(client, choice);
   if (!model.ok()) {
@@ -117,7 +117,7 @@ absl::StatusOr<PreparedRun> PrepareRun(const EvalCommand& command, ProgressDispl
     ASSIGN_OR_RETURN(rows, ReadLabelMap(command.label_map));
   }
   for (LabelRow& row : rows) {
-    // Escapes labels as those of the data set, unless they are escaped already.
+    // Escapes labels like those of the data set, unless they are escaped already.
     if (row.data.find("\\x") == std::string::npos) row.data = EscapedBytes(row.data);
   }
   ASSIGN_OR_RETURN(std::tie(run.client, run.evaluation.model), ChooseReady(command, display, stop));

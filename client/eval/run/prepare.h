@@ -21,9 +21,9 @@ struct PreparedRun {
   Evaluation evaluation = {};  // without sessions and predictions
 };
 
-// Opens the data set, connects, chooses the version of the model, and maps the labels to classes. Labels without a
-// class are listed on `display`. Retries the connection for the connect timeout; waits for a loading model and a
-// restarting server for the patience, unless `*stop` becomes true. Errors as of RunEvaluation.
+// Opens the data set, connects, chooses the version of the model, and maps the labels to classes. Lists labels without
+// a class on `display`. Retries the connection until the connect timeout. Waits up to command.patience for a loading
+// model or a restarting server, but stops once `*stop` is true. Errors are those of RunEvaluation.
 absl::StatusOr<PreparedRun> PrepareRun(const EvalCommand& command, ProgressDisplay& display,
                                        const std::atomic<bool>* stop = nullptr);
 

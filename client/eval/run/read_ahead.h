@@ -23,7 +23,7 @@ class ReadAhead {
   struct Options {
     int threads = 2;
     size_t images = 128;               // maximum held
-    size_t bytes = size_t{128} << 20;  // maximum held, unless a single image is larger
+    size_t bytes = size_t{128} << 20;  // maximum bytes of prefetched images; one larger image is allowed
   };
   // `data` must outlive this object.
   ReadAhead(const Dataset& data, std::vector<int64_t> indices, const Options& options);
@@ -32,8 +32,8 @@ class ReadAhead {
   ~ReadAhead();
 
   // Returns the next image in the order of `indices`, or why it cannot be sent: the error of Dataset::encoded, or
-  // INVALID_ARGUMENT for data that is no JPEG, PNG or WebP accepted by a server (common/imaging/header.h). Call once
-  // per index.
+  // INVALID_ARGUMENT if it is not a JPEG, PNG or WebP that servers accept (common/imaging/header.h). Call once per
+  // index.
   absl::StatusOr<std::string> Next();
 
  private:
@@ -51,7 +51,7 @@ class ReadAhead {
   size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   std::map<size_t, absl::StatusOr<std::string>> ready_ ABSL_GUARDED_BY(mutex_);  // by position
 
-  std::vector<std::thread> threads_;  // last member: the threads use the others
+  std::vector<std::thread> threads_;  // last member, because the threads use the other members
 };
 
 }  // namespace vitrine

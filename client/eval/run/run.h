@@ -34,12 +34,12 @@ struct EvalCommand {
   std::optional<v1::ResolutionWish> resolution;
   int top_k = 5;  // at least 5
   v1::Priority priority = v1::LOW;
-  // Maximum wait for a lost server, and for the answer to one image.
+  // Maximum wait for a lost server, and for an image that is rejected for overload or times out.
   absl::Duration patience = absl::Minutes(2);
   bool restart = false;          // deletes an evaluation in the folder
   bool keep_logits = false;      // keep all logits of every answer, for Calibrate
   bool retry_failed = false;     // retry images that were refused or unreadable
-  std::vector<Gate> gates = {};  // only checked: an error if the model has no such measure
+  std::vector<Gate> gates = {};  // only checked: an error if the model cannot have the measure
 };
 
 struct EvalResult {
@@ -48,13 +48,13 @@ struct EvalResult {
   absl::Status stopped = {};
 };
 
-// Evaluates every image that `command.out` has no result for, each once, and writes the journal and the files of
-// WriteEvaluation. The model's version is chosen once; an answer from other weights ends the run. Once `*stop` is true,
-// no more requests are sent, and the run ends when the answers in flight have arrived.
+// Evaluates each image that has no result in `command.out`, and writes the journal and the files of WriteEvaluation.
+// Chooses the model's version once; an answer from other weights ends the run. Once `*stop` is true, no more requests
+// are sent, and the run ends when the answers in flight have arrived.
 //
-// Returns an error if the run could not start: no server, no such model or not ready, unusable data set, no matching
-// label, a folder locked by another run or with another evaluation, or a gate or calibration that this model does not
-// support.
+// Returns an error if the run could not start: no server; a model that is missing or not ready; an unusable data set;
+// no matching label; a folder that another run has locked or that has another evaluation; a gate or calibration that
+// this model does not support.
 absl::StatusOr<EvalResult> RunEvaluation(const EvalCommand& command, ProgressDisplay& progress,
                                          const std::atomic<bool>* stop = nullptr);
 

@@ -16,7 +16,7 @@ namespace vitrine {
 namespace {
 
 constexpr int kMostDoubtful = 3;  // attempts of an image that the server answers with INTERNAL or similar
-constexpr int kMostStrikes = 3;   // attempts of an image with which the server is lost
+constexpr int kMostStrikes = 3;   // losses of the server until an image alone in flight is refused
 constexpr int kMostReads = 3;     // attempts to read a missing image
 constexpr int kManyUnread = 16;   // consecutive unreadable images that indicate missing data
 
@@ -125,8 +125,8 @@ void EvaluationRun::Refuse(Prediction prediction, const absl::Status& status, st
   Record(prediction);
 }
 
-// Retries at least three times, and then until the patience ends. After that the image stays without a result, in
-// `trouble_`.
+// Makes at least three attempts, and retries until `patience` has passed since the second rejection. After that the
+// image stays without a result, in `trouble_`.
 void EvaluationRun::AskLater(int64_t index, const absl::Status& status) {
   const absl::Time now = absl::Now();
   patience_.Silent(now);
@@ -140,7 +140,7 @@ void EvaluationRun::AskLater(int64_t index, const absl::Status& status) {
   if (now - trouble.second < command_.patience) round_.again.push_back(index);
 }
 
-// Counts a loss of the server with only this image in flight, after it had answered another.
+// Counts a loss of the server with only this image in flight, after the server had answered another.
 void EvaluationRun::Strike(int64_t index) {
   Trouble& trouble = trouble_[index];
   if (++trouble.strikes < kMostStrikes) return;
@@ -154,7 +154,7 @@ void EvaluationRun::TakeReadError(int64_t index, const absl::Status& status) {
   Trouble& trouble = trouble_[index];
   trouble.last = status;
   ++trouble.reads;
-  // Other errors are caused by the file itself.
+  // Errors other than these two are caused by the file itself.
   const bool is_missing = absl::IsNotFound(status), may_pass = is_missing || absl::IsUnavailable(status);
   if (!may_pass || (is_missing && trouble.reads >= kMostReads && DataIsThere())) {
     Prediction prediction = Begin(index);

@@ -27,20 +27,20 @@ class RunProgress {
   // Counts an image; `again`: an earlier session already had its result.
   void Count(const Prediction& prediction, bool again);
   int64_t known() const { return known_; }
-  int64_t asked() const { return asked_; }  // known images sent by this session
+  int64_t asked() const { return asked_; }  // results of this session
   // Draws if due, not in the first second. `in_flight` is the current limit of requests in flight.
   void Draw(int in_flight, absl::Time now);
   // Draws the final state.
   void DrawEnd(int in_flight, absl::Time now);
-  // Draws while no request is sent, with the reason.
+  // Draws the reason while no request is sent.
   void DrawWaiting(const std::string& why, absl::Time now);
   void Line(const std::string& text);
 
-  // "4,210 of 10,000  42 %  812 images/s  7s left  top-1 78.90 %  32 in flight  2 refused"
+  // Returns "4,210 of 10,000  42 %  812 images/s  7s left  top-1 78.90 %  32 in flight  2 refused".
   std::string Text(int in_flight, absl::Time now);
 
  private:
-  // Both are called with the mutex held, or while waiting for it.
+  // Redraw requires mutex_; Tick locks it.
   void Redraw(absl::Time now);
   void Tick(const std::stop_token& end);
   double Rate(absl::Time now);
@@ -58,7 +58,7 @@ class RunProgress {
   bool ended_ = false;
   std::mutex mutex_;  // guards everything that the ticker reads
   std::condition_variable_any tick_;
-  std::jthread ticker_;  // last member: it uses the others
+  std::jthread ticker_;  // last member, because it uses the other members
 };
 
 }  // namespace vitrine

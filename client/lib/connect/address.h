@@ -14,16 +14,16 @@ struct ServerAddress {
   std::string uri = {};                 // gRPC target; empty if `hosts` has several entries
   std::vector<std::string> hosts = {};  // several host:port, in order; otherwise empty
   std::string host = {};                // the only host, without brackets; empty for several hosts or a socket
-  bool balanced = false;                // requests are distributed over all resolved addresses
-  bool local = false;                   // does not leave this machine: loopback, or a Unix socket
+  bool balanced = false;                // true: requests are distributed over all resolved addresses
+  bool local = false;                   // true: traffic stays on this machine (loopback or a Unix socket)
 };
 
 // INVALID_ARGUMENT: no port, a list with entries other than host:port, or a scheme other than dns, ipv4, ipv6, unix and
 // unix-abstract.
 absl::StatusOr<ServerAddress> ParseAddress(const std::string& address);
 
-// Resolves the names of several hosts and returns them as a gRPC target. UNAVAILABLE names a host without an address;
-// with `partly`, only if no host has one.
+// Resolves the names of several hosts and returns them as a gRPC target. UNAVAILABLE: a host (with `partly`: every
+// host) has no address; the message names one.
 absl::StatusOr<std::string> ResolveHosts(const std::vector<std::string>& hosts, bool partly = false);
 
 }  // namespace vitrine

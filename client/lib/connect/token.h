@@ -16,20 +16,21 @@ class ClientInterceptorFactoryInterface;
 
 namespace vitrine {
 
-// A bearer token: given as text, or read from a file that may be replaced while the client runs (as by Kubernetes).
-// Thread-safe.
+// A bearer token: given as text, or read from a file. The file may be replaced while the client runs (Kubernetes does
+// this). Thread-safe.
 class BearerToken {
  public:
-  // Time after which the file is read again.
+  // Interval at which the file is read again.
   static constexpr absl::Duration kReread = absl::Minutes(1);
 
-  // INVALID_ARGUMENT: empty, or characters not allowed in a header; FromFile: also if the file cannot be read.
+  // INVALID_ARGUMENT: the token is empty or has characters not allowed in a header. FromFile also returns the errors of
+  // ReadSmallFile.
   static absl::StatusOr<std::shared_ptr<BearerToken>> FromText(const std::string& token);
   static absl::StatusOr<std::shared_ptr<BearerToken>> FromFile(const std::string& path);
 
   // Returns the newest token that could be read.
   std::string Get(absl::Time now);
-  // Reads the file again after a server rejected the token `refused`; true if it holds another now.
+  // Call this after a server rejected the token `refused`. Reads the file again; returns true if the token now differs.
   bool IsReplaced(const std::string& refused);
 
  private:

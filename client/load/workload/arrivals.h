@@ -35,7 +35,7 @@ std::unique_ptr<Arrivals> ArrivalsAtRate(ArrivalProcess process, double rate, ui
 // Returns a schedule known in advance, by ascending time. `arrivals` must outlive it.
 std::unique_ptr<Arrivals> ArrivalsOf(const std::vector<Arrival>& arrivals);
 
-// Returns every `lanes`-th arrival of `all`, starting with number `lane`: lanes divide a schedule without
+// Returns every `lanes`-th arrival of `all`, from number `lane` on, so that lanes share a schedule without
 // synchronisation.
 std::unique_ptr<Arrivals> LaneOf(std::unique_ptr<Arrivals> all, int lane, int lanes);
 

@@ -31,9 +31,9 @@ class SteadyLoadClock final : public LoadClock {
   const int64_t start_;
 };
 
-// Calls `start` for every arrival due before `end`, at its due time or later, in order and without waiting for answers;
-// `start` must not block. `now` is the time of the call: it shows the delay; no request is skipped to catch up. Returns
-// early once `stopped`, which is called at least every 50 ms.
+// Calls `start` for every arrival due before `end`, at its due time or later, in order and without waiting for answers.
+// `start` must not block; `now`, the time of the call, shows the delay. No request is skipped to catch up. Calls
+// `stopped` at least every 50 ms, and returns early once it is true.
 void Pace(Arrivals& arrivals, int64_t end, const LoadClock& clock, absl::FunctionRef<bool()> stopped,
           absl::FunctionRef<void(const Arrival& arrival, int64_t now)> start);
 

@@ -6,10 +6,10 @@
 
 namespace vitrine {
 
-// Purpose of a random number: different purposes are independent.
+// Purpose of a random number. Numbers of different purposes are independent.
 enum class RandomPurpose : uint64_t { kGap = 1, kClass = 2, kImage = 3, kLook = 4 };
 
-// Returns random number `number` of a purpose: a pure function, so that a load is the same for any number of threads.
+// Returns random number `number` of a purpose. Pure, so a load does not depend on the number of threads.
 // (The finalizer of SplitMix64: Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014.)
 inline uint64_t RandomBits(uint64_t seed, RandomPurpose purpose, uint64_t number) {
   const auto mix = [](uint64_t bits) {

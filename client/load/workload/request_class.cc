@@ -76,7 +76,7 @@ bool IsList(absl::string_view setting) {
   return field == "attention" || field == "features";
 }
 
-// Splits "model=a, attention=class,mean, weight=3" at the commas before settings: those of lists remain.
+// Splits "model=a, attention=class,mean, weight=3" into settings. Commas within a list do not split.
 std::vector<absl::string_view> SplitSettings(absl::string_view text) {
   std::vector<absl::string_view> settings;
   for (const absl::string_view piece : absl::StrSplit(text, ',', absl::SkipWhitespace())) {

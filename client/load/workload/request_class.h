@@ -16,7 +16,7 @@
 
 namespace vitrine {
 
-// One kind of requests in a load.
+// One kind of request in a load.
 struct RequestClass {
   std::string name = {};  // name in reports; empty: made from the settings below
   ModelChoice model = {};
@@ -26,8 +26,8 @@ struct RequestClass {
   absl::Duration deadline = absl::Seconds(30);
   double weight = 1;                     // relative share of the load; above 0
   std::vector<std::string> images = {};  // files and folders; empty: a generated image
-  // Additional contents of its answers. A kind of attention has the defaults without layers and heads: the last layer's
-  // mean over its heads; a rollout of the whole model, distances of all layers.
+  // Additional contents of the answers. Attention is requested without layers and heads, so the defaults apply: the
+  // last layer's mean over heads; a rollout over the whole model; distances of all layers.
   std::vector<v1::AttentionKind> attention = {};
   std::vector<v1::FeatureKind> features = {};
   std::optional<int> top_k = {};  // number of predictions; unset: the server's default
@@ -44,8 +44,8 @@ absl::StatusOr<v1::Priority> ParsePriority(absl::string_view word);
 absl::Status SetClassField(absl::string_view field, absl::string_view value, RequestClass& request_class);
 
 // Parses the classes of a load: "model=a, resolution=32x32, weight=3; model=b, priority=high, deadline=50ms". Missing
-// settings are those of `defaults`; `images` replaces the default list. A kind without a setting belongs to the list
-// before it: "attention=class,mean". INVALID_ARGUMENT names class and setting.
+// settings are those of `defaults`; `images` replaces the default list. A word without "=" belongs to the list before
+// it: "attention=class,mean". The message of INVALID_ARGUMENT names class and setting.
 absl::StatusOr<std::vector<RequestClass>> ParseMix(absl::string_view text, const RequestClass& defaults);
 
 }  // namespace vitrine

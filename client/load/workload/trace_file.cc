@@ -21,7 +21,7 @@ namespace {
 
 constexpr size_t kMaxLines = 10'000'000;
 constexpr uintmax_t kMaxBytes = uintmax_t{2} << 30;
-constexpr size_t kMaxClasses = 1000;  // each has its own record
+constexpr size_t kMaxClasses = 1000;  // each class has its own record
 constexpr double kMaxSeconds = 7 * 24 * 3600;
 constexpr char kColumns[] = "seconds, model, picture, resolution, priority, deadline";
 
@@ -60,7 +60,7 @@ absl::StatusOr<int64_t> ParseSeconds(absl::string_view text) {
   return static_cast<int64_t>(std::llround(seconds * 1e9));
 }
 
-// Collects lines; equal settings share a class.
+// Collects the lines of a trace. Lines with equal settings share a class.
 class TraceBuilder {
  public:
   TraceBuilder(std::string folder, const RequestClass& defaults) : folder_(std::move(folder)), defaults_(defaults) {}

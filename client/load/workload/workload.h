@@ -25,13 +25,13 @@ struct Workload {
   double image_bytes = 0;        // mean size of an image in bytes
   std::string passed_over = {};  // summary of the files that were ignored in folders, see FoundImages
 
-  // Returns the index of the `number`-th request: its class drawn by weight, its image at random. Pure. Not for a
+  // Draws the `number`-th request, its class by weight and its image uniformly, and returns its index. Pure. Not for a
   // trace.
   uint32_t Pick(uint64_t seed, uint64_t number) const;
 };
 
 struct WorkloadOptions {
-  // Size that every image is padded with zeros or cut to; 0: unchanged. For servers that do not decode.
+  // Size in bytes to which every image is cut or padded with zeros, for servers that do not decode; 0: unchanged.
   int64_t bytes = 0;
   // Maximum size of all requests together.
   int64_t max_bytes = int64_t{1} << 30;
@@ -46,7 +46,7 @@ struct Trace {
     uint32_t request_class = 0;
     std::string image = {};  // a file; empty: a generated image
   };
-  std::vector<RequestClass> classes = {};  // requests with equal settings are one class, with any images
+  std::vector<RequestClass> classes = {};  // requests that differ only in their image share a class
   std::vector<Request> requests = {};      // all different
   std::vector<Arrival> arrivals = {};      // `request` is an index into `requests`; at least one
 };
