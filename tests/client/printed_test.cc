@@ -186,7 +186,7 @@ std::string Utf8(uint32_t point) {
   return bytes;
 }
 
-// Lists the code points at which the display width, or the way a character is shown, changes.
+// Lists the code points at which the display width, or the printed form, changes.
 TEST(Printed, WidthsOfAllCharacters) {
   std::string ranges, before;
   for (uint32_t point = 0; point < 0x110000; ++point) {

@@ -37,7 +37,7 @@ class ProgramPages : public testing::Test {
 
   bool Has(const std::string& program) const { return Shell(folder_, "command -v " + program).exit_code == 0; }
 
-  // Returns bash's completions of the last word.
+  // Returns bash's completions of the last of `words`.
   std::vector<std::string> Complete(const std::vector<std::string>& words) const {
     const Ran ran =
         Shell(folder_, absl::StrCat("bash -c 'source ", words[0], ".bash; COMP_WORDS=(\"$@\"); ",
@@ -86,7 +86,7 @@ TEST_F(ProgramPages, ZshTakesTheScript) {
   }
 }
 
-// A flag that --help names and the page does not.
+// Finds flags that --help names and the page does not.
 TEST_F(ProgramPages, TheManualHasEveryFlagOfTheHelp) {
   const std::regex flag("--[a-z][a-z0-9-]+");
   for (const std::string program : kPrograms) {

@@ -15,12 +15,11 @@ struct Ran {
   std::string out, errors;
 };
 
-// Runs a shell command in the folder. Variables of the environment for CMake, the server's address, tokens and traces
-// are unset.
+// Runs a shell command in the folder. Unsets environment variables for CMake, the server's address, tokens and traces.
 Ran Shell(const ScratchFolder& folder, const std::string& command);
 
 // A vitrine-server process that serves the bundled kv-pos-mnist from the folder's "repository". `arguments` are added
-// in shell syntax. Ends with the object.
+// in shell syntax. The process ends with the object.
 class BundledServer {
  public:
   explicit BundledServer(const ScratchFolder& folder, const std::string& arguments = "");
@@ -28,7 +27,7 @@ class BundledServer {
   BundledServer(const BundledServer&) = delete;
   BundledServer& operator=(const BundledServer&) = delete;
 
-  // host:port; empty, and the test has failed, if the server was not ready within a minute.
+  // host:port; empty if the server was not ready within a minute, which fails the test.
   const std::string& address() const { return address_; }
 
  private:

@@ -62,7 +62,7 @@ TEST_F(VitrineProgram, ListsShowsAndWatches) {
   EXPECT_THAT(missing.errors, HasSubstr("\"other\""));
   EXPECT_EQ(Shell(folder_, kVitrine + "models show kv-pos-mnist@X" + at_).exit_code, 2);
   EXPECT_EQ(Shell(folder_, kVitrine + "models sing" + at_).exit_code, 2);
-  // A version that appears while somebody watches.
+  // A version appears during a watch.
   const Ran watch = Shell(folder_, "mkfifo lines; " + kVitrine + "models watch" + at_ + R"( >lines &
       exec 3<lines; read -t 20 first <&3; echo "$first"
       cp -r repository/kv-pos-mnist/1 new; sed -i 's/^version: 1/version: 2/' new/manifest.textproto
@@ -92,7 +92,7 @@ TEST_F(VitrineProgram, TakesImagesFromEverywhere) {
 TEST_F(VitrineProgram, TellsTheServersLogWhereARequestBelongs) {
   const std::string one = "4bf92f3577b34da6a3ce929d0e0e4736", span = "00f067aa0ba902b7", other(32, 'a');
   const std::string parent = "00-" + one + "-" + span + "-01";
-  // Lines of requests in the server's log that have these ids, once there are as many.
+  // Returns the lines of requests in the server's log that have these ids; waits until there are `wanted` of them.
   const auto logged = [&](const std::string& method, const std::string& trace, int wanted) {
     const std::regex line("request method=" + method + " [^\n]*trace_id=" + trace + " span_id=" + span);
     std::string log;
@@ -136,7 +136,7 @@ TEST_F(VitrineProgram, HelpOfEveryCommandHasAnExample) {
 }
 
 TEST_F(VitrineProgram, AsksForHealth) {
-  // The server reports readiness before the model has computed its first result, after which the model is serving.
+  // The server reports readiness before the model computes its first result. Only then is the model serving.
   const std::string health = kVitrine + "health model/kv-pos-mnist" + at_;
   const Ran known = Shell(folder_, "for i in {1..100}; do " + health + " >said && break; sleep 0.1; done; cat said");
   EXPECT_EQ(known.out, "SERVING\n");

@@ -22,7 +22,7 @@ struct Exchange {
   v1::ClassifyResponse answer;
 };
 
-// `width` x `height` pixels are a grid of a quarter of that.
+// The grid has one cell per 4x4 of the `width` x `height` pixels.
 Exchange Ask(const std::vector<v1::AttentionKind>& kinds, const std::vector<int>& layers = {},
              const std::vector<int>& heads = {}, int width = 24, int height = 16) {
   Exchange exchange;
@@ -91,7 +91,8 @@ TEST_F(WriteAttentionTest, DrawsEachKindInItsWay) {
     EXPECT_EQ(overlay.width, 256) << name << ": over the image";
     EXPECT_GE(overlay.height, 171 + 8 + 2 * 16 + 40) << "with two lines or more and the bar below";
   }
-  // A grid of 4x6 and the class token: 25 squares of 16 pixels, those of 4 channels 96 pixels; then the axes.
+  // Scores: 25 tokens (a grid of 4x6 and the class token) of 16 pixels each. Channels: 4 of 96 pixels. Axes add 60
+  // pixels.
   EXPECT_GT(Drawing("cat.scores.layer1.png").height, 400 + 60);
   EXPECT_GT(Drawing("cat.channels.layer1.png").height, 384 + 60);
   // The queried cell, row 1 of 4 and column 1 of 6, is framed in black.
@@ -122,14 +123,14 @@ TEST_F(WriteAttentionTest, DivergingMapsOnTheGridHaveTheirColourBar) {
   exchange.answer.mutable_attention(0)->set_diverging(true);
   Draw(exchange);
   const Image image = Drawing("cat.class-attention.layer1.png");
-  int blue = 0;  // below the image, where the bar is
+  int blue = 0;  // below the image, where the colour bar is
   for (int i = image.width * 171; i < image.width * image.height; ++i) {
     blue += image.pixels[3 * i + 2] > image.pixels[3 * i] + 100;
   }
   EXPECT_GT(blue, 100);
 }
 
-// Weights of two layers on one sheet: one looks everywhere alike, the other at one cell.
+// One sheet shows two layers: one with almost uniform weights, one that attends to a single cell.
 TEST_F(WriteAttentionTest, ALayerThatLooksEverywhereAlikeIsFlatOnTheSheet) {
   Exchange exchange = Ask({v1::CLASS_TOKEN_ROW}, {0, 1}, {0});
   std::vector<float> equal(24), peaked(24, 0.01f);
@@ -141,7 +142,7 @@ TEST_F(WriteAttentionTest, ALayerThatLooksEverywhereAlikeIsFlatOnTheSheet) {
   }
   Draw(exchange, true);
   const Image sheet = Drawing("cat.class.sheet.png");
-  // Tiles of 224 x 149 behind the captions, and 16 pixels of margin below the last.
+  // Tiles are 224 x 149, right of the captions, with a margin of 16 pixels below the last.
   const int left = 16 + std::max(TextWidth("layer 0", 10), TextWidth("layer 1", 10)) + 8;
   const auto spread = [&](int bottom) {
     int least = 765, most = 0;
@@ -174,7 +175,7 @@ TEST_F(WriteAttentionTest, ASheetHoldsAllMapsOfAKind) {
   EXPECT_FALSE(std::filesystem::exists(folder_.Path("cat.class.layer0.head0.png")));
 }
 
-// The image, then a column for each kind: three of equal width.
+// The image and a column for each kind have equal widths.
 TEST_F(WriteAttentionTest, KindsStandSideBySideBehindTheImage) {
   const auto width = [&](const std::vector<v1::AttentionKind>& kinds) {
     const Exchange exchange = Ask(kinds, {1}, {0});
@@ -214,7 +215,7 @@ TEST_F(WriteAttentionTest, OneMatrixOfBothSignsMakesItsSheetDiverge) {
   const auto bar = [&] {
     Draw(exchange, true);
     const Image sheet = Drawing("cat.scores.sheet.png");
-    int blue = 0;  // in the head of the sheet, where the bar of colours is
+    int blue = 0;  // in the head of the sheet, where the colour bar is
     for (int i = 0; i < sheet.width * 90; ++i) blue += sheet.pixels[3 * i + 2] > sheet.pixels[3 * i] + 100;
     return blue;
   };

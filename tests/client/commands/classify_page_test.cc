@@ -95,7 +95,7 @@ TEST(ClassifyPage, ManyBatchesBecomeOneLine) {
   for (uint64_t id = 1; id <= 9; ++id) {
     v1::ClassifyResponse answer = AnswerOf({{"cat", 1}}, 1, 1);
     answer.mutable_batch()->set_id(id);
-    answer.mutable_batch()->set_images(static_cast<int>(id % 9) + 1);  // neither end of the range comes first or last
+    answer.mutable_batch()->set_images(static_cast<int>(id % 9) + 1);  // 2, 3, ..., 9, 1: neither sorted nor reversed
     page.Text("a.png", answer, {});
   }
   EXPECT_THAT(page.Footer(absl::Seconds(2)), testing::HasSubstr("9 images in 2.00 s, 4.5 a second\n"));

@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kInFlight = 8, kWindow = 4 * kInFlight;
 
-// Waits up to ten seconds.
+// Waits for `what` up to ten seconds.
 bool Eventually(const std::function<bool()>& what) {
   for (const absl::Time end = absl::Now() + absl::Seconds(10); absl::Now() < end;) {
     if (what()) return true;

@@ -100,7 +100,7 @@ TEST_F(EmbedCommandTest, AImageThatFailsHasNoRow) {
   EXPECT_THAT(out_.str(), HasSubstr("float32, 2 x 4"));
 }
 
-// While a canary has a share, requests that name no version are answered by either.
+// While a canary has a traffic share, a request without a version may get either version.
 TEST_F(EmbedCommandTest, AllVectorsAreOfOneVersion) {
   command_.paths = {folder_.Path("a.png"), folder_.Path("b.png"), folder_.Path("c.png")};
   command_.output = folder_.Path("features.npy");
@@ -123,7 +123,7 @@ TEST_F(EmbedCommandTest, AllVectorsAreOfOneVersion) {
   command_.client.address = server.address();
   EXPECT_EQ(RunCommand().value_or(-1), 0) << errors_.str();
   EXPECT_THAT(out_.str(), HasSubstr("float32, 3 x 4"));
-  replaced = true;  // its files, in place
+  replaced = true;  // the version's files are replaced in place
   EXPECT_EQ(RunCommand().value_or(-1), 2);
   EXPECT_THAT(errors_.str(), HasSubstr("those before; name one with --model NAME@VERSION"));
 }

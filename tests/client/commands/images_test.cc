@@ -19,7 +19,7 @@ using testing::HasSubstr;
 TEST(FindImages, TakesTheSortedImagesOfAFolder) {
   const ScratchFolder folder;
   for (const char* name : {"b.png", "a.JPEG", "c.jpg", "e.WebP", "notes.txt", "d.gif"}) folder.Write(name, "x");
-  std::filesystem::create_directory(folder.Path("z.png"));  // a folder in spite of its name
+  std::filesystem::create_directory(folder.Path("z.png"));  // a folder, despite its name
   EXPECT_THAT(FindImages({"nowhere.jpg", folder.path(), "last.png"})->paths,
               ElementsAre("nowhere.jpg", folder.Path("a.JPEG"), folder.Path("b.png"), folder.Path("c.jpg"),
                           folder.Path("e.WebP"), "last.png"));
@@ -131,7 +131,7 @@ TEST(DistinctStems, NeverNameTwoImagesAlike) {
 }
 
 TEST(DistinctStems, ManyEqualOnesTakeNoLonger) {
-  constexpr size_t kMany = 40000;  // half an hour, were each to try the numbers of those before it
+  constexpr size_t kMany = 40000;  // would take half an hour if each stem tried all suffixes from 2
   const absl::Time start = absl::Now();
   const std::vector<std::string> stems = DistinctStems(std::vector<std::string>(kMany, "frame.png"));
   EXPECT_LT(absl::Now() - start, absl::Seconds(10));

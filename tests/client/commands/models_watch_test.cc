@@ -28,7 +28,8 @@ v1::ModelEvent Event(const std::string& model, int64_t version, v1::ModelState s
   return event;
 }
 
-// Sends these events, with a model list from the first `present` of them, and waits until the client leaves.
+// Returns a server that sends these events, and lists the first `present` of them as models. Waits until the client
+// leaves.
 SmallServer::Methods Telling(const std::vector<v1::ModelEvent>& events, size_t present) {
   SmallServer::Methods methods;
   for (size_t i = 0; i < present; ++i) *methods.models.add_versions() = events[i].version();
@@ -42,7 +43,7 @@ SmallServer::Methods Telling(const std::vector<v1::ModelEvent>& events, size_t p
   return methods;
 }
 
-// The lines without their time.
+// Returns the lines without their times.
 std::vector<std::string> Lines(const std::string& text) {
   std::vector<std::string> lines;
   for (const auto& line : absl::StrSplit(text, '\n', absl::SkipEmpty())) {
@@ -51,7 +52,7 @@ std::vector<std::string> Lines(const std::string& text) {
   return lines;
 }
 
-// Stops after so many lines.
+// Stops after `lines` lines.
 std::function<bool()> UpTo(int lines) {
   return [left = lines]() mutable { return --left > 0; };
 }
@@ -133,7 +134,7 @@ TEST(WatchModels, SaysThatWhatItWatchesIsNotThereYet) {
 
 TEST(WatchModels, EndsWhereWaitingWouldNotHelp) {
   std::ostringstream out, errors;
-  const SmallServer old({});  // knows no WatchModels
+  const SmallServer old({});  // does not implement WatchModels
   EXPECT_EQ(WatchModels({.client = {.address = old.address()}, .model = {}}, out, errors).code(),
             absl::StatusCode::kUnimplemented);
   std::string address;

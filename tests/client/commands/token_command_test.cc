@@ -13,7 +13,7 @@
 namespace vitrine {
 namespace {
 
-// The token, without the end of its line.
+// Returns a new token, without the line end.
 std::string Made(const std::string& name, const std::string& file) {
   std::ostringstream out;
   EXPECT_EQ(MakeToken(name, file, out), absl::OkStatus());

@@ -15,7 +15,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// 200 images of five classes, three quarters of them right.
+// 200 images of five classes, about three quarters of them right.
 Evaluation MadeLogits() {
   std::vector<MadeImage> images;
   std::vector<std::vector<float>> logits;
@@ -37,7 +37,7 @@ std::vector<LabelledLogits> Labelled(const std::vector<std::vector<float>>& rows
   return images;
 }
 
-// Two classes a margin m apart, right in a share a of the images: the best T has 1 / (1 + exp(-m / T)) = a.
+// Two classes whose logits differ by m; the share a of the images is right. The best T has 1 / (1 + exp(-m / T)) = a.
 TEST(Temperature, IsTheOneThatAlgebraGives) {
   const std::vector<std::vector<float>> rows(10, {3, 0});
   EXPECT_NEAR(FitTemperature(Labelled(rows, {0, 0, 0, 0, 0, 0, 0, 0, 1, 1})), 3 / std::log(0.8 / 0.2), 1e-12);
@@ -52,8 +52,8 @@ TEST(Temperature, HasBounds) {
   EXPECT_EQ(FitTemperature(Labelled({{2, 2}}, {0})), kHottest) << "any is as good: the slope is 0";
 }
 
-// Computed with scipy 1.17.1 and scikit-learn 1.9.1: minimize_scalar of the mean of -log_softmax(z / T), log_loss and
-// brier_score_loss; the thresholds by counting.
+// Computed with scipy 1.17.1 and scikit-learn 1.9.1: minimize_scalar over the mean of -log_softmax(z / T), log_loss and
+// brier_score_loss. The thresholds come from counting.
 TEST(Calibrate, AgreesWithScipyAndScikitLearn) {
   const absl::StatusOr<FittedCalibration> fitted = Calibrate(MadeLogits(), 0.8);
   ASSERT_TRUE(fitted.ok()) << fitted.status();

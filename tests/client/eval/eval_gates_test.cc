@@ -30,7 +30,7 @@ std::string Refusal(const char* text, int classes, int top_k = 5) {
   return std::string(status.message());
 }
 
-// Two of four right; every score of the four is known.
+// Two of four answers are right, and every score is known.
 TEST(EvalGates, EveryMeasureIsThatOfTheSummary) {
   Evaluation made = MadeEvaluation({{0, {{0, 0.5F}, {1, 0.25F}, {2, 0.25F}}},
                                     {0, {{0, 0.5F}, {1, 0.25F}, {2, 0.25F}}},

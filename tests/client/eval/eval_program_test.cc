@@ -25,7 +25,7 @@ const std::string kVitrine = VITRINE_BIN "/vitrine ";
 class EvalCommandLine : public testing::Test {
  protected:
   EvalCommandLine() {
-    // Labels that need a map, and a folder that needs quotes.
+    // The labels need a map, and the folder's name needs quotes.
     for (int digit = 0; digit < 10; ++digit) {
       const std::string name = absl::StrCat("digit-", digit, ".png");
       const std::filesystem::path from = std::filesystem::path(VITRINE_SOURCE "/samples/digits") / name;
@@ -91,7 +91,7 @@ TEST_F(EvalCommandLine, FlagsThatContradictEachOtherAreRefused) {
   EXPECT_THAT(help.out, HasSubstr("cifar:DIR"));
 }
 
-// Requirements of a run in JSON, by name.
+// Returns the gate `name` from a run's JSON.
 nlohmann::json GateOf(const nlohmann::json& json, const std::string& name) {
   for (const nlohmann::json& gate : json["gates"]) {
     if (gate["name"] == name) return gate;
@@ -132,7 +132,7 @@ TEST_F(EvalCommandLine, AGateThatIsNoneIsRefusedBeforeAnyImage) {
   EXPECT_FALSE(std::filesystem::exists(folder_.path() / "out/journal"));
 }
 
-// Recomputes the scores from --top-k 10, which holds the whole distribution.
+// Recomputes the scores from --top-k 10, which has all class probabilities.
 TEST_F(EvalCommandLine, ScoresOfDistributionsAreThoseOfAllGuesses) {
   ASSERT_EQ(Eval("--out all --top-k 10 --mistakes 0").exit_code, 0);
   ASSERT_EQ(Eval("--out five --mistakes 0").exit_code, 0);
@@ -159,7 +159,7 @@ TEST_F(EvalCommandLine, ScoresOfDistributionsAreThoseOfAllGuesses) {
   EXPECT_THAT(folder_.Read("five/report.html"), HasSubstr("negative log-likelihood, nats"));
 }
 
-// The right labels of the second run are moved on by one, so that all of its answers are wrong.
+// In the second run each true label is the next class, so all its answers are wrong.
 TEST_F(EvalCommandLine, FailIfWorseIsAboutTheLaterOnes) {
   ASSERT_EQ(Eval("--out good --mistakes 0").exit_code, 0);
   std::string wrong;
@@ -183,7 +183,7 @@ TEST_F(EvalCommandLine, FailIfWorseIsAboutTheLaterOnes) {
   EXPECT_THAT(folder_.Read("several.html"), HasSubstr("2 evaluations compared with"));
 }
 
-// Cells have gates of their own, and a study its differences.
+// Each cell has its own gates, and the study has differences.
 TEST_F(EvalCommandLine, AStudyIsJudgedCellByCell) {
   const Ran ran = Eval(
       "--models kv-pos-mnist,kv-pos-mnist@1 --out study --mistakes 0 --require 'top1>=1%' "

@@ -20,7 +20,7 @@
 
 namespace vitrine {
 
-// Evaluations of an image folder against a real gRPC server whose answers a test decides.
+// Evaluations of an image folder against a real gRPC server. The test defines the answers.
 
 inline constexpr int kClasses = 10;
 inline const std::string kDigest(64, 'd');
@@ -43,7 +43,7 @@ inline std::string ImageFile(int label, int number) {
   return *EncodePng(image);
 }
 
-// Answers with the right class, but with the next one for every seventh image of a class. The higher the image's
+// Answers with the right class, but for every seventh image of a class with the next one. The higher the image's
 // number, the lower the probability.
 inline v1::ClassifyStreamResponse Answer(const v1::ClassifyRequest& request, const std::string& digest = kDigest) {
   const auto image = Decode(request.image());

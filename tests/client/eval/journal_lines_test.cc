@@ -95,7 +95,7 @@ TEST(JournalLines, NumbersHaveTheirRanges) {
   EXPECT_EQ(timeless->evaluation.predictions[0].seconds.client, 0.007);
 }
 
-// Older journals have no such member.
+// Older journals do not have this member.
 TEST(JournalLines, TheWholeDistributionIsThereOrNot) {
   EXPECT_FALSE(Read(Checked(kImage))->evaluation.predictions[0].likelihood.has_value());
   const auto with = [](const std::string& whole) {

@@ -33,7 +33,7 @@ std::string TextOf(const Evaluation& e) {
 }
 
 void ExpectSame(const Prediction& a, const Prediction& b) {
-  // The line is the whole record.
+  // The line has all fields.
   EXPECT_EQ(ImageLine(a), ImageLine(b));
   ASSERT_EQ(a.guesses.size(), b.guesses.size());
   for (size_t i = 0; i < a.guesses.size(); ++i) EXPECT_EQ(a.guesses[i].probability, b.guesses[i].probability);
@@ -83,7 +83,7 @@ TEST(Journal, AChangedByteIsNeverTakenForAImage) {
       EXPECT_EQ(read.status().code(), absl::StatusCode::kDataLoss) << "byte " << i;
     } else {
       ASSERT_TRUE(read.ok()) << "byte " << i << ": " << read.status();
-      // Damage to the line end before the last line joins both lines into a torn one.
+      // Damage to the newline before the last line joins two lines into one incomplete line.
       EXPECT_EQ(read->evaluation.predictions.size(), i < last_line ? 1u : 2u) << "byte " << i;
     }
   }

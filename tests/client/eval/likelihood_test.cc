@@ -12,7 +12,7 @@
 namespace vitrine {
 namespace {
 
-// Probabilities that a float holds exactly.
+// All probabilities are exact as floats.
 Evaluation MadeDistributions() {
   Evaluation made = MadeEvaluation({{0, {{0, 0.75F}, {1, 0.125F}, {2, 0.125F}}},
                                     {0, {{0, 0.5F}, {2, 0.25F}, {1, 0.25F}}},
@@ -24,8 +24,8 @@ Evaluation MadeDistributions() {
 }
 
 // Computed with scikit-learn 1.9.1 and scipy 1.17.1: log_loss(y, P, labels=[0, 1, 2]), brier_score_loss(y, P,
-// labels=[0, 1, 2], scale_by_half=False), and norm.interval(0.95, loc=mean, scale=sem(values)) of the values of the
-// single images.
+// labels=[0, 1, 2], scale_by_half=False), and norm.interval(0.95, loc=mean, scale=sem(values)) over the values per
+// image.
 TEST(Likelihood, MeansAgreeWithScikitLearnAndIntervalsWithScipy) {
   const EvaluationMetrics metrics = ComputeMetrics(MadeDistributions());
   ASSERT_TRUE(metrics.nll.has_value() && metrics.brier.has_value());

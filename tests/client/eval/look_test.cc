@@ -36,7 +36,7 @@ std::vector<const Prediction*> All(const Evaluation& evaluation) {
   return all;
 }
 
-// Images of a constructed evaluation, of which one cannot be read.
+// Images of a constructed evaluation; image `damaged` cannot be read.
 class Damaged final : public MadeData {
  public:
   Damaged(const Evaluation& evaluation, int64_t damaged) : MadeData(evaluation), damaged_(damaged) {}
@@ -53,7 +53,7 @@ class Damaged final : public MadeData {
   const int64_t damaged_;
 };
 
-// Returns an answer with a map of these rows and columns, over a grid of as many cells of 4x4 pixels.
+// Returns an answer with a map of `rows` x `columns`, over a grid of as many cells of 4x4 pixels.
 v1::ClassifyResponse MapOf(const std::vector<float>& values, int rows, int columns) {
   v1::ClassifyResponse answer;
   v1::AttentionMap& map = *answer.add_attention();
@@ -71,7 +71,7 @@ v1::ClassifyResponse MapOf(const std::vector<float>& values, int rows, int colum
   return answer;
 }
 
-// A server that returns the answers of a list in turn, and its client.
+// A server that returns the given answers in turn, and its client.
 struct Answering {
   explicit Answering(const std::vector<v1::ClassifyResponse>& answers)
       : server({.stream = [this, answers](StreamOfServer* stream, grpc::ServerContext*) {

@@ -9,15 +9,15 @@
 
 namespace vitrine {
 
-// An evaluation of a model "m" with these classes. Each image has a right class and guesses by falling probability;
-// names are "cat/0.png" and so on, times one second apart. The data set has the same classes.
+// An evaluation of a model "m" with these classes. Each image has a true class, and guesses by falling probability.
+// Names are "cat/0.png" and so on; times are one second apart. The data set has the same classes.
 struct MadeImage {
   int label = 0;
   std::vector<Guess> guesses = {};
 };
 Evaluation MadeEvaluation(const std::vector<MadeImage>& images,
                           const std::vector<std::string>& labels = {"cat", "dog", "owl"});
-// "kind 0", "kind 1", ...
+// Returns "kind 0", "kind 1", ...
 std::vector<std::string> MadeLabels(int count);
 
 }  // namespace vitrine

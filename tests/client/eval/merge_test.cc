@@ -18,7 +18,7 @@ namespace {
 
 class Merging : public ::testing::Test {
  protected:
-  // One of the shards of nine images, without the last `lacking` of its own.
+  // Writes shard `number` of nine images, without its last `lacking` images.
   std::string Part(int number, int of, size_t lacking = 0) {
     Evaluation e = MadeEvaluation(std::vector<MadeImage>(9, {0, {{0, 0.5F}}}));
     e.settings.data_order = "o";

@@ -10,7 +10,7 @@
 namespace vitrine {
 namespace {
 
-// cat: right, right, taken for a dog; dog: right, taken for an owl; owl: none.
+// Three cats, one of them predicted as dog; two dogs, one of them predicted as owl; no owls.
 Evaluation MetricsSample() {
   Evaluation e = MadeEvaluation({{0, {{0, 0.75F}, {1, 0.25F}}},
                                  {0, {{0, 0.5F}, {2, 0.25F}, {1, 0.25F}}},
@@ -65,7 +65,8 @@ TEST(Metrics, ScoresAreThoseComputedByHand) {
   EXPECT_DOUBLE_EQ(m.macro_f1, (0.8 + 0.5) / 2) << "owl has no images";
   EXPECT_EQ(m.confusion.Count(0, 1), 1);
   EXPECT_EQ(m.confusion.Count(1, 2), 1);
-  // Confidences 0.75 right, 0.5 right, 0.75 wrong, 1 right, 0.5 wrong: each bin of 15 has 2, 2, 1 answers.
+  // Confidences: 0.75 right, 0.5 right, 0.75 wrong, 1 right, 0.5 wrong. Three of the 15 bins have answers: two at 0.75,
+  // two at 0.5 and one at 1. The error is
   // |1/2 - 0.75| * 2/5 + |1/2 - 0.5| * 2/5 + |1 - 1| * 1/5
   EXPECT_DOUBLE_EQ(m.calibration.ExpectedError(), 0.25 * 2 / 5);
   EXPECT_EQ(m.served_by.at("fp32 cpu"), 5);
@@ -103,7 +104,7 @@ TEST(Metrics, AnEvaluationWithoutAnswersHasNoScores) {
   EXPECT_EQ(m.images_per_second, 0);
 }
 
-// A server's rounding may exceed the range of a probability slightly.
+// By rounding, a server's probability may be slightly out of range.
 TEST(Metrics, ConfidencesBeyondTheirBoundsCountAsThese) {
   const EvaluationMetrics m = ComputeMetrics(MadeEvaluation({{0, {{0, 1.5F}}}, {0, {{1, -0.5F}}}}));
   EXPECT_EQ(m.calibration.answers(), 2);

@@ -38,7 +38,7 @@ size_t RowsOf(const std::string& table) {
   return rows;
 }
 
-// Each class has one image; the first `wrong` of them are predicted as the next class.
+// Each class has one image; the first `wrong` images are predicted as the next class.
 Evaluation OneOfEach(int classes, int wrong) {
   std::vector<MadeImage> images;
   for (int i = 0; i < classes; ++i) images.push_back({i, {{i < wrong ? (i + 1) % classes : i, 0.5f}}});
@@ -157,7 +157,7 @@ TEST(PageParts, LabelsThatWereMappedAreNamed) {
   EXPECT_EQ(mapped({0, 1, 1, 1}), begin + "owl -&gt; dog\n");
 }
 
-// The curve has sixty points over the seconds at work, here one a second.
+// The curve has sixty points over the active time, here one per second.
 TEST(PageParts, ThroughputIsDrawnFromTheFirstMomentToTheLast) {
   const auto page = [](double at) {
     Evaluation evaluation = MadeEvaluation({{0, {{0, 0.5f}}}});

@@ -28,7 +28,7 @@ size_t Times(const std::string& text, const std::string& part) {
   return times;
 }
 
-// Right three times of five; the third one is the surest mistake.
+// Three of five answers are right; the third image is the most confident mistake.
 Evaluation MadeFive() {
   Evaluation evaluation = MadeEvaluation({{0, {{0, 0.9f}, {1, 0.05f}}},
                                           {1, {{0, 0.6f}, {1, 0.3f}}},
@@ -72,7 +72,8 @@ struct AttentionServer {
     v1::AttentionMap& map = *answer.mutable_response()->add_attention();
     map.set_kind(request.attention(0).kind());
     map.set_encoding(v1::FLOAT32);
-    // Distances of two layers with two heads, with different values for every second image; or a map of two rows.
+    // The answer has distances of two layers with two heads, with other values for every second image, or a map of two
+    // rows.
     const float shift = asked.size() % 2 == 0 ? 0.0f : 4.0f;
     const float values[] = {1 + shift, 2, 3, 4};
     map.set_rows(2);

@@ -51,7 +51,7 @@ std::string LastLine(const std::vector<std::pair<int, int>>& marks, int images) 
   std::ostringstream out;
   ProgressDisplay display(out, {.plain_lines = absl::Seconds(1)});
   RunProgress progress(display, images);
-  const absl::Time begin = absl::Now() + absl::Hours(1);  // the ticker's time is not drawn before
+  const absl::Time begin = absl::Now() + absl::Hours(1);  // in the future, so that the ticker draws nothing
   progress.Count(kRight, /*again=*/true);
   progress.Draw(3, begin);
   for (const auto& [second, asked] : marks) {

@@ -26,7 +26,7 @@ using ::testing::Not;
 
 class Resuming : public Evaluating {
  protected:
-  // The images as lines of a list, from one on.
+  // Returns a list of the images from number `first` on.
   std::string List(int first) const {
     std::string list = "file,label\n";
     for (int i = 0; i < 70; ++i) {
@@ -40,7 +40,7 @@ class Resuming : public Evaluating {
     command.data = "csv:" + folder_.Path("list.csv");
     return command;
   }
-  // Rewrites the journal to the format from before journals stored the order of images.
+  // Rewrites the journal to the older format without the order of images.
   void ForgetOrder(const std::string& out) const {
     Evaluation e = ReadJournal(folder_.Path(out + "/journal"))->evaluation;
     e.settings.data_order.clear();
@@ -213,7 +213,7 @@ TEST_F(Resuming, AServerThatIsJustStartingIsWaitedFor) {
   const std::string socket = "unix:" + folder_.Path("s");
   absl::Notification given_up;
   std::thread later([&] {
-    absl::SleepFor(absl::Milliseconds(300));  // refused until then
+    absl::SleepFor(absl::Milliseconds(300));  // connections are refused until then
     SmallServer::Methods loading = Methods(PlainAnswer);
     loading.models.mutable_versions(0)->set_state(v1::LOADING);
     SmallServer server(loading, 64 << 20, nullptr, socket);

@@ -51,7 +51,7 @@ TEST_F(Evaluating, EveryImageIsCountedOnceAndNothingIsDropped) {
 
 TEST_F(Evaluating, LatencyIsFromSendingToAnswer) {
   SmallServer server(Methods([](const v1::ClassifyRequest& request) {
-    absl::SleepFor(absl::Milliseconds(3));  // the latency that is measured
+    absl::SleepFor(absl::Milliseconds(3));  // a measurable latency
     return Answer(request);
   }));
   for (const Prediction& p : RunWell(Command(server, "out")).predictions) {

@@ -17,7 +17,7 @@ std::string TextOf(const Evaluation& evaluation) {
   return SummaryText(evaluation, ComputeMetrics(evaluation), "out");
 }
 
-// Returns an evaluation of `classes` classes, the later ones recognized more often.
+// Returns an evaluation of `classes` classes; later classes are right more often.
 Evaluation ByClasses(int classes) {
   std::vector<MadeImage> images;
   for (int i = 0; i < classes; ++i) {

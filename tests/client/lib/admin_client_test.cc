@@ -17,8 +17,8 @@
 namespace vitrine {
 namespace {
 
-// An admin server: loading "slow" lasts until the client cancels, every label is unknown, only the token "new" may
-// reset, and the served state is set by the test.
+// An admin server: loading "slow" lasts until the client cancels, every label is unknown, and only the token "new" may
+// reset. The test sets the served state.
 class AdminServer final : public v1::Admin::Service {
  public:
   AdminServer() {

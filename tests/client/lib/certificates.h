@@ -11,8 +11,8 @@
 
 namespace vitrine {
 
-// TLS certificates made by openssl: a CA (ca.pem) that signs a server (server.pem, for the name "vitrine.test") and a
-// client (client.pem), and another CA (other.pem) that signs stranger.pem. Keys are beside them (server.key, ...).
+// TLS certificates made by openssl. A CA (ca.pem) signs a server (server.pem, for the name "vitrine.test") and a client
+// (client.pem); another CA (other.pem) signs stranger.pem. Keys are beside them (server.key, ...).
 class Certificates {
  public:
   Certificates();
@@ -20,8 +20,8 @@ class Certificates {
   std::string Path(const std::string& name) const { return folder_.Path(name); }
   // Writes expired.pem, a copy of the client's certificate that expired an hour ago.
   void MakeExpired() const;
-  // Returns credentials of a server with server.pem. With `client_wanted` the server requires a client certificate
-  // that ca.pem signed.
+  // Returns server credentials with server.pem. With `client_wanted` the server requires a client certificate that
+  // ca.pem signed.
   std::shared_ptr<grpc::ServerCredentials> OfServer(bool client_wanted = false) const;
 
  private:

@@ -20,7 +20,7 @@ namespace {
 using testing::HasSubstr;
 
 // Runs ClassifyMany over images that encode their index and checks the contract: every result is delivered once, in
-// order, and an answer only for its own request.
+// order, and belongs to its request.
 struct Outcome {
   absl::Status status;
   std::vector<absl::Status> results;
@@ -57,7 +57,7 @@ grpc::Status Echo(StreamOfServer* stream, grpc::ServerContext*) {
   return grpc::Status::OK;
 }
 
-// Answers in random order and holds a few requests back, each for about a dozen newer ones at most.
+// Answers in random order. Delays a few requests until at most about a dozen newer ones are answered.
 grpc::Status Shuffle(StreamOfServer* stream, std::atomic<int>* overtaken) {
   std::mt19937 random(3);
   std::map<int, v1::ClassifyRequest> held;
@@ -89,7 +89,7 @@ TEST(ClassifyMany, PutsAnswersBackInOrder) {
 }
 
 TEST(ClassifyMany, BoundsWhatTheServerHoldsAndWhatIsTaken) {
-  // The server answers only when it holds the maximum number of requests, and must never receive more.
+  // The server answers only when it has the maximum number of requests, and must never receive more.
   constexpr int kInFlight = 6;
   std::atomic<int> answered = 0;
   const SmallServer server({.stream = [&](StreamOfServer* stream, auto*) {
@@ -274,7 +274,7 @@ TEST(ClassifyMany, StopsWhenTheServerIsLost) {
   EXPECT_GT(outcome.Failed(), 0);
 }
 
-// Ends the first `streams` streams as a server in shutdown does.
+// Ends the first `streams` streams like a server in shutdown.
 SmallServer::Methods DownFor(int streams, std::atomic<int>* opened) {
   return {.stream = [streams, opened](StreamOfServer* stream, grpc::ServerContext* context) {
     v1::ClassifyRequest request;

@@ -232,7 +232,7 @@ TEST(Balancing, OfAListOnlyServersThatSayThatTheyServeAreAsked) {
   const auto client = Client::Connect(options);
   ASSERT_TRUE(client.ok()) << client.status();
   const absl::Time end = absl::Now() + absl::Seconds(10);
-  // Until both connections are there.
+  // Waits until both connections are up.
   while ((asked[0] == 0 || asked[2] == 0) && absl::Now() < end) ASSERT_TRUE((*client)->Classify(RequestWith("1")).ok());
   for (int i = 0; i < 20; ++i) ASSERT_TRUE((*client)->Classify(RequestWith("1")).ok());
   EXPECT_EQ(asked[1], 0) << "a server that is still loading was asked";

@@ -8,12 +8,12 @@
 namespace vitrine {
 namespace {
 
-// A server that answers a request after `latency`, or, with more than `places` requests, at the rate of its places.
+// A server with `places` slots: each takes `latency` per request. More requests do not raise the rate.
 class MadeServer {
  public:
   MadeServer(int places, absl::Duration latency) : places_(places), latency_(latency) {}
 
-  // Keeps `limit` full for some answers.
+  // Gives `answers` answers, with as many requests in flight as `limit` allows.
   void Answer(InFlightLimit& limit, int answers) {
     for (int i = 0; i < answers; ++i) {
       const int busy = limit.limit();
@@ -89,12 +89,12 @@ TEST(InFlightLimit, ASlowSourceTeachesNothing) {
   EXPECT_EQ(limit.limit(), 16);
 }
 
-// Answers at intervals of `gap`, from a server that holds `in_flight` requests each time.
+// Gives answers at intervals of `gap`, each with `in_flight` requests at the server.
 void AnswerEvery(absl::Duration gap, int answers, int in_flight, InFlightLimit& limit, absl::Time& now) {
   for (int i = 0; i < answers; ++i) limit.OnAnswer(in_flight, now += gap);
 }
 
-// One whole window: four answers a place, 10 ms apart unless said otherwise.
+// Gives the answers of one window: four per request in flight, 10 ms apart by default.
 void AnswerWindow(InFlightLimit& limit, absl::Time& now, absl::Duration gap = absl::Milliseconds(10)) {
   AnswerEvery(gap, 4 * limit.limit(), limit.limit(), limit, now);
 }
@@ -142,7 +142,7 @@ TEST(InFlightLimit, RisesByAQuarterAndAtLeastOne) {
   EXPECT_EQ(raised(16, 16), 16);
 }
 
-// 4.2 % more pay for a place, 2.1 % do not: then eight windows pass before the next attempt.
+// A gain of 4.2 % keeps a rise, a gain of 2.1 % does not. After a reverted rise, eight windows pass before the next.
 TEST(InFlightLimit, ARiseThatDoesNotPayIsTakenBackForEightWindows) {
   absl::Time now = absl::FromUnixSeconds(1000);
   InFlightLimit limit(64, 4);
@@ -172,7 +172,7 @@ TEST(InFlightLimit, ARefusalForgetsWhatWasTriedAndRestsEightWindows) {
   EXPECT_EQ(limit.limit(), 2);
   limit.OnOverload(now, now + absl::Milliseconds(1));
   EXPECT_EQ(limit.limit(), 2) << "sent at the moment of the refusal";
-  limit.OnAnswer(2, now);  // begins a window of its own
+  limit.OnAnswer(2, now);  // begins a new window
   for (int rest = 0; rest < 8; ++rest) {
     AnswerWindow(limit, now, absl::Milliseconds(50));
     EXPECT_EQ(limit.limit(), 2) << "slower than before, and no reason to go back to 4";

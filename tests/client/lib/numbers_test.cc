@@ -84,7 +84,7 @@ TEST(FeatureValues, RefusesBytesThatDoNotFit) {
   feature.set_width(-2);
   feature.set_rows(-1);
   EXPECT_FALSE(FeatureValues(feature).ok());
-  // 2^62 + 1 values, whose bytes are 4 in 64 bits.
+  // 2^62 + 1 values; their bytes, computed in 64 bits, overflow to 4.
   feature.set_values("1234");
   feature.set_rows(242'243'305);
   feature.set_columns(49'477);

@@ -23,7 +23,7 @@ std::string ReadFile(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// Returns a source file without its first line, the licence.
+// Returns a source file without its first line (the licence).
 std::string TextOf(const std::string& source) {
   const std::string text = ReadFile(source);
   return text.substr(text.find('\n') + 1);
@@ -36,7 +36,7 @@ TEST(ClientPackage, TheDocumentShowsTheExample) {
   EXPECT_THAT(document, HasSubstr("```cmake\n" + TextOf(folder + "CMakeLists.txt") + "```\n"));
 }
 
-// Packages that only other parts of the tree need may be missing.
+// Packages that the client does not need may be missing.
 TEST(ClientPackage, IsConfiguredWithNothingButWhatItNeeds) {
   const ScratchFolder folder;
   const std::string cmake = VITRINE_CMAKE, compiler = VITRINE_CXX;
@@ -61,7 +61,7 @@ TEST(ClientPackage, BuildsAndRunsTheExample) {
   const std::string cmake = VITRINE_CMAKE, compiler = VITRINE_CXX;
   Ran ran = Shell(folder, cmake + " --install " VITRINE_BUILD " --prefix prefix --component client");
   ASSERT_EQ(ran.exit_code, 0) << ran.out << ran.errors;
-  std::filesystem::rename(folder.Path("prefix"), folder.Path("moved"));  // it names no folder of this machine
+  std::filesystem::rename(folder.Path("prefix"), folder.Path("moved"));  // the package names no folder of this machine
   std::filesystem::copy(VITRINE_SOURCE "/client/examples/classify", folder.Path("app"));
   ran = Shell(folder, cmake + " -G Ninja -S app -B out -DCMAKE_CXX_COMPILER=" + compiler +
                           " -DCMAKE_PREFIX_PATH=$PWD/moved && " + cmake + " --build out");

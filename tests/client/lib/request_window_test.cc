@@ -30,7 +30,7 @@ absl::StatusCode CodeOf(const std::string& name) {
   return absl::StatusCode::kUnknown;
 }
 
-// A window to which the events of a scenario happen, one after the other. The Python client's test is the same.
+// A window that receives the events of a scenario in order. The Python client has the same test.
 class Player {
  public:
   explicit Player(const json& scenario)
@@ -76,7 +76,7 @@ class Player {
   const ClientOptions options_;
   RequestWindow window_;
   int taken_ = 0;
-  std::map<int, v1::ClassifyRequest> sent_;  // the last attempt of each
+  std::map<int, v1::ClassifyRequest> sent_;  // the last attempt of each request
 };
 
 TEST(RequestWindow, DoesWhatTheScenariosSay) {

@@ -21,7 +21,7 @@ grpc::Status ClassifyAny(const v1::ClassifyRequest& request, v1::ClassifyRespons
   return grpc::Status::OK;
 }
 
-// The "authorization" of the call, as the label of the answer.
+// Answers with the call's "authorization" as the label.
 grpc::Status AnswerWithToken(const v1::ClassifyRequest&, v1::ClassifyResponse* response, grpc::ServerContext* context) {
   std::string told;
   for (const auto& [name, value] : context->client_metadata()) {
@@ -211,7 +211,7 @@ TEST(SeveralServers, ShareTheRequestsAndStandInForEachOther) {
   options.retry.initial_backoff = absl::Milliseconds(10);
   const auto client = Client::Connect(options);
   ASSERT_TRUE(client.ok()) << client.status();
-  // The second connection may be made a moment after the first.
+  // The second connection may be ready a moment after the first.
   for (const absl::Time end = absl::Now() + absl::Seconds(10); absl::Now() < end && (asked[0] < 4 || asked[1] < 4);) {
     ASSERT_TRUE((*client)->Classify(RequestWith("7")).ok());
   }

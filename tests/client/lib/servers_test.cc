@@ -27,7 +27,7 @@ std::map<std::string, std::string>& Places() {
   return *places;
 }
 
-// Empty: the name has no address.
+// Sets the address of a name; empty: the name has no address.
 void Place(const std::string& name, const std::string& address) {
   const std::lock_guard lock(g_mutex);
   Places()[name] = address;
@@ -58,7 +58,7 @@ grpc::Status ClassifyAny(const v1::ClassifyRequest& request, v1::ClassifyRespons
   return grpc::Status::OK;
 }
 
-// A list of two names at addresses without a listener, until they move to a server.
+// Two names, at addresses without a listener until they move to a server.
 class MovingNames : public testing::Test {
  protected:
   MovingNames() {

@@ -54,23 +54,23 @@ class SmallServer {
   std::string address_;
 };
 
-// Returns a host:port for a server that the test stops and restarts. The kernel gives this port to no other process
-// meanwhile.
+// Returns a host:port for a server that the test stops and restarts. The kernel does not give this port to another
+// process in between.
 std::string LastingAddress();
 
 // Returns a client of that server with delays short enough for a test.
 std::unique_ptr<Client> ConnectTo(const SmallServer& server, absl::Duration deadline = absl::Seconds(10),
                                   int max_in_flight = 8);
 
-// Answers with the class that the image's text begins with ("7", "7 and more"), so that an answer that reaches the
-// wrong caller shows.
+// Answers with the class at the start of the image's text ("7", "7 and more"), so that an answer to the wrong caller is
+// noticed.
 v1::ClassifyResponse AnswerTo(const v1::ClassifyRequest& request);
 v1::ClassifyStreamResponse StreamAnswerTo(const v1::ClassifyRequest& request);
 v1::ClassifyStreamResponse StreamErrorTo(const v1::ClassifyRequest& request, grpc::StatusCode code,
                                          const std::string& message, float retry_after = 0);
 v1::ClassifyRequest RequestWith(const std::string& image, const std::string& id = "");
 
-// A status with google.rpc.RetryInfo in its details.
+// Returns a status with google.rpc.RetryInfo in its details.
 grpc::Status WithRetryInfo(grpc::StatusCode code, const std::string& message, absl::Duration delay);
 
 }  // namespace vitrine

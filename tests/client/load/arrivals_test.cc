@@ -41,7 +41,7 @@ TEST(ArrivalsAtRate, PoissonGapsAreExponential) {
   }
   const double mean = std::accumulate(gaps.begin(), gaps.end(), 0.0) / static_cast<double>(gaps.size());
   EXPECT_NEAR(mean * kRate, 1, 4 / std::sqrt(kCount));
-  // Kolmogorov and Smirnov: the largest distance between both distributions, at 1 in 1000.
+  // Kolmogorov-Smirnov test at level 0.001: the largest distance between both distributions.
   std::sort(gaps.begin(), gaps.end());
   double distance = 0;
   for (size_t i = 0; i < gaps.size(); ++i) {

@@ -23,7 +23,7 @@ inline Outcome Bench(
   return {std::move(measured), out.str(), errors.str()};
 }
 
-// A short closed loop.
+// Returns a command with a short closed loop.
 inline BenchCommand For(const SmallServer& server, const std::string& model) {
   BenchCommand command;
   command.client.address = server.address();
@@ -46,7 +46,7 @@ inline BenchCommand Short(const SmallServer& server) {
   return command;
 }
 
-// Answers as a server without a model "none" and with a full queue for "busy".
+// Model "none" does not exist, and model "busy" has a full queue.
 inline grpc::Status Classify(const v1::ClassifyRequest& request, v1::ClassifyResponse* response, grpc::ServerContext*) {
   if (request.model() == "none") return {grpc::StatusCode::NOT_FOUND, "no model \"none\" is ready"};
   if (request.model() == "busy") return WithRetryInfo(grpc::StatusCode::RESOURCE_EXHAUSTED, "full", absl::Seconds(1));

@@ -22,7 +22,7 @@ TEST(RunBench, OpenLoopAsJson) {
   SmallServer server({.classify = Classify});
   BenchCommand command = For(server, "m");
   command.rate = 200;
-  command.duration = absl::Seconds(2);  // so that a machine with other work still answers a quarter of it in time
+  command.duration = absl::Seconds(2);  // long enough that even a busy machine answers a quarter in time
   command.format = Format::kJson;
   const Outcome outcome = Bench(command);
   ASSERT_TRUE(outcome.measured.ok()) << outcome.measured.status();
@@ -159,7 +159,7 @@ TEST(RunBench, ATraceIsReplayed) {
   EXPECT_EQ(point["due"], 3);
   EXPECT_EQ(point["answered"], 2);
   EXPECT_EQ(point["errors"][0]["code"], "RESOURCE_EXHAUSTED");
-  EXPECT_EQ(point["seconds"], 1);  // a trace that is shorter is measured for a second
+  EXPECT_EQ(point["seconds"], 1);  // a shorter trace is measured for one second
   EXPECT_EQ(point["due_per_second"], 3);
   EXPECT_EQ(point["answered_per_second"], 2);
   command.warm_up = absl::Seconds(1);
@@ -172,7 +172,7 @@ TEST(RunBench, ATraceIsReplayed) {
   EXPECT_EQ(PointOf(command)["seconds"], 0.03);
 }
 
-// Two requests have one gap between them, and the load goes on for one more.
+// Two requests have one gap of 0.8 s between them, and the load is measured for one more gap.
 TEST(RunBench, ATraceIsMeasuredForAMeanGapBehindItsLastRequest) {
   SmallServer server({.classify = Classify});
   const ScratchFolder folder;
@@ -253,7 +253,7 @@ TEST(ValidateBench, RefusesWhatDoesNotFit) {
   EXPECT_THAT(std::string(ValidateBench(command).message()), HasSubstr("no such process"));
 }
 
-// Settings at the limit are valid; one beyond it is not.
+// Settings at the limit are valid; settings beyond it are not.
 TEST(ValidateBench, TakesWhatJustFits) {
   BenchCommand command;
   command.connections = command.load.threads = command.load.concurrency = 3;

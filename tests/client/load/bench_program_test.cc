@@ -89,7 +89,7 @@ TEST(BenchProgram, AGateThatIsMissedIsAFailureAfterEverythingIsWritten) {
                         "refused"));
 }
 
-// A gate about a search is about the highest rate that meets its goal.
+// A search's gates judge the highest rate that meets its goal.
 TEST(BenchProgram, ASearchIsJudgedAtItsBestRate) {
   const ScratchFolder folder;
   SmallServer server({.classify = Classify});

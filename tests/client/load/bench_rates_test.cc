@@ -17,7 +17,8 @@ namespace {
 using nlohmann::json;
 using testing::MatchesRegex;
 
-// Loads with too few requests to judge the generator late: the server answers `good` of them and rejects the others.
+// A load with too few requests to void a point for a late generator. The server answers `good` requests and rejects the
+// others.
 struct SmallLoad {
   explicit SmallLoad(int good)
       : server({.classify =
@@ -32,7 +33,7 @@ struct SmallLoad {
     command.duration = absl::Milliseconds(400);
   }
 
-  // Stops after the line about the last of `points` points.
+  // Runs the load and stops after the line about point number `points`.
   json Run(size_t points = 1000) {
     std::ostringstream out;
     errors.str("");
@@ -110,7 +111,7 @@ TEST(RunBenchAtRates, ASearchSaysWhatItFound) {
   EXPECT_EQ(load.outcome, BenchOutcome::kNothing);
 }
 
-// Once is chance: the rate that met its goal the first time does not the second and third.
+// The rate meets its goal the first time by chance, and misses it the second and third time.
 TEST(RunBenchAtRates, ASearchTakesNoRateThatMeetsTheGoalOnce) {
   SmallLoad load(2 + 4);
   load.command.find_max = true;

@@ -28,7 +28,7 @@ json ReportOf(const Outcome& outcome) {
   return outcome.measured.ok() ? json::parse(outcome.out) : json();
 }
 
-// Returns the fields of the report that all points share, without those that differ from run to run.
+// Returns the report's fields common to all points, without those that differ from run to run.
 json SettingOf(const BenchCommand& command) {
   json report = ReportOf(Bench(command));
   absl::Time started;
@@ -159,7 +159,7 @@ TEST(RunBench, ClassesWithoutAModelAskTheOnlyOneThatIsReady) {
               ElementsAre("only low within 5s", "m within 5s", "only high within 5s"));
 }
 
-// The requests of the model "probed" before the load, which has no more than one request of all classes.
+// Returns the number of requests to model "probed" before the load. The load adds at most one request in all.
 int Probes(const std::string& mix, const std::function<grpc::Status()>& answer, absl::Status* outcome) {
   std::atomic<int> asked = 0;
   SmallServer server({.classify = [&](const v1::ClassifyRequest& request, auto* response, auto* context) {

@@ -17,7 +17,7 @@
 
 namespace vitrine {
 
-// Counts what reaches the server, by model.
+// Counts the requests that reach the server, by model.
 class CountingServer {
  public:
   explicit CountingServer(std::function<grpc::Status(const v1::ClassifyRequest&, grpc::ServerContext*)> behaviour = {},

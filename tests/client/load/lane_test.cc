@@ -94,13 +94,13 @@ TEST(Lanes, AClosedLoopOfSeveralKeepsSoManyUnderWay) {
   EXPECT_EQ(record.unanswered(), 4u);
 }
 
-// Answers that take longer than the gap, so that these do not end the load.
+// Answers later than the gap between requests, so that answers do not end the load.
 grpc::Status AnswerLate(const v1::ClassifyRequest&, grpc::ServerContext*) {
   std::this_thread::sleep_for(std::chrono::milliseconds(60));
   return grpc::Status::OK;
 }
 
-// The interval is as long as a load of that rate takes: it ends one gap after the last request.
+// The interval ends one gap after the last request, so that N requests take N gaps.
 TEST(Lanes, ANumberOfRequestsIsMeasuredForAsManyGaps) {
   for (const int threads : {1, 2}) {
     for (const int requests : {2 * threads, 6}) {
@@ -113,7 +113,8 @@ TEST(Lanes, ANumberOfRequestsIsMeasuredForAsManyGaps) {
       EXPECT_EQ(record.due(), settings.max_requests);
       EXPECT_EQ(server.seen()["m"], 10 + settings.max_requests) << "and those of the warm-up";
       EXPECT_EQ(record.interval().from, 100 * kMs);
-      const int64_t gap = 10 * threads * kMs;  // per thread; the last may begin a gap later than the first
+      // gap per thread; the last thread may begin up to a gap later than the first
+      const int64_t gap = 10 * threads * kMs;
       EXPECT_GE(record.interval().to, 100 * kMs + requests / threads * gap);
       EXPECT_LE(record.interval().to, 100 * kMs + (requests / threads + threads - 1) * gap);
     }
@@ -201,7 +202,7 @@ TEST(RunLoad, TellsWhatIsOutstandingAndNotSent) {
   EXPECT_EQ(told[0].p99_ms, 0);
 }
 
-// Time on a processor, of the program and of the kernel for it.
+// Uses 0.3 s of processor time, in user code and in the kernel.
 void Work() {
   std::vector<char> zeros(1 << 22);
   std::ifstream file("/dev/zero", std::ios::binary);

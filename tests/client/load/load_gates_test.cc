@@ -15,7 +15,7 @@ Gate LoadGate(const char* text) {
   return ParseGate(text, LoadGateMeasures()).value();
 }
 
-// A hundred requests in three seconds, answered after 1, 2, ... ms; the last 10 are rejected, one is not sent and one
+// A hundred requests in three seconds: 88 are answered after 1, 2, ... ms, 10 are rejected, one is not sent and one
 // gets no answer. Answers within 80 ms are in time.
 LoadPoint HundredRequests(double offered = 0) {
   LoadPoint point{.offered = offered, .result = {.record = LoadRecord(kInterval, 1)}};

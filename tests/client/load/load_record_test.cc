@@ -19,10 +19,10 @@ TEST(LoadRecord, TheLedgerHoldsWhatWasDueInTheIntervalAndNothingElse) {
     record.Started(0, due, due);
     record.Answered(0, due, answered, 100 * kMs);
   };
-  request(999 * kMs, 1050 * kMs);   // due in the warm-up, answered during the interval
+  request(999 * kMs, 1050 * kMs);   // due in the warm-up, answered in the interval
   request(1000 * kMs, 1010 * kMs);  // good
   request(1500 * kMs, 1700 * kMs);  // late
-  request(3999 * kMs, 4010 * kMs);  // good, but answered afterwards
+  request(3999 * kMs, 4010 * kMs);  // good, answered after the end
   request(4000 * kMs, 4010 * kMs);  // due afterwards
   record.Started(1, 2000 * kMs, 2003 * kMs);
   record.Failed(1, 2000 * kMs, 2004 * kMs, 8, "full");
@@ -47,10 +47,10 @@ TEST(LoadRecord, TheLedgerHoldsWhatWasDueInTheIntervalAndNothingElse) {
   EXPECT_EQ(record.classes()[1].failed.at(8), 1u);
   EXPECT_EQ(record.classes()[1].not_sent, 1u);
   EXPECT_EQ(record.classes()[1].unanswered, 1u);
-  // Three of six were answered: among all that were due the fourth has no bound.
+  // Three of six due requests were answered, so the quantile of the fourth is unknown.
   EXPECT_EQ(record.QuantileOfDue(0.5), 200 * kMs);
   EXPECT_EQ(record.QuantileOfDue(0.51), std::nullopt);
-  // Rates are of the answers during the interval: those at 1050, 1010 and 1700 ms.
+  // Rates count the answers during the interval: at 1050, 1010 and 1700 ms.
   EXPECT_DOUBLE_EQ(record.AnsweredPerSecond(), 1);
   EXPECT_DOUBLE_EQ(record.GoodPerSecond(), 2.0 / 3);
   EXPECT_DOUBLE_EQ(record.DuePerSecond(), 2);
@@ -148,7 +148,7 @@ TEST(LoadResult, IsVoidWhereTheGeneratorWasLate) {
   LoadResult result{LoadRecord(kInterval, 1)};
   for (int i = 0; i < 985; ++i) result.record.Started(0, 1500 * kMs, 1500 * kMs);
   for (int i = 0; i < 9; ++i) result.record.Started(0, 1500 * kMs, 1502 * kMs);
-  EXPECT_EQ(result.VoidReason(), "");  // less than 1 in 100
+  EXPECT_EQ(result.VoidReason(), "");  // fewer than 1 in 100 are late
   for (int i = 0; i < 6; ++i) result.record.Started(0, 1500 * kMs, 1502 * kMs);
   for (int i = 0; i < 1000; ++i) result.record.Answered(0, 1500 * kMs, 1505 * kMs, 100 * kMs);
   EXPECT_NE(result.VoidReason().find("late, by 2.0 ms"), std::string::npos);
@@ -189,7 +189,7 @@ TEST(LoadResult, LatenessCountsAgainstWhatTheLatencyMayBe) {
   EXPECT_EQ(result.VoidReason(), "the generator itself was late, by 4.0 ms at p50");
 }
 
-// Slip may be a tenth of a latency bound (4 of 40 ms), and is always allowed up to 1 ms.
+// A send delay may be up to a tenth of a latency bound (4 of 40 ms), and always up to 1 ms.
 TEST(LoadResult, AsLateAsItMayBeIsNotLate) {
   LoadResult result = LateBy4Of100Ms();
   result.bounds = {{0.99, absl::Milliseconds(40)}};

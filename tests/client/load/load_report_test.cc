@@ -15,9 +15,8 @@ namespace {
 
 constexpr int kResourceExhausted = 8;
 
-// Three seconds of two classes. The first class is answered after 10, 20, ... ms, from the second second on 100 ms
-// later; of the second class some requests are rejected, not sent or not answered. `next` returns the record for each
-// event.
+// Three seconds with two classes. The first class is answered after 10, 20, ... ms, plus 100 ms from 2 s on. Requests
+// of the second class are rejected, not sent or not answered. `next` returns the record for each event.
 void Fill(const std::function<LoadRecord&()>& next, int requests) {
   v1::ClassifyResponse answer;
   answer.add_predictions();
@@ -80,7 +79,8 @@ LoadReport MadeReport() {
           .points = {MadePoint(12)}};
 }
 
-// A search: met, missed, void because of a busy receiver, and interrupted; measured in another order.
+// A search with a point that met the goal, one that missed it, one that is void because of a busy receiver, and one
+// that was interrupted. They are not in the order of their rates.
 LoadReport MadeSearch() {
   LoadReport report = MadeReport();
   report.setting.goal = "p99 <= 50 ms";
@@ -130,7 +130,7 @@ TEST(LoadReport, AGoalThatIsMetStandsHoweverLateTheGeneratorWas) {
   EXPECT_EQ(PointVerdict(point), "met, not stable");
 }
 
-// 200/s were due for three seconds, 90/s answered meanwhile, and the rest before a deadline of half a minute.
+// For three seconds 200/s were due and 91/s answered. The rest is answered later, within a deadline of 30 s.
 TEST(LoadReport, AnswersThatComeLaterAndLaterAreAnOverload) {
   LoadPoint point{.offered = 200, .result = {.record = LoadRecord(kInterval, 1)}};
   for (int i = 0; i < 600; ++i) {
@@ -146,7 +146,7 @@ TEST(LoadReport, AnswersThatComeLaterAndLaterAreAnOverload) {
   EXPECT_EQ(Overload({.classes = {"m"}, .closed = true}, point), "");
 }
 
-// Two hundred requests of one second, the i-th of them i ms late and answered 2 i ms after it was due.
+// Two hundred requests in one second; number i is sent i ms late and answered 2 i ms after it was due.
 TEST(LoadReport, ASecondHasQuantilesOfItsOwn) {
   LoadReport report = MadeReport();
   LoadRecord record(kInterval, 1);
@@ -158,7 +158,7 @@ TEST(LoadReport, ASecondHasQuantilesOfItsOwn) {
   const nlohmann::ordered_json second = ReportJson(report)["points"][0]["timeline"][0];
   EXPECT_EQ(second["due"], 200);
   const auto expect_near = [&](const char* name, double expected) {
-    EXPECT_NEAR(second[name].get<double>(), expected, expected * 0.01) << name;  // the histogram's steps
+    EXPECT_NEAR(second[name].get<double>(), expected, expected * 0.01) << name;  // bucket width of the histogram
   };
   expect_near("p50_ms", 200);
   expect_near("p99_ms", 396);
@@ -166,7 +166,7 @@ TEST(LoadReport, ASecondHasQuantilesOfItsOwn) {
   expect_near("slip_p99_ms", 198);
 }
 
-// Threads of a load count separately; their records must add up to one.
+// Threads of a load count separately; their records must add up to one record.
 TEST(LoadReport, RecordsOfSeveralThreadsAddUpToOne) {
   LoadReport one = MadeReport(), several = MadeReport();
   LoadRecord parts[] = {LoadRecord(kInterval, 2), LoadRecord(kInterval, 2), LoadRecord(kInterval, 2)};

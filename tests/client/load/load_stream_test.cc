@@ -55,7 +55,7 @@ grpc::Status AnswerEach(StreamOfServer* stream) {
   return grpc::Status::OK;
 }
 
-// Reads and never answers, until the client has gone.
+// Reads and never answers, until the client cancels.
 grpc::Status AnswerNobody(StreamOfServer* stream, grpc::ServerContext* context) {
   v1::ClassifyRequest request;
   while (!context->IsCancelled() && stream->Read(&request)) continue;
@@ -98,7 +98,7 @@ TEST(LoadStream, CarriesBothLoopsOverOneStreamOfEachConnection) {
   }
 }
 
-// At its limit the server stops reading; unread requests must not look read.
+// At its limit the server stops reading. Unread requests must not count as read.
 TEST(LoadStream, SendsNoMoreThanTheServerHolds) {
   std::atomic<int> read = 0;
   SmallServer server({.stream = [&](StreamOfServer* stream, grpc::ServerContext*) {
@@ -115,7 +115,7 @@ TEST(LoadStream, SendsNoMoreThanTheServerHolds) {
   ExpectLedgerCloses(record);
 }
 
-// Answers in its own order: the last first.
+// The server answers the last request first.
 TEST(LoadStream, AnswersFindTheirRequestsInAnyOrder) {
   SmallServer server({.stream = [&](StreamOfServer* stream, grpc::ServerContext*) {
     std::vector<v1::ClassifyRequest> held;
@@ -271,7 +271,7 @@ TEST(LoadStream, AServerThatGoesAwayIsAnErrorClassAndNoFlood) {
   EXPECT_EQ(record.answered(), 0u);
   EXPECT_EQ(record.errors().at(grpc::StatusCode::UNAVAILABLE).count, record.failed());
   EXPECT_GE(record.failed(), 2u);
-  EXPECT_LE(record.due(), 2u * 52u);  // not more often than every 10 ms
+  EXPECT_LE(record.due(), 2u * 52u);  // one attempt per slot every 10 ms
 }
 
 TEST(LoadStream, AnswersThatNobodyCanUseAreFailures) {
@@ -300,7 +300,7 @@ TEST(LoadStream, AnswersThatNobodyCanUseAreFailures) {
   EXPECT_THAT(errors_of("stranger").at(grpc::StatusCode::INTERNAL).first_message, HasSubstr("answer to no request"));
 }
 
-// The next request is on its way when the second answer comes.
+// The next request is already sent when the second answer comes.
 TEST(LoadStream, ASecondAnswerToOneRequestIsNoneToTheNext) {
   SmallServer server({.stream = [&](StreamOfServer* stream, grpc::ServerContext*) {
     for (v1::ClassifyRequest request; stream->Read(&request);) {

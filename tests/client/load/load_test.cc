@@ -15,7 +15,7 @@
 namespace vitrine {
 namespace {
 
-// The requests that the schedule of a rate has until `end`, and those from `begin` on.
+// Returns the number of requests that the schedule of a rate has in [begin, end).
 uint64_t Scheduled(double rate, int64_t begin, int64_t end) {
   uint64_t count = 0;
   const auto arrivals = ArrivalsAtRate(ArrivalProcess::kPoisson, rate, 1);
@@ -123,8 +123,8 @@ TEST(RunLoad, WhereTheGeneratorIsLateLatencyStillCountsFromTheScheduledStart) {
     return false;
   };
   const LoadResult result = RunLoad(server.Connect(1), Models({"m"}), settings, hooks);
-  EXPECT_EQ(result.record.due(), Scheduled(100, 0, 600'000'000));  // late, but none left out
-  // Half of all requests fell due while it was held up.
+  EXPECT_EQ(result.record.due(), Scheduled(100, 0, 600'000'000));  // late, but none is omitted
+  // Half of all requests fell due during the pause.
   EXPECT_GE(result.record.slip().Quantile(0.8), 100'000'000);
   EXPECT_GE(result.record.latency().Quantile(0.8), 100'000'000);
   EXPECT_NE(result.VoidReason(), "");
@@ -189,7 +189,7 @@ TEST(RunLoad, AnInterruptEndsTheWaitForTheLastAnswersAtOnce) {
 
 TEST(RunLoad, OneStragglerDoesNotDiluteTheRatesOfACount) {
   constexpr int kRequests = 100;
-  constexpr auto kStraggles = std::chrono::milliseconds(450);  // after every other was answered
+  constexpr auto kStraggles = std::chrono::milliseconds(450);  // after all others were answered
   std::atomic<int> number = 0, answered = 0;
   CountingServer server([&](const v1::ClassifyRequest&, grpc::ServerContext*) {
     if (number++ == kRequests / 2) {
@@ -210,7 +210,7 @@ TEST(RunLoad, OneStragglerDoesNotDiluteTheRatesOfACount) {
     const double took = absl::ToDoubleSeconds(absl::Now() - begin);
     EXPECT_EQ(result.record.answered(), 100u);
     EXPECT_GE(result.record.latency().max(), std::chrono::nanoseconds(kStraggles).count());
-    // Until the last request was sent, which is before the last answer but one.
+    // The interval ends when the last request is sent, before the second last answer.
     EXPECT_LT(result.record.interval().Seconds(), took - 0.2);
     EXPECT_GT(result.record.AnsweredPerSecond(), 16);
     EXPECT_LT(result.record.DuePerSecond(), open ? 300 : 1e6);
@@ -258,7 +258,7 @@ TEST(RunLoad, AServerThatGoesAwayIsAnErrorClassAndNoFlood) {
   const LoadResult result = RunLoad(connections, Models({"m"}), settings, {});
   EXPECT_EQ(result.record.answered(), 0u);
   ASSERT_EQ(result.record.errors().count(grpc::StatusCode::UNAVAILABLE), 1u);
-  EXPECT_LE(result.record.due(), 2u * 52u);  // not more often than every 10 ms
+  EXPECT_LE(result.record.due(), 2u * 52u);  // one attempt per slot every 10 ms
 }
 
 TEST(RunLoad, ATraceSendsItsRequestsInItsOrder) {

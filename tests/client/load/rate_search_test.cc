@@ -77,7 +77,7 @@ TEST(ParseLatencyBounds, ReadsAListAndRefusesTheRest) {
   }
 }
 
-// Answers at an even rate, each after `latency`, in an interval of `seconds`.
+// A load at an even rate in an interval of `seconds`; each answer takes `latency`.
 LoadRecord EvenLoad(int seconds, int rate, const std::function<int64_t(int second)>& latency,
                     const std::function<int(int second)>& answered) {
   LoadRecord record({0, seconds * kSecond}, 1);
@@ -118,7 +118,7 @@ TEST(MissedGoal, WhatJustReachesTheGoalMeetsIt) {
             "p90 is 20.0 ms");
 }
 
-// A thousand requests in ten seconds, of which so many are answered, each after `latency`.
+// A thousand requests in ten seconds, of which `answered` are answered after `latency`.
 std::string Behind(int answered, int64_t latency) {
   LoadRecord record({0, 10 * kSecond}, 1);
   for (int64_t i = 0; i < 1000; ++i) {
@@ -128,7 +128,7 @@ std::string Behind(int answered, int64_t latency) {
   return OverloadText(record, {});
 }
 
-// 99 % must be answered meanwhile, less what may be under way: one, and three times the root of what is in the mean.
+// 99 % must be answered, minus a tolerance for requests in flight: one plus three times the root of their mean number.
 TEST(OverloadText, AllowsForWhatIsUnderWay) {
   EXPECT_EQ(Behind(990, 1), "");
   EXPECT_EQ(Behind(988, 1), "only 98.8/s were answered: the queue grows");
@@ -139,7 +139,7 @@ TEST(OverloadText, AllowsForWhatIsUnderWay) {
 }
 
 TEST(MissedGoal, HoldsForAllThatWereDueAndNotForTheSurvivors) {
-  // 100 answers at 20 ms of 105: p95 of the answers is 20 ms, that of all is not known.
+  // 100 of 105 are answered after 20 ms: p95 of all requests is known, p96 is not.
   const LoadRecord record = EvenLoad(
       5, 105, [](int) { return 20 * kMs; }, [](int) { return 100; });
   Goal goal;
@@ -153,7 +153,7 @@ TEST(MissedGoal, HoldsForAllThatWereDueAndNotForTheSurvivors) {
   EXPECT_EQ(MissedGoal(silent, {}, {{}, 0}), "no request was answered");
 }
 
-// A server of 100/s at 200/s, with a deadline that the run is too short to reach.
+// A server of 100/s gets 200/s. The run is too short for requests to reach the deadline.
 TEST(MissedGoal, AQueueThatGrowsMissesEveryGoal) {
   LoadRecord record({0, 10 * kSecond}, 1);
   for (int64_t i = 0; i < 2000; ++i) {
@@ -189,7 +189,7 @@ TEST(JudgeStability, TellsSteadyLoadFromDriftAndBursts) {
             Verdict::kNotStable);
 }
 
-// One of five windows, of two seconds each, differs.
+// One of five windows of two seconds differs.
 std::string WhyNotStable(int64_t latency, int answered, int rate = 300) {
   const auto differs = [](int second) { return second == 4 || second == 5; };
   return JudgeStability(EvenLoad(
@@ -199,7 +199,7 @@ std::string WhyNotStable(int64_t latency, int answered, int rate = 300) {
       .reason;
 }
 
-// A rate by 15 % and three times its chance, a latency by 15 % and 0.2 ms.
+// Windows may differ in rate by 15 % plus three standard deviations of the count, and in latency by 15 % plus 0.2 ms.
 TEST(JudgeStability, AllowsForSomeDifference) {
   EXPECT_EQ(WhyNotStable(20 * kMs, 219), "");
   EXPECT_EQ(WhyNotStable(20 * kMs, 218), "the rate is 218/s in window 3 of 5, where the median window has 300/s");
@@ -211,7 +211,7 @@ TEST(JudgeStability, AllowsForSomeDifference) {
   EXPECT_EQ(WhyNotStable(20 * kMs, 9, 10), "a window of 2 s has only 18 answers");
 }
 
-// A run with a few answers in one of its seconds that take `slowest`.
+// In the last second of the run, one answer in twenty takes `slowest`.
 std::string WhyTailIsNotStable(int rate, int64_t slowest) {
   LoadRecord record({0, 5 * kSecond}, 1);
   for (int64_t second = 0; second < 5; ++second) {
@@ -224,7 +224,7 @@ std::string WhyTailIsNotStable(int rate, int64_t slowest) {
   return JudgeStability(record, 0.15).reason;
 }
 
-// A tail by three times as much, and where there are two hundred answers to tell it from.
+// The p99 of a window may differ three times as much as its p50. It is checked only with 200 answers.
 TEST(JudgeStability, ATailMayDifferThreeTimesAsMuch) {
   EXPECT_EQ(WhyTailIsNotStable(200, 29'590'000), "");
   EXPECT_EQ(WhyTailIsNotStable(200, 29'610'000), "p99 is 29.61 ms in window 5 of 5, where the median window has 20 ms");

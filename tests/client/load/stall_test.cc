@@ -37,7 +37,7 @@ class StallTest : public ::testing::Test {
     workload_ = PrepareWorkload({one}, {}).value();
   }
 
-  // The load, with the server stopped for 200 ms once a second while it is measured.
+  // Runs the load. During the measurement, stops the server for 200 ms once a second.
   LoadResult RunWithStalls(LoadSettings settings) {
     settings.warm_up = absl::Milliseconds(500);
     settings.duration = absl::Seconds(3);
@@ -68,7 +68,7 @@ TEST_F(StallTest, AnOpenLoopReportsTheStallAndAClosedLoopHidesIt) {
   open.arrivals = [] { return ArrivalsAtRate(ArrivalProcess::kConstant, 500, 1); };
   const LoadRecord seen = RunWithStalls(open).record;
   EXPECT_EQ(seen.answered(), 1500u);
-  // 300 of 1500 requests fell due during a stall: p99.9 and p99 are nearly all of it, p90 a good part.
+  // 300 of 1500 requests fell due during a stall: p99.9 and p99 are almost the whole stall, p90 a good part of it.
   EXPECT_GE(seen.latency().Quantile(0.999), kStallNanoseconds * 95 / 100);
   EXPECT_GE(seen.latency().Quantile(0.99), kStallNanoseconds * 85 / 100);
   EXPECT_GE(seen.latency().Quantile(0.90), kStallNanoseconds * 35 / 100);
@@ -76,9 +76,9 @@ TEST_F(StallTest, AnOpenLoopReportsTheStallAndAClosedLoopHidesIt) {
   LoadSettings closed;
   closed.concurrency = 1;
   const LoadRecord hidden = RunWithStalls(closed).record;
-  // One request a stall waits for it, and the others are not even sent: 3 of all, and room for as many that the machine
-  // delays. Below 600 answers, which takes requests of 4 ms to a model that computes nothing, that would be a
-  // percentile.
+  // Only one request waits for each stall, because the next is not sent before its answer. That makes 3 slow requests;
+  // 3 more may be slow because of the machine. With fewer than 600 answers they would reach p99, but a model that
+  // computes nothing needs less than 4 ms per answer.
   EXPECT_GE(hidden.latency().max(), kStallNanoseconds * 90 / 100);
   EXPECT_LE(hidden.latency().CountAbove(kStallNanoseconds / 4), 2u * kStalls);
   EXPECT_LT(hidden.latency().Quantile(0.90), kStallNanoseconds / 4) << hidden.answered() << " answers";

@@ -180,7 +180,7 @@ TEST(Workload, PicksClassesByWeightAndImagesEvenly) {
     EXPECT_EQ(request, workload->Pick(11, number));
     ++picked[request];
   }
-  // Four standard deviations of such counts.
+  // Allows four standard deviations of the counts.
   const auto near = [](double share) { return 4 * std::sqrt(kCount * share * (1 - share)); };
   EXPECT_NEAR(picked[0], kCount * 0.375, near(0.375));
   EXPECT_NEAR(picked[1], kCount * 0.375, near(0.375));

@@ -16,7 +16,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// Forty images, of which those in [first_wrong, end_wrong) are predicted as dogs.
+// Forty images; those in [first_wrong, end_wrong) are predicted as dogs.
 Evaluation WithMistakes(int64_t version, int first_wrong, int end_wrong) {
   std::vector<MadeImage> images;
   for (int i = 0; i < 40; ++i) images.push_back({0, {{i >= first_wrong && i < end_wrong ? 1 : 0, 0.9F}}});
@@ -27,7 +27,7 @@ Evaluation WithMistakes(int64_t version, int first_wrong, int end_wrong) {
 
 TEST(CompareAll, DecidesByTheCorrectedTest) {
   const Evaluation first = WithMistakes(1, 0, 0);
-  // Six mistakes more are p = 0.03125 by the exact test, seven 0.015625: alone each would be a difference.
+  // By the exact test, six more mistakes have p = 0.03125, and seven 0.015625. Each alone would be a difference.
   const std::vector<Evaluation> others = {WithMistakes(2, 0, 6), WithMistakes(3, 0, 7), WithMistakes(4, 0, 0)};
   const auto all = CompareAll(first, others);
   ASSERT_TRUE(all.ok()) << all.status();
@@ -126,7 +126,7 @@ TEST(Compare, ClassesAreCorrectedForTheirNumber) {
   EXPECT_EQ((*comparison)->classes[1].holm, 1);
 }
 
-// Score differences are paired by image, which gives narrower intervals than the two means.
+// Score differences are paired by image, so their intervals are narrower than those of the two means.
 TEST(Compare, ScoresOfDistributionsArePaired) {
   Evaluation first = WithMistakes(1, 0, 0), second = WithMistakes(2, 0, 0);
   EXPECT_FALSE((*Compare(first, second))->nll.has_value()) << "nobody knows them";

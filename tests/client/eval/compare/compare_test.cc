@@ -51,8 +51,8 @@ TEST(Compare, CountsPairsAndFlips) {
 
 TEST(Compare, TakesTheImagesThatBothAnsweredAndSaysSo) {
   Evaluation first = First(), second = Second();
-  first.predictions.erase(first.predictions.begin());        // in the second alone
-  second.predictions.erase(second.predictions.begin() + 5);  // in the first alone
+  first.predictions.erase(first.predictions.begin());        // only in the second
+  second.predictions.erase(second.predictions.begin() + 5);  // only in the first
   second.predictions[1].outcome = Outcome::kRefused;         // cat/1.png
   second.predictions[1].guesses.clear();
   const auto comparison = Compare(first, second);

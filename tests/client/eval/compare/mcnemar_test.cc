@@ -42,8 +42,7 @@ TEST(McNemar, ShowsNothingWithoutDisagreement) {
 }
 
 // 36, 12, 2, 0 is an example of Newcombe (1998, Statistics in Medicine 17, 2635-2650), printed there as 0.0569 to
-// 0.3404. The others come from method 10 written in Python over proportion_confint(method="wilson") of statsmodels
-// 0.15.0.
+// 0.3404. The others come from method 10 in Python with proportion_confint(method="wilson") of statsmodels 0.15.0.
 TEST(PairedDifference, IsNewcombesMethod10) {
   const struct {
     PairedCounts counts;

@@ -10,7 +10,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// Forty images from index `from` on, `wrong` of them wrong.
+// Forty images from index `from` on, of which `wrong` are wrong.
 StudyCell CellWithMistakes(const char* model, int wrong, int64_t from = 0) {
   StudyCell cell;
   cell.model = model;

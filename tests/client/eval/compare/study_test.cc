@@ -27,8 +27,8 @@ v1::ResolutionWish Wish(int height, int width) {
   return wish;
 }
 
-// A model with native resolution (cells of 4 pixels, 4 to 64 of them) and one with a fixed size of 28x28. The server
-// reports one cost.
+// One model has native resolution (cells of 4 pixels, 4 to 64 of them), the other a fixed size of 28x28. The server
+// reports one cost for each.
 SmallServer::Methods TwoModels() {
   SmallServer::Methods methods;
   v1::ModelVersion& native = *methods.models.add_versions();
@@ -177,7 +177,7 @@ TEST_F(StudyTest, WhatWasAnsweredInPartIsNeitherBestNorOnTheFrontier) {
   StudyCell& better = study.cells[1];
   const auto json = [&] { return StudyTable(study).AsJson(); };
   ASSERT_EQ(json()[1]["frontier"], true);
-  better.metrics.ledger.images = 1000;  // 4 of them were answered
+  better.metrics.ledger.images = 1000;  // 4 images were answered
   better.metrics.ledger.missing = 996;
   EXPECT_EQ(json()[0]["frontier"], true);
   EXPECT_EQ(json()[1]["frontier"], false);
@@ -190,7 +190,7 @@ TEST_F(StudyTest, WhatWasAnsweredInPartIsNeitherBestNorOnTheFrontier) {
   EXPECT_EQ(json()[1]["frontier"], false);
 }
 
-// Images of other sizes than noise has; a width of 0 cannot be read.
+// Images of the given widths; 0 cannot be read, and a negative width gives a file that is not an image.
 class Sized final : public MadeData {
  public:
   Sized(const Evaluation& evaluation, std::vector<int> widths) : MadeData(evaluation), widths_(std::move(widths)) {
@@ -227,7 +227,7 @@ TEST_F(StudyTest, WithoutASizeTheImagesTellTheMeanCost) {
   EXPECT_DOUBLE_EQ(cost({16, 8})->macs, 2500) << "the first counts, and the last";
   EXPECT_EQ(cost({8}).status().code(), absl::StatusCode::kUnimplemented) << "the server told two";
   EXPECT_EQ(cost({0, -1}).status(), absl::NotFoundError("no image's size could be read"));
-  // Only every second of 128 images is sampled.
+  // Samples every second of 128 images, among them image 1.
   std::vector<int> many(128, 8);
   many[1] = 16;
   EXPECT_DOUBLE_EQ(cost(many)->macs, (63 * 1000.0 + 4000) / 64);
