@@ -70,7 +70,7 @@ constexpr char kServingExamples[] = R"(Examples:
 struct Words {
   ClientOptions client;
   Format format = Format::kTable;
-  std::string admin;  // the address
+  std::string admin;  // address of the Admin service
   ModelChoice choice;
   bool whole = false;  // unload --all
   bool clear = false;

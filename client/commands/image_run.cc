@@ -17,7 +17,7 @@
 namespace vitrine {
 namespace {
 
-// Maximum size of an image file. It exceeds a request's, because large images are reduced before sending.
+// Maximum size of an image file. May be larger than a request, because large images are reduced before sending.
 constexpr int64_t kLargestFile = int64_t{512} << 20;
 // Bytes of a request for its id and the length field of the image.
 constexpr int64_t kRoomInRequest = 64;

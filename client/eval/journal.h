@@ -84,7 +84,7 @@ class Journal {
 
   std::string path_;
   int file_ = -1;
-  int64_t size_ = 0;  // complete bytes
+  int64_t size_ = 0;  // bytes of complete lines
   absl::Time synced_ = absl::InfinitePast();
 };
 

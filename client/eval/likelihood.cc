@@ -8,8 +8,7 @@
 namespace vitrine {
 namespace {
 
-constexpr double kMostAway = 1e-3;  // allowed distance of a sum of probabilities from 1; with 1,000 floats it is about
-                                    // 1e-5
+constexpr double kMostAway = 1e-3;  // allowed distance of a sum of probabilities from 1; 1,000 floats need 1e-5
 
 }  // namespace
 

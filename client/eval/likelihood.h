@@ -20,8 +20,8 @@ inline constexpr int kMostClassesAsked = 1000;
 // missing or repeated, or the probabilities do not add up to 1; a score would be meaningless.
 std::optional<Likelihood> LikelihoodOf(std::span<const Guess> guesses, int32_t label, int32_t classes);
 
-// Returns the natural logarithm. Probabilities below the smallest normal float (1.2e-38) count as 1.2e-38, which gives
-// 87.3.
+// Returns the negative natural logarithm of the right class's probability. A probability below the smallest normal
+// float (1.2e-38) counts as 1.2e-38, which gives 87.3.
 double NegativeLogLikelihood(const Likelihood& likelihood);
 
 // Returns the sum over all classes of (probability - t)^2, where t is 1 for the right class and else 0; 0 to 2 (Brier

@@ -20,7 +20,7 @@ class InFlightLimit {
   explicit InFlightLimit(int most, int first = 4);
 
   int limit() const { return limit_; }
-  // Records an answer at `now`. `in_flight`: number of requests at the server until then, with the answered one.
+  // Records an answer at `now`. `in_flight`: number of requests at the server before this answer.
   void OnAnswer(int in_flight, absl::Time now);
   // Records at `now` that a request sent at `sent` was rejected for overload or not answered in time.
   void OnOverload(absl::Time sent, absl::Time now);

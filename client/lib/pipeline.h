@@ -22,7 +22,7 @@ class Pipeline {
   absl::Status Run();
 
  private:
-  void TakeFromSource();  // one
+  void TakeFromSource();  // takes one request
   void StopIfAsked();
   void SendWhatIsDue(absl::Time now);
   bool DeliverFirst();

@@ -73,7 +73,7 @@ class RequestWindow {
     absl::Duration limit;  // deadline of the options, or the request's time_limit if shorter
     absl::Time deadline = absl::InfiniteFuture();  // set when it is first sent
     absl::Time not_before = absl::InfinitePast();
-    absl::Time sent = absl::InfinitePast();  // last time
+    absl::Time sent = absl::InfinitePast();  // time of the last attempt
     absl::Duration latency;                  // latency of the last attempt
     absl::StatusOr<v1::ClassifyResponse> result = absl::UnknownError("not answered");
   };

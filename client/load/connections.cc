@@ -16,7 +16,7 @@ constexpr int kLongestReconnectMs = 1000;
 grpc::ChannelArguments Arguments() {
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);  // a separate connection
-  // Without gRPC's retries: a retried request would be measured twice, and gRPC would keep copies of requests.
+  // Disables gRPC's retries: a retried request would be measured twice, and gRPC would keep copies of requests.
   arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
   arguments.SetInt(GRPC_ARG_HTTP2_WRITE_BUFFER_SIZE, kWriteBytes);
   arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);

@@ -76,9 +76,9 @@ class Lane {
   bool Enough() const;  // true once max_requests were sent
   Slot* TakeSlot();
   void Start(Slot& slot, const Arrival& arrival, int64_t now);
-  void Begin();                            // a closed loop
-  void SendNext(Slot& slot, int64_t now);  // a closed loop
-  void SendParked(int64_t now);            // a closed loop
+  void Begin();                            // closed loop only
+  void SendNext(Slot& slot, int64_t now);  // closed loop only
+  void SendParked(int64_t now);            // closed loop only
   void OnEvent(void* tag, bool ok, int64_t now);
   void OnOutcomes(LoadStream::Outcomes& outcomes, int64_t now);  // outcomes of the streams
   void ExpireStreams(int64_t now);

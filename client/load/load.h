@@ -38,7 +38,7 @@ struct LoadSettings {
   bool trace = false;    // true: arrivals name their requests; false: drawn from the workload
   int concurrency = 16;  // requests in flight in a closed loop
   absl::Duration warm_up = absl::Seconds(2);
-  absl::Duration duration = absl::Seconds(10);  // measured
+  absl::Duration duration = absl::Seconds(10);  // length of the measured interval
   uint64_t max_requests = 0;                    // ends the measured interval earlier; 0: no bound
   // Maximum requests without an answer; each costs about 10 KB here. Further requests are counted as not sent.
   int max_outstanding = 8192;

@@ -63,7 +63,7 @@ class LoadRecord {
     uint64_t good = 0;
     uint64_t not_sent = 0;
     uint64_t unanswered = 0;
-    std::map<int, uint64_t> failed = {};  // per code
+    std::map<int, uint64_t> failed = {};  // count per code
     LatencyHistogram latency;
   };
   // Time per stage, from the sampled answers.

@@ -41,7 +41,7 @@ struct SweepRange {
   std::vector<double> Rates() const;  // ascending; the last is `high`
 };
 
-// Parses "LOW:HIGH", in eight geometric steps, "LOW:HIGH:STEP" or "LOW:HIGH:xFACTOR". At most 1000 rates.
+// Parses "LOW:HIGH" (eight rates in geometric steps), "LOW:HIGH:STEP" or "LOW:HIGH:xFACTOR". At most 1000 rates.
 absl::StatusOr<SweepRange> ParseSweepRange(absl::string_view text);
 
 // Searches for the highest rate that meets a goal. Doubles the rate until one misses the goal. Then bisects between the
@@ -60,8 +60,8 @@ class RateSearch {
   std::optional<double> next_;
   const double high_;
   const double tolerance_;
-  std::optional<double> met_;     // highest
-  std::optional<double> missed_;  // lowest
+  std::optional<double> met_;     // highest rate that met the goal
+  std::optional<double> missed_;  // lowest rate that missed the goal
 };
 
 }  // namespace vitrine

@@ -92,7 +92,7 @@ TEST_F(VitrineProgram, TakesImagesFromEverywhere) {
 TEST_F(VitrineProgram, TellsTheServersLogWhereARequestBelongs) {
   const std::string one = "4bf92f3577b34da6a3ce929d0e0e4736", span = "00f067aa0ba902b7", other(32, 'a');
   const std::string parent = "00-" + one + "-" + span + "-01";
-  // Returns the lines of requests in the server's log that have these ids; waits until there are `wanted` of them.
+  // Expects `wanted` lines about requests with these ids in the server's log within ten seconds.
   const auto logged = [&](const std::string& method, const std::string& trace, int wanted) {
     const std::regex line("request method=" + method + " [^\n]*trace_id=" + trace + " span_id=" + span);
     std::string log;

@@ -28,7 +28,7 @@ struct PredictionPair {
 struct ClassComparison {
   std::string label = {};
   PairedCounts counts = {};
-  double first = 0, second = 0;  // recall
+  double first = 0, second = 0;  // recall of each evaluation
   McNemar test = {};
   double holm = 1;  // p of the class's test, corrected for the number of classes
 };

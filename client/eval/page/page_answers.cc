@@ -17,8 +17,8 @@ namespace vitrine {
 namespace {
 
 constexpr size_t kMostNamed = 200;    // listed images without a result
-constexpr size_t kMostClasses = 100;  // rows of the table of classes
-constexpr size_t kWeakClasses = 30;   // rows if there are more classes
+constexpr size_t kMostClasses = 100;  // maximum rows of the table of classes
+constexpr size_t kWeakClasses = 30;   // rows shown if there are more classes
 constexpr int kPairs = 15;
 
 // Returns the classes that occur as labels or answers.

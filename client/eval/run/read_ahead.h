@@ -22,7 +22,7 @@ class ReadAhead {
  public:
   struct Options {
     int threads = 2;
-    size_t images = 128;               // maximum held
+    size_t images = 128;               // maximum number of prefetched images
     size_t bytes = size_t{128} << 20;  // maximum bytes of prefetched images; one larger image is allowed
   };
   // `data` must outlive this object.

@@ -52,7 +52,7 @@ std::vector<std::string> Lines(const std::string& text) {
   return lines;
 }
 
-// Stops after `lines` lines.
+// Returns a function that stops after `lines` lines.
 std::function<bool()> UpTo(int lines) {
   return [left = lines]() mutable { return --left > 0; };
 }
