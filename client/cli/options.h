@@ -27,7 +27,7 @@ void AddServerOptions(CLI::App& app, ClientOptions& options);
 void AddAdminOption(CLI::App& app, std::string& address);
 // Adds --format table|json.
 void AddFormatOption(CLI::App& app, Format& format);
-// Adds --require 'MEASURE>=BOUND', which may be repeated. `measures` must outlive the parsing as well.
+// Adds --require 'MEASURE>=BOUND', which may be repeated. `measures` must also outlive the parsing.
 void AddRequireOption(CLI::App& app, std::vector<Gate>& gates, std::span<const GateMeasure> measures,
                       const std::string& help);
 // Adds --model NAME[@VERSION].

@@ -21,7 +21,8 @@ class ClassifyPage {
     std::vector<std::string> labels = {};  // all labels of the model, to compute the width of a prediction
     int predictions = 5;                   // per image
     bool may_be_unsure = false;            // true if the model has a threshold for unsure answers
-    int overlay_width = 0;                 // terminal columns of the longest overlay path; 0: not one overlay per image
+    // terminal columns of the longest overlay path; 0: no or several overlays per image
+    int overlay_width = 0;
   };
   ClassifyPage(const Page& page, const Expected& expected);
 

@@ -29,8 +29,8 @@ absl::StatusOr<ModelChoice> ParseModelChoice(absl::string_view text);
 void AskForVersion(const ModelChoice& choice, v1::ClassifyRequest& request);
 
 // Returns the chosen version with all fields. A client that may classify but not call the Registry gets only name,
-// version and weights, from an answer. INVALID_ARGUMENT: no name, and several models are ready. NOT_FOUND: no such
-// model, or none is ready.
+// version and weights, taken from an answer. INVALID_ARGUMENT: no name, and several models are ready. NOT_FOUND: no
+// such model, or none is ready.
 absl::StatusOr<v1::ModelVersion> ChooseModel(Client& client, const ModelChoice& choice);
 // True if `model` came from the Registry, with all fields.
 bool IsLookedUp(const v1::ModelVersion& model);
@@ -50,7 +50,7 @@ class ImageRun {
     const std::optional<Size>& sent_as;  // size after reduction; nullopt: sent without reduction
   };
   struct Handlers {
-    // Completes the request for one image file; an error fails the image. May be empty.
+    // Completes the request for one image file; an error counts the image as failed. May be empty.
     std::function<absl::Status(const std::string& encoded, v1::ClassifyRequest& request)> prepare = {};
     // Called for each answered image; an error counts the image as failed.
     std::function<absl::Status(const Answered& image)> answered = {};

@@ -74,7 +74,7 @@ class ImageFinder {
   const bool recursive_;
   std::vector<std::string> found_;
   PassedOver passed_over_;
-  size_t unopened_ = 0;  // folders skipped without `recursive_`
+  size_t unopened_ = 0;  // folders not searched, because recursive_ is false
 };
 
 bool LooksLikePattern(const std::string& path) {

@@ -43,8 +43,9 @@ struct Evaluation {
   std::vector<std::string> data_labels = {};
   EvaluationSettings settings = {};
   std::vector<EvaluationSession> sessions = {};  // at least one, chronological
-  std::vector<Prediction> predictions = {};      // by ascending index, each index once; missing ones were not evaluated
-  int64_t expected = 0;                          // images to evaluate in this run: predictions + missing
+  // by ascending index, each index once; missing images were not evaluated
+  std::vector<Prediction> predictions = {};
+  int64_t expected = 0;  // images to evaluate in this run: predictions + missing
 };
 
 // Returns the indices of the data set that the settings select, ascending; CountChosen returns their number.

@@ -21,7 +21,7 @@ namespace vitrine {
 inline constexpr char kJournalFile[] = "journal";
 
 struct JournalContents {
-  bool begun = false;  // false: the first line is incomplete; the rest below is undefined
+  bool begun = false;  // false: the first line is incomplete, and the members below are undefined
   Evaluation evaluation = {};
   size_t valid_bytes = 0;  // up to the end of the last complete line; a crash cut off the rest
 };
@@ -30,7 +30,7 @@ struct JournalContents {
 // not a journal, or a damaged line before complete ones; the message names the line.
 absl::StatusOr<JournalContents> ParseJournal(std::string_view text);
 
-// Parses a journal in chunks; needs only the memory of the contents.
+// Parses a journal in chunks. Needs memory only for the parsed contents.
 class JournalReader {
  public:
   JournalReader();

@@ -8,7 +8,8 @@
 namespace vitrine {
 namespace {
 
-constexpr double kMostAway = 1e-3;  // allowed distance of a sum of probabilities from 1; 1,000 floats need 1e-5
+// allowed error of a sum of probabilities; rounding of 1,000 floats gives about 1e-5
+constexpr double kMostAway = 1e-3;
 
 }  // namespace
 

@@ -23,7 +23,7 @@ namespace vitrine {
 struct TlsOptions {
   // CA certificates for the server; empty: those of the system.
   std::string ca_file = {};
-  // The client's certificate with its intermediates, and its key; both or neither.
+  // The client's certificate with its intermediates, and its key. Set both or neither.
   std::string certificate_file = {};
   std::string key_file = {};
   // Expected name in the server's certificate; empty: the host of the address.

@@ -14,8 +14,8 @@ namespace {
 // Limits of the window, where finished answers wait behind a slow one. At a limit no more requests are taken.
 constexpr size_t kWindowPerSlot = 4;
 constexpr size_t kMaxWindowBytes = size_t{256} << 20;
-// Consecutive streams without an answer in time after which the server counts as lost. Slow images may cause one such
-// stream; by the third, the InFlightLimit of an evaluation has fallen to one request.
+// Number of consecutive streams without an answer in time until the server counts as lost. Slow images may cause one
+// such stream; by the third, the InFlightLimit of an evaluation has fallen to one request.
 constexpr int kMostSilentStreams = 3;
 // Smallest time_limit, for a request sent at its deadline, because the server rejects 0.
 constexpr absl::Duration kShortestLimit = absl::Milliseconds(1);

@@ -56,7 +56,7 @@ class RequestWindow {
   bool empty() const { return entries_.empty(); }
   // True if no request is with the server.
   bool idle() const { return sent_.empty(); }
-  // Reason for giving up the run; OK: it goes on.
+  // Reason for giving up the run. OK: the run goes on.
   const absl::Status& outcome() const { return outcome_; }
 
  private:

@@ -56,7 +56,7 @@ class ClassifyStream final : private grpc::ClientBidiReactor<v1::ClassifyRequest
   v1::ClassifyStreamResponse reading_;  // buffer of the pending read
 
   absl::Mutex mutex_;
-  std::deque<std::shared_ptr<const v1::ClassifyRequest>> unsent_ ABSL_GUARDED_BY(mutex_);  // front: being written
+  std::deque<std::shared_ptr<const v1::ClassifyRequest>> unsent_ ABSL_GUARDED_BY(mutex_);  // the front is being written
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
   bool finishing_ ABSL_GUARDED_BY(mutex_) = false;
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;  // true: no further operation may start

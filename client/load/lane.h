@@ -80,7 +80,7 @@ class Lane {
   void SendNext(Slot& slot, int64_t now);  // closed loop only
   void SendParked(int64_t now);            // closed loop only
   void OnEvent(void* tag, bool ok, int64_t now);
-  void OnOutcomes(LoadStream::Outcomes& outcomes, int64_t now);  // outcomes of the streams
+  void OnOutcomes(LoadStream::Outcomes& outcomes, int64_t now);  // handles the outcomes of the streams
   void ExpireStreams(int64_t now);
   void CloseStreams();
   void OnEnd(Slot& slot, int64_t now);

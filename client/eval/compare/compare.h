@@ -66,7 +66,8 @@ using Comparisons = std::vector<std::unique_ptr<Comparison>>;
 // Requires at least one other evaluation.
 absl::StatusOr<Comparisons> CompareAll(const Evaluation& first, std::span<const Evaluation> others);
 
-// True if the corrected test shows a difference in accuracy at 0.05. IsWorse: only if the second is less accurate.
+// True if the corrected test shows a difference in accuracy at 0.05. IsWorse also requires that the second is less
+// accurate.
 bool IsSignificant(const Comparison& comparison);
 bool IsWorse(const Comparison& comparison);
 // Returns "The second is right more often: ..., p = 3.2e-05 (McNemar, ...)." With several comparisons, p is the

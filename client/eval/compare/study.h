@@ -37,7 +37,7 @@ struct StudyCell {
   std::map<int64_t, bool> right = {};  // index of each answered image -> true if right
   // Mean per image; nullopt if the server does not report it.
   std::optional<double> macs = {};
-  std::optional<double> tokens = {};  // prefix tokens included
+  std::optional<double> tokens = {};  // including prefix tokens
 
   bool measured() const { return metrics.ledger.answered > 0; }
   // True if every readable image was answered: the accuracies of two such cells cover the same images.

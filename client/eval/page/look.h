@@ -23,7 +23,7 @@ struct ImageSource {
   Client* client = nullptr;       // null: no attention
   const v1::ModelVersion* model = nullptr;
   std::string resolution = {};  // as in EvaluationSettings
-  // Once true, no more requests are sent; unanswered ones count as failed.
+  // Once true, no more requests are sent; unanswered requests count as failed.
   const std::atomic<bool>* stop = nullptr;
   // Called after each answer with the number done and the total.
   std::function<void(const std::string& what, int64_t done, int64_t all)> progress = {};
@@ -45,8 +45,8 @@ struct Looks {
   std::string fault = {};      // why images or attention are missing; empty: nothing is missing
 };
 
-// Reads the images, and requests attention from the version that answered before, `model`: the last layer's, in the
-// first kind that the model has of class attention, class token, mean over queries, rollout. Without `model`, only
+// Reads the images and requests their attention in the last layer from `model`, the version that answered before. Uses
+// the first kind that the model has: class attention, class token, mean over queries, rollout. Without `model`, only
 // reads the images. Failures are not errors; `fault` describes them.
 Looks LookAt(const ImageSource& source, const std::vector<const Prediction*>& predictions);
 

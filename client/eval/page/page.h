@@ -24,7 +24,7 @@ struct ReportOptions {
 struct EvaluationPage {
   const Evaluation& evaluation;
   const EvaluationMetrics& metrics;
-  // The most confident mistakes, and a Looks with one entry for each.
+  // The most confident mistakes; `looks` has one entry for each.
   std::vector<const Prediction*> mistakes = {};
   Looks looks = {};
   const AttentionDistances* distances = nullptr;  // null: not requested

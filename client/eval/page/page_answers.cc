@@ -76,7 +76,7 @@ std::string IntervalText(const std::optional<Interval>& interval) {
   return interval.has_value() ? absl::StrFormat("%.4f to %.4f", interval->low, interval->high) : "-";
 }
 
-// Adds scores of whole distributions, with those of uniform predictions for comparison.
+// Adds the scores of all class probabilities, and those of uniform predictions for comparison.
 void AddProperScores(const EvaluationMetrics& metrics, HtmlPage& page) {
   if (!metrics.nll.has_value() || !metrics.brier.has_value()) {
     return page.Paragraph(

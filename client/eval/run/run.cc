@@ -162,7 +162,7 @@ void EvaluationRun::SortOutLost(bool cautious, std::vector<int64_t> rest) {
   rest.insert(rest.begin(), round_.unsent.begin(), round_.unsent.end());
   if (round_.lost.size() == 1 && proven_) {
     Strike(round_.lost.front());
-    if (!trouble_.contains(round_.lost.front())) round_.lost.clear();  // it has a result now
+    if (!trouble_.contains(round_.lost.front())) round_.lost.clear();  // the image has a result now
   }
   if (!away_.ok()) proven_ = false;
   if (cautious) {

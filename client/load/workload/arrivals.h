@@ -16,7 +16,7 @@ struct Arrival {
   uint32_t request = 0;  // index into the workload's requests for a trace; else unused
 };
 
-// A schedule of requests by ascending time. One thread.
+// A schedule of requests by ascending time. For one thread.
 class Arrivals {
  public:
   virtual ~Arrivals() = default;
