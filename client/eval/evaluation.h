@@ -48,7 +48,7 @@ struct Evaluation {
   int64_t expected = 0;  // images to evaluate in this run: predictions + missing
 };
 
-// Returns the indices of the data set that the settings select, ascending; CountChosen returns their number.
+// Returns the indices of the images that the settings select, ascending; CountChosen returns their number.
 std::vector<int64_t> ChosenImages(const EvaluationSettings& settings);
 int64_t CountChosen(const EvaluationSettings& settings);
 

@@ -6,7 +6,7 @@
 
 namespace vitrine {
 
-// Consequence of an error for its image, after client/lib/retry.h has given up.
+// Consequence of an error for the image, after the retries of client/lib/retry.h.
 enum class Fate {
   kRefused,   // the image is at fault: a retry would be rejected again
   kLater,     // the server is overloaded now

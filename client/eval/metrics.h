@@ -38,7 +38,7 @@ struct ClassMetrics {
 struct Percentiles {
   double mean = 0, p50 = 0, p90 = 0, p95 = 0, p99 = 0, p999 = 0, max = 0;
 };
-Percentiles PercentilesOf(std::vector<double> values);  // all 0 without values
+Percentiles PercentilesOf(std::vector<double> values);  // all members are 0 if `values` is empty
 
 // All shares are relative to the answered images.
 struct EvaluationMetrics {

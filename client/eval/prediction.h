@@ -14,7 +14,7 @@ namespace vitrine {
 // Outcome of an image.
 enum class Outcome {
   kAnswered,
-  kUnreadable,  // could not be read or is no image; never sent
+  kUnreadable,  // could not be read or is not an image; never sent
   kUnlabelled,  // its label is not a class of the model; never sent
   kRefused,     // rejected by the server, with `code`
 };

@@ -191,7 +191,7 @@ bool RequestWindow::Expire(absl::Time now) {
   return true;
 }
 
-// Counts a silent stream; gives up after kMostSilentStreams unless nothing is left to send.
+// Counts a silent stream. Gives up after kMostSilentStreams, unless nothing is left to send.
 void RequestWindow::Silent() {
   const bool over = source_ended_ && std::all_of(entries_.begin(), entries_.end(),
                                                  [](const Entry& entry) { return entry.state == State::kFinished; });

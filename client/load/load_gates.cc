@@ -55,7 +55,7 @@ std::vector<GateResult> JudgeLoad(std::span<const Gate> gates, const LoadReport&
       result.remark = point == nullptr ? "no rate met the goal of the search" : "no request was due";
       continue;
     }
-    // A search is judged by its offered rate: within a second or two, the rate of answers differs from it by chance.
+    // For a search, `rate` is the offered rate: within a second or two, the rate of answers differs from it by chance.
     const bool is_answer = gate.measure == "rate" && report.best.has_value();
     result.measured = is_answer ? report.best : Measured(gate.measure, point->result.record);
     if (!result.measured.has_value()) result.remark = "so many requests have no answer";

@@ -28,7 +28,7 @@ inline constexpr size_t kMostRefused = 20;
 
 // Codes of failed requests whose call returned OK, in addition to gRPC's.
 inline constexpr int kWithoutPredictions = 100;
-inline constexpr int kUnreadable = 101;  // the answer is no valid ClassifyResponse
+inline constexpr int kUnreadable = 101;  // the answer is not a valid ClassifyResponse
 
 // Record of the requests that were due in the measured interval, and of events during it.
 //

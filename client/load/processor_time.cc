@@ -21,7 +21,7 @@ double OwnProcessorSeconds() {
 }
 
 int64_t ThreadBusyNanoseconds() {
-  std::ifstream file("/proc/thread-self/schedstat");  // proc(5): time on the processor, time waiting for one
+  std::ifstream file("/proc/thread-self/schedstat");  // proc(5): time on a processor, then time waiting for one
   int64_t running = 0, waiting = 0;
   if (file >> running >> waiting) return running + waiting;
   timespec now;

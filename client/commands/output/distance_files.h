@@ -32,7 +32,7 @@ class MeanDistance {
   bool magnitudes_;
   v1::AttentionMap first_;
   v1::AttentionRequest asked_;
-  v1::ClassifyResponse answer_;  // first answer; its grid is cleared if the answers' grids differ
+  v1::ClassifyResponse answer_;  // model version and grid of the first answer
   bool same_grid_ = true;
   std::vector<double> sums_;
   int images_ = 0;

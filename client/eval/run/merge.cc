@@ -21,7 +21,7 @@ struct Part {
   Evaluation evaluation;
 };
 
-// Returns the parts by shard number. Requires that all are from one run.
+// Returns the parts by shard number. Fails unless all are from one run.
 absl::StatusOr<std::map<int64_t, Part>> ReadParts(const std::vector<std::string>& folders) {
   std::map<int64_t, Part> parts;
   for (const std::string& folder : folders) {

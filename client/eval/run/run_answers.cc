@@ -16,7 +16,7 @@ namespace vitrine {
 namespace {
 
 constexpr int kMostDoubtful = 3;  // attempts of an image that the server answers with INTERNAL or similar
-constexpr int kMostStrikes = 3;   // losses of the server until an image alone in flight is refused
+constexpr int kMostStrikes = 3;   // losses of the server after which an image alone in flight is refused
 constexpr int kMostReads = 3;     // attempts to read a missing image
 constexpr int kManyUnread = 16;   // consecutive unreadable images that indicate missing data
 

@@ -26,7 +26,7 @@ using ::testing::Not;
 
 class Resuming : public Evaluating {
  protected:
-  // Returns a list of the images from number `first` on.
+  // Returns a list of all images, starting with image `first`.
   std::string List(int first) const {
     std::string list = "file,label\n";
     for (int i = 0; i < 70; ++i) {

@@ -11,7 +11,7 @@
 namespace vitrine {
 namespace {
 
-// Signed by `authority`; self-signed if that is empty.
+// Makes a certificate signed by `authority`; self-signed if that is empty.
 void Make(const ScratchFolder& folder, const std::string& name, const std::string& authority,
           const std::string& extra) {
   const std::string sign =

@@ -57,7 +57,7 @@ grpc::Status Echo(StreamOfServer* stream, grpc::ServerContext*) {
   return grpc::Status::OK;
 }
 
-// Answers in random order. Delays a few requests until at most about a dozen newer ones are answered.
+// Answers in random order. Delays up to four requests, each until about a dozen newer ones have arrived at most.
 grpc::Status Shuffle(StreamOfServer* stream, std::atomic<int>* overtaken) {
   std::mt19937 random(3);
   std::map<int, v1::ClassifyRequest> held;
