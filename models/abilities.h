@@ -9,7 +9,7 @@
 
 namespace vitrine {
 
-// Kind of attention that a matrix comes from. Layers are counted per source.
+// Matrix type that an attention map comes from. Layers are counted per source.
 enum class AttentionSource {
   kTokens,      // among tokens: [heads, n, n]
   kClassQuery,  // from the class token to all tokens: [heads, 1, 1 + cells]
@@ -25,7 +25,7 @@ struct AttentionAbility {
     int heads = 0;
   };
   std::vector<Offer> offers = {};
-  int prefix_tokens = 0;   // tokens before the grid (class token) in the keys of kTokens
+  int prefix_tokens = 0;   // tokens before the grid in the keys of kTokens: the class token
   int cell = 0;            // input pixels per grid cell, the unit of distances
   int channels = 0;        // d_h of kChannels
   bool diverging = false;  // maps have values of both signs (X-ViT)

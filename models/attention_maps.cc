@@ -29,12 +29,12 @@ std::vector<float> Product(std::span<const float> queries, std::span<const float
   return product;
 }
 
-// Returns the array with a row per query: [heads, queries, n], or for factors [heads, queries, d_h].
+// Returns the array with one row per query: [heads, queries, n], or the factor [heads, queries, d_h].
 const FloatArray& RowsOf(const Matrices& matrices) {
   return matrices.weights.empty() ? matrices.queries : matrices.weights;
 }
 
-// Converts rows of RowsOf to weights of the keys of a head: [rows, n].
+// Converts rows of RowsOf to a head's weights over the keys: [rows, n].
 std::vector<float> OfKeys(const Matrices& matrices, int head, std::span<const float> rows) {
   if (!matrices.weights.empty()) return {rows.begin(), rows.end()};
   return Product(rows, matrices.keys[head], static_cast<size_t>(matrices.keys.shape[2]));
@@ -45,7 +45,7 @@ std::vector<float> WeightsOf(const Matrices& matrices, int head) {
   return OfKeys(matrices, head, RowsOf(matrices)[head]);
 }
 
-// Returns one query's row of a head, or the mean over queries: [n]. With factors, in time linear in n.
+// Returns one query's row of a head, or the mean over queries: [n]. With factors, takes time linear in n.
 std::vector<float> RowOf(const Matrices& matrices, int head, const v1::AttentionRequest& request, int prefix_tokens) {
   const std::span<const float> rows = RowsOf(matrices)[head];
   const int64_t width = RowsOf(matrices).shape[2];
@@ -59,7 +59,7 @@ AttentionMap MapOf(const Matrices& matrices, int head, const v1::AttentionReques
                    const AttentionAbility& ability, Grid grid) {
   AttentionMap map{.kind = request.kind(), .head = head, .diverging = ability.diverging};
   if (FormOf(request.kind()) == AttentionForm::kGrid) {
-    // NOTE: keys of a class query include the class token, even if the blocks before have none.
+    // NOTE: the keys of a class query include the class token, even if the earlier blocks have no class token.
     const int prefix = request.kind() == v1::CLASS_ATTENTION ? 1 : ability.prefix_tokens;
     map.rows = grid.rows;
     map.columns = grid.columns;
@@ -78,8 +78,8 @@ AttentionMap MapOf(const Matrices& matrices, int head, const v1::AttentionReques
   return map;
 }
 
-// Returns the mean over heads. Heads of a signed map have no common scale: each is divided by its largest magnitude
-// first.
+// Returns the mean over heads. Heads of a signed map have no common scale, so each is first divided by its largest
+// magnitude.
 AttentionMap MeanOverHeads(const Matrices& matrices, const v1::AttentionRequest& request,
                            const AttentionAbility& ability, Grid grid) {
   const auto heads = static_cast<int>(RowsOf(matrices).shape[0]);
@@ -100,7 +100,7 @@ AttentionMap MeanOverHeads(const Matrices& matrices, const v1::AttentionRequest&
   return map;
 }
 
-// Computes row (A + I) / 2, where A is the mean over heads of `weights`.
+// Computes row (A + I) / 2, where A is the mean of `weights` over heads.
 std::vector<double> Through(const FloatArray& weights, const std::vector<double>& row) {
   const int64_t heads = weights.shape[0];
   std::vector<double> next = row;
@@ -115,8 +115,8 @@ std::vector<double> Through(const FloatArray& weights, const std::vector<double>
   return next;
 }
 
-// Abnar and Zuidema 2020: the product over layers of (A + I) / 2, A the mean over heads; later layers on the left. Only
-// the class token's row is needed, so a row is multiplied by the layers from the last one on.
+// Abnar and Zuidema 2020: the product over layers of (A + I) / 2, later layers on the left; A is the mean over heads.
+// Only the class token's row is needed, so that row is multiplied by each layer, starting with the last.
 AttentionMap Rollout(const AttentionTap& tap, int image, int layers, int prefix_tokens, Grid grid) {
   std::vector<double> row(static_cast<size_t>(prefix_tokens + grid.cells()));
   row[0] = 1;
@@ -133,7 +133,7 @@ AttentionMap Rollout(const AttentionTap& tap, int image, int layers, int prefix_
           .values = {row.begin() + prefix_tokens, row.end()}};
 }
 
-// One row per layer, one column per head.
+// Returns a map with one row per layer and one column per head.
 AttentionMap Distance(const v1::AttentionRequest& resolved, const AttentionAbility& ability, const AttentionTap& tap,
                       int image, Grid grid) {
   AttentionMap map{.kind = v1::DISTANCE, .layer = -1, .head = -1};

@@ -15,18 +15,18 @@ class AttentionTap;
 struct AttentionMap {
   v1::AttentionKind kind = v1::ATTENTION_KIND_UNSPECIFIED;
   int layer = 0;  // -1 for ROLLOUT and DISTANCE
-  int head = 0;   // -1 for the mean over heads, and for DISTANCE
+  int head = 0;   // -1 for the mean over heads and for DISTANCE
   int rows = 0;
   int columns = 0;
   bool diverging = false;          // values of both signs
   std::vector<float> values = {};  // row-major
 };
 
-// Registers with the tap what a resolved request needs of one image.
+// Registers with the tap the matrices that a resolved request needs of one image.
 void RequestAttention(const v1::AttentionRequest& resolved, const AttentionAbility& ability, int image,
                       AttentionTap& tap);
 
-// Returns the maps of one image, by layer, then head. Requires RequestAttention before the forward pass.
+// Returns the maps of one image, ordered by layer, then head. Requires RequestAttention before the forward pass.
 std::vector<AttentionMap> CollectAttention(const v1::AttentionRequest& resolved, const AttentionAbility& ability,
                                            const AttentionTap& tap, int image, Grid grid);
 

@@ -39,7 +39,7 @@ absl::Status CheckEncoding(const v1::AttentionRequest& request) {
   return absl::OkStatus();
 }
 
-// Checks options that are valid for one kind only.
+// Checks the options that only one kind allows.
 absl::Status CheckOptions(const v1::AttentionRequest& request, Grid grid) {
   if (request.query() != 0 && request.kind() != v1::QUERY_ROW) {
     return absl::InvalidArgumentError(absl::StrCat("attention query ", request.query(), " is set for kind ",
@@ -57,7 +57,7 @@ absl::Status CheckOptions(const v1::AttentionRequest& request, Grid grid) {
   return absl::OkStatus();
 }
 
-// Resolves layers (negative ones count from the end) or heads to non-negative indices, in the same order.
+// Resolves layers or heads to non-negative indices, in the same order. Negative layers count from the end.
 absl::StatusOr<std::vector<int>> Resolve(const std::string& what, absl::Span<const int> asked, int count,
                                          bool from_the_end) {
   std::vector<int> resolved;

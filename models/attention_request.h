@@ -11,7 +11,7 @@
 
 namespace vitrine {
 
-// Layout of the values of a kind.
+// Layout of the values of an attention kind.
 enum class AttentionForm {
   kGrid,      // one value per patch token
   kTokens,    // tokens x tokens
@@ -20,12 +20,12 @@ enum class AttentionForm {
 };
 AttentionForm FormOf(v1::AttentionKind kind);
 
-// Checks a request against the model and the image's grid; makes negative layers positive and defaults explicit.
-// INVALID_ARGUMENT names the invalid kind, layer, head or query and the valid ones.
+// Checks a request against the model and the image's grid. Resolves negative layers and fills in defaults.
+// INVALID_ARGUMENT names the invalid kind, layer, head or query and the valid values.
 absl::StatusOr<v1::AttentionRequest> ResolveAttention(const v1::AttentionRequest& request,
                                                       const AttentionAbility& ability, Grid grid);
 
-// Number of maps of a resolved request for a grid, and values per map.
+// Number of maps that a resolved request returns for a grid, and values per map.
 struct AttentionSize {
   int64_t maps = 0;
   int64_t values_per_map = 0;

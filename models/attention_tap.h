@@ -14,16 +14,16 @@ namespace vitrine {
 
 // Selects the attention matrices that a forward pass returns, and stores them.
 //
-// Attention layers call Wants(image, source, layer) and compute the explicit matrix of those images only; the others in
-// the batch stay on the fused path. Not thread-safe: one tap per forward pass.
+// Attention layers call Wants(image, source, layer) and compute the explicit matrix of the selected images only; other
+// images in the batch use the fused path. Not thread-safe: one tap per forward pass.
 class AttentionTap {
  public:
-  // Output of one layer for one image, in the shape of its source. A model without softmax returns the factors instead
-  // of the matrices, so that a mean over queries stays linear in the tokens; the other arrays are empty.
+  // Output of one layer for one image, in the shape of its source. A model without softmax returns factors instead of
+  // matrices, so that a mean over queries takes time linear in the tokens; the unused arrays are empty.
   struct Matrices {
     FloatArray scores;   // input of the softmax; for KV+Pos the symmetric part, before g(j)
     FloatArray weights;  // output of the softmax
-    FloatArray queries;  // [heads, queries, d_h]: weights = queries keys^T, of both signs
+    FloatArray queries;  // [heads, queries, d_h]; weights = queries keys^T have both signs
     FloatArray keys;     // [heads, n, d_h]
   };
 

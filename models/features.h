@@ -13,7 +13,7 @@ namespace vitrine {
 
 class TokenTap;
 
-// Features of an image, from before the head.
+// Features of an image, taken before the head.
 struct FeatureMap {
   v1::FeatureKind kind = v1::FEATURE_KIND_UNSPECIFIED;
   int rows = 1;
@@ -22,7 +22,7 @@ struct FeatureMap {
   std::vector<float> values = {};  // rows x columns x width, row-major
 };
 
-// Checks a request against the model and makes defaults explicit. INVALID_ARGUMENT names the invalid value.
+// Checks a request against the model and fills in defaults. INVALID_ARGUMENT names the invalid value.
 absl::StatusOr<v1::FeatureRequest> ResolveFeature(const v1::FeatureRequest& request, const FeatureAbility& ability);
 
 // Returns the number of values of a resolved request for this grid.

@@ -14,7 +14,7 @@ struct FloatArray {
   std::vector<float> values = {};  // as many as the product of `shape`
 
   bool empty() const { return values.empty(); }
-  // Returns part `i` of the first axis: a head's matrix, a token's row. Requires a non-empty array.
+  // Returns element `i` along the first axis: a head's matrix, a token's row. Requires a non-empty array.
   std::span<const float> operator[](int64_t i) const {
     const size_t part = values.size() / static_cast<size_t>(shape[0]);
     return std::span(values).subspan(static_cast<size_t>(i) * part, part);

@@ -8,7 +8,7 @@
 namespace vitrine {
 namespace {
 
-// Keys' cubic kernel, 0 from 2 on.
+// Keys' cubic kernel; 0 for |x| >= 2.
 double Cubic(double x) {
   constexpr double kA = -0.5;
   x = std::abs(x);

@@ -8,18 +8,18 @@
 
 namespace vitrine {
 
-// Weights of one new position on the old ones: weights[i] for position first + i. They sum to 1.
+// Weights that give one new position from old ones: weights[i] for old position first + i. They sum to 1.
 struct Taps {
   int first = 0;
   std::vector<float> weights;
 };
 
-// Cubic interpolation (a = -1/2) of `from` positions to `to`, smoothed when downsampling: one side of the bicubic
+// Cubic interpolation (a = -1/2) from `from` positions to `to`, smoothed when downsampling: one axis of the bicubic
 // filter with antialiasing of LibTorch and Pillow.
 std::vector<Taps> CubicTaps(int from, int to);
 
-// Returns the weights of both sides, new cells by old ones: [to.cells(), from.cells()], row by row.
-// NOTE: LibTorch 2.11's _upsample_bicubic2d_aa gives every row the values of the first for grids of one column.
+// Returns the weights for both axes, new cells by old cells: [to.cells(), from.cells()], row by row.
+// NOTE: for grids of one column, LibTorch 2.11's _upsample_bicubic2d_aa gives every row the values of the first.
 std::vector<float> InterpolationMatrix(Grid from, Grid to);
 
 }  // namespace vitrine

@@ -14,14 +14,14 @@
 
 namespace vitrine {
 
-// LRU cache of values by grid. Limited in bytes, because clients choose the grids; the last value is kept whatever its
-// size. Thread-safe.
+// LRU cache of values by grid. Limited in bytes, because clients choose the grids; the last value stays even if it is
+// larger than the limit. Thread-safe.
 template <class Value>
 class GridCache {
  public:
   explicit GridCache(int64_t most_bytes) : most_bytes_(most_bytes) {}
 
-  // Returns the cached value, or that of `make`, which returns a value and its bytes and is called without a lock.
+  // Returns the cached value, or the value that `make` returns with its size in bytes. `make` runs without a lock.
   Value For(Grid grid, absl::FunctionRef<std::pair<Value, int64_t>()> make) {
     {
       const absl::MutexLock lock(&mutex_);
@@ -29,7 +29,7 @@ class GridCache {
     }
     auto [value, bytes] = make();
     const absl::MutexLock lock(&mutex_);
-    if (Find(grid)) return kept_.front().value;  // another thread was faster
+    if (Find(grid)) return kept_.front().value;  // another thread has stored it first
     kept_.push_front({grid, value, bytes});
     bytes_ += bytes;
     while (bytes_ > most_bytes_ && kept_.size() > 1) {
@@ -51,7 +51,7 @@ class GridCache {
     int64_t bytes = 0;
   };
 
-  // Moves the entry of the grid, if any, to the front.
+  // Moves the entry of the grid to the front. Returns false if there is none.
   bool Find(Grid grid) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     const auto found = std::find_if(kept_.begin(), kept_.end(), [&](const Kept& each) { return each.grid == grid; });
     if (found == kept_.end()) return false;

@@ -19,7 +19,7 @@ ModelDescription::ModelDescription(const v1::ModelConfig& config, program::Progr
     : config_(config), program_(std::move(program)) {}
 
 absl::StatusOr<Grid> ModelDescription::GridFor(int height, int width) const {
-  if (program_.cell() == 0) return Grid{1, 1};  // the model reads no pixel
+  if (program_.cell() == 0) return Grid{1, 1};  // the model reads no pixels
   return GridOfInput(config_.preprocessing(), program_.cell(), height, width);
 }
 

@@ -10,8 +10,8 @@
 
 namespace vitrine {
 
-// A model without its weights: config, program, valid inputs and possible outputs. Independent of the back end that
-// computes it. Immutable; thread-safe.
+// A model without its weights: config, program, valid inputs and possible outputs. Does not depend on a back end.
+// Immutable; thread-safe.
 class ModelDescription {
  public:
   // INVALID_ARGUMENT names the missing or out-of-range field of the config.
@@ -20,11 +20,11 @@ class ModelDescription {
   const v1::ModelConfig& config() const { return config_; }
   const program::Program& program() const { return program_; }
 
-  // Returns the grid of an input of this size. INVALID_ARGUMENT says which sizes the model accepts if this is not one.
+  // Returns the grid of an input of this size. INVALID_ARGUMENT says which sizes the model accepts.
   absl::StatusOr<Grid> GridFor(int height, int width) const;
   // Input pixels per grid cell, along each side.
   int cell() const;
-  // Tokens of an image before its grid (class token).
+  // Tokens that precede an image's grid (class token).
   int prefix_tokens() const { return program_.has_class_token() ? 1 : 0; }
   AttentionAbility attention() const;
   // If any kind is listed, the model can return its final tokens.

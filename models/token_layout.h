@@ -17,11 +17,11 @@ struct Grid {
   friend bool operator==(const Grid&, const Grid&) = default;
 };
 
-// Positions of each image's tokens in a packed batch. Offsets are in tokens; image i has prefix_tokens() +
+// Positions of each image's tokens in a packed batch. Offsets are in tokens. Image i has prefix_tokens() +
 // grid(i).cells() tokens: the prefix (class token), then the grid row by row. Immutable; thread-safe.
 class TokenLayout {
  public:
-  // Consecutive images with equal grids, which one batched call can process.
+  // Consecutive images with equal grids; one batched call can process them.
   struct Run {
     int first_image = 0;
     int images = 0;
@@ -39,7 +39,7 @@ class TokenLayout {
   Grid grid(int image) const { return grids_[image]; }
   int64_t offset(int image) const { return offsets_[image]; }
   int64_t tokens(int image) const { return offsets_[image + 1] - offsets_[image]; }
-  // Returns the runs, longest if the batch is sorted by grid; sorting is optional.
+  // Returns the runs. They are longest if the batch is sorted by grid, which is optional.
   std::span<const Run> runs() const { return runs_; }
 
  private:

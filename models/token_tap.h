@@ -16,7 +16,7 @@ namespace vitrine {
 // tests and comparisons. Not thread-safe: one tap per forward pass.
 class TokenTap {
  public:
-  // All tokens where the head reads: after the last norm, if the model has one.
+  // All tokens as the head reads them: after the last norm, if the model has one.
   static constexpr int kFinal = -1;
 
   struct Tokens {
@@ -24,7 +24,7 @@ class TokenTap {
     std::shared_ptr<const TokenLayout> layout;
   };
 
-  // `stage` is a block, counted from 0 over all kinds of blocks, or kFinal.
+  // `stage` is kFinal, or the index of a block among blocks of all kinds.
   void Request(int stage) { wanted_.insert(stage); }
   const std::set<int>& wanted() const { return wanted_; }
   bool Wants(int stage) const { return wanted_.contains(stage); }

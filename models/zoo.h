@@ -11,11 +11,12 @@
 
 namespace vitrine {
 
-// A published variant. To add one, add a row in models/zoo/; tests, `vitrine-train list` and the docs follow.
+// A published variant. To add one, add a row in models/zoo/; tests, `vitrine-train list` and the docs include it
+// automatically.
 struct ZooRow {
   std::string_view name;  // [a-z0-9.-]+: "eit34-mini-cifar10", "kv-pos-mnist-p7-d64-l2"
   v1::ModelConfig config;
-  int64_t parameters = 0;   // exact, by the paper's arithmetic; checked by tests
+  int64_t parameters = 0;   // exact, by the paper's definition; checked by tests
   std::string_view source;  // paper and table
 };
 

@@ -14,14 +14,14 @@
 namespace vitrine {
 
 // A model with its weights on a device: the compiled engine on the CPU, LibTorch on other devices
-// (models/engine/torch_library.h). Depends on neither implementation. Immutable; thread-safe.
+// (models/engine/torch_library.h). Immutable; thread-safe.
 class Backend {
  public:
   virtual ~Backend() = default;
 
-  // Computes the logits [images, classes] in fp32 of at least one image that the model accepts, and the values that the
-  // taps request; a tap may be null. `workspace` belongs to the calling thread and serves any model. Errors:
-  // RESOURCE_EXHAUSTED if a device has no memory, INTERNAL for other device errors.
+  // Computes the logits [images, classes] in fp32, and the values that the taps request. Requires at least one image;
+  // the model must accept each. A tap may be null. `workspace` belongs to the calling thread and may be used with any
+  // model. Errors: RESOURCE_EXHAUSTED if a device has no memory, INTERNAL for other device errors.
   virtual absl::Status Run(std::span<const engine::ImagePlanes> images, engine::Workspace& workspace, float* logits,
                            AttentionTap* attention, TokenTap* tokens) const = 0;
   // Bytes saved by narrow weights, compared to fp32.

@@ -12,22 +12,22 @@
 
 namespace vitrine {
 
-// Selection of the operators that are kept from a precision (PrecisionChoice). Pure: the accuracy loss is measured
-// elsewhere.
+// Selects the operators that are kept from a precision (PrecisionChoice). The functions are pure; the callers measure
+// accuracy.
 
 // Names of operators that must be computed in the same precision; never empty.
 using OperatorGroup = std::vector<std::string>;
 
-// Returns the operators that bf16 and int8 change, in program order: every linear map, dense grid convolution and
-// attention (of tokens or channels) is a group, except that those that share one product form one group; so do all
-// convolutions of images, if none of them pools, and all depthwise convolutions before a GELU and a BatchNorm, because
-// of that GELU. Empty if the engine cannot run the program.
+// Returns the operators that bf16 and int8 change, grouped and in program order. Groups: each product (the linear maps
+// that share it, a dense grid convolution), each attention (among tokens or channels), all convolutions of images if
+// none of them pools, and all depthwise convolutions followed by a GELU and a BatchNorm (because of that GELU). Empty
+// if the engine cannot run the program.
 std::vector<OperatorGroup> NarrowableOperators(const program::Program& program);
 
-// Returns group indices, largest error first; NaN before all others; equal errors in program order.
+// Returns group indices, largest error first; NaN counts as infinite; equal errors stay in program order.
 std::vector<size_t> SortByError(std::span<const double> errors);
 
-// Returns the number of groups to keep after `kept` were too few: 1, 2, 4, ... and finally `most`.
+// Returns the number of groups to keep next if keeping `kept` was not enough: 1, 2, 4, ... and finally `most`.
 size_t KeepNext(size_t kept, size_t most);
 
 // Returns the operators of the groups at these indices.
@@ -36,7 +36,7 @@ std::set<std::string> OperatorsAt(std::span<const OperatorGroup> groups, std::sp
 // Returns the operators of all groups except the one at `place`.
 std::set<std::string> OperatorsExcept(std::span<const OperatorGroup> groups, size_t place);
 
-// Returns the root mean square of the difference, relative to the root mean square of `others` (same length). Infinite
+// Returns the root mean square of the difference, divided by the root mean square of `others` (same length). Infinite
 // if a result is not finite, or if `others` is all zero and `results` is not.
 double RelativeError(std::span<const float> results, std::span<const float> others);
 

@@ -12,8 +12,8 @@ namespace vitrine {
 
 engine::ImagePlanes ImageOf(const FloatArray& input);  // [channels, height, width]; a view
 
-// Computes logits [images, classes] of at least one input that the model accepts, on up to `threads` threads, the
-// calling one included, each with a share of the images. Errors of Backend::Run.
+// Computes logits [images, classes] of at least one input; the model must accept each input. Uses up to `threads`
+// threads, including the calling thread; each computes a share of the images. Errors of Backend::Run.
 absl::StatusOr<FloatArray> LogitsOf(const Backend& backend, int64_t classes, std::span<const FloatArray> images,
                                     int threads = 1);
 

@@ -17,15 +17,15 @@ enum class Precision { kFp32, kBf16, kInt8 };
 const char* Name(Precision precision);
 std::optional<Precision> ParsePrecision(std::string_view name);
 
-// Precision of a model, and the names of the operators kept from it to protect accuracy. Operators kept from int8 run
-// in bf16 if the CPU supports it, else fp32; those kept from bf16 run in fp32. Attention's products of two activations
-// are bf16 in int8 too, and fp32 if kept.
+// Precision of a model, and the names of the operators kept out of it to protect accuracy. Operators kept from int8 run
+// in bf16 if the CPU supports it, else in fp32; operators kept from bf16 run in fp32. Attention's products of two
+// activations also run in bf16 under int8; if kept, they run in fp32.
 struct PrecisionChoice {
   Precision precision = Precision::kFp32;
   std::set<std::string> kept;
 };
 
-// Most products of a byte (0 to 255) and a weight (-127 to 127) whose sum always fits in 32 bits.
+// Maximum number of products of a byte (0 to 255) and a weight (-127 to 127) whose sum always fits in 32 bits.
 inline constexpr int64_t kMostByteInputs = 0x7fffffff / (255 * 127);
 
 }  // namespace vitrine

@@ -16,8 +16,8 @@ namespace {
 namespace fs = std::filesystem;
 constexpr char kFile[] = "libvitrine_torch.so";
 
-// LibTorch exports BLAS and calls it through the symbol table, where OpenCV's slow one would be found first. Sanitizers
-// cannot replace the allocator of a library bound this way.
+// LibTorch exports BLAS and calls it through the symbol table, where the lookup would find OpenCV's slow BLAS first.
+// Sanitizers cannot replace the allocator of a library bound this way.
 #ifdef VITRINE_SANITIZED
 constexpr int kMode = RTLD_NOW | RTLD_LOCAL;
 #else
@@ -32,7 +32,7 @@ void* Open(std::string& why) {
     if (void* const handle = dlopen(file.c_str(), kMode); handle != nullptr) return handle;
     const char* const said = dlerror();
     why = said == nullptr ? "unknown error" : said;
-    if (file.has_parent_path()) break;  // the file exists, so its load error is the reason
+    if (file.has_parent_path()) break;  // the file exists, so dlopen's error is the reason
   }
   return nullptr;
 }

@@ -21,8 +21,8 @@ namespace vitrine {
 struct TorchLibrary {
   // Initializes a CUDA device. Called once, before the other functions. FAILED_PRECONDITION says what is missing.
   absl::Status (*open_device)(const std::string& device);
-  // True if an open CUDA device is lost: after some errors (an illegal address, a bus failure) every call of the
-  // process fails, and only a new process can use the device. Runs a small computation and waits for it without a
+  // Returns true if an open CUDA device is lost: after some errors (an illegal address, a bus failure) every call of
+  // the process fails, and only a new process can use the device. Runs a small computation and waits for it without a
   // timeout. A device without free memory is not lost.
   bool (*is_lost)(const std::string& device);
   // Makes the reference of a model on a device. `weights` as in MakeCpuBackend, but on the CPU they are shared and must
@@ -34,11 +34,11 @@ struct TorchLibrary {
   absl::StatusOr<std::vector<FloatArray>> (*draw)(const v1::ModelConfig& config, uint64_t seed);
 };
 
-// Loads the library at the first call, from ../lib beside the program, from the program's folder, or from the system's
-// search path. FAILED_PRECONDITION says why it cannot be loaded. Thread-safe.
+// Loads the library at the first call, from ../lib relative to the program's folder, from that folder, or from the
+// system's search path. FAILED_PRECONDITION says why it cannot be loaded. Thread-safe.
 absl::StatusOr<const TorchLibrary*> OpenTorchLibrary();
 
-// Sets the library for a program that links LibTorch itself, so that none is loaded. Call before the first
+// Sets the library for a program that links LibTorch itself, so that no library is loaded. Call before the first
 // OpenTorchLibrary; `library` must live until the process ends.
 void UseTorchLibrary(const TorchLibrary* library);
 

@@ -11,9 +11,10 @@ namespace vitrine::engine {
 class WeightSource {
  public:
   virtual ~WeightSource() = default;
-  // Returns as many floats as the weight has elements, valid until LetGo. May be called again.
+  // Returns as many floats as the weight has elements, valid until LetGo. May be called repeatedly.
   virtual const float* Floats(size_t weight) = 0;
-  // Called at most once per weight, for most weights, when it is no longer needed; its owner may free it.
+  // Called when a weight is no longer needed, at most once per weight and not for every weight. The owner may then free
+  // it.
   virtual void LetGo(size_t /*weight*/) {}
 };
 

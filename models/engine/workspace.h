@@ -8,7 +8,7 @@ namespace vitrine::engine {
 
 class Team;
 
-// Memory that a thread computes in, for any model. Used by one thread.
+// Memory that a thread uses to compute any model. Used by one thread.
 class Workspace {
  public:
   // State that a back end keeps between calls.
@@ -28,8 +28,8 @@ class Workspace {
     return *own;
   }
 
-  // Gathered threads that share the work with the workspace's own, if the back end supports that; null: none. Must
-  // outlive the computation.
+  // Gathered threads that share the work with the workspace's own thread, if the back end supports that; null: none.
+  // Must outlive the computation.
   Team* team = nullptr;
 
  private:

@@ -17,7 +17,7 @@ using program::Builder;
 using program::Program;
 using program::Value;
 
-// True for options that are on by default.
+// True if an option that is on by default is on.
 bool ConvolvesPixels(const v1::EitConfig& eit) {
   return !eit.has_conv_projection() || eit.conv_projection();
 }
@@ -32,7 +32,7 @@ bool HasPositions(const v1::EitConfig& eit) {
 //   DECREASING  floor((C // h) i / L) h
 //   INCREASING  as DECREASING for block L - i
 //   INVARIANT   floor((C // h) / 2) h
-// and a_L = C for all of them.
+// and a_L = C in all three.
 int AttentionChannels(const v1::EitConfig& eit, int block) {
   if (!ConvolvesChannels(eit) || block == eit.depth()) return eit.width();
   const int units = eit.width() / eit.heads();
@@ -46,8 +46,8 @@ int AttentionChannels(const v1::EitConfig& eit, int block) {
   }
 }
 
-// Applies the convolution of the first channels and its neighbours as in Table 7 of the paper. NOTE: class tokens are
-// not on the grid; they pass as LN(x), which their residual adds.
+// Applies the convolution of the first channels and the operators around it, as in Table 7 of the paper. NOTE: class
+// tokens are not on the grid; they stay LN(x), which the residual adds to them.
 Value Convolved(Builder& b, v1::EitConfig::Convolution kind, Value u) {
   return b.Within("convolution", [&] {
     if (kind == v1::EitConfig::CONV_CONV) {

@@ -21,7 +21,7 @@ int CellOf(const v1::EitBaselineConfig& baseline) {
   return baseline.patches() == v1::EitBaselineConfig::OVERLAPPING ? 2 : 4;
 }
 
-// Returns floor((C // h) / 2) h for LSRA, in every block; all channels otherwise.
+// Returns floor((C // h) / 2) h for LSRA, in every block; all channels for other mixers.
 int AttentionChannels(const v1::EitBaselineConfig& baseline) {
   if (baseline.mixer() != v1::EitBaselineConfig::LSRA) return baseline.width();
   return baseline.width() / baseline.heads() / 2 * baseline.heads();
@@ -37,7 +37,7 @@ Value Patches(Builder& b, const v1::EitBaselineConfig& baseline) {
   switch (baseline.patches()) {
     case v1::EitBaselineConfig::OVERLAPPING:
       return b.ToTokens(convolve("patches", b.images(), 4, 2));
-    case v1::EitBaselineConfig::STEM:  // ViT_C (Xiao et al. 2021), in the form implied by EIT's parameter count
+    case v1::EitBaselineConfig::STEM:  // ViT_C (Xiao et al. 2021), in the form that EIT's parameter count implies
       return b.Within("patches", [&] {
         const Value half = b.Relu("relu1", convolve("conv1", b.images(), 4, 2));
         const Value quarter = b.Relu("relu2", convolve("conv2", half, 4, 2));
@@ -48,7 +48,7 @@ Value Patches(Builder& b, const v1::EitBaselineConfig& baseline) {
   }
 }
 
-// CvT^T: q, k and v each come from a 3x3 convolution over the grid, without bias; a linear layer 3C -> 3C follows.
+// CvT^T: a 3x3 convolution over the grid, without bias, gives each of q, k and v; a linear layer 3C -> 3C follows.
 Value ConvolvedQkv(Builder& b, const v1::EitBaselineConfig& baseline, Value u) {
   return b.Within("attention", [&] {
     const std::vector<Value> convolved = {b.ConvolveGrid("conv_q", u, false), b.ConvolveGrid("conv_k", u, false),

@@ -10,7 +10,7 @@ namespace vitrine {
 
 inline constexpr double kEitNormEpsilon = 1e-6;
 
-// Adds the class token, learned positions (none if the table is empty) and their dropout, which precede the blocks.
+// Adds the class token, learned positions (none if the table is empty) and dropout, all before the blocks.
 program::Value EitTokens(program::Builder& b, program::Value patches, Grid table, int depth);
 
 // Returns x + mix(LN(x)), then x + MLP(LN(x)).

@@ -12,12 +12,12 @@
 
 namespace vitrine {
 
-// Interface of a model family. Each family's file defines its own at the end.
+// Interface of a model family. Each family's file defines its own Family at the end.
 struct Family {
-  // If kCustom, configs of this family are `custom` with its name, because the contract has no message for it.
+  // If kCustom, configs of this family are `custom` with its name, because the protocol has no message for it.
   v1::ModelConfig::FamilyCase which = v1::ModelConfig::FAMILY_NOT_SET;
   absl::string_view name;
-  // Checks a config. INVALID_ARGUMENT names the invalid field. Preprocessing and classes are checked already.
+  // Checks a config. INVALID_ARGUMENT names the invalid field. Requires valid preprocessing and classes.
   absl::Status (*validate)(const v1::ModelConfig& config) = nullptr;
   // Returns its published variants; null if another family lists them.
   std::vector<ZooRow> (*variants)() = nullptr;
@@ -28,10 +28,11 @@ struct Family {
 // Returns all families, in the order of table.cc.
 const std::vector<Family>& Families();
 
-// Returns the family of a config and checks all its fields. INVALID_ARGUMENT names the missing or out-of-range field.
+// Returns the family of a config, after checking all its fields. INVALID_ARGUMENT names the missing or out-of-range
+// field.
 absl::StatusOr<const Family*> ValidatedFamily(const v1::ModelConfig& config);
 
-// Returns the model as operators. Errors as ValidatedFamily.
+// Returns the model as operators. Errors of ValidatedFamily.
 absl::StatusOr<program::Program> ProgramOf(const v1::ModelConfig& config);
 
 }  // namespace vitrine

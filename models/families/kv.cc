@@ -21,7 +21,7 @@ using Place = program::Drop::Place;
 constexpr double kKvNormEpsilon = 1e-5;
 constexpr program::Initial kKvTokenInitial = {program::Initial::Kind::kNormal, 1};
 
-// Logits alpha q k^T, with q = k for KV. KV+Pos maps [alpha k_i k_j^T, positions] to a number by a learned row.
+// Logits alpha q k^T; KV uses q = k. KV+Pos maps [alpha k_i k_j^T, positions] to a number by a learned row.
 Value Attention(Builder& b, const v1::KvConfig& kv, Value u) {
   return b.Within("attention", [&] {
     b.DrawsFirst({"projection", "output"});
@@ -64,7 +64,7 @@ Program KvProgram(const v1::ModelConfig& config) {
   }
   b.Enter(program::Part::kHead);
   b.FinalTokens(x);
-  // NOTE: no final LayerNorm; the head is a hidden layer of mlp_width.
+  // NOTE: there is no final LayerNorm; the head has a hidden layer of mlp_width.
   const Value hidden = b.Gelu("head_gelu", b.Linear("head_in", b.TakeClass(x), kv.mlp_width()));
   return b.Take(b.Linear("head_out", hidden, config.classes()));
 }

@@ -6,17 +6,17 @@
 
 namespace vitrine {
 
-// Parts that several families share. A "branch" is the part that a residual adds; each comment says if its input is
+// Parts that several families share. A "branch" is the value that a residual adds; each comment says if its input is
 // already normalised.
 
 // Projects patches of patch x patch pixels by one dense layer (ViT). Scope "patches".
 program::Value LinearPatches(program::Builder& b, int patch, int64_t width);
 
-// XCiT's patch projection: 3x3 convolutions of stride 2 without bias, each with BatchNorm, GELU between them; widths
-// double up to `width`. Four for patches of 16 pixels, three for 8. Scope "stem".
+// XCiT's patch projection: 3x3 convolutions of stride 2 without bias, each with BatchNorm, and GELU between them;
+// widths double up to `width`. Patches of 16 pixels use four, patches of 8 pixels three. Scope "stem".
 program::Value ConvolutionStem(program::Builder& b, int patch, int64_t width);
 
-// Multi-head softmax attention of all tokens, projections with biases. Branch of u = LN(x). Scope "attention".
+// Multi-head softmax attention of all tokens; projections have biases. Branch of u = LN(x). Scope "attention".
 program::Value SelfAttention(program::Builder& b, program::Value u, int heads);
 
 // Returns 1 / sqrt(columns / heads).
@@ -24,13 +24,13 @@ double AttentionScale(int64_t columns, int heads);
 
 // fc2(GELU(fc1(u))), a branch. Called within scope "feed_forward".
 program::Value Mlp(program::Builder& b, program::Value u, int64_t hidden);
-// Mlp of LN(x), a branch, with its scope and norm.
+// Mlp of LN(x), a branch, including its scope and norm.
 program::Value FeedForward(program::Builder& b, program::Value x, int64_t hidden, double norm_epsilon);
 
 // Depthwise 3x3, GELU, BatchNorm, depthwise 3x3 of LN(x) (XCiT), a branch. Scope "local".
 program::Value LocalPatchInteraction(program::Builder& b, program::Value x, double norm_epsilon);
 
-// Output layer of attention, "proj", and its dropout.
+// Output layer of attention, "proj", with its dropout.
 program::Value Project(program::Builder& b, program::Value mixed, int64_t width, const char* name = "proj");
 
 }  // namespace vitrine

@@ -9,9 +9,9 @@ namespace vitrine {
 
 // Checks shared by the configs of families with a ConvolutionStem. `family` is the field of ModelConfig.
 
-// Checks that patch is 8 or 16, and that the stem can halve width often enough.
+// Checks that patch is 8 or 16, and that the stem can halve `width` often enough.
 absl::Status ValidateStem(absl::string_view family, int patch, int width);
-// Checks the initial value of LayerScale or of affine layers: 0 for the default, or up to 100.
+// Checks the initial value of LayerScale or of affine layers: 0 for the default, or at most 100.
 absl::Status CheckInitialScale(absl::string_view field, float scale);
 
 }  // namespace vitrine

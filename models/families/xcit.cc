@@ -91,7 +91,7 @@ Value CrossCovariance(Builder& b, const v1::XcitConfig& xcit, int shared_codes, 
   });
 }
 
-// NOTE: the local patch interaction comes before the MLP.
+// NOTE: the local patch interaction precedes the MLP.
 Value Block(Builder& b, const v1::XcitConfig& xcit, int shared_codes, Value x) {
   const auto add = [&](const std::string& name, Value branch, int path) {
     return b.ScaledResidual(name + ".add", x, branch, b.site() + path, name + "_scale", LayerScale(xcit));
@@ -102,7 +102,7 @@ Value Block(Builder& b, const v1::XcitConfig& xcit, int shared_codes, Value x) {
   return add("feed_forward", FeedForward(b, x, xcit.mlp_width(), kXcitNormEpsilon), 0);  // x + gamma2 MLP(LN(x))
 }
 
-// The class token attends to all tokens.
+// Class attention: the class token attends to all tokens.
 Value ClassAttention(Builder& b, const v1::XcitConfig& xcit, Value u) {
   return b.Within("attention", [&] {
     const std::vector<Value> qkv = b.LinearsTogether({"q", "k", "v"}, u, xcit.width());
@@ -112,8 +112,8 @@ Value ClassAttention(Builder& b, const v1::XcitConfig& xcit, Value u) {
   });
 }
 
-// NOTE: follows XCiT's code. The attention returns the patches normalised, both residuals add them to themselves, and
-// the second starts from the normalised value: x = LN(x) before x + gamma2 MLP(x). Without stochastic depth.
+// NOTE: as in XCiT's code, the attention returns the patch tokens normalised and its residual adds them to themselves;
+// the second residual starts from the normalised value: x = LN(x) before x + gamma2 MLP(x). Without stochastic depth.
 Value ClassBlock(Builder& b, const v1::XcitConfig& xcit, Value x) {
   const Value u = b.LayerNorm("norm", x, kXcitNormEpsilon);
   const Value gathered = ClassAttention(b, xcit, u);
@@ -154,7 +154,7 @@ Program XcitProgram(const v1::ModelConfig& config) {
   return b.Take(b.Linear("head", b.TakeClass(x), config.classes()));
 }
 
-// Checks which embedding sizes are valid for which kind.
+// Checks which embedding sizes are valid for each embedding kind.
 absl::Status ValidateEmbedding(const v1::XcitConfig& xcit) {
   const bool linear =
       xcit.embedding() == v1::XcitConfig::LINEAR || xcit.embedding() == v1::XcitConfig::EMBEDDING_UNSPECIFIED;

@@ -24,7 +24,7 @@ program::AttendLinearly Attention(const v1::XVitConfig& xvit) {
   return {.heads = xvit.heads(), .over_values = xvit.norm_axis() == v1::XVitConfig::LAST};
 }
 
-// Returns x + A(branch): every branch passes an affine layer first.
+// Returns x + A(branch), where A is an affine layer.
 Value AddAffine(Builder& b, const v1::XVitConfig& xvit, const std::string& name, Value x, Value branch, int path) {
   const double initial = xvit.affine_scale() == 0 ? 1 : xvit.affine_scale();
   return b.Residual(name + ".add", x, b.Affine(name + "_affine", branch, initial), path);
@@ -43,7 +43,7 @@ Value Block(Builder& b, const v1::XVitConfig& xvit, Value x) {
   return AddAffine(b, xvit, "feed_forward", x, transformed, b.site());  // x + A3(FFN(LN(x)))
 }
 
-// The class token gathers from all tokens; patch tokens are unchanged (CaiT). Without stochastic depth, as in XCiT.
+// The class token attends to all tokens; patch tokens stay unchanged (CaiT). Without stochastic depth, as in XCiT.
 Value ClassBlock(Builder& b, const v1::XVitConfig& xvit, Value x) {
   const int64_t width = xvit.attention_width();
   const Value u = b.LayerNorm("norm", x, kXVitNormEpsilon);

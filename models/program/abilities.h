@@ -8,9 +8,9 @@
 namespace vitrine::program {
 
 // Returns the attention maps that a program offers. Rollout multiplies the weights of all layers, so it is offered only
-// if softmax attention alone mixes tokens.
+// if nothing but softmax attention mixes tokens.
 AttentionAbility AttentionOf(const Program& program);
-// Returns the features that a program offers; none without final tokens.
+// Returns the features that a program offers; none if it has no final tokens.
 FeatureAbility FeaturesOf(const Program& program);
 
 }  // namespace vitrine::program

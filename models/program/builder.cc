@@ -13,10 +13,10 @@
 namespace vitrine::program {
 namespace {
 
-// Dropout site of the attention weights in a block; families name the others.
+// Dropout site of the attention weights in a block; families number the others.
 constexpr int kWeightsSite = 3;
 
-// Aborts on a bug in a family; no input can cause one.
+// Aborts on a bug in a family; input cannot cause one.
 void Require(bool holds, const std::string& name, const char* what) {
   if (holds) return;
   std::cerr << "program: " << name << ": " << what << std::endl;

@@ -14,11 +14,12 @@
 namespace vitrine::program {
 
 // Builds a program, operator by operator. Every method that takes a name appends an operator with that unique name and
-// returns its result; its weights are name.weight, name.bias, ... below the scope that Within opened. A name that was
-// used before is the same weight. Requires validated configs: inconsistent calls abort, as a bug of the family.
+// returns its result. The weights of the operator are name.weight, name.bias, ... below the scope that Within opened; a
+// weight name used before refers to the same weight. Requires validated configs: inconsistent calls are bugs of the
+// family and abort.
 class Builder {
  public:
-  // Dropout sites per block; those of the positions follow the last block's.
+  // Dropout sites per block. The site of the positions follows those of the last block.
   static constexpr int kSitesPerBlock = 4;
 
   explicit Builder(int channels);  // channels of the images
@@ -28,13 +29,13 @@ class Builder {
 
   // --- scopes
 
-  // Runs `body`; names that it adds are below `name`.
+  // Runs `body`. The names that it adds are below `name`.
   template <class Body>
   auto Within(const std::string& name, const Body& body) {
     const Leave leave(*this, Open(name));
     return body();
   }
-  // Adds a block: a scope `name` with its own dropout sites; its result is a stage.
+  // Adds a block: a scope `name` with its own dropout sites. Its result is a stage.
   template <class Body>
   Value Block(const std::string& name, const Body& body) {
     const Value x = Within(name, body);
@@ -42,23 +43,24 @@ class Builder {
     site_ += kSitesPerBlock;
     return x;
   }
-  // Assigns the operators that follow to this part.
+  // Assigns the operators added from now on to this part.
   void Enter(Part part) { part_ = part; }
-  // Draws initial values in this scope in this order, then those of the other names as added. "blocks" also stands for
-  // blocks.0, blocks.1, ...
+  // Initial values in this scope are drawn in this order, then those of the other names in the order added. "blocks"
+  // also stands for blocks.0, blocks.1, ...
   void DrawsFirst(std::vector<std::string> names);
-  // Lists these scopes before those added later: in checkpoints, and in drawing order unless DrawsFirst changes that.
+  // Lists these scopes before scopes added later: in checkpoints, and in drawing order unless DrawsFirst changes that.
   void ListsFirst(const std::vector<std::string>& names);
   // Returns the first dropout site of the current block.
   int site() const { return site_; }
 
   // --- weights
 
-  // Initialization of later Linear weights: N(0, 0.02^2) and zeros as in timm, or PyTorch's uniform within 1 /
-  // sqrt(inputs).
+  // Initialization of the Linear weights added later: N(0, 0.02^2) and zero biases as in timm, or PyTorch's uniform
+  // distribution within 1 / sqrt(inputs).
   enum class LinearInitial { kTruncatedNormal, kFanIn };
   void StartLinears(LinearInitial initial) { linear_initial_ = initial; }
-  // Adds a weight. Weight decay applies to weights of two or more dimensions, except after NeverDecays.
+  // Adds a weight and returns its index. Weight decay applies to weights of two or more dimensions, unless passed to
+  // NeverDecays.
   int AddWeight(const std::string& name, std::vector<int64_t> shape, Initial initial, bool trained = true);
   int NeverDecays(int weight);
 
@@ -84,16 +86,16 @@ class Builder {
   }
   // Applies the shared weights `name`; the operator is named name.use.
   Value SharedLinear(const std::string& name, const std::string& use, Value x, int64_t outputs);
-  // Adds several linear layers on one value, which the papers' code computes as one product.
+  // Adds several linear layers on one value that the papers' code computes as one product.
   std::vector<Value> LinearsTogether(const std::vector<std::string>& names, Value x, int64_t outputs);
-  // Uses the rows from `first_row` on of a weight with `rows` rows.
+  // Uses `outputs` rows, starting at `first_row`, of a weight with `rows` rows.
   Value LinearPart(const std::string& name, Value x, int64_t first_row, int64_t outputs, int64_t rows);
   // Applies a linear layer to [x, row `code` of the weight `codes` [3, length]].
   Value CodedLinear(const std::string& name, Value x, int64_t outputs, int codes, int code);
   Value Gelu(const std::string& name, Value x);
   Value Relu(const std::string& name, Value x);
-  // Returns x + branch; with `scale`, the branch is multiplied by the weight of that name, [columns]. `path` is the
-  // site of its stochastic depth, -1 for none.
+  // Returns x + branch. With `scale`, first multiplies the branch by the weight of that name, [columns]. `path` is the
+  // site of its stochastic depth; -1 for none.
   Value Residual(const std::string& name, Value x, Value branch, int path);
   Value ScaledResidual(const std::string& name, Value x, Value branch, int path, const std::string& scale,
                        double initial_scale);
@@ -118,7 +120,8 @@ class Builder {
   Program Take(Value logits);
 
  private:
-  // A name and the weights and names below it. Checkpoints list a scope's own weights before those below.
+  // A name, its weights, and the scopes below it. Checkpoints list a scope's own weights before those of the scopes
+  // below.
   struct Scope {
     std::string name;
     Scope* parent = nullptr;
@@ -142,11 +145,11 @@ class Builder {
     Scope* const outer_;
   };
 
-  // Opens a scope; returns the one to restore.
+  // Opens a scope. Returns the previous scope, to be restored later.
   Scope* Open(const std::string& name);
   static std::string PathOf(const Scope& scope);
   std::string FullName(const std::string& name) const;
-  // Returns the name, with a number appended if it is taken; for operators that no caller refers to by name.
+  // Returns the name, with a number appended if it is taken. For operators that no caller refers to by name.
   std::string Free(const std::string& name) const;
   Value Add(const std::string& name, const Settings& settings, std::vector<Value> inputs, std::vector<int> weights,
             const Program::ValueInfo& result);

@@ -21,20 +21,20 @@ class Walk {
     } else if (op.As<TakeCells>() != nullptr) {
       Ask(op.inputs[0], Demand::kAll);
     } else if (const Attend* attend = op.As<Attend>()) {
-      // The attention tap needs a row for every query, whatever part of the result is read.
+      // The attention tap needs a row for every query, whichever rows of the result are read.
       OfAttention(op, attend->class_query ? Demand::kClass : Demand::kAll);
     } else if (op.As<AttendLinearly>() != nullptr) {
       OfAttention(op, wanted);
     } else if (op.As<AttendChannels>() != nullptr) {
       for (const Value input : op.inputs) Ask(input, Demand::kAll);
     } else {
-      // Operators on single rows, and on grids without their class tokens.
+      // Operators that compute each row separately, and those on grids, which copy class tokens.
       for (const Value input : op.inputs) Ask(input, wanted);
     }
   }
 
  private:
-  // Asks for the queries as `queries` if they are a separate value, and for all keys and values.
+  // Requests all keys and values. Requests `queries` of the queries if they are a separate value, otherwise all rows.
   void OfAttention(const Operator& op, Demand queries) {
     for (size_t i = 0; i < op.inputs.size(); ++i) {
       Ask(op.inputs[i], i == 0 && op.inputs.size() > 1 ? queries : Demand::kAll);

@@ -8,19 +8,19 @@
 
 namespace vitrine::program {
 
-// Rows of a value that are read. For maps and rows only kNone and kAll.
+// Rows of a value that are read. Maps and rows use only kNone and kAll.
 enum class Demand {
   kNone,
-  kClass,  // for tokens: only the class tokens
+  kClass,  // only the class tokens (of tokens)
   kAll,
 };
 
-// Returns the demand of every value, by id, when only these results are needed, without training: for instance, nothing
+// Returns the demand of every value, by id, for computing only these results without training. For instance, nothing
 // reads the patches after the last class block.
 std::vector<Demand> DemandOf(const Program& program, const std::vector<Value>& results);
 
-// Returns the logits and the values that the reference always computes: all tokens of a block, except in class blocks,
-// which join new class tokens with the old cells.
+// Returns the logits and the values that the reference always computes: all tokens after a block, except for class
+// blocks, which join new class tokens with the old cells.
 std::vector<Value> ResultsOfRun(const Program& program);
 
 }  // namespace vitrine::program

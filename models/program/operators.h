@@ -12,10 +12,10 @@
 
 namespace vitrine::program {
 
-// Kind of a value that operators pass on. Input sizes are not known when a program is built.
+// Kind of a value that operators exchange. Input sizes are not known when a program is built.
 enum class ValueKind {
-  kMap,     // [images, height, width, columns], channels last; the input images are one
-  kCells,   // [cells of all images, columns]: tokens without class tokens, by image, row by row
+  kMap,     // [images, height, width, columns], channels last; includes the input images
+  kCells,   // [cells of all images, columns]: tokens without class tokens, image by image, row by row
   kTokens,  // as kCells, with a class token before the cells of each image
   kRows,    // [images, columns]: class tokens, logits
 };
@@ -26,12 +26,12 @@ struct Value {
   friend bool operator==(Value, Value) = default;
 };
 
-// Initial distribution of a weight. Drawn in fp32, in Program::drawing_order.
+// Initial distribution of a weight. Values are drawn in fp32, in the order of Program::drawing_order.
 struct Initial {
   enum class Kind {
     kConstant,         // `scale` everywhere; draws no number
     kNormal,           // standard deviation `scale`
-    kTruncatedNormal,  // as kNormal, cut at +-2 as in timm's trunc_normal_
+    kTruncatedNormal,  // as kNormal, cut at -2 and 2 as in timm's trunc_normal_
     kUniform,          // within +- `scale`
   };
   Kind kind = Kind::kConstant;
@@ -51,9 +51,9 @@ struct Weight {
 
 // --- kinds of operator. Each comment lists the `weights` in order; those in brackets are optional.
 
-// Input: a map. A dense kernel x kernel convolution with zero padding, followed by a max pool of pool x pool without
-// overlap unless `pool` is 0. If `cut` is above 1, images are cropped to whole cells of `cut` pixels first; otherwise
-// the convolution sees the remainder and the pool leaves it out.
+// Input: a map. A dense kernel x kernel convolution with zero padding. Unless `pool` is 0, a max pool of pool x pool
+// without overlap follows. If `cut` is above 1, images are first cropped to whole cells of `cut` pixels; otherwise the
+// convolution reads the remainder, but the pool skips it.
 // Weights: weight [outputs, inputs, k, k], or [outputs, k, k, inputs] with channels_last; [bias].
 struct Convolve {
   int kernel = 3;
@@ -64,33 +64,33 @@ struct Convolve {
   bool channels_last = false;
 };
 
-// Pixels of a map as cells.
+// Converts the pixels of a map to cells.
 struct ToTokens {};
 
-// Image patches of patch x patch pixels, each a row in the order row, column, channel. Pixels that do not fill a patch
-// are unused.
+// Image patches of patch x patch pixels; each is one row in the order row, column, channel. Pixels that do not fill a
+// patch are unused.
 struct Patchify {
   int patch = 1;
 };
 
-// x plus a learned table, interpolated (bicubic, antialiased) if the grid is not the table's. Weights: table [cells,
-// columns] for cells, [1 + cells, columns] for tokens, class token first.
+// x plus a learned table, interpolated (bicubic, antialiased) if the grid differs from the table's. Weights: table
+// [cells, columns] for cells, [1 + cells, columns] for tokens, class token first.
 struct TablePosition {
   Grid grid;
 };
 
-// Number of sines and cosines of a cell's position.
+// Number of sines and cosines for a cell's position.
 inline constexpr int kFourierFeatures = 64;
-// x plus a linear map of these features (XCiT). Weights: weight, bias.
+// x plus a linear map of the Fourier features (XCiT). Weights: weight, bias.
 struct FourierPosition {};
 
 // A learned row, the same for every image. Weights: row [1, columns].
 struct ClassToken {};
-// Join rows and cells to tokens, and split them.
+// These operators join rows and cells to tokens, and split tokens.
 struct JoinClass {};
 struct TakeClass {};
 struct TakeCells {};
-// Mean over the cells of each image, as rows.
+// Mean over the cells of each image; the result is rows.
 struct MeanTokens {};
 
 // LayerNorm. Weights: weight, bias.
@@ -113,8 +113,8 @@ struct Linear {
   bool bias = true;
   // Row of `codes` appended to the inputs of every token (F-SNE); -1 for none.
   int code = -1;
-  // Number of operators, this one included, that the paper's code computes as one product; 0 for the others of such a
-  // group.
+  // Number of operators that the paper's code computes as one product, this one included; 0 for every other member of
+  // the group.
   int together = 1;
 };
 
@@ -123,15 +123,15 @@ struct Activate {
   Function function = Function::kGelu;
 };
 
-// x + scale * branch. Unless `path` is -1, training drops the branch for whole images (stochastic depth). Weights:
-// [scale].
+// x + scale * branch. Unless `path` is -1, training skips the branch for randomly chosen images (stochastic depth).
+// Weights: [scale].
 struct Residual {
   int path = -1;
 };
 
-// softmax(scale q k^T) v per image and head. One input, q, k and v side by side (or k and v if q = k), or three inputs.
-// Weights: [map weight, map bias] for KV+Pos: logits are multiplied by the sum of the map's weights, and each key has
-// an offset.
+// softmax(scale q k^T) v per image and head. Inputs: one value with q, k and v side by side (or k and v if q = k), or
+// three values. Weights: [map weight, map bias] for KV+Pos: logits are multiplied by the sum of the map's weights, and
+// each key has an offset.
 struct Attend {
   int heads = 1;
   double scale = 1;
@@ -143,25 +143,25 @@ struct Attend {
 };
 
 // XCiT's cross-covariance attention: softmax(t k^^T q^) over the channels of a head; q^ and k^ have unit length over
-// the tokens of an image. Inputs as Attend. Weights: temperature [heads, 1, 1].
+// the tokens of an image. Inputs as for Attend. Weights: temperature [heads, 1, 1].
 struct AttendChannels {
   int heads = 1;
   int layer = 0;
   int site = 0;
 };
 
-// X-ViT's attention: XN(q) XN(k^T v) per image and head. Input: q, k, v side by side; with class_query two inputs, q,
-// and k, v side by side. Weights: query_scale, context_scale [heads].
+// X-ViT's attention: XN(q) XN(k^T v) per image and head. Input: q, k, v side by side. With class_query, two inputs: q,
+// then k and v side by side. Weights: query_scale, context_scale [heads].
 struct AttendLinearly {
   int heads = 1;
-  bool over_values = false;  // XN of k^T v runs over the features of v instead of k
+  bool over_values = false;  // XN of k^T v runs over the features of v, not of k
   bool class_query = false;
   int layer = 0;
   int site = 0;
 };
 
-// 3x3 convolution over each image's grid with zero padding; class tokens pass. Weights: weight [channels, 1, 3, 3] and
-// bias if depthwise, else weight [channels, 3, 3, channels].
+// 3x3 convolution over each image's grid with zero padding; class tokens pass through. Weights: weight [channels, 1, 3,
+// 3] and bias if depthwise, else weight [channels, 3, 3, channels].
 struct ConvolveGrid {
   bool depthwise = false;
 };
@@ -173,22 +173,22 @@ struct Columns {
 struct Concatenate {};
 struct Add {};
 
-// Dropout in training.
+// Dropout, in training only.
 struct Drop {
   enum class Place { kPositions, kProjection, kMlp };
   Place place = Place::kPositions;
   int site = 0;  // unique within the model
 };
 
-// Zeros, one row per image.
+// One row of zeros per image.
 struct Constant {};
 
-// An operation of one family on its cells that no other operator covers: plain loops over one image, from the family's
+// An operation of one family on its cells that no other operator covers: plain loops over one image, in the family's
 // file. They have no state, call no library and learn no weights.
 struct Custom {
-  // x, y and their gradients are [grid.cells(), columns] fp32, contiguous, without overlap.
+  // x, y and their gradients are [grid.cells(), columns] fp32, contiguous, and do not overlap.
   using Forward = void (*)(Grid grid, int64_t columns, const float* x, float* y);
-  // Computes dx, the gradient of a loss by x, from dy, its gradient by y.
+  // Computes dx, the gradient of a loss with respect to x, from dy, the gradient with respect to y.
   using Gradient = void (*)(Grid grid, int64_t columns, const float* x, const float* dy, float* dx);
 
   std::string function;  // display name: "average pool 3x3"
@@ -201,7 +201,7 @@ using Settings =
                  TakeCells, LayerNorm, BatchNorm, Affine, Linear, Activate, Residual, Attend, AttendChannels,
                  AttendLinearly, ConvolveGrid, Columns, Concatenate, Add, Drop, Constant, MeanTokens, Custom>;
 
-// Third of the model that an operator belongs to.
+// Section of the model that an operator belongs to.
 enum class Part { kInput, kBlock, kHead };
 
 struct Operator {

@@ -9,7 +9,7 @@
 namespace vitrine::program {
 
 // A model: operators in execution order, their inputs and outputs, and their weights. Contains no tensor and no input
-// size. Families make it from a ModelConfig (models/families) by a Builder. Immutable; thread-safe.
+// size. Families make it from a ModelConfig (models/families) with a Builder. Immutable; thread-safe.
 class Program {
  public:
   // Static properties of a value.
@@ -20,7 +20,7 @@ class Program {
   };
 
   const std::vector<Operator>& operators() const { return operators_; }
-  // Parameters, then stored-only values; each in the order of published checkpoints.
+  // Parameters, then values that are only stored; each group in the order of published checkpoints.
   const std::vector<Weight>& weights() const { return weights_; }
   // Returns the number of elements of all trained weights.
   int64_t parameters() const;
@@ -33,12 +33,12 @@ class Program {
   Value logits() const { return logits_; }  // [images, classes]
   // Tokens after each block, for features and comparisons.
   const std::vector<Value>& stages() const { return stages_; }
-  Value final_tokens() const { return final_tokens_; }  // tokens from which the head takes its input; id -1 if none
+  Value final_tokens() const { return final_tokens_; }  // tokens that the head reads; id -1 if none
 
-  // Input pixels per grid cell, along each side; 0 for a model without a grid.
+  // Side of a grid cell in input pixels; 0 for a model without a grid.
   int cell() const { return cell_; }
   bool has_class_token() const { return class_token_; }
-  // Rows of each image before its cells: 1 for tokens, else 0.
+  // Returns the rows of each image before its cells: 1 for tokens, else 0.
   int PrefixOf(Value value) const { return info(value).kind == ValueKind::kTokens ? 1 : 0; }
   // Grid of the learned positions; empty if there are none.
   Grid table() const { return table_; }
@@ -59,13 +59,13 @@ class Program {
   Grid table_;
 };
 
-// Pixels of an image, or positions of a map.
+// Height and width in pixels of an image, or in positions of a map.
 struct MapSize {
   int height = 0;
   int width = 0;
 };
 MapSize ResultOf(const Convolve& convolve, MapSize size);
-// Returns the size of every map for an image of this size, by value id; zero for other values.
+// Returns the size of every map for an image of this size, by value id. Other values have size zero.
 std::vector<MapSize> MapSizesOf(const Program& program, MapSize image);
 
 }  // namespace vitrine::program

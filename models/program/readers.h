@@ -8,13 +8,13 @@
 
 namespace vitrine::program {
 
-// Finds operators that are the only reader of a value, so that they can run with its producer. Results of the program
-// (logits, stages, final tokens) count as read once more. Points into the program.
+// Finds operators that are the only reader of a value, so that they can run together with the operator that computes
+// it. Results of the program (logits, stages, final tokens) count as one more read. Points into the program.
 class SingleReaderIndex {
  public:
   explicit SingleReaderIndex(const Program& program);
 
-  // Returns the only reader of the result of `op` if it is of this kind; null otherwise, and for a null `op`.
+  // Returns the only reader of the result of `op` if it is of this kind. Returns null otherwise, or if `op` is null.
   template <class Kind>
   const Operator* After(const Operator* op) const {
     const Operator* after = op == nullptr ? nullptr : only_[static_cast<size_t>(op->output.id)];
@@ -23,7 +23,7 @@ class SingleReaderIndex {
   const Operator* GeluAfter(const Operator* op) const;
 
  private:
-  std::vector<const Operator*> only_;  // by value; null unless exactly one reads it
+  std::vector<const Operator*> only_;  // by value; null unless exactly one operator reads the value
 };
 
 }  // namespace vitrine::program

@@ -8,10 +8,10 @@
 
 namespace vitrine {
 
-// Returns a copy of a tensor of any type, on any device, outside of autograd.
+// Returns a copy of a tensor of any type on any device, detached from autograd.
 FloatArray FloatsOf(const at::Tensor& tensor);
 
-// Returns a copy, fp32 on the CPU; undefined if the array is empty.
+// Returns an fp32 copy on the CPU; an undefined tensor if the array is empty.
 at::Tensor TensorOf(const FloatArray& array);
 
 }  // namespace vitrine

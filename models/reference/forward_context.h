@@ -10,15 +10,15 @@
 
 namespace vitrine {
 
-// Dropout probabilities by place, in steps of 1/256, below 1. Used only in training.
+// Dropout probabilities by where values are dropped, in steps of 1/256, below 1. Used only in training.
 struct DropRates {
   float position = 0;    // after the positions
   float projection = 0;  // after the output layer of attention
   float mlp = 0;         // in feed-forward blocks: after the activation and at the end
-  // Rate for attention weights. Unset: 0, except for a sequence model whose config drops them: `projection`.
+  // Rate for attention weights. Unset: 0, or `projection` for a sequence model whose config drops attention weights.
   std::optional<float> attention = std::nullopt;
 
-  // Recipe.dropout: the same rate for all but attention weights.
+  // Recipe.dropout: the same rate for everything but attention weights.
   static DropRates Uniform(float rate) { return {.position = rate, .projection = rate, .mlp = rate}; }
 };
 
@@ -28,25 +28,24 @@ struct ForwardContext {
   AttentionTap* tap = nullptr;  // null: no attention is returned
   TokenTap* tokens = nullptr;   // null: no tokens are returned
   // Rounds operands and results of linear layers and convolutions to bf16, forward and backward. All other arithmetic,
-  // the residual stream, parameters and gradients stay fp32; with gradients on a CPU, values between two products are
+  // the residual stream, parameters and gradients stay fp32. With gradients on a CPU, values between two products are
   // stored as bf16. Twice as fast on CPUs with AVX512_BF16, slower on others.
   bool bf16 = false;
   DropRates dropout = {};
   // Probability, below 1, that an image skips a residual branch: see DropPath. Used only in training.
   float drop_path = 0;
-  // Seed of dropout: equal seeds drop the same values for any thread count. Use a new seed for every step.
+  // Seed of dropout. Equal seeds drop the same values for any thread count. Use a new seed for every step.
   uint64_t dropout_seed = 0;
-  // Images of this replica within a shared batch: every image_stride-th from first_image on. Stochastic depth does not
-  // depend on the number of replicas; dropout of single values does.
+  // Images of this replica within a batch that replicas share: every image_stride-th image, starting with first_image.
+  // Stochastic depth does not depend on the number of replicas; dropout of single values does.
   int64_t first_image = 0;
   int64_t image_stride = 1;
-  // Updates BatchNorm's running statistics in training. Must be off for all but one of several replicas that share
-  // them.
+  // Updates BatchNorm's running statistics in training. If several replicas share them, set it for one replica only.
   bool update_statistics = true;
-  // Uses library calls instead of our own loops on the CPU too. For tests.
+  // Uses library calls instead of our own loops, also on the CPU. For tests.
   bool library_only = false;
 
-  // Returns the context for every count-th image from the part-th on.
+  // Returns the context for every count-th image, starting with image `part`.
   ForwardContext Share(int part, int count) const {
     ForwardContext share = *this;
     share.first_image += part * image_stride;

@@ -11,8 +11,8 @@
 namespace vitrine {
 
 // Draws the initial values of parameters, in order of construction, from one seeded generator. On the meta device,
-// tensors have no memory, which is enough to count parameters. Without a seed, their memory is uninitialized and
-// untouched, for values that are set later.
+// tensors have no memory, which is enough to count parameters. Without a seed, allocates memory without touching it,
+// for a caller that sets the values later.
 class Initializer {
  public:
   Initializer(std::optional<uint64_t> seed, at::Device device);
@@ -21,8 +21,8 @@ class Initializer {
   at::Tensor Ones(at::IntArrayRef shape) { return Constant(shape, 1); }
   at::Tensor Constant(at::IntArrayRef shape, double value);
   at::Tensor Normal(at::IntArrayRef shape, double std);
-  // Normal, cut at -2 and 2 (not at two deviations), as timm's trunc_normal_: for std 0.02 effectively a plain normal
-  // distribution.
+  // Normal distribution cut at -2 and 2 (not at two deviations), as timm's trunc_normal_. For std 0.02 this is
+  // effectively a plain normal distribution.
   at::Tensor TruncatedNormal(at::IntArrayRef shape, double std);
   // Uniform in [-bound, bound).
   at::Tensor Uniform(at::IntArrayRef shape, double bound);

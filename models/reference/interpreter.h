@@ -15,10 +15,10 @@
 
 namespace vitrine {
 
-// Runs a program on ATen tensors, differentiable, on any LibTorch device: one small function per operator, or per step
-// of several (steps.h).
+// Runs a program on ATen tensors, with gradients, on any LibTorch device: one small function per operator or per fused
+// step (steps.h).
 //
-// Immutable; Run may be called concurrently while no thread writes the weights, outside of training.
+// Immutable. Outside of training, Run may be called concurrently while no thread writes the weights.
 class Interpreter {
  public:
   // `program` must outlive the interpreter.

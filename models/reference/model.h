@@ -30,7 +30,7 @@ class Model : public Module, public ModelDescription {
     return interpreter_.Run(weights_, images, context);
   }
 
-  // Weights in program order. They share storage with the model's.
+  // Weights in program order. They share storage with the model's tensors.
   const std::vector<at::Tensor>& weights() const { return weights_; }
 
  private:
@@ -44,12 +44,11 @@ class Model : public Module, public ModelDescription {
 absl::StatusOr<std::unique_ptr<Model>> MakeModel(const v1::ModelConfig& config, uint64_t seed = 0,
                                                  at::Device device = at::kCPU);
 
-// Makes the model of MakeModel on the CPU, with uninitialized parameters and buffers, for a caller that sets all
-// values.
+// Makes the same model on the CPU with uninitialized parameters and buffers, for a caller that sets all values.
 absl::StatusOr<std::unique_ptr<Model>> MakeBlankModel(const v1::ModelConfig& config);
 
-// Runs a forward pass without gradients. Converts LibTorch's exceptions to INTERNAL, as nothing else in serving does;
-// `what()` goes into the status message, which callers log but never send.
+// Runs a forward pass without gradients. Converts LibTorch's exceptions to INTERNAL; no other code in serving catches
+// them. `what()` goes into the status message, which callers log but never send.
 absl::StatusOr<at::Tensor> RunModel(const Model& model, const ImageBatch& images, AttentionTap* tap = nullptr,
                                     TokenTap* tokens = nullptr);
 

@@ -17,11 +17,11 @@ struct NamedTensor {
   bool decays = false;  // subject to weight decay
 };
 
-// A part of a model that owns parameters, buffers and other parts.
+// A part of a model that owns parameters, buffers and other modules.
 //
-// Replaces torch::nn::Module, whose headers double the compile time of every file. Parts register themselves in their
-// constructors; names are joined with dots. Not copyable or movable: parents keep pointers. Thread-compatible: const
-// forward passes may run concurrently while no thread writes the tensors.
+// Replaces torch::nn::Module, whose headers double the compile time of every file. Modules register their parts in
+// their constructors; names are joined with dots. Not copyable or movable: parents keep pointers. Thread-compatible:
+// const forward passes may run concurrently while no thread writes the tensors.
 class Module {
  public:
   Module() = default;
@@ -29,22 +29,22 @@ class Module {
   Module& operator=(const Module&) = delete;
   virtual ~Module() = default;
 
-  // In order of registration, own tensors before children's. Parameters are trained; buffers are only stored. The
-  // tensors share storage with the module: writing to them in place changes it.
+  // In order of registration, a module's own tensors before its children's. Parameters are trained; buffers are only
+  // stored. The tensors share storage with the module: writing to them in place changes the module.
   std::vector<NamedTensor> Parameters() const;
   std::vector<NamedTensor> Buffers() const;
   int64_t CountParameters() const;
 
-  // Replaces every tensor by `tensor_of(name)`, of the same shape and type, sharing its storage. Tensors returned by
-  // earlier calls no longer belong to the module.
+  // Replaces every tensor by `tensor_of(name)`, which must have the same shape and type, and shares its storage.
+  // Tensors returned by earlier calls no longer belong to the module.
   void Take(const std::function<at::Tensor(const std::string& name)>& tensor_of);
-  // Moves every tensor; tensors returned by earlier calls no longer belong to the module.
+  // Moves every tensor to a device. Tensors returned by earlier calls no longer belong to the module.
   void To(const at::Device& device);
-  // Sets requires_grad of every parameter. Off after construction.
+  // Sets requires_grad of every parameter; it is false after construction.
   void RequireGrad(bool required);
 
  protected:
-  // `tensor` must be a member of the derived class; the registration refers to it, so that To() can replace it.
+  // `tensor` must be a member of the derived class. The registration refers to it, so that To() can replace it.
   void RegisterParameter(std::string name, at::Tensor& tensor, at::Tensor initial, bool decays);
   void RegisterBuffer(std::string name, at::Tensor& tensor, at::Tensor initial);
   // `child` must be a member of the derived class or owned by it.

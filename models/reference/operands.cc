@@ -4,13 +4,14 @@
 namespace vitrine {
 namespace {
 
-// True if an operator reads its `input`-th input as an operand; `result` is true if its own result is one.
+// True if an operator reads its input number `input` as an operand; `result` is true if its own result is an operand.
 struct TakesOperand {
   size_t input;
   bool result;
 
   bool operator()(const program::Linear& linear) const { return linear.code < 0; }
-  bool operator()(const program::Residual&) const { return input == 1; }  // the branch; the stream stays fp32
+  // input 1 is the branch; the stream, input 0, stays fp32
+  bool operator()(const program::Residual&) const { return input == 1; }
   bool operator()(const program::Affine&) const { return true; }
   bool operator()(const program::Attend& attend) const { return !attend.class_query && !attend.offers_scores; }
   bool operator()(const program::AttendChannels&) const { return true; }

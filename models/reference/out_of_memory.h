@@ -6,7 +6,7 @@
 
 namespace vitrine {
 
-// True if an exception of LibTorch means that a device, or the CPU, is out of memory.
+// True if an exception of LibTorch means that the CPU or a device is out of memory.
 bool IsOutOfMemory(const std::exception& error);
 
 }  // namespace vitrine

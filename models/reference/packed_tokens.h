@@ -12,8 +12,8 @@ namespace vitrine {
 
 // A batch of images as one sequence of tokens, without padding.
 //
-// `data` is [T, d]: the tokens of image 0, then of image 1, ... Layers that treat each token by itself (linear, norm,
-// MLP) use `data` alone; layers that mix tokens (attention, grid convolutions, position encodings) stay within the
+// `data` is [T, d]: the tokens of image 0, then of image 1, ... Layers that compute each token separately (linear,
+// norm, MLP) use only `data`; layers that mix tokens (attention, grid convolutions, position encodings) stay within the
 // segment of each image.
 //
 // Cheap to copy (the layout is shared). Thread-compatible.

@@ -51,12 +51,13 @@ void Interpreter::Pass::Run(const OperatorStep& step) {
   step_ = &step;
   Held& result = held_[At(step.result)];
   std::visit([&](const auto& settings) { Do(*step.op, settings, result); }, step.op->settings);
-  // Operators that pass their input on, or compute in its type, may give another type than their readers expect.
+  // An operator that passes its input through, or computes in its type, may return another type than the readers
+  // expect.
   const bool rounded = result.data.defined() && result.data.scalar_type() != at::kFloat;
   if (rounded && !plan_.operands_[At(step.result)]) result.data = result.data.to(at::kFloat);
   result.class_alone = program_.info(step.result).kind == ValueKind::kTokens && Wanted(step.result) == Demand::kClass;
-  // Operators on single rows reduce their inputs to class-token rows (Input); results of other operators are reduced
-  // here. An image has at least one cell, so more rows than images means not reduced yet.
+  // Operators on single rows reduce their inputs to class-token rows (Input); the results of other operators are
+  // reduced here. An image has at least one cell, so a result with more rows than images is not reduced yet.
   if (result.class_alone && result.data.size(0) != tokens_->images()) {
     result.data = ClassTokens({result.data, tokens_});
   }

@@ -33,8 +33,8 @@ class Interpreter::Pass {
 
   struct Held {
     at::Tensor data;           // [rows, columns]; padding rows may follow
-    Maps maps;                 // for maps: images [C, H, W], or runs [B, C, H, W] of equal sizes
-    bool class_alone = false;  // for tokens: only the class tokens' rows
+    Maps maps;                 // of a map: images [C, H, W], or runs [B, C, H, W] of equal sizes
+    bool class_alone = false;  // of tokens: true if `data` has only the class tokens' rows
   };
 
   static size_t At(Value value) { return static_cast<size_t>(value.id); }
@@ -44,7 +44,7 @@ class Interpreter::Pass {
   const std::shared_ptr<const TokenLayout>& LayoutOf(Value value) const;
   PackedTokens Packed(Value value) const { return {held_[At(value)].data, LayoutOf(value)}; }
 
-  // Returns an input; of tokens only the rows that the result needs.
+  // Returns an input. If the result needs only class tokens, returns only their rows.
   at::Tensor Input(const Operator& op, size_t i) const;
 
   at::ScalarType TypeOf(const Operator& op, const at::Tensor& x) const;
@@ -71,12 +71,12 @@ class Interpreter::Pass {
 
   BatchNormTensors Norm(const Operator& op) const;
 
-  // Padding rows must not count in the statistics of the batch.
+  // Excludes padding rows from the statistics of the batch.
   void Do(const Operator& op, const program::BatchNorm&, Held& result);
   void Do(const Operator& op, const program::Affine&, Held& result);
   void Do(const Operator& op, const program::Linear& linear, Held& result);
 
-  // W [x, code] = W_x x + W_c code: computes W_x x once, since the code is the same for every token.
+  // Computes W [x, code] = W_x x + W_c code. W_x x is computed once, since the code is the same for every token.
   at::Tensor Coded(const Operator& op, const program::Linear& linear);
 
   void Do(const Operator& op, const program::Activate& activate, Held& result);
@@ -95,7 +95,7 @@ class Interpreter::Pass {
 
   void Do(const Operator& op, const program::Attend& attend, Held& result);
 
-  // Attention of the KV family.
+  // Computes attention of the KV family.
   at::Tensor Keyed(const Operator& op, const program::Attend& attend, const at::Tensor& qkv,
                    const TokenLayout& layout) const;
 
@@ -112,7 +112,7 @@ class Interpreter::Pass {
   const OperatorStep* step_ = nullptr;
   std::shared_ptr<const TokenLayout> cells_;
   std::shared_ptr<const TokenLayout> tokens_;
-  std::map<std::pair<int, int>, at::Tensor> products_;  // F-SNE's first layer, by value and weight
+  std::map<std::pair<int, int>, at::Tensor> products_;  // W_x x of F-SNE's first layer, by value and weight
 };
 
 }  // namespace vitrine

@@ -8,8 +8,8 @@
 
 namespace vitrine {
 
-// An operator and those that run with it, because no other operator reads the values between them: BatchNorm and GELU
-// after a stem's convolution, GELU after a linear layer, GELU and BatchNorm after LPI's first convolution.
+// An operator and those that run in the same step, because no other operator reads the values between them: BatchNorm
+// and GELU after a stem's convolution, GELU after a linear layer, GELU and BatchNorm after LPI's first convolution.
 struct OperatorStep {
   const program::Operator* op = nullptr;
   const program::Operator* norm = nullptr;
@@ -17,10 +17,11 @@ struct OperatorStep {
   program::Value result;  // output of the last operator
 };
 
-// Returns the steps of all operators, in order. They point into the program.
+// Returns the steps of all operators, in order. The steps point into the program.
 std::vector<OperatorStep> StepsOf(const program::Program& program);
 
-// Returns, for every step, the values that it reads last. Excludes the input images and values that no step reads.
+// Returns, for every step, the values that no later step reads. Excludes the input images and values that no step
+// reads.
 std::vector<std::vector<program::Value>> LastRead(const program::Program& program,
                                                   const std::vector<OperatorStep>& steps);
 

@@ -13,7 +13,7 @@ using program::Operator;
 using program::Program;
 using program::ValueKind;
 
-// Returns the unsupported feature of a step; null if it is supported.
+// Returns the unsupported feature of a step, or null if the step is supported.
 struct Lacks {
   const Program& program;
   const OperatorStep& step;

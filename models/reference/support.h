@@ -7,8 +7,8 @@
 
 namespace vitrine {
 
-// Checks that the reference implements every operator as configured. UNIMPLEMENTED names an operator whose settings a
-// program may have but no family uses yet.
+// Checks that the reference implements every operator as configured. UNIMPLEMENTED names an operator with settings that
+// a program may have but no family uses yet.
 absl::Status CheckSupported(const program::Program& program);
 
 }  // namespace vitrine

@@ -17,7 +17,7 @@ namespace vitrine {
 namespace {
 
 constexpr std::string_view kImage = "picture.";
-// Smaller logits are compared on this absolute scale.
+// Minimum of the scale that errors of logits are divided by.
 constexpr float kLeastScale = 1e-3F;
 
 std::string LogitsName(std::string_view precision, size_t i) {
@@ -48,7 +48,7 @@ absl::StatusOr<Grid> GridOf(const FloatArray& input, const ModelDescription& mod
   return model.GridFor(static_cast<int>(input.shape[1]), static_cast<int>(input.shape[2]));
 }
 
-// Checks an input against the model: the file may have been made for another one.
+// Checks an input against the model: the golden file may be that of another model.
 absl::Status CheckInput(const std::string& name, const FloatArray& input, const ModelDescription& model) {
   const int channels = model.config().preprocessing().channels();
   if (input.shape.size() != 3 || input.shape[0] != channels) {
@@ -76,7 +76,7 @@ absl::StatusOr<FloatArray> DecodedImage(const std::string& name, const StoredTen
   return input;
 }
 
-// True for "<precision>.logits.<i>" of one of `goldens` goldens, also for an unknown precision.
+// True for "<precision>.logits.<i>" with i below `goldens`, also for an unknown precision.
 bool IsOfAPrecision(const std::string& name, size_t goldens) {
   const size_t dot = name.find('.');
   for (size_t place = 0; dot != std::string::npos && place < goldens; ++place) {
@@ -120,7 +120,7 @@ absl::StatusOr<GoldenInputs> CollectInputs(const Safetensors& golden, const Mode
   return inputs;
 }
 
-// Returns the divisor of distances: max(kLeastScale, largest |golden|) of all goldens.
+// Returns the scale that errors are divided by: max(kLeastScale, largest |golden|) over all goldens.
 float ScaleOf(std::span<const std::span<const float>> golden) {
   float scale = kLeastScale;
   for (const std::span<const float> logits : golden) {
@@ -129,7 +129,7 @@ float ScaleOf(std::span<const std::span<const float>> golden) {
   return scale;
 }
 
-// Returns the largest |logit - golden| / scale. NaN if a logit is.
+// Returns the largest |logit - golden| / scale; NaN if a logit is NaN.
 float Distance(std::span<const float> logits, std::span<const float> golden, float scale) {
   float largest = 0;
   for (size_t i = 0; i < golden.size(); ++i) {

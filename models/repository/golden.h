@@ -13,47 +13,47 @@
 
 namespace vitrine {
 
-// Golden inputs of a version, with the logits that its weights gave when it was published.
-// golden.safetensors holds, for i = 0, 1, ...: "input.<i>" [C, H, W] F32, a normalised input; or "picture.<i>" [bytes]
-// stored as U8, an encoded image that goes through the preprocessing; "logits.<i>" [classes] F32; and, for precisions
-// other than fp32, "<precision>.logits.<i>" for all goldens or none. No other tensors.
+// Golden inputs of a version, with the logits that its weights gave when it was published. golden.safetensors has, for
+// i = 0, 1, ...: "input.<i>" [C, H, W] F32, a normalised input; or "picture.<i>" [bytes] stored as U8, an encoded image
+// that goes through the preprocessing; "logits.<i>" [classes] F32; and, for precisions other than fp32,
+// "<precision>.logits.<i>" for all goldens or none. No other tensors.
 //
-// This room depends on neither image decoding nor a back end; both are injected.
+// This file depends on neither image decoding nor a back end; callers pass both.
 
 // Converts an encoded image to a model's input [C, H, W].
 using ImageToInput =
     std::function<absl::StatusOr<FloatArray>(std::string_view image, const v1::Preprocessing& preprocessing)>;
-// Computes logits [images, classes] of at least one input [C, H, W] that the model accepts.
+// Computes logits [images, classes] of at least one input [C, H, W]; the model must accept each input.
 using Forward = std::function<absl::StatusOr<FloatArray>(std::span<const FloatArray> images)>;
 
 // Options of CheckGolden.
 struct GoldenRun {
-  // Runs only the encoded images and the smallest input: tests the preprocessing and a batch of several sizes at less
-  // cost. The others must still be well-formed.
+  // Runs only the encoded images and the smallest input, which tests the preprocessing and a batch of several sizes at
+  // less cost. The other goldens must still be well-formed.
   bool few = false;
-  // Called on the calling thread before and after the run of one golden alone, on a warm model, to time it as a first
-  // estimate of the latency per image.
+  // Called on the calling thread before and after one golden runs alone on a warm model, to measure a first estimate of
+  // the latency per image.
   std::function<void()> before_alone = nullptr;
   std::function<void(int64_t tokens)> after_alone = nullptr;
 };
 
-// Runs every golden, or those that `run` selects, in one batch and the first one also alone, and compares with the
-// logits of that precision (of fp32 if it has none), by the manifest's tolerance for device ("cpu", "cuda" or "cuda:N")
-// and precision. FAILED_PRECONDITION names the golden, the error and the tolerance; also if there is no golden image,
-// or no tolerance for this device and precision. Errors of `forward` and `to_input`.
+// Runs every golden, or those that `run` selects, in one batch, and the first one also alone. Compares the results with
+// the logits recorded for that precision (or for fp32 if there are none), within the manifest's tolerance for device
+// ("cpu", "cuda" or "cuda:N") and precision. FAILED_PRECONDITION names the golden, the error and the tolerance; also if
+// there is no golden image, or no tolerance for this device and precision. Errors of `forward` and `to_input`.
 absl::Status CheckGolden(const StoredVersion& version, const ModelDescription& model, const Forward& forward,
                          const ImageToInput& to_input, std::string_view device, std::string_view precision,
                          const GoldenRun& run = {});
 
 // Returns the error of a model against the logits that CheckGolden would use, in one batch: the largest |logit -
-// golden| / max(0.001, largest |golden| of all goldens). NaN if a logit is. Uses only the manifest and the goldens of
-// `version`; the weights may be left out. Errors as CheckGolden.
+// golden| / max(0.001, largest |golden| of all goldens); NaN if a logit is NaN. Uses only the manifest and the goldens
+// of `version`, which may lack weights. Errors of CheckGolden.
 absl::StatusOr<float> GoldenDrift(const StoredVersion& version, const ModelDescription& model, const Forward& forward,
                                   const ImageToInput& to_input, std::string_view precision);
 
-// Adds the logits of `precision` that `forward` computes for the inputs and images in `golden`, replacing existing
-// ones. Use the weights as stored, and not the back end that serves: it would be compared with its own errors.
-// FAILED_PRECONDITION as CheckGolden; `golden` is unchanged then.
+// Adds the logits of `precision` that `forward` computes for the inputs and images in `golden`; replaces existing ones.
+// `forward` must use the weights as stored and not the serving back end, which would then be compared with its own
+// errors. FAILED_PRECONDITION as in CheckGolden; `golden` is then unchanged.
 absl::Status RecordGolden(const ModelDescription& model, const Forward& forward, const ImageToInput& to_input,
                           Safetensors& golden, std::string_view precision = "fp32");
 

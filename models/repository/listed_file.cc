@@ -15,7 +15,7 @@
 namespace vitrine {
 namespace {
 
-// Hashes each piece while it is still in the CPU cache.
+// Piece size of reading and hashing, so that each piece is hashed while it is in the CPU cache.
 constexpr size_t kPieceBytes = 256 << 10;
 
 }  // namespace

@@ -13,15 +13,14 @@
 
 namespace vitrine {
 
-// A file of a version, read once from start to end and then checked against the digest in the manifest. Not
-// thread-safe.
+// A file of a version: read once from start to end, then checked against the digest in the manifest. Not thread-safe.
 class ListedFile {
  public:
-  // FAILED_PRECONDITION: missing, not a regular file, or of another size than listed.
+  // FAILED_PRECONDITION: the file is missing, is not regular, or has not the listed size.
   static absl::StatusOr<ListedFile> Open(const FileDescriptor& folder, const v1::FileDigest& listed);
 
-  // Reads the next `count` bytes; as many must be left by the listed size. FAILED_PRECONDITION if the file became
-  // shorter.
+  // Reads the next `count` bytes, which must not exceed the rest of the listed size. FAILED_PRECONDITION if the file
+  // became shorter.
   absl::Status Read(char* into, size_t count);
   // Reads the rest and compares the digest of the whole file. FAILED_PRECONDITION gives both digests.
   absl::Status Prove();

@@ -18,14 +18,14 @@
 namespace vitrine {
 namespace {
 
-// Larger tolerances would accept wrong models; bf16 needs 0.05.
+// Larger tolerances would accept wrong models. bf16 needs 0.05.
 constexpr float kMaxGoldenTolerance = 0.1f;
 
 absl::Status RefusedField(const std::string& field, const std::string& fault) {
   return absl::InvalidArgumentError(absl::StrCat(field, " ", fault));
 }
 
-// Checks for UTF-8: escapes in the text form can spell any bytes, and protobuf cannot send other strings.
+// Checks that strings are UTF-8: escapes in the text form can produce any bytes, and protobuf sends only UTF-8.
 absl::Status CheckStrings(const google::protobuf::Message& message) {
   const google::protobuf::Reflection& reflection = *message.GetReflection();
   std::vector<const google::protobuf::FieldDescriptor*> fields;
@@ -166,7 +166,7 @@ absl::Status CheckProvenance(const v1::Provenance& provenance) {
   return fault.empty() ? absl::OkStatus() : RefusedField("provenance", absl::StrCat("has a licence that ", fault));
 }
 
-// The parser's first error, and all unknown fields.
+// Collects the parser's first error and all unknown fields.
 class Complaints final : public google::protobuf::io::ErrorCollector {
  public:
   struct Unknown {
@@ -187,7 +187,7 @@ class Complaints final : public google::protobuf::io::ErrorCollector {
   std::vector<Unknown> unknown;
 };
 
-// True if a field is within one that must be understood completely, because it changes the answers.
+// True if a field is inside one that must be known completely, because it changes the answers.
 bool SaysWhatIsComputed(const Complaints::Unknown& field, const google::protobuf::TextFormat::ParseInfoTree& places) {
   for (const int number : {v1::Manifest::kConfigFieldNumber, v1::Manifest::kCalibrationFieldNumber}) {
     const auto range = places.GetLocationRange(v1::Manifest::descriptor()->FindFieldByNumber(number), /*index=*/-1);

@@ -27,20 +27,20 @@ inline constexpr int64_t kMaxFileBytes = int64_t{4} << 30;
 
 // Parses the text form; prints nothing. INVALID_ARGUMENT gives line, column and error.
 //
-// Ignores unknown fields, and adds the position of each to `unknown` if that is not null: newer programs may write
-// more. Unknown fields within `config` and `calibration` are rejected, because they change the answers.
+// Ignores unknown fields, since newer programs may write more; adds the position of each to `unknown` if that is not
+// null. Rejects unknown fields within `config` and `calibration`, because they change the answers.
 absl::StatusOr<v1::Manifest> ParseManifest(std::string_view text, std::vector<std::string>* unknown = nullptr);
 
 std::string FormatManifest(const v1::Manifest& manifest);
 
-// Checks that the manifest is complete and consistent in itself. INVALID_ARGUMENT names the field. MakeModel checks the
-// sizes of the model family, ReadVersion the files' content. Plans and tolerances for unknown precisions and devices
-// are ignored: they are not served.
+// Checks that the manifest is complete and consistent. INVALID_ARGUMENT names the field. MakeModel checks the sizes of
+// the model family; ReadVersion checks the files' content. Ignores plans and tolerances for unknown precisions and
+// devices: they are not served.
 absl::Status ValidateManifest(const v1::Manifest& manifest);
 
-// Most bytes of a licence in a manifest.
+// Maximum bytes of a licence in a manifest.
 inline constexpr size_t kMostLicenceBytes = 200;
-// Returns "" for text that a manifest may state as its licence; else the error.
+// Returns "" if a manifest may state `text` as its licence; else the error.
 std::string FaultOfLicence(const std::string& text);
 
 // Returns the plan of the version for "bf16" or "int8"; null if the manifest has none.

@@ -11,7 +11,8 @@ namespace vitrine {
 // True for valid names of models and files: [A-Za-z0-9_.-]{1,64}, neither "." nor "..".
 bool IsPlainName(std::string_view name);
 
-// Returns the version of a folder's name: a positive integer without sign, leading zeros or spaces.
+// Parses a version from a folder's name: a positive integer without sign, leading zeros or spaces. Null for other
+// names.
 std::optional<int64_t> ParseVersion(std::string_view name);
 
 }  // namespace vitrine

@@ -49,7 +49,7 @@ absl::StatusOr<Files> FilesOf(const Draft& draft) {
   return files;
 }
 
-// Returns the manifest as version 1; the number is set at the end.
+// Returns the manifest as version 1; the caller sets the final number.
 absl::StatusOr<v1::Manifest> ManifestOf(const Draft& draft, const std::string& model, const Files& files) {
   v1::Manifest manifest = draft.manifest;
   manifest.set_model(model);
@@ -82,18 +82,18 @@ absl::StatusOr<FileDescriptor> OpenOrCreateRoot(const std::filesystem::path& roo
 
 absl::StatusOr<FileDescriptor> OpenOrCreateModel(const FileDescriptor& root, const std::string& model) {
   if (mkdirat(root.get(), model.c_str(), 0777) != 0 && errno != EEXIST) return FileError(errno, "the model's folder");
-  // Also if it existed: its creator may have died before syncing.
+  // Also syncs an existing folder: its creator may have died before syncing.
   RETURN_IF_ERROR(SyncToDisk(root, "the repository"));
   return OpenBeneath(root, model);
 }
 
-// File with the highest version ever given, so that the number of a removed version is not reused: servers that have it
-// loaded, and people's notes, would refer to a different version.
+// File with the highest version ever used, so that the number of a removed version is not reused: servers that still
+// have it loaded, and people's notes, would then refer to a different version.
 constexpr char kHighestFile[] = ".highest-version";
 
 absl::StatusOr<int64_t> HighestGiven(const FileDescriptor& model_folder) {
   const absl::StatusOr<std::string> text = ReadFileBeneath(model_folder, kHighestFile, 64);
-  if (absl::IsNotFound(text.status())) return 0;  // published by an earlier release, or copied without it
+  if (absl::IsNotFound(text.status())) return 0;  // published by an earlier release, or copied without this file
   RETURN_IF_ERROR(text.status());
   const std::optional<int64_t> highest = ParseVersion(std::string(absl::StripSuffix(*text, "\n")));
   if (highest.has_value()) return *highest;
@@ -101,7 +101,7 @@ absl::StatusOr<int64_t> HighestGiven(const FileDescriptor& model_folder) {
                                                     "; it has to be the highest number that was ever published"));
 }
 
-// Returns one above all entries named like a version, complete or not, and above all numbers given before.
+// Returns one above all entries named like a version, complete or not, and above all numbers used before.
 absl::StatusOr<int64_t> NextVersion(const FileDescriptor& model_folder) {
   ASSIGN_OR_RETURN(int64_t highest, HighestGiven(model_folder));
   RETURN_IF_ERROR(ForEachEntry(
@@ -117,7 +117,7 @@ absl::StatusOr<int64_t> WriteAndMove(const FileDescriptor& model_folder, const F
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     ASSIGN_OR_RETURN(const int64_t version, NextVersion(model_folder));
     manifest.set_version(version);
-    // First: a publisher that dies after this skips a number instead of reusing one.
+    // Recorded first: a publisher that dies after this skips a number instead of reusing one.
     RETURN_IF_ERROR(folder->ReplaceBeside(kHighestFile, absl::StrCat(version, "\n")));
     RETURN_IF_ERROR(folder->Write(kManifestFile, FormatManifest(manifest)));
     RETURN_IF_ERROR(folder->Sync());
@@ -131,7 +131,7 @@ absl::StatusOr<int64_t> WriteAndMove(const FileDescriptor& model_folder, const F
 
 absl::Status CheckSpace(const FileDescriptor& folder, int64_t bytes) {
   struct statvfs disk;
-  // Some file systems cannot tell; then publishing finds out.
+  // Some file systems do not report it; then publishing fails if the disk is full.
   if (fstatvfs(folder.get(), &disk) != 0 || disk.f_blocks == 0) return absl::OkStatus();
   const auto free = static_cast<double>(disk.f_bavail) * static_cast<double>(disk.f_frsize);
   if (free >= static_cast<double>(bytes)) return absl::OkStatus();
@@ -139,7 +139,7 @@ absl::Status CheckSpace(const FileDescriptor& folder, int64_t bytes) {
       absl::StrFormat("the disk has %.1f MB free, and a version takes about %.1f MB", free / 1e6, bytes / 1e6));
 }
 
-// Repeats the steps of WriteAndMove before the version exists.
+// Tries the steps of WriteAndMove before a version exists.
 absl::Status TryTheFolder(const std::filesystem::path& root, const std::string& model, int64_t expected_bytes) {
   ASSIGN_OR_RETURN(const FileDescriptor root_folder, OpenOrCreateRoot(root));
   ASSIGN_OR_RETURN(const FileDescriptor model_folder, OpenOrCreateModel(root_folder, model));
@@ -184,7 +184,7 @@ absl::Status RemoveVersion(const std::filesystem::path& root, const VersionId& i
     return absl::NotFoundError(absl::StrCat(id.model, "/", name, ": there is no such version"));
   }
   ASSIGN_OR_RETURN(std::unique_ptr<TemporaryFolder> folder, TemporaryFolder::Create(model_folder));
-  // First: once a version is removed, only this file records its number.
+  // Recorded first: once a version is removed, only this file records its number.
   ASSIGN_OR_RETURN(const int64_t next, NextVersion(model_folder));
   ASSIGN_OR_RETURN(const int64_t given, HighestGiven(model_folder));
   if (given < next - 1) RETURN_IF_ERROR(folder->ReplaceBeside(kHighestFile, absl::StrCat(next - 1, "\n")));

@@ -61,7 +61,7 @@ absl::StatusOr<Safetensors> ReadTensors(const FileDescriptor& folder, const v1::
   const absl::StatusOr<Safetensors> tensors = ReadSafetensors(
       static_cast<uint64_t>(listed.bytes()), [&](char* into, size_t count) { return file.Read(into, count); });
   if (absl::IsResourceExhausted(tensors.status())) return Prefixed(listed.name() + ": ", tensors.status());
-  // Checks the digest first: parse errors in a wrong file are not the cause.
+  // Checks the digest before reporting a parse error: if the file is wrong, that is the cause.
   RETURN_IF_ERROR(file.Prove());
   if (absl::IsInvalidArgument(tensors.status())) return AsPrecondition(listed.name(), tensors.status());
   RETURN_IF_ERROR(tensors.status());
@@ -72,7 +72,7 @@ absl::StatusOr<Safetensors> ReadTensors(const FileDescriptor& folder, const v1::
 absl::StatusOr<StoredVersion> ReadVersionIn(const FileDescriptor& folder, const VersionId& id) {
   StoredVersion version;
   ASSIGN_OR_RETURN(version.manifest, ReadManifestIn(folder, id, &version.unknown));
-  // Checks sizes first, which is cheap: an incomplete copy lacks a file or its end.
+  // Checks all sizes first, which is cheap: an incomplete copy lacks a file or its end.
   for (const v1::FileDigest& file : version.manifest.files()) RETURN_IF_ERROR(ListedFile::Open(folder, file).status());
   for (const v1::FileDigest& file : version.manifest.files()) {
     if (file.name() == kWeightsFile) {
@@ -97,7 +97,7 @@ absl::StatusOr<StoredVersion> ReadVersionIn(const FileDescriptor& folder, const 
   return version;
 }
 
-// Names in a folder: folders, including entries that may be one but cannot be read, and symbolic links.
+// Names in a folder. `folders` includes entries that cannot be read and may be folders; `links` are symbolic links.
 struct Entries {
   std::vector<std::string> folders, links;
 };
@@ -147,7 +147,7 @@ absl::StatusOr<Listing> ListFolders(const std::filesystem::path& root, Manifests
   }
   for (const std::string& model : models->folders) {
     const absl::Status listed = ListModel(*folder, model, manifests, listing);
-    // The model was removed, or replaced by a link, after it was listed.
+    // The model was removed, or replaced by a link, after the listing.
     if (absl::IsNotFound(listed) || absl::IsFailedPrecondition(listed)) continue;
     if (!listed.ok()) listing.unreadable[model] = listed;
   }

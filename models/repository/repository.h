@@ -22,44 +22,45 @@ struct VersionId {
   friend auto operator<=>(const VersionId&, const VersionId&) = default;
 };
 
-// Checks for [A-Za-z0-9_.-]{1,64}, neither "." nor "..". INVALID_ARGUMENT quotes the name (escaped) and the rule.
+// Checks that a name matches [A-Za-z0-9_.-]{1,64} and is neither "." nor "..". INVALID_ARGUMENT quotes the name
+// (escaped) and the rule.
 absl::Status ValidateModelName(std::string_view name);
 
-// Content of a repository, as far as it can be read.
+// Content of a repository, except what cannot be read.
 struct Listing {
   std::vector<VersionId> versions;                 // sorted
-  std::map<std::string, absl::Status> unreadable;  // models whose folders cannot be read, and why
-  // Symbolic links instead of a model, a version or a manifest, as "model/2", sorted. They are ignored.
+  std::map<std::string, absl::Status> unreadable;  // models whose folders cannot be read, with the reason
+  // Symbolic links in place of a model, a version or a manifest, like "model/2", sorted. They are ignored.
   std::vector<std::string> links;
 
   absl::Status status() const;  // UNAVAILABLE names unreadable models
 };
 
-// Returns a sentence about one of Listing::links.
+// Returns a sentence that describes one of Listing::links.
 std::string PassedOver(const std::string& link);
 
-// Lists every <model>/<positive integer>/ under the root that has a manifest.textproto, or may have an unreadable one.
+// Lists every <model>/<positive integer>/ under the root with a manifest.textproto, including one that cannot be read.
 // Ignores other entries (temporary folders, files, symbolic links); the root itself may be a link. UNAVAILABLE if the
 // root cannot be read.
 absl::StatusOr<Listing> ListRepository(const std::filesystem::path& root);
 
-// Lists the versions of ListRepository, without those of unreadable models.
+// Lists the versions of ListRepository, except those of unreadable models.
 absl::StatusOr<std::vector<VersionId>> ListVersions(const std::filesystem::path& root);
 
-// Lists the versions of ListVersions, and folders that lack a manifest: manual copies in progress or incomplete ones.
+// Lists the versions of ListVersions, and folders without a manifest: manual copies that are incomplete or in progress.
 absl::StatusOr<std::vector<VersionId>> ListVersionFolders(const std::filesystem::path& root);
 
-// Reads and validates the manifest only, not the files it lists. Errors as ReadVersion (stored_version.h).
+// Reads and validates only the manifest, not the files it lists. Errors of ReadVersion (stored_version.h).
 absl::StatusOr<v1::Manifest> ReadManifest(const std::filesystem::path& root, const VersionId& id);
 
-// Removes a version, complete or not, atomically: at any time it exists as a whole or not at all. Its number is not
-// reused. A server that has it loaded continues to serve it. NOT_FOUND if missing; others from the file system.
+// Atomically removes a version, complete or not: at any time it exists as a whole or not at all. Its number is not
+// reused. A server that has it loaded continues to serve it. NOT_FOUND if missing; other errors from the file system.
 absl::Status RemoveVersion(const std::filesystem::path& root, const VersionId& id);
 
-// Checks that Publish could write a version of about `expected_bytes` now, for use before long work. Creates missing
+// Checks that Publish could write a version of about `expected_bytes` now; call it before long work. Creates missing
 // folders of the repository and the model, and writes and removes a temporary folder, as Publish does.
 // INVALID_ARGUMENT: the name; PERMISSION_DENIED: a read-only file system or missing rights; RESOURCE_EXHAUSTED: disk
-// full, with free and needed bytes; others as Publish.
+// full, with free and needed bytes; other errors of Publish.
 absl::Status CheckPublishable(const std::filesystem::path& root, const std::string& model, int64_t expected_bytes = 0);
 
 }  // namespace vitrine

@@ -21,7 +21,7 @@
 namespace vitrine {
 namespace {
 
-// O_NONBLOCK: a FIFO instead of a file must not block the reader.
+// O_NONBLOCK: a FIFO in place of a file must not block the reader.
 constexpr int kReadFlags = O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
 
 }  // namespace
@@ -43,8 +43,8 @@ absl::StatusOr<FileDescriptor> OpenBeneath(const FileDescriptor& folder, const s
   while (true) {
     FileDescriptor file(static_cast<int>(syscall(SYS_openat2, folder.get(), path.c_str(), &how, sizeof(how))));
     if (file.valid()) return file;
-    if (errno == EINTR || errno == EAGAIN) continue;  // EAGAIN: the tree was being renamed
-    // EPERM: from sandboxes that do not know the call.
+    if (errno == EINTR || errno == EAGAIN) continue;  // EAGAIN: a concurrent rename disturbed the lookup
+    // EPERM comes from sandboxes that do not know the call.
     if (errno == ENOSYS || errno == EPERM) return OpenBeneathByComponents(folder, path);
     return FileError(errno, Quoted(path));
   }
@@ -92,7 +92,7 @@ absl::StatusOr<std::string> ReadFileBeneath(const FileDescriptor& folder, const 
 }
 
 absl::Status ForEachEntry(const FileDescriptor& folder, const std::function<void(const std::string& name)>& visit) {
-  // Opens a separate descriptor: duplicates share a position, which reading moves.
+  // Opens a separate descriptor: duplicates share a position, which reading entries moves.
   const int descriptor = openat(folder.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (descriptor < 0) return FileError(errno, "open folder");
   std::unique_ptr<DIR, int (*)(DIR*)> entries(fdopendir(descriptor), closedir);

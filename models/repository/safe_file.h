@@ -14,18 +14,18 @@
 
 namespace vitrine {
 
-// Opens the folder at `path`, which may be or contain symbolic links: the operator chose it.
+// Opens the folder at `path`. The path may contain symbolic links, because the operator chose it.
 absl::StatusOr<FileDescriptor> OpenFolder(const std::filesystem::path& path);
 
 // Opens the relative `path` beneath `folder` for reading. Never leaves the folder or follows a symbolic link, even if
-// another process changes the tree meanwhile. Never blocks on a FIFO. Messages name `path`.
+// another process changes the tree at the same time. Never blocks on a FIFO. Messages name `path`.
 absl::StatusOr<FileDescriptor> OpenBeneath(const FileDescriptor& folder, const std::string& path);
 
-// Fallback of OpenBeneath if the kernel (before 5.6) or a sandbox lacks openat2: one openat per component.
+// Fallback of OpenBeneath, for a kernel (before 5.6) or sandbox without openat2: one openat per component.
 absl::StatusOr<FileDescriptor> OpenBeneathByComponents(const FileDescriptor& folder, const std::string& path);
 
 // Reads a regular file into memory with pread. FAILED_PRECONDITION if it is not a regular file, is larger than
-// `max_bytes` (checked before allocation), or shrinks meanwhile.
+// `max_bytes` (checked before allocation), or shrinks during the read.
 absl::StatusOr<std::string> ReadFileBeneath(const FileDescriptor& folder, const std::string& path, int64_t max_bytes);
 
 // Calls `visit` for every entry of the folder except "." and "..", in any order.
@@ -33,8 +33,8 @@ absl::Status ForEachEntry(const FileDescriptor& folder, const std::function<void
 
 enum class EntryKind { kNone, kFile, kFolder, kLink, kOther, kUnreadable };
 
-// Returns the kind of the entry itself: kLink for a symbolic link. kUnreadable: permissions or disk errors prevent an
-// answer.
+// Returns the kind of the entry itself: kLink for a symbolic link; kUnreadable if permissions or disk errors hide the
+// kind.
 EntryKind KindOf(const FileDescriptor& folder, const std::string& name);
 
 // True if a symbolic link does not point to a folder.

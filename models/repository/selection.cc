@@ -13,7 +13,7 @@
 namespace vitrine {
 namespace {
 
-// Names the models there are to somebody who named none.
+// Returns an error that lists the existing models, for a caller that named none.
 absl::Status WhichModel(const std::string& repository, const std::vector<VersionId>& all) {
   std::set<std::string> models;
   for (const VersionId& id : all) models.insert(id.model);

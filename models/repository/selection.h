@@ -18,11 +18,11 @@ struct Selection {
   std::optional<int64_t> version;
 };
 
-// INVALID_ARGUMENT: an invalid model name, or no version after the "@".
+// INVALID_ARGUMENT: the model name is invalid, or no version follows the "@".
 absl::StatusOr<Selection> ParseSelection(const std::string& which);
 
-// The one version that `which` means, the newest where it names none. NOT_FOUND says how to see what is there;
-// INVALID_ARGUMENT, where `which` is empty, names the models.
+// Returns the one version that `which` selects; the newest if it names no version. NOT_FOUND says how to list what
+// exists. INVALID_ARGUMENT if `which` is empty; the message names the models.
 absl::StatusOr<VersionId> FindOneVersion(const std::string& repository, const std::string& which);
 
 // Returns the NOT_FOUND error for a model without versions.

@@ -14,7 +14,7 @@
 
 namespace vitrine {
 
-// A version in memory, with every file's SHA-256 checked against the manifest.
+// A version in memory. The SHA-256 of every file has been checked against the manifest.
 struct StoredVersion {
   v1::Manifest manifest;
   Safetensors weights;
@@ -28,7 +28,7 @@ struct StoredVersion {
 // Reads and verifies one version. Opens only files beneath the root, follows no symbolic link, reads with pread.
 // Messages start with "<model>/<version>: " and name file and error:
 //   INVALID_ARGUMENT     the id has an invalid model name or a version that is not positive
-//   NOT_FOUND            no such folder
+//   NOT_FOUND            the folder does not exist
 //   FAILED_PRECONDITION  missing or partial file, digest that differs, manifest that does not parse or names another
 //                        model or version, labels that do not match the classes, NaN or infinity in weights or goldens
 //   others               from the system: UNAVAILABLE for I/O errors, PERMISSION_DENIED, RESOURCE_EXHAUSTED
@@ -45,9 +45,9 @@ struct Draft {
 };
 
 // Publishes atomically: temporary folder, files, fsync, manifest last, rename, fsync of the parent. The version is one
-// above the highest present (1 in an empty repository, which is created). If killed, it leaves no partial version; the
-// next publisher removes its temporary folder. Any number of publishers, in any processes that share the file system,
-// may run at once: each gets its own version number.
+// above the highest number ever used (1 in an empty repository, which is created). A killed publisher leaves no partial
+// version; a later one removes its temporary folder once that is a day old. Any number of publishers, in any processes
+// that share the file system, may run at once: each gets its own version number.
 //
 // INVALID_ARGUMENT or FAILED_PRECONDITION, before writing, for a draft that ReadVersion would reject. A write error
 // (RESOURCE_EXHAUSTED for a full disk) names file and reason and leaves no temporary file. Returns the published

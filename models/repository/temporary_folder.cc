@@ -24,7 +24,8 @@ constexpr char kPrefix[] = ".tmp-";
 constexpr char kSweptPrefix[] = ".tmp-swept-";
 constexpr int64_t kAbandonedAfterSeconds = 24 * 3600;
 
-// Takes a lock until `folder` is closed. False if it is taken, or the file system has no locks.
+// Takes a lock that lasts until `folder` is closed. Returns false if the lock is taken, or the file system has no
+// locks.
 bool Lock(const FileDescriptor& folder, int operation) {
   int result = 0;
   do {
@@ -47,7 +48,7 @@ void RemoveFolder(const FileDescriptor& parent, const std::string& name, const F
 
 std::string RandomName(const char* prefix) {
   uint64_t random = 0;
-  // Up to 256 bytes are returned at once, without interruption; mkdirat detects a collision.
+  // Up to 256 bytes are returned at once, without interruption. On a collision, mkdirat fails.
   if (getrandom(&random, sizeof(random), 0) != sizeof(random)) random = static_cast<uint64_t>(getpid());
   return absl::StrCat(prefix, getpid(), "-", absl::Hex(random, absl::kZeroPad16));
 }
@@ -60,9 +61,9 @@ bool IsAbandoned(const FileDescriptor& folder, const FileDescriptor& fresh) {
          fresh_state.st_mtime - folder_state.st_mtime > kAbandonedAfterSeconds;
 }
 
-// Removes temporary folders of dead processes: unlocked, and a day older than `fresh`, because some network file
-// systems do not show locks of other machines. Renames each one first: if its owner has renamed it to a version
-// meanwhile, the rename fails.
+// Removes temporary folders of dead processes: those unlocked and a day older than `fresh`. The age counts because some
+// network file systems do not show locks of other machines. Renames each folder first: the rename fails if its owner
+// has just renamed it to a version.
 void Sweep(const FileDescriptor& parent, const FileDescriptor& fresh) {
   std::vector<std::string> names;
   ForEachEntry(parent, [&](const std::string& name) {
@@ -84,7 +85,8 @@ absl::Status SyncToDisk(const FileDescriptor& file, const std::string& what) {
 }
 
 absl::StatusOr<std::unique_ptr<TemporaryFolder>> TemporaryFolder::Create(const FileDescriptor& parent) {
-  // Between mkdir and flock the new folder looks abandoned; the parent's lock blocks others' Sweep meanwhile.
+  // Between mkdir and flock the new folder looks abandoned; the lock on the parent blocks the Sweep of other
+  // publishers.
   const FileDescriptor guard(openat(parent.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!guard.valid()) return FileError(errno, "the model's folder");
   const bool locks = Lock(guard, LOCK_EX);
@@ -142,7 +144,7 @@ absl::Status TemporaryFolder::Sync() {
 absl::Status TemporaryFolder::MoveTo(const std::string& name) {
   const int from = parent_.get();
   long result = syscall(SYS_renameat2, from, name_.c_str(), from, name.c_str(), RENAME_NOREPLACE);
-  // Some network file systems lack the flag. A plain rename replaces at most an empty folder, which is not a version.
+  // Some network file systems lack the flag. A plain rename replaces at most an empty folder, which is no version.
   if (result != 0 && (errno == EINVAL || errno == ENOSYS)) result = renameat(from, name_.c_str(), from, name.c_str());
   if (result != 0) {
     if (errno == EEXIST || errno == ENOTEMPTY) return absl::AlreadyExistsError(absl::StrCat(name, " exists"));

@@ -12,11 +12,11 @@
 
 namespace vitrine {
 
-// A folder `.tmp-...` that gets its real name only when it is complete, and is removed otherwise.
+// A folder `.tmp-...` that gets its real name once it is complete, and is removed otherwise.
 //
 // Its process holds a flock on it, which the kernel drops when the process ends. So an unlocked temporary folder
-// belongs to a dead process, or to one on another machine whose locks are not visible; Create removes those in which no
-// file was created for a day. Thread-compatible.
+// belongs to a dead process, or to a process on another machine whose locks are not visible. Create removes unlocked
+// folders in which no file was created for a day. Thread-compatible.
 class TemporaryFolder {
  public:
   // `parent` must outlive the result. Waits while other publishers run Create, which is short.
@@ -28,14 +28,14 @@ class TemporaryFolder {
 
   // Writes or replaces a file and syncs it to disk.
   absl::Status Write(const std::string& name, std::string_view bytes);
-  // Replaces a file of the parent, atomically.
+  // Atomically replaces a file of the parent folder.
   absl::Status ReplaceBeside(const std::string& name, std::string_view bytes);
-  // Atomically moves a folder of the parent to the place of this one, which must be empty, so that it is removed with
-  // it. The folder must contain only files. NOT_FOUND if it does not exist.
+  // Atomically moves a folder of the parent to the path of this one, so that it is removed with it. This folder must be
+  // empty; the moved one may contain only files. NOT_FOUND if it does not exist.
   absl::Status TakeIn(const std::string& name);
-  // Syncs the list of files to disk.
+  // Syncs the folder's list of files to disk.
   absl::Status Sync();
-  // Renames the folder within its parent, atomically. ALREADY_EXISTS if the name is taken; the call may be repeated.
+  // Atomically renames the folder within its parent. ALREADY_EXISTS if the name is taken; the call may be repeated.
   // NOT_FOUND if another process removed this folder as abandoned, after a day.
   absl::Status MoveTo(const std::string& name);
 

@@ -18,26 +18,26 @@ absl::Status CheckFit(const Safetensors& weights, const program::Program& progra
 // A model and its weights.
 struct WeightedModel {
   ModelDescription description;
-  std::vector<StoredTensor> weights;  // in program order; F32, except from FitStored
+  std::vector<StoredTensor> weights;  // in program order; F32, or the stored type from FitStored
 };
-// Returns a pointer per weight, as engines take them.
+// Returns one pointer per weight, as engines require.
 std::vector<const float*> PointersTo(const WeightedModel& model);
 
-// Returns the model of a stored version. Shares fp32 tensors of `weights`; converts others one by one and releases
-// them, so that memory is never much more than the model. FAILED_PRECONDITION names the version if config, weights and
+// Returns the model of a stored version. Shares fp32 tensors of `weights`. Converts others one by one and releases
+// them, so memory never holds much more than the model. FAILED_PRECONDITION names the version if config, weights and
 // the manifest's parameter count do not fit together, or a number is not finite.
 absl::StatusOr<WeightedModel> FitWeights(const v1::Manifest& manifest, Safetensors weights);
 
-// Does the same as FitWeights, but keeps every weight in its stored floating type; the caller converts them one by one.
+// Like FitWeights, but keeps every weight in its stored floating type; the caller converts the weights one by one.
 absl::StatusOr<WeightedModel> FitStored(const v1::Manifest& manifest, Safetensors weights);
 
-// Does the same as FitWeights, without a manifest; errors of ModelDescription::Make, CheckFit and CheckFinite.
+// Like FitWeights, without a manifest. Errors of ModelDescription::Make, CheckFit and CheckFinite.
 absl::StatusOr<WeightedModel> WithWeights(const v1::ModelConfig& config, Safetensors weights);
 
 // Returns the weights by the program's names; shares the bytes.
 Safetensors NamedWeights(const WeightedModel& model);
-// Returns NamedWeights in the type of the file. With `bf16`, also rounds the model's own weights, so that goldens
-// belong to the published ones.
+// Returns NamedWeights in the type of the file. With `bf16`, also rounds the weights in `model`, so that goldens match
+// the published weights.
 Safetensors AsStored(WeightedModel& model, bool bf16);
 
 }  // namespace vitrine

@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Limits of folders to inspect and of names in a sentence.
+// Limits: folders to inspect, and names in a sentence.
 constexpr size_t kMostFolders = 256;
 constexpr size_t kMostNames = 3;
 
@@ -66,7 +66,7 @@ bool IsModel(const fs::path& folder) {
   });
 }
 
-// Returns the folders beneath that are repositories.
+// Returns the subfolders that are repositories.
 std::vector<std::string> Repositories(const fs::path& root) {
   std::vector<std::string> names = Entries(root, EntryKind::kFolder);
   if (names.size() > kMostFolders) names.resize(kMostFolders);

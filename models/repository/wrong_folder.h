@@ -9,12 +9,13 @@
 
 namespace vitrine {
 
-// Explains in one sentence why ListVersions finds no version in a folder, and the solution: it is the folder of a model
+// Explains in one sentence why ListVersions finds no version in a folder, and what to do: it is the folder of a model
 // or a version, a folder of repositories, source code, an incomplete copy, or empty. Reads only names. Returns the same
 // sentence as long as the folder does not change.
 std::string ExplainNoVersions(const std::filesystem::path& root);
 
-// FAILED_PRECONDITION if the folder contains source code and no version of a model, to keep models out of source trees.
+// FAILED_PRECONDITION if the folder contains source code and no version of a model. This keeps models out of source
+// trees.
 absl::Status CheckNotSources(const std::filesystem::path& root);
 
 }  // namespace vitrine

@@ -12,11 +12,10 @@
 
 namespace vitrine {
 
-// Adds --licence; `otherwise` says what holds without it.
+// Adds --licence; `otherwise` says what applies without the flag.
 void AddLicence(CLI::App& command, std::string& licence, const std::string& otherwise);
 
-// Commands of vitrine-repo whose flags have a file of their own: each adds itself to `app`. `options` must outlive the
-// parsing.
+// Each adds one command of vitrine-repo, whose flags have their own file, to `app`. `options` must outlive the parsing.
 CLI::App* AddCalibrateCommand(CLI::App& app, CalibrateOptions& options);
 CLI::App* AddImportCommand(CLI::App& app, ImportOptions& options);
 CLI::App* AddPruneCommand(CLI::App& app, RemoveOptions& options);

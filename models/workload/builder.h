@@ -10,8 +10,8 @@
 
 namespace vitrine::workload {
 
-// Builds a list of operators. Methods return the operator so that the caller can adjust its fields; the reference is
-// valid until the next call.
+// Builds a list of operators. Methods return the added operator so that the caller can adjust its fields; the reference
+// is valid until the next call.
 class Builder {
  public:
   // `images` images, each with `grid` cells.
@@ -22,9 +22,9 @@ class Builder {
   int64_t cells() const { return images_ * grid_.cells(); }         // patch tokens of the batch
   int64_t tokens() const { return images_ * (grid_.cells() + 1); }  // with class tokens
 
-  // Assigns the operators that follow to this part.
+  // Assigns the operators added from now on to this part.
   void Enter(ModelPart part) { part_ = part; }
-  // Runs `describe`; names that it adds begin with `prefix` and a dot.
+  // Runs `describe`. The names that it adds begin with `prefix` and a dot.
   template <typename Describe>
   void Within(const std::string& prefix, const Describe& describe) {
     const std::string outer = prefix_;
@@ -37,7 +37,7 @@ class Builder {
   Operator& Linear(std::string name, int64_t rows, int64_t inputs, int64_t outputs, bool bias = true);
   // a^T b per image and head over `tokens` tokens: [head_width, head_width].
   Operator& ChannelProduct(std::string name, int64_t heads, int64_t tokens, int64_t head_width);
-  // `tokens` tokens of every image times their head's [head_width, head_width] matrix.
+  // Product of `tokens` tokens of every image with their head's [head_width, head_width] matrix.
   Operator& MixChannels(std::string name, int64_t heads, int64_t tokens, int64_t head_width);
   Operator& Matmul(std::string name, int64_t batch, int64_t rows, int64_t inner, int64_t columns);
   // Softmax attention of `queries` queries to `keys` keys, per image and head.
@@ -60,7 +60,7 @@ class Builder {
   // A pool with stride = kernel, without padding, of an image of height x width.
   Operator& Pool(std::string name, int64_t channels, int height, int width, int kernel);
 
-  // An operator on single values of [rows, columns]; LayerNorm sets its own parameters.
+  // An operator on single values of [rows, columns]; LayerNorm sets its own parameter count.
   Operator& LayerNorm(std::string name, int64_t rows, int64_t width);
   Operator& Elementwise(OperatorKind kind, std::string name, int64_t rows, int64_t columns, int64_t parameters = 0);
   Operator& Gelu(std::string name, int64_t rows, int64_t columns) {

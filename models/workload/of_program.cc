@@ -41,7 +41,7 @@ class Expansion {
     return builder_.Take();
   }
 
-  // Returns the multiply-adds of each operator in the published form, where each is expanded by itself.
+  // Returns the multiply-adds of each operator in the published form, which expands every operator separately.
   std::vector<int64_t> Macs() {
     std::vector<int64_t> macs;
     for (const ir::Operator& op : program_.operators()) {
@@ -76,7 +76,7 @@ class Expansion {
     }
     return demand == ir::Demand::kClass ? images : builder_.tokens();
   }
-  // Returns the rows that `op` computes; the papers' code computes all.
+  // Returns the rows that `op` computes; in the papers' code these are all rows.
   int64_t Rows(const ir::Operator& op) const {
     return RowsOf(op.output, published_ ? ir::Demand::kAll : demands_[At(op.output)]);
   }
@@ -86,7 +86,7 @@ class Expansion {
 
   // --- parameters
 
-  // Counts the elements of weights not counted for an earlier operator.
+  // Counts the elements of this operator's weights, except weights already counted for an earlier operator.
   int64_t Own(const ir::Operator& op) {
     int64_t count = 0;
     for (const int weight : op.weights) {
@@ -95,7 +95,7 @@ class Expansion {
     }
     return count;
   }
-  // Counts like Own, for the rows of a weight that `linear` uses.
+  // Counts as Own does, but only the rows of a weight that `linear` uses.
   int64_t OwnRows(const ir::Operator& op, const ir::Linear& linear) {
     int64_t count = 0;
     for (const int weight : op.weights) {
@@ -127,12 +127,12 @@ class Expansion {
     listed.parameters = Own(op);
     const ir::Operator* norm = published_ ? nullptr : readers_.After<ir::BatchNorm>(&op);
     if (norm == nullptr) return;
-    listed.has_bias = true;  // BatchNorm, folded in; its parameters still count
+    listed.has_bias = true;  // BatchNorm is folded in, but its parameters still count
     listed.parameters += Own(*norm);
     done_.insert(norm);
   }
 
-  // The executed form pools while it convolves, and skips pixels beyond the last whole cell.
+  // The executed form pools during the convolution and skips pixels beyond the last whole cell.
   void ConvolveAndPool(const ir::Operator& op, const ir::Convolve& convolve, Builder::Convolved sizes) {
     if (published_) {
       builder_.Convolution(op.name + ".convolution", sizes).parameters = Own(op);
@@ -154,14 +154,14 @@ class Expansion {
     builder_.Add(op.name, Rows(op), Columns(op)).parameters = Own(op);
   }
 
-  // The executed form computes the encoding once for the batch: it depends on the grid alone.
+  // The executed form computes the encoding once for the batch: it depends only on the grid.
   void Expand(const ir::Operator& op, const ir::FourierPosition&) {
     const int64_t rows = published_ ? builder_.cells() : builder_.grid().cells();
     builder_.Linear(op.name + ".projection", rows, ir::kFourierFeatures, Columns(op)).parameters = Own(op);
     builder_.Add(op.name, Rows(op), Columns(op));
   }
 
-  // The papers count the first join only.
+  // The papers count only the first join.
   void Expand(const ir::Operator& op, const ir::JoinClass&) {
     const ir::Operator* rows = producers_[At(op.inputs[0])];
     const bool first = rows != nullptr && rows->As<ir::ClassToken>() != nullptr;
@@ -253,7 +253,7 @@ class Expansion {
     const int64_t keys = TokensPerImage(op.inputs.back()), queries = attend.class_query ? 1 : keys;
     const int64_t head_width = Columns(op) / attend.heads, batch = builder_.images() * attend.heads;
     if (!op.weights.empty()) {
-      // The published form maps [score_ij + P_ijc] over c; all counts use the reduced form, a scale of the logits and
+      // The published form maps [score_ij + P_ijc] over c. All counts use the reduced form: one scale of the logits and
       // one offset per key.
       builder_.Elementwise(OperatorKind::kAffine, op.name + ".map", batch * queries, keys, Own(op));
     }
@@ -267,7 +267,7 @@ class Expansion {
     builder_.Matmul(op.name + ".values", batch, queries, keys, head_width);
   }
 
-  // Products over the tokens, d_h x d_h, so that the cost is linear in the tokens.
+  // Sums over the tokens give d_h x d_h products, so the cost is linear in the tokens.
   void Expand(const ir::Operator& op, const ir::AttendChannels& attend) {
     const int64_t width = Columns(op), head_width = width / attend.heads;
     const int64_t rows = builder_.images() * attend.heads * head_width;
@@ -278,11 +278,11 @@ class Expansion {
     builder_.MixChannels(op.name + ".values", attend.heads, builder_.grid().cells(), head_width);
   }
 
-  // K^T V, d_h x d_h, then every query times it: linear in the tokens.
+  // Computes K^T V, d_h x d_h, then its product with every query: linear in the tokens.
   void Expand(const ir::Operator& op, const ir::AttendLinearly& attend) {
     const int64_t keys = TokensPerImage(op.inputs.back()), queries = attend.class_query ? 1 : keys;
     const int64_t width = Columns(op), head_width = width / attend.heads;
-    const int64_t scales = Own(op) / 2;  // one for queries, one for the context
+    const int64_t scales = Own(op) / 2;  // of queries, and as many of the context
     builder_.ChannelProduct(op.name + ".context", attend.heads, keys, head_width);
     builder_.Elementwise(OperatorKind::kNormalize, op.name + ".normalize_queries", builder_.images() * queries, width,
                          scales);
@@ -323,9 +323,9 @@ class Expansion {
   const std::vector<ir::MapSize> sizes_;
   std::vector<const ir::Operator*> producers_;  // by value
   const ir::SingleReaderIndex readers_;
-  std::set<const ir::Operator*> done_;         // listed with an earlier operator
-  std::set<std::pair<int, int64_t>> counted_;  // weights and their first row
-  std::set<std::pair<size_t, int>> products_;  // inputs and weights of F-SNE's first layer
+  std::set<const ir::Operator*> done_;         // operators listed as part of an earlier one
+  std::set<std::pair<int, int64_t>> counted_;  // counted weights, with the first counted row
+  std::set<std::pair<size_t, int>> products_;  // computed products of F-SNE's first layer, by input and weight
 };
 
 }  // namespace

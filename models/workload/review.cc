@@ -4,7 +4,7 @@
 namespace vitrine {
 namespace {
 
-// Returns a row without errors in print.
+// Returns a row that is printed without errors.
 ReviewOperator Right(int table, std::string_view name, const ReviewCost& cost) {
   return {table, name, cost, cost, ""};
 }

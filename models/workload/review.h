@@ -9,7 +9,7 @@
 namespace vitrine {
 
 // Operator tables 3 to 5 of paper 003, the review of vision transformers, as printed and as corrected. They omit
-// biases, norm parameters and the patch embedding, and count 4 bytes per value and memory traffic for every operator.
+// biases, norm parameters and the patch embedding. They count 4 bytes per value, and memory traffic for every operator.
 
 struct ReviewSizes {
   int64_t batch = 1;
@@ -22,18 +22,18 @@ struct ReviewSizes {
 struct ReviewCost {
   double flops = 0;
   double bytes = 0;
-  double intensity = 0;  // by its own formula; as printed, not always flops / bytes
+  double intensity = 0;  // by its own formula; in print it does not always equal flops / bytes
   std::string_view flops_formula;
   std::string_view bytes_formula;
   std::string_view intensity_formula;
 };
 
 struct ReviewOperator {
-  int table = 0;  // 3 attention, 4 feed-forward, 5 classifier
+  int table = 0;  // table 3: attention, 4: feed-forward, 5: classifier
   std::string_view name;
   ReviewCost printed;
   ReviewCost corrected;
-  std::string_view errors;  // errors in print; empty if none
+  std::string_view errors;  // description of the errors in print; empty if none
 };
 
 // In the formulas: N tokens, b batch, d width, a heads, V classes.

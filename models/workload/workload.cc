@@ -11,7 +11,7 @@
 namespace vitrine {
 namespace {
 
-// Returns the side of the square of cells nearest to 224x224 pixels within the limits.
+// Returns the side, in cells, of the square nearest to 224x224 pixels within the limits.
 int NearestSide(const v1::NativeResolution& native) {
   int side = std::max(1, 224 / native.cell());
   while (side > 1 && side * side > native.max_tokens()) --side;
@@ -45,7 +45,7 @@ WorkloadInput DefaultInput(const v1::ModelConfig& config) {
 int64_t TokensOf(const v1::ModelConfig& config, const WorkloadInput& input) {
   const absl::StatusOr<program::Program> program = ProgramOf(config);
   if (program.ok() && program->cell() == 0) return 1;
-  // For a family that is not written as a program, the preprocessing has the cell.
+  // If a family is not written as a program, the preprocessing gives the cell.
   const int cell = program.ok() ? program->cell() : config.preprocessing().native().cell();
   if (cell == 0) return 0;
   const Grid grid{input.height / cell, input.width / cell};

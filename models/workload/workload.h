@@ -14,30 +14,31 @@
 namespace vitrine {
 
 enum class OperatorKind {
-  kLinear,       // [rows, inner] x [inner, columns], a weight
-  kMatmul,       // batch products [rows, inner] x [inner, columns] of activations
-  kConvolution,  // batch images of `inner` channels to `columns` channels
-  kAttention,    // softmax(q k^T scale) v in one pass: batch heads, rows queries, columns keys, inner head width
+  kLinear,       // [rows, inner] x [inner, columns]; the second matrix is a weight
+  kMatmul,       // `batch` products [rows, inner] x [inner, columns] of activations
+  kConvolution,  // `batch` images, `inner` channels to `columns` channels
+  // softmax(q k^T scale) v in one pass, of `batch` heads: `rows` queries, `columns` keys, head width `inner`
+  kAttention,
   kLayerNorm,
   kBatchNorm,
-  kNormalize,  // to unit length: XCA's q and k, XNorm
+  kNormalize,  // normalisation to unit length: XCA's q and k, XNorm
   kSoftmax,
   kGelu,
   kRelu,
-  kScale,     // by one factor or a vector: logits, temperature, LayerScale
+  kScale,     // product with one factor or a vector: logits, temperature, LayerScale
   kAffine,    // scale and shift
-  kAdd,       // two tensors: residuals, positions
+  kAdd,       // sum of two tensors: residuals, positions
   kScaleAdd,  // x + gamma y: LayerScale and its residual in one pass
   kPool,
-  kConcatenate,  // copies only: class token, channels of two branches
-  kMean,         // over the tokens of an image
+  kConcatenate,  // only copies: class token, channels of two branches
+  kMean,         // mean over the tokens of an image
   kCustom,       // a family's own loops, without counted operations
 };
 
 using ModelPart = program::Part;
 
-// One operator of a forward pass with its cost, for the whole batch. Sizes that its kind does not use are 0; see
-// OperatorKind.
+// One operator of a forward pass with its cost, for the whole batch. Sizes that its kind does not use are 0 (see
+// OperatorKind).
 struct Operator {
   std::string name;  // "blocks.0.attention.qkv"
   OperatorKind kind = OperatorKind::kLinear;
@@ -53,17 +54,17 @@ struct Operator {
   int padding = 0;
   int groups = 1;
   bool has_bias = false;
-  // Operations on the result before it is written.
+  // Operations applied to the result before it is written.
   int pool = 0;             // side of a max pool; 0 for none
   bool gelu = false;        // GELU
-  bool batch_norm = false;  // then scale and shift per channel
-  // Product over the tokens of every image and head (scores, context), or of that result with the tokens.
+  bool batch_norm = false;  // followed by a scale and shift per channel
+  // kProduct: product over the tokens of every image and head (scores, context); kMix: its product with the tokens.
   enum class Channels { kNo, kProduct, kMix };
   Channels channels = Channels::kNo;
   int64_t macs = 0;        // multiply-adds of matrix products and convolutions; 0 for every other kind
   int64_t elements = 0;    // values written; for kAttention the logits, which stay in registers
   int64_t parameters = 0;  // trainable, owned by this operator; a reused weight counts once
-  // At 4 bytes per value; every operand read once and every result written once.
+  // Bytes at 4 per value; each operand is read once and each result written once.
   int64_t bytes_read = 0;
   int64_t bytes_written = 0;
 
@@ -83,20 +84,20 @@ struct WorkloadInput {
 
 // Form of the forward pass. Both give the same results.
 enum class Form {
-  // The paper's code, on which its figures are based: every norm on all tokens, queries of all tokens in class
-  // attention, F-SNE's codes as input channels, softmax on logits in memory.
+  // The form of the paper's code, on which its figures are based: every norm on all tokens, queries of all tokens in
+  // class attention, F-SNE's codes as input channels, softmax on logits in memory.
   kPublished,
-  // This program: computes only what reaches the head, factors F-SNE and fuses softmax attention.
+  // The form of this program: computes only what reaches the head, factors F-SNE and fuses softmax attention.
   kExecuted,
 };
 
-// Computes the workload from config and sizes alone. INVALID_ARGUMENT for a config without a family or an input without
+// Computes the workload from config and sizes only. INVALID_ARGUMENT for a config without a family or an input without
 // a cell; ModelDescription::GridFor checks if the model accepts the input.
 absl::StatusOr<Workload> WorkloadOf(const v1::ModelConfig& config, const WorkloadInput& input,
                                     Form form = Form::kExecuted);
 
-// Returns the input for which a model's figures are given, one image: its fixed size; else the grid of its position
-// table; else the nearest square to 224x224 that it accepts.
+// Returns the input of one image for which a model's figures are given: its fixed size; else the grid of its position
+// table; else the square nearest to 224x224 that it accepts.
 WorkloadInput DefaultInput(const v1::ModelConfig& config);
 
 // Returns the tokens of one image, with the class token.

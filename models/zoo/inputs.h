@@ -8,18 +8,18 @@ namespace vitrine::zoo {
 
 // Configs with the classes and preprocessing of a data set, without a family.
 
-v1::ModelConfig Cifar(int classes, int cell);  // native resolution, 24x24 to 48x48 pixels' worth of tokens
+v1::ModelConfig Cifar(int classes, int cell);  // native resolution, with as many tokens as 24x24 to 48x48 pixels give
 v1::ModelConfig FixedCifar(int classes);       // 32x32
 v1::ModelConfig Mnist();                       // 28x28, one channel
 v1::ModelConfig FixedFashionMnist();           // 32x32, one channel
 v1::ModelConfig FashionMnist(int cell);        // native resolution, one channel
 v1::ModelConfig FixedTinyImageNet();           // 32x32, 200 classes, ImageNet's mean and deviation
-v1::ModelConfig TinyImageNet(int cell);        // native resolution, otherwise as FixedTinyImageNet
+v1::ModelConfig TinyImageNet(int cell);        // native resolution, otherwise like FixedTinyImageNet
 v1::ModelConfig ImageNet(int side);            // 1000 classes, mean and deviation 0.5 (ViT)
-// Native resolution, 96x96 to 512x512 pixels' worth of tokens, ImageNet's mean and deviation (XCiT, X-ViT).
+// Native resolution, with as many tokens as 96x96 to 512x512 pixels give, ImageNet's mean and deviation (XCiT, X-ViT).
 v1::ModelConfig NativeImageNet(int classes, int cell);
 
-// Returns the side of the square grid of learned positions: of the fixed size, or of 32x32 pixels.
+// Returns the side of the square grid of learned positions for the fixed size, or else for 32x32 pixels.
 int GridSide(const v1::ModelConfig& config, int cell);
 
 }  // namespace vitrine::zoo

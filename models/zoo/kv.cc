@@ -7,7 +7,7 @@
 namespace vitrine::zoo {
 namespace {
 
-// 2 and 4 heads have the same parameter count; the rows have 4.
+// 2 and 4 heads give the same parameter count; the rows use 4.
 constexpr std::string_view kMnist = "KV transformer, vision classifier: MNIST and Fashion-MNIST, 2 or 4 heads";
 constexpr std::string_view kKvCifar = "KV transformer, vision classifier: 2 or 4 heads";
 constexpr std::string_view kKvCifarFormula =
@@ -52,7 +52,7 @@ std::vector<ZooRow> MnistRows() {
       {"qkv-mnist-p7-d512-l4", Kv(Mnist(), 7, 512, 4, v1::KvConfig::QKV), 6'608'394, kMnist},
       {"kv-pos-mnist-p7-d512-l4", Kv(Mnist(), 7, 512, 4, v1::KvConfig::KV_POS), 5'560'022, kMnist},
       {"kv-mnist-p7-d512-l4", Kv(Mnist(), 7, 512, 4, v1::KvConfig::KV), 5'559'818, kMnist},
-      // 7x7 tokens instead of 4x4, patches of 16 values instead of 49: the same totals.
+      // 7x7 tokens instead of 4x4, with patches of 16 values instead of 49: the totals are the same.
       {"qkv-mnist-p4-d64-l2", Kv(Mnist(), 4, 64, 2, v1::KvConfig::QKV), 59'210, kMnist},
       {"kv-pos-mnist-p4-d64-l2", Kv(Mnist(), 4, 64, 2, v1::KvConfig::KV_POS), 51'120, kMnist},
       {"kv-mnist-p4-d64-l2", Kv(Mnist(), 4, 64, 2, v1::KvConfig::KV), 51'018, kMnist},

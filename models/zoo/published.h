@@ -10,20 +10,20 @@ namespace vitrine {
 // A paper's definition of FLOPs; models/workload/conventions.h computes all of them.
 enum class FlopConvention {
   kNone,  // the paper prints no figure for the model
-  kMacs,  // paper 002, and the figures it quotes: multiply-adds
+  kMacs,  // paper 002, and figures that it quotes: multiply-adds
   k001,   // paper 001: two per multiply-add, plus costs per element
 };
 
-// Figures that the papers print for a variant, verbatim. Empty if not printed.
+// Figures that the papers print for a variant, verbatim; empty if not printed.
 struct Published {
   std::string_view name;        // name of the zoo row
   std::string_view parameters;  // millions
   std::string_view flops;       // 10^9, in `convention`
   FlopConvention convention = FlopConvention::kNone;
-  int side = 0;               // side of the square input for `flops`, in pixels; 0 for the default
+  int side = 0;               // side of the square input that `flops` is for, in pixels; 0 for the default
   std::string_view accuracy;  // top-1 in percent
   std::string_view data;      // data set of the accuracy
-  std::string_view remark;    // differences between print and arithmetic
+  std::string_view remark;    // remark on differences between print and arithmetic
 };
 
 // Returns nullopt for a variant without printed figures.

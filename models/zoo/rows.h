@@ -8,7 +8,7 @@
 
 namespace vitrine::zoo {
 
-// Rows by paper. To add a variant, add a row in one of these files.
+// Rows by family. To add a variant, add a row in one of these files.
 std::vector<ZooRow> VitRows();
 std::vector<ZooRow> EitRows();
 std::vector<ZooRow> KvRows();

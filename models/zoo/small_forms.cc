@@ -65,7 +65,7 @@ std::vector<Case> Cases() {
 
 v1::ModelConfig Config(const std::string& text) {
   v1::ModelConfig config;
-  if (!google::protobuf::TextFormat::ParseFromString(text, &config)) std::abort();  // a bug in the table above
+  if (!google::protobuf::TextFormat::ParseFromString(text, &config)) std::abort();  // the table above has a bug
   return config;
 }
 

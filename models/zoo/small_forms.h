@@ -9,7 +9,7 @@
 
 namespace vitrine {
 
-// A small model of one form of a family, with a suitable image size. Tests and vitrine-gpu-check compare every form.
+// A small model for one form of a family, with a suitable image size. Tests and vitrine-gpu-check compare every form.
 struct SmallForm {
   std::string name;
   v1::ModelConfig config;
@@ -17,7 +17,8 @@ struct SmallForm {
   int width = 0;
 };
 
-// Returns every form of every family that accepts many image sizes, as configs, so that zoo names are not needed.
+// Returns every form of every family that accepts many image sizes. They are configs, so that they do not depend on zoo
+// names.
 std::vector<SmallForm> SmallForms();
 // Returns small zoo variants for every form of KV, which accepts a single image size.
 std::vector<SmallForm> SmallKvForms();

@@ -11,7 +11,7 @@
 namespace vitrine::engine {
 namespace {
 
-// Turns steps of a lowered plan into steps of this CPU: packs matrices and chooses kernels.
+// Turns the steps of a lowered plan into steps for this CPU: packs matrices and chooses kernels.
 class StepMaker {
  public:
   StepMaker(const Instructions& instructions, SharedMatrices& matrices)
@@ -19,7 +19,7 @@ class StepMaker {
 
   StepPtr operator()(const LinearStep& step) const { return MakeLinear(SettingsOf(step), Pack(step.matrix)); }
   StepPtr operator()(const PerceptronStep& step) const {
-    auto first = Pack(step.first.matrix);  // packed first, for the order in which weights are let go
+    auto first = Pack(step.first.matrix);  // packed before `second`: the order decides when weights are released
     return MakePerceptron(SettingsOf(step.first), std::move(first), SettingsOf(step.second), Pack(step.second.matrix));
   }
   StepPtr operator()(const LayerNormStep& step) const {

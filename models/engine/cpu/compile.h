@@ -29,14 +29,14 @@ class SharedMatrices {
 
  private:
   std::map<const program::Operator*, std::shared_ptr<const LinearMatrix>> matrices_;
-  // Number of matrices that are not packed yet, by weight that only linear layers read.
+  // Number of unpacked matrices per weight, for weights that only linear layers read.
   std::map<int, int> unpacked_;
   WeightSource& weights_;
 };
 
 // Compiles the steps that compute the logits of `program` in the precisions of `choice`, which `instructions` must
-// support; with `tokens`, also the tokens of every stage and the final ones. Weights are copied. UNIMPLEMENTED names an
-// operator that has no step in its position.
+// support. With `tokens`, also computes the final tokens and those of every stage. Weights are copied. UNIMPLEMENTED
+// names an operator that has no step at its position.
 absl::StatusOr<Plan> Compile(const program::Program& program, WeightSource& weights, const Instructions& instructions,
                              const PrecisionChoice& choice, bool tokens, SharedMatrices& matrices);
 

@@ -19,8 +19,8 @@ namespace vitrine::engine {
 // with its own workspace.
 //
 // The logits of an image have the same bits in any batch, order and mix of sizes: every sum is one chain in a fixed
-// order, and no kernel is chosen by the number of rows. The calling thread's rounding and denormal modes do not matter:
-// denormals are zero here (common/simd/float_mode.h).
+// order, and the choice of kernels does not depend on the number of rows. The calling thread's rounding and denormal
+// modes do not matter: denormals are zero here (common/simd/float_mode.h).
 class Engine {
  public:
   // Errors of CanCompute and Compile; INVALID_ARGUMENT if `choice` keeps a name that is not an operator of the program.
@@ -29,9 +29,9 @@ class Engine {
   static absl::StatusOr<Engine> Make(const program::Program& program, std::span<const float* const> weights,
                                      cpu::CpuPath path, const PrecisionChoice& choice = {});
 
-  // Computes the logits [images, classes] of at least one image, each of at least one whole cell per side. Requested
-  // taps (either may be null) do not change a bit of the logits. Without taps, the workspace's thread team, if any,
-  // shares the work with the calling thread, which leads it.
+  // Computes the logits [images, classes] of at least one image, each of at least one whole cell per side. Taps may be
+  // null and never change the logits. Without taps, the workspace's thread team, if any, shares the work; the calling
+  // thread leads the team.
   void Run(std::span<const ImagePlanes> images, Workspace& workspace, float* logits, AttentionTap* attention = nullptr,
            TokenTap* tokens = nullptr) const;
 
@@ -51,7 +51,7 @@ class Engine {
         saved_bytes_(saved_bytes) {}
 
   Plan logits_;
-  Plan tokens_;  // used with a token tap: computes all tokens of every stage
+  Plan tokens_;  // computes all tokens of every stage; used with a token tap
   const Kernels* kernels_;
   Precision precision_;
   int64_t saved_bytes_;

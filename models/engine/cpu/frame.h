@@ -25,11 +25,12 @@ struct Segment {
   int64_t count = 0;
 };
 
-// A group of images that pass through the steps together, and their memory. Used by one thread, or by one member of a
+// A group of images that pass through the steps together, and its buffers. Used by one thread, or by one member of a
 // thread team (team.h); the frames of a team differ only in member and scratch.
 class Frame {
  public:
-  // Sets the group: at least one image, each of whole cells. `first_image` is the index of the first in its batch.
+  // Sets the group: at least one image, each of whole cells. `first_image` is the index of its first image in the
+  // batch.
   void Take(std::span<const ImagePlanes> inputs, int cell, int first_image);
 
   const Kernels& kernels() const { return *kernels_; }
@@ -38,14 +39,14 @@ class Frame {
   int first_image() const { return first_image_; }
   Grid grid(int image) const { return grids_[static_cast<size_t>(image)]; }
   int64_t rows(RowsOf rows) const;
-  // Returns the rows of `image`; one row if the buffer has one per image.
+  // Returns the rows of `image`. If the buffer has one row per image, that is one row.
   Segment SegmentOf(RowsOf rows, int image) const;
-  int64_t most_tokens() const { return most_tokens_; }  // in the largest image, with class token
+  int64_t most_tokens() const { return most_tokens_; }  // of the largest image, with class token
 
   View<float> At(Operand operand) const;
   RowsOf RowsOfBuffer(Operand operand) const { return buffers_[static_cast<size_t>(operand.buffer)].rows; }
   View<float> Of(Operand operand, int image) const;
-  // Returns the rows of Of without the class token.
+  // Returns the rows that Of returns, without the class token.
   View<float> CellsOf(Operand operand, int image) const;
 
   // Pixels of all images, counted once per channel.
@@ -54,8 +55,8 @@ class Frame {
   // Scratch of a step: as many floats as Step::Scratch returned. Each step may overwrite it.
   float* scratch() const { return scratch_; }
 
-  // Returns this thread's share of `items` parallel items: all if it is the only thread, none if more threads joined
-  // than share the work.
+  // Returns this thread's share of `items` parallel items. A single thread gets all. Returns none if this thread is
+  // beyond the limit of ShareWithin.
   Segment Share(int64_t items) const {
     if (member_ >= members_) return {items, 0};
     const int64_t first = items * member_ / members_;
@@ -70,7 +71,7 @@ class Frame {
   int members() const { return members_; }
   // Limits the number of threads that share the work.
   void ShareWithin(int members) { members_ = std::min(members_, members); }
-  // True for the thread that does the work that is not shared.
+  // True for the thread that does the work that cannot be shared.
   bool Leads() const { return member_ == 0; }
 
   // True if attention of this image was requested.
@@ -79,7 +80,8 @@ class Frame {
   }
 
   AttentionTap* attention = nullptr;  // null: not requested
-  // Tokens by stage, of all frames of a batch end to end; null if not requested. Rows with a class token are marked.
+  // Tokens by stage, the frames of a batch end to end; null if not requested. `class_token` is true if the rows have
+  // one.
   struct HandedOut {
     FloatArray rows;
     bool class_token = false;
@@ -99,7 +101,7 @@ class Frame {
   std::span<const ImagePlanes> images_;
   int first_image_ = 0;
   std::vector<Grid> grids_;
-  std::vector<int64_t> cells_;  // before each image, then the total
+  std::vector<int64_t> cells_;  // cells before each image, then the total
   int64_t most_tokens_ = 0;
   std::vector<Place> buffers_;
   float* scratch_ = nullptr;

@@ -12,16 +12,17 @@
 
 namespace vitrine::engine {
 
-// Memory of frames: an arena that grows to the largest group of images so far. Used by one thread, for any model.
+// Memory of frames: an arena that grows to the size of the largest group so far. Used by one thread, for any model.
 class FrameMemory : public Workspace::Memory {
  public:
   // Returns one frame per member, with the buffers of `plan`. If scratch for all members would exceed the memory limit,
-  // the last members get no share of the work. Valid until the next call.
+  // the last members get no share of the work. The frames are valid until the next call.
   std::span<Frame> Prepare(const Plan& plan, const Kernels& kernels, std::span<const ImagePlanes> images,
                            int first_image, int members = 1);
 
  private:
-  // Allocates `floats` of scratch for as many members as the memory limit allows; returns how many share the work.
+  // Allocates `floats` of scratch for as many members as the memory limit allows. Returns the number of members that
+  // share the work.
   int GrowScratch(int64_t floats, int members);
 
   std::vector<Frame> frames_;

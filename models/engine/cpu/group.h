@@ -9,12 +9,12 @@
 
 namespace vitrine::engine {
 
-// Cells of images that pass through the steps together. More would not stay in the L2 cache; fewer would read the
-// weights too often.
+// Cells in a group of images that pass through the steps together. More would not stay in the L2 cache; fewer would
+// read the weights too often.
 inline constexpr int64_t kGroupCells = 256;
 
-// Returns the first images that pass through the steps together: as many as fit, at least one. `cell` is the side of a
-// cell in pixels, 0 if the model has no cells.
+// Returns the first images that form a group: as many as fit, at least one. `cell` is the side of a cell in pixels, 0
+// if the model has no cells.
 std::span<const ImagePlanes> FirstGroup(std::span<const ImagePlanes> images, int cell);
 
 }  // namespace vitrine::engine

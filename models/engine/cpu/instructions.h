@@ -10,7 +10,7 @@
 
 namespace vitrine::engine {
 
-// Kernels that compute a program: fp32, and narrower numbers (null if the CPU lacks the instructions).
+// Kernels that compute a program: fp32, bf16 and int8. bf16 or int8 is null if the CPU lacks the instructions.
 struct Instructions {
   const Kernels* fp32 = nullptr;
   const NarrowKernels* bf16 = nullptr;
@@ -22,11 +22,11 @@ struct Instructions {
 // Finds the kernels of `path`. FAILED_PRECONDITION if this CPU cannot run it.
 absl::StatusOr<Instructions> FindInstructions(cpu::CpuPath path);
 
-// Returns the path whose kernels compute `precision` when `path` was chosen: from AVX-512 on, all share the fp32
+// Returns the path whose kernels compute `precision` if `path` is chosen: all paths from AVX-512 on share the fp32
 // kernels.
 cpu::CpuPath PathOf(cpu::CpuPath path, Precision precision);
 
-// FAILED_PRECONDITION if this CPU cannot run `path` or has no instructions for `precision` on that path.
+// FAILED_PRECONDITION if this CPU cannot run `path`, or if that path has no instructions for `precision`.
 absl::Status CanCompute(Precision precision, cpu::CpuPath path);
 
 }  // namespace vitrine::engine

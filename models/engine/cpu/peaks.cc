@@ -11,7 +11,7 @@
 namespace vitrine::engine {
 namespace {
 
-// Far shorter than a time slice, and repeated, so that some run is not interrupted on a busy machine.
+// Far shorter than a time slice; of many tries, at least one is not interrupted even on a busy machine.
 constexpr int64_t kMultiplyAdds = 20'000'000;
 constexpr int kMultiplyAddTries = 50;
 constexpr int64_t kCacheFloats = (256 << 10) / sizeof(float);  // a quarter or half of an L2 cache

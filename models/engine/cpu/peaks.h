@@ -12,10 +12,10 @@ namespace vitrine::engine {
 // `precision`.
 void MultiplyAdd(const Instructions& instructions, Precision precision, int64_t multiply_adds);
 
-// Peak rates of one core, the lines of a roofline. Other load on the machine lowers them.
+// Peak rates of one core: the lines of a roofline. Other load on the machine lowers them.
 struct CorePeaks {
   double gflops = 0;       // fp32 multiply-adds in registers, two operations each
-  double bf16_gflops = 0;  // bf16 and int8 likewise; 0 if not supported
+  double bf16_gflops = 0;  // the same for bf16 and int8; 0 if not supported
   double int8_gflops = 0;
   double cache_gbps = 0;   // reads that hit the L2 cache, 10^9 bytes/s
   double memory_gbps = 0;  // reads that miss all caches
@@ -24,7 +24,7 @@ struct CorePeaks {
   void RaiseTo(const CorePeaks& other);
 };
 
-// Returns the best of a few runs on this thread. Takes about 0.2 s and 128 MB meanwhile.
+// Returns the best of a few runs on this thread. Needs about 0.2 s and 128 MB.
 CorePeaks MeasureCorePeaks(const Instructions& instructions);
 
 }  // namespace vitrine::engine

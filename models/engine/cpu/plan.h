@@ -10,7 +10,7 @@
 
 namespace vitrine::engine {
 
-// A program in execution order, with the steps of this CPU. Immutable.
+// A program in execution order, as steps for this CPU. Immutable.
 struct Plan : Layout {
   std::vector<std::unique_ptr<const Step>> steps;
 };

@@ -13,11 +13,11 @@ namespace vitrine::engine {
 
 // Cost of one fused step over a whole batch.
 struct StepProfile {
-  std::string name;  // of its first operator: "blocks.0.attention.qkv"
+  std::string name;  // name of its first operator: "blocks.0.attention.qkv"
   StepKind kind = StepKind::kRows;
   Precision precision = Precision::kFp32;
   int64_t multiply_adds = 0;
-  int64_t bytes = 0;  // memory and cache traffic: values, weights per group, pixels
+  int64_t bytes = 0;  // memory and cache traffic: values, pixels, and per group the weights
   double seconds = 0;
 };
 

@@ -14,15 +14,15 @@ namespace vitrine::engine {
 // Dominant kind of work of a step.
 enum class StepKind { kLinear, kProduct, kConvolution, kRows };
 
-// Cost of a step on a frame, without its reads and writes of the arena.
+// Cost of a step on a frame, without its reads and writes in the arena.
 struct StepCost {
   StepKind kind = StepKind::kRows;
   Precision precision = Precision::kFp32;  // precision of the products
   int64_t multiply_adds = 0;               // in products and convolutions
-  int64_t outside_floats = 0;              // weights and pixels
+  int64_t outside_floats = 0;              // weights and pixels read from outside the arena
 };
 
-// A pass over rows: an operator of the program, the operators folded into it, and those computed while a tile is in
+// A pass over rows: an operator of the program, the operators folded into it, and those applied while a tile is in
 // registers. Immutable; Run may be called concurrently with different frames. Run allocates no memory and takes no
 // locks.
 class Step {
@@ -33,9 +33,9 @@ class Step {
   virtual int64_t Scratch(const Frame& /*frame*/) const { return 0; }
   virtual StepCost CostOn(const Frame& /*frame*/) const { return {}; }
 
-  std::string name;            // of the operator in the program: "blocks.0.attention.qkv"
+  std::string name;            // name of the operator in the program: "blocks.0.attention.qkv"
   std::vector<Operand> reads;  // copied from the PlanStep
-  Operand writes;              // buffer is -1 if the step writes none
+  Operand writes;              // its buffer is -1 if the step writes none
 };
 
 // A step that reads one matrix and writes another.

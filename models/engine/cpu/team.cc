@@ -10,7 +10,7 @@
 namespace vitrine::engine {
 namespace {
 
-// Reads of a variable that another thread will change soon, before yielding the core.
+// Number of reads of a variable that should change soon, before the thread yields the core.
 constexpr int kLooks = 2000;
 
 template <typename Condition>
@@ -35,7 +35,7 @@ bool Team::Join() {
   SpinUntil([&] { return gathered_.load(std::memory_order_acquire); });
   const cpu::FloatMode mode;
   for (;;) {
-    AwaitOthers();  // for the plan to run
+    AwaitOthers();  // until the leader has a plan to run
     if (!IsMember(member) || plan_ == nullptr) return true;
     Pass(member);
     if (!IsMember(member)) return true;
@@ -75,7 +75,7 @@ void Team::Pass(int member) {
 }
 
 void Team::AwaitOthers() {
-  // Reads both before arriving: the last thread to arrive changes them.
+  // Reads both values before arriving: the last thread to arrive changes them.
   const uint32_t phase = phase_.load(std::memory_order_relaxed);
   const int members = this->members();
   if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == members) {
@@ -92,7 +92,7 @@ void Team::LetGo() {
   if (recalls_ == nullptr || members == 1) return;
   int64_t wanted = recalls_->load(std::memory_order_relaxed);
   int64_t leaving = 0;
-  do {  // other teams decrement it too
+  do {  // other teams decrement *recalls_ concurrently
     leaving = std::clamp<int64_t>(wanted, 0, members - 1);
     if (leaving == 0) return;
   } while (!recalls_->compare_exchange_weak(wanted, wanted - leaving, std::memory_order_relaxed));

@@ -15,27 +15,28 @@ namespace vitrine::engine {
 // Threads that pass one frame through the steps of a plan together: each computes its share of every step
 // (Frame::Share), with a barrier after each step. The results have the same bits as on one thread.
 //
-// The leader gathers the others, runs plans with them and dismisses them. Each thread needs its own core, or every step
-// waits for the thread without one.
+// The leader gathers the other threads, runs plans with them and dismisses them. Each thread needs its own core;
+// otherwise every step waits for the thread without one.
 class Team {
  public:
-  // `recalls` is the number of threads needed elsewhere: between two steps as many members, never the leader, leave and
-  // decrement it. Null: all stay. It must outlive the team.
+  // `recalls` is the number of threads needed elsewhere. Between two steps, that many members leave (never the leader)
+  // and are subtracted from it. Null: no member leaves early. It must outlive the team.
   explicit Team(std::atomic<int64_t>* recalls = nullptr) : recalls_(recalls) {}
 
-  // Adds the calling thread until it is dismissed or recalled. Returns false if the team was already gathered.
+  // Adds the calling thread to the team. Returns true once the thread was dismissed or recalled, and false at once if
+  // the team was already gathered.
   bool Join();
 
-  // Waits up to `patience` for `others` threads, closes the team to more, and returns the number of members, the leader
-  // included. Leader only.
+  // Waits up to `patience` for `others` threads, then closes the team. Returns the number of members, including the
+  // leader. Leader only.
   int Gather(int others, absl::Duration patience);
-  // Runs the plan with one frame per member, the leader's first; frames differ only in member and scratch. The
-  // plan must have at least one step, and no step may throw.
+  // Runs the plan with one frame per member, the leader's first; frames differ only in member and scratch. The plan
+  // must have at least one step, and no step may throw.
   void Run(const Plan& plan, std::span<Frame> frames);
   // Ends every member's Join. Must be the last call.
   void Dismiss();
 
-  // Number of members; for the leader, between runs.
+  // Number of members. The leader may call it between runs.
   int members() const { return members_.load(std::memory_order_relaxed); }
 
  private:
@@ -44,15 +45,15 @@ class Team {
   bool IsMember(int member) const { return member < members(); }
   void Pass(int member);
   void AwaitOthers();
-  // Removes recalled members; called by the last thread to arrive, while all others wait.
+  // Removes recalled members. Called by the last thread to arrive, while all others wait.
   void LetGo();
 
   std::atomic<int> joined_ = 0;
   std::atomic<bool> gathered_ = false;
   std::atomic<int64_t>* const recalls_;
-  std::atomic<int> members_ = 1;  // changed by one thread while all the others wait
+  std::atomic<int> members_ = 1;  // changed by one thread while all others wait
 
-  // Plan that the leader runs; null when the team is dismissed. Written between the barriers.
+  // Plan that the leader runs; null once the team is dismissed. Written while the other members wait at a barrier.
   const Plan* plan_ = nullptr;
   std::span<Frame> frames_;
 

@@ -5,7 +5,7 @@
 
 namespace vitrine::engine {
 
-// Sums in fp64, so that folding costs no accuracy.
+// Sums in fp64, so that folding does not reduce accuracy.
 void LinearWeights::FoldBefore(std::span<const float> scale, std::span<const float> shift) {
   const size_t columns = static_cast<size_t>(inputs());
   for (size_t output = 0; output < bias.size(); ++output) {

@@ -10,7 +10,8 @@
 
 namespace vitrine::engine {
 
-// y = x W^T + b during compilation: neighbours that are linear in every column are folded into W and b.
+// Weights of y = x W^T + b during compilation; adjacent operators that are linear in every column are folded into W and
+// b.
 struct LinearWeights {
   std::vector<float> weight;  // [outputs, inputs]
   std::vector<float> bias;    // [outputs]
@@ -31,7 +32,7 @@ struct ColumnAffine {
   std::vector<float> shift;
 };
 
-// A neighbour that is folded into a product's weights: before it (of its inputs) or after it (of its outputs).
+// An adjacent operator to fold into a product's weights: before it (on its inputs) or after it (on its outputs).
 struct ColumnFold {
   bool before = false;
   ColumnAffine affine;

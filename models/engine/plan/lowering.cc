@@ -23,7 +23,7 @@ absl::StatusOr<LoweredPlan> Lower(const program::Program& program, WeightSource&
 
 namespace {
 
-// Returns the stages of each value; the final tokens may be those of the last block too.
+// Returns the stages of each value; the final tokens may also be those of the last block.
 std::multimap<int, int> StagesOf(const program::Program& program) {
   std::multimap<int, int> stages;
   for (size_t i = 0; i < program.stages().size(); ++i) stages.emplace(program.stages()[i].id, static_cast<int>(i));
@@ -119,13 +119,13 @@ Precision Lowering::PrecisionOf(const Operator& op) const {
   return choice_.precision == Precision::kBf16 && !kept ? bf16 : Precision::kFp32;
 }
 
-// Always bf16: int8 would need ranges of both sides, and the weights of a softmax use few bits already.
+// Never int8: it would need ranges of both operands, and softmax weights use few bits already.
 Precision Lowering::PrecisionOfProducts(const Operator& op) const {
   const bool narrow = choice_.precision != Precision::kFp32 && !choice_.kept.contains(op.name);
   return narrow && has_bf16_ ? Precision::kBf16 : Precision::kFp32;
 }
 
-// Always bf16: a neighbourhood, unlike a row of tokens, has no range of its own for int8.
+// Never int8: a neighbourhood has no range of its own, unlike a row of tokens.
 bool Lowering::HasNarrowStem() const {
   if (choice_.precision == Precision::kFp32 || !has_bf16_) return false;
   for (const Operator& op : program_.operators()) {
@@ -309,7 +309,7 @@ void Lowering::Do(const Operator& op, const program::Attend& attend) {
     scaled.scale *= std::accumulate(map.begin(), map.end(), 0.0);
     offsets = KeyOffsets(map, 1 + program_.table().cells());
   }
-  // fp32 for a single query: its keys are read once, so packing them would not pay.
+  // fp32 for a single query: it reads each key once, so packing the keys would not pay.
   const Precision precision = attend.class_query ? Precision::kFp32 : PrecisionOfProducts(op);
   Add(op, AttendStep{scaled, qkv[0], qkv[1], qkv[2], Write(op.output), std::move(offsets), precision, op.name});
 }
@@ -344,7 +344,7 @@ void Lowering::Do(const Operator& op, const program::ConvolveGrid& convolve) {
   }
   std::vector<ColumnFold> folds;
   Tail tail = {.last = &op};
-  if (!IsTokens(op.output)) tail = Follow(op, folds);  // the operators that follow would change class tokens too
+  if (!IsTokens(op.output)) tail = Follow(op, folds);  // on tokens, the following operators also change class tokens
   const int64_t outputs = program_.info(op.output).columns;
   const int64_t inputs = program_.weights()[static_cast<size_t>(op.weights[0])].elements() / outputs;
   FoldedMatrix matrix = MatrixOf(
@@ -354,7 +354,7 @@ void Lowering::Do(const Operator& op, const program::ConvolveGrid& convolve) {
 }
 
 void Lowering::DoDepthwise(const Operator& op, Operand x) {
-  const bool tokens = IsTokens(op.output);  // the operators that follow would change class tokens too
+  const bool tokens = IsTokens(op.output);  // on tokens, the following operators also change class tokens
   DepthwiseStep step = {.x = x, .y = {}, .bias = weights_.Copy(op, 1), .precision = PrecisionOf(op), .op = op.name};
   const std::span<const float> kernel = weights_.Of(op, 0);  // [channels, 9]
   const size_t channels = static_cast<size_t>(x.columns);

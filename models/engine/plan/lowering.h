@@ -22,7 +22,7 @@
 
 namespace vitrine::engine {
 
-// A single lowering: the operand of every value, and an overload of Do for each kind of operator.
+// One lowering: keeps the operand of every value; has an overload of Do for each kind of operator.
 class Lowering {
  public:
   Lowering(const program::Program& program, WeightSource& weights, const PrecisionChoice& choice, bool has_bf16,
@@ -35,16 +35,17 @@ class Lowering {
   using Value = program::Value;
   using Demand = program::Demand;
 
-  // Operators after a product that are computed with it.
+  // Operators after a product that are computed in its step.
   struct Tail {
     Activation activation = Activation::kNone;
-    const Operator* last = nullptr;  // its output is the result
+    const Operator* last = nullptr;  // its output is the step's result
   };
 
   // --- operands
 
   Demand Wanted(Value value) const { return demands_[static_cast<size_t>(value.id)]; }
-  // Returns the operand of a value; of tokens, only the rows of the class tokens if `result` needs no more.
+  // Returns the operand of a value. If the value is tokens and `result` needs only class tokens, returns only their
+  // rows.
   Operand Read(Value value, Value result);
   Operand Read(Value value) { return values_[static_cast<size_t>(value.id)]; }
   bool IsThere(Value value) const { return values_[static_cast<size_t>(value.id)].buffer >= 0; }
@@ -63,27 +64,27 @@ class Lowering {
   // --- weights
 
   Precision PrecisionOf(const Operator& op) const;
-  // Returns the precision of products of two activations: bf16 in all narrow precisions.
+  // Returns the precision of products of two activations: bf16 in all narrow precisions, or fp32 if `op` is kept.
   Precision PrecisionOfProducts(const Operator& op) const;
-  // True if every convolution of images and maps can and should be bf16.
+  // True if all convolutions of images and maps can be bf16 and none is kept.
   bool HasNarrowStem() const;
   // Returns the matrix of `base` weights with `folds` applied in their order.
   FoldedMatrix MatrixOf(const Operator& op, int64_t inputs, int64_t outputs, Precision precision,
                         std::function<LinearWeights()> base, std::vector<ColumnFold> folds = {});
 
-  // Folds the operators after `op` into its weights and activation, while no other operator reads the values between
-  // them; appends those that are linear in every column to `folds`.
+  // Folds the operators after `op` into its weights and activation, as long as no other operator reads the values
+  // between them. Appends the folded operators that are linear in every column to `folds`.
   Tail Follow(const Operator& op, std::vector<ColumnFold>& folds);
-  // Returns the residual after a tail if it can be computed with it: its other input is computed already.
+  // Returns the residual after `tail` if the same step can compute it, which needs its other input; else null.
   const Operator* ResidualAfter(const Tail& tail) const;
 
-  // A linear layer with the operators folded into it; `step` has no operands but the residual.
+  // A linear layer with the operators folded into it. The only operand set in `step` is the residual.
   struct Folded {
     LinearStep step;
-    const Operator* last;  // its output is the result
+    const Operator* last;  // its output is the step's result
   };
   Folded FoldLinear(const Operator& op, const program::Linear& linear);
-  // Returns the linear layer that alone reads the result of `folded` and can be computed with it, or null.
+  // Returns the linear layer that alone reads the result of `folded` and can run in the same step, or null.
   const Operator* LinearAfter(const Folded& folded) const;
 
   // --- operators
@@ -105,7 +106,7 @@ class Lowering {
   void Do(const Operator& op, const program::BatchNorm&);
   void Do(const Operator& op, const program::Affine&);
   void Do(const Operator& op, const program::Linear& linear);
-  // W [x, code] = W_x x + W_c code: computes W_x x once for all codes.
+  // Uses W [x, code] = W_x x + W_c code to compute W_x x once for all codes.
   void DoCoded(const Operator& op, const program::Linear& linear);
   void Do(const Operator& op, const program::Activate&);
   void Do(const Operator& op, const program::Residual&);
@@ -120,7 +121,7 @@ class Lowering {
   void Do(const Operator& op, const program::ConvolveGrid& convolve);
   void DoDepthwise(const Operator& op, Operand x);
 
-  // Concatenates several values.
+  // Returns the operand of all inputs of `op`, concatenated.
   Operand Joined(const Operator& op);
   std::vector<Operand> Parts(Operand operand, int count) const;
 
@@ -131,12 +132,12 @@ class Lowering {
   const std::vector<Demand> demands_;
   const program::SingleReaderIndex readers_;
   const bool narrow_stem_;
-  std::vector<Operand> values_;                       // by id; buffer is -1 until the value is computed
-  std::map<int, const Operator*> norms_;              // by value: LayerNorms that their only reader computes
-  std::map<int, std::vector<StemConvolution>> maps_;  // by value: the layers that make a map
-  std::multimap<int, int> stages_;                    // by value: stages that are not handed out yet
-  std::set<const Operator*> done_;                    // operators computed as part of another
-  std::map<std::pair<int, int>, size_t> products_;    // steps of products of codes, by value and weight
+  std::vector<Operand> values_;                       // operand by value id; buffer is -1 until the value is computed
+  std::map<int, const Operator*> norms_;              // by value: a LayerNorm that the value's only reader computes
+  std::map<int, std::vector<StemConvolution>> maps_;  // by value: the layers that compute a map
+  std::multimap<int, int> stages_;                    // by value: stages not yet handed out
+  std::set<const Operator*> done_;                    // operators computed in the step of another
+  std::map<std::pair<int, int>, size_t> products_;    // step of a product with codes, by value and weight
   std::map<std::tuple<int, int64_t, int64_t>, Operand> class_rows_;
   const Operator* current_ = nullptr;
   absl::Status status_;  // error for the first operator without a step

@@ -13,22 +13,22 @@
 namespace vitrine::engine {
 
 // Reads the weights of operators, in the order in which products sum over them. Copyable; refers to the program and the
-// source.
+// source, which must outlive it.
 class OperatorWeights {
  public:
   OperatorWeights(const program::Program& program, WeightSource& source) : program_(&program), source_(&source) {}
 
-  // Returns weight `i` of the operator, valid until its LetGo.
+  // Returns weight `i` of the operator, valid until WeightSource::LetGo.
   std::span<const float> Of(const program::Operator& op, size_t i) const;
   std::vector<float> Copy(const program::Operator& op, size_t i) const;
   ColumnAffine OfBatchNorm(const program::Operator& op) const;
-  // Returns the rows of weight and bias that a linear operator uses; a bias of zeros if it has none.
+  // Returns the rows of weight and bias that a linear operator uses; without a bias, its zeros.
   LinearWeights OfLinear(const program::Operator& op) const;
-  // Returns the weights of an operator W [x, code] without the columns of the code; a bias of zeros.
+  // Returns the weights of an operator W [x, code] without the columns of the code; the bias is zero.
   LinearWeights OfLinearWithoutCode(const program::Operator& op) const;
   // Returns the weights of a convolution of maps as [outputs, taps, inputs].
   LinearWeights OfConvolution(const program::Operator& op) const;
-  // Returns the weights of a dense 3x3 convolution of cells, [outputs, 9 inputs] already; a bias of zeros.
+  // Returns the weights of a dense 3x3 convolution of cells, already [outputs, 9 inputs]; the bias is zero.
   LinearWeights OfGridConvolution(const program::Operator& op) const;
 
  private:

@@ -17,7 +17,7 @@ struct Buffer {
   int slot = -1;  // index of its slot in the arena
 };
 
-// Memory shared by buffers with disjoint lifetimes: rows of one kind, as wide as the widest buffer.
+// Memory shared by buffers whose lifetimes do not overlap: rows of one kind, as wide as the widest buffer.
 struct Slot {
   RowsOf rows = RowsOf::kTokens;
   int64_t width = 0;
@@ -28,17 +28,19 @@ struct Layout {
   std::vector<Buffer> buffers;
   std::vector<Slot> slots;
   Operand logits;
-  int cell = 0;  // pixels of a cell's side
+  int cell = 0;  // side of a cell in pixels
   int64_t classes = 0;
 };
 
-// A program as steps in execution order, for a back end to turn into its own (docs/contributing/adding-a-device.md).
-// Matrices of weights are folded when the back end asks for them, so a plan is small and no copy of the weights.
+// A program as steps in execution order; a back end turns them into its own steps
+// (docs/contributing/adding-a-device.md). Weight matrices are folded when the back end requests them, so a plan is
+// small and does not copy the weights.
 struct LoweredPlan : Layout {
   std::vector<PlanStep> steps;
 };
 
-// Assigns a slot to every buffer. A buffer lives from the step that writes it to the last that reads it, both included.
+// Assigns a slot to every buffer. A buffer lives from the step that writes it to the last step that reads it,
+// inclusive.
 void PlanArena(LoweredPlan& plan);
 
 }  // namespace vitrine::engine

@@ -21,18 +21,18 @@
 
 namespace vitrine::engine {
 
-// Weights and bias of a product, with the operators that are folded into them.
+// Weights and bias of a product, including the operators folded into them.
 struct FoldedMatrix {
-  // The operator that the weights belong to: plans of one program have equal matrices for it.
+  // The operator that owns the weights; its matrix is equal in all plans of one program.
   const program::Operator* op = nullptr;
   int64_t inputs = 0;
   int64_t outputs = 0;
   Precision precision = Precision::kFp32;
-  int64_t parts = 1;  // pieces of a row of inputs that lie apart: the rows of a convolution's kernel
-  // Operators whose precision this one decides; `op` first.
+  int64_t parts = 1;  // number of separate pieces of an input row: the rows of a convolution's kernel
+  // Operators computed in this matrix's precision, starting with `op`.
   std::vector<std::string> names;
-  // Reads the weights and folds the neighbours into them. Valid as long as the WeightSource of Lower, and until its
-  // LetGo of them.
+  // Reads the weights and folds the adjacent operators into them. Valid while the WeightSource of Lower lives, and
+  // until LetGo of these weights.
   std::function<LinearWeights()> weights;
 };
 
@@ -51,7 +51,7 @@ struct LinearStep {
 struct PerceptronStep {
   LinearStep first, second;
 };
-// y = weight n(x) + bias, with n as above.
+// y = weight n(x) + bias, with n as in LinearStep.
 struct LayerNormStep {
   Operand x, y;
   double epsilon;
@@ -73,7 +73,7 @@ struct ActivateStep {
 struct AddStep {
   Operand x, z, y;
 };
-// y = [x1, x2, ...], column after column.
+// y = [x1, x2, ...], the columns concatenated.
 struct ConcatenateStep {
   std::vector<Operand> x;
   Operand y;
@@ -81,33 +81,33 @@ struct ConcatenateStep {
 
 // --- rows of tokens, cells and images
 
-// Writes the same row to every row of y.
+// Writes `row` to every row of y.
 struct FillStep {
   std::vector<float> row;
   Operand y;
 };
-// y: for each image a row of `rows`, then its `cells`.
+// Writes to y, for each image, a row of `rows` and then its `cells`.
 struct JoinClassStep {
   Operand rows, cells, y;
 };
-// y: the class token of each image.
+// Writes the class token of each image to y.
 struct TakeClassStep {
   Operand x, y;
 };
-// y: the tokens of x without the class tokens.
+// Writes the tokens of x without the class tokens to y.
 struct TakeCellsStep {
   Operand x, y;
 };
-// y: the mean of each image's cells; x may be tokens.
+// Writes the mean of each image's cells to y; x may be tokens.
 struct MeanOfCellsStep {
   Operand x, y;
 };
-// Hands the rows of x to the token tap of a stage.
+// Hands the rows of x to the token tap for this stage.
 struct HandOutStep {
   Operand x;
   int stage;
 };
-// The loops of a family that is not built from the other steps.
+// The loops of a family whose operators the other steps cannot express.
 struct CustomStep {
   program::Custom custom;
   Operand x, y;
@@ -115,7 +115,7 @@ struct CustomStep {
 
 // --- from images
 
-// y: the pixels of each patch, channels last.
+// Writes the pixels of each patch to y, channels last.
 struct PatchifyStep {
   int patch;
   Operand y;
@@ -127,7 +127,7 @@ struct StemConvolution {
   Activation activation = Activation::kNone;
 };
 inline constexpr size_t kMostStemLayers = 8;
-// One to kMostStemLayers convolutions from images to cells, all fp32 or all bf16; bf16 ones do not pool.
+// One to kMostStemLayers convolutions from images to cells, all fp32 or all bf16; bf16 convolutions do not pool.
 struct StemStep {
   std::vector<StemConvolution> layers;
   Operand y;
@@ -135,7 +135,7 @@ struct StemStep {
 
 // --- positions
 
-// y = x + the rows that `rows` returns for the grid of each image.
+// y = x + the rows that `rows` returns for each image's grid.
 struct AddPositionsStep {
   Operand x, y;
   std::function<std::vector<float>(Grid grid)> rows;
@@ -143,15 +143,15 @@ struct AddPositionsStep {
 
 // --- attention; columns are heads side by side
 
-// Softmax attention among tokens; `precision`, fp32 or bf16, is that of both products.
+// Softmax attention among tokens. `precision` (fp32 or bf16) applies to both products.
 struct AttendStep {
   program::Attend attend;
   Operand q, k, v, y;
-  std::vector<float> key_offsets;  // added to the scores, one per key that the model can have; or empty
+  std::vector<float> key_offsets;  // added to the scores, one per key that the model can have; may be empty
   Precision precision;
   std::string op;
 };
-// Softmax attention among channels (XCiT); `precision` as above.
+// Softmax attention among channels (XCiT); `precision` as in AttendStep.
 struct AttendChannelsStep {
   program::AttendChannels attend;
   Operand q, k, v, y;
@@ -167,7 +167,8 @@ struct AttendLinearlyStep {
 
 // --- 3x3 convolutions over the grid; class tokens are copied
 
-// With `scale` and `shift`, y = scale GELU(convolution) + shift. A residual, of cells alone, is added to that.
+// With `scale` and `shift`, y = scale GELU(convolution) + shift; otherwise y = convolution. Then a residual, which has
+// cells only, is added.
 struct DepthwiseStep {
   Operand x = {};
   Operand y = {};
@@ -176,10 +177,10 @@ struct DepthwiseStep {
   std::vector<float> scale = {};
   std::vector<float> shift = {};
   std::optional<Operand> residual = std::nullopt;
-  Precision precision;  // fp32 computes the exact GELU, others a cheaper one
+  Precision precision;  // fp32 computes the exact GELU; others compute a cheaper one
   std::string op;
 };
-// y = activation(convolution), the weights as [outputs, 9 inputs].
+// y = activation(convolution), with weights [outputs, 9 inputs].
 struct DenseConvolutionStep {
   Operand x, y;
   FoldedMatrix matrix;
@@ -187,17 +188,17 @@ struct DenseConvolutionStep {
 };
 
 struct PlanStep {
-  std::string name;  // of the operator in the program: "blocks.0.attention.qkv"
+  std::string name;  // name of the operator in the program: "blocks.0.attention.qkv"
   std::variant<LinearStep, PerceptronStep, LayerNormStep, AffineStep, ActivateStep, AddStep, ConcatenateStep, FillStep,
                JoinClassStep, TakeClassStep, TakeCellsStep, MeanOfCellsStep, HandOutStep, CustomStep, PatchifyStep,
                StemStep, AddPositionsStep, AttendStep, AttendChannelsStep, AttendLinearlyStep, DepthwiseStep,
                DenseConvolutionStep>
       settings;
   std::vector<Operand> reads;
-  Operand writes;  // buffer is -1 if the step writes none
+  Operand writes;  // its buffer is -1 if the step writes none
 };
 
-// Makes a step; sets what it reads and writes by its settings.
+// Makes a step; `settings` determine what it reads and writes.
 PlanStep MakePlanStep(std::string name, decltype(PlanStep::settings) settings);
 
 }  // namespace vitrine::engine

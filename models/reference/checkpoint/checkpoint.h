@@ -12,19 +12,20 @@
 namespace vitrine {
 
 // Copies the stored tensors into a model on any device. Names and shapes must match exactly, and values must be finite;
-// bf16 and fp16 are converted to fp32. FAILED_PRECONDITION names the first invalid tensor; the model is unchanged then.
+// bf16 and fp16 are converted to fp32. FAILED_PRECONDITION names the first invalid tensor; the model is then unchanged.
 absl::Status LoadWeights(const Safetensors& weights, Model& model);
 
 // Returns copies of every parameter and buffer of a model, stored as `storage` (kF32 or kBF16).
 Safetensors SaveWeights(const Model& model, Dtype storage);
 
-// Builds the model of a stored version on the CPU; its tensors share the weights' memory. Errors as FitWeights.
+// Builds the model of a stored version on the CPU; its tensors share the weights' memory. Errors of FitWeights.
 absl::StatusOr<std::unique_ptr<Model>> BuildModel(const v1::Manifest& manifest, Safetensors weights);
 
-// Builds the model of a version that was read; the model shares its weights.
+// Builds the model of a version read from a repository; the model shares its weights.
 absl::StatusOr<std::unique_ptr<Model>> BuildModel(const StoredVersion& version);
 
-// Returns the forward pass to record and compare goldens with, by RunModel. `model` must be on the CPU and outlive it.
+// Returns a forward pass (RunModel) for recording goldens and comparing with them. `model` must be on the CPU and
+// outlive it.
 Forward ForwardOf(const Model& model);
 
 }  // namespace vitrine

@@ -11,7 +11,7 @@
 // Included by one file per instruction set; see common/simd/gelu.h.
 namespace vitrine::cpu {
 
-// Converts rows x columns of E at `from` to floats times `factor`, contiguous at `to`.
+// Converts rows x columns of E at `from` to floats, multiplies them by `factor`, and writes them to `to`, contiguous.
 template <class V, class E>
 void WidenRows(const E* from, int64_t stride, int64_t rows, int64_t columns, float factor, float* to) {
   const auto scale = V::Broadcast(factor);

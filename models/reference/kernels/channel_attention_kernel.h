@@ -9,7 +9,7 @@
 // Included by one file per instruction set; see common/simd/gelu.h.
 namespace vitrine::cpu {
 
-// Computes 1 / length of every column of x [tokens, width], or 1 / least if it is shorter.
+// Computes 1 / length of every column of x [tokens, width]; 1 / least if the length is below `least`.
 template <class V>
 void InverseNorms(const float* x, int64_t tokens, int64_t width, float least, float* inverse) {
   for (int64_t c = 0; c < width; ++c) inverse[c] = 0;
@@ -28,14 +28,14 @@ void InverseNorms(const float* x, int64_t tokens, int64_t width, float least, fl
 
 // Scratch of one head. Matrices are transposed, [key channel, query channel].
 struct ChannelSpace {
-  int64_t padded;  // width rounded up to whole vectors; rows of the transposed matrices
+  int64_t padded;  // width rounded up to whole vectors: row length of the transposed matrices
   float* q;        // [tokens, width] each
   float* k;
   float* v;
   float* dout;
   float* cosines;   // q^^T k^
   float* weights;   // softmax of tau cosines
-  float* dweights;  // gradient, overwritten in place
+  float* dweights;  // gradient of the weights, overwritten in place
   float* straight;  // [query channel, key channel]
   float* inverse_q;
   float* inverse_k;
@@ -105,7 +105,7 @@ void SubtractScaled(const float* x, const float* factor, int64_t tokens, int64_t
 }
 
 // For weights A = softmax(tau C), C = q^^T k^ and out = v A^T: dA = dout^T v, dv = dout A, dC = tau A (dA - rowsum),
-// dtau = sum of dC C / tau, and through the lengths
+// dtau = sum of dC C / tau, and, including the gradient through the lengths,
 //   dq = k^ dC^T / |q| - q rowsum(dC C) / |q|^2,   dk = q^ dC / |k| - k columnsum(dC C) / |k|^2.
 template <class V, class E>
 void RunChannelAttentionGradient(const ChannelAttentionGradientCall<E>& call) {
@@ -126,7 +126,7 @@ void RunChannelAttentionGradient(const ChannelAttentionGradientCall<E>& call) {
 
     SoftmaxColumnsGradient<V>(s.weights, s.dweights, d, padded);
     const float tau = forward.temperature[head];
-    // Part of the gradient through the lengths; overwrites the weights, which are no longer needed.
+    // Terms of the gradient through the lengths. They overwrite the weights, which are no longer needed.
     float* const of_q = s.weights;
     float* const of_k = s.weights + padded;
     for (int64_t a = 0; a < d; ++a) of_q[a] = 0;
@@ -146,7 +146,7 @@ void RunChannelAttentionGradient(const ChannelAttentionGradientCall<E>& call) {
     call.dtemperature[head] += sum;
     const float longest = 1 / forward.least_norm;
     for (int64_t c = 0; c < d; ++c) {
-      // The length of a channel below the least is constant, so it has no gradient.
+      // A length below the least is replaced by a constant, so it has no gradient.
       of_q[c] *= s.inverse_q[c] < longest ? tau * s.inverse_q[c] * s.inverse_q[c] : 0;
       of_k[c] *= s.inverse_k[c] < longest ? tau * s.inverse_k[c] * s.inverse_k[c] : 0;
     }

@@ -12,11 +12,11 @@
 
 namespace vitrine::cpu {
 
-// Kernels of one path. Tables are constants in the file built for their instruction set.
+// Kernels of one path. Each table is a constant in the file built for its instruction set.
 struct KernelTable {
   void (*product)(const ProductCall& call);
   void (*depthwise)(const DepthwiseCall& call);
-  // Finds, per column, the largest value of `count` <= 256 rows of `width`, and its row, the first among equals.
+  // Finds, per column, the largest value of `count` <= 256 rows of `width`, and its row: the first of equal ones.
   void (*max_over_rows)(const float* rows, int64_t count, int64_t width, float* largest, uint8_t* winner);
   TrainingTable training;
 };

@@ -13,7 +13,7 @@
 // Included by one file per instruction set; see common/simd/gelu.h.
 namespace vitrine::cpu {
 
-// Calls body(first column, load, store) for every vector of `columns`; `load` and `store` handle whole vectors or the
+// Calls body(first column, load, store) for every vector of `columns`. `load` and `store` handle whole vectors and the
 // last partial one, of floats or Bf16.
 template <class V, class Body>
 [[gnu::always_inline]] inline void ForVectors(int64_t columns, Body body) {
@@ -80,7 +80,7 @@ void RunNormGradient(const NormGradientCall<E>& call) {
       const auto gradient = load(dy + j);
       store(call.dweight + j, V::Fma(gradient, normalized, load(call.dweight + j)));
       store(call.dbias + j, V::Add(gradient, load(call.dbias + j)));
-      const auto scaled = V::Mul(gradient, load(call.weight + j));  // zero after the last column
+      const auto scaled = V::Mul(gradient, load(call.weight + j));  // zero in lanes after the last column
       sum = V::Add(sum, scaled);
       product = V::Fma(scaled, normalized, product);
     });
@@ -141,7 +141,7 @@ void RunBranchGradient(const BranchGradientCall<E>& call) {
 
 template <class V, class E>
 void RunColumnSums(View<const E> x, float* sums) {
-  constexpr int kRows = 8;  // at once, so that sums are read and written less often
+  constexpr int kRows = 8;  // rows processed at once, so that sums are read and written less often
   int64_t i = 0;
   for (; i + kRows <= x.rows; i += kRows) {
     const E* const row = x.Row(i);
@@ -181,8 +181,8 @@ void RunColumnNorm(const ColumnNormCall<E>& call) {
   }
 }
 
-// For n = (x - mean) inverse and g = dz: computes the sums of g and g n over the rows, or, from the sums over all rows,
-// dx = weight inverse (g - mean(g) - n mean(g n)).
+// For n = (x - mean) inverse and g = dz: computes the sums of g and g n over the rows, or, given the sums over all
+// rows, dx = weight inverse (g - mean(g) - n mean(g n)).
 template <class V, class E, bool kSumsAreKnown>
 void RunColumnNormGradient(const ColumnNormGradientCall<E>& call) {
   const ColumnNormCall<E>& forward = call.forward;
@@ -208,7 +208,7 @@ void RunColumnNormGradient(const ColumnNormGradientCall<E>& call) {
   }
 }
 
-// Processes a vector of channels at a time, whose nine sums stay in registers.
+// Processes one vector of channels at a time; its nine sums stay in registers.
 template <class V>
 void RunDepthwiseGradient(const DepthwiseGradientCall& call) {
   const int64_t tokens = call.rows * call.columns;

@@ -6,8 +6,9 @@
 
 #include "common/simd/view.h"
 
-// Training kernels: layers whose forward pass keeps values for the derivatives, and the derivatives. Arithmetic is
-// fp32; E, float or Bf16, is the type that matrix products read and write. Any alignment. A call runs on one thread.
+// Training kernels: layers whose forward pass keeps values for the derivatives, and these derivatives. Arithmetic is
+// fp32; E, float or Bf16, is the type that matrix products read and write. Arrays may have any alignment. A call runs
+// on one thread.
 namespace vitrine::cpu {
 
 // Layer normalisation y = n(x) weight + bias of every row, n(x) = (x - mean) / sqrt(variance + epsilon).
@@ -33,7 +34,7 @@ struct NormGradientCall {
   float* dbias;             // [columns]
 };
 
-// z = x + scale y for a branch y of a residual; dy = scale dz, dscale += sum over the rows of dz y.
+// Residual z = x + scale y with branch y; its gradients are dy = scale dz, dscale += sum over the rows of dz y.
 template <class E>
 struct BranchCall {
   int64_t rows;
@@ -54,12 +55,12 @@ struct BranchGradientCall {
   float* dscale;  // only with a scale
 };
 
-// Batch normalisation z = (x - mean) inverse weight + bias of every column, then GELU if `gelu`.
+// Batch normalisation z = (x - mean) inverse weight + bias of every column, followed by GELU if `gelu`.
 template <class E>
 struct ColumnNormCall {
   int64_t rows;
   int64_t columns;
-  const E* x;  // [rows, columns], contiguous, like the other matrices
+  const E* x;  // [rows, columns], contiguous; so are the other matrices
   const float* mean;
   const float* inverse;  // 1 / sqrt(variance + epsilon)
   const float* weight;
@@ -71,13 +72,13 @@ template <class E>
 struct ColumnNormGradientCall {
   ColumnNormCall<E> forward;  // y is not read
   const E* dy;
-  E* dx;           // includes the gradient through mean and variance, which are those of these rows
-  float* dweight;  // [columns], sums over the rows; dbias too
+  E* dx;           // includes the gradient through the mean and variance of these rows
+  float* dweight;  // [columns], sums over the rows, like dbias
   float* dbias;
 };
 
-// Softmax attention of one image, head by head: out = softmax(scale q k^T) v. q, k and v are rows of tokens, heads side
-// by side; so are out and the gradients. `scratch` holds AttentionScratch() floats.
+// Softmax attention of one image, head by head: out = softmax(scale q k^T) v. Rows of q, k, v, out and the gradients
+// are tokens, with heads side by side. `scratch` holds AttentionScratch() floats.
 template <class E>
 struct AttentionCall {
   const E* q;
@@ -95,7 +96,7 @@ struct AttentionCall {
 template <class E>
 struct AttentionGradientCall {
   AttentionCall<E> forward;  // out is not read
-  const E* dout;             // with forward.out_stride
+  const E* dout;             // row stride: forward.out_stride
   E* dq;
   E* dk;
   E* dv;
@@ -116,14 +117,14 @@ struct ChannelAttentionCall {
   int64_t heads;
   int64_t width;
   const float* temperature;  // tau, [heads]
-  float least_norm;          // least divisor of a channel
+  float least_norm;          // lower limit of a channel's length when dividing by it
   E* out;                    // [tokens, heads width], contiguous
   float* scratch;
 };
 template <class E>
 struct ChannelAttentionGradientCall {
   ChannelAttentionCall<E> forward;  // out is not read
-  const E* dout;                    // [tokens, heads width], contiguous, like the next three
+  const E* dout;                    // [tokens, heads width], contiguous; so are the next three
   E* dq;
   E* dk;
   E* dv;
@@ -152,10 +153,11 @@ struct TrainingKernels {
   void (*add_branch)(const BranchCall<E>& call);
   void (*branch_gradient)(const BranchGradientCall<E>& call);
   void (*column_sums)(View<const E> x, float* sums);                          // added to
-  void (*column_squares)(View<const E> x, const float* center, float* sums);  // adds squares of x - center
+  void (*column_squares)(View<const E> x, const float* center, float* sums);  // adds the squares of x - center
   void (*column_norm)(const ColumnNormCall<E>& call);
-  void (*column_norm_sums)(const ColumnNormGradientCall<E>& call);      // adds to dweight and dbias alone
-  void (*column_norm_gradient)(const ColumnNormGradientCall<E>& call);  // dx from dy and the sums over all rows
+  void (*column_norm_sums)(const ColumnNormGradientCall<E>& call);  // adds only to dweight and dbias
+  // computes dx from dy and the sums over all rows
+  void (*column_norm_gradient)(const ColumnNormGradientCall<E>& call);
   void (*attention)(const AttentionCall<E>& call);
   void (*attention_gradient)(const AttentionGradientCall<E>& call);
   void (*channel_attention)(const ChannelAttentionCall<E>& call);
@@ -168,7 +170,7 @@ struct TrainingTable {
   void (*depthwise_gradient)(const DepthwiseGradientCall& call);
 };
 
-// Returns the floats of scratch for the forward and backward pass of an image.
+// Returns the floats of scratch for one image's forward and backward passes.
 [[gnu::always_inline]] inline int64_t AttentionScratch(int64_t tokens, int64_t width) {
   const int64_t padded = (tokens + 15) / 16 * 16;
   return padded * (2 * tokens + 2 * width + 1) + 4 * tokens * width;

@@ -20,7 +20,7 @@ namespace {
 
 struct ColumnStatistics {
   at::Tensor mean;      // [columns] fp32
-  at::Tensor variance;  // mean square, not the unbiased estimate
+  at::Tensor variance;  // mean square deviation, not the unbiased estimate
 };
 
 ColumnStatistics StatisticsOf(const at::Tensor& x) {
@@ -44,7 +44,7 @@ ColumnStatistics StatisticsOf(const at::Tensor& x) {
 
 class BatchNormFunction : public torch::autograd::Function<BatchNormFunction> {
  public:
-  // x [rows, columns] fp32 or bf16, contiguous; mean and inverse are those of x.
+  // x [rows, columns] fp32 or bf16, contiguous; `mean` and `inverse` are the statistics of x.
   static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& x, const at::Tensor& weight,
                             const at::Tensor& bias, const at::Tensor& mean, const at::Tensor& inverse, bool gelu) {
     context->save_for_backward({x, weight, bias, mean, inverse});
@@ -127,7 +127,7 @@ at::Tensor NormalizeRows(const at::Tensor& x, const BatchNormTensors& norm, bool
 
 at::Tensor NormalizeBatch(const at::Tensor& x, const BatchNormTensors& norm, const ForwardContext& context) {
   if (context.training && x.dim() == 2 && UsesOwnGradients(x, context)) return NormalizeRows(x, norm, false, context);
-  // Without running statistics to update, LibTorch uses the batch's and ours stay unchanged.
+  // Without running statistics as arguments, LibTorch uses the batch's, and ours stay unchanged.
   const bool pass = !context.training || context.update_statistics;
   return at::batch_norm(x, norm.weight, norm.bias, pass ? norm.running_mean : at::Tensor(),
                         pass ? norm.running_variance : at::Tensor(), context.training, norm.momentum, norm.epsilon,

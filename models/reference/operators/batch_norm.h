@@ -10,8 +10,8 @@ namespace vitrine {
 
 // Batch normalisation (Ioffe and Szegedy 2015) of every channel over all positions of all images:
 //   y = weight (x - mean) / sqrt(variance + epsilon) + bias.
-// In training, mean and variance are the batch's, and the running ones follow with the momentum, as in PyTorch;
-// otherwise the running ones are used.
+// Training uses the batch's mean and variance and updates the running ones with the momentum, as in PyTorch. Otherwise
+// the running ones are used.
 struct BatchNormTensors {
   at::Tensor weight;  // all [channels]
   at::Tensor bias;
@@ -20,16 +20,16 @@ struct BatchNormTensors {
   double epsilon = 1e-5;
   double momentum = 0.1;
 
-  // Outside of training, y = Scale() x + Shift(), for folding into the previous convolution.
+  // Factors of y = Scale() x + Shift() outside of training, for folding into the previous convolution.
   at::Tensor Scale() const;
   at::Tensor Shift() const;
 };
 
-// [rows, channels] or [images, channels, H, W], fp32; the result has the same shape. In training every row counts:
+// x is [rows, channels] or [images, channels, H, W], fp32; the result has the same shape. In training every row counts:
 // leave out class tokens and padding.
 at::Tensor NormalizeBatch(const at::Tensor& x, const BatchNormTensors& norm, const ForwardContext& context);
 
-// GELU(NormalizeBatch) in training, for x [rows, channels] of OperandType(x, context); the result has the type of x.
+// GELU(NormalizeBatch(x)) in training, for x [rows, channels] of OperandType(x, context); the result has the type of x.
 at::Tensor NormalizeBatchGelu(const at::Tensor& x, const BatchNormTensors& norm, const ForwardContext& context);
 
 }  // namespace vitrine

@@ -17,7 +17,7 @@
 namespace vitrine {
 namespace {
 
-// Calls body(image, head) for all of them, on several threads.
+// Calls body(image, head) for every image and head, on several threads.
 template <typename Body>
 void ForHeads(const TokenLayout& layout, int64_t heads, const Body& body) {
   at::parallel_for(0, layout.images() * heads, 1, [&](int64_t begin, int64_t end) {

@@ -9,8 +9,8 @@
 
 namespace vitrine {
 
-// Sums over the tokens of an image and the mixing of channels by them: the parts of channel attention (XCiT) and linear
-// attention (X-ViT). Time and memory are linear in the tokens. Differentiable, on any device.
+// Sums over the tokens of an image, and mixing of channels with these sums: operations of channel attention (XCiT) and
+// linear attention (X-ViT). Time and memory are linear in the tokens. Differentiable, on any device.
 //
 // Arguments a, b and x are [T, heads, d_h], with any row stride; `layout` maps tokens to images.
 
@@ -21,7 +21,7 @@ at::Tensor ChannelProducts(const at::Tensor& a, const at::Tensor& b, const Token
 // l2 norm of every channel over the tokens of an image: [images, heads, d_h].
 at::Tensor ChannelNorms(const at::Tensor& a, const TokenLayout& layout, const ForwardContext& context);
 
-// x times the matrix of its image and head in `matrices` [images, heads, d_h, d_h]: [T, heads d_h].
+// Returns x times the matrix of its image and head in `matrices` [images, heads, d_h, d_h]: [T, heads d_h].
 at::Tensor MixChannels(const at::Tensor& x, const at::Tensor& matrices, const TokenLayout& layout,
                        const ForwardContext& context);
 

@@ -13,7 +13,7 @@
 
 namespace vitrine {
 
-// Returns the kernels of cpu::ChosenPath() at the first call. Throws if VITRINE_ISA is invalid, which MakeModel checks
+// Returns the kernels of cpu::ChosenPath() at the first call. Throws if VITRINE_ISA is invalid; MakeModel checks it
 // first.
 const cpu::KernelTable& CpuKernels();
 
@@ -22,12 +22,12 @@ inline bool RunsOnKernels(const at::Tensor& x, const ForwardContext& context) {
   return x.is_cpu() && !context.library_only;
 }
 
-// True if our own derivatives are used for `x`: RunsOnKernels, with gradients.
+// True if our own derivatives are used for `x`: on our own loops, with gradients enabled.
 inline bool UsesOwnGradients(const at::Tensor& x, const ForwardContext& context) {
   return RunsOnKernels(x, context) && at::GradMode::is_enabled();
 }
 
-// True if a loop of ours without a derivative computes `x`.
+// True if one of our loops without a derivative computes `x`.
 inline bool RunsWithoutGradient(const at::Tensor& x, const ForwardContext& context) {
   return RunsOnKernels(x, context) && !at::GradMode::is_enabled();
 }
@@ -37,7 +37,7 @@ inline at::ScalarType OperandType(const at::Tensor& x, const ForwardContext& con
   return context.bf16 && UsesOwnGradients(x, context) ? at::kBFloat16 : at::kFloat;
 }
 
-// Returns the elements with the kernels' type. Throws for a tensor of another type.
+// Returns the elements as the kernels' type. Throws for a tensor of another type.
 template <class E>
 const E* Elements(const at::Tensor& x) {
   constexpr at::ScalarType kType = std::is_same_v<E, float> ? at::kFloat : at::kBFloat16;
@@ -49,7 +49,7 @@ E* MutableElements(const at::Tensor& x) {
   return const_cast<E*>(Elements<E>(x));
 }
 
-// Calls body(kernels, element) with the kernels for this type and a value of its element type.
+// Calls body(kernels, element) with the kernels for `type` and a value of their element type.
 template <class Body>
 auto WithKernels(at::ScalarType type, const Body& body) {
   const cpu::TrainingTable& table = CpuKernels().training;

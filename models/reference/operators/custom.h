@@ -7,9 +7,9 @@
 
 namespace vitrine {
 
-// Runs a family's own loops over every image of x [T, columns], without class tokens: [T, columns] fp32, differentiable
-// by the family's own gradient. Padding rows become zeros. Runs on the CPU; values on a device are copied there and
-// back.
+// Runs a family's own loops over every image of x [T, columns], without class tokens. Returns [T, columns] fp32,
+// differentiable by the family's own gradient; padding rows are zeros. Runs on the CPU: values on another device are
+// copied to it and back.
 at::Tensor RunCustom(const PackedTokens& x, const program::Custom& custom);
 
 }  // namespace vitrine

@@ -21,7 +21,7 @@ uint64_t Mix(uint64_t x) {
   return x ^ (x >> 31);
 }
 
-// Separates the random numbers for images from those for values.
+// Makes the random numbers for images differ from those for values.
 constexpr uint64_t kOfImages = 0x5d0c4a1e7be3f219;
 
 // Returns the factor of each image's branch: [images].
@@ -39,11 +39,11 @@ std::vector<float> PathFactors(int64_t images, int site, const ForwardContext& c
 }  // namespace
 
 at::Tensor Dropout(const at::Tensor& x, float rate, int site, const ForwardContext& context, int run) {
-  // The eight bytes of a random word are eight decisions, hence the steps of 1/256.
+  // Each of the eight bytes of a random word is one decision, hence the steps of 1/256.
   const int threshold = static_cast<int>(std::lround(rate * 256));
   if (!context.training || threshold <= 0) return x;
   const float keep = 256.0F / (256 - std::min(threshold, 255));
-  // Values have no index in the whole batch, so each replica uses its own counter.
+  // Values have no index within the whole batch, so each replica has its own random numbers.
   const uint64_t key = Mix(Mix(context.dropout_seed + context.first_image) + site + (static_cast<uint64_t>(run) << 32));
   at::Tensor mask = at::empty(x.sizes(), at::kFloat);
   float* values = mask.data_ptr<float>();
@@ -64,7 +64,7 @@ at::Tensor DropPath(const PackedTokens& branch, int site, const ForwardContext& 
   if (!context.training || context.drop_path <= 0) return branch.data;
   const TokenLayout& layout = *branch.layout;
   const std::vector<float> factors = PathFactors(layout.images(), site, context);
-  at::Tensor rows = at::zeros({branch.data.size(0), 1}, at::kFloat);  // rows beyond the layout's are padding
+  at::Tensor rows = at::zeros({branch.data.size(0), 1}, at::kFloat);  // rows after those of the layout are padding
   float* values = rows.data_ptr<float>();
   for (int image = 0; image < layout.images(); ++image) {
     std::fill_n(values + layout.offset(image), layout.tokens(image), factors[image]);

@@ -19,7 +19,7 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-constexpr int64_t kValuesOfAThread = 1 << 14;  // too few for a second thread
+constexpr int64_t kValuesOfAThread = 1 << 14;  // fewer are not worth a second thread
 
 class GeluFunction : public torch::autograd::Function<GeluFunction> {
  public:
@@ -52,7 +52,7 @@ class BranchFunction : public torch::autograd::Function<BranchFunction> {
                             const std::optional<at::Tensor>& scale) {
     const at::Tensor y = branch.contiguous();
     const at::Tensor values = x.contiguous();
-    // Without a scale only the type and shape of y are needed.
+    // Without a scale, only the type and shape of y are needed.
     context->save_for_backward({scale ? y : y.new_empty({0}), scale.value_or(at::Tensor())});
     at::Tensor z = at::empty_like(values);
     WithKernels(y.scalar_type(), [&]<class E>(const cpu::TrainingKernels<E>& kernels, E) {

@@ -8,12 +8,13 @@
 
 namespace vitrine {
 
-// Elementwise functions with our own derivatives on a CPU, the library's elsewhere. fp32 or bf16.
+// Elementwise functions in fp32 or bf16, with our own derivatives on a CPU and the library's on other devices.
 
 // Exact GELU (by erf); the result has the type of x.
 at::Tensor Gelu(const at::Tensor& x, const ForwardContext& context);
 
-// x + scale y for the branch y of a residual, [T, width] fp32; y fp32 or bf16, `scale` [width], or undefined for 1.
+// x + scale y for the branch y of a residual. x and y are [T, width]; x is fp32, y fp32 or bf16. `scale` is [width];
+// undefined: 1.
 at::Tensor AddBranch(const at::Tensor& x, const at::Tensor& y, const at::Tensor& scale, const ForwardContext& context);
 
 // Sums over the rows of x [rows, columns], fp32. Not differentiable.

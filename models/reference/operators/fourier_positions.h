@@ -8,10 +8,10 @@
 
 namespace vitrine {
 
-// FourierEncoding as a tensor, [count, 32] fp32.
+// Returns FourierEncoding as a tensor, [count, 32] fp32.
 at::Tensor FourierFeatures(int count);
 
-// 32 features of the row, then 32 of the column, of every cell: [cells, 64] fp32.
+// Returns 32 features of the row, then 32 of the column, of every cell: [cells, 64] fp32.
 at::Tensor FourierFeaturesOf(Grid grid);
 
 }  // namespace vitrine

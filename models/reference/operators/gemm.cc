@@ -16,7 +16,7 @@
 namespace vitrine {
 namespace {
 
-// Multiply-adds below which oneDNN is slower.
+// Number of multiply-adds below which oneDNN is slower.
 constexpr int64_t kSmallProduct = 1'000'000;
 
 using NoScalars = c10::List<std::optional<at::Scalar>>;
@@ -36,14 +36,14 @@ const OneDnnLinear* FindOneDnnLinear() {
   return found ? &*found : nullptr;
 }
 
-// at::mm uses oneDNN for bf16 products, but not for fp32 ones.
+// at::mm uses oneDNN for bf16 products, but not for fp32 products.
 bool OneDnnForFloat(const at::Tensor& a) {
   return a.is_cpu() && a.scalar_type() == at::kFloat && FindOneDnnLinear() != nullptr;
 }
 
 // Returns oneDNN's linear layer if it is faster for a b^T, else null.
 const OneDnnLinear* OneDnnFor(const at::Tensor& a, const at::Tensor& b) {
-  // oneDNN needs about 10 microseconds to prepare each call, too much for small products.
+  // oneDNN needs about 10 microseconds to prepare each call, which is too much for small products.
   const bool small = a.scalar_type() == at::kFloat && a.numel() * b.size(0) < kSmallProduct;
   return a.is_cpu() && !small ? FindOneDnnLinear() : nullptr;
 }
@@ -103,14 +103,16 @@ at::Tensor GemmNt(const at::Tensor& a, const at::Tensor& b, const at::Tensor& bi
 at::Tensor GemmNn(const at::Tensor& a, const at::Tensor& b) {
   if (MultipliedAsFloats(a)) return GemmNn(Floats(a), Floats(b)).to(a.scalar_type());
   if (!OneDnnForFloat(a)) return at::mm(a, b);
-  // b is a weight, small compared to a. NOTE: without the copy oneDNN uses its reference loop, 50 times slower.
+  // b is a weight and small compared to a. NOTE: without the copy, oneDNN uses its reference loop, which is 50 times
+  // slower.
   return GemmNt(a, b.t().contiguous());
 }
 
 at::Tensor GemmTn(const at::Tensor& a, const at::Tensor& b) {
   if (MultipliedAsFloats(a)) return GemmTn(Floats(a), Floats(b)).to(a.scalar_type());
   if (!OneDnnForFloat(a)) return at::mm(a.t(), b);
-  // Calls the derivative of oneDNN's inner product by its weights; only the shape of the third argument is used.
+  // Calls the derivative of oneDNN's inner product with respect to its weights; it uses only the shape of its third
+  // argument.
   const at::Tensor weight = at::empty({a.size(1), b.size(1)}, a.options().layout(at::kMkldnn));
   return std::get<0>(at::mkldnn_linear_backward_weights(a.to_mkldnn(), b.to_mkldnn(), weight, false)).to_dense();
 }

@@ -9,12 +9,12 @@ namespace vitrine {
 // x W^T + b for x [m, k] fp32 or bf16, W [n, k] and b [n] fp32; b may be undefined. Differentiable in all three, once.
 //
 // On a CPU, forward and backward run on oneDNN, which is more than twice as fast as the BLAS behind at::linear on
-// non-Intel CPUs. bf16 rounds the operands and each product of the three GEMMs to bf16; the result, rounded too, has
-// type `result`. If oneDNN cannot multiply bf16, the rounded numbers are multiplied as fp32.
+// non-Intel CPUs. With bf16, the operands and the products of the three GEMMs are rounded to bf16, and so is the
+// result, whose type is `result`. If oneDNN cannot multiply bf16, the rounded numbers are multiplied in fp32.
 at::Tensor AffineMap(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias, bool bf16,
                      at::ScalarType result = at::kFloat);
 
-// GELU(x W^T + b), exact GELU (by erf). Without gradients, a single pass if oneDNN computes the product.
+// GELU(x W^T + b) with exact GELU (by erf). Without gradients this is one pass if oneDNN computes the product.
 at::Tensor AffineGelu(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias, bool bf16);
 
 // The three products of a linear layer, for custom derivatives; not differentiable themselves. Operands and result are

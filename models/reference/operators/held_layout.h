@@ -11,7 +11,7 @@
 
 namespace vitrine {
 
-// Pass a layout from the forward to the backward pass of a custom derivative.
+// Passes a layout from the forward to the backward pass of a custom derivative.
 struct LayoutHolder : torch::CustomClassHolder {
   explicit LayoutHolder(std::shared_ptr<const TokenLayout> held) : layout(std::move(held)) {}
   const std::shared_ptr<const TokenLayout> layout;

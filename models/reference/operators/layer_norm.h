@@ -9,7 +9,7 @@
 namespace vitrine {
 
 // (x - mean) / sqrt(variance + epsilon) weight + bias of every row of x [T, width], in `type`; weight and bias [width].
-// On a CPU by our own kernels, with gradients too.
+// On a CPU, our own kernels compute it and its gradients.
 at::Tensor NormalizeLayer(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias, double epsilon,
                           const ForwardContext& context, at::ScalarType type = at::kFloat);
 

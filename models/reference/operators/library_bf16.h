@@ -7,10 +7,10 @@
 namespace vitrine {
 
 // True if products of this tensor must be computed in fp32: it is bf16, on a CPU where oneDNN cannot multiply bf16
-// (without AVX-512). There, the library would reject some products and use scalar loops for the others.
+// (without AVX-512). On such a CPU the library would reject some products and use scalar loops for the rest.
 bool MultipliedAsFloats(const at::Tensor& tensor);
 
-// at::conv2d for numbers of one type; bf16 multiplied as fp32 if necessary, with sums rounded at the end too.
+// at::conv2d, all tensors of one type. If needed, bf16 is computed in fp32; sums are rounded only at the end.
 at::Tensor LibraryConvolution(const at::Tensor& x, const at::Tensor& kernel, const at::Tensor& bias, int stride,
                               int padding);
 

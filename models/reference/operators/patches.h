@@ -10,11 +10,12 @@
 
 namespace vitrine {
 
-// Returns the grids of images cut into cells of cell x cell pixels; pixels left at the right and the bottom are unused.
+// Returns the grids of images cut into cells of cell x cell pixels. Leftover pixels at the right and bottom edges are
+// unused.
 std::vector<Grid> GridsOf(const ImageBatch& images, int cell);
 
-// Returns patches of patch x patch pixels, each a row in the order row, column, channel: [cells of all images, P * P *
-// C].
+// Returns patches of patch x patch pixels; each is one row in the order row, column, channel: [cells of all images, P *
+// P * C].
 at::Tensor PatchRows(const ImageBatch& images, int patch, const ForwardContext& context);
 
 }  // namespace vitrine

@@ -28,7 +28,7 @@ at::Tensor GridInterpolations::To(Grid to, const at::Device& device) const {
     std::copy(values.begin(), values.end(), matrix.data_ptr<float>());
     return std::pair(matrix.to(device), matrix.numel() * int64_t{sizeof(float)});
   };
-  return kept_.For(to, make).to(device);  // the model may have moved since the matrix was cached
+  return kept_.For(to, make).to(device);  // the model may have moved to another device since the matrix was cached
 }
 
 }  // namespace vitrine

@@ -11,8 +11,8 @@
 
 namespace vitrine {
 
-// LRU cache of matrices [cells of `to`, cells of `from`] for bicubic interpolation with antialiasing from one grid to
-// others. Holds at most kMostBytes; see GridCache. Thread-safe.
+// LRU cache of matrices [cells of `to`, cells of `from`] for bicubic interpolation with antialiasing from the grid
+// `from` to other grids. Holds at most kMostBytes; see GridCache. Thread-safe.
 class GridInterpolations {
  public:
   static constexpr int64_t kMostBytes = int64_t{16} << 20;
@@ -27,8 +27,8 @@ class GridInterpolations {
 };
 
 // Resizes a learned table, prefix tokens first, [prefix + cells of `from`, width] to another grid: [prefix + cells of
-// `to`, width]. Interpolates the grid's part in fp32, bicubic with antialiasing, as timm's resample_abs_pos_embed;
-// prefix rows are copied. Differentiable.
+// `to`, width]. Interpolates the rows of the grid in fp32, bicubic with antialiasing, as timm's resample_abs_pos_embed
+// does; copies prefix rows. Differentiable.
 at::Tensor TableFor(const at::Tensor& table, Grid from, Grid to, int prefix_tokens,
                     const GridInterpolations& interpolations);
 

@@ -11,11 +11,11 @@
 
 namespace vitrine {
 
-// Rows summed in one fp32 chain: short enough that sums over a million rows stay accurate.
+// Rows summed in one fp32 chain; short enough that sums over a million rows stay accurate.
 inline constexpr int64_t kRowsOfAChunk = 4096;
 
-// Adds to `totals`, chunk by chunk, the results of add(first, count, sums), which adds to `sums`: zeros of the shapes
-// of `totals`, some of which may be undefined.
+// Sums chunk by chunk: add(first, count, sums) adds a chunk to `sums`, which start as zeros with the shapes of
+// `totals`, and each result is added to `totals`. Some totals may be undefined.
 template <size_t kSums, class Add>
 void SumByChunks(int64_t items, int64_t chunk, const std::array<at::Tensor, kSums>& totals, const Add& add) {
   for (int64_t first = 0; first < items; first += chunk) {

@@ -14,21 +14,21 @@ namespace vitrine {
 // and hundreds of megabytes.
 int64_t RowsFor(const TokenLayout& layout, const at::Tensor& data);
 
-// Puts class tokens [images, width] before the patches [T, width] of their images. `layout` is that of `patches` with
-// one prefix token.
+// Puts each image's class token, from [images, width], before its patches, from [T, width]. `layout` is the layout of
+// `patches` with one prefix token.
 PackedTokens JoinClassTokens(const at::Tensor& class_tokens, const PackedTokens& patches,
                              const std::shared_ptr<const TokenLayout>& layout);
 
 // Returns the mean over the tokens of each image, without class tokens: [images, width] fp32.
 at::Tensor MeanOfImages(const PackedTokens& cells);
 
-// Joins the outputs of a layer's runs; zeros follow up to `rows`, the rows of its input.
+// Joins outputs, one per TokenLayout::Run, and pads them with zero rows to `rows` rows.
 at::Tensor JoinRuns(std::vector<at::Tensor> runs, int64_t rows);
 
 // Returns the class tokens of a batch: [images, width].
 at::Tensor ClassTokens(const PackedTokens& x);
 
-// Returns the indices of grid tokens: [cells of all images].
+// Returns the row indices of grid tokens: [cells of all images].
 at::Tensor CellRows(const TokenLayout& layout);
 // Returns the tokens of the grids: [cells of all images, width].
 at::Tensor CellTokens(const PackedTokens& x);

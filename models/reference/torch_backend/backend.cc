@@ -18,7 +18,7 @@
 namespace vitrine {
 namespace {
 
-// Returns a view on the CPU, a copy on other devices. Must not be written to.
+// Returns a view on the CPU, a copy on other devices. The view must not be written to.
 at::Tensor On(const at::Device& device, const float* values, at::IntArrayRef shape) {
   return at::from_blob(const_cast<float*>(values), shape, at::kFloat).to(device);
 }
@@ -51,7 +51,7 @@ class ReferenceBackend : public Backend {
   }
 
  private:
-  // A model that reads no pixels gets an empty view.
+  // A model that reads no pixels gets an empty tensor.
   at::Tensor TensorOf(const engine::ImagePlanes& image) const {
     const int64_t shape[] = {image.channels, image.height, image.width};
     if (image.data == nullptr) return at::zeros({1}, at::device(device_).dtype(at::kFloat)).expand(shape);

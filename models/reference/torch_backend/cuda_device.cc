@@ -17,7 +17,7 @@
 namespace vitrine {
 namespace {
 
-// Returns the folder of the loaded libtorch_cpu.so; libtorch_cuda.so of the same release is in it too.
+// Returns the folder of the loaded libtorch_cpu.so, which also contains libtorch_cuda.so of the same release.
 std::filesystem::path LibTorchFolder() {
   Dl_info info{};
   if (dladdr(reinterpret_cast<const void*>(&at::detail::getCUDAHooks), &info) == 0 || info.dli_fname == nullptr) {
@@ -39,7 +39,7 @@ std::string LoadError() {
 
 absl::Status OpenCudaDevice(const std::string& device) {
   const std::filesystem::path library = LibTorchFolder() / "libtorch_cuda.so";
-  // RTLD_GLOBAL, because LibTorch registers kernels and hooks from its static initializers.
+  // RTLD_GLOBAL, because LibTorch's static initializers register kernels and hooks.
   if (dlopen(library.c_str(), RTLD_NOW | RTLD_GLOBAL) == nullptr) {
     return Refuse(absl::StrCat("LibTorch's CUDA library does not load (", LoadError(), ")"));
   }
@@ -50,7 +50,8 @@ absl::Status OpenCudaDevice(const std::string& device) {
     if (at::Device(device).index() >= count) {
       return Refuse(absl::StrCat("there are ", count, " CUDA devices, cuda:0 to cuda:", count - 1));
     }
-    // By default cuDNN rounds the operands of fp32 convolutions to TF32, 10 bits of mantissa; the API promises fp32.
+    // By default cuDNN rounds the operands of fp32 convolutions to TF32, with 10 bits of mantissa; the API promises
+    // fp32.
     for (const at::Float32Op op : {at::Float32Op::CONV, at::Float32Op::RNN}) {
       at::globalContext().setFloat32Precision(at::Float32Backend::CUDA, op, at::Float32Precision::IEEE);
     }

@@ -35,7 +35,8 @@ absl::Status RefusedEntry(const TensorEntry& tensor, const std::string& fault) {
   return absl::InvalidArgumentError(absl::StrCat("tensor ", Quoted(tensor.name), ": ", fault));
 }
 
-// Computes bytes from dtype and shape. With a zero side, the others must still not overflow: strides are their product.
+// Computes bytes from dtype and shape. If a side is zero, the other sides must still not overflow: strides are their
+// products.
 absl::StatusOr<uint64_t> DeclaredBytes(const TensorEntry& tensor, Dtype dtype) {
   int64_t extent = BytesOf(dtype);
   bool empty = false;
@@ -53,7 +54,7 @@ bool StartsBefore(const TensorEntry& a, const TensorEntry& b) {
   return std::tie(a.begin, a.end) < std::tie(b.begin, b.end);
 }
 
-// Checks that the tensors, by offset, cover the data exactly: each starts where the previous one ends.
+// Checks that the tensors, sorted by offset, cover the data exactly: each starts where the previous one ends.
 absl::Status CheckCoverage(const std::vector<TensorEntry>& by_offset, uint64_t data_bytes) {
   uint64_t covered = 0;
   for (const TensorEntry& tensor : by_offset) {
@@ -72,7 +73,7 @@ absl::Status CheckCoverage(const std::vector<TensorEntry>& by_offset, uint64_t d
   return absl::OkStatus();
 }
 
-// Checks one tensor by itself: DeclaredBytes and the file's length.
+// Checks one tensor without the others: DeclaredBytes and the file's length.
 absl::Status CheckEntry(const TensorEntry& tensor, uint64_t data_bytes) {
   const std::optional<Dtype> dtype = DtypeOf(tensor.dtype);
   if (!dtype.has_value()) {
@@ -92,7 +93,7 @@ absl::Status CheckEntry(const TensorEntry& tensor, uint64_t data_bytes) {
   return absl::OkStatus();
 }
 
-// Reads the header of a file of this size; checks its tensors and sorts them by offset.
+// Reads the header of a file of this size, checks its tensors and sorts them by offset.
 absl::StatusOr<SafetensorsHeader> ReadHeader(uint64_t file_bytes, const NextBytes& next) {
   if (file_bytes < kLengthBytes) {
     return absl::InvalidArgumentError(absl::StrCat(file_bytes, " bytes are too few for a safetensors file"));
@@ -129,7 +130,7 @@ absl::StatusOr<StoredTensor> ReadTensor(const TensorEntry& entry, const NextByte
 // True if no element has an exponent of all ones, which IEEE 754 and bfloat16 use for infinity and NaN.
 template <typename Bits>
 bool AllFinite(const StoredTensor& tensor, Bits exponent) {
-  constexpr int64_t kPiece = 4096;  // without early exit within, so that it vectorizes
+  constexpr int64_t kPiece = 4096;  // elements per early exit; the loop inside has none, so that it vectorizes
   const Bits* bits = tensor.As<Bits>();
   const int64_t count = tensor.elements();
   for (int64_t first = 0; first < count; first += kPiece) {

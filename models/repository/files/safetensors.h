@@ -24,19 +24,19 @@ struct Safetensors {
 // Copies the next `count` bytes of a file to `into`. Never called for more bytes than the file has.
 using NextBytes = std::function<absl::Status(char* into, size_t count)>;
 
-// Reads a safetensors file of `file_bytes` sequentially, each tensor into its own memory. F32, F16, BF16, I64, U8; rank
-// 0 to 8. INVALID_ARGUMENT names the tensor and the error: header over 1 MiB, invalid JSON, duplicate key, unknown
-// dtype, shape and offsets that disagree or overflow, overlaps, gaps, trailing bytes. RESOURCE_EXHAUSTED: the file is
-// larger than the memory of the machine. Errors of `next` are returned. Allocates at most `file_bytes` plus a few times
-// the header. Thread-safe.
+// Reads a safetensors file of `file_bytes` sequentially, each tensor into its own memory. Accepts F32, F16, BF16, I64
+// and U8 of rank 0 to 8. INVALID_ARGUMENT names the tensor and the error: header over 1 MiB, invalid JSON, duplicate
+// key, unknown dtype, shape and offsets that disagree or overflow, overlaps, gaps, trailing bytes. RESOURCE_EXHAUSTED:
+// the file is larger than the memory of the machine. Returns errors of `next`. Allocates at most `file_bytes` plus a
+// few times the header. Thread-safe.
 absl::StatusOr<Safetensors> ReadSafetensors(uint64_t file_bytes, const NextBytes& next);
 
 // Parses a safetensors file in memory; otherwise like ReadSafetensors.
 absl::StatusOr<Safetensors> ParseSafetensors(std::string_view bytes);
 
-// Returns the bytes of a file: tensors sorted by element size (largest first), then by name, so that each is aligned;
-// contiguous offsets, header padded to 8 bytes. Equal input gives equal bytes. INVALID_ARGUMENT for a rank above 8, a
-// name that is not UTF-8 or is "__metadata__", and a header too large for ParseSafetensors.
+// Returns the bytes of a file. Tensors are sorted by element size (largest first), then by name, so that each is
+// aligned; offsets are contiguous, and the header is padded to 8 bytes. Equal input gives equal bytes. INVALID_ARGUMENT
+// for a rank above 8, a name that is not UTF-8 or is "__metadata__", and a header too large for ParseSafetensors.
 absl::StatusOr<std::string> WriteSafetensors(const Safetensors& content);
 
 // FAILED_PRECONDITION names the first F32, F16 or BF16 tensor with NaN or infinity.

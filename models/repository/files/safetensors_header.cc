@@ -15,7 +15,7 @@ namespace {
 
 constexpr char kMetadataKey[] = "__metadata__";
 
-// Handles the events of the JSON parser. Every method returns false, with error_ set, to stop it.
+// Handles the events of the JSON parser. To stop it, a method sets error_ and returns false.
 class HeaderReader {
  public:
   absl::Status error() const { return error_; }

@@ -15,7 +15,7 @@ namespace vitrine {
 // Element types of files.
 enum class Dtype { kF32, kF16, kBF16, kI64, kU8 };
 
-std::string_view NameOf(Dtype dtype);  // as files name it: "BF16"
+std::string_view NameOf(Dtype dtype);  // its name in files: "BF16"
 int64_t BytesOf(Dtype dtype);          // per element
 bool IsFloating(Dtype dtype);
 
@@ -27,19 +27,19 @@ struct StoredTensor {
 
   int64_t elements() const;
   int64_t bytes() const { return elements() * BytesOf(dtype); }
-  // Requires a T of the tensor's type: uint16_t for F16 and BF16.
+  // Returns the elements. T must match the tensor's type; it is uint16_t for F16 and BF16.
   template <typename T>
   const T* As() const {
     return reinterpret_cast<const T*>(data.get());
   }
 };
 
-// Allocates an uninitialized tensor; write its bytes through `written` before sharing it.
+// Allocates an uninitialized tensor. Write its bytes through `written` before sharing it.
 StoredTensor MakeStored(Dtype dtype, std::vector<int64_t> shape, std::byte*& written);
 StoredTensor StoredOf(FloatArray array);
 StoredTensor StoredBytes(std::string_view bytes);  // a copy, U8 [bytes]
 
-// Returns the values as F32; shares memory if they are F32 already. Requires a floating type.
+// Returns the values as F32; shares memory if they already are F32. Requires a floating type.
 StoredTensor ToF32(const StoredTensor& tensor);
 // Rounds an F32 tensor to nearest, ties to even.
 StoredTensor AsBFloat16(const StoredTensor& tensor);

@@ -11,7 +11,7 @@ namespace vitrine {
 bool IsValidUtf8(std::string_view bytes);
 
 // Returns `untrusted` in double quotes, safe for messages and terminals: control characters, quotes and malformed UTF-8
-// are escaped; after 100 bytes it is cut with an ellipsis.
+// are escaped. After 100 bytes, an ellipsis replaces the rest.
 std::string Quoted(std::string_view untrusted);
 
 }  // namespace vitrine

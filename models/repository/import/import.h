@@ -15,7 +15,7 @@
 
 namespace vitrine {
 
-// Source library of weights, which determines their names.
+// Source library of weights, which determines the tensor names.
 enum class ForeignSource {
   kTimm,         // pytorch-image-models: ViT, DeiT, XCiT
   kHuggingFace,  // transformers: ViTForImageClassification
@@ -26,58 +26,60 @@ using TensorMap = std::map<std::string, StoredTensor>;
 // Returns the config of a model by its source's name ("vit_tiny_patch16_224", "xcit_small_12_p8_384",
 // "vit-base-patch16-224"), with that name's preprocessing: size, fit, crop, interpolation, mean and deviation as in the
 // source. The part of a timm name after a dot ("augreg_in21k_ft_in1k") identifies weights, not the model; it is ignored
-// if it changes nothing here. INVALID_ARGUMENT lists the known names.
+// if it does not change the config. INVALID_ARGUMENT lists the known names.
 absl::StatusOr<v1::ModelConfig> ForeignConfig(ForeignSource source, std::string_view arch, int classes);
 
 // Returns all names that ForeignConfig accepts, sorted.
 std::vector<std::string> ForeignArchs(ForeignSource source);
 
-// Converts the tensors of a foreign checkpoint to the names and layout of the model that `config` describes, by
-// renaming, reshaping, permuting and joining only, in the stored types. `config` is ForeignConfig's, or another of the
+// Converts the tensors of a foreign checkpoint to the names and layout of the model that `config` describes. Only
+// renames, reshapes, permutes and joins; keeps the stored types. `config` is ForeignConfig's, or another config of the
 // same family with layers that the source has.
 //
 // FAILED_PRECONDITION names the first tensor, by its source name, that is missing, has another shape (expected and
-// found), is not floating-point, is not finite, or has no place in the model. Ignores BatchNorm's "num_batches_tracked"
-// (timm) and the pooler "vit.pooler.*" (transformers), which do not affect the logits. INVALID_ARGUMENT if the source
-// lacks the family. Thread-safe.
+// found), is not floating-point, is not finite, or has no counterpart in the model. Ignores BatchNorm's
+// "num_batches_tracked" (timm) and the pooler "vit.pooler.*" (transformers), which do not affect the logits.
+// INVALID_ARGUMENT if the source lacks the family. Thread-safe.
 absl::StatusOr<TensorMap> RenameForeign(ForeignSource source, const v1::ModelConfig& config, const TensorMap& tensors);
 
-// The reverse: converts the tensors of the model that `config` describes to the names and layout of the source.
-// Requires that `tensors` fit the config. INVALID_ARGUMENT if the source lacks the family or models of that form.
-// Thread-safe.
+// The inverse of RenameForeign: converts the tensors of the model that `config` describes to the names and layout of
+// the source. Requires that `tensors` fit the config. INVALID_ARGUMENT if the source lacks the family or models of that
+// form. Thread-safe.
 absl::StatusOr<TensorMap> ForeignTensors(ForeignSource source, const v1::ModelConfig& config, const TensorMap& tensors);
 
-// Weights under the names of their source, without the wrappers of training.
+// Weights under the names of their source, without the wrappers that training adds.
 struct UnwrappedWeights {
   TensorMap tensors;
-  std::string prefix;                    // common prefix of all names in the file, as "module."; empty: none
+  std::string prefix;                    // common prefix of all names in the file, like "module."; empty: none
   std::vector<std::string> others;       // prefixes of the model copies that were not chosen
   std::vector<std::string> passed_over;  // names of ignored tensors, sorted
 };
 
 // Removes name segments of torch.compile, FSDP and activation checkpointing ("_orig_mod"), then the prefix that
-// DataParallel, Lightning, a weight average or a nested dictionary put before all names ("module.", "model.",
-// "ema_model.", "state_dict."). Takes, if there are several copies, the one with this `prefix`, else the weight average
-// by its name. Ignores tensors that a prefix separates from the model. FAILED_PRECONDITION lists the copies if none can
-// be chosen. Weights without a recognizable model are returned unchanged.
+// DataParallel, Lightning, a weight average or a nested dictionary puts before all names ("module.", "model.",
+// "ema_model.", "state_dict."). If there are several copies, takes the one with this `prefix`; without `prefix`, takes
+// the weight average, recognized by its name. Ignores tensors whose prefix shows that they are not the model's.
+// FAILED_PRECONDITION lists the copies if none can be chosen. Returns weights without a recognizable model unchanged.
 absl::StatusOr<UnwrappedWeights> UnwrapForeign(TensorMap tensors,
                                                const std::optional<std::string>& prefix = std::nullopt);
 
-// File names of the weights in timm and transformers, and of the index of shards.
+// File names in timm and transformers: the weights, and the index of shards.
 inline constexpr char kForeignWeightsFile[] = "model.safetensors";
 inline constexpr char kForeignIndexFile[] = "model.safetensors.index.json";
 
-// Returns the files that an index of shards names, sorted. INVALID_ARGUMENT: not an index, or a file in another folder.
+// Returns the files that an index of shards names, sorted. INVALID_ARGUMENT if it is not an index or names a file in
+// another folder.
 absl::StatusOr<std::vector<std::string>> ShardsOfIndex(std::string_view json);
 
-// Returns the files of the weights at `named`: a file itself; all shards, given one
-// ("model-00001-of-00002.safetensors") or their index; those in a folder. NOT_FOUND names a missing shard.
+// Returns the weight files that `named` refers to. A weights file: the file itself. A shard
+// ("model-00001-of-00002.safetensors") or an index: all shards. A folder: the files in it. NOT_FOUND names a missing
+// shard.
 absl::StatusOr<std::vector<std::filesystem::path>> ForeignFiles(const std::filesystem::path& named);
 
 // Reads safetensors files of at most 4 GiB in total. Follows symbolic links, which download caches use.
-// INVALID_ARGUMENT for a pickle, by its name (.bin, .pth, .pt, .ckpt, .pkl) or first bytes, because unpickling runs
-// code from the file; the message says how to save tensors as safetensors instead. Adds the files' metadata to
-// `metadata` if that is not null.
+// INVALID_ARGUMENT for a pickle, recognized by its name (.bin, .pth, .pt, .ckpt, .pkl) or first bytes, because
+// unpickling runs code from the file; the message says how to save tensors as safetensors instead. Adds the files'
+// metadata to `metadata` if that is not null.
 absl::StatusOr<TensorMap> ReadForeignWeights(const std::vector<std::filesystem::path>& files,
                                              std::map<std::string, std::string>* metadata = nullptr);
 // Reads the files of ForeignFiles(named).

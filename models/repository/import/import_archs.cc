@@ -14,7 +14,7 @@ constexpr Triple kHalf = {0.5F, 0.5F, 0.5F};
 constexpr Triple kImageNetMean = {0.485F, 0.456F, 0.406F};
 constexpr Triple kImageNetStd = {0.229F, 0.224F, 0.225F};
 
-// Config of a name, from the source's own configuration of that model.
+// Config for a model name, as in the source's own configuration of that model.
 struct Arch {
   std::string name;
   v1::ModelConfig config;
@@ -59,7 +59,7 @@ void SetVit(const VitSize& size, int patch, v1::ModelConfig& config) {
   vit.set_grid_columns(side);
 }
 
-// Patch and image sizes in which a model size was published.
+// Patch and image sizes in which a model was published.
 struct Published {
   const char* size;
   int patch;
@@ -85,8 +85,8 @@ double TimmVitCrop(int side) {
   return side == 224 ? 0.9 : 1;
 }
 
-// timm/models/xcit.py: LayerScale starts at 1 for 12 blocks and at 1e-5 for 24; the nano's class-attention blocks do
-// not change the patch tokens.
+// timm/models/xcit.py: LayerScale starts at 1 for 12 blocks and at 1e-5 for 24; the class-attention blocks of the nano
+// models do not change the patch tokens.
 struct XcitSize {
   const char* name;
   int width, depth, heads;
@@ -133,7 +133,7 @@ std::vector<Arch> TimmArchs() {
   return archs;
 }
 
-// ViTImageProcessor: both sides to the model's, bilinear, for any aspect ratio. ViTConfig: layer_norm_eps 1e-12.
+// ViTImageProcessor: resizes both sides to the model's, bilinear, at any aspect ratio. ViTConfig: layer_norm_eps 1e-12.
 std::vector<Arch> HuggingFaceArchs() {
   std::vector<Arch> archs;
   for (const Published& published : kHuggingFaceVits) {
@@ -153,7 +153,8 @@ const std::vector<Arch>& ArchsOf(ForeignSource source) {
   return source == ForeignSource::kTimm ? *kTimm : *kHuggingFace;
 }
 
-// True for tags of weights with the same model and preprocessing. Others, such as dino's, have other statistics.
+// True for tags of weights with the same model and preprocessing. Weights with other tags, like dino's, use other
+// statistics.
 bool IsKnownTag(std::string_view tag) {
   return tag.starts_with("augreg") || tag.starts_with("orig_") || tag.starts_with("sam_") || tag.starts_with("fb_");
 }

@@ -20,7 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kPickleNames[] = {".bin", ".pth", ".pt", ".ckpt", ".pkl", ".pickle"};
-// PyTorch's archive is a zip file; older files are a bare pickle of protocol 2 to 5.
+// PyTorch's archive is a zip file; older files are just a pickle of protocol 2 to 5.
 constexpr std::string_view kZip = "PK\x03\x04";
 constexpr char kPickleProtocol = '\x80';
 constexpr int kMostShards = 4096;
@@ -42,7 +42,7 @@ absl::Status Pickle(const fs::path& file, std::string_view how) {
       "  safetensors.torch.save_file(dict(flat(file)), \"weights.safetensors\")"));
 }
 
-// Rejects a pickle by its name.
+// Rejects a pickle, recognized by its name.
 absl::Status CheckName(const fs::path& file) {
   const std::string extension = absl::AsciiStrToLower(file.extension().string());
   for (const std::string_view name : kPickleNames) {
@@ -109,7 +109,7 @@ std::optional<ShardName> ParseShard(const fs::path& file) {
   return shard;
 }
 
-// Returns the paths of all files. NOT_FOUND names the first that is missing.
+// Returns the paths of all files. NOT_FOUND names the first missing file.
 absl::StatusOr<std::vector<fs::path>> Beside(const fs::path& named, const std::string& what,
                                              const std::vector<std::string>& names) {
   std::vector<fs::path> files;
@@ -124,7 +124,7 @@ absl::StatusOr<std::vector<fs::path>> Beside(const fs::path& named, const std::s
   return files;
 }
 
-// Returns the weights file or index in a folder, as transformers and timm write it.
+// Returns the weights file or index in a folder, named as transformers and timm do.
 absl::StatusOr<fs::path> InFolder(const fs::path& folder) {
   for (const char* name : {kForeignWeightsFile, kForeignIndexFile}) {
     std::error_code error;
@@ -163,7 +163,7 @@ absl::StatusOr<std::vector<fs::path>> ForeignFiles(const fs::path& named) {
   if (fs::is_directory(named, error)) {
     ASSIGN_OR_RETURN(file, InFolder(named));
   }
-  if (file.extension() == ".json") {  // "model.safetensors.index.fp16.json" as well
+  if (file.extension() == ".json") {  // also "model.safetensors.index.fp16.json"
     constexpr int64_t kMostBytes = 16 << 20;
     ASSIGN_OR_RETURN(const std::string json, ReadAll(file, kMostBytes));
     const absl::StatusOr<std::vector<std::string>> shards = ShardsOfIndex(json);

@@ -32,7 +32,7 @@ constexpr NameRule kTimmVit[] = {
     {"head.bias", "head.bias"},
 };
 
-// timm/models/xcit.py. The stem alternates convolution + BatchNorm and GELU, hence every other number.
+// timm/models/xcit.py. In the stem, convolution + BatchNorm alternate with GELU, hence only every other number.
 constexpr NameRule kTimmXcit[] = {
     {"cls_token", "class_token", kOneLess},
     {"patch_embed.proj.@.0.weight", "stem.convolutions.#.weight", kSame, kStem},
@@ -116,7 +116,7 @@ constexpr NameRule kHuggingFaceVit[] = {
     {"classifier.bias", "head.bias"},
 };
 
-// Names in the state_dict() of later transformers 5.x; save_pretrained writes the names above.
+// Names in the state_dict() of later transformers 5.x; their save_pretrained still writes the names above.
 constexpr NameRule kTransformers5Vit[] = {
     {"vit.embeddings.cls_token", "class_token", kOneLess},
     {"vit.embeddings.position_embeddings", "positions.table", kOneLess},

@@ -15,24 +15,24 @@ enum class Reshape {
   kOneLess,     // [1, ...] -> [...]
   kPatchRows,   // convolution [d, channels, P, P] -> patches in the order row, column, channel [d, P * P * channels]
   kMatrix,      // convolution 1x1 [d, e, 1, 1] -> [d, e]
-  kStackedQkv,  // three tensors [d, ...], of query, key and value -> [3 d, ...]
+  kStackedQkv,  // three tensors [d, ...] for query, key and value -> [3 d, ...]
 };
 
-// Repetition of a rule. The number replaces "#" in both names; in a foreign name "@" is twice the number.
+// Repetition of a rule. The number replaces "#" in both names; "@" in a foreign name becomes twice the number.
 enum class Repeat { kOnce, kBlocks, kClassBlocks, kStem };
 
 struct NameRule {
-  std::string_view foreign;  // for kStackedQkv, "{a|b|c}" is a for query, b for key, c for value
+  std::string_view foreign;  // for kStackedQkv, "{a|b|c}" means a for query, b for key, c for value
   std::string_view ours;
   Reshape reshape = Reshape::kSame;
   Repeat repeat = Repeat::kOnce;
 };
 
-// Returns the table of a source and a family, for the spelling that these tensors use if the source changed its names;
-// empty if the source lacks the family.
+// Returns the rules for a source and a family; empty if the source lacks the family. If the source changed its names,
+// returns the rules for the names that these tensors have.
 std::span<const NameRule> NameRules(ForeignSource source, v1::ModelConfig::FamilyCase family, const TensorMap& tensors);
 
-// True if a foreign tensor may be left out of the model.
+// True if the model does not need this foreign tensor.
 bool IsIgnorable(ForeignSource source, std::string_view name);
 
 }  // namespace vitrine

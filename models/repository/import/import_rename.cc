@@ -24,7 +24,7 @@ std::string ToString(const Shape& shape) {
   return absl::StrCat("[", absl::StrJoin(shape, ", "), "]");
 }
 
-// Channels and pixels per side of a patch, for families whose patches are a matrix.
+// Channels, height and width of a patch, for families whose patch weights are a matrix.
 Shape PatchShape(const v1::ModelConfig& config) {
   return {config.preprocessing().channels(), config.vit().patch(), config.vit().patch()};
 }
@@ -103,7 +103,7 @@ StoredTensor ChannelsFirst(const StoredTensor& rows, const Shape& foreign) {
   return tensor;
 }
 
-// Returns part `part` of a tensor that Reshaped joined.
+// Returns tensor number `part` of those that Reshaped joined.
 StoredTensor Restored(Reshape reshape, const StoredTensor& ours, const Shape& foreign, size_t part) {
   if (reshape == Reshape::kPatchRows) return ChannelsFirst(ours, foreign);
   StoredTensor tensor{.dtype = ours.dtype, .shape = foreign, .data = ours.data};
@@ -116,7 +116,7 @@ StoredTensor Restored(Reshape reshape, const StoredTensor& ours, const Shape& fo
   return tensor;
 }
 
-// A rule with its number inserted.
+// A rule for one repetition, with its number inserted.
 struct Rename {
   std::vector<std::string> foreign;
   std::string ours;
@@ -162,7 +162,7 @@ std::vector<Rename> Expand(std::span<const NameRule> rules, const v1::ModelConfi
   return renames;
 }
 
-// Returns a hint for the most common mistake: the other library's file.
+// Returns a hint for the most common mistake: a file of the other library.
 std::string Hint(ForeignSource source, const TensorMap& tensors) {
   if (source == ForeignSource::kTimm && tensors.contains("vit.embeddings.cls_token")) {
     return "; the names are those of --from huggingface";

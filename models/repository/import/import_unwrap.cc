@@ -14,10 +14,10 @@
 namespace vitrine {
 namespace {
 
-// Name of the class token, which every importable model has; marks where the model's own names begin.
+// Possible names of the class token. Every importable model has one, so it marks where the model's own names begin.
 constexpr std::string_view kClassTokens[] = {"vit.embeddings.cls_token", "embeddings.cls_token", "cls_token"};
 
-// True for segments that torch.compile, FSDP and activation checkpointing insert before names, at any depth.
+// True for segments that torch.compile, FSDP and activation checkpointing insert into names, at any depth.
 bool IsWrapper(const std::string& segment) {
   return segment == "_orig_mod" || segment == "_fsdp_wrapped_module" || segment == "_checkpoint_wrapped_module";
 }
@@ -92,7 +92,7 @@ absl::StatusOr<UnwrappedWeights> UnwrapForeign(TensorMap tensors, const std::opt
   UnwrappedWeights result;
   ASSIGN_OR_RETURN(result.tensors, WithoutWrappers(std::move(tensors)));
   const std::set<std::string> prefixes = Prefixes(result.tensors);
-  if (prefixes.empty()) return result;  // RenameForeign reports what is missing
+  if (prefixes.empty()) return result;  // RenameForeign reports the missing tensors
   ASSIGN_OR_RETURN(result.prefix, Choose(prefixes, prefix));
   if (result.prefix.empty() && prefixes.size() == 1) return result;
   result.others.assign(prefixes.begin(), prefixes.end());

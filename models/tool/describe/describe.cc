@@ -36,7 +36,7 @@ namespace {
 // The model to describe.
 struct Subject {
   std::string name;
-  WeightedModel model;  // with weights only if it is measured
+  WeightedModel model;  // has weights only if it is to be measured
   WorkloadInput input;
 
   const v1::ModelConfig& config() const { return model.description.config(); }
@@ -78,7 +78,7 @@ absl::StatusOr<Subject> SubjectInRepository(const DescribeOptions& options) {
   return Subject{name, {std::move(description), {}}, DefaultInput(manifest.config())};
 }
 
-// Returns numbers of the size of trained weights; the time of a step does not depend on their values.
+// Returns arbitrary numbers of the magnitude of trained weights; the time of a step does not depend on their values.
 StoredTensor AnyNumbers(const std::vector<int64_t>& shape) {
   FloatArray numbers{.shape = shape};
   int64_t count = 1;
@@ -121,9 +121,9 @@ struct Description {
   std::vector<Layer> layers;
   std::optional<Measurement> measured;
   std::vector<StepGroup> steps;  // measured steps
-  double other_load = 0;         // cores used by other programs in the minute before
+  double other_load = 0;         // number of cores that other programs used in the last minute
 
-  // True if times contradict each other because other programs used the CPU.
+  // True if times contradict each other, because other programs used the CPU.
   bool Busy() const { return measured && measured->Disagree(); }
   bool Loaded() const { return other_load >= 0.5; }
   bool Doubtful() const { return Busy() || Loaded() || (measured && !measured->rounds.steady); }
@@ -134,7 +134,7 @@ double LoadOfOthers() {
   return getloadavg(&load, 1) == 1 ? load : 0;
 }
 
-// Describes how reliable the times are, for the chart, the table and the JSON.
+// Says how reliable the times are, for the chart, the table and the JSON.
 std::string Circumstances(const Description& description) {
   std::vector<std::string> parts;
   if (description.measured) {
@@ -292,7 +292,7 @@ absl::Status WritePlot(const std::string& file, const Subject& subject, const De
   return WriteDrawing(file, RooflineSvg(roofline));
 }
 
-// Draws one image whatever the batch, in the published form, the only one in which equal blocks are equal.
+// Draws one image whatever the batch size, in the published form: only in this form do equal blocks look equal.
 absl::Status WriteGraph(const std::string& file, const Subject& subject, const Description& description) {
   const WorkloadInput one = {subject.input.height, subject.input.width};
   Graph graph;

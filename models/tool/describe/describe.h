@@ -10,19 +10,19 @@
 namespace vitrine {
 
 struct DescribeOptions {
-  std::string model;       // zoo variant; with a repository, MODEL or MODEL@VERSION
+  std::string model;       // zoo variant; MODEL or MODEL@VERSION if there is a repository
   std::string repository;  // empty: use the zoo
   std::string resolution;  // "224" or "224x320", rows first; empty: the model's default size
   int batch = 1;
   bool measure = true;
-  std::string precision = "fp32";  // precision of the measured steps, where an operator supports it
+  std::string precision = "fp32";  // precision of the measured steps, for operators that support it
   bool every_layer = false;        // one line per operator instead of per distinct operator
   bool paper = false;              // add the review's operator tables, as printed and as corrected
-  std::string out;                 // folder of roofline.svg and program.svg; empty: none
+  std::string out;                 // folder for roofline.svg and program.svg; empty: none
   OutputFormat format = OutputFormat::kTable;
 };
 
-// INVALID_ARGUMENT unless `text` is a resolution in the form of DescribeOptions. Does not check if a model accepts it.
+// INVALID_ARGUMENT unless `text` is a resolution as in DescribeOptions. Does not check if a model accepts it.
 absl::Status CheckResolution(const std::string& text);
 
 // `vitrine-repo describe`: prints the operators of a forward pass with sizes, operations, bytes and intensity; the

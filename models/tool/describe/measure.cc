@@ -14,7 +14,7 @@
 namespace vitrine {
 namespace {
 
-constexpr double kRoundSeconds = 0.15;  // time of the passes in one round
+constexpr double kRoundSeconds = 0.15;  // duration of the passes in one round
 constexpr int kMostPasses = 200;
 
 // Random images of one size, and the memory to run on them.
@@ -30,7 +30,7 @@ class Timer {
     logits_.resize(images_.size() * static_cast<size_t>(engine.plan().classes));
   }
 
-  // Runs one round: the whole pass and the pass step by step, alternating.
+  // Runs one round: alternates the whole pass and the pass step by step.
   void Round(Measurement& measured) {
     using Clock = std::chrono::steady_clock;
     engine_.Run(images_, workspace_, logits_.data());

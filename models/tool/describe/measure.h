@@ -26,11 +26,11 @@ struct Measurement {
   Rounds rounds;
 
   double SumOfSteps() const;
-  // True if the steps took more than twice the whole pass: the machine was too busy to compare them.
+  // True if the steps took more than twice as long as the whole pass: the machine was too busy to compare the two.
   bool Disagree() const { return SumOfSteps() > 2 * whole; }
 };
 
-// Returns the least seconds by the roofline of a core, with L2 bandwidth as the slope.
+// Returns the minimum seconds by the roofline of a core, with L2 bandwidth as the slope.
 double BoundOf(const engine::StepProfile& step, const engine::CorePeaks& peaks);
 
 engine::CorePeaks PeaksOfThisCore();

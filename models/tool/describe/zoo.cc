@@ -54,7 +54,7 @@ std::string ResolutionPolicy(const v1::Preprocessing& preprocessing) {
   return absl::StrCat("native ", native.cell(), " px, ", native.min_tokens(), "-", native.max_tokens());
 }
 
-// Returns the paper of a source: EIT for "EIT, Table 4: LSRA".
+// Returns the paper in a source: EIT for "EIT, Table 4: LSRA".
 std::string PaperOf(std::string_view source) {
   for (const std::string_view paper : {"QKV embedding", "XCiT", "EIT", "X-ViT", "ViT", "KV transformer"}) {
     if (source.starts_with(paper)) return std::string(paper);
@@ -62,14 +62,15 @@ std::string PaperOf(std::string_view source) {
   return std::string(source.substr(0, source.find(',')));
 }
 
-// Returns a printed fraction: a number for programs, the paper's digits for people.
+// Returns a printed fraction: as a number for programs, with the paper's digits for people.
 Cell Printed(std::string_view digits) {
   if (digits.empty()) return Cell::Nothing();
   const std::string text(digits);
   return Cell::Number(std::stod(text), text);
 }
 
-// Returns a printed count, "4.108" with `unit` 1e6. Rounded, since binary fractions cannot hold the digits exactly.
+// Returns a printed count, for instance "4.108" with `unit` 1e6. Rounded, since binary fractions cannot represent the
+// digits exactly.
 Cell PrintedCount(std::string_view digits, double unit) {
   if (digits.empty()) return Cell::Nothing();
   const std::string text(digits);
@@ -81,7 +82,7 @@ Cell Giga(int64_t count) {
 }
 
 struct Flops {
-  Cell ours = Cell::Nothing();  // by the paper's convention
+  Cell ours = Cell::Nothing();  // counted by the paper's convention
   std::string_view convention;
 };
 

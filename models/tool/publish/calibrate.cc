@@ -17,7 +17,7 @@
 namespace vitrine {
 namespace {
 
-// Content of a calibration file, with the digest of its weights.
+// Content of a calibration file, and the digest of the weights it belongs to.
 struct CalibrationFile {
   v1::Calibration calibration;
   std::string weights_sha256;

@@ -15,8 +15,8 @@ struct CalibrateOptions {
   std::string format = "table";
 };
 
-// Publishes a version with the weights, goldens and files of another, and the calibration of the file.
-// FAILED_PRECONDITION, with nothing published, if the file belongs to other weights or has no threshold.
+// Publishes a version with the weights, goldens and files of another, and the calibration from the file.
+// FAILED_PRECONDITION if the file belongs to other weights or has no threshold; then nothing is published.
 absl::Status CalibrateCommand(const CalibrateOptions& options);
 
 }  // namespace vitrine

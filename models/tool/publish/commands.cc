@@ -63,14 +63,14 @@ std::string PrecisionsInWords(const v1::Manifest& manifest) {
   return words;
 }
 
-// Prints a line per link of a model, or of all models; links are not versions, so no other output mentions them.
+// Prints a line per link of a model, or of all models. Links are not versions, so no other output mentions them.
 void PrintLinks(const Listing& listing, const std::string& model) {
   for (const std::string& link : listing.links) {
     if (model.empty() || link == model || link.starts_with(model + "/")) std::cerr << PassedOver(link) << "\n";
   }
 }
 
-// Prints fields of a newer program, which are ignored and cannot be copied.
+// Prints the fields that a newer program wrote: they are ignored and cannot be copied.
 void PrintUnknown(const StoredVersion& version, const VersionId& id) {
   for (const std::string& field : version.unknown) {
     std::cerr << id.model << "/" << id.version << ": " << kManifestFile << ": " << field << " It is passed over.\n";

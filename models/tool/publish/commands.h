@@ -13,7 +13,7 @@ namespace vitrine {
 
 absl::Status ListCommand(const std::string& repository, OutputFormat format);
 
-// Without a version: the newest one.
+// Shows the newest version if `which` names none.
 absl::Status ShowCommand(const std::string& repository, const std::string& which, OutputFormat format);
 
 // Prints a line per version. FAILED_PRECONDITION, after all lines, if any version fails.

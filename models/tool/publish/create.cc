@@ -44,7 +44,7 @@ absl::Status RaiseLimit(const std::string& variant, int max_tokens, v1::Preproce
   return absl::OkStatus();
 }
 
-// The model is local to this function, so that it is freed before the files are assembled.
+// The model is local to this function, so that its memory is freed before the files are assembled.
 absl::StatusOr<Draft> MakeDraft(const ZooRow& row, const CreateOptions& options) {
   ASSIGN_OR_RETURN(const TorchLibrary* torch, OpenTorchLibrary());
   ASSIGN_OR_RETURN(ModelDescription description, ModelDescription::Make(row.config));

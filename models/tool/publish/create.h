@@ -11,7 +11,7 @@
 namespace vitrine {
 
 // `vitrine-repo init`: creates an empty repository with a README of its layout. FAILED_PRECONDITION if the folder
-// exists and contains anything but a repository.
+// exists and contains anything other than a repository.
 absl::Status InitCommand(const std::string& repository);
 
 struct CreateOptions {
@@ -22,7 +22,7 @@ struct CreateOptions {
   bool bf16 = false;              // store weights as bf16
   std::optional<int> max_tokens;  // for a native-resolution variant; default: the variant's own
   std::string licence = {};       // licence of the weights; empty: not stated
-  bool if_absent = false;         // do nothing if the name has a version already
+  bool if_absent = false;         // do nothing if the name already has a version
 };
 
 // `vitrine-repo create`: publishes a zoo variant with random, untrained weights. Needs memory for the model in fp32

@@ -10,11 +10,13 @@
 
 namespace vitrine {
 
-// Returns the compiled engine of a model on one of this CPU's paths, on every core. Errors of MakeCpuBackend.
+// Returns the forward pass of a model's compiled engine on one of this CPU's paths, using every core. Errors of
+// MakeCpuBackend.
 absl::StatusOr<Forward> EngineForward(const WeightedModel& model, cpu::CpuPath path,
                                       const PrecisionChoice& choice = {});
 
-// Returns LibTorch's reference of a model, which must outlive it. FAILED_PRECONDITION if LibTorch is not installed.
+// Returns the forward pass of LibTorch's reference of a model, which must outlive it. FAILED_PRECONDITION if LibTorch
+// is not installed.
 absl::StatusOr<Forward> ReferenceForward(const WeightedModel& model);
 
 }  // namespace vitrine

@@ -16,7 +16,7 @@ namespace {
 constexpr std::pair<const char*, float> kFp32Tolerances[] = {{"cpu", 1e-4F}, {"cuda", 1e-3F}};
 constexpr float kNarrowTolerance = 5e-2F;
 
-// Returns edges and gradients, so that a golden tests decoding, resizing and cropping.
+// Returns an image of edges and gradients, so that a golden tests decoding, resizing and cropping.
 Image Pattern(Size size) {
   Image image{.width = size.width, .height = size.height, .channels = 3, .pixels = {}};
   image.pixels.reserve(size_t(size.width) * size.height * 3);

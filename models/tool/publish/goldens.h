@@ -11,12 +11,12 @@
 
 namespace vitrine {
 
-// Makes goldens for a version without a data set: patterns as encoded images, a square and a wide one, with the logits
+// Makes goldens for a version without a data set: patterns as encoded images, one square and one wide, with the logits
 // that `forward` computes from the weights as stored.
 absl::StatusOr<Safetensors> PatternGoldens(const ModelDescription& model, const Forward& forward);
 
-// Sets the tolerances of logits per device and precision, for other summation orders and kernels; bf16 has 8 bits of
-// mantissa and rounds in every layer.
+// Sets the tolerances of logits per device and precision. They allow other summation orders and kernels, and bf16's
+// rounding in every layer to 8 bits of mantissa.
 void SetTolerances(v1::Manifest& manifest);
 
 // Replaces the tolerance of the CPU's logits in "bf16" or "int8", relative to the goldens of that precision.

@@ -10,7 +10,7 @@
 
 namespace vitrine {
 
-// Converts an encoded image to a model's input [C, H, W]; the ImageToInput of CheckGolden and RecordGolden.
+// Converts an encoded image to a model's input [C, H, W]. Used as the ImageToInput of CheckGolden and RecordGolden.
 absl::StatusOr<FloatArray> ImageInput(std::string_view image, const v1::Preprocessing& preprocessing);
 
 }  // namespace vitrine

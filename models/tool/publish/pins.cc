@@ -31,7 +31,7 @@ absl::Status ReadText(const std::string& path, google::protobuf::Message& messag
   return absl::InvalidArgumentError(absl::StrCat(path, ": ", error.message()));
 }
 
-// Versions of a model with labels, and those with a share of the traffic.
+// Versions of a model that have labels or a share of the traffic.
 struct Named {
   std::map<std::string, int64_t> labels;
   std::set<int64_t> shares;
@@ -44,7 +44,7 @@ void SetShares(const google::protobuf::RepeatedPtrField<v1::TrafficShare>& traff
   }
 }
 
-// Returns versions that have a share of the traffic or the label `canary`, and not `stable`, as servers do.
+// Returns versions that have a share of the traffic or the label `canary`, without the label `stable`, as servers do.
 std::set<int64_t> ActiveCanaries(const Named& named) {
   std::set<int64_t> versions = named.shares;
   if (const auto canary = named.labels.find("canary"); canary != named.labels.end()) versions.insert(canary->second);

@@ -14,18 +14,18 @@
 
 namespace vitrine {
 
-// Versions that servers need from a repository, from the files of --serving-config and --admin-state.
+// Versions that servers need from a repository, according to the files of --serving-config and --admin-state.
 class Pins {
  public:
-  // Reads both files; an empty path is skipped. INVALID_ARGUMENT names file, line and error; NOT_FOUND the file.
+  // Reads both files; skips an empty path. INVALID_ARGUMENT names file, line and error; NOT_FOUND names the file.
   static absl::StatusOr<Pins> Read(const std::string& serving_config, const std::string& admin_state);
 
   // Returns why a version must be kept: 'label "stable"', "a share of the traffic", ...; nullopt if no file names it.
   std::optional<std::string> Why(const VersionId& id) const;
   // True if servers do not count a version among the newest: it is a canary, has a share of the traffic, or was rolled
-  // back or unloaded. Traffic and labels of the admin state replace the serving config's.
+  // back or unloaded. If the admin state has traffic and labels, they replace those of the serving config.
   bool IsApart(const VersionId& id) const { return apart_.contains(id); }
-  // Returns how many of the newest versions of a model are served; nullopt: all.
+  // Returns how many of a model's newest versions are served; nullopt: all.
   std::optional<int64_t> Latest(const std::string& model) const;
 
  private:

@@ -38,11 +38,11 @@
 namespace vitrine {
 namespace {
 
-constexpr int64_t kSample = 64;  // images to measure an operator's error on
+constexpr int64_t kSample = 64;  // number of images that an operator's error is measured on
 constexpr size_t kBatch = 64;    // images in memory at once
 
 // Returns the model's class for each label of the data set: the same index if both have the same labels, else by
-// MatchLabels. Every label must have one.
+// MatchLabels. Every label must have a class.
 absl::StatusOr<std::vector<int32_t>> MatchClasses(const std::vector<std::string>& data,
                                                   const std::vector<std::string>& model) {
   if (SameNames(data, model)) {
@@ -59,7 +59,8 @@ absl::StatusOr<std::vector<int32_t>> MatchClasses(const std::vector<std::string>
   }
   if (absl::IsInvalidArgument(match.status())) {
     const absl::string_view fault = match.status().message();
-    return absl::FailedPreconditionError(fault.substr(0, fault.find(';')));  // quantize has no --label-map
+    // the rest suggests --label-map, which quantize lacks
+    return absl::FailedPreconditionError(fault.substr(0, fault.find(';')));
   }
   const std::string& label = match.ok() ? match->unknown.front() : data.front();
   return absl::FailedPreconditionError(absl::StrCat(
@@ -79,12 +80,12 @@ std::string DataInWords(const QuantizeOptions& options, size_t images) {
 // Measures errors of a version on images of a data set, in one precision against another.
 class ErrorMeasurement {
  public:
-  // The references must outlive it.
+  // The arguments passed by reference must outlive it.
   ErrorMeasurement(const WeightedModel& model, const Dataset& data, std::vector<int32_t> classes, cpu::CpuPath path,
                    ProgressDisplay& display)
       : model_(model), data_(data), classes_(std::move(classes)), path_(path), display_(display) {}
 
-  // Returns indices spread evenly over the set, which may be sorted by class.
+  // Returns indices spread evenly over the data set, which may be sorted by class.
   std::vector<int64_t> Spread(int64_t wanted) const {
     const int64_t count = std::min(wanted, data_.size());
     std::vector<int64_t> indices;
@@ -111,7 +112,7 @@ class ErrorMeasurement {
     return correct;
   }
 
-  // Returns for each group the error of the logits when only that group is narrow.
+  // Returns, for each group, the error of the logits when only that group is narrow.
   absl::StatusOr<std::vector<double>> Errors(std::span<const OperatorGroup> groups, Precision precision) {
     ASSIGN_OR_RETURN(const std::vector<FloatArray> sample, Inputs(Spread(kSample)));
     const auto logits = [&](size_t narrow) -> absl::StatusOr<FloatArray> {
@@ -160,10 +161,10 @@ class ErrorMeasurement {
   ProgressDisplay& display_;
 };
 
-// The plan that was found, and its measured accuracy.
+// A plan and its measured accuracy.
 struct Found {
   PrecisionChoice choice;
-  std::vector<std::pair<OperatorGroup, double>> kept;  // with their errors, largest first
+  std::vector<std::pair<OperatorGroup, double>> kept;  // kept operators with their errors, largest error first
   size_t groups = 0;                                   // number of groups
   int64_t images = 0;
   int64_t correct = 0;
@@ -184,8 +185,8 @@ absl::Status NothingFits(const Found& found, double budget) {
                       Name(found.choice.precision), found.Lost(), found.groups, budget));
 }
 
-// Keeps more of the operators with the largest errors until accuracy is within the budget. At least one is not kept, or
-// the plan would not use its precision at all.
+// Keeps more and more operators, those with the largest errors first, until accuracy is within the budget. At least one
+// is not kept, otherwise the plan would not use its precision at all.
 absl::StatusOr<Found> FindPlan(const WeightedModel& model, Precision precision, const QuantizeOptions& options,
                                ErrorMeasurement& measurement, ProgressDisplay& display) {
   constexpr double kRounding = 1e-9;
@@ -197,7 +198,7 @@ absl::StatusOr<Found> FindPlan(const WeightedModel& model, Precision precision, 
   found.groups = groups.size();
   found.images = static_cast<int64_t>(indices.size());
   ASSIGN_OR_RETURN(found.correct_fp32, measurement.Correct({}, indices));
-  std::vector<double> errors;  // measured when the first one must be kept
+  std::vector<double> errors;  // measured once operators must be kept
   std::vector<size_t> worst;
   for (size_t kept = 0;; kept = KeepNext(kept, groups.size() - 1)) {
     if (kept == 1) {
@@ -215,7 +216,8 @@ absl::StatusOr<Found> FindPlan(const WeightedModel& model, Precision precision, 
   }
 }
 
-// Uses the portable path, which gives the same results more slowly, if this CPU lacks the instructions.
+// Returns the serving path, or, if this CPU lacks the instructions, the portable path, which gives the same results
+// more slowly.
 absl::StatusOr<cpu::CpuPath> MeasuringPath(Precision precision) {
   ASSIGN_OR_RETURN(const cpu::CpuPath path, cpu::ChosenPath());
   const absl::Status can = engine::CanCompute(precision, path);
@@ -254,8 +256,8 @@ void SetPlan(const Found& found, const std::string& split, v1::Manifest& manifes
   }
 }
 
-// Adds the plan, its goldens and its tolerance. Checks that the serving path agrees with them, or the version could
-// never be READY.
+// Adds the plan, its goldens and its tolerance. Checks that the serving path agrees with the goldens; otherwise the
+// version could never be READY.
 absl::Status AddPrecision(const Found& found, const WeightedModel& model, cpu::CpuPath path, const std::string& split,
                           StoredVersion& version) {
   const std::string precision = Name(found.choice.precision);

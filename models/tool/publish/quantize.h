@@ -17,14 +17,14 @@ struct QuantizeOptions {
   std::string data;  // FORMAT:PATH, as for OpenDataset
   std::string split = "test";
   double budget = 0.3;    // allowed loss of top-1, in percentage points
-  int64_t images = 2000;  // images to measure on, spread evenly over the data set
+  int64_t images = 2000;  // number of images to measure on, spread evenly over the data set
   std::string format = "table";
 };
 
-// Publishes a version of the same model with the same weights that can also run in that precision: keeps operators from
-// it by their measured errors until accuracy is within the budget, and records goldens by the portable path. Prints the
-// result to stdout and progress to stderr. FAILED_PRECONDITION, with nothing published, if the data set has labels that
-// the model lacks, or accuracy is beyond the budget with all but one operator kept.
+// Publishes a version of the same model with the same weights that can also run in that precision. Keeps the operators
+// with the largest measured errors out of it until accuracy is within the budget, and records goldens with the portable
+// path. Prints the result to stdout and progress to stderr. FAILED_PRECONDITION if the data set has labels that the
+// model lacks, or accuracy is beyond the budget with all but one operator kept; then nothing is published.
 absl::Status QuantizeCommand(const QuantizeOptions& options);
 
 }  // namespace vitrine

@@ -11,7 +11,7 @@ namespace vitrine {
 // Options of `vitrine-repo remove` and `vitrine-repo prune`.
 struct RemoveOptions {
   std::string repository;
-  std::string which;  // "MODEL@VERSION", or "MODEL" for all its versions; for prune "MODEL" or "" (every model)
+  std::string which;  // "MODEL@VERSION", or "MODEL" for all its versions. For prune: "MODEL", or "" for every model
   int keep = 1;       // prune: valid versions to keep per model, at least 1
   std::string serving_config;  // serving config of the repository's servers; empty: none
   std::string admin_state;
@@ -19,13 +19,13 @@ struct RemoveOptions {
   bool yes = false;      // do not ask for confirmation
 };
 
-// Removes a version, or all of a model. FAILED_PRECONDITION, with nothing removed, if a server's file names one of
-// them, or confirmation is impossible; NOT_FOUND: no such version.
+// Removes a version, or all versions of a model. FAILED_PRECONDITION if a server's file names one of them, or
+// confirmation is impossible; then nothing is removed. NOT_FOUND: no such version.
 absl::Status RemoveCommand(const RemoveOptions& options);
 
-// Removes versions older than the newest `keep` valid ones of their model, or than those a version policy keeps loaded.
-// Keeps versions that a server's file names, and incomplete folders, which may be copies in progress. A version is
-// valid if every file matches its digest.
+// Removes versions that are older than the newest `keep` valid ones of their model and older than those that a version
+// policy keeps loaded. Keeps versions that a server's file names, and incomplete folders, which may be copies in
+// progress. A version is valid if every file matches its digest.
 absl::Status PruneCommand(const RemoveOptions& options);
 
 }  // namespace vitrine

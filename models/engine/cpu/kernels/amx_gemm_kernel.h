@@ -6,17 +6,18 @@
 
 #include "models/engine/cpu/kernels/narrow_attention_kernel.h"
 
-// NarrowGemmCall by AMX: eight tile registers of 16 rows of 64 bytes; one instruction multiplies two tiles and adds to
-// a third. It reads panels of groups as they are. Included by the file that is built for it. N is the AVX-512 type that
-// narrow_gemm_kernel.h requires and, for bf16, has Turn (narrow_attention_kernel.h).
+// Implements NarrowGemmCall with AMX: eight tile registers of 16 rows of 64 bytes; one instruction multiplies two tiles
+// and adds the product to a third. It reads the panels of other kernels unchanged. Include only in the file built for
+// AMX. N is the AVX-512 type that narrow_gemm_kernel.h requires; for bf16 it also has Turn (narrow_attention_kernel.h).
 //
-// A sum is cut along k into equal tiles, by its length alone, so that each element is one chain wherever its row is.
-// For bf16 each tile sums even and odd numbers apart.
+// The inner dimension k is cut into equal tiles; the cut depends on k alone, so each element is one chain whatever its
+// row. For bf16 each tile sums even and odd numbers separately.
 namespace vitrine::engine {
 
-inline constexpr int64_t kAmxRows = 16;   // rows per tile, and most groups per tile row
+inline constexpr int64_t kAmxRows = 16;   // rows per tile; also the maximum of groups per tile row
 inline constexpr int64_t kAmxBytes = 64;  // per tile row
-inline constexpr int64_t kRowTiles = 2;   // at once, beside two of weights and four of sums
+// row tiles per step; two weight tiles and four of sums fill the other registers
+inline constexpr int64_t kRowTiles = 2;
 
 // Operand of LDTILECFG.
 struct alignas(64) AmxShapes {
@@ -27,8 +28,8 @@ struct alignas(64) AmxShapes {
   uint8_t rows[16] = {};
 };
 
-// Cut of the groups of a part into tiles. If they do not divide evenly, the last tile starts within the previous one,
-// with zeros on the left for the groups that are summed already.
+// Cut of the groups of a part into tiles of equal size. If they do not divide evenly, the last tile overlaps the
+// previous one, and zeros on the left replace the groups already summed.
 struct AmxCut {
   int64_t groups;    // per tile
   int64_t tiles;     // per part
@@ -41,19 +42,20 @@ struct AmxCut {
   return {of_tile, tiles, tiles * of_tile - groups};
 }
 
-// Configures registers 0 to 3 as sums, row tile by row tile; 4 and 5 as row tiles of the left side; 6 and 7 as weights.
+// Configures registers 0 to 3 as sums, row tile by row tile; 4 and 5 as row tiles of the left matrix; 6 and 7 as
+// weights.
 [[gnu::always_inline]] inline void ShapeTiles(int64_t rows, int64_t groups) {
   AmxShapes shapes;
   for (int i = 0; i < 8; ++i) {
     shapes.row_bytes[i] = static_cast<uint16_t>(i == 4 || i == 5 ? groups * kGroupBytes : kAmxBytes);
     shapes.rows[i] = static_cast<uint8_t>(i >= 6 ? groups : rows);
   }
-  asm volatile("" : : "r"(&shapes) : "memory");  // _tile_loadconfig declares only its first eight bytes as read
+  asm volatile("" : : "r"(&shapes) : "memory");  // _tile_loadconfig declares that it reads only the first eight bytes
   _tile_loadconfig(&shapes);
 }
 
-// Copies a tile's rows of the left side if it cannot be loaded directly: after `repeated` groups of zeros, or with
-// groups that are apart.
+// Copies a tile's rows of the left matrix if it cannot be loaded directly: if it begins with `repeated` zero groups, or
+// its groups are not contiguous.
 template <class N>
 [[gnu::always_inline]] inline void CopyLeft(const NarrowGemmCall& call, const std::byte* from, int64_t rows,
                                             int64_t groups, int64_t repeated, std::byte* to) {
@@ -74,8 +76,8 @@ template <class N>
   }
 }
 
-// Multiplies one tile or `kRowTiles` tiles of rows, which begin at row[0] and row[1], by a panel of one or two vectors;
-// writes the sums row by row.
+// Multiplies one tile or `kRowTiles` tiles of rows, which begin at row[0] and row[1], by a panel of one or two vectors.
+// Writes the sums row by row.
 template <class N, int kTiles, int kVectors>
 [[gnu::noinline]] void MultiplyTiles(const NarrowGemmCall& call, const AmxCut& cut, int64_t rows, const int64_t* row,
                                      const std::byte* weights, typename N::Sums* sums) {
@@ -100,7 +102,7 @@ template <class N, int kTiles, int kVectors>
           CopyLeft<N>(call, left[t], rows, cut.groups, repeated, copied[t]);
           left[t] = copied[t];
         }
-        asm volatile("" ::: "memory");  // a register is loaded from what was stored above
+        asm volatile("" ::: "memory");  // the registers are loaded from memory written above
       }
       const std::byte* const right = weights + (part * call.groups + group) * kWeightBytes;
       _tile_loadd(6, right, kWeightBytes);
@@ -128,7 +130,7 @@ template <class N, int kTiles, int kVectors>
   if constexpr (kTiles == 2 && kVectors == 2) _tile_stored(3, second + 1, kStride);
 }
 
-// If fewer than a tile of rows is left, the last tile overlaps the previous one, and only the rows that are left are
+// If less than a full tile of rows remains, the last tile overlaps the previous one; only the remaining rows are
 // written.
 template <class N, int kVectors>
 [[gnu::always_inline]] inline void RunAmxPanel(const NarrowGemmCall& call, const AmxCut& cut, int64_t tile_rows,
@@ -168,7 +170,7 @@ void RunAmxGemm(const NarrowGemmCall& call) {
   _tile_release();
 }
 
-// Implements RunMultiplyAdds with tiles; a round is one instruction per register of sums.
+// Implements RunMultiplyAdds with tiles; a round is one instruction per sum register.
 template <class N>
 float RunAmxMultiplyAdds(int64_t rounds) {
   alignas(64) std::byte numbers[kAmxRows * kAmxBytes] = {};

@@ -5,7 +5,7 @@
 #include "common/simd/avx2.h"
 #include "models/engine/cpu/kernels/narrow_table.h"
 
-// Shared part of int8 products in 256-bit vectors, independent of how a group is multiplied. In an anonymous namespace
+// Part of int8 products in 256-bit vectors that does not depend on how a group is multiplied. In an anonymous namespace
 // like the vectors.
 namespace vitrine::engine {
 namespace {
@@ -25,7 +25,7 @@ struct Avx2Words {
     return _mm256_set1_epi32(word);
   }
   static V::Reg Floats(Sums sums) { return _mm256_cvtepi32_ps(sums); }
-  // Returns the lowest byte of each lane, in 16 bits.
+  // Returns the lowest byte of each lane as 16 bits.
   static __m128i Halves(V::Reg v) {
     const __m256i words = _mm256_and_si256(_mm256_castps_si256(v), _mm256_set1_epi32(0xff));
     return _mm_packus_epi32(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1));

@@ -8,8 +8,8 @@
 namespace vitrine::engine {
 
 // erf(x / sqrt 2) / 2 for x >= 0: a polynomial of degree 3 around every multiple of kPieceWidth, interpolated at
-// Chebyshev nodes, coefficients by ascending power. The first piece is 0 at 0, the last one 1/2 from 5.48 on. Error at
-// most 1.9e-7, and of x times that 1.8e-7.
+// Chebyshev nodes, coefficients by ascending power. The first piece is 0 at 0; the last is 1/2 from 5.48 on. The error
+// is at most 1.9e-7; multiplied by x, at most 1.8e-7.
 inline constexpr int kPieces = 32;
 inline constexpr float kPieceWidth = 23.0F / 128;
 alignas(64) inline constexpr float kPiecesOfHalfErf[4][kPieces] = {
@@ -57,7 +57,7 @@ alignas(64) inline constexpr float kPiecesOfHalfErf[4][kPieces] = {
     // clang-format on
 };
 
-// GELU of the engine: piecewise if the lanes of a vector can look up one of 32 values, in 14 operations instead of 21;
+// GELU of the engine: piecewise with 14 operations instead of 21 if vector lanes can look up one of 32 values;
 // otherwise as in the reference.
 struct EngineGelu {
   template <class V>
@@ -66,7 +66,7 @@ struct EngineGelu {
       using Reg = typename V::Reg;
       const Reg size = V::Magnitude(x);
       const Reg u = V::Min(size, V::Broadcast(kPieceWidth * (kPieces - 1)));
-      // Adding 2^23 puts the integer, rounded to nearest, in the lowest bits.
+      // Adding 2^23 leaves the nearest integer in the lowest bits.
       const Reg whole = V::Broadcast(8388608.0F);
       const Reg piece = V::Fma(u, V::Broadcast(1 / kPieceWidth), whole);
       const Reg d = V::Fma(V::Sub(whole, piece), V::Broadcast(kPieceWidth), u);

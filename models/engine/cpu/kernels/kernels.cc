@@ -11,7 +11,7 @@ namespace vitrine::engine {
 namespace {
 
 #if defined(__x86_64__)
-// Uses CPUID, because not all supported compilers know the feature by name.
+// Uses CPUID, because some supported compilers do not know the feature by name.
 bool HasAvxVnni() {
   unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
   return __get_cpuid_count(7, 1, &eax, &ebx, &ecx, &edx) != 0 && (eax >> 4 & 1) != 0;

@@ -13,7 +13,7 @@
 namespace vitrine::engine {
 
 // y = residual + activation(a W^T + b), fp32: a [rows, parts * inner], y and residual [rows, columns]. A row of a is
-// `parts` pieces of `inner` floats, part_stride apart: the rows of a pixel's neighbourhood.
+// `parts` pieces of `inner` floats, part_stride apart: for a convolution, the rows of a pixel's neighbourhood.
 //
 // Each element of y is one chain over its row of a, starting at the bias, so it does not depend on the number, order or
 // position of the rows. y may be the residual itself (same data, same stride); otherwise y overlaps no input.
@@ -34,8 +34,8 @@ struct GemmCall {
   int64_t part_stride = 0;
 };
 
-// Kernels of one instruction set. Rows may have any stride and alignment; a result may be its first input, but must not
-// overlap otherwise. No kernel allocates memory or takes locks.
+// Kernels of one instruction set. Rows may have any stride and alignment. A result may be the first input itself, but
+// may not overlap inputs otherwise. No kernel allocates memory or takes locks.
 struct Kernels {
   cpu::CpuPath path;
   int vector_columns;  // floats per vector
@@ -65,14 +65,14 @@ struct Kernels {
   // Computes 1 / max(length, least) of every column.
   void (*inverse_lengths)(cpu::View<const float> x, float least, float* inverse);
 
-  // For peaks.h: multiply-adds in registers, and a sum of `count` floats in memory, a multiple of 64.
+  // For peaks.h: multiply-adds in registers, and the sum of `count` floats in memory; `count` is a multiple of 64.
   int64_t multiply_adds_of_round;
   float (*multiply_adds)(int64_t rounds);
   float (*read)(const float* from, int64_t count);
 };
 
-// Returns null if this CPU cannot run `path`. From AVX-512 on all paths return the same kernels; they differ in narrow
-// ones.
+// Returns null if this CPU cannot run `path`. All paths from AVX-512 on return the same kernels; their narrow kernels
+// differ.
 const Kernels* FindKernels(cpu::CpuPath path);
 
 extern const Kernels kPortableKernels;

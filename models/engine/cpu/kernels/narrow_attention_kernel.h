@@ -8,8 +8,8 @@
 #include "models/engine/cpu/kernels/narrow_gemm_kernel.h"
 #include "models/engine/cpu/kernels/row_kernels.h"
 
-// Converts activations to the two sides of a bf16 product, for attention. Included by one file per instruction set; see
-// common/simd/gelu.h. N, for bf16, has beside the members that narrow_gemm_kernel.h requires
+// Converts activations to both operands of a bf16 product, for attention. Included by one file per instruction set; see
+// common/simd/gelu.h. Besides the members that narrow_gemm_kernel.h requires, N for bf16 has
 //   Pair(even, odd): the groups of two vectors of floats; Store(to, groups);
 //   Turn(rows, count, to, stride): transposes one row per lane, each of one group per lane, and writes the first
 //   `count` columns as rows `stride` bytes apart.
@@ -19,8 +19,8 @@ namespace vitrine::engine {
   return a < b ? a : b;
 }
 
-// Calls put(column, vectors, panel) for every panel of `columns` outputs; the first groups of its vectors are at
-// `panel`, followed by their next groups.
+// Calls put(column, vectors, panel) for every panel of `columns` outputs. `panel` points to the first group of each of
+// its vectors; their next groups follow.
 template <class N, class Put>
 [[gnu::always_inline]] inline void ForPanels(int64_t columns, int64_t groups, std::byte* panels, Put put) {
   constexpr int64_t kLanes = N::V::kLanes;
@@ -52,7 +52,7 @@ template <class N>
 void PackOutputsOfVector(View<const float> x, std::byte* to, int64_t stride) {
   using V = typename N::V;
   constexpr int64_t kLanes = V::kLanes, kRowBytes = kLanes * kGroupBytes;
-  alignas(64) std::byte rows[kLanes * kRowBytes] = {};  // one group per lane for each
+  alignas(64) std::byte rows[kLanes * kRowBytes] = {};  // one group per lane in each row
   for (int64_t first = 0; first < x.columns; first += 2 * kLanes) {
     for (int64_t r = 0; r < x.rows; ++r) {
       auto* const row = reinterpret_cast<cpu::Bf16*>(rows + r * kRowBytes);
@@ -78,7 +78,7 @@ void PackOutputs(View<const float> x, std::byte* panels) {
   });
 }
 
-// 2^x for x <= 0. Relative error at most 8e-5: a fiftieth of the rounding to bf16.
+// 2^x for x <= 0. The relative error is at most 8e-5, a fiftieth of the rounding to bf16.
 template <class V>
 [[gnu::always_inline]] inline typename V::Reg PowerOfTwo(typename V::Reg x) {
   x = V::Max(V::Broadcast(-126.0f), x);

@@ -7,12 +7,12 @@
 // Included by one file per instruction set; see common/simd/gelu.h.
 namespace vitrine::engine {
 
-// x (1/2 + erf(x / sqrt 2) / 2): a polynomial of degree 2 in x around every multiple, -16 to 15, of kWidth,
-// interpolated at Chebyshev nodes, coefficients by ascending power. The outermost pieces continue as 0 and x. Error at
-// most 9.4e-5.
+// x (1/2 + erf(x / sqrt 2) / 2): a polynomial of degree 2 in x around each multiple of kWidth from -16 to 15,
+// interpolated at Chebyshev nodes, coefficients by ascending power. The outermost pieces continue as 0 and x. The error
+// is at most 9.4e-5.
 struct NarrowPieces {
   static constexpr float kWidth = 36.0F / 128;
-  static constexpr float kBelow = 16, kAbove = 15;  // pieces below 0 and above
+  static constexpr float kBelow = 16, kAbove = 15;  // number of pieces below 0 and above
   alignas(64) static constexpr float kCoefficients[3][kPieces] = {
       // clang-format off
       {
@@ -49,8 +49,8 @@ struct NarrowPieces {
   };
 };
 
-// GELU of a narrow product, whose result is usually rounded to bf16 or int8 next; its error is a twentieth of bf16's
-// rounding near 1. Takes 8 operations if lanes can look up one of 32 values (EngineGelu: 14); otherwise as in the
+// GELU of a narrow product, whose result is usually rounded to bf16 or int8 next. The error is a twentieth of bf16's
+// rounding near 1. Takes 8 operations (EngineGelu: 14) if lanes can look up one of 32 values; otherwise as in the
 // reference.
 struct NarrowGelu {
   template <class V>
@@ -59,7 +59,7 @@ struct NarrowGelu {
       using Reg = typename V::Reg;
       constexpr float kWidth = NarrowPieces::kWidth, kBelow = NarrowPieces::kBelow;
       const Reg inside = V::Min(V::Max(x, V::Broadcast(-kWidth * kBelow)), V::Broadcast(kWidth * NarrowPieces::kAbove));
-      // Adding 2^23 puts the integer, rounded to nearest, in the lowest bits.
+      // Adding 2^23 leaves the nearest integer in the lowest bits.
       const Reg piece = V::Fma(inside, V::Broadcast(1 / kWidth), V::Broadcast(8388608.0F + kBelow));
       const Reg slope =
           V::Fma(x, V::LookUp(NarrowPieces::kCoefficients[2], piece), V::LookUp(NarrowPieces::kCoefficients[1], piece));

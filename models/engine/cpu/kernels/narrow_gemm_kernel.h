@@ -10,12 +10,12 @@
 #include "models/engine/cpu/kernels/narrow_kernels.h"
 #include "models/engine/cpu/kernels/tiles.h"
 
-// Included by one file per instruction set; see common/simd/gelu.h. N defines how one kind of number is multiplied:
-// N::V is the fp32 vector type, N::kNumbers the numbers per group, N::kOfBytes true for int8 and false for bf16,
-// N::Words a vector of groups, N::Sums a vector of sums, and
+// Included by one file per instruction set; see common/simd/gelu.h. N defines how one number type is multiplied: N::V
+// is the fp32 vector type, N::kNumbers the numbers per group, N::kOfBytes true for int8 and false for bf16, N::Words a
+// vector of groups, N::Sums a vector of sums, and
 //   Zero(), Load(groups of as many outputs), Spread(one group), Dot(spread, loaded, sums), Floats(sums);
-// for int8 also StoreBytes(to, vector, count), the lowest byte of each lane, and with kStoresFour, StoreFour(to, four
-// vectors) for lanes whose lower half is no more than that byte.
+//   for int8 also StoreBytes(to, vector, count), which stores the lowest byte of each lane, and with kStoresFour,
+//   StoreFour(to, four vectors) for lanes whose lower half is below 256.
 namespace vitrine::engine {
 
 template <class N>
@@ -24,7 +24,7 @@ template <class N>
 inline constexpr int64_t kNumberBytes = kGroupBytes / N::kNumbers;
 
 // Turns a tile's sums into results, with the values of its columns in registers. Copies the fields of the call, because
-// the compiler assumes that every vector store may change the call. `Number` is the result type.
+// the compiler assumes that every vector store may change them. `Number` is the result type.
 template <class N, int kVectors, Activation kActivation, bool kHasResidual, class Number>
 class TileEnd {
  public:
@@ -49,7 +49,7 @@ class TileEnd {
     }
   }
 
-  // Interleaves several rows, since one alone waits for its own arithmetic.
+  // Interleaves several rows, since a single row waits for its own arithmetic.
   template <int kRows>
   [[gnu::always_inline]] void Rows(int64_t row, const typename N::Sums* sums) const {
     Reg y[kRows][kVectors];
@@ -104,11 +104,11 @@ class TileEnd {
   const int64_t residual_stride_;
   Number* const y_;
   const int64_t y_stride_;
-  const int64_t last_;  // columns of the last vector, or more
+  const int64_t last_;  // at least the columns of the last vector
   Reg bias_[kVectors], scale_[kVectors], sums_[kVectors];
 };
 
-// A separate function, because the tile is compiled for every number of rows.
+// A separate function, because the tile is instantiated for every number of rows.
 template <class N, int kVectors, Activation kActivation, bool kHasResidual, class Number>
 [[gnu::noinline]] void FinishRows(const NarrowGemmCall& call, Number* y, int64_t row, int64_t rows, int64_t column,
                                   const typename N::Sums* sums) {
@@ -118,7 +118,7 @@ template <class N, int kVectors, Activation kActivation, bool kHasResidual, clas
   if (r < rows) end.template Rows<1>(r, sums + r * kVectors);
 }
 
-// Selects the instantiation by the options of the call, so that no row tests them.
+// Selects the instantiation by the options of the call, so that they are not tested per row.
 template <class N, int kVectors>
 void FinishTile(const NarrowGemmCall& call, int64_t row, int64_t rows, int64_t column, const typename N::Sums* sums) {
   const auto with = [&](auto activation) {

@@ -16,14 +16,15 @@ namespace vitrine::engine {
 
 inline constexpr int64_t kGroupBytes = 4;
 
-// Value of the bytes of a row: least + step * byte. Per row, so that it depends on no other row.
+// A byte of a row has the value least + step * byte. Each row has its own range, so that it does not depend on other
+// rows.
 struct RowRange {
   float step;
   float least;
 };
 
-// y = residual + activation(a W^T + b) as GemmCall, for rows of groups. Each element is one chain over its row, from 0;
-// the bias is added last. A bf16 chain adds two products and fp32 as the CPU does; int8 sums are exact integers.
+// y = residual + activation(a W^T + b) as in GemmCall, for rows of groups. Each element is one chain over its row, from
+// 0; the bias is added last. A bf16 chain adds two products and fp32 as the CPU does; int8 sums are exact integers.
 struct NarrowGemmCall {
   const std::byte* a;
   int64_t a_stride;  // bytes between rows
@@ -32,23 +33,23 @@ struct NarrowGemmCall {
   const RowRange* ranges;   // int8: one per row
   const std::byte* panels;  // see NarrowMatrix
   const float* bias;        // padded with zeros to whole vectors, like scale and sums
-  const float* scale;       // int8: value of a weight's unit, by output
+  const float* scale;       // int8: value of one unit of a weight, by output
   const float* sums;        // int8: sum of weights, by output
   int64_t columns;
   Activation activation;
   const float* residual;  // or null
   int64_t residual_stride;
-  float* y;           // or null: the result is bf16 in
-  cpu::Bf16* narrow;  // whose stride is y_stride too
+  float* y;           // null if the result is bf16 in `narrow`
+  cpu::Bf16* narrow;  // with stride y_stride
   int64_t y_stride;
   int64_t parts = 1;
   int64_t part_stride = 0;  // bytes
-  // Bytes between groups of a row. If more than kGroupBytes, rows are laid out as the columns of PackPanels: group by
+  // Bytes between groups of a row. If more than kGroupBytes, rows are laid out like the columns of PackPanels: group by
   // group, padded to whole vectors.
   int64_t group_stride = kGroupBytes;
 };
 
-// Kernels of one instruction set and one kind of number. No kernel allocates memory or takes locks.
+// Kernels of one instruction set and one number type. No kernel allocates memory or takes locks.
 struct NarrowKernels {
   bool of_bytes;         // else bf16
   int numbers_of_group;  // bf16: 2; int8: 4 or 2
@@ -56,20 +57,20 @@ struct NarrowKernels {
   int panel_columns;     // outputs of a register tile
 
   void (*gemm)(const NarrowGemmCall& call);
-  // Converts rows of x to groups, padded with zeros to a whole one; normalizes the rows first unless `epsilon` is
-  // negative. An int8 row has 254 steps from its least to its largest value, or steps of 2^-18 of its largest magnitude
-  // if these are longer.
+  // Converts rows of x to groups; the last group is padded with zeros. Unless `epsilon` is negative, normalizes the
+  // rows first. An int8 row has 254 steps from its least to its largest value, or steps of 2^-18 of its largest
+  // magnitude if these are longer.
   void (*take)(cpu::View<const float> x, float epsilon, std::byte* a, int64_t a_stride, RowRange* ranges);
 
-  // Computes Kernels::depthwise with the GELU of a narrow product, in fp32: a sum of nine has no rows of groups.
+  // Computes Kernels::depthwise in fp32 with the GELU of narrow products: a sum of nine has no rows of groups.
   void (*depthwise)(const cpu::DepthwiseCall& call);
 
-  // bf16 only, for products of two activations: packs x [inputs, outputs] or [outputs, inputs] as panels of a right
-  // side (see PackPanels), in groups of two inputs; padding is zero.
+  // bf16 only, for products of two activations: packs x [inputs, outputs] or [outputs, inputs] as panels of the right
+  // operand (see PackPanels), in groups of two inputs; padding is zero.
   void (*pack_inputs)(cpu::View<const float> x, std::byte* panels);
   void (*pack_outputs)(cpu::View<const float> x, std::byte* panels);
-  // Computes a softmax over each row of 2^(scale x + the column's offset), as groups. Columns are whole vectors; unused
-  // ones must have an offset of minus infinity. Overwrites x.
+  // Computes a softmax over each row of 2^(scale x + the column's offset) and writes it as groups. Columns are whole
+  // vectors; unused ones must have an offset of minus infinity. Overwrites x.
   void (*softmax_rows)(cpu::View<float> x, float scale, const float* offsets, std::byte* a, int64_t a_stride);
 
   // For peaks.h; see Kernels.
@@ -77,7 +78,8 @@ struct NarrowKernels {
   float (*multiply_adds)(int64_t rounds);
 };
 
-// Returns null if this CPU lacks the instructions, beside those of `path`; the portable path supports all.
+// Returns null if this CPU lacks the instructions for this precision on `path`. The portable path supports every
+// precision.
 const NarrowKernels* FindBf16Kernels(cpu::CpuPath path);
 const NarrowKernels* FindInt8Kernels(cpu::CpuPath path);
 

@@ -10,16 +10,16 @@
 #include "models/engine/cpu/kernels/narrow_kernels.h"
 #include "models/engine/cpu/kernels/row_kernels.h"
 
-// Converts rows of fp32 to the left side of a narrow product. Included by one file per instruction set; see
+// Converts rows of fp32 to the left operand of a narrow product. Included by one file per instruction set; see
 // common/simd/gelu.h.
 namespace vitrine::engine {
 
-// Steps in a row's range: one less than the 255 between bytes, because 0 must be a whole number of steps from the
-// least.
+// Steps in a row's range: one less than the 255 between bytes, because 0 must be a whole number of steps from the least
+// value.
 inline constexpr float kSteps = 254;
-// Adding it puts the integer, rounded to nearest, in the lowest bits: 1.5 * 2^23.
+// Adding 1.5 * 2^23 leaves the nearest integer in the lowest bits.
 inline constexpr float kWhole = 12582912;
-// Limit of steps up to a row's largest magnitude, so that the arithmetic above is exact.
+// Limit of steps from 0 to a row's largest magnitude, so that the arithmetic above is exact.
 inline constexpr float kMostSteps = 262144;
 inline constexpr float kLeastStep = 0x1p-126f;  // its inverse is finite
 
@@ -45,7 +45,7 @@ template <class V, int kRows>
 #pragma GCC unroll 4
     for (int r = 0; r < kRows; ++r) {
       const auto v = V::Broadcast(x.Row(first + r)[j]);
-      low[r] = V::Min(v, low[r]);  // keeps the latter if a number is NaN
+      low[r] = V::Min(v, low[r]);  // NaN in v: keeps low[r]
       high[r] = V::Max(v, high[r]);
     }
   }

@@ -11,7 +11,7 @@
 // Included by one file per instruction set; see common/simd/gelu.h.
 namespace vitrine::engine {
 
-// Implements RunMultiplyAdds for groups. Every chain begins with a different group, so that no two are equal.
+// Implements RunMultiplyAdds for groups. Every chain begins with a different group, so that no two chains are equal.
 template <class N>
 float RunNarrowMultiplyAdds(int64_t rounds) {
   std::byte groups[kGroupBytes * N::V::kLanes] = {};
@@ -26,7 +26,7 @@ float RunNarrowMultiplyAdds(int64_t rounds) {
 #pragma GCC unroll 12
     for (int i = 0; i < kChains; ++i) {
 #if defined(__x86_64__)
-      asm("" : "+x"(factor));  // prevents one shared product for all chains
+      asm("" : "+x"(factor));  // so that the chains do not share one product
 #endif
       sums[i] = N::Dot(factor, factor, sums[i]);
     }

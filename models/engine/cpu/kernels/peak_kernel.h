@@ -8,7 +8,7 @@
 // common/simd/gelu.h.
 namespace vitrine::engine {
 
-// Independent chains: more than the latency of a multiply-add in cycles on any two units.
+// Independent chains: more than any CPU's two multiply-add units can have in progress.
 inline constexpr int kChains = 12;
 
 template <class V>
@@ -18,7 +18,7 @@ float FirstLane(typename V::Reg v) {
   return lanes[0];
 }
 
-// Runs one multiply-add of each lane of each chain per round; returns a value that the compiler cannot compute.
+// Runs one multiply-add per lane and chain per round. Returns a value that the compiler cannot precompute.
 template <class V>
 float RunMultiplyAdds(int64_t rounds) {
   typename V::Reg sums[kChains];

@@ -8,7 +8,7 @@
 #include "models/engine/cpu/kernels/engine_gelu.h"
 #include "models/engine/cpu/kernels/kernels.h"
 
-// Kernels that treat each row by itself. Included by one file per instruction set; see common/simd/gelu.h.
+// Kernels that compute each row separately. Included by one file per instruction set; see common/simd/gelu.h.
 namespace vitrine::engine {
 
 using cpu::View;
@@ -30,10 +30,10 @@ struct Rows {
   static constexpr int kCount = kRows;
 };
 
-// Rows summed in parallel, since one alone waits for its own additions.
+// Rows summed in parallel: the additions of a single row wait for each other.
 inline constexpr int kRowsAtOnce = 4;
 
-// Calls block(Rows<n>, first) for every n rows from `first` on: kRowsAtOnce at a time, then one by one.
+// Calls block(Rows<n>, first) for every n rows from `first` on, where n is first kRowsAtOnce, then 1 for the rest.
 template <class Block>
 [[gnu::always_inline]] inline void ForRowsAtOnce(int64_t rows, Block block) {
   int64_t i = 0;
@@ -159,7 +159,7 @@ template <class V, int kVectors, class Load, class Store>
 
 template <class V>
 void RunInverseLengths(View<const float> x, float least, float* inverse) {
-  constexpr int kAtOnce = 8;  // additions in flight: two units, four cycles each
+  constexpr int kAtOnce = 8;  // additions in progress: two units, four cycles each
   const auto load = [](const float* from) { return V::Load(from); };
   int64_t c = 0;
   const auto store = [&](int64_t j, auto v) { V::Store(inverse + c + j, v); };

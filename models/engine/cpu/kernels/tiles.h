@@ -7,7 +7,7 @@
 // Cut of a product into register tiles. Included by one file per instruction set; see common/simd/gelu.h.
 namespace vitrine::engine {
 
-// Rows and vectors whose sums fill the registers: 32 of them, or 16.
+// Size of a tile whose sums fill the 32 or 16 registers.
 template <class V>
 inline constexpr int kTileRows = V::kLanes == 16 ? 14 : 6;
 inline constexpr int kTileVectors = 2;

@@ -11,7 +11,7 @@
 
 namespace vitrine::engine {
 
-// Weights and bias of a product in its precision. Immutable; thread-safe.
+// Weights and bias of a linear layer in its precision. Immutable; thread-safe.
 class LinearMatrix {
  public:
   explicit LinearMatrix(PackedMatrix matrix);
@@ -21,7 +21,7 @@ class LinearMatrix {
   int64_t outputs() const { return outputs_; }
   int64_t weights() const { return inputs_ * outputs_; }
   Precision precision() const { return precision_; }
-  // Memory read for the weights, in floats.
+  // Memory read for the weights, in units of 4 bytes.
   int64_t weight_floats() const { return weight_floats_; }
 
   const PackedMatrix* wide() const { return std::get_if<PackedMatrix>(&matrix_); }    // null if narrow

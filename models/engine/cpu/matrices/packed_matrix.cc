@@ -7,7 +7,7 @@
 namespace vitrine::engine {
 namespace {
 
-// Inputs of a panel that are written together: a block stays in the L1 cache while rows pass through it.
+// Inputs of a panel that are written in one block, which stays in the L1 cache while the rows are read.
 constexpr int64_t kBlock = 16;
 
 }  // namespace
@@ -23,7 +23,7 @@ AlignedFloats PackPanels(cpu::View<const float> weight, PanelShape shape) {
       const int64_t end = std::min(begin + kBlock, inputs);
       for (int64_t output = 0; output < outputs; ++output) {
         const float* const row = weight.Row(first + output);
-        // Copies bytes: groups of other numbers are not floats, and copying one as a float could change it.
+        // Copies bytes: a group of narrow numbers is not a float, and copying it as a float could change it.
         for (int64_t input = begin; input < end; ++input) {
           std::memcpy(&panel[input * width + output], &row[input], sizeof(float));
         }

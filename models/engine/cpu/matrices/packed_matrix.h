@@ -10,7 +10,7 @@
 
 namespace vitrine::engine {
 
-// Outputs of a vector and of a register tile, which determine the layout of weights.
+// Outputs per vector and per register tile, which determine the layout of weights.
 struct PanelShape {
   int64_t vector_columns;
   int64_t panel_columns;
@@ -23,8 +23,9 @@ struct PanelShape {
 // Packs weights [outputs, inputs], floats or groups of the same width, in the order in which a register tile reads
 // them.
 //
-// The outputs are cut into panels as wide as a tile; the last panel is as wide as its outputs rounded up to a vector. A
-// panel holds one weight of each of its outputs for the first input, then for the next. Padding is zero.
+// The outputs are cut into panels as wide as a tile; the width of the last panel is rounded up to whole vectors. A
+// panel holds one weight of each of its outputs for the first input, then one of each for the next input. Padding is
+// zero.
 AlignedFloats PackPanels(cpu::View<const float> weight, PanelShape shape);
 
 // Weights W [outputs, inputs] and bias of y = x W^T + b for Kernels::gemm. Immutable; thread-safe.

@@ -7,7 +7,7 @@
 namespace vitrine::engine {
 namespace {
 
-// Queries processed at a time, so that their weights stay in the L1 and L2 caches; a multiple of every vector.
+// Queries processed at a time, so that their weights stay in the L1 and L2 caches; a multiple of every vector length.
 constexpr int64_t kQueries = 48;
 
 }  // namespace
@@ -79,7 +79,7 @@ void Attend::MixHead(const Frame& frame, View<const float> q, View<const float> 
   }
 }
 
-// Computes class attention's single query: its scores are a row, and the softmax runs along it.
+// Computes class attention, whose single query has one row of scores; the softmax runs along that row.
 void Attend::MixOne(const Frame& frame, View<const float> q, View<const float> k, View<const float> v,
                     View<float> y) const {
   float* const weights = frame.scratch();
@@ -123,12 +123,12 @@ void Attend::Softmax(const Frame& frame, float* scores, int64_t keys, int64_t qu
   frame.kernels().softmax_columns(scores, keys, queries);
 }
 
-// Hands the attention matrices of one image to the tap: of all its queries, even if the model needs fewer, and from the
-// same q and k in fp32, whatever the precision of the product.
+// Hands the attention matrices of one image to the tap: for all queries, even if the model needs fewer, and from the
+// fp32 q and k, whatever the precision of the product.
 void Attend::HandOut(const Frame& frame, int image) const {
   const int64_t width = head_width();
   View<float> all = frame.Of(q_, image);
-  if (source_ == AttentionSource::kClassQuery) all.rows = 1;  // the class token is the first
+  if (source_ == AttentionSource::kClassQuery) all.rows = 1;  // the class token is the first row
   const View<float> keys = frame.Of(k_, image);
   AttentionTap::Matrices matrices;
   const auto append = [](const float* from, int64_t queries, int64_t count, FloatArray& to) {

@@ -20,13 +20,13 @@ class Attend : public Step {
   void Run(const Frame& frame) const override;
 
  protected:
-  // Computes one head of one image: all keys, and the requested queries.
+  // Computes one head of one image from all keys, for the queries in q.
   virtual void MixHead(const Frame& frame, View<const float> q, View<const float> k, View<const float> v,
                        View<float> y) const;
 
   int64_t head_width() const { return q_.columns / heads_; }
   float scale() const { return scale_; }
-  // Offsets added to the scores: one per key that the model can have, or empty.
+  // Offsets added to the scores, one per key position of the largest grid; empty if there are none.
   const std::vector<float>& key_offsets() const { return key_offsets_; }
 
  private:

@@ -7,7 +7,7 @@
 namespace vitrine::engine {
 namespace {
 
-// Lower bound of the length by which a channel is divided.
+// Lower limit of a channel's length when dividing by it.
 constexpr float kLeastLength = 1e-12f;
 
 // Appends the transpose: [channel of q, channel of k].

@@ -21,10 +21,10 @@ class AttendChannels : public Step {
   void Run(const Frame& frame) const override;
 
  protected:
-  // Computes k^T q of one head, [channel of k, channel of q]. `scratch` is the extra scratch of a derived step.
+  // Computes k^T q of one head, [channel of k, channel of q]. `scratch` is the additional scratch of a derived step.
   virtual void Correlate(const Frame& frame, View<const float> k, View<const float> q, View<float> weights,
                          float* scratch) const;
-  // Computes v weights.
+  // Computes the product of v and weights.
   virtual void Mix(const Frame& frame, View<const float> v, View<const float> weights, View<float> y,
                    float* scratch) const;
 

@@ -31,7 +31,7 @@ class AttendChannelsNarrowly : public AttendChannels {
   }
 
  protected:
-  // Uses a panel of k, one group after the other, as the rows of k^T.
+  // Uses the panels of k as the rows of k^T: one group after the other.
   void Correlate(const Frame& /*frame*/, View<const float> k, View<const float> q, View<float> weights,
                  float* scratch) const override {
     const float* const zeros = PutZeros(scratch);

@@ -9,7 +9,7 @@
 namespace vitrine::engine {
 namespace {
 
-// Added to a length.
+// Added to each length before dividing by it.
 constexpr float kNormEpsilon = 1e-6f;
 
 // Computes XN(q) XN(k^T v).
@@ -48,7 +48,7 @@ class AttendLinearly : public Step {
       if (frame.Watched(image, source_, layer_)) HandOut(frame, image);
       const View<float> y = frame.Of(y_, image);
       View<float> q = frame.Of(q_, image);
-      q.rows = y.rows;  // one if only class tokens are requested
+      q.rows = y.rows;  // one row if only class tokens are requested
       for (int64_t head = heads.first; head < heads.first + heads.count; ++head) {
         ProductOverRows(frame, Head(frame.Of(k_, image), head, width), Head(frame.Of(v_, image), head, width), sums,
                         width);
@@ -62,7 +62,7 @@ class AttendLinearly : public Step {
   }
 
  private:
-  // Hands the factors of one image's matrices to the tap: queries as they meet the keys, and the keys.
+  // Hands the factors of one image's matrices to the tap: the scaled queries, and the keys.
   void HandOut(const Frame& frame, int image) const {
     const int64_t width = q_.columns / heads_;
     const View<float> q = frame.Of(q_, image), k = frame.Of(k_, image), v = frame.Of(v_, image);

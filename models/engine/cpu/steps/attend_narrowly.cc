@@ -51,9 +51,9 @@ class AttendNarrowly : public Attend {
   // Layout of the scratch for one head of an image.
   struct Places {
     int64_t columns;       // tokens, padded to whole vectors
-    int64_t query_bytes;   // per row of queries
-    int64_t weight_bytes;  // per row of weights
-    float* zeros;          // as many as columns or the head's columns, whichever are more
+    int64_t query_bytes;   // bytes per row of queries
+    int64_t weight_bytes;  // bytes per row of weights
+    float* zeros;          // [the larger of columns and the head's columns]
     float* offsets;        // [columns]
     float* scores;         // [chunk, columns]
     std::byte* queries;    // [chunk, groups of columns]
@@ -85,7 +85,7 @@ class AttendNarrowly : public Attend {
     return at;
   }
 
-  // Writes the offsets of the keys' exponents; padding columns get no weight.
+  // Writes the key offsets of the exponents; padding columns get minus infinity.
   void PutOffsets(int64_t tokens, const Places& at) const {
     std::fill(at.zeros, at.offsets, 0.0f);
     const int64_t known = std::min(static_cast<int64_t>(key_offsets().size()), tokens);

@@ -10,9 +10,9 @@
 
 namespace vitrine::engine {
 
-// A convolution of a map without a copy of every neighbourhood: channels last, with a border of zeros, so that a
-// neighbourhood is `kernel` pieces of `kernel * channels` numbers, one map row apart. The map and the matrix have the
-// same number type, fp32 or bf16.
+// A convolution that reads the map directly instead of copying every neighbourhood. The map has channels last and a
+// border of zeros, so a neighbourhood is `kernel` pieces of `kernel * channels` numbers, one map row apart. Map and
+// matrix have the same number type, fp32 or bf16.
 template <class Number>
 struct Convolution {
   const LinearMatrix& matrix;  // [outputs, kernel * kernel * channels]
@@ -28,8 +28,8 @@ struct Convolution {
     return kWide ? kernels.panel_columns : matrix.narrow()->kernels().panel_columns;
   }
 
-  // Computes columns first_output to first_output + outputs, at most one panel, of one row of the result. `map` is the
-  // top left of the first neighbourhood. An fp32 map gives an fp32 result.
+  // Computes columns first_output to first_output + outputs - 1, at most one panel, of one row of the result. `map`
+  // points to the top left of the first neighbourhood. An fp32 map gives an fp32 result.
   template <class Result>
   void RunPanel(const Kernels& kernels, const Number* map, int64_t places, int64_t first_output, int64_t outputs,
                 Result* y, int64_t y_stride) const {

@@ -100,7 +100,7 @@ class DenseConvolution : public Step {
   }
 
  private:
-  // Scratch for the neighbourhoods of a chunk of cells.
+  // Returns the scratch size for the neighbourhoods of a chunk of cells.
   int64_t GatheredFloats() const { return kChunkRows * kTaps * x_.columns; }
 
   static float* Gather(View<const float> x, Grid grid, int64_t cell, float* out) {

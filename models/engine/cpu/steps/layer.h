@@ -13,10 +13,10 @@
 
 namespace vitrine::engine {
 
-// Rows prepared in scratch for one product, few enough to stay in the L1 and L2 caches.
+// Rows per chunk prepared in scratch for one product, few enough to stay in the L1 and L2 caches.
 inline constexpr int64_t kChunkRows = 56;
 
-// Left side of a product: rows of floats, or of groups.
+// Left operand of a product: fp32 rows, or rows of groups.
 struct LeftSide {
   View<const float> wide;
   const std::byte* groups = nullptr;
@@ -41,7 +41,7 @@ class Layer {
   const LinearMatrix& matrix() const { return *matrix_; }
   bool takes_bf16() const { return matrix_->precision() == Precision::kBf16; }
 
-  // Floats of scratch that Take needs for a chunk.
+  // Returns the floats of scratch that Take needs for a chunk.
   int64_t Scratch() const {
     if (const NarrowMatrix* const narrow = matrix_->narrow()) {
       return kChunkRows *
@@ -63,8 +63,8 @@ class Layer {
     return {.wide = normalized};
   }
 
-  // Multiplies `rows` rows of the left side and applies bias, activation and residual. `residual` has as many rows, or
-  // is empty. Only narrow products can write bf16.
+  // Multiplies `rows` rows of the left operand and applies bias, activation and residual. `residual` is empty or has
+  // `rows` rows. Only narrow products can write bf16.
   void Multiply(const Kernels& kernels, const LeftSide& left, int64_t rows, View<const float> residual,
                 Result to) const {
     if (const NarrowMatrix* const narrow = matrix_->narrow()) {
@@ -98,7 +98,7 @@ class Layer {
   }
 
  private:
-  // Aligned to 16 bytes, for fast vector loads.
+  // Rounds up to 16 bytes, for fast vector loads.
   static int64_t RowBytes(const NarrowMatrix& narrow) { return (narrow.row_bytes() + 15) / 16 * 16; }
 
   const std::shared_ptr<const LinearMatrix> matrix_;

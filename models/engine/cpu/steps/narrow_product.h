@@ -9,10 +9,10 @@
 #include "models/engine/cpu/kernels/narrow_kernels.h"
 #include "models/engine/cpu/matrices/packed_matrix.h"
 
-// Products of two bf16 activations, which steps round and lay out in scratch.
+// Products of two bf16 activations; the caller rounds both and lays them out in scratch.
 namespace vitrine::engine {
 
-// Returns the number of groups that hold `numbers` numbers along a sum.
+// Returns the number of groups for `numbers` numbers along the summed dimension.
 inline int64_t GroupsOf(int64_t numbers) {
   return (numbers + 1) / 2;
 }

@@ -28,8 +28,8 @@ class Patchify : public Step {
   }
 
  private:
-  // Copies a patch pixel by pixel; with kChannels > 0, several pixels at a time. Prefetches the patch `below`, that
-  // many floats ahead, one cache line per row: its rows and planes are too far apart for the hardware prefetcher.
+  // Copies a patch pixel by pixel; with kChannels > 0, several pixels at a time. Prefetches the patch that lies `below`
+  // floats ahead, one cache line per row: its rows and planes are too far apart for the hardware prefetcher.
   template <int kChannels>
   void Take(const ImagePlanes& planes, const float* corner, int64_t below, float* __restrict out) const {
     const int64_t plane = int64_t{planes.height} * planes.width;

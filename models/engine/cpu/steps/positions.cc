@@ -10,7 +10,7 @@
 namespace vitrine::engine {
 namespace {
 
-constexpr int64_t kMostBytes = int64_t{4} << 20;  // limit of the cache of position rows
+constexpr int64_t kMostBytes = int64_t{4} << 20;  // byte limit of the cache of position rows
 
 class AddPositions : public Step {
  public:

@@ -14,14 +14,14 @@ namespace {
 
 using program::MapSize;
 
-// Least number of positions computed per read of a weight panel.
+// Minimum number of positions computed per read of a weight panel.
 constexpr int kLeastPlaces = 56;
 
 // Prefetch distance in image rows: the hardware prefetcher stops at each page of each plane.
 constexpr int kRowsAhead = 2;
 constexpr int kLineFloats = 16;
 
-// Numbers behind a map that a neighbourhood with an odd number of bf16 reads and multiplies by 0.
+// Numbers after a map: a neighbourhood with an odd number of bf16 reads them and multiplies them by 0.
 constexpr int64_t kSlack = 2;
 
 // Input of a layer: channels last, with a border of zeros.
@@ -31,7 +31,7 @@ struct Map {
   int64_t channels = 0;
   int border = 0;
   Number* data = nullptr;
-  int made = 0;  // rows computed so far
+  int made = 0;  // number of rows computed so far
 
   int64_t columns() const { return size.width + 2 * border; }
   int64_t numbers() const { return (size.height + 2 * border) * columns() * channels + kSlack; }
@@ -48,7 +48,7 @@ struct Map {
   }
 };
 
-// Takes the maximum of every pool x pool positions, NaN if one of them is: `x` has `pool` rows of columns * pool
+// Takes the maximum of every pool x pool positions; NaN if one of them is NaN. `x` has `pool` rows of columns * pool
 // positions, `y` has one row of `columns`.
 void MaxPool(const float* x, int columns, int64_t channels, int pool, float* y) {
   for (int column = 0; column < columns; ++column, y += channels) {
@@ -61,8 +61,8 @@ void MaxPool(const float* x, int columns, int64_t channels, int pool, float* y) 
   }
 }
 
-// Computes the stem of one image. Rows of a map are computed when the next layer needs them, so that they are read from
-// the L1 or L2 cache. Maps are fp32 or bf16, the result is fp32.
+// Computes the stem of one image. Rows of a map are computed when the next layer needs them, so that it reads them from
+// the L1 or L2 cache. Maps are fp32 or bf16; the result is fp32.
 template <class Number>
 class Passage {
  public:
@@ -81,7 +81,7 @@ class Passage {
     result_size_ = size;
   }
 
-  // Floats of scratch: unpooled rows of a pooling layer, a rounded row of the image, and the maps.
+  // Returns the floats of scratch: unpooled rows of a pooling layer, a rounded row of the image, and the maps.
   int64_t Floats() const {
     int64_t numbers = 0, band = 0;
     for (size_t i = 0; i < layers_.size(); ++i) {
@@ -91,7 +91,7 @@ class Passage {
     return band + PlaneFloats() * maps_[0].channels + (numbers * kNumberBytes + kFloatBytes - 1) / kFloatBytes;
   }
 
-  // Computes the `wanted` rows of the result.
+  // Computes the rows `wanted` of the result.
   void Run(float* scratch, Segment wanted, View<float> y) {
     if (wanted.count == 0) return;
     band_ = scratch;
@@ -124,7 +124,7 @@ class Passage {
     return int64_t{pool} * pool * SizeOf(i + 1).width * layers_[i].matrix->outputs();
   }
 
-  // Skips rows of maps that no row of the result from `row` on reads.
+  // Skips map rows that the result does not need from `row` on.
   void SkipTo(int row) {
     for (size_t i = layers_.size(); i-- > 0;) {
       const program::Convolve& convolve = layers_[i].convolve;
@@ -133,7 +133,7 @@ class Passage {
     }
   }
 
-  // Computes the rows of map i before `last`.
+  // Computes the rows of map i up to `last`, exclusive.
   void Make(size_t i, int last) {
     Map<Number>& map = maps_[i];
     last = std::min(last, map.size.height);
@@ -147,7 +147,7 @@ class Passage {
     }
   }
 
-  // Computes a few rows of layer i - 1, from `made` to at most `end`; returns the first row that is not computed.
+  // Computes a few rows of layer i - 1, from `made` to at most `end`. Returns the first row that is not computed.
   int MakeBand(size_t i, int end, int made) {
     const program::Convolve& convolve = layers_[i - 1].convolve;
     const MapSize size = SizeOf(i);
@@ -165,7 +165,7 @@ class Passage {
     return made + rows;
   }
 
-  // Inlined, because the compiler drops calls that have no effect known to it.
+  // Inlined, because the compiler drops calls that seem to have no effect.
   [[gnu::always_inline]] void AskFor(int row) const {
     if (row >= maps_[0].size.height) return;
     for (int c = 0; c < image_.channels; ++c) {
@@ -204,12 +204,13 @@ class Passage {
     }
   }
 
-  // Floats of a row of one channel, rounded to bf16.
+  // Returns the floats needed for one row of one channel, rounded to bf16.
   int64_t PlaneFloats() const {
     return kIsNarrow ? (maps_[0].size.width * kNumberBytes + kFloatBytes - 1) / kFloatBytes : 0;
   }
 
-  // Computes `rows` rows of layer i, of `size` in all, whose positions are `stride` apart.
+  // Computes `rows` rows of layer i from row `first` on; `size` is the size of its whole output. Positions are `stride`
+  // apart.
   template <class RowOf>
   void Convolve(size_t i, int first, int rows, MapSize size, RowOf row_of, int64_t stride) {
     const StemLayer& layer = layers_[i];
@@ -240,7 +241,7 @@ class Passage {
   const Kernels& kernels_;
   const std::vector<StemLayer>& layers_;
   const ImagePlanes& image_;
-  std::array<Map<Number>, kMostStemLayers> maps_;  // input of each layer
+  std::array<Map<Number>, kMostStemLayers> maps_;  // maps_[i]: input of layer i
   MapSize result_size_;
   View<float> result_;
   float* band_ = nullptr;

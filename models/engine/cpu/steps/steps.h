@@ -43,11 +43,11 @@ StepPtr MakeConcatenate(std::vector<Operand> x, Operand y);
 
 // --- rows of tokens, cells and images
 
-StepPtr MakeFill(std::vector<float> row, Operand y);  // every row the same
+StepPtr MakeFill(std::vector<float> row, Operand y);  // `row` in every row of y
 StepPtr MakeJoinClass(Operand rows, Operand cells, Operand y);
 StepPtr MakeTakeClass(Operand x, Operand y);
 StepPtr MakeTakeCells(Operand x, Operand y);
-StepPtr MakeMeanOfCells(Operand x, Operand y);  // x may be tokens; class tokens are left out
+StepPtr MakeMeanOfCells(Operand x, Operand y);  // x may be tokens; class tokens are excluded
 
 // Copies the rows of x to the token tap of this stage.
 StepPtr MakeHandOut(Operand x, int stage);
@@ -56,7 +56,7 @@ StepPtr MakeHandOut(Operand x, int stage);
 
 StepPtr MakePatchify(int patch, Operand y);
 
-// A convolution of a stem, as in StemConvolution; bf16 in as many parts as the kernel has rows.
+// A convolution of a stem, as in StemConvolution. For bf16, the matrix has one part per kernel row.
 struct StemLayer {
   program::Convolve convolve;
   std::shared_ptr<const LinearMatrix> matrix;
@@ -66,13 +66,13 @@ StepPtr MakeStem(std::vector<StemLayer> layers, Operand y);  // at most kMostSte
 
 // --- positions
 
-// Adds to x the rows that `rows` returns for the grid of each image; caches them for recent grids.
+// Adds to x the rows that `rows` returns for each image's grid, and caches them for recent grids.
 using PositionRows = std::function<std::vector<float>(Grid grid)>;
 StepPtr MakeAddPositions(Operand x, Operand y, PositionRows rows);
 
 // --- attention; columns are heads side by side
 
-// The products of the first two are bf16 if `bf16` is not null.
+// MakeAttend and MakeAttendChannels compute both products in bf16 if `bf16` is not null.
 StepPtr MakeAttend(const program::Attend& attend, Operand q, Operand k, Operand v, std::vector<float> key_offsets,
                    Operand y, const NarrowKernels* bf16);
 StepPtr MakeAttendChannels(const program::AttendChannels& attend, Operand q, Operand k, Operand v,
@@ -80,8 +80,9 @@ StepPtr MakeAttendChannels(const program::AttendChannels& attend, Operand q, Ope
 StepPtr MakeAttendLinearly(const program::AttendLinearly& attend, Operand q, Operand k, Operand v,
                            std::vector<float> query_scale, std::vector<float> context_scale, Operand y);
 
-// 3x3 over the grid; class tokens are copied. With `scale` and `shift`, y = scale GELU(convolution) + shift. A
-// residual, of cells alone, is added to that. `narrow` selects the kernels and their GELU; null for fp32.
+// 3x3 over the grid; class tokens are copied. With `scale` and `shift`, y = scale GELU(convolution) + shift; otherwise
+// y = convolution. Then a residual, which has cells only, is added. `narrow` selects the kernels and their GELU; null
+// for fp32.
 struct DepthwiseWeights {
   std::vector<float> weights;  // [9, channels]
   std::vector<float> bias;

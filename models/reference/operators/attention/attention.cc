@@ -24,7 +24,7 @@ namespace {
 
 class AttentionFunction : public torch::autograd::Function<AttentionFunction> {
  public:
-  // qkv [T, 3, heads, width] -> [T, heads width], of the same type.
+  // qkv [T, 3, heads, width] -> [T, heads width], in the type of qkv.
   static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& qkv,
                             const std::shared_ptr<const TokenLayout>& layout) {
     const at::Tensor rows = qkv.contiguous();
@@ -92,7 +92,7 @@ class AttentionFunction : public torch::autograd::Function<AttentionFunction> {
   }
 };
 
-// Above this, a row of weights does not fit the cache, and the library's blocked form is faster.
+// With more tokens, a row of weights does not fit the cache, and the library's blocked form is faster.
 constexpr int64_t kMostOwnTokens = 400;
 
 bool AttendsItself(const at::Tensor& qkv, const TokenLayout& layout, const ForwardContext& context) {

@@ -14,8 +14,8 @@ namespace vitrine {
 at::Tensor AttendWithinImages(const at::Tensor& qkv, const std::shared_ptr<const TokenLayout>& layout, int layer,
                               int site, const ForwardContext& context);
 
-// softmax(scale q k^T) v of a run's images, q [B, h, n, d_h], k and v [B, h, m, d_h]: [B, h, n, d_h]. Stores the
-// weights [B, h, n, m] only if dropout applies to them; `site` is their dropout site.
+// softmax(scale q k^T) v for the images of a run: q [B, h, n, d_h], k and v [B, h, m, d_h] -> [B, h, n, d_h]. Stores
+// the weights [B, h, n, m] only if dropout applies to them; `site` is their dropout site.
 at::Tensor AttendRun(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, double scale,
                      const TokenLayout::Run& run, int site, const ForwardContext& context);
 
@@ -24,8 +24,8 @@ inline bool DropsWeights(const ForwardContext& context) {
   return context.training && context.dropout.attention.value_or(0) > 0;
 }
 
-// Returns the part of `x` [T, heads, d_h] that belongs to a run of equal grids, as [images, heads, tokens, d_h]. A
-// view.
+// Returns a view of the rows of `x` [T, heads, d_h] that belong to a run of equal grids, as [images, heads, tokens,
+// d_h].
 at::Tensor HeadsOfRun(const at::Tensor& x, const TokenLayout::Run& run);
 
 }  // namespace vitrine

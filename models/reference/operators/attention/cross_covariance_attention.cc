@@ -20,12 +20,12 @@
 namespace vitrine {
 namespace {
 
-// Lower bound of the length by which a channel is divided.
+// Lower limit of a channel's length when dividing by it.
 constexpr double kLeastNorm = 1e-12;
 
 class ChannelAttentionFunction : public torch::autograd::Function<ChannelAttentionFunction> {
  public:
-  // q, k and v [T, width] of one type, with any row stride; temperature [heads, 1, 1] -> [T, width] of the same type.
+  // q, k and v [T, width] of one type, with any row stride; temperature [heads, 1, 1] -> [T, width] in the type of q.
   static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& q, const at::Tensor& k,
                             const at::Tensor& v, const at::Tensor& temperature,
                             const std::shared_ptr<const TokenLayout>& layout) {
@@ -109,7 +109,7 @@ at::Tensor AttendChannels(const Qkv& qkv, const at::Tensor& temperature,
   const int64_t count = temperature.numel();
   const auto heads = [&](const at::Tensor& part) { return part.view({-1, count, part.size(1) / count}); };
   const at::Tensor q = heads(qkv.q), k = heads(qkv.k), v = heads(qkv.v);  // [T, h, d_h]
-  // Divides the d_h x d_h products by the norms, instead of the tokens.
+  // Divides the d_h x d_h products, not the tokens, by the norms.
   const at::Tensor q_norms = ChannelNorms(q, *layout, context).clamp_min(kLeastNorm);  // [images, h, d_h]
   const at::Tensor k_norms = ChannelNorms(k, *layout, context).clamp_min(kLeastNorm);
   const at::Tensor products = ChannelProducts(q, k, *layout, context);  // [images, h, d_h, d_h]

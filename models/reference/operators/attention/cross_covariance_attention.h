@@ -17,11 +17,11 @@ struct Qkv {
 };
 
 // Cross-covariance attention (XCiT, Eq. 1): in each head, channels of q attend to channels of k.
-//   A = softmax(tau q^^T k^), [d_h, d_h], with every channel of q^ and k^ of length 1 over the image's tokens;
+//   A = softmax(tau q^^T k^), [d_h, d_h], where every channel of q^ and k^ has length 1 over the image's tokens;
 //   the result is v A^T, [T, width].
 // tau, `temperature` [heads, 1, 1], is learned. Time and memory are linear in the tokens. `layer` is the layer's index
 // for the tap, `site` the dropout site of A.
-// NOTE: the paper divides by tau; its code, the source of the published weights, multiplies.
+// NOTE: the paper divides by tau; its code, the source of the published weights, multiplies by tau.
 at::Tensor AttendChannels(const Qkv& qkv, const at::Tensor& temperature,
                           const std::shared_ptr<const TokenLayout>& layout, int layer, int site,
                           const ForwardContext& context);

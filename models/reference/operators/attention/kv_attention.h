@@ -8,9 +8,9 @@
 
 namespace vitrine {
 
-// softmax(alpha q k^T) v of every head over the tokens of every image, or softmax(s alpha q k^T + g) v with a map: the
-// three forms of the KV transformer's vision classifier. QKV has queries, KV uses the keys as queries, KV+Pos adds one
-// scalar s and one value g(j) per key: see MapPosition.
+// softmax(alpha q k^T) v of every head over the tokens of every image, or, with a map, softmax(s alpha q k^T + g) v:
+// the three forms of the KV transformer's vision classifier. QKV has queries; KV uses the keys as queries; KV+Pos adds
+// one scalar s and one value g(j) per key (see MapPosition).
 struct KeyedAttention {
   double alpha = 1;
   const MapPosition* map = nullptr;

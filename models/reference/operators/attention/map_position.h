@@ -6,30 +6,30 @@
 
 namespace vitrine {
 
-// map_pos of KV+Pos attention: a linear layer m -> 1 with bias on [score_ij + P_ijc], c = 0..m-1, P the positional
-// tensor of KeyPositions(). With weights w it computes s score_ij + f(i) + g(j) + b, where s is the sum of w, and g(j)
-// the product of the key position's encoding with its channels of w; f(i) and b are equal along a row and cancel in the
-// softmax. So
+// map_pos of KV+Pos attention: a linear layer m -> 1 with bias on [score_ij + P_ijc], c = 0..m-1, where P is the
+// positional tensor of KeyPositions(). With weights w it computes s score_ij + f(i) + g(j) + b, where s is the sum of
+// w, and g(j) is the product of the key position's encoding with its channels of w. f(i) and b are constant along a row
+// and cancel in the softmax. So
 //   softmax_j(map_pos(score)) = softmax_j(s score_ij + g(j)),
-// and this class computes that: one scalar and one value per key, never a tensor [B, h, n, n, m].
+// and this class computes the right side: one scalar and one value per key, never a tensor [B, h, n, n, m].
 struct MapPosition {
-  // One map shared by all heads: [m] and [1]; otherwise [heads, m] and [heads].
+  // [m] and [1] if all heads share one map; otherwise [heads, m] and [heads].
   at::Tensor weight;
-  at::Tensor bias;           // cancels out; published models store it
+  at::Tensor bias;           // cancels out, but published models store it
   at::Tensor key_positions;  // [keys, m - q]; constant
 
   // scores [..., heads, n, keys] -> s score + g, the input of the softmax; equal to the published form except for terms
-  // that cancel. Differentiable; the bias has gradient zero. At most as many keys as positions.
+  // that cancel. Differentiable; the bias has gradient zero. There must be at most as many keys as positions.
   at::Tensor Logits(const at::Tensor& scores) const;
-  // s score alone: symmetric if the scores are.
+  // Returns s score; symmetric if the scores are.
   at::Tensor Scaled(const at::Tensor& scores) const;
 
-  // s and g [1, 1, 1, keys] as constants on the CPU, for a library's fused attention. For one shared map only.
+  // Return s and g [1, 1, 1, keys] as constants on the CPU, for a library's fused attention. For one shared map only.
   double Scale() const;
   at::Tensor KeyOffsets(int64_t keys) const;
 };
 
-// KeyEncoding as a tensor.
+// Returns KeyEncoding as a tensor.
 at::Tensor KeyPositions(int64_t tokens, int64_t channels);
 
 }  // namespace vitrine

@@ -9,22 +9,22 @@ namespace vitrine {
 
 // X-ViT's attention without a softmax: linear in the tokens, normalised by XNorm. Per head, with d_h channels,
 //   S = K^T V, [d_h, d_h];  q^_i = gq q_i / |q_i|;  S^ = gs S / |S| over one axis;  O = Q^ S^.
-// If the norm is over the contracted axis, the features of K, every output is gq gs times a cosine. gq and gs are one
-// learned number per head; 1e-6 is added to the norms.
+// If the norm runs over the contracted axis, the features of K, every output is a cosine times gq gs. gq and gs are one
+// learned number each per head; 1e-6 is added to the norms.
 //
 // The tap gets factors: M_ij = queries_i . keys_j is the share of V_j in O_i. Over the contracted axis O_id = gs / s_d
 // sum_j M_ij V_jd with s_d = |S_.d|; over the last axis O = M V.
 struct LinearAttention {
   at::Tensor query_scale;    // gq, [heads]
   at::Tensor context_scale;  // gs, [heads]
-  bool over_values = false;  // norm of S over the features of V
+  bool over_values = false;  // the norm of S runs over the features of V
 
-  // All tokens as queries: q, k, v [T, heads, d_h]; returns [T, heads d_h]. `layer` is the layer's index for the tap.
-  // `site` is the dropout site of S^, as XCiT drops its channel weights; there are no token weights.
+  // Uses all tokens as queries: q, k, v [T, heads, d_h]; returns [T, heads d_h]. `layer` is the layer's index for the
+  // tap. `site`: where dropout acts on S^, as on XCiT's channel weights; there are no token weights.
   at::Tensor OfTokens(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                       const std::shared_ptr<const TokenLayout>& layout, int layer, int site,
                       const ForwardContext& context) const;
-  // Only class tokens as queries, q [images, heads, d_h]: [images, heads d_h].
+  // Uses only class tokens as queries: q [images, heads, d_h]; returns [images, heads d_h].
   at::Tensor OfClassTokens(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const TokenLayout& layout,
                            int layer, int site, const ForwardContext& context) const;
 

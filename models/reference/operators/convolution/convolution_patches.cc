@@ -33,7 +33,7 @@ void GatherPixel(const float* pixels, int64_t channels, int64_t height, int64_t 
   }
 }
 
-// Gathers the neighbourhoods of all pixels within cells: [cells * pool * pool, 9 C], cell by cell.
+// Gathers the neighbourhoods of all pixels inside cells: [cells * pool * pool, 9 C], cell by cell.
 void GatherCells(const at::Tensor& image, Grid grid, int pool, float* out) {
   const int64_t size = 9 * image.size(0);
   const float* pixels = image.const_data_ptr<float>();
@@ -49,7 +49,7 @@ void GatherCells(const at::Tensor& image, Grid grid, int pool, float* out) {
 
 struct Pooled {
   at::Tensor values;   // [cells, width]
-  at::Tensor winners;  // [cells, width] uint8: index of the cell's pixel with the maximum
+  at::Tensor winners;  // [cells, width] uint8: index of the pixel with the cell's maximum
 };
 
 // Runs image by image, so that the convolution's output stays in the cache until it is pooled.
@@ -81,7 +81,7 @@ Pooled ConvolveAndPool(const ImageBatch& images, const at::Tensor& weight, const
   return pooled;
 }
 
-// Adds the weights' gradient from one image: only the maximum of each cell and channel has one.
+// Adds one image's gradient of the weights: only the pixel with a cell's and channel's maximum contributes.
 void AccumulateWeights(const float* neighbours, const float* gradient, const uint8_t* winners, int64_t cells,
                        int64_t positions, int64_t width, int64_t size, float* sum) {
   for (int64_t cell = 0; cell < cells; ++cell) {
@@ -125,7 +125,7 @@ class PoolFunction : public torch::autograd::Function<PoolFunction> {
     const int64_t width = saved[1].size(0);
     const int64_t size = saved[1].numel() / width;
     const int64_t positions = int64_t{pool} * pool;
-    // A fixed number of partial sums keeps the result independent of the thread count.
+    // The number of partial sums is fixed, so that the result does not depend on the thread count.
     const int64_t parts = std::min<int64_t>(8, static_cast<int64_t>(images.size()));
     at::Tensor sums = at::zeros({parts, width, size}, at::kFloat);
     at::parallel_for(0, parts, 1, [&](int64_t begin, int64_t end) {
@@ -144,7 +144,7 @@ class PoolFunction : public torch::autograd::Function<PoolFunction> {
   }
 };
 
-// The same for devices without our own kernel.
+// ConvolveAndPool for devices without our own kernel.
 at::Tensor ConvolveAndPoolWithLibrary(const ImageBatch& images, const at::Tensor& weight, const at::Tensor& bias,
                                       int pool) {
   std::vector<at::Tensor> outputs;

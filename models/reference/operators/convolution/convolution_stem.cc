@@ -13,7 +13,7 @@
 namespace vitrine {
 namespace {
 
-// Input and output are channels-last in memory, so that pixels are rows.
+// Input and output are channels-last in memory, so that each pixel is a row.
 at::Tensor Convolve(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias, bool bf16,
                     at::ScalarType result = at::kFloat) {
   const auto type = bf16 ? at::kBFloat16 : at::kFloat;
@@ -54,7 +54,7 @@ Maps RunsOf(const ImageBatch& images, int cell) {
 
 namespace {
 
-// Uses statistics over the whole batch, all sizes together.
+// Uses statistics over the whole batch, all image sizes together.
 Maps ConvolveInTraining(const Maps& maps, const at::Tensor& weight, const BatchNormTensors& norm, bool gelu,
                         const ForwardContext& context) {
   Maps convolved;

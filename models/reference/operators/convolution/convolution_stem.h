@@ -9,12 +9,12 @@
 
 namespace vitrine {
 
-// Maps [images, channels, rows, columns], one per run of images with equal grids. Pixels at the right and the bottom
+// Maps [images, channels, rows, columns], one per run of images with equal grids. Pixels at the right and bottom edges
 // that do not fill a cell are cut off.
 using Maps = std::vector<at::Tensor>;
 Maps RunsOf(const ImageBatch& images, int cell);
 
-// A step of XCiT's patch projection: 3x3 convolution of stride 2 without bias, weight [out, in, 3, 3], its BatchNorm
+// One step of XCiT's patch projection: 3x3 convolution of stride 2 without bias, weight [out, in, 3, 3], its BatchNorm
 // over the pixels of all maps, and GELU if `gelu`.
 Maps ConvolveAndNormalize(const Maps& maps, const at::Tensor& weight, const BatchNormTensors& norm, bool gelu,
                           const ForwardContext& context);

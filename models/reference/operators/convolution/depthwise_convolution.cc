@@ -24,7 +24,7 @@
 namespace vitrine {
 namespace {
 
-// `scale` and `shift` may be undefined: then without GELU.
+// Undefined `scale` and `shift` mean without GELU.
 at::Tensor RunKernel(const PackedTokens& x, const at::Tensor& weight, const at::Tensor& bias, const at::Tensor& scale,
                      const at::Tensor& shift) {
   const int64_t channels = weight.size(0);
@@ -99,7 +99,7 @@ class DepthwiseFunction : public torch::autograd::Function<DepthwiseFunction> {
 
 namespace {
 
-// Uses the library, on any device. Tokens row by row are channels-last pixels.
+// Uses the library, on any device. Tokens row by row are pixels in channels-last order.
 at::Tensor ConvolveRuns(const PackedTokens& x, const at::Tensor& weight, const at::Tensor& bias) {
   const int64_t channels = x.data.size(1);
   std::vector<at::Tensor> outputs;

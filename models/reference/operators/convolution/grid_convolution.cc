@@ -18,8 +18,8 @@
 namespace vitrine {
 namespace {
 
-// Gathers the 3x3 neighbourhood of every token: [T, c] -> [T, 9 c], zeros beyond the border and for rows that are not
-// patches. Copies bytes, so any type is possible. CPU only.
+// Gathers the 3x3 neighbourhood of every token: [T, c] -> [T, 9 c]. Neighbours outside the grid and rows that are not
+// patches are zeros. Copies bytes, so any type is possible. CPU only.
 at::Tensor GatherNeighbours(const at::Tensor& x, const TokenLayout& layout) {
   const int64_t channels = x.size(1);
   at::Tensor neighbours = at::empty({x.size(0), 9 * channels}, x.options());
@@ -54,7 +54,7 @@ at::Tensor GatherNeighbours(const at::Tensor& x, const TokenLayout& layout) {
   return neighbours;
 }
 
-// Copies the prefix tokens of every image; both tensors have one type.
+// Copies the prefix tokens of every image; both tensors have the same type.
 void CopyPrefix(const at::Tensor& x, const TokenLayout& layout, at::Tensor& y) {
   for (int image = 0; image < layout.images(); ++image) {
     for (int token = 0; token < layout.prefix_tokens(); ++token) {
@@ -88,7 +88,7 @@ class ConvolutionFunction : public torch::autograd::Function<ConvolutionFunction
   // With G[t, k] = dy[t + offset k], the neighbours of the gradient:
   //   dx[t] = sum_k W[8 - k]^T G[t, k]      (the convolution with the kernel rotated by 180 degrees)
   //   dW[8 - k] = sum_t G[t, k] x[t]^T
-  // so that one gather serves both, and the neighbours of x need not be kept.
+  // so one gather serves both sums, and the neighbours of x need not be kept.
   static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
                                                  torch::autograd::variable_list gradients) {
     const torch::autograd::variable_list saved = context->get_saved_variables();
@@ -110,7 +110,7 @@ class ConvolutionFunction : public torch::autograd::Function<ConvolutionFunction
   }
 };
 
-// The same for devices without our own gather: one library convolution per run of equal grids.
+// ConvolveGrids for devices without our own gather: one library convolution per run of equal grids.
 at::Tensor ConvolveRuns(const PackedTokens& x, const at::Tensor& weight, bool bf16) {
   const auto type = bf16 ? at::kBFloat16 : at::kFloat;
   const at::Tensor kernel = weight.to(type).permute({0, 3, 1, 2});

@@ -12,7 +12,7 @@ namespace vitrine {
 ImageBatch ConvolveImages(const ImageBatch& images, const at::Tensor& weight, const at::Tensor& bias, int stride,
                           int padding, const ForwardContext& context);
 
-// Returns images [channels, H, W] as tokens: [positions of all images, channels], by image, row by row.
+// Returns images [channels, H, W] as tokens: [positions of all images, channels], image by image, row by row.
 at::Tensor PixelsAsTokens(const ImageBatch& images);
 
 }  // namespace vitrine

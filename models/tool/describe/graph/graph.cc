@@ -37,10 +37,10 @@ std::string Square(int side) {
   return absl::StrCat(side, "x", side);
 }
 
-// Returns the settings of an operator that a reader needs besides its kind.
+// Returns the operator settings that a reader needs besides the kind.
 struct NoteOf {
   const ir::Operator& op;
-  bool shared = false;  // another operator has the same weight
+  bool shared = false;  // another operator uses the same weight
 
   std::string operator()(const ir::Convolve& convolve) const {
     return absl::StrCat(Square(convolve.kernel), convolve.stride > 1 ? absl::StrCat(", stride ", convolve.stride) : "",
@@ -122,7 +122,7 @@ class Folding {
 
   std::vector<Segment> Segments() const {
     std::vector<Segment> segments;
-    std::vector<size_t> sources;  // outside of blocks: drawn beside their readers
+    std::vector<size_t> sources;  // operators without inputs, outside of blocks: drawn next to their readers
     const std::vector<ir::Operator>& operators = program_.operators();
     for (size_t i = 0; i < operators.size(); ++i) {
       const std::string block = BlockOf(operators[i]);
@@ -200,7 +200,7 @@ class Folding {
     return panel;
   }
 
-  // Returns an equal string for blocks that differ only in their position.
+  // Returns equal strings for blocks that differ only in their position.
   std::string FormOf(const Segment& segment) const {
     const GraphPanel panel = PanelOf(segment);
     std::string form;
@@ -228,7 +228,7 @@ class Folding {
   const ir::Program& program_;
   const std::vector<ir::MapSize> sizes_;
   const std::vector<int64_t> macs_;
-  std::vector<int> users_;  // readers of each weight
+  std::vector<int> users_;  // number of readers of each weight
   Grid grid_;
   std::vector<GraphPanel> panels_;
 };

@@ -13,13 +13,13 @@
 
 namespace vitrine {
 
-// Effect of an operator on the rows of its input; sets its colour.
+// Effect of an operator on the rows of its input; determines its colour.
 enum class GraphRole {
-  kPort,     // no operator: a value from outside the panel
+  kPort,     // a value from outside the panel, not an operator
   kMix,      // each result row depends on several input rows
-  kProduct,  // a dense layer on each row by itself
-  kRow,      // other arithmetic on each row by itself
-  kMove,     // values are moved, split or joined
+  kProduct,  // a dense layer on each row separately
+  kRow,      // other arithmetic on each row separately
+  kMove,     // only moves, splits or joins values
 };
 
 struct GraphNode {
@@ -34,8 +34,8 @@ struct GraphNode {
 
 struct GraphPanel {
   program::Part part = program::Part::kInput;
-  std::vector<std::string> blocks;  // names of the equal consecutive blocks; empty if not a block
-  std::vector<GraphNode> nodes;     // the last is the input of the next panel
+  std::vector<std::string> blocks;  // names of the consecutive equal blocks; empty if not a block
+  std::vector<GraphNode> nodes;     // the last node is the input of the next panel
 
   int depth() const { return blocks.empty() ? 1 : static_cast<int>(blocks.size()); }
   int64_t macs() const;  // per block
@@ -48,7 +48,7 @@ struct Graph {
   std::vector<GraphPanel> panels;
 };
 
-// Returns the panels of a program for one image of the input's size; multiply-adds are those of the published form.
+// Returns the panels of a program for one image of the input's size. Multiply-adds are those of the published form.
 std::vector<GraphPanel> PanelsOf(const program::Program& program, const WorkloadInput& input);
 
 }  // namespace vitrine

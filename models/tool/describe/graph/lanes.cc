@@ -10,7 +10,7 @@ namespace vitrine {
 namespace {
 
 constexpr double kRowGap = 24, kLaneGap = 26, kEmptyLane = 18;
-constexpr double kTrack = 5;  // distance of horizontal wires in a gap
+constexpr double kTrack = 5;  // distance between horizontal wires in a gap
 
 class Arrangement {
  public:
@@ -36,8 +36,8 @@ class Arrangement {
   struct Wire {
     int from = 0;
     int to = 0;
-    int lane = 0;       // lane in which it runs down
-    bool side = false;  // joins from the side
+    int lane = 0;       // lane of its vertical part
+    bool side = false;  // true: enters the reader's box from the side
   };
 
   static size_t At(int place) { return static_cast<size_t>(place); }
@@ -45,7 +45,8 @@ class Arrangement {
   const std::vector<int>& InputsOf(int node) const { return nodes_[At(node)].inputs; }
   bool IsSource(int node) const { return InputsOf(node).empty() && nodes_[At(node)].role != GraphRole::kPort; }
 
-  // Places ports first, every other box below its inputs, and boxes without inputs just above their reader.
+  // Assigns ports the first row, every other box a row below its inputs, and boxes without inputs the row above their
+  // reader.
   void AssignRows() {
     for (int node = 0; node < count(); ++node) {
       if (IsSource(node)) continue;
@@ -62,7 +63,8 @@ class Arrangement {
     for (int& row : rows_) row = std::max(row, 0);
   }
 
-  // Returns the input above the operator in its lane: the later one of a class token and cells that join.
+  // Returns the index of the input drawn above the operator in its lane. If a class token and cells are joined, that is
+  // the later one.
   size_t MainInput(int node) const {
     const std::vector<int>& inputs = InputsOf(node);
     if (nodes_[At(node)].kind != "JoinClass") return 0;
@@ -165,7 +167,7 @@ class Arrangement {
     }
     return true;
   }
-  // Returns the height below a row for one wire per box that is read in another lane.
+  // Returns the height below a row for its horizontal wires, one per box that another lane reads.
   double TrackBelow(int node) const {
     int track = 0;
     for (int other = 0; other < count(); ++other) {
@@ -173,7 +175,7 @@ class Arrangement {
     }
     return ends_[At(rows_[At(node)])] + 8 + kTrack * std::min(track, 2);
   }
-  // Returns the height at which a wire enters the side of a box, in the order from left to right.
+  // Returns the height at which a wire enters the side of a box. Wires are ordered from left to right.
   double EntryOf(const Wire& wire) const {
     int before = 1, all = 1;
     for (const Wire& other : wires_) {

@@ -12,9 +12,9 @@
 
 namespace vitrine {
 
-// Equal operators of a forward pass: with the same shape, in any block.
+// Operators of a forward pass that have equal shapes, from any block.
 struct Layer {
-  std::string name;  // "blocks.*.attention.qkv"; the operator's own name if there is one
+  std::string name;  // "blocks.*.attention.qkv"; the operator's own name if it is the only one
   Operator op;       // the first of them
   int count = 1;
 };

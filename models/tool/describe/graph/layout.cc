@@ -36,7 +36,7 @@ double HeaderWidth(const GraphPanel& panel) {
   return std::max(title, note) + badge + 2 * (kGraphPadding + 6);
 }
 
-// Arranges panels from left to right; starts a new row before a panel would exceed `widest`.
+// Arranges panels from left to right. Starts a new row if a panel would exceed `widest`.
 GraphPlan InRows(std::vector<GraphPanelPlan> panels, double top, double widest) {
   GraphPlan plan;
   double x = kGraphMargin, y = top, bottom = top;
@@ -55,7 +55,7 @@ GraphPlan InRows(std::vector<GraphPanelPlan> panels, double top, double widest) 
   return plan;
 }
 
-// Returns the wire from a panel's last box, through the gap between panels, to the next one's first box.
+// Returns the wire from a panel's last box, through the gap between panels, to the first box of the next panel.
 GraphWire FlowOf(const GraphPlan& plan, size_t panel) {
   const GraphPanelPlan &from = plan.panels[panel], &to = plan.panels[panel + 1];
   const GraphSpot &last = from.nodes.back(), &first = to.nodes.front();

@@ -10,13 +10,13 @@
 
 namespace vitrine {
 
-inline constexpr double kGraphText = 12.5, kGraphSmallText = 11;  // pixels, as all below
+inline constexpr double kGraphText = 12.5, kGraphSmallText = 11;  // in pixels, like all sizes below
 inline constexpr double kGraphLine = 16;                          // line height
 inline constexpr double kGraphPadding = 10;                       // between a box and its text
 inline constexpr double kGraphHeader = 52;                        // height of a panel's header
-inline constexpr double kGraphMargin = 28;                        // around the drawing and between panels
+inline constexpr double kGraphMargin = 28;                        // around the drawing, and between panels
 
-// Returns an upper bound of the width in common sans-serif fonts.
+// Returns an upper limit for the width of the text in common sans-serif fonts.
 double GraphTextWidth(const std::string& text, double size, bool bold);
 
 struct GraphPoint {
@@ -39,13 +39,13 @@ struct GraphSpot {
 struct GraphPanelPlan {
   GraphSpot spot = {};
   std::vector<GraphSpot> nodes = {};
-  std::vector<GraphWire> trunk = {};  // wires straight down the first lane: x of x + y
+  std::vector<GraphWire> trunk = {};  // wires that run straight down the first lane: x in x + y
   std::vector<GraphWire> branches = {};
 };
 
 struct GraphPlan {
   std::vector<GraphPanelPlan> panels;
-  std::vector<GraphWire> flow;  // from panel to panel
+  std::vector<GraphWire> flow;  // wires from panel to panel
   double width = 0;
   double height = 0;
 };
@@ -54,10 +54,10 @@ struct GraphPlan {
 std::string GraphPanelTitle(const GraphPanel& panel);
 std::string GraphPanelDepth(const GraphPanel& panel);  // empty for a single block
 std::string GraphPanelNote(const GraphPanel& panel);
-// "58.1 M"; empty for 0.
+// Returns a text like "58.1 M"; empty for 0.
 std::string GraphCount(int64_t count);
 
-// Arranges panels from left to right in rows, the first at `top`; as many per row as fit a screen.
+// Arranges panels from left to right in rows, as many per row as fit a screen. The first row begins at `top`.
 GraphPlan PlanOf(const std::vector<GraphPanel>& panels, double top);
 
 // Arranges one panel with its corner at 0, 0 (lanes.cc).

@@ -52,7 +52,7 @@ struct SettingsOf {
 
   Json operator()(const ir::Custom& custom) const { return {{"function", custom.function}}; }
 
-  // Kinds without settings.
+  // For kinds without settings.
   template <class Other>
   Json operator()(const Other&) const {
     return Json::object();

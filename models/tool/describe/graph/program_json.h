@@ -14,7 +14,7 @@ const char* PartName(program::Part part);
 // Returns the settings of an operator, named as in models/program/operators.h.
 nlohmann::ordered_json SettingsJson(const program::Operator& op);
 
-// Returns the whole program. Inputs and outputs are indices into `values`, the first of which are the input images; an
+// Returns the whole program. Inputs and outputs are indices into `values`, where the input images come first. An
 // operator's weights are names in `weights`.
 nlohmann::ordered_json ProgramJson(const program::Program& program);
 

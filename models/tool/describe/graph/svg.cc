@@ -49,7 +49,7 @@ struct Lettering {
   double size = kGraphSmallText;
   bool bold = false;
   const char* colour = kInk;
-  bool at_end = false;  // x is the right end of the text
+  bool at_end = false;  // true: x is the right end of the text
 };
 
 std::string Text(double x, double y, const std::string& text, const Lettering& lettering) {
@@ -103,7 +103,7 @@ std::string Box(const GraphNode& node, const GraphSpot& spot) {
   return svg + "</g>\n";
 }
 
-// Draws a folded panel as a stack of cards.
+// Draws a panel that stands for several blocks as a stack of cards.
 std::string Cards(const GraphPanel& panel, const GraphSpot& spot) {
   std::string svg;
   for (int card = std::min(panel.depth() - 1, 2); card >= 0; --card) {

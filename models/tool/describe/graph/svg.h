@@ -9,7 +9,7 @@
 namespace vitrine {
 
 // Returns the drawing as an SVG document without scripts or external references. Each panel is a group of class "panel"
-// with its blocks and depth; each operator in it is a group of class "operator" with its name and multiply-adds.
+// with its blocks and depth; each operator in a panel is a group of class "operator" with its name and multiply-adds.
 std::string GraphSvg(const Graph& graph);
 
 }  // namespace vitrine

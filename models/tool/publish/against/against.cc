@@ -31,14 +31,14 @@
 namespace vitrine {
 namespace {
 
-// Collects the images below a folder, as relative paths in byte order; does not follow links to folders.
+// Collects the images below a folder, as relative paths in byte order. Does not follow links to folders.
 absl::Status AddImages(const std::filesystem::path& root, const std::filesystem::path& below,
                        std::vector<std::string>& images) {
   ASSIGN_OR_RETURN(const FolderContent content, ReadFolder(root / below));
   for (const std::string& name : content.images) images.push_back(below / name);
   for (const std::string& folder : content.folders) {
     std::error_code ignored;
-    if (std::filesystem::is_symlink(root / below / folder, ignored)) continue;  // it may lead back up
+    if (std::filesystem::is_symlink(root / below / folder, ignored)) continue;  // it may point to a parent folder
     RETURN_IF_ERROR(AddImages(root, below / folder, images));
   }
   return absl::OkStatus();
@@ -64,10 +64,10 @@ absl::StatusOr<std::string> ArchOf(const v1::Manifest& manifest, const std::stri
                                                     " was not imported from timm; name timm's model with --arch"));
 }
 
-// Comparison of both sides' results for one image.
+// Result of comparing both sides for one image.
 struct Comparison {
-  std::string fault = {};  // reason why there is nothing to compare
-  bool unread = false;     // unreadable for both sides, which is no difference
+  std::string fault = {};  // reason why the image could not be compared
+  bool unread = false;     // neither side can read the image; not counted as a difference
   float input = 0;         // largest difference, in grey levels of 255
   float logits = 0;        // largest difference
   bool beyond = false;     // difference of logits exceeds the tolerance
@@ -94,7 +94,7 @@ class Comparer {
   Comparer(const v1::Preprocessing& preprocessing, Forward forward, TimmProcess& timm, double tolerance)
       : preprocessing_(preprocessing), forward_(std::move(forward)), timm_(timm), tolerance_(tolerance) {}
 
-  // Returns errors only if they concern every image.
+  // Returns an error only if it concerns every image.
   absl::StatusOr<Comparison> Compare(std::string_view bytes) {
     const absl::StatusOr<FloatArray> input = ImageInput(bytes, preprocessing_);
     const absl::StatusOr<TimmProcess::Answer> theirs = timm_.Ask(bytes);

@@ -12,16 +12,16 @@ namespace vitrine {
 struct AgainstOptions {
   std::string library;             // "timm"; empty: no comparison
   std::string images;              // folder of images
-  std::string arch;                // timm's name of the model; empty: as imported
-  std::string python = "python3";  // an interpreter with timm
+  std::string arch;                // timm's name of the model; empty: the imported name
+  std::string python = "python3";  // a Python interpreter with timm
   double tolerance = 1e-3;         // for logits, relative to max(1, largest |logit| of timm)
 };
 
 // Compares a version with timm on every image below a folder: model input, logits and top-1, each side with its own
-// decoder, resize and arithmetic. Prints a line per image and a summary. `which` is "MODEL" or "MODEL@VERSION".
-// FAILED_PRECONDITION, after all lines, if a logit is off by more than the tolerance, top-1 differs, or only one side
-// can read an image; also if no image can be read or timm cannot run. Skips images that neither side can read, and
-// links to folders.
+// decoder, resize and arithmetic. Prints a line per image and a summary. `which` is "MODEL" or "MODEL@VERSION". After
+// all lines, FAILED_PRECONDITION if a logit is off by more than the tolerance, top-1 differs, or only one side can read
+// an image; also if no image can be read or timm cannot run. Skips images that neither side can read, and links to
+// folders.
 absl::Status VerifyAgainstCommand(const std::string& repository, const std::string& which,
                                   const AgainstOptions& options, OutputFormat format);
 

@@ -31,7 +31,7 @@ absl::Status CannotRun(const std::string& python, int error) {
       absl::StrCat("--python ", python, " cannot be run: ", std::strerror(error), "; name a Python 3 that has timm"));
 }
 
-// Starts `python` with the script; `socket` is its stdin, and its stdout goes to our stderr.
+// Starts `python` with the script. `socket` becomes its stdin; its stdout goes to our stderr.
 absl::StatusOr<pid_t> Spawn(const std::string& python, int socket) {
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
@@ -76,7 +76,8 @@ absl::StatusOr<std::unique_ptr<TimmProcess>> TimmProcess::Start(const std::strin
   FileDescriptor ours(sockets[0]);
   pid_t child = 0;
   {
-    const FileDescriptor theirs(sockets[1]);  // closed here after fork, or the end of the child would not be seen
+    // the parent closes it after the fork; otherwise it would not see the child's end
+    const FileDescriptor theirs(sockets[1]);
     ASSIGN_OR_RETURN(child, Spawn(python, theirs.get()));
   }
   std::unique_ptr<TimmProcess> side(new TimmProcess(python, std::move(ours), child));
@@ -109,7 +110,7 @@ absl::StatusOr<TimmProcess::Answer> TimmProcess::Ask(std::string_view image) {
 absl::StatusOr<TimmProcess::Message> TimmProcess::Exchange(const std::string& request, std::string_view bytes) {
   Json json = Json::parse(request);
   json["bytes"] = bytes.size();
-  // If sending fails, the child has ended, and its last message can still be read.
+  // If sending fails, the child has ended; its last message can still be read.
   (void)(SendAll(socket_.get(), absl::StrCat(json.dump(), "\n")) && SendAll(socket_.get(), bytes));
   return Receive();
 }

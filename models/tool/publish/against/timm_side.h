@@ -15,7 +15,8 @@
 
 namespace vitrine {
 
-// timm in the user's Python, called for one image at a time. Blocks; not thread-safe. timm's warnings go to stderr.
+// timm in the user's Python, called for one image at a time. Calls block; not thread-safe. timm's warnings go to
+// stderr.
 class TimmProcess {
  public:
   // Starts `python`, a path or a name in the PATH, and loads `weights`, a safetensors file with timm's names, into
@@ -36,7 +37,7 @@ class TimmProcess {
     std::vector<float> logits;
   };
   // Runs timm's own transform and model on an encoded image, after EXIF rotation. INVALID_ARGUMENT if Pillow cannot
-  // read it; FAILED_PRECONDITION if the interpreter ended.
+  // read the image; FAILED_PRECONDITION if the interpreter has ended.
   absl::StatusOr<Answer> Ask(std::string_view image);
 
  private:

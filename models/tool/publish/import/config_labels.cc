@@ -19,7 +19,7 @@ absl::Status Fault(const std::string& member, const std::string& fault) {
   return absl::FailedPreconditionError(absl::StrCat(member, " ", fault));
 }
 
-// Returns a label as text; labels may be integers, as for digits.
+// Returns a label as text; labels may be integers, for instance digits.
 std::optional<std::string> TextOf(const Json& label) {
   if (label.is_string()) return label.get<std::string>();
   if (label.is_number_integer()) return label.dump();
@@ -37,7 +37,7 @@ absl::StatusOr<Labels> FromList(const std::string& member, const Json& list) {
   return labels;
 }
 
-// Collects labels by index; requires every index from 0 on exactly once.
+// Collects labels by index. Requires every index from 0 on exactly once.
 class Places {
  public:
   Places(std::string member, size_t classes) : member_(std::move(member)), labels_(classes), taken_(classes) {}

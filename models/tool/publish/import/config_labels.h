@@ -10,9 +10,9 @@
 
 namespace vitrine {
 
-// Returns the labels of the classes from a config.json of timm or transformers, in class order; empty if it has none.
-// Uses the first of label_names, labels, id2label and label2id in the config or its pretrained_cfg: a list, or an
-// object with a member for every number from 0 on. Also accepts a JSON file that is such a list or object.
+// Returns the labels of the classes from a config.json of timm or transformers, in class order; empty if it has no
+// labels. Uses the first of label_names, labels, id2label and label2id in the config or its pretrained_cfg: a list, or
+// an object with a member for every number from 0 on. Also accepts a JSON file that is such a list or object.
 // FAILED_PRECONDITION names the invalid member: a missing number, or a label that is not text.
 absl::StatusOr<std::vector<std::string>> LabelsOfConfig(std::string_view json);
 

@@ -45,7 +45,7 @@ absl::StatusOr<std::string> DigestOf(int file, const std::filesystem::path& path
   }
 }
 
-// A partial download, which only this process writes.
+// A partial download. This process alone writes it.
 class Part {
  public:
   Part(const Download& download, FileDescriptor file, std::filesystem::path path, ProgressDisplay& display)
@@ -59,7 +59,7 @@ class Part {
     if (flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
       return absl::AbortedError(absl::StrCat(path.native(), ": another import is fetching it; wait for that one"));
     }
-    // Another import may have renamed it between open and lock.
+    // Another import may have renamed the file between open and lock.
     struct stat opened, named;
     if (fstat(file.get(), &opened) != 0 || stat(path.c_str(), &named) != 0 || opened.st_ino != named.st_ino) {
       return absl::AbortedError(absl::StrCat(path.native(), ": another import has just fetched it; start again"));
@@ -162,7 +162,7 @@ class Part {
   FileDescriptor file_;
   std::filesystem::path path_;
   ProgressDisplay& display_;
-  bool began_anew_ = false;  // restarted because the server rejected the range; at most once
+  bool began_anew_ = false;  // true once the server rejected the range and the download restarted; at most once
   int64_t size_ = 0;         // bytes received
   int answer_status_ = 0;    // status of the current response
   std::string answer_range_ = {};

@@ -20,12 +20,12 @@ struct Download {
   std::string sha256 = {};          // 64 lower-case hexadecimal digits
 };
 
-// Downloads to `file` + ".part", resuming an earlier download (HTTP Range), and renames it once its digest is right. So
-// if the process dies, `file` is complete or missing, and the next call continues. Reconnects if a broken connection
-// made progress. Sends no request if the file exists and its digest is right.
+// Downloads to `file` + ".part", resuming an earlier download (HTTP Range), and renames it once its digest is correct.
+// So if the process dies, `file` is complete or missing, and the next call continues. Reconnects if a broken connection
+// made progress. Sends no request if the file exists with the correct digest.
 //
 // UNAVAILABLE: server or network error; the same command continues later. DATA_LOSS: digest mismatch; names both
-// digests and removes the bytes. ABORTED: another process downloads the file. Other errors from the file system.
+// digests and removes the bytes. ABORTED: another process is downloading the file. Other errors from the file system.
 absl::Status Fetch(const Download& download, ProgressDisplay& display);
 
 }  // namespace vitrine

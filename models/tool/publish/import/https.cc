@@ -19,7 +19,7 @@ constexpr long kConnectSeconds = 15;
 constexpr long kSilentSeconds = 60;
 constexpr long kMostRedirects = 10;
 
-// State of libcurl's callbacks, which must not throw because libcurl is C.
+// State of libcurl's callbacks. They must not throw, because libcurl is C.
 struct Transfer {
   const FetchRequest& request;
   CURL* curl;
@@ -31,7 +31,8 @@ size_t TakeHeader(char* data, size_t size, size_t count, void* to) {
   auto& transfer = *static_cast<Transfer*>(to);
   const absl::string_view line(data, size * count);
   try {
-    if (absl::StartsWith(line, "HTTP/")) transfer.reply.headers.clear();  // the next response, after a redirect
+    // a status line begins a new response, after a redirect
+    if (absl::StartsWith(line, "HTTP/")) transfer.reply.headers.clear();
     const size_t colon = line.find(':');
     if (colon != absl::string_view::npos) {
       const absl::string_view value = absl::StripAsciiWhitespace(line.substr(colon + 1));
@@ -78,7 +79,7 @@ void SetOptions(Transfer& transfer, char* words) {
   curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, request.follow ? 1L : 0L);
   curl_easy_setopt(curl, CURLOPT_MAXREDIRS, kMostRedirects);
   curl_easy_setopt(curl, CURLOPT_NOBODY, request.head ? 1L : 0L);
-  // Not CURLOPT_RESUME_FROM, with which libcurl rejects responses of servers without range support.
+  // Not CURLOPT_RESUME_FROM: with it, libcurl rejects responses of servers without range support.
   if (request.from > 0) curl_easy_setopt(curl, CURLOPT_RANGE, absl::StrCat(request.from, "-").c_str());
   curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT, kConnectSeconds);
   curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, 1L);

@@ -78,19 +78,20 @@ constexpr char kImageNet[] =
 struct Given {
   std::string weights;  // name in messages
   TensorMap tensors = {};
-  std::map<std::string, std::string> metadata = {};  // of the file or its shards
+  std::map<std::string, std::string> metadata = {};  // metadata of the file or its shards
   Labels labels = {};                                // empty: no labels
   std::string labels_from = {};                      // name in messages
 };
 
-// Returns the number of classes of the head; nullopt without a head, which RenameForeign reports.
+// Returns the number of classes of the head. Without a head, returns nullopt; RenameForeign then reports the missing
+// head.
 std::optional<int64_t> ClassesOf(const TensorMap& tensors, ForeignSource source) {
   const auto bias = tensors.find(HeadBias(source));
   if (bias == tensors.end() || bias->second.shape.size() != 1) return std::nullopt;
   return bias->second.shape[0];
 }
 
-// Uses ImageNet-1k's labels if the model has none and the head has as many classes.
+// Uses ImageNet-1k's labels if the model has no labels and the head has as many classes.
 absl::Status TakeImageNet(ForeignSource source, Given& given) {
   ASSIGN_OR_RETURN(given.labels, ParseLabels(kImageNet));
   const auto size = static_cast<int64_t>(given.labels.size());

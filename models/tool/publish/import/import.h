@@ -15,19 +15,19 @@ struct ImportOptions {
   std::string model;       // name to publish under
   std::string source;      // "timm" or "huggingface"
   std::string arch;        // the source's name of the model
-  std::string weights;     // a safetensors file, a shard, their index or folder; empty with `pull`
-  // A text file, where line i is the label of class i, or a config.json. Empty with `pull`: labels from its
-  // config.json, else ImageNet's.
+  std::string weights;     // a safetensors file, a shard, an index of shards, or a folder; empty with `pull`
+  // A text file whose line i is the label of class i, or a config.json. Empty with `pull`: labels from its config.json,
+  // else ImageNet's.
   std::string labels;
   bool bf16 = false;  // store weights as bf16
 
-  std::optional<std::string> prefix = {};  // prefix of the names of the copy to import, if several
+  std::optional<std::string> prefix = {};  // name prefix of the model copy to import, if the file has several copies
 
   std::string pull = {};       // "hf:ORG/NAME@REVISION": download from a model hub
   std::string pull_from = {};  // address of another hub; empty: kPullFrom
   std::string sha256 = {};     // expected digest of the downloaded file
 
-  // Preprocessing of these weights, if it differs from that of their name.
+  // Preprocessing of these weights, where it differs from the architecture's.
   std::vector<float> mean = {};
   std::vector<float> std = {};
   std::optional<double> crop = {};
@@ -35,18 +35,18 @@ struct ImportOptions {
   std::string rounding = {};       // rounding in the resize: "pillow" or "none"
   std::string fit = {};            // "stretch" or "crop"
 
-  std::string licence = {};  // licence of the weights; empty: the one that their source states
-  // "36-1024": images at their native aspect ratio and size, with that range of patches; empty: the architecture's
+  std::string licence = {};  // licence of the weights; empty: as stated by their source
+  // "36-1024": use images at their native aspect ratio and size, with that range of patches; empty: the architecture's
   // size.
   std::string native = {};
 };
 
-// Returns "" for a range of patches in the form of `native`; else the error.
+// Returns "" if `text` is a range of patches as in `native`; else the error.
 std::string FaultOfTokens(const std::string& text);
 
 // Publishes weights trained elsewhere, with their model, preprocessing and labels. Goldens are computed by our own
-// forward pass. INVALID_ARGUMENT or FAILED_PRECONDITION, with nothing published, names what does not fit: a pickle, a
-// tensor, the number of labels.
+// forward pass. INVALID_ARGUMENT or FAILED_PRECONDITION names what does not fit (a pickle, a tensor, the number of
+// labels); then nothing is published.
 absl::Status ImportCommand(const ImportOptions& asked);
 
 }  // namespace vitrine

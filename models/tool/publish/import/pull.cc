@@ -57,12 +57,12 @@ bool IsHexOf(absl::string_view text, size_t digits) {
   return text.size() == digits && std::all_of(text.begin(), text.end(), absl::ascii_isxdigit);
 }
 
-// One download. `base` has no slash at its end.
+// Downloads from one model on a hub. `base` has no trailing slash.
 class Hub {
  public:
   Hub(std::string base, ModelOnHub model) : base_(std::move(base)), model_(std::move(model)) {}
 
-  // Requests the headers of a file, to find the commit of the revision; does not follow redirects to the storage.
+  // Requests the headers of a file, to find the commit of the revision. Does not follow redirects to the storage.
   // Returns nullopt if the model lacks the file.
   absl::StatusOr<std::optional<FetchReply>> Head(const std::string& name) {
     std::string url = UrlOf(name);
@@ -70,7 +70,7 @@ class Hub {
     for (int move = 0; move < kMostMoves; ++move) {
       ASSIGN_OR_RETURN(FetchReply reply, Reach({.url = url, .head = true, .follow = false}));
       const std::string to = reply.Header("location");
-      // A renamed model is redirected on the same host; any other redirect leads to the storage.
+      // For a renamed model, the hub redirects to the same host; any other redirect leads to the storage.
       if (reply.status >= 300 && reply.status < 400 && absl::StartsWith(to, "/")) {
         url = absl::StrCat(base_, to);
         continue;
@@ -83,7 +83,7 @@ class Hub {
     return absl::UnavailableError(absl::StrCat(url, ": moved too often"));
   }
 
-  // Downloads a small file; nullopt if the model lacks it.
+  // Downloads a small file. Returns nullopt if the model lacks it.
   absl::StatusOr<std::optional<std::string>> Text(const std::string& name) const {
     constexpr size_t kMostBytes = size_t{4} << 20;
     ASSIGN_OR_RETURN(FetchReply reply, Reach({.url = UrlOf(name), .most_bytes = kMostBytes}));
@@ -135,7 +135,8 @@ class Hub {
   ModelOnHub model_;
 };
 
-// Parses "\"<digest>\"" from the headers. The tag is a SHA-256 only for files in large file storage.
+// Parses "\"<digest>\"" from the headers. The tag is a SHA-256 only for files in large file storage; otherwise returns
+// "".
 std::string DigestIn(const FetchReply& head) {
   for (const char* name : {"x-linked-etag", "etag"}) {
     absl::string_view tag = head.headers.contains(name) ? head.headers.at(name) : absl::string_view();
@@ -147,7 +148,7 @@ std::string DigestIn(const FetchReply& head) {
   return "";
 }
 
-// Plans the download of a file. `wanted` is the user's digest, or empty.
+// Plans the download of a file. `wanted` is the user's digest; may be empty.
 absl::StatusOr<Download> PlanDownload(const FetchReply& head, const std::string& url, const std::string& wanted,
                                       const PullRequest& request) {
   const std::string told = DigestIn(head);
@@ -171,7 +172,7 @@ absl::StatusOr<Download> PlanDownload(const FetchReply& head, const std::string&
   return download;
 }
 
-// Downloads of a model's weights: one, or one per shard.
+// Downloads of a model's weights: one file, or one per shard.
 struct Weights {
   std::vector<Download> files;
   v1::Origin origin;
@@ -186,7 +187,7 @@ absl::StatusOr<Weights> PlanShards(Hub& hub, const PullRequest& request) {
         absl::StrCat(request.model, ": its ", kForeignIndexFile, " is ", names.status().message()));
   }
   Weights weights;
-  std::string digests;  // as printed by sha256sum
+  std::string digests;  // lines as printed by sha256sum
   for (const std::string& name : *names) {
     ASSIGN_OR_RETURN(const std::optional<FetchReply> head, hub.Head(name));
     if (!head.has_value()) return hub.Lacks(absl::StrCat(name, ", which its ", kForeignIndexFile, " names"));
@@ -227,7 +228,7 @@ std::string WithoutTag(const std::string& arch) {
   return arch.substr(0, arch.find('.'));
 }
 
-// Reads model and preprocessing from timm's config.json. Ignores members of other types, except for the architecture.
+// Reads model and preprocessing from timm's config.json. Ignores members of unexpected type, except the architecture.
 absl::Status TakeConfig(const std::string& text, const PullRequest& request, Pulled& pulled) {
   const nlohmann::json config = nlohmann::json::parse(text, /*cb=*/nullptr, /*allow_exceptions=*/false);
   if (!config.is_object()) return absl::DataLossError(absl::StrCat(request.model, ": its config.json is no JSON"));

@@ -14,7 +14,7 @@
 namespace vitrine {
 namespace {
 
-// Removes spaces and quotes around text of a source, cuts and escapes it.
+// Removes spaces and quotes around the source's text, then cuts and escapes it.
 std::string Cleaned(absl::string_view text) {
   constexpr size_t kMostBytes = 100;
   text = absl::StripAsciiWhitespace(text);
@@ -24,7 +24,7 @@ std::string Cleaned(absl::string_view text) {
   return absl::CHexEscape(text.substr(0, kMostBytes)).substr(0, kMostBytes);
 }
 
-// Splits "[mit, gpl]", or returns the text as the only entry.
+// Splits "[mit, gpl]". Returns other text as the only entry.
 std::vector<std::string> EntriesOf(absl::string_view text) {
   text = absl::StripAsciiWhitespace(text);
   if (!absl::ConsumePrefix(&text, "[")) return {Cleaned(text)};
@@ -39,7 +39,7 @@ std::vector<std::string> EntriesOf(absl::string_view text) {
 std::string LicenceOfCard(absl::string_view card) {
   std::vector<std::string> licences;
   std::string name;
-  bool inside = false, listed = false;  // within the YAML; after a line "license:" without a value
+  bool inside = false, listed = false;  // inside: within the YAML; listed: after a line "license:" without a value
   for (absl::string_view line : absl::StrSplit(card, '\n')) {
     line = absl::StripTrailingAsciiWhitespace(line);
     if (line == "---") {

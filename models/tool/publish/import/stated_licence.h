@@ -10,16 +10,16 @@
 
 namespace vitrine {
 
-// Return the licence that the source of weights states, escaped and at most 100 bytes; empty: none is stated.
+// These functions return the licence that the source of weights states, escaped and at most 100 bytes; empty: none.
 
-// Reads `license` in the YAML of a model card, between its first two lines of "---". For "other" returns `license_name`
-// if the card has one; for a list joins its entries by " OR ".
+// Reads `license` in the YAML of a model card, between its first two lines of "---". For "other", returns
+// `license_name` if the card has one. Joins the entries of a list by " OR ".
 std::string LicenceOfCard(absl::string_view card);
 
 // Reads `license` in a config.json of timm or transformers, or in its `pretrained_cfg`.
 std::string LicenceOfConfig(std::string_view json);
 
-// Reads `license` in the metadata of a safetensors file, or `modelspec.license`.
+// Reads `license` or `modelspec.license` in the metadata of a safetensors file.
 std::string LicenceOfMetadata(const std::map<std::string, std::string>& metadata);
 
 }  // namespace vitrine
