@@ -28,7 +28,7 @@ double Distance(const Weights& weights, Grid grid, int prefix, int cell, bool ke
   return AttentionDistance(weights.values, grid, prefix, cell, keep_class_mass);
 }
 
-// The values of the specification for uniform attention, in pixels.
+// The expected distances are the specification's values for uniform attention, in pixels.
 TEST(AttentionDistance, OfUniformAttentionIsTheGridsMean) {
   const struct {
     int side, cell;
@@ -46,7 +46,7 @@ TEST(AttentionDistance, OfIdentityIsZero) {
   EXPECT_EQ(Distance(Weights::Identity(17), {4, 4}, 1, 4), 0);
 }
 
-// Every patch looks at its right neighbour, those at the edge at themselves: p (g - 1) / g.
+// Every patch attends to its right neighbour, patches at the edge to themselves: p (g - 1) / g.
 TEST(AttentionDistance, OfTheRightNeighbour) {
   constexpr int kSide = 8;
   Weights weights(kSide * kSide);
@@ -62,21 +62,21 @@ TEST(AttentionDistance, IsLargestBetweenCorners) {
   EXPECT_NEAR(Distance(weights, {8, 8}, 0, 4) * 64, 39.597980, 1e-6);
 }
 
-// 1.072984 cells for a uniform 3x3 window away from borders, the reference line for a convolution.
+// Expects the mean attention distance for equal weights on the 3x3 cells at an inner query: 1.072984 cells.
 TEST(AttentionDistance, OfAThreeByThreeWindow) {
   Weights weights = Weights::Identity(25);
   for (const int key : {6, 7, 8, 11, 12, 13, 16, 17, 18}) weights.at(12, key) = 1;
   EXPECT_NEAR(Distance(weights, {5, 5}, 0, 1) * 25, 1.072984, 1e-6);
 }
 
-// Rows and columns are told apart: one step down a 2x5 grid is five tokens away, but one cell.
+// Counts cells, not tokens: one step down a 2x5 grid is five tokens away, but one cell.
 TEST(AttentionDistance, CountsCellsNotTokens) {
   Weights weights(10);
   for (int i = 0; i < 10; ++i) weights.at(i, (i + 5) % 10) = 1;
   EXPECT_NEAR(Distance(weights, {2, 5}, 0, 3), 3, 1e-12);
 }
 
-// A softmax may give all it has to the class token, and a map of queries that are zero has no mass at all.
+// A softmax may give all weight to the class token. A map without softmax may be all zero.
 TEST(AttentionDistance, LeavesOutQueriesWithoutMass) {
   Weights weights = Weights::Identity(5);
   EXPECT_EQ(Distance(weights, {2, 2}, 1, 4), 0);
@@ -90,7 +90,7 @@ TEST(AttentionDistance, LeavesOutQueriesWithoutMass) {
   EXPECT_EQ(Distance(Weights(5), {2, 2}, 1, 4, true), 0);
 }
 
-// A signed map counts by magnitude.
+// Signed values count by magnitude.
 TEST(AttentionDistance, OfASignedMapIsThatOfItsMagnitude) {
   Weights weights = Weights::Identity(4, 3);
   for (int i = 0; i < 4; ++i) weights.at(i, i ^ 1) = -1;

@@ -24,7 +24,7 @@ using ::testing::Pointwise;
 
 using Matrices = AttentionTap::Matrices;
 
-// Values of both signs that follow no pattern.
+// Returns irregular values of both signs.
 FloatArray Uneven(std::vector<int64_t> shape, int seed = 1) {
   FloatArray array{std::move(shape), {}};
   int64_t count = 1;
@@ -60,7 +60,7 @@ AttentionAbility Ability(v1::AttentionKind kind, AttentionSource source, int pre
 
 // Computes rollout with whole matrices, as in the paper.
 TEST(CollectAttention, RolloutIsTheClassRowOfTheProductOfWholeMatrices) {
-  constexpr int kTokens = 7;  // a class token and 2x3
+  constexpr int kTokens = 7;  // a class token and 2x3 cells
   AttentionTap tap;
   double product[kTokens][kTokens];
   for (int i = 0; i < kTokens; ++i) {
@@ -104,7 +104,7 @@ TEST(CollectAttention, ScoresAndWeightsAreToldApart) {
   }
 }
 
-// The class token stands before the grid, though the blocks below have none.
+// The class token precedes the grid, although the earlier blocks have no class token.
 TEST(CollectAttention, AClassQuerySeesTheGridBehindTheClassToken) {
   AttentionTap tap;
   const FloatArray weights{{2, 1, 4}, {0.1F, 0.2F, 0.3F, 0.4F, 0.7F, 0.1F, 0, 0.2F}};
@@ -118,7 +118,7 @@ TEST(CollectAttention, AClassQuerySeesTheGridBehindTheClassToken) {
   EXPECT_THAT(mean.at(0).values, Pointwise(FloatNear(1e-7F), {0.15F, 0.15F, 0.3F}));
 }
 
-// A head's factors [2, 3] and [2, 3], multiplied here by hand.
+// The products of each head's factors [2, 3] and [2, 3] were computed by hand.
 TEST(CollectAttention, HeadsOfFactorsAreScaledBeforeTheirMean) {
   AttentionTap tap;
   const FloatArray queries{{2, 2, 3}, {1, 0, 2, 0, -1, 1, 10, 0, 0, 0, 10, 0}};
@@ -162,7 +162,7 @@ TEST(CollectAttention, DistanceOfFactorsIsThatOfTheirProduct) {
   EXPECT_NEAR(maps[0].values[0], AttentionDistance(product, {2, 3}, 0, 4, false), 1e-5);
 }
 
-// Two images, of 1x2 and 2x1 cells behind a class token; a value encodes its token and its channel.
+// Two images of 1x2 and 2x1 cells after a class token; a value encodes its token and channel.
 TEST(CollectFeature, TakesTheTokensOfItsImage) {
   TokenTap tap;
   tap.Put(TokenTap::kFinal,

@@ -29,7 +29,7 @@ Program Kv(const std::string& attention) {
       .value();
 }
 
-// The message of the config's family.
+// Returns the message of the config's family.
 const google::protobuf::Message& FamilyOf(const v1::ModelConfig& config) {
   const auto* family = v1::ModelConfig::descriptor()->FindOneofByName("family");
   const google::protobuf::Reflection& reflection = *v1::ModelConfig::GetReflection();
@@ -54,7 +54,7 @@ std::vector<v1::AttentionKind> KindsOf(const Program& program) {
   return kinds;
 }
 
-// Dropout acts, as in the papers, once after the positions, and then in every block.
+// As in the papers, dropout acts once after the positions, and in every block.
 TEST(Drop, EveryFormDropsOnceAfterItsPositionsAndInEveryBlock) {
   for (const SmallForm& form : SmallForms()) {
     std::map<Place, int> drops = DropsOf(ProgramOf(form.config).value());
@@ -77,8 +77,8 @@ TEST(AttentionOf, ScoresAreOfferedInPlaceOfRollout) {
   }
 }
 
-// Every value of every choice in a family's config, so that tests over all forms omit none. The default has its own
-// name, and an enum's first value is not a choice.
+// The small forms use every value of every enum in a family's config, so that tests over all forms omit none. Value 0
+// (unspecified) and value 1 (the usual default) are left out.
 TEST(SmallForms, TakeEveryChoiceOfEveryFamily) {
   std::set<std::string> left;
   for (const std::vector<SmallForm>& forms : {SmallForms(), SmallKvForms()}) {

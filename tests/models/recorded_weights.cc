@@ -40,7 +40,7 @@ std::vector<RecordedWeights> ReadRecordedWeights() {
   std::vector<RecordedWeights> rows;
   for (RecordedWeights row; file >> row.name;) {
     EXPECT_TRUE(file >> row.structure >> row.initial) << path << ": the row of " << row.name << " is not whole";
-    const auto config = configs.extract(row.name);  // so that a name is met once
+    const auto config = configs.extract(row.name);  // extracted, so that a second row of the same name is detected
     EXPECT_FALSE(config.empty()) << row.name << " is recorded twice, or is not in the zoo any more";
     if (config.empty()) continue;
     row.config = config.mapped();

@@ -10,7 +10,7 @@
 
 namespace vitrine::testing {
 
-// FNV-1a over what is added, in order.
+// FNV-1a digest of the added data, in order.
 class WeightsDigest {
  public:
   void Add(const std::string& name, const std::vector<int64_t>& shape, bool trained, bool decays);
@@ -21,13 +21,13 @@ class WeightsDigest {
   uint64_t state_ = 0xcbf29ce484222325;
 };
 
-// A row of recorded_weights.txt: a variant of the zoo or a form of small_forms.h. Recorded before models became
-// programs, so that checkpoints of that time still load.
+// A row of recorded_weights.txt: a variant of the zoo or a form of small_forms.h. The rows were recorded before models
+// became programs; they ensure that checkpoints from that time still load.
 struct RecordedWeights {
   std::string name;
   v1::ModelConfig config;
-  std::string structure;  // digest of names, shapes, whether trained and decaying, parameters before buffers
-  std::string initial;    // digest of the values drawn from seed 7 in that order; "-" for models too large for a test
+  std::string structure;  // digest of names, shapes, trained and decays; parameters before buffers
+  std::string initial;    // digest of the values drawn from seed 7, in that order; "-" for models too large for a test
 };
 std::vector<RecordedWeights> ReadRecordedWeights();
 

@@ -67,7 +67,7 @@ TEST(ProgramOf, RefusalsNameTheField) {
   }
 }
 
-// A size of a family and what it may be.
+// A size in a family's config, and its valid range.
 struct Range {
   const char* field;
   int64_t least;

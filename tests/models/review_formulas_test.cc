@@ -17,7 +17,7 @@ namespace {
 
 using Letters = std::map<char, double>;
 
-// "4.5N^2ba": a factor, if not 1, and letters, each of which may be squared.
+// Parses "4.5N^2ba": an optional factor, then letters, each of which may be squared.
 double ProductOf(absl::string_view product, const Letters& letters) {
   const size_t digits = std::min(product.find_first_not_of("0123456789."), product.size());
   double value = 1;
@@ -32,7 +32,7 @@ double ProductOf(absl::string_view product, const Letters& letters) {
   return value;
 }
 
-// "Nbd/(4Nb+2d)": products, added up, and perhaps what they are divided by.
+// Parses "Nbd/(4Nb+2d)": a sum of products, optionally divided by another sum.
 double ValueOf(std::string_view formula, const Letters& letters) {
   const auto sum = [&](std::string text) {
     std::erase_if(text, [](char c) { return c == '(' || c == ')'; });

@@ -32,7 +32,7 @@ Workload Published(const v1::ModelConfig& config, int side) {
   return workload.ok() ? *workload : Workload();
 }
 
-// `value` in units of 10^9, rounded half up to as many decimals as `figure` has.
+// Formats `value` in units of 10^9, rounded half up to as many decimals as `figure` has.
 std::string Giga(int64_t value, const std::string& figure) {
   const int decimals = static_cast<int>(figure.size() - figure.find('.') - 1);
   char text[64];
@@ -92,11 +92,11 @@ TEST(XcitWorkload, MultiplyAdds) {
   const v1::ModelConfig coded = Xcit(128, "embedding: F_SNE embedding_width: 128 code_length: 8");
   const int64_t direct = Macs(Published(coded, 224));
   EXPECT_EQ(Giga(direct, "0.680"), "0.680");
-  // The factored embedding, the rest as published.
+  // The embedding is factored, the rest as published.
   const int64_t factored =
       direct - 12 * (196 * 3 * (136 * 128 + 128 * 128)) + 12 * (196 * (128 * 128 + 3 * 128 * 128) + 3 * 8 * 128);
   EXPECT_EQ(Giga(factored, "0.596"), "0.596");
-  // The executed form also omits the queries of patches in the two class-attention blocks, and no other work.
+  // The executed form also omits the queries of patches in the two class-attention blocks, and nothing else.
   const int64_t executed = Macs(*WorkloadOf(coded, {224, 224}, Form::kExecuted));
   EXPECT_EQ(factored - executed, 2 * 196 * 128 * 128);
 }
@@ -114,8 +114,8 @@ TEST(XcitWorkload, SmallerPatchesHaveThreeConvolutions) {
 struct EitRow {
   std::string config;
   int64_t parameters;
-  std::string flops;    // 10^9, five decimals of the specification
-  std::string printed;  // by the paper; empty where it prints none
+  std::string flops;    // 10^9; five decimals, from the specification
+  std::string printed;  // figure in the paper; empty if it prints none
 };
 
 std::string Eit(int width, int depth, int heads, int pool, const std::string& more) {
@@ -267,8 +267,8 @@ TEST(Review, CorrectedTablesOfVitBase) {
   EXPECT_EQ(12 * layer + 1'536'000 + 231'211'008, 34'997'941'248);
 }
 
-// A row is marked as wrong in print exactly where print and correction differ, at sizes that show a missing factor; and
-// a corrected intensity is FLOPs / bytes.
+// A row states errors if and only if print and correction differ, at sizes that reveal a missing factor. A corrected
+// intensity is FLOPs / bytes.
 TEST(Review, ErrorsAreWherePrintAndCorrectionDiffer) {
   for (const ReviewOperator& row : ReviewTables({.batch = 8, .tokens = 197})) {
     const auto same = [](double a, double b) { return std::abs(a - b) <= 1e-9 * b; };
@@ -325,7 +325,7 @@ TEST(Workload, NamesAreUniqueAndTrafficIsCounted) {
   }
 }
 
-// Queries, keys and values of 3 heads of 64 values over 197 tokens, each read once.
+// Queries, keys and values: 3 heads of 64 values over 197 tokens, each read once.
 TEST(Workload, AttentionReadsQueriesKeysAndValues) {
   const v1::ModelConfig config = FindVariant("vit-ti16")->config;
   const Workload workload = WorkloadOf(config, {224, 224}, Form::kExecuted).value();

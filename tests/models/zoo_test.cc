@@ -43,7 +43,7 @@ TEST(Zoo, EveryFamilyHasARow) {
   for (const Family& family : Families()) EXPECT_TRUE(families.contains(family.which)) << family.name;
 }
 
-// Side of the images of a data set; 0 where they have many.
+// Returns the side of the images of a data set; 0 if they have many sizes.
 int ImageSide(std::string_view data) {
   if (data == "CIFAR-10" || data == "CIFAR-100") return 32;
   if (data == "Fashion-MNIST") return 28;
@@ -69,7 +69,7 @@ TEST(Zoo, PublishedVariantsSeeTheGridThatIsPublished) {
   EXPECT_GE(published, 30);
 }
 
-// Sizes that the EIT paper's other data sets have.
+// Tests the class counts of the EIT paper's other data sets.
 TEST(Zoo, OtherClassCountsOfEitMini) {
   v1::ModelConfig config = FindVariant("eit34-mini-cifar10")->config;
   config.set_classes(200);

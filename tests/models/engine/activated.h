@@ -9,7 +9,7 @@
 
 namespace vitrine::engine {
 
-// The activation by its formula, in double arithmetic.
+// Computes the activation by its formula in fp64.
 inline double Activated(Activation activation, double x) {
   if (activation == Activation::kGelu) return x * 0.5 * (1 + std::erf(x / std::sqrt(2.0)));
   return activation == Activation::kRelu ? std::max(x, 0.0) : x;

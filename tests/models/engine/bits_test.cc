@@ -11,7 +11,7 @@ namespace vitrine::testing {
 namespace {
 
 #ifdef VITRINE_SANITIZED
-constexpr int kBatches = 20;  // ten times as slow; one batch is enough to show a wrong address
+constexpr int kBatches = 20;  // sanitizers are ten times as slow; one batch is enough to show a wrong address
 #else
 constexpr int kBatches = 200;
 #endif

@@ -17,12 +17,12 @@ class Company {
 
   struct Trials {
     int batches = 0;
-    size_t most_images = 0;  // limit for every eighth batch; the others have at most four
-    int team_every = 8;      // a multiple of four: a team waits at every step for a member without a core
+    size_t most_images = 0;  // limit of every eighth batch; other batches have at most four images
+    int team_every = 8;      // a multiple of four; high, because each step of a team waits for a member without a core
   };
-  // Expects the same bits in random batches: on one thread, then on two at once, of which one reverses each batch.
-  // Every second batch requests attention too, and every fourth also tokens; of the batches without attention, one
-  // among `team_every` batches runs on a team of two to four threads.
+  // Expects the same bits in random batches: first on one thread, then on two threads at once, where one thread
+  // reverses each batch. Every second batch requests attention, and every fourth also tokens. Of the batches without
+  // attention, one in `team_every` batches runs on a team of two to four threads.
   void ExpectChangesNothing(const Trials& trials) const;
 
  private:
@@ -32,7 +32,7 @@ class Company {
     std::vector<float> tokens;     // all stages, end to end
   };
 
-  // Describes the first difference, or returns "". Runs on a thread of its own.
+  // Describes the first difference, or returns "". Runs on its own thread.
   std::string FirstDifference(const Trials& trials, bool reversed) const;
   std::vector<Answer> Answers(const std::vector<size_t>& order, engine::Workspace& workspace, int watched,
                               bool tokens) const;

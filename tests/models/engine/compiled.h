@@ -12,45 +12,46 @@
 
 namespace vitrine::testing {
 
-// The small form of every family, and of the families with a fixed image size.
+// A small form of a family; some families have a fixed image size.
 struct EngineForm {
   std::string name;
   v1::ModelConfig config;
-  std::vector<std::pair<int, int>> sizes;  // height and width, the first the model's own
+  std::vector<std::pair<int, int>> sizes;  // height and width; the model's own size is first
   friend void PrintTo(const EngineForm& form, std::ostream* out) { *out << form.name; }
 };
 std::vector<EngineForm> EngineForms();
 
-// The paths that this CPU can run and for which the engine has kernels of their own, slowest first.
+// Returns the paths that this CPU can run and that have their own engine kernels, slowest first.
 std::vector<cpu::CpuPath> EnginePaths();
 
 // Returns a valid GoogleTest parameter name: "xcit_f_sne_avx512".
 std::string NameOf(const EngineForm& form, cpu::CpuPath path);
 
-// Returns the engine's view of an image; valid as long as the tensor.
+// Returns the engine's view of an image; valid while the tensor lives.
 engine::ImagePlanes View(const at::Tensor& image);
 
-// Logits of the images, row by row.
+// Returns the logits of the images, row by row.
 std::vector<float> Logits(const engine::Engine& engine, const std::vector<at::Tensor>& images,
                           AttentionTap* attention = nullptr, TokenTap* tokens = nullptr);
 
 // Returns the largest difference relative to the largest value of `theirs`; infinite if a value is NaN or infinite.
 double Apart(const std::vector<float>& ours, const std::vector<float>& theirs);
-inline constexpr double kParityTolerance = 1e-5;  // how far engine and reference may be apart
+// allowed difference of engine and reference, relative to the largest value
+inline constexpr double kParityTolerance = 1e-5;
 
-// The same model as the reference and compiled for one path.
+// One model twice: as the reference and compiled for one path.
 struct Compiled {
   Compiled(const v1::ModelConfig& config, cpu::CpuPath path, const PrecisionChoice& choice = {});
 
   std::vector<float> ByEngine(const std::vector<at::Tensor>& images) const { return Logits(*engine, images); }
-  // Runs with LibTorch's operators only: the reference's own kernels share common/simd/ with the engine's, so a fault
-  // there would be on both sides.
+  // Runs with LibTorch's operators only. The reference's own kernels share common/simd/ with the engine, so a bug there
+  // would affect both sides and stay hidden.
   std::vector<float> ByReference(const std::vector<at::Tensor>& images, AttentionTap* attention = nullptr,
                                  TokenTap* tokens = nullptr) const;
 
   std::unique_ptr<Model> model;
   std::unique_ptr<const program::Program> program;
-  std::vector<const float*> weights;  // the model's, in the program's order
+  std::vector<const float*> weights;  // weights of the model, in program order
   std::unique_ptr<const engine::Engine> engine;
 };
 

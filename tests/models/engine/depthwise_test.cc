@@ -30,7 +30,7 @@ std::vector<Convolution> AllConvolutions() {
     all.push_back({std::string("fp32_") + cpu::Name(path), FindKernels(path)->depthwise, 1e-5});
     const auto add = [&](const char* what, const NarrowKernels* kernels) {
       if (kernels == nullptr) return;
-      // NarrowGelu's pieces, where lanes look them up; it is multiplied by at most 1.
+      // NarrowGelu looks up pieces with 16 lanes; its result is multiplied by at most 1.
       const double tolerance = kernels->vector_columns == 16 ? 1e-4 : 1e-5;
       all.push_back({std::string(what) + "_" + cpu::Name(path), kernels->depthwise, tolerance});
     };
@@ -44,7 +44,7 @@ class EngineDepthwise : public ::testing::TestWithParam<Convolution> {};
 INSTANTIATE_TEST_SUITE_P(, EngineDepthwise, ::testing::ValuesIn(AllConvolutions()),
                          [](const auto& info) { return info.param.name; });
 
-// Covers narrow grids, so that blocks of cells end at every column, with and without the steps fused behind it.
+// Covers narrow grids, so that blocks of cells end at every column, with and without steps fused after the convolution.
 TEST_P(EngineDepthwise, IsThatOfTheFormula) {
   constexpr int64_t kRows = 3, kChannels = 21, kGap = 2;
   for (int64_t columns = 1; columns <= 13; ++columns) {

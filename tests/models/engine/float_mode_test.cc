@@ -60,7 +60,7 @@ std::vector<float> Under(Control set, const Compute& compute) {
   return result;
 }
 
-// x times 1e-25, 1e-14 and 1e38: x / 10, but for what lies between being denormal.
+// x is multiplied by 1e-25, 1e-14 and 1e38. The product would be x / 10, but the intermediate value is denormal.
 TEST_P(EngineFloatMode, DenormalsOnTheWayAreZeroForEveryCaller) {
   program::Builder b(1);
   program::Value x = b.Linear("small", b.MeanTokens(b.Patchify(1)), 1, /*bias=*/false);
@@ -75,7 +75,7 @@ TEST_P(EngineFloatMode, DenormalsOnTheWayAreZeroForEveryCaller) {
   EXPECT_EQ(Under(kFlush, logits), std::vector<float>{0});
 }
 
-// Folding is arithmetic too.
+// Engine::Make runs under each rounding mode, because folding weights rounds.
 TEST_P(EngineFloatMode, BitsDoNotDependOnTheCallersRounding) {
   for (const EngineForm& form : EngineForms()) {
     if (form.name != "eit" && form.name != "xcit_f_sne" && form.name != "kv-pos-mnist-p7-d64-l2") continue;

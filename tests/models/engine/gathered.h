@@ -13,7 +13,7 @@
 
 namespace vitrine::testing {
 
-// A team of `members` threads, led by the calling thread.
+// A gathered team of `members` threads, led by the calling thread.
 class Gathered {
  public:
   explicit Gathered(int members, std::atomic<int64_t>* recalls = nullptr) : team_(recalls) {

@@ -23,7 +23,7 @@ class EngineKernels : public ::testing::TestWithParam<cpu::CpuPath> {
  protected:
   const Kernels& kernels_ = *FindKernels(GetParam());
 
-  // y = residual + activation(a W^T + b)
+  // Computes y = residual + activation(a W^T + b).
   void Gemm(View<const float> a, const PackedMatrix& matrix, Activation activation, View<const float> residual,
             View<float> y) const {
     kernels_.gemm({.a = a.data,
@@ -72,7 +72,7 @@ TEST_P(EngineKernels, AProductWithAllThatFollowsIsThatOfTheFormula) {
   }
 }
 
-// A row's bits do not depend on the tile that it falls into.
+// A row's bits do not depend on the tile that contains it.
 TEST_P(EngineKernels, ARowOfAProductIsTheSameBitsInAnyCompany) {
   constexpr int64_t kRows = 41, kInputs = 50, kOutputs = 45;
   Matrix<float> a(kRows, kInputs), weight(kOutputs, kInputs), together(kRows, kOutputs), alone(1, kOutputs);
@@ -154,7 +154,7 @@ TEST_P(EngineKernels, RowsAreThoseOfTheFormulas) {
   }
 }
 
-// Inputs in steps of 5e-5 where GELU bends, then from the tiniest to very large ones.
+// Covers inputs in steps of 5e-5 where GELU bends, then from the smallest to very large ones.
 TEST_P(EngineKernels, GeluIsThatOfTheFormulaEverywhere) {
   std::vector<float> x;
   for (int i = -140'000; i <= 140'000; ++i) x.push_back(static_cast<float>(i) / 20'000);
@@ -189,7 +189,8 @@ TEST_P(EngineKernels, ARowOfASoftmaxAndDotsAreThoseOfTheFormula) {
 
     std::vector<float> row(static_cast<size_t>(columns + 1), kUntouched);
     double sum = 0;
-    const auto score = [&z](int64_t j) { return 90 * z[static_cast<size_t>(j)] - 40; };  // apart by more than e^-87
+    // scores differ by more than 87, so some powers underflow
+    const auto score = [&z](int64_t j) { return 90 * z[static_cast<size_t>(j)] - 40; };
     float largest = score(0);
     for (int64_t j = 0; j < columns; ++j) {
       row[static_cast<size_t>(j)] = score(j);
@@ -204,7 +205,7 @@ TEST_P(EngineKernels, ARowOfASoftmaxAndDotsAreThoseOfTheFormula) {
   }
 }
 
-// Rows are treated in blocks, and the last of them one by one.
+// Rows are processed in blocks, and the last rows one by one.
 TEST_P(EngineKernels, ARowIsTheSameBitsInAnyBlock) {
   constexpr int64_t kRows = 9;
   for (const int64_t columns : {1, 24, 31, 64}) {
@@ -264,7 +265,7 @@ TEST_P(EngineKernels, ColumnsOfASoftmaxSumToOneWhateverTheirNumber) {
 }
 
 TEST_P(EngineKernels, LengthsOfColumnsHaveALeast) {
-  for (const int64_t columns : {21, 149}) {  // with eight vectors at once, single ones and a part of one
+  for (const int64_t columns : {21, 149}) {  // covers blocks of eight vectors, single vectors and a partial vector
     Matrix<float> x(9, columns, 4, NAN);
     x.FillWithNoise(1);
     for (int64_t i = 0; i < 9; ++i) x.view().Row(i)[3] = 0;

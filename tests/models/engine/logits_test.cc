@@ -15,8 +15,8 @@ namespace {
 
 using ::testing::ElementsAre;
 
-// A backend with two classes: the image's first value, and its index in the call. Records the number of images of each
-// call.
+// A backend whose two logits are the image's first value and its index in the call. Records the number of images of
+// each call.
 class Calls : public Backend {
  public:
   absl::Status Run(std::span<const engine::ImagePlanes> images, engine::Workspace&, float* logits, AttentionTap*,

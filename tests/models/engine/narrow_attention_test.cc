@@ -25,7 +25,7 @@ class Bf16KernelsOf : public ::testing::TestWithParam<cpu::CpuPath> {
  protected:
   static double Rounded(float value) { return cpu::ToFloat(cpu::ToBf16(value)); }
   static std::byte* Bytes(AlignedFloats& floats) { return reinterpret_cast<std::byte*>(floats.data()); }
-  // Returns panels with one more float behind them, to detect writes beyond the end.
+  // Returns panels followed by one more float, to detect writes beyond the end.
   static AlignedFloats Panels(int64_t floats) {
     AlignedFloats panels(floats + 1);
     for (int64_t i = 0; i <= floats; ++i) panels.data()[i] = kUntouched;
@@ -45,7 +45,7 @@ std::vector<cpu::CpuPath> Bf16Paths() {
 INSTANTIATE_TEST_SUITE_P(, Bf16KernelsOf, ::testing::ValuesIn(Bf16Paths()),
                          [](const auto& info) { return std::string(cpu::Name(info.param)); });
 
-// a b for b as [inner, columns] and as [columns, inner].
+// Tests the product a b for b stored as [inner, columns] and as [columns, inner].
 TEST_P(Bf16KernelsOf, AProductOfActivationsIsThatOfTheirRoundedNumbers) {
   for (const int64_t inner : {1, 2, 5, 32, 33, 64, 67}) {
     for (const int64_t columns : {1, 4, 15, 16, 17, 32, 33, 50}) {
@@ -109,7 +109,7 @@ TEST_P(Bf16KernelsOf, WeightsOfARowAreThoseOfASoftmax) {
       for (Matrix<float>* const matrix : {&x, &kept}) {
         matrix->FillWithNoise(1);
         for (int64_t j = 0; j < whole; ++j) {
-          matrix->view().Row(1)[j] = 3e3f;  // whose power overflows
+          matrix->view().Row(1)[j] = 3e3f;  // 2^x overflows
           matrix->view().Row(2)[j] *= 1e3f;
         }
       }

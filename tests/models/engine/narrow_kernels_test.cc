@@ -18,7 +18,7 @@
 namespace vitrine::engine {
 
 #if defined(__x86_64__)
-extern const NarrowKernels kAvx2Int8KernelsByAvx512;  // kernels_avx2_evex.cc
+extern const NarrowKernels kAvx2Int8KernelsByAvx512;  // defined in kernels_avx2_evex.cc
 #endif
 
 namespace {
@@ -53,7 +53,7 @@ std::vector<Numbers> AllNumbers() {
   return all;
 }
 
-// Rows as a product takes them.
+// Rows converted for a product.
 struct Taken {
   Taken(const NarrowKernels& kernels, View<const float> x, float epsilon)
       : stride((x.columns + kernels.numbers_of_group - 1) / kernels.numbers_of_group * kGroupBytes),
@@ -65,7 +65,7 @@ struct Taken {
     EXPECT_EQ(bytes.back(), std::byte{0x5a}) << "more was written than the rows";
   }
 
-  // Returns the value that the stored number stands for.
+  // Returns the value that the stored number represents.
   double At(int64_t row, int64_t column) const {
     const std::byte* const from = bytes.data() + row * stride;
     if (is_of_bytes) {
@@ -91,7 +91,7 @@ class NarrowKernelsOf : public ::testing::TestWithParam<Numbers> {
  protected:
   const NarrowKernels& kernels_ = *GetParam().kernels;
   const bool is_of_bytes_ = kernels_.of_bytes;
-  // NarrowGelu's pieces, where lanes look them up.
+  // error of NarrowGelu, which looks up pieces with 16 lanes
   const double gelu_error_ = kernels_.vector_columns == 16 ? 9.4e-5 : 0;
 
   // Returns the weights as rounded by the kernels, row by row.
@@ -184,7 +184,7 @@ TEST_P(NarrowKernelsOf, ARowOfAProductIsTheSameBitsInAnyCompany) {
   }
 }
 
-// bf16 results are those of floats, rounded.
+// bf16 results equal the fp32 results, rounded.
 TEST_P(NarrowKernelsOf, AResultMayBeBf16) {
   constexpr int64_t kRows = 17, kInputs = 24, kOutputs = 43;
   Matrix<float> a(kRows, kInputs), weight(kOutputs, kInputs), y(kRows, kOutputs);
@@ -205,7 +205,7 @@ TEST_P(NarrowKernelsOf, AResultMayBeBf16) {
   }
 }
 
-// Rows in parts, as for a convolution: each part begins with its own group and reads only its own inputs.
+// Rows consist of parts, as for a convolution: each part begins with its own group and reads only its own inputs.
 TEST_P(NarrowKernelsOf, ARowMayBePieces) {
   constexpr int64_t kRows = 5, kPart = 9, kParts = 3, kOutputs = 20;
   Matrix<float> weight(kOutputs, kPart * kParts), y(kRows, kOutputs);
@@ -213,7 +213,7 @@ TEST_P(NarrowKernelsOf, ARowMayBePieces) {
   const std::vector<float> bias = NoiseVector(4, kOutputs);
   const NarrowMatrix matrix(std::as_const(weight).view(), bias.data(), kernels_, kParts);
   const std::vector<double> rounded = Rounded(weight.view());
-  // Rows of one large matrix, whose parts lie one below the other; a range is of all its parts.
+  // Each row's parts are rows of one matrix, kRows apart. Its parts share a range, so all rows have the range -1 to 1.
   Matrix<float> a(kRows * kParts, kPart);
   a.FillWithNoise(1);
   for (int64_t i = 0; i < kRows * kParts; ++i) {
@@ -244,7 +244,7 @@ TEST_P(NarrowKernelsOf, RowsKeepWhatTheirNumbersCan) {
       constexpr int64_t kRows = 7;
       Matrix<float> x(kRows, columns, 3, NAN);
       x.FillWithNoise(1);
-      for (int64_t j = 0; j < columns; ++j) x.view().Row(3)[j] = 0.25f;  // a row without any range
+      for (int64_t j = 0; j < columns; ++j) x.view().Row(3)[j] = 0.25f;  // all values are equal, so the range is zero
       const Taken taken(kernels_, x.view(), epsilon);
       for (int64_t i = 0; i < kRows; ++i) {
         double mean = 0, variance = 0, least = x.view().Row(i)[0], largest = least;
@@ -268,7 +268,7 @@ TEST_P(NarrowKernelsOf, RowsKeepWhatTheirNumbersCan) {
   }
 }
 
-// GELU of a narrow product, in steps of 1e-4 where it bends and far beyond.
+// Covers the GELU of a narrow product in steps of 1e-4 where it bends, and far beyond.
 TEST_P(NarrowKernelsOf, GeluIsThatOfTheFormulaEverywhere) {
   constexpr int64_t kOutputs = 32;
   Matrix<float> weight(kOutputs, 1), zero(1, 1), y(1, kOutputs);
@@ -276,7 +276,7 @@ TEST_P(NarrowKernelsOf, GeluIsThatOfTheFormulaEverywhere) {
   zero.view().data[0] = 0;
   const Taken taken(kernels_, zero.view(), -1);
   for (int first = -60'000; first < 60'000; first += kOutputs) {
-    std::vector<float> x(kOutputs);  // as the bias: what is multiplied is zero
+    std::vector<float> x(kOutputs);  // used as the bias; the product itself is zero
     for (int64_t j = 0; j < kOutputs; ++j) x[static_cast<size_t>(j)] = static_cast<float>(first + j) / 10'000;
     if (first == -60'000) x[0] = -1e6f, x[1] = 1e6f, x[2] = 0, x[3] = 1e-30f;
     const NarrowMatrix matrix(std::as_const(weight).view(), x.data(), kernels_);
@@ -291,7 +291,7 @@ TEST_P(NarrowKernelsOf, GeluIsThatOfTheFormulaEverywhere) {
   }
 }
 
-// Values that differ little relative to their size: no byte leaves its range, even with few steps left for the row.
+// The values differ little relative to their size: no byte may leave its range, even if few steps are left for the row.
 TEST_P(NarrowKernelsOf, RowsFarFromZeroKeepWhatTheyCan) {
   constexpr int64_t kColumns = 70;
   for (const float center : {1.0f, -1.0f, 300.0f, -300.0f, 1e6f, -1e-20f}) {

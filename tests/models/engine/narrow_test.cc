@@ -56,7 +56,7 @@ double ToleranceOf(Precision precision) {
   return precision == Precision::kBf16 ? 0.02 : 0.03;
 }
 
-// Returns the operators that int8 engines never compute in int8. They are bf16, or fp32 when kept.
+// Returns the operators that int8 engines never compute in int8. They use bf16, or fp32 when kept.
 std::set<std::string> Bf16InInt8(const program::Program& program) {
   std::set<std::string> names;
   for (const program::Operator& op : program.operators()) {
@@ -100,8 +100,8 @@ TEST(PathOf, IsThatOfThePrecisionsKernels) {
   }
 }
 
-// With all operators kept, bf16 computes fp32, and int8 computes bf16 if the path has it, except for operators that are
-// never int8, which become fp32.
+// If all operators are kept, bf16 becomes fp32. int8 becomes bf16 if the path has it, and operators that are never int8
+// become fp32.
 TEST_P(Narrow, WhatIsKeptIsWider) {
   PrecisionChoice choice = {.precision = narrow().precision, .kept = {}};
   const Compiled fp32(form().config, narrow().path);
@@ -116,7 +116,7 @@ TEST_P(Narrow, WhatIsKeptIsWider) {
   EXPECT_EQ(kept.ByEngine(images), wider.ByEngine(images));
 }
 
-// int8 has the convolutions of images in bf16.
+// Tests for bf16 only. int8 engines compute the convolutions of images in bf16 too.
 class NarrowBf16 : public Narrow {};
 
 std::vector<NarrowPath> Bf16NarrowPaths() {
@@ -125,7 +125,7 @@ std::vector<NarrowPath> Bf16NarrowPaths() {
   return paths;
 }
 
-// Unless one of them pools, the convolutions of images are narrow even if all other operators are kept.
+// Convolutions of images are narrow even if all other operators are kept, unless one of the convolutions pools.
 TEST_P(NarrowBf16, ConvolutionsOfImagesAreNarrowByThemselves) {
   PrecisionChoice choice = {.precision = Precision::kBf16, .kept = {}};
   const Compiled fp32(form().config, narrow().path);
@@ -141,14 +141,14 @@ TEST_P(NarrowBf16, ConvolutionsOfImagesAreNarrowByThemselves) {
   EXPECT_EQ(narrow_stem.ByEngine(images) != fp32.ByEngine(images), convolves && !pools);
 }
 
-// A row of bytes has no NaN.
+// bf16 only: a row of bytes cannot represent NaN.
 TEST_P(NarrowBf16, WhatIsNoNumberReachesTheLogits) {
   const Compiled compiled(form().config, narrow().path, {.precision = narrow().precision, .kept = {}});
   const at::Tensor image = Images()[0].clone().fill_(NAN);
   for (const float logit : compiled.ByEngine({image})) EXPECT_TRUE(std::isnan(logit));
 }
 
-// GELU behind a depthwise convolution is that of narrow products where lanes look its pieces up.
+// A GELU after a depthwise convolution is the narrow GELU if lanes can look up its pieces.
 TEST_P(NarrowBf16, DepthwiseConvolutionsHaveTheirGelu) {
   PrecisionChoice choice = {.precision = Precision::kBf16, .kept = {}};
   const Compiled fp32(form().config, narrow().path);
@@ -181,7 +181,7 @@ INSTANTIATE_TEST_SUITE_P(Forms, NarrowBf16,
                          ::testing::Combine(::testing::ValuesIn(EngineForms()), ::testing::ValuesIn(Bf16NarrowPaths())),
                          [](const auto& info) { return NameOf(std::get<0>(info.param), std::get<1>(info.param)); });
 
-// Every path with narrow kernels, so that a run reports which of them it compared.
+// Every path with narrow kernels, so that a run reports which paths it compared.
 constexpr NarrowPath kEveryNarrowPath[] = {
     {cpu::CpuPath::kPortable, Precision::kInt8},   {cpu::CpuPath::kPortable, Precision::kBf16},
     {cpu::CpuPath::kAvx2, Precision::kInt8},       {cpu::CpuPath::kAvx512, Precision::kInt8},

@@ -18,7 +18,7 @@ namespace vitrine::testing {
 namespace {
 
 #ifdef VITRINE_SANITIZED
-constexpr size_t kEveryWeight = 7;  // each change builds an engine; a wrong read occurs in all of them
+constexpr size_t kEveryWeight = 7;  // each change builds an engine; a wrong read occurs with every change
 #else
 constexpr size_t kEveryWeight = 1;
 #endif
@@ -64,7 +64,7 @@ TEST_P(Parity, ImagesOfManySizes) {
   ExpectClose(images);
 }
 
-// Attention of every layer and the tokens of every stage, of one image among others that did not ask.
+// Requests attention of every layer for one of three images, and the tokens of every stage.
 TEST_P(Parity, WhatIsHandedOut) {
   const std::vector<at::Tensor> images = {Sized(0, 1), Sized(1, 2), Sized(2, 3)};
   AttentionTap ours, theirs;
@@ -102,7 +102,7 @@ TEST_P(Parity, WhatIsHandedOut) {
   }
 }
 
-// A maximum (in ReLU, softmax or pooling) must not replace NaN by a number.
+// NaN must reach the logits: a maximum (in ReLU, softmax or pooling) must not replace it by a number.
 TEST_P(Parity, WhatIsNoNumberReachesTheLogits) {
   at::Tensor image = Sized(0, 1).clone();
   image.select(1, image.size(1) / 2).select(1, image.size(2) / 2).fill_(NAN);
@@ -112,7 +112,7 @@ TEST_P(Parity, WhatIsNoNumberReachesTheLogits) {
   EXPECT_TRUE(std::all_of(ours.begin(), ours.end(), is_none));
 }
 
-// LibTorch would not count the multiply-adds of our own kernels.
+// The reference must use LibTorch's operators: MacCounter would not count the multiply-adds of our own kernels.
 TEST_P(Parity, TheReferenceRunsOnLibTorchAlone) {
   const auto [height, width] = form().sizes[0];
   const absl::StatusOr<Workload> workload = WorkloadOf(form().config, {height, width, 2}, Form::kExecuted);
@@ -122,8 +122,8 @@ TEST_P(Parity, TheReferenceRunsOnLibTorchAlone) {
   EXPECT_GE(counter.total(), Macs(*workload));
 }
 
-// Changes one weight tensor at a time: the engine and the reference must still agree, and their logits must change.
-// Excluded are tensors that no logit depends on, such as the last block's convolutions, which class tokens bypass.
+// Changes one weight tensor at a time: engine and reference must still agree, and both must change. Some tensors do not
+// affect the logits, for instance convolutions in the last block, which class tokens bypass.
 TEST_P(Parity, EveryWeightIsSeen) {
   const std::vector<at::Tensor> images = {Sized(0, 1)};
   const std::vector<float> logits = compiled_.ByReference(images);
@@ -149,7 +149,7 @@ TEST_P(Parity, EveryWeightIsSeen) {
   EXPECT_GT(seen, changes * 3 / 4);
 }
 
-// Every path with fp32 kernels, so that a run reports which of them it compared; narrow_test.cc has the paths of narrow
+// Every path with fp32 kernels, so that a run reports which paths it compared. narrow_test.cc does so for narrow
 // precisions.
 class EnginePath : public ::testing::TestWithParam<cpu::CpuPath> {};
 

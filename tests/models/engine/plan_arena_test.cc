@@ -34,9 +34,9 @@ TEST(PlanArena, BuffersWhoseLivesDoNotOverlapShareASlotAsWideAsTheWidest) {
   EXPECT_EQ(plan.slots[static_cast<size_t>(plan.buffers[1].slot)].width, 4);
 }
 
-// A buffer takes the free slot that wastes the least or, if none is large enough, has to grow the least.
+// A buffer takes the smallest free slot that is large enough, or else the one that must grow least.
 TEST(PlanArena, ABufferTakesTheSlotThatFitsBest) {
-  // When the last buffer is written, slots of 8 and 16 are free, and one of 2 holds its input.
+  // When the last buffer is written, slots of 8 and 16 are free, and one of 2 holds the step's input.
   const auto slot_of_last = [](int64_t width) {
     const LoweredPlan plan =
         Chain({{RowsOf::kTokens, 8}, {RowsOf::kTokens, 16}, {RowsOf::kTokens, 2}, {RowsOf::kTokens, width}},
@@ -66,12 +66,12 @@ TEST(PlanArena, RowsOfAnotherKindHaveTheirOwnSlot) {
   EXPECT_EQ(plan.slots.size(), 3u);
 }
 
-// In every compiled model, no step overwrites what a later step reads.
+// In every compiled model, no step overwrites a buffer that a later step reads.
 TEST(PlanArena, NothingIsWrittenOverBeforeItsLastReader) {
   for (const testing::EngineForm& form : testing::EngineForms()) {
     const testing::Compiled compiled(form.config, cpu::CpuPath::kPortable);
     const Plan& plan = compiled.engine->plan();
-    std::vector<int> holds(plan.slots.size(), -1);  // by slot, the buffer that lies there
+    std::vector<int> holds(plan.slots.size(), -1);  // by slot: the buffer in it
     for (const auto& step : plan.steps) {
       for (const Operand& read : step->reads) {
         ASSERT_EQ(holds[static_cast<size_t>(plan.buffers[static_cast<size_t>(read.buffer)].slot)], read.buffer)

@@ -20,7 +20,7 @@ std::vector<ImagePlanes> Views(const std::vector<at::Tensor>& images) {
   return views;
 }
 
-// Every step is listed once by name, and its multiply-adds equal those computed without a measurement.
+// Every step is listed once with its name. Its multiply-adds equal those computed without a measurement.
 TEST(Profile, CountsTheMultiplyAddsThatTheWorkloadCounts) {
   for (const testing::EngineForm& form : testing::EngineForms()) {
     SCOPED_TRACE(form.name);
@@ -73,7 +73,7 @@ TEST(Peaks, ArePositiveAndTheCacheIsNoSlowerThanMemory) {
   const CorePeaks peaks = MeasureCorePeaks(*FindInstructions(cpu::SupportedPaths().back()));
   EXPECT_GT(peaks.gflops, 0);
   EXPECT_GT(peaks.memory_gbps, 0);
-  EXPECT_GT(peaks.cache_gbps, peaks.memory_gbps / 2);  // whatever else the machine does
+  EXPECT_GT(peaks.cache_gbps, peaks.memory_gbps / 2);  // half: other load on the machine may disturb the measurement
 }
 
 }  // namespace

@@ -27,7 +27,7 @@ using program::Program;
 using program::Value;
 using ::testing::HasSubstr;
 
-// A program with weights by name, hashed.
+// A program with hashed weights, by name.
 struct Weighted {
   explicit Weighted(Program made) : program(std::move(made)) {
     for (const program::Weight& weight : program.weights()) {
@@ -50,7 +50,7 @@ struct Weighted {
   }
 
   Program program;
-  std::vector<at::Tensor> tensors;  // in the program's order
+  std::vector<at::Tensor> tensors;  // in program order
   std::map<std::string, size_t> places;
 };
 
@@ -58,7 +58,7 @@ class Programs : public ::testing::TestWithParam<cpu::CpuPath> {};
 INSTANTIATE_TEST_SUITE_P(, Programs, ::testing::ValuesIn(EnginePaths()),
                          [](const auto& info) { return std::string(cpu::Name(info.param)); });
 
-// On the table's own grid and on another.
+// Tests positions on the table's own grid and on another.
 TEST_P(Programs, LearnedPositionsOfCellsAloneAreThoseOfTheirCells) {
   Builder b(3);
   const Value cells = b.Linear("patches", b.Patchify(2), 4);
@@ -70,7 +70,7 @@ TEST_P(Programs, LearnedPositionsOfCellsAloneAreThoseOfTheirCells) {
   EXPECT_LE(Apart(Logits(*engine, images), model.ByReference(images)), kParityTolerance);
 }
 
-// Attention with q, k and v side by side, or each a value of its own.
+// Returns a program with attention whose q, k and v are columns of one value, or with `apart` three values.
 Program Attending(bool class_query, bool apart) {
   Builder b(3);
   const Value x = b.JoinClass("join", b.ClassToken("class_token", 8, {}), b.Linear("patches", b.Patchify(2), 8));
@@ -84,7 +84,7 @@ Program Attending(bool class_query, bool apart) {
   return b.Take(b.Linear("head", class_query ? mixed : b.TakeClass(mixed), 5));
 }
 
-// The weights of q, k and v as those of qkv.
+// Copies the weights of `together` to `apart`, splitting those of qkv.
 void Split(Weighted& together, Weighted& apart) {
   for (const char* end : {"weight", "bias"}) {
     int64_t first = 0;
@@ -98,7 +98,7 @@ void Split(Weighted& together, Weighted& apart) {
   }
 }
 
-// The last block's queries are needed only for the class token, but all are returned if attention of all is offered.
+// The last block needs queries only for the class token, but must return attention of all queries if that is offered.
 TEST_P(Programs, AttentionIsHandedOutAlikeOfQueriesSideBySideAndApart) {
   for (const bool class_query : {false, true}) {
     Weighted together(Attending(class_query, /*apart=*/false)), apart(Attending(class_query, /*apart=*/true));
@@ -129,7 +129,7 @@ Program OneProduct(int64_t inputs) {
   return b.Take(b.Linear("head", b.MeanTokens(b.Patchify(1)), 1));
 }
 
-// Products of the largest bytes, all of one sign.
+// The sums of products of bytes are the largest possible: all products have one sign.
 TEST_P(Programs, SumsOfBytesFitTheirNumbersOrAreRefused) {
   if (!engine::CanCompute(Precision::kInt8, GetParam()).ok()) return;
   const PrecisionChoice int8 = {.precision = Precision::kInt8, .kept = {}};

@@ -10,7 +10,7 @@
 namespace vitrine::engine {
 namespace {
 
-int64_t asked = 0;  // multiply-adds, including any padding
+int64_t asked = 0;  // multiply-adds, including those of padding
 
 // Returns the portable kernels, wrapped to count multiply-adds in `asked`.
 Kernels CountingKernels() {
@@ -38,7 +38,8 @@ class Rows : public ::testing::TestWithParam<testing::EngineForm> {};
 INSTANTIATE_TEST_SUITE_P(, Rows, ::testing::ValuesIn(testing::EngineForms()),
                          [](const auto& info) { return testing::NameOf(info.param, cpu::CpuPath::kPortable); });
 
-// profile_test.cc compares each step's reported cost with the workload that is computed without an engine.
+// Checks that no padding is multiplied. profile_test.cc compares each step's reported cost with the workload, which is
+// computed without an engine.
 TEST_P(Rows, AreThoseOfTheImagesAndNoneIsPadding) {
   const testing::EngineForm& form = GetParam();
   const testing::Compiled compiled(form.config, cpu::CpuPath::kPortable);

@@ -15,7 +15,7 @@
 namespace vitrine::testing {
 namespace {
 
-constexpr double kFar = 100 * kParityTolerance;  // least difference that a mistake makes
+constexpr double kFar = 100 * kParityTolerance;  // minimum difference caused by a mistake
 
 class Sharpness : public ::testing::TestWithParam<EngineForm> {
  protected:
@@ -63,7 +63,7 @@ TEST_P(Sharpness, TwoStagesAreTheReferences) {
   EXPECT_GT(Apart(ours.stages[0], theirs.stages[1]), kFar) << "the stages are two";
 }
 
-// Swaps those weights of the two blocks that have the same shape.
+// Swaps the weights of the two blocks that have equal shapes.
 TEST_P(Sharpness, TwoBlocksSwappedAreFarFromTheReference) {
   std::vector<const float*> swapped = compiled_.weights;
   const std::vector<program::Weight>& weights = compiled_.program->weights();
@@ -84,12 +84,12 @@ TEST_P(Sharpness, TwoBlocksSwappedAreFarFromTheReference) {
   EXPECT_GT(Apart(ours.logits, theirs.logits), kFar);
 }
 
-// Returns the program in which the readers of this operator's result read its branch instead.
+// Returns the program in which the readers of the residual's result read only its branch.
 program::Program WithoutResidual(const program::Program& program, const program::Operator& residual) {
   program::Program without = program;
   const program::Value sum = residual.output, branch = residual.inputs[1];
   const auto replace = [&](const program::Value& value) {
-    if (value.id == sum.id) const_cast<program::Value&>(value) = branch;  // programs have no way to be changed
+    if (value.id == sum.id) const_cast<program::Value&>(value) = branch;  // programs have no interface for changes
   };
   for (const program::Operator& op : without.operators()) {
     for (const program::Value& input : op.inputs) replace(input);

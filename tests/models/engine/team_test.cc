@@ -25,7 +25,7 @@ class Does : public Step {
   const std::function<void(const Frame&)> what_;
 };
 
-// Frames of one image, without buffers, and steps that do these things.
+// Frames of one image without buffers, and a plan whose steps call the given functions.
 class TeamTest : public ::testing::Test {
  protected:
   void Then(std::function<void(const Frame&)> what) { plan_.steps.push_back(std::make_unique<Does>(std::move(what))); }
@@ -80,7 +80,7 @@ TEST_F(TeamTest, FramesDifferInMemberAndScratch) {
   EXPECT_EQ(leaders, 1);
 }
 
-// Scratch of 40 MB each: two members would exceed the limit for all.
+// Each member needs 40 MB of scratch: two members would exceed the limit for all.
 TEST_F(TeamTest, WhoseScratchWouldBeTooMuchHasNoShare) {
   class Wants : public Step {
    public:
@@ -98,7 +98,7 @@ TEST_F(TeamTest, WhoseScratchWouldBeTooMuchHasNoShare) {
   }
 }
 
-// The last members leave; the others take over their shares from the next step on.
+// The last members leave; the remaining members take over their shares from the next step on.
 TEST_F(TeamTest, WhoeverIsRecalledLeavesBetweenTwoSteps) {
   constexpr int kMembers = 4, kItems = 100;
   std::atomic<int64_t> recalls = 0;

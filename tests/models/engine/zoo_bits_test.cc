@@ -17,8 +17,8 @@
 namespace vitrine::testing {
 namespace {
 
-// Blocks that follow each other compute with the same shapes, so that two of each kind say as much as two dozen. EIT's
-// blocks differ in theirs.
+// Consecutive blocks compute with the same shapes, so two of each kind test as much as two dozen. EIT's blocks differ
+// in shape.
 v1::ModelConfig Shortened(v1::ModelConfig config) {
   if (config.has_vit()) config.mutable_vit()->set_depth(2);
   if (config.has_kv()) config.mutable_kv()->set_depth(2);
@@ -46,11 +46,11 @@ bool Whole() {
   return std::getenv("VITRINE_WHOLE_ZOO") != nullptr;
 }
 
-// Rows that differ in more than depth, under the name of the first.
+// Returns the rows that differ in more than depth; of equal ones, the first.
 std::vector<EngineForm> ZooForms() {
   std::vector<EngineForm> forms;
   std::set<std::string> seen;
-  std::map<int, std::pair<int64_t, size_t>> narrowest;  // by family: parameters, place in forms
+  std::map<int, std::pair<int64_t, size_t>> narrowest;  // by family: parameters, index in forms
   for (const ZooRow& row : Zoo()) {
     const v1::ModelConfig config = Shortened(row.config);
     if (config.has_null() || !seen.insert(config.SerializeAsString()).second) continue;

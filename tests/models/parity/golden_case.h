@@ -19,27 +19,27 @@ namespace vitrine::testing {
 // tests/oracle/record.py describes the contents.
 class GoldenCase {
  public:
-  // A file that cannot be read fails the test and ends the program.
+  // If the file cannot be read, the test fails and the program ends.
   explicit GoldenCase(const std::string& name);
-  // Names of all files, without the suffix, sorted.
+  // Returns the names of all files, without the suffix, sorted.
   static std::vector<std::string> All();
 
   const v1::ModelConfig& config() const { return config_; }
   // timm's name of the model; empty if the tensors have the published names.
   const std::string& arch() const { return arch_; }
-  // The recorded values by name.
+  // Recorded values by name.
   const std::map<std::string, at::Tensor>& recorded() const { return recorded_; }
   const ImageBatch& images() const { return images_; }
-  // Number of values that Weights() would make.
+  // Number of values that Weights() would return.
   int64_t weight_count() const;
 
-  // Returns the weights, computed again from the hash, with the names and layout of their source. timm's include the
-  // `num_batches_tracked` of its BatchNorms, as its checkpoints do.
+  // Returns the weights, recomputed from the hash, with the names and layout of their source. timm's weights include
+  // the `num_batches_tracked` of its BatchNorms, as its checkpoints do.
   Safetensors Weights() const;
-  // The model of the config with these weights; timm's go through the import. Fails the test and ends the program if
-  // they do not fit.
+  // Returns the model of the config with these weights; timm's weights go through the import. If they do not fit, the
+  // test fails and the program ends.
   std::unique_ptr<Model> Build(const Safetensors& weights) const { return Build(weights, config_); }
-  // The same for another config with the same tensors.
+  // Returns the model of another config for the same tensors.
   std::unique_ptr<Model> Build(const Safetensors& weights, const v1::ModelConfig& config) const;
 
  private:

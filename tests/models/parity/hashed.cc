@@ -14,7 +14,7 @@ uint64_t Fnv1a(std::string_view text) {
   return value;
 }
 
-// 24 bits from splitmix64's output function.
+// Returns 24 bits of splitmix64's output function.
 uint64_t Bits24(uint64_t state) {
   state = (state ^ (state >> 30)) * 0xbf58476d1ce4e5b9;
   state = (state ^ (state >> 27)) * 0x94d049bb133111eb;
@@ -30,7 +30,7 @@ at::Tensor HashedTensor(std::string_view key, at::IntArrayRef shape, double cent
   uint64_t state = Fnv1a(key);
   for (int64_t i = 0; i < tensor.numel(); ++i) {
     state += 0x9e3779b97f4a7c15;
-    // Exact in fp64 up to the one rounding to fp32.
+    // Exact in fp64, except for one rounding to fp32.
     values[i] = static_cast<float>(centre + (static_cast<double>(Bits24(state)) - 8388608.0) * step);
   }
   return tensor;

@@ -9,8 +9,8 @@
 
 namespace vitrine::testing {
 
-// A fp32 tensor, uniform in [centre - half, centre + half), from an integer hash of its key and each element's index:
-// the same bits as tests/oracle/hashed.py gives, whatever the machine. `half` is a power of two.
+// Returns an fp32 tensor, uniform in [centre - half, centre + half), from an integer hash of its key and each element's
+// index. On any machine, the bits equal those of tests/oracle/hashed.py. `half` is a power of two.
 at::Tensor HashedTensor(std::string_view key, at::IntArrayRef shape, double centre, double half);
 
 // Returns a normalised image [channels, height, width]: 32-pixel squares that differ strongly, with added noise.

@@ -13,7 +13,7 @@ std::vector<float> Values(const at::Tensor& tensor) {
   return {tensor.data_ptr<float>(), tensor.data_ptr<float>() + tensor.numel()};
 }
 
-// Printed by tests/oracle/hashed.py.
+// The expected values were printed by tests/oracle/hashed.py.
 TEST(HashedTensor, IsWhatPythonMakes) {
   EXPECT_THAT(Values(HashedTensor("blocks.0.attn.qkv.weight", {2, 2}, 0, 0.125)),
               ElementsAre(0x1.de8818p-5F, -0x1.95e49p-6F, 0x1.4d3b6p-4F, -0x1.633f1cp-4F));

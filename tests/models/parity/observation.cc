@@ -12,7 +12,7 @@
 namespace vitrine::testing {
 namespace {
 
-// tests/oracle/golden.py.
+// as in tests/oracle/golden.py
 constexpr int64_t kSamples = 320;
 constexpr int64_t kStride = 7919;
 
@@ -61,7 +61,7 @@ at::Tensor TokensOf(const TokenTap::Tokens& tokens, int image) {
 
 std::map<std::string, at::Tensor> Observe(const Model& model, const ImageBatch& all, const std::vector<int>& batch,
                                           const std::vector<std::string>& names) {
-  std::map<int, int> place;  // by image: its index in the batch
+  std::map<int, int> place;  // index in the batch, by image
   ImageBatch images;
   for (const int number : batch) {
     place[number] = static_cast<int>(images.size());

@@ -22,7 +22,7 @@ at::Tensor Centred(const at::Tensor& logits) {
 }
 
 Parity::Parity() : golden_(GetParam()) {
-  // Most of these models are too small to gain from a second thread, and threads that wait for each other on a busy
+  // Most of these models are too small to gain from a second thread, and threads waiting for each other on a busy
   // machine spin.
   at::set_num_threads(1);
   for (const auto& [name, tensor] : golden_.recorded()) {
@@ -37,7 +37,7 @@ std::map<std::string, at::Tensor> Parity::Observed(const Model& model,
   std::vector<at::Tensor> logits;
   for (size_t i = 0; i < golden_.images().size(); ++i) {
     const auto row = all.find("logits." + std::to_string(i));
-    if (row == all.end()) return {};  // the run failed, and said so
+    if (row == all.end()) return {};  // Observe failed and has already reported the error
     logits.push_back(row->second);
   }
   all["logits"] = at::stack(logits);

@@ -12,13 +12,13 @@
 
 namespace vitrine::testing {
 
-// Tolerance of our fp32 against the oracle's fp64, in units of max(1, largest magnitude).
+// Tolerance for our fp32 against the oracle's fp64, in units of max(1, largest magnitude).
 inline constexpr double kTolerance = 1e-4;
 
-// Largest difference in units of max(1, largest magnitude of `theirs`).
+// Returns the largest difference in units of max(1, largest magnitude of `theirs`).
 double Off(const at::Tensor& ours, const at::Tensor& theirs);
 
-// The part of logits [images, classes] that depends on the image.
+// Returns logits [images, classes] without their mean over images, which does not depend on the image.
 at::Tensor Centred(const at::Tensor& logits);
 
 // A test of one golden, named by the parameter.
@@ -26,9 +26,9 @@ class Parity : public ::testing::TestWithParam<std::string> {
  protected:
   Parity();
 
-  // Runs the model on all images in these batches; returns its results by the names of the recorded tensors.
+  // Runs the model on all images in these batches. Returns its results by the names of the recorded tensors.
   std::map<std::string, at::Tensor> Observed(const Model& model, const std::vector<std::vector<int>>& batches) const;
-  // Returns batches of images of one size each.
+  // Returns batches of images of equal size.
   std::vector<std::vector<int>> BySize() const;
   // Returns one batch of all images, in reverse order.
   std::vector<std::vector<int>> Mixed() const;

@@ -38,7 +38,7 @@ TEST_P(Sensitivity, TwoBlocksSwappedAreSeen) {
   for (auto& [name, tensor] : weights.tensors) {
     if (name.rfind(kFirst, 0) != 0) continue;
     const auto other = weights.tensors.find(std::string(kSecond) + name.substr(kFirst.size()));
-    // EIT's blocks differ in the shape of their attention; what has a counterpart is swapped.
+    // EIT's blocks differ in the shape of their attention; only tensors with a counterpart of equal shape are swapped.
     if (other == weights.tensors.end() || other->second.shape != tensor.shape) continue;
     std::swap(tensor, other->second);
     ++swapped;
@@ -67,7 +67,7 @@ TEST_P(SmallSensitivity, EveryTensorShows) {
   std::vector<NamedTensor> tensors = model->Parameters();
   for (NamedTensor& buffer : model->Buffers()) tensors.push_back(std::move(buffer));
   for (NamedTensor& changed : tensors) {
-    // Adds the same to every score of a softmax row.
+    // These biases add the same value to every score of a softmax row, so they have no effect.
     if (changed.name.find("map_pos.bias") != std::string::npos ||
         (changed.name.rfind("class_blocks.", 0) == 0 && changed.name.find(".attention.k.bias") != std::string::npos)) {
       continue;
@@ -79,7 +79,7 @@ TEST_P(SmallSensitivity, EveryTensorShows) {
   }
 }
 
-// Changes of the config that keep the shape of every tensor.
+// Change of a config that keeps the shape of every tensor.
 struct ConfigChange {
   std::string golden;
   std::string change;  // merged into the config
@@ -124,7 +124,7 @@ TEST_P(LocalInteraction, IsMissedWhereItIsDropped) {
   Safetensors weights = golden_.Weights();
   int zeroed = 0;
   for (auto& [name, tensor] : weights.tensors) {
-    // timm's name and ours of the second convolution.
+    // The name of the second convolution, in timm and in our models.
     if (name.rfind("blocks.1.local_mp.conv2.", 0) != 0 && name.rfind("blocks.1.local.convolutions.1.", 0) != 0)
       continue;
     TensorOf(tensor).zero_();

@@ -98,7 +98,7 @@ TEST(SizeOf, CountsMapsAndValues) {
   EXPECT_EQ(distance.values_per_map, 6);
 }
 
-// A ViT of which one image is watched, in a batch with another size.
+// A ViT that captures one image, in a batch with another image size.
 class Captured : public ::testing::Test {
  protected:
   Captured()
@@ -195,7 +195,7 @@ TEST_F(Captured, DistanceIsOneNumberPerLayerAndHead) {
   EXPECT_FLOAT_EQ(maps[0].values[3], static_cast<float>(AttentionDistance(weights[1], kGrid, 1, 4, false)));
 }
 
-// A tap with one layer's factors, as a model without softmax gives them.
+// Fills the tap with one layer's factors, as a model without softmax does.
 TEST(Factors, GiveTheSameMapsAsTheirProduct) {
   AttentionAbility ability{.prefix_tokens = 0, .cell = 4, .diverging = true};
   for (const v1::AttentionKind kind : {v1::MEAN_OVER_QUERIES, v1::QUERY_ROW, v1::WEIGHTS}) {

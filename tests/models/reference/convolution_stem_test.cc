@@ -20,7 +20,7 @@ using testing::RandomImage;
 
 class Stem : public ::testing::Test {
  protected:
-  // 3 -> 4 -> 8 -> 16 channels, patches of 8 pixels.
+  // The stem has 3 -> 4 -> 8 -> 16 channels and patches of 8 pixels.
   Stem() {
     for (int i = 0; i < 3; ++i) {
       const int outputs = 4 << i, inputs = i == 0 ? 3 : outputs / 2;
@@ -64,7 +64,7 @@ TEST_F(Stem, TrainingCountsThePixelsOfAllSizesAlike) {
   const at::Tensor all = at::cat(pixels, 1);  // [channels, pixels]
   EXPECT_LT(Difference(tensors_.at("norms.0.running_mean"), 0.9 * mean + 0.1 * all.mean(1)), 1e-6);
   EXPECT_LT(Difference(tensors_.at("norms.0.running_var"), 0.9 * var + 0.1 * all.var(1, /*unbiased=*/true)), 1e-6);
-  // The output of the last norm has the mean and deviation that its parameters set.
+  // The output of the last norm has the mean and deviation that the norm's parameters set.
   const at::Tensor bias = tensors_.at("norms.2.bias"), weight = tensors_.at("norms.2.weight");
   EXPECT_LT(Difference(y.mean(0), bias), 1e-5);
   EXPECT_LT(Difference(y.var(0, /*unbiased=*/false).sqrt(), weight.abs()), 1e-3);
@@ -78,12 +78,12 @@ TEST_F(Stem, TrainingIsRepeatableAndReplicasLeaveTheStatistics) {
   EXPECT_EQ(Difference(Run(images_, true, false), first), 0);
 }
 
-// With the batch's statistics as running statistics, evaluation computes the same as training.
+// If the running statistics equal the batch's, evaluation computes the same as training.
 TEST_F(Stem, EvaluationIsTrainingWithTheRunningStatistics) {
   const at::NoGradGuard no_grad;
   const at::Tensor in_training = Run(images_, true);
   for (int repeat = 0; repeat < 300; ++repeat) Run(images_, true);
-  // The running variance is the unbiased one: larger by n / (n - 1).
+  // The running variance is unbiased: larger by n / (n - 1).
   const int64_t cells[] = {12 * 20 + 2 * 64, 6 * 10 + 2 * 16, 3 * 5 + 2 * 4};
   for (int i = 0; i < 3; ++i) {
     tensors_.at("norms." + std::to_string(i) + ".running_var").mul_((cells[i] - 1.0) / cells[i]);

@@ -15,7 +15,7 @@
 namespace vitrine {
 namespace {
 
-// Sets VITRINE_ISA while it lives.
+// Sets VITRINE_ISA during its lifetime.
 class Isa {
  public:
   explicit Isa(const char* value) {
@@ -31,7 +31,7 @@ class Isa {
 };
 
 TEST(CpuKernelsDeathTest, AreOfThePathThatIsForced) {
-  GTEST_FLAG_SET(death_test_style, "threadsafe");  // a process of its own, in which no code has asked for kernels yet
+  GTEST_FLAG_SET(death_test_style, "threadsafe");  // starts a new process, in which no code has requested kernels yet
   const Isa isa("portable");
   EXPECT_EXIT(std::_Exit(&CpuKernels() == &cpu::kPortableKernels ? 0 : 1), ::testing::ExitedWithCode(0), "");
 }

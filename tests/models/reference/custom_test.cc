@@ -22,7 +22,7 @@ namespace {
 using testing::Difference;
 using testing::Hashed;
 
-// y = x^2 times the number of the row of the grid, counted from 1.
+// Computes y = x^2 times the row number in the grid, counting from 1.
 void Squares(Grid grid, int64_t columns, const float* x, float* y) {
   for (int64_t i = 0; i < grid.cells() * columns; ++i) {
     const int64_t row = i / columns / grid.columns;

@@ -46,7 +46,7 @@ ForwardContext DroppingPaths(float rate, uint64_t seed = 0) {
   return context;
 }
 
-// Returns the factors by which the branches of `images` images are multiplied.
+// Returns the factors by which DropPath multiplies the branches of `images` images.
 std::vector<float> Factors(int images, int site, const ForwardContext& context) {
   const at::Tensor factors = DropPath(at::ones({images}), site, context);
   return {factors.const_data_ptr<float>(), factors.const_data_ptr<float>() + images};
@@ -104,7 +104,7 @@ TEST(DropPath, ImagesSitesAndSeedsAreIndependent) {
   }
 }
 
-// Images of several sizes: one decision for all tokens of an image, the class token included.
+// In a batch of several image sizes, all tokens of an image share one decision, including the class token.
 TEST(DropPath, DecidesOncePerImageOfAPackedBatch) {
   std::vector<Grid> grids;
   for (int i = 0; i < 32; ++i) grids.push_back({1 + i % 3, 2 + i / 16});
@@ -154,7 +154,7 @@ TEST(Dropout, IsTheIdentityAtRateZeroAndOutsideOfTraining) {
   EXPECT_TRUE(Dropout(x, 0.5F, 3, {}).is_same(x));
 }
 
-// Rates in steps of 1/256; every value is dropped independently, including those of the last, partial word.
+// Rates have steps of 1/256. Every value is dropped independently, including those of the last, partial word.
 TEST(Dropout, DropsItsRateAndScalesTheRest) {
   constexpr int64_t kValues = 40'003;
   const at::Tensor ones = at::ones({kValues});
@@ -190,7 +190,7 @@ TEST(AttendRun, DropsWeightsAndKeepsTheExpectation) {
   const at::Tensor q = Hashed({2, 3, 5, 4}, 1), k = Hashed({2, 3, 5, 4}, 2), v = Hashed({2, 3, 5, 4}, 3);
   const at::Tensor expected = at::scaled_dot_product_attention(q, k, v, std::nullopt, 0.0, false, 2.0);
   ForwardContext context = Training();
-  context.dropout.attention = 0.001F;  // below a step of 1/256: nothing is dropped on the way of dropping
+  context.dropout.attention = 0.001F;  // less than half a step of 1/256: the code for dropping runs, but drops nothing
   EXPECT_LT(Difference(AttendRun(q, k, v, 2, run, 0, context), expected), 1e-6);
 
   context.dropout.attention = 0.25F;
@@ -215,7 +215,7 @@ struct Form {
   std::string change;  // merged into the config
 };
 
-// One variant of every family that has blocks, and of every form of block.
+// Tests one variant of every family with blocks, and of every form of block.
 class EveryBlock : public ::testing::TestWithParam<Form> {
  protected:
   EveryBlock() {
@@ -239,7 +239,7 @@ class EveryBlock : public ::testing::TestWithParam<Form> {
   std::unique_ptr<Model> model_;
 };
 
-// At a rate of almost 1 every branch of every block is dropped, so its parameters have no gradient.
+// At a rate of almost 1, every branch of every block is dropped, so the parameters of blocks have no gradient.
 TEST_P(EveryBlock, DropPathReachesEveryBranch) {
   model_->RequireGrad(true);
   ForwardContext context = DroppingPaths(std::nextafter(1.0F, 0.0F), 3);
@@ -250,7 +250,7 @@ TEST_P(EveryBlock, DropPathReachesEveryBranch) {
   for (const NamedTensor& parameter : model_->Parameters()) {
     if (!parameter.tensor.grad().defined()) continue;
     const double gradient = parameter.tensor.grad().abs().max().item<double>();
-    // A norm behind a residual stays in the way of x.
+    // In a post-norm block, the norm follows the residual, so x still passes through it.
     if (model_->config().vit().norm() == v1::VitConfig::POST && absl::StrContains(parameter.name, "norm")) continue;
     if (absl::StartsWith(parameter.name, "blocks.")) {
       EXPECT_EQ(gradient, 0) << parameter.name;

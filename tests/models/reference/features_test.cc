@@ -31,7 +31,7 @@ TEST(ResolveFeature, MakesTheEncodingExplicitAndRefusesWhatTheModelLacks) {
   EXPECT_THAT(std::string(ResolveFeature(encoding, ability).status().message()), HasSubstr("77"));
 }
 
-// The class token's features times the head's weights are the logits: they are what the head reads.
+// The head reads the class token's features: multiplied by the head's weights, they give the logits.
 TEST(CollectFeature, GivesWhatTheHeadReads) {
   const std::unique_ptr<Model> model = testing::MakeHashed(
       testing::Config("classes: 5 preprocessing { channels: 3 native { cell: 4 min_tokens: 1 max_tokens: 64 } } "

@@ -27,7 +27,7 @@ at::Tensor DoubleLeaf(const at::Tensor& values) {
   return Leaf(values.detach().to(at::kDouble));
 }
 
-// Any fixed direction of the output's space: the loss is its product with the output.
+// Runs backward with the product of the output and a fixed direction as the loss.
 void BackwardAlong(const at::Tensor& y, const at::Tensor& direction) {
   (y * direction.to(y.scalar_type())).sum().backward();
 }
@@ -57,7 +57,7 @@ TEST(AffineMap, Bf16RoundsAndNoMore) {
   EXPECT_EQ(y.scalar_type(), at::kFloat);
   BackwardAlong(y, direction);
   BackwardAlong(expected, direction);
-  // A product of operands with 8 bits each: a few parts in 256 of the largest value.
+  // Operands have 8 bits each, so the product is off by a few parts in 256 of the largest value.
   EXPECT_LT(Difference(y.to(at::kDouble), expected), 0.02 * expected.abs().max().item<double>());
   EXPECT_LT(Difference(x.grad().to(at::kDouble), dx.grad()), 0.02 * dx.grad().abs().max().item<double>());
   EXPECT_LT(Difference(w.grad().to(at::kDouble), dw.grad()), 0.02 * dw.grad().abs().max().item<double>());
@@ -83,7 +83,7 @@ TEST(GridConvolution, ValueAndGradientsAreThoseOfConv2d) {
   const auto layout = TokenLayout::Make({{3, 5}, {3, 5}, {1, 4}, {6, 2}, {1, 1}}, 1);
   constexpr int kChannels = 12;
   at::Tensor weight = Leaf(Hashed({kChannels, 3, 3, kChannels}, 3) * 0.1);
-  // A slice of wider rows, as the channels of a block are.
+  // The input is a slice of wider rows, like the channels of a block.
   at::Tensor wide = Leaf(Hashed({layout->total_tokens(), kChannels + 5}, 1));
   at::Tensor double_wide = DoubleLeaf(wide), double_weight = DoubleLeaf(weight);
   const at::Tensor direction = Hashed({layout->total_tokens(), kChannels}, 2);
@@ -120,7 +120,8 @@ TEST(ConvolutionPatches, ValueAndGradientsAreThoseOfConvAndPool) {
   }
 }
 
-// A family's whole graph is connected: a step against the gradient lowers the loss, and every parameter takes part.
+// Checks that a family's whole graph is connected: a step against the gradient lowers the loss, and every parameter has
+// a gradient.
 void ExpectGradientsThatLowerTheLoss(const std::string& text, bool training) {
   const auto model = testing::MakeHashed(testing::Config(text));
   model->RequireGrad(true);
@@ -128,7 +129,7 @@ void ExpectGradientsThatLowerTheLoss(const std::string& text, bool training) {
   ImageBatch images{testing::RandomImage(3, scale * 12, scale * 8, 1),
                     testing::RandomImage(3, scale * 12, scale * 8, 2)};
   if (!model->config().has_kv()) images.push_back(testing::RandomImage(3, scale * 8, scale * 20, 3));
-  // The batch's own statistics take part in the gradient.
+  // In training, the gradient includes the path through the batch's statistics.
   ForwardContext context;
   context.training = scale > 1 && training;
   const at::Tensor direction = Hashed({static_cast<int64_t>(images.size()), 5}, 7);

@@ -14,13 +14,13 @@ namespace vitrine::testing {
 // Returns HashedValues (tests/models/hashed_weights.h) as a tensor of at least one value.
 at::Tensor Hashed(at::IntArrayRef shape, uint64_t seed);
 
-// An input of the model's channels.
+// Returns an input with the model's channels.
 at::Tensor RandomImage(int channels, int height, int width, uint64_t seed);
 
 // Replaces every parameter and running statistic by HashedWeight.
 void HashWeights(Module& model, uint64_t seed = 1);
 
-// A model built from a config in text form, with hashed weights.
+// Returns a model built from a config, with hashed weights.
 std::unique_ptr<Model> MakeHashed(const v1::ModelConfig& config);
 
 // Largest |a - b|.

@@ -48,7 +48,7 @@ TEST(Interpreter, HoldsAValueUntilItIsReadForTheLastTime) {
   EXPECT_EQ(PeakOf(eit + "depth: 8 }"), PeakOf(eit + "depth: 2 }"));
 }
 
-// Tests programs that no family builds: the interpreter runs every supported program.
+// Programs that no family builds: the interpreter must run every supported program.
 class Written : public ::testing::Test {
  protected:
   static at::Tensor Run(const program::Program& program, const ForwardContext& context) {
@@ -91,7 +91,7 @@ TEST_F(Written, GeluBehindACodedLayerIsNotLost) {
   EXPECT_GT(Run(program, {}).min().item<double>(), -0.17);
 }
 
-// Logits need only class tokens. A token tap makes the interpreter compute all tokens, with the same logits.
+// Logits need only class tokens. A token tap makes the interpreter compute all tokens; the logits stay equal.
 TEST_F(Written, WhatMixesTokensIsCutToTheClassTokens) {
   program::Builder b(3);
   program::Value x = b.AttendLinearly("mix", {b.Linear("qkv", Tokens(b), 36)}, {.heads = 2});

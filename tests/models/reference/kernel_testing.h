@@ -10,7 +10,7 @@
 
 namespace vitrine::cpu {
 
-// The i-th of a sequence of numbers in [-1, 1), the same on every machine.
+// Returns element i of a sequence of numbers in [-1, 1) that is the same on every machine.
 inline float Noise(uint64_t sequence, uint64_t i) {
   uint64_t z = (sequence + 1) * 0x9E3779B97F4A7C15u + i * 0xD1B54A32D192ED03u;
   z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
@@ -27,7 +27,7 @@ inline std::vector<float> NoiseVector(uint64_t sequence, int64_t count) {
 // Marks memory where a kernel must not write.
 inline constexpr float kUntouched = 77;
 
-// A matrix with `gap` elements behind each row, filled with `fill`, which only a fault would read or change.
+// A matrix with `gap` elements after each row, filled with `fill`. A correct kernel neither reads nor changes them.
 template <typename T>
 class Matrix {
  public:
@@ -38,7 +38,7 @@ class Matrix {
 
   View<T> view() { return view_; }
   View<const T> view() const { return view_; }
-  // Fills the rows (not the gaps) with sequence `sequence`; an element depends on its position only.
+  // Fills the rows (not the gaps) with sequence `sequence`. An element depends only on its position.
   void FillWithNoise(uint64_t sequence) {
     for (int64_t i = 0; i < view_.rows; ++i) {
       for (int64_t j = 0; j < view_.columns; ++j) view_.Row(i)[j] = Noise(sequence, i * view_.columns + j);

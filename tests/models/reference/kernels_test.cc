@@ -47,11 +47,11 @@ TEST_P(Kernels, GeluMatchesErf) {
 
 TEST_P(Kernels, GeluIsExactInItsTails) {
   std::vector<float> x = {5.5f, 6, 100, 3e38f, -5.5f, -6, -100, -3e38f, 0};
-  kernels().gelu(x.data(), x.data(), static_cast<int64_t>(x.size()));  // in place, with a part of a vector at the end
+  kernels().gelu(x.data(), x.data(), static_cast<int64_t>(x.size()));  // in place; the last vector is partial
   EXPECT_THAT(x, ::testing::ElementsAre(5.5f, 6, 100, 3e38f, 0, 0, 0, 0, 0));
 }
 
-// Rows of x with a gap behind each that only a fault would read; results of both element types.
+// Tests rows of x with a gap of NaN after each, and results of both element types.
 TEST_P(Kernels, LayerNormMatchesDouble) {
   for (const int64_t columns : {1, 3, 16, 31, 32, 33, 64, 250, 768}) {
     for (const float mean : {0.f, 30.f}) {

@@ -15,7 +15,7 @@ namespace {
 
 using testing::RandomImage;
 
-constexpr int kShort = 16, kLong = 48;  // cells along each side
+constexpr int kShort = 16, kLong = 48;  // cells per side
 constexpr double kMoreTokens = double{kLong} * kLong / (kShort * kShort);
 
 struct Use {
@@ -48,7 +48,7 @@ class LinearMemory : public ::testing::TestWithParam<const char*> {
     EXPECT_LT(static_cast<double>(at_long.largest), kMoreTokens * 1.02 * at_short.largest);
   }
 
-  // The meter sees tensors, and what the tap keeps is none.
+  // Adds the tap's memory: the meter counts only tensors.
   static void AddTaken(const AttentionTap& tap, Use& use) {
     using Matrices = AttentionTap::Matrices;
     for (const auto source : {AttentionSource::kTokens, AttentionSource::kClassQuery, AttentionSource::kChannels}) {
@@ -81,11 +81,11 @@ TEST_P(LinearMemory, Inference) {
 
 TEST_P(LinearMemory, Training) {
   model_->RequireGrad(true);
-  Measure(*model_, kShort, true);  // gradients are allocated once
+  Measure(*model_, kShort, true);  // allocates the gradients, which later calls reuse
   ExpectLinear(Measure(*model_, kShort, true), Measure(*model_, kLong, true));
 }
 
-// Captured attention is linear too, since X-ViT hands out factors.
+// Captured attention is also linear, since X-ViT returns factors.
 TEST_P(LinearMemory, Capture) {
   Use use[2];
   for (const int side : {kShort, kLong}) {

@@ -10,7 +10,7 @@
 namespace vitrine::testing {
 namespace {
 
-// Multiply-adds of an operator from its operands; -1 for one that multiplies nothing.
+// Returns the multiply-adds of an operator, from its operands; -1 for an operator without multiplications.
 int64_t MacsOf(const std::string& name, const at::RecordFunction& call) {
   const auto tensor = [&](size_t i) { return call.inputs()[i].toTensor(); };
   const auto rows = [](const at::Tensor& x) { return x.numel() / x.size(-1); };
@@ -21,7 +21,7 @@ int64_t MacsOf(const std::string& name, const at::RecordFunction& call) {
   if (name == "aten::matmul") {
     const at::Tensor a = tensor(0), b = tensor(1);
     if (b.dim() == 1) return a.numel();
-    // Either both have the same batch dimensions, or one of them is a single matrix.
+    // Either both operands have the same batch dimensions, or one of them is a single matrix.
     return std::max(a.numel() * b.size(-1), a.size(-2) * b.numel());
   }
   if (name == "aten::conv2d" || name == "aten::convolution") {

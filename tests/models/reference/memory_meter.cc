@@ -21,7 +21,7 @@ struct Counts {
 };
 Counts counts;
 
-// Tensors may outlive the meter; then their deleter still knows them.
+// Lives until the program ends, because tensors may outlive the meter and need its deleter.
 class CountingAllocator : public c10::Allocator {
  public:
   c10::DataPtr allocate(size_t size) override {

@@ -6,7 +6,7 @@
 
 namespace vitrine::testing {
 
-// Counts the memory of CPU tensors of all threads during its lifetime. Only one may exist at a time.
+// Counts the memory of CPU tensors of all threads during its lifetime. Only one meter may exist at a time.
 class MemoryMeter {
  public:
   MemoryMeter();
@@ -14,7 +14,7 @@ class MemoryMeter {
   MemoryMeter& operator=(const MemoryMeter&) = delete;
   ~MemoryMeter();
 
-  int64_t peak_bytes() const;     // most bytes allocated at one time
+  int64_t peak_bytes() const;     // most bytes allocated at the same time
   int64_t largest_bytes() const;  // largest single allocation
 };
 

@@ -9,7 +9,7 @@
 namespace vitrine {
 namespace {
 
-// A class row of sevens, then a 4x4 grid with the value r^2 + 3c - r c^2 / 2 at (r, c).
+// Returns a class row of sevens, then a 4x4 grid with the value r^2 + 3c - r c^2 / 2 at (r, c).
 at::Tensor Table() {
   at::Tensor table = at::Tensor(testing::Hashed({17, 1}, 1)).fill_(7);
   for (int r = 0; r < 4; ++r) {
@@ -27,8 +27,8 @@ TEST(PositionTable, IsTheTableItselfOnItsOwnGrid) {
   EXPECT_EQ(testing::Difference(For(Table(), {4, 4}), Table()), 0);
 }
 
-// Recorded from the definition in fp64: Keys' kernel with a = -0.5, widened when reducing, weights normalised at the
-// borders, sample centres at (i + 0.5) * scale.
+// The expected values were computed from the definition in fp64: Keys' kernel with a = -0.5, widened when reducing,
+// weights normalised at the borders, sample centres at (i + 0.5) * scale.
 TEST(PositionTable, OtherGridsAreBicubicWithAntialiasing) {
   for (const auto& [grid, expected] : std::vector<std::pair<Grid, std::vector<float>>>{
            {{3, 2}, {1.778552F, 6.737542F, 3.667047F, 5.036881F, 8.848592F, 6.629272F}},
@@ -56,7 +56,7 @@ TEST(PositionTable, TheMatrixOfAGridIsMadeOnce) {
   EXPECT_EQ(interpolations.To({3, 2}, at::kCPU).data_ptr(), first.data_ptr());
 }
 
-// Images of many shapes must not fill a device: 196 cells to 4,096 are 3.2 MB a grid.
+// Images of many shapes must not fill a device's memory: 196 cells to 4,096 need 3.2 MB per grid.
 TEST(PositionTable, MatricesOfManyGridsAreKeptWithinABoundOfBytes) {
   const GridInterpolations interpolations({14, 14});
   const at::Tensor first = interpolations.To({64, 64}, at::kCPU);
@@ -69,10 +69,10 @@ TEST(PositionTable, MatricesOfManyGridsAreKeptWithinABoundOfBytes) {
   EXPECT_EQ(large.To({64, 64}, at::kCPU).data_ptr(), largest.data_ptr()) << "one is kept whatever its size";
 }
 
-// LibTorch's own interpolation gives every row of such a grid the values of the first.
+// For such a grid, LibTorch's own interpolation gives every row the values of the first.
 TEST(PositionTable, AGridOfOneColumnKeepsItsRows) {
   at::Tensor table = Table();
-  for (int r = 0; r < 4; ++r) table.slice(0, 1 + r * 4, 1 + r * 4 + 4).fill_(r * r);  // equal along each row
+  for (int r = 0; r < 4; ++r) table.slice(0, 1 + r * 4, 1 + r * 4 + 4).fill_(r * r);  // equal values along each row
   const at::Tensor one = For(table, {5, 1}), two = For(table, {5, 2});
   for (int r = 0; r < 5; ++r) EXPECT_NEAR(one[1 + r].item<float>(), two[1 + 2 * r].item<float>(), 1e-5) << "row " << r;
   EXPECT_GT(one[5].item<float>(), one[1].item<float>() + 5);

@@ -29,7 +29,7 @@ struct Passed {
 
 using Layer = std::function<at::Tensor(const at::Tensor&, const ForwardContext&)>;
 
-// Parameters by themselves; what follows running_ is stored only.
+// A module of parameters only. Tensors whose names contain running_ are buffers.
 class Weights : public Module {
  public:
   using Shapes = std::vector<std::pair<std::string, std::vector<int64_t>>>;
@@ -47,7 +47,7 @@ class Weights : public Module {
     }
   }
   const at::Tensor& operator[](size_t i) const { return tensors_[i]; }
-  // The four of a BatchNorm from the i-th on.
+  // Returns the four tensors of a BatchNorm, starting at number i.
   BatchNormTensors Norm(size_t i) const { return {tensors_[i], tensors_[i + 1], tensors_[i + 2], tensors_[i + 3]}; }
 
  private:
@@ -59,7 +59,7 @@ at::Tensor Multiply(const at::Tensor& x, const at::Tensor& weight, const at::Ten
   return AffineMap(x, weight, bias, context.bf16, OperandType(x, context));
 }
 
-// Output and gradients of a layer along a fixed direction.
+// Returns the output of a layer, and its gradients along a fixed direction.
 Passed Pass(Module& module, const at::Tensor& input, const ForwardContext& context, const Layer& layer) {
   module.RequireGrad(true);
   for (const NamedTensor& parameter : module.Parameters()) parameter.tensor.mutable_grad().reset();
@@ -104,7 +104,7 @@ void CheckAgainstLibrary(Module& module, const at::Tensor& input, const Layer& l
   if (check.bf16) ExpectEqual(Pass(module, input, bf16, layer), expected, kRounded);
 }
 
-// Grids whose tokens and rows fill vectors and do not.
+// Returns grids with numbers of tokens and rows that fill whole vectors, and numbers that do not.
 std::shared_ptr<const TokenLayout> MixedLayout(int prefix_tokens) {
   return TokenLayout::Make({{3, 5}, {3, 5}, {4, 4}, {1, 1}, {7, 6}}, prefix_tokens);
 }
@@ -112,7 +112,7 @@ std::shared_ptr<const TokenLayout> MixedLayout(int prefix_tokens) {
 TEST(TrainingLayers, LayerNorm) {
   for (const int width : {7, 16, 50, 250}) {
     Weights w({{"norm.weight", {width}}, {"norm.bias", {width}}});
-    // A constant row and one far from zero among them.
+    // Row 3 has values far from zero.
     const at::Tensor x = Hashed({9, width}, 1);
     x.select(0, 3).add_(20);
     CheckAgainstLibrary(w, x, [&](const at::Tensor& tokens, const ForwardContext& context) {
@@ -150,7 +150,7 @@ TEST(TrainingLayers, ColumnSums) {
   }
 }
 
-// 0.1 added up 300,000 times as one chain of fp32 is off by 3e-3.
+// Summing 0.1 300,000 times in one fp32 chain would be off by 3e-3.
 TEST(TrainingLayers, SumsOverManyRowsKeepTheirDigits) {
   constexpr int64_t kImages = 3000, kRows = 100 * kImages;
   const auto layout = TokenLayout::Make(std::vector<Grid>(kImages, Grid{10, 10}), 0);
@@ -234,7 +234,7 @@ Weights::Shapes NormShapes(const std::string& name, int64_t channels) {
           {name + ".running_var", {channels}}};
 }
 
-// BatchNorm of GELU of a convolution, as XCiT's local patch interaction has it.
+// Tests the BatchNorm of the GELU of a convolution, as in XCiT's local patch interaction.
 TEST(TrainingLayers, BatchNorm) {
   const auto layout = MixedLayout(0);
   Weights::Shapes shapes = kDepthwise;
@@ -284,7 +284,7 @@ TEST(TrainingLayers, RunningStatistics) {
   }
 }
 
-// Whole models: the same gradients with the library's operators alone.
+// Whole models must give the same gradients as with only the library's operators.
 TEST(TrainingLayers, Families) {
   const std::string ends = "classes: 5 preprocessing { channels: 3 native { cell: 4 min_tokens: 1 max_tokens: 64 } } ";
   const std::string large = "classes: 5 preprocessing { channels: 3 native { cell: 8 min_tokens: 1 max_tokens: 64 } } ";
@@ -310,7 +310,7 @@ TEST(TrainingLayers, Families) {
     const Passed expected = Pass(*model, zeros, library, layer);
     SCOPED_TRACE(text);
     ExpectEqual(Pass(*model, zeros, own, layer), expected, 1e-3);
-    // Directions agree although values are rounded many times over.
+    // The gradients' directions agree, although values are rounded many times.
     const Passed rounded = Pass(*model, zeros, bf16, layer);
     double dot = 0, ours = 0, theirs = 0;
     for (size_t i = 1; i < expected.tensors.size(); ++i) {

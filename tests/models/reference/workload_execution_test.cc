@@ -22,7 +22,7 @@ class WhatRuns : public ::testing::TestWithParam<SmallForm> {};
 INSTANTIATE_TEST_SUITE_P(Families, WhatRuns, ::testing::ValuesIn(SmallForms()),
                          [](const auto& info) { return info.param.name; });
 
-// Enables gradients, although no parameter needs any, so that no padding rows follow the tokens.
+// Counts with gradients enabled, so that no padding rows follow the tokens; no parameter requires them.
 int64_t CountedMacs(const Model& model, const ImageBatch& images) {
   const at::AutoGradMode no_padding(true);
   ForwardContext context;
@@ -50,7 +50,7 @@ TEST(CountedRuns, KvClassifiers) {
     const v1::ModelConfig config = FindVariant(name)->config;
     const auto model = MakeModel(config);
     const int64_t listed = Macs(*WorkloadOf(config, {28, 28, 2}, Form::kExecuted));
-    // map_pos maps the encoding of 17 keys, 24 of its channels, once a layer; the list has no such matrix product.
+    // Per layer, map_pos multiplies the encoding of 17 keys by 24 of its channels; the list has no such matrix product.
     const int64_t offsets = config.kv().attention() == v1::KvConfig::KV_POS ? 2 * 17 * 24 : 0;
     EXPECT_EQ(CountedMacs(**model, {testing::RandomImage(1, 28, 28, 1), testing::RandomImage(1, 28, 28, 2)}),
               listed + offsets)
@@ -58,7 +58,7 @@ TEST(CountedRuns, KvClassifiers) {
   }
 }
 
-// The hook sees what it must: a model with one block less costs one block less.
+// Checks that the counter sees all products: a model with one block less costs exactly one block less.
 TEST(CountedRuns, TheCounterNoticesABlock) {
   const v1::ModelConfig two = SmallForms()[0].config;
   v1::ModelConfig one = two;

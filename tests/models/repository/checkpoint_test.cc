@@ -146,7 +146,7 @@ TEST(BuildModel, NarrowWeightsAreWidenedAndLetGo) {
   }
 }
 
-// Drawing 1.6 GB of weights that are replaced at once took most of the time of loading them.
+// Loading used to draw 1.6 GB of weights only to replace them, which took most of its time.
 TEST(BlankModel, TouchesNoMemory) {
   v1::ModelConfig config = SmallKvConfig();
   config.mutable_kv()->set_width(2048);

@@ -11,7 +11,7 @@
 namespace vitrine {
 namespace {
 
-// Collects tensors; weights of norms lie around 1, matrices are as large as their inputs allow.
+// Collects tensors. Weights of norms are near 1; matrices are as large as their inputs allow.
 class Checkpoint {
  public:
   void Matrix(const std::string& name, std::vector<int64_t> shape) {

@@ -16,17 +16,17 @@ using Tensors = std::map<std::string, at::Tensor>;
 // Returns the tensors as a file stores them.
 TensorMap Stored(const Tensors& tensors);
 
-// Values in [-1, 1) / `divisor` from an integer hash of seed and position.
+// Returns values in [-1, 1) / `divisor` from an integer hash of seed and position.
 at::Tensor HashedTensor(at::IntArrayRef shape, uint64_t seed, double divisor = 1);
 
-// Checkpoints in the format of their libraries, with hashed values. Names and shapes are repeated here, from the
-// sources of timm and transformers and not from our tables.
+// Checkpoints in the format of their libraries, with hashed values. Names and shapes come from the sources of timm and
+// transformers, not from our tables.
 struct VitSizes {
   int64_t width, depth, patch, cells, classes;
 };
 Tensors TimmVitWeights(const VitSizes& sizes);
 Tensors HuggingFaceVitWeights(const VitSizes& sizes);
-// With the 64-bit "num_batches_tracked" of every BatchNorm.
+// Includes the 64-bit "num_batches_tracked" of every BatchNorm.
 Tensors TimmXcitWeights(int64_t width, int64_t depth, int64_t heads, int64_t patch, int64_t classes);
 
 }  // namespace vitrine

@@ -35,7 +35,7 @@ class GoldenTest : public testing::Test {
     const std::unique_ptr<Model> model = *BuildModel(version_);
     return RecordGolden(*model, ForwardOf(*model), DecodeRawImage, version_.golden);
   }
-  // Shares its memory: what is written to it is stored.
+  // Returns a tensor that shares the stored memory: writes to it change the golden.
   at::Tensor Golden(const std::string& name) { return TensorOf(golden_.at(name)); }
   void Refused(const std::string& message) {
     EXPECT_THAT(Check(), Refuses(kRefused, AllOf(HasSubstr("small-kv/3: "), HasSubstr(message))));
@@ -68,7 +68,7 @@ TEST_F(GoldenTest, NoticesEachGoldenAlone) {
   ASSERT_TRUE(Check().ok());
 }
 
-// The same version of a family that takes images of every size.
+// Returns the version with a family that takes images of any size.
 StoredVersion OfAnySize(StoredVersion version) {
   v1::ModelConfig& config = *version.manifest.mutable_config();
   v1::NativeResolution& sizes = *config.mutable_preprocessing()->mutable_native();
@@ -138,7 +138,7 @@ TEST_F(GoldenTest, TheToleranceIsRelativeToTheLargestLogit) {
   Refused("the tolerance is 0.01");
 }
 
-// An untrained head has logits of a few hundredths, so zeros would pass if the tolerance were absolute.
+// An untrained head gives logits of a few hundredths, so with an absolute tolerance zeros would pass.
 TEST_F(GoldenTest, SmallLogitsAreNotReproducedByZeros) {
   version_.manifest.mutable_golden_tolerances(0)->set_tolerance(0.05f);
   for (const char* weight : {"head_out.weight", "head_out.bias"}) {
@@ -188,7 +188,7 @@ TEST_F(GoldenTest, NeedsAToleranceForDeviceAndPrecision) {
               Refuses(kRefused, HasSubstr("no golden tolerance for fp32 on cuda")));
 }
 
-// A precision may have golden logits of its own, stored beside those of fp32; it is then compared with these.
+// A precision may have its own golden logits, stored beside those of fp32; its results are then compared with them.
 TEST_F(GoldenTest, APrecisionMayHaveLogitsOfItsOwn) {
   v1::GoldenTolerance& tolerance = *version_.manifest.add_golden_tolerances();
   tolerance.set_device("cpu");

@@ -34,7 +34,7 @@ using testing::IsSupersetOf;
 constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 constexpr VitSizes kSmall = {.width = 24, .depth = 2, .patch = 4, .cells = 12, .classes = 5};
 
-// ViT of kSmall on images of 12 x 16 pixels.
+// Returns a ViT of kSmall for images of 12 x 16 pixels.
 v1::ModelConfig SmallVit(ForeignSource source) {
   const bool timm = source == ForeignSource::kTimm;
   v1::ModelConfig config =
@@ -52,12 +52,12 @@ v1::ModelConfig SmallVit(ForeignSource source) {
   return config;
 }
 
-// One block's names in either library.
+// Names in one block, for either library.
 struct BlockNames {
   std::string norm1, proj, norm2, fc1, fc2;
 };
 
-// Computes the forward pass of either library from its own weight names; `qkv` returns q, k and v [tokens, width].
+// Computes the forward pass of either library by its own weight names; `qkv` returns q, k and v [tokens, width].
 template <typename Qkv>
 at::Tensor VitForward(const Tensors& w, const at::Tensor& image, const std::string& embed, const std::string& token,
                       const std::string& positions, const std::string& norm, const std::string& head, double epsilon,
@@ -136,7 +136,7 @@ TEST(Import, TimmVitComputesWhatTimmComputes) {
 TEST(Import, HuggingFaceVitComputesWhatTransformersComputes) {
   const at::Tensor image = HashedTensor({3, 12, 16}, 99);
   Tensors foreign = HuggingFaceVitWeights(kSmall);
-  foreign["vit.pooler.dense.weight"] = HashedTensor({24, 24}, 1);  // not used by the logits
+  foreign["vit.pooler.dense.weight"] = HashedTensor({24, 24}, 1);  // does not affect the logits
   const at::Tensor logits = Imported(ForeignSource::kHuggingFace, foreign, image);
   EXPECT_LT((logits - HuggingFaceForward(foreign, image)).abs().max().item<float>(), 1e-5);
 }
@@ -148,7 +148,7 @@ TEST(Import, StoredTypesAreKept) {
   for (const auto& [name, tensor] : renamed) EXPECT_EQ(tensor.dtype, Dtype::kF16) << name;
 }
 
-// Every tensor of ours comes from one of theirs, for both patches.
+// Each of our tensors comes from a tensor of timm, for both patch sizes.
 TEST(Import, TimmXcitFillsTheModel) {
   for (const auto& [arch, patch] : {std::pair("xcit_nano_12_p16_224", 16), std::pair("xcit_nano_12_p8_224", 8)}) {
     const v1::ModelConfig config = *ForeignConfig(ForeignSource::kTimm, arch, 7);
@@ -276,7 +276,7 @@ TEST(ForeignConfig, SizesAreThePublished) {
   EXPECT_EQ(Parameters(ForeignSource::kHuggingFace, "google/vit-base-patch16-224"), 86'567'656);
 }
 
-// Names as on the model pages of the two libraries.
+// The names are those on the model pages of the two libraries.
 TEST(ForeignConfig, TheVitsAreThosePublished) {
   EXPECT_THAT(
       ForeignArchs(ForeignSource::kTimm),
@@ -323,7 +323,7 @@ TEST(ForeignConfig, PreprocessingIsTheSources) {
   EXPECT_EQ(huggingface.vit().norm_epsilon(), 1e-12F);
 }
 
-// Heads, scales and statistics leave the number of parameters as it is.
+// Compares whole configs: wrong heads, scales or statistics would not change the number of parameters.
 TEST(ForeignConfig, EveryNameMeansWhatIsStored) {
   google::protobuf::TextFormat::Printer printer;
   printer.SetSingleLineMode(true);

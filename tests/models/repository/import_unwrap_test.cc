@@ -82,7 +82,7 @@ TEST(UnwrapForeign, WhatStandsBesideTheModelIsToldAndPassedOver) {
   const auto unwrapped = UnwrapForeign(tensors);
   EXPECT_TRUE(Same(unwrapped->tensors, Small()));
   EXPECT_THAT(unwrapped->passed_over, ElementsAre("criterion.weight", "n_averaged"));
-  // Without a prefix they cannot be distinguished from the model's own tensors.
+  // Without a prefix, they cannot be distinguished from the model's own tensors.
   tensors = Small();
   tensors["head_dist.bias"] = tensors["head.bias"];
   EXPECT_TRUE(UnwrapForeign(tensors)->tensors.contains("head_dist.bias"));
@@ -158,7 +158,7 @@ class Shards : public testing::Test {
   void Write(const std::string& name, const TensorMap& tensors) {
     WriteFile(folder_.path() / name, *WriteSafetensors({tensors, {}}));
   }
-  // Every other tensor in either file.
+  // Writes the tensors alternately to two files.
   void WriteTwo(const std::string& first, const std::string& second) {
     TensorMap halves[2];
     size_t i = 0;

@@ -9,14 +9,14 @@
 
 namespace vitrine {
 
-// A KV transformer of a few thousand parameters for 8x8 grey images and three classes.
+// Returns a KV transformer of a few thousand parameters for 8x8 grey images and three classes.
 v1::ModelConfig SmallKvConfig();
 
-// Replaces the image decoder, which belongs to another component: turns 64 bytes into [1, 8, 8] and rejects other
+// Replaces the image decoder, which belongs to another component. Converts 64 bytes to [1, 8, 8] and rejects other
 // lengths.
 absl::StatusOr<FloatArray> DecodeRawImage(std::string_view image, const v1::Preprocessing& preprocessing);
 
-// A complete version of such a model, as if read from a repository: weights, one golden image, two golden inputs.
+// Returns a complete version of this model, as if read from a repository: weights, one golden image, two golden inputs.
 StoredVersion SmallKvVersion();
 
 }  // namespace vitrine

@@ -113,7 +113,7 @@ TEST(Manifest, PlansAndTolerancesOfANewerProgramArePassedOver) {
   EXPECT_TRUE(ValidateManifest(manifest).ok()) << ValidateManifest(manifest);
 }
 
-// Old manifests stay readable: this one was written by release 0.1, with every field.
+// Old manifests must stay readable. Release 0.1 wrote this one, with every field.
 TEST(Manifest, ThatOfTheFirstReleaseIsReadAndItsProgramReadsOurs) {
   std::ifstream file(VITRINE_SOURCE "/tests/models/repository/manifest-0.1.textproto");
   const std::string text{std::istreambuf_iterator<char>(file), {}};
@@ -122,7 +122,7 @@ TEST(Manifest, ThatOfTheFirstReleaseIsReadAndItsProgramReadsOurs) {
   ASSERT_TRUE(manifest.ok()) << manifest.status();
   EXPECT_THAT(unknown, testing::IsEmpty());
   EXPECT_TRUE(ValidateManifest(*manifest).ok()) << ValidateManifest(*manifest);
-  // Written by us it is the same to the byte: that program, which refused what it did not know, serves it.
+  // Our output is identical to the byte, so release 0.1, which rejects unknown fields, can serve it.
   EXPECT_EQ(FormatManifest(*manifest), text);
 }
 

@@ -34,7 +34,7 @@ using testing::HasSubstr;
 constexpr float kOld = 1;
 constexpr float kNew = 2;
 constexpr char kPublished[] = "published";
-// Far above the calls that a publish makes; a test that reaches it does not end by itself.
+// Far above the system calls of a publish; a loop that reaches it would never end.
 constexpr int kMostCalls = 5000;
 
 const auto kCarryOn = [](const SystemCall&, int64_t) {};
@@ -47,7 +47,7 @@ std::vector<std::string> TemporaryFolders(const fs::path& model) {
   return names;
 }
 
-// Every version that is listed is whole and is what was published under its number. Returns how many there are.
+// Expects that every listed version is complete and is the one published under its number. Returns their count.
 size_t ExpectWholeVersions(const fs::path& root) {
   const auto ids = ListVersions(root);
   EXPECT_TRUE(ids.ok()) << ids.status();
@@ -66,7 +66,7 @@ size_t ExpectWholeVersions(const fs::path& root) {
 
 class PublishFaultTest : public testing::Test {
  protected:
-  // A child that publishes kNew. The draft is made before the fork.
+  // Returns the body of a child that publishes kNew. The draft is made before the fork.
   std::function<std::string()> PublishNew(const fs::path& root) {
     return [&draft = draft_, root] {
       const auto id = Publish(root, "sample", draft);
@@ -74,7 +74,7 @@ class PublishFaultTest : public testing::Test {
     };
   }
 
-  // A repository that holds version 1.
+  // Returns a repository that holds version 1.
   fs::path FreshRepository() {
     const fs::path root = scratch_.path() / absl::StrCat(++repositories_);
     EXPECT_TRUE(Publish(root, "sample", SampleDraft(kOld)).ok());
@@ -109,7 +109,7 @@ TEST_F(PublishFaultTest, KilledAtEverySystemCallItLeavesTheOldOrTheNewVersionWho
     MakeTemporaryFoldersOld(root / "sample");
     const auto next = Publish(root, "sample", draft_);
     ASSERT_TRUE(next.ok()) << next.status();
-    // A publisher that dies between the assignment of its number and the rename has used up that number.
+    // If a publisher dies between taking a number and the rename, that number stays used.
     ASSERT_THAT(static_cast<size_t>(next->version), AnyOf(versions + 1, 3u));
     ASSERT_THAT(TemporaryFolders(root / "sample"), ElementsAre()) << "killed at system call " << last;
     fs::remove_all(root);
@@ -271,7 +271,7 @@ TEST_F(PublishFaultTest, AFullDiskIsReportedAndLeavesNoTemporaryFiles) {
   const ChildResult child = OnSmallDisk(disk, [&]() -> std::string {
     if (const auto old = Publish(disk, "sample", SampleDraft(kOld)); !old.ok()) return old.status().ToString();
     const std::string refusal = Publish(disk, "sample", large).status().ToString();
-    const size_t entries = Entries(disk / "sample").size();  // the version and the number
+    const size_t entries = Entries(disk / "sample").size();  // the version and the file with the highest number
     const std::string then = Publish(disk, "sample", SampleDraft(kNew)).status().ToString();
     return absl::StrCat(refusal, "; entries: ", entries, "; then: ", then);
   });
@@ -303,7 +303,7 @@ TEST_F(PublishFaultTest, AFullDiskIsSaidBefore) {
   const ChildResult child = OnSmallDisk(disk, [&] {
     const std::string fits = CheckPublishable(disk, "sample", 900000).ToString();
     const std::string exceeds = CheckPublishable(disk, "sample", 2000000).ToString();
-    WriteFile(disk / "filler", std::string(2 << 20, 'x'));  // as much of it as there is room for
+    WriteFile(disk / "filler", std::string(2 << 20, 'x'));  // the disk fills up before all bytes are written
     return absl::StrCat(fits, "; ", exceeds, "; full: ", CheckPublishable(disk, "sample").ToString(),
                         "; entries: ", Entries(disk / "sample").size());
   });

@@ -14,7 +14,7 @@
 
 namespace {
 
-// Runs between a sweeper's openat and flock.
+// Called between a sweeper's openat and flock.
 std::function<void(int descriptor)> before_lock;
 bool every_lock_succeeds = false;
 

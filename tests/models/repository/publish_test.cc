@@ -46,7 +46,7 @@ TEST_F(PublishTest, CountsVersionsFromOneAndCreatesTheRepository) {
 }
 
 TEST_F(PublishTest, NeverReusesTheNumberOfAnIncompleteVersion) {
-  fs::create_directories(root_ / "sample/4");  // somebody is copying it by hand
+  fs::create_directories(root_ / "sample/4");  // a manual copy in progress
   EXPECT_EQ(Publish(root_, "sample", SampleDraft(1))->version, 5);
   fs::create_directories(root_ / "sample/9223372036854775807");
   EXPECT_THAT(Publish(root_, "sample", SampleDraft(1)),

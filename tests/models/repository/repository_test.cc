@@ -28,7 +28,7 @@ class RepositoryTest : public testing::Test {
     edit(manifest);
     WriteFile(folder_ / kManifestFile, FormatManifest(manifest));
   }
-  // Replaces a file and its digest: what a careless tool, not chance, would do.
+  // Replaces a file and its digest in the manifest, as a faulty tool would.
   void Forge(const std::string& name, const std::string& bytes) {
     WriteFile(folder_ / name, bytes);
     EditManifest([&](v1::Manifest& manifest) {
@@ -61,7 +61,7 @@ TEST_F(RepositoryTest, ListsOnlyCompleteVersions) {
   ASSERT_TRUE(Publish(root_, "other", SampleDraft(3)).ok());
   fs::create_directories(root_ / "sample/7");               // half-copied: no manifest yet
   fs::create_directories(root_ / "sample/08");              // not a version's name
-  fs::create_directories(root_ / "sample/.tmp-1-2");        // a dead publisher's
+  fs::create_directories(root_ / "sample/.tmp-1-2");        // left by a dead publisher
   fs::create_directories(root_ / "not a model/1");          // not a model's name
   fs::create_directory_symlink("1", root_ / "sample/9");    // a link
   fs::create_directory_symlink("sample", root_ / "alias");  // a link
@@ -99,7 +99,7 @@ TEST_F(RepositoryTest, AVersionThatIsRemovedLeavesItsNumber) {
   EXPECT_THAT(*ListVersionFolders(root_), ElementsAre(VersionId{"sample", 1}));
   EXPECT_THAT(Entries(root_ / "sample"), testing::UnorderedElementsAre("1", ".highest-version"));
   EXPECT_EQ(Publish(root_, "sample", SampleDraft(3))->version, 3);
-  // The same if only the folder shows that the number was used.
+  // The number also stays used if only the folder shows that it was used.
   fs::remove(root_ / "sample/.highest-version");
   fs::create_directories(root_ / "sample/8");
   ASSERT_TRUE(RemoveVersion(root_, {"sample", 8}).ok()) << "one that is not complete";
@@ -111,9 +111,9 @@ TEST_F(RepositoryTest, AVersionThatIsRemovedLeavesItsNumber) {
   EXPECT_EQ(RemoveVersion(root_, {"sample", 12}).code(), absl::StatusCode::kNotFound) << "a link";
 }
 
-// While a large version is copied file by file, scans must not read all of it each time.
+// While a large version is copied file by file, repeated scans must not read all of it each time.
 TEST_F(RepositoryTest, ACopyThatHasNotEndedIsRefusedBeforeAnythingIsRead) {
-  Forge(kWeightsFile, "not safetensors");  // rejected if it were read
+  Forge(kWeightsFile, "not safetensors");  // would be rejected if it were read
   const std::string golden = ReadFile(folder_ / kGoldenFile);
   WriteFile(folder_ / kGoldenFile, golden.substr(0, golden.size() / 2));
   EXPECT_THAT(Read(), Fails(kRefused, AllOf(HasSubstr(kGoldenFile), HasSubstr("copied in part"))));
@@ -133,7 +133,7 @@ TEST_F(RepositoryTest, AModelThatCannotBeReadIsNamedAndTheOthersAreListed) {
   const WithoutRights without;
   const auto listing = ListRepository(root_);
   ASSERT_TRUE(listing.ok()) << listing.status();
-  // An unreadable version may be a good one; only reading it shows that.
+  // An unreadable version may be valid; only reading it would show that.
   EXPECT_THAT(listing->versions, ElementsAre(VersionId{"other", 1}, VersionId{"sample", 1}));
   EXPECT_EQ(listing->status().code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(std::string(listing->status().message()), HasSubstr("hidden"));
@@ -197,7 +197,7 @@ TEST_F(RepositoryTest, EveryFlippedByteOfEveryFileIsNoticed) {
 TEST_F(RepositoryTest, EveryPartOfAFileIsNoticed) {
   for (const std::string& name : Entries(folder_)) {
     const std::string whole = ReadFile(folder_ / name);
-    // The last byte of the manifest is its final line feed.
+    // The manifest may lack its last byte, a line feed.
     for (size_t length = 0; length + (name == kManifestFile) < whole.size(); ++length) {
       WriteFile(folder_ / name, whole.substr(0, length));
       ASSERT_THAT(Read(), Fails(kRefused, HasSubstr(name))) << length << " of " << whole.size() << " bytes";

@@ -14,7 +14,7 @@ using testing::HasSubstr;
 
 using Opener = absl::StatusOr<FileDescriptor> (*)(const FileDescriptor&, const std::string&);
 
-// Both ways of opening must refuse the same: with openat2, and without it.
+// Opening with openat2 and without it must refuse the same paths.
 class OpenBeneathTest : public testing::TestWithParam<Opener> {
  protected:
   OpenBeneathTest() {
@@ -64,7 +64,7 @@ TEST(ReadFileBeneath, ReadsRegularFilesWithinTheLimit) {
   EXPECT_EQ(*ReadFileBeneath(folder, "file", 5), "12345");
   EXPECT_EQ(*ReadFileBeneath(folder, "empty", 5), "");
   EXPECT_THAT(ReadFileBeneath(folder, "file", 4), Fails(absl::StatusCode::kFailedPrecondition, HasSubstr("at most 4")));
-  fs::resize_file(scratch.path() / "empty", uint64_t{1} << 40);  // sparse: must be refused before memory is asked for
+  fs::resize_file(scratch.path() / "empty", uint64_t{1} << 40);  // sparse; must be refused before memory is allocated
   EXPECT_THAT(ReadFileBeneath(folder, "empty", 1 << 20),
               Fails(absl::StatusCode::kFailedPrecondition, HasSubstr("1099511627776 bytes")));
 }

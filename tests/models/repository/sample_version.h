@@ -13,25 +13,25 @@
 
 namespace vitrine {
 
-// Returns the parent of scratch folders for tests that publish often: in memory if possible, where fsync is cheap.
+// Returns the parent of scratch folders for tests that publish often: in memory if possible, where fsync is fast.
 std::filesystem::path FastParent();
 
-// A small version that can be published. `fill` is the value of every weight, so that versions can be told apart.
+// Returns a small version that can be published. `fill` is the value of every weight; it identifies the version.
 Draft SampleDraft(float fill);
 
-// The `fill` of a version that was read.
+// Returns the `fill` of a version that was read.
 float FillOf(const StoredVersion& version);
 
-// Names in a folder, sorted; hidden ones too.
+// Returns the names in a folder, including hidden ones, sorted.
 std::vector<std::string> Entries(const std::filesystem::path& folder);
 
-// Sets the age of temporary folders that publishers left in the folder of a model to two days.
+// Sets the age of temporary folders that publishers left in a model's folder to two days.
 void MakeTemporaryFoldersOld(const std::filesystem::path& model);
 
 void WriteFile(const std::filesystem::path& path, std::string_view bytes);
 std::string ReadFile(const std::filesystem::path& path);
 
-// Status code for files with unexpected contents.
+// Status code for files with unexpected content.
 inline constexpr auto kRefused = absl::StatusCode::kFailedPrecondition;
 
 MATCHER_P2(Fails, code, message, "") {

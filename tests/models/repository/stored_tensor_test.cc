@@ -16,7 +16,7 @@
 namespace vitrine {
 namespace {
 
-// Every number of 16 bits.
+// Returns every 16-bit number.
 StoredTensor EveryNumber(Dtype dtype) {
   std::byte* bytes = nullptr;
   StoredTensor tensor = MakeStored(dtype, {1 << 16}, bytes);
@@ -27,7 +27,7 @@ StoredTensor EveryNumber(Dtype dtype) {
   return tensor;
 }
 
-// LibTorch is the oracle.
+// LibTorch gives the expected values.
 TEST(StoredTensor, EveryNarrowNumberIsWidenedExactly) {
   for (const Dtype dtype : {Dtype::kF16, Dtype::kBF16}) {
     const StoredTensor narrow = EveryNumber(dtype), wide = ToF32(narrow);

@@ -16,7 +16,7 @@
 namespace vitrine {
 namespace {
 
-// Memory that parent and child share: the child's answer needs no system call of its own.
+// Memory shared by parent and child, so that the child can return its answer without a system call.
 struct Answer {
   bool complete;
   size_t length;
@@ -42,7 +42,7 @@ class SharedAnswer {
   Answer* answer_;
 };
 
-// The call that the child, stopped at its entry, does not make.
+// Skips the system call at whose entry the child is stopped.
 bool Suppress(pid_t child) {
 #ifdef __x86_64__
   return ptrace(PTRACE_POKEUSER, child, offsetof(user_regs_struct, orig_rax), -1L) == 0;

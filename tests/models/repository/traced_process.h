@@ -16,8 +16,8 @@ struct SystemCall {
 
 // The tracer's decision about a system call.
 struct Verdict {
-  bool kill = false;  // SIGKILL instead of the call
-  int error = 0;      // the call is not made and fails with this errno; x86-64 only
+  bool kill = false;  // kill the child with SIGKILL instead of making the call
+  int error = 0;      // skip the call and let it fail with this errno; x86-64 only
 };
 
 struct ChildResult {
@@ -30,8 +30,8 @@ struct ChildResult {
 // Runs `body` in a forked child and returns what it returns.
 ChildResult RunInChild(const std::function<std::string()>& body);
 
-// Like RunInChild, but calls `before` at every system call of the body and `after` with its result. The body may become
-// another program (execve); `text` is empty then.
+// Like RunInChild, but calls `before` at every system call of the body and `after` with the call's result. The body may
+// become another program (execve); `text` is then empty.
 ChildResult RunTraced(const std::function<std::string()>& body, const std::function<Verdict(const SystemCall&)>& before,
                       const std::function<void(const SystemCall&, int64_t result)>& after);
 

@@ -47,7 +47,8 @@ class ImportProgram : public ::testing::Test {
   }
   void WriteLabels(int count) {
     std::ofstream file(folder_.path() / "labels.txt");
-    for (int i = 0; i < count; ++i) file << "thing " << i << (i + 1 < count ? "\n" : "");  // no line feed at the end
+    // no line feed at the end of the file
+    for (int i = 0; i < count; ++i) file << "thing " << i << (i + 1 < count ? "\n" : "");
   }
   std::string Path(const std::string& name) const { return folder_.path() / name; }
   Outcome Import(const std::string& source, const std::string& arch, const std::string& weights,
@@ -57,7 +58,7 @@ class ImportProgram : public ::testing::Test {
   }
   void ExpectNothingPublished() const { EXPECT_FALSE(fs::exists(folder_.path() / "models" / "imported" / "1")); }
 
-  // The server's answer for an image is what the imported tensors give alone.
+  // Expects that the server's answer for an image equals the result of the imported tensors without a server.
   void ExpectServed(int classes) {
     const absl::StatusOr<StoredVersion> version = ReadVersion(Path("models"), {"imported", 1});
     ASSERT_TRUE(version.ok()) << version.status();
@@ -154,7 +155,7 @@ TEST_F(ImportProgram, RoundsAsPillowUnlessToldNotTo) {
   EXPECT_THAT(unrounded.provenance().recipe(), HasSubstr("--rounding none"));
 }
 
-// The comparison with timm itself is script/parity --check.
+// Only the error is tested here; script/parity --check compares with timm itself.
 TEST_F(ImportProgram, VerifyingAgainstTimmSaysWhatIsMissing) {
   Write("deit.safetensors", TimmVitWeights({.width = 192, .depth = 12, .patch = 16, .cells = 196, .classes = 7}));
   WriteLabels(7);

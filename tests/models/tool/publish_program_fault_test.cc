@@ -33,7 +33,7 @@ int RunProgram(const std::string& arguments) {
   return WEXITSTATUS(std::system(absl::StrCat(kProgram, " ", arguments, " >/dev/null 2>&1").c_str()));
 }
 
-// Names, sizes and times of everything in a folder: equal for equal states.
+// Returns names, sizes and times of everything in a folder as text; equal for equal states.
 std::string StateOf(const fs::path& root) {
   std::map<std::string, std::string> entries;
   for (const auto& entry : fs::recursive_directory_iterator(root)) {
@@ -50,7 +50,7 @@ std::string StateOf(const fs::path& root) {
 class PublishProgramFaultTest : public testing::Test {
  protected:
   void SetUp() override {
-    // Two versions of different weights: the first is what the repository holds, the second what is being published.
+    // Two versions with different weights: the repository holds the first; the second is published.
     for (const int seed : {1, 2}) {
       ASSERT_EQ(RunProgram(absl::StrCat("create ", source_.string(), " ", kModel,
                                         " --variant kv-pos-mnist-p7-d64-l2 --seed ", seed)),
@@ -63,14 +63,14 @@ class PublishProgramFaultTest : public testing::Test {
     ASSERT_EQ(RunProgram(absl::StrCat("publish ", old_.string(), " ", kModel, "@1 --from ", source_.string())), 0);
   }
 
-  // A copy of the repository that holds version 1.
+  // Returns a copy of the repository that holds version 1.
   fs::path FreshRepository() {
     const fs::path root = scratch_.path() / absl::StrCat("copy", ++copies_);
     fs::copy(old_, root, fs::copy_options::recursive);
     return root;
   }
 
-  // The program publishes version 2.
+  // Returns the body of a child that publishes version 2.
   std::function<std::string()> Publishing(const fs::path& root) const {
     return [this, root]() -> std::string {
       const int nothing = open("/dev/null", O_RDWR);
@@ -82,7 +82,8 @@ class PublishProgramFaultTest : public testing::Test {
     };
   }
 
-  // The old version whole, or both; nothing else is listed. The next publisher is not hindered and cleans up.
+  // Expects the old version alone or both versions, complete, and no other. The next publisher must succeed and clean
+  // up.
   void ExpectOldOrNew(const fs::path& root, const std::string& when) {
     const auto ids = ListVersions(root);
     ASSERT_TRUE(ids.ok()) << ids.status() << when;
@@ -110,7 +111,7 @@ class PublishProgramFaultTest : public testing::Test {
 };
 
 // A kill at a system call leaves the files in their state before that call. So one run, stopped at each call, shows the
-// result of a kill at each; every state that differs from the previous one is examined.
+// result of a kill at each call. Every state that differs from the previous one is checked.
 TEST_F(PublishProgramFaultTest, AtEverySystemCallTheFilesAreTheOldOrTheNewVersion) {
   const fs::path root = FreshRepository();
   int calls = 0;
@@ -134,14 +135,14 @@ TEST_F(PublishProgramFaultTest, AtEverySystemCallTheFilesAreTheOldOrTheNewVersio
   ASSERT_EQ(WEXITSTATUS(child.status), 0) << child.text;
   states.push_back({root, ", at the end"});
   for (const auto& [copy, when] : states) ExpectOldOrNew(copy, when);
-  // The folder, and each of four files as it is made and written.
+  // The old states are the new folder, and four files, each after its creation and after its writing.
   EXPECT_GT(old_states_, 6) << "hardly any state was seen";
   EXPECT_GE(new_states_, 2);
 }
 
-// And it is killed in earnest where the order matters.
+// Actually kills the program around the rename, where the order matters.
 TEST_F(PublishProgramFaultTest, KilledAroundTheRenameARetryWorks) {
-  // System calls of the program from the making of its temporary folder on.
+  // System calls of the program, from the creation of its temporary folder on.
   std::vector<uint64_t> numbers;
   const auto trace = [&](const fs::path& root, std::optional<size_t> fatal) {
     size_t at = 0;

@@ -40,7 +40,7 @@ struct Outcome {
   std::string error;
 };
 
-// A folder that goes away with the test.
+// A fixture with a folder that is removed after the test.
 class RepoProgram : public ::testing::Test {
  protected:
   RepoProgram() {
@@ -85,7 +85,7 @@ TEST_F(RepoProgram, ZooAsCsvListsEveryVariantWithItsCounts) {
   }
   EXPECT_EQ(counts.size(), Zoo().size());
   for (const ZooRow& row : Zoo()) EXPECT_EQ(counts.at(std::string(row.name)).first, row.parameters) << row.name;
-  // Multiply-adds from the paper's formulas.
+  // The expected multiply-adds follow from the paper's formulas.
   EXPECT_EQ(counts.at("vit-b16").second, 17'563'828'224);
   EXPECT_EQ(counts.at("vit-b16").second,
             196 * 768 * 768 + 12 * (197 * 12 * int64_t{768} * 768 + 2 * 197 * 197 * 768) + 768 * 1000);
@@ -98,7 +98,7 @@ TEST_F(RepoProgram, ZooSetsPublishedFiguresBesideOurs) {
   for (const json& row : json::parse(zoo.out)) rows[row.at("name")] = row;
   const json& eit = rows.at("eit33-base-cifar10");
   EXPECT_EQ(eit.at("published_flops"), 4.056e9);
-  // 4.108 and 5.7 millions have no exact binary fraction; counts are whole.
+  // 4.108 and 5.7 million have no exact binary fraction; counts must still be integers.
   for (const auto& [name, row] : rows) {
     for (const char* count : {"published_parameters", "published_flops"}) {
       EXPECT_TRUE(row.at(count).is_null() || row.at(count).is_number_integer()) << name << " " << row.at(count);
@@ -117,7 +117,7 @@ TEST_F(RepoProgram, ZooSetsPublishedFiguresBesideOurs) {
 }
 
 TEST_F(RepoProgram, DescribedOperatorsAddUp) {
-  // A sample of each family; a run takes a fifth of a second.
+  // Tests a sample of each family, because a run takes a fifth of a second.
   std::map<int, int> seen;
   for (const ZooRow& row : Zoo()) {
     if (row.config.has_null() || seen[row.config.family_case()]++ % 11 != 3) continue;
@@ -156,10 +156,10 @@ TEST_F(RepoProgram, DescribeMeasuresEveryFusedStepAndDrawsThem) {
     sum += step.at("count").get<double>() * step.at("seconds").get<double>();
     names.insert(step.at("name").get<std::string>());
   }
-  // GELU and the residual are in the steps of their linear layers.
+  // GELU and the residual are part of the steps of their linear layers.
   EXPECT_THAT(names, AllOf(Contains(HasSubstr("feed_forward.fc1")), Not(Contains(HasSubstr("gelu")))));
   EXPECT_NEAR(sum, description.at("sum_seconds").get<double>(), 1e-9);
-  // Times that contradict each other are called so, wherever they are shown.
+  // If times contradict each other, every output must say so.
   const bool busy = sum > 2 * description.at("forward_seconds").get<double>();
   EXPECT_EQ(description.at("busy_machine"), busy);
   EXPECT_EQ(described.error.find("measured on a busy machine") != std::string::npos, busy) << described.error;
@@ -184,7 +184,7 @@ TEST_F(RepoProgram, DescribePrintsTheReviewsTablesForVit) {
                               HasSubstr("48Nbd")));
   const Outcome csv = Run("describe vit-b16 --no-measure --paper --format csv");
   EXPECT_THAT(csv.out, HasSubstr("\n3,scaling,"));
-  // 6Nbd operations and 8Nbd bytes, as printed and as corrected: whole numbers.
+  // 6Nbd operations and 8Nbd bytes, both as printed and as corrected, are integers.
   EXPECT_THAT(csv.out, HasSubstr("\n3,LN,903168,6Nbd,903168,1204224,8Nbd,1204224,"));
   const Outcome refused = Run("describe xcit-n12 --no-measure --paper");
   EXPECT_EQ(refused.exit_code, 1);
@@ -265,7 +265,7 @@ class RepoRemoval : public RepoProgram {
     for (int i = 0; i < 5; ++i) CopyFrom(VITRINE_SOURCE "/models/bundled", "digits");
     CopyFrom(VITRINE_SOURCE "/models/bundled", "other");
   }
-  // A version more of the model of digits.
+  // Adds a version of the model `digits`.
   void CopyFrom(const std::string& source, const std::string& as) {
     const StoredVersion stored = *ReadVersion(source, {"kv-pos-mnist", 1});
     Draft draft{stored.manifest, stored.weights, stored.golden, stored.labels, {}};
@@ -337,7 +337,7 @@ TEST_F(RepoRemoval, PruneDoesNotCountWhatServersDoNot) {
         << files;
     EXPECT_THAT(prune.error, HasSubstr("kept  digits/5: servers do not count it among the newest"));
   }
-  // A version labelled stable counts, and traffic and labels of the admin state override those of the file.
+  // A version labelled stable counts. Traffic and labels of the admin state override those of the serving config.
   const std::string stable = Write("stable", "models { model: 'digits' labels { label: 'stable' version: 5 } }");
   const std::string none = Write("none", "models { model: 'digits' traffic {} labels { label: 'canary' version: 0 } }");
   for (const std::string& files : {" --serving-config " + tried + " --admin-state " + stable,
@@ -389,7 +389,7 @@ TEST_F(RepoRemoval, RemoveTakesAVersionOrAModelUnlessAServerNamesIt) {
   EXPECT_THAT(Left(), ElementsAre("digits6", "other1")) << "numbers are not given again";
 }
 
-// Links as made by `ln -s` instead of a copy.
+// Links as users make them with `ln -s` instead of copying.
 TEST_F(RepoRemoval, LinksAreNamedByListAndVerify) {
   std::filesystem::create_directory_symlink("1", folder_ / "m/other/2");
   std::filesystem::create_directory_symlink("digits", folder_ / "m/alias");

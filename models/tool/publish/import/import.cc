@@ -102,7 +102,7 @@ absl::Status TakeImageNet(ForeignSource source, Given& given) {
                    size, " of ImageNet-1k, and its config.json names none; name them in a file for --labels"));
 }
 
-// Checks the most common mismatch, for a clearer message than a tensor's shape.
+// Checks the most common mismatch, with a clearer message than a wrong tensor shape gives.
 absl::Status CheckLabels(const Given& given, ForeignSource source) {
   const auto labels = static_cast<int64_t>(given.labels.size());
   const int64_t classes = ClassesOf(given.tensors, source).value_or(labels);
@@ -112,7 +112,7 @@ absl::Status CheckLabels(const Given& given, ForeignSource source) {
                                                     "\"); one label stands on each line of --labels"));
 }
 
-// Parses "36-1024": integers, the first at least 1, the second at least the first.
+// Parses "36-1024": two integers, the first at least 1, the second at least the first.
 absl::StatusOr<std::pair<int, int>> ParseTokens(std::string_view text) {
   const char* const end = text.data() + text.size();
   std::pair<int, int> tokens;
@@ -125,7 +125,7 @@ absl::StatusOr<std::pair<int, int>> ParseTokens(std::string_view text) {
       absl::StrCat("\"", std::string(text), "\" is no range of patches; as in --native 36-1024"));
 }
 
-// Makes a patch a cell. Position tables are interpolated to other grids; XCiT's encoding is a formula.
+// Makes a cell as large as a patch. Position tables are interpolated to other grids; XCiT's encoding is a formula.
 absl::Status MakeNative(const std::string& range, v1::ModelConfig& config) {
   ASSIGN_OR_RETURN(const auto tokens, ParseTokens(range));
   v1::NativeResolution& native = *config.mutable_preprocessing()->mutable_native();
@@ -153,7 +153,7 @@ absl::Status Override(const ImportOptions& options, v1::ModelConfig& config) {
   return ValidatePreprocessing(preprocessing);
 }
 
-// Returns the command to repeat the import, without file paths.
+// Returns the command that repeats the import, without file paths.
 std::string InWords(const ImportOptions& options) {
   std::string words = absl::StrCat("import --from ", options.source, " --arch ", options.arch);
   if (!options.mean.empty()) absl::StrAppend(&words, " --mean ", absl::StrJoin(options.mean, ","));
@@ -168,7 +168,7 @@ std::string InWords(const ImportOptions& options) {
   return words;
 }
 
-// Prints what was left out, since the version does not show it.
+// Prints what UnwrapForeign removed, since the version does not show it.
 void TellUnwrapped(const UnwrappedWeights& weights, const std::string& file) {
   const auto quoted = [](std::string* text, const std::string& name) { absl::StrAppend(text, Quoted(name)); };
   if (!weights.prefix.empty()) {
@@ -205,7 +205,7 @@ absl::StatusOr<Draft> MakeDraft(const ImportOptions& options, Given given) {
   }
   ASSIGN_OR_RETURN(WeightedModel model, WithWeights(config, std::move(draft.weights)));
   draft.weights = AsStored(model, options.bf16);
-  // Uses the portable path, so that the serving path is compared with a different one.
+  // Uses the portable path, so that the serving path is compared with another implementation.
   ASSIGN_OR_RETURN(const Forward forward, EngineForward(model, cpu::CpuPath::kPortable));
   ASSIGN_OR_RETURN(draft.golden, PatternGoldens(model.description, forward));
   draft.manifest.set_goldens_by("portable");
@@ -262,7 +262,7 @@ std::string SmallText(const std::filesystem::path& path) {
   return ReadWholeFile(path, kMostBytes).value_or("");
 }
 
-// Returns the licence that the model card, a config.json or the metadata of the weights states; empty: none does.
+// Returns the licence stated by the model card, a config.json or the metadata of the weights; empty if none states it.
 std::string StatedLicence(const ImportOptions& options, const Pulled& pulled, const Given& given) {
   std::string licence = pulled.origin.licence();
   const auto take = [&licence](std::string stated) {

@@ -19,9 +19,9 @@ using testing::RandomImage;
 
 struct EitForm {
   std::string name;
-  std::string config;  // the family and its options
+  std::string config;  // config text: the family and its options
   int cell = 4;
-  // A convolution in the last block changes only patch tokens, which no later operator reads.
+  // True: the last block convolves only patch tokens, which no later operator reads.
   bool last_convolves = false;
 };
 void PrintTo(const EitForm& form, std::ostream* out) {

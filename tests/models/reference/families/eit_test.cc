@@ -22,7 +22,7 @@ namespace {
 
 using testing::Difference;
 
-// Channels that convolve and attend in each block, read off the parameters' shapes.
+// Numbers of channels that convolve and attend in each block, derived from the parameters' shapes.
 struct Channels {
   std::vector<int64_t> attended;
   std::vector<int64_t> convolved;
@@ -73,7 +73,7 @@ TEST(Eit, SchedulesOfTheAblations) {
   EXPECT_EQ(ChannelsOf("lsra-mini-cifar10").convolved, (std::vector<int64_t>(5, 130)));
 }
 
-// 4a^2 + 4a + 9c^2 + 8C^2 + 9C per block.
+// Each block has 4a^2 + 4a + 9c^2 + 8C^2 + 9C parameters.
 TEST(Eit, BlocksHaveTheParametersOfTheFormula) {
   for (const std::string_view variant : {"eit34-mini-cifar10", "eit33-tiny-cifar10", "eit34-base-cifar10"}) {
     const auto model = *MakeModel(FindVariant(variant)->config, 0, at::kMeta);
@@ -167,7 +167,7 @@ TEST(Eit, GridsOfTheComparisonModels) {
   EXPECT_EQ(stem->attention().Find(v1::CLASS_TOKEN_ROW)->layers, 4) << "one block less than the others";
 }
 
-// The convolution's output size and the grid agree where sides are no multiples of the cell.
+// The convolution's output size and the grid agree even if sides are not multiples of the cell.
 TEST(Eit, OddSidesMakeTheGridThatIsPromised) {
   for (const std::string_view variant : {"cvt-p-mini-cifar10", "vit-c-mini-cifar10"}) {
     const auto model = testing::MakeHashed(FindVariant(variant)->config);

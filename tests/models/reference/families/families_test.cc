@@ -23,7 +23,7 @@ using testing::Difference;
 using ::testing::HasSubstr;
 using testing::RandomImage;
 
-// Largest |a - b| in units of max(1, largest |b|).
+// Returns the largest |a - b| in units of max(1, largest |b|).
 double Relative(const at::Tensor& a, const at::Tensor& b) {
   return Difference(a.to(at::kDouble), b.to(at::kDouble)) / std::max(1.0, b.abs().max().item<double>());
 }
@@ -52,7 +52,7 @@ constexpr std::string_view kSmall[] = {
     "null",
 };
 
-// And the first variant of every family that the contract has no message for.
+// Returns these models, and the first variant of every family that has no message in the protocol.
 std::vector<std::string_view> Small() {
   std::vector<std::string_view> names(std::begin(kSmall), std::end(kSmall));
   for (const Family& family : Families()) {
@@ -62,7 +62,7 @@ std::vector<std::string_view> Small() {
   return names;
 }
 
-// Two blocks of each kind say as much as two dozen.
+// Two blocks of each kind test as much as two dozen.
 v1::ModelConfig Shortened(v1::ModelConfig config) {
   if (config.has_xcit()) config.mutable_xcit()->set_depth(2);
   if (config.has_xvit()) config.mutable_xvit()->set_depth(2);
@@ -76,18 +76,18 @@ class EveryFamily : public ::testing::TestWithParam<std::string_view> {
   bool native() const { return model_->config().preprocessing().has_native(); }
   int channels() const { return model_->config().preprocessing().channels(); }
 
-  // Models of photographs take larger images than those of CIFAR.
+  // Returns an image scaled to the model: models of photographs take larger images than those of CIFAR.
   at::Tensor Sized(int height, int width, uint64_t seed) const {
     const int scale = model_->cell() >= 8 ? 4 : 1;
     return RandomImage(channels(), scale * height, scale * width, seed);
   }
-  // The size whose grid is that of the position table.
+  // Returns an image whose grid is the position table's.
   at::Tensor TableSized(uint64_t seed) const {
     if (native()) return Sized(32, 32, seed);
     const v1::FixedResolution& fixed = model_->config().preprocessing().fixed();
     return RandomImage(channels(), fixed.height(), fixed.height(), seed);
   }
-  // A batch in which sizes repeat, change and come back; one size for models that take only one.
+  // Returns a batch in which sizes repeat, change and return; all sizes are equal for models that take only one.
   ImageBatch Batch() const {
     if (!native()) return {TableSized(1), TableSized(2), TableSized(3)};
     return {Sized(24, 24, 1), Sized(32, 32, 2), Sized(32, 32, 3), Sized(24, 48, 4), Sized(24, 24, 5), Sized(30, 41, 6)};
@@ -115,7 +115,7 @@ class FamilyWithFormulas : public EveryFamily {};
 
 INSTANTIATE_TEST_SUITE_P(Zoo, FamilyWithFormulas, ::testing::ValuesIn(kSmall), NameOf);
 
-// Models that depend on the image; of these, OfLikeBlocks returns those whose blocks have the same shape (not EIT).
+// Returns models that depend on the image. OfLikeBlocks returns those of them whose blocks have equal shapes (not EIT).
 std::vector<std::string_view> Looking() {
   std::vector<std::string_view> names = Small();
   std::erase_if(names, [](std::string_view name) { return FindVariant(name)->config.has_null(); });
@@ -163,8 +163,9 @@ TEST_P(EveryFamily, EveryParameterMatters) {
   const at::Tensor image = TableSized(1);
   const at::Tensor before = Run({image});
   for (NamedTensor& parameter : model_->Parameters()) {
-    if (parameter.name.find("map_pos.bias") != std::string::npos) continue;      // cancels in the softmax
-    if (parameter.name.find("attention.k.bias") != std::string::npos) continue;  // so does what all keys share
+    if (parameter.name.find("map_pos.bias") != std::string::npos) continue;  // cancels in the softmax
+    // adds the same to all keys, so it cancels as well
+    if (parameter.name.find("attention.k.bias") != std::string::npos) continue;
     const at::Tensor saved = parameter.tensor.clone();
     parameter.tensor.add_(testing::Hashed(saved.sizes(), 9) * 0.2);
     EXPECT_GT(Difference(Run({image}), before), 1e-6) << parameter.name;
@@ -203,7 +204,7 @@ TEST_P(EveryFamily, InitialisationFollowsTheSeed) {
   EXPECT_TRUE(differs);
 }
 
-// Executors share a model: each runs its own batches at the same time, grids new to the model included.
+// Executors share a model: each runs its own batches concurrently, including grids that are new to the model.
 TEST_P(EveryFamily, ThreadsMayShareAModel) {
   const ImageBatch images = Batch();
   const at::Tensor expected = Run(images);
@@ -221,7 +222,7 @@ TEST_P(EveryFamily, ThreadsMayShareAModel) {
   for (const at::Tensor& answer : answers) EXPECT_EQ(Difference(answer, expected), 0);
 }
 
-// Devices other than the CPU use library calls instead of our loops; here both run and must agree.
+// Devices other than the CPU use library calls instead of our loops. This test runs both and compares them.
 TEST_P(EveryFamily, LibraryCallsGiveTheSameLogits) {
   const ImageBatch images = Batch();
   const at::NoGradGuard no_grad;
@@ -278,7 +279,7 @@ TEST_P(FamilyThatLooks, RefusesSizesThatItCannotTake) {
   EXPECT_EQ(RunModel(*model_, {good, flat}).status().code(), absl::StatusCode::kInvalidArgument) << "the second";
 }
 
-// Dropout acts in training alone, is chosen by its seed, and keeps the expectation.
+// Dropout acts only in training, depends on its seed, and keeps the expectation.
 TEST(Dropout, IsRepeatableAndOnlyInTraining) {
   const auto model = testing::MakeHashed(FindVariant("eit34-mini-cifar10")->config);
   const at::NoGradGuard no_grad;

@@ -18,7 +18,7 @@ namespace {
 using testing::Difference;
 using testing::RandomImage;
 
-// The recorded values of the paper's library: m, then P_25's last channels, which are E(5).
+// The expected values were recorded from the paper's library, for position 5 and two numbers of channels.
 TEST(KeyPositions, AreThoseOfTheLibrary) {
   const at::Tensor ten = KeyPositions(6, 10);
   ASSERT_EQ(ten.size(1), 4);
@@ -31,8 +31,8 @@ TEST(KeyPositions, AreThoseOfTheLibrary) {
   EXPECT_EQ(KeyPositions(6, 20).size(1), 10);
 }
 
-// n d + lin(c P^2, d) + d + L (attention + 4 d + 2 lin(d, d)) + lin(d, d) + lin(d, classes); without biases of the
-// projections an attention has 4 d^2 + d, from keys and values alone 3 d^2 + d, with positions m + 1 = 51 more.
+// Expected: n d + lin(c P^2, d) + d + L (attention + 4 d + 2 lin(d, d)) + lin(d, d) + lin(d, classes). Projections have
+// no biases. `attention` is 4 d^2 + d with queries, 3 d^2 + d without, and m + 1 = 51 more with positions.
 TEST(KvZoo, ParametersAreTheFormulas) {
   std::map<std::string, int> rows;
   for (const ZooRow& row : Zoo()) {
@@ -50,7 +50,7 @@ TEST(KvZoo, ParametersAreTheFormulas) {
     ++rows[std::to_string(channels) + " channels, " + std::to_string(classes) + " classes, patch " +
            std::to_string(kv.patch())];
   }
-  // Three attentions, three widths, two depths.
+  // 18 rows: three attentions, three widths, two depths.
   const std::map<std::string, int> whole = {{"1 channels, 10 classes, patch 7", 18},
                                             {"1 channels, 10 classes, patch 4", 18},
                                             {"3 channels, 10 classes, patch 4", 18},
@@ -86,7 +86,7 @@ TEST_F(Watched, KvScoresAreSymmetricAndTheirSoftmaxInDetailedBalance) {
 TEST_F(Watched, KvPosHandsOutTheSymmetricPartAndAnOffsetPerKey) {
   const Matrices matrices = Run("kv-pos-mnist-p7-d64-l2");
   EXPECT_LT(Difference(matrices.scores, matrices.scores.transpose(1, 2)), 1e-5);
-  // log A_ij - score_ij = g(j) - log Z_i: its differences along a row are the same for all rows and heads.
+  // log A_ij - score_ij = g(j) - log Z_i, so its differences along a row are equal for all rows and heads.
   const at::Tensor offsets = matrices.weights.log() - matrices.scores;
   const at::Tensor differences = offsets - offsets.narrow(2, 0, 1);
   EXPECT_LT(Difference(differences, differences.narrow(0, 0, 1).narrow(1, 0, 1)), 1e-4);
@@ -109,7 +109,7 @@ TEST_F(Watched, TheBiasOfMapPosHasNoEffect) {
   EXPECT_LT(Difference(*RunModel(*model_, images), before), 1e-5);
 }
 
-// Both widths that the score can be scaled by; the formulas in oracle.cc cover their use.
+// Tests both widths that can scale the score. The formulas in oracle.cc cover their use.
 TEST_F(Watched, ScoreScaleIsTheConfigs) {
   v1::ModelConfig config = FindVariant("kv-mnist-p7-d64-l2")->config;
   at::Tensor scores[2];

@@ -54,7 +54,7 @@ TEST_P(EveryNorm, AMixedBatchGivesWhatEachImageGivesAlone) {
   }
 }
 
-// The formulas of the two forms differ: with equal weights so must the logits.
+// The two forms have different formulas, so with equal weights the logits must differ.
 TEST(VitNorm, PrePostAndEpsilonAreDifferentFunctions) {
   const at::Tensor image = RandomImage(3, 32, 32, 1);
   const at::Tensor pre = *RunModel(*testing::MakeHashed(Small("")), {image});
@@ -70,7 +70,7 @@ TEST(VitNorm, PostHasNoLayerNormBeforeTheHead) {
   EXPECT_EQ(NamesOf(*post), expected);
 }
 
-// 3 P^2 d + d (patches) + d (class) + n d (positions) + L (12 d^2 + 13 d) + 2 d + lin(d, classes).
+// Expected: 3 P^2 d + d (patches) + d (class) + n d (positions) + L (12 d^2 + 13 d) + 2 d + lin(d, classes).
 TEST(VitZoo, ParametersAreTheFormulas) {
   for (const ZooRow& row : Zoo()) {
     if (!row.config.has_vit() || row.config.vit().norm() == v1::VitConfig::POST) continue;

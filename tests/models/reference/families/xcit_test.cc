@@ -79,14 +79,14 @@ TEST_F(Xca, RowsOfTheMapSumToOne) {
   ASSERT_EQ(weights.sizes(), at::IntArrayRef({kXcitHeads, kXcitWidth / kXcitHeads, kXcitWidth / kXcitHeads}));
   EXPECT_LT((weights.sum(-1) - 1).abs().max().item<double>(), 1e-6);
   EXPECT_LT(Difference(scores.softmax(-1), weights), 1e-6);
-  // Cosines times the temperature.
+  // Scores are cosines times the temperature.
   EXPECT_LT((scores.abs() - temperature_).max().item<double>(), 1e-5);
 }
 
 TEST_F(Xca, TheScaleOfAChannelOfQOrKDoesNotMatter) {
   const at::NoGradGuard no_grad;
   const at::Tensor before = Run(x_);
-  for (const int row : {5, kXcitWidth + 7}) {  // a channel of q, one of k
+  for (const int row : {5, kXcitWidth + 7}) {  // a channel of q, a channel of k
     weight_[row].mul_(3.5);
     bias_[row].mul_(3.5);
     EXPECT_LT(Difference(Run(x_), before), 1e-5);
@@ -122,7 +122,7 @@ std::unique_ptr<Model> SmallXcit(const std::string& more, bool shared = true) {
       more + (shared ? "" : " codes_per_block: true") + " }"));
 }
 
-// The scores of channels of the first block: symmetric where queries are keys.
+// Returns the channel scores of the first block; they are symmetric if queries equal keys.
 at::Tensor ScoresOf(const Model& model) {
   AttentionTap tap;
   tap.Request(0, AttentionSource::kChannels, 0);
@@ -153,7 +153,7 @@ TEST(PSne, EqualFirstLayersMakeQueriesAndKeysEqual) {
   EXPECT_LT(Asymmetry(ScoresOf(*model)), 1e-5);
 }
 
-// Row by row the table of what a class-attention block does to patch tokens.
+// Checks, row by row, the table of how a class-attention block changes patch tokens.
 TEST(ClassAttentionBlock, PatchRowsAreNormalisedAndDoubled) {
   const ImageBatch images{RandomImage(3, 24, 40, 1), RandomImage(3, 16, 16, 2)};
   for (const bool tokens_norm : {false, true}) {
@@ -203,7 +203,7 @@ TEST(ClassAttentionBlock, HandsOutTheClassRowAfterTheSoftmax) {
   EXPECT_GT((weights - weights.mean(-1, true)).abs().max().item<double>(), 1e-4);
 }
 
-// With equal values, the gradient of the model's codes is the sum of the gradients of the blocks' codes.
+// If their values are equal, the gradient of the model's codes is the sum of the gradients of the blocks' codes.
 TEST(FSne, TheGradientOfASharedCodeIsTheSumOverBlocks) {
   const auto shared = SmallXcit(kFSne), own = SmallXcit(kFSne, false);
   {

@@ -24,10 +24,10 @@ constexpr int kXvitWidth = 24;
 constexpr int kXvitHeads = 3;
 constexpr int kHeadWidth = kXvitWidth / kXvitHeads;
 
-// Queries, keys and values from a matrix, heads side by side.
+// Queries, keys and values come from a matrix, heads side by side.
 class XAttentionTest : public ::testing::TestWithParam<v1::XVitConfig::NormAxis> {
  protected:
-  // [T, 3, heads, d_h]
+  // Returns [T, 3, heads, d_h].
   at::Tensor Qkv(const at::Tensor& x) const {
     return (x.matmul(weight_.t()) + bias_).view({-1, 3, kXvitHeads, kHeadWidth});
   }
@@ -37,7 +37,7 @@ class XAttentionTest : public ::testing::TestWithParam<v1::XVitConfig::NormAxis>
     const at::Tensor qkv = Qkv(x);
     return attention().OfTokens(qkv.select(1, 0), qkv.select(1, 1), qkv.select(1, 2), layout, 0, 0, context);
   }
-  // The heads' outputs of an image: [h, N, d_h].
+  // Returns the heads' outputs for an image: [h, N, d_h].
   at::Tensor Outputs(int image, AttentionTap* tap = nullptr) const {
     ForwardContext context;
     context.tap = tap;
@@ -46,7 +46,7 @@ class XAttentionTest : public ::testing::TestWithParam<v1::XVitConfig::NormAxis>
         .view({-1, kXvitHeads, kHeadWidth})
         .transpose(0, 1);
   }
-  // Part 0, 1 or 2 of q, k and v of an image: [h, N, d_h].
+  // Returns part 0, 1 or 2 (q, k or v) of an image: [h, N, d_h].
   at::Tensor Part(int part, int image) const {
     return Qkv(x_).select(1, part).narrow(0, layout_->offset(image), layout_->tokens(image)).transpose(0, 1);
   }
@@ -102,7 +102,7 @@ TEST_P(XAttentionTest, QueriesAreNormalisedByTheirOwnLength) {
   EXPECT_LT(Difference(Outputs(0), before), 1e-4);
 }
 
-// The class query is a row like any other: over the same tokens it sees what a token query sees.
+// The class query is a row like any other: over the same tokens, its result equals a token query's.
 TEST_P(XAttentionTest, ClassQueriesSeeWhatTokenQueriesSee) {
   const auto classed = TokenLayout::Make({{3, 5}, {4, 2}, {4, 2}}, 1);
   const at::Tensor x = Hashed({34, kXvitWidth}, 5);

@@ -31,7 +31,7 @@ at::Tensor Attention(const Weights& weights, const std::string& name, const at::
   return weights.Linear(name + ".proj", at::cat(outputs, 1));
 }
 
-// P_ij = [E(i), E(j)] cut to m channels, channel by channel as the paper's library does.
+// Returns P_ij = [E(i), E(j)] cut to m channels, channel by channel as in the paper's library.
 at::Tensor PositionalTensor(int64_t n, int m) {
   const int q = 2 * static_cast<int>(std::ceil(m / 4.0));
   at::Tensor p = at::zeros({n, n, m}, at::kDouble);
@@ -60,7 +60,7 @@ at::Tensor KvAttention(const Weights& weights, const std::string& name, const at
     const at::Tensor q = kv.attention() == v1::KvConfig::QKV ? Head(projected, 0, head, h) : k;
     at::Tensor scores = q.matmul(k.t()) * alpha;
     if (kv.attention() == v1::KvConfig::KV_POS) {
-      // map_pos as published: a linear layer m -> 1 on the scores, broadcast, plus the positional tensor.
+      // map_pos as published: a linear layer m -> 1 on the broadcast scores plus the positional tensor.
       const at::Tensor mixed = scores.unsqueeze(-1) + PositionalTensor(x.size(0), kv.position_channels());
       scores = mixed.matmul(weights.Get(name + ".map_pos.weight")) + weights.Get(name + ".map_pos.bias");
     }
@@ -69,7 +69,7 @@ at::Tensor KvAttention(const Weights& weights, const std::string& name, const at
   return weights.Linear(name + ".output", at::cat(outputs, 1));
 }
 
-// Rows of pixels in the order row, column, channel.
+// Projects rows of pixels in the order row, column, channel.
 at::Tensor LinearPatches(const Weights& weights, const at::Tensor& image, int patch) {
   std::vector<at::Tensor> rows;
   for (int64_t y = 0; y + patch <= image.size(1); y += patch) {
@@ -100,14 +100,14 @@ at::Tensor Vit(const Weights& weights, const v1::VitConfig& vit, const at::Tenso
   return weights.Linear("head", x.narrow(0, 0, 1));
 }
 
-// [C, H, W] -> [C', H', W']; the kernel is stored as [out, rows, columns, in].
+// Convolves [C, H, W] -> [C', H', W']. The kernel is stored as [out, rows, columns, in].
 at::Tensor Convolve(const Weights& weights, const std::string& name, const at::Tensor& image, int stride, int padding) {
   const at::Tensor bias = weights.Has(name + ".bias") ? weights.Get(name + ".bias") : at::Tensor();
   const at::Tensor kernel = weights.Get(name + ".weight").permute({0, 3, 1, 2});
   return at::conv2d(image.unsqueeze(0), kernel, bias, stride, padding).squeeze(0);
 }
 
-// 3x3 over a grid: [cells, c] -> [cells, c].
+// Convolves 3x3 over a grid: [cells, c] -> [cells, c].
 at::Tensor ConvolveCells(const Weights& weights, const std::string& name, const at::Tensor& cells, Grid grid) {
   return Convolve(weights, name, cells.t().reshape({cells.size(1), grid.rows, grid.columns}), 1, 1).flatten(1).t();
 }
@@ -118,7 +118,7 @@ at::Tensor BatchNorm(const Weights& weights, const std::string& name, const at::
          weights.Get(name + ".bias");
 }
 
-// Computes the convolution branch, whose form follows from its tensors. The class token passes unchanged.
+// Computes the convolution branch; its tensors determine its form. The class token passes through unchanged.
 at::Tensor Branch(const Weights& weights, const std::string& name, const at::Tensor& u, Grid grid, bool lsra) {
   at::Tensor y = u.slice(0, 1);
   const auto convolve = [&](const std::string& weight) { y = ConvolveCells(weights, weight, y, grid); };
@@ -148,7 +148,8 @@ int AttentionChannels(const v1::EitConfig& eit, int block) {
   return static_cast<int>(std::floor(1.0 * unit * i / eit.depth())) * eit.heads();
 }
 
-// Class token, positions where there are any, blocks, norm, head; `mix` is what a block adds to its tokens.
+// Computes class token, positions if there are any, blocks, norm and head. `mix` returns what a block adds to its
+// tokens.
 at::Tensor EitFrame(const Weights& weights, const at::Tensor& patches, int depth,
                     const std::function<at::Tensor(int, const std::string&, const at::Tensor&)>& mix) {
   at::Tensor x = at::cat({weights.Get("class_token"), patches});

@@ -9,7 +9,7 @@
 namespace vitrine::testing {
 
 // Returns the logits [1, classes] of one image, computed in fp64 from the formulas of the papers without any of our
-// layers; only parameters and config come from the model. Covers only position grids of the table's size.
+// layers; uses only the model's parameters and config. Covers only grids equal to the position table's.
 at::Tensor OracleLogits(const Model& model, const at::Tensor& image);
 
 }  // namespace vitrine::testing

@@ -41,7 +41,7 @@ class Weights {
   std::map<std::string, at::Tensor> tensors_;
 };
 
-// Head h of the columns of x that start at `first`.
+// Returns head h of the columns of x from `first` on.
 inline at::Tensor Head(const at::Tensor& x, int64_t first, int64_t width, int h) {
   return x.narrow(1, first + h * width, width);
 }

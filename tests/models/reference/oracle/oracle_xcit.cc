@@ -33,7 +33,7 @@ at::Tensor StemMap(const Weights& weights, const at::Tensor& image, int patch) {
   return x;  // [1, d, rows, columns]
 }
 
-// Value by value, as the spec writes it.
+// Computed value by value, as in the specification.
 at::Tensor Positions(const Weights& weights, int64_t rows, int64_t columns) {
   at::Tensor features = at::empty({rows * columns, 64}, at::kDouble);
   for (int64_t cell = 0; cell < rows * columns; ++cell) {
@@ -63,7 +63,7 @@ at::Tensor FeedForward(const Weights& weights, const std::string& name, const at
   return weights.Linear(name + ".fc2", at::gelu(weights.Linear(name + ".fc1", normalized)));
 }
 
-// q, k or v (part 0, 1, 2) of tokens x.
+// Returns q, k or v (part 0, 1, 2) of tokens x.
 at::Tensor Embed(const Weights& weights, const std::string& name, const v1::XcitConfig& xcit, const at::Tensor& x,
                  int part) {
   const std::string own = name + "." + "qkv"[part];
@@ -102,7 +102,7 @@ at::Tensor CrossCovariance(const Weights& weights, const std::string& name, cons
   return weights.Linear(name + ".proj", at::cat(outputs, 1));
 }
 
-// [1, d] from the class token's row and all rows, both normalised.
+// Returns [1, d], the result for the class token, from all rows, which are normalised; row 0 is the class token.
 at::Tensor ClassAttention(const Weights& weights, const std::string& name, int heads, const at::Tensor& all) {
   const int64_t head = all.size(1) / heads;
   std::vector<at::Tensor> outputs;
@@ -114,7 +114,8 @@ at::Tensor ClassAttention(const Weights& weights, const std::string& name, int h
   return weights.Linear(name + ".proj", at::cat(outputs, 1));
 }
 
-// The class-attention block on all tokens, row 0 the class token: the table of its quirks, row by row.
+// Computes the class-attention block on all tokens, where row 0 is the class token: the table of its quirks, row by
+// row.
 at::Tensor XcitClassBlock(const Weights& weights, const std::string& block, const v1::XcitConfig& xcit, at::Tensor x) {
   const at::Tensor u = weights.Norm(block + ".norm", x, kEpsilon);
   const at::Tensor attended = ClassAttention(weights, block + ".attention", xcit.heads(), u);
@@ -127,7 +128,7 @@ at::Tensor XcitClassBlock(const Weights& weights, const std::string& block, cons
   return x + at::cat({transformed, x.slice(0, 1)});
 }
 
-// The heads' outputs of queries against keys, through the map M of queries x keys. `first` rows of x query.
+// Returns the heads' outputs through the map M, queries by keys. The first `queries` rows of x are the queries.
 at::Tensor XAttention(const Weights& weights, const std::string& name, const v1::XVitConfig& xvit, const at::Tensor& x,
                       int64_t queries) {
   const int64_t e = xvit.attention_width(), head = e / xvit.heads();
@@ -139,7 +140,7 @@ at::Tensor XAttention(const Weights& weights, const std::string& name, const v1:
     const at::Tensor q_hat =
         weights.Get(name + ".query_scale")[h] * q / (q.pow(2).sum(1, /*keepdim=*/true).sqrt() + kEpsilon);
     const at::Tensor gs = weights.Get(name + ".context_scale")[h];
-    const at::Tensor squares = k.t().matmul(v).pow(2);  // squares of S, whose rows are features of K
+    const at::Tensor squares = k.t().matmul(v).pow(2);  // squares of S; its rows are features of K
     if (xvit.norm_axis() == v1::XVitConfig::LAST) {
       const at::Tensor t = squares.sum(1).sqrt() + kEpsilon;
       outputs.push_back((gs * (q_hat / t).matmul(k.t())).matmul(v));
@@ -155,7 +156,7 @@ at::Tensor Affine(const Weights& weights, const std::string& name, const at::Ten
   return weights.Get(name + ".weight") * x + weights.Get(name + ".bias");
 }
 
-// Stem and positions: [cells, d].
+// Computes stem and positions: [cells, d].
 at::Tensor Tokens(const Weights& weights, const at::Tensor& image, int patch) {
   const at::Tensor map = StemMap(weights, image, patch);
   return map.squeeze(0).flatten(1).t() + Positions(weights, map.size(2), map.size(3));

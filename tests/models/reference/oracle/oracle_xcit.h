@@ -6,10 +6,10 @@
 
 namespace vitrine::testing {
 
-// XCiT with its embeddings in their published form: F-SNE with the code beside every token.
+// Computes XCiT with its embeddings in their published form: F-SNE with the code appended to every token.
 at::Tensor XcitLogits(const Weights& weights, const v1::XcitConfig& xcit, const at::Tensor& image);
 
-// X-ViT by its implicit map: M V with M of N x N.
+// Computes X-ViT by its implicit map: M V, where M is N x N.
 at::Tensor XVitLogits(const Weights& weights, const v1::XVitConfig& xvit, const at::Tensor& image);
 
 }  // namespace vitrine::testing

@@ -70,7 +70,7 @@ TEST(TorchBackend, HandsOutWhatIsAskedOfTheTaps) {
   EXPECT_NE(tokens.Find(TokenTap::kFinal), nullptr);
 }
 
-// Another process may take a device's memory and release it; LibTorch reports this in several ways.
+// Another process may take a device's memory and release it later; LibTorch reports this in several ways.
 TEST(TorchBackend, ADeviceWithoutFreeMemoryIsNotLost) {
   EXPECT_FALSE(FailsForGood([] {}));
   EXPECT_FALSE(
@@ -95,7 +95,7 @@ TEST(TorchBackend, WeightsAreDrawnAsTrainingDrawsThem) {
   EXPECT_EQ(kTorchFunctions.draw(v1::ModelConfig(), 5).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
-// Computed by several threads, as in the server.
+// The logits are computed by several threads, as in the server.
 TEST(LogitsOf, TheShareOfAThreadChangesNoBit) {
   const std::unique_ptr<Model> model = MakeHashed(SmallEit());
   const auto engine =

@@ -8,7 +8,7 @@
 namespace vitrine {
 namespace {
 
-// Loads the library with dlopen. The process has the protobuf messages already; registering them twice would abort it.
+// Loads the library with dlopen. The process already has the protobuf messages; registering them twice would abort it.
 TEST(TorchLibrary, IsFoundAndDrawsWeights) {
   const absl::StatusOr<const TorchLibrary*> library = OpenTorchLibrary();
   ASSERT_TRUE(library.ok()) << library.status();
