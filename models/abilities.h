@@ -28,7 +28,7 @@ struct AttentionAbility {
   int prefix_tokens = 0;   // tokens before the grid in the keys of kTokens: the class token
   int cell = 0;            // input pixels per grid cell, the unit of distances
   int channels = 0;        // d_h of kChannels
-  bool diverging = false;  // maps have values of both signs (X-ViT)
+  bool diverging = false;  // maps have positive and negative values (X-ViT)
 
   // Returns null if the model does not offer the kind.
   const Offer* Find(v1::AttentionKind kind) const;

@@ -14,10 +14,10 @@ namespace {
 
 using Matrices = AttentionTap::Matrices;
 
-// Computes queries keys^T: [queries, n] from [queries, width] and [n, width].
+// Computes the product queries keys^T: [queries, n] from [queries, width] and [n, width].
 std::vector<float> Product(std::span<const float> queries, std::span<const float> keys, size_t width) {
   const size_t n = keys.size() / width;
-  std::vector<float> transposed(keys.size());  // [width, n], so that the innermost loop runs along rows
+  std::vector<float> transposed(keys.size());  // [width, n], so that the inner loop runs along rows
   for (size_t i = 0; i < keys.size(); ++i) transposed[i % width * n + i / width] = keys[i];
   std::vector<float> product(queries.size() / width * n);
   for (size_t i = 0; i < queries.size(); ++i) {

@@ -18,7 +18,7 @@ struct AttentionMap {
   int head = 0;   // -1 for the mean over heads and for DISTANCE
   int rows = 0;
   int columns = 0;
-  bool diverging = false;          // values of both signs
+  bool diverging = false;          // values are positive and negative
   std::vector<float> values = {};  // row-major
 };
 

@@ -21,9 +21,9 @@ class AttentionTap {
   // Output of one layer for one image, in the shape of its source. A model without softmax returns factors instead of
   // matrices, so that a mean over queries takes time linear in the tokens; the unused arrays are empty.
   struct Matrices {
-    FloatArray scores;   // input of the softmax; for KV+Pos the symmetric part, before g(j)
+    FloatArray scores;   // input of the softmax; for KV+Pos the symmetric part, before adding g(j)
     FloatArray weights;  // output of the softmax
-    FloatArray queries;  // [heads, queries, d_h]; weights = queries keys^T have both signs
+    FloatArray queries;  // [heads, queries, d_h]; weights = queries keys^T may be negative
     FloatArray keys;     // [heads, n, d_h]
   };
 

@@ -27,7 +27,7 @@ class NoWeights : public engine::WeightSource {
   std::vector<float> zeros_;
 };
 
-// Collects the operators of a plan's narrow steps.
+// Collects the operators of a plan's narrow steps, in groups.
 class Groups {
  public:
   void Take(const engine::FoldedMatrix& matrix) {
@@ -73,7 +73,7 @@ std::vector<OperatorGroup> NarrowableOperators(const program::Program& program) 
   NoWeights weights(program);
   const PrecisionChoice narrow = {Precision::kBf16, {}};
   const auto plan = engine::Lower(program, weights, narrow, /*has_bf16=*/true, /*tokens=*/true);
-  if (!plan.ok()) return {};  // the engine refuses the model in every precision
+  if (!plan.ok()) return {};  // the engine rejects the model in every precision
   Groups groups;
   for (const engine::PlanStep& step : plan->steps) std::visit(groups, step.settings);
   return std::move(groups).Get();

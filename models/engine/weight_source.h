@@ -18,7 +18,7 @@ class WeightSource {
   virtual void LetGo(size_t /*weight*/) {}
 };
 
-// Weights in memory that outlive the compilation.
+// Weights in memory; they must outlive the compilation.
 class WeightsInMemory : public WeightSource {
  public:
   explicit WeightsInMemory(std::span<const float* const> weights) : weights_(weights) {}

@@ -20,7 +20,7 @@ program::Value SplitBlock(program::Builder& b, program::Value x, int64_t hidden,
   return b.Residual("feed_forward.add", x, FeedForward(b, x, hidden, kEitNormEpsilon), b.site());
 }
 
-// Applies `body` to the cells; class tokens pass unchanged.
+// Applies `body` to the cells; class tokens pass through unchanged.
 template <class Body>
 program::Value OnCells(program::Builder& b, program::Value tokens, const Body& body) {
   const program::Value passing = b.TakeClass(tokens);

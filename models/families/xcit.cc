@@ -60,7 +60,7 @@ std::vector<Value> PartlyShared(Builder& b, const v1::XcitConfig& xcit, Value u)
   return qkv;
 }
 
-// F-SNE: both layers are shared; the input is [u, C_part] with a learned code for each of q, k and v.
+// F-SNE: both layers are shared; the input is [u, C_part] with a learned code C_part for each of q, k and v.
 std::vector<Value> FullyShared(Builder& b, const v1::XcitConfig& xcit, int shared_codes, Value u) {
   b.DrawsFirst({"first", "second"});
   const int codes = xcit.codes_per_block() ? Codes(b, xcit) : shared_codes;

@@ -49,7 +49,7 @@ struct Weight {
   int64_t elements() const;
 };
 
-// --- kinds of operator. Each comment lists the `weights` in order; those in brackets are optional.
+// --- kinds of operator; each comment lists the `weights` in order, optional ones in brackets
 
 // Input: a map. A dense kernel x kernel convolution with zero padding. Unless `pool` is 0, a max pool of pool x pool
 // without overlap follows. If `cut` is above 1, images are first cropped to whole cells of `cut` pixels; otherwise the

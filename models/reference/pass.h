@@ -65,7 +65,7 @@ class Interpreter::Pass {
   void Do(const Operator& op, const program::MeanTokens&, Held& result);
   void Do(const Operator& op, const program::Custom& custom, Held& result);
 
-  // --- each row by itself
+  // --- operations on single rows
 
   void Do(const Operator& op, const program::LayerNorm& norm, Held& result);
 

@@ -8,7 +8,7 @@
 
 namespace vitrine {
 
-// True for valid names of models and files: [A-Za-z0-9_.-]{1,64}, neither "." nor "..".
+// True for valid names of models and files: [A-Za-z0-9_.-]{1,64}, except "." and "..".
 bool IsPlainName(std::string_view name);
 
 // Parses a version from a folder's name: a positive integer without sign, leading zeros or spaces. Null for other

@@ -29,7 +29,7 @@ namespace {
 
 using Files = std::map<std::string, std::string>;  // name to bytes
 
-// Returns the files of the version except the manifest.
+// Returns the files of the version, without the manifest.
 absl::StatusOr<Files> FilesOf(const Draft& draft) {
   if (static_cast<int64_t>(draft.labels.size()) != draft.manifest.config().classes()) {
     return absl::FailedPreconditionError(

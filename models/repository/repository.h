@@ -22,8 +22,8 @@ struct VersionId {
   friend auto operator<=>(const VersionId&, const VersionId&) = default;
 };
 
-// Checks that a name matches [A-Za-z0-9_.-]{1,64} and is neither "." nor "..". INVALID_ARGUMENT quotes the name
-// (escaped) and the rule.
+// Checks that a name matches [A-Za-z0-9_.-]{1,64} and is not "." or "..". INVALID_ARGUMENT quotes the name (escaped)
+// and the rule.
 absl::Status ValidateModelName(std::string_view name);
 
 // Content of a repository, except what cannot be read.

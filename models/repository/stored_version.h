@@ -41,7 +41,7 @@ struct Draft {
   Safetensors weights;
   Safetensors golden;
   std::vector<std::string> labels;
-  std::map<std::string, std::string> extra_files;  // name to bytes, for instance "model_card.md"
+  std::map<std::string, std::string> extra_files;  // bytes by file name, for instance "model_card.md"
 };
 
 // Publishes atomically: temporary folder, files, fsync, manifest last, rename, fsync of the parent. The version is one

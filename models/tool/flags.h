@@ -15,7 +15,8 @@ namespace vitrine {
 // Adds --licence; `otherwise` says what applies without the flag.
 void AddLicence(CLI::App& command, std::string& licence, const std::string& otherwise);
 
-// Each adds one command of vitrine-repo, whose flags have their own file, to `app`. `options` must outlive the parsing.
+// Each function adds to `app` one command of vitrine-repo whose flags have their own file. `options` must outlive the
+// parsing.
 CLI::App* AddCalibrateCommand(CLI::App& app, CalibrateOptions& options);
 CLI::App* AddImportCommand(CLI::App& app, ImportOptions& options);
 CLI::App* AddPruneCommand(CLI::App& app, RemoveOptions& options);

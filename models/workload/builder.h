@@ -40,7 +40,7 @@ class Builder {
   // Product of `tokens` tokens of every image with their head's [head_width, head_width] matrix.
   Operator& MixChannels(std::string name, int64_t heads, int64_t tokens, int64_t head_width);
   Operator& Matmul(std::string name, int64_t batch, int64_t rows, int64_t inner, int64_t columns);
-  // Softmax attention of `queries` queries to `keys` keys, per image and head.
+  // Softmax attention of `queries` queries over `keys` keys, per image and head.
   Operator& Attention(std::string name, int64_t heads, int64_t queries, int64_t keys, int64_t head_width);
 
   struct Convolved {

@@ -82,7 +82,7 @@ struct WorkloadInput {
   friend bool operator==(const WorkloadInput&, const WorkloadInput&) = default;
 };
 
-// Form of the forward pass. Both give the same results.
+// Form of the forward pass. Both forms give the same results.
 enum class Form {
   // The form of the paper's code, on which its figures are based: every norm on all tokens, queries of all tokens in
   // class attention, F-SNE's codes as input channels, softmax on logits in memory.

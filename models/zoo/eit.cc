@@ -44,7 +44,7 @@ v1::ModelConfig NativeEit33(EitSize size) {
   return Eit(Cifar(10, 3), 3, size);
 }
 
-// The ablations, all with EIT3/4-Mini.
+// The models of the ablations are all EIT3/4-Mini.
 v1::ModelConfig Mini() {
   return Eit(Cifar(10, 4), 4, kEitMini);
 }
@@ -70,7 +70,7 @@ v1::ModelConfig Mini(v1::EitConfig::Schedule schedule) {
   return config;
 }
 
-// The other models of Table 4, with the Mini's width.
+// The other models of Table 4 have the width of EIT3/4-Mini.
 using Baseline = v1::EitBaselineConfig;
 v1::ModelConfig Compared(Baseline::Patches patches, Baseline::Mixer mixer, int depth = kEitMini.depth) {
   const int cell = patches == Baseline::OVERLAPPING ? 2 : 4;

@@ -97,7 +97,7 @@ std::vector<ZooRow> CifarRows() {
       {"qkv-cifar10-p4-d512-l4", Kv(FixedCifar(10), 4, 512, 4, v1::KvConfig::QKV), 6'632'458, kKvCifar},
       {"kv-pos-cifar10-p4-d512-l4", Kv(FixedCifar(10), 4, 512, 4, v1::KvConfig::KV_POS), 5'584'086, kKvCifar},
       {"kv-cifar10-p4-d512-l4", Kv(FixedCifar(10), 4, 512, 4, v1::KvConfig::KV), 5'583'882, kKvCifar},
-      // The script's default patch for CIFAR: 4x4 tokens.
+      // The script's default patch for CIFAR gives 4x4 tokens.
       {"qkv-cifar10-p8-d64-l2", Kv(FixedCifar(10), 8, 64, 2, v1::KvConfig::QKV), 68'362, kKvCifarFormula},
       {"kv-pos-cifar10-p8-d64-l2", Kv(FixedCifar(10), 8, 64, 2, v1::KvConfig::KV_POS), 60'272, kKvCifarFormula},
       {"kv-cifar10-p8-d64-l2", Kv(FixedCifar(10), 8, 64, 2, v1::KvConfig::KV), 60'170, kKvCifarFormula},

@@ -36,7 +36,7 @@ v1::ModelConfig Xcit(XcitSize size) {
   return Xcit(1000, 16, size);
 }
 
-// The paper's embeddings with width `hidden`.
+// Returns XCiT with one of the paper's embeddings, of width `hidden`.
 v1::ModelConfig Embedded(XcitSize size, v1::XcitConfig::Embedding embedding, int hidden, int layers = 0) {
   v1::ModelConfig config = Xcit(size);
   config.mutable_xcit()->set_embedding(embedding);

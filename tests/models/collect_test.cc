@@ -24,7 +24,7 @@ using ::testing::Pointwise;
 
 using Matrices = AttentionTap::Matrices;
 
-// Returns irregular values of both signs.
+// Returns irregular positive and negative values.
 FloatArray Uneven(std::vector<int64_t> shape, int seed = 1) {
   FloatArray array{std::move(shape), {}};
   int64_t count = 1;

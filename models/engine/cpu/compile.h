@@ -15,7 +15,7 @@
 
 namespace vitrine::engine {
 
-// Packed weights that several plans of one program share, by operator.
+// Packed weights, by operator; several plans of one program share them.
 class SharedMatrices {
  public:
   // `weights` must outlive the object.

@@ -38,7 +38,7 @@ class Step {
   Operand writes;              // its buffer is -1 if the step writes none
 };
 
-// A step that reads one matrix and writes another.
+// A step that reads one matrix and writes another one.
 class OneToOne : public Step {
  public:
   OneToOne(Operand x, Operand y) : x_(x), y_(y) {}

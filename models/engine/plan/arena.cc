@@ -19,7 +19,7 @@ std::vector<size_t> LastUses(const LoweredPlan& plan) {
   return last;
 }
 
-// Returns the free slot with the same kind of rows that must grow least, or a new slot.
+// Among the free slots with the same kind of rows, returns the one that must grow least, or else a new slot.
 int SlotFor(const Buffer& buffer, const std::vector<bool>& taken, std::vector<Slot>& slots) {
   int best = -1;
   const auto growth = [&](int slot) { return std::max<int64_t>(0, buffer.width - slots[size_t(slot)].width); };

@@ -57,7 +57,7 @@ class Lowering {
   Operand Write(Value value);
   void Put(Value value, Operand operand) { values_[static_cast<size_t>(value.id)] = operand; }
   void Add(const Operator& op, decltype(PlanStep::settings) step);
-  // Adds a HandOut step for each stage whose value was computed since the last call.
+  // Adds a HandOut step for each stage whose value has been computed since the last call.
   void HandOut();
   void Refuse(const Operator& op, absl::string_view why);
 

@@ -57,7 +57,7 @@ LinearWeights OperatorWeights::OfConvolution(const Operator& op) const {
   const int64_t inputs = static_cast<int64_t>(kernel.size()) / outputs / taps;
   LinearWeights weights;
   weights.weight.assign(kernel.begin(), kernel.end());
-  if (!convolve.channels_last) {  // [outputs, inputs, taps] to [outputs, taps, inputs]
+  if (!convolve.channels_last) {  // converts [outputs, inputs, taps] to [outputs, taps, inputs]
     for (int64_t o = 0; o < outputs; ++o) {
       for (int64_t i = 0; i < inputs; ++i) {
         for (int64_t t = 0; t < taps; ++t) {

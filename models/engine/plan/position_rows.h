@@ -18,7 +18,7 @@ std::vector<float> TableRows(cpu::View<const float> table, int64_t prefix, Grid 
 std::vector<float> FourierRows(cpu::View<const float> weight, const float* bias, Grid grid);
 
 // KV+Pos: returns the term that the learned weights of a map add to the logits of each of `keys` keys. The last weights
-// of the map are those of positions.
+// of the map belong to the positions.
 std::vector<float> KeyOffsets(const std::vector<float>& map, int64_t keys);
 
 }  // namespace vitrine::engine

@@ -36,7 +36,7 @@ struct FoldedMatrix {
   std::function<LinearWeights()> weights;
 };
 
-// --- each row by itself
+// --- operations on single rows
 
 // y = residual + activation(n(x) W^T + b). With an epsilon, n normalizes rows to mean 0 and variance 1.
 struct LinearStep {
@@ -107,7 +107,7 @@ struct HandOutStep {
   Operand x;
   int stage;
 };
-// The loops of a family whose operators the other steps cannot express.
+// A family's own loops, for an operation that no other step expresses.
 struct CustomStep {
   program::Custom custom;
   Operand x, y;
@@ -141,7 +141,7 @@ struct AddPositionsStep {
   std::function<std::vector<float>(Grid grid)> rows;
 };
 
-// --- attention; columns are heads side by side
+// --- attention; the columns are heads side by side
 
 // Softmax attention among tokens. `precision` (fp32 or bf16) applies to both products.
 struct AttendStep {

@@ -40,7 +40,7 @@ at::Tensor PatchesOnCpu(const ImageBatch& images, const std::vector<Grid>& grids
   return patches;
 }
 
-// [C, H, W] -> [cells, P * P * C], on any device.
+// Converts [C, H, W] to [cells, P * P * C], on any device.
 at::Tensor PatchesOf(const at::Tensor& image, Grid grid, int patch) {
   return image.narrow(1, 0, int64_t{grid.rows} * patch)
       .narrow(2, 0, int64_t{grid.columns} * patch)

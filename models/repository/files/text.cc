@@ -9,13 +9,13 @@
 namespace vitrine {
 namespace {
 
-// Returns the length of the first character of `bytes`, or 0 if it is malformed.
+// Returns the byte length of the first character of `bytes`, or 0 if it is malformed.
 size_t CharacterLength(std::string_view bytes) {
   const auto byte = [&](size_t i) { return static_cast<uint8_t>(bytes[i]); };
   const auto continues = [&](size_t i) { return i < bytes.size() && (byte(i) & 0xC0) == 0x80; };
   const uint8_t first = byte(0);
   if (first < 0x80) return 1;
-  if (first < 0xC2) return 0;  // a continuation byte, or an overlong form of ASCII
+  if (first < 0xC2) return 0;  // a continuation byte, or the start of an overlong form of ASCII
   if (first < 0xE0) return continues(1) ? 2 : 0;
   if (first < 0xF0) {
     if (!continues(1) || !continues(2)) return 0;

@@ -14,7 +14,7 @@ enum class Reshape {
   kSame,        // [...] -> [...]
   kOneLess,     // [1, ...] -> [...]
   kPatchRows,   // convolution [d, channels, P, P] -> patches in the order row, column, channel [d, P * P * channels]
-  kMatrix,      // convolution 1x1 [d, e, 1, 1] -> [d, e]
+  kMatrix,      // 1x1 convolution [d, e, 1, 1] -> [d, e]
   kStackedQkv,  // three tensors [d, ...] for query, key and value -> [3 d, ...]
 };
 

@@ -53,7 +53,7 @@ absl::StatusOr<int> ParsePixels(std::string_view text) {
   return pixels;
 }
 
-// Parses "224" or "224x320", rows first.
+// Parses "224" or "224x320" (height x width).
 absl::Status SetResolution(const std::string& text, WorkloadInput& input) {
   const size_t x = text.find('x');
   ASSIGN_OR_RETURN(input.height, ParsePixels(std::string_view(text).substr(0, x)));

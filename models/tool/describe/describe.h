@@ -12,7 +12,7 @@ namespace vitrine {
 struct DescribeOptions {
   std::string model;       // zoo variant; MODEL or MODEL@VERSION if there is a repository
   std::string repository;  // empty: use the zoo
-  std::string resolution;  // "224" or "224x320", rows first; empty: the model's default size
+  std::string resolution;  // "224" or "224x320" (height x width); empty: the model's default size
   int batch = 1;
   bool measure = true;
   std::string precision = "fp32";  // precision of the measured steps, for operators that support it

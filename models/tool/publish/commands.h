@@ -16,7 +16,7 @@ absl::Status ListCommand(const std::string& repository, OutputFormat format);
 // Shows the newest version if `which` names none.
 absl::Status ShowCommand(const std::string& repository, const std::string& which, OutputFormat format);
 
-// Prints a line per version. FAILED_PRECONDITION, after all lines, if any version fails.
+// Prints a line per version. If any version fails, returns FAILED_PRECONDITION after all lines.
 absl::Status VerifyCommand(const std::string& repository, const std::string& which, OutputFormat format);
 
 // Verifies a version of `source`, then publishes it in `repository` under the next number there.

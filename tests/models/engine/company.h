@@ -28,8 +28,8 @@ class Company {
  private:
   struct Answer {
     std::vector<float> logits;
-    std::vector<float> attention;  // all matrices of all layers, end to end
-    std::vector<float> tokens;     // all stages, end to end
+    std::vector<float> attention;  // all matrices of all layers, concatenated
+    std::vector<float> tokens;     // all stages, concatenated
   };
 
   // Describes the first difference, or returns "". Runs on its own thread.

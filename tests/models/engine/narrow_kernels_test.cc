@@ -335,7 +335,7 @@ TEST_P(NarrowKernelsOf, SumsOfTheLargestNumbersAreExact) {
   EXPECT_EQ(taken.At(0, 1), 255);
 }
 
-// Words of the line of /proc/cpuinfo that lists what the processor has.
+// True if /proc/cpuinfo lists this flag.
 bool ProcessorSays(const std::string& flag) {
   std::ifstream info("/proc/cpuinfo");
   for (std::string line; std::getline(info, line);) {

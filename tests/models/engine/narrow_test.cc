@@ -116,7 +116,7 @@ TEST_P(Narrow, WhatIsKeptIsWider) {
   EXPECT_EQ(kept.ByEngine(images), wider.ByEngine(images));
 }
 
-// Tests for bf16 only. int8 engines compute the convolutions of images in bf16 too.
+// Tests for bf16 only. In int8 engines, the convolutions of images are bf16 anyway.
 class NarrowBf16 : public Narrow {};
 
 std::vector<NarrowPath> Bf16NarrowPaths() {

@@ -28,7 +28,7 @@ v1::ModelConfig Shortened(v1::ModelConfig config) {
   return config;
 }
 
-// Returns image sizes: the fixed size, or the squares, stripes and oblongs with the fewest tokens.
+// Returns image sizes: the fixed size, or squares and rectangles with the fewest tokens.
 std::vector<std::pair<int, int>> Sizes(const v1::Preprocessing& preprocessing) {
   if (preprocessing.has_fixed()) return {{preprocessing.fixed().height(), preprocessing.fixed().width()}};
   const v1::NativeResolution& native = preprocessing.native();

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# vitrine-repo as a user runs it, but for `import`.
+# Tests of vitrine-repo as a user runs it, except `import`.
 vitrine_test(repo_program_test SOURCES ../tool/repo_program_test.cc ROOMS repository models PROGRAMS vitrine-repo
   vitrine_torch)
 vitrine_test(stated_licence_test SOURCES ../tool/stated_licence_test.cc ROOMS publish)
@@ -7,7 +7,7 @@ vitrine_test(repo_quantize_test SOURCES ../tool/repo_quantize_test.cc ROOMS repo
 vitrine_script_test(repo_graph_test
   COMMAND ${VITRINE_SYSTEM_PYTHON} -B ${CMAKE_CURRENT_SOURCE_DIR}/../tool/repo_graph_test.py ${CMAKE_BINARY_DIR} -v
   PROGRAMS vitrine-repo)
-# Against a hub of models that runs in the test.
+# Runs against a model hub that the test starts.
 vitrine_script_test(repo_pull_test
   COMMAND ${VITRINE_SYSTEM_PYTHON} -B ${CMAKE_CURRENT_SOURCE_DIR}/../tool/pull_test.py ${CMAKE_BINARY_DIR} -v
   PROGRAMS vitrine-repo)

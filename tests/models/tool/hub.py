@@ -80,7 +80,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         end = len(content)
         if hub.breaks_after:
             end = min(end, start + hub.breaks_after.pop(0))
-        with contextlib.suppress(OSError):  # whoever asked may be dead
+        with contextlib.suppress(OSError):  # the client may have been killed
             for at in range(start, end, 1 << 16):
                 self.wfile.write(content[at : min(end, at + (1 << 16))])
                 hub.pause()
@@ -93,7 +93,7 @@ class _Server(http.server.ThreadingHTTPServer):
     daemon_threads = True
 
     def handle_error(self, *_):
-        pass  # a client that was killed
+        pass  # the client was killed
 
 
 class Hub:

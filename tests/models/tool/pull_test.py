@@ -128,7 +128,7 @@ class Pull(unittest.TestCase):
         shown = subprocess.run([REPO, "show", self.models, "pulled"], text=True, capture_output=True, check=True).stdout
         self.assertIn("apache-2.0", shown)
         self.assertIn(url, shown)
-        # The same weights as from the file itself.
+        # Importing the file directly gives the same weights.
         (self.folder / "w.safetensors").write_bytes(WEIGHTS)
         subprocess.run([REPO, "import", self.models, "given", self.folder / "w.safetensors", "--from", "timm", "--arch", ARCH,
                         "--labels", self.versions()[0] / "labels.txt"], check=True, capture_output=True)
@@ -195,7 +195,7 @@ class Pull(unittest.TestCase):
         self.assertEqual(self.pull("--sha256", hashlib.sha256(WEIGHTS).hexdigest()).returncode, 0)
 
     def test_no_network(self):
-        with socket.socket() as one:  # bound, and nobody listens
+        with socket.socket() as one:  # bound, but not listening
             one.bind(("127.0.0.1", 0))
             address = f"http://127.0.0.1:{one.getsockname()[1]}"
             self.refused(self.pull("--pull-from", address), address, "--pull-from", "model.safetensors ...")
@@ -264,7 +264,7 @@ class Pull(unittest.TestCase):
         done = self.pull()
         self.assertEqual(done.returncode, 0, done.stdout)
         self.assertEqual(self.labels(), [f"c{i}" for i in range(11)])
-        self.config(label_names=list(range(11)))  # digits are called by numbers
+        self.config(label_names=list(range(11)))  # the labels are numbers
         self.assertEqual(self.pull().returncode, 0)
         self.assertEqual(self.labels(), [str(i) for i in range(11)])
         file = self.folder / "config.json"
@@ -349,7 +349,7 @@ class Pull(unittest.TestCase):
         self.assertEqual(self.hub.asked, [])
 
     def test_killed_at_random_it_leaves_no_partial_version(self):
-        self.hub.pause = lambda: time.sleep(0.002)  # the download takes about as long as the rest
+        self.hub.pause = lambda: time.sleep(0.002)  # makes the download take about as long as the rest
         start = time.monotonic()
         self.assertEqual(self.pull().returncode, 0)
         whole = time.monotonic() - start
@@ -373,7 +373,7 @@ class Pull(unittest.TestCase):
             for file in self.cache.glob("*.safetensors"):
                 self.assertEqual(file.read_bytes(), WEIGHTS)
                 if chance.random() < 0.5:
-                    file.unlink()  # fetched again by the next
+                    file.unlink()  # the next run fetches it again
             if code == 0:
                 finished += 1
                 shutil.rmtree(self.versions()[-1])

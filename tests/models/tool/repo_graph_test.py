@@ -16,12 +16,12 @@ from typing import NamedTuple
 PROGRAM = Path(sys.argv.pop(1)) / "bin" / "vitrine-repo"
 BUNDLED = Path(__file__).resolve().parents[3] / "models/bundled"
 SVG = "{http://www.w3.org/2000/svg}"
-# Every family, and of each what looks different: norms behind, codes, three and four layers, columns that go apart.
+# Every family, each in its visibly different forms: post-norm, codes, three and four layers, split columns.
 MODELS = ["vit-ti16", "vit-b16-native", "vit-ti16-post", "vit-c-mini-cifar10", "lsra-mini-cifar10", "cvt-pt-mini-cifar10",
           "eit34-mini-cifar10", "eit34-mini-bn-relu-cifar10", "eit34-mini-gelu-conv-cifar10", "eit34-mini-parallel-cifar10",
           "kv-pos-mnist-p7-d64-l4", "xcit-n12", "xcit-n12-sne-4-layers", "xcit-n12-p-sne", "xcit-n12-f-sne-8-wide-own-codes",
           "xcit-s12", "xvit-t", "xvit-t-last-axis", "null"]
-# Mean letter width as a share of the font size, in DejaVu Sans, the widest of the requested fonts.
+# Mean letter width, relative to the font size, in DejaVu Sans, the widest of the requested fonts.
 LETTER, BOLD_LETTER = 0.59, 0.66
 
 
@@ -196,7 +196,7 @@ class Graph(unittest.TestCase):
 
     def test_equal_blocks_are_one_panel(self) -> None:
         for model, depths in {"vit-ti16": [1, 12, 1], "xcit-n12": [1, 12, 1, 2, 1], "lsra-mini-cifar10": [1, 5, 1],
-                              # Another share of the channels convolves in each of the five.
+                              # Each of the five blocks convolves a different number of channels.
                               "eit34-mini-cifar10": [1, 1, 1, 1, 1, 1, 1], "null": [1]}.items():
             drawing = drawn(model)[1]
             self.assertEqual(drawing.depths(), depths, model)
@@ -240,7 +240,7 @@ class Program(unittest.TestCase):
     @of_each_model
     def test_is_whole_and_in_order(self, model: str, description: dict, drawing: Drawing) -> None:
         program = description["program"]
-        known = {0}  # the pictures
+        known = {0}  # the input images
         for op in program["operators"]:
             self.assertLessEqual(set(op["inputs"]), known, op["name"])
             self.assertNotIn(op["output"], known, op["name"])

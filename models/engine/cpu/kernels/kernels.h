@@ -50,7 +50,7 @@ struct Kernels {
   // Normalizes like `normalize`, then multiplies by weight and adds bias.
   void (*layer_norm)(cpu::View<const float> x, float epsilon, const float* weight, const float* bias,
                      cpu::View<float> y);
-  // Computes x weight + bias, column by column.
+  // Computes x weight + bias; each column has its own weight and bias.
   void (*affine)(cpu::View<const float> x, const float* weight, const float* bias, cpu::View<float> y);
   void (*add)(cpu::View<const float> x, cpu::View<const float> z, cpu::View<float> y);
   void (*activate)(cpu::View<const float> x, Activation activation, cpu::View<float> y);

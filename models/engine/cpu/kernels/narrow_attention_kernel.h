@@ -47,7 +47,7 @@ void PackInputs(View<const float> x, std::byte* panels) {
   });
 }
 
-// Packs a vector of outputs: `x` has at most one row per lane. Groups are `stride` bytes apart.
+// Packs a vector of outputs: `x` has at most one row per lane. Consecutive groups are `stride` bytes apart.
 template <class N>
 void PackOutputsOfVector(View<const float> x, std::byte* to, int64_t stride) {
   using V = typename N::V;

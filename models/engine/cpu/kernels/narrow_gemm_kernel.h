@@ -170,7 +170,7 @@ void NarrowTile(const NarrowGemmCall& call, int64_t row, int64_t column, const s
       }
     }
   }
-  // A copy: sums whose address is passed to another function would stay in memory instead of registers.
+  // A copy: if the address of `sums` were passed to another function, the sums would stay in memory, not in registers.
   typename N::Sums done[kRows * kVectors];
 #pragma GCC unroll 16
   for (int r = 0; r < kRows; ++r) {

@@ -66,7 +66,7 @@ struct RowSteps {
   const cpu::Four of_range = (bounds.largest - bounds.least) / kSteps, of_size = size / kMostSteps;
   const cpu::Four step = of_range > of_size ? of_range : of_size;
   const cpu::Four inverse = step >= kLeastStep ? 1 / step : cpu::Four{};
-  // Rounds up, so that no byte is below 0.
+  // Rounds up, so that no value gets a byte below 0.
   return {.step = step, .inverse = inverse, .offset = (0.5f - bounds.least * inverse) + kWhole};
 }
 

@@ -4,8 +4,7 @@
 
 #include <cstdint>
 
-// Peak rates of a core, as the limit for other measurements. Included by one file per instruction set; see
-// common/simd/gelu.h.
+// Measures the peak rates of a core. Included by one file per instruction set; see common/simd/gelu.h.
 namespace vitrine::engine {
 
 // Independent chains: more than any CPU's two multiply-add units can have in progress.

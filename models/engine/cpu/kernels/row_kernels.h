@@ -41,7 +41,7 @@ template <class Block>
   for (; i < rows; ++i) block(Rows<1>(), i);
 }
 
-// Calls finish(load, normalized, column) for every vector of the rows, normalized to mean 0 and variance 1.
+// Calls finish(load, normalized, column) for every vector of the rows; `normalized` has mean 0 and variance 1 per row.
 template <class V, class Finish>
 [[gnu::always_inline]] inline void NormalizeRows(View<const float> x, float epsilon, View<float> y, Finish finish) {
   ForRowsAtOnce(x.rows, [&](auto at_once, int64_t first) {
@@ -138,7 +138,7 @@ void RunDots(View<const float> x, const float* z, float* y) {
   });
 }
 
-// Handles kVectors vectors of columns, whose sums stay in registers.
+// Handles kVectors vectors of columns; their sums stay in registers.
 template <class V, int kVectors, class Load, class Store>
 [[gnu::always_inline]] inline void InverseLengthsOf(View<const float> x, float least, Load load, Store store) {
   typename V::Reg squares[kVectors];

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-// Cut of a product into register tiles. Included by one file per instruction set; see common/simd/gelu.h.
+// Divides a product into register tiles. Included by one file per instruction set; see common/simd/gelu.h.
 namespace vitrine::engine {
 
 // Size of a tile whose sums fill the 32 or 16 registers.

@@ -30,7 +30,7 @@ class NarrowMatrix {
   bool is_of_bytes() const { return kernels_->of_bytes; }
   const NarrowKernels& kernels() const { return *kernels_; }
 
-  // Returns a call whose fields are set where the matrix determines them.
+  // Returns a call with all fields that the matrix determines.
   NarrowGemmCall Call() const;
 
  private:

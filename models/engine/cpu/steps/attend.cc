@@ -36,7 +36,7 @@ StepCost Attend::CostOn(const Frame& frame) const {
   return cost;
 }
 
-// Splits the work by heads if they divide evenly among the members, else by queries.
+// Divides the work by heads if the members can share them evenly, else by queries.
 void Attend::Run(const Frame& frame) const {
   const int64_t width = head_width();
   const bool by_heads = heads_ % frame.members() == 0;
@@ -91,7 +91,7 @@ void Attend::MixOne(const Frame& frame, View<const float> q, View<const float> k
   ProductOfRows(frame, {weights, 1, k.rows, k.rows}, v.data, v.stride, y);
 }
 
-// Computes scale q k^T in scratch, transposed, [keys, queries], so that the softmax runs along vectors.
+// Computes scale q k^T in scratch, transposed to [keys, queries], so that the softmax runs along vectors.
 float* Attend::Scores(const Frame& frame, View<const float> q, View<const float> k) const {
   float* const scores = frame.scratch();
   float* const flat = scores + k.rows * q.rows;  // [width, queries], scaled

@@ -6,7 +6,7 @@
 
 #include "models/engine/cpu/frame.h"
 
-// Helpers of the steps that mix tokens.
+// Helpers for the steps that mix tokens.
 namespace vitrine::engine {
 
 // Returns the columns of one head.

@@ -17,7 +17,7 @@ namespace vitrine::engine {
 
 using StepPtr = std::unique_ptr<Step>;
 
-// --- each row by itself
+// --- operations on single rows
 
 // y = residual + activation(n(x) W^T + b). With an epsilon, n normalizes rows to mean 0 and variance 1.
 struct LinearSettings {
@@ -70,7 +70,7 @@ StepPtr MakeStem(std::vector<StemLayer> layers, Operand y);  // at most kMostSte
 using PositionRows = std::function<std::vector<float>(Grid grid)>;
 StepPtr MakeAddPositions(Operand x, Operand y, PositionRows rows);
 
-// --- attention; columns are heads side by side
+// --- attention; the columns are heads side by side
 
 // MakeAttend and MakeAttendChannels compute both products in bf16 if `bf16` is not null.
 StepPtr MakeAttend(const program::Attend& attend, Operand q, Operand k, Operand v, std::vector<float> key_offsets,

@@ -22,7 +22,7 @@ at::Tensor Convolve(const at::Tensor& x, const at::Tensor& weight, const at::Ten
       .to(result);
 }
 
-// [images, channels, rows, columns] -> [pixels, channels].
+// Converts [images, channels, rows, columns] to [pixels, channels].
 at::Tensor PixelsOf(const at::Tensor& map) {
   return map.permute({0, 2, 3, 1}).reshape({-1, map.size(1)});
 }

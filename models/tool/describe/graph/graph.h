@@ -16,7 +16,7 @@ namespace vitrine {
 // Effect of an operator on the rows of its input; determines its colour.
 enum class GraphRole {
   kPort,     // a value from outside the panel, not an operator
-  kMix,      // each result row depends on several input rows
+  kMix,      // each row of the result depends on several input rows
   kProduct,  // a dense layer on each row separately
   kRow,      // other arithmetic on each row separately
   kMove,     // only moves, splits or joins values

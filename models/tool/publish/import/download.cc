@@ -45,7 +45,7 @@ absl::StatusOr<std::string> DigestOf(int file, const std::filesystem::path& path
   }
 }
 
-// A partial download. This process alone writes it.
+// A partial download. Only this process writes it.
 class Part {
  public:
   Part(const Download& download, FileDescriptor file, std::filesystem::path path, ProgressDisplay& display)
@@ -97,7 +97,7 @@ class Part {
     }
   }
 
-  // Renames the file if its digest is right.
+  // Renames the file if its digest is correct.
   absl::Status Finish() {
     ASSIGN_OR_RETURN(const std::string digest, DigestOf(file_.get(), path_));
     if (digest != download_.sha256) {
@@ -162,9 +162,10 @@ class Part {
   FileDescriptor file_;
   std::filesystem::path path_;
   ProgressDisplay& display_;
-  bool began_anew_ = false;  // true once the server rejected the range and the download restarted; at most once
-  int64_t size_ = 0;         // bytes received
-  int answer_status_ = 0;    // status of the current response
+  // true after the server rejected the range and the download restarted; that happens at most once
+  bool began_anew_ = false;
+  int64_t size_ = 0;       // bytes received
+  int answer_status_ = 0;  // status of the current response
   std::string answer_range_ = {};
 };
 

@@ -20,8 +20,8 @@ struct Download {
   std::string sha256 = {};          // 64 lower-case hexadecimal digits
 };
 
-// Downloads to `file` + ".part", resuming an earlier download (HTTP Range), and renames it once its digest is correct.
-// So if the process dies, `file` is complete or missing, and the next call continues. Reconnects if a broken connection
+// Downloads to `file` + ".part", resuming an earlier download (HTTP Range), and renames it if its digest is correct. So
+// if the process dies, `file` is complete or missing, and the next call continues. Reconnects if a broken connection
 // made progress. Sends no request if the file exists with the correct digest.
 //
 // UNAVAILABLE: server or network error; the same command continues later. DATA_LOSS: digest mismatch; names both

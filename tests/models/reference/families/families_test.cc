@@ -28,7 +28,7 @@ double Relative(const at::Tensor& a, const at::Tensor& b) {
   return Difference(a.to(at::kDouble), b.to(at::kDouble)) / std::max(1.0, b.abs().max().item<double>());
 }
 
-// Models that differ in the form of the config, not in its size.
+// Models that differ in the form of the config, not only in its size.
 constexpr std::string_view kSmall[] = {
     "eit34-mini-cifar10",
     "eit33-mini-cifar10",
