@@ -78,7 +78,7 @@ absl::StatusOr<Labels> FromNames(const std::string& member, const Json& numbers)
   return places.Take();
 }
 
-// Returns "" for a value of another type or without labels.
+// Returns no labels for a value that is neither array nor object.
 absl::StatusOr<Labels> FromMember(const std::string& member, const Json& value) {
   if (value.is_array()) return FromList(member, value);
   if (value.is_object()) return member == "label2id" ? FromNames(member, value) : FromNumbers(member, value);
