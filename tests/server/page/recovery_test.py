@@ -3,6 +3,7 @@
 
 import io
 import os
+import re
 import signal
 import socket
 import threading
@@ -66,8 +67,8 @@ class Recovery(PageCase):
         os.kill(server._process.pid, signal.SIGSTOP)
         self.assertLess(self.told(page, "No answer for"), SOON + SLACK)
         page.locator("#head").select_option("1")
-        page.locator(".progress").filter(has_text="Waiting for the answer, 2 seconds so far").wait_for()
-        self.told(page, "No answer for 4 seconds")  # sum over all polls
+        page.locator(".progress").filter(has_text=re.compile(r"Waiting for the answer, \d+ seconds so far")).wait_for()
+        self.told(page, re.compile(r"No answer for ([4-9]|\d\d) seconds"))  # sum over all polls; a busy machine skips numbers
         os.kill(server._process.pid, signal.SIGCONT)
         self.told(page, "Ready")
         page.locator(".progress").wait_for(state="hidden")
