@@ -11,9 +11,9 @@
 namespace vitrine {
 namespace {
 
-// Time for calls to end once their answers are sent.
+// Time that calls get to end after their answers were sent.
 constexpr absl::Duration kShutdownGrace = absl::Milliseconds(400);
-// Bytes of untaken responses that the answer budget does not cover.
+// Bytes of unread responses that the answer budget does not cover.
 constexpr int64_t kUnsentBeside = int64_t{32} << 20;
 
 // Stores an opened front and its bound address, or adds the error to `faults`.
@@ -35,7 +35,7 @@ Fronts::Fronts(const ServerOptions& options, Parts parts)
       http_observer_("http", parts_.metrics.server(), SteadyClock()) {}
 
 void Fronts::Open(std::vector<absl::Status>& faults) {
-  // If any identity file is faulty no calls are taken: there is no fallback to plaintext.
+  // If an identity file is faulty, no calls are accepted: there is no fallback to plaintext.
   absl::StatusOr<std::unique_ptr<Identity>> identity = Identity::Open(options_.identity);
   faults.push_back(identity.status());
   if (identity.ok()) {

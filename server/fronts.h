@@ -30,10 +30,10 @@
 
 namespace vitrine {
 
-// The listeners of a server and their access control. Opened and ended by one thread; the readers are for any thread.
+// The listeners of a server and their access control. One thread opens and ends them; any thread may call the readers.
 class Fronts {
  public:
-  // Parts that answer the calls; they must outlive the fronts.
+  // Objects that answer the calls; they must outlive the fronts.
   struct Parts {
     ClassifyService& service;
     Registry& registry;
@@ -51,29 +51,31 @@ class Fronts {
   // `options` must outlive the fronts.
   Fronts(const ServerOptions& options, Parts parts);
 
-  // Opens every listener in the options, and adds an error to `faults` for each that cannot be opened.
+  // Opens every listener in the options. Adds an error to `faults` for each listener that cannot be opened.
   void Open(std::vector<absl::Status>& faults);
   const Addresses& addresses() const { return addresses_; }  // constant after Open
 
-  // The functions from here to received() may be called from any thread at any time, also while Open runs: until it has
-  // ended they report nothing.
+  // The functions from here to received() are thread-safe, also while Open runs; until Open has ended they return empty
+  // results.
   bool TakeCalls() const { return IsOpen() && rpc_ != nullptr; }
   // Number of open connections of the clients' listeners.
   int64_t open_connections() const;
   int64_t open_streams() const { return TakeCalls() ? rpc_->open_streams() : 0; }
-  // Bytes of received messages and bodies that are still held.
+  // Bytes of received messages and bodies that are still in memory.
   ReceivedStatus received() const { return {received_->used(), received_->limit()}; }
-  // Returns each listener with a certificate and the certificate's expiry; empty without TLS. A unix socket has none.
+  // Returns each listener that has a certificate, and the certificate's expiry; empty without TLS. A unix socket has no
+  // certificate.
   std::vector<std::pair<std::string, absl::Time>> Certificates() const;
 
   // Reads the identity's files again: see Identity::Reread.
   absl::Status Reread() { return identity_ == nullptr ? absl::OkStatus() : identity_->Reread(); }
 
-  // Shutdown, in this order. Asks clients to reconnect elsewhere, and serves them until they do.
+  // The shutdown functions, in the order of their calls. StartLeaving asks clients to reconnect elsewhere, and serves
+  // them until they do.
   void StartLeaving();
-  // Stops streams from taking further requests.
+  // Stops accepting further requests on open streams.
   void CloseStreams();
-  // Stops taking calls; calls that were answered have kShutdownGrace to end.
+  // Stops accepting calls; answered calls get kShutdownGrace to end.
   void EndCalls();
   void EndAdmin();
   void EndMetrics() { http_.reset(); }
@@ -92,13 +94,13 @@ class Fronts {
   ConnectionObserver http_observer_;
   Addresses addresses_;
   std::unique_ptr<Identity> identity_;
-  std::shared_ptr<HttpPort> plain_;  // HTTP for clients, on any listener; null: none
+  std::shared_ptr<HttpPort> plain_;  // HTTP for clients, on any listener; null if there is none
   std::unique_ptr<RpcFront> rpc_;
   std::unique_ptr<RpcFront> health_front_;
   std::unique_ptr<AdminFront> admin_front_;
   std::unique_ptr<HttpServer> http_port_;
   std::unique_ptr<HttpServer> http_;
-  std::atomic<bool> is_open_ = false;  // true: the members above do not change any more
+  std::atomic<bool> is_open_ = false;  // true once the members above are constant
 };
 
 }  // namespace vitrine

@@ -42,7 +42,7 @@ namespace {
 
 // See ServerOptions::end_patience; part of the calculation in docs/operations/kubernetes.md.
 constexpr absl::Duration kEndPatience = absl::Seconds(2);
-// Number of threads besides those that compute: for listeners, loads and watchdogs.
+// Number of non-computing threads: for listeners, loads and watchdogs.
 constexpr int kOtherThreads = 32;
 // Shorter than the three seconds that container runtimes give a health check.
 constexpr absl::Duration kHealthPatience = absl::Seconds(2);
@@ -66,17 +66,17 @@ void RaiseFileLimit() {
   setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-// Makes glibc keep freed memory: by default it returns blocks of a hundred kilobytes to the system and gets zeroed
-// pages for the next request, which costs a fifth of the throughput of a small model. Larger blocks are returned at
-// once, since an arena rarely has free space of that size for the next one.
+// Makes glibc keep freed memory. By default it returns blocks of a hundred kilobytes to the system and gets zeroed
+// pages for the next request, which costs a fifth of the throughput of a small model. Larger blocks are still returned
+// at once, since an arena rarely has free space of that size for the next one.
 void KeepFreedMemory() {
   mallopt(M_MMAP_THRESHOLD, 4 << 20);
   mallopt(M_TRIM_THRESHOLD, 64 << 20);
   mallopt(M_TOP_PAD, 4 << 20);
 }
 
-// Limits the number of arenas, by default one per thread, since memory that one arena keeps is not available to others.
-// Two executors share an arena, and the threads that read calls share another.
+// Limits the number of arenas (by default one per thread), because memory kept by one arena is not available to others.
+// Two executors share an arena; all threads that read calls share another.
 void ShareArenas(int executors) {
   mallopt(M_ARENA_MAX, 1 + (executors + 1) / 2);
 }
@@ -103,8 +103,8 @@ absl::Status NoThread(const std::system_error& error) {
                                                    "--executors"));
 }
 
-// Returns RESOURCE_EXHAUSTED if the system does not allow the threads of a server. Starts all of them at once and ends
-// them: after starting only some, the server could not recover from the failure.
+// Returns RESOURCE_EXHAUSTED if the system does not allow as many threads as a server needs. Starts all of them at
+// once, then ends them: a server that could start only some of its threads could not recover.
 absl::Status CheckThreads(int count) {
   std::vector<std::thread> threads;
   std::promise<void> end;
@@ -121,7 +121,8 @@ absl::Status CheckThreads(int count) {
   return status;
 }
 
-// Returns the number of executors and stand-ins, with the defaults of this machine.
+// Returns the number of threads that compute, with the defaults of this machine: the executors, and on a CPU as many
+// spare ones.
 int ComputingThreads(const ServerOptions& options) {
   const bool is_cuda = absl::StartsWith(options.device, "cuda");
   const int by_default = is_cuda ? std::min(FindMachine().Threads(), kDeviceExecutors) : FindMachine().Threads();
@@ -185,7 +186,7 @@ int AwaitEnd(const sigset_t& signals, Server& server) {
 absl::Status Run(const ServerOptions& options, const sigset_t& signals) {
   ShareArenas(options.executor.ThreadCount());
   ASSIGN_OR_RETURN(const std::unique_ptr<Server> server, StartServer(options));
-  // Before the lines, so that their reader finds the file.
+  // Written before the lines are printed, so that their reader finds the file.
   if (!options.port_file.empty()) RETURN_IF_ERROR(WritePortFile(options.port_file, *server));
   LogListeners(options, *server);
   const int signal = AwaitEnd(signals, *server);
@@ -234,8 +235,7 @@ int Main(int argc, char** argv) {
     std::cout << "SERVING\n";
     return kExitSuccess;
   }
-  // Logging is off until its format is configured: errors are returned here, and warnings come again when the server
-  // opens.
+  // Logging is off until its format is configured. Errors are returned here; warnings are logged when the server opens.
   spdlog::set_level(spdlog::level::off);
   if (const absl::Status valid = CheckConfiguration(options); !valid.ok()) {
     Fail("vitrine-server", valid);

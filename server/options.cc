@@ -79,7 +79,7 @@ void CheckTransport(const TransportOptions& transport, Faults& faults) {
   faults.InRange("--min-ping-interval", transport.min_ping_interval, absl::ZeroDuration(), absl::Hours(1));
 }
 
-// Sets the frames that one connection may send per second; bursts and limits per address scale with it.
+// Sets the limit of frames that one connection may send per second; bursts and limits per address scale with it.
 void SetResetLimit(int64_t points, HttpAbuseLimits& abuse) {
   const HttpAbuseLimits defaults;
   const double scale = static_cast<double>(points) / defaults.connection_rate;
@@ -118,7 +118,8 @@ void Add(CLI::App& app, const std::string& flag, T& value, const std::string& he
   app.add_option(flag, value, help)->capture_default_str()->type_name(type);
 }
 
-// Adds a memory budget flag: unless given, the budget is limited to its share of the machine's memory.
+// Adds a flag for a memory budget: if the flag is not given, the budget is limited to its share of the machine's
+// memory.
 CLI::Option* AddBudget(CLI::App& app, ServerOptions& options, const std::string& flag, int64_t& value,
                        const std::string& help) {
   return app.add_option(flag, value, help)
@@ -363,7 +364,7 @@ void BindFlags(CLI::App& app, ServerOptions& options) {
 }
 
 std::vector<std::pair<std::string, std::string>> FlagsInForce(const ServerOptions& options) {
-  // The defaults of flags that are bound to these options are the values in force.
+  // The options bound to these flags are the values in force, so CLI11 shows them as defaults.
   ServerOptions copy = options;
   CLI::App app;
   BindFlags(app, copy);

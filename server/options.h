@@ -27,96 +27,97 @@ class App;
 
 namespace vitrine {
 
-// All settings of the server. Each is in the struct of the part that it configures, with default, unit and trade-off;
-// BindFlags defines its flag and help text.
+// All settings of the server. Each setting is in the struct of the component that it configures, with its default, unit
+// and trade-off; BindFlags defines its flag and help text.
 struct ServerOptions {
-  // Folder that holds <model>/<version>/. Read only; must exist at start.
+  // Folder that contains <model>/<version>/. Only read; must exist at start.
   std::string repository;
-  // Ready without any version, for a server that waits for its first model. By default a server without versions is not
-  // ready: the folder may be the wrong one.
+  // True: the server is ready without any version, to wait for its first model. False: it is not ready without
+  // versions, because the folder may be the wrong one.
   bool allow_empty = false;
-  // host:port of /metrics, /healthz, /readyz and /statusz. Port 0 picks a free one; empty: none.
+  // host:port of /metrics, /healthz, /readyz and /statusz. Port 0 picks a free one; empty: no listener.
   std::string metrics = "0.0.0.0:8501";
   // Mean interval at which the text of /metrics is made, so that a frequent scraper takes no CPU time from the
-  // executors. No flag; zero: made for each scrape.
+  // executors. Zero: the text is made for each scrape. It has no flag.
   absl::Duration scrape_period = absl::Milliseconds(250);
-  // host:port of a second listener for images (/v1), the Open Inference Protocol (/v2) and the page over HTTP, without
-  // gRPC, with TLS if rpc.listen has it. Port 0 picks a free one; empty: none.
+  // host:port of a second listener: images (/v1), the Open Inference Protocol (/v2) and the page over HTTP, without
+  // gRPC. It has TLS if rpc.listen has it. Port 0 picks a free one; empty: no listener.
   std::string http = {};
   // Restricts rpc.listen and rpc.socket to gRPC: HTTP is served on `http` only.
   bool listen_grpc_only = false;
-  // Origins of pages that may read the answers in a browser: see wire/http/cors.h.
+  // Origins of pages whose scripts may read the answers in a browser: see wire/http/cors.h.
   std::vector<std::string> http_cors_origins = {};
-  // Serves the page for people, with a folder of sample images GROUP/NAME; empty: no samples.
+  // True: the page for people is served. page_samples: its folder of sample images GROUP/NAME; empty: no samples.
   bool page = false;
   std::string page_samples = {};
   // Lets visitors of the page send many requests at once, as a demonstration.
   bool page_burst = false;
-  // File for the bound addresses, as "grpc=ADDR" and "metrics=ADDR" lines; empty: none.
+  // File that receives the bound addresses, as "grpc=ADDR" and "metrics=ADDR" lines; empty: none.
   std::string port_file;
   // "cpu" or "cuda:N".
   std::string device = "cpu";
 
-  // Limits of batches: see batching_policy.h.
+  // Batch limits: see batching_policy.h.
   BatchOptions batch;
-  // Limits of waiting requests: see admission.h. `executors` is set from `executor` at start.
+  // Limits on waiting requests: see admission.h. `executors` is set from `executor` at start.
   AdmissionOptions admission;
   // Worker threads: see executor.h. `device` is set from `device` at start.
   ExecutorOptions executor;
-  // Pins each executor to a core: on, off, or auto, which pins if the control group has the cores exclusively.
+  // Pinning of each executor to a core: on, off or auto. auto pins if the control group owns its cores exclusively.
   std::string pin = "auto";
-  // Probes of compute when there are no requests: see compute_probe.h.
+  // Compute probes, which run when there are no requests: see compute_probe.h.
   ComputeProbeOptions probe;
   // Repository polling: see registry.h. `root` is set from `repository` at start.
   RegistryOptions registry;
   // Transport: see rpc_front.h and rpc/transport_options.h.
   RpcOptions rpc;
-  // Limits of a connection's frames besides requests, on rpc.listen and `http`: see common/http/server.h.
+  // Limits on a connection's frames other than requests, on rpc.listen and `http`: see common/http/server.h.
   HttpAbuseLimits abuse;
-  // Networks of proxies that may tell the address of their client: see HttpServerOptions.
+  // Networks of proxies that are trusted to report their client's address: see HttpServerOptions.
   std::vector<std::string> trusted_proxies = {};
   // Authentication: see identity.h.
   IdentityOptions identity;
-  // host:port that answers grpc.health.v1.Health in plaintext and nothing else; empty: none.
+  // host:port that answers only grpc.health.v1.Health and HTTP probes, in plaintext; empty: no listener.
   std::string health_listen = {};
   // Admin service: see admin_front.h.
   AdminOptions admin;
 
-  // Time for which the server still serves after the health service reports NOT_SERVING, so that load balancers notice.
+  // Time for which the server still serves after its health service reports NOT_SERVING, so that load balancers notice.
   absl::Duration lame_duck = absl::ZeroDuration();
-  // Time for accepted requests to finish after that. The rest is answered with UNAVAILABLE.
+  // Time for accepted requests to finish after lame_duck. The remaining requests are answered with UNAVAILABLE.
   absl::Duration drain_deadline = absl::Seconds(30);
-  // Time for the process to end once all requests are answered: a load that takes longer, or hangs, ends with the
-  // process. Infinite, for servers that share a process with others, waits for it. No flag: vitrine-server sets it.
+  // Time for the process to end after all requests are answered. A load that takes longer, or hangs, ends with the
+  // process. Infinite: the server waits for the load, as a server that shares its process must. It has no flag:
+  // vitrine-server sets it.
   absl::Duration end_patience = absl::InfiniteDuration();
-  // Run time of a batch after which it is assumed to hang: the process ends with exit code 3, so that a supervisor
-  // restarts it. After half of this time, a minute at most, the server reports not ready. Infinite: never.
+  // Run time after which a batch is assumed to hang: the process ends with exit code 3, so that a supervisor restarts
+  // it. After half of this time, but at most a minute, the server reports not ready. Infinite: never.
   absl::Duration hung_worker_timeout = absl::Minutes(2);
   // trace, debug, info, warning, error, off.
   std::string log_level = "info";
-  // text (key=value) or json (an object a line), see docs/operations/monitoring.md.
+  // text (key=value) or json (one object per line), see docs/operations/monitoring.md.
   std::string log_format = "text";
   // Requests that get a log line: see request_log.h.
   RequestLogOptions request_log;
-  // Destination and sampling of traces: see otlp_options.h.
+  // Flags of memory budgets that were set explicitly; the other budgets are derived from the machine's memory.
   OtlpOptions tracing;
   // Memory budget flags that were set explicitly; the other budgets follow the machine's memory.
   std::set<std::string> chosen;
-  // Commit that the program was built from, for display; set by the program, no flag.
+  // Commit that the program was built from, for display. The program sets it; it has no flag.
   std::string revision = {};
 
-  // True if HTTP is served to clients beside gRPC.
+  // True if HTTP is served to clients in addition to gRPC.
   bool serves_http() const { return !listen_grpc_only || !http.empty(); }
 
-  // Returns INVALID_ARGUMENT with every fault, one line each: the setting, the value and the allowed range.
+  // Returns INVALID_ARGUMENT with one line per fault: the setting, its value and the allowed range.
   absl::Status Validate() const;
 };
 
-// Adds one flag per setting to `app`, bound to `options`, which must outlive the parse. Defaults are those of the
-// struct.
+// Adds one flag per setting to `app`, bound to `options`, which must outlive the parse. The struct's values are the
+// defaults.
 void BindFlags(CLI::App& app, ServerOptions& options);
 
-// Returns every flag with its value in `options`. No value is a secret: secrets are in files.
+// Returns every flag with its value in `options`. No value is a secret, since secrets are in files.
 std::vector<std::pair<std::string, std::string>> FlagsInForce(const ServerOptions& options);
 
 }  // namespace vitrine

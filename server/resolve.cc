@@ -21,15 +21,15 @@
 namespace vitrine {
 namespace {
 
-// Shares of the memory of a process in a control group with a limit, in percent. The rest, a fifth, is for decoding and
+// Shares of the memory limit of the process's control group, in percent. The remaining fifth is for decoding and
 // computing, the program itself and memory kept by the allocator.
 constexpr int kModelShare = 50;
 constexpr int kQueueShare = 10;      // images and tensors between admission and answer
-constexpr int kTransportShare = 10;  // received messages and bodies that are held
+constexpr int kTransportShare = 10;  // received messages and bodies that are still in memory
 constexpr int kAnswerShare = 10;     // answers that clients have not taken yet
 static_assert(kModelShare + kQueueShare + kTransportShare + kAnswerShare <= 80);
 
-// Limits `bytes` to its share of the memory limit, unless its flag or the program has set it.
+// Limits `bytes` to its share of the memory limit, except if its flag or the program has set it.
 void Share(const ServerOptions& options, const Machine& machine, const char* flag, int percent, int64_t by_default,
            int64_t& bytes) {
   if (!machine.memory_limited || options.chosen.contains(flag) || bytes != by_default) return;
@@ -71,7 +71,7 @@ ServerOptions Resolve(ServerOptions options, const Device& device, const Machine
         options.admission.max_answer_bytes);
   Share(options, machine, "--max-transport-bytes", kTransportShare, defaults.rpc.max_transport_bytes,
         options.rpc.max_transport_bytes);
-  // With less than two messages the transport could not receive a single one.
+  // With less than two messages the transport could not receive even one.
   options.rpc.max_transport_bytes = std::max(options.rpc.max_transport_bytes, 2 * options.rpc.max_message_bytes);
   if (device.kind == Device::Kind::kCpu) {
     Share(options, machine, "--model-memory", kModelShare, defaults.registry.max_memory_bytes,

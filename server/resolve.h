@@ -11,19 +11,19 @@
 
 namespace vitrine {
 
-// Fills in the settings that depend on the machine: threads and their cores, pinning, and memory budgets within their
-// shares of the control group's limit. Explicit settings stay unchanged. Pure.
+// Returns the options with the settings that depend on the machine: threads and their cores, pinning, and memory
+// budgets within their shares of the control group's limit. Explicit settings stay unchanged. Pure function.
 ServerOptions Resolve(ServerOptions options, const Device& device, const Machine& machine);
 
-// Returns a log line that describes the machine and the resolved settings. `resolved` must come from Resolve.
+// Returns a log line that describes the machine and the settings in `resolved`, which must come from Resolve.
 std::string DescribeMachine(const Machine& machine, const ServerOptions& resolved);
 
 // Checks everything that can be checked before a port is opened or a model read: flags, the repository, TLS files,
-// tokens, policy, serving configuration, the folder of the port file. INVALID_ARGUMENT with one line for each fault.
+// tokens, policy, serving configuration, the folder of the port file. Returns INVALID_ARGUMENT with one line per fault.
 absl::Status CheckConfiguration(const ServerOptions& options);
 
-// Checks that the repository holds versions, or that allow_empty is set. UNAVAILABLE: it cannot be read completely;
-// FAILED_PRECONDITION: there are no versions, see ExplainNoVersions.
+// Checks that the repository contains versions, or that allow_empty is set. UNAVAILABLE: the repository cannot be read
+// completely. FAILED_PRECONDITION: it has no versions, see ExplainNoVersions.
 absl::Status CheckRepository(const ServerOptions& options);
 
 }  // namespace vitrine

@@ -45,13 +45,13 @@
 namespace vitrine {
 namespace {
 
-// Run time of a batch (or half of hung_worker_timeout, if less) from which the server reports not ready.
+// Batch run time (or half of hung_worker_timeout, if that is less) after which the server reports not ready.
 constexpr absl::Duration kHungBatch = absl::Minutes(1);
 // Delay between two compute probes before the server is ready.
 constexpr absl::Duration kProbeRetry = absl::Seconds(1);
 // Longest wait of Reread for the registry, which reads the serving configuration.
 constexpr absl::Duration kRereadPatience = absl::Seconds(1);
-// Time to send the last spans to the collector.
+// Time limit for sending the last spans to the collector.
 constexpr absl::Duration kSpansGrace = absl::Seconds(1);
 constexpr char kStuck[] = "an image of the server's own does not come back; an executor or the device hangs";
 
@@ -114,7 +114,7 @@ class RunningServer : public Server {
     Drain();
   }
 
-  // Tries everything that can fail on this machine, and reports every fault.
+  // Tries everything that can fail on this machine. Reports every fault.
   absl::Status Open() {
     std::vector<absl::Status> faults = {
         OpenDevice(options_.executor.device, *ParsePrecision(options_.registry.precision))};
@@ -169,7 +169,7 @@ class RunningServer : public Server {
   }
 
   absl::Status Reread() override {
-    // A poll that also loads models continues by itself.
+    // A poll that takes longer, because it also loads models, continues after the wait.
     (void)registry_.Reconcile({}, kRereadPatience);
     return JoinFaults({fronts_.Reread(), settings_->fault()});
   }
@@ -194,7 +194,7 @@ class RunningServer : public Server {
     TakeExecutors().reset();
     fronts_.EndCalls();
     if (tracing_ != nullptr) tracing_->Stop(kSpansGrace);
-    // All requests are answered: end the process if a load takes long or hangs.
+    // All requests are answered: end the process if a load takes too long or hangs.
     const Ticker end(options_.end_patience, [this, calls = 0]() mutable {
       if (calls++ > 0) EndProcess(CountsNow().accepted == CountsNow().answered ? 0 : 1, [this] { LogStopped(); });
     });
@@ -209,7 +209,7 @@ class RunningServer : public Server {
   }
 
  private:
-  // Gauges that are read at a scrape; any of the parts may be missing.
+  // Gauges that are read at a scrape; any of the objects may be missing.
   Metrics::Sources MetricSources() {
     return {.versions = [this](MetricFamilies& families) { AddVersionFamilies(families, registry_.List()); },
             .queue = [this] { return scheduler_.depth(); },
@@ -268,7 +268,7 @@ class RunningServer : public Server {
       MutexLock lock(mutex_);
       if (phase_ == Phase::kDraining) return;
     }
-    // Ready means that at least one model has computed; failing models are tried again later.
+    // The server is ready once at least one model has computed; failing models are tried again later.
     while (!probe_.TryAll().ok()) {
       MutexLock lock(mutex_);
       if (phase_ == Phase::kDraining) return;
@@ -285,7 +285,7 @@ class RunningServer : public Server {
     LogReady();
   }
 
-  // Logged once the server is ready. Requests may be answered before.
+  // Logs when the server is ready. Requests may be answered before that.
   void LogReady() {
     if (const std::string why = WhyNotReady(); !why.empty()) Log(LogLevel::kWarning, "not ready", {{"reason", why}});
     while (!WhyNotReady().empty()) {
@@ -300,8 +300,8 @@ class RunningServer : public Server {
         {{"versions", int64_t{ready}}, {"refused", static_cast<int64_t>(versions.size()) - ready}});
   }
 
-  // Called on the watchdog's thread, which continues while draining. A hung thread cannot be ended and its requests
-  // cannot be answered: the process would keep both for ever, so it ends.
+  // Runs on the watchdog's thread, which continues while draining. A hung thread cannot be ended and its requests
+  // cannot be answered, so the process ends: otherwise it would keep them forever.
   void Watch(absl::Duration longest) {
     if (longest > options_.hung_worker_timeout) {
       EndProcess(kExitHung, [&] {
@@ -316,7 +316,7 @@ class RunningServer : public Server {
     health_.SetHung(is_long ? "a batch has been running for too long; an executor hangs" : "");
   }
 
-  // Returns false if it was called before.
+  // Returns false if StartDraining was called before.
   bool StartDraining() {
     MutexLock lock(mutex_);
     if (phase_ == Phase::kDraining) return false;
@@ -364,7 +364,7 @@ class RunningServer : public Server {
   Phase phase_ ABSL_GUARDED_BY(mutex_) = Phase::kLoading;
 };
 
-// Returns a server whose device and listeners are open, but whose threads are not started.
+// Returns a server with its device and listeners open and its threads not yet started.
 absl::StatusOr<std::unique_ptr<RunningServer>> OpenServer(ServerOptions options) {
   RETURN_IF_ERROR(options.Validate());
   const Machine machine = FindMachine();

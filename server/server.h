@@ -13,55 +13,55 @@
 
 namespace vitrine {
 
-// The complete service: registry, admission, scheduler, executors and the listeners. Thread-safe except Drain, which
-// only one thread may call.
+// The complete service: registry, admission, scheduler, executors and listeners. Thread-safe, except that only one
+// thread may call Drain.
 class Server {
  public:
   // Requests over the life of the server.
   struct Counts {
     int64_t accepted = 0;  // read by a handler
-    int64_t answered = 0;  // answer or error handed to the transport
+    int64_t answered = 0;  // its answer or error was given to the transport
   };
 
-  // Checks the options, opens the device, listens and begins to load; does not wait for the models. An error carries
-  // every fault found, one per line. At most one server at a time may use a CUDA device.
+  // Checks the options, opens the device, opens the listeners and begins to load models, without waiting for them. An
+  // error contains every fault found, one per line. At most one server at a time may use a CUDA device.
   static absl::StatusOr<std::unique_ptr<Server>> Start(ServerOptions options);
   // Opens the device and the listeners as Start does, then closes them. Returns the faults that would make Start fail,
-  // and those of a repository without versions, unless allow_empty. Loads nothing.
+  // and without allow_empty also the lack of versions in the repository. Loads no model.
   static absl::Status Check(ServerOptions options);
-  // Drains without lame duck or patience if Drain was not called.
+  // If Drain was not called, drains without lame duck and without waiting for requests.
   virtual ~Server() = default;
 
-  // Bound host:port of gRPC, and of HTTP unless ServerOptions::listen_grpc_only.
+  // Bound host:port of gRPC. It also serves HTTP, except with ServerOptions::listen_grpc_only.
   virtual const std::string& address() const = 0;
   // Bound host:port of /metrics; empty if it is off.
   virtual const std::string& metrics_address() const = 0;
-  // "unix:///PATH" of the socket with the same services as address(); empty if there is none.
+  // "unix:///PATH" of the socket, which has the same services as address(); empty if there is none.
   virtual const std::string& socket_address() const = 0;
   // Address of the listener for health probes; empty if there is none.
   virtual const std::string& health_address() const = 0;
   // Bound address of the Admin service; empty if there is none.
   virtual const std::string& admin_address() const = 0;
-  // Address of the listener for HTTP without gRPC; empty if there is none.
+  // Address of the HTTP listener without gRPC; empty if there is none.
   virtual const std::string& http_address() const = 0;
 
-  // Waits until every version that the repository held at start is ready or failed, and requests are answered
-  // accordingly; from then on health is SERVING while a version is ready, or with allow_empty. Returns false on
-  // timeout, or if the server drains first.
+  // Waits until every version that was in the repository at start is ready or failed, and requests are answered
+  // accordingly. From then on health is SERVING while a version is ready, or with allow_empty. Returns false on timeout
+  // or if the server starts to drain.
   virtual bool WaitUntilReady(absl::Duration timeout) = 0;
 
-  // Ends the service without losing an accepted request: sets health NOT_SERVING, serves for the lame duck, rejects new
-  // requests with UNAVAILABLE, waits until accepted requests are answered (at most the drain deadline; requests that
-  // still wait then are answered UNAVAILABLE, running batches are waited for), ends the streams, closes the listeners,
-  // stops. Returns the final counts. If a load takes longer than ServerOptions::end_patience, ends the process instead,
-  // after the last log line.
+  // Ends the service without losing an accepted request. Sets health NOT_SERVING, serves for the lame duck, then
+  // rejects new requests with UNAVAILABLE and waits for accepted ones, at most for the drain deadline. After the
+  // deadline, waiting requests are answered with UNAVAILABLE; running batches are waited for. Then ends the streams,
+  // closes the listeners and returns the final counts. If a load takes longer than ServerOptions::end_patience, ends
+  // the process instead, after the last log line.
   virtual Counts Drain() = 0;
 
-  // Reads the files that are watched for changes again: TLS, tokens, policy and serving configuration. An error has
-  // every fault, one per line; the old content of a faulty file stays in effect. Any thread.
+  // Reads the watched files again: TLS, tokens, policy and serving configuration. Returns an error with every fault,
+  // one per line; a faulty file's old content stays in effect. Thread-safe.
   virtual absl::Status Reread() = 0;
 
-  // Makes a running or later Drain skip the lame duck and wait no longer than about a second. Any thread.
+  // Makes a running or later Drain skip the lame duck and wait at most about a second. Thread-safe.
   virtual void Hurry() = 0;
 };
 

@@ -40,8 +40,8 @@ std::vector<int64_t> AdminService::Before(const VersionId& id) const {
   return before;
 }
 
-// Without a version a rollback removes the canary, since that is the version on trial; if there are several the
-// operator must name one.
+// A rollback that names no version removes the canary, which is the version on trial; if there are several canaries,
+// the operator must name one.
 absl::StatusOr<int64_t> AdminService::VersionToPutAway(const v1::RollbackModelRequest& request) const {
   if (request.has_version()) return request.version();
   const std::set<int64_t> tried_out = registry_.ActiveCanaries(request.model());
@@ -64,7 +64,8 @@ absl::StatusOr<v1::ServingChange> AdminService::RollbackModel(const v1::Rollback
   if (request.has_version()) RETURN_IF_ERROR(CheckNumber(bad.version));
   RETURN_IF_ERROR(CheckSomeReady(model));
   RETURN_IF_ERROR(CheckReady(bad));
-  // Holds the model's metrics, which all its versions share, rather than a version, which would stay in memory.
+  // Keeps a reference to the model's metrics, which all its versions share. A reference to a version would keep the
+  // version in memory.
   std::shared_ptr<ModelMetrics> metrics;
   for (const int64_t version : {bad.version, stable}) {
     const absl::StatusOr<ModelHandle> found = registry_.Find(model, version);
@@ -87,9 +88,9 @@ absl::StatusOr<v1::ServingChange> AdminService::RollbackModel(const v1::Rollback
   return last;
 }
 
-// First loads the replacement while `bad` serves; only then do requests move, all at once and to it: no other version,
-// such as a canary, serves in between. If the replacement is in memory already the load is skipped, so that other loads
-// cause no wait. If either step fails, the state is as before.
+// First loads the replacement while `bad` serves, then moves all requests to it at once, so that no other version, such
+// as a canary, serves in between. A replacement that is in memory is not loaded again, so that other loads cause no
+// wait. If either step fails, the previous state is restored.
 absl::StatusOr<v1::ServingChange> AdminService::RollBackTo(const VersionId& bad, const std::string& reason,
                                                            int64_t good, Durability durability,
                                                            absl::Duration patience) {
@@ -101,7 +102,8 @@ absl::StatusOr<v1::ServingChange> AdminService::RollBackTo(const VersionId& bad,
   if (const auto verify = [&] { return CheckReady(replacement); }; !verify().ok()) {
     steps.push_back({hold, verify, {replacement}});
   }
-  // Afterwards the policy decides if `good` stays loaded, unless it was required by version.
+  // After the rollback the policy decides if `good` stays loaded, except if it was loaded by hand or the policy names
+  // versions.
   const bool keep = plan.serving.version_policy().has_specific() || IsLoadedByHand(plan.changed, good);
   const Step move = {[&](v1::ModelOverride& row) {
                        hold(row);
@@ -110,7 +112,8 @@ absl::StatusOr<v1::ServingChange> AdminService::RollBackTo(const VersionId& bad,
                        if (!keep) RemoveIf(*row.mutable_loaded(), [&](int64_t held) { return held == good; });
                      },
                      [&]() -> absl::Status {
-                       // Not necessarily `good`: a version published meanwhile serves by the usual rules.
+                       // The serving version need not be `good`: by the usual rules, a version published since then may
+                       // serve.
                        RETURN_IF_ERROR(CheckSomeReady(bad.model));
                        if (registry_.Traffic(bad.model).stable != bad.version) return absl::OkStatus();
                        return absl::FailedPreconditionError(absl::StrCat(Text(bad), " is still needed"));
@@ -127,12 +130,12 @@ absl::StatusOr<v1::ServingChange> AdminService::RollBackTo(const VersionId& bad,
 
 absl::Status AdminService::RollBackCanary(const VersionId& id, const std::string& reason) {
   registry_.Suspend(id, true);
-  // A change that loads a model holds the lock for minutes.
+  // A change that loads a model keeps the lock for minutes.
   if (!mutex_.TryLock()) {
     return absl::UnavailableError("a change by an operator is in progress; the canary gets no requests meanwhile");
   }
   const MutexLock lock(mutex_, std::adopt_lock);
-  // Since the guard's decision an operator may have made it the `stable` version.
+  // An operator may have made it the `stable` version after the guard's decision.
   absl::Status done = absl::AbortedError(absl::StrCat(Text(id), " is no canary"));
   if (registry_.ActiveCanaries(id.model).contains(id.version)) {
     done = RollBackTo(id, reason, registry_.Traffic(id.model).stable, Durability::kBestEffort, absl::ZeroDuration())

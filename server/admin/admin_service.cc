@@ -21,7 +21,7 @@
 namespace vitrine {
 namespace {
 
-// An operator may be restricted to one model: errors name no other.
+// An operator may be restricted to one model, so errors name no other model.
 const ModelPatterns kNoOthers({});
 
 // Describes how one model is served. `canaries` may be null.
@@ -88,7 +88,7 @@ absl::StatusOr<v1::ServingChange> AdminService::Make(const std::string& model, c
   if (!done.ok()) {
     settings_.Restore(model, before);
     registry_.Divide(model);
-    // Unloads what was loaded for this change, now or at the next poll.
+    // Unloads the versions that were loaded for this change, now or at the next poll.
     registry_.Reconcile({}, std::min(steps.back().patience, kReadyPatience)).IgnoreError();
     return done;
   }
@@ -116,7 +116,7 @@ absl::Duration AdminService::PatienceFor(const std::vector<VersionId>& named) co
 
 absl::Status AdminService::CheckKnown(const std::string& model) const {
   RETURN_IF_ERROR(ValidateModelName(model));
-  // A model whose folder is gone may still have changes, which can be read and reset.
+  // A model without a folder may still have changes, which can be read and reset.
   if (!IsEmpty(settings_.Plan(model).changed) || !registry_.List(model).empty()) return absl::OkStatus();
   for (const VersionId& id : registry_.OnDisk()) {
     if (id.model == model) return absl::OkStatus();
@@ -200,7 +200,8 @@ absl::StatusOr<v1::ServingChange> AdminService::UnloadModel(const v1::UnloadMode
     row = before;
     ExcludeVersion(row, id.version, "unloaded by an operator");
   };
-  // Loads the replacement before the version goes, as a rollback does, so that no other version serves in between.
+  // Loads the replacement before the version is removed, as a rollback does, so that no other version serves in
+  // between.
   const Step bring = {
       [](v1::ModelOverride&) {}, [&] { return LoadReplacements(model, put_away); }, {}, absl::ZeroDuration()};
   const Step leave = {put_away,
@@ -243,8 +244,8 @@ absl::StatusOr<v1::ServingChange> AdminService::SetVersionPolicy(const v1::SetVe
       named);
 }
 
-// Returns the version to pin as `stable`: the serving one, or the newest below it without a share. A newer one may be a
-// waiting version.
+// Returns the version to pin as `stable`: the serving one or, if it has a share, the newest one below it without a
+// share. A newer version may be one that waits to be released.
 absl::StatusOr<int64_t> AdminService::VersionToPin(const std::string& model,
                                                    const std::vector<VersionId>& named) const {
   const int64_t serving = registry_.Traffic(model).stable;
@@ -258,8 +259,8 @@ absl::StatusOr<int64_t> AdminService::VersionToPin(const std::string& model,
                                                     "\" is ready to take what the shares leave over; load one first"));
 }
 
-// Loads missing versions first, while requests go as before, so that no version gets a share before its classes were
-// compared.
+// Loads missing versions first, while the traffic stays unchanged, so that no version gets a share before its classes
+// were compared.
 absl::StatusOr<v1::ServingChange> AdminService::SetTraffic(const v1::SetTrafficRequest& request) {
   MutexLock lock(mutex_);
   const std::string& model = request.model();
@@ -325,7 +326,7 @@ absl::StatusOr<v1::ServingChange> AdminService::SetLabel(const v1::SetLabelReque
     return request.label() == kCanaryLabel ? CheckClasses(id) : absl::OkStatus();
   };
   RETURN_IF_ERROR(verify());
-  // A version that answers all remaining requests needs no share of its own.
+  // A version that answers all remaining requests needs no share.
   const v1::ModelServing serving = settings_.Plan(id.model).serving;
   const bool promoted = request.label() == kStableLabel && PercentOf(serving, id.version) > 0;
   ASSIGN_OR_RETURN(v1::ServingChange change,

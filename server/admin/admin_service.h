@@ -19,17 +19,16 @@ namespace vitrine {
 
 class CanaryWatch;
 
-// The Admin service (admin.proto), without listener, identity and audit. Thread-safe: changes are made one at a time.
-//
-// A change is made in the settings, the registry updates the versions in memory, the state file is replaced, and the
-// call returns. This may take as long as loading a model, kLoadPatience at most, and ends with UNAVAILABLE after that
-// or if the registry stops. A change that fails is undone before the call returns and never reaches the state file.
-// Requests are routed by a change as soon as it is set, whatever the registry is loading then.
+// The Admin service (admin.proto), without listener, identity and audit. Thread-safe: changes are made one at a time. A
+// change edits the settings, the registry updates the versions in memory, the state file is replaced, and the call
+// returns. The call may take as long as loading a model, at most kLoadPatience; then, or if the registry stops, it ends
+// with UNAVAILABLE. A change that fails is undone before the call returns and never reaches the state file. Requests
+// follow a change as soon as it is set, even while the registry is loading.
 class AdminService {
  public:
-  // Longest wait for the registry, which loads the versions of a model one after the other: for a change that needs a
-  // load, and for one whose versions are READY, so that versions that it unloads are freed before the answer if that is
-  // soon.
+  // Longest waits for the registry, which loads the versions of a model one after the other. kLoadPatience: a change
+  // that needs a load. kReadyPatience: a change of READY versions only; it waits so that unloaded versions are usually
+  // freed before the answer.
   static constexpr absl::Duration kLoadPatience = absl::Minutes(10);
   static constexpr absl::Duration kReadyPatience = absl::Seconds(10);
 
@@ -47,9 +46,9 @@ class AdminService {
   absl::StatusOr<v1::ServingChange> ResetServing(const v1::ResetServingRequest& request);
   absl::StatusOr<v1::ServingStatus> GetServing(const v1::GetServingRequest& request) const;
 
-  // For the canary guard: puts a canary away, in this process at least if the state file cannot be written. It loses
-  // its requests at once, even during another change or load. Does not wait: UNAVAILABLE during a change, after which
-  // it must be called again. ABORTED: it is no longer a canary.
+  // Removes a canary from traffic, for the canary guard; in this process even if the state file cannot be written. The
+  // canary stops getting requests at once, even during another change or load. Does not wait. UNAVAILABLE: a change is
+  // running, call again after it. ABORTED: the version is no longer a canary.
   absl::Status RollBackCanary(const VersionId& id, const std::string& reason);
 
  private:
@@ -57,7 +56,7 @@ class AdminService {
   using Durability = ServingSettings::Durability;
   using Verify = std::function<absl::Status()>;
   // One step of a change: its edit, the check that it succeeded, and versions to load at once even if they failed
-  // before.
+  // earlier.
   struct Step {
     Edit edit;
     Verify verify;
@@ -69,38 +68,38 @@ class AdminService {
                                          const std::vector<VersionId>& retry = {}) {
     return Make(model, {Step{edit, verify, retry, PatienceFor(retry)}}, Durability::kRequired);
   }
-  // Applies the steps one after the other, each once the registry has followed the previous one, and keeps the result.
-  // Undoes all of them if one fails.
+  // Applies the steps in order, each after the registry has followed the previous one, and keeps the result. If a step
+  // fails, undoes all of them.
   absl::StatusOr<v1::ServingChange> Make(const std::string& model, const std::vector<Step>& steps,
                                          Durability durability);
   absl::Status Take(const std::string& model, const Step& step, Durability durability);
-  // Loads the versions that would serve once `edit` has removed one, as far as they can be loaded.
+  // Loads the versions that would serve after `edit` has removed one, as far as they can be loaded.
   absl::Status LoadReplacements(const std::string& model, const Edit& edit);
   absl::StatusOr<int64_t> VersionToPutAway(const v1::RollbackModelRequest& request) const;
   absl::StatusOr<v1::ServingChange> RollBackTo(const VersionId& bad, const std::string& reason, int64_t good,
                                                Durability durability, absl::Duration patience);
   absl::StatusOr<int64_t> VersionToPin(const std::string& model, const std::vector<VersionId>& named) const;
-  // Returns the longest wait for a change of these versions.
+  // Returns the longest wait for a change that names these versions.
   absl::Duration PatienceFor(const std::vector<VersionId>& named) const;
-  // Most versions that one change tries, one after the other.
+  // Maximum number of versions that one change tries, one after the other.
   static constexpr size_t kMostTried = 10;
 
   static std::string Text(const VersionId& id);  // for error messages
   static absl::Status CheckNumber(int64_t version);
   absl::Status CheckKnown(const std::string& model) const;
-  // Returns OK if the version is READY; else why not.
+  // Returns OK if the version is READY, otherwise the reason.
   absl::Status CheckReady(const VersionId& id) const;
-  // Returns OK if requests may be divided between the version and `other`, or `stable`; unchecked if one is not in
-  // memory.
+  // Checks that requests may be divided between the version and `other` (by default `stable`): their classes must
+  // match. Returns OK if one of them is not in memory.
   absl::Status CheckClasses(const VersionId& id, std::optional<int64_t> other = std::nullopt) const;
   absl::Status CheckSomeReady(const std::string& model) const;
-  // Returns the versions below `id` that may serve in its place, highest first, without canaries.
+  // Returns the versions below `id` that may replace it, highest first, without canaries.
   std::vector<int64_t> Before(const VersionId& id) const;
 
   Registry& registry_;
   ServingSettings& settings_;
   const CanaryWatch* const canaries_;
-  Mutex mutex_;  // held during a change
+  Mutex mutex_;  // locked during a change
 };
 
 }  // namespace vitrine

@@ -16,10 +16,10 @@
 namespace vitrine {
 namespace {
 
-// The niceness of the loading thread: running goldens must not take cores from serving threads.
+// The niceness of the loading thread: goldens must not take cores from serving threads.
 constexpr int kNiceness = 10;
 
-// Returns the manifest's tolerance for this device and precision; nullopt if it has none.
+// Returns the manifest's tolerance for this device and precision; nullopt if there is none.
 std::optional<double> ToleranceOf(const LoadedModel& model) {
   const std::string kind = model.device.substr(0, model.device.find(':'));
   for (const v1::GoldenTolerance& row : model.manifest.golden_tolerances()) {
@@ -75,7 +75,7 @@ void CanaryWatch::Look(const RollBack& roll_back) {
 }
 
 void CanaryWatch::PutAway(const VersionId& id, const RollbackVerdict& verdict, const RollBack& roll_back) {
-  // Found before the version retires, since it is counted afterwards.
+  // Looked up before the version retires, because the rollback is counted after that.
   const absl::StatusOr<ModelHandle> found = registry_.Find(id.model, id.version);
   const ModelHandle model = found.ok() ? *found : nullptr;
   const absl::Status done = roll_back(id, absl::StrCat("rolled back by the canary guard: ", verdict.reason));
@@ -114,7 +114,7 @@ bool CanaryWatch::BeginLook(const VersionId& id, const ModelHandle& model, const
   return is_due;
 }
 
-// Goldens run without the lock: they take a while.
+// The lock is not held while goldens run, because they take a while.
 void CanaryWatch::Judge(const VersionId& id, const v1::CanaryGuard& guard) {
   const absl::StatusOr<ModelHandle> found = registry_.Find(id.model, id.version);
   if (!found.ok()) return;

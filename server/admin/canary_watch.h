@@ -22,14 +22,15 @@
 
 namespace vitrine {
 
-// Watches the canaries of the models whose guard is not off: samples their outcomes, answers and compute times, runs
-// their goldens again, and rolls back those that exceed a bound. Thread-safe.
+// Watches the canaries of models whose guard is on: samples their outcomes, answers and compute times, runs their
+// goldens again, and rolls back canaries that exceed a bound. Thread-safe.
 class CanaryWatch {
  public:
-  // Returns the drift of a loaded version from its goldens: GoldenDrift of models/repository/golden.h.
+  // Returns how far a loaded version's outputs differ from its goldens: GoldenDrift of models/repository/golden.h.
   // RESOURCE_EXHAUSTED: unknown.
   using Drift = std::function<absl::StatusOr<double>(const LoadedModel&)>;
-  // Puts a version away; the reason is for people. Must not wait. ABORTED: it is no longer a canary.
+  // Removes a version from traffic; the reason is shown to people. Must not wait. ABORTED: the version is no longer a
+  // canary.
   using RollBack = std::function<absl::Status(const VersionId&, const std::string& reason)>;
   static constexpr absl::Duration kPeriod = absl::Seconds(1);
 
@@ -40,11 +41,11 @@ class CanaryWatch {
   CanaryWatch(const CanaryWatch&) = delete;
   CanaryWatch& operator=(const CanaryWatch&) = delete;
 
-  // Looks every kPeriod on a thread of its own, at low priority, until Stop.
+  // Calls Look every kPeriod on a separate thread with low priority, until Stop.
   void Start(RollBack roll_back);
-  // Waits for the running look. Idempotent.
+  // Waits for a running Look. Idempotent.
   void Stop();
-  // Judges every canary of every model, then rolls back those that exceed a bound, including earlier ones that failed.
+  // Judges every canary of every model, then rolls back those that exceed a bound. Tries failed rollbacks again.
   void Look(const RollBack& roll_back);
 
   // Returns the evidence about the canaries of a model, by version.
@@ -52,16 +53,16 @@ class CanaryWatch {
 
  private:
   struct Canary {
-    std::weak_ptr<const LoadedModel> model;  // reset when the version was loaded again
+    std::weak_ptr<const LoadedModel> model;  // reset after a reload of the version
     OutcomeWindow window;
-    std::weak_ptr<const LoadedModel> stable;  // the comparisons are reset when it changes
+    std::weak_ptr<const LoadedModel> stable;  // a change of it resets the comparisons
     ComputeWindow compute;
     AnswerWindow answers;
-    std::string other_classes;  // difference from those of `stable`
+    std::string other_classes;  // difference from the classes of `stable`
     absl::Time next_golden;
     std::optional<double> drift;
-    std::optional<RollbackVerdict> verdict;  // set until it is put away
-    std::string last_fault;                  // last rollback error, so that it is logged once
+    std::optional<RollbackVerdict> verdict;  // set until the canary is removed
+    std::string last_fault;                  // last rollback error, kept to log it once
 
     CanaryEvidence Evidence() const;
     void Sample(absl::Time now, const ModelHandle& canary, const ModelHandle& other, const v1::CanaryGuard& guard);
@@ -70,9 +71,9 @@ class CanaryWatch {
   void Judge(const VersionId& id, const v1::CanaryGuard& guard);
   void PutAway(const VersionId& id, const RollbackVerdict& verdict, const RollBack& roll_back);
   bool BeginLook(const VersionId& id, const ModelHandle& model, const v1::CanaryGuard& guard, absl::Time now);
-  // Returns infinity if the goldens fail to compute; nullopt for lack of memory, which may pass.
+  // Returns infinity if the goldens fail to compute, and nullopt if memory is short, which may be temporary.
   std::optional<double> DriftNow(const LoadedModel& model) const;
-  ModelHandle StableOf(const std::string& model) const;  // null: there is none
+  ModelHandle StableOf(const std::string& model) const;  // null if there is none
 
   const Registry& registry_;
   const ServingSettings& settings_;

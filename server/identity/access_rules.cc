@@ -15,8 +15,8 @@
 namespace vitrine {
 namespace {
 
-// Returns true if a role's pattern matches a method. A service's "/*" excludes its admin methods, unless it has no
-// others: "/inference.GRPCInferenceService/*" is meant for inference, not for unloading models.
+// Returns true if a role's pattern matches a method. A service's "/*" excludes its admin methods, except if it has no
+// other methods: "/inference.GRPCInferenceService/*" is meant for inference, not for unloading models.
 bool Fits(const std::string& pattern, const MethodPolicy& row) {
   if (pattern.size() <= 2 || !absl::EndsWith(pattern, "/*")) return pattern == row.method;
   const std::string_view service = std::string_view(pattern).substr(0, pattern.size() - 1);
@@ -90,7 +90,7 @@ std::string NameOf(const v1::CallerAccess& entry) {
     case v1::CallerAccess::kAnonymous:
       return kAnonymous;
     default:
-      return "";  // the name is that of the credential
+      return "";  // the credential gives the name
   }
 }
 
@@ -108,7 +108,7 @@ absl::Status CheckIdentity(const v1::CallerAccess& entry, std::set<std::string>&
       absl::StrCat("callers has two entries for ", name, "; the second would never count"));
 }
 
-// Makes the grant of one entry: each method with the models of all roles that allow it.
+// Makes the grant of one entry: each method, with the models of all roles that allow it.
 absl::StatusOr<AccessRules::Grant> MakeGrant(const v1::CallerAccess& entry,
                                              const std::map<std::string, ParsedRole>& roles) {
   AccessRules::Grant grant;

@@ -15,32 +15,32 @@
 
 namespace vitrine {
 
-// Authenticated identity of a caller, before authorisation.
+// Authenticated identity of a caller, before authorization.
 struct AuthenticatedIdentity {
   enum class Kind { kAnonymous, kToken, kCertificate, kUid };
   Kind kind = Kind::kAnonymous;
-  // kToken and kUid: the one name; kCertificate: every name in it; kAnonymous: empty.
+  // kToken and kUid: the one name; kCertificate: every name in the certificate; kAnonymous: empty.
   std::vector<std::string> names = {};
 };
 
 // The policy file, checked and converted to tables. Immutable.
 class AccessRules {
  public:
-  // Permissions of one entry of the file.
+  // Permissions of one entry in the policy file.
   struct Grant {
-    // Models with which each method may be used, by RpcName::index; null: the method is denied.
+    // Models that each method may be used with, by RpcName::index; null: the method is denied.
     std::array<std::shared_ptr<const ModelPatterns>, kMethodCount> methods;
     std::shared_ptr<const CallerQuota> quota;  // null: no limit
-    std::string name;                          // Caller::name of the matched caller; empty: that of its credential
+    std::string name;                          // Caller::name of the matched caller; empty: the credential's name
   };
 
-  // Parses a textproto of vitrine.v1.AccessPolicy. INVALID_ARGUMENT: no such textproto (with line and column), a role
-  // that is missing, named twice or without methods, an unknown method, an entry without an identity, a quota that
-  // limits nothing.
+  // Parses a textproto of vitrine.v1.AccessPolicy. INVALID_ARGUMENT: not such a textproto (with line and column), a
+  // role that is missing, defined twice or without methods, an unknown method, an entry without an identity, a quota
+  // that limits nothing.
   static absl::StatusOr<AccessRules> Parse(const std::string& text);
 
-  // Returns the first entry that matches the caller; null if there is none: then nothing is allowed. Time does not
-  // depend on the caller, except for the comparison of names.
+  // Returns the first entry that matches the caller, or null: the caller may do nothing. Its time is the same for every
+  // caller, except for comparing names.
   std::shared_ptr<const Grant> Find(const AuthenticatedIdentity& caller) const;
 
  private:

@@ -19,11 +19,11 @@
 namespace vitrine {
 namespace {
 
-// Longest arguments in a line; longer ones are cut.
+// Longest arguments in a line, in bytes; longer ones are cut.
 constexpr size_t kLongestArguments = 4096;
 
-// Returns a JSON string (RFC 8259). Each byte beyond ASCII is escaped on its own, so that the line is valid JSON
-// whatever the bytes are.
+// Returns a JSON string (RFC 8259). Escapes each byte beyond ASCII separately, so that the line is valid JSON for any
+// bytes.
 std::string Quoted(const std::string& text) {
   std::string quoted = "\"";
   for (const unsigned char c : text) {
@@ -52,7 +52,7 @@ std::string ArgumentsOf(const AuditRecord& record) {
   return Quoted(printed ? arguments.substr(0, kLongestArguments) : "cannot be written as JSON");
 }
 
-// Returns the fields for the server's log, whose lines have "message" and "time" of their own.
+// Returns the fields for the server's log. Log adds "message" and "time".
 LogFields FieldsOf(const AuditRecord& record) {
   LogFields fields = {{"phase", std::string(PhaseOf(record))},
                       {"caller", record.caller},

@@ -15,26 +15,26 @@
 
 namespace vitrine {
 
-// One admin action that begins, was done or was rejected.
+// Record of one admin action: its beginning, its result or its rejection.
 struct AuditRecord {
-  std::string caller;  // Caller::name, also if the call was not allowed
+  std::string caller;  // Caller::name, even if the call was not allowed
   std::string peer;    // address of the client, in gRPC's form
   std::string method;  // "/vitrine.v1.Admin/LoadModel"
   const google::protobuf::Message& arguments;
-  std::optional<absl::Status> outcome = std::nullopt;  // unset: the action begins
+  std::optional<absl::Status> outcome = std::nullopt;  // result of the action; unset at its beginning
   absl::Duration took = absl::ZeroDuration();
 };
 
 // Log of admin actions: one JSON object per line, each written in a single write. Thread-safe.
 class AuditLog {
  public:
-  // Opens the log for appending; creates the file with mode 0600 if it does not exist. An empty path selects the
+  // Opens the log for appending, creating it with mode 0600 if it does not exist. Empty path: records go to the
   // server's log, whatever its level. NOT_FOUND, PERMISSION_DENIED: the file cannot be opened.
   static absl::StatusOr<std::unique_ptr<AuditLog>> Open(const std::string& path);
   ~AuditLog();
 
-  // Writes a record. Reopens the file first if it was renamed or removed (logrotate). A line that cannot be written
-  // goes to the server's log, whatever its level, so that no action goes unrecorded.
+  // Writes a record. If the file was renamed or removed (logrotate), reopens it first. A line that cannot be written
+  // goes to the server's log, whatever its level, so that every action is recorded.
   void Write(const AuditRecord& record);
 
   // Returns the line of a record, without its newline.

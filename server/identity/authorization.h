@@ -10,11 +10,11 @@
 
 namespace vitrine {
 
-// Access rule of a method if there is no policy file.
+// Access rule of a method when there is no policy file.
 enum class Access {
-  kOpen,      // no credential, ever: probes have none
-  kByPolicy,  // a valid credential, if the server takes credentials at all
-  kAdmin,     // the admin listener; if the server takes credentials, only over its unix socket
+  kOpen,      // no credential needed: probes have none
+  kByPolicy,  // a valid credential, if the server accepts credentials at all
+  kAdmin,     // admin listener only; if the server accepts credentials, only over its unix socket
 };
 
 struct MethodPolicy {
@@ -22,7 +22,7 @@ struct MethodPolicy {
   Access access;
 };
 
-// Every method that may be called, of every listener. A call of a method without a row does not compile.
+// Every method that any listener serves. A call of a method without a row does not compile.
 inline constexpr MethodPolicy kMethodPolicies[] = {
     {"/grpc.health.v1.Health/Check", Access::kOpen},
     {"/grpc.health.v1.Health/Watch", Access::kOpen},
@@ -55,8 +55,7 @@ inline constexpr MethodPolicy kMethodPolicies[] = {
 };
 inline constexpr size_t kMethodCount = std::size(kMethodPolicies);
 
-// A method of the table. Constructing it from a literal that is not in the table does not compile, so that no RPC can
-// be served without an access rule.
+// A method of the table. A literal that is not in the table does not compile, so every RPC has an access rule.
 class RpcName {
  public:
   // NOLINTNEXTLINE: implicit, so that call sites can pass the name.

@@ -11,14 +11,14 @@
 
 namespace vitrine {
 
-// Limits of one caller's requests; see Quota in proto/vitrine/v1/access.proto.
+// Limits on one caller's requests; see Quota in proto/vitrine/v1/access.proto.
 struct CallerQuota {
   double requests_per_second = std::numeric_limits<double>::infinity();
-  int64_t burst = std::numeric_limits<int64_t>::max();  // requests at once after a pause, at least 1
+  int64_t burst = std::numeric_limits<int64_t>::max();  // maximum burst after a pause, at least 1
   int64_t max_in_flight = std::numeric_limits<int64_t>::max();
 };
 
-// Patterns of names, such as those of models, in which "*" matches any characters. Immutable.
+// Patterns of names, for example of models; "*" matches any characters. Immutable.
 class ModelPatterns {
  public:
   explicit ModelPatterns(std::vector<std::string> patterns) : patterns_(std::move(patterns)) {}
@@ -30,17 +30,17 @@ class ModelPatterns {
 
 inline constexpr char kAnonymous[] = "anonymous";
 
-// The authenticated caller, and what this call may do.
+// The authenticated caller and the permissions of this call.
 struct Caller {
-  // "token:NAME" (of the token file), "certificate:NAME" (a subject alternative name of the client's certificate, or
-  // its subject), "uid:N" (the user behind a unix socket), or "anonymous" without a credential. Never a secret. Admin
+  // "token:NAME" (from the token file), "certificate:NAME" (a subject alternative name of the client's certificate, or
+  // its subject), "uid:N" (the user of a unix socket), or "anonymous" without a credential. Never a secret. Admin
   // actions are logged under this name.
   std::string name = kAnonymous;
   // Null: no limit. Replaced when the policy file changes.
   std::shared_ptr<const CallerQuota> quota = nullptr;
-  // Models that this call may use and list; null: every one.
+  // Models that this call may use and list; null: all.
   std::shared_ptr<const ModelPatterns> models = nullptr;
-  // Name under which shares and quotas are kept, if not `name`: see peer_accounts.h. Empty: `name`.
+  // Name under which fair shares and quotas are counted, see peer_accounts.h. Empty: `name`.
   std::string account = {};
 
   const std::string& Account() const { return account.empty() ? name : account; }

@@ -9,14 +9,14 @@
 
 namespace vitrine {
 
-// Credentials of a call. Holds secrets: must never be logged or quoted in an error.
+// Credentials of a call. They are secrets: never log them or quote them in an error.
 struct Credentials {
-  // Value of the header "authorization", unchanged; "" if the header is repeated.
+  // Value of the header "authorization", unchanged; "" if the header occurs more than once.
   std::optional<std::string> authorization = std::nullopt;
-  // Names of the client's certificate, once TLS has verified it: the subject alternative names, then the subject by RFC
-  // 2253.
+  // Names in the client's certificate, once TLS has verified it: the subject alternative names, then the subject in RFC
+  // 2253 form.
   std::vector<std::string> certificate_names = {};
-  // User behind a unix socket.
+  // User id of the client on a unix socket.
   std::optional<uint32_t> uid = std::nullopt;
   // True if the call came through the admin listener.
   bool on_admin_listener = false;

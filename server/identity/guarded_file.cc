@@ -40,7 +40,7 @@ absl::Status CheckMode(const std::string& name, const std::string& path, const s
 
 absl::StatusOr<std::string> ReadGuardedFile(const std::string& setting, const std::string& path, Guard guard) {
   const std::string name = absl::StrCat(setting, " ", path);
-  // O_NONBLOCK: opening a named pipe must not block the start.
+  // O_NONBLOCK: opening a named pipe must not block the server's start.
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (file < 0) return Unreadable(name, errno);
   const absl::Cleanup closer = [file] { close(file); };

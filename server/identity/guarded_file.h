@@ -8,14 +8,14 @@
 
 namespace vitrine {
 
-// Access that other users of this machine may have to a security-relevant file.
+// Required protection of a security-relevant file against other users of this machine.
 enum class Guard {
-  kNoOtherWriters,  // others may read it: certificates, hashed tokens, the policy
-  kNoOtherReaders,  // others may neither read nor write it: a private key
+  kNoOtherWriters,  // others may read it, not write it: certificates, hashed tokens, the policy
+  kNoOtherReaders,  // others may not read or write it: a private key
 };
 
-// Reads a regular file of at most 1 MiB. NOT_FOUND or PERMISSION_DENIED: it cannot be read; FAILED_PRECONDITION: every
-// user of the machine may read or write it; INVALID_ARGUMENT: it is empty, too large or not a regular file. The message
+// Reads a regular file of at most 1 MiB. NOT_FOUND or PERMISSION_DENIED: it cannot be read. FAILED_PRECONDITION: every
+// user of the machine may read or write it. INVALID_ARGUMENT: it is empty, too large or not a regular file. The message
 // names the setting and the file, never the content.
 absl::StatusOr<std::string> ReadGuardedFile(const std::string& setting, const std::string& path, Guard guard);
 

@@ -66,7 +66,7 @@ bool IsLoopback(const sockaddr& address) {
          IN6_IS_ADDR_LOOPBACK(&reinterpret_cast<const sockaddr_in6&>(address).sin6_addr);
 }
 
-// Reads and parses a file into `parsed` and `text`; on an error, which names the file, both are unchanged.
+// Reads and parses a file into `parsed` and `text`. On an error, which names the file, both are unchanged.
 template <typename T, typename Parse>
 absl::Status ReadParsed(const char* flag, const std::string& path, Parse parse, std::optional<T>& parsed,
                         std::string& text) {
@@ -163,7 +163,7 @@ absl::Status Identity::ReadInto(State& state) const {
 absl::Status Identity::Reread() {
   MutexLock rereading(reread_mutex_);
   const absl::Status tls = tls_ == nullptr ? absl::OkStatus() : tls_->Reread();
-  // A faulty file keeps its own old content; it must not delay a revocation in the other file.
+  // A faulty file keeps its old content without delaying a revocation in the other file.
   State found = *Snapshot();
   const absl::Status read = ReadInto(found);
   MutexLock lock(mutex_);
@@ -191,7 +191,7 @@ absl::StatusOr<Caller> Identity::Authorize(RpcName rpc, const Credentials& crede
   return ByDefault(rpc, known, credentials);
 }
 
-// A token takes precedence: with a wrong token the call is UNAUTHENTICATED, whatever the certificate.
+// A token takes precedence: if it is wrong, the call is UNAUTHENTICATED, even with a valid certificate.
 absl::StatusOr<AuthenticatedIdentity> Identity::Recognise(const State& state, const Credentials& credentials) const {
   if (state.tokens.has_value() && credentials.authorization.has_value()) {
     const std::optional<absl::string_view> token = BearerOf(*credentials.authorization);
@@ -236,7 +236,7 @@ absl::StatusOr<Caller> Identity::ByDefault(RpcName rpc, const AuthenticatedIdent
   const bool anonymous = known.kind == AuthenticatedIdentity::Kind::kAnonymous;
   if (anonymous && enabled()) return Unknown();
   if (rpc.access() == Access::kAdmin) {
-    // On a unix socket the system has authenticated the user: the server's own user, or root.
+    // On a unix socket the operating system has authenticated the user: the server's own user, or root.
     const bool trusted = known.kind == AuthenticatedIdentity::Kind::kUid || (anonymous && !enabled());
     if (!credentials.on_admin_listener || !trusted) {
       return PermissionDenied(known, rpc, "; a policy file (--policy) can allow it");

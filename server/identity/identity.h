@@ -23,52 +23,52 @@
 namespace vitrine {
 
 struct IdentityOptions {
-  // Encryption, and certificates as credentials.
+  // Files for encryption, and for certificates as credentials.
   TlsFileOptions tls;
   // File of bearer tokens: see token_table.h. Empty: tokens are ignored.
   std::string tokens = {};
-  // Access policy, textproto of vitrine.v1.AccessPolicy. Empty: the rules of Access.
+  // Access policy, a textproto of vitrine.v1.AccessPolicy. Empty: the rules of Access apply.
   std::string policy = {};
-  // Takes tokens on listeners that are reachable from the network without TLS, where an eavesdropper could use them.
+  // Accepts tokens without TLS on listeners that the network can reach, where an eavesdropper could steal them.
   bool plaintext_tokens = false;
   // Interval at which the files are checked for changes.
   absl::Duration reread_interval = absl::Seconds(1);
 
-  // True if tokens, client certificates or both are accepted.
+  // True if the server accepts tokens or client certificates.
   bool takes_credentials() const { return !tokens.empty() || !tls.client_ca.empty(); }
 
-  // Checks that the settings are consistent. `listen` and `admin` are the addresses of the listeners that take
-  // credentials; empty: no such listener. The files are checked by Identity::Open.
+  // Checks that the settings are consistent. `listen` and `admin` are the addresses of the listeners that accept
+  // credentials; empty: no such listener. Identity::Open checks the files.
   absl::Status Validate(const std::string& listen, const std::string& admin) const;
 };
 
-// Returns true if every address of the host in HOST:PORT is a loopback address, or the address is a unix socket.
+// Returns true if the address is a unix socket, or every address of the host in HOST:PORT is a loopback address.
 bool IsLocalAddress(const std::string& address);
 
-// Authenticates callers and authorises their calls; the single check before every RPC. Thread-safe.
+// Authenticates callers and authorizes their calls; the single check before every RPC. Thread-safe.
 class Identity {
  public:
-  // Reads and checks every file; the error carries every fault found, one per line. Then checks the files for changes
-  // on a thread of its own: a valid file replaces the old one, a faulty one is logged once and the old one stays in
-  // effect. A token file without tokens is an error at first; later it revokes all tokens.
+  // Reads and checks every file. Returns an error with every fault, one per line. Then a separate thread checks the
+  // files for changes: a valid file replaces the old content; a faulty one is logged once, and the old content stays in
+  // effect. At first, a token file without tokens is an error; later it revokes all tokens.
   static absl::StatusOr<std::unique_ptr<Identity>> Open(const IdentityOptions& options);
 
-  // True if the server takes credentials; then reflection is off.
+  // True if the server accepts credentials; reflection is then off.
   bool enabled() const { return options_.takes_credentials(); }
 
-  // Returns the caller. UNAUTHENTICATED: a required credential is missing, or it is wrong. PERMISSION_DENIED: it is
-  // valid but does not allow this method. No message contains a credential. Access to the model is checked separately
-  // once its name is known: CheckModel.
+  // Returns the caller. UNAUTHENTICATED: a required credential is missing or wrong. PERMISSION_DENIED: it is valid but
+  // does not allow this method. No message contains a credential. CheckModel checks access to the model separately,
+  // once its name is known.
   absl::StatusOr<Caller> Authorize(RpcName rpc, const Credentials& credentials) const;
 
-  // Returns the source of the certificate for new connections; null without TLS.
+  // Returns a function that gives the certificate for new connections; null without TLS.
   std::function<std::shared_ptr<const TlsPem>()> HttpTls() const;
 
   // Returns the time at which the certificate expires; infinite without TLS.
   absl::Time certificate_expires() const;
 
-  // Reads the files now; their current content is in effect when it returns. Returns every fault, one per line; the old
-  // content of a faulty file stays in effect.
+  // Reads the files; their current content is in effect when it returns. Returns an error with every fault, one per
+  // line; a faulty file's old content stays in effect.
   absl::Status Reread();
 
  private:
@@ -82,7 +82,8 @@ class Identity {
   };
 
   std::shared_ptr<const State> Snapshot() const;
-  // Replaces the part of each valid file; a faulty file leaves its part unchanged. Returns every fault, one per line.
+  // Replaces the content of each valid file in `state`; that of a faulty file stays. Returns an error with every fault,
+  // one per line.
   absl::Status ReadInto(State& state) const;
   absl::StatusOr<AuthenticatedIdentity> Recognise(const State& state, const Credentials& credentials) const;
   absl::StatusOr<Caller> ByRules(const AccessRules& rules, RpcName rpc, const AuthenticatedIdentity& known) const;
@@ -93,18 +94,19 @@ class Identity {
   const IdentityOptions options_;
   std::shared_ptr<TlsSource> tls_;  // constant after Open; null without TLS
 
-  Mutex reread_mutex_;  // one at a time: an older read must not undo a newer revocation
+  Mutex reread_mutex_;  // one read at a time: an older read must not undo a newer revocation
   mutable Mutex mutex_;
   std::shared_ptr<const State> state_ ABSL_GUARDED_BY(mutex_);
   std::string last_fault_ ABSL_GUARDED_BY(mutex_);
 
-  std::unique_ptr<Ticker> ticker_;  // last member: it uses everything above
+  std::unique_ptr<Ticker> ticker_;  // last member: its thread uses everything above
 };
 
-// Returns the caller for logs and the audit: after PERMISSION_DENIED only its name, after UNAUTHENTICATED "anonymous".
+// Returns the caller for logs and the audit log: after PERMISSION_DENIED only the caller's name, after UNAUTHENTICATED
+// "anonymous".
 Caller CallerOf(const absl::StatusOr<Caller>& authorized);
 
-// Returns PERMISSION_DENIED if the caller may not use this model, whether or not it exists.
+// Returns PERMISSION_DENIED if the caller may not use this model, even if the model does not exist.
 absl::Status CheckModel(const Caller& caller, const std::string& model);
 
 }  // namespace vitrine

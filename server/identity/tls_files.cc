@@ -53,7 +53,7 @@ absl::StatusOr<std::vector<Certificate>> Certificates(const char* flag, const st
     if (next == nullptr) break;
     certificates.push_back(std::move(next));
   }
-  // The end of the file is reported as "no start line"; any other error is a damaged block.
+  // OpenSSL reports the end of the file as "no start line"; any other error is a damaged block.
   const unsigned long error = ERR_peek_last_error();  // NOLINT: OpenSSL's type
   const bool damaged = ERR_GET_LIB(error) != ERR_LIB_PEM || ERR_GET_REASON(error) != PEM_R_NO_START_LINE;
   ERR_clear_error();
@@ -118,7 +118,7 @@ absl::Status CheckPair(const TlsFileOptions& options, const TlsMaterial& materia
   return absl::OkStatus();
 }
 
-// Checks the server's own chain and key.
+// Checks the server's certificate chain and key.
 absl::Status CheckOwn(const TlsFileOptions& options, absl::Time now, TlsMaterial& material) {
   ASSIGN_OR_RETURN(const std::vector<Certificate> chain,
                    Certificates(kCertificateFlag, options.certificate, material.certificate));
@@ -129,7 +129,7 @@ absl::Status CheckOwn(const TlsFileOptions& options, absl::Time now, TlsMaterial
   return CheckChain(options.certificate, chain);
 }
 
-// Ignores an expired CA certificate beside valid ones, since CA files are maintained by appending.
+// Ignores an expired CA certificate if there are valid ones, since CA files are maintained by appending.
 absl::Status CheckAuthorities(const TlsFileOptions& options, absl::Time now, TlsMaterial& material) {
   ASSIGN_OR_RETURN(const std::vector<Certificate> authorities,
                    Certificates(kClientCaFlag, options.client_ca, material.client_ca));

@@ -10,15 +10,15 @@
 
 namespace vitrine {
 
-// Server-side TLS settings. Files are PEM.
+// TLS settings of the server. Files are PEM.
 struct TlsFileOptions {
-  // The server's certificate, followed by its intermediate certificates. Empty: no TLS.
+  // The server's certificate, then its intermediate certificates. Empty: no TLS.
   std::string certificate = {};
-  // Its key, without passphrase; must not be readable by every user.
+  // The certificate's key, without passphrase; must not be readable by every user.
   std::string key = {};
-  // CA certificates for client certificates. Empty: clients are not asked for a certificate.
+  // CA certificates that sign client certificates. Empty: clients are not asked for a certificate.
   std::string client_ca = {};
-  // With client_ca: a client may also connect without a certificate and send a token instead.
+  // With client_ca: a client may send a token instead of a certificate.
   bool client_certificate_optional = false;
 
   bool enabled() const { return !certificate.empty(); }
@@ -29,14 +29,14 @@ struct TlsMaterial : TlsPem {
   absl::Time expires = absl::InfiniteFuture();  // earliest expiry in the chain and client_ca
 };
 
-// Reads the files; the error has a line for every faulty file. NOT_FOUND, PERMISSION_DENIED, FAILED_PRECONDITION,
+// Reads the files; the error has one line per faulty file. NOT_FOUND, PERMISSION_DENIED, FAILED_PRECONDITION,
 // INVALID_ARGUMENT: see guarded_file.h.
 absl::StatusOr<TlsMaterial> ReadTlsFiles(const TlsFileOptions& options);
 
-// Checks that a server can use the files, and sets `expires`. INVALID_ARGUMENT names the setting and the file: not PEM;
-// a key with a passphrase or of another certificate; a certificate that is not for servers, or not valid at `now`; a
-// chain with a broken link; client_ca with a certificate that is no CA, or without a valid one. Expired CA certificates
-// beside valid ones are ignored, and logged.
+// Checks that a server can use the files, and sets `expires`. INVALID_ARGUMENT names the setting and the file. Errors
+// are: text that is not PEM; a key that has a passphrase or belongs to another certificate; a certificate that is not
+// for servers or not valid at `now`; a chain with a broken link; a client_ca that has a non-CA certificate or no valid
+// one. An expired CA certificate is logged and ignored if there are valid ones.
 absl::Status CheckTls(const TlsFileOptions& options, absl::Time now, TlsMaterial& material);
 
 }  // namespace vitrine

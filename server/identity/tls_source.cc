@@ -12,7 +12,7 @@
 namespace vitrine {
 namespace {
 
-// Time before expiry from which a warning is logged, once per certificate.
+// Remaining validity at which a warning is logged, once per certificate.
 constexpr absl::Duration kExpiresSoon = absl::Hours(7 * 24);
 
 }  // namespace

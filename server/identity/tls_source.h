@@ -15,22 +15,22 @@
 
 namespace vitrine {
 
-// The certificate for new connections. It is replaced when the files change and the new ones pass every check of the
-// start; a key that does not match its certificate, as occurs briefly in every rotation, fails no handshake.
+// The certificate for new connections. When the files change and pass every check of the start, they replace the old
+// certificate. For a short time in every rotation the key does not match the certificate; no handshake fails then.
 // Thread-safe.
 class TlsSource {
  public:
   // Reads and checks the files; see ReadTlsFiles and CheckTls.
   static absl::StatusOr<std::shared_ptr<TlsSource>> Open(const TlsFileOptions& options);
 
-  // Reads the files again. New valid files are used; new faulty ones are logged once, not used, and returned as the
+  // Reads the files again. New valid files are used; new faulty files are not used, logged once and returned as an
   // error.
   absl::Status Reread();
 
-  // Returns the earliest expiry of the current certificate and the client CAs.
+  // Returns the earliest expiry of the current certificate chain and the client CAs.
   absl::Time expires() const;
 
-  // Returns the current certificate: the same object until it changes.
+  // Returns the current certificate; the object stays the same until the certificate changes.
   std::shared_ptr<const TlsPem> Pem() const;
 
  private:

@@ -35,7 +35,7 @@ absl::StatusOr<TokenTable> TokenTable::Parse(std::string_view text) {
   TokenTable table;
   int number = 0;
   absl::string_view lines(text.data(), text.size());
-  absl::ConsumePrefix(&lines, "\xEF\xBB\xBF");  // the byte order mark of Windows' editors
+  absl::ConsumePrefix(&lines, "\xEF\xBB\xBF");  // the byte order mark that Windows editors write
   for (absl::string_view line : absl::StrSplit(lines, '\n')) {
     ++number;
     line = absl::StripAsciiWhitespace(line);

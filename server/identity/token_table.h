@@ -12,20 +12,20 @@
 
 namespace vitrine {
 
-// Bearer tokens, stored as SHA-256 digests. Digests without salt or stretching suffice for the 256 random bits of
+// Bearer tokens, stored as SHA-256 digests. A digest without salt or stretching is enough for the 256 random bits of
 // `vitrine token new`, but not for a password. Immutable.
 class TokenTable {
  public:
-  // Shorter tokens are rejected, whatever the file says: they could be guessed.
+  // Shorter tokens are rejected even if they are in the file, because they could be guessed.
   static constexpr size_t kShortestToken = 32;
 
-  // Parses lines of "NAME sha256:<64 hexadecimal digits>"; empty lines and lines that begin with # are skipped. A name
-  // may be on several lines, so that a token can be replaced while the old one still works. Without lines no token is
-  // valid. INVALID_ARGUMENT names the line number but quotes nothing, since the line may contain the token itself.
+  // Parses lines of "NAME sha256:<64 hexadecimal digits>"; skips empty lines and lines that begin with #. A name may
+  // have several lines, so that a token can be replaced while the old one still works. Without lines no token is valid.
+  // INVALID_ARGUMENT names the line number but quotes nothing, since the line may contain the token itself.
   static absl::StatusOr<TokenTable> Parse(std::string_view text);
 
-  // Returns the name of the line with the token's digest. Takes the same time whichever line matches and however many
-  // bytes of a digest agree.
+  // Returns the name of the line with the token's digest. Takes the same time for every line that may match and for any
+  // number of equal bytes in a digest.
   std::optional<std::string> NameOf(std::string_view token) const;
 
   size_t size() const { return rows_.size(); }

@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kLinesPerSecond = 10;
 
-// True for the server's limits; scanners and hanging clients cause the other reasons every day.
+// True for the server's limits. The other reasons occur every day, caused by scanners and hanging clients.
 bool IsALimit(CloseReason reason) {
   switch (reason) {
     case CloseReason::kTooManyPings:

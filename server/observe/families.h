@@ -18,16 +18,16 @@ namespace vitrine {
 
 using MetricLabels = std::vector<prometheus::ClientMetric::Label>;
 
-// A deque, so that references to its elements stay valid.
+// A deque keeps references to its elements valid.
 using MetricFamilies = std::deque<prometheus::MetricFamily>;
 
-// Appends an empty family and returns it. Its help is the row's, without backticks.
+// Appends an empty family and returns it. Its help text is the row's, without backticks.
 prometheus::MetricFamily& AddFamily(MetricFamilies& families, const MetricRow& row);
 // Adds one sample of a gauge or a counter.
 void AddValue(prometheus::MetricFamily& family, MetricLabels labels, double value);
 // Adds one histogram.
 void AddHistogram(prometheus::MetricFamily& family, MetricLabels labels, const HistogramTotals& totals);
-// Adds a gauge or a counter without labels.
+// Adds a family with one sample, a gauge or a counter without labels.
 void AddSingle(MetricFamilies& families, const MetricRow& row, double value);
 
 // Returns a counter's value as a sample.

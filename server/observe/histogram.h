@@ -12,19 +12,20 @@ namespace vitrine {
 // Content of a histogram, or the sum of several with equal bounds.
 struct HistogramTotals {
   std::span<const double> bounds = {};
-  std::vector<uint64_t> counts = {};  // per bucket, not cumulative; the last one is above every bound
+  std::vector<uint64_t> counts = {};  // per bucket, not cumulative; the last bucket has no upper bound
   double sum = 0;
 };
 
-// Counts of values per bucket. Lock-free for any number of writers and readers: an observation is a relaxed addition
+// Counts values per bucket. Lock-free for any number of writers and readers: an observation takes a relaxed addition
 // and, for the sum, at least one compare-and-swap. (prometheus-cpp's histogram locks a mutex for each observation.)
 class Histogram {
  public:
-  // `bounds` are the inclusive upper limits of the buckets, rising; they must outlive the histogram and its totals.
+  // `bounds` are the inclusive upper limits of the buckets, in rising order; they must outlive the histogram and its
+  // totals.
   explicit Histogram(std::span<const double> bounds) : bounds_(bounds), counts_(bounds.size() + 1) {}
 
   void Observe(double value);
-  // Adds the content to `totals`. A concurrent observation may be included in part.
+  // Adds the content to `totals`. A concurrent observation may be included partly.
   void AddTo(HistogramTotals& totals) const;
   HistogramTotals Totals() const {
     HistogramTotals totals;

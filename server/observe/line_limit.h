@@ -18,7 +18,7 @@ class LineLimit {
   // `clock` must outlive the limit.
   LineLimit(int lines_per_second, const Clock& clock) : limit_(lines_per_second), clock_(clock) {}
 
-  // Returns the number of lines left out since the last admitted one; nullopt if this one must be left out too.
+  // Returns the number of lines suppressed since the last admitted line; nullopt if this line must be suppressed.
   std::optional<int64_t> Admit() {
     MutexLock lock(mutex_);
     const absl::Time now = clock_.Now();

@@ -17,7 +17,7 @@
 namespace vitrine {
 namespace {
 
-// Fields of the event that this thread is logging, for the formatter, which spdlog calls on the same thread.
+// Fields of the event that this thread is logging; spdlog calls the formatter, which reads them, on the same thread.
 thread_local const LogFields* current_fields = nullptr;
 
 // Indexed by LogLevel.
@@ -45,8 +45,8 @@ const char* LevelName(spdlog::level::level_enum level) {
   }
 }
 
-// Returns the length of the UTF-8 character at the beginning of the text if it may be shown unchanged; 0 for invalid
-// UTF-8 (RFC 3629), a C1 control character or a line or paragraph separator (U+2028, U+2029).
+// Returns the length of the UTF-8 character at the beginning of the text if it may be shown unchanged. Returns 0 for
+// invalid UTF-8 (RFC 3629), a C1 control character, or a line or paragraph separator (U+2028, U+2029).
 size_t ShownCharacter(std::string_view text) {
   const auto at = [&](size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
   const auto lead = at(0);
@@ -61,8 +61,8 @@ size_t ShownCharacter(std::string_view text) {
   return overlong || no_character || control || separator ? 0 : length;
 }
 
-// Appends text, with control characters (which could end the line or control a terminal), line separators and bytes of
-// invalid UTF-8 as \n, \t or \xNN.
+// Appends text. Control characters (which could end the line or control a terminal), line separators and bytes of
+// invalid UTF-8 become \n, \r, \t or \xNN.
 void AppendEscaped(std::string_view text, bool quoted, std::string& line) {
   size_t length = 0;
   for (size_t i = 0; i < text.size(); i += std::max<size_t>(length, 1)) {
@@ -84,7 +84,7 @@ void AppendEscaped(std::string_view text, bool quoted, std::string& line) {
   }
 }
 
-// Appends a single word unchanged, any other string in quotes.
+// Appends a single word unchanged, and any other string in quotes.
 void AppendValue(const LogValue& value, std::string& line) {
   const auto* json = std::get_if<LogJson>(&value);
   if (const auto* text = json == nullptr ? std::get_if<std::string>(&value) : &json->text) {
@@ -126,7 +126,7 @@ nlohmann::ordered_json Shown(const LogJson& value) {
   return nlohmann::ordered_json::parse(value.text, nullptr, /*allow_exceptions=*/false);
 }
 
-// Uses ensure_ascii, which also escapes characters that a terminal or an old collector takes for control characters.
+// Uses ensure_ascii, which also escapes characters that terminals or old log collectors treat as control characters.
 std::string Dumped(const nlohmann::ordered_json& value) {
   return value.dump(-1, ' ', true, nlohmann::ordered_json::error_handler_t::replace);
 }

@@ -21,24 +21,24 @@ namespace vitrine {
 
 enum class LogLevel { kDebug, kInfo, kWarning, kError };
 
-// A value that is already JSON: embedded unchanged in the JSON form, shown as text in the text form.
+// A value that is already JSON: embedded unchanged in a JSON line, and as text in a text line.
 struct LogJson {
   std::string text;
 };
 using LogValue = std::variant<std::string, int64_t, double, bool, LogJson>;
 using LogFields = std::vector<std::pair<std::string, LogValue>>;
 
-// Logs an event with its fields: "message key=value ..." as text, an object with these keys as JSON. `message` must be
-// a constant of the program; values may come from clients. Keys must not be time, level or message. Thread-safe.
+// Logs an event with its fields: "message key=value ..." as text, or a JSON object with these keys. `message` must be a
+// constant of the program; values may come from clients. Keys must not be time, level or message. Thread-safe.
 void Log(LogLevel level, std::string_view message, const LogFields& fields = {});
 
-// Logs even if --log-level excludes the level, for events that must be recorded. Slower than Log. Thread-safe.
+// Logs events that must be recorded, even if --log-level excludes the level. Slower than Log. Thread-safe.
 void LogAlways(LogLevel level, std::string_view message, const LogFields& fields = {});
 
 struct LogLine {
   absl::Time time;  // wall clock
   spdlog::level::level_enum level = spdlog::level::info;
-  std::string text;  // message and fields, as in the text form, cut at LogHistory::kMaxText
+  std::string text;  // message and fields as in a text line, cut at LogHistory::kMaxText
 };
 
 // The latest warnings and errors of the process, for display. Thread-safe.
@@ -64,15 +64,15 @@ LogHistory& History();
 // Returns true for "text" and "json", see docs/operations/monitoring.md.
 bool IsLogFormat(std::string_view format);
 
-// Sends the log of the process to stderr and to History(). A full disk or a closed stderr does not end the service.
+// Sends the log of the process to stderr and to History(). The service continues if the disk is full or stderr closed.
 // Call once, before anything is logged. `level` is a value of --log-level.
 void StartLogging(const std::string& level, const std::string& format);
 
-// Adds History() to the current logger, for a server inside another program. Idempotent.
+// Adds History() to the current logger. For a server inside another program. Idempotent.
 void KeepHistory();
 
-// Return one log line with its newline. It is always a single line: control characters in message and fields are
-// escaped, and invalid UTF-8 is replaced. `time` is wall-clock time. Public for tests.
+// Return one log line with its newline. Control characters in message and fields are escaped, so that it is always a
+// single line; invalid UTF-8 is replaced. `time` is wall-clock time. Public for tests.
 std::string TextLine(absl::Time time, spdlog::level::level_enum level, std::string_view message,
                      const LogFields* fields);
 std::string JsonLine(absl::Time time, spdlog::level::level_enum level, std::string_view message,

@@ -13,12 +13,12 @@ struct MetricRow {
   std::string_view name;
   prometheus::MetricType type;
   std::string_view unit;    // in words: "s", "0 to 1"
-  std::string_view labels;  // with their values if these are few and known: "`model`, `outcome` = `ok`, `error`"
+  std::string_view labels;  // with their values if there are few: "`model`, `outcome` = `ok`, `error`"
   std::string_view help;    // a sentence; names of code and flags are in backticks
 };
 
-// All metric families of the server. Scrapes and the tables of docs/reference/metrics.md are made from these rows (a
-// test compares them), and dashboards and alerts may use them.
+// All metric families of the server. Scrapes are made from these rows, docs/reference/metrics.md must match them
+// (tested), and dashboards and alerts may use them.
 inline constexpr MetricRow kMetricTable[] = {
     {"vitrine_requests_total", prometheus::MetricType::Counter, "requests", "`model`, `method`, `code`",
      "Answers and refusals."},
@@ -142,7 +142,7 @@ inline constexpr MetricRow kMetricTable[] = {
     {"process_start_time_seconds", prometheus::MetricType::Gauge, "s since 1970", "", "Start of the process."},
 };
 
-// Returns the row of a name; fails to compile for an unknown name.
+// Returns the row with this name. An unknown name does not compile.
 consteval const MetricRow& MetricOf(std::string_view name) {
   for (const MetricRow& row : kMetricTable) {
     if (row.name == name) return row;

@@ -29,12 +29,12 @@ namespace vitrine {
 struct ServerCounters {
   std::atomic<uint64_t> connections = 0;          // accepted on the clients' listeners
   std::atomic<uint64_t> connections_refused = 0;  // closed before a byte was read
-  // Closed and refused connections, by CloseReason.
+  // Connections closed or refused by the server or the client, by CloseReason.
   std::array<std::atomic<uint64_t>, kCloseReasons> connections_closed = {};
-  std::atomic<uint64_t> unauthenticated = 0;  // calls rejected for a missing or wrong credential
+  std::atomic<uint64_t> unauthenticated = 0;  // calls rejected because a credential was missing or wrong
   std::atomic<uint64_t> permission_denied = 0;
 
-  // Ignores other codes.
+  // Counts UNAUTHENTICATED and PERMISSION_DENIED; ignores other codes.
   void CountAuthorization(absl::StatusCode code) {
     if (code == absl::StatusCode::kUnauthenticated) unauthenticated.fetch_add(1, std::memory_order_relaxed);
     if (code == absl::StatusCode::kPermissionDenied) permission_denied.fetch_add(1, std::memory_order_relaxed);
@@ -43,9 +43,9 @@ struct ServerCounters {
 
 // State of one executor.
 struct ExecutorStatus {
-  absl::Duration busy;       // spent on batches since the start, including the running one; never decreases
+  absl::Duration busy;       // time spent on batches since the start, including the running one; never decreases
   uint64_t batches = 0;      // begun
-  absl::Duration batch_age;  // age of the running batch; zero while it waits for one
+  absl::Duration batch_age;  // age of the running batch; zero if idle
 };
 
 struct QueueStatus {
@@ -58,10 +58,10 @@ struct QueueStatus {
 struct AdmissionStatus {
   int64_t requests = 0;
   int64_t bytes = 0;
-  absl::Duration work;  // predicted executor time
+  absl::Duration work;  // predicted executor time of the requests
   int64_t limit_requests = 0;
   int64_t limit_bytes = 0;
-  int64_t computing = 0;  // number that wait or compute; the answers of the other requests are being delivered
+  int64_t computing = 0;  // number of requests that wait or compute; the answers of the others are being delivered
 };
 
 struct AnswerStatus {
@@ -69,7 +69,7 @@ struct AnswerStatus {
   int64_t limit = 0;
 };
 
-// Received messages and bodies that are still held.
+// Received messages and bodies that are still in memory.
 struct ReceivedStatus {
   int64_t bytes = 0;
   int64_t limit = 0;
@@ -78,21 +78,21 @@ struct ReceivedStatus {
 // Spans of traced requests since the start, by result.
 struct SpanTotals {
   uint64_t exported = 0;  // accepted by the collector
-  uint64_t full = 0;      // dropped: too many waited
-  uint64_t failed = 0;    // dropped: not accepted by the collector
+  uint64_t full = 0;      // dropped: the queue was full
+  uint64_t failed = 0;    // dropped: the collector did not accept them
 };
 
-// CPU and memory that this process may use.
+// CPU and memory limits of this process.
 struct MachineLimits {
   double cores = 0;
   int64_t memory_bytes = 0;
 };
 
-// All metrics of the server; their names and meanings are in metric_table.h. Reading costs the executors nothing.
+// All metrics of the server; metric_table.h gives their names and meanings. Reading them does not delay the executors.
 // Thread-safe.
 class Metrics : public prometheus::Collectable {
  public:
-  // Gauges that are read at a scrape, on the scraping thread; a family whose source is null is left out.
+  // Sources of gauges; a scrape reads them on its thread. If a source is null, its family is omitted.
   struct Sources {
     std::function<void(MetricFamilies&)> versions = {};  // adds the families of the versions
     std::function<QueueStatus()> queue = {};
@@ -105,28 +105,29 @@ class Metrics : public prometheus::Collectable {
     std::function<bool()> ready = {};
     std::function<bool()> repository_readable = {};
     std::function<int64_t()> connections = {};   // open connections of the clients' listeners
-    std::function<int64_t()> open_streams = {};  // calls that last until their clients end them
-    // Listener ("grpc", "admin") and wall-clock time at which its certificate expires.
+    std::function<int64_t()> open_streams = {};  // calls that stay open until their clients end them
+    // Each listener ("grpc", "admin") with the wall-clock time at which its certificate expires.
     std::function<std::vector<std::pair<std::string, absl::Time>>()> certificates = {};
     std::function<std::pair<uint64_t, uint64_t>()> log_lines = {};  // warnings, errors
-    std::function<SpanTotals()> spans = {};                         // null if nothing is traced
+    std::function<SpanTotals()> spans = {};                         // null if tracing is off
   };
 
-  // `version` and `revision` are those of the program.
+  // `version` and `revision` identify the program.
   explicit Metrics(std::string version, std::string revision = "");
 
   // Must be called before the first scrape.
   void SetSources(Sources sources);
   const Sources& sources() const { return sources_; }
 
-  // Returns the metrics of a model that the registry knows, made on first use. Never pass a name from a request.
+  // Returns the metrics of a model that the registry knows; creates them on first use. Never pass a name from a
+  // request.
   std::shared_ptr<ModelMetrics> ForModel(const std::string& model);
-  // Metrics of requests that named no known model; label "unknown".
+  // Metrics of requests whose model is not known; label "unknown".
   ModelMetrics& unknown() { return unknown_; }
   ServerCounters& server() { return server_; }
 
-  // Count the end of an Admin call. `action` is the method's name, never text from a client. DeclareAdminAction adds a
-  // zero, from which rates can start.
+  // CountAdminAction counts the end of an Admin call. `action` is the method's name, never text from a client.
+  // DeclareAdminAction adds a zero, from which rates can start.
   void DeclareAdminAction(std::string_view action);
   void CountAdminAction(std::string_view action, absl::StatusCode code);
 

@@ -32,11 +32,12 @@ const char* StageName(Stage stage);
 enum class Progress : int { kAdmission = 0, kQueue, kCompute };
 inline constexpr int kProgresses = 3;
 
-// Reason for removing a version from traffic: a canary by its guard, or any version by an operator.
+// Reason for removing a version from traffic. The guard removes canaries for the first five; an operator may remove any
+// version.
 enum class RollbackCause : int { kErrorRate = 0, kGoldenDrift, kSlow, kAnswers, kLabels, kOperator };
 inline constexpr int kRollbackCauses = 6;
 
-// Results of requests, as summed for a scrape.
+// Results of requests, summed for a scrape.
 struct RequestTotals {
   struct ByMethod {
     std::array<uint64_t, kCodes> codes{};
@@ -50,18 +51,18 @@ struct RequestTotals {
   uint64_t OfCode(absl::StatusCode code) const;
   uint64_t All() const;
   uint64_t Errors() const { return All() - OfCode(absl::StatusCode::kOk); }
-  uint64_t Faults() const;  // INTERNAL, UNKNOWN, DATA_LOSS: faults of the server
+  uint64_t Faults() const;  // number of INTERNAL, UNKNOWN and DATA_LOSS, which are faults of the server
   uint64_t Shed() const;
 };
 
 // Counts requests by result. Thread-safe.
 class RequestCounts {
  public:
-  // Counts the end of a request, with its time since arrival. A rejection because of load is also counted by its
+  // Counts the end of a request, with its time since arrival. A rejection because of load is also counted by
   // ShedReason.
   void Count(Method method, const absl::Status& status, absl::Duration spent);
   RequestTotals Totals() const;
-  // Durations in seconds, over all methods.
+  // Return durations in seconds, over all methods.
   HistogramTotals OkDuration() const;
   HistogramTotals ErrorDuration() const;
 
@@ -76,20 +77,21 @@ class RequestCounts {
   std::array<std::atomic<uint64_t>, kShedReasons> shed_{};
 };
 
-// Certainty of a model about one image.
+// Certainty of a model's answer to one image.
 struct Sureness {
-  double confidence = 0;  // softmax probability of the first class, as in its answer
-  double entropy = 0;  // entropy of the softmax divided by the logarithm of the number of classes; 0 for a single class
+  double confidence = 0;  // softmax probability of the first class, as in the answer
+  double entropy = 0;  // softmax entropy divided by the logarithm of the number of classes; 0 for a single class
 };
-// Requires at least one logit, all finite, and `temperature`, by which they are divided, above 0.
+// Returns the certainty. Requires at least one logit, finite logits, and a `temperature` above 0; the logits are
+// divided by it.
 Sureness SurenessOf(std::span<const float> logits, double temperature = 1);
 
-// Counters of one version while it is in memory. Thread-safe.
+// Counters of one version in memory. Thread-safe.
 class VersionMetrics {
  public:
   VersionMetrics();
 
-  // Requests that reached the version.
+  // Requests that were routed to the version.
   RequestCounts& requests() { return requests_; }
   RequestTotals Requests() const { return requests_.Totals(); }
 
@@ -106,7 +108,7 @@ class VersionMetrics {
   Histogram entropy_;
 };
 
-// Sums over the life of the server and all methods.
+// Sums over all methods since the server's start.
 struct StageTotals {
   uint64_t count = 0;
   double seconds = 0;
@@ -118,36 +120,35 @@ struct ModelTotals {
   uint64_t batches = 0;
 };
 
-// Counters of one model over all its versions. Bound when the model loads. Thread-safe.
+// Counters of one model over all its versions. Each version gets them when it is loaded. Thread-safe.
 class ModelMetrics {
  public:
   ModelMetrics();
 
-  // All requests of the model: those rejected before they reached a version, and those of every current or past
-  // version.
+  // All requests of the model: those of every current or past version, and those rejected before a version was chosen.
   RequestCounts& requests() { return requests_; }
   RequestTotals Requests() const { return requests_.Totals(); }
-  // Returns the metrics of a version that is being loaded; shared while any reference is held.
+  // Returns the metrics of a version that is being loaded. Calls share one object while any reference to it exists.
   std::shared_ptr<VersionMetrics> ForVersion(int64_t version);
   // Returns the version metrics that are still referenced.
   std::map<int64_t, std::shared_ptr<VersionMetrics>> Versions() const;
 
-  // Counts time in a stage, of a request answered OK; for kCompute, of a batch that was computed.
+  // Counts the time that a request answered OK spent in a stage; for kCompute, the time of a successful batch.
   void CountAnswered(Stage stage, absl::Duration spent) {
     answered_[static_cast<int>(stage)].Observe(absl::ToDoubleSeconds(spent));
   }
-  // Counts time in a stage, of a request that ended without an answer; for kCompute, of a batch that failed.
+  // Counts the time that a request without an answer spent in a stage; for kCompute, the time of a failed batch.
   void CountUnanswered(Stage stage, absl::Duration spent) {
     unanswered_[static_cast<int>(stage)].Observe(absl::ToDoubleSeconds(spent));
   }
   // Counts the content of a computed batch.
   void CountBatch(int64_t images, int64_t tokens, int64_t grids);
-  // Count a request whose deadline passed, or whose client left.
+  // Count a request whose deadline passed (expired) or whose client left (cancelled).
   void CountExpired(Progress progress) { Count(expired_[static_cast<int>(progress)]); }
   void CountCancelled(Progress progress) { Count(cancelled_[static_cast<int>(progress)]); }
   // Counts an attempt to load a version.
   void CountLoad(const absl::Status& status, absl::Duration spent);
-  // Counts a version that was removed from traffic.
+  // Counts the removal of a version from traffic.
   void CountRollback(RollbackCause cause) { Count(rollbacks_[static_cast<int>(cause)]); }
   uint64_t Rollbacks(RollbackCause cause) const {
     return rollbacks_[static_cast<int>(cause)].load(std::memory_order_relaxed);

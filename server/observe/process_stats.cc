@@ -62,7 +62,7 @@ ProcessStats ReadProcessStats() {
        !error && i != std::filesystem::directory_iterator(); i.increment(error)) {
     stats.open_files += 1;
   }
-  if (stats.open_files > 0) stats.open_files -= 1;  // the descriptor of this iteration
+  if (stats.open_files > 0) stats.open_files -= 1;  // the descriptor of this directory listing
   return stats;
 }
 

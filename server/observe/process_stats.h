@@ -4,7 +4,7 @@
 
 namespace vitrine {
 
-// Resource use of this process according to the system. Zero if unknown.
+// Resource use of this process, as reported by the system. Zero if unknown.
 struct ProcessStats {
   double resident_bytes = 0;
   double virtual_bytes = 0;

@@ -27,7 +27,7 @@ void Metrics::AddRequests(MetricFamilies& families) const {
       const char* const name = MethodName(static_cast<Method>(m));
       const RequestTotals::ByMethod& method = totals.methods[m];
       for (int code = 0; code < kCodes; ++code) {
-        // Codes that never occurred are left out, except OK: rates need a zero to start from.
+        // Codes that never occurred are omitted, except OK: rates need a zero to start from.
         if (method.codes[code] == 0 && code != 0) continue;
         AddValue(requests, {{"model", model}, {"method", name}, {"code", CodeName(code)}},
                  static_cast<double>(method.codes[code]));
@@ -53,7 +53,7 @@ void Metrics::AddEnds(MetricFamilies& families) const {
     for (int progress = 0; progress < kProgresses; ++progress) {
       const MetricLabels labels = {{"model", model}, {"stage", kProgressNames[progress]}};
       AddValue(expired, labels, Read(metrics.expired_[progress]));
-      // Cancellation is not checked before a request waits.
+      // Cancellation is checked only once a request waits, so there is no count for kAdmission.
       if (progress > 0) AddValue(cancelled, labels, Read(metrics.cancelled_[progress]));
     }
   };

@@ -13,11 +13,11 @@
 
 namespace vitrine {
 
-// Header by which gateways and clients name a request, in lower case as in HTTP/2 and gRPC metadata.
+// Header in which gateways and clients send a request's id, in lower case as in HTTP/2 and gRPC metadata.
 inline constexpr char kRequestIdHeader[] = "x-request-id";
 inline constexpr size_t kMaxRequestIdHeaderBytes = 128;
 
-// Returns the request's id: 1 to 128 printable bytes of ASCII. Returns nullopt if it is missing, repeated or invalid.
+// Returns the request's id: 1 to 128 printable ASCII bytes. Returns nullopt if it is missing, repeated or invalid.
 inline std::optional<std::string> RequestIdOf(const HttpRequest& request) {
   std::optional<std::string> id = request.Header(kRequestIdHeader);
   if (!id.has_value() || id->empty() || id->size() > kMaxRequestIdHeaderBytes ||
@@ -27,7 +27,7 @@ inline std::optional<std::string> RequestIdOf(const HttpRequest& request) {
   return id;
 }
 
-// Adds the request's id, if it has one, to the headers of its response. Called once, before the request is handled.
+// Copies the request's id, if there is one, to the headers of its response. Call once, before the request is handled.
 inline void ReturnRequestId(HttpRequest& request) {
   if (std::optional<std::string> id = RequestIdOf(request); id.has_value()) {
     request.answer_headers.emplace_back(kRequestIdHeader, *std::move(id));

@@ -59,7 +59,7 @@ bool RequestLog::Wants(absl::StatusCode code, absl::Duration spent) const {
 }
 
 void RequestLog::Write(const RequestLine& line) {
-  // The setting `all` has no limit.
+  // Level::kAll has no limit.
   const std::optional<int64_t> left_out = level_ == Level::kAll ? 0 : limit_.Admit();
   if (!left_out.has_value()) return;
   LogFields fields = {{"method", std::string(line.method)},

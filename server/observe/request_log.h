@@ -18,16 +18,16 @@ namespace vitrine {
 
 struct RequestLogOptions {
   // Requests that get a line of their own:
-  //   none
-  //   errors    those that failed by the server's fault: INTERNAL, UNKNOWN, DATA_LOSS
+  //   none      no request
+  //   errors    failures that are the server's fault: INTERNAL, UNKNOWN, DATA_LOSS
   //   failures  all that were not answered OK
-  //   all       all; costs some microseconds each
-  // Lines of errors and failures are limited to kMaxLinesPerSecond; the next line tells how many are missing.
+  //   all       all; costs some microseconds per request
+  // Lines of errors and failures are limited to kMaxLinesPerSecond; the next line gives the number of suppressed lines.
   std::string requests = "errors";
-  // Duration from which a request gets a line whatever its result, unless `requests` is none.
+  // Duration from which a request gets a line whatever its result, except if `requests` is none.
   absl::Duration slow = absl::InfiniteDuration();
 
-  absl::Status Validate() const;  // names the setting, the value and the allowed values
+  absl::Status Validate() const;  // an error names the setting, the value and the allowed values
 };
 
 // Content of a request's line. Strings may come from the client: they are escaped, and cut if long.
@@ -35,23 +35,23 @@ struct RequestLine {
   std::string_view method;
   std::string_view caller;
   std::string_view peer;
-  std::string_view model;  // empty if none was found
-  int64_t version = 0;     // 0 if none was found
+  std::string_view model;  // empty if the model is not known
+  int64_t version = 0;     // 0 if the version is not known
   std::string_view request_id;
   std::optional<TraceContext> trace;
   absl::Status status;
   absl::Duration spent;
 };
 
-// Writes one log line per finished request. Never contains an image, a tensor or a credential. Thread-safe; a request
-// without a line costs a comparison or two.
+// Writes one log line per finished request. A line never contains an image, a tensor or a credential. Thread-safe. A
+// request without a line costs only one or two comparisons.
 class RequestLog {
  public:
   static constexpr int kMaxLinesPerSecond = 20;
 
   RequestLog(const RequestLogOptions& options, const Clock& clock);
 
-  // Returns true if a request with this result gets a line, apart from the limit per second.
+  // Returns true if a request with this result gets a line; the limit per second may still suppress it.
   bool Wants(absl::StatusCode code, absl::Duration spent) const;
   // Writes the line. Requires that Wants returned true.
   void Write(const RequestLine& line);

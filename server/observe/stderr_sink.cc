@@ -9,7 +9,7 @@
 namespace vitrine {
 namespace {
 
-// Returns the number of bytes written: all, or those before an error.
+// Writes the text. Returns the number of bytes written: all, or those before an error.
 size_t WriteAll(int file, std::string_view text) {
   size_t written = 0;
   while (written < text.size()) {

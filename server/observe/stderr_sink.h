@@ -14,7 +14,7 @@ namespace vitrine {
 std::atomic<uint64_t>& LostLogLines();
 
 // Writes log lines to stderr or another file descriptor, without a buffer. A line that could not be written completely
-// (disk full, reader gone) is lost and counted; the next one begins on a new line. Thread-safe.
+// (disk full, reader gone) counts as lost; the next line begins on a new line. Thread-safe.
 class StderrSink : public spdlog::sinks::base_sink<std::mutex> {
  public:
   explicit StderrSink(int file = 2, std::atomic<uint64_t>& lost = LostLogLines()) : file_(file), lost_(lost) {}
@@ -26,7 +26,7 @@ class StderrSink : public spdlog::sinks::base_sink<std::mutex> {
  private:
   const int file_;
   std::atomic<uint64_t>& lost_;
-  bool torn_ = false;  // the output ends within a line
+  bool torn_ = false;  // the output ends in the middle of a line
 };
 
 }  // namespace vitrine

@@ -8,16 +8,16 @@
 
 namespace vitrine {
 
-// Position of a request in its caller's trace: W3C Trace Context, the header `traceparent`.
+// Position of a request in its caller's trace, from the W3C Trace Context header `traceparent`.
 struct TraceContext {
   std::string trace_id;  // 32 lower-case hexadecimal digits, not all 0
-  std::string span_id;   // the caller's span: 16 such digits, not all 0
+  std::string span_id;   // the caller's span: 16 lower-case hexadecimal digits, not all 0
   bool sampled = false;
 };
 
 // Parses a traceparent header (https://www.w3.org/TR/trace-context-1/#traceparent-header-field-values):
-// "VERSION-TRACEID-SPANID-FLAGS". A version above 00 may continue after its flags with "-". Returns nullopt for
-// anything else, which the standard says to ignore.
+// "VERSION-TRACEID-SPANID-FLAGS". A version above 00 may have "-" and more text after its flags. Returns nullopt for
+// anything else; the standard says to ignore it.
 std::optional<TraceContext> ParseTraceparent(std::string_view value);
 
 }  // namespace vitrine

@@ -18,9 +18,10 @@
 namespace vitrine {
 namespace {
 
-// Inference has priority over a scrape, which takes a millisecond; probes still take only microseconds.
+// Niceness of this endpoint: inference has priority over a scrape, which takes a millisecond; probes still take only
+// microseconds.
 constexpr int kNiceness = 10;
-// No request here has a body.
+// Requests to this endpoint have no body.
 constexpr int64_t kMaxReceivedBytes = 1 << 20;
 
 HttpResponse Text(std::string body, int code = 200) {

@@ -13,11 +13,11 @@
 
 namespace vitrine {
 
-// Caches a text that is costly to make, with a rate limit: rare readers get a fresh text; on average at most one is
-// made per period, and more frequent readers get the last one. One thread makes it, the others wait. Thread-safe.
+// Caches a text that is costly to make. On average at most one text per period is made: occasional readers get a fresh
+// text, frequent ones the last text. One thread makes it while the others wait. Thread-safe.
 class RateLimitedText {
  public:
-  // `clock` must outlive it. Get calls `make` on its thread; `make` must not call Get.
+  // `clock` must outlive the object. Get calls `make` on its thread; `make` must not call Get.
   RateLimitedText(const Clock& clock, absl::Duration period, std::function<std::string()> make)
       : clock_(clock), period_(period), make_(std::move(make)) {}
 
@@ -31,7 +31,8 @@ class RateLimitedText {
   }
 
  private:
-  // Burst of fresh texts after a quiet period, so that a reader before and after an event sees the difference.
+  // Maximum number of fresh texts in a burst after a quiet period, so that a reader before and after an event sees the
+  // difference.
   static constexpr int kAtOnce = 8;
 
   const Clock& clock_;
@@ -40,7 +41,7 @@ class RateLimitedText {
 
   Mutex mutex_;
   std::string text_ ABSL_GUARDED_BY(mutex_);
-  // Time at which all texts made so far would have been due at one per period.
+  // Time until which the texts made so far use up the rate of one per period.
   absl::Time due_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
 };
 

@@ -20,12 +20,12 @@ constexpr absl::Duration kCertificateWarning = absl::Hours(14 * 24);
 constexpr absl::Duration kLongBatch = absl::Seconds(10);
 constexpr absl::Duration kLongWait = absl::Seconds(1);
 constexpr double kSaturated = 0.95;
-// Below it, the rate is of a single event almost a minute ago.
+// A lower rate comes from a single event almost a minute ago.
 constexpr double kRateFloor = 0.001;
-// Share of rejected requests from which a model is reported; a few in a burst are normal.
+// Share of rejected requests above which a model is reported; a few rejections in a burst are normal.
 constexpr double kShedShare = 0.005;
 
-// Formats a rate with three digits, or as a whole number from 100: "0.0125", "12.5", "1264".
+// Formats a rate with three significant digits, or as a whole number from 100: "0.0125", "12.5", "1264".
 std::string RateText(double per_second) {
   return per_second >= 100 ? absl::StrFormat("%.0f", per_second) : absl::StrFormat("%.3g", per_second);
 }
@@ -51,7 +51,7 @@ void CheckModels(const ServerStatus& status, Problems& problems) {
                                         RateText(model.shed_per_second), model.name,
                                         RateText(model.requests_per_second)));
     }
-    // A problem for a minute only: the stable version serves the requests since.
+    // Reported for only a minute, since the stable version now serves the requests.
     if (model.rollbacks_per_second > kRateFloor) {
       problems.Degraded(absl::StrCat("a canary of ", model.name, " was just taken out of traffic (", model.rollbacks,
                                      model.rollbacks == 1 ? " time" : " times", " since the start)"));
@@ -59,7 +59,7 @@ void CheckModels(const ServerStatus& status, Problems& problems) {
   }
 }
 
-// Returns by model the READY version that is `stable`, otherwise the newest.
+// Returns, by model, the READY version that is `stable`, otherwise the newest READY one.
 std::map<std::string, int64_t> ServingVersions(const ServerStatus& status) {
   std::map<std::string, int64_t> stable, newest;
   for (const ServerStatus::Version& version : status.versions) {
@@ -77,7 +77,7 @@ void CheckVersions(const ServerStatus& status, Problems& problems) {
   const std::map<std::string, int64_t> serving = ServingVersions(status);
   for (const ServerStatus::Version& version : status.versions) {
     const std::string name = absl::StrCat(version.model, " version ", version.version);
-    // kWholeModel is skipped: repository_fault reports it.
+    // kWholeModel is skipped because repository_fault reports it.
     if (version.state == "FAILED" && version.version != kWholeModel) {
       const auto other = serving.find(version.model);
       problems.Degraded(absl::StrCat(name, " was refused: ", version.reason, "; ",

@@ -19,24 +19,24 @@ namespace vitrine {
 struct ServerStatus {
   struct Version {
     std::string model = {};
-    int64_t version = 0;      // number, or kWholeModel
+    int64_t version = 0;      // version number, or kWholeModel
     std::string state = {};   // READY, ...
-    std::string reason = {};  // reason why it is FAILED or RETIRING
+    std::string reason = {};  // reason why the version is FAILED or RETIRING
     double traffic_percent = 0;
     std::vector<std::string> labels = {};
     int64_t bytes = 0;  // size of its weights
     double requests_per_second = 0;
-    double errors_per_second = 0;  // not answered OK; part of requests_per_second
-    double faults_per_second = 0;  // INTERNAL, UNKNOWN or DATA_LOSS; part of requests_per_second
+    double errors_per_second = 0;  // requests not answered OK; included in requests_per_second
+    double faults_per_second = 0;  // requests answered INTERNAL, UNKNOWN or DATA_LOSS; included in requests_per_second
   };
   struct Model {
     std::string name = {};
-    // Since the start. `requests` includes rejected ones; `batches` are those computed.
+    // Counts since the start. `requests` includes rejected requests; `batches` are computed batches.
     uint64_t requests = 0;
     uint64_t batches = 0;
-    double requests_per_second = 0;  // rejected ones included
+    double requests_per_second = 0;  // includes rejected requests
     double shed_per_second = 0;
-    // Since the start: canaries that their guard took out of traffic, and rollbacks by operators.
+    // Counts since the start: canaries that their guard removed from traffic, and rollbacks by operators.
     uint64_t rollbacks = 0;
     uint64_t operator_rollbacks = 0;
     double rollbacks_per_second = 0;  // by the guard
@@ -46,7 +46,7 @@ struct ServerStatus {
     absl::Duration batch_age = {};  // age of the running batch; zero if idle
   };
 
-  std::string not_ready;         // reason why requests are not served; empty if they are
+  std::string not_ready;         // reason why requests are not served; empty if they are served
   std::string repository_fault;  // error of Registry::repository_status; empty if readable
   absl::Time now, started;       // wall clock
   std::string version, revision;
@@ -63,22 +63,22 @@ struct ServerStatus {
   std::vector<std::pair<std::string, std::string>> flags;        // effective values; no secrets
 };
 
-// Returns the mean over the executors; 0 if there are none.
+// Returns the mean busy share over the executors; 0 if there are none.
 double BusyRatio(const std::vector<ServerStatus::Executor>& executors);
 
 enum class Severity { kOk, kDegraded, kDown };
 struct Problem {
   Severity severity = Severity::kDegraded;
-  std::string sentence = {};  // may quote text of any origin
+  std::string sentence = {};  // may quote text from clients or files
 };
 
-// Returns all problems, worst first. Pure.
+// Returns all problems, worst first. Pure function.
 std::vector<Problem> FindProblems(const ServerStatus& status);
 // Returns a one-sentence summary for the operator on call.
 Problem Verdict(const ServerStatus& status);
 
-// Returns the part of the status for a client that is not an operator: its own models only, without certificates, log
-// and flags, and without the repository's fault unless it may use all models.
+// Returns the part of the status that a client may see: its own models, without certificates, log and flags. A client
+// that may use all models also sees the repository's fault.
 ServerStatus ShownTo(const Caller& caller, ServerStatus status);
 
 // Returns a JSON object with "verdict" first, then "severity", "problems" and the fields of ServerStatus, one value per

@@ -32,7 +32,7 @@ uint64_t GuardRollbacks(const ModelMetrics& metrics) {
 void RateWindow::Sample(absl::Time now, Totals totals) {
   MutexLock lock(mutex_);
   samples_.push_back({now, std::move(totals)});
-  // The first sample is kept until the second is at least `span_` old.
+  // Keeps the first sample until the second is at least `span_` old.
   while (samples_.size() > 2 && now - samples_[1].time >= span_) samples_.pop_front();
 }
 
@@ -51,7 +51,7 @@ double RateWindow::PerSecond(const std::string& counter) const {
   double rise = 0;
   for (size_t i = 1; i < samples_.size(); ++i) {
     const double before = value(samples_[i - 1]), now = value(samples_[i]);
-    // A version that was reloaded counts from 0 again.
+    // A reloaded version counts from 0 again.
     rise += now < before ? now : now - before;
   }
   return rise / seconds;

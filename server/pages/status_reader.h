@@ -27,13 +27,13 @@ class RateWindow {
  public:
   using Totals = std::map<std::string, double>;  // counters by name; they only rise, or restart from 0
 
-  // `span` is the length of the window; it is shorter until that much time was sampled.
+  // `span`: length of the window. The window is shorter until samples cover it.
   explicit RateWindow(absl::Duration span) : span_(span) {}
 
-  // Adds a sample. `now` is from a monotonic clock and later than at the last sample.
+  // Adds a sample. `now` comes from a monotonic clock and must be later than the previous sample.
   void Sample(absl::Time now, Totals totals);
-  // Returns the rise per second. A counter missing from a sample was 0 then. 0 before the second sample, and for a
-  // counter missing from the last one.
+  // Returns the increase per second. A counter missing from a sample was 0 then. Returns 0 before the second sample,
+  // and for a counter missing from the last sample.
   double PerSecond(const std::string& counter) const;
 
  private:
@@ -53,15 +53,15 @@ class StatusReader {
   static constexpr absl::Duration kWindow = absl::Minutes(1);
 
   struct Sources {
-    std::function<std::string()> not_ready;                // "" if ready, otherwise the reason
-    std::function<absl::Status()> repository;              // as of the last scan
+    std::function<std::string()> not_ready;                // "" if the server is ready, otherwise the reason
+    std::function<absl::Status()> repository;              // result of the last scan
     std::function<std::vector<VersionStatus>()> versions;  // Registry::List
     std::string version, revision;                         // version and revision of the program
     Compute compute;
     std::vector<std::pair<std::string, std::string>> flags;
   };
 
-  // `metrics` and `clock` must outlive the reader. Rates need Start, or calls of Sample.
+  // `metrics` and `clock` must outlive the reader. Rates need Start, or periodic calls of Sample.
   StatusReader(const Metrics& metrics, Sources sources, const Clock& clock);
 
   // Samples every kPeriod on its own thread, until Stop, which waits for a running sample.
@@ -70,8 +70,8 @@ class StatusReader {
   // Samples the counters.
   void Sample();
   ServerStatus Read() const;
-  // Autoscaling signal: the mean busy share of the executors over the last kWindow, or since the start. It follows the
-  // load at any level, whereas queue time stays near zero until no executor is idle.
+  // Autoscaling signal: the mean busy share of the executors over the last kWindow, or since the start if that is
+  // shorter. It follows the load at any level, whereas queue time stays near zero until all executors are busy.
   double ExecutorsBusyRatio() const { return BusyRatio(Executors()); }
 
  private:
@@ -84,7 +84,7 @@ class StatusReader {
   const Clock& clock_;
   const absl::Time started_ = absl::Now();  // wall clock
   RateWindow rates_{kWindow};
-  std::optional<Ticker> ticker_;  // last member: it uses those above
+  std::optional<Ticker> ticker_;  // last member: its thread uses those above
 };
 
 }  // namespace vitrine

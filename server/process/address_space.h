@@ -6,9 +6,9 @@
 
 namespace vitrine {
 
-// Checks that a limit on virtual memory (ulimit -v) leaves room for the stacks of `executors` and the other threads.
-// RESOURCE_EXHAUSTED names the missing amount. Checked at start, since gRPC ends the process if it cannot start a
-// thread. Memory of models is not included.
+// Checks that the limit on virtual memory (ulimit -v) is enough for the stacks of `executors` and the other threads.
+// RESOURCE_EXHAUSTED gives the missing amount. Checked at start, since gRPC ends the process if it cannot start a
+// thread. The memory of models is not included.
 absl::Status CheckAddressSpace(int executors);
 
 }  // namespace vitrine

@@ -9,8 +9,8 @@
 
 namespace vitrine {
 
-// A monotonic clock: seconds since an arbitrary start, as absl::Time. Times are comparable only within one clock; a
-// deadline of the wall clock is converted once, on arrival: `clock.Now() + (deadline - wall_now)`.
+// A monotonic clock: seconds since an arbitrary start, as absl::Time. Compare only times of one clock. Convert a
+// wall-clock deadline once, on arrival: `clock.Now() + (deadline - wall_now)`.
 class Clock {
  public:
   virtual ~Clock() = default;

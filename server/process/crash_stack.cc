@@ -21,11 +21,11 @@ namespace {
 constexpr int kSignals[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT};
 constexpr int kMostFrames = 64;
 constexpr int kNamesTimeoutMs = 8000;
-// Time limit for the report, which an unread stderr or a lock held by the crashed thread can block.
+// Time limit of the report: an unread stderr, or a lock of the crashed thread, can block it.
 constexpr unsigned kLongestReportSeconds = 10;
 constexpr size_t kHandlerStackBytes = size_t{64} << 10;
 
-// Data passed from the handler to the thread that writes names. Written once, before `begin`.
+// Data that the handler passes to the thread that writes names. Written once, before `begin`.
 struct Crash {
   std::atomic<pid_t> thread = 0;  // first thread that crashed
   volatile sig_atomic_t signal = 0;
@@ -76,8 +76,8 @@ void WriteNames() {
   for (;;) pause();
 }
 
-// Ends the process with the signal's default action or, if that has no effect (the first process of a container), with
-// the exit status a shell would report.
+// Ends the process by the signal's default action. If that has no effect (the first process of a container), exits with
+// the status that a shell would report.
 [[noreturn]] void EndBySignal(int signal) {
   struct sigaction by_default = {};
   by_default.sa_handler = SIG_DFL;
@@ -110,7 +110,7 @@ void LimitReport() {
 void OnSignal(int signal, siginfo_t*, void*) {
   pid_t first = 0;
   if (!g_crash.thread.compare_exchange_strong(first, gettid())) {
-    // The handler itself has crashed: the stack is corrupt.
+    // The handler itself crashed, so the stack is corrupt.
     if (first == gettid()) {
       Write("\ncrash: the stack cannot be read\n");
       EndBySignal(g_crash.signal);
@@ -157,7 +157,7 @@ void PrintStackOnCrash() {
   backtrace(warm, 1);
   std::thread(AwaitCrash).detach();
 
-  static auto& stack = *new CrashHandlerStack;  // for the main thread; never destroyed
+  static auto& stack = *new CrashHandlerStack;  // stack for the main thread; never destroyed
   (void)stack;
   struct sigaction action = {};
   action.sa_sigaction = OnSignal;

@@ -7,18 +7,17 @@
 
 namespace vitrine {
 
-// Installs handlers for SIGSEGV, SIGBUS, SIGILL, SIGFPE and SIGABRT (so also for uncaught exceptions) that write the
-// thread's stack to stderr before the process ends as it would have: same signal, same core dump.
-//
-// The handler does only async-signal-safe work: it writes the addresses. A thread created here in advance then writes
-// the function names (symbols of the program and its libraries, lines if there is debug information), which needs
-// memory and locks that the crash may hold; it has eight seconds. If the stack cannot be read, or the report takes
-// longer than ten seconds, the process still ends. Call once, from main, before other threads start: the main thread
-// gets a CrashHandlerStack.
+// Installs handlers for SIGSEGV, SIGBUS, SIGILL, SIGFPE and SIGABRT (thus also for uncaught exceptions). They write the
+// thread's stack to stderr; then the process ends as it would have: same signal, same core dump. The handler does only
+// async-signal-safe work: it writes the addresses. A thread created here in advance then writes the function names
+// (symbols of the program and its libraries, lines if there is debug information); it has eight seconds, because it
+// needs memory and locks that the crashed thread may have. If the stack cannot be read, or the report takes longer than
+// ten seconds, the process still ends. Call once, from main, before other threads start: the main thread gets a
+// CrashHandlerStack.
 void PrintStackOnCrash();
 
-// Gives the thread that creates it a separate stack for the handler, so that a stack overflow is reported too; on other
-// threads an overflow ends the process without a report. Destroy it on the same thread.
+// Gives the thread that creates it a separate stack for the handler, so that a stack overflow is reported; without it,
+// an overflow ends the process without a report. Destroy it on the same thread.
 class CrashHandlerStack {
  public:
   CrashHandlerStack();

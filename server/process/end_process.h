@@ -8,15 +8,16 @@
 
 namespace vitrine {
 
-// Exit codes when an executor hangs and when the device is lost.
+// Exit codes: an executor hangs; the device is lost.
 constexpr int kExitHung = 3;
 constexpr int kExitDevice = 4;
 
-// Time that `say` has in EndProcess.
+// Time limit of `say` in EndProcess.
 constexpr absl::Duration kLastWords = absl::Seconds(1);
 
-// Calls `say`, which may log, flushes the log and ends the process with this exit code, without destructors. Ends it
-// after kLastWords even if `say` blocks, as when stderr is not read and another thread holds its lock. Any thread.
+// Calls `say`, which may log, flushes the log and ends the process with this exit code, without destructors. Ends the
+// process after kLastWords even if `say` blocks, for example because stderr is not read and another thread has its
+// lock. Thread-safe.
 [[noreturn]] void EndProcess(int code, const std::function<void()>& say);
 
 }  // namespace vitrine

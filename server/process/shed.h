@@ -10,7 +10,7 @@
 
 namespace vitrine {
 
-// Reason for rejecting a request because of load: label `reason` of vitrine_requests_shed_total, see
+// Reason for rejecting a request because of load: the label `reason` of vitrine_requests_shed_total, see
 // docs/reference/metrics.md.
 enum class ShedReason : int {
   kRequests = 0,  // the server's limit on requests is reached
@@ -18,7 +18,7 @@ enum class ShedReason : int {
   kWait,          // the predicted latency exceeds the server's limit
   kDeadline,      // the predicted latency exceeds the deadline
   kModel,         // the model's own limit is reached
-  kShare,         // the caller has its fair share while others wait
+  kShare,         // the caller has its fair share and other callers wait
   kQuota,         // the caller's quota is used up
   kAnswers,       // the budget of unread answers is used up
   kMemory,        // the device had no memory for the batch
@@ -33,7 +33,7 @@ const char* ShedReasonName(ShedReason reason);
 // gains, and longer predictions are guesses.
 absl::Status ShedError(ShedReason reason, std::string sentence, absl::Duration retry_after);
 
-// Returns the reason in such a status, by which the rejection is counted; nullopt for other statuses.
+// Returns the reason in a status made by ShedError, for counting the rejection; nullopt for other statuses.
 std::optional<ShedReason> ShedReasonOf(const absl::Status& status);
 // Returns the retry delay in a status; nullopt if it has none.
 std::optional<absl::Duration> RetryAfter(const absl::Status& status);

@@ -11,7 +11,7 @@ namespace vitrine {
 void KeepStandardFiles() {
   for (int file = STDIN_FILENO; file <= STDERR_FILENO; ++file) {
     if (syscall(SYS_fcntl, file, F_GETFD) != -1) continue;
-    // open returns the lowest free number, which is `file`.
+    // open returns the lowest free descriptor, which is `file`.
     (void)!syscall(SYS_openat, AT_FDCWD, "/dev/null", file == STDIN_FILENO ? O_RDONLY : O_WRONLY);
   }
 }

@@ -4,9 +4,9 @@
 
 namespace vitrine {
 
-// Opens /dev/null for each of stdin, stdout and stderr that the parent has closed. Otherwise the next files and
-// connections get their numbers, and the log is written into a client's connection. In a program that calls it, it
-// already runs before the initializers of libraries, some of which open files; the call itself then does nothing.
+// Opens /dev/null for each of stdin, stdout and stderr that the parent process has closed. Otherwise a connection could
+// get the descriptor number of stderr, and the log would be written into it. A program that links this function runs it
+// before the initializers of libraries, some of which open files; the call itself then does nothing.
 void KeepStandardFiles();
 
 }  // namespace vitrine

@@ -19,15 +19,15 @@ namespace vitrine {
 // unspecified after an error.
 absl::Status ParseTextProto(const std::string& text, google::protobuf::Message& message);
 
-// Reads and parses a file. NOT_FOUND if it does not exist; INVALID_ARGUMENT gives path, line, column and fault; other
-// errors of FileError.
+// Reads and parses a file. NOT_FOUND: it does not exist. INVALID_ARGUMENT gives path, line, column and fault. Other
+// errors are those of FileError.
 absl::Status ReadTextProto(const std::filesystem::path& path, google::protobuf::Message& message);
 
 // Stages `message` for `path` with StageFile, so that a full disk is detected early; finish with CommitFile or
-// DropStaged. INVALID_ARGUMENT if the text is too long for ReadTextProto.
+// DropStaged. INVALID_ARGUMENT: the text is too long for ReadTextProto.
 absl::Status StageTextProto(const std::filesystem::path& path, const google::protobuf::Message& message);
 
-// Returns a value that changes with the file's content, owner or mode; "absent" if it does not exist.
+// Returns a value that changes with the file's content, owner or mode; "absent" if the file does not exist.
 std::string FileStamp(const std::filesystem::path& path);
 
 }  // namespace vitrine

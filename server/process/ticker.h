@@ -10,8 +10,9 @@
 
 namespace vitrine {
 
-// Calls a function periodically on its own thread: at once, then `period` (steady clock) after the last call returned;
-// only once if the period is infinite. The destructor waits for a running call and joins.
+// Calls a function periodically on a separate thread: at once, then each time `period` (steady clock) after the
+// previous call returned. With an infinite period, calls it only once. The destructor waits for a running call and
+// joins the thread.
 class Ticker {
  public:
   Ticker(absl::Duration period, std::function<void()> tick);
