@@ -80,7 +80,7 @@ class RequestCounts {
 // Certainty of a model's answer to one image.
 struct Sureness {
   double confidence = 0;  // softmax probability of the first class, as in the answer
-  double entropy = 0;  // softmax entropy divided by the logarithm of the number of classes; 0 for a single class
+  double entropy = 0;     // softmax entropy divided by the logarithm of the number of classes; 0 for a single class
 };
 // Returns the certainty. Requires at least one logit, finite logits, and a `temperature` above 0; the logits are
 // divided by it.

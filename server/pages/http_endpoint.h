@@ -23,7 +23,7 @@ struct HttpEndpointSources {
   absl::Duration scrape_period = absl::ZeroDuration();  // see RateLimitedText
   // "" if the server is ready, otherwise the reason in one sentence
   std::function<std::string()> not_ready;
-  std::function<ServerStatus()> status = {};            // null: no /statusz
+  std::function<ServerStatus()> status = {};  // null: no /statusz
 };
 
 // Starts plain HTTP for probes, scrapers and people: /metrics (Prometheus text), /healthz (200 while the process serves

@@ -14,23 +14,24 @@ namespace {
 
 constexpr double kDefaultSeconds = 60;
 constexpr int64_t kDefaultMinRequests = 100;
-// Twice is safe: a busy machine slows both versions, and batches of equal size are compared, so noise stays far below.
+// A bound of two is safe: a busy machine slows both versions, and only batches of equal size are compared, so noise
+// stays far below it.
 constexpr double kDefaultMaxComputeRatio = 2;
 constexpr double kDefaultMaxErrorRate = 0.02;
-// Two trainings of one recipe with different seeds differ by a tenth of these.
+// Trainings of one recipe with different seeds differ by a tenth of these bounds.
 constexpr double kDefaultMaxConfidence = 0.2;
 constexpr double kDefaultMaxClasses = 0.3;
 constexpr double kDefaultMaxUnsure = 0.2;
-// Good versions agree on about nine tenths of the images of which one is sure, versions with shuffled classes on almost
-// none.
+// Good versions agree on about nine tenths of the images on which one is sure; versions with shuffled classes agree on
+// almost none.
 constexpr double kDefaultMaxDisagreement = 0.5;
-// Standard errors by which a difference must exceed its bound. A window of a minute is judged sixty times.
+// Standard errors by which a difference must exceed its bound. A window of one minute is judged sixty times.
 constexpr double kCertain = 4;
 
 struct Bounds {
   double error_rate;
   double compute_ratio;  // 0: not checked
-  double confidence;     // a bound of 1 on this or the following is never exceeded
+  double confidence;     // the value 1 disables this bound and those below
   double classes;
   double unsure;
   double disagreement;

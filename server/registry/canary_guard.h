@@ -18,33 +18,34 @@
 
 namespace vitrine {
 
-// Rules by which a canary is rolled back automatically. Pure; times may be of any clock.
+// Rules by which a canary is rolled back automatically. Pure functions; times may come from any clock.
 
-// Returns the versions that the guard watches: READY with a share of the traffic or the label `canary`, never `stable`.
+// Returns the versions that the guard watches: READY versions with a share of the traffic or the label `canary`, except
+// `stable`.
 std::set<int64_t> Canaries(const TrafficTable& traffic);
 
-// Returns true if some of the canary's images are also computed by `stable`.
+// Returns true if `stable` also computes some of the canary's images.
 bool ComparesPairs(const v1::CanaryGuard& guard);
 
 absl::Duration WindowOf(const v1::CanaryGuard& guard);
 absl::Duration GoldenIntervalOf(const v1::CanaryGuard& guard);
 
-// A sliding window over counters that only grow. Counters must have operator-. Keeps about kSamples values for any
-// window length, which limits the precision of the window's start.
+// A sliding window over counters that only grow. `Counters` needs operator-. Keeps about kSamples values for any window
+// length; this limits the precision of the window's start.
 template <typename Counters>
 class CounterWindow {
  public:
   using Counts = Counters;
 
-  // Adds the counters at `now`, which must not decrease between calls. Drops samples older than the window, except the
-  // last one before it.
+  // Adds the counters at `now`, which must not decrease between calls. Drops samples that are older than the window,
+  // except the last of them.
   void Add(absl::Time now, const Counts& total, absl::Duration window) {
     const size_t size = samples_.size();
     if (size >= 2 && now - samples_[size - 2].at < window / kSamples) samples_.pop_back();
     samples_.push_back({now, total});
     while (samples_.size() > 2 && samples_[1].at <= now - window) samples_.pop_front();
   }
-  // Returns the counts between the oldest sample and the newest.
+  // Returns the difference between the newest and the oldest sample.
   Counts InWindow() const { return samples_.empty() ? Counts() : samples_.back().total - samples_.front().total; }
 
  private:
@@ -90,12 +91,12 @@ struct AnswerPair {
 };
 using AnswerWindow = CounterWindow<AnswerPair>;
 
-// The data on which a canary is judged; counts and comparisons with `stable` are over the window.
+// The data on which a canary is judged. Counts, and comparisons with `stable`, cover the window.
 struct CanaryEvidence {
   OutcomeCounts counts;
-  // Result of the last run of the goldens; unset before the first; infinite or NaN if they failed to compute.
+  // Result of the last run of the goldens. Unset before the first run; infinite or NaN if they failed to compute.
   std::optional<double> drift;
-  std::optional<double> tolerance;  // allowed drift if the guard sets none; unset: unknown
+  std::optional<double> tolerance;  // allowed drift when the guard sets none; unset: unknown
   ComputeComparison compute;
   AnswerComparison answers;
   PairCounts paired;
@@ -104,18 +105,16 @@ struct CanaryEvidence {
 
 struct RollbackVerdict {
   RollbackCause cause = RollbackCause::kErrorRate;
-  std::string reason;  // for people: the measured value and the bound
+  std::string reason;  // measured value and bound, for people
 };
 
-// Returns why the canary must be rolled back, or nullopt if it may stay.
-//
-// A canary as good as `stable` is rolled back in fewer than one of a thousand hours, with any bounds, if the requests
-// of each caller are divided at random: at four standard errors, differences between two trainings with different seeds
-// stay within the bounds. Request ids that repeat do not divide at random: if an id names a user, the bounds must allow
-// for the differences between users.
+// Returns the reason to roll the canary back; nullopt if it may stay. If the requests of each caller are divided at
+// random, a canary as good as `stable` is rolled back in less than one of a thousand hours, with any bounds: at four
+// standard errors, two trainings with different seeds stay within the bounds. Repeated request ids do not divide
+// requests at random: if an id names a user, the bounds must allow for differences between users.
 std::optional<RollbackVerdict> JudgeCanary(const v1::CanaryGuard& guard, const CanaryEvidence& evidence);
 
-// Describes for people when the guard rolls a canary back.
+// Describes for people when the guard rolls back a canary.
 std::string DescribeGuard(const v1::CanaryGuard& guard);
 
 }  // namespace vitrine

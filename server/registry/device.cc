@@ -56,7 +56,7 @@ absl::Status OpenDevice(const Device& device, Precision precision) {
   if (precision != Precision::kFp32) {
     return Refuse(device, absl::StrCat("--precision ", Name(precision), " is for a CPU"));
   }
-  // Checks the driver first: without it LibTorch's library would load and then report no device, without a reason.
+  // Checks the driver first: without a driver LibTorch's library would load, and then report no device and no reason.
   if (dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL) == nullptr) {
     return Refuse(device, absl::StrCat("there is no NVIDIA driver on this machine (", LoadError(), ")"));
   }

@@ -11,7 +11,7 @@
 
 namespace vitrine {
 
-// The device that holds and computes models.
+// The device that stores models and computes with them.
 struct Device {
   enum class Kind { kCpu, kCuda };
   Kind kind = Kind::kCpu;
@@ -21,25 +21,25 @@ struct Device {
   std::string_view kind_name() const { return kind == Kind::kCpu ? "cpu" : "cuda"; }
 };
 
-// Parses "cpu" or "cuda:N" ("cuda" is cuda:0). INVALID_ARGUMENT quotes anything else.
+// Parses "cpu" or "cuda:N"; "cuda" means cuda:0. INVALID_ARGUMENT quotes any other text.
 absl::StatusOr<Device> ParseDevice(std::string_view text);
 
-// Makes the device usable: for the CPU, reads VITRINE_ISA (common/simd/chosen_path.h); for a CUDA device, loads
-// LibTorch and its CUDA library and checks that the device exists. Must be called once, before any other use of the
-// device. `precision` is the default precision of models. FAILED_PRECONDITION names what is missing: the driver, the
-// first library that cannot be loaded, the device, or the CPU instructions for `precision`.
+// Prepares the device. For the CPU, reads VITRINE_ISA (common/simd/chosen_path.h). For a CUDA device, loads LibTorch
+// and its CUDA library and checks that the device exists. Must be called once, before any other use of the device.
+// `precision` is the default precision of models. FAILED_PRECONDITION names what is missing: the driver, the first
+// library that cannot be loaded, the device, or the CPU instructions for `precision`.
 absl::Status OpenDevice(const Device& device, Precision precision = Precision::kFp32);
 
 // Description of an open device for people.
 struct Compute {
   std::string device;
   std::string cpu;        // its model name and numbers
-  std::string path;       // kernels for that precision, "avx512", "amx"; "libtorch" on a CUDA device
+  std::string path;       // kernels for `precision`: "avx512", "amx"; "libtorch" on a CUDA device
   std::string precision;  // default precision of models
 };
 Compute ComputeOn(const Device& device, Precision precision);
 
-// Returns true if an open CUDA device is lost for good; see TorchLibrary::is_lost.
+// Returns true if an open CUDA device is permanently lost; see TorchLibrary::is_lost.
 bool IsLost(const Device& device);
 
 }  // namespace vitrine

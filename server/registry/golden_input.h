@@ -10,8 +10,9 @@
 
 namespace vitrine {
 
-// Decodes an encoded golden image into a model's input [channels, height, width], at the size that the model gives it,
-// in the same way as a request's image. INVALID_ARGUMENT for damage and for sizes that the model does not take.
+// Decodes an encoded golden image into a model's input [channels, height, width] in the same way as a request's image,
+// at the size that the model resizes it to. INVALID_ARGUMENT: the image is damaged, or the model does not accept its
+// size.
 absl::StatusOr<FloatArray> DecodeGoldenInput(std::string_view image, const v1::Preprocessing& preprocessing);
 
 }  // namespace vitrine

@@ -30,7 +30,7 @@
 namespace vitrine {
 namespace {
 
-// Bytes that a file may have besides the weights, such as a header, without being counted.
+// Bytes of a file besides its weights, such as a header, that are not counted.
 constexpr int64_t kBesideWeights = 1 << 20;
 
 Forward ForwardOf(const LoadedModel& model, int threads) {
@@ -39,13 +39,13 @@ Forward ForwardOf(const LoadedModel& model, int threads) {
   };
 }
 
-// Runs the goldens on as many threads as `cores` returns, except the single image, which runs on the calling thread
-// like a batch: its time is the first estimate of the cost, unless one was measured while serving.
+// Runs the goldens on as many threads as `cores` returns. The single image runs on the calling thread only, like a
+// batch: its time is the first estimate of the cost, if none was measured while serving.
 absl::Status ProveGoldens(const StoredVersion& stored, const LoadedModel& loaded, const Device& device,
                           const std::function<int()>& cores) {
   absl::Time begin;
   const GoldenRun run = {
-      .few = device.kind == Device::Kind::kCpu,  // other devices use kernels that our tests do not compare
+      .few = device.kind == Device::Kind::kCpu,  // our tests do not compare the kernels of other devices
       .before_alone = [&begin] { begin = SteadyClock().Now(); },
       .after_alone =
           [&begin, &cost = *loaded.cost](int64_t tokens) {
@@ -53,14 +53,14 @@ absl::Status ProveGoldens(const StoredVersion& stored, const LoadedModel& loaded
             cost.ObserveCompute(tokens, SteadyClock().Now() - begin);
           },
   };
-  // A device computes its batches one after the other.
+  // A CUDA device computes batches one after the other.
   const bool alone = cores == nullptr || device.kind != Device::Kind::kCpu;
   return CheckGolden(stored, *loaded.description, ForwardOf(loaded, alone ? 1 : cores()), DecodeGoldenInput,
                      device.kind_name(), loaded.precision, run);
 }
 
-// Widens stored weights to floats one by one and frees each once it is taken over, so that memory stays close to the
-// size of the model.
+// Converts stored weights to floats one by one. Frees each weight once the engine has taken it, so that memory use
+// stays close to the model's size.
 class StoredWeights : public engine::WeightSource {
  public:
   explicit StoredWeights(std::vector<StoredTensor>& weights) : weights_(weights) {}
@@ -74,7 +74,7 @@ class StoredWeights : public engine::WeightSource {
   std::vector<StoredTensor>& weights_;
 };
 
-// Returns the layers that keep fp32 according to the manifest.
+// Returns the precision, with the layers that keep fp32 according to the manifest.
 absl::StatusOr<PrecisionChoice> ChoiceOf(const v1::Manifest& manifest, Precision precision, const Device& device) {
   PrecisionChoice choice = {.precision = precision, .kept = {}};
   if (precision == Precision::kFp32) return choice;
@@ -106,14 +106,14 @@ absl::StatusOr<std::unique_ptr<const Backend>> MakeBackend(WeightedModel& model,
   return torch->make_backend(model.description.config(), floats, device.name());
 }
 
-// Returns the bytes of the weights as fp32.
+// Returns the size of the weights in fp32, in bytes.
 int64_t BytesOf(const WeightedModel& model) {
   int64_t elements = 0;
   for (const StoredTensor& weight : model.weights) elements += weight.elements();
   return elements * static_cast<int64_t>(sizeof(float));
 }
 
-// Returns the least bytes of a weight; layers that keep fp32 take more.
+// Returns the minimum number of bytes per weight; layers that keep fp32 take more.
 int64_t BytesOfWeight(Precision precision) {
   switch (precision) {
     case Precision::kInt8:
@@ -140,7 +140,7 @@ absl::StatusOr<ModelHandle> BuildAndProve(StoredVersion stored, const VersionId&
     loaded->device_bytes -= loaded->backend->saved_bytes();
     loaded->description = std::make_shared<const ModelDescription>(std::move(model.description));
   }
-  // Also runs lazy initialisation before the first request.
+  // This also runs lazy initialization before the first request.
   RETURN_IF_ERROR(ProveGoldens(stored, *loaded, device, parts.cores));
   loaded->id = id;
   stored.extra_files.clear();
@@ -171,7 +171,7 @@ absl::StatusOr<int64_t> ModelLoader::BytesOf(const VersionId& id) const {
   RETURN_IF_ERROR(CheckLicence(manifest, parts_.refused_licences));
   constexpr auto kFloat = static_cast<int64_t>(sizeof(float));
   const int64_t parameters = std::min(manifest.parameters(), kNoMemoryLimit / kFloat);
-  // A file is read whole, but only if its size is as in the manifest.
+  // A file is read completely, but only if its size matches the manifest.
   int64_t largest = 0;
   for (const v1::FileDigest& file : manifest.files()) largest = std::max(largest, file.bytes());
   const int64_t beyond = std::max<int64_t>(std::max<int64_t>(largest - kBesideWeights, 0) - parameters * kFloat, 0);
@@ -179,8 +179,8 @@ absl::StatusOr<int64_t> ModelLoader::BytesOf(const VersionId& id) const {
 }
 
 absl::StatusOr<ModelHandle> ModelLoader::Load(const VersionId& id) {
-  // Runs on the calling thread alone, so that loading does not take cores from serving threads; for the goldens see
-  // `cores`.
+  // Runs on the calling thread only, so that loading takes no cores from serving threads; `cores` gives the threads for
+  // the goldens.
   const Precision precision = PrecisionOf(id);
   std::shared_ptr<ModelCost> cost;
   {
@@ -200,13 +200,14 @@ absl::StatusOr<ModelHandle> ModelLoader::Load(const VersionId& id) {
     }
     absl::StatusOr<ModelHandle> loaded =
         BuildAndProve(std::move(stored), id, device_, precision, std::move(cost), parts_);
-    malloc_trim(0);  // the weights as read are as large as the model, and lie between blocks that stay
+    // frees the weights that were read: they are as large as the model and lie between blocks that stay allocated
+    malloc_trim(0);
     if (!absl::IsInternal(loaded.status())) return loaded;
     fault = std::string(loaded.status().message());
   } catch (const std::exception& error) {
     fault = error.what();
   }
-  // Messages of libraries name files and addresses: they go to the log, not to callers.
+  // Library messages contain files and addresses: they are logged, not returned to callers.
   Log(LogLevel::kError, "load failed", {{"model", id.model}, {"version", id.version}, {"reason", fault}});
   return absl::InternalError(
       absl::StrCat(id.model, "/", id.version, ": the model does not compute; the server's log has the cause"));

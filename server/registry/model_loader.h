@@ -20,18 +20,18 @@
 
 namespace vitrine {
 
-// Brings a stored version into memory and verifies that it computes what its publisher computed: read and verify ->
-// build -> load the weights -> move to the device -> run the golden inputs. Thread-safe; computes on the calling
-// thread, and the goldens on the number of threads that `cores` returns.
+// Loads a stored version into memory and verifies that it computes the same as at its publisher: read and verify ->
+// build -> load the weights -> move to the device -> run the golden inputs. Thread-safe. Computes on the calling
+// thread; runs the goldens on as many threads as `cores` returns.
 class ModelLoader {
  public:
-  // Collaborators of the loader; each may be null and must outlive the loader.
+  // Collaborators of the loader. Each may be null and must outlive the loader.
   struct Parts {
     Metrics* metrics = nullptr;
     ModelLimitsTable* limits = nullptr;
-    // Returns the number of cores that one load may use now, at least 1; called on the loading threads. Null: one.
+    // Returns the number of cores that one load may use now, at least 1; called on loading threads. Null: one core.
     std::function<int()> cores = nullptr;
-    // Returns the precision in which a version is to be computed; called on the loading threads. Null: fp32.
+    // Returns the precision to compute a version in; called on loading threads. Null: fp32.
     std::function<Precision(const VersionId& id)> precision_of = nullptr;
     std::vector<std::string> refused_licences = {};  // patterns, see CheckLicence
   };
@@ -39,12 +39,13 @@ class ModelLoader {
   ModelLoader(std::filesystem::path root, const Device& device, Parts parts)
       : root_(std::move(root)), device_(device), parts_(std::move(parts)) {}
 
-  // Loads a version. An error names file and fault, in words that callers of the Registry service may see;
-  // FAILED_PRECONDITION if the version cannot be computed in the requested precision, or its licence is refused.
+  // Loads a version. An error names the file and the fault, in words that callers of the Registry service may see.
+  // FAILED_PRECONDITION: the version cannot be computed in the requested precision, or its licence is refused.
   absl::StatusOr<ModelHandle> Load(const VersionId& id);
 
-  // Returns the least bytes that a version takes in memory, from its manifest alone: its weights in the requested
-  // precision, plus the part of its largest file that exceeds the weights in fp32, if that is much. Errors as Load.
+  // Returns the minimum bytes that a version takes in memory, from its manifest alone: its weights in the requested
+  // precision, plus the bytes by which its largest file exceeds the fp32 weights, if they are many. Errors are those of
+  // Load.
   absl::StatusOr<int64_t> BytesOf(const VersionId& id) const;
 
  private:
@@ -54,13 +55,13 @@ class ModelLoader {
   const Device device_;
   const Parts parts_;
   Mutex mutex_;
-  // Key: model and precision; versions that share both have the same costs.
+  // Costs by model and precision; versions with equal keys share one object.
   std::map<std::pair<std::string, Precision>, std::shared_ptr<ModelCost>> costs_ ABSL_GUARDED_BY(mutex_);
 };
 
-// Runs the goldens of a loaded version again, with the serving model and on the calling thread alone, and returns the
-// drift, see GoldenDrift in models/repository/golden.h. RESOURCE_EXHAUSTED if memory ran out, which says nothing about
-// the version.
+// Runs the goldens of a loaded version again, with the serving model, on the calling thread only. Returns the drift,
+// see GoldenDrift in models/repository/golden.h. RESOURCE_EXHAUSTED: memory ran out, which does not indicate a bad
+// version.
 absl::StatusOr<double> RerunGoldens(const LoadedModel& model);
 
 }  // namespace vitrine

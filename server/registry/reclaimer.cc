@@ -8,7 +8,7 @@
 
 namespace vitrine {
 
-// Shared with the handles, which may outlive the reclaimer.
+// State shared with the handles, which may outlive the reclaimer.
 struct Reclaimer::Waiting {
   explicit Waiting(std::function<void()> call) : wake(std::move(call)) {}
 
@@ -30,7 +30,8 @@ Reclaimer::~Reclaimer() {
 ModelHandle Reclaimer::Keep(ModelHandle model) const {
   const LoadedModel* const raw = model.get();
   return {raw, [waiting = waiting_, kept = std::move(model)](const LoadedModel*) mutable {
-            ModelHandle dropped = std::move(kept);  // freed here, without the lock, if there is no reclaimer
+            // freed without the lock at the end of this block if the reclaimer is gone
+            ModelHandle dropped = std::move(kept);
             MutexLock lock(waiting->mutex);
             if (waiting->wake == nullptr) return;
             waiting->models.push_back(std::move(dropped));

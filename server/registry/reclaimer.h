@@ -9,18 +9,18 @@
 
 namespace vitrine {
 
-// Frees models on a thread without other work: a thread that drops the last handle of a version, such as an executor,
-// only hands the model over. Thread-safe.
+// Frees models on a thread that does no serving work: when another thread, such as an executor, drops the last handle
+// of a version, the model is only queued here. Thread-safe.
 class Reclaimer {
  public:
-  // `wake` is called when a model waits for Reclaim, from any thread; it must not block or drop a handle.
+  // `wake` is called when a model waits for Reclaim, on any thread; it must not block or drop a handle.
   explicit Reclaimer(std::function<void()> wake);
-  // Frees the waiting models. Models whose handles are still held are freed by their last handle.
+  // Frees the waiting models. A model that still has handles is freed when the last one is dropped.
   ~Reclaimer();
   Reclaimer(const Reclaimer&) = delete;
   Reclaimer& operator=(const Reclaimer&) = delete;
 
-  // Returns a handle of the same model, which Reclaim frees once no copy of the handle is left.
+  // Returns a handle of the same model. Reclaim frees the model after the last copy of the handle is dropped.
   ModelHandle Keep(ModelHandle model) const;
   // Frees the waiting models on this thread.
   void Reclaim();

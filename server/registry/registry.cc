@@ -20,7 +20,7 @@
 namespace vitrine {
 namespace {
 
-// Added to the niceness of the polling thread: about a tenth of a serving thread's share of a full core.
+// Added to the niceness of the polling thread: it then gets about a tenth of a serving thread's share on a full core.
 constexpr int kLoaderNiceness = 10;
 
 }  // namespace
@@ -94,7 +94,7 @@ void Registry::Follow() {
     Poll();
     {
       MutexLock lock(mutex_);
-      // A poll that Stop cut short does not count.
+      // A poll that Stop interrupted does not count.
       if (!stopping()) done_ = asked;
       looked_.NotifyAll();
     }
@@ -109,7 +109,7 @@ void Registry::Stop() {
   {
     MutexLock lock(mutex_);
     thread = std::move(thread_);
-    looked_.NotifyAll();  // for threads that wait for a poll that will not come
+    looked_.NotifyAll();  // for threads that wait for a poll that will not happen
   }
   if (thread.joinable()) thread.join();
 }
@@ -157,7 +157,7 @@ void Registry::Poll() {
   settings_.Reload();
   const absl::StatusOr<Listing> listed = ListRepository(options_.root);
   std::map<std::string, std::set<int64_t>> present;
-  // A model that was unloaded has no versions, and its folder may be gone.
+  // An unloaded model has no versions, and its folder may be gone.
   for (const std::string& model : table_.Models()) present[model];
   if (listed.ok()) {
     for (const VersionId& id : listed->versions) present[id.model].insert(id.version);
@@ -179,7 +179,7 @@ void Registry::Poll() {
   TellRepositoryStatus(listed);
 }
 
-// Lists unreadable models as FAILED, so that clients of the model see why.
+// Lists models that cannot be read as FAILED, so that their clients see the reason.
 void Registry::TellUnreadable(const std::map<std::string, absl::Status>& models) {
   for (const auto& [model, why] : models) {
     const VersionId whole = {model, kWholeModel};
@@ -191,12 +191,12 @@ void Registry::TellUnreadable(const std::map<std::string, absl::Status>& models)
   }
 }
 
-// Until the repository was read once, any model may exist: clients get UNAVAILABLE rather than NOT_FOUND.
+// Before the first read of the repository, any model may exist: clients get UNAVAILABLE instead of NOT_FOUND.
 void Registry::TellRepositoryStatus(const absl::StatusOr<Listing>& listed) {
   if (!stopping() && listed.ok()) table_.SetComplete();
   const absl::Status status = listed.ok() ? listed->status() : listed.status();
   const bool empty = listed.ok() && status.ok() && listed->versions.empty();
-  // A wrong folder may be large, so it is searched only when it has changed.
+  // A wrong folder may be large, so it is searched only after it changed.
   const std::string stamp = empty ? FileStamp(options_.root) : "";
   const bool changed = std::exchange(empty_stamp_, stamp) != stamp;
   const std::string why_empty = changed && empty ? ExplainNoVersions(options_.root) : "";
@@ -222,14 +222,14 @@ void Registry::PollModel(const std::string& model, const std::set<int64_t>* pres
     ForgetFailed(model, *present);
     ReloadReplaced(model, *present);
   }
-  // Each version once: one that fails repeatedly must not delay the other models.
+  // Tries each version once: repeated failures must not delay the other models.
   std::set<int64_t> tried;
   for (;;) {
     if (stopping()) return;
     ModelPlan plan;
     std::optional<int64_t> load;
     {
-      // Taken again after each load: the settings may have changed.
+      // The plan is taken again after each load because the settings may have changed.
       MutexLock lock(plan_mutex_);
       plan = TakePlan(model);
       const VersionStep step = NextStep(Facts(model, present, tried), plan);
@@ -277,7 +277,7 @@ std::vector<VersionFacts> Registry::Facts(const std::string& model, const std::s
     fact.is_waiting = waiting.contains(id.version);
     if (known.status.state == v1::RETIRING) {
       fact.state = VersionFacts::State::kRetiring;
-      // A version that a request still holds can be restored without the disk.
+      // A version that a request still uses can be restored without reading the disk.
       fact.on_disk = fact.on_disk || !known.retiring.expired();
     }
     if (known.status.state != v1::FAILED) continue;
@@ -310,7 +310,7 @@ void Registry::Retire(const VersionId& id, const ModelPlan& plan) {
     if (away.version() == id.version) reason = away.reason();
   }
   Log(LogLevel::kInfo, "version retires", {{"model", id.model}, {"version", id.version}, {"reason", reason}});
-  // Outlives the change, so that the model is not freed under the lock.
+  // Declared before the change, so that the model is not freed under the lock.
   const absl::StatusOr<ModelHandle> held = Find(id.model, id.version);
   table_.Change(id, [&](KnownVersion& known) {
     known.status.state = v1::RETIRING;
@@ -322,7 +322,7 @@ void Registry::Retire(const VersionId& id, const ModelPlan& plan) {
 
 void Registry::ReapRetired() {
   for (const VersionStatus& status : List()) {
-    // List sets `model` as long as something else holds it.
+    // List sets `model` while a request still has a handle.
     if (status.state == v1::RETIRING && status.model == nullptr) table_.Remove(status.id);
   }
 }

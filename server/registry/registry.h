@@ -36,36 +36,36 @@ struct RegistryOptions {
   absl::Duration poll_interval = absl::Seconds(1);
   // Number of newest valid versions kept loaded when no version policy is set.
   int keep_versions = 1;
-  // Delay before a failed version is tried again, doubling from first to last. It is tried earlier when its manifest
-  // changes, and when the other files of its folder have changed and then stay unchanged for one poll.
+  // Delay before a failed version is tried again; it doubles from first_retry to last_retry. The version is tried
+  // earlier if its manifest changes, or if other files of its folder changed and then stayed unchanged for one poll.
   absl::Duration first_retry = absl::Seconds(2);
   absl::Duration last_retry = absl::Minutes(2);
   // Precision of versions without a setting: "fp32", "bf16" or "int8".
   std::string precision = "fp32";
-  // Patterns of licences whose versions are not loaded, see CheckLicence.
+  // Licence patterns; versions with a matching licence are not loaded, see CheckLicence.
   std::vector<std::string> refused_licences = {};
-  // See ServingSettings::Options; empty: none.
+  // See ServingSettings::Options; empty: no file.
   std::string serving_config;
   std::string admin_state;
-  // Most bytes of the weights of all models in memory. Swapping needs room for two versions of a model.
+  // Maximum weight bytes of all models in memory. Replacing a version needs memory for two versions of a model.
   int64_t max_memory_bytes = kNoMemoryLimit;
   // Number of models loaded in parallel, at least 1; the versions of one model are loaded one after the other.
   int loads_at_once = 1;
 
-  absl::Status Validate() const;  // names the field, the value and the allowed range
+  absl::Status Validate() const;  // an error names the field, the value and the allowed range
   ServingSettings::Options Serving() const;
 };
 
-// The models in memory, kept in step with a repository on disk and with the settings. Thread-safe.
+// The models in memory. It follows a repository on disk and the settings. Thread-safe.
 //
-// New versions are verified, run on their goldens and swapped in while the old one serves. No event on disk removes a
-// READY version: if a version or the repository is corrupt, partial or gone, the last good version keeps serving. A
-// version whose files are replaced in place, which is discouraged, is loaded again with a warning. Models that are no
-// longer held are freed during a poll, whichever thread held them last.
+// New versions are verified, run on their goldens and swapped in while the old version serves. No event on disk removes
+// a READY version: if a version or the repository is corrupt, partial or gone, the last good version keeps serving. If
+// a version's files are replaced in place, which is discouraged, it is loaded again with a warning. Models without
+// references are freed during a poll, not on the thread that dropped the last reference.
 class Registry {
  public:
   using Loader = std::function<absl::StatusOr<ModelHandle>(const VersionId&)>;
-  // Returns the least bytes that a version on disk will take, from its manifest.
+  // Returns the minimum bytes that a version on disk will take, from its manifest.
   using Sizer = std::function<absl::StatusOr<int64_t>(const VersionId&)>;
   using Listener = VersionTable::Listener;
 
@@ -73,7 +73,7 @@ class Registry {
   struct Parts {
     Loader load;
     Sizer bytes_of = nullptr;             // null: the memory limit is checked only after loading
-    ServingSettings* settings = nullptr;  // null: made from the options, which must be valid
+    ServingSettings* settings = nullptr;  // null: the registry creates them from the options, which must be valid
     ModelLimitsTable* limits = nullptr;   // receives the limits of the settings; may be null
     // Called after every attempt to load, with its result and duration. May be null.
     std::function<void(const VersionId& id, const absl::Status& outcome, absl::Duration spent)> attempted = nullptr;
@@ -86,24 +86,23 @@ class Registry {
   Registry(const Registry&) = delete;
   Registry& operator=(const Registry&) = delete;
 
-  // Follows the repository on a thread of its own, at low priority, until Stop: polls at once when the system notifies
-  // of a change, and every poll_interval.
+  // Follows the repository on a separate thread with low priority, until Stop. Polls every poll_interval, and at once
+  // when the system reports a change.
   void Start();
-  // Waits for the running load and begins no other. Idempotent, permanent.
+  // Waits for the running load; no other load begins. Idempotent, permanent.
   void Stop();
-  // True once Stop was called; the thread may still be at its last load.
+  // True once Stop was called; the thread may still be in its last load.
   bool stopping() const { return stop_.load(std::memory_order_acquire); }
-  // Waits until the first poll that could read the repository has ended; returns false on timeout.
+  // Waits until the first poll that could read the repository has ended. Returns false on timeout.
   bool WaitForFirstPoll(absl::Duration timeout);
 
-  // Polls the repository and the settings once: loads, swaps and retires. Returns when that is done.
+  // Polls the repository and the settings once: loads, swaps and retires versions. Returns when all of that is done.
   void Poll();
-  // Polls on the registry's thread, if it has one: returns when a poll that began after the call has ended. A version
-  // in `retry` is tried at once even if it failed before. UNAVAILABLE if the registry stops meanwhile;
-  // DEADLINE_EXCEEDED if the poll has not ended within `patience`, for example behind the load of another model; it
-  // still runs later.
+  // Polls on the registry's thread, if it is started; returns when a poll that began after the call has ended. Versions
+  // in `retry` are tried at once even if they failed before. UNAVAILABLE: the registry stops. DEADLINE_EXCEEDED: the
+  // poll has not ended within `patience`, for example because another model is loading; it still runs later.
   absl::Status Reconcile(const std::vector<VersionId>& retry = {}, absl::Duration patience = absl::InfiniteDuration());
-  // Applies the current settings to the division of a model's requests among its versions in memory, without a poll.
+  // Divides a model's requests among its versions in memory by the current settings, without a poll.
   void Divide(const std::string& model);
 
   // See VersionTable.
@@ -121,34 +120,34 @@ class Registry {
   TrafficTable Traffic(std::string_view model) const { return table_.Traffic(model); }
   std::set<int64_t> ActiveCanaries(std::string_view model) const { return table_.ActiveCanaries(model); }
   void Suspend(const VersionId& id, bool suspended) { table_.Suspend(id, suspended); }
-  // Returns the version that a poll would load next if the model were served by `plan`; nullopt if all of them are in
-  // memory or have failed.
+  // Returns the version that a poll would load next if the model were served by `plan`; nullopt if no version would be
+  // loaded.
   std::optional<int64_t> NextLoad(const std::string& model, const ModelPlan& plan) const;
   uint64_t Subscribe(Listener listener) { return table_.Subscribe(std::move(listener)); }
   void Unsubscribe(uint64_t id) { table_.Unsubscribe(id); }
 
-  // Returns OK if the whole repository could be read at the last poll, or before the first; else the error, see
+  // Returns OK if the last poll could read the whole repository, or before the first poll; otherwise the error, see
   // Listing.
   absl::Status repository_status() const;
-  // Returns why the repository held no version at the last poll, see ExplainNoVersions; empty if it held one.
+  // Returns why the repository contained no version at the last poll, see ExplainNoVersions; empty if there was one.
   std::string WhyEmpty() const;
   // Returns a handle of every READY version.
   std::vector<ModelHandle> ReadyModels() const;
-  // Returns the versions that the repository held at the last poll, sorted.
+  // Returns the versions in the repository at the last poll, sorted.
   std::vector<VersionId> OnDisk() const;
-  // Returns the number of cores that one load may use now: a running load's part of loads_at_once until the first poll
-  // has ended, since no requests are served before; later 1, so that serving threads keep their cores.
+  // Returns the number of cores that one load may use now. Until the first poll has ended, no requests are served, so
+  // the loads_at_once loads divide all cores. Later 1, so that serving threads keep their cores.
   int CoresPerLoad() const;
   const RegistryOptions& options() const { return options_; }
 
  private:
-  // A model, and its versions on disk; null: unknown.
+  // A model and its versions on disk; `present` is null if they are unknown.
   struct ModelLook {
     std::string model;
     const std::set<int64_t>* present;
   };
 
-  // Steps of Poll; for each model they run on one thread at a time.
+  // Steps of Poll. For one model they run on one thread at a time.
   void PollModel(const std::string& model, const std::set<int64_t>* present);
   bool NeedsLoad(const std::string& model, const std::set<int64_t>* present) const;
   void PollSideBySide(const std::vector<ModelLook>& looks);
@@ -160,26 +159,26 @@ class Registry {
   bool IsReplaced(const KnownVersion& known, const std::set<int64_t>& present) const;
   void ReloadReplaced(const std::string& model, const std::set<int64_t>& present);
   void Replace(const KnownVersion& known);
-  // Load a version; on success its memory stays claimed until the version is in the table.
+  // Load a version. On success its memory stays claimed until the version is in the table.
   absl::StatusOr<ModelHandle> Load(const VersionId& id, const ModelPlan& plan);
   absl::StatusOr<ModelHandle> LoadWithinLimits(const VersionId& id, const ModelPlan& plan);
   static void TellReady(const LoadedModel& loaded, absl::Duration spent);
-  absl::Duration DelayAfter(int failures) const;  // before the coming retry, after `failures` earlier ones
-  // The stamps must be from before the attempt, so that files that change meanwhile are noticed.
+  absl::Duration DelayAfter(int failures) const;  // before the next retry, after `failures` past retries
+  // The stamps must be taken before the attempt, so that a change of the files during it is noticed.
   void TellFailure(const VersionId& id, const absl::Status& fault, const std::string& manifest_stamp,
                    const std::string& folder_stamp);
   void Retire(const VersionId& id, const ModelPlan& plan);
   void ReapRetired();
   void TellUnreadable(const std::map<std::string, absl::Status>& models);
   void TellRepositoryStatus(const absl::StatusOr<Listing>& listed) ABSL_EXCLUSIVE_LOCKS_REQUIRED(poll_mutex_);
-  // Stamps of the files that a version is loaded from, with the requested precision.
+  // Stamps of the files that a version is loaded from, including the requested precision.
   std::string ManifestStamp(const VersionId& id) const;
   std::string FilesStamp(const VersionId& id) const;
   std::string FolderStamp(const VersionId& id) const;  // every file
-  // Makes a failed version due at once if its folder has changed since the failure but not since the last poll: a copy
-  // that has ended need not wait for the next retry.
+  // Makes a failed version due at once if its folder has changed since the failure but not since the last poll: after a
+  // finished copy, it need not wait for the next retry.
   void RetryChanged() ABSL_EXCLUSIVE_LOCKS_REQUIRED(poll_mutex_);
-  // Log each item once, until it is gone: links in the repository; models and versions in the settings that are not in
+  // Log each item once while it exists: links in the repository; models and versions in the settings that are not in
   // the repository.
   void PrintLinks(const std::vector<std::string>& links) ABSL_EXCLUSIVE_LOCKS_REQUIRED(poll_mutex_);
   void ReportMissing(const std::map<std::string, std::set<int64_t>>& present)
@@ -189,22 +188,23 @@ class Registry {
 
   const RegistryOptions options_;
   const Clock& clock_;
-  const std::unique_ptr<ServingSettings> own_settings_;  // set if Parts has none
+  const std::unique_ptr<ServingSettings> own_settings_;  // set if Parts has no settings
   const Parts parts_;
   ServingSettings& settings_;
-  RepositoryWatch watch_;  // used by the thread of Follow only, except Wake
+  RepositoryWatch watch_;  // only used by Follow's thread, except Wake
   VersionTable table_;
   MemoryClaims claims_{[this] { return table_.List(); }};
-  Reclaimer reclaimer_{[this] { watch_.Wake(); }};  // after watch_, which it wakes
+  Reclaimer reclaimer_{[this] { watch_.Wake(); }};  // after watch_, because it calls watch_.Wake
   std::atomic<bool> stop_ = false;
 
-  Mutex poll_mutex_;                                                         // held during a poll
-  std::string empty_stamp_ ABSL_GUARDED_BY(poll_mutex_);                     // stamp of the root if it holds no version
+  Mutex poll_mutex_;  // locked during a poll
+  // stamp of the root if it contains no version
+  std::string empty_stamp_ ABSL_GUARDED_BY(poll_mutex_);
   std::map<VersionId, std::string> looked_at_ ABSL_GUARDED_BY(poll_mutex_);  // folder stamps of failed versions
   std::set<std::string> links_told_ ABSL_GUARDED_BY(poll_mutex_);
   std::set<VersionId> absent_told_ ABSL_GUARDED_BY(poll_mutex_);
-  // Held while a plan is taken from the settings, put into the table and versions retire by it, so that no older plan
-  // follows a newer one.
+  // Locked while a plan is taken from the settings and put into the table, and its versions retire, so that an older
+  // plan never replaces a newer one.
   Mutex plan_mutex_;
 
   mutable Mutex mutex_;
@@ -214,7 +214,7 @@ class Registry {
   std::vector<VersionId> on_disk_ ABSL_GUARDED_BY(mutex_);
   bool first_poll_done_ ABSL_GUARDED_BY(mutex_) = false;
   uint64_t asked_ ABSL_GUARDED_BY(mutex_) = 0;  // number of polls requested by Reconcile
-  uint64_t done_ ABSL_GUARDED_BY(mutex_) = 0;   // number of those that have ended
+  uint64_t done_ ABSL_GUARDED_BY(mutex_) = 0;   // number of these polls that have ended
   std::thread thread_ ABSL_GUARDED_BY(mutex_);  // runs Follow
 };
 

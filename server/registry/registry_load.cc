@@ -21,7 +21,7 @@
 
 namespace vitrine {
 
-// Polls the models on the calling thread and on others of its niceness, each one model at a time.
+// Polls the models on the calling thread and on others with the same niceness; each thread polls one model at a time.
 void Registry::PollSideBySide(const std::vector<ModelLook>& looks) {
   std::atomic<size_t> next = 0;
   const auto work = [&] {
@@ -41,7 +41,7 @@ void Registry::PollSideBySide(const std::vector<ModelLook>& looks) {
         work();
       });
     } catch (const std::system_error&) {
-      break;  // no more threads: the loads run one after the other
+      break;  // if no more threads can start, the loads run one after the other
     }
   }
   work();
@@ -64,7 +64,7 @@ void Registry::Bring(const VersionId& id, const ModelPlan& plan) {
     version.status.state = v1::LOADING;
     version.status.reason.clear();
   });
-  // Taken before reading, so that files that change meanwhile are noticed.
+  // Taken before reading, so that a change of the files during the load is noticed.
   const std::string manifest_stamp = ManifestStamp(id), stamp = FilesStamp(id), folder_stamp = FolderStamp(id);
   const absl::Time begin = clock_.Now();
   const absl::StatusOr<ModelHandle> loaded = Load(id, plan);
@@ -83,7 +83,7 @@ void Registry::Bring(const VersionId& id, const ModelPlan& plan) {
   }
 }
 
-// Returns true if the files or the requested precision differ from those that were loaded, and a try is due.
+// Returns true if the files or the requested precision differ from those of the loaded version, and a try is due.
 bool Registry::IsReplaced(const KnownVersion& known, const std::set<int64_t>& present) const {
   const VersionId& id = known.status.id;
   return known.status.state == v1::READY && present.contains(id.version) && clock_.Now() >= known.retry_at &&
@@ -94,7 +94,7 @@ void Registry::ReloadReplaced(const std::string& model, const std::set<int64_t>&
   for (const KnownVersion& known : table_.Known(model)) {
     if (stopping()) return;
     if (IsReplaced(known, present)) Replace(known);
-    // Clears the error of a replacement that is no longer requested.
+    // Clears the error of a replacement that is no longer needed.
     const VersionStatus& status = known.status;
     if (status.state == v1::READY && !status.reason.empty() && FilesStamp(status.id) == known.stamp) {
       table_.Change(status.id, [](KnownVersion& version) { version.status.reason.clear(); });
@@ -102,10 +102,10 @@ void Registry::ReloadReplaced(const std::string& model, const std::set<int64_t>&
   }
 }
 
-// If loading fails, the version in memory keeps serving, and the load is retried like that of a failed version.
+// If the load fails, the version in memory keeps serving, and the load is retried as for a failed version.
 void Registry::Replace(const KnownVersion& known) {
   const VersionId& id = known.status.id;
-  // Taken before reading, so that files that change meanwhile are noticed.
+  // Taken before reading, so that a change of the files during the load is noticed.
   const std::string stamp = FilesStamp(id), folder_stamp = FolderStamp(id);
   const absl::Time begin = clock_.Now();
   const absl::StatusOr<ModelHandle> loaded = Load(id, settings_.Plan(id.model));
@@ -126,7 +126,7 @@ void Registry::Replace(const KnownVersion& known) {
          {"asked", wanted},
          {"reason", std::string(loaded.status().message())}});
   }
-  // Outlives the change, so that the model is not freed under the lock.
+  // Declared before the change, so that the model is not freed under the lock.
   const ModelHandle before = known.status.model;
   claims_.Release(id, [&] {
     table_.Change(id, [&](KnownVersion& version) {
@@ -143,14 +143,14 @@ void Registry::Replace(const KnownVersion& known) {
       version.failures = 0;
       if (!differs && !other_precision) return;
       version.status.model = *loaded;
-      version.suspended = false;  // as for a version that is loaded anew
+      version.suspended = false;  // as for a newly loaded version
     });
   });
   if (differs || other_precision) TellReady(**loaded, clock_.Now() - begin);
 }
 
 absl::StatusOr<ModelHandle> Registry::Load(const VersionId& id, const ModelPlan& plan) {
-  reclaimer_.Reclaim();  // models that wait there count against no limit but still take memory
+  reclaimer_.Reclaim();  // models that wait there are outside every limit but still take memory
   const absl::Time begin = clock_.Now();
   absl::StatusOr<ModelHandle> loaded = LoadWithinLimits(id, plan);
   if (parts_.attempted != nullptr) parts_.attempted(id, loaded.status(), clock_.Now() - begin);
@@ -158,7 +158,7 @@ absl::StatusOr<ModelHandle> Registry::Load(const VersionId& id, const ModelPlan&
   return loaded;
 }
 
-// Logged after the version is in the table: readers of the line may request the version.
+// Call after the version is in the table: readers of the log line may request the version.
 void Registry::TellReady(const LoadedModel& loaded, absl::Duration spent) {
   Log(LogLevel::kInfo, "version ready",
       {{"model", loaded.id.model},
@@ -169,7 +169,7 @@ void Registry::TellReady(const LoadedModel& loaded, absl::Duration spent) {
        {"load_ms", absl::ToDoubleMilliseconds(spent)}});
 }
 
-// Claims memory by the manifest before loading, and by the actual size after it.
+// Claims memory from the manifest's sizes before loading, and the actual size after it.
 absl::StatusOr<ModelHandle> Registry::LoadWithinLimits(const VersionId& id, const ModelPlan& plan) {
   const auto claim = [&](int64_t bytes) {
     return claims_.Claim(id, bytes, plan.serving.limits(), options_.max_memory_bytes);

@@ -15,7 +15,7 @@
 namespace vitrine {
 namespace {
 
-// Returns the versions named by labels, shares or a policy.
+// Returns the versions that labels, shares or a policy name.
 std::set<int64_t> NamedVersions(const v1::ModelServing& serving) {
   const auto& specific = serving.version_policy().specific().versions();
   std::set<int64_t> versions(specific.begin(), specific.end());
@@ -24,7 +24,7 @@ std::set<int64_t> NamedVersions(const v1::ModelServing& serving) {
   return versions;
 }
 
-// Returns the names of models with versions, to help find a misspelled one.
+// Returns the names of the models that have versions, to help find a misspelled name.
 std::string Held(const std::map<std::string, std::set<int64_t>>& present) {
   constexpr size_t kMost = 10;
   std::vector<std::string> models;

@@ -19,10 +19,10 @@
 namespace vitrine {
 namespace {
 
-// A published version appears by a rename, a manual copy by folders and closed files, a model by a folder.
+// A published version appears by a rename; a manual copy by new folders and closed files; a model by a new folder.
 constexpr uint32_t kEvents =
     IN_CREATE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_CLOSE_WRITE | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR;
-// Most models whose folders are watched; changes of the others are found by polling.
+// Maximum number of models whose folders are watched; polling finds changes of the other models.
 constexpr int kMostFolders = 4096;
 
 }  // namespace
@@ -45,7 +45,7 @@ void RepositoryWatch::Refused(const std::string& what, int error) {
                std::generic_category().message(error), limit);
 }
 
-// Watching a folder again has no effect and returns the same number.
+// Watching a folder again has no effect and returns the same watch number.
 void RepositoryWatch::Add(const std::filesystem::path& folder, const std::string& name) {
   const int watch = inotify_add_watch(inotify_.get(), folder.c_str(), kEvents);
   if (watch >= 0) {
@@ -57,7 +57,7 @@ void RepositoryWatch::Add(const std::filesystem::path& folder, const std::string
     }
     return;
   }
-  // A missing folder, or a file in its place: the poll reports it if it matters.
+  // The folder is missing or is a file; the poll reports it if that matters.
   if (errno == ENOENT || errno == ENOTDIR || errno == EACCES) return;
   Refused(folder.string(), errno);
 }
@@ -65,7 +65,7 @@ void RepositoryWatch::Add(const std::filesystem::path& folder, const std::string
 void RepositoryWatch::AddEntry(const std::filesystem::path& path) {
   const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
   Add(folder, path.filename().string());
-  // A mounted ConfigMap is updated by a rename of this link, through which its files are reached.
+  // Files of a mounted ConfigMap are reached through this link; an update renames the link.
   Add(folder, "..data");
 }
 
@@ -73,7 +73,7 @@ void RepositoryWatch::Refresh() {
   if (!inotify_.valid()) return;
   names_.clear();
   Add(root_);
-  // If the root is removed and created again, its parent gets the event.
+  // If the root is removed and created again, its parent folder gets the event.
   AddEntry(root_);
   for (const std::filesystem::path& file : files_) {
     if (!file.empty()) AddEntry(file);
@@ -99,7 +99,7 @@ void RepositoryWatch::WaitUntil(TimePoint end) {
     while (std::chrono::steady_clock::now() < quiet) {
       if (Woken(/*inotify=*/-1, quiet)) return;
     }
-    // Events until here are covered by the next poll.
+    // The next poll covers events until here.
     TakeEvents();
     return;
   } while (std::chrono::steady_clock::now() < end);
@@ -111,7 +111,7 @@ bool RepositoryWatch::Woken(int inotify, TimePoint end) {
                        {.fd = inotify, .events = POLLIN, .revents = 0}};
   const auto left =
       std::chrono::duration_cast<std::chrono::milliseconds>(end - std::chrono::steady_clock::now()).count();
-  // Rounded up, so that the last millisecond does not spin.
+  // Rounds up, so that the last millisecond does not spin.
   const int got = poll(waiting, 2, static_cast<int>(std::clamp<int64_t>(left + 1, 0, 3'600'000)));
   if (got < 0) return errno != EINTR;
   eventfd_t count = 0;

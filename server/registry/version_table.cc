@@ -19,7 +19,7 @@
 namespace vitrine {
 namespace {
 
-// Most names or versions in an error: clients accept 8 KiB of trailing metadata.
+// Maximum number of names or versions in an error: clients accept 8 KiB of trailing metadata.
 constexpr size_t kMostListed = 10;
 
 // Joins texts like "a, b, and 3 more".
@@ -135,7 +135,7 @@ TrafficTable VersionTable::Traffic(std::string_view model) const {
   return entry == nullptr ? TrafficTable() : entry->traffic;
 }
 
-// The plan of a model is set before its first version, so an entry alone does not make it known.
+// The plan of a model is set before its first version, so having an entry does not make a model known.
 bool VersionTable::IsKnown(const Entry& entry) {
   return !entry.versions.empty() || entry.plan.changed.unloaded();
 }
@@ -152,7 +152,7 @@ std::shared_ptr<const VersionTable::Snapshot> VersionTable::Now() const {
 
 void VersionTable::Publish(std::shared_ptr<const Snapshot> next) {
   MutexLock lock(mutex_);
-  now_.swap(next);  // what may be the last reference ends with `next`, after the lock
+  now_.swap(next);  // `next` now has the old snapshot, perhaps its last reference, and is destroyed after the lock
 }
 
 void VersionTable::Edit(const std::string& model, const std::function<bool(Entry&)>& edit) {
@@ -203,7 +203,7 @@ std::map<int64_t, std::string> VersionTable::Waiting(std::string_view model) con
   return entry == nullptr ? std::map<int64_t, std::string>() : entry->waiting;
 }
 
-// Compares READY versions with the serving one; if none serves, the newest serves whatever it is.
+// Compares READY versions with the serving one. If none serves, the newest version serves without a comparison.
 std::map<int64_t, std::string> VersionTable::FindWaiting(const Entry& entry, const std::set<int64_t>& ready) {
   std::map<int64_t, std::string> waiting;
   const int64_t serving = entry.traffic.stable;
@@ -297,7 +297,7 @@ void VersionTable::SetComplete() {
 uint64_t VersionTable::Subscribe(Listener listener) {
   MutexLock listeners_lock(listeners_mutex_);
   for (VersionStatus& status : List()) {
-    // Clears labels and traffic, as Change does: events carry states alone.
+    // Clears labels and traffic, as Change does, because events contain only states.
     status.labels.clear();
     status.traffic_percent = 0;
     v1::ModelEvent event;
@@ -314,7 +314,7 @@ void VersionTable::Unsubscribe(uint64_t id) {
 }
 
 absl::Status VersionTable::NoSuchModel(const Snapshot& now, std::string_view model, const ModelPatterns* visible) {
-  // An invalid name is rejected permanently: retrying cannot help.
+  // An invalid name is rejected permanently, because a retry cannot help.
   RETURN_IF_ERROR(ValidateModelName(model));
   if (!now.complete) return StillLoading();
   Listed names;

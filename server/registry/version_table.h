@@ -26,51 +26,53 @@ namespace vitrine {
 struct VersionSelector {
   std::optional<int64_t> version;
   std::string_view label;
-  std::string_view request_id;  // determines the version if a model's requests are divided; empty: by turn
-  // Models that an error may name besides the requested one: Caller::models. Null: every one.
+  // chooses the version if a model's requests are divided; empty: versions alternate by their shares
+  std::string_view request_id;
+  // Models that an error may name in addition to the requested one: Caller::models. Null: all models.
   const ModelPatterns* visible = nullptr;
 };
 
-// A version with the registry's bookkeeping.
+// A version and the registry's data about it.
 struct KnownVersion {
   VersionStatus status;
   std::weak_ptr<const LoadedModel> retiring;
   int failures = 0;
   absl::Time retry_at = absl::InfinitePast();
-  std::string stamp;       // READY: of the loaded files; FAILED: of the manifest
-  std::string refused;     // stamp of the whole folder at its last failure
+  std::string stamp;       // READY: stamp of the loaded files; FAILED: of the manifest
+  std::string refused;     // stamp of the whole folder at the last failure
   bool suspended = false;  // see VersionTable::Suspend
 };
 
 // All known versions and the routing of requests: the part of the registry that serving threads use. Thread-safe.
-// Lookups read an immutable snapshot, so that a thread of low priority that is preempted amid a change delays none of
-// them. The result of a lookup stays valid as long as it is held.
+// Lookups read an immutable snapshot, so a low-priority thread that is preempted during a change does not delay them. A
+// result stays valid while the caller has it.
 class VersionTable {
  public:
-  // Called for one change at a time, in their order. Must not block and must not call Subscribe or Unsubscribe.
+  // Called for one change at a time, in the order of the changes. Must not block and must not call Subscribe or
+  // Unsubscribe.
   using Listener = std::function<void(const v1::ModelEvent&)>;
 
-  // Returns the requested READY version, or without `version` the `stable` one. NOT_FOUND lists the existing ones;
-  // UNAVAILABLE before SetComplete; INVALID_ARGUMENT if `model` is not a valid name.
+  // Returns the requested READY version, or the `stable` one if `version` is not set. NOT_FOUND lists the existing
+  // versions. UNAVAILABLE: before SetComplete. INVALID_ARGUMENT: `model` is not a valid name.
   absl::StatusOr<ModelHandle> Find(std::string_view model, std::optional<int64_t> version = std::nullopt) const;
-  // Returns the version for a request, by its version, its label or the traffic's shares. INVALID_ARGUMENT if it names
+  // Returns the version for a request, by its version, its label or the traffic's shares. INVALID_ARGUMENT: it names
   // both version and label.
   absl::StatusOr<ModelHandle> Route(std::string_view model, const VersionSelector& wish) const;
-  // Returns any known version in any state; without `version` the `stable` one, else the newest known. Errors as Find;
-  // they name only models in `visible`, see VersionSelector.
+  // Returns a known version in any state; without `version` the `stable` one, else the newest known. Errors are those
+  // of Find; they name only models in `visible`, see VersionSelector.
   absl::StatusOr<VersionStatus> Get(std::string_view model, std::optional<int64_t> version = std::nullopt,
                                     const ModelPatterns* visible = nullptr) const;
-  // Returns every known version of one model or of all, by name, then version.
+  // Returns every known version of one model or of all, sorted by name, then version.
   std::vector<VersionStatus> List(std::string_view model = "") const;
-  // Returns every known model, by name.
+  // Returns every known model, sorted by name.
   std::vector<std::string> Models() const;
-  // Returns the versions of one model with their bookkeeping, by version.
+  // Returns the versions of one model with the registry's data about them, sorted by version.
   std::vector<KnownVersion> Known(std::string_view model) const;
-  // Returns the routing of a model; empty if it is not known.
+  // Returns the routing of a model; empty if the model is not known.
   TrafficTable Traffic(std::string_view model) const;
-  // Returns the waiting versions, each with the reason for people: a READY version that is newer than the serving one
-  // and has different class labels or another architecture gets no requests until it is labelled `stable` or has a
-  // share.
+  // Returns the waiting versions, each with the reason for people. A READY version waits if it is newer than the
+  // serving one and has different class labels or another architecture: it gets no requests until it is labelled
+  // `stable` or has a share.
   std::map<int64_t, std::string> Waiting(std::string_view model) const;
   // Returns the canaries of the plan (canary_guard.h), including suspended ones.
   std::set<int64_t> ActiveCanaries(std::string_view model) const;
@@ -78,33 +80,33 @@ class VersionTable {
   // Changes one version, adding it if it is not known, and notifies the listeners.
   void Change(const VersionId& id, const std::function<void(KnownVersion&)>& change);
   void Remove(const VersionId& id);
-  // Takes a version out of the shares and labels of a model, or readmits it, whatever the plan says; a `stable` version
-  // still answers. No event.
+  // Removes a version from the shares and labels of a model, or puts it back, whatever the plan says; a `stable`
+  // version still answers. Sends no event.
   void Suspend(const VersionId& id, bool suspended);
   // Sets the plan by which a model is served.
   void SetPlan(const std::string& model, const ModelPlan& plan);
-  // Makes unknown models NOT_FOUND instead of UNAVAILABLE (still loading).
+  // From now on an unknown model is NOT_FOUND instead of UNAVAILABLE (still loading).
   void SetComplete();
 
   // Calls the listener for every known version, then for each change. Returns an id for Unsubscribe.
   uint64_t Subscribe(Listener listener);
-  // After it returns the listener is not running and will not be called again.
+  // When it returns, the listener is not running and will not be called again.
   void Unsubscribe(uint64_t id);
 
  private:
   struct Entry {
     std::map<int64_t, KnownVersion> versions;
     ModelPlan plan;
-    TrafficTable traffic;                         // made from the two above
+    TrafficTable traffic;                         // made from `versions` and `plan`
     std::map<int64_t, std::string> waiting = {};  // see Waiting
-    // Number of requests without an id; every copy of the entry counts on.
+    // Number of requests without an id; all copies of the entry share it.
     std::shared_ptr<std::atomic<uint64_t>> drawn = std::make_shared<std::atomic<uint64_t>>(0);
   };
   struct Snapshot {
     std::map<std::string, std::shared_ptr<const Entry>, std::less<>> models;
     bool complete = false;
 
-    // Returns null for a model that is not known.
+    // Returns null if the model is not known.
     const Entry* Find(std::string_view model) const;
   };
 
@@ -124,15 +126,15 @@ class VersionTable {
 
   std::shared_ptr<const Snapshot> Now() const;
   void Publish(std::shared_ptr<const Snapshot> next);
-  // Publishes a copy of the newest snapshot in which `edit` has changed the entry of `model`, unless it returns false.
-  // A model that lost its last version goes with its plan, unless an operator unloaded it.
+  // Publishes a copy of the newest snapshot after `edit` changed the entry of `model`; publishes nothing if `edit`
+  // returns false. A model that lost its last version is removed with its plan, except if an operator unloaded it.
   void Edit(const std::string& model, const std::function<bool(Entry&)>& edit) ABSL_LOCKS_EXCLUDED(edit_mutex_);
 
-  mutable Mutex mutex_;  // held for no longer than a pointer's copy
+  mutable Mutex mutex_;  // locked only to copy or swap a pointer
   std::shared_ptr<const Snapshot> now_ ABSL_GUARDED_BY(mutex_) = std::make_shared<Snapshot>();
 
-  Mutex edit_mutex_;       // held while a snapshot is made of the one before; taken before mutex_
-  Mutex listeners_mutex_;  // held while a change is applied and notified; taken before edit_mutex_
+  Mutex edit_mutex_;       // locked while a snapshot is made from the previous one; taken before mutex_
+  Mutex listeners_mutex_;  // locked while a change is applied and listeners are notified; taken before edit_mutex_
   std::map<uint64_t, Listener> listeners_ ABSL_GUARDED_BY(listeners_mutex_);
   uint64_t next_listener_ ABSL_GUARDED_BY(listeners_mutex_) = 1;
 };

@@ -8,10 +8,10 @@
 
 namespace vitrine {
 
-// Upper bound of BatchLimits::max_wait.
+// Upper limit of BatchLimits::max_wait.
 inline constexpr absl::Duration kLongestBatchWait = absl::Seconds(10);
 
-// Limits of one model's batches; the fields are as in BatchOptions.
+// Batch limits of one model; the fields are as in BatchOptions.
 struct BatchLimits {
   int64_t max_batch_tokens = 0;
   int max_batch_images = 0;

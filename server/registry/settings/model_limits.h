@@ -16,16 +16,17 @@
 
 namespace vitrine {
 
-// Limits of one model, over all its versions: on requests between admission and answer, and on one batch. Admission
-// reads it for every request and the scheduler for every batch; the registry sets it when the serving configuration
-// changes. A lower queue limit does not affect requests that were admitted already. Thread-safe.
+// Limits of one model over all its versions: on requests between admission and answer, and on one batch. Admission
+// reads them for every request and the scheduler for every batch; the registry sets them when the serving configuration
+// changes. A lower queue limit does not affect requests that are already admitted. Thread-safe.
 class QueueLimits {
  public:
   static constexpr int64_t kNone = std::numeric_limits<int64_t>::max();
   std::atomic<int64_t> max_requests = kNone;  // at least 1
   std::atomic<int64_t> max_bytes = kNone;     // sum over images and tensors; at least 1
 
-  // Limits of the model's batches: its own over the server's. Unset: the scheduler's options hold.
+  // Batch limits: the model's settings, and the server's where the model has none. Unset: the scheduler's options
+  // apply.
   std::optional<BatchLimits> batch() const {
     MutexLock lock(mutex_);
     return batch_;
@@ -40,18 +41,18 @@ class QueueLimits {
   std::optional<BatchLimits> batch_ ABSL_GUARDED_BY(mutex_);
 };
 
-// Returns `server` with the fields that are set in `own` replaced.
+// Returns `server`, with its fields replaced by those that are set in `own`.
 BatchLimits Over(const BatchLimits& server, const v1::BatchLimits& own);
 v1::BatchLimits ToProto(const BatchLimits& limits);
 
-// The limits by model. All versions of a model share one object (LoadedModel::queue_limits), so that a swap neither
-// resets nor doubles them. Thread-safe.
+// The limits by model. All versions of a model share one object (LoadedModel::queue_limits), so that replacing a
+// version neither resets nor doubles them. Thread-safe.
 class ModelLimitsTable {
  public:
   // `server`: batch limits of models without settings.
   explicit ModelLimitsTable(const BatchLimits& server) : server_(server) {}
 
-  // Returns the limits of a model, initially the server's; never null.
+  // Returns the limits of a model, never null. Until Set they are the server's.
   std::shared_ptr<QueueLimits> For(const std::string& model);
   void Set(const std::string& model, const v1::ModelServing& serving);
 

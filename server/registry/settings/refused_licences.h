@@ -13,9 +13,9 @@ namespace vitrine {
 // Checks that no pattern of --refuse-licence is empty. INVALID_ARGUMENT names the flag.
 absl::Status ValidateRefusedLicences(const std::vector<std::string>& patterns);
 
-// FAILED_PRECONDITION names version, licence and pattern if a pattern of --refuse-licence fits the version's licence or
-// a licence within it, as in "MIT AND CC-BY-NC-4.0". "*" fits any characters; case is ignored, and spaces and "_" equal
-// "-". "none" and "unknown" fit versions that state no licence.
+// Checks that no pattern of --refuse-licence matches the version's licence or a licence within it, as in "MIT AND
+// CC-BY-NC-4.0". FAILED_PRECONDITION names version, licence and pattern. "*" matches any characters; case is ignored,
+// and spaces and "_" equal "-". "none" and "unknown" match versions that state no licence.
 absl::Status CheckLicence(const v1::Manifest& manifest, const std::vector<std::string>& patterns);
 
 }  // namespace vitrine

@@ -20,7 +20,7 @@ constexpr size_t kLongestLabel = 32;
 constexpr int kMostSpecific = 100;
 constexpr double kLongestSeconds = 86400;
 constexpr int kMostBatchImages = 65536;
-// Tolerance for shares written by people: 33.3 + 33.3 + 33.4 counts as 100.
+// Tolerance for the sum of shares that people write, such as 33.3 + 33.3 + 33.4.
 constexpr double kRounding = 1e-9;
 
 absl::Status RefuseRule(const std::string& sentence) {
@@ -85,7 +85,7 @@ absl::Status ValidateBatching(const v1::BatchLimits& batching) {
   RETURN_IF_ERROR(
       AtLeastOne("batching.max_batch_pixels", batching.has_max_batch_pixels(), batching.max_batch_pixels()));
   const double longest = absl::ToDoubleSeconds(kLongestBatchWait);
-  // Written so that NaN is rejected.
+  // The negated form also rejects NaN.
   if (batching.has_max_wait_seconds() &&
       !(batching.max_wait_seconds() >= 0 && batching.max_wait_seconds() <= longest)) {
     return RefuseRule(absl::StrCat("batching.max_wait_seconds is ", batching.max_wait_seconds(), "; it must be 0 to ",
@@ -141,7 +141,7 @@ absl::Status ValidateGuard(const v1::CanaryGuard& guard) {
     return RefuseRule(
         absl::StrCat("canary_guard.max_golden_drift is ", guard.max_golden_drift(), "; it must be above 0"));
   }
-  // Written so that NaN is rejected.
+  // The negated form also rejects NaN.
   if (guard.has_max_compute_ratio() && guard.max_compute_ratio() != 0 &&
       !(guard.max_compute_ratio() > 1 && std::isfinite(guard.max_compute_ratio()))) {
     return RefuseRule(absl::StrCat("canary_guard.max_compute_ratio is ", guard.max_compute_ratio(),
@@ -183,7 +183,7 @@ absl::Status ValidateLabel(std::string_view label) {
   const bool plain = std::all_of(label.begin(), label.end(), [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
   });
-  // Digits alone would be read as a version.
+  // A label of digits only would be read as a version.
   const bool digits = std::all_of(label.begin(), label.end(), [](char c) { return c >= '0' && c <= '9'; });
   if (plain && !digits && !label.empty() && label.size() <= kLongestLabel) return absl::OkStatus();
   return RefuseRule(absl::StrCat("the label ", Quoted(std::string(label.substr(0, 2 * kLongestLabel))), " is not 1 to ",

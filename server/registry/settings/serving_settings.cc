@@ -51,7 +51,7 @@ absl::Status CannotBeKept(const absl::Status& why) {
       absl::StrCat("the change cannot be kept, and is not made: ", std::string(why.message())));
 }
 
-// Returns the row of a model; an empty one if there is none.
+// Returns the row of a model, or an empty row.
 template <typename Row>
 Row RowOf(const google::protobuf::RepeatedPtrField<Row>& rows, const std::string& model) {
   for (const Row& row : rows) {
@@ -95,7 +95,7 @@ bool ServingSettings::Reload() {
   }
   absl::StatusOr<v1::ServingConfig> config = ReadConfig(path);
   MutexLock lock(mutex_);
-  // A file that could not be read, in contrast to an invalid one, is tried again even if its stamp is unchanged.
+  // A file that could not be read is tried again even if its stamp is unchanged; an invalid file is not.
   if (config.ok() || absl::IsInvalidArgument(config.status())) stamp_ = stamp;
   if (!config.ok()) {
     if (config.status() != fault_) {
@@ -187,7 +187,7 @@ void ServingSettings::Restore(const std::string& model, const v1::ModelOverride&
   if (!options_.admin_state.empty()) DropStaged(options_.admin_state);
 }
 
-// Skipped during a change, which may still fail.
+// Does nothing during a change, which may still fail.
 void ServingSettings::WritePending() {
   MutexLock lock(mutex_);
   if (!behind_ || open_.has_value()) return;

@@ -21,29 +21,29 @@ namespace vitrine {
 // Settings of one model.
 struct ModelPlan {
   v1::ModelServing file;      // the row of the file; empty if it has none
-  v1::ModelServing serving;   // `file` with `changed` applied; policy always set
+  v1::ModelServing serving;   // `file` after `changed` is applied; the policy is always set
   v1::ModelOverride changed;  // changes by the Admin service; empty for most models
 };
 
 // Settings of all models: the file of --serving-config with the changes of the Admin service applied. Thread-safe,
-// except that between the first Change of one operation and its Keep or Restore no other may begin.
+// except that an operation (Change, then Keep or Restore) must end before the next one begins.
 class ServingSettings {
  public:
   using Edit = std::function<void(v1::ModelOverride&)>;
-  // Behaviour of a change if the state file cannot be written.
+  // Behaviour of a change when the state file cannot be written.
   enum class Durability {
     kRequired,    // the change fails
-    kBestEffort,  // it holds in this process, and is written as soon as possible
+    kBestEffort,  // the change applies in this process, and is written as soon as possible
   };
 
   struct Options {
-    // Protobuf text of a ServingConfig, read again when it changes; empty: none.
+    // Protobuf text of a ServingConfig, read again when it changes; empty: no file.
     std::filesystem::path serving_config;
-    // Protobuf text of an AdminState, replaced by every change; empty: changes are lost when the process ends.
+    // Protobuf text of an AdminState; every change replaces it. Empty: changes are lost when the process ends.
     std::filesystem::path admin_state;
-    // For models without a policy.
+    // Policy of models without a policy.
     v1::VersionPolicy default_policy;
-    // For models without a precision in the file.
+    // Precision of models without a precision in the file.
     Precision precision = Precision::kFp32;
   };
 
@@ -52,26 +52,26 @@ class ServingSettings {
   static absl::StatusOr<std::unique_ptr<ServingSettings>> Open(Options options);
 
   // Reads the file of --serving-config again if its stamp has changed. A broken or missing file changes only fault()
-  // and is logged once. Returns true if other settings hold now. Also writes changes that could not be written when
+  // and is logged once. Returns true if the settings were replaced. Also writes changes that could not be written when
   // they were made.
   bool Reload();
-  // Returns why the file as last seen is not used; OK if it is.
+  // Returns why the file, as last seen, is not used; OK if it is used.
   absl::Status fault() const;
 
-  // Returns the settings of a model; with `edit`, those after that change.
+  // Returns the settings of a model; if `edit` is set, those after that change.
   ModelPlan Plan(const std::string& model, const Edit& edit = nullptr) const;
-  // Returns the precision of a version: that of the file for it, else for its model, else the default.
+  // Returns a version's precision: the file's value for the version, else for its model, else the default.
   Precision PrecisionOf(const VersionId& id) const;
   // Returns every model in the file or in the changes of the Admin service.
   std::vector<std::string> Models() const;
 
-  // Applies `edit` to the Admin service's changes for a model; an empty result is dropped. The change takes effect at
-  // once and is staged beside the state file, which only Keep replaces, so that a change that fails is never kept.
-  // UNAVAILABLE if it cannot be written, INVALID_ARGUMENT if the result is not valid; then nothing has changed.
+  // Applies `edit` to the Admin service's changes for a model; an empty result removes its row. The change takes effect
+  // at once and is staged beside the state file. Only Keep replaces that file, so a change that fails is never stored.
+  // UNAVAILABLE: it cannot be written; INVALID_ARGUMENT: the result is not valid. On an error nothing has changed.
   absl::Status Change(const std::string& model, const Edit& edit, Durability durability = Durability::kRequired);
-  // Replaces the state file by the current state. UNAVAILABLE: the file is unchanged; Restore must follow.
+  // Replaces the state file by the current state. UNAVAILABLE: the file is unchanged; the caller must call Restore.
   absl::Status Keep();
-  // Restores the Admin service's changes for a model to those before a change that is not kept.
+  // Undoes a change that is not kept: sets the Admin service's changes for a model to `before`.
   void Restore(const std::string& model, const v1::ModelOverride& before);
   const Options& options() const { return options_; }
 
@@ -85,10 +85,10 @@ class ServingSettings {
   v1::AdminState state_ ABSL_GUARDED_BY(mutex_);
   std::string stamp_ ABSL_GUARDED_BY(mutex_);  // stamp of the file when it was last read
   absl::Status fault_ ABSL_GUARDED_BY(mutex_);
-  // The change that is neither kept nor restored yet, if any.
+  // The change that is neither kept nor restored yet, if there is one.
   struct OpenChange {
     Durability durability;
-    absl::Status staged;  // result of staging it beside the state file
+    absl::Status staged;  // result of staging the change beside the state file
   };
   std::optional<OpenChange> open_ ABSL_GUARDED_BY(mutex_);
   bool behind_ ABSL_GUARDED_BY(mutex_) = false;  // the state file lacks a best-effort change

@@ -11,8 +11,8 @@ namespace {
 
 constexpr double kWholeLine = 18446744073709551616.0;  // 2^64
 
-// Returns the version that is `stable` when no label sets it: the newest version that has no share, was not put away
-// and does not wait, else the newest not put away, else the newest.
+// Returns the version that is `stable` when no label sets it: the newest version that has no share, is not excluded and
+// does not wait; else the newest that is not excluded; else the newest.
 int64_t NewestForAll(const ModelPlan& plan, const std::set<int64_t>& ready, const std::set<int64_t>& waiting) {
   for (auto version = ready.rbegin(); version != ready.rend(); ++version) {
     if (waiting.contains(*version)) continue;
@@ -56,7 +56,8 @@ TrafficTable MakeTrafficTable(const ModelPlan& plan, const std::set<int64_t>& re
     table.parts.push_back({table.whole ? std::numeric_limits<uint64_t>::max() : static_cast<uint64_t>(end),
                            share.version(), share.percent()});
   }
-  // If the label was set but its version is not READY, it stays unassigned; if it was not set, it names the only share.
+  // If the settings give the label to a version that is not READY, it stays unassigned. If they do not set it, the only
+  // version with a share gets it.
   if (LabelledVersion(plan.serving, kCanaryLabel) == 0 && table.parts.size() == 1 &&
       table.parts[0].version != table.stable) {
     table.labels[kCanaryLabel] = table.parts[0].version;

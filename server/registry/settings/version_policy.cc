@@ -18,7 +18,7 @@ bool CanServe(const VersionFacts& version) {
   return version.state == State::kReady || (version.on_disk && version.state != State::kFailed);
 }
 
-// Returns the versions that the settings name by label, share or number.
+// Returns the versions that labels, shares or operators name.
 std::set<int64_t> Named(const ModelPlan& plan) {
   std::set<int64_t> named;
   for (const v1::VersionLabel& label : plan.serving.labels()) named.insert(label.version());
@@ -41,7 +41,8 @@ std::set<int64_t> OfPolicy(const Facts& usable, const v1::ModelServing& serving)
       const size_t most = static_cast<size_t>(std::max(policy.latest(), 1));
       std::optional<int64_t> waiting;
       for (auto version = usable.begin(); version != usable.end() && versions.size() < most; ++version) {
-        // Canaries are wanted anyway, and like waiting versions must not displace those that serve all other requests.
+        // Canaries are wanted in any case. Like waiting versions, they must not displace versions that serve all other
+        // requests.
         if (IsCanary(serving, version->first)) continue;
         if (!version->second.is_waiting) {
           versions.insert(version->first);
@@ -55,7 +56,7 @@ std::set<int64_t> OfPolicy(const Facts& usable, const v1::ModelServing& serving)
   return versions;
 }
 
-// Returns the version that stays if no wanted version is READY; 0 if none is READY at all.
+// Returns the version that stays if no wanted version is READY; 0 if no version is READY.
 int64_t LastResort(const Facts& all, const ModelPlan& plan) {
   int64_t resort = 0;
   for (const auto& [number, facts] : all) {

@@ -10,36 +10,39 @@
 
 namespace vitrine {
 
-// State of a version as the policy sees it.
+// State of a version for the policy.
 struct VersionFacts {
   enum class State {
     kAbsent,    // on disk, not in memory
     kReady,     // serves
-    kRetiring,  // was replaced; a request may still hold it
+    kRetiring,  // replaced, but a request may still use it
     kFailed,    // failed, and its next try is not due
   };
   int64_t version = 0;
   State state = State::kAbsent;
   bool on_disk = true;
-  bool is_waiting = false;  // READY but not serving automatically: see VersionTable::Waiting
+  bool is_waiting = false;  // READY but not serving by itself: see VersionTable::Waiting
 };
 
-// Next action for a model.
+// Next step for a model.
 struct VersionStep {
   std::optional<int64_t> load;  // version to load before the next call of NextStep
-  std::vector<int64_t> retire;  // only if there is nothing to load
+  std::vector<int64_t> retire;  // versions to retire; empty while there is a version to load
 };
 
-// Chooses which versions of a model are in memory. Pure: the same arguments give the same step.
+// Chooses which versions of a model are in memory. Pure: equal arguments give equal steps.
 //
-// Wanted are the versions of the policy, those with a label or a share of the traffic, and those loaded by name, except
-// those that were put away. `latest` does not count failed versions, canaries (IsCanary) and waiting versions; the
-// newest waiting version is wanted in addition. READY versions that are gone from the disk count as present.
-// Guarantees, unless the model was unloaded as a whole:
+// Wanted are the versions of the policy, versions with a label or a share of the traffic, and versions loaded by name,
+// without those that an operator excluded. `latest` does not count failed versions, canaries (IsCanary) and waiting
+// versions; the newest waiting version is wanted in addition. READY versions that are gone from the disk count as
+// present.
+//
+// Guarantees, except if the model was unloaded as a whole:
 //   - the newest wanted version is loaded first, but canaries after all others, and no version retires before every
-//     wanted version is READY or has failed;
-//   - the last READY version never retires, wanted or not: the newest of those not put away stays, else the newest;
-//   - a version that was put away is not loaded.
+//   wanted version is READY or has failed;
+//   - the last READY version never retires, even if it is not wanted: the newest non-excluded one stays, else the
+//   newest;
+//   - an excluded version is not loaded.
 VersionStep NextStep(const std::vector<VersionFacts>& versions, const ModelPlan& plan);
 
 }  // namespace vitrine

@@ -7,7 +7,7 @@
 namespace vitrine {
 namespace {
 
-// Adds an uncertainty of one answer in `count` to the mean: the sample variance of a few equal answers is zero.
+// Adds the variance 1 / `count`, as of one uncertain answer: the sample variance of a few equal answers is zero.
 double VarianceOfMean(double mean, double mean_of_squares, double count) {
   return (std::max(mean_of_squares - mean * mean, 0.0) + 1 / count) / count;
 }
@@ -63,7 +63,7 @@ AnswerComparison Compare(const AnswerTotals& version, const AnswerTotals& other)
   compared.confidence = {mean - other_mean, std::sqrt(VarianceOfMean(mean, version.squares / n, n) +
                                                       VarianceOfMean(other_mean, other.squares / m, m))};
   const double unsure = static_cast<double>(version.unsure) / n, other_unsure = static_cast<double>(other.unsure) / m;
-  // For zeros and ones, the mean of squares is the mean.
+  // For zeros and ones, the mean of the squares is the mean.
   compared.unsure = {unsure - other_unsure,
                      std::sqrt(VarianceOfMean(unsure, unsure, n) + VarianceOfMean(other_unsure, other_unsure, m))};
   compared.classes = ClassDistance(version, other);

@@ -11,23 +11,23 @@
 namespace vitrine {
 
 // Compute times of a version: the forward pass of a batch, divided by its images. This is not the caller's wait, most
-// of which may be the queue that all versions share. Kept by batch size, in powers of two: an image takes less in a
-// full batch than alone, and a version with a small share of the traffic gets smaller batches.
+// of which may be in the queue that all versions share. Kept by batch size, in powers of two, because an image takes
+// less time in a full batch than alone, and a version with a small share of the traffic gets smaller batches.
 struct ComputeTimes {
   struct OfSize {
     int64_t images = 0;
-    double log_seconds = 0;  // sum over the images of the logarithm of each one's time
+    double log_seconds = 0;  // sum over the images of the logarithm of the time per image
   };
-  static constexpr int kSizes = 8;  // 1, 2 and 3, 4 to 7, ..., 128 and more
+  static constexpr int kSizes = 8;  // sizes 1, 2 to 3, 4 to 7, ..., 128 and more
   std::array<OfSize, kSizes> sizes = {};
 
   friend ComputeTimes operator-(const ComputeTimes& later, const ComputeTimes& earlier);
 };
 
-// Compute times of a version since it was loaded. Thread-safe.
+// Compute times of a version since its load. Thread-safe.
 class ComputeRecord {
  public:
-  // Adds a batch of `images`, at least 1, that took `spent`.
+  // Adds a batch of `images` (at least 1) that took `spent`.
   void Add(int64_t images, absl::Duration spent);
   ComputeTimes Read() const;
 
@@ -38,12 +38,12 @@ class ComputeRecord {
 
 // Result of comparing one version with another.
 struct ComputeComparison {
-  int64_t images = 0;  // number per version that could be compared
-  double ratio = 0;    // time per image divided by that of the other version; 0: nothing to compare
+  int64_t images = 0;  // number of images per version that could be compared
+  double ratio = 0;    // time per image divided by the other version's; 0: nothing to compare
 };
 
-// Compares batches of equal size. Each size has the weight of the version with fewer images of it. The mean is
-// geometric, so that a few slow batches, such as the first after a load, have little effect.
+// Compares batches of equal size. The weight of each size is the image count of the version with fewer images of it.
+// The mean is geometric, so that a few slow batches, such as the first after a load, have little effect.
 ComputeComparison Compare(const ComputeTimes& version, const ComputeTimes& other);
 
 }  // namespace vitrine

@@ -8,12 +8,12 @@ namespace vitrine {
 namespace {
 
 constexpr double kFitWeight = 0.1;  // weight of a new point
-// Least standard deviation of x, relative to its mean, for the slope to be meaningful.
+// Minimum standard deviation of x, relative to its mean, that makes the slope meaningful.
 constexpr double kLeastSpread = 0.1;
 
 // Weight of a new observation.
 constexpr double kCostWeight = 0.2;
-// Seconds per overlay pixel before the first was drawn: an overlay of 1024 x 1024 takes about 0.2 s.
+// Seconds per overlay pixel before the first overlay was drawn; an overlay of 1024 x 1024 takes about 0.2 s.
 constexpr double kOverlayGuess = 2e-7;
 
 void Blend(double& mean, double observed) {
@@ -60,7 +60,7 @@ void ModelCost::ObserveDecode(int64_t pixels, absl::Duration spent) {
 void ModelCost::ObserveEncode(int64_t overlay_pixels, absl::Duration spent) {
   MutexLock lock(mutex_);
   if (overlay_pixels == 0) return Blend(seconds_per_answer_, absl::ToDoubleSeconds(spent));
-  // The rest of such an answer takes about a thousandth of the time.
+  // The rest of an answer with overlays takes about a thousandth of this time.
   Blend(seconds_per_overlay_pixel_, absl::ToDoubleSeconds(spent) / static_cast<double>(overlay_pixels));
 }
 

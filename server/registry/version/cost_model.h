@@ -9,8 +9,8 @@
 
 namespace vitrine {
 
-// Fits y = a + b x by weighted least squares, with a and b at least zero: each point has nine tenths of the weight of
-// the next one. If the x values are too close together to separate a from b, y = b x.
+// Fits y = a + b x by weighted least squares, with a and b at least zero. The weight of each point is nine tenths of
+// the next point's. If the x values are too close together to separate a from b, fits y = b x.
 class LinearFit {
  public:
   void Observe(double x, double y);
@@ -25,30 +25,29 @@ class LinearFit {
   bool is_empty_ = true;
 };
 
-// Predicts a model's cost on one executor from observed costs. Thread-safe.
-//
-// Uses exponentially weighted means, so that a model that becomes slower (a busy machine) is recognised after about ten
-// batches. Zero until the first observation: an unknown model is admitted and measured. Only overlays have an initial
-// estimate, since their cost does not depend on the model.
+// Predicts a model's cost on one executor from observed costs. Thread-safe. Uses exponentially weighted means, so that
+// a slower model (a busy machine) is recognized after about ten batches. Zero until the first observation: an unknown
+// model is admitted and measured. Only overlays have an initial estimate, since their cost does not depend on the
+// model.
 class ModelCost {
  public:
-  // Records that one batch of `tokens` took `spent` in the forward pass.
+  // Records that the forward pass of one batch of `tokens` took `spent`.
   void ObserveCompute(int64_t tokens, absl::Duration spent);
-  // Records that one input of `pixels`, before it is resized, took `spent` to decode and preprocess. The cost is per
-  // pixel rather than per byte: a uniform image of 16 megapixels is a small file.
+  // Records that decoding and preprocessing one input of `pixels` (before it is resized) took `spent`. The cost is per
+  // pixel, not per byte: a uniform image of 16 megapixels is a small file.
   void ObserveDecode(int64_t pixels, absl::Duration spent);
-  // Records that one answer took `spent` to make (top-k, attention maps), with `overlay_pixels` drawn and compressed.
+  // Records that making one answer (top-k, attention maps) took `spent`, with `overlay_pixels` drawn and compressed.
   void ObserveEncode(int64_t overlay_pixels, absl::Duration spent);
 
-  // Predicts the executor time of one request, in batches of the recent size. Linear in tokens, source pixels and
+  // Predicts the executor time of one request in batches of the recent size. Linear in tokens, source pixels and
   // overlay pixels.
   absl::Duration Predict(int64_t tokens, int64_t pixels, int64_t overlay_pixels = 0) const;
   // Predicts the forward pass of one batch: a fixed cost plus the cost of its tokens.
   absl::Duration PredictBatch(int64_t tokens) const;
-  // Returns PredictBatch plus the root mean square excess of recent batches over their prediction, at most twice
+  // Returns PredictBatch plus the root mean square of the excess of recent batches over their prediction, at most twice
   // PredictBatch.
   absl::Duration PredictBatchAtMost(int64_t tokens) const;
-  // Predicts the time of one request outside the forward pass: decoding and making the answer.
+  // Predicts the time of one request outside the forward pass: decoding, and making the answer.
   absl::Duration PredictBesideCompute(int64_t pixels, int64_t overlay_pixels = 0) const;
 
  private:
@@ -57,7 +56,7 @@ class ModelCost {
   double seconds_per_token_ ABSL_GUARDED_BY(mutex_) = 0;
   // mean square of the relative excess of batches over their prediction
   double excess_squared_ ABSL_GUARDED_BY(mutex_) = 0;
-  // Separate means, so that the fixed cost of small images is not charged per pixel of a large one.
+  // Separate means, so that the fixed cost of small images is not charged per pixel of a large image.
   double decode_seconds_ ABSL_GUARDED_BY(mutex_) = 0;
   double decode_pixels_ ABSL_GUARDED_BY(mutex_) = 0;
   double seconds_per_answer_ ABSL_GUARDED_BY(mutex_) = 0;         // answers without overlays

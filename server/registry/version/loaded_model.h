@@ -34,7 +34,7 @@ struct LoadedModel {
   size_t longest_label = 0;  // in bytes
   std::string device;        // "cpu" or "cuda:N"
   std::string precision;     // "fp32", "bf16" or "int8"
-  int64_t device_bytes = 0;  // weights in the form that is computed with
+  int64_t device_bytes = 0;  // weights in the form used for computing
   AttentionAbility attention;
   FeatureAbility features;
   std::shared_ptr<const ModelDescription> description;
@@ -42,23 +42,24 @@ struct LoadedModel {
 
   // Shared by the versions of a model with the same precision, so that a new version starts with the known costs.
   std::shared_ptr<ModelCost> cost = std::make_shared<ModelCost>();
-  // Never null. Those of the server if the loader has them; else private ones that nothing reads.
+  // Never null. The server's metrics, if the loader has them; otherwise private ones that nothing reads.
   std::shared_ptr<ModelMetrics> metrics = std::make_shared<ModelMetrics>();
   std::shared_ptr<VersionMetrics> version_metrics = std::make_shared<VersionMetrics>();
   std::shared_ptr<QueueLimits> queue_limits = std::make_shared<QueueLimits>();
 
-  // Compute times, without batches that hold only the server's own probes: for the canary guard.
+  // Compute times for the canary guard, without batches that contain only the server's own probes.
   const std::shared_ptr<ComputeRecord> computed = std::make_shared<ComputeRecord>();
-  // Answers to requests routed by the traffic's shares, and comparisons with `stable`: for the canary guard.
+  // For the canary guard: answers to requests routed by the traffic's shares, and comparisons with `stable`.
   const std::shared_ptr<AnswerRecord> answered = std::make_shared<AnswerRecord>();
   const std::shared_ptr<PairedAnswers> paired = std::make_shared<PairedAnswers>();
-  // Cost of an image by size: see CostOf.
+  // Cost of an image, by size: see CostOf.
   const std::shared_ptr<VersionCosts> costs = std::make_shared<VersionCosts>();
-  // The goldens, with the manifest but without the weights, to be run again while the version serves. Null in tests.
+  // The goldens, with the manifest and without the weights, for running them again while the version serves. Null in
+  // tests.
   std::shared_ptr<const StoredVersion> golden;
 };
 
-// Keeps its version in memory: a queued request holds one, so unloading cannot race with inference.
+// Keeps its version in memory: each queued request has one, so unloading cannot race with inference.
 using ModelHandle = std::shared_ptr<const LoadedModel>;
 
 }  // namespace vitrine

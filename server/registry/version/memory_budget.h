@@ -20,27 +20,26 @@ namespace vitrine {
 
 inline constexpr int64_t kNoMemoryLimit = std::numeric_limits<int64_t>::max();
 
-// Returns the weight bytes of the versions in memory, of one model or of all, including retiring versions that a
-// request holds.
+// Returns the weight bytes of the versions in memory, of one model or of all. Includes retiring versions that a request
+// still uses.
 int64_t MemoryOf(const std::vector<VersionStatus>& versions, std::string_view model = "");
 
-// Returns OK if a version of `bytes` fits beside the versions in memory and those that are `loading`, under the model's
-// limit and under `total`, the limit of all models. RESOURCE_EXHAUSTED names the bytes in memory, the bytes needed and
-// the limit. Pure.
+// Returns OK if a version of `bytes` fits in addition to the versions in memory and those in `loading`, under the
+// model's limit and under `total`, the limit of all models. RESOURCE_EXHAUSTED gives the bytes in memory, the bytes
+// needed and the limit. Pure function.
 absl::Status CheckMemory(const VersionId& id, int64_t bytes, const std::vector<VersionStatus>& versions,
                          const std::map<VersionId, int64_t>& loading, const v1::ModelLimits& limits, int64_t total);
 
-// Memory claimed by versions that are being loaded in parallel, so that together they stay under the limits.
-// Thread-safe.
+// Memory claimed by versions that are loading in parallel, so that their sum stays under the limits. Thread-safe.
 class MemoryClaims {
  public:
-  // `versions` returns the versions in memory; it is called with the claims locked.
+  // `versions` returns the versions in memory; the claims are locked while it runs.
   explicit MemoryClaims(std::function<std::vector<VersionStatus>()> versions) : versions_(std::move(versions)) {}
 
   // Claims `bytes` for a version, replacing its earlier claim. If CheckMemory fails, the earlier claim remains.
   absl::Status Claim(const VersionId& id, int64_t bytes, const v1::ModelLimits& limits, int64_t total);
-  // Ends a claim, if there is one, and calls `settle`, which puts the version in memory, under the same lock, so that
-  // the version is counted exactly once.
+  // Ends a claim, if there is one, and calls `settle`, which puts the version in memory. Both are under one lock, so
+  // that the version is counted exactly once.
   void Release(const VersionId& id, const std::function<void()>& settle = nullptr);
   // Number of versions that are being loaded.
   int count() const;

@@ -14,30 +14,30 @@ struct LoadedModel;
 
 // Comparison of images that two versions have answered.
 struct PairCounts {
-  int64_t images = 0;     // number for which the other version was sure
-  int64_t different = 0;  // number of those with different first classes
+  int64_t images = 0;     // number of images on which the other version was sure
+  int64_t different = 0;  // number of these with different first classes
 
   friend PairCounts operator-(const PairCounts& later, const PairCounts& earlier) {
     return {later.images - earlier.images, later.different - earlier.different};
   }
 };
 
-// At intervals, an image that a canary has answered is computed by the stable version too, which detects what class
-// counts cannot: that classes were exchanged. Thread-safe.
+// At intervals, the stable version also computes an image that a canary has answered. This detects exchanged classes,
+// which class counts cannot. Thread-safe.
 class PairedAnswers {
  public:
-  // Least confidence of the other version for an image to count: below it, good versions differ too.
+  // Minimum confidence of the other version for an image to count; below it, good versions also differ.
   static constexpr double kSure = 0.7;
-  // Least pause between two images, and least pause per compute time, which limits the use to a twentieth of an
-  // executor.
+  // Minimum pause between two images, and pause per compute time of the last image, which limits the use to a twentieth
+  // of an executor.
   static constexpr absl::Duration kLeastPause = absl::Milliseconds(200);
   static constexpr int kPausePerTime = 20;
 
   // Sets the version that computes images from now on; expired: none. It must have the same classes and preprocessing.
   void CompareWith(const std::weak_ptr<const LoadedModel>& other);
-  // Returns the version that is to compute an image now; null: none.
+  // Returns the version that must compute an image now; null: none.
   std::shared_ptr<const LoadedModel> Due(absl::Time now);
-  // Records an image that both versions have computed; the other one took `spent` until `now`.
+  // Records an image that both versions have computed; the other version took `spent` until `now`.
   void Add(bool is_sure, bool is_same, absl::Duration spent, absl::Time now);
   PairCounts Read() const;
 

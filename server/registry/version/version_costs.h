@@ -19,31 +19,31 @@ namespace vitrine {
 struct LoadedModel;
 struct VersionStatus;
 
-// Cost of an image for one version, by size. The version's program is built once, and its operations are counted once
-// per size. Thread-safe.
+// Cost of an image for one version, by size. Builds the version's program once and counts its operations once per size.
+// Thread-safe.
 class VersionCosts {
  public:
-  // Most sizes kept. Beyond that another size is dropped for each new one.
+  // Maximum number of sizes kept. Above it, each new size replaces another.
   static constexpr size_t kMost = 1024;
 
-  // Returns the cost. INVALID_ARGUMENT for a size smaller than a patch.
+  // Returns the cost. INVALID_ARGUMENT: the size is smaller than a patch.
   absl::StatusOr<v1::PictureCost> Of(const v1::ModelConfig& config, const v1::InputSize& size);
 
   size_t counted() const;  // number of sizes counted since the start
 
  private:
   mutable Mutex mutex_;
-  std::optional<program::Program> program_ ABSL_GUARDED_BY(mutex_);               // set at the first size
+  std::optional<program::Program> program_ ABSL_GUARDED_BY(mutex_);               // set by the first call of Of
   std::map<std::pair<int, int>, v1::PictureCost> costs_ ABSL_GUARDED_BY(mutex_);  // by height and width
   size_t counted_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
-// Returns the tokens and multiply-adds of an image of this size. INVALID_ARGUMENT if the model does not take it. May
-// compute for milliseconds the first time: for worker threads.
+// Returns the tokens and multiply-adds of an image of this size. INVALID_ARGUMENT: the model does not accept the size.
+// The first call for a size may compute for milliseconds, so call it on worker threads.
 absl::StatusOr<v1::PictureCost> CostOf(const LoadedModel& model, const v1::InputSize& size);
 
-// Adds the cost of each size in `request` to `answer`. INVALID_ARGUMENT for too many sizes or one that the model does
-// not take; NOT_FOUND if the version is not in memory. For worker threads.
+// Adds the cost of each size in `request` to `answer`. INVALID_ARGUMENT: too many sizes, or one that the model does not
+// accept. NOT_FOUND: the version is not in memory. Call it on worker threads.
 absl::Status AddCosts(const v1::GetModelRequest& request, const VersionStatus& status, v1::ModelVersion& answer);
 
 }  // namespace vitrine

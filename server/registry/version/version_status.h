@@ -11,17 +11,17 @@
 
 namespace vitrine {
 
-// Version number that stands for the model as a whole if its folder cannot be read, so that its versions are unknown.
-// Always FAILED.
+// Version number for the model as a whole, if its folder cannot be read and its versions are unknown. Its state is
+// always FAILED.
 constexpr int64_t kWholeModel = 0;
 
-// State of a version. `model` is set while READY, and while RETIRING as long as a request holds it.
+// State of a version. `model` is set while READY, and while RETIRING if a request still uses it.
 struct VersionStatus {
   VersionId id;
   v1::ModelState state = v1::MODEL_STATE_UNSPECIFIED;
-  std::string reason;  // FAILED: the error; RETIRING: why it was put away, if it was
+  std::string reason;  // FAILED: the error; RETIRING: the reason for its exclusion, if it was excluded
   ModelHandle model;
-  // READY only: its labels, sorted, and its percentage of the requests without version and label.
+  // READY only: its labels, sorted, and its percentage of the requests that name no version and no label.
   std::vector<std::string> labels;
   double traffic_percent = 0;
 };
@@ -29,8 +29,8 @@ struct VersionStatus {
 // Returns the message of the Registry service, without the class labels, which only GetModel returns.
 v1::ModelVersion Describe(const VersionStatus& status);
 
-// Serializes `version`, which Describe made of `status`, with the class labels added. The labels are written from where
-// they are: a message with copies of 20,000 labels would keep the allocator busy for milliseconds.
+// Serializes `version`, which Describe made of `status`, and adds the class labels. They are written without copying: a
+// message with copies of 20,000 labels would keep the allocator busy for milliseconds.
 std::string SerializeWithLabels(const v1::ModelVersion& version, const VersionStatus& status);
 
 }  // namespace vitrine
