@@ -39,9 +39,9 @@ struct VersionStep {
 //
 // Guarantees, except if the model was unloaded as a whole:
 //   - the newest wanted version is loaded first, but canaries after all others, and no version retires before every
-//   wanted version is READY or has failed;
+//     wanted version is READY or has failed;
 //   - the last READY version never retires, even if it is not wanted: the newest non-excluded one stays, else the
-//   newest;
+//     newest;
 //   - an excluded version is not loaded.
 VersionStep NextStep(const std::vector<VersionFacts>& versions, const ModelPlan& plan);
 

@@ -14,26 +14,26 @@ namespace vitrine {
 
 // Encodes floats for the wire, little-endian.
 std::string EncodeFloat(std::span<const float> values);
-// Encodes as IEEE 754 binary16, rounded to nearest even; overflow becomes infinity.
+// Encodes floats as IEEE 754 binary16, rounded to nearest even; overflow becomes infinity.
 std::string EncodeHalf(std::span<const float> values);
 
-// Converts to IEEE 754 binary16, rounded to nearest even; overflow becomes infinity.
+// Converts a float to IEEE 754 binary16, rounded to nearest even; overflow becomes infinity.
 uint16_t ToHalf(float value);
 
-// Default and largest limit of the bytes of attention values and features in an answer.
+// Default and maximum of a request's limit on the bytes of attention values and features in its answer.
 inline constexpr int64_t kDefaultAttentionBytes = int64_t{1} << 20;
 inline constexpr int64_t kMaxAttentionBytes = int64_t{16} << 20;
-// Returns max_attention_bytes of a request, or its default.
+// Returns the request's max_attention_bytes, or the default.
 int64_t AttentionBytesAllowed(const v1::ClassifyRequest& request);
 
-// Returns the bytes of one value on the wire. Requires FLOAT16, UINT8 or FLOAT32.
+// Returns the number of bytes per value on the wire. Requires FLOAT16, UINT8 or FLOAT32.
 int64_t BytesPerValue(v1::AttentionEncoding encoding);
 
-// Writes kind, layer, head and shape of `map` into `message`, and `encoding`, but no values.
+// Writes kind, layer, head and shape of `map`, and `encoding`, into `message`; writes no values.
 void FillShape(const AttentionMap& map, v1::AttentionEncoding encoding, v1::AttentionMap& message);
 
 // Writes `map` into `message` in `encoding`: kind, layer, head, shape, values, scale and offset. FLOAT16 rounds to
-// nearest even; UINT8 spans the map's own minimum to maximum, so that an error is at most half a step. Requires
+// nearest even. UINT8 maps the map's minimum and maximum to 0 and 255, so the error is at most half a step. Requires
 // FLOAT16, UINT8 or FLOAT32.
 void EncodeAttention(const AttentionMap& map, v1::AttentionEncoding encoding, v1::AttentionMap& message);
 

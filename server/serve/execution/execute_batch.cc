@@ -29,21 +29,21 @@
 namespace vitrine {
 namespace {
 
-// One request of a batch on its way through the executor.
+// One request of a batch while the executor processes it.
 struct Item {
-  std::unique_ptr<InferenceRequest> request;  // null once answered
+  std::unique_ptr<InferenceRequest> request;  // null after the answer
   Grid grid;
   ImageInput input;
   std::optional<absl::Duration> decode;  // set once tried
   std::optional<absl::Duration> encode;  // set once tried
 };
 
-// Returns the error of a batch that the device has no memory for.
+// Returns the error of a batch for which the device has no memory.
 absl::Status DeviceOutOfMemory() {
   return ShedError(ShedReason::kMemory, "the device has no memory left for this batch", absl::Seconds(1));
 }
 
-// In the form of messages.
+// Converts to the type of the messages' timings.
 float ToSeconds(absl::Duration duration) {
   return static_cast<float>(absl::ToDoubleSeconds(duration));
 }
@@ -55,7 +55,7 @@ int64_t FirstClass(std::span<const float> logits) {
 // Processes one batch from its encoded images to its answers.
 class BatchRun {
  public:
-  // Takes the requests of `batch`, which must outlive the run: it counts as running until then.
+  // Takes the requests of `batch`, which must outlive the run because it counts as running until its destruction.
   BatchRun(Batch& batch, const BatchContext& context)
       : id_(batch.id),
         model_(batch.requests.front()->model),
@@ -77,7 +77,7 @@ class BatchRun {
       if (absl::Status computed = Compute(); !computed.ok()) {
         return FailRest(absl::IsResourceExhausted(computed) ? DeviceOutOfMemory() : Fault(computed.message()));
       }
-      // A tensor that is computed in place cannot be used: its bytes are gone once it is answered.
+      // A tensor used in place is not eligible: its bytes are freed with its answer.
       const auto routed = std::find_if(items_.begin(), items_.end(),
                                        [](const Item& item) { return IsRouted(item) && !item.input.values.empty(); });
       for (const size_t i : AnswerOrder()) {
@@ -91,15 +91,15 @@ class BatchRun {
   }
 
  private:
-  // Items that run together, with the attention and tokens requested for them, by index in the part.
+  // Items that the model computes in one run, with the attention and tokens requested for them by index in the part.
   struct Part {
     size_t first = 0;  // item
     AttentionTap attention;
     TokenTap tokens;
   };
 
-  // Decodes the images. Ends the requests with a damaged image, and those that are cancelled or expired: checked before
-  // each decoding, and again after all, which can take long.
+  // Decodes the images. Ends requests whose image is damaged. Ends cancelled or expired requests before each decoding,
+  // and again after all decoding, which can take long.
   void Decode() {
     for (Item& item : items_) {
       const absl::Time begin = context_.clock.Now();
@@ -136,7 +136,7 @@ class BatchRun {
   static void Note(const Item& item, Stage stage, absl::Time begin, absl::Time end) {
     if (RequestTrace* const trace = item.request->trace) trace->Note(stage, begin, end);
   }
-  // Called while all items are unanswered: when the model has run or failed.
+  // Call when the model has run or failed, before any item is answered.
   void NoteCompute(absl::Time begin, absl::Time end) const {
     for (const Item& item : items_) {
       Note(item, Stage::kCompute, begin, end);
@@ -146,8 +146,8 @@ class BatchRun {
     }
   }
 
-  // Items with features come last, since the model computes additional tokens for them. Equal grids become neighbours,
-  // which share grid-dependent work.
+  // Puts items with features last, since the model computes additional tokens for them, and items of equal grids side
+  // by side, because they share grid-dependent work.
   void Sort() {
     std::stable_sort(items_.begin(), items_.end(), [](const Item& a, const Item& b) {
       return std::tuple(!a.request->features.empty(), a.grid.rows, a.grid.columns) <
@@ -155,7 +155,8 @@ class BatchRun {
     });
   }
 
-  // Checks that the decoded input has the planned size; a mismatch, a fault of the server, would read out of bounds.
+  // Checks that the decoded input has the planned size. A mismatch is a fault of the server and would cause reads out
+  // of bounds.
   absl::Status CheckFits(const Item& item) const {
     const engine::ImagePlanes& pixels = item.input.pixels;
     const ModelDescription& model = *model_->description;
@@ -167,7 +168,7 @@ class BatchRun {
                                             "] is not what was planned"));
   }
 
-  // Computes the items in [first, last), all with or all without features.
+  // Computes the items in [first, last), of which all or none have features.
   absl::Status ComputePart(size_t first, size_t last) {
     if (first == last) return absl::OkStatus();
     Part& part = parts_.emplace_back();
@@ -189,7 +190,7 @@ class BatchRun {
 
   static bool IsRouted(const Item& item) { return item.request->is_routed; }
 
-  // At intervals, computes an image of a canary with the stable version too, after every request of the batch is
+  // At intervals, also computes an image of a canary with the stable version, after every request of the batch is
   // answered.
   void ComputePaired(size_t i) const {
     const ModelHandle other = model_->paired->Due(context_.clock.Now());
@@ -235,14 +236,14 @@ class BatchRun {
     }
     compute_ = context_.clock.Now() - begin;
     NoteCompute(begin, begin + compute_);
-    // Cost is observed without helpers only: under load, when predictions matter, there are none, and the helpers'
-    // waiting for each other would distort it.
+    // Observes the cost only without helpers: under load, when predictions matter, there are none, and the time that
+    // helpers wait for each other would distort it.
     if (members == 1) {
       model_->cost->ObserveCompute(tokens, compute_);
     } else if (all_stayed) {
       context_.help->Note(compute_, model_->cost->PredictBatch(tokens));
     }
-    // Images sent to a version by its name may differ from those of the other requests, so they do not count.
+    // Counts only routed images: those sent to a version by its name may differ from the others.
     if (all_stayed && std::all_of(items_.begin(), items_.end(), IsRouted)) {
       model_->computed->Add(images, members * compute_);
     }
@@ -253,7 +254,7 @@ class BatchRun {
     return absl::OkStatus();
   }
 
-  // Lets idle executors compute with this one if that is worth waking them.
+  // Lets idle executors help to compute this batch if that is worth waking them.
   std::optional<Helpers> SendToTeam(int64_t tokens) const {
     if (context_.scheduler == nullptr || context_.most_helpers == 0 || !context_.help->IsWorthwhile())
       return std::nullopt;
@@ -265,14 +266,14 @@ class BatchRun {
       largest = std::max(largest, request.tokens);
       is_urgent |= request.request.priority() != v1::LOW;
     }
-    // A batch of LOW requests leaves the other cores to new requests.
+    // A batch of LOW requests leaves the other cores free for new requests.
     if (!is_urgent) return std::nullopt;
     const int64_t worth = HelpersWorth(model_->cost->PredictBatch(tokens), tokens, largest);
     return std::make_optional<Helpers>(context_.workspace, *context_.scheduler,
                                        std::min<int64_t>(context_.most_helpers, worth));
   }
 
-  // Items with fewer overlay pixels are answered first: an overlay takes longer than all other answers of a batch.
+  // Returns the items by increasing overlay pixels: one overlay takes longer than all other answers of a batch.
   std::vector<size_t> AnswerOrder() const {
     std::vector<size_t> order(items_.size());
     std::iota(order.begin(), order.end(), size_t{0});
@@ -320,7 +321,7 @@ class BatchRun {
     const absl::Time end = context_.clock.Now();
     item.encode = end - begin;
     Note(item, Stage::kEncode, begin, end);
-    // A failed answer may have drawn only some of its overlays.
+    // The cost of a failed answer is not observed: it may have drawn only some of its overlays.
     if (!response.ok()) return response;
     response->mutable_timings()->set_encode(ToSeconds(end - begin));
     model_->cost->ObserveEncode(request.overlay_pixels, end - begin);
@@ -334,7 +335,7 @@ class BatchRun {
     request->Finish(std::move(answer));
   }
 
-  // Counts the stages of failed requests too: if all are late, nothing else shows why.
+  // Also counts the stages of failed requests: if all requests are late, nothing else shows the reason.
   void CountStages(const Item& item, bool answered) const {
     if (item.request->is_probe) return;
     const auto count = [&](Stage stage, absl::Duration spent) {
@@ -399,7 +400,7 @@ class BatchRun {
   std::vector<Item> items_;
   std::vector<Part> parts_;                    // one or two
   FloatArray logits_;                          // [images, classes]
-  std::optional<absl::Time> computing_since_;  // until the model has run
+  std::optional<absl::Time> computing_since_;  // set while the model runs
   absl::Duration compute_;
   v1::BatchInfo info_;
 };

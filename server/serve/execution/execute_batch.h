@@ -13,8 +13,8 @@
 
 namespace vitrine {
 
-// Makes the answer for one image, with the timings of the output. Called concurrently on executor threads. The executor
-// adds timings.encode, the time of this call; `total` is set when the call is answered.
+// Makes the answer for one image, with the timings in `output`. Called concurrently on executor threads. The executor
+// adds timings.encode, the time of this call; `total` is set when the request is answered.
 using Responder =
     std::function<absl::StatusOr<v1::ClassifyResponse>(const InferenceRequest& request, InferenceOutput output)>;
 
@@ -24,15 +24,15 @@ struct BatchContext {
   const Responder& responder;
   const Clock& clock;
   bool log_batches = false;
-  // Source of idle executors that help to compute, and their maximum number; null: none.
+  // Scheduler whose idle executors help to compute, and their maximum number; null: no helpers.
   Scheduler* scheduler = nullptr;
-  HelpRecord* help = nullptr;  // set if `scheduler` is
+  HelpRecord* help = nullptr;  // required if `scheduler` is set
   int most_helpers = 0;
 };
 
 // Decodes the images of one batch, runs the model once and answers every request, on the calling thread. A damaged
 // image fails only its own request. An exception of the model fails the batch with INTERNAL and a fixed text; the
-// details go to the log. A device without memory fails it with RESOURCE_EXHAUSTED. Never throws.
+// details are logged. A device without free memory fails it with RESOURCE_EXHAUSTED. Never throws.
 void ExecuteBatch(Batch batch, const BatchContext& context);
 
 }  // namespace vitrine

@@ -52,7 +52,7 @@ int ExecutorOptions::StandInCount() const {
   return device.kind == Device::Kind::kCuda ? 0 : ThreadCount();
 }
 
-// The clock is read under the lock, so that the reported time never goes back.
+// Reads the clock under the lock, so that the reported time never decreases.
 ExecutorStatus ExecutorPool::Worker::Status(const Clock& clock) const {
   MutexLock lock(mutex);
   const absl::Duration age = busy_since.has_value() ? clock.Now() - *busy_since : absl::ZeroDuration();
@@ -154,7 +154,7 @@ void ExecutorPool::Run(int index, int core) {
   engine::Workspace workspace;
   Worker& worker = places_[index]->executor;
   Seat& seat = places_[index]->seat;
-  // on a device there is no work to share with a team
+  // on a CUDA device there is no work for helpers
   const bool computes = options_.device.kind == Device::Kind::kCpu;
   const int most = options_.lane_width == 0 ? threads() : std::min(options_.lane_width, threads());
   const int width = computes ? most : 1;

@@ -22,55 +22,56 @@
 
 namespace vitrine {
 
-// Default number of threads that feed a CUDA device: more threads raise throughput only slightly, and cuDNN prepares
+// Default number of threads that feed a CUDA device. More threads raise throughput only slightly, and cuDNN prepares
 // the convolutions again for each thread.
 inline constexpr int kDeviceExecutors = 8;
 
 struct ExecutorOptions {
   Device device;
-  // Number of threads; 0: one per core that this process may use. On a CPU each computes on its core. On a CUDA device
-  // each decodes on its core and passes its batch to the device, which runs one batch at a time.
+  // Number of executor threads; 0: one per core that this process may use. On a CPU each computes on its core. For a
+  // CUDA device each decodes on its core and passes its batch to the device, which runs one batch at a time.
   int threads = 0;
-  // Cores to run on; empty: all that this process may use.
+  // Cores to run on; empty: all cores that this process may use.
   std::vector<int> cores = {};
-  // Pins each thread to one of these cores. Only for cores without other load: a pinned thread cannot move.
+  // Pins each thread to one of these cores. Use it only for cores without other load, since a pinned thread cannot
+  // move.
   bool pin = false;
-  // Most threads that compute one batch together while the others are idle; 0: all of them.
+  // Maximum number of threads that compute one batch together while the others are idle; 0: all threads.
   int lane_width = 0;
-  // Logs a line per batch at level info instead of debug: images, tokens and grids.
+  // Logs a line per batch (images, tokens and grids) at level info instead of debug.
   bool log_batches = false;
 
-  absl::Status Validate() const;  // names the field, the value and the allowed range
+  absl::Status Validate() const;  // an error names the field, the value and the allowed range
   int ThreadCount() const;        // resolved value of `threads`; at least 1
-  // Returns the number of threads that take quick batches while executors process slow images: one per executor on a
-  // CPU, none on a CUDA device.
+  // Returns the number of stand-ins, which take quick batches while executors process slow images: one per executor on
+  // a CPU, none for a CUDA device.
   int StandInCount() const;
 };
 
 // The threads that decode and compute. Each takes a batch from the scheduler, decodes its images, runs the model once
-// and answers every request. A damaged image fails its own request, as does a logit that is not finite; an exception
-// fails its batch with INTERNAL and a fixed text; the details go to the log, and the thread continues. While a thread
-// processes a slow image its stand-in takes quick batches, see Seat.
+// and answers every request. A damaged image or a logit that is not finite fails only its own request. An exception
+// fails its batch with INTERNAL and a fixed text; the details are logged, and the thread continues. While a thread
+// processes a slow image, its stand-in takes quick batches, see Seat.
 class ExecutorPool {
  public:
-  // Called periodically with the run time of the longest running batch; zero if every thread waits. Time in which the
-  // whole process did not run (SIGSTOP, a frozen control group) does not count.
+  // Called periodically with the run time of the longest running batch, or zero if every thread waits. Time in which
+  // the whole process was stopped (SIGSTOP, a frozen control group) does not count.
   using Watchdog = std::function<void(absl::Duration longest)>;
   static constexpr absl::Duration kWatchPeriod = absl::Milliseconds(100);
-  // Delay between two watchdog calls from which the process is assumed to have been stopped.
+  // Delay between two watchdog calls above which the process is assumed to have been stopped.
   static constexpr absl::Duration kLongestLook = absl::Seconds(1);
 
   // Starts the threads. `scheduler` and `clock` must outlive the pool. `watchdog` is called every kWatchPeriod on a
-  // thread of its own until the threads have ended; may be null.
+  // separate thread until the executors have ended; may be null.
   ExecutorPool(const ExecutorOptions& options, Scheduler& scheduler, Responder responder, const Clock& clock,
                Watchdog watchdog = nullptr);
-  // Joins the threads. Requires that the scheduler was stopped, else it waits forever.
+  // Joins the threads. The scheduler must be stopped first; otherwise the destructor waits forever.
   ~ExecutorPool();
   ExecutorPool(const ExecutorPool&) = delete;
   ExecutorPool& operator=(const ExecutorPool&) = delete;
 
   int threads() const { return static_cast<int>(places_.size()); }
-  // Returns the state of each executor, with the batches of its stand-in. Any thread; never blocks beyond a short lock.
+  // Returns the state of each executor, including the batches of its stand-in. Thread-safe; takes only short locks.
   std::vector<ExecutorStatus> Status() const;
 
  private:
@@ -78,14 +79,16 @@ class ExecutorPool {
   struct Worker {
     std::thread thread;
     mutable Mutex mutex;
-    std::optional<absl::Time> busy_since ABSL_GUARDED_BY(mutex);  // unset while it waits
-    absl::Duration paused ABSL_GUARDED_BY(mutex);                 // since then: time in which the process did not run
-    absl::Duration busy ABSL_GUARDED_BY(mutex);                   // total of batches that have ended
-    uint64_t batches ABSL_GUARDED_BY(mutex) = 0;                  // number of batches begun
+    // start of the running batch; unset while the thread waits
+    std::optional<absl::Time> busy_since ABSL_GUARDED_BY(mutex);
+    // time since `busy_since` in which the process was stopped
+    absl::Duration paused ABSL_GUARDED_BY(mutex);
+    absl::Duration busy ABSL_GUARDED_BY(mutex);   // total time of finished batches
+    uint64_t batches ABSL_GUARDED_BY(mutex) = 0;  // number of started batches
 
     ExecutorStatus Status(const Clock& clock) const;
   };
-  // One executor and its stand-in, if it has one.
+  // One executor, and its stand-in if it has one.
   struct Place {
     explicit Place(const Clock& clock) : seat(clock) {}
     Worker executor;
@@ -98,7 +101,7 @@ class ExecutorPool {
   // Sets the name and affinity of the calling thread.
   void Settle(const char* name, int index, int core) const;
   absl::Duration LongestRunning() const;
-  // Adds the time that the process did not run since the last call, which is the delay beyond kWatchPeriod.
+  // Adds to `paused` the time since the last call in which the process was stopped: the delay beyond kWatchPeriod.
   void NotePause();
 
   const ExecutorOptions options_;
@@ -107,8 +110,8 @@ class ExecutorPool {
   const Clock& clock_;
   HelpRecord help_{clock_};
   std::vector<std::unique_ptr<Place>> places_;
-  absl::Time last_look_ = absl::InfiniteFuture();  // steady clock; used only by the thread of `watch_`
-  std::optional<Ticker> watch_;                    // last member: it uses the places
+  absl::Time last_look_ = absl::InfiniteFuture();  // on the steady clock; used only by the thread of `watch_`
+  std::optional<Ticker> watch_;                    // last member: its thread uses the places
 };
 
 }  // namespace vitrine

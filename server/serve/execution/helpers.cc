@@ -12,15 +12,15 @@ namespace {
 // Time after which a thread that has not woken is assumed to have no core.
 constexpr absl::Duration kPatience = absl::Microseconds(200);
 
-// Shortest predicted time for which helpers are woken.
+// Minimum predicted time for which helpers are woken.
 constexpr absl::Duration kWorthHelp = absl::Milliseconds(1);
-// Least compute time per member and group of images. All members wait for each other after every step, some hundred
-// times per group: a seventeenth member saves each of sixteen a sixteenth of this time and adds about as much waiting.
+// Minimum compute time per member and group of images. After every step, some hundred times per group, all members wait
+// for each other: a seventeenth member saves each of sixteen a sixteenth of this time and adds about as much waiting.
 constexpr absl::Duration kLeastShare = absl::Microseconds(250);
-// Least rows per member: with fewer, reading the weights dominates.
+// Minimum rows per member: with fewer, reading the weights dominates.
 constexpr int64_t kLeastRows = 12;
 
-// Largest part of its predicted time without help that a helped batch may take to count as a gain.
+// A helped batch is a gain if it takes at most this part of its predicted time without help.
 constexpr double kWorth = 0.9;
 constexpr absl::Duration kShortestPause = absl::Milliseconds(100);
 constexpr int kMostDoublings = 7;

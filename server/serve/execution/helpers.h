@@ -12,38 +12,38 @@
 
 namespace vitrine {
 
-// Decides from recent results whether helper threads are worth their cost: on cores with other load, waiting at every
-// step for a thread without a core loses more than the help gains. Thread-safe.
+// Decides from recent results if helper threads are worth their cost. On cores with other load, a batch loses more by
+// waiting at every step for a thread without a core than helpers gain. Thread-safe.
 class HelpRecord {
  public:
   explicit HelpRecord(const Clock& clock) : clock_(clock) {}
 
   bool IsWorthwhile() const { return absl::ToUnixNanos(clock_.Now()) >= not_before_.load(std::memory_order_relaxed); }
-  // Records that a helped batch took `spent`, with a predicted time of `alone` without help. If nothing was gained,
-  // help is off for a tenth of a second, doubled at each consecutive failure, up to 13 s.
+  // Records that a helped batch took `spent`; `alone` is its predicted time without help. If there was no gain, help is
+  // off for a tenth of a second; this doubles with each consecutive failure, up to 13 s.
   void Note(absl::Duration spent, absl::Duration alone);
 
  private:
   const Clock& clock_;
-  std::atomic<int64_t> not_before_ = 0;  // nanoseconds of the clock
-  std::atomic<int> in_vain_ = 0;         // consecutive batches that gained nothing
+  std::atomic<int64_t> not_before_ = 0;  // on the clock, in nanoseconds
+  std::atomic<int> in_vain_ = 0;         // consecutive batches without a gain
 };
 
-// Returns how many more executors are worth waking for a batch that one computes in `alone`, as predicted: as many as
-// have enough to do at each step. `largest` is the tokens of the largest image.
+// Returns the number of other executors that are worth waking: each must have enough to do at every step. `alone` is
+// the predicted compute time of the batch on one executor, `largest` the tokens of its largest image.
 int64_t HelpersWorth(absl::Duration alone, int64_t tokens, int64_t largest);
 
-// Idle executors that compute with the owner of the workspace, for the lifetime of this object or until a request waits
-// for them. For use by one thread.
+// Idle executors that compute together with the owner of the workspace, until this object is destroyed or a request
+// waits for them. For use by one thread.
 class Helpers {
  public:
-  // Takes up to `most` executors, which may be zero. Waits at most a fifth of a millisecond for them to join.
+  // Takes up to `most` executors (may be zero). Waits at most a fifth of a millisecond for them to join.
   Helpers(engine::Workspace& workspace, Scheduler& scheduler, int64_t most);
   ~Helpers();
   Helpers(const Helpers&) = delete;
   Helpers& operator=(const Helpers&) = delete;
 
-  // Number of executors that compute now, including the calling one.
+  // Number of executors that compute now, including the calling thread.
   int members() const { return team_ == nullptr ? 1 : team_->members(); }
 
  private:

@@ -22,8 +22,8 @@
 namespace vitrine {
 namespace {
 
-// Normalised inputs are within a few units; with much larger values sums of products leave the range of fp32 and logits
-// are not finite.
+// Normalized inputs are within a few units. Much larger values would make sums of products overflow fp32, and logits
+// not finite.
 constexpr float kMaxNormalizedValue = 1e4f;
 
 PixelOrder OrderOf(const v1::RawTensor& raw) {
@@ -42,7 +42,7 @@ absl::StatusOr<Image> BytesToImage(const v1::RawTensor& raw, std::string_view da
   return Image{raw.width(), raw.height(), raw.channels(), InterleavedBytes(data, raw.channels(), OrderOf(raw))};
 }
 
-// Values are 0 to 1 in the message, 0 to 255 in the image.
+// Values are 0 to 1 in the message and 0 to 255 in the image.
 absl::StatusOr<FloatImage> FloatsToImage(const v1::RawTensor& raw, std::string_view data) {
   RETURN_IF_ERROR(CheckSize(raw, data));
   std::optional<std::vector<float>> values = PlanarFloats(data, raw.channels(), OrderOf(raw), {0, 1}, 255);
@@ -83,8 +83,8 @@ ImageInput ImageToInput(const AnyImage& image, const v1::Preprocessing& preproce
   return InputOf(Preprocess(image, preprocessing, geometry), preprocessing, geometry);
 }
 
-// Only requests with overlays keep their original: a batch holds the inputs of all its requests, and originals may be a
-// thousand times larger.
+// Returns true if the request has overlays. Only such requests keep their original image: a batch holds the inputs of
+// all its requests, and originals may be a thousand times larger.
 bool Draws(const v1::ClassifyRequest& request) {
   return std::any_of(request.attention().begin(), request.attention().end(),
                      [](const auto& wish) { return wish.encoding() == v1::OVERLAY_PNG; });
@@ -120,7 +120,7 @@ absl::StatusOr<ImageInput> MakeImageInput(const v1::ClassifyRequest& request, st
   }
   ASSIGN_OR_RETURN(Image image, DecodePlanned(bytes, preprocessing, geometry));
   ImageInput input = ImageToInput(image, preprocessing, geometry);
-  // Overlays are drawn on the full-size image. The model's input stays the reduced one, so that asking for maps does
+  // Overlays are drawn on the full-size image. The model's input stays the reduced image, so that requesting maps does
   // not change the answer.
   if (DecodeDivisor(preprocessing, geometry) > 1) {
     ASSIGN_OR_RETURN(image, Decode(bytes));

@@ -18,26 +18,26 @@
 
 namespace vitrine {
 
-// A model's input, on the CPU. Movable; a copy would view the original's values.
+// A model's input, in CPU memory. Movable, not copyable: a copy would view the original's values.
 struct ImageInput {
   ImageInput() = default;
   ImageInput(ImageInput&&) = default;
   ImageInput& operator=(ImageInput&&) = default;
 
-  engine::ImagePlanes pixels;          // normalised; a view of `values`, or of the bytes as received
-  std::vector<float> values;           // empty if the message has exactly the model's input
-  std::shared_ptr<const Image> image;  // oriented; null for a normalised tensor
+  engine::ImagePlanes pixels;          // normalized; a view of `values` or of the received bytes
+  std::vector<float> values;           // empty if the message contains exactly the model's input
+  std::shared_ptr<const Image> image;  // oriented image for overlays; null for a normalized tensor
 };
 
-// Turns the image or tensor of a validated request into the model's input. `geometry` was planned from its header or
-// declared size and is unused for a normalised tensor. INVALID_ARGUMENT for damage inside the image, for float pixels
-// outside [0, 1] and for numbers that are not finite. Float pixels are resized without rounding; only the image that
-// overlays are drawn on has 8 bits. `bytes`, of the image or the tensor's data, must outlive the result.
+// Converts the image or tensor of a validated request to the model's input. `geometry` was planned from the image's
+// header or the tensor's declared size; it is unused for a normalized tensor. INVALID_ARGUMENT: a damaged image, float
+// pixels outside [0, 1] or numbers that are not finite. Float pixels are resized without rounding; only the image on
+// which overlays are drawn has 8 bits. `bytes` (the image or the tensor's data) must outlive the result.
 absl::StatusOr<ImageInput> MakeImageInput(const v1::ClassifyRequest& request, std::string_view bytes,
                                           const v1::Preprocessing& preprocessing, const Geometry& geometry);
 
-// Makes the input of a request of a batch for its model. Never throws: an internal fault is INTERNAL, and the log has
-// its cause. Decodes nothing for the null model, which reads no pixel, so that it measures the service alone.
+// Makes the input of a batch's request for its model. Never throws: an internal fault is INTERNAL, and its cause is
+// logged. For the null model, which reads no pixel, it decodes nothing, so that this model measures only the service.
 absl::StatusOr<ImageInput> ReadInput(const InferenceRequest& request, uint64_t batch);
 
 }  // namespace vitrine

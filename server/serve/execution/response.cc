@@ -36,7 +36,7 @@ void FillPredictions(const InferenceRequest& request, const std::vector<float>& 
   response.set_unsure(response.predictions(0).probability() < manifest.calibration().unsure_below());
 }
 
-// Returns the part of the oriented original that the model's input shows.
+// Returns the rectangle of the oriented original that the model's input shows.
 v1::Rectangle Covers(const Geometry& geometry) {
   v1::Rectangle covers;
   covers.set_left(geometry.OriginalX(0));
@@ -70,7 +70,7 @@ struct Overlay {
   Image image;
 };
 
-// The base image of an answer's maps, made when the first one is drawn.
+// The base image under an answer's maps, made when the first map is drawn.
 class Ground {
  public:
   explicit Ground(const Image* image) : image_(image) {}
@@ -88,7 +88,7 @@ class Ground {
   std::optional<Image> shown_;
 };
 
-// Fills the maps of one entry of the request, which share a colour range so that they can be compared.
+// Fills the maps of one entry of the request. They share a colour range so that they can be compared.
 absl::Status FillMaps(const v1::AttentionRequest& asked, const std::vector<AttentionMap>& maps, Ground& ground,
                       v1::ClassifyResponse& response, std::vector<Overlay>& overlays) {
   const bool draws = asked.encoding() == v1::OVERLAY_PNG;
@@ -121,7 +121,7 @@ absl::Status FillMaps(const v1::AttentionRequest& asked, const std::vector<Atten
   return absl::OkStatus();
 }
 
-// Divides each vector of `width` values by its Euclidean length; a zero vector is unchanged.
+// Divides each vector of `width` values by its Euclidean length; a zero vector stays unchanged.
 void NormalizeVectors(std::span<float> values, size_t width) {
   for (; !values.empty(); values = values.subspan(width)) {
     const std::span<float> vector = values.first(width);
@@ -133,7 +133,7 @@ void NormalizeVectors(std::span<float> values, size_t width) {
   }
 }
 
-// Returns the bytes that they take.
+// Fills the features. Returns their size in bytes.
 int64_t FillFeatures(const InferenceRequest& request, const InferenceOutput& output, v1::ClassifyResponse& response) {
   int64_t bytes = 0;
   for (size_t entry = 0; entry < output.features.size(); ++entry) {
@@ -161,8 +161,8 @@ absl::Status TooLarge(const std::string& what, int64_t allowed) {
                                                    "), or ask for fewer overlays"));
 }
 
-// Checks early that the overlays will fit, since compression takes most of an overlay's time. The total is estimated
-// from the first overlay and from an eighth of the rows of each: for photographs the estimate is within a tenth.
+// Checks early that the overlays will fit, since compression is most of an overlay's time. Estimates the total from the
+// first overlay's size and from an eighth of the rows of each overlay: for photographs the estimate is within a tenth.
 absl::Status CheckRoom(const std::vector<Overlay>& overlays, int64_t first_bytes, int64_t room, int64_t allowed) {
   constexpr double kClearly = 1.1;
   size_t pixels = 0;
@@ -196,7 +196,7 @@ absl::Status CompressOverlays(std::vector<Overlay>& overlays, int64_t room, int6
   return absl::OkStatus();
 }
 
-// Checks only the size of overlays: that of the values was checked before admission.
+// Checks only the size of overlays; the size of values was checked before admission.
 absl::Status FillAttentionAndFeatures(const InferenceRequest& request, const InferenceOutput& output,
                                       v1::ClassifyResponse& response) {
   const int64_t allowed = AttentionBytesAllowed(request.request);

@@ -6,7 +6,7 @@
 namespace vitrine {
 namespace {
 
-// Most pause per run time: the executor keeps a quarter of the time if the stand-in always works.
+// Maximum pause per run time: the executor keeps a quarter of the time even if the stand-in always works.
 constexpr int kWaitsFor = 3;
 
 }  // namespace

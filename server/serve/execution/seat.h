@@ -11,40 +11,40 @@
 
 namespace vitrine {
 
-// State shared by an executor and its stand-in. While the executor processes a slow image it lends the seat: the
-// stand-in takes quick batches, and the executor pauses whenever the stand-in works. So no more threads work than there
-// are executors, except until a slow one reaches its next GiveWay, and quick requests do not wait for a slow image. The
-// executor always keeps a quarter of the time. Thread-safe.
+// State shared by an executor and its stand-in thread. While the executor processes a slow image, it lends the seat:
+// the stand-in takes quick batches, so that quick requests do not wait for the slow image, and the executor pauses
+// while the stand-in works. So the number of working threads does not exceed the number of executors, except until an
+// executor with a slow image reaches its next GiveWay. The executor always keeps a quarter of the time. Thread-safe.
 class Seat : public WayGiver {
  public:
-  // Longest single pause of the executor, however long it ran before.
+  // Longest single pause of the executor, regardless of its run time before.
   static constexpr absl::Duration kLongestWait = absl::Milliseconds(50);
 
   explicit Seat(const Clock& clock) : clock_(clock) {}
 
-  // For the executor: Lend and TakeBack around a slow image, GiveWay in between.
+  // For the executor: it calls Lend before a slow image, GiveWay during it and TakeBack after it.
   void Lend();
   void TakeBack();
   void GiveWay() override;
 
-  // For the stand-in: blocks until the seat is lent again; false after End.
+  // For the stand-in: blocks until the seat is lent again. Returns false after End.
   bool AwaitLent();
   // True while the seat is lent.
   const std::atomic<bool>& lent() const { return lent_; }
-  // For the stand-in, around a batch.
+  // For the stand-in, before and after a batch.
   void Begin();
   void Finish();
 
-  // Ends the stand-in.
+  // Makes the stand-in end.
   void End();
 
  private:
   const Clock& clock_;
   std::atomic<bool> lent_ = false;
-  std::atomic<bool> working_ = false;  // the stand-in works
+  std::atomic<bool> working_ = false;  // true while the stand-in works
   // Used by the executor only.
-  absl::Time since_;        // time at which it last continued
-  absl::Duration allowed_;  // pause that it has earned by running
+  absl::Time since_;        // time at which the executor last continued
+  absl::Duration allowed_;  // pause that the executor may still take, gained by running
 
   Mutex mutex_;
   CondVar changed_;

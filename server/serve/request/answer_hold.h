@@ -11,28 +11,28 @@
 
 namespace vitrine {
 
-// Everything that the answer to one call holds until it is delivered: for each image of the call its room in the answer
-// budget and its places in queue and quota. The code that takes a call makes one and puts it into CallContext::held;
-// the code that sends the answer puts its UntilSent into HttpStream::Part::held or HttpResponse::held. Release gives
-// everything back and counts each request as answered. Thread-compatible: used by the submitting thread until `done` is
-// called, then by the sending one.
+// Everything that is kept until the answer to one call is delivered: for each image of the call, its bytes in the
+// answer budget, its queue place and its quota. The code that receives a call creates one and puts it into
+// CallContext::held; the code that sends the answer puts its UntilSent into HttpStream::Part::held or
+// HttpResponse::held. Release gives everything back and counts each request as answered. Thread-compatible: the
+// submitting thread uses it until `done` is called, then the sending thread.
 class AnswerResources {
  public:
-  // `ledger` must outlive the hold.
+  // `ledger` must outlive the object.
   explicit AnswerResources(Ledger& ledger) : ledger_(ledger) {}
   ~AnswerResources() { Release(); }
   AnswerResources(const AnswerResources&) = delete;
   AnswerResources& operator=(const AnswerResources&) = delete;
 
-  // Returns an object whose destruction releases `hold`, even if others still own it: a client that sends its next
-  // request on receiving the answer must find the resources free.
+  // Returns an object whose destruction releases `hold`, even if it has other owners: a client that sends its next
+  // request after the answer must find the resources free.
   static std::shared_ptr<void> UntilSent(std::shared_ptr<AnswerResources> hold);
 
-  // Sets the size of the serialised answer or error. Called once, before it is sent.
+  // Sets the size of the serialized answer or error. Call once, before it is sent.
   void SetBytes(int64_t actual);
-  // Returns the bytes reserved for the answer, or those set by SetBytes.
+  // Returns the bytes reserved for the answer or, after SetBytes, their actual number.
   int64_t bytes() const;
-  // Number of requests accepted under this hold; each is counted as answered at its release.
+  // Number of requests accepted with this object; its release counts each as answered.
   int requests() const { return requests_; }
 
   // For ClassifyService: counts an accepted request, whatever its result.

@@ -17,7 +17,7 @@
 namespace vitrine {
 namespace {
 
-// Approximate bytes of an answer without predictions, attention and features: provenance, timings.
+// Approximate bytes of an answer without predictions, attention and features: provenance and timings.
 constexpr int64_t kPlainAnswerBytes = 1024;
 // Bytes of a v1::Prediction without its label.
 constexpr int64_t kPredictionBytes = 16;
@@ -26,12 +26,12 @@ std::optional<int64_t> VersionOf(const v1::ClassifyRequest& request) {
   return request.has_version() ? std::optional<int64_t>(request.version()) : std::nullopt;
 }
 
-// Returns the earlier of the call's deadline and the request's own limit, which counts from `now`.
+// Returns the earlier of the call's deadline and the request's time limit, which starts at `now`.
 absl::Time DeadlineOf(const v1::ClassifyRequest& request, const CallContext& call, absl::Time now) {
   return request.has_time_limit() ? std::min(call.deadline, now + absl::Seconds(request.time_limit())) : call.deadline;
 }
 
-// The parsing code does not throw, and fuzzing checks that. If it throws nevertheless, only this request fails.
+// The parsing code does not throw, which fuzzing checks. If it throws, only this request fails.
 absl::StatusOr<InferenceRequest> Plan(ReceivedClassify request, ModelHandle model) {
   try {
     return PlanRequest(std::move(request), std::move(model));
@@ -46,11 +46,12 @@ absl::StatusOr<InferenceRequest> Plan(ReceivedClassify request, ModelHandle mode
 struct ClassifyService::Asked {
   CallContext call;
   absl::Time arrival;
-  std::string model, request_id;          // `model` as the client named it
-  std::unique_ptr<RequestTrace> spans;    // null: not traced
-  ModelMetrics* metrics = nullptr;        // those of unknown models until the model is known
-  const LoadedModel* version = nullptr;   // the version that took it and keeps it alive; null: none did
-  std::shared_ptr<AnswerResources> held;  // set if the caller gave no hold
+  std::string model, request_id;        // `model`: name sent by the client
+  std::unique_ptr<RequestTrace> spans;  // null: not traced
+  ModelMetrics* metrics = nullptr;      // metrics of unknown models until the model is known
+  // version that the request was submitted to, which the request keeps alive; null: none
+  const LoadedModel* version = nullptr;
+  std::shared_ptr<AnswerResources> held;  // set if the caller gave no AnswerResources
   Done done;
 };
 
@@ -69,7 +70,7 @@ absl::StatusOr<ModelHandle> ClassifyService::Find(const v1::ClassifyRequest& req
 absl::StatusOr<InferenceRequest> ClassifyService::Accept(absl::StatusOr<ReceivedClassify> request, Asked& asked) {
   const CallContext& call = asked.call;
   if (draining_.load(std::memory_order_acquire)) return DrainingError();
-  // Checked before the quota, so that an abandoned request takes none of it.
+  // Checked before the quota, so that an abandoned request uses no quota.
   const CancelFlag abandoned = call.part.has_value() ? call.part->abandoned : nullptr;
   if (abandoned != nullptr && abandoned->load(std::memory_order_acquire)) {
     asked.metrics = call.version->model->metrics.get();
@@ -85,7 +86,7 @@ absl::StatusOr<InferenceRequest> ClassifyService::Accept(absl::StatusOr<Received
   }
   asked.metrics = model->metrics.get();
   RETURN_IF_ERROR(request.status());
-  // Checked before the image's header is read. Admit checks again, since other requests may come meanwhile.
+  // Checked before the image's header is read. Admit checks again, since other requests may arrive in between.
   if (absl::Status places = admission_.CheckRequestLimit(call.caller.Account()); !places.ok()) {
     admitted->Cancel();
     return places;
@@ -109,7 +110,7 @@ absl::StatusOr<InferenceRequest> ClassifyService::Accept(absl::StatusOr<Received
 absl::Status ClassifyService::Admit(InferenceRequest& plan, const AnswerForm& form) {
   const int64_t predictions =
       form.prediction_bytes.value_or(plan.top_k * (kPredictionBytes + static_cast<int64_t>(plan.model->longest_label)));
-  // The size of overlays is known only when they are drawn.
+  // The size of overlays is known only after they are drawn.
   plan.most_message_bytes = form.most_message_bytes;
   const int64_t message_bytes = kPlainAnswerBytes + form.images * (predictions + plan.answer_bytes);
   if (plan.overlay_pixels == 0) RETURN_IF_ERROR(CheckMessageBytes(message_bytes, form.most_message_bytes));
@@ -127,7 +128,7 @@ void ClassifyService::Count(Asked& asked, const absl::Status& status, absl::Dura
 }
 
 void ClassifyService::WriteLine(const Asked& asked, const absl::Status& status, absl::Duration spent) {
-  // The line has the context of the request's own span if there is one, else the client's.
+  // The line has the trace context of the request's own span if there is one, otherwise the client's.
   std::optional<TraceContext> trace = asked.call.trace;
   if (asked.spans != nullptr) trace = TraceContext{Hex(asked.spans->trace_id), Hex(asked.spans->span_id), true};
   log_.Write({.method = MethodName(asked.call.method),
@@ -149,7 +150,7 @@ void ClassifyService::EndSpans(Asked& asked, const absl::Status& status, absl::D
   if (asked.version != nullptr) {
     spans.version = asked.version->id.version;
     spans.precision = asked.version->precision;
-    // The request ended while it waited.
+    // The request ended while it waited, so this is the end of its queue stage.
     if (!spans.stages[static_cast<int>(Stage::kQueue)].has_value()) spans.Note(Stage::kQueue, spans.whole.begin, end);
   }
   tracer_->End(std::move(asked.spans), status, end);
@@ -191,7 +192,7 @@ void ClassifyService::Classify(absl::StatusOr<ReceivedClassify> request, CallCon
   if (!plan.ok()) {
     if (absl::IsDeadlineExceeded(plan.status())) asked->metrics->CountExpired(Progress::kAdmission);
     Count(*asked, plan.status(), clock_.Now() - asked->arrival);
-    call.held = nullptr;  // from here on the sender of the answer decides when it is released
+    call.held = nullptr;  // from here on the sender of the answer decides when the resources are released
     return done(std::move(plan).status());
   }
   if (call.planned) std::exchange(call.planned, nullptr)(plan->admitted->room->bytes);

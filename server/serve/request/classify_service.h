@@ -35,46 +35,45 @@ namespace vitrine {
 struct AnswerForm {
   // Bytes of the predictions; unset: as in a v1::ClassifyResponse.
   std::optional<int64_t> prediction_bytes = {};
-  int scale = 1;  // bytes per byte of predictions, attention and features: text takes several times their size
-  // Number of images, each like this one, whose answers are sent as one message.
+  int scale = 1;  // encoded bytes per byte of predictions, attention and features: text takes several times their size
+  // Number of images, each like this one, whose answers are sent in one message.
   int images = 1;
-  // Largest message that the client takes, in bytes.
+  // Largest message that the client accepts, in bytes.
   int64_t most_message_bytes = std::numeric_limits<int64_t>::max();
 };
 
-// A version that was found for a request before Classify.
+// A version that was chosen before Classify.
 struct FoundVersion {
   ModelHandle model;       // never null
   bool is_routed = false;  // see InferenceRequest
 };
 
-// One image of a call with several, which went through BeginCall.
+// One image of a multi-image call, for which BeginCall was called.
 struct CallPart {
   int index = 0;
   CancelFlag abandoned = nullptr;  // see InferenceRequest
 };
 
-// Data of a request that comes from the transport rather than the message.
+// Data of a request that comes from the transport, not from the message.
 struct CallContext {
   Caller caller = {};     // Classify sets its account
   std::string peer = {};  // address of the client, in gRPC's form
   Method method = Method::kClassify;
   absl::Time deadline = absl::InfiniteFuture();  // on the service's clock, which does not follow the wall clock
   CancelFlag cancelled = nullptr;
-  // The client's trace context. For a part, the span of its call if that is traced.
+  // The client's trace context. For a part of a multi-image call, the call's span if the call is traced.
   std::optional<TraceContext> trace = {};
   std::optional<FoundVersion> version = {};  // unset: looked up. Always set for a part
   std::optional<CallPart> part = {};
   AnswerForm form = {};
-  // Called within Classify, before an accepted request is submitted, with the bytes reserved for its answer. May be
-  // null.
+  // Called in Classify, before an accepted request is submitted, with the bytes reserved for its answer. May be null.
   std::function<void(int64_t)> planned = {};
   // Takes over the resources of an accepted request, and counts it: see AnswerResources. The parts of one call share
-  // it. Null: the request has a hold of its own, which is released when Done has returned.
+  // it. Null: the request has its own, released when Done has returned.
   std::shared_ptr<AnswerResources> held = nullptr;
 };
 
-// Returns true if the request names neither version nor label, so that the traffic's shares choose the version.
+// Returns true if the request names no version and no label, so that the traffic's shares choose the version.
 bool NamesNoVersion(const v1::ClassifyRequest& request);
 
 // The path of a request from message to answer, shared by unary calls and streams. Thread-safe. The constructor's
@@ -95,19 +94,19 @@ class ClassifyService {
         tracer_(tracer) {}
 
   // Calls `done` exactly once: on this thread with a rejection, or later on an executor's thread. Counts the request as
-  // accepted; it counts as answered when context.held is released. A message that could not be parsed passes through
-  // here with its status, so that it is counted too.
+  // accepted; it counts as answered when context.held is released. Call this also for a message that could not be
+  // parsed, with its status, so that it is counted.
   void Classify(absl::StatusOr<ReceivedClassify> request, CallContext context, Done done);
 
-  // Begins the span of a call with several requests, whose version is set; each request goes through Classify as a part
+  // Begins the span of a multi-image call, whose version must be set; each image then goes through Classify as a part
   // of the call. Returns null if the call is not traced.
   std::unique_ptr<RequestTrace> BeginCall(const CallContext& call, absl::Time arrival, const std::string& request_id,
                                           int images);
   // Ends the span of a call now, with its status; `spans` may be null.
   void EndCall(std::unique_ptr<RequestTrace> spans, const absl::Status& status);
 
-  // Returns the version that would answer the request now. Errors of Registry::Route; assumes that the caller may use
-  // the model.
+  // Returns the version that would answer the request now. Errors are those of Registry::Route. Does not check that the
+  // caller may use the model.
   absl::StatusOr<ModelHandle> Find(const v1::ClassifyRequest& request, const Caller& caller) const;
 
   // Makes every later request fail with UNAVAILABLE.
@@ -119,7 +118,7 @@ class ClassifyService {
   Metrics& metrics() { return metrics_; }
 
  private:
-  struct Asked;  // state of a request beside its message, until it is answered
+  struct Asked;  // state of a request, besides its message, until it is answered
 
   // Records the end of a request in metrics, log and trace.
   void Count(Asked& asked, const absl::Status& status, absl::Duration spent);
@@ -127,7 +126,7 @@ class ClassifyService {
   void EndSpans(Asked& asked, const absl::Status& status, absl::Duration spent);
   absl::StatusOr<InferenceRequest> Accept(absl::StatusOr<ReceivedClassify> request, Asked& asked);
   void Answer(Asked& asked, absl::StatusOr<v1::ClassifyResponse> answer);
-  // Checks that the client takes the answer, then reserves room for it and a place in the queue.
+  // Checks that the client accepts the answer's size, then reserves room for the answer and a place in the queue.
   absl::Status Admit(InferenceRequest& plan, const AnswerForm& form);
 
   const Registry& registry_;
@@ -137,7 +136,7 @@ class ClassifyService {
   const Clock& clock_;
   PeerAccounts accounts_;
   RequestLog log_;
-  Tracer* const tracer_;  // null: nothing is traced
+  Tracer* const tracer_;  // null: tracing is off
   Ledger ledger_;
   std::atomic<bool> draining_ = false;
 };

@@ -19,7 +19,7 @@ namespace {
 constexpr absl::Duration kShortestTick = absl::Milliseconds(20), kLongestTick = absl::Seconds(1);
 // Consecutive failures of one model after which the device is checked.
 constexpr int kFailuresBeforeFatal = 2;
-// Side of the grey probe image; a small one proves as much as a large one.
+// Side of the grey probe image; a small image proves as much as a large one.
 constexpr int kSide = 32;
 
 ReceivedClassify GreyImage(const std::string& model) {
@@ -37,7 +37,7 @@ ReceivedClassify GreyImage(const std::string& model) {
 
 }  // namespace
 
-// An answer that may come after the waiting thread has given up.
+// An answer that may arrive after the waiting thread has given up.
 template <class T>
 struct ComputeProbe::Answer {
   Mutex mutex;
@@ -61,12 +61,12 @@ std::optional<T> ComputeProbe::Await(Answer<T>& answer) const {
   return answer.value;
 }
 
-// Runs on a thread of its own: a call behind a kernel that never ends does not return.
+// Calls `fatal` on a separate thread: behind a kernel that never ends, the call does not return.
 bool ComputeProbe::IsLost() const {
   const auto answer = std::make_shared<Answer<bool>>();
   try {
     std::thread([answer, fatal = parts_.fatal] { answer->Put(fatal()); }).detach();
-  } catch (const std::system_error&) {  // the next failure tries again
+  } catch (const std::system_error&) {  // no thread: the next failure checks again
     return false;
   }
   const std::optional<bool> lost = Await(*answer);
@@ -128,7 +128,7 @@ absl::Status ComputeProbe::Try() {
   const size_t chosen = turn % others.size();
   const absl::Status other = TryModel(others[chosen]);
   first.Update(other);
-  // After a timeout the fault is not the model's, and each other model would take as long to time out.
+  // A timeout is not the model's fault, and every other model would also time out.
   if (other.ok() || absl::IsDeadlineExceeded(other)) return first;
   for (size_t i = 0; i < others.size(); ++i) {
     if (i != chosen) (void)TryModel(others[i]);
@@ -187,7 +187,7 @@ absl::Status ComputeProbe::TryModel(const ModelHandle& model) {
     if (recovered) spdlog::info("probe: model \"{}\" version {} computes again", model->id.model, model->id.version);
     return status;
   }
-  // Before logging, which may hang.
+  // Checked before logging, which may hang.
   if (failures >= kFailuresBeforeFatal && IsLost()) parts_.end();
   spdlog::error("probe: model \"{}\" version {}: {}", model->id.model, model->id.version,
                 std::string(status.message()));

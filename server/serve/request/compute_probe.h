@@ -22,35 +22,35 @@
 namespace vitrine {
 
 struct ComputeProbeOptions {
-  // Time without an OK answer after which the server classifies an image of its own, through the real queue and an
-  // executor. Infinite: only before the server reports ready, and after a failure then.
+  // Time without an OK answer after which the server classifies its own probe image, through the real queue and an
+  // executor. Infinite: it does so only until the server reports ready, and after a failure in that time.
   absl::Duration interval = absl::Seconds(10);
-  // Time after which a probe counts as failed. Much longer than a full queue takes, which is not a failure.
+  // Time after which a probe counts as failed. Much longer than a full queue takes, since that is no failure.
   absl::Duration timeout = absl::Seconds(30);
 
-  absl::Status Validate() const;  // names the flag, the value and the allowed range
+  absl::Status Validate() const;  // an error names the flag, the value and the allowed range
 };
 
 // Results of the probes so far.
 struct ComputeFindings {
-  std::set<VersionId> failing;  // versions that answered the probe with an error, or not at all
-  // A probe did not return: not the model's fault, but an executor or the device hangs.
+  std::set<VersionId> failing;  // versions that answered the probe with an error or not at all
+  // True if a probe did not return: an executor or the device hangs, which is not the model's fault.
   bool stuck = false;
 };
 
-// Proves for readiness that models compute, by answered requests or by requests of its own. Thread-safe except Start
-// and Stop, which only the owner calls.
+// Proves for readiness that models compute, by answered requests or by its own probes. Thread-safe except Start and
+// Stop, which only the owner calls.
 class ComputeProbe {
  public:
   struct Parts {
-    // Returns the models to try. Empty: there is nothing to prove.
+    // Returns the models to try; empty: nothing to prove.
     std::function<std::vector<ModelHandle>()> models;
     // Submits a request to the queue.
     std::function<void(InferenceRequest)> submit;
     // Called with the current findings after each try, on any thread of the probe.
     std::function<void(const ComputeFindings& findings)> report;
-    // Returns true if the device is lost for good. Called after two failures in a row of a model, on a detached thread.
-    // A device that does not answer within the timeout also counts as lost.
+    // Returns true if the device is permanently lost. Called on a detached thread after two consecutive failures of one
+    // model. A device that does not answer within the timeout also counts as lost.
     std::function<bool()> fatal;
     // Reports that the device is lost and ends the process; returns only in tests.
     std::function<void()> end;
@@ -59,24 +59,25 @@ class ComputeProbe {
   ComputeProbe(const ComputeProbeOptions& options, Parts parts, const Clock& clock);
   ~ComputeProbe() { Stop(); }
 
-  // Records that a request was answered OK. Cheap; any thread.
+  // Records that a request was answered OK. Cheap and thread-safe.
   void Succeeded() { last_success_.store(absl::ToUnixNanos(clock_.Now()), std::memory_order_relaxed); }
 
-  // Tries models and waits for their answers: one of the failing models, and one of the others, a different one each
-  // time, if none fails or nothing has succeeded for the interval. If that one answers with an error the rest are tried
-  // too, to tell a fault of the model from one of the device. Returns the first failure; OK if there is nothing to try.
+  // Tries models and waits for their answers. Tries one of the failing models, if there are any. Tries one of the other
+  // models, a different one each time, if no model fails or there was no success for the interval. If that model
+  // answers with an error, tries all other models too, to tell a fault of the model from one of the device. Returns the
+  // first failure; OK if there is no model.
   absl::Status Try();
 
-  // Tries every model, one after the other. Returns OK if at least one computes and none hangs, or if there is none;
-  // else the first failure.
+  // Tries every model, one after the other. Returns OK if there is no model, or if at least one computes and none
+  // hangs; otherwise the first failure.
   absl::Status TryAll();
 
-  // Starts a thread that tries whenever nothing has succeeded for the interval, until Stop.
+  // Starts a thread that tries models whenever there was no success for the interval or a model fails, until Stop.
   void Start();
   void Stop();
 
  protected:
-  // One period of that thread.
+  // Runs one period of that thread.
   void Tick();
 
  private:
@@ -86,15 +87,15 @@ class ComputeProbe {
     bool stuck = false;  // the last try hung
   };
 
-  bool Silent() const;  // true if nothing has succeeded for the interval
+  bool Silent() const;  // true if there was no success for the interval
   // Forgets the failures of models that are no longer loaded.
   void KeepOnly(const std::vector<ModelHandle>& models);
-  // Calls `report` and returns what it passed.
+  // Calls `report` and returns the findings that it passed.
   ComputeFindings Report();
   absl::Status TryModel(const ModelHandle& model);
   template <class T>
   struct Answer;
-  // Returns the answer, or nullopt if it does not come within the timeout or before Stop.
+  // Returns the answer; nullopt if it does not arrive within the timeout or before Stop.
   template <class T>
   std::optional<T> Await(Answer<T>& answer) const;
   bool IsLost() const;

@@ -11,7 +11,7 @@ namespace {
 
 // Interval at which the condition is checked.
 constexpr absl::Duration kStep = absl::Milliseconds(2);
-// Silence after which draining ends, and the longest wait for it.
+// Time without new requests after which draining ends, and the longest wait for it.
 constexpr absl::Duration kQuiet = absl::Milliseconds(250);
 constexpr absl::Duration kMaxQuietWait = absl::Milliseconds(500);
 
@@ -24,7 +24,7 @@ void Drain::Run(const Ledger& ledger, const std::function<void()>& refuse,
   refuse();
   const bool all = AwaitAnswers(unanswered);
   AwaitSilence(ledger);
-  if (all) AwaitAnswers(unanswered);  // for requests that were on the way in when rejection began
+  if (all) AwaitAnswers(unanswered);  // for requests that were in transit when rejection began
 }
 
 void Drain::Hurry() {

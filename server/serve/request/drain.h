@@ -13,42 +13,42 @@
 namespace vitrine {
 
 struct DrainOptions {
-  // Time for which the server still serves after the health service reports NOT_SERVING, so that load balancers notice.
+  // Time for which the server still serves after its health service reports NOT_SERVING, so that load balancers notice.
   absl::Duration lame_duck = absl::ZeroDuration();
-  // Time for accepted requests to finish after that. The rest is answered with UNAVAILABLE.
+  // Time for accepted requests to finish after lame_duck. The remaining requests are answered with UNAVAILABLE.
   absl::Duration deadline = absl::Seconds(30);
 };
 
 // Shutdown of a server: lame duck, rejection of new requests, wait for accepted ones. Thread-safe.
 class Drain {
  public:
-  // Time after which answers that clients do not read are given up, once nothing is left to compute.
+  // Time after which answers that clients do not read are given up, once there is nothing left to compute.
   static constexpr absl::Duration kUnreadGrace = absl::Seconds(2);
-  // Longest wait after Hurry.
+  // Maximum wait after Hurry.
   static constexpr absl::Duration kHurriedDeadline = absl::Seconds(1);
 
   Drain(const DrainOptions& options, const Clock& clock) : options_(options), clock_(clock) {}
 
-  // Admitted requests without a delivered answer. Rejected requests do not count: clients that retry at once would keep
-  // the process running.
+  // Admitted requests without a delivered answer. Rejected requests do not count, because clients that retry at once
+  // would keep the process running.
   struct Unanswered {
     bool computing = false;    // some requests still wait or compute
-    int64_t answer_bytes = 0;  // reserved for answers, until clients have taken them
+    int64_t answer_bytes = 0;  // bytes reserved for answers that clients have not read
   };
 
-  // Waits out the lame duck and calls `refuse` (from then on every new request is answered UNAVAILABLE). Then waits
-  // until all admitted requests are answered, at most the deadline. Then waits until no request has come for a quarter
-  // of a second, at most half a second, so that late clients read "draining" instead of a broken connection. One thread
-  // at a time.
+  // Waits for the lame duck, then calls `refuse`, after which every new request must be answered UNAVAILABLE. Then
+  // waits until all admitted requests are answered, at most for the deadline. Then waits until no request has arrived
+  // for a quarter of a second, at most half a second, so that late clients read "draining" instead of getting a broken
+  // connection. Must not run twice at the same time.
   void Run(const Ledger& ledger, const std::function<void()>& refuse, const std::function<Unanswered()>& unanswered);
 
-  // Ends the lame duck at once and limits the rest of a running or later Run to about a second. Any thread.
+  // Ends the lame duck at once and limits the rest of a running or later Run to about a second. Thread-safe.
   void Hurry();
 
  private:
-  // Waits until `done`, at most `longest`, or after Hurry at most `hurried`.
+  // Waits until `done`, at most `longest`; after Hurry at most `hurried`.
   void WaitFor(absl::Duration longest, absl::Duration hurried, const std::function<bool()>& done);
-  // Waits for the answers; returns false if some were given up.
+  // Waits for the answers. Returns false if some were given up.
   bool AwaitAnswers(const std::function<Unanswered()>& unanswered);
   void AwaitSilence(const Ledger& ledger);
 

@@ -25,7 +25,7 @@ constexpr int kDefaultTopK = 5;
 constexpr int kMaxTensorSide = ImageLimits().max_side;
 constexpr int kMaxAttentionRequests = 16;
 constexpr int kMaxFeatureRequests = 3;
-// Each overlay is an image to draw and compress; one of the largest takes an executor about 0.2 s.
+// Each overlay is an image to draw and compress; the largest takes an executor about 0.2 s.
 constexpr int64_t kMaxOverlays = 8;
 
 std::string ModelText(const LoadedModel& model) {
@@ -111,7 +111,7 @@ absl::StatusOr<Size> PlanTensor(const v1::RawTensor& tensor, std::string_view da
     return absl::InvalidArgumentError(absl::StrCat("the normalized tensor has ", tensor.channels(),
                                                    " channels, but the model takes ", preprocessing.channels()));
   }
-  // If the model crops, an image of this size would be scaled first; a normalised tensor must have the size after that.
+  // If the model crops, an image of this size would be scaled first; a normalized tensor must have the size after that.
   ASSIGN_OR_RETURN(const Geometry geometry, PlanGeometry(preprocessing, size));
   if (geometry.input != size) {
     return absl::InvalidArgumentError(absl::StrCat("the normalized tensor is ", SizeText(size),
@@ -150,7 +150,7 @@ absl::StatusOr<std::optional<Size>> PlanResolution(const v1::ClassifyRequest& re
   return Size{request.resolution().height(), request.resolution().width()};
 }
 
-// Returns the pixels of one overlay on an image of this size, without the legend below it.
+// Returns the number of pixels of one overlay on an image of this size, without the legend below it.
 int64_t OverlayPixels(Size image) {
   const OverlayLook look;
   const double longer = std::max({image.height, image.width, 1});
@@ -158,7 +158,7 @@ int64_t OverlayPixels(Size image) {
   return static_cast<int64_t>(std::ceil(image.height * scale) * std::ceil(image.width * scale));
 }
 
-// Fills the plan's attention and overlay_pixels, and adds the size of the attention values to `bytes`.
+// Fills the plan's attention and overlay_pixels. Adds the size of the attention values to `bytes`.
 absl::Status PlanAttention(InferenceRequest& plan, int64_t& bytes) {
   const v1::ClassifyRequest& request = plan.request;
   if (request.attention_size() > kMaxAttentionRequests) {
@@ -187,7 +187,7 @@ absl::Status PlanAttention(InferenceRequest& plan, int64_t& bytes) {
                                                  "heads, or for values"));
 }
 
-// Fills the plan's features, and adds their size to `bytes`.
+// Fills the plan's features. Adds their size to `bytes`.
 absl::Status PlanFeatures(InferenceRequest& plan, int64_t& bytes) {
   const v1::ClassifyRequest& request = plan.request;
   if (request.features_size() > kMaxFeatureRequests) {
@@ -203,8 +203,8 @@ absl::Status PlanFeatures(InferenceRequest& plan, int64_t& bytes) {
   return absl::OkStatus();
 }
 
-// Resolves the attention and features of plan.request into the plan, whose model, geometry and grid must be set.
-// Overlays count with the most that they may take: their size is known only when they are drawn.
+// Resolves the attention and features of plan.request into the plan; its model, geometry and grid must be set. With
+// overlays, answer_bytes is the maximum allowed, since the size of overlays is known only after they are drawn.
 absl::Status PlanAttentionAndFeatures(InferenceRequest& plan) {
   int64_t bytes = 0;
   RETURN_IF_ERROR(PlanAttention(plan, bytes));

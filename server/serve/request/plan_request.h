@@ -10,13 +10,13 @@
 
 namespace vitrine {
 
-// Most bytes of ClassifyRequest::request_id.
+// Maximum bytes of ClassifyRequest::request_id.
 inline constexpr size_t kMaxRequestIdBytes = 128;
 
-// Checks a request against its model and plans its geometry, grid, attention and features: every check that is possible
-// before a pixel is decoded. Only the image's header is read, in place, so the cost does not depend on the image's
-// size. The result lacks arrival, deadline, cancelled and done. INVALID_ARGUMENT, or RESOURCE_EXHAUSTED for attention
-// over max_attention_bytes; each message names the fault and the way out. Thread-safe.
+// Checks a request against its model and plans its geometry, grid, attention and features. Makes every check that is
+// possible before a pixel is decoded. Reads only the image's header, in place, so the cost does not depend on the
+// image's size. Does not set arrival, deadline, cancelled and done. Returns INVALID_ARGUMENT, or RESOURCE_EXHAUSTED for
+// attention over max_attention_bytes; each message names the fault and a remedy. Thread-safe.
 absl::StatusOr<InferenceRequest> PlanRequest(ReceivedClassify request, ModelHandle model);
 
 }  // namespace vitrine

@@ -9,14 +9,14 @@
 
 namespace vitrine {
 
-// A request whose image is a view into the received bytes, not a copy.
+// A request whose image is a view of the received bytes, not a copy.
 struct ReceivedClassify {
   v1::ClassifyRequest message = {};  // `image` and `tensor.data` are empty; input_case is set
-  std::string_view input = {};       // bytes of the image or the tensor's data, a view into `owner`
-  MessageBytes owner = nullptr;      // null if `input` is empty or static memory
+  std::string_view input = {};       // bytes of the image or of the tensor's data, in memory of `owner`
+  MessageBytes owner = nullptr;      // null if `input` is empty or in static memory
 };
 
-// Moves the bytes of the image or tensor out of a whole message into an owner, without a copy.
+// Moves the bytes of the image or tensor from a complete message into an owner, without a copy.
 ReceivedClassify ReceivedOf(v1::ClassifyRequest whole);
 
 }  // namespace vitrine

@@ -29,49 +29,50 @@ struct InferenceRequest;
 class Admission;
 
 struct AdmissionOptions {
-  // Most requests that may be between admission and the end of their answers' delivery. A higher limit only makes
-  // requests wait longer.
+  // Maximum number of requests between their admission and the end of their answers' delivery. A higher limit only
+  // makes requests wait longer.
   int64_t max_requests = 4096;
-  // Most bytes of images and tensors of these requests.
+  // Maximum bytes of images and tensors of these requests.
   int64_t max_bytes = int64_t{256} << 20;
-  // Longest predicted time to the answer for requests without a deadline.
+  // Maximum predicted latency of requests without a deadline.
   absl::Duration max_predicted_wait = absl::Seconds(30);
   // Part of the time to the deadline that the predicted latency may use. Below 1 because predictions are off by some
-  // percent and a request admitted too late is wasted work.
+  // percent, and computing a request that was admitted too late is wasted work.
   double deadline_share = 0.8;
-  // Most bytes of answers that are planned or made and not yet taken by their clients: see answer_budget.h.
+  // Maximum bytes of planned or finished answers that clients have not read yet: see answer_budget.h.
   int64_t max_answer_bytes = int64_t{512} << 20;
   // Number of executors that share the queue.
   int executors = 1;
-  // Most tokens in a batch of a model without limits of its own; a request may have to wait for one such batch.
+  // Maximum tokens in a batch of a model without its own limits; a request may have to wait for one such batch.
   int64_t max_batch_tokens = 0;
-  // True if batches are split as BatchOptions::executors says, for models with max_wait 0.
+  // True if batches of models with max_wait 0 are split as described at BatchOptions::executors.
   bool in_parts = false;
-  // Time for which more urgent requests that arrive later may overtake a request: see batching_policy.h.
+  // Time for which later, more urgent requests may overtake a request: see batching_policy.h.
   std::array<absl::Duration, kPriorityClasses> patience = BatchOptions().patience;
 
-  absl::Status Validate() const;  // names the field, the value and the allowed range
+  absl::Status Validate() const;  // an error names the field, the value and the allowed range
 };
 
 using HeldPlace = Held<Admission, Place>;
 
-// Everything that a request holds. Each part is given back once, at destruction or before.
+// The resources of an admitted request. Each is given back once, at destruction or earlier.
 struct Admitted {
-  // Ends the request's predicted work: it was computed, or never will be. Unless `used`, its quota is restored as if
-  // never taken.
+  // Ends the request's predicted work: it was computed or never will be. If not `used`, restores its quota as if it had
+  // never been taken.
   void Answered(bool used);
-  // Gives everything back as if never taken: the request is rejected because the server is busy.
+  // Gives everything back as if it had never been taken, because the request is rejected while the server is busy.
   void Cancel();
 
   HeldRoom room = {};    // for the answer
   HeldQuota quota = {};  // caller's quota
-  // released first: a client that sends its next request on receiving the answer must find the place free
+  // Released first: a client that sends its next request after the answer must find the place free.
   HeldPlace place = {};
 };
 
-// Decides at once whether a request may wait. Limits requests and bytes, for the whole server and for each model, by
-// PlaceLedger, and the predicted completion time by answer_time.h. Callers share places and time as fair_share.h says.
-// Thread-safe; never blocks beyond a short lock. O(log n) in the number of recent callers. Must outlive its places.
+// Decides at once if a request may wait. Limits requests and bytes, for the whole server and for each model, by
+// PlaceLedger, and the predicted completion time by answer_time.h. Callers share requests, bytes and time as described
+// in fair_share.h. Thread-safe; takes only short locks. O(log n) in the number of recent callers. Must outlive its
+// places.
 class Admission {
  public:
   Admission(const AdmissionOptions& options, const Clock& clock)
@@ -83,29 +84,29 @@ class Admission {
   Admission(const Admission&) = delete;
   Admission& operator=(const Admission&) = delete;
 
-  // Admits the request, or returns RESOURCE_EXHAUSTED (see shed.h) if the server or the model is full, or if the
-  // predicted answer time is past the deadline. The prediction counts the caller's own admitted work of the same or a
-  // higher priority, the higher-priority work that the caller is expected to send until then at its rate of the last
-  // second, the turns of other callers, and for each executor the rest of its running batch. An idle server admits
-  // everything: otherwise a wrong prediction would never be corrected. RetryInfo is the time after which the request
-  // would be admitted if no other request came. DEADLINE_EXCEEDED if the deadline is past.
+  // Admits the request. Returns RESOURCE_EXHAUSTED (see shed.h) if the server or the model is full, or if the predicted
+  // answer time exceeds the deadline or limit. The prediction includes the caller's own admitted work of the same or a
+  // higher priority, the higher-priority work that the caller is expected to send before the answer at its recent rate,
+  // the turns of other callers, and for each executor the rest of its running batch. An idle server admits everything,
+  // because otherwise a wrong prediction would never be corrected. RetryInfo is the time after which the request would
+  // be admitted if no other request arrived. DEADLINE_EXCEEDED: the deadline has passed.
   absl::StatusOr<HeldPlace> Admit(const InferenceRequest& request);
 
-  // Begins a batch of at least one request on one executor: the requests no longer count as waiting, and the executor
-  // counts as busy until the returned value is destroyed.
+  // Begins a batch of at least one request on one executor. Its requests no longer count as waiting, and the executor
+  // counts as busy until the returned object is destroyed.
   HeldBatch Begin(std::span<const std::unique_ptr<InferenceRequest>> batch);
 
-  // Returns the error with which Admit would reject any request of this caller because the request limit of the server
-  // or the caller's share of it is reached: the request can then be rejected without parsing it. Takes no place.
+  // Returns the error with which Admit would reject any request of this caller because the request limit of the server,
+  // or the caller's share of it, is reached. The request can then be rejected without parsing it. Takes no place.
   absl::Status CheckRequestLimit(const std::string& caller) const;
 
   const AdmissionOptions& options() const { return options_; }
 
-  // Caller quotas and answer budget, the other two resources that a request needs.
+  // Quotas of the callers and the answer budget, the other two resources that a request needs.
   CallerQuotas& quotas() { return quotas_; }
   AnswerBudget& answers() { return answers_; }
 
-  // Returns the limits and the totals of admitted requests whose answers have not been delivered.
+  // Returns the limits, and the totals of admitted requests whose answers have not been delivered.
   AdmissionStatus load() const;
   size_t callers() const;  // number of callers that have an entry
 
@@ -120,11 +121,11 @@ class Admission {
   absl::Status CheckModel(const Place& place, bool shared) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckTime(const InferenceRequest& request, const Place& place, absl::Time now) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Returns the longest batch of the request's model that may be begun before the request, as predicted.
+  // Returns the predicted time of the longest batch of the request's model that may begin before the request.
   absl::Duration LongestBatch(const InferenceRequest& request) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Returns the unspent part of the executor time predicted for waiting and running requests.
+  // Returns the remaining executor time predicted for waiting and running requests.
   absl::Duration WorkLeft() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Returns the time until `part` (0 to 1) of the held work is done.
+  // Returns the time until `part` (0 to 1) of the admitted work is done.
   absl::Duration TimeToFree(double part) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Release(const Place& place);
   // Removes the place's cost from the predicted work.

@@ -14,15 +14,15 @@ namespace vitrine {
 
 class AnswerBudget;
 
-// Room for one answer.
+// Bytes reserved for one answer.
 struct AnswerRoom {
   int64_t bytes = 0;
   absl::Time since;
 };
-// Cancelled for an answer that is never made, which says nothing about how fast clients take their answers.
+// Cancelled if the answer is never made: that says nothing about how fast clients read answers.
 using HeldRoom = Held<AnswerBudget, AnswerRoom>;
 
-// Limits the bytes of answers that are planned or made and not yet taken by their clients, over the whole process: a
+// Limits the bytes of planned or finished answers that clients have not read yet, over the whole process, so that a
 // client that requests large answers and does not read them cannot use more memory. Thread-safe; must outlive the
 // shares that it gives.
 class AnswerBudget {
@@ -31,12 +31,12 @@ class AnswerBudget {
   AnswerBudget(const AnswerBudget&) = delete;
   AnswerBudget& operator=(const AnswerBudget&) = delete;
 
-  // Reserves `bytes`, or returns RESOURCE_EXHAUSTED (ShedReason::kAnswers) if that would exceed the limit, with the
-  // time after which enough is free if clients take answers at the mean rate so far. A single answer is always
+  // Reserves `bytes`. Returns RESOURCE_EXHAUSTED (ShedReason::kAnswers) if that would exceed the limit; its retry delay
+  // is the time after which enough is free if clients read answers at the mean rate so far. A single answer is always
   // admitted.
   absl::StatusOr<HeldRoom> Reserve(int64_t bytes);
 
-  // Corrects the reservation to the answer's actual size. Does nothing if nothing is held.
+  // Corrects the reservation to the answer's actual size. Does nothing if `room` is empty.
   static void Resize(HeldRoom& room, int64_t bytes);
 
   int64_t reserved() const;

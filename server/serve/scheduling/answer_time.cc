@@ -16,7 +16,7 @@ std::string Milliseconds(absl::Duration duration) {
   return absl::StrCat(absl::ToInt64Milliseconds(duration), " ms");
 }
 
-// Rejects a request that other callers delay past its limit.
+// Rejects a request that other callers delay beyond its limit.
 absl::Status RejectAmong(const std::vector<OtherCaller>& others, absl::Duration completion, absl::Duration limit,
                          const std::string& longer) {
   int64_t callers = 1;
@@ -28,8 +28,8 @@ absl::Status RejectAmong(const std::vector<OtherCaller>& others, absl::Duration 
                    completion - limit);
 }
 
-// Returns the time after which the decayed rate of urgent requests would admit this one. How long the caller keeps
-// sending them is unknown; the decay of their rate is known.
+// Returns the time after which the decayed rate of urgent requests would admit this one. The time for which the caller
+// keeps sending them is unknown, but the decay of their rate is known.
 absl::Duration RetryAfterDecay(const NewRequest& request, const std::vector<OtherCaller>& others) {
   absl::Duration retry = absl::Milliseconds(10);
   while (retry < RecentWork::kForgottenAfter &&
@@ -44,12 +44,12 @@ absl::Duration RetryAfterDecay(const NewRequest& request, const std::vector<Othe
 absl::Duration PredictAnswerTime(const NewRequest& request, const std::vector<OtherCaller>& others, double urgent) {
   const int executors = request.executors;
   absl::Duration ahead = WorkAhead(request.mine, request.cost, others, request.batch, executors, urgent);
-  if (urgent > 0) {  // limited by this request's patience
+  if (urgent > 0) {  // requests that overtake are limited by this request's patience
     const absl::Duration overtaking = urgent * request.patience;
     ahead = std::min(ahead, WorkAhead(request.mine + overtaking, request.cost, others, request.batch, executors));
   }
-  // A prediction that is too short wastes an executor's time, one that is too long only rejects a request: so behind
-  // other callers the running batches count in full.
+  // Behind other callers, the running batches count in full: a prediction that is too short wastes an executor's time,
+  // while one that is too long only rejects a request.
   const absl::Duration whole = (ahead + std::min(ahead, request.running)) / executors;
   return std::max(TimeUntilDone(ahead, request.left, executors), whole) + request.cost;
 }
@@ -57,8 +57,8 @@ absl::Duration PredictAnswerTime(const NewRequest& request, const std::vector<Ot
 absl::Status CheckAnswerTime(const NewRequest& request, const OtherCaller& all_others,
                              absl::FunctionRef<std::vector<OtherCaller>()> others) {
   const absl::Duration limit = request.limit;
-  const absl::Duration allowed = std::max(limit, request.cost);  // cost alone does not reject a request
-  // Bounds the usual cost of an admission independently of the number of callers.
+  const absl::Duration allowed = std::max(limit, request.cost);  // the cost alone does not reject a request
+  // The combined entry decides the usual case, so that its cost does not depend on the number of callers.
   if (PredictAnswerTime(request, {all_others}, request.urgent) <= allowed) return absl::OkStatus();
   const std::vector<OtherCaller> each = others();
   const absl::Duration completion = PredictAnswerTime(request, each, request.urgent);

@@ -11,27 +11,27 @@
 
 namespace vitrine {
 
-// A new request and the load that it meets; the input of the prediction of its answer's time.
+// A new request and the load at its arrival; the input for predicting its answer time.
 struct NewRequest {
   absl::Duration cost;        // its executor time
-  absl::Duration limit;       // for the predicted time to its answer
-  bool has_deadline = false;  // the limit follows from a deadline
-  absl::Duration batch;       // longest batch that may be begun before it
-  absl::Duration patience;    // time for which more urgent requests may overtake it
-  absl::Duration mine;        // waiting work of the same caller that goes before it
-  double urgent = 0;          // executor seconds per second that its caller recently sent at more urgent priorities
+  absl::Duration limit;       // maximum predicted time to its answer
+  bool has_deadline = false;  // true if the limit comes from a deadline
+  absl::Duration batch;       // longest batch that may begin before the request
+  absl::Duration patience;    // time for which more urgent requests may overtake the request
+  absl::Duration mine;        // waiting work of the same caller that is computed before the request
+  double urgent = 0;          // executor seconds per second of the caller's recent, more urgent requests
   int executors = 1;
-  std::vector<absl::Duration> left = {};  // for each running batch, time until its executor is free, ascending
-  absl::Duration running;                 // executor time of the running batches, with the part that has passed
+  std::vector<absl::Duration> left = {};  // for each running batch, time until its executor is free, in rising order
+  absl::Duration running;                 // executor time of the running batches, including the part that has passed
 };
 
-// Returns the predicted time to the answer among `others`, if more urgent requests of the caller keep coming at the
-// rate `urgent`. Pure; O(n log n) in the number of others.
+// Returns the predicted time to the answer with the load of `others`, if more urgent requests of the caller keep
+// arriving at the rate `urgent`. Pure function; O(n log n) in the number of others.
 absl::Duration PredictAnswerTime(const NewRequest& request, const std::vector<OtherCaller>& others, double urgent);
 
-// Returns the error with which a request is rejected whose predicted answer is past its limit; RESOURCE_EXHAUSTED (see
-// shed.h). RetryInfo is the time after which the request would be admitted if no other request came. `all_others` are
-// the other callers as one entry, which decides the usual case; `others` returns separate entries. Pure.
+// Returns RESOURCE_EXHAUSTED (see shed.h) if the predicted answer time exceeds the request's limit. RetryInfo is the
+// time after which the request would be admitted if no other request arrived. `all_others` combines the other callers
+// into one entry, which decides the usual case; `others` returns separate entries. Pure function.
 absl::Status CheckAnswerTime(const NewRequest& request, const OtherCaller& all_others,
                              absl::FunctionRef<std::vector<OtherCaller>()> others);
 

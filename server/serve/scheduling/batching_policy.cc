@@ -12,10 +12,10 @@
 namespace vitrine {
 namespace {
 
-// A live request and its position in the order.
+// A live request and its sort key.
 struct Ranked {
-  absl::Duration turn;  // executor time of its caller before it; zero if there is only one caller
-  int rank = 0;         // 0 when out of patience, else 1 + class
+  absl::Duration turn;  // executor time of its caller before the request; zero if there is only one caller
+  int rank = 0;         // 0 if its patience has passed, else 1 + class
   absl::Time due;
   uint64_t sequence = 0;
   size_t index = 0;
@@ -50,8 +50,8 @@ struct Forming {
   }
 };
 
-// Reorders `live` by turns. Requires the order of each caller's own requests. Sorting by turns is equivalent to
-// choosing repeatedly the caller that was given least: within a caller and model, turns only grow.
+// Reorders `live` by turns. The requests of each caller must be in order. Sorting by turns is the same as repeatedly
+// choosing the caller with the least given time, because within a caller and model, turns only grow.
 void TakeTurns(absl::Span<const WaitingRequest> waiting, std::vector<Ranked>& live) {
   const auto is_other = [&](const Ranked& ranked) {
     return waiting[ranked.index].caller != waiting[live.front().index].caller;
@@ -67,12 +67,12 @@ void TakeTurns(absl::Span<const WaitingRequest> waiting, std::vector<Ranked>& li
   std::sort(live.begin(), live.end());
 }
 
-// Splits off cancelled and expired requests and returns the rest in the order of the policy.
+// Adds cancelled and expired requests to `decision`. Returns the others in the order of the policy.
 std::vector<Ranked> RankLive(absl::Span<const WaitingRequest> waiting, absl::Time now, const BatchOptions& options,
                              BatchDecision& decision) {
   std::vector<Ranked> live;
   live.reserve(waiting.size());
-  // If no request can be done in time, late ones are tried: otherwise a wrong prediction would never be corrected.
+  // If no request can be finished in time, late ones are tried: otherwise a wrong prediction would never be corrected.
   const bool is_busy = std::any_of(waiting.begin(), waiting.end(), [&](const WaitingRequest& request) {
     return !request.cancelled && request.deadline > now + request.least;
   });
@@ -136,7 +136,7 @@ BatchDecision Decide(absl::Span<const WaitingRequest> waiting, absl::Time now, c
   const std::vector<Ranked> live = RankLive(waiting, now, options, decision);
 
   std::vector<Forming> forming;                             // in the order of each model's first request
-  std::map<std::pair<const void*, bool>, size_t> of_model;  // key: model, and whether the request is slow
+  std::map<std::pair<const void*, bool>, size_t> of_model;  // key: model, and true if the request is slow
   for (const Ranked& ranked : live) {
     const WaitingRequest& request = waiting[ranked.index];
     const auto [found, is_new] = of_model.try_emplace({request.model, request.is_slow}, forming.size());

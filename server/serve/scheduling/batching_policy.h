@@ -22,44 +22,45 @@ inline constexpr int kPriorityClasses = 3;
 PriorityClass ClassOf(v1::Priority priority);  // UNSPECIFIED is kNormal
 
 struct BatchOptions {
-  // Most tokens in a batch. Larger batches raise throughput until the activations leave the cache (CPU) or the device
-  // is full (GPU). The default is eight images of 224x224 pixels in patches of 16, each with its class token.
+  // Maximum tokens in a batch. Larger batches raise throughput until the activations no longer fit into the cache (CPU)
+  // or the device is full (GPU). The default is eight images of 224x224 pixels in patches of 16, each with its class
+  // token.
   int64_t max_batch_tokens = 8 * (14 * 14 + 1);
-  // Most images in a batch.
+  // Maximum images in a batch.
   int max_batch_images = 64;
-  // Most pixels in a batch: of its images before they are resized, plus the overlays drawn on them. Limits a batch's
-  // decode and draw time, and its memory: images with overlays stay decoded until the answer, at 3 bytes a pixel. The
+  // Maximum pixels in a batch: of its images before they are resized, plus the overlays drawn on them. Limits a batch's
+  // decode and draw time, and its memory: images with overlays stay decoded until the answer, at 3 bytes per pixel. The
   // default is two images of the largest accepted size; a larger value only helps if decoding is not the bottleneck.
   int64_t max_batch_pixels = int64_t{32} << 20;
-  // Longest time for which the oldest request waits for a fuller batch while an executor is idle. Zero never waits.
+  // Maximum time for which the oldest request waits for a fuller batch while an executor is idle. Zero: no wait.
   absl::Duration max_wait = absl::ZeroDuration();
-  // Number of executors that take batches, if a batch of more than kGroupTokens computes no faster: then a batch is
-  // limited to half of an executor's part of the queue (PartOf), except for models with max_wait above 0. Zero: batches
-  // are as large as the limits allow.
+  // Number of executors, for a device on which batches of more than kGroupTokens are no faster: a batch is then limited
+  // to half of an executor's part of the queue (PartOf), except for models with max_wait above 0. Zero: batches are as
+  // large as the limits allow.
   int64_t executors = 0;
-  // Time in the queue after which a request goes before every class, oldest first, so that no class starves another.
+  // Patience: queue time after which a request goes before every class, oldest first, so that no class starves another.
   std::array<absl::Duration, kPriorityClasses> patience = {absl::Seconds(1), absl::Seconds(2), absl::Seconds(10)};
 
   BatchLimits Limits() const { return {max_batch_tokens, max_batch_images, max_batch_pixels, max_wait}; }
-  absl::Status Validate() const;  // names the field, the value and the allowed range
+  absl::Status Validate() const;  // an error names the field, the value and the allowed range
 };
 
-// A waiting request as the policy sees it.
+// A waiting request, as input of the policy.
 struct WaitingRequest {
   uint64_t sequence = 0;        // order of submission, unique
-  const void* model = nullptr;  // identity of the model version; a batch has only one
+  const void* model = nullptr;  // identity of the model version; a batch has only one model version
   int64_t tokens = 0;
   int64_t pixels = 0;
   PriorityClass priority = kNormal;
   uint32_t caller = 0;   // see fair_share.h
   absl::Duration cost;   // predicted executor time
-  absl::Duration given;  // executor time given to its caller so far; equal in all requests of a caller
+  absl::Duration given;  // executor time given to its caller so far; equal for all requests of a caller
   absl::Time arrival;
   absl::Time deadline = absl::InfiniteFuture();
   absl::Duration least;  // predicted minimum time from start to answer; zero if unknown
-  bool is_slow = false;  // its decoding or drawing takes far longer than its compute, so it runs alone
+  bool is_slow = false;  // true: decoding or drawing takes far longer than compute, so the request runs alone
   bool cancelled = false;
-  // Limits of its model, if they differ from BatchOptions; equal in all requests of a model.
+  // Limits of its model, if they differ from BatchOptions; equal for all requests of a model.
   std::optional<BatchLimits> own;
 
   // Returns the time by which the request should start: its deadline, or the end of its patience if that is earlier.
@@ -67,53 +68,55 @@ struct WaitingRequest {
   absl::Time Due(const BatchOptions& options) const { return std::min(deadline, arrival + options.patience[priority]); }
 };
 
-// Result of Decide. All indices are into the span given to it.
+// Result of Decide. Indices refer to the span passed to Decide.
 struct BatchDecision {
   std::vector<size_t> batch;      // in the order of the policy; empty: run nothing now
-  std::vector<size_t> cancelled;  // to answer CANCELLED without compute
-  std::vector<size_t> expired;    // to answer DEADLINE_EXCEEDED without compute: too late, or certain to be
-  // Time to decide again if nothing new arrives and `batch` is empty.
+  std::vector<size_t> cancelled;  // to be answered CANCELLED without compute
+  // to be answered DEADLINE_EXCEEDED without compute, because they are or will be too late
+  std::vector<size_t> expired;
+  // Time for the next decision if no request arrives and `batch` is empty.
   absl::Time wake = absl::InfiniteFuture();
 };
 
-// Chooses what an idle executor runs next. Pure: the same arguments give the same decision; no clock, no lock. O(n log
-// n) in the number of waiting requests.
+// Chooses the next batch of an idle executor. Pure: equal arguments give equal decisions; no clock, no lock. O(n log n)
+// in the number of waiting requests.
 //
-// Order of one caller's requests: those out of patience, earliest due first; then HIGH, NORMAL, LOW; within a class by
-// Due, then sequence. Several callers take turns: a request's turn is its caller's `given` plus the cost of the
-// caller's earlier requests of the same model, and the smallest turn goes first. The batch is the longest run of the
-// chosen model's live requests, in this order, that fits the limits. A slow request is left out and becomes a batch of
-// its own, so that no other request waits for its decoding and drawing. The chosen model is that of the first request
-// whose batch may close. A batch may close when another request of its model does not fit, when it has
-// max_batch_images, when its oldest request has waited max_wait, or when a deadline in it is nearer than max_wait.
+// Order of one caller's requests: first those whose patience has passed, earliest due first; then HIGH, NORMAL, LOW;
+// within a class by Due, then sequence. Several callers take turns: a request's turn is its caller's `given` plus the
+// cost of the caller's earlier requests of the same model, and the smallest turn goes first.
 //
-// Guarantees: a batch exceeds max_batch_tokens or max_batch_pixels only if a single image does; it has one model; it
-// has no cancelled request, none whose deadline is at or before `now`, and none that would miss its deadline while
-// other requests would not (these are listed instead); every live request is chosen after a time that depends only on
-// the number of callers and the requests before it, whatever arrives later.
+// The batch is the longest prefix of the chosen model's live requests, in this order, that fits the limits. A slow
+// request is left out and becomes its own batch, so that no other request waits for its decoding and drawing. The
+// chosen model is the model of the first request whose batch may close. A batch may close when another request of its
+// model does not fit, when it has max_batch_images, when its oldest request has waited max_wait, or when a deadline in
+// it is nearer than max_wait.
+//
+// Guarantees: A batch exceeds max_batch_tokens or max_batch_pixels only if it is a single image. It has one model. It
+// has no cancelled request, no request whose deadline is at or before `now`, and no request that would miss its
+// deadline while other requests would not; the decision lists these requests separately. Every live request is chosen
+// after a time that depends only on the number of callers and the requests before it, not on later requests.
 //
 // Only the first requests of each (model, caller, class) by Due matter, up to one more than fits the limits: a
-// scheduler with long queues passes those alone and gets the same batch.
-//
-// The limits of a model are its requests' `own`, else those of `options`.
+// scheduler with long queues may pass only these and gets the same batch. The limits of a model are its requests'
+// `own`, else those of `options`.
 BatchDecision Decide(absl::Span<const WaitingRequest> waiting, absl::Time now, const BatchOptions& options);
 
-// Tokens that the CPU engine computes together: one group of patches (models/engine/cpu/group.h), with the class tokens
-// of images of 16 patches or more.
+// Tokens that the CPU engine computes together: one group of patches (models/engine/cpu/group.h), including the class
+// tokens of images of 16 patches or more.
 inline constexpr int64_t kGroupTokens = engine::kGroupCells + engine::kGroupCells / 16;
 
-// Returns how many requests of `batch`, from its first on, one executor takes if a batch of more than kGroupTokens
-// computes no faster (see BatchOptions::executors): kGroupTokens, or LongestPart(queued, executors) by cost if that is
-// more. Small batches end sooner, so new requests wait less; with a long queue, large batches save the fixed cost of
-// each. This is guided self-scheduling (Polychronopoulos and Kuck, IEEE Trans. Computers 36, 1987). `queued` is the sum
-// of `cost` over all waiting requests. At least one request; all of them if `executors` is zero or no cost is known.
+// Returns how many of the first requests of `batch` one executor takes if batches of more than kGroupTokens are no
+// faster (see BatchOptions::executors): kGroupTokens or, if that is more, LongestPart(queued, executors) by cost. Small
+// batches end sooner, so new requests wait less; with a long queue, large batches save the fixed cost of each. This is
+// guided self-scheduling (Polychronopoulos and Kuck, IEEE Trans. Computers 36, 1987). `queued` is the sum of `cost`
+// over all waiting requests. Returns at least one request, and all of them if `executors` is zero or no cost is known.
 size_t PartOf(absl::Span<const WaitingRequest> waiting, absl::Span<const size_t> batch, absl::Duration queued,
               int64_t executors);
-// Returns half of an executor's equal part of the queued executor time.
+// Returns half of one executor's equal part of the queued executor time.
 absl::Duration LongestPart(absl::Duration queued, int64_t executors);
 
-// Returns how many requests of `batch`, from its first on, one of `executors` idle executors takes: the fewest that
-// hold its equal part of the tokens. The other executors take their parts from the rest.
+// Returns how many of the first requests of `batch` one of `executors` idle executors takes: as few as have its equal
+// part of the tokens. The other executors take their parts from the remaining requests.
 size_t ShareOf(absl::Span<const WaitingRequest> waiting, absl::Span<const size_t> batch, int64_t executors);
 
 }  // namespace vitrine

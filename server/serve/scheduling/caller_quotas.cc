@@ -12,12 +12,12 @@
 namespace vitrine {
 namespace {
 
-// Weight of a new observation of how long requests stay.
+// Weight of a new observation of a request's time in flight.
 constexpr double kCallerStayWeight = 0.2;
 // Estimate before the first request has ended.
 constexpr absl::Duration kFirstCallerStay = absl::Milliseconds(100);
 
-// Returns the level at `now` of a bucket that held `tokens` at `filled`.
+// Returns the level at `now` of a bucket that contained `tokens` at `filled`.
 double Level(double tokens, absl::Time filled, absl::Time now, double rate, double burst) {
   return std::min(burst, tokens + rate * absl::ToDoubleSeconds(now - filled));
 }
@@ -36,7 +36,7 @@ absl::StatusOr<HeldQuota> CallerQuotas::Admit(const Caller& caller) {
   const CallerQuota& quota = *caller.quota;
   const absl::Time now = clock_.Now();
   MutexLock lock(mutex_);
-  // A caller whose bucket is full and that has no request in flight needs no entry.
+  // A caller with a full bucket and no request in flight needs no entry.
   prune_.Step(uses_, [now](const auto& caller) {
     const Use& use = caller.second;
     return use.in_flight == 0 && Level(use.tokens, use.filled, now, use.rate, use.burst) >= use.burst;
@@ -56,7 +56,7 @@ absl::StatusOr<HeldQuota> CallerQuotas::Admit(const Caller& caller) {
     use.filled = now;
     use.rate = rate;
     use.burst = burst;
-    // Tolerates rounding: the level is a sum of many small additions.
+    // Tolerates rounding, since the level is a sum of many small additions.
     if (use.tokens < 1 - 1e-9) {
       return ShedError(ShedReason::kQuota,
                        absl::StrCat("caller \"", caller.name, "\" sends more than its quota of ", rate,

@@ -19,8 +19,8 @@ namespace vitrine {
 
 class CallerQuotas;
 
-// Returns the most requests that the quota's rate admits at once: its burst, else one second's worth, at least 1.
-// Infinite without a rate.
+// Returns the maximum number of requests that the quota's rate admits at once: its burst, else the requests of one
+// second, at least 1. Infinite without a rate.
 double BurstOf(const CallerQuota& quota);
 
 // One request in flight that counts against a caller's quota.
@@ -29,22 +29,22 @@ struct QuotaUse {
   absl::Time since = {};
   bool took_token = false;  // the quota had a rate
 };
-// Cancelled if the server rejects the request because it is busy: as if never admitted.
+// Cancelled if the server is busy and rejects the request: the quota is as if it had never been admitted.
 using HeldQuota = Held<CallerQuotas, QuotaUse>;
 
-// Counts the use of each caller's quota: a token bucket for the rate, a counter for requests in flight. The quota comes
-// with every request, so a reloaded policy applies from the next request on. Thread-safe; never blocks beyond a short
-// lock. Keeps a few words for each caller whose bucket is not full or that has requests in flight. Must outlive the
-// uses that it gives.
+// Counts the use of each caller's quota: a token bucket for the rate, and a counter for requests in flight. The quota
+// comes with every request, so a reloaded policy applies from the next request on. Thread-safe; takes only short locks.
+// Keeps a few words for each caller whose bucket is not full or that has requests in flight. Must outlive its HeldQuota
+// objects.
 class CallerQuotas {
  public:
   explicit CallerQuotas(const Clock& clock) : clock_(clock) {}
   CallerQuotas(const CallerQuotas&) = delete;
   CallerQuotas& operator=(const CallerQuotas&) = delete;
 
-  // Admits the request, or returns RESOURCE_EXHAUSTED (ShedReason::kQuota): above the rate, with the time to the next
-  // token; with too many requests in flight, with the expected time until one of them ends. A rejection uses no quota.
-  // A caller without a quota takes no lock.
+  // Admits the request, or returns RESOURCE_EXHAUSTED (ShedReason::kQuota). Its retry delay is the time to the next
+  // token if the rate is exceeded, or the expected time until a request ends if too many are in flight. A rejection
+  // uses no quota. A caller without a quota takes no lock.
   absl::StatusOr<HeldQuota> Admit(const Caller& caller);
 
   size_t callers() const;  // number of callers that have an entry
@@ -53,8 +53,8 @@ class CallerQuotas {
   friend HeldQuota;
   struct Use {
     double tokens = 0;
-    absl::Time filled;  // time at which `tokens` was valid
-    double rate = 0;    // quota rate at the last request, for pruning
+    absl::Time filled;  // time for which `tokens` is valid
+    double rate = 0;    // quota's rate at the last request, for pruning
     double burst = 0;
     int64_t in_flight = 0;
     absl::Duration mean_stay;  // mean time of a request from Admit to Release

@@ -33,7 +33,7 @@ void CallerTurns::Drop(Id id) {
   Leave(accounts_.find(id));
 }
 
-// Erases idle accounts at or below the current level: a new account would be the same.
+// Erases idle accounts at or below the current level, because a new account would be equal.
 void CallerTurns::Leave(std::map<Id, Account>::iterator account) {
   --account->second.waiting;
   prune_.Step(accounts_, [this](const auto& entry) {

@@ -13,10 +13,10 @@
 
 namespace vitrine {
 
-// Account of executor time by caller: start-time fair queueing (Goyal, Vin and Cheng 1996). The caller that was given
-// the least is next. A caller that returns after a silence starts at the level of the caller served last, so it saves
-// up nothing, and keeps what it was given beyond that, so it gains nothing by leaving and returning. The difference
-// between two callers that always have requests waiting stays below one batch. Not thread-safe: the scheduler calls it
+// Executor time by caller, for start-time fair queueing (Goyal, Vin and Cheng 1996). The next caller is the one with
+// the least given time. A caller that returns after a pause starts at the level of the caller served last, or at its
+// own if that is higher: it saves up nothing while away, and gains nothing by leaving and returning. The difference
+// between two callers that always have waiting requests stays below one batch. Not thread-safe: the scheduler calls it
 // under its lock.
 class CallerTurns {
  public:
@@ -24,7 +24,7 @@ class CallerTurns {
 
   // Counts one more waiting request of this caller.
   Id Enter(const std::string& caller);
-  // Ends the wait of one request: Run if it runs and takes `cost` of executor time, Drop if it was dropped.
+  // End the wait of one request. Run: it runs and takes `cost` of executor time. Drop: it was dropped.
   void Run(Id id, absl::Duration cost);
   void Drop(Id id);
 
@@ -44,7 +44,7 @@ class CallerTurns {
   std::map<Id, Account> accounts_;
   std::unordered_map<std::string, Id> ids_;
   Id next_ = 0;
-  absl::Duration now_;  // executor time that the caller served last had been given before
+  absl::Duration now_;  // given executor time of the caller served last, before that service
   RollingPrune<std::map<Id, Account>> prune_;
 };
 

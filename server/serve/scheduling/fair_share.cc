@@ -7,11 +7,11 @@
 namespace vitrine {
 namespace {
 
-// Factor by which a caller's places may exceed the free ones.
+// Factor by which a caller's requests or bytes may exceed the free ones.
 constexpr int64_t kFree = 8;
 
-// Returns the time, in seconds, from which a caller is limited by its turn: when its work, which grows by `rate`,
-// reaches `turn` for each of its callers, which grows by `turn_grows`.
+// Returns the time, in seconds, after which the caller's turn limits its work. Then the work, which grows by `rate`,
+// reaches `turn` for each combined caller; `turn` grows by `turn_grows`.
 double CappedAt(const OtherCaller& other, double turn, double turn_grows) {
   const double room = other.callers * turn - absl::ToDoubleSeconds(other.work);
   if (room <= 0) return 0;
@@ -30,8 +30,8 @@ absl::Duration WorkAhead(absl::Duration mine, absl::Duration cost, std::vector<O
             [&](const OtherCaller& a, const OtherCaller& b) { return capped_at(a) < capped_at(b); });
   // Solves
   //   overtaking = urgent * (ahead / executors + cost)
-  //   ahead = mine + overtaking + sum over the capped of callers * (turn + overtaking)
-  //           + sum over the rest of (work + rate * (ahead / executors + cost)).
+  //   ahead = mine + overtaking + sum over capped callers of callers * (turn + overtaking)
+  //           + sum over other callers of (work + rate * (ahead / executors + cost)).
   double fixed = absl::ToDoubleSeconds(mine) + urgent * own, rates = urgent, behind = 0;
   for (const OtherCaller& other : others) {
     const double work = absl::ToDoubleSeconds(other.work);
@@ -54,7 +54,7 @@ absl::Duration WorkAhead(absl::Duration mine, absl::Duration cost, std::vector<O
 ShareVerdict CheckShare(int64_t held, int64_t own, int64_t amount, int64_t limit, bool shared) {
   const int64_t free = limit - held;
   if (amount > free) return ShareVerdict::kFull;
-  // Divided rather than multiplied, since a limit may be as large as the type.
+  // Divides instead of multiplying, since a limit may be as large as its type allows.
   const bool fits = !shared || own == 0 || (own + amount) / kFree < free;
   return fits ? ShareVerdict::kFits : ShareVerdict::kOverShare;
 }

@@ -6,8 +6,8 @@
 
 namespace vitrine {
 
-// A share of what `Owner` divides, given back exactly once: at destruction, or before. The owner must outlive it and
-// has two functions, which must not throw:
+// A share of a resource that `Owner` divides, given back exactly once: at destruction or earlier. The owner must
+// outlive it and has two functions, which must not throw:
 //   void Release(const Share&);  // the share was used
 //   void Cancel(const Share&);   // as if the share had never been given
 // Movable; thread-compatible.
@@ -35,12 +35,12 @@ class Held {
   }
 
   const Share* operator->() const { return &share_; }
-  // For the owner, which may change the share. Null: nothing is held.
+  // For the owner, which may change the share. Null: the object is empty.
   Owner* owner() const { return owner_; }
   Share& share() { return share_; }
 
  private:
-  Owner* owner_ = nullptr;  // null: nothing is held
+  Owner* owner_ = nullptr;  // null: the object is empty
   Share share_ = {};
 };
 

@@ -27,38 +27,39 @@
 
 namespace vitrine {
 
-// Set by the RPC side when the client leaves; read by the scheduler, which drops the request before compute.
+// Set by the RPC side when the client leaves. The scheduler reads it and drops the request before compute.
 using CancelFlag = std::shared_ptr<std::atomic<bool>>;
 
-// A request that was validated against its model and is on its way to an executor. Made by PlanRequest, which rejects
-// everything but damage inside the image.
+// A validated request on its way to an executor. PlanRequest makes it and rejects every fault except damage inside the
+// image.
 struct InferenceRequest {
   ModelHandle model;
   v1::ClassifyRequest request;  // without the bytes of its image or tensor
-  std::string_view input;       // those bytes, as received
-  MessageBytes owner;           // owner of `input`; null if that is static memory
-  Geometry geometry;            // for a normalised tensor: the whole, unchanged
+  std::string_view input;       // bytes of the image or tensor, as received
+  MessageBytes owner;           // owner of `input`; null if `input` is in static memory
+  Geometry geometry;            // for a normalized tensor: the whole tensor, unchanged
   Grid grid;
   int64_t tokens = 0;                           // prefix included
-  int top_k = 0;                                // 0: no predictions in the answer
-  std::vector<v1::AttentionRequest> attention;  // resolved: layers and heads explicit and in range
+  int top_k = 0;                                // 0: the answer has no predictions
+  std::vector<v1::AttentionRequest> attention;  // resolved: layers and heads are explicit and in range
   std::vector<v1::FeatureRequest> features;     // resolved
-  // Bytes of attention and features in the answer; an upper bound if there are overlays, whose size is not known yet.
+  // Bytes of attention and features in the answer. An upper limit if there are overlays, whose size is not known yet.
   int64_t answer_bytes = 0;
-  int64_t most_message_bytes = std::numeric_limits<int64_t>::max();  // largest answer that the client takes
-  // Pixels of all overlays that will be drawn.
+  int64_t most_message_bytes = std::numeric_limits<int64_t>::max();  // largest answer that the client accepts
+  // Total pixels of the overlays to draw.
   int64_t overlay_pixels = 0;
 
-  bool is_routed = false;  // true: the traffic's shares chose the version; false: the caller named it
-  bool is_probe = false;   // sent by the server itself (see compute_probe.h): excluded from the latency histograms
-  std::string caller;      // Caller::Account: whose share and quota it counts against
+  bool is_routed = false;  // true: the traffic's shares chose the version; false: the client named it
+  bool is_probe = false;   // sent by the server itself (see compute_probe.h); not in the latency histograms
+  std::string caller;      // Caller::Account, under which its share and quota are counted
   absl::Time arrival;      // monotonic, see server/process/clock.h
   absl::Time deadline = absl::InfiniteFuture();
-  CancelFlag cancelled;                  // null: cannot be cancelled
-  CancelFlag abandoned;                  // set when another image of its batch was rejected; null: there is none
-  std::shared_ptr<Admitted> admitted;    // shared with its answer's hold, if there is one; null: nothing is held
-  Progress progress = Progress::kQueue;  // kCompute once the model has run on it
-  RequestTrace* trace = nullptr;         // recorder of its stages; null: not traced. `done` keeps it alive
+  CancelFlag cancelled;  // null: cannot be cancelled
+  // set when another image of the same call was rejected; null: there is no other image
+  CancelFlag abandoned;
+  std::shared_ptr<Admitted> admitted;    // resources, shared with its AnswerResources if there are any; null: none
+  Progress progress = Progress::kQueue;  // kCompute once the model has computed the request
+  RequestTrace* trace = nullptr;         // recorder of its stages, kept alive by `done`; null: not traced
 
   // Called exactly once, from any thread, with the answer or the error. Must not block or throw.
   absl::AnyInvocable<void(absl::StatusOr<v1::ClassifyResponse>)> done;
@@ -68,36 +69,36 @@ struct InferenceRequest {
   bool IsCancelled() const {
     return IsAbandoned() || (cancelled != nullptr && cancelled->load(std::memory_order_acquire));
   }
-  // Returns the bytes of the image or tensor, as sent.
+  // Returns the bytes of the image or tensor as sent.
   int64_t InputBytes() const { return static_cast<int64_t>(input.size()); }
-  // Returns the pixels of the decoded image, or of the tensor, according to its header or shape.
+  // Returns the pixels of the decoded image or of the tensor, according to its header or shape.
   int64_t InputPixels() const { return int64_t{geometry.original.height} * geometry.original.width; }
-  // Ends the request, and is the only way to do so: removes its work from the predicted work, counts it if it expired
-  // or was cancelled, then calls `done`. The admitted quantities are given back before that, unless the answer's hold
-  // shares them. A request that was dropped because it is abandoned ends with AbandonedError, and gives its quota back
-  // if it was not computed: its caller has to send it again.
+  // Ends the request; this is the only way to end it. Removes its cost from the predicted work, counts it if it expired
+  // or was cancelled, then calls `done`. Its resources are given back before `done`, except if AnswerResources shares
+  // them. An abandoned request that was dropped ends with AbandonedError; if it was not computed, it gives its quota
+  // back, because its caller must send it again.
   void Finish(absl::StatusOr<v1::ClassifyResponse> answer);
-  // Ends a request that no executor has begun, and counts its waiting time until `now`.
+  // Ends a request that no executor has begun. Counts its waiting time until `now`.
   void EndWaiting(absl::Status why, absl::Time now);
 };
 
-// Call metadata by which a client tells the largest message that it takes.
+// Call metadata in which a client sends the size of the largest message that it accepts.
 inline constexpr char kMessageBytesMetadata[] = "max-receive-message-length";
-// Returns RESOURCE_EXHAUSTED, with what the client has to change, if `bytes` is above `most`.
+// Returns RESOURCE_EXHAUSTED if `bytes` is above `most`; the message says what the client must change.
 absl::Status CheckMessageBytes(int64_t bytes, int64_t most);
-// Returns ABORTED: another image of the same batch was rejected. The caller reads that image's error.
+// Returns ABORTED: another image of the same call was rejected. The caller gets that image's error.
 absl::Status AbandonedError();
-// Returns UNAVAILABLE: the server shuts down.
+// Returns UNAVAILABLE: the server is shutting down.
 absl::Status DrainingError();
 
-// Result of an executor for one image, before it becomes a message.
+// An executor's result for one image, before it is converted to a message.
 struct InferenceOutput {
   std::vector<float> logits;                         // [classes], finite
   std::vector<std::vector<AttentionMap>> attention;  // per entry of InferenceRequest::attention
   std::vector<FeatureMap> features;                  // per entry of InferenceRequest::features
   v1::Timings timings;                               // queue, decode and compute
   v1::BatchInfo batch;
-  // The decoded, oriented image; only if an overlay was requested.
+  // The decoded, oriented image; null if no overlay was requested.
   std::shared_ptr<const Image> image;
 };
 

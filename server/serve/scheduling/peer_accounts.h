@@ -16,16 +16,17 @@
 
 namespace vitrine {
 
-// Returns the network place of a peer, by which callers without a credential are told apart: the IPv4 address, the /64
-// network of an IPv6 address (what one subscriber may choose from), or "unix" for every socket in the file system.
-// `peer` is in gRPC's form ("ipv4:10.0.0.1:5000", "ipv6:%5B2001:db8::1%5D:5000"); returns "" for any other form.
+// Returns the network place of a peer, which distinguishes callers without a credential: the IPv4 address, the /64
+// network of an IPv6 address (one subscriber may choose any address in it), or "unix" for every socket in the file
+// system. `peer` is in gRPC's form ("ipv4:10.0.0.1:5000", "ipv6:%5B2001:db8::1%5D:5000"); returns "" for any other
+// form.
 std::string PlaceOf(std::string_view peer);
 
-// Names of the accounts for shares and quotas. A caller with a credential has an account of its name. A caller without
-// one has the account of its place: a place gets one of kMost accounts at its first call and gives it back after kIdle
-// without a call. While all are in use, further places share one more account. So at most kMost + 1 names exist,
-// whatever addresses call, which bounds everything that is kept by name. A place that gets a used account finds the
-// rest of its use, a minute later. Thread-safe; never blocks beyond a short lock.
+// Account names for fair shares and quotas. The account of a caller with a credential is its name. A caller without one
+// gets an account by its place (PlaceOf): a place gets one of kMost accounts at its first call and gives it back after
+// kIdle without a call. While all accounts are in use, further places share one additional account. So at most kMost +
+// 1 names exist for any number of addresses, which limits all data kept by name. A place that gets a used account
+// inherits its counts, which are then at least a minute old. Thread-safe; takes only short locks.
 class PeerAccounts {
  public:
   static constexpr size_t kMost = 1024;
@@ -47,7 +48,7 @@ class PeerAccounts {
   };
   using Places = std::list<Place>;
 
-  // Gives back at most two idle accounts, which is enough: each call adds at most one.
+  // Frees at most two idle accounts; this is enough because each call adds at most one.
   void ForgetIdle(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Clock& clock_;

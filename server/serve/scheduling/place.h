@@ -11,14 +11,15 @@
 
 namespace vitrine {
 
-// Resources of an admitted request: its predicted work until it is computed, the rest until its answer is delivered.
+// Resources of an admitted request. Its predicted work ends when it is computed; the rest ends when its answer is
+// delivered.
 struct Place {
   std::string caller;
   std::shared_ptr<const QueueLimits> model;
   int priority_class = 0;
   int64_t bytes = 0;
-  absl::Duration cost;       // predicted executor time; zero once an executor has begun
-  bool is_computed = false;  // or will never be computed
+  absl::Duration cost;       // predicted executor time; zero after an executor has begun
+  bool is_computed = false;  // true also if the request will never be computed
 };
 
 }  // namespace vitrine

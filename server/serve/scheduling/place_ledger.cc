@@ -6,9 +6,9 @@
 namespace vitrine {
 namespace {
 
-// Number of callers that count separately when time is predicted; the rest count together.
+// Number of callers with their own entry in predictions; the other callers share one.
 constexpr size_t kBusiest = 64;
-// Time for which places are kept free for another caller that sent a request.
+// Time for which capacity stays free for another caller that sent a request.
 constexpr absl::Duration kSharedFor = absl::Minutes(1);
 
 }  // namespace
@@ -114,7 +114,7 @@ OtherCaller PlaceLedger::AllOthers(const std::string& asks, absl::Time now) cons
   OtherCaller all = {.work = work_, .rate = recent_.Rate(now), .callers = static_cast<int64_t>(callers_.size())};
   if (const auto own = callers_.find(asks); own != callers_.end()) {
     all.work -= own->second.total;
-    all.rate = std::max(all.rate - own->second.Rate(now), 0.0);  // a difference of decayed sums
+    all.rate = std::max(all.rate - own->second.Rate(now), 0.0);  // rounding: a difference of decayed sums
     --all.callers;
   }
   return all;
@@ -139,7 +139,7 @@ std::vector<OtherCaller> PlaceLedger::Others(const std::string& asks, absl::Time
     if (caller->second.computing > 0 || seen.rate >= RecentWork::kForgottenRate) others.push_back(seen);
   }
   if (rest.callers > 0 && (rest.work > absl::ZeroDuration() || rest.rate >= RecentWork::kForgottenRate)) {
-    rest.rate = std::max(rest.rate, 0.0);  // a difference of decayed sums
+    rest.rate = std::max(rest.rate, 0.0);  // rounding: a difference of decayed sums
     others.push_back(rest);
   }
   return others;

@@ -22,56 +22,56 @@
 
 namespace vitrine {
 
-// Requests and bytes held under one limit of each.
+// Requests and bytes that are in use under one limit for each.
 struct Holding {
   int64_t requests = 0;
   int64_t bytes = 0;
 };
-// Holdings under the same limits: of all callers and of one.
+// Use under the same limits: by all callers and by one caller.
 struct Holdings {
   Holding all = {};
   Holding own = {};
 };
 
-// Totals of the admitted requests, for the server, each model and each caller. Decides nothing. Not thread-safe.
+// Totals of the admitted requests, for the server, each model and each caller. Makes no decisions. Not thread-safe.
 // O(log n) in the number of recent callers.
 class PlaceLedger {
  public:
   // Records that a caller sent a request now, admitted or not.
   void NoteCaller(const std::string& caller, absl::Time now);
-  // Returns true if another caller has requests in flight or sent one within the last minute.
+  // Returns true if another caller has requests in flight or sent a request within the last minute.
   bool Shares(const std::string& caller, absl::Time now) const;
 
-  // Enters an admitted request.
+  // Adds an admitted request.
   void Take(const Place& place, absl::Time now);
-  // Ends the waiting of a request whose batch begins; its cost no longer counts.
+  // Records that the request's batch begins: it no longer waits, and its cost no longer counts.
   void BeginWork(Place& place);
-  // Ends the computing of a request, which may never have begun. Later calls do nothing.
+  // Records the end of computing, also of a request that never began. Later calls do nothing.
   void EndWork(Place& place);
-  // Removes a request. Ends its computing unless EndWork did.
+  // Removes a request. Calls EndWork if that was not done.
   void Release(const Place& place);
 
   Holdings OfServer(const std::string& caller) const;
   Holdings OfModel(const Place& place) const;         // of the place's model and caller
   absl::Duration waiting() const { return work_; }    // predicted executor time of waiting requests
   int64_t computing() const { return computing_; }    // requests that wait or compute
-  size_t callers() const { return callers_.size(); }  // recent callers and those with requests
+  size_t callers() const { return callers_.size(); }  // callers that are recent or have requests
 
-  // Work of one caller as a request of `priority_class` meets it.
+  // Work of one caller at the arrival of its request of `priority_class`.
   struct OwnWork {
-    absl::Duration before;  // executor time of its waiting requests of this class and more urgent ones
-    double urgent = 0;      // executor seconds per second that it recently sent at more urgent classes
+    absl::Duration before;  // executor time of its waiting requests of this and more urgent classes
+    double urgent = 0;      // executor seconds per second of its recent requests of more urgent classes
   };
   OwnWork Own(const std::string& caller, int priority_class, absl::Time now) const;
-  // Returns all callers but `asks` as one entry. It counts for at least as much as the separate entries would.
+  // Returns all callers except `asks` as one entry. It counts for at least as much as separate entries would.
   OtherCaller AllOthers(const std::string& asks, absl::Time now) const;
-  // Returns the callers but `asks`. Only the busiest have an entry each, the rest share one.
+  // Returns the callers except `asks`. The busiest have one entry each; the others share one.
   std::vector<OtherCaller> Others(const std::string& asks, absl::Time now) const;
 
  private:
   struct CallerWork {
-    int64_t requests = 0;                               // number that hold a place
-    int64_t computing = 0;                              // number of those that wait or compute
+    int64_t requests = 0;                               // number of its admitted requests
+    int64_t computing = 0;                              // number of these requests that wait or compute
     std::array<absl::Duration, kPriorityClasses> work;  // executor time of waiting requests, by class
     absl::Duration total;                               // sum of `work`
     std::array<RecentWork, kPriorityClasses> recent;    // by class
@@ -79,7 +79,7 @@ class PlaceLedger {
     double Rate(absl::Time now, int classes = kPriorityClasses) const;  // sum over the `classes` most urgent classes
   };
   using Callers = std::map<std::string, CallerWork>;
-  // Callers by executor time of their waiting requests, largest first.
+  // Callers by the executor time of their waiting requests, largest first.
   using Busiest = std::set<std::pair<absl::Duration, const Callers::value_type*>, std::greater<>>;
   struct Room {
     Holding all;
@@ -100,9 +100,9 @@ class PlaceLedger {
   int64_t computing_ = 0;
   RecentWork recent_;  // sum over all callers
   Callers callers_;
-  Busiest busiest_;  // one entry for each of callers_
+  Busiest busiest_;  // one entry per entry of callers_
   RollingPrune<Callers> prune_;
-  // The last caller, the time of its last request, and the last time of a request of any other caller.
+  // The last caller, the time of its last request, and the time of the last request of any other caller.
   std::string last_caller_;
   absl::Time last_asked_ = absl::InfinitePast();
   absl::Time other_asked_ = absl::InfinitePast();

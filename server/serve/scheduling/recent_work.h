@@ -8,7 +8,7 @@
 
 namespace vitrine {
 
-// Executor time that was admitted recently; a contribution decays by a factor e per second. Not thread-safe.
+// Executor time that was admitted recently; it decays by a factor e per second. Not thread-safe.
 class RecentWork {
  public:
   // Rate, in executor seconds per second, below which a caller is ignored.
@@ -21,7 +21,7 @@ class RecentWork {
 
   // Returns executor seconds per second.
   double Rate(absl::Time now) const {
-    // Common for remembered callers: the value has decayed to nothing, so the exponential need not be computed.
+    // Usual for remembered callers: the value has decayed to nothing, so the exponential is not computed.
     if (now - at_ > kForgottenAfter) return 0;
     return absl::ToDoubleSeconds(work_) * Decay(now - at_);
   }
@@ -32,7 +32,7 @@ class RecentWork {
 
  private:
   absl::Duration work_;
-  absl::Time at_;  // time at which `work_` was valid
+  absl::Time at_;  // time for which `work_` is valid
 };
 
 }  // namespace vitrine

@@ -7,9 +7,9 @@
 
 namespace vitrine {
 
-// Erases idle entries of an ordered map, two per call and in rotation, so that no call under a lock pays for all of
-// them. By the time that a map has grown by half, every entry was visited. A small map is left alone: the data of an
-// idle caller may still be of use. Not thread-safe.
+// Erases idle entries of an ordered map, two per call in rotation, so that no call under a lock has to visit all. Every
+// entry was visited by the time that a map has grown by half. A small map is not pruned: data of an idle caller may
+// still be useful. Not thread-safe.
 template <typename Map>
 class RollingPrune {
  public:

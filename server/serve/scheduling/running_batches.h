@@ -16,22 +16,22 @@ class RunningBatches;
 // One running batch; it ends at destruction.
 using HeldBatch = Held<RunningBatches, size_t>;
 
-// The running batches, one per executor, and their predicted ends. Thread-safe; never blocks beyond a short lock. Must
-// outlive the batches that it gives.
+// The running batches, one per executor, and their predicted ends. Thread-safe; takes only short locks. Must outlive
+// its HeldBatch objects.
 class RunningBatches {
  public:
-  // Reserves memory for two batches per executor: a stand-in may run one beside the executor's own.
+  // Reserves memory for two batches per executor: a stand-in may run one in addition to the executor.
   RunningBatches(int executors, const Clock& clock);
   RunningBatches(const RunningBatches&) = delete;
   RunningBatches& operator=(const RunningBatches&) = delete;
 
-  // Begins a batch that is predicted to take `predicted`; zero if unknown.
+  // Begins a batch with the predicted time `predicted`; zero if unknown.
   HeldBatch Begin(absl::Duration predicted);
 
-  // Returns for each running batch the time until its executor is free, ascending. A batch that is late by some time is
-  // expected to need as long again.
+  // Returns, for each running batch, the time until its executor is free, in rising order. A batch that is late by some
+  // time is expected to need the same time again.
   std::vector<absl::Duration> Left() const;
-  // Returns the predicted executor time of all running batches, with the part that has passed.
+  // Returns the predicted executor time of all running batches, including the part that has passed.
   absl::Duration Predicted() const;
 
  private:
@@ -49,8 +49,8 @@ class RunningBatches {
   std::vector<Slot> slots_ ABSL_GUARDED_BY(mutex_);
 };
 
-// Returns the time until `executors` have done `work` of executor time, if some are busy for `left` (ascending) first
-// and the others are free. Zero work is done when the first executor is free. Pure; O(left.size()).
+// Returns the time until `executors` have done `work` of executor time. Some are first busy for `left` (in rising
+// order); the others are free. Zero work is done when the first executor is free. Pure function; O(left.size()).
 absl::Duration TimeUntilDone(absl::Duration work, const std::vector<absl::Duration>& left, int executors);
 
 }  // namespace vitrine

@@ -8,12 +8,12 @@
 namespace vitrine {
 namespace {
 
-// Share of a predicted time that is certain enough to drop a request for it: predictions are off by some percent.
+// Part of a predicted time that is certain enough to drop a request: predictions are off by some percent.
 constexpr double kSure = 0.8;
 
-// Predicted time beside compute from which an image may become a batch of its own.
+// Predicted time outside compute above which an image may become its own batch.
 constexpr absl::Duration kSlow = absl::Milliseconds(10);
-// Fewest pixels of such an image: a smaller one only looks slow when a thread lost its core for a moment.
+// Minimum pixels of such an image: a smaller image only looks slow if a thread lost its core for a moment.
 constexpr int64_t kSlowPixels = int64_t{1} << 18;
 
 // Statuses of requests that end without compute.
@@ -24,7 +24,7 @@ struct Ends {
   const absl::Status draining = DrainingError();
   const absl::Status late =
       absl::DeadlineExceededError("the answer would have come after the deadline; nothing was computed");
-  // For requests that were admitted: never the text of a rejection, so that logs can tell them apart.
+  // For admitted requests. Differs from the text of a rejection, so that logs can tell them apart.
   const absl::Status given_up =
       absl::UnavailableError("the server ended before this request's turn came; another replica will answer");
 };
@@ -34,7 +34,7 @@ const Ends& End() {
   return ends;
 }
 
-// Tells the requests' admission that an executor is busy with them.
+// Reports to the requests' admission that an executor is busy with them.
 HeldBatch Occupy(std::span<const std::unique_ptr<InferenceRequest>> requests) {
   for (const auto& request : requests) {
     if (request->admitted == nullptr) continue;
@@ -132,7 +132,7 @@ std::optional<Batch> Scheduler::Next(const std::atomic<bool>* wanted) {
         --idle_;
       }
       if (!batch.requests.empty()) batch.id = next_batch_++;
-      // This decision may have changed the time until which another executor waits.
+      // Another executor may have to recompute its wait after this decision.
       if (!queues_.empty()) NotifyOne();
       if (queues_.empty() && stopping_) {
         empty_.NotifyAll();
@@ -249,7 +249,7 @@ std::vector<WaitingRequest> Scheduler::Front(absl::Time now, bool without_slow) 
   return front;
 }
 
-// Counts one idle executor for each other waiting request; the remaining idle ones share this batch.
+// Reserves one idle executor for each other waiting request; the remaining idle executors share this batch.
 void Scheduler::SplitAmongIdle(const std::vector<WaitingRequest>& front, std::vector<size_t>& batch) const {
   const int64_t others = depth_.requests - static_cast<int64_t>(batch.size());
   const int64_t executors = 1 + std::max<int64_t>(0, idle_ - others);

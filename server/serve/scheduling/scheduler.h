@@ -27,43 +27,42 @@ namespace vitrine {
 struct Batch {
   uint64_t id = 0;  // counts from 1
   std::vector<std::unique_ptr<InferenceRequest>> requests;
-  std::shared_ptr<engine::Team> team = nullptr;  // to join; then there are no requests
+  std::shared_ptr<engine::Team> team = nullptr;  // team to join; set only if there are no requests
   bool is_slow = false;                          // a single slow request, see WaitingRequest::is_slow
-  // The executor counts as busy until this is destroyed. Empty for a slow request, beside which others run, and for
-  // requests without a place.
+  // The executor counts as busy until this is destroyed. Empty for a slow request, since its executor's stand-in runs
+  // other requests, and for requests that were not admitted.
   HeldBatch running = {};
 };
 
-// The queue between the RPC side and the executors of one device. Thread-safe.
-//
-// Executors call NextBatch; Decide chooses. A request that is cancelled or whose deadline passes while it waits is
-// answered without compute: when it comes to the front, at the latest at the next sweep.
+// The queue between the RPC side and the executors of one device. Thread-safe. Executors call NextBatch; Decide
+// chooses. A waiting request that is cancelled or expires is answered without compute: when it reaches the front, or at
+// the latest at the next sweep.
 class Scheduler {
  public:
-  // Longest time that a cancelled or expired request stays in the queue while every executor is busy.
+  // Maximum time that a cancelled or expired request stays in the queue while every executor is busy.
   static constexpr absl::Duration kSweepPeriod = absl::Milliseconds(20);
 
-  // `sweep` false leaves sweeping to the caller (tests with a fake clock).
+  // `sweep` false: the caller calls Sweep (tests with a fake clock).
   Scheduler(const BatchOptions& options, const Clock& clock, bool sweep = true);
-  // Requires that no thread is inside NextBatch. Answers waiting requests with UNAVAILABLE.
+  // Answers waiting requests with UNAVAILABLE. No thread may be in NextBatch.
   ~Scheduler();
   Scheduler(const Scheduler&) = delete;
   Scheduler& operator=(const Scheduler&) = delete;
 
-  // Adds the request to the queue. Never blocks. Answers the request at once with UNAVAILABLE after Stop.
+  // Adds the request to the queue. Never blocks. After Stop, answers the request at once with UNAVAILABLE.
   void Submit(InferenceRequest request);
 
-  // Blocks until there is a batch, or a team to join. Returns nullopt after Stop once the queue is empty: the executor
-  // ends.
+  // Blocks until there is a batch, or a team to join. Returns nullopt after Stop once the queue is empty; the executor
+  // must then end.
   std::optional<Batch> NextBatch();
 
-  // For a stand-in: blocks until there is a batch that is not slow. Returns nullopt after Stop, and once `wanted` is
+  // For a stand-in: blocks until there is a batch that is not slow. Returns nullopt after Stop, or once `wanted` is
   // false and WakeStandIns was called. Never returns a team.
   std::optional<Batch> NextQuickBatch(const std::atomic<bool>& wanted);
   // Makes the threads in NextQuickBatch check `wanted` again.
   void WakeStandIns();
 
-  // Sends up to `most` idle executors to join `team` and returns how many will come: none while requests wait.
+  // Sends up to `most` idle executors to join `team`, and returns their number. Sends none while requests wait.
   int64_t SendToTeam(const std::shared_ptr<engine::Team>& team, int64_t most);
   // Number of executors to recall from teams, for waiting requests that no idle executor will take.
   std::atomic<int64_t>& recalls() { return recalls_; }
@@ -71,13 +70,13 @@ class Scheduler {
   // Answers cancelled and expired requests, and wakes waiting executors to decide again.
   void Sweep();
 
-  // Stops accepting requests, waits until the queue is empty or `drain` has passed, answers the rest with UNAVAILABLE
-  // and lets the executors end. Batches that were taken run to their end. Idempotent; a second call may shorten the
-  // first.
+  // Stops accepting requests, waits until the queue is empty or `drain` has passed, answers the remaining requests with
+  // UNAVAILABLE and lets the executors end. Batches that were already taken are finished. Idempotent; a second call may
+  // shorten the first.
   void Stop(absl::Duration drain);
 
-  // Returns the totals of the queue. `oldest` is the age of the oldest request at the last sweep, or of the first one
-  // to come after it.
+  // Returns the totals of the queue. `oldest` is the age of the request that was the oldest at the last sweep, or of
+  // the first request that came into an empty queue after it.
   QueueStatus depth() const;
   // Returns the number of executors that wait for work and were not sent to a team.
   int64_t idle() const;
@@ -90,25 +89,25 @@ class Scheduler {
     std::unique_ptr<InferenceRequest> request;
   };
 
-  bool Enqueue(Entry& entry);                                  // takes the entry; false after Stop
+  bool Enqueue(Entry& entry);                                  // takes the entry; returns false after Stop
   int64_t Free() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);  // as idle(), with the lock held
   // Implements NextBatch (`wanted` null) and NextQuickBatch.
   std::optional<Batch> Next(const std::atomic<bool>* wanted);
-  // Takes the decided batch, and the requests that end without compute, out of the queues.
+  // Removes the decided batch, and the requests that end without compute, from the queues.
   void TakeDecided(bool is_stand_in, Batch& batch, std::vector<Dropped>& dropped, absl::Duration& wait)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Returns the value of WaitingRequest::own for requests of this model.
   std::optional<BatchLimits> OwnLimits(const LoadedModel& model) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Returns the first requests of every model, as many as Decide needs.
   std::vector<WaitingRequest> Front(absl::Time now, bool without_slow) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Leaves to other idle executors the part of a batch that they can run at the same time.
+  // Removes from `batch` the part that other idle executors can run at the same time.
   void SplitAmongIdle(const std::vector<WaitingRequest>& front, std::vector<size_t>& batch) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Leaves to the next batch the part that is better computed there (PartOf).
+  // Removes from `batch` the part that is better computed in the next batch (PartOf).
   void LimitToPart(const std::vector<WaitingRequest>& front, std::vector<size_t>& batch) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void EraseIfEmpty(const LoadedModel* model) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Takes a request out of its queue. With `runs` its caller is charged its executor time.
+  // Removes a request from its queue. If `runs`, adds its executor time to its caller's.
   std::unique_ptr<InferenceRequest> Take(const WaitingRequest& waiting, bool runs)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::vector<Dropped> TakeDead() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -131,14 +130,14 @@ class Scheduler {
   absl::Duration queued_ ABSL_GUARDED_BY(mutex_);  // predicted executor time of waiting requests, except slow ones
   absl::Time oldest_ ABSL_GUARDED_BY(mutex_);
   int64_t idle_ ABSL_GUARDED_BY(mutex_) = 0;                                  // executors that wait for work
-  std::vector<std::shared_ptr<engine::Team>> teams_ ABSL_GUARDED_BY(mutex_);  // one entry per executor that is to join
-  std::atomic<int64_t> recalls_ = 0;  // zero while nothing waits; written under mutex_, and by teams
+  std::vector<std::shared_ptr<engine::Team>> teams_ ABSL_GUARDED_BY(mutex_);  // one entry per executor that must join
+  std::atomic<int64_t> recalls_ = 0;  // zero while no request waits; written under mutex_, and by teams
   uint64_t next_sequence_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t next_batch_ ABSL_GUARDED_BY(mutex_) = 1;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
 
-  std::optional<Ticker> sweeper_;  // last member: it uses everything above
+  std::optional<Ticker> sweeper_;  // last member: its thread uses everything above
 };
 
 }  // namespace vitrine

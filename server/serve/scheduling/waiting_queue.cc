@@ -19,16 +19,16 @@ class WaitingQueue::Cursor {
   absl::Duration turn() const { return turn_; }
   absl::Time due() const { return entry_->waiting.Due(options_->batch); }
 
-  // Goes to the next request, after one that takes `cost` of the caller's turn.
+  // Goes to the next request; adds `cost` to the caller's turn.
   void Advance(absl::Duration cost) {
     turn_ += cost;
     ++ranges_[entry_->waiting.priority].first;
     Settle();
   }
-  // Counts requests that are in no batch with others, so that a caller's queue is not scanned without limit.
+  // Counts requests that run alone or not at all, so that the scan of a caller's queue is limited.
   int CountApart() { return ++apart_; }
 
-  // Orders a heap whose top is the next request.
+  // Orders a heap so that its top is the next request.
   friend bool operator<(const Cursor& a, const Cursor& b) {
     return std::tuple(a.turn_, a.due(), a.entry_->waiting.sequence) >
            std::tuple(b.turn_, b.due(), b.entry_->waiting.sequence);
@@ -47,14 +47,14 @@ class WaitingQueue::Cursor {
       if (entry_ == nullptr || Rank(next) < Rank(*entry_)) entry_ = &next;
     }
   }
-  // Ranks one caller's requests of different classes like Decide.
+  // Ranks requests of different classes of one caller as Decide does.
   std::tuple<int, absl::Time, uint64_t> Rank(const Entry& entry) const {
     const WaitingRequest& waiting = entry.waiting;
     const bool out_of_patience = waiting.arrival + options_->batch.patience[waiting.priority] <= options_->now;
     return {out_of_patience ? 0 : 1 + waiting.priority, waiting.Due(options_->batch), waiting.sequence};
   }
 
-  const FrontOptions* options_;  // a pointer, so that cursors can be assigned
+  const FrontOptions* options_;  // a pointer, so that cursors are assignable
   absl::Duration turn_;
   int apart_ = 0;
   std::array<Range, kPriorityClasses> ranges_;
@@ -153,7 +153,7 @@ void WaitingQueue::AppendFront(const FrontOptions& options, const CallerTurns& t
       continue;
     }
     push(std::move(cursor));
-    // This request does not fit, or the next one cannot: enough for Decide to know that the batch is full.
+    // Either this request does not fit, or the next one cannot: Decide then knows that the batch is full.
     tokens += waiting.tokens;
     pixels += waiting.pixels;
     if (++images >= limits.max_batch_images || tokens >= limits.max_batch_tokens || pixels >= limits.max_batch_pixels) {

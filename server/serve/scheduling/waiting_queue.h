@@ -19,12 +19,12 @@
 
 namespace vitrine {
 
-// Conditions for which AppendFront chooses.
+// Input of AppendFront.
 struct FrontOptions {
   const BatchOptions& batch;
   absl::Time now;
   std::optional<BatchLimits> own;  // WaitingRequest::own of every request
-  bool is_idle = false;            // an executor is idle: a request that may be late is tried nevertheless
+  bool is_idle = false;            // true: an executor is idle, so requests that may be late are tried
   bool without_slow = false;
 };
 
@@ -43,15 +43,15 @@ class WaitingQueue {
 
   bool empty() const { return callers_.empty(); }
 
-  // Adds an entry whose caller has entered `turns`; `order` is its key.
+  // Inserts an entry whose caller has entered `turns`; `order` is its key.
   void Insert(const Order& order, Entry entry, const CallerTurns& turns);
   // Removes and returns an entry, which must exist; `order` is its key.
   Entry Take(const WaitingRequest& waiting, const Order& order);
 
   // Appends the requests that Decide needs to choose the next batch of this model, by their callers' turns and then in
-  // each caller's own order, and stops when the batch is full: O((b + d) log n) for a batch of b requests, with d
-  // requests before its last that are in no batch with others, whatever the number of waiting callers. Between callers
-  // that were given the same, the one with the earliest due request comes first.
+  // each caller's order. Stops when the batch is full. Takes O((b + d) log n) for a batch of b requests, for any number
+  // of waiting callers; d is the number of requests before the batch's last one that run alone or not at all. Of
+  // callers with equal given time, the one with the earliest due request goes first.
   void AppendFront(const FrontOptions& options, const CallerTurns& turns, std::vector<WaitingRequest>& front);
 
   template <typename Visit>
@@ -75,7 +75,7 @@ class WaitingQueue {
   }
 
  private:
-  // Executor time given to a caller, due time of its first request, and its id.
+  // Executor time given to a caller, due time of its first request, and the caller's id.
   using Turn = std::tuple<absl::Duration, absl::Time, CallerTurns::Id>;
   struct CallerQueues {
     std::array<Queue, kPriorityClasses> classes;
@@ -85,12 +85,13 @@ class WaitingQueue {
 
   static absl::Time FirstDue(const CallerQueues& caller);
   void SetTurn(CallerQueues& caller, const Turn& turn);
-  // Returns the first of turns_ from `turn` on, after bringing it up to date.
+  // Updates entries of turns_ from `turn` on, and returns the first.
   std::set<Turn>::const_iterator Current(std::set<Turn>::const_iterator turn, const CallerTurns& turns);
 
-  std::map<CallerTurns::Id, CallerQueues> callers_;  // each with requests
-  // One entry per caller. An entry may be below the caller's true turn but never above: the executor time given and the
-  // due time of the first request only grow, except at Insert, which updates the entry. Current corrects the others.
+  std::map<CallerTurns::Id, CallerQueues> callers_;  // callers with requests
+  // One entry per caller. An entry may be below the caller's true turn but never above it: the given executor time and
+  // the due time of the first request only grow, except at Insert, which updates the entry. Current corrects other
+  // entries.
   std::set<Turn> turns_;
 };
 
