@@ -40,7 +40,7 @@ bool IsReadable(int file) {
   return poll(&waiting, 1, 0) != 0;
 }
 
-// Adds the system's CA file explicitly: a container image has no /usr/lib/ssl, OpenSSL's default.
+// Adds the system's CA file explicitly: OpenSSL's default, /usr/lib/ssl, does not exist in a container image.
 SSL_CTX* MakeTlsContext() {
   SSL_CTX* context = SSL_CTX_new(TLS_client_method());
   if (context == nullptr) return nullptr;
@@ -52,7 +52,7 @@ SSL_CTX* MakeTlsContext() {
   return context;
 }
 
-// Requires a certificate for the host; a host name is also sent as SNI.
+// Requires a certificate for the host. Also sends a host name as SNI.
 bool ExpectHost(SSL* tls, const std::string& host) {
   std::array<unsigned char, sizeof(in6_addr)> address;
   const bool is_address =
@@ -63,8 +63,8 @@ bool ExpectHost(SSL* tls, const std::string& host) {
 
 }  // namespace
 
-// Address lookup of a host. getaddrinfo cannot be interrupted, so it runs on a thread of its own, which is abandoned
-// when the result is no longer needed.
+// Address lookup of a host. getaddrinfo cannot be interrupted, so it runs on a separate thread, which is abandoned when
+// the result is no longer needed.
 struct ClientConnection::Lookup {
   ~Lookup() {
     if (addresses != nullptr) freeaddrinfo(addresses);
@@ -75,7 +75,7 @@ struct ClientConnection::Lookup {
     hints.ai_socktype = SOCK_STREAM;
     error.store(getaddrinfo(url.host.c_str(), url.port.c_str(), &hints, &addresses), std::memory_order_release);
   }
-  const FileDescriptor done{eventfd(0, EFD_CLOEXEC)};  // readable once Run has returned on the thread
+  const FileDescriptor done{eventfd(0, EFD_CLOEXEC)};  // readable once Run has returned on the lookup thread
   std::atomic<int> error = 0;
   addrinfo* addresses = nullptr;  // read after `error`
 };
@@ -116,7 +116,8 @@ absl::Status ClientConnection::OpenAnew() {
   for (const addrinfo* each = lookup->addresses; each != nullptr; each = each->ai_next) ++left;
   absl::Status connected = absl::UnavailableError("the name has no address");
   for (const addrinfo* each = lookup->addresses; each != nullptr; each = each->ai_next) {
-    // Each address gets an equal part of the remaining time, so that one without an answer leaves time for the others.
+    // Each address gets an equal part of the remaining time, so that an address that does not answer leaves time for
+    // the others.
     const absl::Time now = SteadyClock().Now();
     connected = Connect(*each, now + (end_ - now) / left--);
     if (connected.ok() || absl::IsCancelled(connected)) break;
@@ -199,8 +200,8 @@ absl::Status ClientConnection::Encrypt() {
   return done > 0 ? absl::OkStatus() : absl::UnavailableError("the TLS handshake failed: the connection was closed");
 }
 
-// Calls until there is a result; 0: the server has closed its side. Plaintext waits for `events`, TLS for what OpenSSL
-// needs.
+// Repeats `call` until it has a result; 0: the server has closed its side. Plaintext waits for `events`, TLS for the
+// events that OpenSSL needs.
 absl::StatusOr<size_t> ClientConnection::Repeat(absl::string_view what, short events, absl::FunctionRef<int()> call) {
   for (;;) {
     if (SteadyClock().Now() >= end_) return absl::DeadlineExceededError("there was no answer in time");

@@ -19,23 +19,23 @@
 namespace vitrine {
 
 // A blocking client connection over TCP or TLS with a deadline. Every function returns UNAVAILABLE if there is no
-// connection or it breaks, DEADLINE_EXCEEDED after SetEnd's time, and CANCELLED after Cancel. One thread, except for
-// Cancel; SIGPIPE must be ignored.
+// connection or it breaks, DEADLINE_EXCEEDED after SetEnd's time, and CANCELLED after Cancel. For use by one thread;
+// only Cancel is thread-safe. SIGPIPE must be ignored.
 class ClientConnection {
  public:
-  // Does not connect yet; Open does. TLS trusts $SSL_CERT_FILE and $SSL_CERT_DIR, or else the system's CA certificates.
+  // Does not connect; Open does. TLS trusts $SSL_CERT_FILE and $SSL_CERT_DIR, otherwise the system's CA certificates.
   explicit ClientConnection(HttpUrl url);
   ~ClientConnection();
 
   void SetEnd(absl::Time end) { end_ = end; }  // on SteadyClock()
-  // Connects, or keeps the existing connection unless the server has closed it.
+  // Connects, or keeps the existing connection if the server has not closed it.
   absl::Status Open();
   void Close();
   // Writes all bytes.
   absl::Status Write(absl::string_view bytes);
-  // Reads at least one byte; 0: the server has closed its side.
+  // Reads at least one byte. Returns 0 if the server has closed its side.
   absl::StatusOr<size_t> Read(char* bytes, size_t most);
-  // Cancels the running function and every later one. Any thread.
+  // Cancels the running function and every later one. Thread-safe.
   void Cancel();
 
  private:

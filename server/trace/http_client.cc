@@ -22,7 +22,7 @@ namespace beast = boost::beast;
 
 using Parser = beast::http::response_parser<beast::http::string_body>;
 
-// Parses bytes of a response and removes them.
+// Parses bytes of a response and removes them from `received`.
 absl::Status Parse(Parser& parser, std::string& received) {
   beast::error_code error;
   try {
@@ -49,7 +49,7 @@ absl::Status Read(ClientConnection& connection, Parser& parser, std::string& rec
       continue;
     }
     beast::error_code error;
-    if (parser.got_some()) parser.put_eof(error);  // ends a body without length
+    if (parser.got_some()) parser.put_eof(error);  // ends a body that has no length
     if (!parser.is_done()) return absl::UnavailableError("the connection was closed before the answer was whole");
   }
   return absl::OkStatus();
@@ -63,7 +63,7 @@ absl::StatusOr<HttpClient::Response> HttpClient::ReadResponse() {
     Parser parser;
     RETURN_IF_ERROR(Read(connection_, parser, received));
     const auto& message = parser.get();
-    if (message.result_int() < 200) continue;  // an interim response
+    if (message.result_int() < 200) continue;  // skips an interim response
     if (!parser.keep_alive() || !received.empty()) connection_.Close();
     const std::string type(message[beast::http::field::content_type]);
     return Response{.code = static_cast<int>(message.result_int()),
@@ -82,7 +82,7 @@ absl::StatusOr<HttpClient::Response> HttpClient::Send(absl::string_view method, 
   connection_.SetEnd(SteadyClock().Now() + timeout);
   RETURN_IF_ERROR(connection_.Open());
   const absl::Status sent = connection_.Write(request);
-  // A server that rejects a request may answer and close before it has read all of it.
+  // A server that rejects a request may answer and close before it has read the whole request.
   if (sent.ok() || absl::IsUnavailable(sent)) {
     absl::StatusOr<Response> response = ReadResponse();
     if (response.ok()) return response;

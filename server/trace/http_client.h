@@ -14,27 +14,27 @@
 
 namespace vitrine {
 
-// A blocking HTTP/1.1 client for spans and health checks: libcurl would add 25 libraries. Does not support redirects,
-// proxies, cookies and content encodings. One thread, except for Cancel; SIGPIPE must be ignored. The connection is
-// reused.
+// A blocking HTTP/1.1 client for spans and health checks; libcurl would add 25 libraries. Does not support redirects,
+// proxies, cookies and content encodings. Reuses its connection. For use by one thread; only Cancel is thread-safe.
+// SIGPIPE must be ignored.
 class HttpClient {
  public:
   struct Response {
     int code = 0;
     std::string type;         // content-type without parameters
-    std::string retry_after;  // header of that name; empty if absent
+    std::string retry_after;  // the header of this name; empty if absent
     std::string body;
   };
   static constexpr size_t kMaxBodyBytes = 1 << 20;
 
   explicit HttpClient(HttpUrl url) : url_(url), connection_(std::move(url)) {}
 
-  // Sends a request and returns the response, whatever its code. `headers` are added to host and content-length. Fails
-  // as ClientConnection does, after `timeout` at the latest; INTERNAL if the response is not HTTP/1.1, or its body is
+  // Sends a request and returns the response, whatever its code. Adds `headers` to host and content-length. Errors are
+  // those of ClientConnection, at the latest after `timeout`; INTERNAL: the response is not HTTP/1.1, or its body is
   // too large. Never sends a request twice.
   absl::StatusOr<Response> Send(absl::string_view method, const HttpHeaders& headers, absl::string_view body,
                                 absl::Duration timeout);
-  // Cancels the running Send and every later one. Any thread.
+  // Cancels the running Send and every later one. Thread-safe.
   void Cancel() { connection_.Cancel(); }
 
  private:

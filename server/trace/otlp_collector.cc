@@ -36,7 +36,7 @@ absl::StatusCode CanonicalCode(int http_code) {
   }
 }
 
-// Returns the HTTP code and the collector's message, if it sent a google.rpc.Status.
+// Returns the HTTP code, and the collector's message if it sent a google.rpc.Status.
 std::string Reason(const HttpClient::Response& response) {
   google::rpc::Status details;
   const bool says = absl::EqualsIgnoreCase(response.type, kProtobuf) && details.ParseFromString(response.body) &&
@@ -44,7 +44,7 @@ std::string Reason(const HttpClient::Response& response) {
   return absl::StrCat("HTTP ", response.code, says ? ": " : "", says ? details.message() : "");
 }
 
-// Parses seconds; the header's other form, a date, is not supported.
+// Parses seconds. The header's other form, a date, is not supported.
 std::optional<absl::Duration> RetryAfter(const std::string& header) {
   int64_t seconds = 0;
   if (!absl::SimpleAtoi(header, &seconds) || seconds < 0) return std::nullopt;

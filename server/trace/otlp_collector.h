@@ -13,7 +13,7 @@ namespace vitrine {
 // A collector for OTLP over HTTP with protobuf (https://opentelemetry.io/docs/specs/otlp/#otlphttp). See SpanSink.
 class OtlpCollector : public SpanSink {
  public:
-  // `url` is the result of CollectorUrl(). Connects at the first Send.
+  // `url` is the result of CollectorUrl(). The first Send connects.
   OtlpCollector(HttpUrl url, const OtlpHeaders& headers);
 
   SpansSent Send(const OtlpRequest& request, OtlpResponse& response, absl::Duration timeout) override;

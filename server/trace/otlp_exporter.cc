@@ -99,7 +99,7 @@ bool OtlpExporter::Pause(absl::Duration longest) {
 }
 
 // Logs only changes: the first failure, the first loss and the recovery, so that a collector that is away for a day
-// causes three lines. The reason of a loss is logged even if the collector failed before.
+// causes three lines. Logs the reason of a loss even if the collector failed before.
 void OtlpExporter::Say(const absl::Status& status, Outcome outcome) {
   if (outcome == said_ || (outcome == Outcome::kWaits && said_ == Outcome::kLost)) return;
   said_ = outcome;

@@ -23,32 +23,33 @@ using OtlpResponse = opentelemetry::proto::collector::trace::v1::ExportTraceServ
 // Result of one Send.
 struct SpansSent {
   absl::Status status;
-  bool may_pass = false;                           // sending the same spans later may succeed
-  std::optional<absl::Duration> retry_after = {};  // set if the collector names a time
+  bool may_pass = false;                           // true: sending the same spans later may succeed
+  std::optional<absl::Duration> retry_after = {};  // set if the collector gave a delay
 };
 
 // Destination of the exporter's spans.
 class SpanSink {
  public:
   virtual ~SpanSink() = default;
-  // Returns once the spans are accepted or rejected, after `timeout` at the latest. One thread.
+  // Returns once the spans are accepted or rejected, at the latest after `timeout`. For use by one thread.
   virtual SpansSent Send(const OtlpRequest& request, OtlpResponse& response, absl::Duration timeout) = 0;
-  // Ends the running Send and every later one with CANCELLED. Any thread.
+  // Ends the running Send and every later one with CANCELLED. Thread-safe.
   virtual void Cancel() = 0;
 };
 
-// Most attempts to send a batch of spans.
+// Maximum attempts to send a batch of spans.
 inline constexpr int kMostSends = 5;
 
-// Returns the delay before a batch that failed after `sends` (at least 1) attempts is sent again; nullopt: it is
-// dropped. The collector's retry_after is used up to 30 s; else the delay is 0.5 s, doubled each time. Pure.
+// Returns the delay before the next attempt to send a batch, after `sends` (at least 1) attempts have failed; nullopt:
+// the batch is dropped. The delay is the collector's retry_after, at most 30 s, or else 0.5 s, doubled each time. Pure
+// function.
 std::optional<absl::Duration> RetryDelay(const SpansSent& failed, int sends);
 
-// Takes traced requests from a queue and sends their spans, on a thread of its own with low priority. A batch that
-// fails is retried after a delay; meanwhile the queue fills, and further requests are dropped. Thread-safe.
+// Takes traced requests from a queue and sends their spans, on a separate thread with low priority. A failed batch is
+// retried after a delay; if the queue fills in this time, further requests are dropped. Thread-safe.
 class OtlpExporter {
  public:
-  // Longest time of one Send.
+  // Maximum time of one Send.
   static constexpr absl::Duration kTimeout = absl::Seconds(5);
 
   struct Parts {
@@ -64,8 +65,8 @@ class OtlpExporter {
   explicit OtlpExporter(Parts parts);
   ~OtlpExporter() { Stop(absl::ZeroDuration()); }
 
-  // Accepts no more traces, sends the queued ones, and returns once that is done or `longest` has passed: the rest is
-  // dropped and counted. Later calls do nothing.
+  // Accepts no more traces and sends the queued ones. Returns when they are sent or `longest` has passed; the remaining
+  // ones are dropped and counted. Later calls do nothing.
   void Stop(absl::Duration longest);
 
  private:
@@ -76,15 +77,15 @@ class OtlpExporter {
   OtlpRequest Message(const SpanQueue::Traces& traces) const;
   // Sends until it succeeds, the batch is dropped or the exporter stops.
   absl::Status SendPatiently(const OtlpRequest& request, OtlpResponse& response);
-  // Returns the longest time for a Send now; zero or less: the end has passed.
+  // Returns the maximum time of a Send now; zero or less: the time to stop has passed.
   absl::Duration TimeLeft();
-  // Waits; returns false if the exporter stops.
+  // Waits. Returns false if the exporter stops.
   bool Pause(absl::Duration longest);
   void Say(const absl::Status& status, Outcome outcome);
 
   const Parts parts_;
   const opentelemetry::proto::resource::v1::Resource resource_;
-  Outcome said_ = Outcome::kExported;  // last result that was logged; used only by the thread
+  Outcome said_ = Outcome::kExported;  // last result that was logged; used only by the exporter's thread
 
   Mutex mutex_;
   CondVar changed_;

@@ -13,25 +13,25 @@ namespace vitrine {
 
 struct OtlpOptions {
   // URL of an OpenTelemetry collector for OTLP over HTTP: http://HOST:PORT[/PATH], or https:// for TLS with the
-  // system's CA certificates. Empty: no tracing, at no cost.
+  // system's CA certificates. Empty: no tracing and no cost.
   std::string endpoint = {};
-  // Share of the requests without a caller's trace that are traced, 0 to 1; for others the caller decides.
+  // Share of traced requests, 0 to 1, among requests without a caller's trace; for the others the caller decides.
   double sample = 0.1;
   // File of headers for the collector, one "NAME: VALUE" per line, for example for authentication. The values are
-  // secrets: the file must not be readable by every user. Empty: none.
+  // secrets, so the file must not be readable by every user. Empty: no headers.
   std::string headers = {};
 
-  absl::Status Validate() const;  // names the flag, the value and the allowed values
+  absl::Status Validate() const;  // an error names the flag, the value and the allowed values
 };
 
-// Returns the URL of OtlpOptions::endpoint, with the path /v1/traces if it has none. INVALID_ARGUMENT names the flag
+// Returns the URL of OtlpOptions::endpoint; adds the path /v1/traces if there is none. INVALID_ARGUMENT names the flag
 // and the allowed values.
 absl::StatusOr<HttpUrl> CollectorUrl(const std::string& endpoint);
 
 using OtlpHeaders = HttpHeaders;
 
 // Reads the file of OtlpOptions::headers; names become lower case. INVALID_ARGUMENT names the line, never its value;
-// other errors as ReadGuardedFile.
+// other errors are those of ReadGuardedFile.
 absl::StatusOr<OtlpHeaders> ReadOtlpHeaders(const std::string& path);
 
 }  // namespace vitrine

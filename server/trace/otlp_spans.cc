@@ -30,7 +30,7 @@ constexpr Endpoint kEndpoints[] = {{"vitrine.v1.Classifier", "Classify"},
                                    {nullptr, "/v1/models/{model}:classify"}};
 static_assert(std::size(kEndpoints) == kMethods);
 
-// Bits of Span::flags; those above 0x1 are not in the traceparent.
+// Bits of Span::flags; the bits above 0x1 are not in the traceparent.
 constexpr uint32_t kSampledFlag = 0x1;
 constexpr uint32_t kHasIsRemote = 0x100;
 constexpr uint32_t kIsRemote = 0x200;
@@ -67,7 +67,7 @@ Span& AddSpan(ScopeSpans& spans, const RequestTrace& trace, const SpanId& id, co
   return span;
 }
 
-// Returns true if an error is the server's fault according to OpenTelemetry's conventions for servers.
+// Returns true if OpenTelemetry's conventions for servers make the error the server's fault.
 bool IsServersError(const Endpoint& endpoint, absl::StatusCode code, HttpCodeOf http_code) {
   if (code == absl::StatusCode::kOk) return false;
   if (endpoint.service == nullptr) return http_code(code) >= 500;

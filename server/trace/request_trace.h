@@ -14,8 +14,8 @@
 
 namespace vitrine {
 
-// Data recorded about a sampled request; its spans are made later, on the exporter's thread. Used by one thread at a
-// time, the owner of the request.
+// Recorded data of a sampled request. The exporter's thread makes its spans later. Used by one thread at a time, the
+// owner of the request.
 struct RequestTrace {
   // Begin and end of a span, on the service's clock.
   struct Interval {
@@ -31,24 +31,25 @@ struct RequestTrace {
 
   TraceId trace_id{};
   SpanId span_id{};                // the request's own span
-  std::optional<SpanId> parent{};  // in the caller's process; null: the trace begins here
+  std::optional<SpanId> parent{};  // span in the caller's process; null: the trace begins here
   std::optional<int> part{};       // index of this image in a multi-image call, whose span is the parent
-  int image_count = 0;             // number of images, for the span of such a call
+  int image_count = 0;             // number of images, in the span of a multi-image call
   Method method = Method::kClassify;
   Interval whole{};
-  std::array<std::optional<Interval>, kStages> stages{};  // stages that it reached, the last one maybe incomplete
+  // stages that the request reached; the last one may be incomplete
+  std::array<std::optional<Interval>, kStages> stages{};
   std::optional<Batch> batch{};
 
-  std::string model{};       // as the client named it
+  std::string model{};       // name sent by the client
   std::string request_id{};  // set by the client
-  std::string precision{};   // precision of the version; this and the following are empty if no version was found
+  std::string precision{};   // precision of the version; this field and the next ones are empty if no version was found
   int64_t version = 0;
   int64_t tokens = 0;
   absl::StatusCode code = absl::StatusCode::kOk;
   std::string message{};  // error message
 
   void Note(Stage stage, absl::Time begin, absl::Time end) { stages[static_cast<int>(stage)] = Interval{begin, end}; }
-  // Returns the number of spans made from it.
+  // Returns the number of spans that are made from this object.
   int64_t Spans() const {
     int64_t spans = 1;
     for (const auto& stage : stages) spans += stage.has_value();

@@ -13,19 +13,19 @@ namespace vitrine {
 using TraceId = std::array<uint8_t, 16>;
 using SpanId = std::array<uint8_t, 8>;
 
-// Return random ids. All bits are random, on which samplers of other programs rely. Any thread; lock-free.
+// Return random ids. All bits are random, because samplers of other programs rely on that. Thread-safe and lock-free.
 TraceId NewTraceId();
 SpanId NewSpanId();
 
-// Convert between ids and hexadecimal digits; the digits must be valid, as in TraceContext.
+// Convert between ids and hexadecimal digits, which must be valid, as in TraceContext.
 TraceId TraceIdOf(std::string_view digits);
 SpanId SpanIdOf(std::string_view digits);
 std::string Hex(const TraceId& id);
 std::string Hex(const SpanId& id);
 
 // Returns true if a trace that begins here is sampled at `ratio`, 0 to 1: the last 56 bits of its id are at least (1 -
-// ratio) * 2^56, as in https://opentelemetry.io/docs/specs/otel/trace/tracestate-probability-sampling/, so that a trace
-// sampled at one ratio is sampled at every larger one. Pure.
+// ratio) * 2^56, as in https://opentelemetry.io/docs/specs/otel/trace/tracestate-probability-sampling/. A trace sampled
+// at one ratio is therefore sampled at every larger ratio. Pure function.
 bool IsSampled(const TraceId& id, double ratio);
 
 }  // namespace vitrine

@@ -13,7 +13,7 @@ bool SpanQueue::Push(std::unique_ptr<RequestTrace> trace) {
   {
     MutexLock lock(mutex_);
     if (closed_ || waiting_.size() >= kCapacity) return false;
-    waiting_.push_back(std::move(trace));  // capacity is reserved
+    waiting_.push_back(std::move(trace));  // does not allocate: capacity is reserved
     waiting = waiting_.size();
   }
   if (waiting == 1 || waiting == kBatch) changed_.NotifyOne();

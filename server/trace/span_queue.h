@@ -11,23 +11,23 @@
 
 namespace vitrine {
 
-// Traced requests that wait for the exporter. When it is full, further requests are dropped: serving never waits for a
-// collector. Thread-safe.
+// Traced requests that wait for the exporter. If the queue is full, further requests are dropped, so that serving never
+// waits for a collector. Thread-safe.
 class SpanQueue {
  public:
   using Traces = std::vector<std::unique_ptr<RequestTrace>>;
-  static constexpr size_t kCapacity = 2048;  // requests; about 1 KB each
-  static constexpr size_t kBatch = 100;      // requests; at most 500 spans
+  static constexpr size_t kCapacity = 2048;  // in requests; each takes about 1 KB
+  static constexpr size_t kBatch = 100;      // in requests; at most 500 spans
   static constexpr absl::Duration kPatience = absl::Seconds(1);
 
   SpanQueue() { waiting_.reserve(kCapacity); }
 
-  // Adds a trace; returns false and drops it if the queue is full or closed. Wakes the exporter at most twice per
+  // Adds a trace. If the queue is full or closed, drops it and returns false. Wakes the exporter at most twice per
   // batch.
   bool Push(std::unique_ptr<RequestTrace> trace);
 
-  // Returns the oldest requests, at most kBatch: once there are that many, kPatience after the first one, or at once
-  // when closed. Empty: closed and drained. One thread.
+  // Returns the oldest requests, at most kBatch. Waits until there are that many, until kPatience after the first one,
+  // or until Close. Empty: closed and drained. For use by one thread.
   Traces Take();
   void Close();
 

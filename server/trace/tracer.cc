@@ -10,10 +10,10 @@
 namespace vitrine {
 namespace {
 
-// Longest text from an error message or a client, in bytes.
+// Maximum length of a text from an error message or a client, in bytes.
 constexpr size_t kMostText = 256;
 
-// Cuts a text for a span; drops it if it is not UTF-8, since one such text would make the whole export unreadable.
+// Cuts a text for a span. Clears it if it is not UTF-8, since such a text would make the whole export unreadable.
 void CutText(std::string& text) {
   text.resize(FrontOf(text, kMostText).size());
   if (!IsUtf8(text)) text.clear();
@@ -37,7 +37,7 @@ std::unique_ptr<RequestTrace> Tracer::Begin(const std::optional<TraceContext>& c
 
 std::unique_ptr<RequestTrace> Tracer::BeginPart(const std::optional<TraceContext>& call, Method method,
                                                 absl::Time arrival, int part) {
-  if (!call.has_value()) return nullptr;  // the ratio was applied once, to the call
+  if (!call.has_value()) return nullptr;  // the ratio was already applied to the call
   std::unique_ptr<RequestTrace> trace = Begin(call, method, arrival);
   if (trace != nullptr) trace->part = part;
   return trace;

@@ -18,24 +18,24 @@ namespace vitrine {
 // Spans since the start, by result. Thread-safe.
 struct SpanCounters {
   std::atomic<uint64_t> exported = 0;  // accepted by the collector
-  std::atomic<uint64_t> full = 0;      // dropped: too many waited
-  std::atomic<uint64_t> failed = 0;    // dropped: not accepted by the collector
+  std::atomic<uint64_t> full = 0;      // dropped: the queue was full
+  std::atomic<uint64_t> failed = 0;    // dropped: the collector did not accept them
 };
 
 // Decides which requests are traced, and queues their traces. An untraced request costs a comparison and, without a
 // caller's trace, the random bits of an id; a traced one costs an allocation and a short lock. Thread-safe.
 class Tracer {
  public:
-  // `ratio`, 0 to 1, is the share of traced requests among those without a caller's trace; for others the caller
+  // `ratio`, 0 to 1, is the share of traced requests among requests without a caller's trace; for the others the caller
   // decides (the flag `sampled` of traceparent). Queue and counters must outlive the tracer.
   Tracer(double ratio, SpanQueue& queue, SpanCounters& counters) : ratio_(ratio), queue_(queue), counters_(counters) {}
 
-  // Begins the trace of a request; null: it is not traced.
+  // Begins the trace of a request. Returns null if it is not traced.
   std::unique_ptr<RequestTrace> Begin(const std::optional<TraceContext>& caller, Method method, absl::Time arrival);
-  // Begins the trace of image `part` of a multi-image call, traced if the call is: `call` is then the call's own span.
+  // Begins the trace of image `part` of a multi-image call if the call is traced; `call` is then the call's span.
   std::unique_ptr<RequestTrace> BeginPart(const std::optional<TraceContext>& call, Method method, absl::Time arrival,
                                           int part);
-  // Ends a trace, which must not be null, and queues it. Never waits for the collector.
+  // Ends and queues a trace, which must not be null. Never waits for the collector.
   void End(std::unique_ptr<RequestTrace> trace, const absl::Status& status, absl::Time end);
 
  private:

@@ -40,8 +40,8 @@ class CompressingReply final : public HttpReply {
   const std::shared_ptr<HttpReply> reply_;
 };
 
-// Compresses the responses of `next` if the request accepts it. HttpHandling::Answer is left as it is: a rejection,
-// which is small.
+// Compresses the responses of `next` if the request accepts it. Does not compress HttpHandling::Answer, since a
+// rejection is small.
 HttpHandling WithCompression(std::shared_ptr<const HttpRequest> request, HttpHandling next) {
   if (next.make) {
     next.make = [request = std::move(request), make = std::move(next.make)] {
@@ -88,8 +88,8 @@ HttpHandling HttpPort::Route(const std::shared_ptr<HttpRequest>& request) {
   }
   if (is_status) return Status(*request);
   if (is_document) return HttpHandling::Make([] { return HttpResponse{.body = kOpenApiJson}; });
-  // Make() calls the function later, one response after the other: files are large, and the limit on unsent bytes must
-  // hold.
+  // Make() calls the function later, one response after the other, because files are large and the limit on unsent
+  // bytes must hold.
   return HttpHandling::Make([this, request] {
     return *page_.files->Answer(request->method(), request->path(), request->Header("If-None-Match").value_or(""),
                                 request->Header("Accept-Encoding").value_or(""));

@@ -21,16 +21,16 @@
 
 namespace vitrine {
 
-// Resources of the HTTP port that are for people.
+// The HTTP port's resources for people.
 struct HttpPortPage {
   std::shared_ptr<const PageFiles> files = nullptr;                 // null: no page
-  std::function<std::string(const Caller&)> status_json = nullptr;  // null: no /v1/status
+  std::function<std::string(const Caller&)> status_json = nullptr;  // null: /v1/status does not exist
 };
 
-// Routes HTTP requests, for any listener: /v1/embeddings to EmbeddingsFront, the rest of /v1 to HttpClassifyFront,
-// files of the page to PageFiles, everything else (with /v2) to OipHttpFront. GET /v1/status needs the right to list
-// models; GET /openapi.json needs no credential. Echoes the request's "x-request-id" and compresses responses with gzip
-// if the request accepts it. Thread-safe. The parts must outlive the object.
+// Routes HTTP requests, for any listener: /v1/embeddings to EmbeddingsFront, other paths of /v1 to HttpClassifyFront,
+// files of the page to PageFiles, everything else (including /v2) to OipHttpFront. GET /v1/status needs the right to
+// list models; GET /openapi.json needs no credential. Returns the request's "x-request-id", and compresses responses
+// with gzip if the request accepts it. Thread-safe. The parts must outlive the object.
 class HttpPort {
  public:
   // `cors_origins`: origins of other sites whose scripts may read the answers.
@@ -44,7 +44,7 @@ class HttpPort {
         oip_(service, registry, identity, health),
         embeddings_(service, identity, oip_.parsed()) {}
 
-  // Begins the answer to a request: see the Begin of the fronts.
+  // Begins the answer to a request: see Begin of the fronts.
   HttpHandling Begin(const std::shared_ptr<HttpRequest>& request);
 
  private:

@@ -23,8 +23,8 @@ namespace vitrine {
 struct RpcOptions : TransportOptions {
   // host:port. Port 0 picks a free port.
   std::string listen = "0.0.0.0:8500";
-  // "unix:///PATH" of an additional socket with the same services, without TLS. Mode 0600: only this server's user and
-  // root can connect. Empty: no socket.
+  // "unix:///PATH" of an additional socket with the same services, without TLS. Its mode is 0600: only this server's
+  // user and root can connect. Empty: no socket.
   std::string socket = {};
   // Number of threads that read and write connections. 0: QueuesFor(executors).
   int queues = 0;
@@ -36,8 +36,8 @@ constexpr int QueuesFor(int executors) {
   return (executors + 7) / 8;
 }
 
-// A listener for gRPC: Classifier, Registry, the Open Inference Protocol and health, and reflection if the server
-// requires no credentials; or health alone. A handler answers requests that are not gRPC. Thread-safe except Shutdown.
+// A listener for gRPC: Classifier, Registry, the Open Inference Protocol, health, and (if the server requires no
+// credentials) reflection; or health alone. A handler answers requests that are not gRPC. Thread-safe except Shutdown.
 class RpcFront {
  public:
   // The services behind the calls. They must outlive the front.
@@ -49,11 +49,12 @@ class RpcFront {
   };
 
   // Listens and serves. `health` reports NOT_SERVING until Health::SetServing. `plain` answers HTTP requests that are
-  // not gRPC; null: they are rejected. Largest message: http.max_body_bytes. Errors: those of HttpServer::Start.
+  // not gRPC; null: they are rejected. Maximum message size: http.max_body_bytes. Errors are those of
+  // HttpServer::Start.
   static absl::StatusOr<std::unique_ptr<RpcFront>> Start(HttpServerOptions http, const Parts& parts,
                                                          HttpHandler plain = nullptr);
-  // Starts a listener for probes (kubelet's use neither TLS nor tokens): only grpc.health.v1.Health, GET /healthz and
-  // GET /readyz. `not_ready` returns the reason why the server is not ready, or "".
+  // Starts a listener for probes (kubelet uses no TLS or tokens): only grpc.health.v1.Health, GET /healthz and GET
+  // /readyz. `not_ready` returns the reason why the server is not ready, or "".
   static absl::StatusOr<std::unique_ptr<RpcFront>> StartProbes(const std::string& listen, const Parts& parts,
                                                                std::function<std::string()> not_ready);
   virtual ~RpcFront() = default;
@@ -63,18 +64,19 @@ class RpcFront {
   // "unix:///PATH" of the socket; empty if there is none.
   virtual const std::string& socket_address() const = 0;
 
-  // Number of open connections, and number of open calls that last until the client ends them.
+  // Return the number of open connections, and of open calls that last until the client ends them.
   virtual int64_t open_connections() const = 0;
   virtual int64_t open_streams() const = 0;
   virtual std::vector<HttpConnectionStatus> Describe(size_t most) const = 0;
 
   // Asks clients to reconnect elsewhere: see HttpServer::StartLeaving.
   virtual void StartLeaving() = 0;
-  // Reads no further requests from streams and ends each stream once its requests in flight are answered; later streams
-  // are ended at once.
+  // Reads no further requests from streams, and ends each stream once its requests in flight are answered. Ends later
+  // streams at once.
   virtual void CloseStreams() = 0;
-  // Ends streams and watches, stops listening, waits up to `grace` for calls and closes every connection. Requires that
-  // every request was answered or will be answered by other threads; no answer may come after the return. Idempotent.
+  // Ends streams and watches, stops listening, waits up to `grace` for calls and closes every connection. Every request
+  // must have been answered or be answered later by other threads; no answer may come after Shutdown returns.
+  // Idempotent.
   virtual void Shutdown(absl::Duration grace) = 0;
 };
 

@@ -19,8 +19,8 @@ struct AttentionNumbers {
   bool all = false;
 };
 
-// The parameter `attention` of a URL: "KIND", "KIND:LAYERS", "KIND:LAYERS:HEADS" or, for the kind `query` only,
-// "query:LAYERS:HEADS:PATCH", with the names of `vitrine classify`, as in "mean:0,-1:all".
+// The parameter `attention` of a URL: "KIND", "KIND:LAYERS" or "KIND:LAYERS:HEADS", and for the kind `query` only
+// "query:LAYERS:HEADS:PATCH". The names are those of `vitrine classify`, for example "mean:0,-1:all".
 struct AttentionParameter {
   v1::AttentionKind kind = v1::ATTENTION_KIND_UNSPECIFIED;
   AttentionNumbers layers = {};
@@ -31,9 +31,9 @@ struct AttentionParameter {
 // Parses the parameter. INVALID_ARGUMENT lists the valid forms or kinds.
 absl::StatusOr<AttentionParameter> ParseAttentionParameter(std::string_view text);
 
-// Returns the request for this attention from a model with `ability`. Default of `encoding`: an overlay for kinds that
-// lie on the image, numbers for others. INVALID_ARGUMENT if the model lacks the kind, with the kinds it has. Layers and
-// heads are checked later, when the request is planned.
+// Returns the request for this attention from a model with `ability`. By default `encoding` is an overlay for kinds
+// that fit on the image, and numbers for others. INVALID_ARGUMENT: the model does not have the kind; the message lists
+// the kinds that it has. Layers and heads are checked later, when the request is planned.
 absl::StatusOr<v1::AttentionRequest> AttentionOf(const AttentionParameter& wish, const AttentionAbility& ability,
                                                  std::optional<v1::AttentionEncoding> encoding);
 

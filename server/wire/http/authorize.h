@@ -11,16 +11,16 @@
 
 namespace vitrine {
 
-// Default and longest timeout of a request over HTTP. The default counts from the last byte of the body, since a slow
+// Default and maximum timeout of a request over HTTP. The default starts at the last byte of the body, since a slow
 // network may need longer for the body alone.
 inline constexpr absl::Duration kMaxHttpWait = absl::Seconds(60);
 
-// Authorizes the client for `rpc` by the bearer token in the header Authorization or by its certificate, and counts the
-// result as for gRPC. Errors of Identity::Authorize.
+// Authorizes the client for `rpc` by the bearer token in the header Authorization or by its certificate. Counts the
+// result as for gRPC. Errors are those of Identity::Authorize.
 absl::StatusOr<Caller> AuthorizeHttp(const Identity& identity, ClassifyService& service, RpcName rpc,
                                      const HttpRequest& request);
 
-// Returns the context of a request from its headers, without a deadline. `caller` is the result of AuthorizeHttp, which
+// Returns the context of a request from its headers, without a deadline. `caller` is the result of AuthorizeHttp and
 // may be an error.
 CallContext HttpCall(Method method, const absl::StatusOr<Caller>& caller, const HttpRequest& request);
 

@@ -30,7 +30,7 @@ struct HttpClassifyFront::Target {
   std::string version = {};  // empty if the path has none
 };
 
-// A classification whose body has not been received.
+// A classification whose body has not arrived yet.
 struct HttpClassifyFront::Asked {
   CallContext call = {};
   v1::ClassifyRequest wanted = {};  // without the image and the attention
@@ -41,7 +41,7 @@ struct HttpClassifyFront::Asked {
 namespace {
 
 constexpr char kClassifyVerb[] = ":classify";
-// Replaces the contract's lower default limit, since a client that requests maps or features needs them whole.
+// Replaces the gRPC contract's lower default limit: a client that requests maps or features needs all of them.
 constexpr int64_t kHttpAttentionBytes = int64_t{16} << 20;
 
 absl::Status NothingHere(const HttpRequest& request) {
@@ -53,7 +53,7 @@ absl::Status NothingHere(const HttpRequest& request) {
                    CurlLine(request, "", "")));
 }
 
-// Rejects JSON only. Other types are accepted, since curl declares an image as a form; CheckImage examines the bytes.
+// Rejects only JSON. Other types are accepted, because curl declares an image as a form; CheckImage examines the bytes.
 absl::Status CheckType(const HttpRequest& request, const std::string& curl_line) {
   const std::vector<std::string> parts = absl::StrSplit(request.Header("Content-Type").value_or(""), ';');
   if (!absl::EqualsIgnoreCase(absl::StripAsciiWhitespace(parts[0]), "application/json")) return absl::OkStatus();
@@ -64,7 +64,7 @@ absl::Status CheckType(const HttpRequest& request, const std::string& curl_line)
                    curl_line));
 }
 
-// Adds `curl_line` to the error for a body that is compressed in an unsupported way or ends early.
+// Returns the body. Adds `curl_line` to the error if the body ends early or its compression is not supported.
 absl::StatusOr<std::string> CheckedBody(absl::StatusOr<std::string> body, const std::string& curl_line) {
   if (!absl::IsInvalidArgument(body.status())) return body;
   return absl::InvalidArgumentError(
@@ -139,8 +139,8 @@ absl::Status HttpClassifyFront::ReadHead(const Target& target, const absl::Statu
   }
   asked.wanted.MergeFrom(asked.query.request);
   if (asked.wanted.request_id().empty()) asked.wanted.set_request_id(RequestIdOf(request).value_or(""));
-  // Finds the version before the image is received: the model's abilities are needed to resolve "all" layers and heads.
-  // The same version answers, and errors from here on count as requests of that version.
+  // Finds the version before the image arrives, because "all" layers and heads depend on the model. This version also
+  // answers, and later errors count as requests of this version.
   ASSIGN_OR_RETURN(ModelHandle model, service_.Find(asked.wanted, *caller));
   asked.call.version = {.model = std::move(model), .is_routed = NamesNoVersion(asked.wanted)};
   return absl::OkStatus();

@@ -13,7 +13,7 @@
 
 namespace vitrine {
 
-// Classification of raw image files over HTTP: the body is a JPEG, PNG or WebP, the answer is JSON. A bearer token is
+// Classification of raw image files over HTTP: the body is a JPEG, PNG or WebP; the answer is JSON. A bearer token is
 // in the header Authorization; each path needs the access right of its RPC. Thread-safe. The parts must outlive the
 // object.
 //   POST /v1/models/NAME[/versions/V]:classify   vitrine.v1.Classifier/Classify
@@ -24,8 +24,8 @@ class HttpClassifyFront {
   HttpClassifyFront(ClassifyService& service, Registry& registry, const Identity& identity)
       : service_(service), registry_(registry), identity_(identity) {}
 
-  // Begins the answer. Rejects at once whatever can be rejected without the body. A classification is cancelled when
-  // its client disconnects.
+  // Begins the answer. Rejects at once every request that can be rejected without its body. Cancels a classification
+  // when its client disconnects.
   HttpHandling Begin(const std::shared_ptr<HttpRequest>& request);
 
  private:
@@ -35,12 +35,12 @@ class HttpClassifyFront {
   // Answers GET of a version: see ModelJson.
   absl::StatusOr<HttpHandling> Describe(const Target& target, const HttpRequest& request);
   HttpHandling Classify(const Target& target, const std::shared_ptr<HttpRequest>& request);
-  // Fills in `asked` from the path, query and headers. Returns the error of `caller`, or an error if it may not use the
-  // model.
+  // Fills `asked` from the path, query and headers. Returns the error of `caller`, or an error if the caller may not
+  // use the model.
   absl::Status ReadHead(const Target& target, const absl::StatusOr<Caller>& caller, const HttpRequest& request,
                         Asked& asked) const;
-  // Passes the request, or the error if it was rejected, to the service, which counts both. An error is sent before
-  // this returns.
+  // Passes the request, or the error that rejects it, to the service, which counts both. An error is sent before Submit
+  // returns.
   void Submit(absl::StatusOr<ReceivedClassify> message, Asked& asked, std::shared_ptr<HttpReply> reply);
 
   ClassifyService& service_;

@@ -15,22 +15,22 @@
 
 namespace vitrine {
 
-// Parses and decodes a URL's query, "name=value&...", in order; a name without "=" has an empty value. INVALID_ARGUMENT
-// if % is not followed by two hexadecimal digits, or a part is not UTF-8 or has a zero byte.
+// Parses and decodes a URL's query, "name=value&...", in order. A name without "=" has an empty value.
+// INVALID_ARGUMENT: % without two hexadecimal digits after it, text that is not UTF-8, or a zero byte.
 absl::StatusOr<std::vector<std::pair<std::string, std::string>>> ParseQueryString(std::string_view query);
 
 // Parameters of a classification in a URL's query.
 struct ClassifyQuery {
-  // top_k, resolution, priority, version_label, request_id and features.
+  // The fields top_k, resolution, priority, version_label, request_id and features.
   v1::ClassifyRequest request = {};
   absl::Duration deadline = absl::InfiniteDuration();  // infinite if absent
   std::vector<AttentionParameter> attention = {};
   std::optional<v1::AttentionEncoding> attention_encoding = {};
-  std::optional<bool> normalize = {};  // for all of `features`
+  std::optional<bool> normalize = {};  // applies to all of `features`
 };
 
-// Parses a query. INVALID_ARGUMENT for an unknown parameter (the message lists the known ones), a repeated one except
-// attention, and an invalid value (the message states the valid ones).
+// Parses a query. INVALID_ARGUMENT: an unknown parameter (the message lists the known ones), a repeated parameter other
+// than attention, or an invalid value (the message states the valid ones).
 absl::StatusOr<ClassifyQuery> ParseClassifyQuery(std::string_view query);
 
 }  // namespace vitrine

@@ -11,7 +11,7 @@
 namespace vitrine {
 namespace {
 
-// Time that browsers may cache a preflight answer, in seconds.
+// Time for which browsers may cache a preflight answer, in seconds.
 constexpr char kMaxAge[] = "600";
 
 bool IsOrigin(const std::string& text) {
@@ -41,7 +41,7 @@ absl::Status CrossOrigin::Validate(const std::vector<std::string>& origins) {
 
 std::optional<HttpResponse> CrossOrigin::Apply(HttpRequest& request) const {
   if (origins_.empty()) return std::nullopt;
-  // Added even without a match: a cache must not serve one origin's answer to another.
+  // Added even if no origin matches: a cache must not serve one origin's answer to another.
   request.answer_headers.emplace_back("Vary", "Origin");
   const std::optional<std::string> origin = request.Header("Origin");
   if (!origin.has_value() || std::find(origins_.begin(), origins_.end(), *origin) == origins_.end()) {

@@ -11,17 +11,18 @@
 
 namespace vitrine {
 
-// Origins whose pages may read the answers (Fetch, "CORS protocol"). Without any, no CORS headers are sent and browsers
-// allow none. Thread-safe.
+// Origins whose pages may read the answers (Fetch, "CORS protocol"). Without origins no CORS headers are sent, and
+// browsers allow no origin. Thread-safe.
 class CrossOrigin {
  public:
   explicit CrossOrigin(std::vector<std::string> origins) : origins_(std::move(origins)) {}
 
-  // INVALID_ARGUMENT names an origin that no browser sends: it must be SCHEME://HOST[:PORT] in lower case.
+  // Checks the origins. INVALID_ARGUMENT names an origin that no browser sends: it must be SCHEME://HOST[:PORT] in
+  // lower case.
   static absl::Status Validate(const std::vector<std::string>& origins);
 
-  // Adds the CORS headers for the request's origin to the answer. Returns the answer if the request is a preflight
-  // (OPTIONS), which carries no credentials.
+  // Adds the CORS headers for the request's origin to its answer headers. Returns the answer if the request is a
+  // preflight (OPTIONS), which has no credentials.
   std::optional<HttpResponse> Apply(HttpRequest& request) const;
 
  private:

@@ -11,10 +11,10 @@ namespace {
 
 constexpr std::string_view kJpegBegins = "\xFF\xD8\xFF";
 constexpr std::string_view kPngBegins = "\x89PNG";
-constexpr std::string_view kWebpBegins = "RIFF";  // then a length, which curl may have shortened, and WEBP
+constexpr std::string_view kWebpBegins = "RIFF";  // followed by a length, which curl may have shortened, and "WEBP"
 constexpr std::string_view kPngSignature = "\x89PNG\r\n\x1A\n";
 
-// Returns `text` if it is safe to paste into a shell, as are hosts, model names and versions; otherwise `otherwise`.
+// Returns `text` if it is safe to paste into a shell, as hosts, model names and versions are; else `otherwise`.
 std::string Pasteable(const std::string& text, const char* otherwise) {
   constexpr std::string_view kOthers = ".:-_[]";
   constexpr size_t kLongest = 255;
@@ -35,9 +35,9 @@ bool LooksLikeWebp(std::string_view body) {
   return BeginsWith(body, kWebpBegins) && body.substr(0, kNearFront).find("WEBP") != std::string_view::npos;
 }
 
-// Returns true if curl's -d has removed zeros, CRs and LFs. Every JPEG has one of them: the length of its first segment
-// begins with a zero. A WebP that lost one in its length has "WEBP" too near the front; otherwise it has zeros like a
-// JPEG.
+// Returns true if curl's -d has removed zeros, CRs and LFs. Every complete JPEG has one of them, because the length of
+// its first segment begins with a zero. In a WebP whose length lost a byte, "WEBP" is too near the front; any other
+// WebP has zeros like a JPEG.
 bool LostBytes(std::string_view body) {
   if (LooksLikeWebp(body) && body.substr(8, 4) != "WEBP") return true;
   if (BeginsWith(body, kPngBegins)) {

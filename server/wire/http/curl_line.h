@@ -18,8 +18,8 @@ std::string CurlLine(const HttpRequest& request, const std::string& model, const
 // Returns true if a body begins like a JPEG, PNG or WebP, even a damaged one.
 bool LooksLikeImage(std::string_view body);
 
-// INVALID_ARGUMENT if the body is not a JPEG, PNG or WebP, or is one that curl's -d has stripped of bytes; `curl_line`
-// is part of the message. The decoder finds other faults.
+// Checks the beginning of an image. INVALID_ARGUMENT: the body is not a JPEG, PNG or WebP, or curl's -d has removed
+// bytes from it; `curl_line` is part of the message. The decoder finds other faults.
 absl::Status CheckImage(std::string_view body, const std::string& curl_line);
 
 }  // namespace vitrine

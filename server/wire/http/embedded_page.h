@@ -12,7 +12,7 @@ struct EmbeddedFile {
   std::string_view bytes;  // static lifetime
 };
 
-// Returns the files of server/page/, which the build embeds in the program: see cmake/embed_files.cmake.
+// Returns the files of server/page/. The build embeds them in the program: see cmake/embed_files.cmake.
 const std::vector<EmbeddedFile>& EmbeddedPage();
 
 }  // namespace vitrine

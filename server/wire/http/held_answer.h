@@ -15,8 +15,8 @@ namespace vitrine {
 // Approximate bytes of JSON per byte of a value: a number has up to twelve digits.
 inline constexpr int kJsonScale = 3;
 
-// Sends the result of `make`. Sets the size of `held`, which is released once the client has received the response or
-// has left.
+// Sends the result of `make`. Sets the size of `held`; releases it once the client has received the response or has
+// left.
 inline void SendHeld(HttpReply& reply, std::shared_ptr<AnswerResources> held, absl::FunctionRef<HttpResponse()> make) {
   reply.Send([&] {
     HttpResponse response = make();
@@ -26,7 +26,7 @@ inline void SendHeld(HttpReply& reply, std::shared_ptr<AnswerResources> held, ab
   });
 }
 
-// Answers without reading the body. `submit` must send the response before it returns, as rejections are.
+// Answers without reading the body. `submit` must send the response before it returns; for rejections this is so.
 inline HttpHandling AnswerAtOnce(absl::FunctionRef<void(std::shared_ptr<HttpReply>)> submit) {
   class ReplyAtOnce final : public HttpReply {
    public:

@@ -6,7 +6,7 @@ namespace {
 
 using nlohmann::json;
 
-// The library's DOM builder with a limit on the depth.
+// The library's DOM builder with a depth limit.
 class Builder : public nlohmann::detail::json_sax_dom_parser<json> {
  public:
   explicit Builder(json& root) : json_sax_dom_parser(root, /*allow_exceptions_=*/false) {}

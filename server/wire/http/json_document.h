@@ -9,11 +9,11 @@
 
 namespace vitrine {
 
-// A JSON document received from or written for a client.
+// A JSON document that is received from a client or written for it.
 class JsonDocument {
  public:
-  // Parses `text` into the root. Returns false, with an unspecified root, if it is not JSON or is nested deeper than
-  // kMaxDepth. The last of several members with the same name counts.
+  // Parses `text` into the root. Returns false, and leaves the root unspecified, if the text is not JSON or is nested
+  // deeper than kMaxDepth. Of several members with the same name, the last one counts.
   static constexpr size_t kMaxDepth = 64;
   bool Parse(std::string_view text);
   // Returns the document on one line. Invalid UTF-8 is replaced.
@@ -30,7 +30,7 @@ inline nlohmann::json JsonArray() {
 inline nlohmann::json JsonObject() {
   return nlohmann::json::object();
 }
-// Appends a null to an array and returns it.
+// Appends a null to an array. Returns the null.
 inline nlohmann::json& Append(nlohmann::json& array) {
   return array.get_ref<nlohmann::json::array_t&>().emplace_back();
 }

@@ -77,7 +77,7 @@ std::string ModelJson(const LoadedModel& model) {
 
 std::string ModelsJson(const std::vector<VersionStatus>& versions, const Caller& caller) {
   std::map<std::string, ModelHandle> ready, newest;  // by model; `ready` has the `stable` versions
-  std::map<std::string, std::string> texts;          // versions as JSON, by model
+  std::map<std::string, std::string> texts;          // JSON of the versions, by model
   for (const VersionStatus& status : versions) {
     if (status.id.version == kWholeModel || !caller.MayUse(status.id.model)) continue;
     if (status.state == v1::READY) {

@@ -11,17 +11,18 @@
 
 namespace vitrine {
 
-// Returns the facts about one version as one line of JSON:
+// Returns the properties of one version as one line of JSON:
 //   {"name", "version", "classes": [LABEL], "parameters", "precision", "attention": [{"kind", "layers", "heads"}],
 //    "features": [KIND], ...}
 // and the members of a model in OpenAI's form: {"id": NAME, "object": "model", "created", "owned_by"}.
 std::string ModelJson(const LoadedModel& model);
 
-// Returns the models with a ready version, each with all its versions, as far as the caller may use them:
+// Returns the models that have a ready version, each with all its versions; leaves out models that the caller may not
+// use:
 //   {"models": [{"name": NAME, "versions": [{"version": 1, "state": "ready", "labels": ["stable"]}]}],
 //    "object": "list", "data": [{"id": NAME, "object": "model", "created", "owned_by"}]}
-// "data" is in OpenAI's form, for the version that is `stable`, otherwise for the newest.
-// `versions` are those of Registry::List, grouped by model.
+// "data" is in OpenAI's form, for the version that is `stable`, otherwise for the newest. `versions` are those of
+// Registry::List, grouped by model.
 std::string ModelsJson(const std::vector<VersionStatus>& versions, const Caller& caller);
 
 }  // namespace vitrine

@@ -26,13 +26,13 @@ class PageFiles {
   static constexpr int kMaxSamples = 256;
 
   // Reads the samples: the image files DIR/GROUP/NAME in the folder `samples`; empty: no samples. `burst`: the page
-  // offers to send many requests at once. INVALID_ARGUMENT if the folder cannot be read, has no sample or exceeds a
+  // lets visitors send many requests at once. INVALID_ARGUMENT: the folder cannot be read, has no sample or exceeds a
   // limit.
   static absl::StatusOr<std::unique_ptr<const PageFiles>> Open(const std::string& samples, bool burst);
 
   bool Has(std::string_view path) const { return files_.contains(path); }
-  // Returns the answer to a GET or HEAD of that path, 304 if the client has the file already; nullopt if there is no
-  // such file. `if_none_match` and `accept_encoding` are the values of these headers, empty if absent.
+  // Returns the answer to a GET or HEAD of that path, or 304 if the client already has the file; nullopt if there is no
+  // such file. `if_none_match` and `accept_encoding` are the values of these headers; empty if absent.
   std::optional<HttpResponse> Answer(std::string_view method, std::string_view path, std::string_view if_none_match,
                                      std::string_view accept_encoding) const;
 

@@ -48,7 +48,7 @@ std::string ErrorBody(const absl::Status& status) {
 }
 
 std::string TypedErrorBody(const absl::Status& status) {
-  // The sentence comes first: it is for people.
+  // The sentence for people comes first.
   return absl::StrCat("{\"error\":", JsonDocument::TextOf(ToGrpcStatus(status).message), ",\"code\":\"",
                       absl::StatusCodeToString(status.code()), "\"}\n");
 }

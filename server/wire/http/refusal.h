@@ -10,21 +10,21 @@
 
 namespace vitrine {
 
-// Returns the HTTP status code of a rejection: 413 for TooLargeError, otherwise the mapping of its canonical code.
+// Returns the HTTP status code of a rejection: 413 for TooLargeError, otherwise the mapping of the canonical code.
 int HttpCode(const absl::Status& status);
 int HttpCode(absl::StatusCode code);
 
-// Returns {"error": SENTENCE}, as in the Open Inference Protocol. The text of INTERNAL and similar codes is withheld,
-// as over gRPC.
+// Returns {"error": SENTENCE}, as in the Open Inference Protocol. As over gRPC, the text of INTERNAL and similar codes
+// is not sent.
 std::string ErrorBody(const absl::Status& status);
 // Returns {"error": SENTENCE, "code": "INVALID_ARGUMENT"}, with the canonical name of the code.
 std::string TypedErrorBody(const absl::Status& status);
 
-// Returns the response to a rejected request, with one of these bodies, Retry-After if the status has a delay, and
-// WWW-Authenticate for 401. Requires a status that is not OK.
+// Returns the response to a rejected request. It has one of these bodies, Retry-After if the status has a delay, and
+// WWW-Authenticate for 401. The status must not be OK.
 HttpResponse Refusal(const absl::Status& status, std::string (*body_of)(const absl::Status&));
 
-// Returns 405 for a path that supports other methods only; `allow` lists them: "GET, HEAD". `sentence` replaces the
+// Returns 405 for a path that supports only the methods in `allow`, for example "GET, HEAD". `sentence` replaces the
 // default text of the body.
 HttpResponse MethodNotAllowed(absl::string_view allow, std::string (*body_of)(const absl::Status&),
                               absl::string_view sentence = "");

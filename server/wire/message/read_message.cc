@@ -18,12 +18,13 @@ using inference::InferTensorContents;
 using inference::ModelInferRequest;
 using InputTensor = ModelInferRequest::InferInputTensor;
 
-// Limit on bytes beside images and values: small fields take up to a hundred times their size as objects in memory.
+// Limit on bytes other than images and values: as objects in memory, small fields take up to a hundred times their
+// size.
 constexpr size_t kMostBesideBytes = size_t{64} << 10;
 // Limit on length-delimited fields (BYTES elements and runs of packed values) in the typed contents of the inputs.
 constexpr size_t kMostPieces = 4096;
 
-// Fields of a message that protobuf parses: a view while they are contiguous, a copy otherwise.
+// Fields of a message that protobuf parses: a view while they are contiguous, otherwise a copy.
 class SmallFields {
  public:
   void Add(std::string_view whole) {
@@ -60,7 +61,7 @@ absl::Status CheckBeside(size_t bytes) {
       absl::StrCat("the message has ", bytes, " bytes beside its images; at most ", kMostBesideBytes, " are read"));
 }
 
-// Merges one occurrence of a tensor with the ones before. Returns false if it is malformed.
+// Merges one occurrence of a tensor with earlier ones. Returns false if it is malformed.
 bool AddTensor(std::string_view tensor, SmallFields& form, std::string_view& data) {
   MessageWalker walker(tensor, MessageWalker::kMaxDepth - 1);
   while (const std::optional<WireField> field = walker.Next()) {
@@ -73,8 +74,8 @@ bool AddTensor(std::string_view tensor, SmallFields& form, std::string_view& dat
   return !walker.is_malformed();
 }
 
-// Measures an input's contents: adds to `beside` the bytes that are not values this server reads, and to `pieces` the
-// length-delimited fields. Malformed contents are left to protobuf to reject.
+// Measures an input's contents: adds the bytes that are not values read by this server to `beside`, and the number of
+// length-delimited fields to `pieces`. Protobuf will reject malformed contents.
 void MeasureContents(std::string_view contents, size_t& pieces, size_t& beside) {
   MessageWalker walker(contents);
   while (const std::optional<WireField> field = walker.Next()) {
@@ -86,7 +87,7 @@ void MeasureContents(std::string_view contents, size_t& pieces, size_t& beside) 
   }
 }
 
-// Returns the bytes of a field that are not tensor values. Requires a field other than raw_input_contents.
+// Returns the bytes of a field that are not tensor values. The field must not be raw_input_contents.
 size_t BytesBeside(const WireField& field, size_t& pieces) {
   size_t beside = field.whole.size();
   if (!field.IsBytes(ModelInferRequest::kInputsFieldNumber)) return beside;
@@ -115,7 +116,7 @@ absl::StatusOr<ReceivedClassify> ReadClassify(MessageBytes bytes) {
   ReceivedClassify read;
   SmallFields rest, form;
   size_t form_bytes = 0;                             // counts all tensors, even if an image replaces them
-  auto input_case = ClassifyRequest::INPUT_NOT_SET;  // case of the last input, which counts
+  auto input_case = ClassifyRequest::INPUT_NOT_SET;  // case of the last input, which is the one that counts
   MessageWalker walker(bytes->bytes);
   while (const std::optional<WireField> field = walker.Next()) {
     if (field->IsBytes(ClassifyRequest::kImageFieldNumber)) {

@@ -13,25 +13,25 @@
 
 namespace vitrine {
 
-// Parses a message in one pass over the received bytes: large bytes fields stay where they are, protobuf parses the
-// rest. The result equals what protobuf would make of the whole.
+// Parses a message in one pass over the received bytes: large bytes fields stay in place, and protobuf parses the other
+// fields. The result equals protobuf's result for the whole message.
 
 // A ModelInfer request whose raw contents stay in the receive buffer.
 struct ReceivedInfer {
   inference::ModelInferRequest message = {};  // without raw_input_contents
-  std::vector<std::string_view> raw = {};     // raw_input_contents, at most the first kMostRawContents
+  std::vector<std::string_view> raw = {};     // raw_input_contents, only the first kMostRawContents
   MessageBytes owner = nullptr;               // owner of the bytes in `raw`
 };
-// Number of raw contents that are kept; a request with more than one is rejected later.
+// Maximum number of raw contents that are kept; a request with more than one is rejected later.
 inline constexpr size_t kMostRawContents = 2;
 
-// Parse a message. INVALID_ARGUMENT if the bytes are not such a message ("the message cannot be parsed as
-// vitrine.v1.ClassifyRequest"), or hold more beside the image than any request needs. Thread-safe.
+// Parse a message. INVALID_ARGUMENT: the bytes are not such a message ("the message cannot be parsed as
+// vitrine.v1.ClassifyRequest"), or have more bytes besides the image than any request needs. Thread-safe.
 absl::StatusOr<ReceivedClassify> ReadClassify(MessageBytes bytes);
 absl::StatusOr<ReceivedInfer> ReadInfer(MessageBytes bytes);
 
-// Return the request_id of a ClassifyRequest and the id of a ModelInferRequest, also from a malformed message as far as
-// it can be read: a stream's error answer needs the id. Empty if there is none.
+// Return the request_id of a ClassifyRequest and the id of a ModelInferRequest; empty if there is none. They read
+// malformed messages as far as possible, because a stream's error answer needs the id.
 std::string RequestIdOf(std::string_view classify_request);
 std::string InferIdOf(std::string_view infer_request);
 

@@ -11,7 +11,7 @@ namespace vitrine {
 // Encoding of a field's value in protobuf's wire format.
 enum class WireType : uint8_t { kVarint = 0, kFixed64 = 1, kBytes = 2, kGroup = 3, kEndGroup = 4, kFixed32 = 5 };
 
-// One field of a message, as views into the message.
+// One field of a message, as views into it.
 struct WireField {
   uint32_t number = 0;
   WireType type = WireType::kVarint;  // never kEndGroup
@@ -22,14 +22,14 @@ struct WireField {
 };
 
 // Iterates over the fields of a message in protobuf's wire format without copying. Accepts and rejects the same fields
-// as protobuf's own parser: overlong tags and lengths are accepted, numbers have at most ten bytes, a group is one
-// field. Does not look into values. Thread-compatible.
+// as protobuf's own parser: overlong tags and lengths are accepted, numbers have at most ten bytes, and a group is one
+// field. Does not parse values. Thread-compatible.
 class MessageWalker {
  public:
-  // Deepest nesting of groups and of nested walks, as in protobuf.
+  // Maximum nesting of groups and of nested walks, as in protobuf.
   static constexpr int kMaxDepth = 100;
 
-  // `depth`: deepest nesting of groups; pass a lower one for a nested message.
+  // `depth`: maximum nesting of groups; pass a lower value for a nested message.
   explicit MessageWalker(std::string_view message, int depth = kMaxDepth)
       : at_(message.data()), end_(message.data() + message.size()), depth_(depth) {}
 
@@ -39,13 +39,13 @@ class MessageWalker {
   bool is_malformed() const { return is_malformed_; }
 
  private:
-  // Each advances at_ past what it reads; false if the message is invalid there.
+  // Each moves at_ past the bytes that it reads. Returns false if they are invalid.
   bool ReadTag(uint32_t& tag);
   bool ReadLength(std::string_view& value);
   bool Skip(size_t bytes);
   bool SkipVarint();
   bool SkipGroup(uint32_t start);
-  // Reads the value of a field whose tag was read; not for groups.
+  // Reads the value of a field after its tag; not for groups.
   bool SkipValue(uint32_t tag, std::string_view& value);
 
   const char* at_;

@@ -30,7 +30,7 @@ constexpr std::array<int8_t, 256> MakeDigits() {
 
 constexpr std::array<int8_t, 256> kDigits = MakeDigits();
 
-// Decodes %XX; a percent sign that begins no escape stays.
+// Decodes %XX. A percent sign that begins no escape stays.
 std::string WithoutEscapes(std::string_view text) {
   std::string plain;
   plain.reserve(text.size());
@@ -52,7 +52,7 @@ absl::StatusOr<std::string> Decode(std::string_view text) {
   std::string bytes;
   bytes.reserve(text.size() / 4 * 3 + 2);
   uint32_t bits = 0;
-  int held = 0;  // bits in `bits` that are not yet a byte
+  int held = 0;  // number of bits in `bits` that do not form a byte yet
   bool is_padded = false;
   size_t digits = 0;
   for (size_t i = 0; i < text.size(); ++i) {

@@ -9,8 +9,8 @@
 
 namespace vitrine {
 
-// Decodes base64 in the forms in use: the alphabet of RFC 4648 or that of URLs, padded or not, with white space and
-// line breaks anywhere, and after the prefix of a data URL ("data:image/png;base64,"), where characters may be escaped
+// Decodes base64 in the usual forms: the alphabet of RFC 4648 or of URLs, with or without padding, with white space and
+// line breaks anywhere, also after the prefix of a data URL ("data:image/png;base64,"), where characters may be escaped
 // as %2B. INVALID_ARGUMENT names the fault and its position; the message begins with a verb, to follow "element 3 ".
 // Thread-safe.
 absl::StatusOr<std::string> ReadBase64(std::string_view text);

@@ -47,7 +47,7 @@ inference::ModelStatistics StatisticsOf(const VersionId& id, const ModelTotals& 
   inference::InferStatistics& durations = *statistics.mutable_inference_stats();
   FillDuration(totals.succeeded.count, totals.succeeded.seconds, *durations.mutable_success());
   FillDuration(totals.failed.count, totals.failed.seconds, *durations.mutable_fail());
-  // All stages have the request count: clients divide every stage's time by it.
+  // Every stage gets the number of requests as its count, because clients divide its time by it.
   const auto fill_stage = [&](Stage stage, inference::StatisticDuration& duration) {
     FillDuration(totals.succeeded.count, totals.stages[static_cast<int>(stage)].seconds, duration);
   };

@@ -12,8 +12,8 @@
 
 namespace vitrine {
 
-// Metadata of the server and its models for the Open Inference Protocol. Thread-safe.
-// ServerMetadata does not list the extension model_repository: its load and unload belong to the admin listener.
+// Metadata of the server and its models for the Open Inference Protocol. Thread-safe. ServerMetadata does not list the
+// extension model_repository, because load and unload are only on the admin listener.
 inference::ServerMetadataResponse ServerMetadata();
 // `registry` provides the list of ready versions.
 absl::StatusOr<inference::ModelMetadataResponse> ModelMetadata(const FoundModel& found, const Registry& registry);
@@ -22,8 +22,8 @@ absl::StatusOr<inference::ModelConfigResponse> ModelConfiguration(const FoundMod
 // Returns every version that `caller` may use.
 inference::RepositoryIndexResponse RepositoryIndex(const Registry& registry, const Caller& caller, bool ready_only);
 
-// Returns the statistics of every ready version that `caller` may use, or of the named model or version. A view has the
-// statistics of its model. NOT_FOUND if no named version is ready, INVALID_ARGUMENT for a version that is not a number.
+// Returns the statistics of every ready version that `caller` may use, or only of the named model or version. A view
+// has the statistics of its model. NOT_FOUND: no named version is ready. INVALID_ARGUMENT: the version is not a number.
 absl::StatusOr<inference::ModelStatisticsResponse> Statistics(const Registry& registry, const Caller& caller,
                                                               const inference::ModelStatisticsRequest& request);
 

@@ -16,22 +16,22 @@ namespace vitrine {
 // "embedding".
 struct EmbeddingsRequest {
   ReceivedInfer infer = {};
-  bool wants_base64 = false;  // vectors as base64 of little-endian float32 instead of numbers
+  bool wants_base64 = false;  // true: vectors as base64 of little-endian float32; false: as numbers
 };
 
 // Parses a body:
 //   model            name; required
-//   input            an image or several, at most 64: strings of base64 or data URLs; required
+//   input            one image or several, at most 64: strings of base64 or data URLs; required
 //   encoding_format  "float" (default) or "base64"
 //   user             ignored
-// and this server's own: `version` (number or label), `kind` ("class" or "mean"; default: the model's first vector) and
-// `normalize` (default true, as OpenAI's vectors are). INVALID_ARGUMENT names any other member, `dimensions` too. A
-// null member counts as absent.
+// and this server's own members: `version` (number or label), `kind` ("class" or "mean"; default: the model's first
+// vector) and `normalize` (default true, as OpenAI's vectors are). INVALID_ARGUMENT names any other member, including
+// `dimensions`. A null member counts as absent.
 absl::StatusOr<EmbeddingsRequest> ReadEmbeddings(std::string_view body);
 
 // Returns the body of the answer: {"object": "list", "data": [{"object": "embedding", "index", "embedding", "model",
 // "version", "weights_sha256"}], "model", "usage": {"prompt_tokens", "total_tokens"}}. Tokens are patches of the
-// images. Requires an answer to a request of ReadEmbeddings.
+// images. `response` must answer a request of ReadEmbeddings.
 std::string WriteEmbeddings(const inference::ModelInferResponse& response, bool wants_base64);
 
 // Returns {"error": {"message", "type", "param", "code"}}, the error form of OpenAI's clients.

@@ -13,7 +13,7 @@
 
 namespace vitrine {
 
-// A request whose body has not been received.
+// A request whose body has not arrived yet.
 struct EmbeddingsFront::Asked {
   CallContext call = {};
   std::string request_id = {};

@@ -15,21 +15,21 @@
 namespace vitrine {
 
 // POST /v1/embeddings for OpenAI's clients (see ReadEmbeddings). A bearer token is in the header Authorization; access
-// is that of vitrine.v1.Classifier/Classify. Thread-safe. The parts must outlive the object.
+// is as for vitrine.v1.Classifier/Classify. Thread-safe. The parts must outlive the object.
 class EmbeddingsFront {
  public:
-  // `parsed`: budget of JSON bytes parsed at the same time.
+  // `parsed`: budget of JSON bytes that are parsed at the same time.
   EmbeddingsFront(ClassifyService& service, const Identity& identity, std::shared_ptr<ByteBudget> parsed)
       : service_(service), identity_(identity), parsed_(std::move(parsed)) {}
 
-  // Begins the answer. The request is cancelled when its client disconnects.
+  // Begins the answer. Cancels the request when its client disconnects.
   HttpHandling Begin(const std::shared_ptr<HttpRequest>& request);
 
  private:
   struct Asked;
   absl::StatusOr<EmbeddingsRequest> ReadBody(const Asked& asked, absl::StatusOr<std::string> body);
-  // Passes the request, or the error if it was rejected, to the service, which counts both. An error is sent before
-  // this returns.
+  // Passes the request, or the error that rejects it, to the service, which counts both. An error is sent before Submit
+  // returns.
   void Submit(absl::StatusOr<EmbeddingsRequest> read, Asked& asked, std::shared_ptr<HttpReply> reply);
 
   ClassifyService& service_;

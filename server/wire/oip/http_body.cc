@@ -26,9 +26,9 @@ using nlohmann::json;
 using InputTensor = inference::ModelInferRequest::InferInputTensor;
 using OutputTensor = inference::ModelInferRequest::InferRequestedOutputTensor;
 
-constexpr size_t kMaxTensors = 16;     // limit on inputs and on outputs
+constexpr size_t kMaxTensors = 16;     // maximum number of inputs and of outputs
 constexpr size_t kMaxParameters = 32;  // limit per object
-constexpr size_t kMaxDimensions = 8;   // limit on the dimensions of a shape and the nesting of data
+constexpr size_t kMaxDimensions = 8;   // maximum dimensions of a shape and nesting of data
 
 absl::Status RefuseBody(const std::string& what) {
   return absl::InvalidArgumentError(what);
@@ -68,7 +68,7 @@ absl::Status ReadParameters(const json& object, InferParameters& parameters) {
   return absl::OkStatus();
 }
 
-// Removes and returns a parameter that only the REST form has.
+// Removes and returns a parameter that exists only in the REST form.
 absl::StatusOr<std::optional<bool>> TakeTruth(InferParameters& parameters, const char* name) {
   ASSIGN_OR_RETURN(const std::optional<bool> value, Truth(parameters, name));
   parameters.erase(name);
@@ -186,7 +186,7 @@ absl::StatusOr<HttpInferRequest> ReadDocument(const json& document, std::string_
   return request;
 }
 
-// Writes the elements of a BYTES tensor. Requires a valid tensor, made by this server.
+// Writes the elements of a BYTES tensor, which must be valid; this server made it.
 void PutTexts(std::string_view raw, json& data) {
   while (raw.size() >= kElementLengthBytes) {
     const uint32_t length = ElementLength(raw);
@@ -230,7 +230,7 @@ void PutTensor(const inference::ModelInferResponse::InferOutputTensor& tensor, j
   }
 }
 
-// Returns the request for a raw binary body: one input with one element; the outputs are binary too.
+// Returns the request for a raw binary body: one input with one element; its outputs are also binary.
 HttpInferRequest RawElement(std::string body) {
   HttpInferRequest request;
   request.binary_by_default = true;
@@ -290,7 +290,7 @@ HttpInferBody WriteInferBody(const inference::ModelInferResponse& response, cons
     PutData(tensor.datatype(), raw, data);
   }
   HttpInferBody body;
-  body.bytes = document.Text();  // replaces invalid UTF-8: labels may hold any bytes
+  body.bytes = document.Text();  // replaces invalid UTF-8: labels may contain any bytes
   if (any_binary) body.json_bytes = body.bytes.size();
   body.bytes += binary;
   return body;

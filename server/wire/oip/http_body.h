@@ -16,16 +16,16 @@ namespace vitrine {
 
 // An inference request in the protocol's REST form.
 struct HttpInferRequest {
-  ReceivedInfer infer = {};                 // its raw contents are views into the body
-  bool binary_by_default = false;           // parameter binary_data_output
-  std::map<std::string, bool> binary = {};  // parameter binary_data of each output
+  ReceivedInfer infer = {};                 // its raw contents are views of the body
+  bool binary_by_default = false;           // value of the parameter binary_data_output
+  std::map<std::string, bool> binary = {};  // value of the parameter binary_data of each output
 };
 
-// Parses a body. `json_bytes` is the value of Inference-Header-Content-Length: the length of the JSON, after which the
-// inputs' binary data follow. Without it all is JSON; 0 means that all is one image (Triton's raw binary request).
-// Model and version are in the path and stay empty here. INVALID_ARGUMENT names the fault and its place. Needs at
-// most about 20 times the JSON's size, plus 4 times its long strings; binary data are not copied. A null member counts
-// as absent.
+// Parses a body. `json_bytes` is the value of Inference-Header-Content-Length: the length of the JSON; the inputs'
+// binary data follow it. Unset: the whole body is JSON. 0: the whole body is one image (Triton's raw binary request).
+// Does not set model and version, which are in the path. INVALID_ARGUMENT names the fault and its place. Needs at most
+// about 20 times the JSON's size, plus 4 times its long strings; binary data are not copied. A null member counts as
+// absent.
 absl::StatusOr<HttpInferRequest> ReadInferBody(std::string body, std::optional<size_t> json_bytes);
 
 // The body of an answer.

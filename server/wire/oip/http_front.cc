@@ -36,13 +36,13 @@ struct OipHttpFront::Target {
   std::string verb;     // "infer", "ready", ...; empty for the model itself
 };
 
-// An inference whose body has not been received.
+// An inference whose body has not arrived yet.
 struct OipHttpFront::Asked {
   Target target = {};
   CallContext call = {};
   std::optional<size_t> json_bytes = {};
   std::string curl_line = {};
-  std::string request_id = {};  // from the header, used if the message has no id
+  std::string request_id = {};  // from the header; used if the message has no id
 };
 
 namespace {
@@ -52,15 +52,15 @@ using google::protobuf::Message;
 using google::protobuf::Reflection;
 using nlohmann::json;
 
-// Longest body of a request for the repository index.
+// Maximum body of a request for the repository index.
 constexpr size_t kMaxIndexBytes = size_t{64} << 10;
 
-// Converts a message to the protocol's REST form: fields have their names of the .proto, whole numbers are numbers
-// (protobuf's own JSON writes strings), enums are names; fields without presence are always written, others only if
-// set. Requires that no field is a map. `object` is part of a JsonDocument.
+// Converts a message to the protocol's REST form: fields have the names of the .proto, whole numbers are JSON numbers
+// (protobuf's own JSON writes strings), and enums are names. Fields without presence are always written, others only if
+// set. No field may be a map. `object` is part of a JsonDocument.
 void MessageToJson(const Message& message, json& object);
 
-// Converts one value: element `i` of a repeated field, or the field itself if `i` is negative.
+// Converts one value: element `i` of a repeated field, or the whole field if `i` is negative.
 void PutValue(const Message& message, const FieldDescriptor* field, int i, json& value) {
   const Reflection& at = *message.GetReflection();
 #define VITRINE_VALUE(TYPE) (i < 0 ? at.Get##TYPE(message, field) : at.GetRepeated##TYPE(message, field, i))
@@ -262,8 +262,8 @@ absl::Status OipHttpFront::ReadHead(const absl::StatusOr<Caller>& caller, const 
     }
   }
   asked.curl_line = CurlLine(request, named.model, asked.target.version);
-  // Only checks that the version exists; the answering version is chosen once the body is read, which may have a
-  // request id.
+  // Checks only that the version exists. The answering version is chosen after the body is read, because the body may
+  // have a request id.
   ASSIGN_OR_RETURN(const v1::ClassifyRequest wanted, AddressOf(named.model, asked.target.version));
   return service_.Find(wanted, *caller).status();
 }
@@ -309,7 +309,7 @@ HttpHandling OipHttpFront::Infer(Target target, const std::shared_ptr<HttpReques
 void OipHttpFront::Submit(absl::StatusOr<HttpInferRequest> read, Asked& asked, std::shared_ptr<HttpReply> reply) {
   absl::StatusOr<ReceivedInfer> message =
       read.ok() ? absl::StatusOr<ReceivedInfer>(std::move(read->infer)) : absl::StatusOr<ReceivedInfer>(read.status());
-  // Keeps the output options after the message was moved.
+  // Keeps the output options after the message is moved.
   auto form = std::make_shared<HttpInferRequest>(read.ok() ? *std::move(read) : HttpInferRequest());
   auto held = std::make_shared<AnswerResources>(service_.ledger());
   asked.call.held = held;

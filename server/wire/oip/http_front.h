@@ -31,14 +31,14 @@ class OipHttpFront {
   OipHttpFront(ClassifyService& service, Registry& registry, const Identity& identity, Health& health)
       : service_(service), registry_(registry), identity_(identity), health_(health) {}
 
-  // Begins the answer. Rejects at once whatever can be rejected without the body. An inference is cancelled when its
-  // client disconnects.
+  // Begins the answer. Rejects at once every request that can be rejected without its body. Cancels an inference when
+  // its client disconnects.
   HttpHandling Begin(const std::shared_ptr<HttpRequest>& request);
 
-  // Budget of JSON bytes parsed at the same time, shared with other handlers.
+  // Budget of JSON bytes that are parsed at the same time, shared with other handlers.
   const std::shared_ptr<ByteBudget>& parsed() const { return parsed_; }
 
-  // Limit on JSON bytes parsed at the same time; requests beyond it are rejected with a retry delay.
+  // Limit on JSON bytes that are parsed at the same time; further requests are rejected with a retry delay.
   static constexpr int64_t kMaxParsedJsonBytes = int64_t{2 * kMaxJsonBytes};
 
  private:
@@ -52,15 +52,15 @@ class OipHttpFront {
   HttpHandling Infer(Target target, const std::shared_ptr<HttpRequest>& request);
   absl::Status ReadHead(const absl::StatusOr<Caller>& caller, const HttpRequest& request, Asked& asked) const;
   absl::StatusOr<HttpInferRequest> ReadBody(const Asked& asked, absl::StatusOr<std::string> body);
-  // Passes the request, or the error if it was rejected, to the service, which counts both. An error is sent before
-  // this returns.
+  // Passes the request, or the error that rejects it, to the service, which counts both. An error is sent before Submit
+  // returns.
   void Submit(absl::StatusOr<HttpInferRequest> read, Asked& asked, std::shared_ptr<HttpReply> reply);
 
   ClassifyService& service_;
   Registry& registry_;
   const Identity& identity_;
   Health& health_;
-  // Bounds the memory for parsed JSON, which takes many times its size.
+  // Limits the memory for parsed JSON, which takes many times the size of its text.
   const std::shared_ptr<ByteBudget> parsed_ = std::make_shared<ByteBudget>(kMaxParsedJsonBytes);
 };
 

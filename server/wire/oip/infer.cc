@@ -30,7 +30,7 @@ class Gathering {
     size_t index;
   };
 
-  // `name`: the model as named in the request.
+  // `name`: the model name in the request.
   Gathering(ClassifyService& service, std::string name, std::vector<RequestedOutput> outputs, size_t parts)
       : service_(service), name_(std::move(name)), outputs_(std::move(outputs)), answers_(parts), left_(parts) {
     for (size_t i = 0; i < parts; ++i) parts_.push_back({this, i});
@@ -38,18 +38,18 @@ class Gathering {
 
   // Call before the first Take.
   void SetDone(InferDone done) { done_ = std::move(done); }
-  // Creates a hold, which is released once the whole request is answered.
+  // Creates resources that are held until the whole request is answered.
   std::shared_ptr<AnswerResources> Hold() { return held_ = std::make_shared<AnswerResources>(service_.ledger()); }
   // Sets the span of the whole request, the parent of the images' spans. Call before the first Take.
   void SetSpans(std::unique_ptr<RequestTrace> spans) { spans_ = std::move(spans); }
-  // Returns the parent of the images' spans, if the request is traced.
+  // Returns the parent of the images' spans if the request is traced.
   std::optional<TraceContext> trace() const {
     if (spans_ == nullptr) return std::nullopt;
     return TraceContext{Hex(spans_->trace_id), Hex(spans_->span_id), true};
   }
   const Part& part(size_t i) const { return parts_[i]; }
-  // Set once an image is rejected, so that the others are dropped. Not set if the client has left: `cancelled` is set
-  // then.
+  // Set when an image is rejected, so that the other images are dropped. Not set if the client has left; `cancelled` is
+  // then set.
   const CancelFlag& abandoned() const { return abandoned_; }
 
   void Take(const Part& part, absl::StatusOr<v1::ClassifyResponse> answer) {
@@ -82,7 +82,7 @@ class Gathering {
   const CancelFlag abandoned_ = std::make_shared<std::atomic<bool>>(false);
   std::vector<Part> parts_;  // constant
   InferDone done_;
-  std::shared_ptr<AnswerResources> held_;  // null if the call came with one
+  std::shared_ptr<AnswerResources> held_;  // null if CallContext::held was set
   std::unique_ptr<RequestTrace> spans_;    // constant until Finish
 
   Mutex mutex_;
@@ -104,7 +104,7 @@ absl::Status CheckSize(const ClassifyService& service, const CallContext& call,
   return CheckBatch(size, service.limits(), *call.version->model->queue_limits, call.caller.quota.get());
 }
 
-// Plans the request. Sets in `call` the version, the deadline and the size of the answer.
+// Plans the request. Sets the version, the deadline and the size of the answer in `call`.
 absl::StatusOr<InferPlan> Prepare(const ClassifyService& service, absl::StatusOr<ReceivedInfer> request,
                                   CallContext& call) {
   RETURN_IF_ERROR(request.status());
@@ -129,7 +129,7 @@ absl::StatusOr<InferPlan> Prepare(const ClassifyService& service, absl::StatusOr
   return plan;
 }
 
-// Returns the context of one image of a call with several.
+// Returns the context of one image of a multi-image call.
 CallContext PartOf(CallContext call, const Gathering& gathering, size_t part) {
   if (std::optional<TraceContext> whole = gathering.trace(); whole.has_value()) call.trace = std::move(whole);
   call.part = {.index = static_cast<int>(part), .abandoned = gathering.abandoned()};
@@ -163,7 +163,7 @@ void Infer(ClassifyService& service, absl::StatusOr<ReceivedInfer> request, Call
   const absl::Time arrival = service.clock().Now();
   std::string name = request.ok() ? request->message.model_name() : "";
   absl::StatusOr<InferPlan> plan = Prepare(service, std::move(request), call);
-  if (!plan.ok()) {  // the service counts and logs the rejection
+  if (!plan.ok()) {  // lets the service count and log the rejection
     return service.Classify(plan.status(), std::move(call),
                             [done = std::move(done)](const absl::StatusOr<v1::ClassifyResponse>& refusal) mutable {
                               done(refusal.status());
@@ -180,7 +180,7 @@ void Infer(ClassifyService& service, absl::StatusOr<ReceivedInfer> request, Call
   if (images == 1) return service.Classify(std::move(plan->parts[0]), std::move(call), CallbackFor(gathering, 0));
   for (size_t part = 0; part < images; ++part) {
     CallContext context = PartOf(call, *gathering, part);
-    if (part + 1 == images) call.held = nullptr;  // only the parts keep it from here on
+    if (part + 1 == images) call.held = nullptr;  // from here on only the parts keep it
     service.Classify(std::move(plan->parts[part]), std::move(context), CallbackFor(gathering, part));
   }
 }

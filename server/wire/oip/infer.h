@@ -16,25 +16,25 @@
 
 namespace vitrine {
 
-// Receives the answer or the error.
+// Callback for the answer or the error.
 using InferDone = absl::AnyInvocable<void(absl::StatusOr<inference::ModelInferResponse>)>;
 
-// Size of a batch in one request.
+// Size of one request's batch.
 struct BatchSize {
   int64_t requests = 1;
-  int64_t bytes = 0;  // total of all images
+  int64_t bytes = 0;  // sum over all images
 };
 
-// Checks that an idle server would admit the whole batch. RESOURCE_EXHAUSTED with the limit if not; without RetryInfo,
-// since a retry cannot succeed. A single image always passes. `quota` is null for a caller without one.
+// Checks that an idle server would admit the whole batch. RESOURCE_EXHAUSTED gives the limit, without RetryInfo since a
+// retry cannot succeed. A single image always passes. `quota` is null for a caller without a quota.
 absl::Status CheckBatch(const BatchSize& batch, const AdmissionOptions& server, const QueueLimits& model,
                         const CallerQuota* quota);
 
-// Runs a ModelInfer request: each of its images becomes one request, which is admitted, batched and counted like any
-// other. One version answers all, and they share call.held. The first error is the answer to the whole; the rest is
-// dropped and counted as ABORTED. A batch that no idle server would admit (see CheckBatch) is rejected as one request.
-// `request` may be the error of a message that could not be parsed. Calls `done` exactly once: on this thread, or later
-// on an executor's.
+// Runs a ModelInfer request. Each of its images becomes one request, which is admitted, batched and counted like any
+// other. One version answers all images, and they share call.held. If an image fails, the first error answers the whole
+// request; the remaining images are dropped and counted as ABORTED. A batch that even an idle server would not admit
+// (see CheckBatch) is rejected as one request. `request` may be the error of a message that could not be parsed. Calls
+// `done` exactly once: on this thread, or later on an executor's thread.
 void Infer(ClassifyService& service, absl::StatusOr<ReceivedInfer> request, CallContext call, InferDone done);
 
 }  // namespace vitrine

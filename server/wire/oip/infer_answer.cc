@@ -21,7 +21,7 @@ float ValueOf(const v1::Prediction& prediction, const std::string& output) {
   return output == kLogits ? prediction.logit() : prediction.probability();
 }
 
-// Appends [classes], in class order. Requires that the predictions hold every class.
+// Appends [classes] values in class order. The predictions must contain every class.
 void AppendNumbers(const v1::ClassifyResponse& part, const std::string& output, std::string& raw) {
   const size_t begin = raw.size();
   raw.resize(begin + part.predictions_size() * sizeof(float));
@@ -62,7 +62,7 @@ absl::Status AppendAttention(const std::vector<v1::ClassifyResponse>& parts,
   return absl::OkStatus();
 }
 
-// Appends [width] of each image's only feature, and sets the parameters.
+// Appends [width] of each image's only feature. Sets the parameters.
 void AppendEmbedding(const std::vector<v1::ClassifyResponse>& parts, ModelInferResponse::InferOutputTensor& tensor,
                      std::string& raw) {
   int64_t tokens = 0;
@@ -76,7 +76,7 @@ void AppendEmbedding(const std::vector<v1::ClassifyResponse>& parts, ModelInferR
   (*tensor.mutable_parameters())[kTokensParameter].set_int64_param(tokens);
 }
 
-// Appends a byte for each image; no further dimensions.
+// Appends one byte per image; the tensor has no other dimension.
 void AppendUnsure(const std::vector<v1::ClassifyResponse>& parts, ModelInferResponse::InferOutputTensor& tensor,
                   std::string& raw) {
   tensor.set_datatype("BOOL");

@@ -32,7 +32,7 @@ constexpr char kFinalMark[] = "triton_final_response";
 
 constexpr RpcName kStream = "/inference.GRPCInferenceService/ModelStreamInfer";
 
-// A stream of inference requests. Answers are in the order of the requests, since clients of the protocol may rely on
+// A stream of inference requests. Answers have the order of the requests, because clients of the protocol may rely on
 // it.
 class StreamInferCall final : public StreamCall {
  public:
@@ -43,7 +43,8 @@ class StreamInferCall final : public StreamCall {
   void Submit(std::shared_ptr<InFlight> read, absl::StatusOr<MessageBytes> message) override {
     read->held = std::make_shared<AnswerResources>(parts_.service.ledger());
     if (message.ok()) read->id = InferIdOf((*message)->bytes);
-    // A request with a longer id is rejected; the id is not kept until the client reads.
+    // A request with a longer id is rejected. The id is cleared because it would stay in memory until the client reads
+    // the answer.
     if (read->id.size() > kMaxRequestIdBytes) read->id.clear();
     CallContext call;
     absl::StatusOr<ReceivedInfer> request = Read(*read, std::move(message), call);

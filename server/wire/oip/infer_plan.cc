@@ -24,7 +24,7 @@ using OutputTensor = ModelInferRequest::InferRequestedOutputTensor;
 
 constexpr char kEmptyFinalResponse[] = "triton_enable_empty_final_response";
 constexpr int kMaxOutputs = 8;
-constexpr int64_t kMostAttentionBytes = int64_t{16} << 20;  // for one image, features included
+constexpr int64_t kMostAttentionBytes = int64_t{16} << 20;  // for one image, including features
 constexpr absl::Duration kMaxTimeout = absl::Hours(1);
 
 absl::Status SetPriority(const ModelInferRequest& from, v1::ClassifyRequest& request) {
@@ -39,7 +39,7 @@ absl::Status SetPriority(const ModelInferRequest& from, v1::ClassifyRequest& req
   return absl::OkStatus();
 }
 
-// Rejects requests of a sequence. Clients send a zero or empty sequence_id with every request, which is accepted.
+// Rejects requests of a sequence. Accepts a zero or empty sequence_id, which clients send with every request.
 absl::Status CheckSequence(const ModelInferRequest& request) {
   const auto found = request.parameters().find("sequence_id");
   if (found == request.parameters().end()) return absl::OkStatus();
@@ -61,7 +61,7 @@ absl::StatusOr<int> ClassificationOf(const OutputTensor& output, int classes) {
 }
 
 // Returns the kind with the name of the command line and URLs ("class-attention") or of the contract
-// ("CLASS_ATTENTION"), in any case.
+// ("CLASS_ATTENTION"); ignores case.
 std::optional<v1::AttentionKind> KindOf(const std::string& name) {
   const std::string word = absl::StrReplaceAll(absl::AsciiStrToLower(name), {{"_", "-"}});
   if (const std::optional<v1::AttentionKind> kind = AttentionKindOf(word); kind.has_value()) return kind;
@@ -96,7 +96,7 @@ absl::StatusOr<v1::AttentionRequest> AttentionOf(const OutputTensor& output) {
   return wish;
 }
 
-// Chooses the model's first vector if the output names none.
+// Returns the requested feature; if the output names none, the model's first vector.
 absl::StatusOr<v1::FeatureRequest> FeatureOf(const OutputTensor& output, const FeatureAbility& ability) {
   RETURN_IF_ERROR(CheckNames(output.parameters(), "output \"embedding\"", {"kind", "normalize", "binary_data"}));
   ASSIGN_OR_RETURN(const std::optional<std::string> name, Text(output.parameters(), "kind"));
@@ -118,7 +118,7 @@ absl::StatusOr<v1::FeatureRequest> FeatureOf(const OutputTensor& output, const F
   return wish;
 }
 
-// Adds one output to the plan and its options to `base`; raises top_k to what the output needs.
+// Adds one output to the plan and its options to `base`. Raises top_k to the number that the output needs.
 absl::Status AddOutput(const OutputTensor& output, const PlannedModel& model, int& top_k, v1::ClassifyRequest& base,
                        InferPlan& plan) {
   if (std::any_of(plan.outputs.begin(), plan.outputs.end(),

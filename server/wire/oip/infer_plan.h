@@ -22,9 +22,9 @@ inline constexpr char kProbabilities[] = "probabilities";  // softmax over all c
 inline constexpr char kLogits[] = "logits";                // before the softmax
 inline constexpr char kAttention[] = "attention";          // one attention map; only on request
 inline constexpr char kEmbedding[] = "embedding";          // one feature vector; only on request
-inline constexpr char kUnsure[] = "unsure";                // true if the answer is doubtful; only on request
+inline constexpr char kUnsure[] = "unsure";                // true if the answer is uncertain; only on request
 
-// Priorities as numbers: 1 is the highest.
+// Priorities as numbers; 1 is the highest.
 inline constexpr int kPriorityLevels = 3;
 inline constexpr int kDefaultPriorityLevel = 2;
 
@@ -35,35 +35,35 @@ struct RequestedOutput {
   int classification = 0;
 };
 
-// Facts about the version that the plan depends on.
+// Properties of the version that the plan depends on.
 struct PlannedModel {
   int classes = 0;
   FeatureAbility features = {};
   const TensorView* view = nullptr;  // null: the model itself
 };
 
-// A ModelInfer request as ClassifyRequests, one for each image.
+// A ModelInfer request as ClassifyRequests, one per image.
 struct InferPlan {
-  std::vector<ReceivedClassify> parts = {};   // one for each image, at least one; with all options set
+  std::vector<ReceivedClassify> parts = {};   // one per image, at least one; all options are set
   std::vector<RequestedOutput> outputs = {};  // at least one
 };
 
-// Returns the routing part of a request: model, version or label, id, priority; no image. INVALID_ARGUMENT for unknown
+// Returns the routing fields of a request: model, version or label, id, priority; no image. INVALID_ARGUMENT: unknown
 // parameters.
 absl::StatusOr<v1::ClassifyRequest> EnvelopeOf(const inference::ModelInferRequest& request);
 
-// Returns true if each answer on a stream must be marked as the last of its request, an option of clients that support
-// several answers to one request.
+// Returns true if each answer on a stream must be marked as the last one of its request. Clients that support several
+// answers per request set this option.
 bool AsksForFinalMark(const inference::ModelInferRequest& request);
 
-// Returns the parameter timeout (microseconds); infinite if absent or 0.
+// Returns the parameter timeout (microseconds); infinite if it is absent or 0.
 absl::StatusOr<absl::Duration> TimeoutOf(const inference::ModelInferRequest& request);
 
-// Plans the whole request. INVALID_ARGUMENT or UNIMPLEMENTED with the fault and the fix.
+// Plans the whole request. INVALID_ARGUMENT or UNIMPLEMENTED names the fault and a remedy.
 absl::StatusOr<InferPlan> PlanInfer(ReceivedInfer request, const PlannedModel& model);
 
-// Returns the bytes that `outputs` take for one image, without attention and features. `longest_label` is the longest
-// label's length.
+// Returns the bytes of `outputs` for one image, without attention and features. `longest_label` is the longest label's
+// length.
 int64_t OutputBytes(const std::vector<RequestedOutput>& outputs, int classes, size_t longest_label);
 
 }  // namespace vitrine

@@ -11,19 +11,19 @@
 namespace vitrine {
 namespace {
 
-// Retry delay: within it, most of the JSON being parsed is done.
+// Retry delay: the JSON that is being parsed is mostly done by then.
 constexpr absl::Duration kParsingRetry = absl::Milliseconds(100);
-constexpr size_t kMaxDepth = 16;  // nesting limit; the parser keeps every level
+constexpr size_t kMaxDepth = 16;  // nesting limit; the parser stores every level
 
 // Memory demand of a JSON text, found in one scan.
 struct JsonDemand {
   size_t depth = 0;  // nesting of arrays and objects
-  // Bytes that take many times their size in memory: all but those of long strings.
+  // Bytes that take many times their size in memory: all bytes except those of long strings.
   size_t dense = 0;
 };
 
 JsonDemand DemandOf(std::string_view text) {
-  constexpr size_t kShort = 64;  // memory of a string beside its text
+  constexpr size_t kShort = 64;  // memory of a string in addition to its text
   JsonDemand demand;
   size_t depth = 0, begin = 0;
   bool in_string = false;

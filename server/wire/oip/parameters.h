@@ -16,7 +16,7 @@
 
 namespace vitrine {
 
-// Parameters of a request, an input or an output of the Open Inference Protocol. Each function returns nullopt if the
+// Parameters of a request, an input or an output of the Open Inference Protocol. The readers return nullopt if a
 // parameter is absent, and INVALID_ARGUMENT if it has another type.
 using InferParameters = google::protobuf::Map<std::string, inference::InferParameter>;
 
@@ -24,8 +24,8 @@ absl::StatusOr<std::optional<int64_t>> WholeNumber(const InferParameters& parame
 absl::StatusOr<std::optional<bool>> Truth(const InferParameters& parameters, const std::string& name);
 absl::StatusOr<std::optional<std::string>> Text(const InferParameters& parameters, const std::string& name);
 
-// INVALID_ARGUMENT for a name that is not in `known`; UNIMPLEMENTED for shared memory. The message begins with `whose`:
-// "the request", "input \"image\"".
+// Checks the parameter names. INVALID_ARGUMENT: a name is not in `known`. UNIMPLEMENTED: shared memory. The message
+// begins with `whose`: "the request", "input \"image\"".
 absl::Status CheckNames(const InferParameters& parameters, std::string_view whose,
                         std::initializer_list<std::string_view> known);
 

@@ -8,7 +8,7 @@
 namespace vitrine {
 namespace {
 
-// Loading and unloading is possible on the admin listener only, which has its own service.
+// Models can be loaded and unloaded only on the admin listener, which has its own service.
 absl::Status NotHere() {
   return absl::PermissionDeniedError("models are loaded and unloaded on the admin listener");
 }
@@ -25,7 +25,7 @@ absl::StatusOr<inference::ModelReadyResponse> ModelReady(const CallParts& parts,
 
 }  // namespace
 
-// Adds the method of that name; its handler uses `caller` and `request`.
+// Adds the method of that name. Its handler uses `caller` and `request`.
 #define VITRINE_OIP_METHOD(METHOD, WHERE, RESPONSE)                                                               \
   AddPlainCall<inference::METHOD##Request, inference::METHOD##Response>(                                          \
       server, parts, "/inference.GRPCInferenceService/" #METHOD, CallPlace::WHERE,                                \

@@ -35,7 +35,7 @@ std::string ShapeText(const InputTensor& input) {
                       input.shape_size() > kShownDims ? ", ...]" : "]");
 }
 
-// Returns the first dimension.
+// Returns the first dimension, the batch size.
 absl::StatusOr<int64_t> BatchOf(const InputTensor& input) {
   const int64_t batch = input.shape_size() == 0 ? 0 : input.shape(0);
   if (batch >= 1 && batch <= kMaxBatch) return batch;
@@ -43,7 +43,7 @@ absl::StatusOr<int64_t> BatchOf(const InputTensor& input) {
                                   kMaxBatch, " in a request"));
 }
 
-// Splits raw contents into elements, each after its length.
+// Splits raw contents into elements; each follows its length.
 absl::StatusOr<std::vector<std::string_view>> CutElements(std::string_view raw, int64_t batch) {
   std::vector<std::string_view> elements;
   for (int64_t i = 0; i < batch; ++i) {
@@ -90,8 +90,8 @@ absl::StatusOr<std::vector<ReceivedClassify>> SplitElements(ReceivedInfer& reque
   return parts;
 }
 
-// Replaces base64 by the decoded file. Unless the request declares base64, leaves an element that is an image file, or
-// is not base64 of one, as it is.
+// Replaces base64 by the decoded file. If the request does not declare base64, an element stays unchanged if it is an
+// image file, or if it is not the base64 of one.
 absl::Status DecodeElement(bool is_base64, size_t element, ReceivedClassify& part) {
   if (!is_base64 && LooksLikeImage(part.input)) return absl::OkStatus();
   absl::StatusOr<std::string> decoded = ReadBase64(part.input);
@@ -170,7 +170,8 @@ absl::StatusOr<std::string> PackContents(const InputTensor& input) {
   std::string packed;
   if (input.datatype() == "FP32") {
     const auto* bytes = reinterpret_cast<const char*>(contents.fp32_contents().data());
-    packed.assign(bytes, contents.fp32_contents_size() * sizeof(float));  // data() is null if empty, so no memcpy
+    // data() is null if empty, which memcpy does not allow
+    packed.assign(bytes, contents.fp32_contents_size() * sizeof(float));
     return packed;
   }
   packed.reserve(contents.uint_contents_size());
@@ -245,7 +246,7 @@ absl::StatusOr<std::vector<ReceivedClassify>> SplitInput(ReceivedInfer& request,
         "; it must have one, \"", kInputName, "\""));
   }
   InputTensor& input = *message.mutable_inputs(0);
-  // binary_data_size is ignored: KServe's client sends it over gRPC too, where raw_input_contents has the sizes.
+  // binary_data_size is ignored: KServe's client also sends it over gRPC, where raw_input_contents has the sizes.
   const std::string whose = absl::StrCat("input \"", kInputName, "\"");
   RETURN_IF_ERROR(view == nullptr ? CheckNames(input.parameters(), whose,
                                                {"content_type", "layout", "normalized", "binary_data_size"})

@@ -15,23 +15,22 @@
 
 namespace vitrine {
 
-// A tensor view presents a model in the form that Triton's image clients require: a single FP32 input [n, C, H, W],
-// which is the model's own input, and a single output, the probabilities. The name is the model's with a suffix for the
-// scale of the client's pixels (0 to 255 before scaling).
+// A tensor view presents a model in the form that Triton's image clients require: one FP32 input [n, C, H, W], which is
+// the model's own input, and one output, the probabilities. The view's name is the model's, with a suffix for the scale
+// of the client's pixels (0 to 255 before scaling).
 enum class PixelScale {
   kNone,       // NAME:tensor            0 to 255
   kInception,  // NAME:tensor-inception  v / 127.5 - 1
   kVgg,        // NAME:tensor-vgg        minus 123, 117 and 104 (RGB), or 128 (gray)
 };
 
-// A model name of the protocol, split: a model, or a view of it.
+// A model name of the protocol after splitting: a model, or a view of it.
 struct ModelName {
   std::string model = {};
   std::optional<PixelScale> view = {};
 };
 
-// Splits a name at its colon, which model names cannot have. NOT_FOUND for an unknown view; the message lists the
-// views.
+// Splits a name at its colon; model names cannot contain one. NOT_FOUND: unknown view; the message lists the views.
 absl::StatusOr<ModelName> ReadModelName(const std::string& name);
 
 struct FoundModel {
@@ -39,20 +38,20 @@ struct FoundModel {
   std::optional<PixelScale> view = {};
 };
 
-// Returns the version for a name: errors of ReadModelName and FindAddressed.
+// Returns the version for a name. Errors are those of ReadModelName and FindAddressed.
 absl::StatusOr<FoundModel> FindNamed(const ClassifyService& service, const Caller& caller, const std::string& name,
                                      const std::string& version);
 
 // Returns the name of a view of `model`, or of the model itself.
 std::string NameOf(const std::string& model, std::optional<PixelScale> view);
 
-// Returns the input size in the metadata of a view. For a model of native resolution, a square with about the geometric
-// mean of the fewest and the most tokens.
+// Returns the input size in the metadata of a view. If the model has native resolution, this is a square with about the
+// geometric mean of the minimum and maximum number of tokens.
 absl::StatusOr<Size> ViewSize(const v1::Preprocessing& preprocessing);
 
 // Converts the values of one image, [C, H, W] float32 in the view's scale, to the model's normalized input. C is the
-// model's. INVALID_ARGUMENT if the values cannot be pixels in that scale, with the list of views; the message begins
-// with a verb. Thread-safe.
+// model's. INVALID_ARGUMENT: the values cannot be pixels in that scale; the message begins with a verb and lists the
+// views. Thread-safe.
 absl::StatusOr<std::string> ToModelInput(PixelScale scale, const v1::Preprocessing& preprocessing,
                                          std::string_view values);
 

@@ -24,15 +24,15 @@
 namespace vitrine {
 namespace {
 
-// Messages carry only names and numbers.
+// Messages contain only names and numbers.
 constexpr int64_t kMaxMessageBytes = 1 << 20;
 constexpr int64_t kMaxReceivedBytes = 16 << 20;
 constexpr int kMaxConcurrentCalls = 32;
-// Several, since a call may wait for a model, and the call that undoes it must find a free thread.
+// Several threads, since a call may wait for a model, and the call that undoes it must find a free thread.
 constexpr int kThreads = 8;
 constexpr size_t kMaxWaitingCalls = 256;
 
-// Removes models that the caller may not see from the answer to a request without a model name, which selects all.
+// Removes models that the caller may not see from the answer to a request without a model name, which means all models.
 void KeepVisible(const Caller& caller, v1::ServingStatus& status) {
   auto* const models = status.mutable_models();
   for (int i = models->size() - 1; i >= 0; --i) {
@@ -41,7 +41,7 @@ void KeepVisible(const Caller& caller, v1::ServingStatus& status) {
 }
 void KeepVisible(const Caller&, v1::ServingChange&) {}
 
-// The service behind the calls, and their shared state. Must outlive them.
+// The service behind the calls, and the calls' shared state. Must outlive the calls.
 struct AdminParts {
   AdminService& service;
   const Identity& identity;
@@ -63,7 +63,7 @@ const Request& ToAdminRequest(const Request& request) {
 }
 
 // Translate load and unload of the Open Inference Protocol. unload_dependents, which its clients always send, is
-// ignored: no model depends on another.
+// ignored, because no model depends on another.
 v1::LoadModelRequest ToAdminRequest(const inference::RepositoryModelLoadRequest& request) {
   v1::LoadModelRequest asked;
   asked.set_model(request.model_name());
@@ -110,7 +110,7 @@ class AdminCall final : public SingleCall {
     if (!taken.ok()) Finish(taken);
   }
 
-  // Authorizes and executes the call, and writes it to the audit log.
+  // Authorizes and executes the call. Writes it to the audit log.
   void Respond(const absl::StatusOr<MessageBytes>& message) {
     const absl::Time start = SteadyClock().Now();
     Request sent;
@@ -124,7 +124,7 @@ class AdminCall final : public SingleCall {
                           .peer = request().peer->address,
                           .method = std::string(rpc_.method()),
                           .arguments = asked};
-    // Written before the change too, so that it is logged even if the process dies during the change.
+    // A change is also written before it begins, so that it is logged even if the process dies during the change.
     if (caller.ok() && parsed.ok() && std::is_same_v<Answer, v1::ServingChange>) parts_.audit->Write(record);
     Response response;
     const absl::Status status = !caller.ok()   ? caller.status()
@@ -213,7 +213,7 @@ class AdminServer : public AdminFront {
 
  private:
   HttpHandling Begin(const std::shared_ptr<HttpRequest>& request, bool is_unix) {
-    // The mode of the socket already excludes other users, unless it was changed.
+    // The mode of the socket already excludes other users, if it was not changed.
     if (is_unix && !IsTrusted(*request->peer)) {
       return HttpHandling::Answer(
           {.code = 403, .type = kPlainText, .body = "only this server's user and root may call\n"});
@@ -225,7 +225,7 @@ class AdminServer : public AdminFront {
 
   const std::shared_ptr<ByteBudget> received_ = std::make_shared<ByteBudget>(kMaxReceivedBytes);
   AdminParts parts_;
-  GrpcServer grpc_;  // its destructor waits for the calls, which the workers may hold
+  GrpcServer grpc_;  // its destructor waits for the calls, which the workers may still use
   std::string address_;
   std::unique_ptr<HttpServer> http_;
 };

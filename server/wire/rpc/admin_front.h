@@ -22,11 +22,11 @@ struct AdminOptions {
 };
 
 // The listener of the Admin service. It is a separate server, so that no policy can open its methods on the clients'
-// listener. Authorizes every call and writes it to the audit log, rejected calls too. Thread-compatible.
+// listener. Authorizes every call and writes it to the audit log, even a rejected one. Thread-compatible.
 class AdminFront {
  public:
-  // Starts the listener. The parts must outlive the front. UNAVAILABLE if the address cannot be bound; errors of
-  // AuditLog::Open.
+  // Starts the listener. The parts must outlive the front. UNAVAILABLE: the address cannot be bound. Other errors are
+  // those of AuditLog::Open.
   static absl::StatusOr<std::unique_ptr<AdminFront>> Start(const AdminOptions& options, AdminService& service,
                                                            const Identity& identity, Metrics& metrics);
   virtual ~AdminFront() = default;
@@ -34,8 +34,8 @@ class AdminFront {
   // Bound address.
   virtual const std::string& address() const = 0;
 
-  // Stops listening, waits up to `grace` for calls and cancels the rest. The registry must first end calls that wait
-  // for a model. Idempotent.
+  // Stops listening, waits up to `grace` for calls and cancels the remaining ones. The registry must first end calls
+  // that wait for a model. Idempotent.
   virtual void Shutdown(absl::Duration grace) = 0;
 };
 

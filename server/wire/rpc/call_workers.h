@@ -16,15 +16,15 @@
 namespace vitrine {
 
 // Worker threads for calls that are too slow for a connection's thread and are not limited by request quotas. Accounts
-// take turns, so that one with much work does not delay the others; each has its own queue limit. Thread-safe except
-// Start.
+// take turns, so that one account with much work does not delay the others; each has its own queue limit. Thread-safe
+// except Start.
 class CallWorkers {
  public:
   struct Options {
     std::string name = "calls";  // thread name, at most 15 bytes
     int threads = 2;
     int niceness = 0;  // see setpriority(2)
-    // Limits on queued work: in total and per account.
+    // Limits on queued work: in total, and per account.
     size_t most = 1024;
     size_t most_per_account = 32;
   };
@@ -35,24 +35,24 @@ class CallWorkers {
   CallWorkers(const CallWorkers&) = delete;
   CallWorkers& operator=(const CallWorkers&) = delete;
 
-  // Starts the threads. Call once. UNAVAILABLE if no thread can be created.
+  // Starts the threads. Call once. UNAVAILABLE: a thread cannot be created.
   absl::Status Start();
 
-  // Queues `work` for one of the threads; it must not throw. RESOURCE_EXHAUSTED, with a retry delay, if a limit on
+  // Queues `work`, which must not throw, for one of the threads. RESOURCE_EXHAUSTED, with a retry delay: a limit on
   // queued work is reached.
   absl::Status Do(const std::string& account, std::function<void()> work);
 
  private:
   using Work = std::function<void()>;
   void Run();
-  // Waits for work. Returns null once the destructor runs and the queue is empty.
+  // Waits for work. Returns null if the destructor runs and the queue is empty.
   Work Next();
 
   const Options options_;
 
   Mutex mutex_;
   CondVar changed_;
-  std::map<std::string, std::deque<Work>> waiting_ ABSL_GUARDED_BY(mutex_);  // by account; no queue is empty
+  std::map<std::string, std::deque<Work>> waiting_ ABSL_GUARDED_BY(mutex_);  // by account; no queue in it is empty
   std::deque<std::string> turns_ ABSL_GUARDED_BY(mutex_);                    // accounts in `waiting_`, next one first
   size_t size_ ABSL_GUARDED_BY(mutex_) = 0;
   bool ending_ ABSL_GUARDED_BY(mutex_) = false;

@@ -53,11 +53,11 @@ absl::StatusOr<Caller> Authorize(const CallParts& parts, RpcName rpc, const Cred
 
 namespace {
 
-// Default message limit of gRPC clients. A call does not carry the client's actual limit.
+// Default message limit of gRPC clients. A call does not tell the server the client's actual limit.
 constexpr int64_t kDefaultMessageBytes = int64_t{4} << 20;
 
 // Returns the largest message that the client accepts, from its metadata; the gRPC default if the value is absent or
-// not a number. Unlimited for a negative value and for this project's clients, which size their own limit by the
+// not a number. Unlimited for a negative value and for this project's clients, which derive their own limit from the
 // request.
 int64_t MostMessageBytes(const HttpRequest& request) {
   const std::string agent = request.Header("user-agent").value_or("");

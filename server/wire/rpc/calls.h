@@ -28,14 +28,14 @@ namespace vitrine {
 class OpenEndedCall {
  public:
   virtual ~OpenEndedCall() = default;
-  // Ends the call with UNAVAILABLE once it has nothing in flight. Any thread.
+  // Ends the call with UNAVAILABLE once it has nothing in flight. Thread-safe.
   virtual void Close() = 0;
 };
 
 // The set of open long calls, so that draining can end them. Thread-safe.
 class OpenEndedCalls {
  public:
-  // Adds a call; closes it at once after CloseAll.
+  // Adds a call. After CloseAll, closes it at once.
   void Add(const std::shared_ptr<OpenEndedCall>& call);
   void Remove(const std::shared_ptr<OpenEndedCall>& call);
   void CloseAll();
@@ -47,36 +47,36 @@ class OpenEndedCalls {
   std::set<std::shared_ptr<OpenEndedCall>> open_ ABSL_GUARDED_BY(mutex_);
 };
 
-// The services behind the calls, and the calls' shared state. Must outlive them.
+// The services behind the calls, and the calls' shared state. Must outlive the calls.
 struct CallParts {
   ClassifyService& service;
   Registry& registry;
   const Identity& identity;
   Health& health;
-  // For work that no quota limits.
+  // Runs work that no quota limits.
   CallWorkers workers{{.name = "plain-calls", .threads = 2, .niceness = 10}};
-  OpenEndedCalls streams = {};  // calls that carry requests
+  OpenEndedCalls streams = {};  // calls that contain requests
   OpenEndedCalls watches = {};
 };
 
 // Returns the credentials in a request: the header "authorization" and the names in the client's certificate. Listeners
-// add the user id of a unix socket peer and their own kind.
+// add the user id of a unix socket's peer and their own kind.
 Credentials CredentialsOf(const HttpRequest& request);
 
-// Authorizes a call with Identity::Authorize and counts the result. Every call of clients goes through it.
+// Authorizes a call with Identity::Authorize and counts the result. Used for every call of clients.
 absl::StatusOr<Caller> Authorize(const CallParts& parts, RpcName rpc, const Credentials& credentials);
 
 // Returns the fields of CallContext that all requests of a call share.
 CallContext ContextOf(Method method, const GrpcOpening& opening);
 
-// Parses `received` into `message`. INVALID_ARGUMENT if the bytes are not such a message.
+// Parses `received` into `message`. INVALID_ARGUMENT: the bytes are not such a message.
 absl::Status ParseMessage(const ReceivedBytes& received, google::protobuf::Message& message);
 
-// Largest message of a call without images.
+// Maximum size of a message in a call without images.
 inline constexpr int64_t kMaxPlainMessageBytes = int64_t{64} << 10;
 
 // Longest name that a health check or a watch accepts; no model or service name is longer. CheckNameLength returns
-// INVALID_ARGUMENT if `name` is longer; `what` names it in the message.
+// INVALID_ARGUMENT if `name` is longer; its message calls the name `what`.
 inline constexpr size_t kMaxNameBytes = 128;
 absl::Status CheckNameLength(const std::string& what, const std::string& name);
 
@@ -84,7 +84,7 @@ absl::Status CheckNameLength(const std::string& what, const std::string& name);
 void AddClassifierCalls(GrpcServer& server, CallParts& parts);
 void AddRegistryCalls(GrpcServer& server, CallParts& parts);
 void AddHealthCalls(GrpcServer& server, CallParts& parts);
-// Must be added last: it reports the services that the server has by then.
+// Must be called last: it reports the services that the server has at that time.
 void AddReflectionCalls(GrpcServer& server, CallParts& parts);
 
 }  // namespace vitrine

@@ -53,14 +53,14 @@ class ClassifyStreamCall final : public StreamCall {
     if (read.id.empty()) {
       return absl::InvalidArgumentError("request_id is empty; answers of a stream are matched by it");
     }
-    if (IsIdTaken(read)) {  // an id is free again once its answer is sent
+    if (IsIdTaken(read)) {  // an id is free again after its answer is sent
       return absl::InvalidArgumentError(
           absl::StrCat("request_id \"", read.id, "\" is in flight on this stream already; ids must differ"));
     }
     return request;
   }
 
-  // Clears an id that is too long, so that it is not echoed: up to kMaxInFlight answers may wait for a slow client.
+  // Clears an id that is too long, so that it is not sent back: up to kMaxInFlight answers may wait for a slow client.
   static absl::Status BoundId(InFlight& read) {
     if (read.id.size() <= kMaxRequestIdBytes) return absl::OkStatus();
     const size_t size = std::exchange(read.id, std::string()).size();

@@ -29,8 +29,8 @@ struct GrpcOpening {
   std::shared_ptr<HttpRequest> request;
   std::shared_ptr<HttpStream> stream;
   absl::Time deadline = absl::InfiniteFuture();  // on the server's clock
-  bool is_gzip = false;                          // request messages may be compressed
-  bool wants_gzip = false;                       // answers are to be compressed
+  bool is_gzip = false;                          // true: request messages may be compressed
+  bool wants_gzip = false;                       // true: answers should be compressed
 };
 
 // Base class of calls. Reads one message at a time, decompresses it if needed, and sends messages and the status. A
@@ -38,14 +38,14 @@ struct GrpcOpening {
 // Thread-safe.
 class GrpcCall : public HttpStreamHandler, public std::enable_shared_from_this<GrpcCall> {
  public:
-  // Rejects messages larger than `max_message_bytes` or the server's limit. With `is_single` the client must send one
+  // Rejects messages larger than `max_message_bytes` or the server's limit. If `is_single`, the client must send one
   // message, at the server's minimum rate or faster; otherwise it may be silent between messages.
   GrpcCall(GrpcOpening opening, int64_t max_message_bytes, bool is_single);
   ~GrpcCall() override;
   GrpcCall(const GrpcCall&) = delete;
   GrpcCall& operator=(const GrpcCall&) = delete;
 
-  // Begins the call. A shared_ptr must own it. Connection thread; call once.
+  // Begins the call, which a shared_ptr must own. Call once, on the connection's thread.
   void Begin();
 
   void OnData(absl::string_view bytes) final;
@@ -56,34 +56,35 @@ class GrpcCall : public HttpStreamHandler, public std::enable_shared_from_this<G
  protected:
   // Runs before anything is read.
   virtual void Start() {}
-  // Each kind of call overrides the functions below. OnMessage and OnHalfClosed run one at a time, on the connection
-  // thread or a worker.
-  // Handles a message, or the error of one that could not be decompressed.
+  // Each kind of call overrides the functions below. OnMessage and OnHalfClosed run one at a time, on the connection's
+  // thread or a worker. OnMessage handles a message, or the error of one that could not be decompressed.
   virtual void OnMessage(absl::StatusOr<MessageBytes> message) = 0;
   // Runs when the client has sent all its messages.
   virtual void OnHalfClosed() = 0;
-  // Runs when reading has failed. OnMessage and OnHalfClosed are not called after that, but one may still be running.
+  // Runs when reading has failed. OnMessage and OnHalfClosed are not called after that, but one of them may still be
+  // running.
   virtual void OnFault(const absl::Status& why) { Finish(why); }
-  // Runs when the stream is closed, on the connection thread; OnMessage may be running.
+  // Runs on the connection's thread when the stream is closed; OnMessage may be running.
   virtual void OnGone() {}
-  // Runs repeatedly once the deadline is past, on any thread.
+  // Runs repeatedly after the deadline, on any thread.
   virtual void OnDeadline() { Fault(absl::DeadlineExceededError("Deadline Exceeded")); }
 
-  // Stops reading and calls OnFault, unless reading has already ended.
+  // Stops reading and calls OnFault. Does nothing if reading has already ended.
   void Fault(const absl::Status& why);
-  // While reading is paused, OnMessage is not started and the client can send at most its flow control window.
+  // Pauses reading: OnMessage is not started, and the client can send at most its flow control window, until
+  // ResumeReading.
   void PauseReading();
   void ResumeReading();
 
-  // Sends a frame (see GrpcFrame), unless the call has ended. `held` is released once the kernel has the frame or the
-  // frame is dropped. Any thread.
+  // Sends a frame (see GrpcFrame), except if the call has ended. Releases `held` once the kernel has the frame or the
+  // frame is dropped. Thread-safe.
   void SendMessage(std::string frame, std::shared_ptr<void> held = nullptr);
   // Ends the call with `status`.
   void Finish(const absl::Status& status, std::shared_ptr<void> held = nullptr);
   // Sends the frame and ends the call with OK.
   void FinishWith(std::string frame, std::shared_ptr<void> held = nullptr);
   // Compresses the frame on a worker, then calls `send` with it. If the call does not use gzip, the frame is small or
-  // no worker is free, calls `send` at once, on this thread, with the frame as it is.
+  // no worker is free, calls `send` on this thread at once with the unchanged frame.
   void Compress(std::string frame, std::function<void(std::string)> send);
 
   const GrpcOpening& opening() const { return opening_; }
@@ -95,25 +96,25 @@ class GrpcCall : public HttpStreamHandler, public std::enable_shared_from_this<G
   // Network of the client; networks take turns on the workers.
   const std::string& place() const { return place_; }
 
-  // Metadata sent with the call's own. Set before anything is sent.
+  // Metadata that is sent in addition to the call's own. Set before anything is sent.
   HttpHeaders initial_metadata_ = {};
   HttpHeaders trailing_metadata_ = {};
 
  private:
   friend class GrpcServer;  // calls OnDeadline
 
-  // Reads `bytes`, then the bytes that arrived meanwhile. Requires that this thread has set is_reading_; clears it at
-  // the end, or passes it to a worker.
+  // Reads `bytes`, then the bytes that arrived in the meantime. This thread must have set is_reading_; Read clears it
+  // at the end, or passes it to a worker.
   void Read(absl::string_view bytes);
-  // Takes the next bytes to read. Returns false and clears is_reading_ if there are none.
+  // Takes the next bytes to read. If there are none, clears is_reading_ and returns false.
   bool NextBytes(std::string& bytes);
   // If reading is paused or over, keeps or drops the bytes, clears is_reading_ and returns true. Otherwise returns
   // false.
   bool KeepUnread(absl::string_view rest);
   void Decompress(MessageReader::Message message, std::string rest);
-  // On a worker: calls `first`, unless it is null, then Read.
+  // On a worker: calls `first` if it is not null, then Read.
   void ReadLater(std::function<void()> first, std::string rest);
-  // Returns false if reading had already ended.
+  // Ends reading. Returns false if it had already ended.
   bool EndReading();
   void Await(bool body);
   void Send(std::string frame, const absl::Status* end, std::shared_ptr<void> held);
@@ -122,20 +123,20 @@ class GrpcCall : public HttpStreamHandler, public std::enable_shared_from_this<G
   const int64_t max_message_bytes_;
   const bool is_single_;
   const std::string place_;
-  std::optional<std::list<GrpcCall*>::iterator> expiring_;  // in the server's list; nullopt without a deadline
+  std::optional<std::list<GrpcCall*>::iterator> expiring_;  // position in the server's list; nullopt without a deadline
 
   MessageReader reader_;      // used by the reading thread
   bool awaits_body_ = false;  // used by the reading thread
   Mutex read_mutex_;
-  bool is_reading_ ABSL_GUARDED_BY(read_mutex_) = false;  // a thread reads or will read
+  bool is_reading_ ABSL_GUARDED_BY(read_mutex_) = false;  // true: a thread reads or will read
   bool is_paused_ ABSL_GUARDED_BY(read_mutex_) = false;
-  bool has_ended_ ABSL_GUARDED_BY(read_mutex_) = false;  // the client sends no more
+  bool has_ended_ ABSL_GUARDED_BY(read_mutex_) = false;  // true: the client sends no more
   bool is_over_ ABSL_GUARDED_BY(read_mutex_) = false;    // no more is read
-  std::string unread_ ABSL_GUARDED_BY(read_mutex_);      // arrived while reading was busy or paused
+  std::string unread_ ABSL_GUARDED_BY(read_mutex_);      // bytes that arrived while reading was busy or paused
   BudgetShare unread_share_ ABSL_GUARDED_BY(read_mutex_);
 
   Mutex send_mutex_;
-  bool has_begun_ ABSL_GUARDED_BY(send_mutex_) = false;  // the headers were sent
+  bool has_begun_ ABSL_GUARDED_BY(send_mutex_) = false;  // true: the headers were sent
   bool has_finished_ ABSL_GUARDED_BY(send_mutex_) = false;
 };
 

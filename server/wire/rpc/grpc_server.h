@@ -24,20 +24,20 @@
 namespace vitrine {
 
 struct GrpcServerOptions {
-  // Largest request message, both as received and decompressed.
+  // Maximum size of a request message, both as received and after decompression.
   int64_t max_message_bytes = kMaxRequestBytes;
-  // Budget for the bytes of messages, from arrival until they are released. Null: they are not counted.
+  // Budget for the bytes of messages, from their arrival until they are released. Null: they are not counted.
   std::shared_ptr<ByteBudget> received = {};
-  // Accepts messages compressed with gzip; body_threads decompress them.
+  // Accepts gzip-compressed messages; body_threads decompress them.
   bool takes_gzip = true;
   int body_threads = 1;
 };
 
 // gRPC over HTTP/2 for one listener: finds the method of a request and begins the call. Thread-safe except Add and
-// Start. The destructor waits for the calls: each must have been answered and each stream closed.
+// Start. The destructor waits for the calls: each must have been answered, and each stream closed.
 class GrpcServer {
  public:
-  // Creates the object of a new call. Connection thread.
+  // Creates the object of a new call, on the connection's thread.
   using Open = std::function<std::shared_ptr<GrpcCall>(GrpcOpening)>;
 
   // `clock` must outlive the server.
@@ -48,14 +48,15 @@ class GrpcServer {
 
   // Adds the method "/package.Service/Method". Call before Start.
   void Add(std::string_view path, Open open);
-  // Starts the threads for compressed messages. UNAVAILABLE if no thread can be created.
+  // Starts the threads for compressed messages. UNAVAILABLE: a thread cannot be created.
   absl::Status Start() { return options_.takes_gzip ? body_workers_.Start() : absl::OkStatus(); }
 
-  // Returns true if the content type is gRPC's, or if a POST has the path of a method: Begin rejects the latter.
+  // Returns true if the content type is gRPC's, or for a POST to the path of a method; Begin then rejects a wrong
+  // content type.
   bool Takes(const HttpRequest& request) const;
   HttpHandling Begin(const std::shared_ptr<HttpRequest>& request);
 
-  // Calls OnDeadline of each call whose deadline is past. Call it periodically.
+  // Calls OnDeadline of each call whose deadline has passed. Call it periodically.
   void EndExpiredCalls();
 
   // Returns the names of the services that have methods, sorted.

@@ -18,22 +18,22 @@ struct GrpcStatus {
   std::string details = {};  // serialized google.rpc.Status, or empty
 };
 
-// Returns the status sent to the client; the server's only mapping. Codes are unchanged. Messages are kept, except for
-// INTERNAL, UNKNOWN and DATA_LOSS: their text may come from a library and name paths, addresses or another client's
-// data, so they get a fixed message; log the original before. RetryAfter of the status becomes a google.rpc.RetryInfo
-// in `details`.
+// Returns the status that is sent to the client; the server's only mapping. Codes are unchanged. Messages are kept,
+// except for INTERNAL, UNKNOWN and DATA_LOSS: their text may come from a library and contain paths, addresses or
+// another client's data, so it is replaced by a fixed message; log the original first. RetryAfter of the status becomes
+// a google.rpc.RetryInfo in `details`.
 GrpcStatus ToGrpcStatus(const absl::Status& status);
 
-// Converts the status of one request on a stream in the same way. Requires a status that is not OK.
+// Converts the status of one request on a stream in the same way. The status must not be OK.
 v1::StreamError ToStreamError(const absl::Status& status);
 
-// Returns INTERNAL for a violation of the gRPC protocol by the client; `sentence` is sent to the client.
+// Returns INTERNAL for a violation of the gRPC protocol by the client, to whom `sentence` is sent.
 absl::Status GrpcProtocolError(std::string_view sentence);
 
-// Returns grpc-status, and grpc-message and grpc-status-details-bin if not empty.
+// Returns grpc-status, and grpc-message and grpc-status-details-bin if they are not empty.
 HttpHeaders GrpcTrailers(const absl::Status& status);
 
-// Returns true if the messages of statuses with this code are not sent to clients.
+// Returns true if messages of statuses with this code are not sent to clients.
 bool IsWithheld(absl::StatusCode code);
 
 }  // namespace vitrine

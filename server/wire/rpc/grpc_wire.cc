@@ -21,7 +21,7 @@ absl::string_view Absl(std::string_view text) {
   return {text.data(), text.size()};
 }
 
-// Writes the prefix of the message that follows it in `frame`.
+// Writes the prefix at the beginning of `frame`, for the message after it.
 void SetPrefix(std::string& frame, bool is_compressed) {
   const auto length = static_cast<uint32_t>(frame.size() - kGrpcPrefixBytes);
   frame[0] = is_compressed ? 1 : 0;

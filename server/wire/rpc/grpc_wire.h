@@ -24,8 +24,8 @@ bool IsGrpcType(std::string_view content_type);
 // parameters.
 bool IsProtobufType(std::string_view content_type);
 
-// Returns the value of a grpc-message: "%" and all but printable ASCII become %XX. Truncated to kMaxGrpcMessageBytes:
-// clients reject trailers of more than 8 KiB.
+// Returns the value of a grpc-message: "%" and everything except printable ASCII become %XX. Truncated to
+// kMaxGrpcMessageBytes, because clients reject trailers of more than 8 KiB.
 inline constexpr size_t kMaxGrpcMessageBytes = 4096;
 std::string PercentEncoded(std::string_view message);
 
@@ -35,25 +35,25 @@ std::optional<absl::Duration> ParseGrpcTimeout(std::string_view value);
 
 // Returns the values of a metadata name, in the order received.
 std::vector<std::string> MetadataOf(const HttpHead& head, std::string_view name);
-// Returns the decoded values of a name that ends in "-bin": base64, padded or not, perhaps joined by commas.
-// INVALID_ARGUMENT if one is not base64.
+// Returns the decoded values of a name that ends in "-bin": base64, with or without padding; commas may join several
+// values. INVALID_ARGUMENT: a value is not base64.
 absl::StatusOr<std::vector<std::string>> BinaryMetadataOf(const HttpHead& head, std::string_view name);
-// Returns the value to send under such a name.
+// Returns the value to send under a name that ends in "-bin".
 std::string BinaryValue(std::string_view bytes);
 
 // Returns true if `list`, as in grpc-accept-encoding, contains `encoding`.
 bool HasEncoding(std::string_view list, std::string_view encoding);
 
-// Size of the prefix of each message: a compressed flag and the length.
+// Size of the prefix of each message: the compressed flag and the length.
 inline constexpr size_t kGrpcPrefixBytes = 5;
-// Returns the uncompressed message with its prefix. Empty if it exceeds protobuf's limit of 2 GiB.
+// Returns the uncompressed message with its prefix; empty if it exceeds protobuf's limit of 2 GiB.
 std::string GrpcFrame(const google::protobuf::MessageLite& message);
 // A message that is already serialized.
 struct EncodedMessage {
   std::string bytes;
 };
 std::string GrpcFrame(const EncodedMessage& message);
-// Returns the frame with its message compressed by gzip, or unchanged if that is not smaller.
+// Returns the frame with its message compressed by gzip; unchanged if that is not smaller.
 std::string GzipFrame(std::string frame);
 
 }  // namespace vitrine

@@ -25,15 +25,15 @@ class Health {
   // Must not block and must not call Watch or Unwatch.
   using Listener = std::function<void(Status)>;
 
-  // `registry` must outlive this object. `allow_empty`: a server without any version is ready too.
+  // `registry` must outlive this object. `allow_empty`: a server without any version is also ready.
   explicit Health(Registry& registry, bool allow_empty = false);
   ~Health();
   Health(const Health&) = delete;
   Health& operator=(const Health&) = delete;
 
-  // Returns the reason why requests are not served, in one sentence; empty if they are. Requests are not served before
-  // SetServing, while no version is ready and computes (unless there is no version and `allow_empty`), while hung or
-  // broken, and after SetNotServing.
+  // Returns the reason why requests are not served, in one sentence; empty if they are served. They are not served
+  // before SetServing, after SetNotServing, while hung or broken, and while no version is ready and computes (with
+  // `allow_empty`, a server without any version serves).
   std::string WhyNotServing() const;
   // Returns true if that version is ready and computes, and the server is not draining.
   bool Serves(const VersionId& version) const;
@@ -41,19 +41,19 @@ class Health {
   void SetServing();
   // Sets every name to NOT_SERVING permanently.
   void SetNotServing();
-  // Sets what is hung, in one sentence; empty once it has recovered.
+  // Sets the reason for which the server hangs, in one sentence; empty once it has recovered.
   void SetHung(std::string reason);
   // Sets the reason why no model can compute, in one sentence; empty once one can.
   void SetBroken(std::string reason);
   // Sets the ready versions that fail to compute. They count as not ready.
   void SetFailing(std::set<VersionId> versions);
 
-  // Returns nullopt if the name is unknown.
+  // Returns the status of a name; nullopt if the name is unknown.
   std::optional<Status> Check(const std::string& service) const;
 
   // Calls the listener with the present status (SERVICE_UNKNOWN for an unknown name), then on each change.
   uint64_t Watch(const std::string& service, Listener listener);
-  // After it returns, the listener is not running and is not called again.
+  // When it returns, the listener is not running and will not be called again.
   void Unwatch(uint64_t id);
 
  private:

@@ -14,10 +14,10 @@
 namespace vitrine {
 namespace {
 
-// Buffer reserved for a message before its bytes arrive: a prefix alone must not cost much.
+// Buffer that is reserved for a message before its bytes arrive: a prefix alone must not cost much.
 constexpr size_t kFirstRoom = size_t{256} << 10;
 constexpr size_t kHugePage = size_t{2} << 20;
-// Limits of decompression, which runs before admission control. Useful data compresses less than this ratio.
+// Limits of decompression, which runs before admission control. Useful data have a lower compression ratio.
 constexpr int64_t kMostFree = int64_t{64} << 10;
 constexpr int64_t kMostRatio = 64;
 constexpr absl::Duration kNoRoomRetry = absl::Seconds(1);
@@ -40,8 +40,8 @@ absl::StatusOr<std::optional<MessageReader::Message>> MessageReader::Take(absl::
   std::string& whole = received_->bytes;
   const size_t taken = std::min(bytes.size(), length_ - whole.size());
   const size_t room = whole.size() + taken;
-  // A buffer that doubles leaves holes in the heap, so it grows once; pages that are not written cost nothing. A first
-  // write may make a huge page resident, which is charged at once.
+  // The buffer grows only once, because a buffer that doubles leaves holes in the heap; unwritten pages cost nothing.
+  // The first write may make a huge page resident, so that page is charged at once.
   const size_t charged = room <= kFirstRoom ? room : std::max(room, std::min(length_, kHugePage));
   if (!received_->share.Add(static_cast<int64_t>(charged) - received_->share.bytes())) return NoRoom();
   if (whole.capacity() < room) whole.reserve(length_);
@@ -60,7 +60,7 @@ absl::Status MessageReader::BeginMessage() {
   if (flag == 1 && !takes_gzip_) {
     return GrpcProtocolError("the compressed flag of a message is set, but grpc-encoding names no compression");
   }
-  if (length_ > static_cast<size_t>(max_bytes_)) {  // gRPC's own message
+  if (length_ > static_cast<size_t>(max_bytes_)) {  // the text of gRPC's own message
     return TooLargeError(absl::StrCat("Received message larger than max (", length_, " vs. ", max_bytes_, ")"));
   }
   received_ = std::make_shared<ReceivedBytes>(ReceivedBytes{.bytes = {}, .share = BudgetShare(budget_)});

@@ -31,9 +31,9 @@ class MessageReader {
   MessageReader(int64_t max_bytes, bool takes_gzip, std::shared_ptr<ByteBudget> budget)
       : max_bytes_(max_bytes), takes_gzip_(takes_gzip), budget_(std::move(budget)) {}
 
-  // Consumes bytes from the front of `bytes` until a message is complete, which it returns, or all are consumed. After
-  // an error the body cannot be read further: RESOURCE_EXHAUSTED if the prefix states too large a message or the budget
-  // is used up; GrpcProtocolError for an invalid prefix.
+  // Consumes bytes from the front of `bytes` until a message is complete, which it returns, or all bytes are consumed.
+  // After an error the body cannot be read further. RESOURCE_EXHAUSTED: the prefix states too large a message, or the
+  // budget is used up. GrpcProtocolError: the prefix is invalid.
   absl::StatusOr<std::optional<Message>> Take(absl::string_view& bytes);
 
   // Returns true if a message has begun and is not complete.
@@ -46,14 +46,14 @@ class MessageReader {
   const bool takes_gzip_;
   const std::shared_ptr<ByteBudget> budget_;
   std::array<char, kGrpcPrefixBytes> prefix_ = {};
-  size_t prefix_size_ = 0;                   // bytes of the prefix received
+  size_t prefix_size_ = 0;                   // number of received bytes of the prefix
   size_t length_ = 0;                        // length of the message, once the prefix is complete
-  std::shared_ptr<ReceivedBytes> received_;  // bytes received; null before the prefix is complete
+  std::shared_ptr<ReceivedBytes> received_;  // received bytes; null until the prefix is complete
 };
 
-// Decompresses a message; the result counts against the budget. RESOURCE_EXHAUSTED if the result is larger than
-// `max_bytes`, larger than both 64 KiB and 64 times the compressed size, or exceeds the budget; INVALID_ARGUMENT if the
-// data is corrupt. Takes milliseconds: do not call on a connection thread. Thread-safe.
+// Decompresses a message; the result counts against the budget. RESOURCE_EXHAUSTED: the result is larger than
+// `max_bytes`, larger than both 64 KiB and 64 times the compressed size, or exceeds the budget. INVALID_ARGUMENT: the
+// data are corrupt. Takes milliseconds, so do not call it on a connection's thread. Thread-safe.
 absl::StatusOr<MessageBytes> Decompressed(const ReceivedBytes& compressed, int64_t max_bytes,
                                           const std::shared_ptr<ByteBudget>& budget);
 

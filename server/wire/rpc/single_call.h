@@ -26,7 +26,7 @@ class SingleCall : public GrpcCall {
   SingleCall(GrpcOpening opening, int64_t max_message_bytes) : GrpcCall(std::move(opening), max_message_bytes, true) {}
 
  protected:
-  // Handles the message, or the error if it could not be decompressed.
+  // Handles the message, or the error of a message that could not be decompressed.
   virtual void OnRequest(absl::StatusOr<MessageBytes> message) = 0;
 
  private:
@@ -37,14 +37,15 @@ class SingleCall : public GrpcCall {
     message_ = std::move(message);
   }
   void OnHalfClosed() final {
-    if (!message_.has_value()) return Finish(GrpcProtocolError("Unable to parse request"));  // gRPC's own message
+    // the text of gRPC's own message
+    if (!message_.has_value()) return Finish(GrpcProtocolError("Unable to parse request"));
     OnRequest(*std::exchange(message_, std::nullopt));
   }
 
   std::optional<absl::StatusOr<MessageBytes>> message_;  // used by the reading thread
 };
 
-// A call that is authorized, and rejected if not permitted, before its message is read.
+// A call that is authorized before its message is read, and rejected if it is not permitted.
 class CheckedCall : public SingleCall {
  public:
   CheckedCall(CallParts& parts, RpcName rpc, GrpcOpening opening, int64_t max_message_bytes = kMaxPlainMessageBytes)
@@ -56,7 +57,7 @@ class CheckedCall : public SingleCall {
   }
 
  protected:
-  // Returns the account of the caller, by which workers take turns; its network if it is anonymous.
+  // Returns the account by which workers take turns: the caller's name, or its network if it is anonymous.
   const std::string& Account() const { return caller_->IsAnonymous() ? place() : caller_->name; }
 
   CallParts& parts_;
@@ -67,7 +68,7 @@ class CheckedCall : public SingleCall {
 // Thread that runs the handler of a call.
 enum class CallPlace { kConnection, kWorker };
 
-// A call without images and with one answer: `handle` gets the caller and the request.
+// A call without images and with one answer; `handle` gets the caller and the request.
 template <typename Request, typename Response>
 class SimpleUnaryCall final : public CheckedCall {
  public:
@@ -135,7 +136,7 @@ class ServedCall final : public CheckedCall {
   using Response = typename Kind::Response;
 
   void OnRequest(absl::StatusOr<MessageBytes> message) override { Submit(std::move(message)); }
-  // Passes the error to the service, which counts it as a rejection, unless the client violated the protocol.
+  // A protocol violation ends the call. The service gets other errors and counts them as rejections.
   void OnFault(const absl::Status& why) override {
     if (absl::IsInternal(why) || absl::IsUnimplemented(why)) return Finish(why);
     Submit(why);
@@ -167,18 +168,18 @@ class ServedCall final : public CheckedCall {
   }
 
   CallContext context_;
-  std::shared_ptr<AnswerResources> held_;  // null once answered
+  std::shared_ptr<AnswerResources> held_;  // null after the answer
 };
 
-// Limit on events that a watcher has not read. The call of a slower client is ended.
+// Limit on events that a watcher has not read. If it is exceeded, the call ends.
 inline constexpr int kMaxWaitingEvents = 4096;
 
 // A call that sends events until the client leaves. Kind has
 //   Request, Event
 //   kPlace                                              thread that calls Subscribe
-//   Check(request)                                      an error if the request is invalid
+//   Check(request)                                      returns an error if the request is invalid
 //   Subscribe(parts, caller, request, listener)         returns an id above 0; `listener` may run on any thread
-//   Unsubscribe(parts, id)                              after it returns, the listener is not called
+//   Unsubscribe(parts, id)                              when it returns, the listener is not called again
 template <typename Kind>
 class WatchCall final : public CheckedCall, public OpenEndedCall {
  public:
@@ -224,7 +225,7 @@ class WatchCall final : public CheckedCall, public OpenEndedCall {
         return absl::OkStatus();
       }
     }
-    Leave(id);  // the client has left during Subscribe
+    Leave(id);  // the client left during Subscribe
     return absl::OkStatus();
   }
 
@@ -248,7 +249,7 @@ class WatchCall final : public CheckedCall, public OpenEndedCall {
     Leave(id);
   }
 
-  // Call without the lock: Unsubscribe waits for a running listener.
+  // Call without the lock, because Unsubscribe waits for a running listener.
   void Leave(uint64_t id) {
     parts_.watches.Remove(Self());
     if (id != 0) Kind::Unsubscribe(parts_, id);

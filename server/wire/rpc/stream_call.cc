@@ -19,7 +19,7 @@ void StreamCall::Close() {
   OnFault(DrainingError());
 }
 
-// Cancels the requests in flight: their answers cannot be sent any more.
+// Cancels the requests in flight, whose answers can no longer be sent.
 void StreamCall::OnDeadline() {
   cancelled()->store(true, std::memory_order_release);
   Finish(absl::DeadlineExceededError("Deadline Exceeded"));
@@ -30,7 +30,7 @@ void StreamCall::OnMessage(absl::StatusOr<MessageBytes> message) {
   std::shared_ptr<InFlight> read;
   {
     MutexLock lock(mutex_);
-    // A request after the end, or whose answer cannot be sent, is neither accepted nor answered.
+    // A request is not accepted or answered after the end, or if its answer cannot be sent.
     if (is_gone_ || end_.has_value()) return;
     read = std::make_shared<InFlight>(self);
     in_flight_.push_back(read);

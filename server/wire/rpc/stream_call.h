@@ -18,15 +18,15 @@
 namespace vitrine {
 
 // Limit on requests of one stream whose answers the client has not read. At the limit, the server stops reading the
-// stream, so that a client that reads no answers occupies a bounded amount.
+// stream, so that a client that reads no answers uses limited memory.
 inline constexpr int kMaxInFlight = 64;
-// The same limit in bytes: answers that are not read, plus the planned size of those to come. The last request read may
-// exceed it.
+// The same limit in bytes: unread answers, plus the planned size of answers in flight. The last request read may exceed
+// it.
 inline constexpr int64_t kMaxAnswerBytes = int64_t{8} << 20;
 
-// A bidirectional call: each message is a request that gets one answer. Ends when nothing is in flight and the client
-// has sent everything (OK), the server drains (UNAVAILABLE) or the client is not authorized; at the deadline at once.
-// Thread-safe.
+// A bidirectional call: each message is a request that gets one answer. It ends when nothing is in flight and the
+// client has sent everything (OK), the server drains (UNAVAILABLE) or the client is not authorized. At the deadline it
+// ends at once. Thread-safe.
 class StreamCall : public GrpcCall, public OpenEndedCall {
  public:
   enum class Order { kAsAnswered, kAsAsked };
@@ -39,7 +39,7 @@ class StreamCall : public GrpcCall, public OpenEndedCall {
   void Close() override;
 
  protected:
-  // A request that was read, until its answer was read by the client or dropped.
+  // A request from its reading until the client has read its answer or the answer was dropped.
   struct InFlight {
     explicit InFlight(std::shared_ptr<StreamCall> call) : call(std::move(call)) {}
     ~InFlight() { call->OnTaken(bytes); }
@@ -47,21 +47,21 @@ class StreamCall : public GrpcCall, public OpenEndedCall {
     const std::shared_ptr<StreamCall> call;
     std::string id = {};                              // set before the request is answered
     std::shared_ptr<AnswerResources> held = nullptr;  // set before the request is submitted; may be null
-    // Guarded by the mutex of the call:
-    std::optional<std::string> answer = {};  // the frame, until it is sent
+    // Guarded by the call's mutex:
+    std::optional<std::string> answer = {};  // frame, until it is sent
     bool is_answered = false;
-    int64_t bytes = 0;  // counted in answer_bytes_: the planned size of the answer, then its actual size
+    int64_t bytes = 0;  // counted in answer_bytes_: the answer's planned size, later its actual size
   };
 
   // Handles the request and ensures that Answer is called once for it. Runs on the reading thread.
   virtual void Submit(std::shared_ptr<InFlight> read, absl::StatusOr<MessageBytes> message) = 0;
 
-  // Fills in the context of a request whose `held` is set. Authorizes the client for each request, so that a revoked
-  // token fails with its next request, not only with the next stream. Errors as Authorize.
+  // Fills the context of a request whose `held` is set. Authorizes the client for each request, so that a revoked token
+  // already fails with its next request on the stream. Errors are those of Authorize.
   absl::Status Describe(InFlight& read, Method method, CallContext& context);
   // Returns true if another unanswered request has the same id.
   bool IsIdTaken(const InFlight& read);
-  // Sends the answer of a request. Any thread.
+  // Sends the answer of a request. Thread-safe.
   static void Answer(const std::shared_ptr<InFlight>& read, std::string frame);
 
   CallParts& parts_;
@@ -74,7 +74,7 @@ class StreamCall : public GrpcCall, public OpenEndedCall {
   void OnGone() final;
 
   void AnswerWith(const std::shared_ptr<InFlight>& read, std::string frame);
-  // Sends the answers that are due, or drops them if the client is gone, and ends the call if nothing is left. Moves
+  // Sends the answers that are due, or drops them if the client has left. Ends the call if nothing is left. Moves
   // requests that were sent or dropped to `sent`, which must be destroyed after the lock is released.
   void Continue(std::deque<std::shared_ptr<InFlight>>& sent) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Runs when an InFlight is destroyed.
@@ -87,11 +87,12 @@ class StreamCall : public GrpcCall, public OpenEndedCall {
   const Order order_;
 
   Mutex mutex_;
-  std::deque<std::shared_ptr<InFlight>> in_flight_ ABSL_GUARDED_BY(mutex_);  // not yet answered, in the order read
-  int held_ ABSL_GUARDED_BY(mutex_) = 0;                     // InFlight objects: in_flight_, and answers not yet read
-  int64_t answer_bytes_ ABSL_GUARDED_BY(mutex_) = 0;         // bytes of those objects
-  bool is_gone_ ABSL_GUARDED_BY(mutex_) = false;             // the client can no longer be reached
-  std::optional<absl::Status> end_ ABSL_GUARDED_BY(mutex_);  // if set, the call ends with it
+  std::deque<std::shared_ptr<InFlight>> in_flight_ ABSL_GUARDED_BY(mutex_);  // unanswered requests, in the order read
+  // number of InFlight objects: in_flight_, and answers not yet read
+  int held_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t answer_bytes_ ABSL_GUARDED_BY(mutex_) = 0;         // sum of `bytes` of these objects
+  bool is_gone_ ABSL_GUARDED_BY(mutex_) = false;             // true: the client can no longer be reached
+  std::optional<absl::Status> end_ ABSL_GUARDED_BY(mutex_);  // if set, the status with which the call ends
 };
 
 template <typename Call>

@@ -12,36 +12,35 @@ namespace vitrine {
 
 // Limits of one connection.
 struct TransportOptions {
-  // Largest message or body. A longer one is rejected with RESOURCE_EXHAUSTED, over HTTP with 413.
+  // Maximum size of a message or body. A larger one is rejected with RESOURCE_EXHAUSTED, over HTTP with 413.
   int64_t max_message_bytes = kMaxRequestBytes;
-  // Limit on the bytes of messages and bodies held, over all client connections. Above it, requests are rejected with
-  // RESOURCE_EXHAUSTED. At least twice max_message_bytes. A higher limit lets more clients send at once and leaves less
-  // memory for models.
+  // Limit on the bytes of received messages and bodies in memory, over all client connections. Above it, requests are
+  // rejected with RESOURCE_EXHAUSTED. At least twice max_message_bytes. A higher limit lets more clients send at once
+  // and leaves less memory for models.
   int64_t max_transport_bytes = int64_t{512} << 20;
-  // Limit on the headers of one request: bytes of names and values plus 32 for each header. Above it, the request is
+  // Limit on the headers of one request: bytes of names and values, plus 32 per header. Above it, the request is
   // rejected with RESOURCE_EXHAUSTED, over HTTP with 431.
   int64_t max_metadata_bytes = 16 << 10;
-  // Limit on concurrent requests of one connection; further ones wait in the client or use another connection.
+  // Limit on concurrent requests of one connection; further requests wait in the client or use another connection.
   int max_concurrent_streams = 256;
-  // Age (plus or minus a tenth) at which a connection's client is asked to reconnect, which spreads long-lived clients
+  // Age (plus or minus a tenth) at which a connection's client is asked to reconnect; this spreads long-lived clients
   // over replicas. Infinite: no limit.
   absl::Duration max_connection_age = absl::Minutes(30);
-  // Time that open requests have to finish after a connection reaches its age.
+  // Time that open requests have to finish after a connection reaches its maximum age.
   absl::Duration connection_age_grace = absl::Minutes(5);
   // Time after which a connection without requests is closed. Longer than the usual 60 s of load balancers, so that
-  // none sends a request on a connection that is being closed. Infinite: no limit.
+  // they send no request on a connection that is being closed. Infinite: no limit.
   absl::Duration max_connection_idle = absl::Seconds(75);
   // Interval at which a silent HTTP/2 connection is pinged, and time to wait for the answer before it is closed.
   absl::Duration keepalive_time = absl::Minutes(1);
   absl::Duration keepalive_timeout = absl::Seconds(20);
-  // Shortest interval between a client's pings; a connection that pings more often (less a tenth) is closed.
+  // Minimum interval between a client's pings; a connection that pings more often (less a tenth) is closed.
   absl::Duration min_ping_interval = absl::Seconds(10);
-  // Limit on the time for the handshakes of TLS and HTTP/2, and for the next headers; the connection is closed after
-  // it.
+  // Time limit for the handshakes of TLS and HTTP/2, and for the next headers; the connection is closed after it.
   absl::Duration handshake_timeout = absl::Seconds(20);
 };
 
-// Converts the limits to HttpServerOptions; addresses are not set.
+// Converts the limits to HttpServerOptions, without addresses.
 inline HttpServerOptions ToHttpServerOptions(const TransportOptions& transport) {
   HttpServerOptions options;
   options.request_timeout = transport.handshake_timeout;
