@@ -15,10 +15,10 @@
 
 namespace vitrine {
 
-// Returns a model with hashed weights (tests/models/hashed_weights.h). Other seeds give other weights.
+// Returns a model with hashed weights (tests/models/hashed_weights.h). Different seeds give different weights.
 WeightedModel HashedModel(const v1::ModelConfig& config, uint64_t seed = 1);
 
-// Returns the engine's portable path, whose results are compared with those of the path that serves.
+// Returns the engine's portable path; tests compare its results with those of the serving path.
 std::unique_ptr<const Backend> PortableBackend(const WeightedModel& model);
 
 // Publishes HashedModel(config, seed) as the next version of `model`, with encoded images as goldens and the labels

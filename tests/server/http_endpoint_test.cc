@@ -68,7 +68,7 @@ TEST(HttpEndpoint, AScraperWithoutPauseIsGivenTheLastText) {
   EXPECT_EQ(metrics.collected(), 8);
 }
 
-// Each such client held a thread, and sixteen of them the probes and the metrics.
+// If such clients held a thread each, sixteen of them would block the probes and the metrics.
 TEST(HttpEndpoint, AnAnnouncedBodyIsNotWaitedFor) {
   const auto endpoint = Start("127.0.0.1:0");
   ASSERT_TRUE(endpoint.ok()) << endpoint.status();

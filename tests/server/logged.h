@@ -13,7 +13,7 @@
 
 namespace vitrine {
 
-// Runs `log` with this log level and format; returns its output on stderr. Restores the previous logger.
+// Runs `log` with this log level and format. Returns its output on stderr and restores the previous logger.
 inline std::string Logged(const std::string& level, const std::string& format, const std::function<void()>& log) {
   const std::shared_ptr<spdlog::logger> before = spdlog::default_logger();
   const spdlog::level::level_enum level_before = spdlog::get_level();

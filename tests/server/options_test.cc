@@ -92,7 +92,7 @@ TEST(ServerOptions, FlagsReachTheirSettings) {
   EXPECT_TRUE(options.executor.log_batches);
 }
 
-// Every flag has another value, and each must take effect.
+// Every flag has a value that differs from its default, and each must take effect.
 TEST(ServerOptions, EveryFlagIsInForceAsItWasSaid) {
   const std::map<std::string, std::string> kSaid = {{"--listen", "a:1"},
                                                     {"--socket", "unix:///b"},
@@ -176,7 +176,7 @@ TEST(ServerOptions, EveryFlagIsInForceAsItWasSaid) {
 
 TEST(ServerOptions, EveryRangeEndsWhereItSays) {
   const struct {
-    std::string flag, fault, first, last, before, behind;  // an empty value: the range has no end there
+    std::string flag, fault, first, last, before, behind;  // empty value: the range has no such end
   } kRanges[] = {
       {"--max-message-bytes", "--max-message-bytes is", "1024", "1073741824", "1023", "1073741825"},
       {"--max-transport-bytes", "--max-transport-bytes is", "33554432", "1099511627776", "33554431", "1099511627777"},

@@ -10,12 +10,12 @@
 
 namespace vitrine::testing {
 
-// Returns bytes as a transport passes them on.
+// Returns bytes in the form in which a transport passes them on.
 inline MessageBytes Received(std::string bytes) {
   return std::make_shared<const ReceivedBytes>(ReceivedBytes{std::move(bytes), {}});
 }
 
-// Returns a message as read from the wire.
+// Returns a message in the form that is read from the wire.
 inline absl::StatusOr<ReceivedInfer> Received(const inference::ModelInferRequest& message) {
   return ReadInfer(Received(message.SerializeAsString()));
 }

@@ -32,7 +32,7 @@ inline ModelHandle Served(const std::string& name, const std::string& config_tex
   return served;
 }
 
-// Native resolution, RGB, cells of 4 pixels, 4 to 64 of them; 7 classes; class-token rows.
+// Native resolution, RGB, 4 to 64 cells of 4 pixels; 7 classes; class-token rows.
 inline ModelHandle ServedEit() {
   return Served("mixed",
                 "classes: 7 preprocessing { channels: 3 mean: [0.5, 0.5, 0.5] std: [0.25, 0.25, 0.25] "

@@ -110,7 +110,7 @@ TEST_F(AdminModelsTest, MemoryHasALimit) {
   EXPECT_TRUE(admin_->LoadModel(FromText<v1::LoadModelRequest>("model: 'm' version: 1")).ok());
 }
 
-// Weights that change in memory after the load, as a broken bar of it would do.
+// Weights change in memory after the load, as with a broken memory module.
 TEST_F(AdminModelsTest, ACanaryWhoseWeightsDriftIsRolledBack) {
   Open(R"(models {
     model: 'm'

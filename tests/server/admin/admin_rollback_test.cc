@@ -57,7 +57,7 @@ TEST_F(AdminServiceTest, ARollbackPassesOverVersionsThatAreRefused) {
   EXPECT_EQ(Stable(), 1);
 }
 
-// However long the replacement takes to load: a canary or an old version does not get everybody's requests meanwhile.
+// Even a slow load of the replacement must not send all requests to a canary or an old version.
 TEST_F(AdminServiceTest, WhileTheReplacementLoadsNobodyElseStandsIn) {
   files_.Add("m", 4);
   for (const bool pinned : {true, false}) {
@@ -96,7 +96,7 @@ TEST_F(AdminServiceTest, ARollbackDoesNotServeACanaryInstead) {
   EXPECT_EQ(registry_->Traffic("m").PercentOf(2), 5);
 }
 
-// The registry loads one version after the other; a rollback to one that is in memory is not one of them.
+// The registry loads one version after the other, but a rollback to a version in memory needs no load.
 TEST_F(AdminServiceTest, RequestsMoveAtOnceToAVersionThatIsReadyWhateverElseLoads) {
   ASSERT_TRUE(Load("model: 'm' version: 2").ok());
   files_.slow = {"z", 1};

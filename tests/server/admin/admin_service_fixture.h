@@ -14,7 +14,7 @@
 
 namespace vitrine {
 
-// Versions 1 to 3 of "m" on disk; the newest serves.
+// Versions 1 to 3 of "m" are on disk; the newest serves.
 class AdminServiceTest : public ::testing::Test {
  protected:
   AdminServiceTest() {

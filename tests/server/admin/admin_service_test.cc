@@ -59,7 +59,7 @@ TEST_F(AdminServiceTest, TrafficGoesToACanaryAndBack) {
   EXPECT_THAT(both->notes(), ElementsAre(HasSubstr("version 3: the canary guard watches it")))
       << "nobody watches the stable version";
 
-  // The canary loses its share: it does not become the version that serves.
+  // The canary loses its share and does not become the serving version.
   ASSERT_TRUE(Traffic("model: 'm'").ok());
   EXPECT_EQ(Stable(), 2);
   EXPECT_EQ(registry_->Traffic("m").PercentOf(3), 0);
@@ -204,7 +204,7 @@ TEST_F(AdminServiceTest, GetServingTellsWhatHoldsAndWhy) {
   EXPECT_EQ(admin_->GetServing(Ask<v1::GetServingRequest>("model: 'n'")).status().code(), absl::StatusCode::kNotFound);
 }
 
-// Every change at once, from several threads, while requests are routed: no moment without a version.
+// Makes all changes at once, from several threads, while requests are routed: there must always be a version.
 TEST_F(AdminServiceTest, NoMomentWithoutAVersionWhileOperatorsChangeEverything) {
   std::atomic<bool> stop = false;
   std::atomic<int> missing = 0, found = 0;
@@ -220,7 +220,7 @@ TEST_F(AdminServiceTest, NoMomentWithoutAVersionWhileOperatorsChangeEverything) 
       for (int n = 0; n < 40; ++n) {
         const int64_t version = 1 + (n + t) % 3;
         const std::string of = absl::StrCat("model: 'm' version: ", version);
-        // Some of these are refused, as the others have left things.
+        // Some of these are refused, depending on the changes of the other threads.
         switch ((n * 7 + t) % 5) {
           case 0:
             Load(of).IgnoreError();

@@ -34,8 +34,8 @@ struct Answer {
   double confidence = 0;
 };
 
-// Simulated answers of a version: right for the easiest share `skill` of the images, otherwise wrong in a way that
-// depends on `seed`.
+// Simulated answers of a version: right for the easiest share `skill` of the images; the other answers are wrong in a
+// way that depends on `seed`.
 struct Behaviour {
   double skill = 0.8;
   uint64_t seed = 1;              // the version's training seed
@@ -46,7 +46,7 @@ struct Behaviour {
 
   Answer Of(const SeenImage& image, std::mt19937_64& random) const {
     if (is_random) return {3, 0.12};
-    // Hardness is mostly the same for every version, with a part that depends on this version.
+    // Hardness is mostly equal for all versions; a small part depends on this version.
     std::mt19937_64 own(seed * 7919 + static_cast<uint64_t>(image.hardness * 1e9));
     std::uniform_real_distribution<double> unit(0, 1);
     const double hard = std::clamp(image.hardness + 0.15 * (unit(own) - 0.5), 0.0, 1.0);
@@ -102,7 +102,7 @@ class CanaryQualityTest : public ::testing::Test {
     registry_->Find("m", 2).value()->paired->Add(theirs.confidence >= PairedAnswers::kSure, mine.top == theirs.top,
                                                  absl::ZeroDuration(), clock_.Now());
   }
-  // Returns the seconds until the canary is rolled back; `most` if it is not.
+  // Returns the seconds until the canary is rolled back, or `most` if it is not rolled back.
   int SecondsUntilPutAway(const Behaviour& canary, const Behaviour& stable, int most, bool pairs = true) {
     std::normal_distribution<double> noise(0, 0.3);
     for (int second = 0; second < most; ++second) {

@@ -17,7 +17,7 @@ namespace {
 using ::testing::Contains;
 using ::testing::HasSubstr;
 
-// Version 1 is stable, version 2 has a fifth of the requests.
+// Version 1 is stable; version 2 gets a fifth of the requests.
 class CanaryWatchTest : public ::testing::Test {
  protected:
   CanaryWatchTest() {
@@ -65,13 +65,13 @@ class CanaryWatchTest : public ::testing::Test {
     const ModelHandle model = registry_->Find("m", version).value();
     for (int b = 0; b < batches; ++b) model->computed->Add(1, each);
   }
-  // A second passes, with a look at its end.
+  // Advances the clock by a second, then calls Look.
   void Second() {
     clock_.Advance(absl::Seconds(1));
     watch_->Look([this](const VersionId& id, const std::string& reason) { return admin_->RollBackCanary(id, reason); });
   }
   bool CanaryServes() { return registry_->Find("m", 2).ok(); }
-  // Returns the rollbacks of all causes.
+  // Returns the number of rollbacks for all causes.
   uint64_t Rollbacks() const {
     uint64_t sum = 0;
     for (int cause = 0; cause < kRollbackCauses; ++cause) {
@@ -272,7 +272,7 @@ TEST_F(CanaryWatchTest, AStateFileThatCannotBeWrittenDoesNotKeepACanary) {
   EXPECT_FALSE(CanaryServes()) << "it was written as soon as there was room, and survives a restart";
 }
 
-// Between the look and the rollback.
+// The operator's change comes between Look and the rollback.
 TEST_F(CanaryWatchTest, WhatAnOperatorHasMadeStableMeanwhileIsNotPutAway) {
   Second();
   Answer(2, 100, 100);
@@ -291,7 +291,7 @@ TEST_F(CanaryWatchTest, WhatAnOperatorHasMadeStableMeanwhileIsNotPutAway) {
   EXPECT_EQ(Rollbacks(), 0);
 }
 
-// However long the registry's thread is at another model: it is neither waited for, nor do requests go to the canary.
+// The rollback must not wait for the registry's thread, which loads another model, and the canary must get no requests.
 TEST_F(CanaryWatchTest, ACanaryIsPutAwayWhileAnotherModelLoads) {
   Second();
   Answer(2, 100, 100);
@@ -339,7 +339,7 @@ TEST_F(CanaryWatchTest, ACanaryHasNoShareWhileAnOperatorWaitsForALoad) {
   EXPECT_EQ(registry_->Traffic("m").PercentOf(2), 20) << "what is brought back by hand has its share again";
 }
 
-// The canaries are of other models than the one whose load an operator waits for.
+// The operator waits for the load of a model other than those of the canaries.
 TEST_F(CanaryWatchTest, EveryModelIsLookedAtWhileAnOperatorWaitsForALoad) {
   files_.Write("serving", R"(
     models { model: 'm' version_policy { latest: 2 } labels { label: 'stable' version: 1 } traffic { version: 2 percent: 20 } }

@@ -11,11 +11,12 @@ namespace vitrine::testing {
 // A certificate authority made with the openssl program: NAME.pem and NAME.key (mode 0600) in one folder.
 class Authority {
  public:
-  // An authority of its own: ca.pem, ca.key.
+  // A new authority: ca.pem, ca.key.
   Authority();
 
   // Issues a certificate signed by `issuer` of this folder. `names` has openssl's format:
-  // "DNS:vitrine.test,URI:spiffe://a/b"; `days` from now, negative: expired; `usage`: serverAuth or clientAuth.
+  // "DNS:vitrine.test,URI:spiffe://a/b". `days` is the validity from now; negative: expired. `usage`: serverAuth or
+  // clientAuth.
   void Issue(const std::string& name, const std::string& names, const std::string& usage, int days = 2,
              const std::string& issuer = "ca") const;
   // Issues an intermediate authority below `ca`.
@@ -23,7 +24,7 @@ class Authority {
 
   std::string Path(const std::string& name) const { return folder_.Path(name); }
   std::string Read(const std::string& name) const { return folder_.Read(name); }
-  // Replaces the file atomically and keeps its mode, so that a server that watches it never reads half of it.
+  // Replaces the file atomically and keeps its mode, so that a server that watches the file never reads half of it.
   void Write(const std::string& name, const std::string& bytes) const;
 
  private:

@@ -31,7 +31,7 @@ class IdentityTest : public ::testing::Test {
  protected:
   IdentityTest() {
     spdlog::set_level(spdlog::level::off);
-    options_.reread_interval = absl::Hours(1);  // Refresh is called by hand
+    options_.reread_interval = absl::Hours(1);  // the tests call Refresh
   }
   void WithTokens(const std::string& text) { options_.tokens = folder_.Write("tokens", text).string(); }
   void WithPolicy(const std::string& text) { options_.policy = folder_.Write("policy", text).string(); }

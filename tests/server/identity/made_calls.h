@@ -17,7 +17,7 @@ inline constexpr RpcName kLoad = "/vitrine.v1.Admin/LoadModel";
 
 inline const std::string kSecret = "vitrine_0123456789abcdefghijklmnopqrstuvwxyz";
 
-// Returns the hex SHA-256 digest, as the token file stores it.
+// Returns the hex SHA-256 digest as in the token file.
 inline std::string HexOf(const std::string& secret) {
   unsigned char digest[32];
   SHA256(reinterpret_cast<const unsigned char*>(secret.data()), secret.size(), digest);

@@ -26,7 +26,7 @@ class Tls : public ::testing::Test {
     options_.client_ca = authority_.Path("ca.pem");
   }
   absl::Status Open() const { return TlsSource::Open(options_).status(); }
-  // The start fails and names the setting, the file and what is wrong with it.
+  // Expects that the start fails, and that the error names the setting, the file and the fault.
   void ExpectRefused(const char* flag, const std::string& file, const char* why) const {
     const absl::Status status = Open();
     EXPECT_FALSE(status.ok()) << flag << " " << file;
@@ -79,7 +79,7 @@ TEST_F(Tls, AKeyThatEveryUserMayReadIsRefused) {
     chmod(options_.key.c_str(), mode);
     ExpectRefused("--tls-key", options_.key, "every user");
   }
-  chmod(options_.key.c_str(), 0640);  // a group of its own, as Kubernetes gives with fsGroup
+  chmod(options_.key.c_str(), 0640);  // group-readable, as Kubernetes makes it with fsGroup
   EXPECT_EQ(Open(), absl::OkStatus());
 }
 
@@ -139,7 +139,7 @@ TEST_F(Tls, AClientAuthorityThatIsNoneIsRefused) {
   ExpectRefused("--tls-client-ca", "server.pem", "no authority");
 }
 
-// Files of authorities are kept by appending: the old one expires and stays where it is.
+// CA files are maintained by appending: the old authority expires and stays in the file.
 TEST_F(Tls, AnAuthorityThatHasExpiredDoesNotHoldUpTheOthers) {
   spdlog::set_level(spdlog::level::off);
   authority_.IssueAuthority("old", -1);

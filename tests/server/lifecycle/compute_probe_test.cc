@@ -19,7 +19,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-// Ticks when the test says so.
+// A probe whose ticks are called by the test.
 class TickingProbe : public ComputeProbe {
  public:
   using ComputeProbe::ComputeProbe;
@@ -214,7 +214,7 @@ TEST_F(ComputeProbeTest, ALostDeviceEndsTheProcessAndASingleFailureDoesNot) {
   EXPECT_EQ(ended_, 1);
 }
 
-// Simulates a computation on a device that waits for a kernel that never ends.
+// Simulates a computation on a device whose kernel never ends.
 struct Hangs {
   ~Hangs() {
     released.Notify();

@@ -20,7 +20,7 @@ namespace {
 
 using ::testing::KilledBySignal;
 
-// Ends this child process if it hangs, so that the test fails and the others run.
+// Ends this child process if it hangs, so that the test fails and the other tests run.
 void NoLongerThan(unsigned seconds) {
   std::thread([seconds] {
     sleep(seconds);
@@ -87,7 +87,7 @@ TEST(PrintStackOnCrash, SaysWhichSignalAndTheNamesOfTheFunctions) {
       KilledBySignal(SIGSEGV), "crash: signal 11 in thread [0-9]+; addresses: 0x.*crash: #[0-9]+ ");
 }
 
-// UBSan of clang would read what lies before the function, and crash there.
+// clang's UBSan would read the memory before the function, and crash there.
 #ifdef __clang__
 [[clang::no_sanitize("function")]]
 #endif
@@ -95,7 +95,7 @@ void Call(void (*function)()) {
   function();
 }
 
-// The unwinder looks at the code of the caller, which is not there.
+// The unwinder reads the code of the caller, which does not exist here.
 TEST(PrintStackOnCrash, AStackThatCannotBeReadEndsTheProcessAllTheSame) {
   EXPECT_EXIT(
       {

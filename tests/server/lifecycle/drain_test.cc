@@ -11,7 +11,7 @@
 namespace vitrine {
 namespace {
 
-// Moves the clock a millisecond at a time while Run waits, so that what it waits for comes by steps and not by luck.
+// Advances the clock by a millisecond at a time while Run waits, so that the steps of Run come in a fixed order.
 class DrainTest : public ::testing::Test {
  protected:
   absl::Duration Run(Drain& drain, const std::function<void(absl::Duration)>& each_step = nullptr) {
@@ -28,7 +28,7 @@ class DrainTest : public ::testing::Test {
     while (!ended) {
       clock_.Advance(absl::Milliseconds(1));
       if (each_step) each_step(clock_.Now() - begin);
-      // No test lasts as long: what should have ended it did not.
+      // No test takes this long: Run should have ended earlier.
       if (clock_.Now() - begin > absl::Seconds(20)) clock_.Advance(absl::Hours(24));
       std::this_thread::sleep_for(std::chrono::microseconds(100));
     }

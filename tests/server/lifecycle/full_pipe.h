@@ -7,7 +7,7 @@
 
 namespace vitrine {
 
-// Waits until the pipe, which other threads write and no thread reads, is full, so that the next write blocks.
+// Waits until the pipe is full, so that the next write blocks. Other threads write it; no thread reads it.
 inline void AwaitFullPipe(int writing_end) {
   pollfd pipe = {.fd = writing_end, .events = POLLOUT, .revents = 0};
   while (poll(&pipe, 1, 0) != 0) usleep(1000);

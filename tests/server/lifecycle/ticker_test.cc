@@ -25,7 +25,7 @@ TEST(Ticker, AnInfinitePeriodIsOneCall) {
   {
     const Ticker ticker(absl::InfiniteDuration(), [&] { ++calls; });
     while (calls < 1) std::this_thread::yield();
-    // Long enough for a second call on any machine that makes one; a slow one can only fail to see it.
+    // Enough time for a wrong second call on any machine. A slow machine can only miss the fault.
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
   EXPECT_EQ(calls, 1);

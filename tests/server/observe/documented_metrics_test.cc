@@ -58,7 +58,8 @@ std::vector<std::string> DocumentedRows() {
   return rows;
 }
 
-// The names of its labels: those before " = " and those before the last of these, since values follow.
+// Returns the names of the metric's labels. Values follow the first " = ", so only the last label before it may have
+// them.
 std::set<std::string> LabelsOf(const MetricRow& row) {
   std::string text(row.labels);
   const size_t values = text.find(" = ");
@@ -71,7 +72,7 @@ std::set<std::string> LabelsOf(const MetricRow& row) {
   return labels;
 }
 
-// A server of which everything is known.
+// A server that provides every metric.
 class Full {
  public:
   Full() {

@@ -42,7 +42,7 @@ TEST_F(KeptTextTest, IsMadeOnceAPeriodForWhoAsksAllTheTime) {
   EXPECT_LE(made_, 40 + 8);
 }
 
-// An hour without a reader allows no burst but the usual one.
+// After an hour without a reader, only the usual burst is allowed.
 TEST_F(KeptTextTest, QuietTimesAreNotSaved) {
   Get();
   clock_.Advance(absl::Hours(1));

@@ -45,7 +45,7 @@ TEST(JsonLine, IsAnObjectWithTheFieldsAsKeys) {
                         {"ms", 1.5}}));
 }
 
-// Words of strangers that would forge a line, drive a terminal or end the JSON.
+// Texts from clients that would forge a line, control a terminal or end the JSON.
 const std::string kHostile[] = {"a\nb 2023-11-14T22:13:20.123Z error forged",
                                 "a\r\nb",
                                 "\x1b[2J\x1b[31mred",
@@ -98,7 +98,7 @@ TEST(TextLine, ControlCharactersBeyondAsciiAndInvalidUtf8AreEscaped) {
        "b\xe2\x80\xa9",
        "a\\xe2\\x80\\xa8b\\xe2\\x80\\xa9"},
       {"a\x9b\xff", "a\\x9b\\xff"},
-      {"\xc0\x8a \xed\xa0\x80", "\\xc0\\x8a \\xed\\xa0\\x80"},  // overlong; half of a pair
+      {"\xc0\x8a \xed\xa0\x80", "\\xc0\\x8a \\xed\\xa0\\x80"},  // an overlong form; half of a surrogate pair
       {"cut \xe2\x80", "cut \\xe2\\x80"},
       {"\xe0\x9f\xbf \xf0\x8f\xbf\xbf \xf4\x90\x80\x80 \xf5\x80\x80\x80 \xc1\xbf",
        "\\xe0\\x9f\\xbf \\xf0\\x8f\\xbf\\xbf \\xf4\\x90\\x80\\x80 \\xf5\\x80\\x80\\x80 \\xc1\\xbf"},
@@ -186,7 +186,7 @@ TEST(LogHistory, HearsOfEveryThreadsEventsWithItsOwnFields) {
   EXPECT_EQ(History().Lines()[1].text, "from another thread thread=2");
 }
 
-// A pipe that takes 4096 bytes and no more until it is read, as a disk that is full.
+// A pipe that accepts 4096 bytes until it is read behaves like a full disk.
 TEST(StderrSink, CountsEveryLineThatIsLostAndNeverJoinsTwo) {
   int ends[2];
   ASSERT_EQ(pipe2(ends, O_NONBLOCK), 0);

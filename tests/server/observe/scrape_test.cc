@@ -65,7 +65,7 @@ void SetSources(Metrics& metrics) {
        .log_lines = [] { return std::pair<uint64_t, uint64_t>(91, 92); }});
 }
 
-// Some of everything that is counted.
+// Counts something in every metric.
 void Count(ModelMetrics& model, VersionMetrics& version) {
   for (int times = 0; times < 3; ++times) {
     model.requests().Count(Method::kClassify, absl::OkStatus(), absl::Milliseconds(3));
@@ -110,7 +110,7 @@ TEST(Scrape, SaysEveryNumberUnderItsName) {
   metrics.server().permission_denied = 104;
   std::string lines;
   for (const auto line : absl::StrSplit(metrics.Text(), '\n')) {
-    // Left out: buckets of methods without calls, which are the same as those with calls, and metrics of this process.
+    // Skips process metrics, and buckets of methods without calls, which equal those with calls.
     const bool unused = absl::StrContains(line, "_bucket{") && absl::StrContains(line, "method=") &&
                         !absl::StrContains(line, "model=\"m\",method=\"Classify\",outcome=\"ok\"");
     if (!unused && !absl::StrContains(line, "process_")) absl::StrAppend(&lines, line, "\n");

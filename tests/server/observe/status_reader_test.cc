@@ -14,7 +14,7 @@ namespace {
 
 using ::testing::DoubleEq;
 
-// A server of which only the executors matter.
+// A server in which only the executors matter.
 StatusReader::Sources Well() {
   return {.not_ready = [] { return ""; },
           .repository = [] { return absl::OkStatus(); },
@@ -114,7 +114,8 @@ TEST(StatusReader, PutsTogetherWhatThePartsSay) {
   EXPECT_EQ(status.executors[0].batch_age, absl::Seconds(2));
 }
 
-// Two lanes at half and at all of their time, then both idle: the ratio is of the time, whatever waits or is refused.
+// Two executors are busy for half and for all of their time, then both are idle. The ratio measures their time, not
+// waiting or rejected requests.
 TEST(StatusReader, LanesAreBusyForTheMeanShareOfTheLastMinute) {
   FakeClock clock;
   Metrics metrics("1.2.3");
@@ -149,7 +150,7 @@ TEST(RateWindow, IsTheRiseOverTheLastMinute) {
   RateWindow window(absl::Minutes(1));
   EXPECT_EQ(window.PerSecond("a"), 0);
   double total = 0;
-  // Ten a second for two minutes, then nothing.
+  // The counter rises by ten per second for two minutes, then stays.
   for (int second = 0; second <= 120; second += 2) {
     window.Sample(clock.Now(), {{"a", total}});
     total += 20;

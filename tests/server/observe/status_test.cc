@@ -93,7 +93,7 @@ TEST(Status, EachKindOfTroubleIsSeen) {
   EXPECT_THAT(Sentence(status), HasSubstr("the repository cannot be read: no such folder"));
 }
 
-// Tests each limit with the first value that is a problem and the last that is not.
+// Tests each limit with the first value that is a problem and the last one that is not.
 TEST(Status, TroubleBeginsWhereItsLimitIs) {
   const auto told = [](const auto& change) {
     ServerStatus status = Healthy();

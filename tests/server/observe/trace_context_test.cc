@@ -41,7 +41,7 @@ TEST(Traceparent, WhatIsMalformedIsIgnored) {
                                   "00-4BF92F3577B34DA6A3CE929D0E0E4736-00f067aa0ba902b7-01",   // upper case
                                   "0 -4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",   //
                                   "00_4bf92f3577b34da6a3ce929d0e0e4736_00f067aa0ba902b7_01",   //
-                                  "00-4bf92f3577b34da6a3ce929d0e0e473-600f067aa0ba902b7-01",   // a dash out of place
+                                  "00-4bf92f3577b34da6a3ce929d0e0e473-600f067aa0ba902b7-01",   // a misplaced dash
                                   "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-0g",   //
                                   " 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",  //
                                   "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01 "}) {
@@ -49,7 +49,7 @@ TEST(Traceparent, WhatIsMalformedIsIgnored) {
   }
 }
 
-// Every byte replaced by every other value, and every length: what is taken always has the form that is promised.
+// Replaces each byte by every other value, and tries every length: every accepted value must have the documented form.
 TEST(Traceparent, EveryNeighbourIsTakenWholeOrNotAtAll) {
   const std::string good = kGood;
   int taken = 0;
@@ -70,7 +70,8 @@ TEST(Traceparent, EveryNeighbourIsTakenWholeOrNotAtAll) {
     }
     EXPECT_FALSE(ParseTraceparent(good.substr(0, at)).has_value()) << at;
   }
-  // 52 digits with 16 values each, but for version ff (f in one place only: never) and the three dashes with one.
+  // 52 digits with 16 values each, and three dashes with one. One changed digit cannot make version ff, which is
+  // invalid.
   EXPECT_EQ(taken, 52 * 16 + 3);
 }
 

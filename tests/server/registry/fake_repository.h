@@ -33,7 +33,7 @@ Message FromText(const std::string& text) {
   return message;
 }
 
-// A folder that the registry accepts as a repository, and a loader that can be made to fail.
+// A folder that the registry accepts as a repository, and a loader that tests can make fail.
 class FakeRepository {
  public:
   FakeRepository() {
@@ -91,8 +91,8 @@ class FakeRepository {
   std::set<VersionId> bad;
   std::vector<std::string> loads;
   int64_t bytes = 100;                                   // size of each version's weights
-  std::map<VersionId, std::vector<std::string>> labels;  // class labels; other versions have none
-  VersionId slow;                                        // its load sets `loading` and blocks until Finish
+  std::map<VersionId, std::vector<std::string>> labels;  // class labels; versions that are not in the map have none
+  VersionId slow;                                        // version whose load sets `loading` and blocks until Finish
   std::atomic<bool> loading = false;
   void Finish() {
     finish_ = true;
@@ -106,7 +106,7 @@ class FakeRepository {
   std::filesystem::path folder_;
 };
 
-// Polls `holds` until it is true; returns false if it does not become true in time.
+// Polls `holds` until it is true. Returns false if that takes too long.
 inline bool Eventually(const std::function<bool()>& holds) {
   const absl::Time end = SteadyClock().Now() + absl::Seconds(20);
   while (!holds()) {

@@ -26,7 +26,7 @@ using ::testing::HasSubstr;
 
 class ModelLoaderTest : public ::testing::Test {
  protected:
-  // Turns over one bit in the middle of a file of a version.
+  // Flips one bit in the middle of a version's file.
   void Corrupt(const VersionId& id, const std::string& file) {
     const std::filesystem::path path = folder_.path() / id.model / std::to_string(id.version) / file;
     std::fstream stream(path, std::ios::in | std::ios::out | std::ios::binary);
@@ -48,7 +48,7 @@ class ModelLoaderTest : public ::testing::Test {
     edit(*manifest);
     std::ofstream(path) << FormatManifest(*manifest);
   }
-  // The largest file that a version may have, without the blocks on the disk.
+  // The size of the largest file that a version may have; the file is sparse, so it takes no disk space.
   static constexpr int64_t kLarge = kMaxFileBytes;
   void Enlarge(const VersionId& id, const std::string& file) { Resize(id, file, kLarge); }
   void Resize(const VersionId& id, const std::string& file, int64_t bytes) {
@@ -94,7 +94,8 @@ TEST_F(ModelLoaderTest, VersionsOfAModelShareWhatIsMeasured) {
   EXPECT_NE((*first)->weights_sha256, (*second)->weights_sha256);
 }
 
-// Its goldens prove the precision, too; what the manifest has no plan for is refused with the way out.
+// The goldens also check the precision. A precision that is not in the manifest is refused, and the error gives a
+// remedy.
 TEST_F(ModelLoaderTest, AVersionIsComputedInThePrecisionThatIsAskedFor) {
   const VersionId id = PublishVersion(folder_.path(), "small", SmallNativeConfig());
   Precision wanted = Precision::kInt8;
@@ -112,7 +113,7 @@ TEST_F(ModelLoaderTest, AVersionIsComputedInThePrecisionThatIsAskedFor) {
   const absl::Status can = engine::CanCompute(wanted, cpu::ChosenPath().value());
   const auto loaded = loader.Load(id);
   ASSERT_EQ(loaded.ok(), can.ok()) << loaded.status();
-  if (!loaded.ok()) return;  // this CPU says why; there is nothing more to it
+  if (!loaded.ok()) return;  // this CPU cannot compute in the precision, so the rest is skipped
   EXPECT_EQ((*loaded)->precision, "int8");
   wanted = Precision::kFp32;
   const auto fp32 = loader.Load(id);
@@ -162,7 +163,7 @@ TEST_F(ModelLoaderTest, ACorruptFileIsNamed) {
   }
 }
 
-// The memory needed to read the files counts, even if the manifest's parameters need less.
+// The memory to read the files counts, even if the manifest's parameters need less.
 TEST_F(ModelLoaderTest, ALargeFileIsNotReadIntoLittleMemory) {
   const VersionId id = PublishVersion(folder_.path(), "small", SmallNativeConfig());
   EXPECT_EQ(*loader_.BytesOf(id), ReadManifest(folder_.path(), id)->parameters() * 4);

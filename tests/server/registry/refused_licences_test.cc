@@ -58,7 +58,7 @@ TEST(RefusedLicences, TheReasonNamesLicenceAndFlag) {
               HasSubstr("m/3: it states no licence, which this server refuses by --refuse-licence none"));
 }
 
-// Versions of older releases have it with the download only.
+// Versions of older releases have the licence only in the download's entry.
 TEST(RefusedLicences, TheLicenceOfADownloadCounts) {
   v1::Manifest manifest = Licensed("");
   manifest.mutable_provenance()->mutable_origin()->set_licence("cc-by-nc-4.0");

@@ -15,7 +15,7 @@ using ::testing::ElementsAre;
 
 class TheEndDuringALoad : public RegistryTest {
  protected:
-  // Loads fail at first, then last until the server ends.
+  // Loads fail at first; later ones last until the server ends.
   TheEndDuringALoad() {
     Add("m", 1);
     bad_.insert({"m", 1});

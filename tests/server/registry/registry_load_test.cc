@@ -63,7 +63,7 @@ TEST_F(RegistryTest, RetriesAfterADelayThatDoubles) {
   EXPECT_EQ(loads_.size(), 3) << "a version that is ready is not loaded again";
 }
 
-// One second, two, four and so on, and never longer than the last.
+// The delay is one second, two, four and so on, up to last_retry.
 TEST_F(RegistryTest, TheDelayGrowsUpToTheLongestAndBeginsAnewForANewVersion) {
   Add("m", 1);
   bad_.insert({"m", 1});
@@ -102,7 +102,7 @@ TEST_F(RegistryTest, RetriesAtOnceWhenTheManifestChanges) {
   EXPECT_THAT(States(registry), ElementsAre("m/1 READY"));
 }
 
-// A manual copy whose manifest came first is loaded soon after its last byte, not at the next retry.
+// A manual copy whose manifest came first is loaded soon after its last byte, before the next retry.
 TEST_F(RegistryTest, RetriesSoonAfterACopyThatEnded) {
   Add("m", 1);
   Add("m", 2);
@@ -164,7 +164,7 @@ TEST_F(RegistryTest, LinksAreToldOnce) {
   EXPECT_THAT(States(registry), ElementsAre("m/1 READY"));
 }
 
-// As one that is switched to another release by `ln -sfn`.
+// An operator can switch such a link to another release by `ln -sfn`.
 TEST_F(RegistryTest, ARootThatIsALinkIsServed) {
   Add("m", 1);
   std::filesystem::create_directory_symlink(root(), folder_ / "current");

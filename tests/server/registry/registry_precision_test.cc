@@ -10,7 +10,7 @@
 namespace vitrine {
 namespace {
 
-// As after a replacement of the version's files, the old model serves until the new one is ready.
+// The old model serves until the new one is ready, as after a replacement of the version's files.
 TEST(RegistryPrecision, AVersionIsLoadedAnewInAnother) {
   FakeRepository files;
   FakeClock clock;

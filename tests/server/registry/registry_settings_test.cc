@@ -221,7 +221,7 @@ TEST_F(RegistrySettingsTest, TheServersBudgetIsCheckedBeforeAnythingIsRead) {
   EXPECT_THAT(files_.loads, ElementsAre("a/1"));
 }
 
-// Settings that are read again change what may be loaded, not when a version that failed is tried again.
+// Changed settings change which versions may be loaded, but not the time of the next try of a failed version.
 TEST_F(RegistrySettingsTest, ALimitThatIsLiftedHelpsAtTheNextTryAndTheDelaysGoOnDoubling) {
   files_.Add("m", 1);
   files_.Write("serving", "models { model: 'm' limits { max_memory_bytes: 99 } }");
@@ -354,7 +354,7 @@ TEST_F(RegistrySettingsTest, WhoHasNoPatienceWithALoadIsToldSo) {
   EXPECT_TRUE(registry_->Reconcile().ok());
 }
 
-// After a load, a poll must not act on a plan older than settings changed during the load.
+// After a load, a poll must not use a plan that is older than the settings changed during the load.
 TEST_F(RegistrySettingsTest, WhatIsSetDuringALoadIsNotRetiredAfterIt) {
   files_.Add("m", 1);
   Open();

@@ -55,7 +55,7 @@ TEST_F(RegistryTest, EveryAttemptToLoadIsTold) {
 TEST_F(RegistryTest, SaysThatItIsStillLoadingUntilTheFirstLookIsDone) {
   Add("a", 1);
   Registry registry(Options(), Loader(), clock_);
-  // Not NOT_FOUND, which clients do not retry: another replica may have the model.
+  // NOT_FOUND would be wrong, because clients do not retry it, and another replica may have the model.
   EXPECT_EQ(registry.Find("a").status().code(), absl::StatusCode::kUnavailable);
   registry.Poll();
   EXPECT_EQ(registry.Find("b").status().code(), absl::StatusCode::kNotFound);
@@ -79,7 +79,7 @@ TEST_F(RegistryTest, SwapsWhileTheOldVersionIsHeld) {
   EXPECT_THAT(States(registry), ElementsAre("m/2 READY"));
 }
 
-// A version that calls `freed` on the thread that frees it.
+// Returns a version that calls `freed` on the thread that frees it.
 ModelHandle Tracked(const VersionId& id, std::function<void()> freed) {
   auto model = std::make_unique<LoadedModel>();
   model->id = id;
@@ -291,7 +291,7 @@ TEST_F(RegistryTest, StartPollsAndStopBeginsNoOtherLoad) {
   registry = std::make_unique<Registry>(
       options,
       [&](const VersionId& id) {
-        // SIGTERM in the middle of the first load.
+        // Stops as SIGTERM would, in the middle of the first load.
         if (loads.fetch_add(1) == 0) stopper = std::thread([&] { registry->Stop(); });
         while (!registry->stopping()) std::this_thread::yield();
         return Load(id);

@@ -16,7 +16,7 @@
 
 namespace vitrine {
 
-// A folder that the registry accepts as a repository, and a loader that can be made to fail.
+// A folder that the registry accepts as a repository, and a loader that tests can make fail.
 class RegistryTest : public ::testing::Test {
  protected:
   RegistryTest() {

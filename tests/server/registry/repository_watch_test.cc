@@ -18,12 +18,12 @@
 namespace vitrine {
 namespace {
 
-// Longer than any test takes where it works.
+// Longer than any passing test takes.
 constexpr absl::Duration kLong = absl::Seconds(20);
 
 class RepositoryWatchTest : public ::testing::Test {
  protected:
-  // How long a wait lasts that begins before `change`.
+  // Returns the duration of a wait that begins after `change`.
   absl::Duration WaitDuring(RepositoryWatch& watch, const std::function<void()>& change,
                             absl::Duration timeout = kLong) {
     watch.Refresh();
@@ -73,7 +73,7 @@ TEST_F(RepositoryWatchTest, ASettingsFileEndsTheWaitAndItsNeighboursDoNot) {
       << "temporary folders of publishers do not count";
 }
 
-// Uses the real clock: it only asserts that nothing happens too early, which load on the machine cannot break.
+// Uses the real clock. It only expects that nothing happens too early, so load on the machine cannot break it.
 TEST_F(RepositoryWatchTest, AStormOfEventsDoesNotEndEveryWaitAtOnce) {
   RepositoryWatch watch(files_.root(), {});
   if (!watch.watching()) GTEST_SKIP() << "no inotify here";
@@ -103,7 +103,8 @@ TEST_F(RepositoryWatchTest, WakeEndsThePresentOrTheNextWait) {
 }
 
 #ifndef ABSL_HAVE_ADDRESS_SANITIZER  // UBSan, which comes with it, opens a pipe to look at an object
-// The limit is that of the user: taking every instance would trouble others, so the descriptors are made scarce.
+// The inotify limit is per user, so using all instances would disturb other programs. The test makes file descriptors
+// scarce instead.
 TEST_F(RepositoryWatchTest, WithoutInotifyTheTimeoutEndsTheWait) {
   rlimit before = {};
   getrlimit(RLIMIT_NOFILE, &before);

@@ -74,7 +74,7 @@ TEST_F(ServingSettingsTest, ABrokenFileKeepsTheOneBeforeAndSaysWhy) {
   EXPECT_TRUE(settings->fault().ok());
 }
 
-// Correcting a file's mode changes only its ctime.
+// A change of a file's mode changes only its ctime.
 TEST_F(ServingSettingsTest, AFileWhoseModeChangesLooksDifferent) {
   files_.Write("serving", "");
   const std::filesystem::path path = files_.folder() / "serving";
@@ -126,7 +126,7 @@ TEST_F(ServingSettingsTest, AChangeThatIsNotValidOrCannotBeKeptIsNotMade) {
   const auto settings = Open();
   EXPECT_EQ(settings->Change("m", [](v1::ModelOverride& row) { row.mutable_version_policy()->set_latest(0); }).code(),
             absl::StatusCode::kInvalidArgument);
-  // A folder stands where the file is to be written.
+  // A folder exists at the path where the file must be written.
   std::filesystem::create_directory(files_.folder() / "state.new");
   const absl::Status kept = settings->Change("m", [](v1::ModelOverride& row) { row.set_unloaded(true); });
   EXPECT_EQ(kept.code(), absl::StatusCode::kUnavailable);
@@ -193,7 +193,7 @@ TEST_F(ServingSettingsTest, TheLongestFileThatCanBeReadCanBeWritten) {
   EXPECT_TRUE(ReadTextProto(path, away).ok());
 }
 
-// A state file that can be written but not read would keep the next server from starting.
+// A state file that can be written but not read would prevent the next start of the server.
 TEST_F(ServingSettingsTest, AStateThatWouldBeTooLongIsRefused) {
   files_.Write("serving", "");
   const auto settings = Open();
@@ -217,7 +217,7 @@ TEST_F(ServingSettingsTest, AStateThatWouldBeTooLongIsRefused) {
   EXPECT_THAT(ServingSettings::Open(Options()).status().ToString(), HasSubstr("state is longer than 1048576 bytes"));
 }
 
-// Limits the number of file descriptors, since root can read files of every mode.
+// Limits the number of file descriptors, because root can read files of every mode.
 TEST_F(ServingSettingsTest, AFileThatCouldNotBeReadIsTriedAgainThoughItLooksTheSame) {
   files_.Write("serving", "models { model: 'm' version_policy { latest: 2 } }");
   const auto settings = Open();

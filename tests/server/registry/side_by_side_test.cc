@@ -15,7 +15,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// Tests with loads that end only when a given number of loads has begun.
+// Tests with loads that end only after a given number of loads has begun.
 class SideBySide : public RegistryTest {
  protected:
   SideBySide() {
@@ -41,7 +41,7 @@ class SideBySide : public RegistryTest {
 
   RegistryOptions options_;
   std::mutex mutex_;
-  int most_ = 0;  // most concurrent loads
+  int most_ = 0;  // maximum number of concurrent loads
   std::atomic<int> begun_ = 0;
   std::atomic<int> running_ = 0;
 };
@@ -87,7 +87,7 @@ TEST_F(SideBySide, TogetherTheyStayWithinTheMemory) {
   options_.loads_at_once = 2;
   options_.max_memory_bytes = 199;
   Registry* seen = nullptr;
-  // The load that begins first ends only after the other was rejected.
+  // The load that begins first ends only after the other load was rejected.
   const auto load = [&](const VersionId& id) {
     EXPECT_TRUE(Eventually([&] {
       const std::vector<VersionStatus> versions = seen->List();

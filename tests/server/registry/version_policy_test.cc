@@ -24,7 +24,7 @@ VersionFacts Facts(int64_t version, State state = State::kAbsent, bool on_disk =
   return {.version = version, .state = state, .on_disk = on_disk};
 }
 
-// Follows the steps until nothing is to be done; every load comes off but those in `bad`.
+// Follows the steps until nothing is left to do. Every load succeeds except those in `bad`.
 std::vector<int64_t> Settle(std::vector<VersionFacts> versions, const ModelPlan& plan,
                             const std::set<int64_t>& bad = {}) {
   for (int step = 0; step < 100; ++step) {
@@ -122,7 +122,7 @@ TEST(VersionPolicy, WhatWasPutAwayStaysAway) {
 }
 
 TEST(VersionPolicy, TheLastReadyVersionStays) {
-  // The replacement does not load.
+  // The replacement fails to load.
   EXPECT_THAT(
       Settle({Facts(1), Facts(2, State::kReady)}, Plan("version_policy { latest: 1 }", "put_away { version: 2 }"), {1}),
       ElementsAre(2));
@@ -156,7 +156,7 @@ TEST(VersionPolicy, AVersionThatRetiresCanComeBack) {
               ElementsAre(1));
 }
 
-// Every mixture of three versions, policies and wishes: the promises of the header.
+// Tries all states of three versions with several policies and changes, and checks the guarantees of the header.
 TEST(VersionPolicy, KeepsItsPromisesInEveryState) {
   const std::string policies[] = {"latest: 1", "latest: 2", "all: true", "specific { versions: [1, 3] }"};
   const std::string changes[] = {"", "put_away { version: 3 }", "put_away { version: 1 } put_away { version: 2 }",

@@ -14,7 +14,7 @@
 namespace vitrine {
 namespace {
 
-// A version of which every number is another one.
+// A version in which all numbers differ.
 VersionStatus EverythingOf(v1::ModelState state) {
   auto loaded = std::make_shared<LoadedModel>();
   loaded->manifest = FromText<v1::Manifest>("parameters: 11 config { classes: 2 } provenance { recipe: 'r' }");

@@ -58,7 +58,7 @@ TEST_F(VersionTableTest, RequestsAreRoutedAmidAChange) {
   EXPECT_EQ(Routed({}), 2);
 }
 
-// A version of other classes beside the one that serves.
+// A version whose classes differ from those of the serving version.
 TEST_F(VersionTableTest, AVersionWithOtherClassesServesNobodyByItself) {
   const auto add = [&](int64_t version, const std::vector<std::string>& labels) {
     auto model = std::make_shared<LoadedModel>();
@@ -126,7 +126,7 @@ TEST_F(VersionTableTest, RefusalsSayWhatThereIs) {
             absl::StatusCode::kNotFound);
 }
 
-// Clients take 8 KiB of such a text.
+// Clients accept 8 KiB of such a text.
 TEST_F(VersionTableTest, ARefusalNamesTenAtMost) {
   const auto add = [&](int64_t version) {
     table_.Change({absl::StrCat("n", 10 + version), 1}, [](KnownVersion& known) { known.status.state = v1::READY; });
@@ -143,7 +143,7 @@ TEST_F(VersionTableTest, ARefusalNamesTenAtMost) {
   EXPECT_THAT(no_version(), testing::EndsWith("10 (LOADING), and 3 more"));
 }
 
-// Tests all fields of a description; batching limits are left out while a version retires.
+// Tests all fields of a description. Batching limits are left out while a version retires.
 TEST_F(VersionTableTest, DescribesAVersionWithAllThatIsKnownOfIt) {
   auto model = std::make_shared<LoadedModel>();
   model->manifest = FromText<v1::Manifest>("config { classes: 7 } parameters: 11 provenance { data: 'squares' }");
@@ -254,7 +254,7 @@ TEST_F(VersionTableTest, AModelThatWasUnloadedSaysSo) {
   EXPECT_THAT(table_.Find("m").status().ToString(), HasSubstr("there is no model"));
 }
 
-// Settings, versions and lookups at once: a lookup by label or by share never fails while a version is READY.
+// Changes settings and versions during lookups: a lookup by label or by share must never fail while a version is READY.
 TEST_F(VersionTableTest, NoLookupFailsWhileSettingsChange) {
   std::atomic<bool> stop = false;
   std::atomic<int> failed = 0, wrong = 0, found = 0;

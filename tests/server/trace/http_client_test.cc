@@ -61,7 +61,7 @@ TEST(HttpClient, KeepsItsConnectionWhileTheServerDoes) {
   ScriptedServer server({{kOk, kOk}, {"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"}, {kOk}});
   HttpClient client = ClientOf(server);
   for (int i = 0; i < 2; ++i) EXPECT_TRUE(client.Send("GET", {}, "", kLong).ok()) << i;
-  server.AwaitClosed(1);  // one that is closed while a request is on its way fails it
+  server.AwaitClosed(1);  // a connection that closes during a request would make that request fail
   for (int i = 2; i < 4; ++i) EXPECT_TRUE(client.Send("GET", {}, "", kLong).ok()) << i;
   EXPECT_EQ(server.requests().size(), 4U);
 }

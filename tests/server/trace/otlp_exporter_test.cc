@@ -155,7 +155,7 @@ TEST_F(OtlpExporterTest, CountsWhatIsRefusedOrTakenInPart) {
   EXPECT_EQ(counters_.exported, SpanQueue::kBatch - 10);
 }
 
-// A collector that is away, then refuses what it is sent, twice, then takes it.
+// The collector is first unreachable, then rejects two batches, then accepts one.
 TEST_F(OtlpExporterTest, SaysOnceWhyItWaitsAndOnceWhySpansWereLost) {
   FakeSink sink([](int call, OtlpResponse&) {
     if (call == 1) return Away();
@@ -185,7 +185,7 @@ TEST_F(OtlpExporterTest, ACollectorThatHangsHoldsNobodyAtTheEnd) {
   const auto exporter = Start(sink);
   Push(SpanQueue::kBatch + 1);
   sink.AwaitCalls(1);
-  exporter->Stop(absl::Milliseconds(50));  // without the cancellation it would never return
+  exporter->Stop(absl::Milliseconds(50));  // without the cancellation, Stop would never return
   EXPECT_EQ(sink.Calls(), 1) << "the end has passed, so the rest is not tried";
   EXPECT_EQ(counters_.failed, SpanQueue::kBatch + 1);
   EXPECT_EQ(counters_.exported, 0U);
@@ -195,7 +195,7 @@ TEST_F(OtlpExporterTest, AnEndInterruptsTheWaitForAnotherTry) {
   FakeSink sink([](int, OtlpResponse&) { return Away(); });
   const auto exporter = Start(sink);
   Push(SpanQueue::kBatch);
-  sink.AwaitCalls(4);  // then it waits for four seconds
+  sink.AwaitCalls(4);  // the next attempt is four seconds later
   exporter->Stop(absl::Seconds(60));
   EXPECT_EQ(sink.Calls(), 4);
   EXPECT_EQ(counters_.failed, SpanQueue::kBatch);

@@ -23,7 +23,7 @@ using ::testing::Key;
 using ::testing::Not;
 using ::testing::Pair;
 
-// The service's clock began an hour ago; the wall's in 1970.
+// The service's clock began an hour ago; the wall clock in 1970.
 const absl::Time kArrival = absl::UnixEpoch() + absl::Hours(1);
 constexpr absl::Duration kWall = absl::Hours(24);
 

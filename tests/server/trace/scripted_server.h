@@ -25,7 +25,7 @@ namespace vitrine::testing {
 class ScriptedServer {
  public:
   using Answers = std::vector<std::string>;  // one per request
-  static constexpr char kNothing[] = "";     // no answer; waits until the client sends more or closes
+  static constexpr char kNothing[] = "";     // no answer: waits until the client sends more or closes
   static constexpr char kClose[] = "close";  // closes the connection instead of answering
   enum class Pace { kAtOnce, kByteByByte };
 
@@ -86,7 +86,7 @@ class ScriptedServer {
       if (answer.empty()) (void)ReadMore(connection.get(), received);
     }
   }
-  // Returns false if the client has closed its side.
+  // Reads more bytes. Returns false if the client has closed its side.
   static bool ReadMore(int connection, std::string& received) {
     char bytes[4096];
     const ssize_t count = recv(connection, bytes, sizeof(bytes), 0);

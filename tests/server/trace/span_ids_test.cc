@@ -12,7 +12,7 @@
 namespace vitrine {
 namespace {
 
-// The id whose last 56 bits are `random`.
+// Returns an id whose last 56 bits are `random`.
 TraceId IdWith(uint64_t random) {
   TraceId id;
   id.fill(0xff);
@@ -86,7 +86,7 @@ TEST(IsSampled, TakesItsShareAndWhatASmallerOneTakes) {
     half += IsSampled(id, 0.5);
     EXPECT_LE(IsSampled(id, 0.1), IsSampled(id, 0.5));
   }
-  // Six standard deviations.
+  // The tolerance is six standard deviations.
   EXPECT_NEAR(tenth, kIds * 0.1, 6 * std::sqrt(kIds * 0.1 * 0.9));
   EXPECT_NEAR(half, kIds * 0.5, 6 * std::sqrt(kIds * 0.25));
 }

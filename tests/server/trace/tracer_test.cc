@@ -43,7 +43,7 @@ TEST_F(TracerTest, WithoutACallerTheRatioDecides) {
   EXPECT_NE(first->trace_id, second->trace_id);
 }
 
-// Sampling is decided once per call: deciding again per image would start separate traces.
+// Sampling is decided once per call: another decision per image would start separate traces.
 TEST_F(TracerTest, AImageIsTracedWhereItsCallIs) {
   Tracer tracer(1, queue_, counters_);
   EXPECT_EQ(tracer.BeginPart(std::nullopt, Method::kModelInfer, kBegun, 0), nullptr);
@@ -71,7 +71,7 @@ TEST_F(TracerTest, WhatEndsIsQueued) {
   EXPECT_EQ(counters_.full, 0U);
 }
 
-// One text that is not UTF-8 makes the whole export unreadable.
+// One text that is not UTF-8 would make the whole export unreadable.
 TEST_F(TracerTest, WhatIsQueuedIsUtf8) {
   Tracer tracer(1, queue_, counters_);
   std::unique_ptr<RequestTrace> trace = tracer.Begin(std::nullopt, Method::kClassify, kBegun);

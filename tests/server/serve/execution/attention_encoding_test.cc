@@ -12,7 +12,7 @@
 namespace vitrine {
 namespace {
 
-// The value of binary16 bits, by its definition.
+// Returns the value of binary16 bits, by its definition.
 double FromHalf(uint16_t bits) {
   const int sign = bits >> 15, exponent = (bits >> 10) & 31, mantissa = bits & 1023;
   double value = exponent == 0    ? std::ldexp(mantissa, -24)
@@ -60,7 +60,7 @@ AttentionMap Map() {
 
 TEST(EncodeAttention, BytesAreWithinHalfAStep) {
   AttentionMap map = Map();
-  for (const bool turned : {false, true}) {  // the smallest value last, which is byte 0, and first
+  for (const bool turned : {false, true}) {  // first with the smallest value (byte 0) at the end, then at the beginning
     if (turned) std::reverse(map.values.begin(), map.values.end());
     v1::AttentionMap message;
     EncodeAttention(map, v1::UINT8, message);

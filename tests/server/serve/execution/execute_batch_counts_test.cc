@@ -26,7 +26,8 @@ TEST_F(ExecuteBatchTest, StagesAndBatchesAreCounted) {
   EXPECT_THAT(text, HasSubstr("vitrine_batch_images_sum{model=\"small\"} 2"));
 }
 
-// Answered; damaged, so that nothing is computed; late when it is computed; and one whose answer cannot be made.
+// The four requests are: answered; damaged, so never computed; expired after compute; and one whose answer cannot be
+// made.
 TEST_F(ExecuteBatchTest, StagesOfWhatIsNotAnsweredAreCountedToo) {
   Metrics metrics("");
   model_->metrics = metrics.ForModel("small");
@@ -101,7 +102,7 @@ TEST_F(ExecuteBatchTest, AProbeIsInNoHistogramOfAnswers) {
   EXPECT_THAT(text, HasSubstr("vitrine_batch_images_sum{model=\"small\"} 2\n")) << "it is computed like any other";
 }
 
-// A canary is compared with the stable version over what the shares divide between them.
+// A canary is compared with the stable version only on images that the shares divide between them.
 TEST_F(ExecuteBatchTest, OnlyImagesThatTheSharesDividedTellHowLongAVersionComputes) {
   const auto compute = [this](std::vector<bool> routed) {
     std::vector<Answer> answers(routed.size());

@@ -79,7 +79,8 @@ TEST_F(ExecuteBatchTest, MapsAndFeaturesOfABatchAreThoseThatEachImageGetsAlone) 
   EXPECT_EQ(seen.size(), 2 * sizes.size()) << "two images look the same: the test proves nothing about them";
 }
 
-// Every third request wants maps, every fourth features; all answers must be bit-identical to those of plain requests.
+// Every third request has maps and every fourth has features; all answers must be bit-identical to those of plain
+// requests.
 TEST_F(ExecuteBatchTest, WhatSomeAskForChangesNoBitOfTheOthers) {
   constexpr size_t kImages = 12;
   std::vector<Answer> plain(kImages), mixed(kImages);
@@ -104,7 +105,7 @@ TEST_F(ExecuteBatchTest, WhatSomeAskForChangesNoBitOfTheOthers) {
   }
 }
 
-// In the order of their grids, requests with overlays would come first.
+// The images are such that, in the order of their grids, requests with overlays would come first.
 TEST_F(ExecuteBatchTest, WhatIsNotDrawnIsAnsweredFirstAndWhatTakesLongestLast) {
   const std::vector<std::pair<const char*, int64_t>> wishes = {
       {"two", 2000}, {"none", 0}, {"one", 1000}, {"also none", 0}};
@@ -135,7 +136,7 @@ TEST_F(ExecuteBatchTest, WhatIsNotDrawnIsAnsweredFirstAndWhatTakesLongestLast) {
   }
 }
 
-// Executors that wait for work, and count how often they were sent to a team.
+// Executors that wait for work. They count how often they were sent to a team.
 class IdleExecutors {
  public:
   IdleExecutors(Scheduler& scheduler, int count) : scheduler_(scheduler) {
@@ -210,7 +211,7 @@ TEST_F(ExecuteBatchTest, ADamagedImageFailsOnlyItself) {
   EXPECT_EQ(answers[0].result->batch().images(), 2);
 }
 
-// A cancelled and an expired request are neither decoded nor computed; only the third is in the decode stage.
+// A cancelled and an expired request are not decoded or computed; only the third request is in the decode stage.
 TEST_F(ExecuteBatchTest, WhoLeftOrIsLateBeforeTheBatchBeginsIsNotDecoded) {
   Metrics metrics("");
   model_->metrics = metrics.ForModel("small");
@@ -250,7 +251,7 @@ TEST_F(ExecuteBatchTest, WhoseDeadlinePassesWhileOthersAreDecodedIsNotComputed) 
   EXPECT_EQ(answers[7].result->batch().images(), 7);
 }
 
-// All three are computed. While the first answer is made the second caller leaves and the third one's deadline passes.
+// All three are computed. While the first answer is made, the second caller leaves and the third deadline passes.
 TEST_F(ExecuteBatchTest, NoAnswerIsMadeForWhoLeftOrIsLateOnceComputed) {
   FakeClock clock;
   const auto left = std::make_shared<std::atomic<bool>>(false);
@@ -276,7 +277,7 @@ TEST_F(ExecuteBatchTest, NoAnswerIsMadeForWhoLeftOrIsLateOnceComputed) {
 }
 
 TEST_F(ExecuteBatchTest, AnExceptionFailsTheBatchWithAFixedTextAndTheNextOneRuns) {
-  // A size that the model was never asked about makes LibTorch throw in the forward pass.
+  // A tensor without the planned size is an internal fault: ComputePart rejects it.
   std::vector<Answer> answers(2);
   std::vector<InferenceRequest> requests;
   for (int i = 0; i < 2; ++i) {

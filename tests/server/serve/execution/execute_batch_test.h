@@ -27,7 +27,7 @@ inline constexpr std::string_view kZeros(kZeroBytes, sizeof(kZeroBytes));
 // Batches of a small model, computed on the calling thread.
 class ExecuteBatchTest : public ::testing::Test {
  protected:
-  // Puts the logits into the predictions, so that tests see them.
+  // Puts the logits into the predictions, so that tests can compare them.
   ExecuteBatchTest() {
     responder_ = [this](const InferenceRequest& request, InferenceOutput output) {
       v1::ClassifyResponse response;
@@ -70,7 +70,7 @@ class ExecuteBatchTest : public ::testing::Test {
     return logits;
   }
 
-  // Every kind of map and of feature that the model has.
+  // Requests every kind of map and of feature that the model has.
   void AskForEverything(InferenceRequest& request) const {
     for (const AttentionAbility::Offer& offer : model_->attention.offers) {
       v1::AttentionRequest wish;
@@ -84,7 +84,7 @@ class ExecuteBatchTest : public ::testing::Test {
     }
   }
 
-  // The floats of all maps of an answer, or of all features.
+  // Returns the floats of all maps of an answer, or of all features.
   template <typename Parts>
   static std::vector<std::vector<float>> Values(const Parts& parts) {
     std::vector<std::vector<float>> values;

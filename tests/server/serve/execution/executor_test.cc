@@ -64,7 +64,7 @@ TEST(ExecutorPool, ExecutorsTakeDenormalsForZero) {
   EXPECT_GT(half_of_the_smallest(), 0.0F) << "the setting is the executors' alone";
 }
 
-// Both executors hold a batch at the same time, so that each has computed one.
+// Both executors have a batch at the same time, so that each computes one.
 TEST(ExecutorPool, WhatEachExecutorComputesIsCounted) {
   Metrics metrics("");
   const std::shared_ptr<LoadedModel> model = MakeLoaded("null", 1, NullConfig());
@@ -85,7 +85,8 @@ TEST(ExecutorPool, WhatEachExecutorComputesIsCounted) {
   EXPECT_EQ(model->metrics->Totals().batches, 2U);
 }
 
-// The only executor is at an image of a predicted 100 ms, whose answer is made once the quick ones have theirs.
+// The only executor processes an image with a predicted time of 100 ms. Its answer is made only after the quick images
+// were answered.
 TEST(ExecutorPool, QuickImagesAreAnsweredWhileAnExecutorIsAtASlowOne) {
   constexpr int kQuick = 3;
   Metrics metrics("");
@@ -130,7 +131,7 @@ TEST(ExecutorPool, QuickImagesAreAnsweredWhileAnExecutorIsAtASlowOne) {
   EXPECT_THAT(metrics.Text(), HasSubstr("vitrine_batch_images_sum{model=\"small\"} 4\n")) << "the stand-in's too";
 }
 
-// Real threads, a responder that does not return, and a clock that says so.
+// Uses real threads, a responder that does not return, and a fake clock.
 TEST(ExecutorPool, TheWatchdogHearsOfABatchThatDoesNotComeBack) {
   const ModelHandle model = MakeLoaded("null", 1, NullConfig());
   FakeClock clock;

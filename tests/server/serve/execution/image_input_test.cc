@@ -54,7 +54,7 @@ v1::ClassifyRequest RequestOf(const v1::RawTensor& raw) {
   return request;
 }
 
-// Returns the image bytes or tensor values, as the message walker would.
+// Returns the image bytes or tensor values as the message walker would.
 std::string_view BytesOf(const v1::ClassifyRequest& request) {
   return request.has_image() ? request.image() : request.tensor().data();
 }
@@ -89,7 +89,7 @@ std::vector<float> Values(const Input& input) {
 TEST(MakeImageInput, LayoutsAndTypesOfTheSamePixelsGiveTheSameInput) {
   const std::vector<float> expected = Values(Input(Pixels(v1::RawTensor::HWC, v1::RawTensor::DATA_UINT8)));
   ASSERT_EQ(expected.size(), size_t{3} * kHeight * kWidth);
-  // (value / 255 - mean) / std of channel 1, pixel 5.
+  // Channel 1, pixel 5: (value / 255 - mean) / std.
   EXPECT_NEAR(expected[kHeight * kWidth + 5], ((2 * 5 + 20) / 255.0 - 0.5) / 0.25, 1e-5);
   EXPECT_EQ(Values(Input(Pixels(v1::RawTensor::CHW, v1::RawTensor::DATA_UINT8))), expected);
   EXPECT_THAT(Values(Input(Pixels(v1::RawTensor::HWC, v1::RawTensor::DATA_FLOAT32))),
@@ -107,7 +107,7 @@ TEST(MakeImageInput, FloatPixelsAreNotRounded) {
   EXPECT_NEAR(input[5], (value - 0.5) / 0.25, 1e-5);
 }
 
-// The image under an overlay lies as the tensor says, in 8 bits.
+// The image under an overlay has the tensor's pixels, in 8 bits.
 TEST(MakeImageInput, FloatPixelsCanBeDrawnOn) {
   const v1::ModelConfig config = SmallNativeConfig();
   const auto geometry = PlanGeometry(config.preprocessing(), Size{kHeight, kWidth});
@@ -132,7 +132,7 @@ TEST(MakeImageInput, ANormalizedTensorIsTakenAsItIs) {
   EXPECT_FLOAT_EQ(chw[2 * kHeight * kWidth + 7], (2 * 7 + 40) / 255.0f);
 }
 
-// No copy of what lies as the model reads it.
+// A tensor in the layout of the model's input is not copied.
 TEST(MakeImageInput, ANormalizedPlanarTensorIsReadWhereItIs) {
   const Input input(Pixels(v1::RawTensor::CHW, v1::RawTensor::DATA_FLOAT32, true));
   ASSERT_TRUE(input.ok());

@@ -35,7 +35,7 @@ InferenceRequest Plan(const ModelHandle& model, int width, int height, v1::Atten
   return *std::move(plan);
 }
 
-// Logits and one map per wish, as an executor would hand them over.
+// Returns logits and one map per attention request, as an executor would.
 InferenceOutput Output(const InferenceRequest& request) {
   InferenceOutput output;
   for (int i = 0; i < request.model->manifest.config().classes(); ++i) output.logits.push_back((i * 5) % 7 - 2.5f);
@@ -58,7 +58,7 @@ TEST(MakeResponse, PredictionsFallAndNameTheirClasses) {
   const absl::StatusOr<v1::ClassifyResponse> response = MakeResponse(request, Output(request));
   ASSERT_TRUE(response.ok()) << response.status();
   ASSERT_EQ(response->predictions_size(), 7);
-  EXPECT_EQ(response->predictions(0).index(), 4);  // 20 mod 7 = 6 is the largest
+  EXPECT_EQ(response->predictions(0).index(), 4);  // the largest logit is 20 mod 7 = 6
   EXPECT_EQ(response->predictions(0).label(), "class-4");
   float sum = 0;
   for (const v1::Prediction& prediction : response->predictions()) sum += prediction.probability();
@@ -185,14 +185,14 @@ TEST(MakeResponse, AnOverlaySaysWhatItIsAndDivergesWhereItsMapDoes) {
   EXPECT_GT(blue, 100);
 }
 
-// An image of several megapixels is reduced, a row at a time, for the first of them alone.
+// An image of several megapixels is reduced only once, for the first overlay, a row at a time.
 TEST(MakeResponse, OverlaysOfOneImageAreDrawnOnWhatIsReducedOnce) {
   const auto rows_of = [](size_t overlays) {
     InferenceRequest request = Plan(ServedEit(), 24, 16, v1::OVERLAY_PNG);
     InferenceOutput output = Output(request);
     output.image = std::make_shared<Image>(PlainImage(1536, 1024, {10, 200, 90}));
     request.geometry.original = {.height = 1024, .width = 1536};
-    request.request.set_max_attention_bytes(16 << 20);  // room for all, so that nothing is estimated
+    request.request.set_max_attention_bytes(16 << 20);  // large enough for all, so that nothing is estimated
     output.attention[0].resize(overlays, output.attention[0][0]);
     WatchedWay way;
     EXPECT_TRUE(MakeResponse(request, output).ok());
@@ -202,7 +202,7 @@ TEST(MakeResponse, OverlaysOfOneImageAreDrawnOnWhatIsReducedOnce) {
   EXPECT_EQ(first - second, 683) << "rows of what is shown";
 }
 
-// One of them takes about 0.2 s of an executor.
+// Compressing one such overlay takes about 0.2 s of an executor.
 TEST(MakeResponse, OverlaysThatWillNotFitAreNotCompressed) {
   InferenceRequest request = Plan(ServedEit(), 24, 16, v1::OVERLAY_PNG);
   InferenceOutput output = Output(request);

@@ -18,7 +18,7 @@
 namespace vitrine {
 namespace {
 
-// 7 classes, whose labels have up to 21,843 bytes where a test says so.
+// The model has 7 classes. In one test their labels have up to 21,843 bytes.
 class AnswerHoldTest : public ::testing::Test {
  protected:
   AnswerHoldTest() {
@@ -26,7 +26,7 @@ class AnswerHoldTest : public ::testing::Test {
     registry_.Poll();
   }
 
-  // One call, as the wire makes it. Its answer goes to answers_, and what it holds to holds_.
+  // Makes one call as the wire does. Its answer goes to answers_, its resources to holds_.
   void Ask(const Caller& caller = {}, AnswerForm form = {}, int top_k = 7) {
     v1::ClassifyRequest request;
     request.set_model("m");
@@ -81,7 +81,7 @@ TEST_F(AnswerHoldTest, RoomIsReservedForEveryPredictionAndItsLabel) {
   ComputeAll();
 }
 
-// The bytes of unread answers are counted exactly, also after some of them were released.
+// The bytes of unread answers must be counted exactly, even after some of them were released.
 TEST_F(AnswerHoldTest, TheGaugeIsRightWhenThousandsOfAnswersAreUnread) {
   constexpr int kCalls = 4000;
   for (int i = 0; i < kCalls; ++i) Ask();

@@ -94,7 +94,7 @@ TEST(PlanRequest, ANormalizedTensorMustBeWhatTheModelTakes) {
   ExpectRefused(request, ServedEit(), absl::StatusCode::kInvalidArgument, "normalized");
 }
 
-// As in imported 224-pixel models, an image is scaled to 31 and cropped to 28; a tensor of 28 is already cropped.
+// An image is scaled to 31 and cropped to 28, as in imported 224-pixel models; a tensor of 28 is already cropped.
 TEST(PlanRequest, ANormalizedTensorIsNotCroppedAgain) {
   const ModelHandle model =
       Served("cropped",
@@ -248,7 +248,7 @@ TEST(PlanRequest, EveryLimitIsTheLastThatIsTaken) {
 TEST(PlanRequest, TheAnswersRoomIsWhatItWillTakeOrMayTake) {
   v1::ClassifyRequest request = RequestOf(24, 16);
   EXPECT_EQ(PlanRequest(ReceivedOf(request), ServedEit())->answer_bytes, 0);
-  request.add_attention()->set_kind(v1::CLASS_TOKEN_ROW);  // halves, of 4 x 6 cells
+  request.add_attention()->set_kind(v1::CLASS_TOKEN_ROW);  // FLOAT16 values, 4 x 6 cells
   EXPECT_EQ(PlanRequest(ReceivedOf(request), ServedEit())->answer_bytes, 2 * 24);
   request.add_features()->set_kind(v1::CLASS_TOKEN);
   EXPECT_EQ(PlanRequest(ReceivedOf(request), ServedEit())->answer_bytes, 2 * 24 + 4 * 24);
@@ -267,7 +267,7 @@ TEST(PlanRequest, TheSizeOfOverlaysIsKnownBeforeCompute) {
   EXPECT_EQ(PlanRequest(ReceivedOf(request), ServedEit())->overlay_pixels, 0) << "values are not drawn";
   wish.set_encoding(v1::OVERLAY_PNG);
   const InferenceRequest one = *PlanRequest(ReceivedOf(request), ServedEit());
-  const int64_t longer = 256, shorter = 171;  // brought to 256 pixels: 256 * 16 / 24
+  const int64_t longer = 256, shorter = 171;  // the longer side becomes 256; the shorter 256 * 16 / 24
   EXPECT_EQ(one.overlay_pixels, longer * shorter);
   *request.add_attention() = wish;
   EXPECT_EQ(PlanRequest(ReceivedOf(request), ServedEit())->overlay_pixels, 2 * longer * shorter);

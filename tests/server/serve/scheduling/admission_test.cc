@@ -58,7 +58,7 @@ double RetryMilliseconds(const absl::Status& refused) {
 
 TEST_F(AdmissionTest, SaysAfterWhichTimeTheRequestWouldBeAdmitted) {
   Admission admission({.max_requests = 2, .max_bytes = 100, .deadline_share = 1, .executors = 2}, clock_);
-  const auto first = admission.Admit(Request(300, 60));  // 150 ms of both executors
+  const auto first = admission.Admit(Request(300, 60));  // 300 ms of work, 150 ms on each of two executors
   ASSERT_TRUE(first.ok());
   EXPECT_NEAR(RetryMilliseconds(admission.Admit(Request(1, 70)).status()), 75, 0.1) << "30 of the 60 bytes";
   InferenceRequest request = Request(100);  // done after 250 ms
@@ -85,7 +85,7 @@ TEST_F(AdmissionTest, AnIdleServerAdmitsWhatItsBoundsWouldRefuse) {
 
 TEST_F(AdmissionTest, RefusesWhatWouldMissItsDeadline) {
   Admission admission({.deadline_share = 1, .executors = 2}, clock_);
-  const auto ahead = admission.Admit(Request(100));  // 100 ms of one of two executors
+  const auto ahead = admission.Admit(Request(100));  // 100 ms of work, 50 ms on each of two executors
   ASSERT_TRUE(ahead.ok());
   InferenceRequest request = Request(10);  // done after 50 + 10 ms
   request.deadline = clock_.Now() + absl::Milliseconds(59);
@@ -117,8 +117,9 @@ TEST_F(AdmissionTest, UrgentRequestsDoNotWaitForPatientOnes) {
   EXPECT_FALSE(admission.Admit(low).ok());
 }
 
-// Half of the executor goes to urgent requests, which are answered at once, while a patient one of 100 ms waits and
-// another comes. Until 100 + 100 ms are computed as much overtakes them, or what comes in as long as they are patient.
+// Urgent requests use half of the executor and are answered at once. A patient request of 100 ms waits when another
+// arrives. Until their 100 + 100 ms are computed, urgent requests take the same time again (400 ms), or only half of a
+// patience of 100 ms (250 ms).
 TEST_F(AdmissionTest, PatientRequestsAreOvertakenAtTheRateOfLate) {
   for (const auto& [patience, answered_after] : {std::pair(1000, 400), std::pair(100, 250)}) {
     Admission admission({.deadline_share = 1, .patience = {{{}, {}, absl::Milliseconds(patience)}}}, clock_);
@@ -141,7 +142,7 @@ TEST_F(AdmissionTest, PatientRequestsAreOvertakenAtTheRateOfLate) {
   }
 }
 
-// A burst of urgent requests was answered, and says nothing of how the next ten seconds will be.
+// A burst of urgent requests was answered; it says nothing about the next ten seconds.
 TEST_F(AdmissionTest, WhoseOwnUrgentRequestsAreInTheWayIsToldSoAndNoFarTime) {
   Admission admission({}, clock_);
   InferenceRequest high = Request(10'000), low = Request(10);
@@ -169,7 +170,7 @@ class SharingTest : public AdmissionTest {
     request.caller = caller;
     return request;
   }
-  // How many requests this caller may have in flight.
+  // Returns the number of requests that this caller may have in flight.
   int Places(const std::string& caller) {
     std::vector<HeldPlace> held;
     for (auto ticket = admission_.Admit(From(caller)); ticket.ok(); ticket = admission_.Admit(From(caller))) {
@@ -260,7 +261,7 @@ TEST_F(AdmissionTest, FinishReleasesBeforeItAnswers) {
   EXPECT_TRUE(place_was_free);
 }
 
-// A computed request delays no other request, but its answer occupies memory until the client has received it.
+// A computed request delays no other request, but its answer takes memory until the client has received it.
 TEST_F(AdmissionTest, AnAnswerThatIsNotTakenKeepsItsPlaceAndNotItsWork) {
   Admission admission({.max_requests = 2, .max_predicted_wait = absl::Seconds(1)}, clock_);
   InferenceRequest request = Request(1000, 10);
@@ -344,12 +345,13 @@ TEST(ModelCost, WhatHasNoSizeCountsAsOne) {
 TEST(ModelCost, AddsDecodeAndEncode) {
   ModelCost cost;
   cost.ObserveCompute(10, absl::Milliseconds(10));
-  cost.ObserveDecode(1000, absl::Milliseconds(1));  // a microsecond for a pixel
+  cost.ObserveDecode(1000, absl::Milliseconds(1));  // a microsecond per pixel
   cost.ObserveEncode(0, absl::Milliseconds(3));
   EXPECT_NEAR(absl::ToDoubleMilliseconds(cost.Predict(5, 2000)), 5 + 2 + 3, 1e-6);
 }
 
-// Requests for overlays are charged for them, also before the first measurement; other requests are not.
+// The cost of requests with overlays includes them, even before the first measurement; the cost of other requests does
+// not.
 TEST(ModelCost, OverlaysAreChargedByTheirPixels) {
   ModelCost cost;
   EXPECT_NEAR(absl::ToDoubleMilliseconds(cost.Predict(0, 0, 1'000'000)), 200, 1e-6) << "a first guess";
@@ -361,11 +363,11 @@ TEST(ModelCost, OverlaysAreChargedByTheirPixels) {
   EXPECT_NEAR(absl::ToDoubleMilliseconds(cost.Predict(0, 0, 1'000'000)), 400, 1);
 }
 
-// Every image has a fixed cost besides its pixels, which must not raise the prediction for a large image a hundredfold.
+// Every image has a fixed cost besides its pixels. It must not raise the prediction for a large image a hundredfold.
 TEST(ModelCost, SmallImagesDoNotMakeLargeOnesDear) {
   ModelCost cost;
   for (int i = 0; i < 50; ++i) {
-    cost.ObserveDecode(100, absl::Microseconds(101));       // 100 us and 10 ns for a pixel
+    cost.ObserveDecode(100, absl::Microseconds(101));       // 100 us, plus 10 ns per pixel
     cost.ObserveDecode(100'000, absl::Microseconds(1100));  // the same
   }
   EXPECT_NEAR(absl::ToDoubleMilliseconds(cost.Predict(0, 1'000'000)), 10, 3);
@@ -395,7 +397,7 @@ TEST_F(AdmissionTest, FullOfRequestsIsKnownBeforeARequestIsLookedAt) {
   EXPECT_TRUE(admission.CheckRequestLimit("").ok());
 }
 
-// A file of some kilobytes can hold 16 megapixels: its bytes say nothing about what it takes.
+// A file of some kilobytes can contain 16 megapixels, so its bytes say nothing about its cost.
 TEST_F(AdmissionTest, TheTimeToDecodeIsPredictedFromPixels) {
   model_->cost->ObserveDecode(1'000'000, absl::Milliseconds(10));
   Admission admission({.deadline_share = 1}, clock_);

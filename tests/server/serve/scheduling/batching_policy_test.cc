@@ -22,7 +22,7 @@ const void* Model(int i) {
   return &kModels[i];
 }
 
-// A request that has waited for `age`.
+// Returns a request that has waited for `age`.
 WaitingRequest Waiting(uint64_t sequence, int64_t tokens = 10, absl::Duration age = absl::ZeroDuration()) {
   WaitingRequest request;
   request.sequence = sequence;
@@ -110,7 +110,7 @@ TEST(Decide, ClosesBeforeThePixelBudgetIsExceeded) {
       << "above the budget it runs alone";
 }
 
-// By default at most two of the largest images share a batch, which bounds the memory for decoded images.
+// By default at most two of the largest images share a batch, which limits the memory for decoded images.
 TEST(Decide, TheLargestImagesRunInTwos) {
   std::vector<WaitingRequest> waiting;
   for (int i = 0; i < 64; ++i) {
@@ -163,7 +163,7 @@ TEST(Decide, ListsCancelledAndExpiredInsteadOfRunningThem) {
   EXPECT_THAT(decision.expired, ElementsAre(1));
 }
 
-// 224x224 pixels in cells of 16, and the class token.
+// 197 tokens: 224x224 pixels in cells of 16, and the class token.
 TEST(Decide, EightImagesOfTheUsualSizeAreABatchByDefault) {
   std::vector<WaitingRequest> waiting;
   for (uint64_t i = 0; i < 9; ++i) waiting.push_back(Waiting(i, 14 * 14 + 1));
@@ -228,7 +228,7 @@ TEST(BatchOptions, RefusalsNameTheFieldAndTheRange) {
   EXPECT_TRUE((BatchOptions{.max_batch_tokens = 1, .max_batch_images = 1, .max_batch_pixels = 1}.Validate().ok()));
 }
 
-// Random queues: every guarantee of the header, checked by other means.
+// Random queues that check every guarantee of the header by other means.
 class RandomQueues : public ::testing::TestWithParam<int> {
  protected:
   std::mt19937 random_{static_cast<unsigned>(GetParam())};
@@ -265,7 +265,7 @@ bool Dead(const WaitingRequest& request) {
   return request.cancelled || request.deadline <= kNow;
 }
 
-// The documented order, as a key.
+// Returns the documented order as a sort key.
 auto Key(const WaitingRequest& request, const BatchOptions& options) {
   const absl::Time out_of_patience = request.arrival + options.patience[request.priority];
   const int rank = out_of_patience <= kNow ? -1 : static_cast<int>(request.priority);
@@ -298,7 +298,7 @@ TEST_P(RandomQueues, KeepEveryGuarantee) {
     ASSERT_TRUE(pixels <= options.max_batch_pixels || decision.batch.size() == 1);
     ASSERT_LE(decision.batch.size(), static_cast<size_t>(options.max_batch_images));
 
-    // No live request of the batch's model outside the batch has a smaller key than a member.
+    // No live request of the batch's model outside the batch has a smaller key than a request in it.
     for (size_t i = 0; i < waiting.size(); ++i) {
       if (Dead(waiting[i]) || waiting[i].model != waiting[decision.batch[0]].model) continue;
       if (std::find(decision.batch.begin(), decision.batch.end(), i) != decision.batch.end()) continue;
@@ -327,7 +327,8 @@ TEST_P(RandomQueues, TheOrderOfTheSpanDoesNotMatter) {
 
 INSTANTIATE_TEST_SUITE_P(Seeds, RandomQueues, ::testing::Range(0, 10));
 
-// Serves one request per millisecond while `more` adds requests at the same rate; says when `victim` was served.
+// Serves one request per millisecond while `more` adds requests at the same rate. Returns the time until `victim` was
+// served.
 template <typename More>
 absl::Duration WaitOf(WaitingRequest victim, const More& more) {
   const BatchOptions options = {.max_batch_images = 1};

@@ -39,7 +39,7 @@ TEST(LinearFit, TheOldIsForgotten) {
   EXPECT_NEAR(fit.At(100), 100, 1);
 }
 
-// A batch costs 4 ms and each of its tokens 10 us.
+// A batch costs 4 ms, plus 10 us per token.
 TEST(ModelCost, ABatchCostsMoreThanItsTokens) {
   ModelCost cost;
   EXPECT_EQ(cost.PredictBatch(100), absl::ZeroDuration());

@@ -35,9 +35,9 @@ TEST(WorkAhead, AGreedyCallerCountsOnlyAsMuchAsTheAskerItself) {
 TEST(WorkAhead, WhatOthersWillAskForCountsUpToTheirTurn) {
   // In 125 ms a caller that uses a fifth of the executor adds 25 ms of work: 100 + 25 = 125.
   EXPECT_NEAR(absl::ToDoubleMilliseconds(WorkAhead(100 * kUnit, {}, {{{}, 0.2}}, {}, 1)), 125, 1e-6);
-  // Two callers that exceed the capacity get no more than this caller.
+  // Two callers that exceed the capacity get at most as much as this caller.
   EXPECT_NEAR(absl::ToDoubleMilliseconds(WorkAhead(100 * kUnit, {}, {{{}, 3}, {{}, 2}}, {}, 1)), 300, 1e-6);
-  // One of each kind: 100 + 100 + x / 5 = x.
+  // One caller of each kind: 100 + 100 + x / 5 = x.
   EXPECT_NEAR(absl::ToDoubleMilliseconds(WorkAhead(100 * kUnit, {}, {{{}, 0.2}, {{}, 2}}, {}, 1)), 250, 1e-6);
   // Two executors halve the added work per executor: 100 + x / 10 = x.
   EXPECT_NEAR(absl::ToDoubleMilliseconds(WorkAhead(100 * kUnit, {}, {{{}, 0.2}}, {}, 2)), 1000 / 9.0, 1e-6);
@@ -61,13 +61,13 @@ TEST(WorkAhead, WhatItsCallerWillAskForMoreUrgentlyOvertakesIt) {
   EXPECT_NEAR(milliseconds(100 * kUnit, {}, {}, 1), 125, 1e-6);          // 100 + x / 5 = x
   EXPECT_NEAR(milliseconds(100 * kUnit, {}, {}, 2), 1000 / 9.0, 1e-6);   // 100 + x / 10 = x
   EXPECT_NEAR(milliseconds(100 * kUnit, 20 * kUnit, {}, 1), 130, 1e-6);  // 100 + (x + 20) / 5 = x
-  // A greedy caller takes turns with both: 2 (100 + x / 5) = x.
-  // A modest caller adds only its own work: 100 + x / 5 + x / 10 = x.
+  // A greedy caller doubles the sum: 2 (100 + x / 5) = x. A modest caller adds only its own work: 100 + x / 5 + x / 10
+  // = x.
   EXPECT_NEAR(milliseconds(100 * kUnit, {}, {{1000 * kUnit, 10}}, 1), 1000 / 3.0, 1e-6);
   EXPECT_NEAR(milliseconds(100 * kUnit, {}, {{{}, 0.1}}, 1), 1000 / 7.0, 1e-6);
 }
 
-// A place, a token and 1 ms of work for each of many more callers than are looked at one by one.
+// Each of 500 callers has one request of one token and 1 ms; predictions have separate entries for far fewer callers.
 TEST(ManyCallers, AllOfThemCountAndTheIdleAreForgotten) {
   FakeClock clock;
   auto model = std::make_shared<LoadedModel>();
@@ -131,7 +131,7 @@ TEST(CheckShare, GreedyCallersEndWithEqualParts) {
   };
   take_all(first);
   take_all(second);
-  for (int round = 0; round < 2000; ++round) {  // one place after the other becomes free and is fought for
+  for (int round = 0; round < 2000; ++round) {  // places become free one at a time, and both callers compete for them
     --(first > second ? first : second);
     take_all(first);
     take_all(second);
@@ -164,8 +164,8 @@ TEST(CallerTurns, ForgetsWhoIsIdleAndEven) {
   EXPECT_LT(turns.callers(), 200u);
 }
 
-// One executor, one model, a token is a millisecond, a pixel of an overlay too. Callers send at their own rates; each
-// answer within the deadline is goodput.
+// One executor and one model; a token costs a millisecond, and so does a pixel of an overlay. Callers send at their own
+// rates; goodput counts answers within the deadline.
 class Contention : public ::testing::Test {
  protected:
   struct Sender {
@@ -214,7 +214,7 @@ class Contention : public ::testing::Test {
   }
 };
 
-// The server computes 500 requests per second. The modest caller sends 150, which is less than its half.
+// The server computes 500 requests per second. The modest caller sends 150, less than its half.
 TEST_F(Contention, AGreedyCallerAtTenTimesTheCapacityTakesNothingFromAModestOne) {
   const Sender modest = {"modest", 150};
   const auto alone = Run({modest}, absl::Seconds(20));

@@ -20,7 +20,7 @@ using ::testing::IsEmpty;
 
 const absl::Time kNow = absl::UnixEpoch() + absl::Hours(10);
 
-// A request of which so much time is left, and which takes at least so much.
+// Returns a request with `left` until its deadline, which takes at least `least`.
 WaitingRequest Waiting(uint64_t sequence, absl::Duration left, absl::Duration least) {
   static const int model = 0;
   WaitingRequest request;
@@ -94,7 +94,8 @@ class LateWorkTest : public ::testing::Test {
 TEST_F(LateWorkTest, EndsAtOnceAndSaysWhy) {
   absl::Status late = absl::UnknownError(""), in_time = late;
   Submit(absl::Milliseconds(79), late);
-  Submit(absl::Milliseconds(81), in_time);  // predictions are wrong by some percent: four fifths of it are believed
+  // predictions are off by some percent, so only four fifths of a prediction count
+  Submit(absl::Milliseconds(81), in_time);
   std::optional<Batch> batch = scheduler_.NextBatch();
   ASSERT_TRUE(batch.has_value());
   ASSERT_EQ(batch->requests.size(), 1U);
@@ -115,12 +116,11 @@ TEST_F(LateWorkTest, WhatIsPastSaysSo) {
   batch->requests.front()->Finish(v1::ClassifyResponse());
 }
 
-// Decoding takes 0.5 us per pixel. With 100 ms of compute an image of 201 ms gets its own batch, one of 200 ms does
-// not.
+// Decoding takes 0.5 us per pixel, compute 100 ms. An image of 201 ms gets its own batch; one of 200 ms does not.
 TEST_F(LateWorkTest, SlowIsWhatIsLargeAndTakesFarLongerThanItsCompute) {
   Scheduler scheduler{{}, clock_, /*sweep=*/false};
   absl::Status ended;
-  // True if the second request is computed alone, and the first together with the third.
+  // True if the second request runs alone, and the first runs together with the third.
   const auto is_slow = [&](int quick, int slow) {
     for (const int pixels : {quick, slow, 100}) {
       InferenceRequest request;
@@ -142,7 +142,7 @@ TEST_F(LateWorkTest, SlowIsWhatIsLargeAndTakesFarLongerThanItsCompute) {
   EXPECT_TRUE(is_slow(999'900, 1'000'200)) << "what is quick is never slow";
 }
 
-// The probe shows that the server still computes.
+// The probe must show that the server still computes.
 TEST_F(LateWorkTest, TheServersOwnProbeIsAlwaysTried) {
   absl::Status probe = absl::UnknownError(""), other = probe;
   Submit(absl::Milliseconds(50), probe, /*is_probe=*/true);

@@ -41,18 +41,18 @@ struct Mix {
   std::string name;
   int executors = 1;
   std::vector<SimulatedCost> models = {};
-  std::vector<Kind> kinds = {};  // steady load, a multiple of the capacity
-  std::vector<Kind> burst = {};  // further load: `weight` requests of each at once, every two seconds
+  std::vector<Kind> kinds = {};  // steady load, scaled to a multiple of the capacity
+  std::vector<Kind> burst = {};  // additional load: every two seconds, `weight` requests of each kind at once
   std::vector<Fault> shows = {Fault::kAdmitsAll, Fault::kBelievesAThird};
 
   friend void PrintTo(const Mix& mix, std::ostream* out) { *out << mix.name; }
 };
 
-// Like XCiT-N12 on one core of the machine of docs/research/results/overload.md: 140 images of 224 x 224 a second.
+// Like XCiT-N12 on one core of the machine in docs/research/results/overload.md: 140 images of 224 x 224 per second.
 constexpr SimulatedCost kXcit = {.pass = Us(300), .token = Us(26), .image = Us(1700)};
 
 Kind Ask(double weight, absl::Duration patience, SimulatedRequest request) {
-  request.pixels = 224 * 224;  // decoding takes the same for all
+  request.pixels = 224 * 224;  // equal decoding time for all
   return {weight, patience, std::move(request)};
 }
 
@@ -74,7 +74,7 @@ std::vector<Mix> Mixes() {
                  Ask(6, Ms(500), {.priority = v1::NORMAL, .tokens = 196}),
                  Ask(3, Ms(500), {.priority = v1::LOW, .tokens = 196})},
        .shows = {Fault::kAdmitsAll, Fault::kBelievesAThird, Fault::kForgetsWhatIsMoreUrgent}},
-      // No rate tells when they come: what they overtake expires.
+      // A rate cannot predict the bursts, so requests that they overtake expire.
       {.name = "BurstsOfUrgentRequests",
        .models = {kXcit},
        .kinds = {Ask(1, Ms(500), {.tokens = 196})},
@@ -88,7 +88,7 @@ std::vector<Mix> Mixes() {
 }
 
 struct Seen {
-  int sent = 0, answered = 0, refused = 0, late = 0;  // while it was measured; attempts, not requests
+  int sent = 0, answered = 0, refused = 0, late = 0;  // attempts (not requests) during the measurement
   absl::Duration work;                                // executor time of the answers that came in time
 
   double Rate() const { return absl::FDivDuration(work, kMeasured); }
@@ -115,7 +115,7 @@ class Load {
     return Run();
   }
 
-  // Runs requests at random times with `work_per_second` seconds of work per second. If `retry`, rejected requests are
+  // Runs requests at random times, with `work_per_second` seconds of work per second. If `retry`, rejected requests are
   // retried as our clients do.
   Seen OpenLoop(double work_per_second, bool retry) {
     const double rate = work_per_second / absl::ToDoubleSeconds(MeanWork());
@@ -184,7 +184,7 @@ class Load {
     server_.Arrive(request, [this, request, attempt](const absl::Status& status) {
       Count(request, status);
       if (!absl::IsResourceExhausted(status) || attempt >= kMaxAttempts) return;
-      // Same backoff as client/lib/retry.h.
+      // The backoff is the same as in client/lib/retry.h.
       const double uniform = std::uniform_real_distribution<double>(0, 1)(random_);
       const absl::Duration backoff = std::min(Ms(100) * std::exp2(attempt - 1), absl::Seconds(5));
       const absl::Time next =
@@ -200,7 +200,7 @@ class Load {
   Seen seen_;
 };
 
-// Seconds of work in a second that callers who wait can have done.
+// Returns the work per second, in seconds, that is done for callers who wait for each answer.
 double Capacity(const Mix& mix) {
   double most = 0;
   for (const int callers : {16, 32, 64}) most = std::max(most, Load(mix, 1).ClosedLoop(mix.executors * callers).Rate());
@@ -224,8 +224,8 @@ TEST_P(Overload, NineTenthsOfTheCapacityAreAnsweredInTime) {
   }
 }
 
-// With clients that retry as early as allowed, or at ten times the capacity, rejecting requests uses much processor
-// time. The rest must still be used.
+// With clients that retry as early as allowed, or at ten times the capacity, rejections take much processor time. The
+// remaining time must still be used.
 TEST_P(Overload, NineTenthsOfWhatRefusingLeavesAreAnsweredInTime) {
   const double capacity = Capacity(GetParam());
   for (const double times : {2.0, 5.0, 10.0}) {

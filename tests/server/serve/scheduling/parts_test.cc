@@ -57,7 +57,7 @@ class PartsTest : public ::testing::Test {
  protected:
   PartsTest() {
     model_->queue_limits = limits_;
-    model_->cost->ObserveCompute(1000, absl::Seconds(1));  // a millisecond a token
+    model_->cost->ObserveCompute(1000, absl::Seconds(1));  // a millisecond per token
   }
 
   InferenceRequest Request(int64_t tokens, const std::string& id = "") const {
@@ -85,7 +85,7 @@ class PartsTest : public ::testing::Test {
     return ids;
   }
 
-  // The model's requests wait for company.
+  // Makes the model's requests wait for a fuller batch.
   void Wait(BatchLimits own, absl::Duration max_wait) const {
     own.max_wait = max_wait;
     limits_->set_batch(own);
@@ -96,7 +96,7 @@ class PartsTest : public ::testing::Test {
   std::shared_ptr<LoadedModel> model_ = std::make_shared<LoadedModel>();
 };
 
-// Twelve images of 224x224 pixels, two executors.
+// Twelve images of 224x224 pixels for two executors.
 TEST_F(PartsTest, BatchesShrinkWithTheQueue) {
   Scheduler scheduler({.executors = 2}, clock_, /*sweep=*/false);
   for (int i = 0; i < 12; ++i) Submit(scheduler, i, 197);
@@ -118,7 +118,7 @@ TEST_F(PartsTest, WhoMakesRequestsWaitForCompanyHasWholeBatches) {
   EXPECT_THAT(Ids(scheduler.NextBatch()), ElementsAre("0", "1", "2"));
 }
 
-// Images of 200 ms each; six of another client are in flight on two executors, whose whole batches take 1 s.
+// Images of 200 ms each. Six images of another caller are in flight on two executors; a full batch takes 1 s.
 TEST_F(PartsTest, NobodyIsRefusedForAWholeBatchThatDoesNotCome) {
   const auto admits = [&](bool in_parts, absl::Duration max_wait) {
     Admission admission({.executors = 2, .max_batch_tokens = 1000, .in_parts = in_parts}, clock_);
@@ -131,7 +131,7 @@ TEST_F(PartsTest, NobodyIsRefusedForAWholeBatchThatDoesNotCome) {
     }
     InferenceRequest mine = Request(200);
     mine.caller = "mine";
-    mine.deadline = clock_.Now() + absl::Milliseconds(700);  // admits predictions up to 560 ms
+    mine.deadline = clock_.Now() + absl::Milliseconds(700);  // a predicted time of up to 560 ms is admitted
     return admission.Admit(mine).ok();
   };
   EXPECT_TRUE(admits(true, absl::ZeroDuration()));

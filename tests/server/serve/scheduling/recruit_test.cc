@@ -16,7 +16,7 @@
 namespace vitrine {
 namespace {
 
-// `count` executors that wait for batches and join the thread teams that they are recruited to.
+// `count` executors that wait for batches and join the teams to which they are sent.
 class IdleExecutors {
  public:
   IdleExecutors(Scheduler& scheduler, int count) : scheduler_(scheduler) {
@@ -84,7 +84,7 @@ TEST(SendToTeam, WhoIsBackFromATeamTakesBatches) {
   Scheduler scheduler({}, SteadyClock(), /*sweep=*/false);
   IdleExecutors executors(scheduler, 1);
   engine::Workspace workspace;
-  for (bool came = false; !came;) {  // at once, on a machine that does nothing else
+  for (bool came = false; !came;) {  // succeeds at once on an idle machine
     executors.AwaitIdle(1);
     const Helpers helpers(workspace, scheduler, 4);
     came = helpers.members() == 2;
@@ -159,7 +159,7 @@ TEST(HelpersWorth, ALoneImageIsSharedByWhatItTakes) {
   EXPECT_EQ(MembersWorth(337, 24, 24), 2);
 }
 
-// Members wait for each other in every group of images.
+// Members wait for each other in every group of images, so the group's time counts.
 TEST(HelpersWorth, OfABatchAGroupCounts) {
   EXPECT_EQ(MembersWorth(8, 1576, 197), 5) << "256 tokens take 1.3 ms";
   EXPECT_EQ(MembersWorth(2, 1576, 197), 1) << "256 tokens take 0.3 ms";

@@ -52,7 +52,7 @@ TEST(TimeUntilDone, FillsTheExecutorsAsTheyGetFree) {
   EXPECT_EQ(TimeUntilDone(Ms(1), {Ms(7), Ms(9), Ms(11)}, 1), Ms(8)) << "more run than there are executors";
 }
 
-// A model of 1 ms and one of 300 ms for an image, on two executors.
+// One model takes 1 ms per image, another 300 ms; there are two executors.
 class BusyExecutorsTest : public ::testing::Test {
  protected:
   static constexpr int kExecutors = 2;
@@ -129,7 +129,7 @@ TEST(ModelCost, ABatchThatVariesIsPredictedByItsLongerOnes) {
   EXPECT_LT(varies.PredictBatchAtMost(10), Ms(150));
 }
 
-// Sixteen LOW requests of 0.34 s keep the executors busy, or fewer leave one free; urgent ones come now and then.
+// Sixteen LOW requests of 0.34 s keep the executors busy, or fewer leave one free; urgent requests arrive now and then.
 struct Ended {
   int answered = 0, refused = 0, expired = 0;
 };
@@ -166,7 +166,7 @@ TEST(UrgentRequests, NoneExpiresBehindLongBatchesAndFewAreRefusedInVain) {
     const int asked = ended.answered + ended.refused + ended.expired;
     EXPECT_GT(asked, 1500);
     EXPECT_LE(ended.expired, 0.005 * asked) << limit;
-    // A fifth of the time to the deadline is left to errors of predictions.
+    // A fifth of the time to the deadline is reserved for prediction errors.
     const double in_vain = limit < 100 ? 0.1 : 0.2;
     EXPECT_LE(all.answered - ended.answered, in_vain * asked) << limit << " ms: " << all.answered << " would have been";
     EXPECT_GT(ended.answered, 0) << limit;

@@ -23,7 +23,7 @@ using ::testing::UnorderedElementsAre;
 
 class SchedulerTest : public ::testing::Test {
  protected:
-  // The answer of request `i` lands in codes_[i].
+  // Returns a request whose answer goes to codes_[i].
   InferenceRequest Request(int i, int64_t tokens = 10) {
     if (static_cast<int>(codes_.size()) <= i) codes_.resize(i + 1);
     InferenceRequest request;
@@ -107,7 +107,7 @@ TEST_F(SchedulerTest, ExpiredWorkIsAnsweredWhileEveryExecutorIsBusy) {
   EXPECT_EQ(scheduler.depth().requests, 1);
 }
 
-// Eight images that come together, on four idle executors.
+// Eight images could form one batch, but four executors are idle.
 TEST_F(SchedulerTest, IdleExecutorsShareWhatWouldBeOneBatch) {
   constexpr int kExecutors = 4, kImages = 8;
   Scheduler scheduler({.max_batch_images = kImages, .max_wait = absl::Seconds(1)}, clock_, /*sweep=*/false);
@@ -122,7 +122,7 @@ TEST_F(SchedulerTest, IdleExecutorsShareWhatWouldBeOneBatch) {
     });
   }
   while (scheduler.idle() < kExecutors) std::this_thread::yield();
-  for (int i = 0; i < kImages - 1; ++i) scheduler.Submit(Request(i));  // one more would fill a batch
+  for (int i = 0; i < kImages - 1; ++i) scheduler.Submit(Request(i));  // one less than a full batch
   while (scheduler.idle() < kExecutors) std::this_thread::yield();
   clock_.Advance(absl::Seconds(1));
   scheduler.Sweep();
@@ -163,7 +163,7 @@ TEST_F(SchedulerTest, CancelledAndExpiredWorkNeverReachesAnExecutor) {
   EXPECT_THAT(codes_[1], ElementsAre(absl::StatusCode::kDeadlineExceeded));
 }
 
-// The queue time of two expired requests and one cancelled request must be counted too.
+// The queue time of two expired requests and one cancelled request must also be counted.
 TEST_F(SchedulerTest, WhoIsNeverTakenHasSpentItsTimeInTheQueue) {
   Metrics metrics("");
   const auto model = std::make_shared<LoadedModel>();
@@ -249,7 +249,7 @@ TEST_F(SchedulerTest, StopAnswersWhatIsLeftAtItsDeadline) {
   EXPECT_EQ(scheduler.depth().requests, 0);
 }
 
-// The scheduler shows Decide only the first requests of long queues; the batches must be those of the whole queue.
+// The scheduler passes only the first requests of long queues to Decide; the batches must be those of the whole queue.
 TEST_F(SchedulerTest, LongQueuesGiveTheBatchesThatTheWholeQueueWouldGive) {
   std::mt19937 random(5);
   const auto draw = [&](int least, int most) { return std::uniform_int_distribution<int>(least, most)(random); };
@@ -295,7 +295,7 @@ TEST_F(SchedulerTest, LongQueuesGiveTheBatchesThatTheWholeQueueWouldGive) {
   EXPECT_EQ(scheduler.depth().requests, 0);
 }
 
-// Under heavy load every request is answered exactly once, and cancelled or expired requests are never computed.
+// Under heavy load every request must be answered exactly once, and cancelled or expired requests must not be computed.
 TEST(SchedulerStorm, EveryRequestIsAnsweredExactlyOnce) {
   constexpr int kProducers = 6, kPerProducer = 1500, kExecutors = 3;
   const Clock& clock = SteadyClock();

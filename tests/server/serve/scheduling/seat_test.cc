@@ -41,7 +41,7 @@ TEST(Seat, TheExecutorWaitsUntilTheStandInHasFinished) {
   const int before = clock.looks();
   std::atomic<bool> finished = false;
   std::thread stand_in([&] {
-    while (clock.looks() == before) std::this_thread::yield();  // until the executor asks
+    while (clock.looks() == before) std::this_thread::yield();  // until the executor reads the clock
     finished = true;
     seat.Finish();
   });
@@ -65,7 +65,7 @@ TEST(Seat, TheExecutorKeepsAQuarter) {
   absl::Duration ran, waited;
   for (int i = 0; i < 10; ++i) {
     clock.Advance(absl::Milliseconds(2));
-    ran += absl::Milliseconds(5);  // with three looks at the clock
+    ran += absl::Milliseconds(5);  // 2 ms, and 1 ms for each of three reads of the clock
     const absl::Time before = clock.Now();
     seat.GiveWay();
     waited += clock.Now() - before;

@@ -11,7 +11,7 @@
 namespace vitrine::testing {
 namespace {
 
-// Returns the factor on the true costs that the cost model observes.
+// Returns the factor by which the costs that the cost model observes differ from the true ones.
 double Believed(Fault fault) {
   return fault == Fault::kBelievesAThird ? 1.0 / 3 : 1;
 }
@@ -111,7 +111,7 @@ void SimulatedServer::Arrive(const SimulatedRequest& what, std::function<void(co
   scheduler_.Submit(std::move(request));
 }
 
-// Calls NextBatch only if a live request waits, since NextBatch would block otherwise.
+// Calls NextBatch only if a live request waits, since NextBatch would otherwise block.
 void SimulatedServer::StartIdle() {
   for (Executor& executor : executors_) {
     if (executor.running.has_value()) continue;
@@ -147,7 +147,7 @@ void SimulatedServer::End(Executor& executor) {
   for (const auto& request : ended.batch.requests) request->Finish(v1::ClassifyResponse());
 }
 
-// Measures elapsed time like ExecuteBatch, so that requests read meanwhile count.
+// Measures elapsed time like ExecuteBatch, so that requests read in this time count.
 void SimulatedServer::Observe(const Running& ended) const {
   const double stretched =
       absl::FDivDuration(Now() - ended.start, ended.compute + ended.rest) * Believed(options_.fault);

@@ -23,16 +23,16 @@
 
 namespace vitrine::testing {
 
-// Time that computing takes on one executor.
+// Compute time on one executor.
 struct SimulatedCost {
   absl::Duration pass = {};  // fixed cost of each forward pass
   absl::Duration token = {};
-  absl::Duration image = {};  // reading and decoding one image
+  absl::Duration image = {};  // time to read and decode one image
   absl::Duration overlay_pixel = {};
 };
 
 struct SimulatedRequest {
-  int model = 0;  // as AddModel numbered it
+  int model = 0;  // number returned by AddModel
   std::string caller = "anonymous";
   v1::Priority priority = v1::NORMAL;
   absl::Time deadline = absl::InfiniteFuture();
@@ -57,9 +57,9 @@ class SimulatedServer {
   struct Options {
     BatchOptions batch = {};          // max_wait must be zero
     AdmissionOptions admission = {};  // its `executors` is the number of simulated executors
-    // Time to receive a request, also a rejected one, on an executor's core.
+    // Time to receive a request, even a rejected one, on an executor's core.
     absl::Duration reading = {};
-    double jitter = 0;  // largest random change of a pass's time, as a fraction of it
+    double jitter = 0;  // largest random change of a pass's time, as a fraction of this time
     uint64_t seed = 1;
     Fault fault = Fault::kNone;
   };
@@ -67,16 +67,16 @@ class SimulatedServer {
   SimulatedServer(const SimulatedServer&) = delete;
   SimulatedServer& operator=(const SimulatedServer&) = delete;
 
-  // Adds a model that was warmed up with one image of `tokens`; returns its number.
+  // Adds a model that was warmed up with one image of `tokens`. Returns its number.
   int AddModel(const SimulatedCost& cost, int64_t tokens = 196);
 
   absl::Time Now() const { return clock_.Now(); }
-  // Calls `event` at `time`, which must not have passed. Events of the same time run in the order of the calls.
+  // Calls `event` at `time`, which must not have passed. Events with equal times run in the order of the calls.
   void At(absl::Time time, std::function<void()> event);
   // Calls `event` now and again after each gap.
   void Every(std::function<absl::Duration()> gap, std::function<void()> event);
-  // Lets a request arrive. Calls `ended` with its result, possibly before this returns: OK within the deadline, a
-  // rejection by admission, or DEADLINE_EXCEEDED. Does not call it for requests that the destructor finds unfinished.
+  // Lets a request arrive. Calls `ended` with its result, possibly before Arrive returns: OK within the deadline, a
+  // rejection by admission, or DEADLINE_EXCEEDED. Does not call it for requests that are unfinished at destruction.
   void Arrive(const SimulatedRequest& what, std::function<void(const absl::Status& status)> ended);
   void RunUntil(absl::Time end);
 
@@ -93,12 +93,12 @@ class SimulatedServer {
   struct Running {
     Batch batch;
     absl::Time start;
-    absl::Duration compute, rest;  // without the delay by `reading`
+    absl::Duration compute, rest;  // times without the delay by `reading`
   };
   struct Executor {
     std::optional<Running> running;
-    absl::Duration owed;  // while running: time of requests read on its core since the end was planned
-    absl::Time free;      // while idle: time when the arrived requests are read
+    absl::Duration owed;  // while running: core time spent on reading requests since the end was planned
+    absl::Time free;      // while idle: time at which the arrived requests have been read
   };
 
   void Repeat(const std::function<absl::Duration()>& gap, const std::function<void()>& event);
@@ -120,7 +120,7 @@ class SimulatedServer {
 
   Admission admission_;
   Scheduler scheduler_;
-  std::multiset<absl::Time> waiting_;  // deadlines of what is in the queue
+  std::multiset<absl::Time> waiting_;  // deadlines of the requests in the queue
   std::vector<Executor> executors_;
   size_t reads_next_ = 0;
 };

@@ -90,7 +90,7 @@ TEST_F(WaitingQueueTest, ManyRequestsOfManyCallersAreNotLookedAtEither) {
   EXPECT_EQ(Front().size(), 8);
 }
 
-// Expired and slow requests share no batch with others.
+// Expired and slow requests share no batch with other requests.
 TEST_F(WaitingQueueTest, LooksPastWhatIsInNoBatch) {
   Wait("late", {.deadline = now_});
   Wait("slow", {.is_slow = true});

@@ -39,7 +39,7 @@ class Unheard final : public HttpReply {
   void Send(absl::FunctionRef<HttpResponse()> make) override { (void)make(); }
 };
 
-// Has no executor: every request of these tests is rejected or answered without computation.
+// Tests without an executor: every request is rejected or answered without compute.
 class HttpClassifyFrontTest : public ::testing::Test {
  protected:
   HttpClassifyFrontTest() {
@@ -51,7 +51,7 @@ class HttpClassifyFrontTest : public ::testing::Test {
   }
 
   HttpResponse Ask(const Sent& sent) { return testing::AnswerOf(port_.Begin(sent.request), sent.body); }
-  // Sends a POST to `url`, which must be rejected with `code` and `name`; returns the error message.
+  // Sends a POST to `url`, which must be rejected with `code` and `name`. Returns the error message.
   std::string Refused(int code, const std::string& name, const std::string& url, const std::string& body,
                       const std::map<std::string, std::string>& headers = {}) {
     const HttpResponse response = Ask(Sent("POST", url, body, headers));
@@ -116,7 +116,7 @@ TEST_F(HttpClassifyFrontTest, AImageThatCurlHasCutIsToldApart) {
       << "damaged otherwise";
 }
 
-// A sentence that people paste into a shell holds nothing that a shell would act on.
+// People paste this line into a shell, so it must not contain anything that a shell executes.
 TEST_F(HttpClassifyFrontTest, TheLineHoldsNothingThatAShellReads) {
   const Sent request("POST", kPath, "", {{"Host", "h;rm -rf ~"}});
   EXPECT_EQ(CurlLine(*request.request, "$(x)", "`y`"),
@@ -223,7 +223,7 @@ TEST_F(HttpClassifyFrontTest, ADrainingServerTakesNone) {
   EXPECT_EQ(service_.ledger().answered(), 1) << "once its answer was written";
 }
 
-// The image that the executor decodes is the body itself.
+// The executor decodes the bytes of the body, without a copy.
 TEST_F(HttpClassifyFrontTest, ABodyIsNotCopiedAndItsIdIsThatOfTheHeader) {
   const Sent sent("POST", kPath, NoisePng(8, 8, 1), {{"x-request-id", "of a proxy"}});
   std::string body = sent.body;
@@ -238,7 +238,7 @@ TEST_F(HttpClassifyFrontTest, ABodyIsNotCopiedAndItsIdIsThatOfTheHeader) {
   batch->requests.front()->Finish(absl::CancelledError(""));
 }
 
-// An upload over a slow network takes longer than the default timeout. A timeout of the client's counts from the head.
+// An upload over a slow network may take longer than the default timeout. A client's own timeout starts at the head.
 TEST_F(HttpClassifyFrontTest, TheDefaultTimeoutCountsFromTheEndOfTheBody) {
   for (const auto& [query, deadline] : {std::pair<std::string, absl::Duration>{"", absl::Seconds(165)},
                                         std::pair<std::string, absl::Duration>{"?deadline=2s", absl::Seconds(2)}}) {
@@ -253,7 +253,7 @@ TEST_F(HttpClassifyFrontTest, TheDefaultTimeoutCountsFromTheEndOfTheBody) {
   }
 }
 
-// An image sent to an endpoint that expects JSON.
+// An image is sent to an endpoint that expects JSON.
 TEST_F(HttpClassifyFrontTest, AImageSentToTheOtherProtocolIsToldWhereToGo) {
   for (const std::string& image : {NoisePng(8, 8, 1), std::string("\xFF\xD8\xFF\xE0[[[[")}) {
     const HttpResponse response =

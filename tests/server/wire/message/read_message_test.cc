@@ -87,7 +87,7 @@ TEST(ReadClassify, AMalformedMessageIsNamed) {
   EXPECT_FALSE(ReadClassify(testing::Received("\x0a\x01\xff")).ok()) << "a model's name that is not UTF-8";
 }
 
-// Small fields are objects of a hundred bytes in memory.
+// A small field becomes an object of a hundred bytes in memory.
 TEST(ReadClassify, NoMoreThanAnyRequestNeedsIsParsed) {
   std::string message = Image(std::string(1'000'000, 'p'));
   for (int i = 0; i < 32 << 10; ++i) message += std::string("\x3a\0", 2);  // attention

@@ -25,7 +25,7 @@ std::string Bytes(std::initializer_list<int> bytes) {
   return std::string(bytes.begin(), bytes.end());
 }
 
-// Walked over, is it a message?
+// Returns true if the walker accepts the message.
 bool Walks(std::string_view message) {
   MessageWalker walker(message);
   while (walker.Next().has_value()) {
@@ -62,7 +62,7 @@ TEST(MessageWalker, TellsEachFieldWhereItLies) {
   EXPECT_FALSE(walker.is_malformed());
 }
 
-// Tests the limits of valid messages against protobuf's parser.
+// Compares the limits of valid messages with those of protobuf's parser.
 TEST(MessageWalker, TakesAndRefusesWhatProtobufDoes) {
   std::vector<std::string> messages = {
       "",
@@ -75,24 +75,24 @@ TEST(MessageWalker, TakesAndRefusesWhatProtobufDoes) {
       Bytes({0x0a, 0xff, 0xff, 0xff, 0xff, 0x07, 'm'}),                                 // two gigabytes
       Bytes({0x0a, 0x81, 0x80, 0x80, 0x80, 0x10, 'm'}),                                 // more than 32 bits
       Bytes({0x8a, 0x80, 0x80, 0x80, 0, 1, 'm'}),                                       // a tag of five bytes
-      Bytes({0x8a, 0x80, 0x80, 0x80, 0x70, 1, 'm'}),                                    // with bits that are lost
+      Bytes({0x8a, 0x80, 0x80, 0x80, 0x70, 1, 'm'}),                                    // with bits that are dropped
       Bytes({0x8a, 0x80, 0x80, 0x80, 0x80, 0, 1, 'm'}),                                 // and of six
       Bytes({0x10, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f}),        // a number of ten bytes
       Bytes({0x10, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01}),  // and of eleven
       Bytes({0x11, 1, 2, 3, 4, 5, 6, 7}),                                               // seven of eight
       Bytes({0x75, 1, 2, 3}),                                                           // three of four
-      Bytes({0x0c}),  // the end of a group that has not begun
+      Bytes({0x0c}),  // the end of a group that has no beginning
       Bytes({0x0e}),
-      Bytes({0x0f}),  // types that there are not
+      Bytes({0x0f}),  // wire types that do not exist
       Bytes({0x7b, 0x7c}),
       Bytes({0x7b}),
       Bytes({0x7b, 0x74}),
       Bytes({0x7b, 0, 0x7c}),
-      Bytes({0x7b, 0x18, 1, 0x7c, 0x0a, 1, 'm'}),  // a group that nobody knows
+      Bytes({0x7b, 0x18, 1, 0x7c, 0x0a, 1, 'm'}),  // an unknown group
       Groups(99),
       Groups(100),
       Groups(101),
-      Bytes({0x18, 1}),  // an image that is a number: unknown
+      Bytes({0x18, 1}),  // an image field with a number: an unknown field
       Bytes({0x1b, 0x1c}),
   };
   for (const int depth : {98, 99, 100}) {  // within a tensor
@@ -107,7 +107,7 @@ TEST(MessageWalker, TakesAndRefusesWhatProtobufDoes) {
   }
 }
 
-// Expects that ReadClassify gives the same message as protobuf, with the image as a view into the received bytes.
+// Expects that ReadClassify gives the same message as protobuf, with the image as a view of the received bytes.
 void ExpectSame(const std::string& message) {
   ClassifyRequest expected;
   const bool parses = expected.ParseFromString(message);
@@ -144,7 +144,7 @@ ClassifyRequest Drawn(std::mt19937& random) {
   return request;
 }
 
-// Concatenated messages are one message: a later image or tensor replaces the other kind, and tensors are merged.
+// Concatenated messages are one message: a later image or tensor replaces the other kind; tensors are merged.
 TEST(ReadClassify, MergedAndMutatedMessagesAreReadAsProtobufReadsThem) {
   const google::protobuf::LogSilencer silence;  // mutated strings are not valid UTF-8
   std::mt19937 random(7);

@@ -30,7 +30,7 @@ TEST(Base64, IsReadInEveryFormThatProgramsWrite) {
   for (size_t size = 0; size <= 256; ++size) {
     const std::string bytes = EveryByte().substr(256 - size);
     const std::string text = absl::Base64Escape(bytes);
-    std::string lines;  // as MIME and `base64` break them, with the ends of lines of Windows
+    std::string lines;  // broken into lines as by MIME and `base64`, with line ends of Windows
     for (size_t i = 0; i < text.size(); i += 76) lines += text.substr(i, 76) + "\r\n";
     std::string escaped;
     for (const char c : text) escaped += c == '+' ? "%2B" : c == '/' ? "%2f" : c == '=' ? "%3D" : std::string(1, c);

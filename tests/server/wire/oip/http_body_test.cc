@@ -41,7 +41,7 @@ TEST(HttpBody, BinaryDataStandsBehindTheJson) {
 
 TEST(HttpBody, EveryWrongLengthIsRefused) {
   const std::string body = std::string(kBinaryHead) + "abcdefghijkl";
-  for (size_t length = 1; length <= body.size() + 1; ++length) {  // with 0 it is another form
+  for (size_t length = 1; length <= body.size() + 1; ++length) {  // 0 selects another form
     if (length == strlen(kBinaryHead)) continue;
     EXPECT_FALSE(ReadInferBody(body, length).ok()) << length;
   }
@@ -69,7 +69,7 @@ TEST(HttpBody, NestedDataIsFlattened) {
 
 TEST(HttpBody, HostileJson) {
   EXPECT_THAT(Refusal(std::string(kMaxJsonBytes + 1, ' ')), HasSubstr("at most"));
-  // Before it is parsed, else it would not be JSON: the parser would take 300 MiB for it.
+  // Checked before parsing (the text is not JSON): the parser would take 300 MiB.
   EXPECT_THAT(Refusal(std::string(kMaxJsonBytes, '[')), HasSubstr("nested deeper than 16"));
   EXPECT_THAT(Refusal(R"({"id":"\\")" + std::string(17, '{')), HasSubstr("nested deeper than 16"));
   EXPECT_THAT(Refusal(std::string(16, '[')), HasSubstr("not JSON"));
@@ -83,7 +83,7 @@ TEST(HttpBody, HostileJson) {
               HasSubstr("whole numbers"));
 }
 
-// A body of one input with these members.
+// Returns a body of one input with these members.
 std::string WithInput(const std::string& members) {
   return R"({"inputs":[{"name":"image",)" + members + "}]}";
 }
@@ -134,14 +134,14 @@ TEST(HttpBody, LongStringsAreBoundedByTheMessageAlone) {
       ReadInferBody(WithInput(R"("datatype":"BYTES","shape":[1],"data":[")" + text + "\"]"), std::nullopt);
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_EQ(read->infer.message.inputs(0).contents().bytes_contents(0), text);
-  // Short ones take more memory than their text.
+  // Short strings take more memory than their text.
   const std::string many = Repeated("\"\"", static_cast<int>(kMaxJsonBytes / 3 + 1));
   EXPECT_THAT(Refusal(WithInput(R"("datatype":"BYTES","shape":[1],"data":[)" + many + "]")),
               AllOf(HasSubstr("at most 4194304 are read"), HasSubstr("Inference-Header-Content-Length: 0"),
                     HasSubstr("/v1/models/NAME:classify")));
 }
 
-// Each member of a request that is null, in turn.
+// Sets each member of a request to null, one at a time.
 TEST(HttpBody, NullIsAsAbsent) {
   const json whole = json::parse(
       R"({"id":"7","parameters":{"binary_data_output":true,"priority":1},
@@ -304,7 +304,7 @@ TEST(HttpBody, AnAnswerIsJsonOrBinaryByOutput) {
   EXPECT_FALSE(plain.json_bytes.has_value());
   const json document = json::parse(plain.bytes);
   EXPECT_EQ(document["outputs"][0]["data"], json({0.25, -1.0}));
-  EXPECT_EQ(document["outputs"][1]["data"][0], "\xEF\xBF\xBD:0:a");  // no UTF-8 becomes a replacement character
+  EXPECT_EQ(document["outputs"][1]["data"][0], "\xEF\xBF\xBD:0:a");  // invalid UTF-8 becomes a replacement character
   EXPECT_EQ(document["outputs"][2]["data"], json({true, false}));
 
   request.binary["logits"] = true;

@@ -19,7 +19,7 @@ using ::testing::HasSubstr;
 using ::testing::StartsWith;
 using Head = std::shared_ptr<HttpRequest>;
 
-// The body itself is the answer, or why there is none.
+// Answers with the body, or with the error of reading it.
 HttpHandling Echo() {
   return HttpHandling::Read([](const absl::StatusOr<std::string>& body, const std::shared_ptr<HttpReply>& reply) {
     reply->Send([&] {
@@ -29,7 +29,7 @@ HttpHandling Echo() {
   });
 }
 
-// The rest of the body, which never comes, holds no thread: with one each, some tens of clients would hold all.
+// A body that never arrives must not hold a thread: otherwise some tens of clients would hold all threads.
 TEST(HttpServer, ABodyThatNobodyReadsIsNotWaitedFor) {
   const auto server =
       HttpServer::Start({.listen = "127.0.0.1:0"}, [](const Head&) { return HttpHandling::Answer({}); });
@@ -56,7 +56,7 @@ TEST(HttpServer, BodiesOfAllConnectionsHaveOneBudget) {
               AllOf(StartsWith("HTTP/1.1 400"), HasSubstr("come back in a moment")));
 }
 
-// Each would hold up the end for as long as a body may take.
+// Otherwise each such client would delay the end for the maximum time of a body.
 TEST(HttpServer, TheEndDoesNotWaitForABodyThatDoesNotCome) {
   std::promise<void> asked;
   std::promise<absl::Status> read;

@@ -41,7 +41,7 @@ class InferTest : public ::testing::Test {
     registry_.Poll();
   }
 
-  // The answer lands in answer_, and what it holds in held_.
+  // Makes a call. Its answer goes to answer_, its resources to held_.
   void Ask(int images, Caller caller = {}) {
     held_ = std::make_shared<AnswerResources>(service_.ledger());
     vitrine::Infer(service_, testing::Received(PixelsRequest(images)),

@@ -89,7 +89,7 @@ TEST(TensorView, HasOneSize) {
 }
 
 TEST(TensorView, EveryScaleIsTheSameImage) {
-  const std::vector<float> pixels = {0, 255, 51, 102, 204, 153};  // two of each channel
+  const std::vector<float> pixels = {0, 255, 51, 102, 204, 153};  // two values per channel
   std::vector<float> expected, inception, vgg;
   constexpr float kVgg[] = {123, 117, 104};
   for (size_t i = 0; i < pixels.size(); ++i) {

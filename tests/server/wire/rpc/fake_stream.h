@@ -59,7 +59,7 @@ class FakeStream final : public HttpStream {
     is_closed_ = true;
     dropped.swap(waiting_);
   }
-  // Wait until the server has ended the response, or (AwaitMessages) has sent `count` messages.
+  // AwaitEnd waits until the server has ended the response, AwaitMessages until it has sent `count` messages.
   void AwaitEnd() {
     MutexLock lock(mutex_);
     while (!has_ended_) changed_.Wait(mutex_);
@@ -81,7 +81,7 @@ class FakeStream final : public HttpStream {
     MutexLock lock(mutex_);
     return awaits_body_;
   }
-  // Returns a header of the head or the trailers; "(none)" if it is in neither.
+  // Returns a header of the head or the trailers; "(none)" if neither has it.
   std::string Value(std::string_view name) const {
     MutexLock lock(mutex_);
     for (const HttpHeaders* headers : {&head_, &trailers_}) {
@@ -95,7 +95,7 @@ class FakeStream final : public HttpStream {
     MutexLock lock(mutex_);
     return has_ended_ && body_.empty() && trailers_.empty();
   }
-  // Returns for each message whether it is compressed, and its bytes.
+  // Returns, for each message, true if it is compressed, and its bytes.
   std::vector<std::pair<bool, std::string>> Messages() const {
     MutexLock lock(mutex_);
     return MessagesIn(body_);
@@ -150,7 +150,7 @@ class FakeCall {
     if (handler_ != nullptr) handler_->OnEnd();
   }
   void TooSlow() { handler_->OnTooSlow(); }
-  // Ends the call: the client has received the whole response, or resets the stream.
+  // Ends the call: the client has received the whole response or, if it is incomplete, resets the stream.
   void Close() {
     const std::shared_ptr<HttpStreamHandler> handler = std::exchange(handler_, nullptr);
     const std::shared_ptr<FakeStream> stream = std::exchange(stream_, nullptr);
@@ -159,14 +159,14 @@ class FakeCall {
     stream->Close();
     if (handler != nullptr) handler->OnClosed(stream->has_ended());
   }
-  // Requires that the call is not closed.
+  // The call must not be closed.
   FakeStream& stream() { return *stream_; }
   // Returns true while the stream is referenced.
   bool is_held() const { return !watched_.expired(); }
 
  private:
   const std::shared_ptr<HttpRequest> request_;
-  std::shared_ptr<FakeStream> stream_;  // null once it is closed
+  std::shared_ptr<FakeStream> stream_;  // null after Close
   const std::weak_ptr<FakeStream> watched_;
   std::shared_ptr<HttpStreamHandler> handler_;  // null if the server does not read the body
 };

@@ -35,7 +35,7 @@ std::string Framed(const std::string& message, char flag = 0) {
   return frame + message;
 }
 
-// Answers its message with the same.
+// Answers its message with the same bytes.
 class Echo final : public SingleCall {
  public:
   explicit Echo(GrpcOpening opening) : SingleCall(std::move(opening), kMaxBytes) {
@@ -52,7 +52,7 @@ class Echo final : public SingleCall {
   }
 };
 
-// Answers each message with the same, and pauses after one that is "pause".
+// Answers each message with the same bytes. Pauses after the message "pause".
 class EchoStream final : public GrpcCall {
  public:
   explicit EchoStream(GrpcOpening opening) : GrpcCall(std::move(opening), kMaxBytes, false) {}
@@ -79,7 +79,7 @@ class GrpcCallTest : public ::testing::Test {
     EXPECT_TRUE(server_.Start().ok());
   }
 
-  // Returns how a unary call with this body ends: the code and the message.
+  // Returns the code and message with which a unary call with this body ends.
   std::string StatusOf(const std::string& body, const HttpHeaders& metadata = {}) {
     FakeCall call(server_, kUnary, metadata);
     call.Send(body);

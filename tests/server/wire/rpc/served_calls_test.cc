@@ -83,7 +83,7 @@ class ServedCallsTest : public ::testing::Test {
     return response;
   }
 
-  // A plain call's answer.
+  // Makes a plain call and returns its answer.
   template <typename Response>
   absl::StatusOr<Response> Ask(const std::string& path, const google::protobuf::Message& request) {
     FakeCall call(server_, path);
