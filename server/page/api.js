@@ -25,10 +25,10 @@ export class Refusal extends Error {
   get shortCode() { return this.status ? `${this.code}, HTTP ${this.status}` : this.code; }
 }
 
-// True if the server is unreachable, shuts down, or has not loaded its models yet: a retry may succeed.
+// True if the server is unreachable, shuts down or is still loading its models: a retry may succeed.
 export const passes = (refusal) => ["UNREACHABLE", "UNAVAILABLE"].includes(refusal.code);
 
-const LIMIT = 65e3;  // longest wait for an answer after the upload, in ms: a little longer than the server's own
+const LIMIT = 65e3;  // timeout of an answer after the upload, in ms: a little longer than the server's
 const unreachable = () =>
     new Refusal("The server does not answer. It is asked again as soon as it does.", "UNREACHABLE");
 
@@ -69,7 +69,7 @@ function post(path, body, signal, sent = () => {}) {
     if (token) request.setRequestHeader("Authorization", `Bearer ${token}`);
     const began = performance.now();
     const moved = (share) => {
-      request.timeout = performance.now() - began + LIMIT;  // counts from the beginning
+      request.timeout = performance.now() - began + LIMIT;  // counts from the beginning of the request
       sent(share);
     };
     request.upload.onprogress = ({loaded, total}) => moved(total ? loaded / total : 0);

@@ -7,7 +7,7 @@ import {colours, compose, coveredPart, markCell} from "./heat.js";
 import {cellAt, KINDS, lack, ON_PICTURE, parametersOf, unknown} from "./question.js";
 import {download, showModel} from "./sheet.js";
 
-const PATIENCE = 400, LONG = 2000;  // milliseconds until progress is shown, and until it counts seconds
+const PATIENCE = 400, LONG = 2000;  // milliseconds until progress is shown, and until it shows seconds
 const LEAST_SHARE = 2;  // lower bound of the colour range, in equal shares: uniform attention then looks flat
 const STAGES = [["queue", "waiting"], ["decode", "decoding"], ["compute", "computing"], ["encode", "maps"]];
 
@@ -16,7 +16,7 @@ const largest = (values) => values.reduce((most, value) => Math.max(most, Math.a
 const isDiverging = (map) => map.diverging || map.values.some((value) => value < 0);
 
 export class Card {
-  // `act`: {state(), patch([x, y]), leave(), head(h), code(card)}: what the hands do.
+  // `act`: callbacks for the user's actions, {state(), patch([x, y]), leave(), head(h), code(card)}.
   constructor(id, act) {
     this.id = id;
     this.act = act;
@@ -133,13 +133,13 @@ export class Card {
     if (lack(this.about, state)) this.map = null;
   }
 
-  // Largest value of the map as a multiple of an equal share: input of the scale shared by all models.
+  // Returns the largest value of the map as a multiple of an equal share, for the scale shared by all models.
   get peak() {
     if (!this.map?.covers || isDiverging(this.map)) return 0;
     return largest(this.map.values) * this.map.values.length;
   }
 
-  // Draws the image with its map, and the heads; drawWords draws the rest.
+  // Draws the image with its map, and the heads; drawWords draws the text.
   draw(picture, state, peak) {
     this.range = null;
     if (this.map) {
@@ -156,7 +156,7 @@ export class Card {
 
   drawPicture(picture, state) {
     const {canvas, map} = this;
-    this.element.classList.toggle("blank", !picture.shown);  // the browser cannot decode it either
+    this.element.classList.toggle("blank", !picture.shown);  // the browser also cannot decode it
     canvas.classList.toggle("matrix", Boolean(map) && !map.covers);
     if (!picture.shown) return;
     this.part = null;
@@ -323,7 +323,7 @@ export class Card {
         stack, list);
   }
 
-  // Returns the pointer's position in the grid, [x, y] of 0 to 1; null outside.
+  // Returns the pointer's position in the grid, [x, y] from 0 to 1; null outside.
   place(event) {
     if (!this.part) return null;
     const box = this.canvas.getBoundingClientRect();

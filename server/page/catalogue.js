@@ -3,7 +3,7 @@
 // the page still loads.
 import * as api from "./api.js";
 
-// Returns the models to choose from: a name, or NAME@VERSION for each if several versions are ready.
+// Returns the models to choose from: NAME, or NAME@VERSION for each version if several are ready.
 export function choices(models) {
   return models.flatMap(({name, versions}) => {
     const ready = versions.filter((version) => version.state === "ready");
@@ -13,7 +13,7 @@ export function choices(models) {
   });
 }
 
-// Returns {models, abouts}: `abouts` by the id of a choice, null if the server returned none.
+// Returns {models, abouts}: descriptions by the id of a choice, null if the server returned none.
 export async function load() {
   const models = await api.models();
   const told = choices(models).map(async ({id}) => [id, await api.describe(id).catch(() => null)]);

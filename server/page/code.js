@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Code that sends the request of a card: curl, Python and JavaScript. Pure.
+// Code in curl, Python and JavaScript that sends the request of a card. Pure.
 import {classifyPath} from "./api.js";
 
 const VARIABLE = "VITRINE_TOKEN";
 
-// Escape text inside quotes of a shell, of Python and of JavaScript.
+// Escape text inside the quotes of a shell, Python or JavaScript.
 const shell = (text) => `'${text.replaceAll("'", `'\\''`)}'`;
 const quoted = (text) => JSON.stringify(text);
 
-// `asked`: {id, parameters, origin, file, sample, token, map}: what was asked of which model, of which server; the name of
-// the picture's file, the path at the server that it came from ("" for one of the reader's), if a token was sent, and
-// `map` that is shown, {head}, or null.
+// `asked`: {id, parameters, origin, file, sample, token, map}: model, parameters and server of the request; name of the
+// image file; its path at the server, "" for an uploaded file; if a token was sent; the displayed `map`, {head} or null.
 export function curl(asked) {
   const address = asked.origin + classifyPath(asked.id, asked.parameters);
   const token = asked.token ? `-H "Authorization: Bearer $${VARIABLE}" ` : "";

@@ -4,10 +4,10 @@
 import {paint} from "./colour.js";
 
 const SHORTEST = 256, LONGEST = 1024;  // pixels of the longer side
-const FULL_GREY = 0.55;                // map weight from which on the image is fully grey
+const FULL_GREY = 0.55;                // map weight at which the image becomes fully grey
 const UNCOVERED = 0.35;                // brightness outside the grid
 
-// Returns the image in the displayed size.
+// Returns the image at the displayed size.
 export function sized(bitmap) {
   const longer = Math.max(bitmap.width, bitmap.height);
   const scale = Math.min(Math.max(longer, SHORTEST), LONGEST) / longer;

@@ -12,7 +12,7 @@ const history = {
   batch: []
 };
 let last = null, latest = null, looking = false, looked = -Infinity, told = () => {}, heard = () => {};
-let silent = 0;  // when the first look began that has no answer yet; 0: the last one was answered
+let silent = 0;  // start of the first poll without an answer; 0: the last poll was answered
 
 function sparkline(values) {
   const most = Math.max(1e-9, ...values);
@@ -114,7 +114,7 @@ function showLost(error) {
   at("live-verdict").textContent = error.message;
 }
 
-// Shows a poll without an answer yet as a server that hangs.
+// If a poll has no answer yet, shows that the server hangs.
 function showSlow() {
   const waited = silent ? performance.now() - silent : 0;
   if (waited < SLOW) return;
@@ -170,7 +170,7 @@ export function start(changed, answered) {
   heard = answered;
   setInterval(() => {
     if (document.hidden) {
-      silent = 0;  // a page that is not seen does not look
+      silent = 0;  // a hidden page does not poll
       return;
     }
     if (looking) silent ||= performance.now();  // a poll that hung while the page was hidden counts from now

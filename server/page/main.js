@@ -18,7 +18,7 @@ import * as states from "./state.js";
 import * as theme from "./theme.js";
 
 let state = states.read(location.hash);
-const LONGEST_WAIT = 1000;  // wait of everything else for the first answer
+const LONGEST_WAIT = 1000;  // maximum wait of other loading for the first answer, in ms
 const RETRY = 1000;  // milliseconds between two automatic retries
 let models = [], samples = [], picture = null, cards = [], before = "", turn = 0, chosenTurn = 0, openingTurn = 0;
 let missing = "";                  // name of a sample that could not be fetched
@@ -52,7 +52,7 @@ function firstModel() {
   return (all.find(({id}) => state.sample && knows(abouts.get(id), state.sample)) ?? all[0])?.id;
 }
 
-// Keeps a description that is known when a draining or busy server does not give it again.
+// Keeps a known description if a draining or busy server does not return it again.
 async function loadModels(loading = catalogue.load()) {
   const loaded = await loading;
   models = loaded.models;
@@ -152,7 +152,7 @@ async function ask() {
   neighbours.show(asked, samples, looked, () => mine === turn, sample);
 }
 
-// Shows an error that all of several models returned only once.
+// If several models all returned the same error, shows it once.
 function tellFailures(asked, looked) {
   const sentences = new Set(asked.map((card) => card.failure?.message));
   const once = asked.length > 1 && sentences.size === 1 && asked[0].failure;
@@ -201,7 +201,7 @@ async function take(opened, note = opened.note) {
   await ask();
 }
 
-// Forgets the picture; no answer under way counts any more.
+// Forgets the image, and ignores answers that are still to come.
 function clearPicture() {
   ++turn;
   asking = false;
@@ -211,13 +211,13 @@ function clearPicture() {
   showControls();
 }
 
-// Brings the sentence into sight: a file can be dropped anywhere on the page.
+// Scrolls to the sentence: a file can be dropped anywhere on the page.
 function refuseGiven(sentence) {
   refuse(sentence);
   at("trouble").scrollIntoView({block: "nearest"});
 }
 
-// `of`: how many files were given at once.
+// `of`: number of files given at once.
 async function own(blob, of = 1) {
   const mine = ++openingTurn, chosenBefore = chosenTurn;
   let opened;
@@ -227,7 +227,7 @@ async function own(blob, of = 1) {
     if (!(error instanceof api.Refusal)) throw error;
     if (mine !== openingTurn) return;
     if (picture && !picture.bitmap) clearPicture();
-    return refuseGiven(error.message);  // the image shown before stays
+    return refuseGiven(error.message);  // the previous image stays
   }
   if (mine !== openingTurn || chosenBefore !== chosenTurn) return;
   ++chosenTurn;
@@ -270,7 +270,7 @@ function lock(wanted) {
   document.body.classList.toggle("locked", wanted);
 }
 
-// Returns the promise of the initial image: that of the address, or the first sample unless models were chosen.
+// Returns the promise of the initial image: the address's or, if no model was chosen, the first sample.
 function firstPicture() {
   if (!state.sample && !state.models.length && samples.length) state.sample = picker.nameOf(samples[0]);
   const found = samples.find((each) => picker.nameOf(each) === state.sample);
@@ -291,7 +291,7 @@ async function begin(asked) {
     refuse("");
   } catch (error) {
     if (error.status === 401) return needToken();
-    if (error.status === 403) needToken();  // another token may do what this one may not
+    if (error.status === 403) needToken();  // another token may have the permission
     return refuse(error.message, error.shortCode);
   }
   picker.showSamples(samples, sample);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Samples most similar to the image for a model: cosine similarity of its embeddings.
+// Samples that are most similar to the image, by cosine similarity of a model's embeddings.
 import * as api from "./api.js";
 import {at, make} from "./dom.js";
 import {nameOf, wordsOf} from "./picker.js";
@@ -22,7 +22,7 @@ function cosine(a, b) {
   return dot / Math.sqrt(aa * bb || 1);
 }
 
-// Returns the samples that a model can classify: those of its classes, or all if there are none.
+// Returns the samples of a model's classes; all samples if there are none.
 function fitting(about, samples) {
   const known = samples.filter((sample) => knows(about, nameOf(sample)));
   return known.length ? known : samples;
@@ -47,7 +47,7 @@ function embedAll(card, samples) {
   return known.get(key);
 }
 
-// `current()` returns whether the cards are still displayed; `sampled` opens a sample.
+// `current()` returns true if the cards are still displayed; `sampled` opens a sample.
 export async function show(cards, samples, state, current, sampled) {
   const able = cards.filter((card) => card.answer && card.about.features.length);
   at("neighbours").hidden = samples.length === 0 || able.length === 0;

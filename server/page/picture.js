@@ -9,7 +9,7 @@ const isTaken = (head) => (head[0] === 0xff && head[1] === 0xd8) ||
     (head[0] === 0x89 && head[1] === 0x50 && head[2] === 0x4e) ||
     (String.fromCharCode(...head.slice(0, 4)) === "RIFF" && String.fromCharCode(...head.slice(8, 12)) === "WEBP");
 
-// File types that a browser does not show, by their first bytes.
+// File types that browsers do not show, by their first bytes.
 const OTHERS = [
   [/^GIF8/, "a damaged GIF"], [/^BM.{4}\0{4}/s, "a damaged BMP"], [/^....ftypavi/s, "an AVIF picture"],
   [/^(\xff\x0a|\0\0\0\x0cJXL )/, "a JPEG XL"], [/^(\xff\x4f|\0\0\0\x0cjP)/, "a JPEG 2000"],
@@ -20,7 +20,7 @@ const OTHERS = [
   [/^(\xff\xfe|\xfe\xff|[\t\n\f\r\x20-\x7e\x80-\xff]*$)/, "a text"]
 ];
 
-// Returns why a file is not a usable image, as a sentence; empty if the server may say more.
+// Returns a sentence that says why a file is not a usable image; empty if the server must decide.
 function unfit(head, blob) {
   const name = blob.name ?? "What was pasted", way = "Choose a JPEG, PNG or WebP.";
   if (blob.size === 0) return `${name} is empty. ${way}`;
@@ -32,11 +32,11 @@ function unfit(head, blob) {
 
 const headOf = async (blob, bytes) => new Uint8Array(await blob.slice(0, bytes).arrayBuffer());
 
-// A file of the name of `source` with the ending of `type`.
+// Returns a file with the name of `source` and the ending of `type`.
 async function encoded(bitmap, source, type, scale = 1) {
   const canvas = new OffscreenCanvas(Math.ceil(bitmap.width * scale), Math.ceil(bitmap.height * scale));
   const context = canvas.getContext("2d");
-  if (type === "image/jpeg") {  // has no transparency, which the server composites over white
+  if (type === "image/jpeg") {  // no transparency; the server composites it over white
     context.fillStyle = "white";
     context.fillRect(0, 0, canvas.width, canvas.height);
   }

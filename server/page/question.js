@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Request to one model, from its abilities and the page's state. Pure.
+// Request to one model, made from its abilities and the page's state. Pure.
 
 export const KINDS = {
   class: "Class token",
@@ -17,7 +17,7 @@ export const offerOf = (about, kind) => about?.attention.find((offer) => offer.k
 const words = (list) => (list.length < 2 ? list.join("") : `${list.slice(0, -1).join(", ")} and ${list.at(-1)}`);
 const upTo = (count, word) => (count === 1 ? `one ${word}` : `${count} ${word}s, 0 to ${count - 1}`);
 
-// Returns why this model has no such map, as a sentence; empty if it has one.
+// Returns a sentence that says why this model has no such map; empty if it has one.
 export function lack(about, state) {
   if (!about || state.kind === "none") return "";
   const offer = offerOf(about, state.kind);
@@ -41,7 +41,7 @@ export function lack(about, state) {
 const wordsOf = (sample) => sample.split("/").pop().split(/[-.]/);
 export const knows = (about, sample) => Boolean(about?.classes.some((label) => wordsOf(sample).includes(label)));
 
-// Returns a sentence if the right class is not one of the model's; empty if it may be.
+// Returns a sentence if the image's class is not one of the model's; empty if it may be.
 export function unknown(about, state) {
   if (!state.sample || !about || knows(about, state.sample)) return "";
   const {classes} = about,
@@ -54,7 +54,7 @@ export function unknown(about, state) {
 export const cellAt = (patch, grid) => Math.min(grid.rows - 1, Math.floor(patch[1] * grid.rows)) * grid.columns +
     Math.min(grid.columns - 1, Math.floor(patch[0] * grid.columns));
 
-// Returns the parameters of a request; `grid` is that of the last answer and gives the index of a patch.
+// Returns the parameters of a request; `grid`, from the last answer, gives the index of a patch.
 export function parametersOf(about, state, grid) {
   const parameters = [["top_k", Math.min(5, about.classes.length || 5)]];
   if (about.features.length)

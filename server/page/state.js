@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// State of the page, stored after the # of the address, so that a link shows the same.
+// State of the page, stored after the # of the address, so that a link shows the same state.
 
 export const MOST_MODELS = 4;
 
 const DEFAULTS = {
   sample: "",   // "GROUP/NAME"; empty: an uploaded image, or none yet
   models: [],   // "NAME" or "NAME@VERSION"; empty: the first suitable one
-  kind: "",     // kind of attention; empty: the first that the first model has; "none": no map
+  kind: "",     // kind of attention; empty: the first model's first kind; "none": no map
   layer: null,  // counted from 0; null: the last
   head: null,   // counted from 0; null: the mean
-  patch: null,  // [x, y] within the grid's area, 0 to 1: its query row is shown
+  patch: null,  // [x, y] in the grid's area, 0 to 1, whose query row is shown
   opacity: 55,  // opacity of the map, in percent
 };
 

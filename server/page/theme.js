@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dark or light theme: that of the system, until the button changes it.
+// Dark or light theme: the system's, until the button changes it.
 import {at} from "./dom.js";
 
 const KEY = "vitrine-theme";
