@@ -66,7 +66,7 @@ bool IsLoopback(const sockaddr& address) {
          IN6_IS_ADDR_LOOPBACK(&reinterpret_cast<const sockaddr_in6&>(address).sin6_addr);
 }
 
-// Reads and parses a file into `parsed` and `text`. On an error, which names the file, both are unchanged.
+// Reads and parses a file into `parsed` and `text`. On an error both are unchanged; the error names the file.
 template <typename T, typename Parse>
 absl::Status ReadParsed(const char* flag, const std::string& path, Parse parse, std::optional<T>& parsed,
                         std::string& text) {

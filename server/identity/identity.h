@@ -82,8 +82,8 @@ class Identity {
   };
 
   std::shared_ptr<const State> Snapshot() const;
-  // Replaces the content of each valid file in `state`; that of a faulty file stays. Returns an error with every fault,
-  // one per line.
+  // Replaces the content of each valid file in `state`; the content of a faulty file stays. Returns an error with every
+  // fault, one per line.
   absl::Status ReadInto(State& state) const;
   absl::StatusOr<AuthenticatedIdentity> Recognise(const State& state, const Credentials& credentials) const;
   absl::StatusOr<Caller> ByRules(const AccessRules& rules, RpcName rpc, const AuthenticatedIdentity& known) const;

@@ -16,7 +16,7 @@ struct TlsFileOptions {
   std::string certificate = {};
   // The certificate's key, without passphrase; must not be readable by every user.
   std::string key = {};
-  // CA certificates that sign client certificates. Empty: clients are not asked for a certificate.
+  // CA certificates that sign client certificates. Empty: client certificates are not requested.
   std::string client_ca = {};
   // With client_ca: a client may send a token instead of a certificate.
   bool client_certificate_optional = false;

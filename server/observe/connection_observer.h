@@ -11,7 +11,7 @@
 
 namespace vitrine {
 
-// Counts the connections of a listener by the reason of their end. Logs those that the server closed because of a
+// Counts the connections of a listener by the reason of their end. Logs connections that the server closed because of a
 // limit, at most a few per second. Thread-safe.
 class ConnectionObserver final : public HttpObserver {
  public:

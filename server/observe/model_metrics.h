@@ -125,7 +125,8 @@ class ModelMetrics {
  public:
   ModelMetrics();
 
-  // All requests of the model: those of every current or past version, and those rejected before a version was chosen.
+  // All requests of the model: requests of every current or past version, and requests rejected before a version was
+  // chosen.
   RequestCounts& requests() { return requests_; }
   RequestTotals Requests() const { return requests_.Totals(); }
   // Returns the metrics of a version that is being loaded. Calls share one object while any reference to it exists.

@@ -84,7 +84,7 @@ class StatusReader {
   const Clock& clock_;
   const absl::Time started_ = absl::Now();  // wall clock
   RateWindow rates_{kWindow};
-  std::optional<Ticker> ticker_;  // last member: its thread uses those above
+  std::optional<Ticker> ticker_;  // last member: its thread uses the members above
 };
 
 }  // namespace vitrine

@@ -28,7 +28,7 @@ class Ticker {
   Mutex mutex_;
   CondVar stopping_;
   bool stop_ ABSL_GUARDED_BY(mutex_) = false;
-  std::thread thread_;  // last member: it uses those above
+  std::thread thread_;  // last member: it uses the members above
 };
 
 }  // namespace vitrine

@@ -22,8 +22,8 @@ constexpr double kDefaultMaxErrorRate = 0.02;
 constexpr double kDefaultMaxConfidence = 0.2;
 constexpr double kDefaultMaxClasses = 0.3;
 constexpr double kDefaultMaxUnsure = 0.2;
-// Good versions agree on about nine tenths of the images on which one is sure; versions with shuffled classes agree on
-// almost none.
+// Good versions give the same class for about nine tenths of the images on which one is sure; versions with shuffled
+// classes for almost none.
 constexpr double kDefaultMaxDisagreement = 0.5;
 // Standard errors by which a difference must exceed its bound. A window of one minute is judged sixty times.
 constexpr double kCertain = 4;
@@ -31,7 +31,7 @@ constexpr double kCertain = 4;
 struct Bounds {
   double error_rate;
   double compute_ratio;  // 0: not checked
-  double confidence;     // the value 1 disables this bound and those below
+  double confidence;     // the value 1 disables this bound and the bounds below
   double classes;
   double unsure;
   double disagreement;

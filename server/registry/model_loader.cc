@@ -30,7 +30,7 @@
 namespace vitrine {
 namespace {
 
-// Bytes of a file besides its weights, such as a header, that are not counted.
+// Bytes of a file that are not counted, such as a header before its weights.
 constexpr int64_t kBesideWeights = 1 << 20;
 
 Forward ForwardOf(const LoadedModel& model, int threads) {

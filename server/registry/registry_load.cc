@@ -83,7 +83,7 @@ void Registry::Bring(const VersionId& id, const ModelPlan& plan) {
   }
 }
 
-// Returns true if the files or the requested precision differ from those of the loaded version, and a try is due.
+// Returns true if the files or the requested precision have changed since the version was loaded, and a try is due.
 bool Registry::IsReplaced(const KnownVersion& known, const std::set<int64_t>& present) const {
   const VersionId& id = known.status.id;
   return known.status.state == v1::READY && present.contains(id.version) && clock_.Now() >= known.retry_at &&

@@ -15,7 +15,7 @@ std::string OtherClasses(const LoadedModel& version, const LoadedModel& other);
 // Describes a difference in classes or architecture; ignores input sizes and preprocessing. Empty if there is none.
 std::string OtherModel(const LoadedModel& version, const LoadedModel& other);
 
-// Returns true if both versions accept the same inputs: one can compute an image preprocessed for the other.
+// Returns true if both versions accept the same inputs: an image preprocessed for one can be computed by the other.
 bool TakeTheSameInputs(const LoadedModel& version, const LoadedModel& other);
 
 }  // namespace vitrine

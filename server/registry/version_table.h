@@ -80,7 +80,7 @@ class VersionTable {
   // Changes one version, adding it if it is not known, and notifies the listeners.
   void Change(const VersionId& id, const std::function<void(KnownVersion&)>& change);
   void Remove(const VersionId& id);
-  // Removes a version from the shares and labels of a model, or puts it back, whatever the plan says; a `stable`
+  // Removes a version from the shares and labels of a model, or puts it back, regardless of the plan; a `stable`
   // version still answers. Sends no event.
   void Suspend(const VersionId& id, bool suspended);
   // Sets the plan by which a model is served.

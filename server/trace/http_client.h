@@ -30,7 +30,7 @@ class HttpClient {
   explicit HttpClient(HttpUrl url) : url_(url), connection_(std::move(url)) {}
 
   // Sends a request and returns the response, whatever its code. Adds `headers` to host and content-length. Errors are
-  // those of ClientConnection, at the latest after `timeout`; INTERNAL: the response is not HTTP/1.1, or its body is
+  // those of ClientConnection, at the latest after `timeout`. INTERNAL: the response is not HTTP/1.1, or its body is
   // too large. Never sends a request twice.
   absl::StatusOr<Response> Send(absl::string_view method, const HttpHeaders& headers, absl::string_view body,
                                 absl::Duration timeout);

@@ -41,7 +41,7 @@ class QueueLimits {
   std::optional<BatchLimits> batch_ ABSL_GUARDED_BY(mutex_);
 };
 
-// Returns `server`, with its fields replaced by those that are set in `own`.
+// Returns `server`, replacing the fields that are set in `own`.
 BatchLimits Over(const BatchLimits& server, const v1::BatchLimits& own);
 v1::BatchLimits ToProto(const BatchLimits& limits);
 

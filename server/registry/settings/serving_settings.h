@@ -47,8 +47,8 @@ class ServingSettings {
     Precision precision = Precision::kFp32;
   };
 
-  // Reads both files. INVALID_ARGUMENT names file, position and fault, so that a server does not start with settings
-  // that it cannot interpret. A missing state file counts as empty.
+  // Reads both files. INVALID_ARGUMENT names file, position and fault; a server must not start with settings that it
+  // cannot interpret. A missing state file counts as empty.
   static absl::StatusOr<std::unique_ptr<ServingSettings>> Open(Options options);
 
   // Reads the file of --serving-config again if its stamp has changed. A broken or missing file changes only fault()
@@ -58,7 +58,7 @@ class ServingSettings {
   // Returns why the file, as last seen, is not used; OK if it is used.
   absl::Status fault() const;
 
-  // Returns the settings of a model; if `edit` is set, those after that change.
+  // Returns the settings of a model; if `edit` is set, the settings after that change.
   ModelPlan Plan(const std::string& model, const Edit& edit = nullptr) const;
   // Returns a version's precision: the file's value for the version, else for its model, else the default.
   Precision PrecisionOf(const VersionId& id) const;
@@ -66,7 +66,7 @@ class ServingSettings {
   std::vector<std::string> Models() const;
 
   // Applies `edit` to the Admin service's changes for a model; an empty result removes its row. The change takes effect
-  // at once and is staged beside the state file. Only Keep replaces that file, so a change that fails is never stored.
+  // at once and is staged next to the state file. Only Keep replaces that file, so a change that fails is never stored.
   // UNAVAILABLE: it cannot be written; INVALID_ARGUMENT: the result is not valid. On an error nothing has changed.
   absl::Status Change(const std::string& model, const Edit& edit, Durability durability = Durability::kRequired);
   // Replaces the state file by the current state. UNAVAILABLE: the file is unchanged; the caller must call Restore.
@@ -88,7 +88,7 @@ class ServingSettings {
   // The change that is neither kept nor restored yet, if there is one.
   struct OpenChange {
     Durability durability;
-    absl::Status staged;  // result of staging the change beside the state file
+    absl::Status staged;  // result of staging the change next to the state file
   };
   std::optional<OpenChange> open_ ABSL_GUARDED_BY(mutex_);
   bool behind_ ABSL_GUARDED_BY(mutex_) = false;  // the state file lacks a best-effort change

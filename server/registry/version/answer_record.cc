@@ -7,7 +7,7 @@
 namespace vitrine {
 namespace {
 
-// Adds the variance 1 / `count`, as of one uncertain answer: the sample variance of a few equal answers is zero.
+// Adds 1 / `count` to the variance, the uncertainty of one answer: the sample variance of a few equal answers is zero.
 double VarianceOfMean(double mean, double mean_of_squares, double count) {
   return (std::max(mean_of_squares - mean * mean, 0.0) + 1 / count) / count;
 }

@@ -168,7 +168,7 @@ class BatchRun {
                                             "] is not what was planned"));
   }
 
-  // Computes the items in [first, last), of which all or none have features.
+  // Computes the items in [first, last). Either all of them have features or none.
   absl::Status ComputePart(size_t first, size_t last) {
     if (first == last) return absl::OkStatus();
     Part& part = parts_.emplace_back();
@@ -243,7 +243,7 @@ class BatchRun {
     } else if (all_stayed) {
       context_.help->Note(compute_, model_->cost->PredictBatch(tokens));
     }
-    // Counts only routed images: those sent to a version by its name may differ from the others.
+    // Counts only routed images: images sent to a named version may differ from the others.
     if (all_stayed && std::all_of(items_.begin(), items_.end(), IsRouted)) {
       model_->computed->Add(images, members * compute_);
     }

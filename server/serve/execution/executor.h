@@ -111,7 +111,7 @@ class ExecutorPool {
   HelpRecord help_{clock_};
   std::vector<std::unique_ptr<Place>> places_;
   absl::Time last_look_ = absl::InfiniteFuture();  // on the steady clock; used only by the thread of `watch_`
-  std::optional<Ticker> watch_;                    // last member: its thread uses the places
+  std::optional<Ticker> watch_;                    // last member: its thread uses `places_`
 };
 
 }  // namespace vitrine

@@ -62,10 +62,10 @@ class ComputeProbe {
   // Records that a request was answered OK. Cheap and thread-safe.
   void Succeeded() { last_success_.store(absl::ToUnixNanos(clock_.Now()), std::memory_order_relaxed); }
 
-  // Tries models and waits for their answers. Tries one of the failing models, if there are any. Tries one of the other
-  // models, a different one each time, if no model fails or there was no success for the interval. If that model
-  // answers with an error, tries all other models too, to tell a fault of the model from one of the device. Returns the
-  // first failure; OK if there is no model.
+  // Tries models and waits for their answers. Tries one of the failing models, if there are any. If no model fails, or
+  // there was no success for the interval, tries one of the other models, a different one each time. If that model
+  // answers with an error, tries all other models, to distinguish a fault of the model from a fault of the device.
+  // Returns the first failure; OK if there is no model.
   absl::Status Try();
 
   // Tries every model, one after the other. Returns OK if there is no model, or if at least one computes and none

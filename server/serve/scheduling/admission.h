@@ -65,14 +65,14 @@ struct Admitted {
 
   HeldRoom room = {};    // for the answer
   HeldQuota quota = {};  // caller's quota
-  // Released first: a client that sends its next request after the answer must find the place free.
+  // Released first: a client that sends its next request after the answer must find the place in the queue free.
   HeldPlace place = {};
 };
 
 // Decides at once if a request may wait. Limits requests and bytes, for the whole server and for each model, by
 // PlaceLedger, and the predicted completion time by answer_time.h. Callers share requests, bytes and time as described
 // in fair_share.h. Thread-safe; takes only short locks. O(log n) in the number of recent callers. Must outlive its
-// places.
+// HeldPlace objects.
 class Admission {
  public:
   Admission(const AdmissionOptions& options, const Clock& clock)
@@ -87,17 +87,17 @@ class Admission {
   // Admits the request. Returns RESOURCE_EXHAUSTED (see shed.h) if the server or the model is full, or if the predicted
   // answer time exceeds the deadline or limit. The prediction includes the caller's own admitted work of the same or a
   // higher priority, the higher-priority work that the caller is expected to send before the answer at its recent rate,
-  // the turns of other callers, and for each executor the rest of its running batch. An idle server admits everything,
-  // because otherwise a wrong prediction would never be corrected. RetryInfo is the time after which the request would
-  // be admitted if no other request arrived. DEADLINE_EXCEEDED: the deadline has passed.
+  // the turns of other callers, and for each executor the remaining time of its running batch. An idle server admits
+  // everything, because otherwise a wrong prediction would never be corrected. RetryInfo is the time after which the
+  // request would be admitted if no other request arrived. DEADLINE_EXCEEDED: the deadline has passed.
   absl::StatusOr<HeldPlace> Admit(const InferenceRequest& request);
 
   // Begins a batch of at least one request on one executor. Its requests no longer count as waiting, and the executor
   // counts as busy until the returned object is destroyed.
   HeldBatch Begin(std::span<const std::unique_ptr<InferenceRequest>> batch);
 
-  // Returns the error with which Admit would reject any request of this caller because the request limit of the server,
-  // or the caller's share of it, is reached. The request can then be rejected without parsing it. Takes no place.
+  // If the request limit of the server, or the caller's share of it, is reached, returns the error with which Admit
+  // would reject any request of this caller. The request can then be rejected without parsing it. Takes no HeldPlace.
   absl::Status CheckRequestLimit(const std::string& caller) const;
 
   const AdmissionOptions& options() const { return options_; }

@@ -11,7 +11,7 @@
 
 namespace vitrine {
 
-// Resources of an admitted request. Its predicted work ends when it is computed; the rest ends when its answer is
+// Resources of an admitted request. Its predicted work ends when it is computed, the other resources when its answer is
 // delivered.
 struct Place {
   std::string caller;

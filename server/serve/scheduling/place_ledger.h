@@ -52,7 +52,7 @@ class PlaceLedger {
   void Release(const Place& place);
 
   Holdings OfServer(const std::string& caller) const;
-  Holdings OfModel(const Place& place) const;         // of the place's model and caller
+  Holdings OfModel(const Place& place) const;         // for the model and caller of `place`
   absl::Duration waiting() const { return work_; }    // predicted executor time of waiting requests
   int64_t computing() const { return computing_; }    // requests that wait or compute
   size_t callers() const { return callers_.size(); }  // callers that are recent or have requests

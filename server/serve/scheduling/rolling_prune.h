@@ -13,7 +13,7 @@ namespace vitrine {
 template <typename Map>
 class RollingPrune {
  public:
-  // Visits the next two entries and erases those that are idle. O(log n).
+  // Visits the next two entries and erases the idle ones. O(log n).
   template <typename IsIdle>
   void Step(Map& map, IsIdle is_idle) {
     if (map.size() <= kFew) return;

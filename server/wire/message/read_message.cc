@@ -74,8 +74,8 @@ bool AddTensor(std::string_view tensor, SmallFields& form, std::string_view& dat
   return !walker.is_malformed();
 }
 
-// Measures an input's contents: adds the bytes that are not values read by this server to `beside`, and the number of
-// length-delimited fields to `pieces`. Protobuf will reject malformed contents.
+// Measures an input's contents: adds the bytes of fields that this server does not read as values to `beside`, and the
+// number of length-delimited fields to `pieces`. Protobuf will reject malformed contents.
 void MeasureContents(std::string_view contents, size_t& pieces, size_t& beside) {
   MessageWalker walker(contents);
   while (const std::optional<WireField> field = walker.Next()) {

@@ -18,7 +18,7 @@ constexpr size_t kMaxDepth = 16;  // nesting limit; the parser stores every leve
 // Memory demand of a JSON text, found in one scan.
 struct JsonDemand {
   size_t depth = 0;  // nesting of arrays and objects
-  // Bytes that take many times their size in memory: all bytes except those of long strings.
+  // Bytes that take many times their size in memory: all bytes except in long strings.
   size_t dense = 0;
 };
 

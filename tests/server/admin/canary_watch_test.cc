@@ -339,7 +339,7 @@ TEST_F(CanaryWatchTest, ACanaryHasNoShareWhileAnOperatorWaitsForALoad) {
   EXPECT_EQ(registry_->Traffic("m").PercentOf(2), 20) << "what is brought back by hand has its share again";
 }
 
-// The operator waits for the load of a model other than those of the canaries.
+// The operator waits for the load of a third model; the canaries belong to other models.
 TEST_F(CanaryWatchTest, EveryModelIsLookedAtWhileAnOperatorWaitsForALoad) {
   files_.Write("serving", R"(
     models { model: 'm' version_policy { latest: 2 } labels { label: 'stable' version: 1 } traffic { version: 2 percent: 20 } }

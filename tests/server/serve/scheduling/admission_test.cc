@@ -363,7 +363,8 @@ TEST(ModelCost, OverlaysAreChargedByTheirPixels) {
   EXPECT_NEAR(absl::ToDoubleMilliseconds(cost.Predict(0, 0, 1'000'000)), 400, 1);
 }
 
-// Every image has a fixed cost besides its pixels. It must not raise the prediction for a large image a hundredfold.
+// Every image has a fixed cost in addition to its pixels. It must not raise the prediction for a large image a
+// hundredfold.
 TEST(ModelCost, SmallImagesDoNotMakeLargeOnesDear) {
   ModelCost cost;
   for (int i = 0; i < 50; ++i) {

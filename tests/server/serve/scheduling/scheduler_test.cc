@@ -249,7 +249,7 @@ TEST_F(SchedulerTest, StopAnswersWhatIsLeftAtItsDeadline) {
   EXPECT_EQ(scheduler.depth().requests, 0);
 }
 
-// The scheduler passes only the first requests of long queues to Decide; the batches must be those of the whole queue.
+// The scheduler passes only the first requests of long queues to Decide; the batches must be as if it passed all.
 TEST_F(SchedulerTest, LongQueuesGiveTheBatchesThatTheWholeQueueWouldGive) {
   std::mt19937 random(5);
   const auto draw = [&](int least, int most) { return std::uniform_int_distribution<int>(least, most)(random); };

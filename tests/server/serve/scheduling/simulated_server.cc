@@ -11,7 +11,7 @@
 namespace vitrine::testing {
 namespace {
 
-// Returns the factor by which the costs that the cost model observes differ from the true ones.
+// Returns observed costs divided by true costs: the fault kBelievesAThird makes the cost model observe less.
 double Believed(Fault fault) {
   return fault == Fault::kBelievesAThird ? 1.0 / 3 : 1;
 }
