@@ -16,7 +16,7 @@ constexpr absl::Duration kShutdownGrace = absl::Milliseconds(400);
 // Bytes of unread responses that the answer budget does not cover.
 constexpr int64_t kUnsentBeside = int64_t{32} << 20;
 
-// Stores an opened front and its bound address, or adds the error to `faults`.
+// Stores an opened front and its bound address. If it could not be opened, adds the error to `faults`.
 template <typename Front>
 void Keep(absl::StatusOr<std::unique_ptr<Front>> opened, std::unique_ptr<Front>& front, std::string& address,
           std::vector<absl::Status>& faults) {

@@ -43,7 +43,7 @@ class Fronts {
     StatusReader& status;
     std::function<std::string()> not_ready;
   };
-  // Bound addresses; empty if there is no such listener.
+  // Bound addresses; empty if the server has no such listener.
   struct Addresses {
     std::string rpc, socket, metrics, health, admin, http;
   };

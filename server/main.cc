@@ -44,7 +44,7 @@ namespace {
 constexpr absl::Duration kEndPatience = absl::Seconds(2);
 // Number of non-computing threads: for listeners, loads and watchdogs.
 constexpr int kOtherThreads = 32;
-// Shorter than the three seconds that container runtimes give a health check.
+// Below the three seconds after which container runtimes end a health check.
 constexpr absl::Duration kHealthPatience = absl::Seconds(2);
 
 // Blocks the signals that sigwait receives, in all threads started later. Ignores other signals that would end the
@@ -58,7 +58,7 @@ sigset_t BlockSignals() {
   return signals;
 }
 
-// Raises the soft limit of file descriptors to the hard one: every connection needs one.
+// Raises the soft limit of file descriptors to the hard limit: every connection needs a descriptor.
 void RaiseFileLimit() {
   rlimit limit;
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
@@ -81,7 +81,7 @@ void ShareArenas(int executors) {
   mallopt(M_ARENA_MAX, 1 + (executors + 1) / 2);
 }
 
-// Writes the file atomically, so that a script that waits for it reads every line.
+// Writes the file atomically: a script that waits for it must read every line.
 absl::Status WritePortFile(const std::string& path, const Server& server) {
   std::string lines = absl::StrCat("grpc=", server.address(), "\n");
   const auto add = [&](const char* name, const std::string& address) {
@@ -173,7 +173,7 @@ void Reread(Server& server) {
   }
 }
 
-// Waits for the signal that ends the server, and returns it.
+// Waits for the signal that ends the server. Returns that signal.
 int AwaitEnd(const sigset_t& signals, Server& server) {
   for (;;) {
     int signal = 0;

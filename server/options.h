@@ -43,14 +43,14 @@ struct ServerOptions {
   // host:port of a second listener: images (/v1), the Open Inference Protocol (/v2) and the page over HTTP, without
   // gRPC. It has TLS if rpc.listen has it. Port 0 picks a free one; empty: no listener.
   std::string http = {};
-  // Restricts rpc.listen and rpc.socket to gRPC: HTTP is served on `http` only.
+  // True: rpc.listen and rpc.socket serve only gRPC, and HTTP is served only on `http`.
   bool listen_grpc_only = false;
   // Origins of pages whose scripts may read the answers in a browser: see wire/http/cors.h.
   std::vector<std::string> http_cors_origins = {};
   // True: the page for people is served. page_samples: its folder of sample images GROUP/NAME; empty: no samples.
   bool page = false;
   std::string page_samples = {};
-  // Lets visitors of the page send many requests at once, as a demonstration.
+  // True: visitors of the page may send many requests at once, as a demonstration.
   bool page_burst = false;
   // File that receives the bound addresses, as "grpc=ADDR" and "metrics=ADDR" lines; empty: none.
   std::string port_file;
@@ -101,7 +101,7 @@ struct ServerOptions {
   RequestLogOptions request_log;
   // Flags of memory budgets that were set explicitly; the other budgets are derived from the machine's memory.
   OtlpOptions tracing;
-  // Memory budget flags that were set explicitly; the other budgets follow the machine's memory.
+  // Memory budget flags that were set explicitly; the other budgets are derived from the machine's memory.
   std::set<std::string> chosen;
   // Commit that the program was built from, for display. The program sets it; it has no flag.
   std::string revision = {};

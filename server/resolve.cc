@@ -26,7 +26,7 @@ namespace {
 constexpr int kModelShare = 50;
 constexpr int kQueueShare = 10;      // images and tensors between admission and answer
 constexpr int kTransportShare = 10;  // received messages and bodies that are still in memory
-constexpr int kAnswerShare = 10;     // answers that clients have not taken yet
+constexpr int kAnswerShare = 10;     // answers that clients have not read yet
 static_assert(kModelShare + kQueueShare + kTransportShare + kAnswerShare <= 80);
 
 // Limits `bytes` to its share of the memory limit, except if its flag or the program has set it.

@@ -47,9 +47,9 @@ namespace {
 
 // Batch run time (or half of hung_worker_timeout, if that is less) after which the server reports not ready.
 constexpr absl::Duration kHungBatch = absl::Minutes(1);
-// Delay between two compute probes before the server is ready.
+// Interval of compute probes before the server is ready.
 constexpr absl::Duration kProbeRetry = absl::Seconds(1);
-// Longest wait of Reread for the registry, which reads the serving configuration.
+// Maximum wait of Reread for the registry, which reads the serving configuration.
 constexpr absl::Duration kRereadPatience = absl::Seconds(1);
 // Time limit for sending the last spans to the collector.
 constexpr absl::Duration kSpansGrace = absl::Seconds(1);
@@ -338,7 +338,7 @@ class RunningServer : public Server {
   const Clock& clock_;
   Metrics metrics_;
   const std::unique_ptr<ServingSettings> settings_;
-  const std::unique_ptr<Tracing> tracing_;  // null if nothing is traced
+  const std::unique_ptr<Tracing> tracing_;  // null if tracing is off
   ModelLimitsTable model_limits_{options_.batch.Limits()};
   ModelLoader loader_;
   Registry registry_;

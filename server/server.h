@@ -17,7 +17,7 @@ namespace vitrine {
 // thread may call Drain.
 class Server {
  public:
-  // Requests over the life of the server.
+  // Numbers of requests since the server's start.
   struct Counts {
     int64_t accepted = 0;  // read by a handler
     int64_t answered = 0;  // its answer or error was given to the transport
@@ -34,7 +34,7 @@ class Server {
 
   // Bound host:port of gRPC. It also serves HTTP, except with ServerOptions::listen_grpc_only.
   virtual const std::string& address() const = 0;
-  // Bound host:port of /metrics; empty if it is off.
+  // Bound host:port of /metrics; empty if there is no such listener.
   virtual const std::string& metrics_address() const = 0;
   // "unix:///PATH" of the socket, which has the same services as address(); empty if there is none.
   virtual const std::string& socket_address() const = 0;

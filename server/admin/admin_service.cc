@@ -24,7 +24,7 @@ namespace {
 // An operator may be restricted to one model, so errors name no other model.
 const ModelPatterns kNoOthers({});
 
-// Describes how one model is served. `canaries` may be null.
+// Describes the serving state of one model. `canaries` may be null.
 v1::ModelServingStatus DescribeServing(const std::string& model, const Registry& registry,
                                        const ServingSettings& settings, const CanaryWatch* canaries) {
   const ModelPlan plan = settings.Plan(model);
@@ -54,7 +54,7 @@ std::string GuardNote(int64_t version, const v1::ServingChange& change) {
   return absl::StrCat("version ", version, ": ", DescribeGuard(change.serving().serving().canary_guard()));
 }
 
-// Describes the server as a whole, without the models.
+// Describes the server as a whole, without its models.
 v1::ServingStatus DescribeServer(const Registry& registry, const ServingSettings& settings) {
   v1::ServingStatus status;
   status.set_serving_config(settings.options().serving_config.string());

@@ -25,7 +25,7 @@ struct AuditRecord {
   absl::Duration took = absl::ZeroDuration();
 };
 
-// Log of admin actions: one JSON object per line, each written in a single write. Thread-safe.
+// Log of admin actions: one JSON object per line, each written by a single write(). Thread-safe.
 class AuditLog {
  public:
   // Opens the log for appending, creating it with mode 0600 if it does not exist. Empty path: records go to the

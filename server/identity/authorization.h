@@ -63,7 +63,7 @@ class RpcName {
     if (index_ == kMethodCount) throw std::logic_error("this RPC has no row in kMethodPolicies");
   }
   consteval RpcName(const char* method) : RpcName(std::string_view(method)) {}
-  // For names known only at run time: descriptors, policy files.
+  // Finds a method whose name is known only at run time: from descriptors or policy files.
   static std::optional<RpcName> Find(std::string_view method) {
     const size_t index = IndexOf(method);
     if (index == kMethodCount) return std::nullopt;

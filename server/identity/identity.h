@@ -25,7 +25,7 @@ namespace vitrine {
 struct IdentityOptions {
   // Files for encryption, and for certificates as credentials.
   TlsFileOptions tls;
-  // File of bearer tokens: see token_table.h. Empty: tokens are ignored.
+  // File of bearer tokens: see token_table.h. Empty: the server accepts no tokens.
   std::string tokens = {};
   // Access policy, a textproto of vitrine.v1.AccessPolicy. Empty: the rules of Access apply.
   std::string policy = {};

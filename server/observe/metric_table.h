@@ -14,7 +14,7 @@ struct MetricRow {
   prometheus::MetricType type;
   std::string_view unit;    // in words: "s", "0 to 1"
   std::string_view labels;  // with their values if there are few: "`model`, `outcome` = `ok`, `error`"
-  std::string_view help;    // a sentence; names of code and flags are in backticks
+  std::string_view help;    // one sentence, with names of code and flags in backticks
 };
 
 // All metric families of the server. Scrapes are made from these rows, docs/reference/metrics.md must match them

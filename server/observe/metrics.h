@@ -27,8 +27,8 @@ namespace vitrine {
 
 // Counters of the server as a whole. Thread-safe.
 struct ServerCounters {
-  std::atomic<uint64_t> connections = 0;          // accepted on the clients' listeners
-  std::atomic<uint64_t> connections_refused = 0;  // closed before a byte was read
+  std::atomic<uint64_t> connections = 0;          // connections accepted on the clients' listeners
+  std::atomic<uint64_t> connections_refused = 0;  // connections closed before a byte was read
   // Connections closed or refused by the server or the client, by CloseReason.
   std::array<std::atomic<uint64_t>, kCloseReasons> connections_closed = {};
   std::atomic<uint64_t> unauthenticated = 0;  // calls rejected because a credential was missing or wrong

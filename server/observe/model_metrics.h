@@ -131,7 +131,7 @@ class ModelMetrics {
   RequestTotals Requests() const { return requests_.Totals(); }
   // Returns the metrics of a version that is being loaded. Calls share one object while any reference to it exists.
   std::shared_ptr<VersionMetrics> ForVersion(int64_t version);
-  // Returns the version metrics that are still referenced.
+  // Returns the version metrics to which references still exist.
   std::map<int64_t, std::shared_ptr<VersionMetrics>> Versions() const;
 
   // Counts the time that a request answered OK spent in a stage; for kCompute, the time of a successful batch.

@@ -10,7 +10,7 @@
 namespace vitrine {
 namespace {
 
-// Longest text from a client, in bytes.
+// Maximum length of a text from a client, in bytes.
 constexpr size_t kMaxText = 256;
 
 bool IsServersFault(absl::StatusCode code) {

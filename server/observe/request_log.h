@@ -53,7 +53,7 @@ class RequestLog {
 
   // Returns true if a request with this result gets a line; the limit per second may still suppress it.
   bool Wants(absl::StatusCode code, absl::Duration spent) const;
-  // Writes the line. Requires that Wants returned true.
+  // Writes the line. Wants must have returned true.
   void Write(const RequestLine& line);
 
  private:

@@ -16,7 +16,7 @@ namespace {
 using nlohmann::ordered_json;
 
 constexpr absl::Duration kCertificateWarning = absl::Hours(14 * 24);
-// Far above any batch's compute time on a healthy machine.
+// Far above a batch's compute time on a healthy machine.
 constexpr absl::Duration kLongBatch = absl::Seconds(10);
 constexpr absl::Duration kLongWait = absl::Seconds(1);
 constexpr double kSaturated = 0.95;

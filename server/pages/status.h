@@ -24,7 +24,7 @@ struct ServerStatus {
     std::string reason = {};  // reason why the version is FAILED or RETIRING
     double traffic_percent = 0;
     std::vector<std::string> labels = {};
-    int64_t bytes = 0;  // size of its weights
+    int64_t bytes = 0;  // size of the version's weights
     double requests_per_second = 0;
     double errors_per_second = 0;  // requests not answered OK; included in requests_per_second
     double faults_per_second = 0;  // requests answered INTERNAL, UNKNOWN or DATA_LOSS; included in requests_per_second
@@ -47,7 +47,7 @@ struct ServerStatus {
   };
 
   std::string not_ready;         // reason why requests are not served; empty if they are served
-  std::string repository_fault;  // error of Registry::repository_status; empty if readable
+  std::string repository_fault;  // error of Registry::repository_status; empty if the repository is readable
   absl::Time now, started;       // wall clock
   std::string version, revision;
   Compute compute;
@@ -58,9 +58,9 @@ struct ServerStatus {
   QueueStatus queue;
   AdmissionStatus admission;
   AnswerStatus answers;
-  std::vector<std::pair<std::string, absl::Time>> certificates;  // listener, expiry of its certificate
+  std::vector<std::pair<std::string, absl::Time>> certificates;  // listener and the expiry of its certificate
   std::vector<LogLine> log;                                      // warnings and errors, newest first
-  std::vector<std::pair<std::string, std::string>> flags;        // effective values; no secrets
+  std::vector<std::pair<std::string, std::string>> flags;        // effective values; they contain no secrets
 };
 
 // Returns the mean busy share over the executors; 0 if there are none.

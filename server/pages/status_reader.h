@@ -25,7 +25,7 @@ namespace vitrine {
 // Rates of counters over a recent window, from periodic samples. Thread-safe.
 class RateWindow {
  public:
-  using Totals = std::map<std::string, double>;  // counters by name; they only rise, or restart from 0
+  using Totals = std::map<std::string, double>;  // counters by name; a counter only rises, or restarts from 0
 
   // `span`: length of the window. The window is shorter until samples cover it.
   explicit RateWindow(absl::Duration span) : span_(span) {}

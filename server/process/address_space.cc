@@ -12,7 +12,7 @@
 namespace vitrine {
 namespace {
 
-// Approximate number of other threads: gRPC's, HTTP's, the registry's.
+// Approximate number of other threads, for gRPC, HTTP and the registry.
 constexpr int kOtherThreads = 40;
 // Room for heaps and temporary mappings.
 constexpr size_t kOther = size_t{128} << 20;

@@ -32,7 +32,7 @@ struct Crash {
   void* frames[kMostFrames] = {};
   int depth = 0;
   int begin[2] = {-1, -1};  // pipe: a byte means that `frames` is complete
-  int end[2] = {-1, -1};    // pipe: a byte means that the names are written
+  int end[2] = {-1, -1};    // pipe: a byte means that the names were written
 };
 Crash g_crash;
 
@@ -55,7 +55,7 @@ void WriteNames() {
   backward::TraceResolver resolver;
   std::string text;
   for (int i = 0; i < g_crash.depth; ++i) {
-    // A return address is after the call, possibly already in the next function.
+    // A return address follows its call and may already belong to the next function.
     void* const call = static_cast<char*>(g_crash.frames[i]) - (i == 0 ? 0 : 1);
     const backward::ResolvedTrace frame = resolver.resolve(backward::ResolvedTrace(backward::Trace(call, i)));
     const std::string& function = frame.source.function.empty() ? frame.object_function : frame.source.function;

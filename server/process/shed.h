@@ -17,7 +17,7 @@ enum class ShedReason : int {
   kBytes,         // the server's limit on bytes is reached
   kWait,          // the predicted latency exceeds the server's limit
   kDeadline,      // the predicted latency exceeds the deadline
-  kModel,         // the model's own limit is reached
+  kModel,         // the model's limit is reached
   kShare,         // the caller has its fair share and other callers wait
   kQuota,         // the caller's quota is used up
   kAnswers,       // the budget of unread answers is used up

@@ -109,7 +109,7 @@ std::optional<RollbackVerdict> JudgeCanary(const v1::CanaryGuard& guard, const C
                                                                 ", as the stable version has it: callers would read "
                                                                 "one class under two names")};
   }
-  // Written so that NaN exceeds every bound.
+  // The negated form is also true for NaN.
   const std::optional<double> drift_bound =
       guard.has_max_golden_drift() ? std::optional(guard.max_golden_drift()) : evidence.tolerance;
   if (drift_bound.has_value() && evidence.drift.has_value() && !(*evidence.drift <= *drift_bound)) {

@@ -100,7 +100,7 @@ struct CanaryEvidence {
   ComputeComparison compute;
   AnswerComparison answers;
   PairCounts paired;
-  std::string other_classes;  // OtherClasses(canary, stable)
+  std::string other_classes;  // result of OtherClasses(canary, stable)
 };
 
 struct RollbackVerdict {

@@ -33,7 +33,7 @@ absl::Status OpenDevice(const Device& device, Precision precision = Precision::k
 // Description of an open device for people.
 struct Compute {
   std::string device;
-  std::string cpu;        // its model name and numbers
+  std::string cpu;        // the CPU's model name and numbers
   std::string path;       // kernels for `precision`: "avx512", "amx"; "libtorch" on a CUDA device
   std::string precision;  // default precision of models
 };

@@ -82,7 +82,7 @@ void Registry::Start() {
 void Registry::Follow() {
   const CrashHandlerStack crash_stack;
   pthread_setname_np(pthread_self(), "registry");
-  // On Linux this sets the niceness of the calling thread only.
+  // On Linux this sets only the calling thread's niceness.
   setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + kLoaderNiceness);
   while (!stopping()) {
     uint64_t asked = 0;

@@ -32,9 +32,9 @@ namespace vitrine {
 
 struct RegistryOptions {
   std::filesystem::path root;
-  // Interval at which the repository is polled if no change is notified.
+  // Polling interval of the repository when no change is reported.
   absl::Duration poll_interval = absl::Seconds(1);
-  // Number of newest valid versions kept loaded when no version policy is set.
+  // Number of newest valid versions that stay loaded when no version policy is set.
   int keep_versions = 1;
   // Delay before a failed version is tried again; it doubles from first_retry to last_retry. The version is tried
   // earlier if its manifest changes, or if other files of its folder changed and then stayed unchanged for one poll.

@@ -27,7 +27,7 @@ absl::Status Parse(Parser& parser, std::string& received) {
   beast::error_code error;
   try {
     received.erase(0, parser.put(boost::asio::buffer(received), error));
-  } catch (const std::length_error&) {  // header_limit does not cover trailers
+  } catch (const std::length_error&) {  // thrown for long trailers, which header_limit does not cover
     return absl::InternalError("the answer is not HTTP/1.1: a field is too long");
   }
   if (!error || error == beast::http::error::need_more || parser.is_done()) return absl::OkStatus();

@@ -32,7 +32,7 @@ struct RequestTrace {
   TraceId trace_id{};
   SpanId span_id{};                // the request's own span
   std::optional<SpanId> parent{};  // span in the caller's process; null: the trace begins here
-  std::optional<int> part{};       // index of this image in a multi-image call, whose span is the parent
+  std::optional<int> part{};       // index of this image in a multi-image call; the call's span is the parent
   int image_count = 0;             // number of images, in the span of a multi-image call
   Method method = Method::kClassify;
   Interval whole{};

@@ -22,8 +22,8 @@ struct SpanCounters {
   std::atomic<uint64_t> failed = 0;    // dropped: the collector did not accept them
 };
 
-// Decides which requests are traced, and queues their traces. An untraced request costs a comparison and, without a
-// caller's trace, the random bits of an id; a traced one costs an allocation and a short lock. Thread-safe.
+// Decides which requests are traced, and queues their traces. An untraced request costs one comparison and, without a
+// caller's trace, the random bits of an id; a traced request costs an allocation and a short lock. Thread-safe.
 class Tracer {
  public:
   // `ratio`, 0 to 1, is the share of traced requests among requests without a caller's trace; for the others the caller

@@ -34,7 +34,7 @@ bool IsPutAway(const v1::ModelOverride& row, int64_t version);
 // Returns the version with this label in the row; 0 if there is none.
 int64_t LabelledVersion(const v1::ModelServing& serving, std::string_view label);
 double PercentOf(const v1::ModelServing& serving, int64_t version);  // share of the traffic; 0 if it has none
-// Returns true if the version has a share of the traffic or the label `canary`, and is not `stable`.
+// Returns true if the version is not `stable`, and has a share of the traffic or the label `canary`.
 bool IsCanary(const v1::ModelServing& serving, int64_t version);
 
 // Edits of a model's row of changes by the Admin service.

@@ -14,7 +14,7 @@ namespace vitrine {
 class LinearFit {
  public:
   void Observe(double x, double y);
-  double At(double x) const;  // zero before the first observation
+  double At(double x) const;  // returns zero before the first observation
 
  private:
   // Weighted means.

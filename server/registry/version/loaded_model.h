@@ -40,7 +40,7 @@ struct LoadedModel {
   std::shared_ptr<const ModelDescription> description;
   std::shared_ptr<const Backend> backend;
 
-  // Shared by the versions of a model with the same precision, so that a new version starts with the known costs.
+  // Shared by the model's versions with the same precision, so that a new version starts with known costs.
   std::shared_ptr<ModelCost> cost = std::make_shared<ModelCost>();
   // Never null. The server's metrics, if the loader has them; otherwise private ones that nothing reads.
   std::shared_ptr<ModelMetrics> metrics = std::make_shared<ModelMetrics>();

@@ -20,7 +20,7 @@ using Responder =
 
 // Resources and options of ExecuteBatch. The references and pointers must outlive the call.
 struct BatchContext {
-  engine::Workspace& workspace;  // the calling thread's
+  engine::Workspace& workspace;  // workspace of the calling thread
   const Responder& responder;
   const Clock& clock;
   bool log_batches = false;

@@ -45,13 +45,13 @@ struct AnswerForm {
 // A version that was chosen before Classify.
 struct FoundVersion {
   ModelHandle model;       // never null
-  bool is_routed = false;  // see InferenceRequest
+  bool is_routed = false;  // see InferenceRequest::is_routed
 };
 
 // One image of a multi-image call, for which BeginCall was called.
 struct CallPart {
   int index = 0;
-  CancelFlag abandoned = nullptr;  // see InferenceRequest
+  CancelFlag abandoned = nullptr;  // see InferenceRequest::abandoned
 };
 
 // Data of a request that comes from the transport, not from the message.
@@ -76,7 +76,7 @@ struct CallContext {
 // Returns true if the request names no version and no label, so that the traffic's shares choose the version.
 bool NamesNoVersion(const v1::ClassifyRequest& request);
 
-// The path of a request from message to answer, shared by unary calls and streams. Thread-safe. The constructor's
+// Handles a request from its message to its answer, for unary calls and streams. Thread-safe. The constructor's
 // arguments, except `log`, must outlive the service.
 class ClassifyService {
  public:

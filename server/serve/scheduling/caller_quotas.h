@@ -27,9 +27,9 @@ double BurstOf(const CallerQuota& quota);
 struct QuotaUse {
   std::string caller;
   absl::Time since = {};
-  bool took_token = false;  // the quota had a rate
+  bool took_token = false;  // true if the quota has a rate
 };
-// Cancelled if the server is busy and rejects the request: the quota is as if it had never been admitted.
+// Cancelled if the server is busy and rejects the request: the quota is then as if never used.
 using HeldQuota = Held<CallerQuotas, QuotaUse>;
 
 // Counts the use of each caller's quota: a token bucket for the rate, and a counter for requests in flight. The quota

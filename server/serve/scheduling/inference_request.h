@@ -34,7 +34,7 @@ using CancelFlag = std::shared_ptr<std::atomic<bool>>;
 // image.
 struct InferenceRequest {
   ModelHandle model;
-  v1::ClassifyRequest request;  // without the bytes of its image or tensor
+  v1::ClassifyRequest request;  // message without the bytes of its image or tensor
   std::string_view input;       // bytes of the image or tensor, as received
   MessageBytes owner;           // owner of `input`; null if `input` is in static memory
   Geometry geometry;            // for a normalized tensor: the whole tensor, unchanged
@@ -96,7 +96,7 @@ struct InferenceOutput {
   std::vector<float> logits;                         // [classes], finite
   std::vector<std::vector<AttentionMap>> attention;  // per entry of InferenceRequest::attention
   std::vector<FeatureMap> features;                  // per entry of InferenceRequest::features
-  v1::Timings timings;                               // queue, decode and compute
+  v1::Timings timings;                               // timings of queue, decode and compute
   v1::BatchInfo batch;
   // The decoded, oriented image; null if no overlay was requested.
   std::shared_ptr<const Image> image;

@@ -91,7 +91,7 @@ class PlaceLedger {
   };
 
   Callers::iterator Account(const std::string& name);
-  // Changes the predicted work of this caller by `by`, which may be negative.
+  // Adds `by`, which may be negative, to the predicted work of this caller.
   void Change(Callers::iterator caller, int priority_class, absl::Duration by);
 
   Room server_;

@@ -67,7 +67,7 @@ class Scheduler {
   // Number of executors to recall from teams, for waiting requests that no idle executor will take.
   std::atomic<int64_t>& recalls() { return recalls_; }
 
-  // Answers cancelled and expired requests, and wakes waiting executors to decide again.
+  // Answers cancelled and expired requests, and wakes waiting executors so that they decide again.
   void Sweep();
 
   // Stops accepting requests, waits until the queue is empty or `drain` has passed, answers the remaining requests with

@@ -33,7 +33,7 @@ struct HttpClassifyFront::Target {
 // A classification whose body has not arrived yet.
 struct HttpClassifyFront::Asked {
   CallContext call = {};
-  v1::ClassifyRequest wanted = {};  // without the image and the attention
+  v1::ClassifyRequest wanted = {};  // fields except the image and the attention
   ClassifyQuery query = {};
   std::string curl_line = {};
 };

@@ -15,7 +15,7 @@ namespace vitrine {
 // HOST is the request's Host. Parts that are not safe to paste into a shell stay words in capitals.
 std::string CurlLine(const HttpRequest& request, const std::string& model, const std::string& version);
 
-// Returns true if a body begins like a JPEG, PNG or WebP, even a damaged one.
+// Returns true if a body begins like a JPEG, PNG or WebP, even if it is damaged.
 bool LooksLikeImage(std::string_view body);
 
 // Checks the beginning of an image. INVALID_ARGUMENT: the body is not a JPEG, PNG or WebP, or curl's -d has removed

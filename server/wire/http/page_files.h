@@ -40,7 +40,7 @@ class PageFiles {
   struct File {
     std::string type;
     std::string_view bytes;
-    std::string packed;  // compressed with gzip; empty if that is not smaller
+    std::string packed;  // gzip-compressed content; empty if it is not smaller
     std::string tag, packed_tag;
   };
   PageFiles() = default;

@@ -18,7 +18,7 @@ namespace vitrine {
 
 // A ModelInfer request whose raw contents stay in the receive buffer.
 struct ReceivedInfer {
-  inference::ModelInferRequest message = {};  // without raw_input_contents
+  inference::ModelInferRequest message = {};  // fields except raw_input_contents
   std::vector<std::string_view> raw = {};     // raw_input_contents, only the first kMostRawContents
   MessageBytes owner = nullptr;               // owner of the bytes in `raw`
 };

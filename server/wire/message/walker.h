@@ -16,7 +16,7 @@ struct WireField {
   uint32_t number = 0;
   WireType type = WireType::kVarint;  // never kEndGroup
   std::string_view whole = {};        // tag and value
-  std::string_view value = {};        // for kBytes only: the bytes after the length
+  std::string_view value = {};        // for kBytes only: the bytes after the length prefix
 
   bool IsBytes(int field) const { return type == WireType::kBytes && number == static_cast<uint32_t>(field); }
 };
@@ -33,7 +33,7 @@ class MessageWalker {
   explicit MessageWalker(std::string_view message, int depth = kMaxDepth)
       : at_(message.data()), end_(message.data() + message.size()), depth_(depth) {}
 
-  // Returns the next field; nullopt at the end, or if no valid field follows.
+  // Returns the next field; nullopt at the end, or before an invalid field.
   std::optional<WireField> Next();
   // Returns true if Next stopped before the end of the message.
   bool is_malformed() const { return is_malformed_; }

@@ -31,7 +31,7 @@ absl::StatusOr<HttpInferRequest> ReadInferBody(std::string body, std::optional<s
 // The body of an answer.
 struct HttpInferBody {
   std::string bytes;
-  std::optional<size_t> json_bytes;  // set if binary data follow the JSON
+  std::optional<size_t> json_bytes;  // length of the JSON; set if binary data follow it
 };
 HttpInferBody WriteInferBody(const inference::ModelInferResponse& response, const HttpInferRequest& request);
 

@@ -36,7 +36,7 @@ class Gathering {
     for (size_t i = 0; i < parts; ++i) parts_.push_back({this, i});
   }
 
-  // Call before the first Take.
+  // Sets the callback. Call before the first Take.
   void SetDone(InferDone done) { done_ = std::move(done); }
   // Creates resources that are held until the whole request is answered.
   std::shared_ptr<AnswerResources> Hold() { return held_ = std::make_shared<AnswerResources>(service_.ledger()); }

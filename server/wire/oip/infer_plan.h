@@ -39,7 +39,7 @@ struct RequestedOutput {
 struct PlannedModel {
   int classes = 0;
   FeatureAbility features = {};
-  const TensorView* view = nullptr;  // null: the model itself
+  const TensorView* view = nullptr;  // null: the plan is for the model itself
 };
 
 // A ModelInfer request as ClassifyRequests, one per image.

@@ -42,7 +42,7 @@ struct FoundModel {
 absl::StatusOr<FoundModel> FindNamed(const ClassifyService& service, const Caller& caller, const std::string& name,
                                      const std::string& version);
 
-// Returns the name of a view of `model`, or of the model itself.
+// Returns the name of a view of `model`; without `view`, the model's name.
 std::string NameOf(const std::string& model, std::optional<PixelScale> view);
 
 // Returns the input size in the metadata of a view. If the model has native resolution, this is a square with about the

@@ -24,7 +24,7 @@
 
 namespace vitrine {
 
-// A call that lasts until its client ends it.
+// A call that stays open until its client ends it.
 class OpenEndedCall {
  public:
   virtual ~OpenEndedCall() = default;

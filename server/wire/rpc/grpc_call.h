@@ -23,7 +23,7 @@ namespace vitrine {
 
 class GrpcServer;
 
-// The request of a call whose headers were read and are valid.
+// The request of a call, after its headers were read and found valid.
 struct GrpcOpening {
   GrpcServer& server;
   std::shared_ptr<HttpRequest> request;

@@ -46,7 +46,7 @@ class GrpcServer {
   GrpcServer(const GrpcServer&) = delete;
   GrpcServer& operator=(const GrpcServer&) = delete;
 
-  // Adds the method "/package.Service/Method". Call before Start.
+  // Adds the method with the path "/package.Service/Method". Call before Start.
   void Add(std::string_view path, Open open);
   // Starts the threads for compressed messages. UNAVAILABLE: a thread cannot be created.
   absl::Status Start() { return options_.takes_gzip ? body_workers_.Start() : absl::OkStatus(); }

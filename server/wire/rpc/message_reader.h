@@ -47,7 +47,7 @@ class MessageReader {
   const std::shared_ptr<ByteBudget> budget_;
   std::array<char, kGrpcPrefixBytes> prefix_ = {};
   size_t prefix_size_ = 0;                   // number of received bytes of the prefix
-  size_t length_ = 0;                        // length of the message, once the prefix is complete
+  size_t length_ = 0;                        // message length, known once the prefix is complete
   std::shared_ptr<ReceivedBytes> received_;  // received bytes; null until the prefix is complete
 };
 

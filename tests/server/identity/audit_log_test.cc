@@ -57,7 +57,7 @@ TEST(AuditLog, ALineOfAnActionThatBeginsHasNoOutcome) {
   for (const char* later : {"code", "message", "seconds"}) EXPECT_FALSE(json.contains(later)) << later;
 }
 
-// Arguments that are too long are replaced by a string with the beginning of their JSON.
+// Too long arguments are replaced by a string with the beginning of their JSON.
 TEST(AuditLog, ArgumentsAreCutAtTheirLongest) {
   v1::RollbackModelRequest request;
   request.set_model("m");

@@ -271,7 +271,7 @@ TEST_F(RegistrySettingsTest, VersionsThatFailInTurnDoNotKeepOthersWaiting) {
   files_.bad = {{"m", 1}, {"m", 2}, {"m", 3}};
   files_.Write("serving", "default_policy { all: true }");
   settings_ = *ServingSettings::Open(options_.Serving());
-  // Every load takes longer than the first backoff.
+  // Every load takes longer than the first retry delay.
   registry_ = std::make_unique<Registry>(options_,
                                          Registry::Parts{.load =
                                                              [this](const VersionId& id) {

@@ -59,7 +59,7 @@ std::string_view BytesOf(const v1::ClassifyRequest& request) {
   return request.has_image() ? request.image() : request.tensor().data();
 }
 
-// The model input made from a tensor, with the request that it may be a view of.
+// The model input made from a tensor, and the request, of which the input may be a view.
 class Input {
  public:
   explicit Input(const v1::RawTensor& raw) : request_(RequestOf(raw)) {

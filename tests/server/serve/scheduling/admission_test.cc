@@ -87,7 +87,7 @@ TEST_F(AdmissionTest, RefusesWhatWouldMissItsDeadline) {
   Admission admission({.deadline_share = 1, .executors = 2}, clock_);
   const auto ahead = admission.Admit(Request(100));  // 100 ms of work, 50 ms on each of two executors
   ASSERT_TRUE(ahead.ok());
-  InferenceRequest request = Request(10);  // done after 50 + 10 ms
+  InferenceRequest request = Request(10);  // done after the 50 ms above and its own 10 ms
   request.deadline = clock_.Now() + absl::Milliseconds(59);
   const auto refused = admission.Admit(request);
   EXPECT_EQ(refused.status().code(), absl::StatusCode::kResourceExhausted) << refused.status();

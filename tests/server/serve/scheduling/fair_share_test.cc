@@ -33,7 +33,7 @@ TEST(WorkAhead, AGreedyCallerCountsOnlyAsMuchAsTheAskerItself) {
 }
 
 TEST(WorkAhead, WhatOthersWillAskForCountsUpToTheirTurn) {
-  // In 125 ms a caller that uses a fifth of the executor adds 25 ms of work: 100 + 25 = 125.
+  // A caller that uses a fifth of the executor adds 25 ms of work in 125 ms: 100 + 25 = 125.
   EXPECT_NEAR(absl::ToDoubleMilliseconds(WorkAhead(100 * kUnit, {}, {{{}, 0.2}}, {}, 1)), 125, 1e-6);
   // Two callers that exceed the capacity get at most as much as this caller.
   EXPECT_NEAR(absl::ToDoubleMilliseconds(WorkAhead(100 * kUnit, {}, {{{}, 3}, {{}, 2}}, {}, 1)), 300, 1e-6);

@@ -89,7 +89,7 @@ std::vector<Mix> Mixes() {
 
 struct Seen {
   int sent = 0, answered = 0, refused = 0, late = 0;  // attempts (not requests) during the measurement
-  absl::Duration work;                                // executor time of the answers that came in time
+  absl::Duration work;                                // executor time of the answers that were in time
 
   double Rate() const { return absl::FDivDuration(work, kMeasured); }
 };

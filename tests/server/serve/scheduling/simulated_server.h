@@ -86,7 +86,7 @@ class SimulatedServer {
     uint64_t number;
     std::function<void()> run;
 
-    friend bool operator<(const Event& a, const Event& b) {  // priority_queue pops the greatest
+    friend bool operator<(const Event& a, const Event& b) {  // reversed: priority_queue pops the greatest
       return std::pair(a.time, a.number) > std::pair(b.time, b.number);
     }
   };

@@ -13,7 +13,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Bytes whose base64 has every digit.
+// Returns bytes whose base64 has every digit.
 std::string EveryByte() {
   std::string bytes;
   for (int i = 0; i < 256; ++i) bytes += static_cast<char>(i);
