@@ -107,7 +107,7 @@ class Scheduler {
   void LimitToPart(const std::vector<WaitingRequest>& front, std::vector<size_t>& batch) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void EraseIfEmpty(const LoadedModel* model) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Removes a request from its queue. If `runs`, adds its executor time to its caller's.
+  // Removes a request from its queue. If `runs`, adds its cost to the executor time given to its caller.
   std::unique_ptr<InferenceRequest> Take(const WaitingRequest& waiting, bool runs)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::vector<Dropped> TakeDead() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
