@@ -6,8 +6,8 @@
 
 namespace vitrine {
 
-// Does what `new` does if there is no memory, for a C library that returned null: calls the new_handler, which ends our
-// programs (common/command_line/out_of_memory.h), and throws std::bad_alloc in programs that have none.
+// Ends like a failed `new`; for C libraries that return null. Calls the new_handler, which ends our programs
+// (common/command_line/out_of_memory.h); throws std::bad_alloc in programs without one.
 [[noreturn]] inline void FailAllocation() {
   if (const std::new_handler handler = std::get_new_handler()) handler();
   throw std::bad_alloc();

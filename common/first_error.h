@@ -10,13 +10,14 @@
 
 namespace vitrine {
 
-// Keeps the first error of protobuf's text parser, with its position; the parser's default prints all errors on stderr.
+// Keeps the first error of protobuf's text parser, with its position. By default the parser prints all errors on
+// stderr.
 class FirstError final : public google::protobuf::io::ErrorCollector {
  public:
   void AddError(int line, google::protobuf::io::ColumnNumber column, const std::string& message) override {
     if (message_.empty()) message_ = absl::StrCat("line ", line + 1, ", column ", column + 1, ": ", message);
   }
-  // Returns the error, or "".
+  // Returns the error, or "" if there was none.
   const std::string& message() const { return message_; }
 
  private:

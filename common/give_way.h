@@ -4,7 +4,7 @@
 
 namespace vitrine {
 
-// Decides what a thread does at points where it may yield to other work.
+// Decides what a thread does when it may yield to other work.
 class WayGiver {
  public:
   virtual ~WayGiver() = default;
@@ -12,7 +12,8 @@ class WayGiver {
   virtual void GiveWay() = 0;
 };
 
-// While it exists, GiveWay() on this thread calls `giver`, which must outlive it. At most one per thread.
+// While this object exists, GiveWay() on this thread calls `giver`, which must outlive it. A thread may have at most
+// one.
 class GivingWay {
  public:
   explicit GivingWay(WayGiver& giver);
@@ -21,8 +22,8 @@ class GivingWay {
   GivingWay& operator=(const GivingWay&) = delete;
 };
 
-// Yields to other work. Long computations call it every few hundred microseconds, without holding a lock. Almost free
-// on a thread without GivingWay.
+// Yields to other work. Long computations call it every few hundred microseconds, without holding a lock. On a thread
+// without GivingWay it costs almost nothing.
 void GiveWay();
 
 }  // namespace vitrine

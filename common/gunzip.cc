@@ -14,10 +14,10 @@ namespace vitrine {
 namespace {
 
 constexpr absl::string_view kMagic = "\x1f\x8b\x08";
-constexpr size_t kSmallestMember = 18;  // header and trailer
-// Maximum ratio of deflate.
+constexpr size_t kSmallestMember = 18;  // size of header and trailer
+// Maximum compression ratio of deflate.
 constexpr size_t kMostPerByte = 1032;
-constexpr int kGzipOnly = 15 + 16;  // windowBits of inflateInit2: the largest window, gzip header only
+constexpr int kGzipOnly = 15 + 16;  // windowBits of inflateInit2: largest window, gzip headers only
 
 absl::Status Damaged(int code = Z_DATA_ERROR) {
   if (code == Z_MEM_ERROR) FailAllocation();
@@ -32,7 +32,7 @@ bool IsGzip(absl::string_view bytes) {
 
 size_t StatedGunzipSize(absl::string_view compressed) {
   if (compressed.size() < kSmallestMember) return 0;
-  size_t size = 0;  // stored in the last four bytes
+  size_t size = 0;  // the last four bytes, little-endian
   for (size_t i = 1; i <= sizeof(uint32_t); ++i) {
     size = size << 8 | static_cast<unsigned char>(compressed[compressed.size() - i]);
   }
@@ -50,13 +50,13 @@ absl::StatusOr<std::string> Gunzip(absl::string_view compressed, size_t max_byte
   z_stream stream = {};
   if (const int code = inflateInit2(&stream, kGzipOnly); code != Z_OK) return Damaged(code);
   const absl::Cleanup end = [&stream] { inflateEnd(&stream); };
-  // One spare byte: inflate needs output space to reach the end of the stream.
+  // The spare byte is needed because inflate reaches the end of the stream only with output space left.
   std::string unfolded(size + 1, '\0');
   stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(compressed.data()));  // zlib does not modify it
   stream.avail_in = static_cast<uInt>(compressed.size());
   stream.next_out = reinterpret_cast<Bytef*>(unfolded.data());
   stream.avail_out = static_cast<uInt>(unfolded.size());
-  // inflate checks the sum and size in the trailer.
+  // inflate checks the trailer's checksum and size.
   const int code = inflate(&stream, Z_FINISH);
   if (code != Z_STREAM_END || stream.avail_in != 0) return Damaged(code);
   unfolded.resize(size);

@@ -10,18 +10,18 @@
 
 namespace vitrine {
 
-// Number of first bytes that identify gzip.
+// Number of leading bytes that identify gzip.
 inline constexpr size_t kGzipMagicBytes = 3;
 
-// Returns true if `bytes` begin as gzip (RFC 1952). No protobuf message does: its first byte would have wire type 7.
+// Returns true if `bytes` starts like gzip (RFC 1952). No protobuf message does: its first byte would have wire type 7.
 bool IsGzip(absl::string_view bytes);
 
-// Returns the decompressed size stated at the end of a gzip member (modulo 4 GiB); 0 if it is too short to be one.
+// Returns the decompressed size (modulo 4 GiB) that a gzip member states at its end; 0 if `compressed` is too short.
 size_t StatedGunzipSize(absl::string_view compressed);
 
-// Decompresses one gzip member. RESOURCE_EXHAUSTED if the result exceeds `max_bytes` according to its trailer, which is
-// checked first; INVALID_ARGUMENT if `compressed` is corrupt, truncated or has several members. Allocates at most about
-// `max_bytes` and decompresses no more than the trailer states.
+// Decompresses one gzip member. RESOURCE_EXHAUSTED if its trailer states more than `max_bytes`, which is checked first.
+// INVALID_ARGUMENT if `compressed` is corrupt, truncated or has several members. Allocates at most about `max_bytes`,
+// and decompresses no more than the trailer states.
 absl::StatusOr<std::string> Gunzip(absl::string_view compressed, size_t max_bytes);
 
 }  // namespace vitrine

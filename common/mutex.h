@@ -12,8 +12,8 @@
 namespace vitrine {
 
 #ifdef __SANITIZE_THREAD__
-// Calls pthread_mutex_destroy, which std::mutex does not: otherwise ThreadSanitizer takes the next mutex at the same
-// address for the same one and reports lock cycles between objects that never coexisted.
+// Unlike std::mutex, calls pthread_mutex_destroy. Otherwise ThreadSanitizer would take a new mutex at the same address
+// for the old one, and report lock cycles between objects that never existed at the same time.
 class NativeMutex : public std::mutex {
  public:
   ~NativeMutex() { pthread_mutex_destroy(native_handle()); }
@@ -24,9 +24,9 @@ using NativeMutex = std::mutex;
 
 // std::mutex with Clang's thread-safety annotations.
 //
-// absl::Mutex is not used in server/ and other code tested with ThreadSanitizer, for two reasons: its timed waits
-// follow the wall clock, so that setting the clock back by an hour would stop the sweeper for an hour; and the
-// distribution's library is not instrumented, so that ThreadSanitizer would not see its synchronization.
+// server/ and other code tested with ThreadSanitizer do not use absl::Mutex, for two reasons. Its timed waits follow
+// the wall clock: setting the clock back by an hour would stop the sweeper for an hour. The distribution's library is
+// not instrumented, so ThreadSanitizer would not see its synchronization.
 class ABSL_LOCKABLE Mutex {
  public:
   void Lock() ABSL_EXCLUSIVE_LOCK_FUNCTION() { mutex_.lock(); }
@@ -41,7 +41,7 @@ class ABSL_LOCKABLE Mutex {
 class ABSL_SCOPED_LOCKABLE MutexLock {
  public:
   explicit MutexLock(Mutex& mutex) ABSL_EXCLUSIVE_LOCK_FUNCTION(mutex) : mutex_(mutex) { mutex_.Lock(); }
-  // Adopts a mutex that the caller has locked, as with TryLock.
+  // Adopts a mutex that the caller has already locked, for example by TryLock.
   MutexLock(Mutex& mutex, std::adopt_lock_t) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) : mutex_(mutex) {}
   ~MutexLock() ABSL_UNLOCK_FUNCTION() { mutex_.Unlock(); }
   MutexLock(const MutexLock&) = delete;
@@ -51,7 +51,7 @@ class ABSL_SCOPED_LOCKABLE MutexLock {
   Mutex& mutex_;
 };
 
-// A condition variable. Waits may wake spuriously; callers must check their condition in a loop.
+// A condition variable. Waits may end spuriously, so callers must check their condition in a loop.
 class CondVar {
  public:
   void Wait(Mutex& mutex) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
@@ -59,7 +59,7 @@ class CondVar {
     condition_.wait(lock);
     lock.release();
   }
-  // Waits on the steady clock. A timeout of more than an hour waits without limit.
+  // Waits for at most `timeout`, measured by the steady clock. A timeout of more than an hour means no limit.
   void WaitFor(Mutex& mutex, absl::Duration timeout) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     if (timeout > absl::Hours(1)) return Wait(mutex);
     std::unique_lock<std::mutex> lock(mutex.mutex_, std::adopt_lock);

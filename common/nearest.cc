@@ -10,7 +10,7 @@
 namespace vitrine {
 namespace {
 
-// Longer words are not typed by hand and would cost time.
+// Longer words are not typed by hand, and comparing them would take time.
 constexpr size_t kLongest = 256;
 constexpr size_t kShortestBeginning = 3;
 

@@ -6,7 +6,7 @@
 
 namespace vitrine {
 
-// Default limit on a request in bytes, for server and client.
+// Default maximum size of a request in bytes, for server and client.
 inline constexpr int64_t kMaxRequestBytes = int64_t{16} << 20;
 
 }  // namespace vitrine

@@ -9,7 +9,7 @@
 namespace vitrine {
 namespace {
 
-// OpenSSL fails here only when out of memory.
+// OpenSSL fails here only if memory runs out.
 void Demand(bool done) {
   if (!done) FailAllocation();
 }

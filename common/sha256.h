@@ -21,7 +21,7 @@ Sha256Digest Sha256(std::string_view bytes);
 // Returns the digest as 64 lower-case hexadecimal digits.
 std::string Sha256Hex(std::string_view bytes);
 
-// Digest of data in pieces. Movable; not thread-safe.
+// Digest of data that arrives in pieces. Movable; not thread-safe.
 class Sha256Stream {
  public:
   Sha256Stream();

@@ -8,14 +8,15 @@
 
 namespace vitrine {
 
-// Offsets of the parts of "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01".
+// Offsets and lengths of the parts of "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01".
 struct TraceparentForm {
   static constexpr size_t kTraceAt = 3, kTraceDigits = 32, kSpanAt = 36, kSpanDigits = 16, kFlagsAt = 53, kLength = 55;
 };
 
 // Returns true for a valid value of the header `traceparent`
 // (https://www.w3.org/TR/trace-context-1/#traceparent-header-field-values): "VERSION-TRACEID-SPANID-FLAGS" in
-// lower-case hexadecimal digits, neither id all 0. Versions above 00 may continue with "-" after the flags.
+// lower-case hexadecimal digits; neither id may be all zeros. Versions above 00 may have more text after the flags,
+// starting with "-".
 inline bool IsTraceparent(std::string_view value) {
   using Form = TraceparentForm;
   const auto digits = [](std::string_view text) {

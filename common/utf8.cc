@@ -10,7 +10,7 @@ bool Continues(char byte) {
   return (static_cast<uint8_t>(byte) & 0xC0) == 0x80;
 }
 
-// Returns the length of a character that begins with `lead`; 0 if none does.
+// Returns the length of a character whose first byte is `lead`; 0 if there is none.
 size_t LengthOf(uint8_t lead) {
   if (lead < 0x80) return 1;
   if (lead < 0xC2 || lead > 0xF4) return 0;  // overlong, or above U+10FFFF
@@ -23,7 +23,7 @@ bool MayFollow(uint8_t lead, uint8_t second) {
     case 0xE0:
       return second >= 0xA0;  // below: overlong
     case 0xED:
-      return second < 0xA0;  // from 0xA0: surrogates
+      return second < 0xA0;  // 0xA0 and above would be surrogates
     case 0xF0:
       return second >= 0x90;
     case 0xF4:

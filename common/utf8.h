@@ -8,14 +8,14 @@
 
 namespace vitrine {
 
-// Returns true if `text` is valid UTF-8 (RFC 3629: no overlong forms, no surrogates, nothing above U+10FFFF). Strings
-// in proto3 and JSON must be valid: otherwise the whole message cannot be parsed.
+// Returns true if `text` is valid UTF-8 (RFC 3629: no overlong forms, no surrogates, no code points above U+10FFFF).
+// Strings in proto3 and JSON must be valid; otherwise the whole message cannot be parsed.
 bool IsUtf8(std::string_view text);
 
-// Returns the longest prefix of `text` (UTF-8) with at most `most` bytes and no partial character.
+// Returns the longest prefix of `text` (UTF-8) that has at most `most` bytes and no partial character.
 std::string_view FrontOf(std::string_view text, size_t most);
 
-// Returns a name from a request for an error message: at most 64 bytes, cut between characters.
+// Shortens a name from a request for an error message: at most 64 bytes, cut between characters.
 std::string Shown(std::string_view text);
 
 }  // namespace vitrine

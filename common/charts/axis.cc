@@ -69,7 +69,7 @@ Axis AxisOf(const std::vector<double>& values, bool logarithmic) {
     return axis;
   }
   const double spread = axis.high - axis.low;
-  if (spread <= 1e-12 * std::abs(axis.high)) {  // places a single value in the middle
+  if (spread <= 1e-12 * std::abs(axis.high)) {  // a single value is drawn in the middle
     const double room = axis.high == 0 ? 1 : std::abs(axis.high) / 2;
     axis.low -= room;
     axis.high += room;

@@ -14,13 +14,15 @@ struct Axis {
   double from = 0, to = 1;   // positions of the ends, in pixels; `to` may be below `from`
 
   double Place(double value) const;
-  // Returns round values within the ends: 1, 2 or 5 times a power of ten apart, at most `most`; powers of ten on a
-  // logarithmic axis, with 2 and 5 times them if there are few, and those of a linear axis if there are fewer than two.
+  // Returns round values within the ends, about `most`. On a linear axis they are 1, 2 or 5 times a power of ten apart.
+  // On a logarithmic axis they are powers of ten, and 2 and 5 times these if there is room; if fewer than two are
+  // within the ends, the values of a linear axis.
   std::vector<double> Ticks(int most) const;
 };
 
-// Returns an axis that contains every finite value, a little wider. A logarithmic axis ignores values of 0 and below.
-// Starts at 0 if no value is negative and their spread is as large as their size. Without a value it is 0 to 1.
+// Returns an axis that contains every finite value and a small margin. A logarithmic axis ignores values of 0 and
+// below. A linear axis starts at 0 if no value is negative and the smallest is below half the largest. Returns 0 to 1
+// if there is no value.
 Axis AxisOf(const std::vector<double>& values, bool logarithmic);
 
 // Returns the label of a tick: "0.01", "20", "5k", "1e-05".

@@ -47,7 +47,7 @@ std::string DrawReliability(const Calibration& calibration, const std::string& t
               .y_axis = "accuracy in %",
               .x = {.low = 0, .high = 100},
               .y = {.low = 0, .high = 100}};
-  chart.height = 370;  // height of the diagram; the counts are below
+  chart.height = 370;  // the counts are drawn below the diagram
   std::string svg = chart.Begin();
   svg.replace(svg.find("0 0 620 370"), 11, "0 0 620 440");
   const std::vector<Calibration::Bin>& bins = calibration.bins();

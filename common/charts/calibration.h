@@ -8,8 +8,8 @@
 
 namespace vitrine {
 
-// Compares confidence with accuracy (Guo et al. 2017): answers are grouped into bins of equal width by confidence, and
-// each bin's accuracy is compared with its mean confidence.
+// Compares confidence with accuracy (Guo et al. 2017): groups answers by confidence into bins of equal width, and
+// compares each bin's accuracy with its mean confidence.
 class Calibration {
  public:
   struct Bin {
@@ -20,14 +20,15 @@ class Calibration {
     double confidence() const { return answers == 0 ? 0 : confidence_sum / static_cast<double>(answers); }
   };
 
-  // `bins` at least 1. Bin i holds confidences in (i / bins, (i + 1) / bins]; the first one 0 too.
+  // Requires `bins` of at least 1. Bin i holds confidences in (i / bins, (i + 1) / bins]; the first bin includes 0.
   explicit Calibration(int bins = 15) : bins_(static_cast<size_t>(bins)) {}
 
-  // `confidence` is the probability of the answer, 0 to 1.
+  // `confidence`: probability of the answer, 0 to 1.
   void Add(double confidence, bool correct);
 
   int64_t answers() const;
-  // Returns the expected calibration error: the mean over the answers of |accuracy - confidence| of their bin, 0 to 1.
+  // Returns the expected calibration error, 0 to 1: |accuracy - confidence| of each bin, averaged with the bin's number
+  // of answers as weight.
   double ExpectedError() const;
   // Returns mean confidence minus accuracy: above 0 if the classifier is overconfident.
   double Overconfidence() const;
@@ -37,8 +38,8 @@ class Calibration {
   std::vector<Bin> bins_;
 };
 
-// Returns the reliability diagram as an SVG element for an HtmlPage: a bar of each bin's accuracy over its confidence,
-// the diagonal of perfect calibration, and below it the number of answers per bin.
+// Returns the reliability diagram as an SVG element for an HtmlPage: each bin's accuracy as a bar at its confidence,
+// the diagonal of perfect calibration, and below them the number of answers per bin.
 std::string DrawReliability(const Calibration& calibration, const std::string& title = "Reliability");
 
 }  // namespace vitrine

@@ -13,13 +13,13 @@ namespace vitrine {
 
 namespace {
 
-constexpr double kMostTitleLeft = 64;  // a title starts at most here, for any width of the names of y
+constexpr double kMostTitleLeft = 64;  // largest x at which a title starts, even if the names of y are wider
 
 std::string Faint() {
   return absl::StrCat("style=\"fill:", ColourOf("faint"), "\"");
 }
 
-// Returns positions and labels: names, or round values about `apart` pixels from each other.
+// Returns ticks as position and label: the names if there are any, else round values about `apart` pixels apart.
 std::vector<std::pair<double, std::string>> TicksOf(const Axis& axis, const std::vector<std::string>& names,
                                                     double apart) {
   std::vector<std::pair<double, std::string>> ticks;

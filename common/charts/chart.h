@@ -15,23 +15,23 @@ struct Chart {
   double width = 620, height = 330;
   std::string title = {}, x_axis = {}, y_axis = {};
   std::string note = {};  // below the title, smaller; requires a `top` of at least 56
-  Axis x = {}, y = {};    // Begin sets their positions
+  Axis x = {}, y = {};    // their positions are set by Begin
   double top = 54;        // space above the plot: title and one line of legend
   double left = 64;       // space left of the plot: names of y
   double foot = 50;       // space below the plot: names of x
   double margin = 18;     // space right of the plot
-  // Names of categories at 0, 1, ... of an axis (y from the top); such an axis is set by Begin and has no grid.
+  // Category names at 0, 1, ... of an axis (y from the top). Begin sets the range of such an axis; it has no grid.
   std::vector<std::string> x_names = {}, y_names = {};
-  bool slanted = false;  // names of x, if they are wider than their space
-  bool x_grid = false;   // also draws lines at the ticks of x
-  bool is_file = false;  // a standalone file, with its own size and background
+  bool slanted = false;  // true: names of x are slanted, for names wider than their space
+  bool x_grid = false;   // true: lines are also drawn at the ticks of x
+  bool is_file = false;  // true: a standalone file with its own size and background
 
   double Left() const { return left; }
   double Right() const { return width - margin; }
   double Top() const { return top; }
   double Bottom() const { return height - foot; }
 
-  // Returns the opening tag, the titles, grid lines and ticks.
+  // Returns the opening tag, titles, grid lines and ticks.
   std::string Begin();
   static std::string End() { return "</svg>\n"; }
 
@@ -41,18 +41,18 @@ struct Chart {
   std::string YTicks() const;
 };
 
-// Returns a CSS colour of the page, for example of "series-0", "ink", "faint", "line", "bad"; with a fallback for other
-// places.
+// Returns a colour variable of the page in CSS: "series-0", "ink", "faint", "line", "bad" and so on. It contains a
+// fallback for SVG outside a page.
 std::string ColourOf(const std::string& name);
 
 struct LegendEntry {
   std::string name;
   int colour = 0;      // index of the page's series colours, 0 to 5
-  bool faint = false;  // thin, as its curve
+  bool faint = false;  // drawn as a thin line, like its curve
 };
 
-// Returns the legend of a chart, between its title or note and the plot, on as many lines as needed, after a `heading`.
-// Makes room for it: call it before Begin, and append the result after that of Begin.
+// Returns the legend, which starts with `heading` and is drawn above the plot on as many lines as needed. Enlarges
+// `chart.top` for it: call it before Begin, and append its result after the result of Begin.
 std::string DrawLegend(const std::vector<LegendEntry>& entries, Chart& chart, const std::string& heading = "");
 
 std::string SvgText(double x, double y, const std::string& text, const std::string& attributes);
@@ -60,7 +60,7 @@ std::string SvgText(double x, double y, const std::string& text, const std::stri
 std::string SvgLine(double x1, double y1, double x2, double y2, const std::string& style);
 // Returns the attribute for a stroke in a colour of the page.
 std::string Stroke(const std::string& name);
-// Returns the stroke of a series, 0 to 5: its colour and, for grey printing, its own dash.
+// Returns the stroke of a series, 0 to 5: its colour and a dash pattern of its own, for greyscale printing.
 std::string SeriesStroke(int series);
 
 }  // namespace vitrine

@@ -11,19 +11,22 @@
 
 namespace vitrine {
 
-// Confusion matrix. Memory grows with the pairs that occur, not with the square of the classes.
+// Confusion matrix. Memory grows with the number of distinct (label, answer) pairs, not with the square of the classes.
 class Confusion {
  public:
   explicit Confusion(int classes) : of_label_(static_cast<size_t>(classes)), of_answer_(static_cast<size_t>(classes)) {}
 
-  // Both in [0, classes).
+  // Requires `label` and `answer` in [0, classes).
   void Add(int label, int answer);
 
   int classes() const { return static_cast<int>(of_label_.size()); }
   int64_t Count(int label, int answer) const;
-  int64_t OfLabel(int label) const { return of_label_[static_cast<size_t>(label)]; }      // samples of a class
-  int64_t OfAnswer(int answer) const { return of_answer_[static_cast<size_t>(answer)]; }  // answers with this class
-  // Share of the class' samples, and of the answers with this class, that are right; 0 if there is none.
+  // number of samples of a class
+  int64_t OfLabel(int label) const { return of_label_[static_cast<size_t>(label)]; }
+  // number of answers with this class
+  int64_t OfAnswer(int answer) const { return of_answer_[static_cast<size_t>(answer)]; }
+  // Recall is the share of a class' samples that are right, Precision the share of the answers with this class; 0 if
+  // there are none.
   double Recall(int label) const;
   double Precision(int answer) const;
   double Accuracy() const;
@@ -33,11 +36,11 @@ class Confusion {
     int answer = 0;
     int64_t count = 0;
   };
-  // Returns the most frequent wrong pairs, most frequent first; ties by label and answer.
+  // Returns the most frequent wrong pairs, most frequent first; equal counts are sorted by label and answer.
   std::vector<Pair> MostConfused(int most) const;
 
  private:
-  std::map<std::pair<int, int>, int64_t> counts_;  // by label and answer
+  std::map<std::pair<int, int>, int64_t> counts_;  // keys: label and answer
   std::vector<int64_t> of_label_;
   std::vector<int64_t> of_answer_;
 };
@@ -45,8 +48,8 @@ class Confusion {
 // Maximum number of classes drawn as a matrix.
 inline constexpr int kMostDrawnClasses = 40;
 
-// Returns the matrix as an SVG element for an HtmlPage: rows are labels, columns answers; shades are shares of the row,
-// numbers are counts. `names` has one entry per class. Requires at most kMostDrawnClasses.
+// Returns the matrix as an SVG element for an HtmlPage. Rows are labels, columns are answers; shades are shares of the
+// row, numbers are counts. Requires one name per class and at most kMostDrawnClasses classes.
 std::string DrawConfusion(const Confusion& confusion, std::span<const std::string> names);
 
 }  // namespace vitrine

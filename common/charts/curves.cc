@@ -16,8 +16,8 @@ using Points = std::vector<std::pair<double, double>>;
 
 constexpr size_t kMostPoints = 1200;
 
-// Returns the minimum and maximum of each of equal parts, in their order; one non-finite value per part is kept, so
-// that the line stays interrupted.
+// Cuts the points into equal parts and returns each part's minimum and maximum, in the order of x. A part with a
+// non-finite value becomes that value, so that the line is still interrupted.
 Points Reduced(const Points& points) {
   if (points.size() <= kMostPoints) return points;
   Points reduced;
@@ -63,7 +63,7 @@ void AppendCurve(const Curve& curve, const Chart& chart, std::string& svg) {
                         curve.faint ? " stroke-opacity=\"0.3\"" : "", dots);
 }
 
-// Returns the legend of the named curves.
+// Returns legend entries for the curves that have a name.
 std::vector<LegendEntry> LegendOf(const CurveFigure& figure) {
   std::vector<LegendEntry> entries;
   for (const Curve& curve : figure.curves) {
@@ -85,7 +85,7 @@ std::string DrawCurves(const CurveFigure& figure) {
   Chart chart{.title = figure.title, .x_axis = figure.x_axis, .y_axis = figure.y_axis, .x = {}, .y = {}};
   chart.x = AxisOf(xs, false);
   chart.y = AxisOf(ys, figure.logarithmic);
-  if (!xs.empty() && chart.x.low < chart.x.high) {  // x needs no margin at its ends
+  if (!xs.empty() && chart.x.low < chart.x.high) {  // no margin at the ends of x
     const auto [low, high] = std::ranges::minmax(xs);
     if (low < high) chart.x.low = std::min(low, chart.x.low == 0 ? 0 : low), chart.x.high = high;
   }

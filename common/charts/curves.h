@@ -9,12 +9,13 @@
 namespace vitrine {
 
 struct Curve {
-  std::string name = {};                               // name in the legend; empty: not in it
-  std::vector<std::pair<double, double>> points = {};  // by ascending x; a non-finite y interrupts the line
+  std::string name = {};                               // name in the legend; empty: no entry
+  std::vector<std::pair<double, double>> points = {};  // by ascending x; the line is interrupted at a non-finite y
   int colour = 0;                                      // index of the page's series colours, 0 to 5
-  bool faint = false;                                  // drawn behind the others, for example the data of a smoothed
-                                                       // curve
-  bool dots = false;                                   // a dot with a tooltip at every point
+  // true: drawn thin and behind the other curves, for example raw data behind a smoothed curve
+  bool faint = false;
+  // curve
+  bool dots = false;  // a dot with a tooltip at every point
 };
 
 struct CurveFigure {
@@ -22,16 +23,16 @@ struct CurveFigure {
   std::string x_axis = {};  // with its unit
   std::string y_axis = {};  // with its unit
   std::vector<Curve> curves = {};
-  bool logarithmic = false;  // the y axis; values of 0 and below interrupt the line
+  bool logarithmic = false;  // of the y axis; the line is interrupted at values of 0 and below
 };
 
-// Returns the chart as an SVG element: titles, axes with ticks and grid lines, the curves, and a legend of the named
-// ones. Uses the colours of an HtmlPage; without a page those for light background. A curve with more points than the
-// chart has pixels is reduced to the extremes of each pixel.
+// Returns the chart as an SVG element: titles, axes with ticks and grid lines, curves, and a legend of the named
+// curves. Uses the colours of an HtmlPage; outside a page, those for a light background. A curve with more points than
+// pixels is reduced to minimum and maximum per pixel.
 std::string DrawCurves(const CurveFigure& figure);
 
-// Returns the exponential moving average over `points`, corrected for its start, with a weight of 1 / `window` for the
-// newest. Non-finite points are ignored.
+// Returns the exponential moving average of `points`, with bias correction at the start. The newest point has the
+// weight 1 / `window`. Non-finite points are ignored.
 std::vector<std::pair<double, double>> Smoothed(const std::vector<std::pair<double, double>>& points, double window);
 
 }  // namespace vitrine

@@ -51,7 +51,7 @@ Chart ChartOf(const DistanceFigure& figure) {
   return chart;
 }
 
-// Draws the names at the right of their lines, moved apart if lines are close.
+// Draws each name at the right end of its line. Names of close lines are moved apart.
 void AppendReferences(const DistanceFigure& figure, const Chart& chart, std::string& svg) {
   std::vector<DistanceFigure::Reference> references = figure.references;
   std::ranges::sort(references, {}, &DistanceFigure::Reference::distance);
@@ -100,11 +100,12 @@ absl::StatusOr<std::string> DrawDistancePlot(const DistanceFigure& figure) {
 }
 
 double UniformDistance(int rows, int columns, double cell_height, double cell_width) {
-  // For finer grids the mean is that of coarser cells, to a millionth; the time is proportional to the number of cells.
+  // The time is proportional to the number of cells. A finer grid is replaced by kFinest larger cells per side, which
+  // changes the mean by less than a millionth.
   constexpr int kFinest = 1024;
   if (rows > kFinest) return UniformDistance(kFinest, columns, cell_height * rows / kFinest, cell_width);
   if (columns > kFinest) return UniformDistance(rows, kFinest, cell_height, cell_width * columns / kFinest);
-  // Adds pairs by their offset: (rows - dr) * (columns - dc) of each, twice for an offset with two signs.
+  // Adds pairs by their offset: each offset has (rows - dr) * (columns - dc) pairs per combination of signs.
   double sum = 0;
   for (int dr = 0; dr < rows; ++dr) {
     for (int dc = 0; dc < columns; ++dc) {

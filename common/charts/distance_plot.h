@@ -12,9 +12,9 @@ namespace vitrine {
 
 // Attention distance of each head of each layer.
 struct DistanceFigure {
-  std::vector<int> layers = {};      // numbers of the rows
-  std::vector<int> heads = {};       // numbers of the columns
-  std::span<const float> distances;  // row-major, [layers, heads], pixels of the input
+  std::vector<int> layers = {};      // labels of the rows
+  std::vector<int> heads = {};       // labels of the columns
+  std::span<const float> distances;  // row-major, [layers, heads], in pixels of the input
   std::string title = {};
   std::string note = {};  // below the title, smaller
   struct Reference {
@@ -24,14 +24,14 @@ struct DistanceFigure {
   std::vector<Reference> references = {};  // dashed lines
 };
 
-// Returns the figure as an SVG file: x is the layer, y the distance in pixels from 0, one dot per head (its tooltip
-// names layer, head and distance) and a short bar at each layer's mean over heads; axes, ticks, grid lines and the
-// references. INVALID_ARGUMENT: no layer or head, a number of distances other than layers * heads, a negative or
-// non-finite distance.
+// Returns the figure as an SVG file. x is the layer; y is the distance in pixels, from 0. Each head is a dot (its
+// tooltip names layer, head and distance), each layer's mean over heads a short bar. The file also has axes, ticks,
+// grid lines and the references. INVALID_ARGUMENT: no layer or head, a number of distances other than layers * heads, a
+// negative or non-finite distance.
 absl::StatusOr<std::string> DrawDistancePlot(const DistanceFigure& figure);
 
-// Returns the mean distance between all pairs of cells of a grid, pairs of equal cells included, each cell
-// `cell_height` x `cell_width` pixels: the distance of a head with uniform attention.
+// Returns the mean distance between all pairs of cells of a grid, including the pairs of a cell with itself: the
+// distance of a head with uniform attention. Each cell is `cell_height` x `cell_width` pixels.
 double UniformDistance(int rows, int columns, double cell_height, double cell_width);
 
 }  // namespace vitrine

@@ -16,13 +16,14 @@ namespace {
 constexpr double kDotsHeight = 380;  // height of the plot
 constexpr double kLeastGroup = 74, kSeriesWidth = 26, kLeastPlot = 420, kMostPlot = 2400;
 constexpr double kDotsGlyph = 6.6;
-constexpr int kColours = 6;  // series-0 to series-5 of chart.h
+constexpr int kColours = 6;  // colours series-0 to series-5 of chart.h
 
 std::string Shortened(const std::string& text, double width) {
   const auto letters = static_cast<size_t>(std::max(3.0, width / kDotsGlyph));
   if (text.size() <= letters) return text;
   size_t end = letters - 1;
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;  // does not split a UTF-8 character
+  // avoids a cut within a UTF-8 character
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
   return text.substr(0, end) + "…";
 }
 

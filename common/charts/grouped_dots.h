@@ -9,15 +9,15 @@
 
 namespace vitrine {
 
-// Repeated measurements of several series, with mean and deviation.
+// Repeated measurements of several series, with mean and standard deviation.
 struct DotsFigure {
   std::string title;
   std::string note;                 // below the title, smaller
   std::string x_name;               // below the groups
   std::string y_name;               // beside the axis
-  std::vector<std::string> groups;  // along x, in this order
-  std::vector<std::string> series;  // side by side within a group, each with a colour; at least one
-  std::string series_name;          // above the legend, which is drawn for several series
+  std::vector<std::string> groups;  // from left to right
+  std::vector<std::string> series;  // side by side within a group, each in its own colour; at least one
+  std::string series_name;          // heading of the legend, which is drawn for two or more series
 
   // Measurements of a series in a group.
   struct Dots {
@@ -31,9 +31,9 @@ struct DotsFigure {
   std::vector<Dots> dots;
 };
 
-// Returns the figure as a self-contained SVG document: a small dot per value, a larger one at the mean with a bar of
-// one deviation to either side, tooltips with the numbers. INVALID_ARGUMENT: no group or series, an index out of range,
-// a non-finite value.
+// Returns the figure as a self-contained SVG document: a small dot per value, a larger dot at the mean with a bar of
+// one deviation to each side, and tooltips with the numbers. INVALID_ARGUMENT: no group or series, an index out of
+// range, a non-finite value.
 absl::StatusOr<std::string> DrawGroupedDots(const DotsFigure& figure);
 
 }  // namespace vitrine

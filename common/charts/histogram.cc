@@ -16,7 +16,7 @@ namespace {
 
 using Counts = std::vector<int64_t>;  // one per bin
 
-// Returns the axis whose positions are the bins.
+// Returns the axis of the bins: bin i is at positions i to i + 1.
 Axis BinsOf(const HistogramFigure& figure) {
   std::vector<double> values;
   for (const HistogramFigure::Series& series : figure.series) {
@@ -49,7 +49,7 @@ class Drawing {
  public:
   Drawing(const Axis& bins, const Chart& chart) : bins_(bins), chart_(chart) {}
 
-  // Draws a bar for each bin, starting at `base`, and adds the counts to `base`.
+  // Draws a bar for each bin on top of `base`, and adds the counts to `base`.
   std::string Bars(const HistogramFigure::Series& series, const Counts& counts, Counts& base) const {
     std::string svg;
     for (size_t i = 0; i < counts.size(); ++i) {

@@ -7,20 +7,22 @@
 
 namespace vitrine {
 
-// Frequency of values.
+// Histogram of one or several series of values.
 struct HistogramFigure {
   std::string title = {};
   std::string x_axis = {};  // with its unit
   std::string y_axis = {};
-  bool logarithmic = false;  // x axis, with bins of equal ratio; values of 0 and below go into the first bin
-  int bins = 40;             // at least 1
-  // Ends of the x axis; equal: derived from the values. Values beyond go into the first or last bin.
+  // of the x axis, with bins of equal ratio; values of 0 and below are counted in the first bin
+  bool logarithmic = false;
+  int bins = 40;  // at least 1
+  // Ends of the x axis; if equal, they are derived from the values. Values outside are counted in the first or last
+  // bin.
   double low = 0, high = 0;
-  // true: bars on top of each other, the first series at the bottom; false: overlaid outlines.
+  // True: bars on top of each other, the first series at the bottom. False: overlaid outlines.
   bool stacked = false;
   struct Series {
     std::string name = {};
-    std::vector<double> values = {};  // non-finite ones are ignored
+    std::vector<double> values = {};  // non-finite values are ignored
     int colour = 0;                   // index of the page's series colours, 0 to 5
   };
   std::vector<Series> series = {};

@@ -29,7 +29,7 @@ void ProgressDisplay::Update(double share, const std::string& text, absl::Time n
     return;
   }
   std::string line = Bar(share) + " " + text;
-  // A wrapped line could not be overwritten.
+  // A line that the terminal wraps could not be overwritten.
   if (options_.width > 1) line.resize(std::min(line.size(), static_cast<size_t>(options_.width - 1)));
   out_ << "\r\033[K" << line << std::flush;
   bar_is_open_ = true;

@@ -9,27 +9,27 @@
 
 namespace vitrine {
 
-// Progress on stderr: a redrawn bar on a terminal, plain lines at longer intervals elsewhere. Not thread-safe.
+// Progress on stderr: a bar that is redrawn on a terminal, else plain lines at longer intervals. Not thread-safe.
 class ProgressDisplay {
  public:
   struct Options {
     bool is_terminal = false;
-    int width = 0;                                    // maximum columns of a bar's line; 0: any number
+    int width = 0;                                    // maximum width of a bar's line in columns; 0: no limit
     absl::Duration redraw = absl::Milliseconds(500);  // interval of a bar
-    absl::Duration plain_lines = absl::Seconds(30);   // interval of lines without a terminal
+    absl::Duration plain_lines = absl::Seconds(30);   // interval between lines if stderr is no terminal
   };
   ProgressDisplay(std::ostream& out, const Options& options) : out_(out), options_(options) {}
   ~ProgressDisplay() { Finish(); }
 
-  // Returns true if enough time has passed since the last drawing for Update to draw.
+  // Returns true if Update would draw: enough time has passed since the last drawing.
   bool Due(absl::Time now) const;
-  // Draws if due: `share`, 0 to 1, as a bar, and `text`, one printable line.
+  // If due, draws `share`, 0 to 1, as a bar, and `text`, one printable line.
   void Update(double share, const std::string& text, absl::Time now);
-  // Makes the next Update draw in any case.
+  // Makes the next Update draw, whenever it is called.
   void Hurry() { drawn_ = absl::InfinitePast(); }
   // Prints a permanent line above the bar.
   void Line(const std::string& text);
-  // Keeps the bar and starts a new line.
+  // Leaves the bar on the screen and starts a new line.
   void Finish();
 
  private:

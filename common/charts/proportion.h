@@ -12,8 +12,8 @@ struct Interval {
   double high = 0;
 };
 
-// Returns the score interval of Wilson (1927), equation 4 in Brown, Cai and DasGupta (2001): the 95 % confidence
-// interval of a probability after `successes` in `trials`. Within 0 and 1; 0 to 1 without a trial.
+// Returns the 95 % confidence interval of a probability after `successes` in `trials`: the score interval of Wilson
+// (1927), equation 4 in Brown, Cai and DasGupta (2001). It is within 0 and 1, and 0 to 1 if there are no trials.
 Interval WilsonInterval(int64_t successes, int64_t trials);
 
 }  // namespace vitrine

@@ -125,7 +125,7 @@ class RooflineDiagram {
     return std::none_of(obstacles_.begin(), obstacles_.end(), [&](const Box& other) { return box.Meets(other); });
   }
 
-  // Returns the nearest free place for a label of this width: beside the dot, then on circles around it.
+  // Returns the nearest free space for a label of this width: beside the dot, then on circles around it.
   std::optional<Box> PlaceFor(double x, double y, double radius, double width) const {
     constexpr double kTextHeight = 13;
     for (double distance = radius + 3; distance < radius + 150; distance += 6) {
@@ -143,13 +143,13 @@ class RooflineDiagram {
     return std::nullopt;
   }
 
-  // Returns true for points of one colour that nearly cover each other: they share one label.
+  // Returns true if two points have one colour and nearly cover each other; they then share one label.
   static bool Together(const RooflinePoint& a, const RooflinePoint& b, double dx, double dy) {
     return a.group == b.group && std::hypot(dx, dy) < 5;
   }
 
-  // Returns the names of a point and of those sharing its label; empty if an earlier point has them, or if there is no
-  // room and its time is negligible.
+  // Returns the label of a point: its name and the names of points that share the label. Returns "" if an earlier point
+  // has this label, or if there are many points and its share of the time is negligible.
   std::string LabelOf(size_t index) const {
     constexpr double kLeastShare = 0.0025;
     const RooflinePoint& point = points_[index];
@@ -190,7 +190,7 @@ class RooflineDiagram {
     svg_ += labels;
   }
 
-  // Draws the label, with a line to its dot if it is apart; empty if there is no room.
+  // Draws the label, with a line to the dot if the label is not beside it. Returns "" if there is no room.
   std::string Label(const std::string& label, double x, double y, double radius, const std::string& colour) {
     const auto box = PlaceFor(x, y, radius, kRooflineGlyph * static_cast<double>(label.size()));
     if (!box) return "";
@@ -208,7 +208,7 @@ class RooflineDiagram {
                         box->left, box->bottom - 3, box->right - box->left, Fill(colour), EscapeHtml(label));
   }
 
-  // Draws beside the plot: the colours, the areas, and the points without a label.
+  // Draws the text beside the plot: the colours, the areas, and the points without a label.
   void DrawGroups() {
     beside_ = chart_.Top() + 14;
     svg_ += SvgText(BesideX(), beside_, "operators", "font-weight=\"bold\"");
@@ -250,7 +250,7 @@ class RooflineDiagram {
   const Roofline& roofline_;
   double ridge_ = 1;
   Chart chart_;
-  double beside_ = 0;  // lowest line so far beside the plot
+  double beside_ = 0;  // y of the lowest line drawn beside the plot
   std::vector<RooflinePoint> points_;
   std::vector<Box> obstacles_;
   std::string svg_;

@@ -7,7 +7,7 @@
 
 namespace vitrine {
 
-// Operators that share a colour and a line of the legend.
+// Groups of operators; each has a colour and a line in the legend.
 enum class RooflineGroup { kLinear, kConvolution, kNorm, kProduct, kActivation, kElementwise };
 
 // An operator in a roofline diagram.
@@ -16,23 +16,23 @@ struct RooflinePoint {
   RooflineGroup group = RooflineGroup::kLinear;
   double intensity = 0;  // FLOP per byte
   double gflops = 0;     // measured rate
-  double share = 0;      // share of the forward pass time, 0 to 1; area of the dot
+  double share = 0;      // share of the time of a forward pass, 0 to 1; gives the dot its area
 };
 
 struct Roofline {
   std::string title;
   std::string subtitle;
   std::string circumstances = {};  // conditions of the measurement, below the subtitle
-  bool doubtful = false;           // the conditions make the times unreliable: shown in red
+  bool doubtful = false;           // true: the conditions make the times unreliable and are shown in red
   std::string peak_of = "matrix product";
   double peak_gflops = 0;
   std::string bandwidth_of = "memory";
   double gigabytes_per_second = 0;
-  bool measured = true;  // false: points are at their bound, without measurement
+  bool measured = true;  // false: nothing was measured, and points are drawn at their bound
   std::vector<RooflinePoint> points;
 };
 
-// Returns the diagram as an SVG document: logarithmic axes, both roofs, a dot per operator, non-overlapping labels.
+// Returns the diagram as an SVG document: logarithmic axes, both roofs, a dot per operator, labels that do not overlap.
 // Points without operations are left out. If dots lie above the slanted roof, the legend explains why.
 std::string RooflineSvg(const Roofline& roofline);
 

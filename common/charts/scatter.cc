@@ -30,7 +30,7 @@ void AppendPoint(const ScatterFigure::Series& series, const ScatterFigure::Point
                         x, y, colour, EscapeHtml(series.name), point.label.empty() ? "" : ", ", EscapeHtml(point.label),
                         point.y, point.x);
   if (point.label.empty()) return;
-  // Moves labels at the right border to the left, because they would leave the chart.
+  // A label at the right border would leave the chart, so it is drawn left of its point.
   const bool left = x > chart.Right() - 7.0 * static_cast<double>(point.label.size());
   svg += SvgText(x + (left ? -9 : 9), y - 10, point.label,
                  absl::StrCat("font-size=\"11\" style=\"fill:", ColourOf("faint"), "\" text-anchor=\"",

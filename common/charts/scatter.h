@@ -7,20 +7,20 @@
 
 namespace vitrine {
 
-// Scatter plot, for example of accuracy over cost: series of points, joined in their order.
+// Scatter plot, for example of accuracy over cost: each series is a line through its points in the given order.
 struct ScatterFigure {
   std::string title = {};
   std::string x_axis = {};   // with its unit
   std::string y_axis = {};   // with its unit
-  bool logarithmic = false;  // x axis; points of 0 and below are left out
+  bool logarithmic = false;  // of the x axis; points at 0 and below are left out
   struct Point {
     double x = 0, y = 0;
-    double low = 0, high = 0;  // ends of an error bar; equal: none
+    double low = 0, high = 0;  // ends of the error bar; equal: no bar
     std::string label = {};    // beside the point; may be empty
   };
   struct Series {
     std::string name = {};
-    std::vector<Point> points = {};  // non-finite ones are left out
+    std::vector<Point> points = {};  // non-finite points are left out
     int colour = 0;                  // index of the page's series colours, 0 to 5
   };
   std::vector<Series> series = {};

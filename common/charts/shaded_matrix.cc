@@ -31,7 +31,7 @@ double LongestName(const std::vector<std::string>& names) {
   return kCellGlyph * static_cast<double>(longest);
 }
 
-// Makes a chart with slanted names if they are wider than a cell, and room for the note.
+// Makes a chart with room for the note. Names are slanted if they are wider than a cell.
 Chart ChartOf(const ShadedMatrix& matrix) {
   Chart chart{.title = matrix.title, .x_axis = matrix.column_axis, .y_axis = matrix.row_axis, .note = matrix.note};
   for (const std::string& row : matrix.rows) chart.y_names.push_back(Cut(row));
@@ -42,7 +42,8 @@ Chart ChartOf(const ShadedMatrix& matrix) {
   chart.slanted = below > cell - 6;
   chart.left = 34 + LongestName(matrix.rows);
   if (chart.slanted) {
-    chart.left = std::max(chart.left, 24 + 0.77 * below - cell / 2);  // the first one extends beyond its column
+    // the first slanted name extends beyond its column
+    chart.left = std::max(chart.left, 24 + 0.77 * below - cell / 2);
     chart.foot += 0.65 * below;
   }
   chart.top = matrix.note.empty() ? 36 : 52;

@@ -7,10 +7,10 @@
 
 namespace vitrine {
 
-// A small matrix with named rows and columns and text in every cell.
+// A small matrix with named rows and columns and text in its cells.
 struct ShadedMatrix {
   struct Cell {
-    double shade = 0;  // -1 to 1: from one colour over the background at 0 to the other
+    double shade = 0;  // -1 to 1: from one colour, over the background at 0, to another
     std::string text = {};
     std::string tip = {};
   };
@@ -20,11 +20,11 @@ struct ShadedMatrix {
   std::string column_axis = {};
   std::vector<std::string> rows = {};
   std::vector<std::string> columns = {};
-  std::vector<Cell> cells = {};  // row-major, rows * columns
+  std::vector<Cell> cells = {};  // row-major, [rows, columns]
 };
 
-// Returns the matrix as an SVG element for an HtmlPage. Names longer than 18 characters are cut; tooltips show them.
-// Text is left out if cells are too small.
+// Returns the matrix as an SVG element for an HtmlPage. Names longer than 18 characters are cut, and tooltips show the
+// whole name. Text is left out if cells are too small.
 std::string DrawShadedMatrix(const ShadedMatrix& matrix);
 
 }  // namespace vitrine

@@ -23,8 +23,8 @@ std::string_view SourceRevision() {
 
 namespace {
 
-// Adds --completion and --manual-page, hidden from the help since an installation contains their output. They throw as
-// --version does, so that required arguments are not checked.
+// Adds --completion and --manual-page. The help hides them, because an installation contains their output. They throw
+// like --version, so that required arguments are not checked.
 void AddPages(CLI::App& app, const std::string& version) {
   const auto say = [](const std::string& text) { throw CLI::CallForVersion(text, kExitSuccess); };
   app.add_option_function<std::string>(
@@ -48,12 +48,12 @@ const CommandOption* FlagOf(const CommandNode& node, const std::string& name) {
   return nullptr;
 }
 
-// Returns true for a flag of AddPages, which the tree does not contain.
+// Returns true for a flag added by AddPages; the command tree does not contain these.
 bool IsHidden(const std::string& flag) {
   return flag == "--completion" || flag == "--manual-page";
 }
 
-// Returns the message about a word that was renamed; empty if it was not.
+// Returns a message if `word` is an old spelling of a renamed word, else "".
 std::string NewSpelling(const std::vector<RenamedWord>& renamed, const CommandNode& node, const std::string& word) {
   const std::string command = absl::StrJoin(node.path, " ");
   for (const RenamedWord& each : renamed) {
@@ -84,8 +84,8 @@ std::string NoSuchCommand(const CommandNode& node, const std::string& word) {
                                    : absl::StrCat("; did you mean ", near, "?"));
 }
 
-// Returns a message about the first word of a wrong command line that is neither a known flag nor a known command;
-// empty if all are known, and CLI11's message applies.
+// Returns a message about the first word of the command line that is neither a known flag nor a known command. Returns
+// "" if all are known; then CLI11's message is used.
 std::string FindUnknownWord(const CommandNode& root, const std::vector<RenamedWord>& renamed, int argc, char** argv) {
   const CommandNode* node = &root;
   for (int i = 1; i < argc; ++i) {
@@ -135,7 +135,7 @@ std::optional<int> ParseCommandLine(CLI::App& app, int argc, char** argv, const 
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    if (app.exit(error) == 0) return kExitSuccess;  // help and version, already printed on stdout
+    if (app.exit(error) == 0) return kExitSuccess;  // --help or --version: CLI11 has printed the text on stdout
     const std::string unknown = FindUnknownWord(ReadCommandTree(app), renamed, argc, argv);
     std::cerr << app.get_name() << ": " << (unknown.empty() ? error.what() : unknown)
               << "\nRun with --help for more information.\n";

@@ -13,31 +13,31 @@
 
 namespace vitrine {
 
-// Exit codes of every program. See interrupt.h for programs ended by a signal, out_of_memory.h for lack of memory.
+// Exit codes of every program. Two more are in interrupt.h (ended by a signal) and out_of_memory.h.
 inline constexpr int kExitSuccess = 0;
 inline constexpr int kExitFailure = 1;
 inline constexpr int kExitUsage = 2;
 
-// Returns the commit that the program was built from, with "-dirty" appended if there were local changes; empty if
-// unknown.
+// Returns the commit that the program was built from, or "" if it is unknown. "-dirty" is appended if there were local
+// changes.
 std::string_view SourceRevision();
 
-// An old spelling of a flag or command. It is rejected with the new one: "--output is now --out".
+// An old spelling of a flag or command. It is rejected with a message that gives the new one: "--output is now --out".
 struct RenamedWord {
-  std::string command;  // path of the command that had it, "eval compare"; empty: the program and its commands
+  std::string command;  // command that had it, "eval compare"; empty: the program itself and all its commands
   std::string before;   // "--output", or the name of a subcommand of `command`
   std::string now;
 };
 
 // Calls EndWhenOutOfMemory, adds --version, --completion SHELL and --manual-page, and parses. Returns a value if the
-// program must exit with that code: 0 after --help, --version and the pages (printed on stdout), 2 after a usage error
-// (the fault and a hint at --help, on stderr).
+// program must exit with that code: 0 after --help, --version and the added pages (printed on stdout), 2 after a usage
+// error (printed on stderr with a hint at --help).
 std::optional<int> ParseCommandLine(CLI::App& app, int argc, char** argv, const std::vector<RenamedWord>& renamed = {});
 
-// Marks `status`, not OK, as a usage error: Fail then returns kExitUsage.
+// Marks `status`, which must not be OK, as a usage error: Fail then returns kExitUsage.
 absl::Status WrongCommandLine(absl::Status status);
 
-// Returns the value, or its status marked as a usage error.
+// Returns the value, or its error marked as a usage error.
 template <typename T>
 absl::StatusOr<T> WrongCommandLine(absl::StatusOr<T> value) {
   if (value.ok()) return value;

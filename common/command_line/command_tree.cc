@@ -10,8 +10,8 @@
 namespace vitrine {
 namespace {
 
-// Returns the words of IsMember. CLI11 exposes them only as text, "{table,json}": in the check's description, or in its
-// name if OneOf hides them from the help.
+// Returns the allowed values of CLI11's IsMember. CLI11 exposes them only as text, "{table,json}": in the check's
+// description, or in its name if OneOf hides them from the help.
 std::vector<std::string> ChoicesOf(CLI::Option& option) {
   CLI::Validator* check = nullptr;
   try {
@@ -32,7 +32,7 @@ CommandOption ReadOption(CLI::Option& option) {
   read.argument = option.get_positional();
   read.takes_value = option.get_items_expected_max() > 0;
   read.value = option.get_type_name();
-  read.value = read.value.substr(0, read.value.find(':'));  // CLI11 appends the checks after ":"
+  read.value = read.value.substr(0, read.value.find(':'));  // CLI11 appends the checks after a ":"
   read.choices = ChoicesOf(option);
   read.standard = option.get_default_str();
   read.help = option.get_description();

@@ -10,14 +10,14 @@ namespace vitrine {
 
 // Definition of a flag or argument, for completion scripts and manual pages.
 struct CommandOption {
-  std::vector<std::string> names = {};  // "--format", "-r"; for an argument only its name, "IMAGE"
+  std::vector<std::string> names = {};  // "--format", "-r"; an argument has one name, "IMAGE"
   bool argument = false;                // positional
   bool takes_value = false;
   std::string value = {};                 // placeholder of the value, "FORMAT"; may be empty
-  std::vector<std::string> choices = {};  // allowed values; empty if any are allowed
-  std::string standard = {};              // description of the default; empty: none
+  std::vector<std::string> choices = {};  // allowed values; empty: any value
+  std::string standard = {};              // description of the default; empty: no default
   std::string help = {};
-  bool TakesFile() const;  // true if the placeholder suggests a file
+  bool TakesFile() const;  // returns true if the placeholder suggests a file
 };
 
 // A program or one of its commands.
@@ -26,11 +26,11 @@ struct CommandNode {
   std::string help = {};
   std::string footer = {};
   std::vector<CommandOption> options = {};
-  std::vector<CommandOption> inherited = {};  // flags of parent commands that are accepted here too
+  std::vector<CommandOption> inherited = {};  // flags of parent commands that this command also accepts
   std::vector<CommandNode> commands = {};
 };
 
-// Returns the tree of all that the help of `app` shows, including subcommands.
+// Returns the tree of everything that the help of `app` shows, including subcommands.
 CommandNode ReadCommandTree(const CLI::App& app);
 
 // Returns the node and its descendants, parents first.
@@ -38,7 +38,7 @@ std::vector<const CommandNode*> AllCommands(const CommandNode& root);
 
 // Returns a completion script for a shell, "bash" or "zsh".
 std::string CompletionScript(const std::string& program, const CommandNode& root, const std::string& shell);
-// Returns the manual page, in man(7) macros.
+// Returns the manual page as man(7) macros.
 std::string ManualPage(const std::string& program, const std::string& version, const CommandNode& root);
 
 }  // namespace vitrine

@@ -10,7 +10,7 @@
 namespace vitrine {
 namespace {
 
-// Returns the name of a command in the script: "/eval/compare" for "eval compare", empty for the program itself.
+// Returns the name that the script gives a command: "/eval/compare" for "eval compare", "" for the program itself.
 std::string Place(const CommandNode& node) {
   return node.path.empty() ? "" : absl::StrCat("/", absl::StrJoin(node.path, "/"));
 }
@@ -34,7 +34,7 @@ std::vector<CommandOption> OptionsOf(const CommandNode& node) {
   return options;
 }
 
-// Returns a pattern of all commands: "/classify|/eval|/eval/compare".
+// Returns a shell pattern that matches all commands: "/classify|/eval|/eval/compare".
 std::string Places(const CommandNode& root) {
   std::vector<std::string> places;
   for (const CommandNode* node : AllCommands(root)) {
@@ -43,9 +43,9 @@ std::string Places(const CommandNode& root) {
   return absl::StrJoin(places, "|");
 }
 
-// Values of flags: for each kind of value, the patterns "command flag" of the flags that take it.
+// Flags by the kind of value that they take, as patterns "command flag".
 struct Values {
-  std::map<std::string, std::vector<std::string>> choices = {};  // by the joined choices
+  std::map<std::string, std::vector<std::string>> choices = {};  // keys: the choices, joined
   std::vector<std::string> files = {}, others = {};
 };
 
@@ -71,8 +71,8 @@ void AddCase(const std::vector<std::string>& patterns, const std::string& action
   if (!patterns.empty()) absl::StrAppend(&script, "    ", absl::StrJoin(patterns, "|"), ") ", action, " ;;\n");
 }
 
-// Returns a loop over the words before the cursor, which sets `command`. Both shells use it with different variable
-// names.
+// Returns a shell loop that sets `command` from the words before the cursor. Bash and zsh name the variables
+// differently.
 std::string Walk(const CommandNode& root, const std::string& first, const std::string& end, const std::string& word) {
   if (root.commands.empty()) return "";
   return absl::StrCat("  for ((i = ", first, "; i < ", end, "; ++i)); do\n    case $command/", word, " in\n      ",
@@ -91,7 +91,7 @@ std::string BashScript(const std::string& program, const CommandNode& root) {
   for (const auto& [words, patterns] : values.choices) {
     AddCase(patterns, absl::StrCat("COMPREPLY=($(compgen -W ", Quoted(words), " -- \"$word\")); return"), script);
   }
-  AddCase(values.files, "return", script);  // bash completes files by itself
+  AddCase(values.files, "return", script);  // bash itself completes file names
   AddCase(values.others, "compopt +o default +o bashdefault 2>/dev/null; return", script);
   absl::StrAppend(&script, "  esac\n  case $command in\n");
   for (const CommandNode* node : AllCommands(root)) {
@@ -111,7 +111,7 @@ std::string BashScript(const std::string& program, const CommandNode& root) {
   return script;
 }
 
-// Returns "'--format:table for people'", the form for _describe.
+// Returns "'--format:table for people'", the form that _describe of zsh needs.
 std::string Described(const std::string& name, const std::string& help) {
   return Quoted(absl::StrCat(name, ":", FirstLine(help)));
 }
@@ -140,7 +140,7 @@ std::string ZshScript(const std::string& program, const CommandNode& root) {
   }
   absl::StrAppend(&script, "  esac\n  if [[ $PREFIX == -* ]]; then\n    _describe -o flag flags\n",
                   "  elif (( $#commands )); then\n    _describe command commands\n  else\n    _files\n  fi\n}\n",
-                  // Handles both being sourced and being autoloaded from $fpath.
+                  // Works if the script is sourced and if it is autoloaded from $fpath.
                   "if [[ $funcstack[1] == ", FunctionName(program), " ]]; then\n  ", FunctionName(program),
                   " \"$@\"\nelse\n  compdef ", FunctionName(program), " ", program, "\nfi");
   return script;

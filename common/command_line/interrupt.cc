@@ -11,7 +11,7 @@ namespace {
 constexpr int64_t kSameWishMs = 300;
 constexpr int kSignalBase = 128;  // as in shells
 
-std::atomic<int64_t> interrupted_at = 0;  // CLOCK_MONOTONIC in milliseconds; 0: no signal yet
+std::atomic<int64_t> interrupted_at = 0;  // in milliseconds of CLOCK_MONOTONIC; 0: no signal yet
 std::atomic<bool> interrupted = false;
 std::atomic<int> first_signal = 0;
 

@@ -6,17 +6,17 @@
 
 namespace vitrine {
 
-// SIGINT (Ctrl-C) and SIGTERM for commands that finish the work in hand and report before they exit. Other commands are
-// ended by the signal itself. The exit status in a shell is the same: 130 after Ctrl-C, 143 after SIGTERM.
+// SIGINT (Ctrl-C) and SIGTERM, for commands that finish their current work and report before they exit. Other commands
+// are ended by the signal itself. The exit status in a shell is 130 after Ctrl-C and 143 after SIGTERM in both cases.
 
-// Makes the first of these signals only set Interrupted(); the second ends the process. Two within 0.3 s count as one,
-// since some senders, such as timeout(1), signal a process and then its group.
+// Installs handlers: the first of these signals sets Interrupted(), the second ends the process. Two signals within 0.3
+// s count as one, because some senders, such as timeout(1), signal a process and then its group.
 void EndInOrder();
 
-// Records a signal, for a command with its own handlers. Async-signal-safe.
+// Records a signal, for commands with their own handlers. Async-signal-safe.
 void NoteInterrupt(int signal);
 
-// Interrupted returns true if a signal arrived; InterruptedFlag returns the flag for polling. Any thread.
+// Interrupted returns true if a signal arrived; InterruptedFlag returns the flag for polling. Any thread may call them.
 bool Interrupted();
 const std::atomic<bool>* InterruptedFlag();
 

@@ -17,13 +17,13 @@ std::string Roff(absl::string_view text) {
       text, {{"\\", "\\e"}, {"-", "\\-"}, {"'", "\\(aq"}, {"`", "\\(ga"}, {"^", "\\(ha"}, {"~", "\\(ti"}});
 }
 
-// Returns a line of text, escaped if it begins like a roff command.
+// Returns a line of roff. Text that starts like a roff command is escaped.
 std::string RoffLine(absl::string_view text) {
   const std::string line = Roff(text);
   return absl::StrCat(line.substr(0, 1) == "." ? "\\&" : "", line, "\n");
 }
 
-// Returns text that roff may reflow; indented lines, and all lines of `plain` text, keep their line breaks.
+// Returns text that roff may reflow. Indented lines, and all lines if `plain`, keep their line breaks.
 std::string RoffText(absl::string_view text, bool plain) {
   std::string page;
   bool kept = false;

@@ -9,13 +9,13 @@
 namespace vitrine {
 namespace {
 
-// Never destroyed, since a thread may outlive the static objects.
+// Never destroyed, because a thread may outlive the static objects.
 std::string& Line() {
   static auto& line = *new std::string;
   return line;
 }
 
-// Allocates no memory. A second thread waits for the first to end the process.
+// Allocates no memory. If two threads call it, the second waits until the first ends the process.
 [[noreturn]] void End() {
   static std::atomic_flag is_ending;
   while (is_ending.test_and_set()) pause();

@@ -9,8 +9,8 @@ namespace vitrine {
 // Exit code of a program that ran out of memory.
 inline constexpr int kExitOutOfMemory = 5;
 
-// Sets a std::new_handler that writes "<program>: out of memory; ..." to stderr and ends the process at once with
-// kExitOutOfMemory: no code goes on after a failed allocation. Call before other threads start.
+// Sets a std::new_handler that writes "<program>: out of memory; ..." to stderr and at once ends the process with
+// kExitOutOfMemory. No code runs after a failed allocation. Call it before other threads start.
 void EndWhenOutOfMemory(const std::string& program);
 
 }  // namespace vitrine

@@ -34,8 +34,8 @@ class CachedDataset final : public Dataset {
   const std::vector<Image> images_;
 };
 
-// Decodes every image on several threads, passes each to `keep`, and returns the indices of the decoded ones. Without
-// `corrupt` the first corrupt one is an error.
+// Decodes every image on several threads, passes each decoded image to `keep`, and returns the indices of these.
+// Corrupt images are added to `corrupt`; if it is null, the first one is an error.
 absl::StatusOr<std::vector<int64_t>> DecodeAll(const Dataset& dataset, int threads, CorruptImages* corrupt,
                                                const std::function<absl::Status(int64_t, Image)>& keep) {
   absl::Mutex mutex;
@@ -64,7 +64,8 @@ absl::StatusOr<std::vector<int64_t>> DecodeAll(const Dataset& dataset, int threa
 
 absl::StatusOr<std::unique_ptr<Dataset>> CacheInMemory(std::unique_ptr<Dataset> dataset, int threads, int64_t max_bytes,
                                                        CorruptImages* corrupt) {
-  std::vector<Image> images(dataset->size());  // one thread writes each element; read after all have ended
+  // each element is written by one thread; all threads have ended before the first read
+  std::vector<Image> images(dataset->size());
   std::atomic<int64_t> bytes = 0;
   ASSIGN_OR_RETURN(const std::vector<int64_t> kept,
                    DecodeAll(*dataset, threads, corrupt, [&](int64_t index, Image image) -> absl::Status {

@@ -27,14 +27,14 @@ namespace {
 
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
-// Reads one row after another.
+// Reads one row at a time.
 class Reader {
  public:
   Reader(std::string_view text, char separator) : text_(text), separator_(separator) {
     if (text_.substr(0, kByteOrderMark.size()) == kByteOrderMark) text_.remove_prefix(kByteOrderMark.size());
   }
 
-  // Returns false at the end.
+  // Returns false if there are no more rows.
   absl::StatusOr<bool> Next(CsvRow& row) {
     while (AtLineEnd()) {
       if (text_.empty()) return false;
@@ -96,19 +96,19 @@ class Reader {
   int64_t line_ = 1;
 };
 
-// Indices of the two columns that are read.
+// Indices of the path and label columns.
 struct Columns {
   size_t path = 0, label = 1;
 };
 
-// Names of columns, the plainest first; compared by PlainName, also in the plural.
+// Accepted column names, the most specific first; PlainName is compared, and plurals are accepted.
 constexpr std::array kPathNames = {"path",       "file_path",  "image_path", "img_path", "file", "file_name",
                                    "image_file", "image_name", "image",      "img",      "name", "fname",
                                    "fn",         "picture",    "photo",      "uri"};
 constexpr std::array kLabelNames = {"label",       "class",      "target",      "category", "class_name",
                                     "class_label", "label_name", "target_name", "tag",      "y"};
 
-// Converts "File Names" to "filename".
+// Converts "File Names" to "filenames".
 std::string PlainName(absl::string_view cell) {
   const std::string lower = absl::AsciiStrToLower(absl::StripAsciiWhitespace(cell));
   return absl::StrReplaceAll(lower, {{"_", ""}, {"-", ""}, {" ", ""}});
@@ -128,7 +128,8 @@ std::optional<size_t> FindColumn(const CsvRow& header, absl::Span<const char* co
   return std::nullopt;
 }
 
-// Finds the columns by a header row. If only one of two columns has a known name, the other one is the rest.
+// Finds the columns from a header row. If there are two columns and only one has a known name, the other column is the
+// missing one.
 std::optional<Columns> NamedColumns(const CsvRow& row) {
   const std::optional<size_t> path = FindColumn(row, kPathNames), label = FindColumn(row, kLabelNames);
   if (path && label) return Columns{*path, *label};
@@ -136,7 +137,7 @@ std::optional<Columns> NamedColumns(const CsvRow& row) {
   return path ? Columns{*path, 1 - *path} : Columns{1 - *label, *label};
 }
 
-// Finds the columns by the first cell that is an image's name; an index column may come before it.
+// Finds the columns from the first cell that is an image's file name. An index column may come before it.
 std::optional<Columns> ColumnsOfImages(const CsvRow& row) {
   for (size_t i = 0; i < row.cells.size(); ++i) {
     const std::filesystem::path path = std::string(absl::StripAsciiWhitespace(row.cells[i]));
@@ -151,8 +152,8 @@ struct Listed {
   Columns columns;
 };
 
-// Removes the header, if there is one: a first row without an image's name followed by one with it. INVALID_ARGUMENT
-// lists the known names if the header has none of them.
+// Removes the header if there is one. INVALID_ARGUMENT lists the known names: the first row has no image's name and no
+// known column name, but the second row has an image's name.
 absl::StatusOr<Listed> WithoutHeader(std::vector<CsvRow> rows) {
   Listed listed{.rows = std::move(rows), .columns = {}};
   if (listed.rows.empty()) return listed;
@@ -179,14 +180,14 @@ bool HaveAsManyCells(const std::vector<CsvRow>& rows, size_t cells) {
   return std::all_of(rows.begin(), rows.end(), [&](const CsvRow& row) { return row.cells.size() == cells; });
 }
 
-// Reads the text with the first of the separators that makes a list of it.
+// Parses the text with the first separator that gives columns of paths and labels.
 absl::StatusOr<Listed> ReadSeparated(const std::string& text) {
   for (const char separator : {',', ';', '\t', '|', ' '}) {
     absl::StatusOr<std::vector<CsvRow>> rows = ParseCsv(text, separator);
     if (!rows.ok() || rows->empty() || rows->front().cells.size() < 2) continue;
     const std::optional<Columns> images = ColumnsOfImages(rows->front());
-    // Blanks may be part of a name or a label: they separate columns only if every row has as many, two without a
-    // header.
+    // Paths and labels may contain blanks. Blanks separate columns only if every row has equally many: two columns if
+    // there is no header.
     if (separator == ' ' &&
         (!HaveAsManyCells(*rows, images ? 2 : rows->front().cells.size()) || (images && images->path != 0))) {
       continue;
@@ -197,7 +198,7 @@ absl::StatusOr<Listed> ReadSeparated(const std::string& text) {
   return WithoutHeader(std::move(rows));
 }
 
-// Converts JSON to text, numbers by their digits; nullopt for lists, objects and null.
+// Converts a JSON value to text, a number to its digits. Returns "" for lists, objects and null.
 std::string CellOf(const nlohmann::json& value) {
   if (value.is_string()) return value.get<std::string>();
   return value.is_number() || value.is_boolean() ? value.dump() : std::string();
@@ -228,7 +229,7 @@ absl::StatusOr<Listed> ReadJsonLines(const std::string& text) {
   return listed;
 }
 
-// Sorts by value if all are numbers: "9" before "10".
+// Sorts labels by value if all are numbers ("9" before "10"), else by bytes.
 std::vector<std::string> SortedLabels(const std::map<std::string, int>& labels) {
   std::vector<std::string> sorted;
   std::map<std::string, int64_t> values;

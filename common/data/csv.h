@@ -16,20 +16,20 @@ namespace vitrine {
 
 struct CsvRow {
   std::vector<std::string> cells = {};
-  int64_t line = 0;  // line number of its start, from 1
+  int64_t line = 0;  // line number of the row's start, from 1
 };
 
-// Parses RFC 4180: cells may be in double quotes, which are doubled inside, with blanks around them. Lines end with
-// "\n", "\r\n" or "\r"; empty ones and a byte order mark are ignored. INVALID_ARGUMENT names the line: an unclosed
-// quote, or text after one.
+// Parses RFC 4180: a cell may be in double quotes, with blanks around them; a quote inside is doubled. Lines end with
+// "\n", "\\r\n" or "\\r". Empty lines and a byte order mark are ignored. INVALID_ARGUMENT names the line: an unclosed
+// quote, or text after a closing quote.
 absl::StatusOr<std::vector<CsvRow>> ParseCsv(std::string_view text, char separator = ',');
 
-// Opens the images listed in a CSV file, separated by commas, semicolons, tabs, bars or single blanks: a path and a
-// label per row. Paths are relative to the file's folder and resolved by ListedFile (common/data/file_names.h). A
-// header row, as of pandas, fastai and HuggingFace, may put the columns anywhere; without it the path is the first
-// column with an image's extension and the label the next column. In FILE.jsonl each line is a JSON object with these
-// names. Classes are the distinct labels in Unicode form NFC, sorted: by value if all are numbers, else by bytes. Both
-// splits are the whole file. Missing images are reported when they are read.
+// Opens the images listed in a CSV file: a path and a label per row, separated by commas, semicolons, tabs, bars or
+// single blanks. Paths are relative to the file's folder and resolved by ListedFile (common/data/file_names.h). With a
+// header row (for example from pandas, fastai or HuggingFace) the columns may be anywhere. Without a header, the path
+// is the first column with an image's extension, and the label is the next column. In FILE.jsonl each line is a JSON
+// object with these names. Classes are the distinct labels in Unicode form NFC, sorted by value if all are numbers,
+// else by bytes. Both splits are the whole file. Missing images are reported when they are read.
 //
 // INVALID_ARGUMENT names file and line: a header without known names, too few columns, an empty path or label, a
 // repeated path; or no rows.

@@ -20,23 +20,23 @@ class Dataset {
   virtual ~Dataset() = default;
   virtual int64_t size() const = 0;
   virtual int label(int64_t index) const = 0;
-  // Unique within the set: a relative path, or "t10k-images[17]".
+  // Returns a name that is unique within the set: a relative path, or "t10k-images[17]".
   virtual std::string name(int64_t index) const = 0;
-  // Returns the decoded image. INVALID_ARGUMENT names the file if it is corrupt.
+  // Returns the decoded image. INVALID_ARGUMENT names a corrupt file.
   virtual absl::StatusOr<Image> image(int64_t index) const = 0;
-  // Returns the encoded file (JPEG, PNG or WebP) as sent to a server; sets of raw pixels encode as PNG.
+  // Returns the encoded file (JPEG, PNG or WebP) as sent to a server. Sets of raw pixels encode PNG.
   virtual absl::StatusOr<std::string> encoded(int64_t index) const = 0;
-  // Returns the stored bytes of the image, for digests: the encoded file, or the raw pixels if there is none, so that
-  // they do not depend on the version of an encoder.
+  // Returns the stored bytes of the image: the encoded file, or the raw pixels if there is no file. Digests use them,
+  // because they do not depend on the version of an encoder.
   virtual absl::StatusOr<std::string> stored(int64_t index) const { return encoded(index); }
   const std::vector<std::string>& labels() const { return labels_; }
-  // True if the set has no splits: both are the whole set.
+  // True if the set has no splits: training and test split are both the whole set.
   bool undivided() const { return undivided_; }
-  // Description of the files ignored when the set was opened, in one line; empty if none.
+  // Returns a one-line description of the files that were ignored when the set was opened; empty if there were none.
   const std::string& passed_over() const { return passed_over_; }
 
  protected:
-  // Copies the labels and the properties of the whole set from another one.
+  // Copies the labels and the properties of the whole set from `other`.
   void DescribeAs(const Dataset& other) {
     labels_ = other.labels_;
     undivided_ = other.undivided_;
@@ -50,22 +50,22 @@ class Dataset {
 
 enum class Split { kTrain, kTest };
 
-// Opens "FORMAT:PATH"; DatasetFormats lists the formats, docs/how-to/data.md describes them. Checks every label now,
+// Opens "FORMAT:PATH". DatasetFormats lists the formats; docs/how-to/data.md describes them. Labels are checked now,
 // images when they are read. NOT_FOUND or INVALID_ARGUMENT names the expected files and the path.
 absl::StatusOr<std::unique_ptr<Dataset>> OpenDataset(std::string_view spec, Split split);
 
 // Returns one line per format for --help: "  mnist:DIR  what has to be there".
 std::string DatasetFormats();
 
-// Returns true if both sets hold the same images in the same order, as the splits of a folder without splits do:
-// compares sizes, names and labels, and the files of three images.
+// Returns true if both sets have the same images in the same order, which is the case for both splits of a folder
+// without splits. Compares sizes, names and labels, and the files of three images.
 bool SameImages(const Dataset& a, const Dataset& b);
 
 class CorruptImages;
 
-// Decodes every image now, on `threads` threads, and keeps them in memory. RESOURCE_EXHAUSTED if the pixels need more
-// than `max_bytes`. Corrupt images are left out and added to `corrupt` (common/data/tolerant.h); without it, the first
-// error is returned.
+// Decodes every image now, on `threads` threads, and keeps the pixels in memory. RESOURCE_EXHAUSTED if they need more
+// than `max_bytes`. Corrupt images are left out and added to `corrupt` (common/data/tolerant.h); if it is null, the
+// first error is returned.
 absl::StatusOr<std::unique_ptr<Dataset>> CacheInMemory(std::unique_ptr<Dataset> dataset, int threads,
                                                        int64_t max_bytes = int64_t{4} << 30,
                                                        CorruptImages* corrupt = nullptr);

@@ -18,7 +18,7 @@ std::string LineOf(const Dataset& data, int64_t index) {
   return absl::StrCat(data.name(index), "\t", data.label(index), "\n");
 }
 
-// Returns the digest over the lines, each once, in any order.
+// Returns the digest of the sorted lines; repeated lines count once.
 std::string SortedDigest(std::vector<std::string> lines) {
   std::sort(lines.begin(), lines.end());
   lines.erase(std::unique(lines.begin(), lines.end()), lines.end());
@@ -34,7 +34,7 @@ std::string DigestOf(const Dataset& data) {
 }
 
 absl::StatusOr<std::string> ContentDigestOf(const Dataset& data, int threads) {
-  std::vector<std::string> lines(data.size());  // one thread writes each element
+  std::vector<std::string> lines(data.size());  // each element is written by one thread
   RETURN_IF_ERROR(ParallelFor(data.size(), threads, [&](int64_t i) -> absl::Status {
     ASSIGN_OR_RETURN(const std::string bytes, data.stored(i));
     lines[i] = absl::StrCat(data.name(i), "\t", data.label(i), "\t", Sha256Hex(bytes), "\n");

@@ -9,15 +9,15 @@
 
 namespace vitrine {
 
-// Returns the SHA-256 over the sorted lines "name<TAB>label", as 64 hexadecimal digits. Covers names and labels of the
-// images, not their contents; reads no image.
+// Returns the SHA-256 of the sorted lines "name<TAB>label", as 64 hexadecimal digits. It covers names and labels of the
+// images, not their contents. Reads no image.
 std::string DigestOf(const Dataset& data);
 
-// Returns the SHA-256 over the sorted lines "name<TAB>label<TAB>SHA-256 of the image's stored bytes": a manifest's
-// data_digest. Reads every image, on `threads` threads; errors as Dataset::stored.
+// Returns a manifest's data_digest: the SHA-256 of the sorted lines "name<TAB>label<TAB>SHA-256 of the image's stored
+// bytes". Reads every image, on `threads` threads. Errors are those of Dataset::stored.
 absl::StatusOr<std::string> ContentDigestOf(const Dataset& data, int threads = 1);
 
-// Like DigestOf, over the unsorted lines in the order of the set.
+// Like DigestOf, but the lines are in the order of the set.
 std::string OrderedDigestOf(const Dataset& data);
 
 }  // namespace vitrine

@@ -77,7 +77,7 @@ absl::StatusOr<std::string> ReadWholeFile(const std::filesystem::path& path, int
 
 absl::StatusOr<std::string> PlainText(std::string_view bytes) {
   constexpr std::string_view kUtf8Mark = "\xEF\xBB\xBF", kBigEndianMark = "\xFE\xFF", kLittleEndianMark = "\xFF\xFE";
-  // Text has no NUL; without a byte order mark it indicates UTF-16.
+  // Text has no NUL byte; without a byte order mark, a NUL indicates UTF-16 or UTF-32.
   if (bytes.starts_with(kBigEndianMark) || bytes.starts_with(kLittleEndianMark) ||
       bytes.find('\0') != std::string_view::npos) {
     return absl::InvalidArgumentError("the text is UTF-16 or UTF-32; save it as UTF-8");

@@ -14,12 +14,12 @@
 
 namespace vitrine {
 
-// A regular file opened for reading at any offset. Movable; closes on destruction. ReadAt is thread-safe and takes no
-// lock.
+// A regular file opened for reading at any offset. Movable; the destructor closes it. ReadAt is thread-safe and takes
+// no lock.
 class ReadOnlyFile {
  public:
-  // NOT_FOUND if there is no such file, PERMISSION_DENIED if it is not readable, INVALID_ARGUMENT if it is not a
-  // regular file; never blocks on a FIFO.
+  // Opens a file; never blocks on a FIFO. NOT_FOUND: no such file. PERMISSION_DENIED: not readable. INVALID_ARGUMENT:
+  // not a regular file.
   static absl::StatusOr<ReadOnlyFile> Open(const std::filesystem::path& path);
 
   ReadOnlyFile(ReadOnlyFile&& other) noexcept
@@ -28,9 +28,9 @@ class ReadOnlyFile {
   ~ReadOnlyFile();
 
   const std::string& path() const { return path_; }
-  int64_t size() const { return size_; }  // bytes, when opened
+  int64_t size() const { return size_; }  // size in bytes when the file was opened
 
-  // Reads exactly `bytes` at `offset`. INVALID_ARGUMENT names the file if it ends before; UNAVAILABLE on an I/O error.
+  // Reads exactly `bytes` at `offset`. INVALID_ARGUMENT names the file: it ends too early. UNAVAILABLE: an I/O error.
   absl::Status ReadAt(int64_t offset, void* to, int64_t bytes) const;
   absl::StatusOr<std::string> ReadAt(int64_t offset, int64_t bytes) const;
 
@@ -42,23 +42,23 @@ class ReadOnlyFile {
   int64_t size_ = 0;
 };
 
-// Returns INVALID_ARGUMENT that names the file.
+// Returns INVALID_ARGUMENT with the file's name and `fault`.
 absl::Status Fault(const ReadOnlyFile& file, const std::string& fault);
 
-// Reads a file. INVALID_ARGUMENT if it is larger than `most_bytes`, without allocating.
+// Reads a file. INVALID_ARGUMENT if it is larger than `most_bytes`; nothing is allocated then.
 absl::StatusOr<std::string> ReadWholeFile(const std::filesystem::path& path, int64_t most_bytes = int64_t{256} << 20);
 
 // Normalises text: removes the byte order mark and converts line ends ("\n", "\r\n" or "\r") to "\n". INVALID_ARGUMENT
 // for UTF-16 and UTF-32.
 absl::StatusOr<std::string> PlainText(std::string_view bytes);
 
-// Reads and normalises a file; errors name it.
+// Reads a file and normalises its text; errors name the file.
 absl::StatusOr<std::string> ReadText(const std::filesystem::path& path);
 
-// Returns the lines of such a file without trailing blanks and without empty lines at its end.
+// Like ReadText, but returns lines, without trailing blanks and without empty lines at the end.
 absl::StatusOr<std::vector<std::string>> ReadLines(const std::filesystem::path& path);
 
-// Reads one class name per line. INVALID_ARGUMENT if their number is not `count` or one is empty.
+// Reads one class name per line. INVALID_ARGUMENT if a name is empty or there are not exactly `count`.
 absl::StatusOr<std::vector<std::string>> ReadClassNames(const std::filesystem::path& path, size_t count);
 
 bool IsRegularFile(const std::filesystem::path& path);

@@ -11,7 +11,7 @@
 namespace vitrine {
 namespace {
 
-// Returns the bytes of the text's first character, 0 if it is invalid UTF-8.
+// Returns the size in bytes of the text's first character, or 0 if it is invalid UTF-8.
 size_t FirstCharacter(std::string_view text) {
   constexpr size_t kLongest = 4;
   for (size_t bytes = 1; bytes <= std::min(kLongest, text.size()); ++bytes) {

@@ -8,16 +8,16 @@
 
 namespace vitrine {
 
-// Escapes a file name for JSON, CSV and lists: invalid UTF-8, control characters and the backslash become \xHH, so that
-// different names stay different and the original can be restored.
+// Escapes a file name for JSON, CSV and lists: invalid UTF-8, control characters and backslashes become \xHH. Different
+// names stay different, and UnescapedBytes restores the original.
 std::string EscapedBytes(std::string_view text);
 
-// Reverses EscapedBytes: each \xHH becomes that byte, the rest is unchanged.
+// Reverses EscapedBytes: each \xHH becomes that byte; other text is unchanged.
 std::string UnescapedBytes(std::string_view text);
 
-// Resolves a listed name to a file in `folder`: the file of exactly this name; else, if it exists, of the name without
-// surrounding blanks, unescaped (EscapedBytes), or with the "\" of Windows as separator. If none exists, returns the
-// text with "/" as separator. The result is relative to `folder` if `text` is relative.
+// Resolves a listed name to a file in `folder`. Uses the first of these names that exists: `text` itself, `text`
+// without surrounding blanks, and that text unescaped (UnescapedBytes). If none exists, returns `text` without
+// surrounding blanks and with "\" (Windows) replaced by "/". The result is relative to `folder` if `text` is relative.
 std::string ListedFile(const std::filesystem::path& folder, std::string_view text);
 
 }  // namespace vitrine

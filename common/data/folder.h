@@ -16,38 +16,38 @@ namespace vitrine {
 // Extensions of images in folders, for messages.
 inline constexpr char kImageEndings[] = ".jpg, .jpeg, .jpe, .jfif, .png or .webp";
 
-// Returns true if a file's extension (".JPEG") is that of an image, in upper or lower case.
+// Returns true if a file's extension (".JPEG") is an image's, in upper or lower case.
 bool IsImageEnding(std::string_view ending);
 
-// Returns true for names that every program ignores in a folder: those starting with a dot (also AppleDouble's
+// Returns true for names that every program ignores in a folder: names that start with a dot (such as AppleDouble's
 // "._cat.jpg"), and leftovers of macOS, Windows and network disks.
 bool IsHiddenName(std::string_view name);
 
-// Visible entries of a folder, each list in byte order.
+// Visible entries of a folder, each list sorted by bytes.
 struct FolderContent {
-  // Files with an image's extension, including broken links, so that reading them reports the name.
+  // Files with an image's extension. Broken links are included, so that reading them reports the name.
   std::vector<std::string> images = {};
   std::vector<std::string> folders = {};       // including links to folders
   std::vector<std::string> broken_links = {};  // broken links without an image's extension
   std::map<std::string, int64_t> others = {};  // number of other files per extension in lower case
 };
 
-// Lists a folder. NOT_FOUND or PERMISSION_DENIED names it if it cannot be read.
+// Lists a folder. NOT_FOUND or PERMISSION_DENIED names the folder if it cannot be read.
 absl::StatusOr<FolderContent> ReadFolder(const std::filesystem::path& folder);
 
-// Counts images in all folders below `folder`, without following links; unreadable folders count as empty.
+// Counts the images in all folders below `folder`, without following links. Unreadable folders count as empty.
 int64_t CountImagesBelow(const std::filesystem::path& folder);
 
-// Collects the ignored contents of folders.
+// Collects descriptions of ignored files and folders.
 class PassedOver {
  public:
-  // Adds other files and broken links of a folder.
+  // Adds a folder's other files and broken links.
   void AddOthers(const FolderContent& content);
-  // Adds `images` images in too deep subfolders; nothing if 0.
+  // Adds `images` images in subfolders that are too deep; does nothing for 0.
   void AddDeeper(std::string_view folder, int64_t images);
-  // Adds a folder that is no class because it has no image.
+  // Adds a folder that is no class, because it has no image.
   void AddEmptyFolder(std::string_view folder) { empty_folders_.emplace_back(folder); }
-  // Adds images beside the class folders.
+  // Adds images that lie beside the class folders.
   void AddBeside(int64_t images) { beside_ += images; }
 
   // Returns "1 .bmp, 2 .gif; 1 image in folders of cat/"; empty if nothing was ignored.

@@ -20,7 +20,7 @@
 namespace vitrine {
 namespace {
 
-// Parses a label of only digits, so that "1e3" and "-0" stay names.
+// Parses a label that has digits only, so that "1e3" and "-0" remain names.
 std::optional<int32_t> AsNumber(const std::string& label) {
   int32_t number = 0;
   const bool digits = std::all_of(label.begin(), label.end(), absl::ascii_isdigit);
@@ -28,7 +28,7 @@ std::optional<int32_t> AsNumber(const std::string& label) {
   return number;
 }
 
-// Labels by name, in any Unicode form.
+// Looks up labels by name, in any Unicode form.
 class Names {
  public:
   explicit Names(const std::vector<std::string>& labels) {
@@ -39,14 +39,15 @@ class Names {
       any_case_[absl::AsciiStrToLower(label)].push_back(number);
     }
   }
-  // Returns all labels of exactly that name; if there are none, the one that differs in case, if it is unique.
+  // Returns all labels with exactly that name. If there are none, returns the label whose name differs only in case, if
+  // there is exactly one.
   std::vector<int32_t> All(const std::string& label) const {
     const std::string composed = Composed(label);
     if (const auto found = exact_.find(composed); found != exact_.end()) return found->second;
     const auto found = any_case_.find(absl::AsciiStrToLower(composed));
     return found == any_case_.end() || found->second.size() > 1 ? std::vector<int32_t>() : found->second;
   }
-  // Returns -1 for none or several.
+  // Returns the label with that name, or -1 if there is none or more than one.
   int32_t Find(const std::string& label) const {
     const std::vector<int32_t> all = All(label);
     return all.size() == 1 ? all.front() : -1;
@@ -70,7 +71,7 @@ absl::Status NothingFits(const std::vector<std::string>& data, const std::vector
                                           "; give a file of lines \"data label<TAB>model label\" with --label-map"));
 }
 
-// Returns the model's class that the row names.
+// Returns the model's class that `row` names.
 absl::StatusOr<int32_t> ClassOf(const LabelRow& row, const Names& names, const std::vector<std::string>& model) {
   const std::string where = absl::StrCat("line ", row.line, " of the label map: ");
   const std::vector<int32_t> all = names.All(row.model);
@@ -85,7 +86,7 @@ absl::StatusOr<int32_t> ClassOf(const LabelRow& row, const Names& names, const s
       absl::StrCat(where, "the model has no class \"", row.model, "\"; it has ", FirstOf(model)));
 }
 
-// Returns the row of each data label: the one with exactly that label, else the one that differs in case.
+// Returns the row of each data label: the row with exactly that label, else a row whose label differs only in case.
 absl::StatusOr<std::map<int32_t, const LabelRow*>> RowsOf(const std::vector<LabelRow>& rows, const Names& data_names) {
   std::map<int32_t, const LabelRow*> row_of;
   for (const bool exact : {true, false}) {
@@ -103,12 +104,12 @@ absl::StatusOr<std::map<int32_t, const LabelRow*>> RowsOf(const std::vector<Labe
   return row_of;
 }
 
-// Returns the first synonym of an ImageNet label: "tench" of "tench, Tinca tinca".
+// Returns the first synonym of an ImageNet label: "tench" for "tench, Tinca tinca".
 std::string FirstName(const std::string& label) {
   return std::string(absl::StripAsciiWhitespace(label.substr(0, label.find(','))));
 }
 
-// Returns true for the name of a class of ImageNet-1k, in any case; "crane, bird" is one.
+// Returns true for the name of a class of ImageNet-1k, in any case. Such a name may contain a comma: "crane, bird".
 bool IsImageNetName(const std::string& label) {
   static const auto& names = *[] {
     auto* lower = new std::set<std::string>();
@@ -118,23 +119,24 @@ bool IsImageNetName(const std::string& label) {
   return names.contains(absl::AsciiStrToLower(label));
 }
 
-// The class of ImageNet-1k whose WordNet id the label is or begins with: "n02085620-Chihuahua" as folders of Stanford
-// Dogs are called, "n01440764 tench, Tinca tinca" as ILSVRC lists its synsets.
+// Returns the ImageNet-1k class whose WordNet id the label is or starts with: "n02085620-Chihuahua" (folders of
+// Stanford Dogs), "n01440764 tench, Tinca tinca" (ILSVRC's list of synsets).
 std::optional<int> WnidClass(const std::string& label) {
   constexpr size_t kLength = 9;
   if (label.size() > kLength && absl::ascii_isalnum(label[kLength])) return std::nullopt;
   return ImageNetClass(label.substr(0, kLength));
 }
 
-// The name of the class that a WordNet id of ImageNet-1k stands for; of another label, which is no such name, its first
-// name. Case stays, for "Cardigan" is a dog and "cardigan" is worn.
+// Returns the name of the ImageNet-1k class for a label with a WordNet id, the label itself if it is the name of such a
+// class, else the label's first synonym. Case is kept, because "Cardigan" is a dog and "cardigan" is clothing.
 std::string NameOrFirstName(const std::string& label) {
   const std::optional<int> number = WnidClass(label);
   if (number.has_value()) return ImageNetNames()[static_cast<size_t>(*number)];
   return IsImageNetName(label) ? label : FirstName(label);
 }
 
-// Returns true if the model has the classes of ImageNet-1k in their order; some names differ between lists.
+// Returns true if the model has the classes of ImageNet-1k in their order. Half of the names may differ, because lists
+// spell some differently.
 bool HasImageNetsClasses(const std::vector<std::string>& model) {
   const std::vector<std::string>& names = ImageNetNames();
   if (model.size() != names.size()) return false;
@@ -144,7 +146,8 @@ bool HasImageNetsClasses(const std::vector<std::string>& model) {
   return 2 * equal > names.size();
 }
 
-// Matches data labels without a class by WordNet ids, of the data set or of the model. Returns true if any matched.
+// Matches data labels that have no class yet by the WordNet ids of the data set or of the model. Returns true if any
+// matched.
 bool MatchWnids(const std::vector<std::string>& data, const std::vector<std::string>& model, LabelMatch& match) {
   const auto is_wnid = [](const std::string& label) { return WnidClass(label).has_value(); };
   const bool of_data = std::any_of(data.begin(), data.end(), is_wnid);
@@ -153,7 +156,8 @@ bool MatchWnids(const std::vector<std::string>& data, const std::vector<std::str
   std::vector<std::string> names;
   for (const std::string& label : model) names.push_back(NameOrFirstName(label));
   const Names by_name(names);
-  // Finds the label of the same class. An id of another class never matches by its name: "Cardigan" is a dog.
+  // Finds the model's label of the same class. Labels with different ids never match, even if their names do
+  // ("Cardigan").
   const auto find = [&](const std::string& label) {
     const int found = by_name.Find(NameOrFirstName(label));
     const std::optional<int> wanted = WnidClass(label);

@@ -18,29 +18,29 @@ struct LabelRow {
   int64_t line = 0;   // line of the file, from 1
 };
 
-// Parses two columns, separated by a tab or, without one, by a comma; quotes as in CSV. Empty lines and lines that
-// start with '#' are ignored. INVALID_ARGUMENT names `path` and the line: another number of columns, a repeated data
-// label.
+// Parses two columns, separated by a tab or, if there is no tab, by a comma; quotes as in CSV. Empty lines and lines
+// that start with '#' are ignored. INVALID_ARGUMENT names `path` and the line: another number of columns, or a repeated
+// data label.
 absl::StatusOr<std::vector<LabelRow>> ParseLabelMap(std::string_view text, std::string_view path);
 absl::StatusOr<std::vector<LabelRow>> ReadLabelMap(const std::string& path);
 
 struct LabelMatch {
   std::vector<int32_t> classes = {};      // class of the model for each data label; -1: none
   std::vector<std::string> unknown = {};  // data labels without a class
-  bool by_number = false;                 // the data set has only numbers, which were used as class indices
-  bool by_wnid = false;                   // WordNet ids were matched to the classes of ImageNet-1k
+  bool by_number = false;                 // true: all data labels are numbers, which were used as class indices
+  bool by_wnid = false;                   // true: WordNet ids were matched to the classes of ImageNet-1k
 };
 
-// Finds the model's class for every data label, by the first rule that applies:
-//   1. its row in `rows`, whose second column is a label of the model, or its index from 0; an exact match of the data
-//      label goes before one that differs in case;
-//   2. the label of equal name, in any Unicode form; with different case (A, a) only if it is unique;
-//   3. if all data labels are numbers and no name matches: the class of that index;
-//   4. if only one side has WordNet ids ("n01440764"): the class of ImageNet-1k with that id, by its index if the model
-//      has ImageNet-1k's classes, else by its name.
-// INVALID_ARGUMENT: a row names a class that the model lacks, or a name of several classes; two rows with different
-// case match one label; without a row, a label is the name of several classes. NOT_FOUND: no label has a class; the
-// message has the first labels of both.
+// Finds the model's class for every data label. The first rule that applies is used:
+//   1. The label's row in `rows`; its second column is a label or an index (from 0) of the model. An exact match
+//      of the data label is preferred to one that differs in case.
+//   2. The model's label of equal name, in any Unicode form; a name that differs in case (A, a) counts if it is unique.
+//   3. If all data labels are numbers and no name matches: the class with that index.
+//   4. If only data set or model has WordNet ids ("n01440764"): the class of ImageNet-1k with that id, by its index
+//      if the model has ImageNet-1k's classes, else by its name.
+// INVALID_ARGUMENT: a row names a class that the model lacks, or a name of several classes; two rows that differ in
+// case match one label; a label without a row is the name of several classes. NOT_FOUND: no label has a class; the
+// message has the first labels of data set and model.
 absl::StatusOr<LabelMatch> MatchLabels(const std::vector<std::string>& data, const std::vector<std::string>& model,
                                        const std::vector<LabelRow>& rows = {});
 

@@ -17,7 +17,7 @@ class Work {
  public:
   Work(int64_t count, const std::function<absl::Status(int64_t)>& work) : count_(count), work_(work) {}
 
-  // Takes indices that no other thread has taken until none is left or one has failed.
+  // Repeatedly takes the next index, until none is left or any thread has failed.
   void Take() {
     for (int64_t index; !failed_ && (index = next_++) < count_;) {
       absl::Status status = work_(index);

@@ -9,8 +9,8 @@
 
 namespace vitrine {
 
-// Calls work(0) to work(count - 1) on `threads` threads including the caller's, each index once. After the first error
-// no new index is started; of several errors that of the lowest index is returned.
+// Calls work(0) to work(count - 1), each once, on `threads` threads including the caller's. After the first error no
+// new index is started. If there are several errors, the one of the lowest index is returned.
 absl::Status ParallelFor(int64_t count, int threads, const std::function<absl::Status(int64_t index)>& work);
 
 }  // namespace vitrine

@@ -27,7 +27,8 @@ class Reduced final : public Dataset {
     ASSIGN_OR_RETURN(const std::string bytes, source_->encoded(index));
     absl::StatusOr<PlannedImage> planned = PlanAndDecode(bytes, preprocessing_);
     if (planned.ok()) return std::move(planned->image);
-    // Training may use images with a shape that serving rejects; the set reports corrupt ones itself.
+    // Falls back to the set's own decoding: training may use shapes that serving rejects, and the set reports corrupt
+    // images.
     return source_->image(index);
   }
 

@@ -10,7 +10,7 @@
 namespace vitrine {
 
 // Returns the set with images decoded as for a served model with REDUCED decoding: image() is smaller, encoded() is the
-// file. With FULL decoding, returns the set itself.
+// unchanged file. With FULL decoding, returns the set itself.
 std::unique_ptr<Dataset> MakeReduced(std::unique_ptr<Dataset> dataset, const v1::Preprocessing& preprocessing);
 
 }  // namespace vitrine

@@ -11,7 +11,7 @@
 
 namespace vitrine {
 
-// Returns the same images with the classes of a model: label i of `source` becomes classes[i], an index into `labels`.
+// Returns the same images with a model's classes: label i of `source` becomes classes[i], an index into `labels`.
 std::unique_ptr<Dataset> MakeRelabelled(std::unique_ptr<Dataset> source, std::vector<int32_t> classes,
                                         std::vector<std::string> labels);
 

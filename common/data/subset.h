@@ -10,7 +10,7 @@
 
 namespace vitrine {
 
-// Returns the images of `source` at `indices`, in that order, with all of its classes.
+// Returns the images of `source` at `indices`, in that order. All classes of `source` are kept.
 std::unique_ptr<Dataset> MakeSubset(std::shared_ptr<const Dataset> source, std::vector<int64_t> indices);
 
 }  // namespace vitrine

@@ -15,23 +15,23 @@
 
 namespace vitrine {
 
-// Collects unreadable and undecodable images, each once; one object may serve several sets that share files. Not
+// Collects unreadable and undecodable images, each once. One object may serve several sets that share files. Not
 // thread-safe.
 class CorruptImages {
  public:
-  // Returns true if the error of image() is caused by the image, not by a disk failure.
+  // Returns true if an error of image() is caused by the image itself, not by a disk failure.
   static bool IsCorrupt(const absl::Status& reason) {
     return absl::IsInvalidArgument(reason) || absl::IsNotFound(reason) || absl::IsPermissionDenied(reason);
   }
 
-  // Adds the error of an image; `reason` names the file and identifies it.
+  // Adds the error of an image; the text of `reason` names the file and identifies it.
   void Add(const absl::Status& reason);
 
-  // Errors in the order of Add.
+  // Returns the errors in the order of Add.
   const std::vector<std::string>& reasons() const { return reasons_; }
 
-  // Returns DATA_LOSS with all errors if there are more than `limit`, the value of corrupt_limit; nullopt: none is
-  // allowed and the caller has no corrupt_limit.
+  // Returns DATA_LOSS with all errors if there are more than `limit`, the value of corrupt_limit. nullopt allows none;
+  // it is for callers that have no corrupt_limit.
   absl::Status Judge(std::optional<int64_t> limit) const;
 
  private:
@@ -39,9 +39,9 @@ class CorruptImages {
   std::set<std::string> known_;
 };
 
-// Returns the set without its corrupt images, in the same order, possibly empty. Decodes every image now, on `threads`
-// threads, and discards it; CacheInMemory does the same and keeps them. Corrupt images are added to `corrupt` in their
-// order.
+// Returns the set without its corrupt images, in the same order; the result may be empty. Decodes every image now, on
+// `threads` threads, and discards the pixels (CacheInMemory keeps them). Corrupt images are added to `corrupt`, in the
+// order of the set.
 absl::StatusOr<std::unique_ptr<Dataset>> LeaveOutCorrupt(std::unique_ptr<Dataset> dataset, int threads,
                                                          CorruptImages& corrupt);
 

@@ -8,11 +8,11 @@
 
 namespace vitrine {
 
-// Converts text to Unicode form NFC, so that names that differ only in composition are equal (macOS decomposes them).
-// Invalid UTF-8 is returned unchanged.
+// Converts text to Unicode form NFC, so that names that differ only in composition become equal (macOS decomposes
+// them). Invalid UTF-8 is returned unchanged.
 std::string Composed(std::string_view text);
 
-// Returns true if both lists have the same names in the same order, in any Unicode form.
+// Returns true if both lists have the same names in the same order; Unicode forms may differ.
 bool SameNames(const std::vector<std::string>& a, const std::vector<std::string>& b);
 
 }  // namespace vitrine

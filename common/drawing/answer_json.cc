@@ -20,13 +20,13 @@ std::string FloatText(float value) {
   return text;
 }
 
-// Quotes text; invalid UTF-8, which labels may hold, is replaced.
+// Quotes text for JSON. Labels may contain invalid UTF-8, which is replaced.
 std::string QuotedText(const std::string& text) {
   using nlohmann::json;
   return json(text).dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
-// Returns null for -1, which in the contract means "all layers" or "mean over heads".
+// Returns "null" for -1, which stands for "all layers" or "mean over heads" in the API.
 std::string NumberOrNull(int number) {
   return number < 0 ? "null" : absl::StrCat(number);
 }
@@ -42,7 +42,7 @@ void AppendPredictionsJson(const v1::ClassifyResponse& answer, std::string& text
   absl::StrAppend(&text, answer.predictions().empty() ? "[" : "", "]");
 }
 
-// Appends the rows of a FLOAT32 map; little-endian, as is this machine.
+// Appends the rows of a FLOAT32 map, which is little-endian, like this machine.
 void AppendRows(const v1::AttentionMap& map, std::string& text) {
   const char* at = map.values().data();
   text += '[';
@@ -77,7 +77,7 @@ void AppendBatch(const v1::BatchInfo& batch, std::string& text) {
                   ",\"grids\":", batch.grids(), ",\"id\":", batch.id(), "}");
 }
 
-// Requires FEATURE_FLOAT32; little-endian, as is this machine.
+// Requires FEATURE_FLOAT32, which is little-endian, like this machine.
 void AppendFeature(const v1::Feature& feature, const AnswerFiles& files, std::string& text) {
   absl::StrAppend(&text, "{\"kind\":\"", FeatureKindName(feature.kind()), "\",\"rows\":", feature.rows(),
                   ",\"columns\":", feature.columns(), ",\"width\":", feature.width(),
@@ -93,7 +93,7 @@ void AppendFeature(const v1::Feature& feature, const AnswerFiles& files, std::st
   text += feature.values().size() < sizeof(float) ? "}" : "]}";
 }
 
-// `file`: the map's drawing, or empty.
+// `file`: name of the map's drawing; may be empty.
 void AppendMap(const v1::AttentionMap& map, const std::string& file, std::string& text) {
   absl::StrAppend(&text, "{\"kind\":\"", AttentionKindName(map.kind()), "\",\"layer\":", NumberOrNull(map.layer()),
                   ",\"head\":", NumberOrNull(map.head()), ",\"rows\":", map.rows(), ",\"columns\":", map.columns(),
@@ -109,7 +109,7 @@ void AppendMap(const v1::AttentionMap& map, const std::string& file, std::string
   text += '}';
 }
 
-// Rounds to the microsecond.
+// Rounds to microseconds and returns milliseconds.
 std::string Milliseconds(float seconds) {
   return FloatText(static_cast<float>(std::round(seconds * 1e6) / 1e3));
 }
@@ -142,7 +142,7 @@ std::string AnswerJson(const v1::ClassifyResponse& answer, const AnswerFiles& fi
     if (i > 0) text += ',';
     AppendFeature(answer.features(i), files, text);
   }
-  // Last, since an encoded image fills a terminal.
+  // Attention comes last, because an encoded image fills a terminal.
   text += "],\"attention\":[";
   for (int i = 0; i < answer.attention_size(); ++i) {
     if (i > 0) text += ',';

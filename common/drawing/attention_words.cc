@@ -33,7 +33,7 @@ struct FeatureRow {
 constexpr FeatureRow kFeatureKinds[] = {
     {v1::CLASS_TOKEN, "class"}, {v1::MEAN_TOKEN, "mean"}, {v1::PATCH_TOKENS, "patches"}};
 
-// Returns null for a kind of a newer server, unknown to this program.
+// Returns null for a kind that only newer servers know.
 template <typename Row, size_t n>
 const Row* RowOf(const Row (&rows)[n], decltype(Row::kind) kind) {
   for (const Row& row : rows) {
@@ -42,7 +42,7 @@ const Row* RowOf(const Row (&rows)[n], decltype(Row::kind) kind) {
   return nullptr;
 }
 
-// `contract`: the kind's name in the contract, empty if unknown.
+// `contract`: name of the kind in the .proto file; empty if unknown.
 template <typename Row, size_t n>
 std::string NameOf(const Row (&rows)[n], decltype(Row::kind) kind, const std::string& contract) {
   if (const Row* row = RowOf(rows, kind)) return row->name;
@@ -129,7 +129,7 @@ std::string KindInWords(const v1::AttentionRequest& asked, int grid_columns) {
 
 std::string MapInWords(const v1::AttentionRequest& asked, int grid_columns, int layer, int head) {
   const std::string kind = KindInWords(asked, grid_columns);
-  if (asked.kind() == v1::ROLLOUT) return kind;  // has neither layer nor head
+  if (asked.kind() == v1::ROLLOUT) return kind;  // a rollout has neither layer nor head
   return absl::StrCat(kind, ", ", LayerInWords(layer), ", ", HeadInWords(head));
 }
 

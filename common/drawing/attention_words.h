@@ -13,37 +13,36 @@
 
 namespace vitrine {
 
-// Names of attention kinds on the command line, in URLs, in file names and in JSON: class, mean, rollout, scores,
-// weights, class-attention, channels, query, distance.
+// Convert attention kinds from and to their names on the command line, in URLs, file names and JSON: class, mean,
+// rollout, scores, weights, class-attention, channels, query, distance.
 std::string AttentionKindName(v1::AttentionKind kind);
 std::optional<v1::AttentionKind> AttentionKindOf(absl::string_view name);
 const std::vector<std::string>& AttentionKindNames();
 
-// True for kinds that lie on the token grid, false for matrices and the distance.
+// Returns true for kinds on the token grid, false for matrices and the distance.
 bool IsSpatial(v1::AttentionKind kind);
 
-// Names of features: class, mean, patches.
+// Convert feature kinds from and to their names: class, mean, patches.
 std::string FeatureKindName(v1::FeatureKind kind);
 std::optional<v1::FeatureKind> FeatureKindOf(absl::string_view name);
 const std::vector<std::string>& FeatureKindNames();
 
 // Labels of attention drawings.
 
-// "Attention rollout".
+// Returns for example "Attention rollout".
 std::string AttentionTitle(v1::AttentionKind kind);
 
-// Return "layer 3", "all layers" if negative; "head 0", "mean over heads" if negative.
+// Return "layer 3" or, for a negative number, "all layers"; "head 0" or, for a negative number, "mean over heads".
 std::string LayerInWords(int layer);
 std::string HeadInWords(int head);
 
-// Returns "eit-mini version 2: cat 91.2 %": the version that answered, and its first class if any.
+// Returns "eit-mini version 2: cat 91.2 %": model and version that answered, and the first class if there is one.
 std::string AnswerInWords(const v1::ClassifyResponse& answer);
 
-// Returns "Attention of one query, row 3, column 4" for a request; `grid_columns` is the width of the grid (0:
-// unknown).
+// Returns for example "Attention of one query, row 3, column 4". `grid_columns`: width of the token grid; 0: unknown.
 std::string KindInWords(const v1::AttentionRequest& asked, int grid_columns);
 
-// The same with layer and head, if the kind has them.
+// Like KindInWords, with layer and head if the kind has them.
 std::string MapInWords(const v1::AttentionRequest& asked, int grid_columns, int layer, int head);
 
 }  // namespace vitrine

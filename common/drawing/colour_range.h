@@ -8,27 +8,28 @@
 
 namespace vitrine {
 
-// Mapping of values to colours. Both kinds are anchored at 0, so that nearly equal values look equal and drawings with
-// one range can be compared:
-//   sequential: 0 is dark, `high` bright yellow (OpenCV's inferno, perceptually uniform);
-//   diverging: from -high (blue) over 0 (nearly white) to high (red), linear in CIELAB with both ends equally dark, so
-//   that equally large values of either sign are equally visible.
+// Mapping of values to colours. Both kinds of range include 0, so that nearly equal values look equal, and drawings
+// with the same range can be compared:
+//   sequential: 0 is dark, `high` is bright yellow (OpenCV's inferno, perceptually uniform).
+//   diverging: -high is blue, 0 nearly white, high red. It is linear in CIELAB and both ends are equally dark, so that
+//   equal magnitudes of either sign are equally visible.
 struct ColourRange {
   double high = 0;
   bool diverging = false;
 
   double low() const { return diverging ? -high : 0; }
-  std::string InWords() const;  // "0 to 0.031", "-1.5 to +1.5"
+  std::string InWords() const;  // Returns "0 to 0.031" or "-1.5 to +1.5".
 };
 
-// Returns the range of the values; diverging if requested or if one of them is negative.
+// Returns the range of the values: diverging if requested or if a value is negative.
 ColourRange RangeOf(std::span<const float> values, bool diverging = false);
 
-// Returns the range for attention to `keys` keys, whose weights sum to at most 1. It extends at least to twice an equal
-// share, so that uniform attention has one colour, in the middle of the range. 0 keys: the values are no weights.
+// Returns the range for attention weights over `keys` keys, which sum to at most 1. It extends to at least twice the
+// equal share 1 / `keys`, so that uniform attention has one colour in the middle of the range. 0 keys: the values are
+// not weights.
 ColourRange AttentionRange(std::span<const float> values, int64_t keys, bool diverging);
 
-// Returns the range that contains both: for drawings to be compared.
+// Returns a range that contains both `a` and `b`, for drawings to be compared.
 ColourRange Both(const ColourRange& a, const ColourRange& b);
 
 }  // namespace vitrine

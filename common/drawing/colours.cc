@@ -9,7 +9,7 @@ namespace vitrine {
 namespace {
 
 constexpr int kSteps = 255;  // odd, so that 0 has its own colour
-// CIELAB (D65) of 0 and of both ends; all are within sRGB.
+// Colours in CIELAB (D65) of 0 and of both ends; all are within sRGB.
 const cv::Vec3f kNeutral(97, 0, 0), kBlue(39, 12, -51), kRed(39, 60, 38);
 
 // Returns [1, kSteps] RGB, CV_8UC3.
@@ -64,7 +64,7 @@ cv::Mat ColourBar(const ColourRange& range, cv::Size size, bool upright) {
     const float position = length > 1 ? static_cast<float>(i) / static_cast<float>(length - 1) : 0.5f;
     ramp.at<float>(upright ? length - 1 - i : i) = position;
   }
-  // Uses its own range, so that a map of equal values still shows the colour scale.
+  // Paints the ramp with a range of its own: the bar shows all colours even if the map's values are equal.
   cv::Mat painted, bar;
   painted = range.diverging ? Paint(2 * ramp - 1, {.high = 1, .diverging = true}) : Paint(ramp, {.high = 1});
   cv::resize(painted, bar, size, 0, 0, cv::INTER_NEAREST);

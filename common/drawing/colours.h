@@ -8,11 +8,11 @@
 
 namespace vitrine {
 
-// Returns RGB, CV_8UC3, of the same size. Values outside the range get the colour of its end; with an empty range every
-// value gets the colour of its middle.
+// Returns the values as RGB, CV_8UC3, of the same size. A value outside the range gets the colour of the nearer end. If
+// the range is empty, every value gets the colour of its middle.
 cv::Mat Paint(const cv::Mat& values, const ColourRange& range);
 
-// Returns the range as a strip: low to high from left to right, or, if `upright`, from bottom to top.
+// Returns the range as a strip, from low to high: left to right or, if `upright`, bottom to top.
 cv::Mat ColourBar(const ColourRange& range, cv::Size size, bool upright);
 
 }  // namespace vitrine

@@ -13,9 +13,9 @@ namespace vitrine {
 namespace {
 
 constexpr int kFont = cv::FONT_HERSHEY_SIMPLEX;
-constexpr int kCapitals = 21;  // height of the font's capitals at scale 1
+constexpr int kCapitals = 21;  // height of the font's capital letters at scale 1
 constexpr int kSupersampling = 4;
-constexpr int kMargin = 4;  // around the text, for descenders and the stroke
+constexpr int kMargin = 4;  // pixels around the text, for descenders and the stroke
 
 double ScaleFor(int height) {
   return static_cast<double>(height) * kSupersampling / kCapitals;
@@ -34,7 +34,7 @@ std::string Ascii(const std::string& text) {
   return result;
 }
 
-// Returns the ink per pixel, CV_8U; the capitals are vertically centred.
+// Returns the ink of each pixel, CV_8U. The capital letters are centred vertically.
 cv::Mat Ink(const std::string& text, int height) {
   int below = 0;
   const cv::Size size = cv::getTextSize(text, kFont, ScaleFor(height), StrokeFor(height), &below);

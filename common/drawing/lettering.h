@@ -8,23 +8,24 @@
 
 namespace vitrine {
 
-// Text of a figure, in OpenCV's Hershey font, drawn at four times the size and reduced.
+// Style of text in a figure. Text is drawn in OpenCV's Hershey font at four times the size and then reduced.
 struct Lettering {
   int height = 12;                   // height of capitals, in pixels
   cv::Scalar colour = {60, 60, 60};  // RGB
   enum class Anchor { kLeft, kCentre, kRight } anchor = Anchor::kLeft;
-  bool upwards = false;  // reads from bottom to top; the anchor then applies to the vertical
+  bool upwards = false;  // true: reads from bottom to top; the anchor then applies vertically
 };
 
 // Returns the width of `text` in pixels.
 int TextWidth(const std::string& text, int height);
 
-// Splits text into lines of at most `width` pixels, at spaces and at line breaks of `text`; a wider word is split.
-// Empty text has no line.
+// Splits text into lines of at most `width` pixels, at spaces and line breaks; a word that is wider is split. Returns
+// no line for empty text.
 std::vector<std::string> WrapText(const std::string& text, int height, int width);
 
-// Writes `text` with the middle of its capitals at `at`; the anchor makes `at` its left end, centre or right end. Text
-// outside the canvas (CV_8UC3, RGB) is cut off. The font has ASCII only: other characters become '?'.
+// Writes `text` with the middle of its capital letters at `at`, which is the text's left end, centre or right end,
+// depending on the anchor. Text outside the canvas (CV_8UC3, RGB) is cut off. The font has only ASCII; other characters
+// become '?'.
 void Write(cv::Mat& canvas, const std::string& text, cv::Point at, const Lettering& lettering);
 
 // Formats a number in at most seven characters: "0", "0.125", "-12.5", "3e-05".

@@ -8,10 +8,10 @@
 
 namespace vitrine {
 
-// Returns the licence of the weights, for older versions that of their download; empty: not stated.
+// Returns the licence of the weights, or, for older versions, of their download; empty: not stated.
 std::string LicenceOf(const v1::Provenance& provenance);
 
-// Returns the same for people: "not stated" instead of an empty text.
+// Like LicenceOf, but returns "not stated" instead of "".
 std::string LicenceInWords(const v1::Provenance& provenance);
 
 }  // namespace vitrine

@@ -102,7 +102,7 @@ Image Compose(const MatrixFigure& figure) {
   const cv::Rect area(kMatrixLeft, kMatrixTop, figure.columns * cell, figure.rows * cell);
   const int words = std::max(TextWidth(figure.title, 12), TextWidth(figure.note, 10));
   const int needed = std::max(words + kMatrixLeft + 16, area.br().x + kMatrixRight);
-  // A matrix of few rows is low, but its axis name and the colour bar need room.
+  // With few rows the axis name and the colour bar need more height than the matrix.
   const int height = std::max(area.height, TextWidth(figure.row_axis, 11));
   Image result = EmptyImage(needed, kMatrixTop + std::max(height, 48) + kMatrixBelow);
   cv::Mat canvas = CanvasOf(result);

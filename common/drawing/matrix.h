@@ -12,27 +12,27 @@
 
 namespace vitrine {
 
-// A matrix (scores, weights, channels by channels) to draw: values row-major, [rows, columns].
+// A matrix (scores, weights, channels by channels) to draw. Values are row-major, [rows, columns].
 struct MatrixFigure {
   int rows = 0;
   int columns = 0;
   std::span<const float> values;
-  bool diverging = false;     // symmetric around 0 even if no value is negative
-  std::string title = {};     // above, on one line
+  bool diverging = false;     // true: the range is symmetric around 0, even without negative values
+  std::string title = {};     // above the matrix, on one line
   std::string note = {};      // below the title, smaller
   std::string row_axis = {};  // "queries"
   std::string column_axis = {};
-  std::optional<ColourRange> range = {};  // shared with other drawings; none: range of the values
+  std::optional<ColourRange> range = {};  // for drawings that share a range; none: range of the values
 };
 
-// Returns the matrix as a PNG file: one square per value, row 0 on top, with numbered axes, their names, the title and
-// a colour bar with the numbers at its ends. Squares are so large that the longer side has at least 384 pixels. Colours
-// are those of colour_range.h. INVALID_ARGUMENT: sides outside 1 to 8192, or a non-finite value. INTERNAL: OpenCV
-// failed. Thread-safe.
+// Returns the matrix as a PNG file: one square per value, row 0 on top, numbered and named axes, the title, and a
+// colour bar with numbers at its ends. The longer side has at least 384 pixels of squares. Colours follow
+// colour_range.h. INVALID_ARGUMENT: sides outside 1 to 8192, or a non-finite value. INTERNAL: OpenCV failed.
+// Thread-safe.
 absl::StatusOr<std::string> DrawMatrix(const MatrixFigure& figure);
 
-// Returns only the squares, for a sheet: the longer side is as near to `side` pixels as whole pixels per square allow,
-// and reduced to it if there are more values than pixels.
+// Returns only the squares, for a sheet. The longer side is as close to `side` pixels as whole pixels per square allow;
+// if there are more values than pixels, the image is reduced to `side`.
 absl::StatusOr<Image> ComposeMatrix(const MatrixFigure& figure, int side);
 
 }  // namespace vitrine

@@ -23,9 +23,9 @@
 namespace vitrine {
 namespace {
 
-constexpr double kMapWeight = 0.55;     // weight of the map against the grey image
-constexpr double kUncovered = 0.35;     // brightness outside the grid
-constexpr int kLeastLegendWidth = 240;  // minimum width of the bar, its numbers and the caption
+constexpr double kMapWeight = 0.55;     // weight of the map; the grey image has the rest
+constexpr double kUncovered = 0.35;     // brightness of the image outside the grid
+constexpr int kLeastLegendWidth = 240;  // minimum width of colour bar, numbers and caption
 constexpr int kLegendBarHeight = 40;    // height of the bar with its numbers
 constexpr int kLetters = 9, kLineHeight = 16, kCaptionMargin = 8;
 const cv::Scalar kFrame(255, 255, 255);
@@ -75,7 +75,7 @@ absl::Status CheckImage(const Image& image) {
 }
 
 absl::Status CheckCovers(Size image, const v1::Rectangle& covers) {
-  // Positions are computed in float with a division, so a border may be off by a fraction of a pixel.
+  // The server computes positions as float with a division, so a border may be off by a fraction of a pixel.
   const float slack = 0.5f;
   const bool inside = covers.left() >= -slack && covers.top() >= -slack && covers.width() > 0 && covers.height() > 0 &&
                       covers.left() + covers.width() <= image.width + slack &&
@@ -96,7 +96,7 @@ absl::Status CheckMarked(const SpatialMap& map) {
   return absl::OkStatus();
 }
 
-// Draws a frame visible on every colour: white between two black lines.
+// Draws a frame that is visible on every colour: white between two black lines.
 void MarkCell(cv::Mat canvas, const SpatialMap& map) {
   const int row = map.marked / map.columns, column = map.marked % map.columns;
   const cv::Rect cell(cv::Point(column * canvas.cols / map.columns, row * canvas.rows / map.rows),
@@ -110,7 +110,7 @@ void MarkCell(cv::Mat canvas, const SpatialMap& map) {
   }
 }
 
-// Draws below the image: the caption, the bar, and under it the numbers at its ends, and 0 if it is in between.
+// Draws below the image: the caption, the colour bar, the numbers at its ends, and 0 if it is in between.
 void DrawLegend(cv::Mat canvas, const std::vector<std::string>& caption, const ColourRange& range) {
   for (size_t line = 0; line < caption.size(); ++line) {
     Write(canvas, caption[line],
@@ -131,7 +131,7 @@ void DrawLegend(cv::Mat canvas, const std::vector<std::string>& caption, const C
   number(range.high, bar.br().x);
 }
 
-// Paints bands of rows, each within some hundred microseconds.
+// Paints in bands of rows, each within some hundred microseconds.
 void PaintOver(const cv::Mat& shown, const cv::Mat& values, const ColourRange& range, const cv::Mat& canvas) {
   constexpr int kBand = 64;
   cv::Mat grey;
@@ -162,7 +162,7 @@ Image Compose(const Image& image_shown, Size image, const SpatialMap& map, const
   const cv::Rect covered = CoveredPart(map.covers, image, shown.size());
   if (covered.empty()) return result;
 
-  // The range comes from the cells; overshoots of the cubic filter are clipped when painting.
+  // The range comes from the cells; painting clips the overshoots of the cubic filter.
   cv::Mat smooth;
   cv::resize(values, smooth, covered.size(), 0, 0, cv::INTER_CUBIC);
   GiveWay();

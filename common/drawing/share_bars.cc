@@ -12,10 +12,10 @@ namespace vitrine {
 namespace {
 
 constexpr int kLeastTileSide = 96;
-constexpr int kLineRoom = 32;   // for two lines below the image
-constexpr int kBarRoom = 20;    // for a bar and its text
+constexpr int kLineRoom = 32;   // height of two lines below the image
+constexpr int kBarRoom = 20;    // height of a bar and its text
 constexpr int kBarHeight = 14;  // height of the bar
-constexpr int kBarWords = 9;    // height of the capitals
+constexpr int kBarWords = 9;    // height of capital letters
 constexpr int kWordsMargin = 4;
 const cv::Scalar kBarColour(170, 200, 232), kBarGround(238, 238, 238);
 
@@ -31,7 +31,7 @@ void DrawImage(const Image& image, int side, cv::Mat& canvas) {
   shown.copyTo(canvas(cv::Rect({(side - size.width) / 2, (side - size.height) / 2}, size)));
 }
 
-// Draws the label over the bar, cut where it would reach the percentage.
+// Draws the bar with its label, which is cut before it reaches the percentage.
 void DrawBar(const LabelledShare& share, int top, int side, cv::Mat& canvas) {
   const cv::Rect ground(0, top + (kBarRoom - kBarHeight) / 2, side, kBarHeight);
   cv::rectangle(canvas, ground, kBarGround, cv::FILLED);

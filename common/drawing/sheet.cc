@@ -20,7 +20,7 @@ namespace {
 using Anchor = Lettering::Anchor;
 
 constexpr int kGap = 8, kSheetMargin = 16;
-constexpr int kHead = 72;     // title, note and the image beside them
+constexpr int kHead = 72;     // height of title, note and the image beside them
 constexpr int kCaption = 24;  // height of the column captions
 constexpr int kSheetBarWidth = 120, kSheetBarHeight = 12;
 constexpr int kTitleHeight = 13, kNoteHeight = 10, kCaptionHeight = 10;
@@ -51,7 +51,7 @@ cv::Mat SheetThumbnail(const Image& image) {
   return small;
 }
 
-// Returns the labels at the ends of the colour bar.
+// Returns the labels at both ends of the colour bar.
 std::pair<std::string, std::string> EndsOf(const SheetFigure& figure) {
   if (!figure.range.has_value()) return {};
   return {ShortNumber(figure.range->low()), (figure.range->diverging ? "+" : "") + ShortNumber(figure.range->high)};

@@ -17,19 +17,19 @@ struct SheetFigure {
   std::string title = {};
   std::string note = {};                  // below the title, smaller
   const Image* image = nullptr;           // shown small beside the title; may be null
-  std::vector<std::string> rows = {};     // captions, "layer 0"
-  std::vector<std::string> columns = {};  // captions, "head 0"
-  std::vector<Image> tiles = {};          // RGB, row-major, rows * columns; an empty one leaves its place free
-  std::optional<ColourRange> range = {};  // shared by all tiles, shown by a colour bar; none: the tiles are images
+  std::vector<std::string> rows = {};     // captions such as "layer 0"
+  std::vector<std::string> columns = {};  // captions such as "head 0"
+  std::vector<Image> tiles = {};          // RGB, row-major, [rows, columns]; an empty image leaves its place free
+  std::optional<ColourRange> range = {};  // range of all tiles, shown by a colour bar; none: the tiles are images
 };
 
-// Returns the longest side of a tile on a sheet with so many rows and columns: the sheet stays at about 2000 x 2400
+// Returns the longest side of a tile on a sheet with these rows and columns. The sheet stays at about 2000 x 2400
 // pixels as long as tiles are legible.
 int SheetTileSide(int rows, int columns);
 
-// Returns the sheet as a PNG file: tiles on a regular grid, captions on top and at the left, the colour bar beside the
-// title. INVALID_ARGUMENT: no tile, a number of tiles that does not match the captions, a tile that is not RGB.
-// INTERNAL: OpenCV failed. Thread-safe.
+// Returns the sheet as a PNG file: tiles on a grid, captions above and left of them, the colour bar beside the title.
+// INVALID_ARGUMENT: no tile, a number of tiles other than rows * columns, a tile that is not RGB. INTERNAL: OpenCV
+// failed. Thread-safe.
 absl::StatusOr<std::string> DrawSheet(const SheetFigure& figure);
 
 }  // namespace vitrine

@@ -14,7 +14,7 @@ std::vector<ScoredClass> TopK(std::span<const float> logits, int k, double tempe
   std::partial_sort(order.begin(), order.begin() + k, order.end(),
                     [&](int a, int b) { return logits[a] != logits[b] ? logits[a] > logits[b] : a < b; });
 
-  // Subtracting the largest logit keeps every exponential within [0, 1].
+  // The largest logit is subtracted so that every exponential is within [0, 1].
   const double largest = logits[order.front()];
   const auto relative = [&](float logit) { return std::exp((logit - largest) / temperature); };
   double sum = 0;

@@ -9,12 +9,12 @@ namespace vitrine {
 
 struct ScoredClass {
   int index = 0;
-  float probability = 0;  // softmax over all classes of logit / temperature, computed in double
+  float probability = 0;  // softmax of logit / temperature over all classes, computed in double
   float logit = 0;
 };
 
-// Returns the k classes with the highest logits, by descending logit; equal logits by ascending index. Requires 1 <= k
-// <= logits.size(), finite logits and a temperature above 0.
+// Returns the k classes with the highest logits, highest first; equal logits by ascending index. Requires 1 <= k <=
+// logits.size(), finite logits and a temperature above 0.
 std::vector<ScoredClass> TopK(std::span<const float> logits, int k, double temperature = 1);
 
 }  // namespace vitrine

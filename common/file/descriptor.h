@@ -9,7 +9,7 @@
 
 namespace vitrine {
 
-// Owns an open file. Movable; closes on destruction.
+// Owns an open file descriptor. Movable; the destructor closes it.
 class FileDescriptor {
  public:
   FileDescriptor() = default;
@@ -30,9 +30,9 @@ class FileDescriptor {
   int descriptor_ = -1;
 };
 
-// Returns the status of a failed system call: "<what>: <reason>". NOT_FOUND for ENOENT and ENOTDIR; RESOURCE_EXHAUSTED
+// Returns the status of a failed system call, "<what>: <reason>". NOT_FOUND for ENOENT and ENOTDIR; RESOURCE_EXHAUSTED
 // for a full disk, quota, file size limit or descriptor table; PERMISSION_DENIED; FAILED_PRECONDITION for a symbolic
-// link or a path that leaves the folder; UNAVAILABLE for everything else, including I/O errors.
+// link or a path that leaves the folder; UNAVAILABLE for all other errors, including I/O errors.
 absl::Status FileError(int error, const std::string& what);
 
 }  // namespace vitrine

@@ -24,7 +24,7 @@ absl::Status WriteAll(const FileDescriptor& file, std::string_view bytes, const 
   return absl::OkStatus();
 }
 
-// Syncs a staged file: a stream closes its file without syncing it.
+// Syncs a staged file, because a stream closes its file without syncing.
 absl::Status Sync(const std::filesystem::path& path) {
   const FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file.valid() || fsync(file.get()) != 0) return FileError(errno, path.string());
@@ -39,7 +39,7 @@ std::filesystem::path StagedPath(const std::filesystem::path& path) {
 
 absl::Status StageFile(const std::filesystem::path& path, std::string_view bytes, mode_t mode) {
   const std::filesystem::path staged = StagedPath(path);
-  DropStaged(path);  // a leftover may have another mode or be a link
+  DropStaged(path);  // a leftover may have another mode, or be a link
   const FileDescriptor file(open(staged.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
   if (!file.valid()) return FileError(errno, staged.string());
   const absl::Status written = WriteAll(file, bytes, staged);
@@ -57,7 +57,7 @@ absl::Status CommitFile(const std::filesystem::path& path) {
   }
   const std::filesystem::path parent = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
   const FileDescriptor folder(open(parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  // Not reported: the new file is in place, and only the sync of its name can fail.
+  // Errors are ignored: the new file is in place, and only the sync of its name failed.
   if (folder.valid()) fsync(folder.get());
   return absl::OkStatus();
 }

@@ -12,18 +12,20 @@
 
 namespace vitrine {
 
-// Returns the path where the next content of `path` is staged: `path` with ".new" appended. One writer at a time;
-// leftovers of an earlier process are removed.
+// Returns the path where new content of `path` is staged: `path` with ".new" appended. Requires a single writer.
+// StageFile removes leftovers of an earlier process.
 std::filesystem::path StagedPath(const std::filesystem::path& path);
 
-// Writes and syncs `bytes` to StagedPath(path), a new file with this mode. Removes it on failure. Errors of FileError.
+// Writes and syncs `bytes` to StagedPath(path), as a new file with this mode. Removes the file on failure. Errors are
+// those of FileError.
 absl::Status StageFile(const std::filesystem::path& path, std::string_view bytes, mode_t mode = 0644);
 
-// Moves the file staged by StageFile or a stream to `path`. On return its content is synced, and its name unless the
-// sync of the folder failed. On failure `path` is unchanged and the staged file is removed. Errors of FileError.
+// Moves a file staged by StageFile or a stream to `path`. On return its content is synced, and so is its name, unless
+// the sync of the folder failed. On failure `path` is unchanged and the staged file is removed. Errors are those of
+// FileError.
 absl::Status CommitFile(const std::filesystem::path& path);
 
-// Removes the staged file, if any.
+// Removes the staged file if there is one.
 void DropStaged(const std::filesystem::path& path);
 
 // Calls StageFile and CommitFile.

@@ -16,19 +16,19 @@
 
 namespace vitrine {
 
-// Key by which an address is counted: an IPv4 address (also one mapped into IPv6), or the first 64 bits of an IPv6
+// Key of an address in the limits: the IPv4 address (also if mapped into IPv6), or the first 64 bits of an IPv6
 // address.
 using AddressKey = std::array<uint8_t, 9>;
 AddressKey AddressKeyOf(const sockaddr_storage& address);
 
-// Usage of HttpAbuseLimits by all connections of one address. Thread-safe.
+// Usage of all connections of one address, limited by HttpAbuseLimits. Thread-safe.
 class AddressAccount {
  public:
   using Time = TokenBucket::Time;
 
   AddressAccount(const HttpAbuseLimits& limits, Time now);
 
-  // Each counts one event and returns false if the address has exceeded its limit.
+  // Each counts events of one kind; returns false if the address exceeds the limit.
   bool Connect(Time now);
   bool Handshake(Time now);
   bool Spend(double points, Time now);
@@ -40,14 +40,15 @@ class AddressAccount {
   TokenBucket points_ ABSL_GUARDED_BY(mutex_);
 };
 
-// Accounts of recently seen addresses. Above 65,536, those without a connection are dropped. Thread-safe.
+// Accounts of recently seen addresses. If there are more than 65,536, those without a connection are dropped.
+// Thread-safe.
 class AddressLimits {
  public:
   using Time = TokenBucket::Time;
 
   explicit AddressLimits(const HttpAbuseLimits& limits) : limits_(limits) {}
 
-  // Account of a new connection, which holds it while it is open; or the reason to close the connection at once.
+  // The account of a new connection, which keeps it while it is open, or the reason to close the connection at once.
   struct Admission {
     std::shared_ptr<AddressAccount> account;  // null: the connection is rejected
     CloseReason refused = CloseReason::kConnectRate;

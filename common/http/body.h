@@ -14,24 +14,24 @@
 
 namespace vitrine {
 
-// Returns RESOURCE_EXHAUSTED for a body or message above the size limit, regardless of load: HTTP answers 413.
+// Returns RESOURCE_EXHAUSTED for a body or message above the size limit, whatever the load; HTTP answers 413.
 absl::Status TooLargeError(absl::string_view message);
 bool IsTooLarge(const absl::Status& status);
 
-// Returns RESOURCE_EXHAUSTED for a body that exceeds the budget of received bytes.
+// Returns RESOURCE_EXHAUSTED for a body that does not fit into the budget of received bytes.
 absl::Status NoRoomError();
 
-// Checks the headers that describe the body. INVALID_ARGUMENT for a Content-Encoding other than gzip and identity, or,
-// with `needs_length`, if there is neither Content-Length nor chunked encoding; TooLargeError.
+// Checks the headers that describe the body. INVALID_ARGUMENT: a Content-Encoding other than gzip and identity; or,
+// with `needs_length`, neither Content-Length nor chunked encoding. TooLargeError: more than `max_bytes` announced.
 absl::Status CheckAnnouncedBody(const HttpRequest& request, int64_t max_bytes, bool needs_length);
 
 // A received body, to be passed to HttpHandling::WithBody on a worker thread.
 struct ReceivedBody {
   absl::StatusOr<std::string> bytes;
-  BudgetShare share;  // in the budget of received bytes
+  BudgetShare share;  // its bytes in the budget of received bytes
 };
 
-// Decompresses the body if the request declares gzip, then calls `with_body`.
+// Decompresses the body if the request declares gzip, then calls `with_body`. Runs on a worker thread.
 void HandOver(ReceivedBody body, const HttpRequest& request, int64_t max_bytes, const HttpHandling::WithBody& with_body,
               std::shared_ptr<HttpReply> reply);
 

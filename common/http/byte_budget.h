@@ -9,7 +9,7 @@
 
 namespace vitrine {
 
-// A limited number of bytes that many holders share. Thread-safe.
+// A limited number of bytes, shared by many users. Thread-safe.
 class ByteBudget {
  public:
   explicit ByteBudget(int64_t limit) : limit_(limit) {}
@@ -32,7 +32,7 @@ class ByteBudget {
   std::atomic<int64_t> used_ = 0;
 };
 
-// One holder's share of a budget; the destructor releases it. Movable. Thread-compatible.
+// One user's bytes of a budget; the destructor returns them. Movable. Thread-compatible.
 class BudgetShare {
  public:
   BudgetShare() = default;
@@ -48,8 +48,8 @@ class BudgetShare {
   }
   ~BudgetShare() { Release(); }
 
-  // Takes `bytes` more from the budget; returns false and changes nothing if they exceed it. Always true without a
-  // budget.
+  // Takes `bytes` more from the budget. If they exceed it, changes nothing and returns false. Without a budget, always
+  // returns true.
   bool Add(int64_t bytes) {
     if (budget_ != nullptr && !budget_->Take(bytes)) return false;
     bytes_ += bytes;

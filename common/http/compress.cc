@@ -16,7 +16,7 @@
 namespace vitrine {
 namespace {
 
-// Returns the weight of one list member: 1 if absent, 0 if malformed.
+// Returns the weight of a list member: 1 if it has none, 0 if it is malformed.
 double WeightOf(absl::string_view parameters) {
   for (absl::string_view each : absl::StrSplit(parameters, ';')) {
     each = absl::StripAsciiWhitespace(each);

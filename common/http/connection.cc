@@ -26,12 +26,13 @@ constexpr std::chrono::milliseconds kLingerTime{1000};
 constexpr std::chrono::milliseconds kLastLinger{50};  // during shutdown
 constexpr size_t kLingerBytes = size_t{1} << 20;
 constexpr std::chrono::seconds kCertificateCheck{1};
-// Points charged to an address's account at once: its lock is shared by all connections of the address.
+// Points are charged to the address's account in steps of this size, because all connections of the address share its
+// lock.
 constexpr double kSettledAtOnce = 64;
 constexpr double kSharedFactor = 3;
-// Share of its own points above which a connection is not closed for the use of others from its address.
+// If more than this share of its own points is left, a connection is not closed because of others from its address.
 constexpr double kUnsuspicious = 0.5;
-// Share of the burst for a new connection of an address without points.
+// Share of its points with which a new connection starts if its address has none left.
 constexpr double kSuspiciousStart = 0.01;
 
 // Varies `age` by up to 10 %, so that clients that connected together do not reconnect together.
@@ -105,14 +106,15 @@ void HttpConnection::OnWoken() {
   if (phase_ == Phase::kServing) protocol_->OnWoken();
 }
 
-// Peeks at the header before it reads it: the bytes after it belong to TLS.
+// Peeks at the header before reading it, because the bytes after it belong to TLS.
 void HttpConnection::ReadProxy() {
   char bytes[kMaxProxyHeaderBytes];
   const ssize_t seen = recv(descriptor(), bytes, sizeof(bytes), MSG_PEEK);
   if (seen == 0 || (seen < 0 && errno != EAGAIN && errno != EINTR)) return Close(CloseReason::kClient);
   if (seen < 0) return;
   const absl::StatusOr<ProxyHeader> header = ReadProxyHeader(absl::string_view(bytes, static_cast<size_t>(seen)));
-  // The incomplete header stays in the socket, which remains readable: OnTick tries again.
+  // The incomplete header stays in the socket. Waiting for the readable socket would return at once, so OnTick tries
+  // again.
   if (absl::IsUnavailable(header.status())) return Await(false, false);
   if (!header.ok()) return Close(CloseReason::kProtocol);
   if (header->bytes > 0) (void)recv(descriptor(), bytes, header->bytes, 0);
@@ -135,7 +137,7 @@ void HttpConnection::BeginHandshake() {
   Await(true, false);
 }
 
-// Runs on another thread: a signature takes a millisecond, which would delay the loop's other connections.
+// Runs on another thread, because a signature takes a millisecond, which would delay the loop's other connections.
 void HttpConnection::ContinueHandshake() {
   if (is_shaking_) return;
   is_shaking_ = true;
@@ -271,7 +273,8 @@ bool HttpConnection::Spend(double points) {
   if (account_ != nullptr && unsettled_points_ >= kSettledAtOnce) {
     const double settled = std::exchange(unsettled_points_, 0);
     const bool address_has_points = account_->Spend(settled, now);
-    // Charges more if the address has no points: many connections that each spend little share its points.
+    // Without address points, the connection is charged more, so that many connections that each spend little are also
+    // limited.
     if (!address_has_points) has_points = points_.Take(kSharedFactor * settled, now) && has_points;
     has_points = has_points && (address_has_points || points_.Share(now) >= kUnsuspicious);
   }

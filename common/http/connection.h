@@ -25,43 +25,43 @@ namespace vitrine {
 
 class HttpConnection;
 
-// State that all connections of a server share. Constant except for the atomics.
+// State shared by all connections of a server. Constant, except for the atomics.
 struct HttpCommon {
   HttpServerOptions options;
   HttpHandler handler;
   std::shared_ptr<ByteBudget> received;
   std::vector<Network> proxies;
   std::function<std::shared_ptr<const TlsContext>()> tls;  // thread-safe; null: plaintext
-  std::unique_ptr<HttpWorkers> workers;                    // run handlers of bodies and responses
-  std::unique_ptr<HttpWorkers> handshakers;                // run TLS handshakes; null without TLS
+  std::unique_ptr<HttpWorkers> workers;                    // threads that run handlers of bodies and responses
+  std::unique_ptr<HttpWorkers> handshakers;                // threads that run TLS handshakes; null without TLS
   std::unique_ptr<AddressLimits> addresses;
   std::atomic<int64_t> open = 0;
   std::atomic<int64_t> unsent = 0;       // bytes of responses not yet passed to the kernel
-  std::atomic<bool> is_leaving = false;  // StartLeaving was called
+  std::atomic<bool> is_leaving = false;  // true once StartLeaving was called
   std::atomic<bool> is_shutting_down = false;
 };
 
-// Points for a TLS KeyUpdate, after which both sides derive new keys.
+// Points for a TLS KeyUpdate, which makes both sides derive new keys.
 inline constexpr double kKeyUpdatePoints = 16;
 
-// The HTTP version of a connection. All functions run on the loop's thread, none after OnClosed.
+// Implements the HTTP version of a connection. All functions run on the loop's thread; none is called after OnClosed.
 class HttpProtocol {
  public:
   virtual ~HttpProtocol() = default;
   // The stream may be readable or writable. Must call HttpConnection::Await for the next event.
   virtual void OnReady(bool readable, bool writable, bool failed) = 0;
-  // Another thread has sent something.
+  // Called after another thread has sent something.
   virtual void OnWoken() = 0;
-  // Runs at every tick: handles timeouts.
+  // Called at every tick; handles timeouts.
   virtual void OnTick() = 0;
   // Asks the client to leave; `reason` is reported when the connection closes.
   virtual void StartLeaving(CloseReason reason) = 0;
-  // The server shuts down: requests without a complete body are aborted.
+  // Called when the server shuts down. Aborts requests whose bodies are incomplete.
   virtual void End() = 0;
-  // The connection was closed.
+  // Called when the connection was closed.
   virtual void OnClosed() = 0;
   virtual bool HasRequests() const = 0;
-  // Returns true if it only waits for the client.
+  // Returns true if the connection only waits for the client.
   virtual bool AwaitsClient() const { return !HasRequests(); }
   // Returns the time since which the client has not read pending output; nullopt if there is none.
   virtual std::optional<EventLoop::Time> UnsentSince() const = 0;
@@ -73,7 +73,7 @@ class HttpConnection final : public Watched {
  public:
   using Time = EventLoop::Time;
 
-  // `account` is null for connections that count against no address. `closed` is called once, on closing.
+  // `account`: null if the connection counts against no address. `closed` is called once, when the connection closes.
   HttpConnection(EventLoop& loop, FileDescriptor socket, const sockaddr_storage& address,
                  std::shared_ptr<AddressAccount> account, bool is_from_proxy, std::shared_ptr<HttpCommon> common,
                  std::vector<char>& scratch, std::function<void(HttpConnection&)> closed);
@@ -81,17 +81,17 @@ class HttpConnection final : public Watched {
 
   void Begin();
   void OnTick();
-  // Asks the client to leave; closes at once between requests.
+  // Asks the client to leave. Closes at once if there is no request.
   void StartLeaving(CloseReason reason);
-  // The server shuts down.
+  // Called when the server shuts down.
   void End();
   void Close(CloseReason reason);
-  // Call after the last response was sent: discards the client's data for a second, at most a megabyte, so that the
-  // kernel does not reset the connection before the client has read the response.
+  // Call after sending the last response. Discards what the client sends for one second, at most a megabyte, so that
+  // the kernel does not reset the connection before the client has read the response.
   void Linger(CloseReason reason);
-  // Charges points of HttpAbuseLimits. Returns false if none are left: close the connection with kAbuse.
+  // Charges points of HttpAbuseLimits. Returns false if there are not enough: then close the connection with kAbuse.
   bool Spend(double points);
-  // Returns true if it has spent more than a tenth of its points.
+  // Returns true if the connection has spent more than a tenth of its points.
   bool IsSuspicious() { return points_.Share(loop().now()) < 0.9; }
 
   ByteStream& stream() { return *stream_; }
@@ -136,22 +136,23 @@ class HttpConnection final : public Watched {
   const std::unique_ptr<ByteStream> stream_;
   std::shared_ptr<HttpPeer> making_peer_;
   std::shared_ptr<const HttpPeer> peer_;
-  std::unique_ptr<HttpProtocol> protocol_;  // set from kServing on, as long as the connection
+  std::unique_ptr<HttpProtocol> protocol_;  // set from kServing until the connection is destroyed
 
   Phase phase_ = Phase::kDetect;
   std::string first_;  // bytes read before the protocol was known
   const Time opened_;
   Time last_received_;
   Time idle_since_;
-  Time leaves_ = Time::max();    // time at which it is asked to leave because of its age
-  Time given_up_ = Time::max();  // time at which the present phase times out
+  Time leaves_ = Time::max();    // time at which the client is asked to leave because of max_age
+  Time given_up_ = Time::max();  // time at which the current phase times out
   bool is_leaving_ = false;
   CloseReason leaving_reason_ = CloseReason::kDone;
   size_t lingering_bytes_ = 0;
   TokenBucket points_;
   double unsettled_points_ = 0;  // not yet charged to the account
   absl::Time certificate_expires_ = absl::InfiniteFuture();
-  std::shared_ptr<const TlsContext> trusted_by_;  // context whose authorities trust the client
+  // context against whose authorities the client's certificate was last checked
+  std::shared_ptr<const TlsContext> trusted_by_;
   Time certificate_checked_ = {};
   // Written by the handshake thread while phase_ is kHandshake and is_shaking_.
   ByteStream::Result shaken_;
@@ -159,7 +160,7 @@ class HttpConnection final : public Watched {
   std::optional<CloseReason> close_when_shaken_;
 };
 
-// Converts a timeout of HttpServerOptions; at most a year.
+// Converts a timeout of HttpServerOptions, limited to a year.
 inline std::chrono::nanoseconds Nanoseconds(absl::Duration duration) {
   return duration >= absl::Hours(24 * 365) ? std::chrono::nanoseconds(std::chrono::hours(24 * 365))
                                            : absl::ToChronoNanoseconds(duration);

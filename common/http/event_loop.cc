@@ -77,7 +77,7 @@ void EventLoop::Post(std::function<void()> work) {
   WakeUp();
 }
 
-// The loop's thread needs no signal: it checks the lists before it waits.
+// The loop's own thread needs no signal, because it checks the lists before it waits.
 void EventLoop::WakeUp() {
   if (IsThisThread() || std::exchange(is_signalled_, true)) return;
   const uint64_t one = 1;

@@ -21,14 +21,14 @@ namespace vitrine {
 
 inline constexpr char kPlainText[] = "text/plain; charset=utf-8";
 
-// The peer of a connection. Constant once the first request is handled, and shared by all requests.
+// The peer of a connection. Constant from the first request on, and shared by all requests.
 struct HttpPeer {
-  // "ipv4:127.0.0.1:40000", "ipv6:[::1]:40000" or "unix:", as in gRPC. Behind a trusted proxy with the PROXY protocol,
-  // the client's address.
+  // Address in gRPC's form: "ipv4:127.0.0.1:40000", "ipv6:[::1]:40000" or "unix:". Behind a trusted proxy that uses the
+  // PROXY protocol, it is the client's address.
   std::string address = {};
-  // Names in the verified client certificate: subject alternative names, then the subject. Empty without one.
+  // Names in the verified client certificate: subject alternative names, then the subject. Empty without a certificate.
   std::vector<std::string> certificate_names = {};
-  // User id of the peer process of a unix socket.
+  // User id of the peer process, for a unix socket.
   std::optional<uint32_t> uid = {};
   bool is_encrypted = false;
 };
@@ -37,18 +37,18 @@ struct HttpResponse {
   int code = 200;
   std::string type = "application/json";
   std::string body = {};
-  HttpHeaders headers = {};         // in addition to type and length
-  std::shared_ptr<void> held = {};  // released once the kernel has the body or the client is gone; may be null
+  HttpHeaders headers = {};         // headers besides type and length
+  std::shared_ptr<void> held = {};  // released when the kernel has the body or the client is gone; may be null
 };
 
-// A request whose headers were read. A handler may add to `answer_headers` before it returns; later only `hung_up`
+// A request whose headers were read. A handler may add to `answer_headers` before it returns; afterwards only `hung_up`
 // changes.
 struct HttpRequest {
   HttpHead head;
   std::shared_ptr<const HttpPeer> peer;
-  // Headers added to any response.
+  // Headers that are added to every response.
   HttpHeaders answer_headers = {};
-  // Set if the client resets the request or disconnects before it is answered.
+  // Set to true if the client resets the request or disconnects before it is answered.
   std::shared_ptr<std::atomic<bool>> hung_up = std::make_shared<std::atomic<bool>>(false);
 
   const std::string& method() const { return head.method; }
@@ -57,8 +57,8 @@ struct HttpRequest {
   std::optional<std::string> Header(absl::string_view name) const { return head.Header(name); }
 };
 
-// Sends one response. Send may be called once, on any thread; if the reply is destroyed without it, the client gets
-// 503. The server must outlive it.
+// Sends one response. Send may be called once, on any thread. If it is not called before the reply is destroyed, the
+// client gets 503. The server must outlive the reply.
 class HttpReply {
  public:
   virtual ~HttpReply() = default;
@@ -66,53 +66,53 @@ class HttpReply {
   virtual void Send(absl::FunctionRef<HttpResponse()> make) = 0;
 };
 
-// The server's side of a request with streamed body and response, as for gRPC. HTTP/2 only. Thread-safe. The stream
-// counts against its connection's limit of concurrent streams until its last reference is dropped, even after a reset
-// by the client: holding a reference while working on the request bounds that work.
+// The server's side of a request with streamed body and response, as in gRPC. HTTP/2 only. Thread-safe. The stream
+// counts against its connection's limit of concurrent streams until its last reference is dropped, even if the client
+// resets it earlier. Work on a request must keep a reference, so that the limit bounds this work.
 class HttpStream {
  public:
   // Part of a response. Parts are sent in the order of the calls.
   struct Part {
-    HttpHeaders head = {};            // response headers with ":status"; first part only
+    HttpHeaders head = {};            // response headers with ":status"; only in the first part
     std::string bytes = {};           // body bytes
     bool is_last = false;             // ends the response
-    HttpHeaders trailers = {};        // only with is_last; may be empty
-    std::shared_ptr<void> held = {};  // released once the kernel has `bytes`, or the stream is closed
+    HttpHeaders trailers = {};        // only in the last part; may be empty
+    std::shared_ptr<void> held = {};  // released when the kernel has `bytes` or the stream is closed
   };
 
   virtual ~HttpStream() = default;
-  // Sends a part. After the stream is closed, does nothing and leaves the part to the caller. If the last part is sent
-  // before the body is complete, the client is told to stop sending (RST_STREAM with NO_ERROR).
+  // Sends a part. If the stream is closed, does nothing and leaves the part to the caller. If the last part is sent
+  // before the body is complete, the client is asked to stop sending (RST_STREAM with NO_ERROR).
   virtual void Send(Part&& part) = 0;
-  // Replenishes the flow control window by `bytes`, which OnData delivered.
+  // Enlarges the flow control window by `bytes` that OnData delivered.
   virtual void Consume(size_t bytes) = 0;
-  // While `awaited`, the client must send at the server's minimum rate; otherwise OnTooSlow is called.
+  // While `awaited` is true, OnTooSlow is called if the client sends slower than the server's minimum rate.
   virtual void SetBodyAwaited(bool awaited) = 0;
-  // Resets the stream with an HTTP/2 error code; unsent parts are dropped.
+  // Resets the stream with an HTTP/2 error code. Unsent parts are dropped.
   virtual void Reset(uint32_t code) = 0;
   // Returns the bytes of parts not yet passed to the kernel.
   virtual size_t unsent_bytes() const = 0;
 };
 
-// The handler's side of a streamed request. All functions run on the connection's thread and must not block it; none is
+// The handler's side of a streamed request. All functions run on the connection's thread and must not block. None is
 // called after OnClosed.
 class HttpStreamHandler {
  public:
   virtual ~HttpStreamHandler() = default;
   // Receives bytes of the body.
   virtual void OnData(absl::string_view bytes) = 0;
-  // The body is complete.
+  // Called when the body is complete.
   virtual void OnEnd() = 0;
-  // The body arrives slower than HttpServerOptions::least_rate. The handler must end the stream.
+  // Called if the body arrives slower than HttpServerOptions::least_rate. The handler must end the stream.
   virtual void OnTooSlow() = 0;
-  // The stream has ended. `is_answered`: the last part was sent; otherwise the client or the server has reset the
-  // stream, or the client is gone.
+  // Called when the stream has ended. `is_answered`: true if the last part was sent. Otherwise client or server reset
+  // the stream, or the client disconnected.
   virtual void OnClosed(bool is_answered) = 0;
 };
 
-// The handling of a request after its headers were read: exactly one member is set.
+// How a request is handled after its headers were read. Exactly one member is set.
 struct HttpHandling {
-  // Handles the whole body on a worker thread, decompressed if its Content-Encoding is gzip; or the error:
+  // Handles the whole body on a worker thread. The body is decompressed if its Content-Encoding is gzip. Errors:
   // INVALID_ARGUMENT for another encoding, a missing length, or a truncated or corrupt body; RESOURCE_EXHAUSTED above
   // the size limit or the budget of received bytes; DEADLINE_EXCEEDED if it arrives too slowly; UNAVAILABLE if the
   // server shuts down.
@@ -126,7 +126,7 @@ struct HttpHandling {
   static HttpHandling Make(std::function<HttpResponse()> make) { return {.make = std::move(make)}; }
   // Reads the body, then calls `with_body`.
   static HttpHandling Read(WithBody with_body) { return {.with_body = std::move(with_body)}; }
-  // Streams both ways. An HTTP/1 request is answered with 505.
+  // Streams body and response. An HTTP/1 request is answered with 505.
   static HttpHandling Stream(Open open) { return {.open = std::move(open)}; }
 
   std::optional<HttpResponse> response = {};
@@ -135,7 +135,7 @@ struct HttpHandling {
   Open open = {};
 };
 
-// Handles the headers of each request, on its connection's thread: must not block or compute for long.
+// Handles the headers of each request. Runs on the connection's thread: must not block or compute for long.
 using HttpHandler = std::function<HttpHandling(const std::shared_ptr<HttpRequest>&)>;
 
 }  // namespace vitrine

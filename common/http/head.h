@@ -17,22 +17,23 @@ namespace vitrine {
 // Default limit on the size of request headers.
 inline constexpr size_t kMaxHttpHeadBytes = size_t{16} << 10;
 
-// Pairs of name and value.
+// Names and values of headers.
 using HttpHeaders = std::vector<std::pair<std::string, std::string>>;
 
 // Request line and headers of a request.
 struct HttpHead {
   std::string method;        // "GET"
-  std::string path;          // decoded, without query; may contain any byte but NUL
-  bool has_escapes = false;  // the path contained percent signs
+  std::string path;          // decoded, without the query; may contain any byte except NUL
+  bool has_escapes = false;  // true: the path contained percent signs
   std::string query;         // part after "?", not decoded
-  HttpHeaders headers;       // in order, values trimmed; ":authority" of HTTP/2 is stored as "host"
+  HttpHeaders headers;       // in their order, with trimmed values; ":authority" of HTTP/2 is stored as "host"
   int major_version = 1;     // 1 or 2
   int minor_version = 1;     // minor version of HTTP/1.x
 
-  // Returns the value of a header, ignoring the case of its name; nullopt if absent, "" if there are several.
+  // Returns the value of a header, or nullopt if it is absent; names are compared without case. Returns "" if there are
+  // several.
   std::optional<std::string> Header(absl::string_view name) const;
-  // Returns the announced length of the body; nullopt if absent, as with chunked encoding.
+  // Returns the announced length of the body, or nullopt if there is none, for example with chunked encoding.
   std::optional<int64_t> ContentLength() const;
   // Returns true if a body follows the headers, even if it is not read.
   bool AnnouncesBody() const;
@@ -40,14 +41,16 @@ struct HttpHead {
   bool KeepsAlive() const;
 };
 
-// Parses path and query of a request target, also in a proxy's form. INVALID_ARGUMENT for invalid percent-encoding.
+// Parses path and query of a request target, which may be in the form for proxies. INVALID_ARGUMENT for invalid
+// percent-encoding.
 absl::Status ReadTarget(absl::string_view target, HttpHead& head);
 
-// INVALID_ARGUMENT if two parsers could disagree about the end of the body, which allows request smuggling.
+// Returns INVALID_ARGUMENT if two parsers could disagree about the end of the body, which would allow request
+// smuggling.
 absl::Status CheckBodyLength(const HttpHead& head);
 
-// INVALID_ARGUMENT unless the request has exactly one valid host, as HTTP/1.1 and HTTP/2 require. HTTP/1.0 may have
-// none.
+// Returns INVALID_ARGUMENT if the request has no valid host or several, which HTTP/1.1 and HTTP/2 forbid. An HTTP/1.0
+// request may have none.
 absl::Status CheckHost(const HttpHead& head);
 
 }  // namespace vitrine

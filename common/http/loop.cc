@@ -12,9 +12,9 @@
 namespace vitrine {
 namespace {
 
-// Limit on bytes read from a connection in one turn.
+// Maximum number of bytes read from a connection in one turn.
 constexpr size_t kScratchBytes = size_t{64} << 10;
-// Interval of timeout checks: their maximum delay.
+// Interval of timeout checks, which is their maximum delay.
 constexpr std::chrono::milliseconds kTick{100};
 
 }  // namespace
@@ -71,7 +71,7 @@ void HttpLoop::AdoptHere(Accepted accepted) {
 
 void HttpLoop::Forget(HttpConnection& connection) {
   load_.fetch_sub(1, std::memory_order_relaxed);
-  const size_t place = connection.place;  // the connection lives until the end of the round
+  const size_t place = connection.place;  // the connection object lives until the end of the round
   std::swap(open_[place], open_.back());
   open_[place]->place = place;
   open_.pop_back();
@@ -90,7 +90,7 @@ bool HttpLoop::CloseIdlest() {
 
 void HttpLoop::Tick() {
   if (on_tick_ != nullptr) on_tick_();
-  // Backwards, since closing one moves the last into its place.
+  // Runs backwards, because closing a connection moves the last one into its place.
   for (size_t i = open_.size(); i-- > 0;) {
     if (i < open_.size()) std::shared_ptr<HttpConnection>(open_[i])->OnTick();
   }
@@ -101,7 +101,7 @@ void HttpLoop::Tick() {
   }
 }
 
-// Closes the connection whose client has not read for longest, unless all unsent bytes are its own.
+// Closes the connection whose client has not read for the longest time, unless all unsent bytes belong to it.
 void HttpLoop::KeepUnsentInBounds() {
   std::shared_ptr<HttpConnection> longest;
   std::optional<EventLoop::Time> since;
@@ -117,7 +117,7 @@ void HttpLoop::KeepUnsentInBounds() {
   if (longest != nullptr && !is_alone) longest->Close(CloseReason::kUnsent);
 }
 
-// A connection with a running handshake closes when that ends.
+// A connection with a running handshake closes when the handshake ends.
 void HttpLoop::CloseAll() {
   for (const std::shared_ptr<HttpConnection>& each : std::vector(open_)) each->Close(CloseReason::kShutdown);
 }

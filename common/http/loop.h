@@ -29,27 +29,27 @@ class HttpLoop {
     bool is_from_proxy = false;
   };
 
-  // `most`: limit on connections. UNAVAILABLE if no descriptor can be created.
+  // `most`: maximum number of connections. UNAVAILABLE if no descriptor can be created.
   static absl::StatusOr<std::unique_ptr<HttpLoop>> Make(std::shared_ptr<HttpCommon> common, size_t most);
   ~HttpLoop();
 
-  // Starts the thread, which calls `on_tick` ten times per second. UNAVAILABLE if no thread can be created.
+  // Starts the thread. It calls `on_tick` ten times per second. UNAVAILABLE if no thread can be created.
   absl::Status Start(std::function<void()> on_tick);
 
   // Takes over a connection. Any thread.
   void Adopt(Accepted accepted);
-  // Returns the number of its connections, including those being adopted. Any thread.
+  // Returns the number of the loop's connections, including those being added. Any thread.
   int64_t load() const { return load_.load(std::memory_order_relaxed); }
 
-  // Calls `visit` for every connection, on the loop's thread, and waits until it is done. Must not be called on the
-  // loop's thread.
+  // Calls `visit` for every connection on the loop's thread, and waits for the end. Must not be called on the loop's
+  // thread.
   void Visit(const std::function<void(HttpConnection&)>& visit);
-  // Asks every connection to end, waits at most `grace`, closes the rest and ends the thread. Idempotent.
+  // Asks every connection to end, waits for at most `grace`, closes the rest and ends the thread. Idempotent.
   void End(absl::Duration grace);
 
   EventLoop& events() { return *events_; }
-  // Closes a connection to free its descriptor: the one without a request that has been silent longest, otherwise the
-  // same among those that wait for a body. Returns false if there is none. Loop's thread.
+  // Closes one connection to free its descriptor: among those without a request, or else among those that wait for a
+  // body, the one that has been silent for the longest time. Returns false if there is none. Loop's thread.
   bool CloseIdlest();
 
  private:

@@ -20,10 +20,10 @@
 namespace vitrine {
 namespace {
 
-// Descriptors reserved for files and other sockets of the process; a quarter if the limit is low.
+// Descriptors reserved for files and other sockets of the process. If the limit is low, a quarter is reserved.
 constexpr int64_t kReservedDescriptors = 128;
 constexpr int kAcceptsAtOnce = 64;
-constexpr size_t kMostWaiting = 4096;  // requests that wait for a worker
+constexpr size_t kMostWaiting = 4096;  // maximum number of requests that wait for a worker thread
 constexpr int kHandshakeThreads = 2;
 constexpr int kHandshakeNiceness = 5;
 
@@ -34,8 +34,8 @@ int64_t MostConnections() {
   return most - std::min(kReservedDescriptors, most / 4);
 }
 
-// The TLS context of new connections, recreated when the files change. If OpenSSL rejects new files, the previous
-// context stays. Thread-safe.
+// TLS context for new connections, recreated when the files change. If OpenSSL rejects new files, the previous context
+// is kept. Thread-safe.
 class CurrentTls {
  public:
   using Source = std::function<std::shared_ptr<const TlsPem>()>;
@@ -60,7 +60,7 @@ class CurrentTls {
   }
 
  private:
-  Source source_;  // constant after Open
+  Source source_;  // constant after Open has returned
   Mutex mutex_;
   std::shared_ptr<const TlsPem> pem_ ABSL_GUARDED_BY(mutex_);
   std::shared_ptr<const TlsContext> context_ ABSL_GUARDED_BY(mutex_);
@@ -120,13 +120,13 @@ class HttpServer::Parts::Acceptor final : public Watched {
           accept4(descriptor(), reinterpret_cast<sockaddr*>(&accepted.address), &size, SOCK_NONBLOCK | SOCK_CLOEXEC));
       if (!accepted.socket.valid()) {
         if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) Pause();
-        return;  // also if the pending connection has failed: accept(2)
+        return;  // accept(2) also fails if the pending connection has failed
       }
       Take(std::move(accepted));
     }
   }
 
-  // No descriptor is left: closes the longest-idle connection; the next tick accepts again.
+  // Called if no descriptor is left: closes the connection that has been idle longest. The next tick accepts again.
   void Pause() {
     first_.CloseIdlest();
     Await(false, false);
@@ -140,7 +140,7 @@ class HttpServer::Parts::Acceptor final : public Watched {
       common.options.observer->OnCutOff(reason, AddressText(accepted.address));
     };
     const int64_t most = common.options.max_connections > 0 ? common.options.max_connections : MostConnections();
-    // Descriptors get the lowest free number, so a high one means that nearly all are in use.
+    // The system gives new descriptors the lowest free number, so a high number means that nearly all are in use.
     const bool is_full = common.options.max_connections > 0 ? common.open.load(std::memory_order_relaxed) >= most
                                                             : accepted.socket.get() >= most;
     if (is_full && !first_.CloseIdlest()) return refuse(CloseReason::kConnectionLimit);
@@ -249,14 +249,14 @@ void HttpServer::Shutdown(absl::Duration grace) {
     stopped.set_value();
   });
   stopped.get_future().wait();
-  // In parallel: each waits for its own connections.
+  // The loops end in parallel, because each waits for its own connections.
   std::vector<std::thread> ending;
   for (size_t i = 1; i < parts_->loops.size(); ++i) {
     ending.emplace_back([this, i, grace] { parts_->loops[i]->End(grace); });
   }
   parts_->loops.front()->End(grace);
   for (std::thread& each : ending) each.join();
-  // Workers that still answer find every connection closed.
+  // Workers that answer now find all connections closed.
   parts_->common->workers.reset();
   parts_->common->handshakers.reset();
 }

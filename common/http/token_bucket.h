@@ -7,20 +7,20 @@
 
 namespace vitrine {
 
-// A rate limit: holds at most `burst` points, gains `rate` per second. Thread-compatible.
+// A rate limit: stores at most `burst` points, and gains `rate` points per second. Thread-compatible.
 class TokenBucket {
  public:
   using Time = std::chrono::steady_clock::time_point;
 
   TokenBucket(double burst, double rate, Time now) : burst_(burst), rate_(rate), points_(burst), last_(now) {}
 
-  // Takes points, down to minus a burst. Returns false if the balance becomes negative.
+  // Takes points. The balance never falls below minus `burst`. Returns false if the balance is negative afterwards.
   bool Take(double points, Time now) {
     Refill(now);
     points_ = std::max(points_ - points, -burst_);
     return points_ >= 0;
   }
-  // Returns the points left as a share of the burst: at most 1.
+  // Returns the points left as a share of the burst, at most 1.
   double Share(Time now) {
     Refill(now);
     return points_ / burst_;

@@ -37,7 +37,7 @@ absl::Status HttpWorkers::Start() {
 void HttpWorkers::Do(bool on_a_body, std::function<void()> work) {
   MutexLock lock(mutex_);
   std::deque<Work>& queue = on_a_body ? on_bodies_ : others_;
-  if (queue.size() >= options_.most) return;  // `work` is destroyed without the lock
+  if (queue.size() >= options_.most) return;  // `work` is destroyed after the lock is released
   queue.push_back(std::move(work));
   work_.NotifyOne();
 }
@@ -51,9 +51,9 @@ void HttpWorkers::Run() {
     if (work == nullptr) return;
     try {
       work();
-    } catch (const std::exception&) {  // from a library; the dropped reply sends 503
+    } catch (const std::exception&) {  // a library's exception; the dropped reply sends 503
     }
-    work = nullptr;  // released before the thread counts as free
+    work = nullptr;  // destroyed before the thread counts as free
     if (!on_a_body) continue;
     MutexLock lock(mutex_);
     --busy_with_bodies_;

@@ -15,21 +15,21 @@
 
 namespace vitrine {
 
-// Threads for blocking work. One of them (of at least two) takes no work on bodies, so that small requests are not
-// delayed by large ones. Thread-safe.
+// Threads for blocking work. If there are at least two, one takes no work on bodies, so that large requests do not
+// delay small ones. Thread-safe.
 class HttpWorkers {
  public:
   struct Options {
     std::string name = "http-worker";  // thread name, at most 15 bytes
     int threads = 2;
     int niceness = 0;        // see setpriority(2)
-    size_t most = SIZE_MAX;  // limit on each queue; excess work is dropped, and its reply sends 503
-    // Wraps each thread: must call its argument, which returns when the thread ends. May be null.
+    size_t most = SIZE_MAX;  // maximum length of each queue; work above it is dropped, and its reply sends 503
+    // Wraps each thread: it must call its argument, which returns when the thread ends. May be null.
     std::function<void(const std::function<void()>&)> on_thread = {};
   };
 
   explicit HttpWorkers(Options options);
-  // Waits until all queued work is done.
+  // Waits until all queued work is done and the threads have ended.
   ~HttpWorkers();
   HttpWorkers(const HttpWorkers&) = delete;
   HttpWorkers& operator=(const HttpWorkers&) = delete;
@@ -41,7 +41,7 @@ class HttpWorkers {
  private:
   using Work = std::function<void()>;
   void Run();
-  // Waits for work. Returns null once the destructor runs and the queues are empty.
+  // Waits for work. Returns null when the destructor is running and the queues are empty.
   Work Next(bool& on_a_body);
 
   const Options options_;
@@ -50,7 +50,7 @@ class HttpWorkers {
   CondVar work_;
   std::deque<Work> on_bodies_ ABSL_GUARDED_BY(mutex_);
   std::deque<Work> others_ ABSL_GUARDED_BY(mutex_);
-  bool was_a_body_ ABSL_GUARDED_BY(mutex_) = false;  // kind of the work begun last: both kinds take turns
+  bool was_a_body_ ABSL_GUARDED_BY(mutex_) = false;  // kind of the work started last; the two kinds take turns
   int busy_with_bodies_ ABSL_GUARDED_BY(mutex_) = 0;
   bool ending_ ABSL_GUARDED_BY(mutex_) = false;
   std::vector<std::thread> threads_;

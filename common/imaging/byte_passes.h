@@ -8,18 +8,19 @@
 
 namespace vitrine {
 
-// Passes of the resize that rounds as Pillow does: from bytes to bytes, with fixed-point weights. A sum starts at one
-// half, is shifted right and clamped to [0, 255]; it is exact, so its order does not matter.
+// The two passes of the resize that rounds like Pillow: from bytes to bytes, with fixed-point weights. A sum starts at
+// one half, is shifted right and clamped to [0, 255]. It is exact, so the order of summation does not matter.
 
 // Returns a weight with 22 fractional bits, rounded half away from zero.
 int32_t FixedWeight(double weight);
 
-// Filters along one row: writes filter.first.size() outputs of `channels` bytes each to `out`. `row` has the bytes from
-// filter.begin on, widened, 1 or 3 interleaved channels, and one more readable value. Requires filter.fixed.
+// Filters along one row and writes filter.first.size() outputs of `channels` bytes each to `out`. `row` has the widened
+// bytes from filter.begin on, with 1 or 3 interleaved channels, followed by one more readable value. Requires
+// filter.fixed.
 void FilterAlong(const int32_t* row, const ResizeFilter& filter, int channels, uint8_t* out);
 
-// Filters down `width` columns: out[x] is the sum of rows[t][x] * weights[t] over t below `count`. `sums` has `width`
-// elements.
+// Filters down `width` columns: out[x] is the sum of rows[t][x] * weights[t] for t from 0 to `count` - 1. `sums` has
+// `width` elements.
 void FilterDown(const uint8_t* const* rows, const int32_t* weights, int count, int width, int32_t* sums, uint8_t* out);
 
 }  // namespace vitrine

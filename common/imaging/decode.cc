@@ -19,7 +19,7 @@ namespace vitrine {
 
 namespace {
 
-// Returns the rounded mean of each block of divisor x divisor pixels; blocks at the right and lower edge may be
+// Returns the rounded mean of each block of divisor x divisor pixels. Blocks at the right and lower edge may be
 // smaller.
 Image MeanOfBlocks(const Image& image, int divisor) {
   Image small;

@@ -15,7 +15,8 @@
 namespace vitrine {
 namespace {
 
-// Keeps the last rows of an image in a ring, and computes each input row as soon as the rows that it needs are there.
+// Keeps the last rows of an image in a ring, and computes each input row as soon as the ring has the rows that it
+// needs.
 class RingOfRows : public JpegRows {
  public:
   RingOfRows(Size image, const v1::Preprocessing& preprocessing, const Geometry& geometry)
@@ -47,9 +48,9 @@ class RingOfRows : public JpegRows {
   InputRows input_;
   int channels_ = 0;
   size_t row_bytes_ = 0;
-  size_t unused_bytes_ = 0;  // per row, before the columns that the input depends on
+  size_t unused_bytes_ = 0;  // bytes of a row before the columns that the input depends on
   std::unique_ptr<uint8_t[]> ring_;
-  std::vector<const uint8_t*> rows_;  // source rows of the next input row
+  std::vector<const uint8_t*> rows_;  // rows of the image for the next input row
   int next_ = 0;
 };
 

@@ -11,9 +11,9 @@
 
 namespace vitrine {
 
-// Returns the model's input from an encoded image: equal to DecodePlanned and Preprocess in bits and errors. A JPEG
-// without rotation is resized while it is decoded, so that only the few rows needed for one input row are in memory.
-// Thread-safe.
+// Returns the model's input from an encoded image. Values and errors are exactly those of DecodePlanned and Preprocess.
+// A JPEG without rotation is resized while it is decoded, so that memory has only the few rows needed for one input
+// row. Thread-safe.
 absl::StatusOr<std::vector<float>> DecodeInput(std::string_view bytes, const v1::Preprocessing& preprocessing,
                                                const Geometry& geometry);
 
@@ -22,7 +22,7 @@ struct PlannedInput {
   std::vector<float> values;
 };
 
-// The same at the size that the model chooses for the image.
+// Like DecodeInput, at the size that the model chooses for the image.
 absl::StatusOr<PlannedInput> PlanAndDecodeInput(std::string_view bytes, const v1::Preprocessing& preprocessing);
 
 }  // namespace vitrine

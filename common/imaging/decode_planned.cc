@@ -9,7 +9,7 @@
 namespace vitrine {
 namespace {
 
-// With less, the resize would show the edges that the reduction smoothed.
+// With a smaller value, the resize would show the edges that the reduction smoothed.
 constexpr int kLeastReduction = 2;
 
 }  // namespace

@@ -11,15 +11,15 @@
 
 namespace vitrine {
 
-// Returns the divisor of the size at which an encoded image is decoded for a model: 1 for FULL decoding, else the
-// largest of 1, 2, 4 and 8 that leaves both sides at least twice those of `geometry.scaled`.
+// Returns the divisor of the size at which an image is decoded for a model: 1 for FULL decoding, else the largest of 1,
+// 2, 4 and 8 with which both sides are at least twice those of `geometry.scaled`.
 int DecodeDivisor(const v1::Preprocessing& preprocessing, const Geometry& geometry);
 
 // Returns the size of the decoded image; sides are rounded up.
 Size DecodedSize(const v1::Preprocessing& preprocessing, const Geometry& geometry);
 
-// Decodes the input image of Preprocess for a model and `geometry`, which was planned for the size in the image's
-// header. INVALID_ARGUMENT as from Decode, and if the pixels have another size. Thread-safe.
+// Decodes an image for Preprocess with this model and `geometry`, which must be planned for the size in the image's
+// header. INVALID_ARGUMENT for the errors of Decode, and if the decoded size differs. Thread-safe.
 absl::StatusOr<Image> DecodePlanned(std::string_view bytes, const v1::Preprocessing& preprocessing,
                                     const Geometry& geometry);
 
@@ -28,7 +28,7 @@ struct PlannedImage {
   Image image;
 };
 
-// The same at the size that the model chooses for the image.
+// Like DecodePlanned, at the size that the model chooses for the image.
 absl::StatusOr<PlannedImage> PlanAndDecode(std::string_view bytes, const v1::Preprocessing& preprocessing);
 
 }  // namespace vitrine

@@ -8,8 +8,8 @@
 
 namespace vitrine {
 
-// Names the type of a file that is no JPEG, PNG or WebP, by its first bytes: "a GIF", "a PDF"; empty if unknown. For an
-// error that says what to convert.
+// Returns the type of a file that is no JPEG, PNG or WebP, from its first bytes: "a GIF", "a PDF"; "" if unknown. It is
+// for errors that say what to convert.
 absl::string_view FileTypeOf(std::string_view bytes);
 
 }  // namespace vitrine

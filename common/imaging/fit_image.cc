@@ -15,7 +15,7 @@
 namespace vitrine {
 namespace {
 
-constexpr int kQuality = 95;  // without a loss visible to a model
+constexpr int kQuality = 95;  // no loss that a model would see
 constexpr int kDivisors[] = {1, 2, 4, 8};
 
 bool Fits(int64_t height, int64_t width, const ImageLimits& limits) {

@@ -18,20 +18,20 @@ namespace vitrine {
 struct FitLimits {
   ImageLimits accepted = {};                      // for the image
   int64_t max_bytes = kMaxRequestBytes;           // for its file
-  int64_t most_pixels_here = int64_t{256} << 20;  // larger ones are an error, to bound memory
+  int64_t most_pixels_here = int64_t{256} << 20;  // an image with more pixels is an error, which bounds memory
 };
 
 // An image reduced to the limits.
 struct FittedImage {
-  std::string encoded;       // JPEG, upright, no metadata
+  std::string encoded;       // JPEG, upright, without metadata
   Size before, after;        // upright
-  std::string Note() const;  // "6000 x 4000 pixels ... ; sent as 3000 x 2000"
+  std::string Note() const;  // Returns "6000 x 4000 pixels ... ; sent as 3000 x 2000".
 };
 
-// Returns the image at half, a quarter or an eighth of its size (a JPEG is only decoded at that size), the first that
-// fits; at its full size if only its file is too large. Its orientation is applied. nullopt: it fits unchanged, or it
-// cannot be judged here and the server shall report the error. INVALID_ARGUMENT: damage, more pixels than are decoded
-// here, or an image so long that no such size fits.
+// Returns the image, with its orientation applied, at the first of these sizes that fits: full size (if only its file
+// is too large), a half, a quarter, an eighth. A JPEG is decoded at the reduced size. Returns nullopt if the image fits
+// unchanged, or if it cannot be judged here and the server must report the error. INVALID_ARGUMENT: damage, more pixels
+// than are decoded here, or an image so long that no size fits.
 absl::StatusOr<std::optional<FittedImage>> FitImage(std::string_view encoded, const FitLimits& limits);
 
 }  // namespace vitrine

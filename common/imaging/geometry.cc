@@ -15,7 +15,7 @@ namespace {
 constexpr int kMostSide = 8192;
 constexpr int kMostCell = 1024;
 constexpr int64_t kMostInputPixels = int64_t{kMostSide} * kMostSide;
-// Maximum distortion of the aspect ratio by a grid before the image is rejected.
+// Maximum change of the aspect ratio by a grid, as a factor. An image that needs more is rejected.
 constexpr double kMostDistortion = 2;
 
 absl::Status OutOfRange(absl::string_view field, double value, absl::string_view range) {
@@ -61,8 +61,9 @@ absl::Status ValidateResolution(const v1::Preprocessing& preprocessing) {
   return absl::OkStatus();
 }
 
-// Rounds as timm's evaluation transform, which uses torchvision's Resize and CenterCrop: for a square input the longer
-// side is truncated to whole pixels, else both sides are rounded; the crop's corner is rounded to even.
+// Rounds like timm's evaluation transform, which uses torchvision's Resize and CenterCrop: for a square input the
+// longer side is truncated to whole pixels, otherwise both sides are rounded; the corner of the crop is rounded to
+// even.
 Geometry PlanFixed(const v1::FixedResolution& fixed, Size original) {
   const Size input = {fixed.height(), fixed.width()};
   Geometry geometry{original, input, 0, 0, input};
@@ -94,14 +95,14 @@ int CellsOf(double pixels, int cell) {
   return std::max<int>(1, std::lround(pixels / cell));
 }
 
-// Finds the grid nearest to (aspect, tokens) within the limits and the maximum distortion, if any. Distance is measured
-// in ratios: (kAspectWeight * log of the aspects' ratio)^2 + (log of the tokens' ratio)^2.
+// Finds the grid nearest to (aspect, tokens) within the limits and the maximum distortion, if there is one. The
+// distance is measured in ratios: (kAspectWeight * log of the aspects' ratio)^2 + (log of the tokens' ratio)^2.
 class NearestGrid {
  public:
   NearestGrid(const v1::NativeResolution& limits, double aspect, double tokens)
       : limits_(limits), log_aspect_(std::log(aspect)), log_tokens_(std::log(tokens)) {}
 
-  // Searches from the best number of rows outward, until no number of columns could be nearer.
+  // Searches from the best number of rows outward, as long as another number of rows may be nearer.
   std::optional<Grid> Find() {
     const double best_rows = std::exp((log_tokens_ - log_aspect_) / 2);
     const int middle = std::clamp<double>(std::floor(best_rows), 1, limits_.max_tokens());
@@ -113,11 +114,11 @@ class NearestGrid {
   }
 
  private:
-  // An error in aspect ratio is visible to the model; an error in tokens only changes the cost.
+  // An error in aspect ratio is visible to the model; an error in the number of tokens only changes the cost.
   static constexpr double kAspectWeight = 4;
   static constexpr double kSquaredWeight = kAspectWeight * kAspectWeight;
 
-  // Returns the least distance of grids with this number of rows, for real-valued columns without limits.
+  // Returns the least distance of all grids with this number of rows, with real-valued columns and without limits.
   double LeastDistance(int rows) const {
     const double error = 2 * std::log(rows) - log_tokens_ + log_aspect_;
     return kSquaredWeight / (1 + kSquaredWeight) * error * error;
@@ -137,8 +138,8 @@ class NearestGrid {
     for (const double columns : {std::floor(ideal), std::ceil(ideal)}) Offer(rows, std::clamp(columns, least, most));
   }
 
-  // Among equally near grids, takes the one with more tokens, then the first: that only occurs for a square image,
-  // between a grid and its transpose.
+  // If two grids are equally near, takes the one with more tokens, else the first offered. Equal numbers occur only for
+  // a square image, between a grid and its transpose.
   void Offer(int rows, double columns) {
     const double aspect_error = std::log(columns / rows) - log_aspect_;
     const double token_error = std::log(columns * rows) - log_tokens_;

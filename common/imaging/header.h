@@ -11,20 +11,20 @@ namespace vitrine {
 
 enum class ImageFormat { kJpeg, kPng, kWebp };
 
-// Properties from the header of an image file.
+// Properties of an image file, from its header.
 struct ImageHeader {
   ImageFormat format = ImageFormat::kJpeg;
   int stored_width = 0;  // pixels, as stored in the file
   int stored_height = 0;
   int orientation = 1;  // EXIF 1 to 8; 1 if missing or invalid
-  int width = 0;        // pixels, after orientation
+  int width = 0;        // pixels, after the orientation is applied
   int height = 0;
 };
 
-// Reads the header without decoding or allocating pixels. The cost does not depend on the image's size. The beginning
-// of a file is enough, except for the orientation of a WebP, which is stored at its end; without it, 1 is returned.
-// INVALID_ARGUMENT, with a message for the client: empty, no JPEG, PNG or WebP, damaged header, an unsupported variant
-// (see docs/reference/errors.md), or over the limits.
+// Reads the header without decoding or allocating pixels. The cost does not depend on the image's size. The start of a
+// file is enough, except for the orientation of a WebP, which is stored at the end; without it, orientation is 1.
+// INVALID_ARGUMENT, with a message for the client: an empty file, no JPEG, PNG or WebP, a damaged header, an
+// unsupported variant (see docs/reference/errors.md), or over the limits.
 absl::StatusOr<ImageHeader> ReadHeader(std::string_view bytes, const ImageLimits& limits = {});
 
 }  // namespace vitrine

@@ -24,13 +24,13 @@ struct ImagePart {
   int right = 0;
 };
 
-// Limits of an image, checked before any of it is decoded.
+// Limits on an image, checked before decoding.
 struct ImageLimits {
   // Maximum width times height. 16 * 2^20 allows 4096 x 4096 and rejects a 17-megapixel photograph.
   int64_t max_pixels = 16 << 20;
-  // Maximum pixels along one side.
+  // Maximum width and maximum height.
   int max_side = 8192;
-  // Maximum scans of a progressive JPEG. Encoders write about ten; a thousand take seconds to decode.
+  // Maximum number of scans of a progressive JPEG. Encoders write about ten; a thousand would take seconds to decode.
   int max_scans = 100;
 };
 

@@ -17,7 +17,7 @@ constexpr uint32_t kOrientationTag = 0x0112;
 constexpr uint32_t kTiffMagic = 42;
 constexpr std::string_view kExifHeader("Exif\0\0", 6);
 
-// Reads little- or big-endian numbers of a TIFF block. The caller must stay within the block.
+// Reads little- or big-endian numbers of a TIFF block. The caller must not read beyond the block.
 class TiffNumbers {
  public:
   TiffNumbers(std::string_view block, bool little_endian) : block_(block), little_endian_(little_endian) {}
@@ -33,8 +33,8 @@ class TiffNumbers {
   bool little_endian_;
 };
 
-// Returns the bytes of a TIFF integer type; 0 for other types. The standard requires SHORT for the orientation, but
-// some programs write another.
+// Returns the size in bytes of a TIFF integer type; 0 for other types. The standard requires SHORT for the orientation,
+// but some programs write another type.
 size_t IntegerBytes(uint32_t type) {
   switch (type) {
     case 6:  // SBYTE
@@ -51,7 +51,7 @@ size_t IntegerBytes(uint32_t type) {
   }
 }
 
-// Returns the first value of the entry at `entry`, which is within the block; 1 if it is not an integer.
+// Returns the first value of the entry at `entry`, which must be within the block; 1 if it is no integer.
 uint32_t FirstValue(const TiffNumbers& numbers, size_t entry, size_t block_bytes) {
   const size_t each = IntegerBytes(numbers.U16(entry + 2));
   const uint64_t bytes = uint64_t{each} * numbers.U32(entry + 4);
@@ -60,7 +60,7 @@ uint32_t FirstValue(const TiffNumbers& numbers, size_t entry, size_t block_bytes
   return at + bytes <= block_bytes ? numbers.Number(at, each) : 1;
 }
 
-// Returns the value of the orientation tag, possibly invalid; nullopt without such a tag.
+// Returns the value of the orientation tag, which may be invalid; nullopt if there is no such tag.
 std::optional<uint32_t> ExifOrientation(std::string_view tiff) {
   while (tiff.starts_with(kExifHeader)) tiff.remove_prefix(kExifHeader.size());
   tiff = tiff.substr(0, kMostMetadataBytes);
@@ -68,7 +68,7 @@ std::optional<uint32_t> ExifOrientation(std::string_view tiff) {
   const bool little_endian = tiff.starts_with("II");
   if (!little_endian && !tiff.starts_with("MM")) return std::nullopt;
   const TiffNumbers numbers(tiff, little_endian);
-  // Some programs swap the bytes of the magic number only.
+  // Some programs swap only the bytes of the magic number.
   if (numbers.U16(2) != kTiffMagic && numbers.U16(2) != kTiffMagic << 8) return std::nullopt;
   const size_t directory = numbers.U32(4);
   if (directory > tiff.size() - 2) return std::nullopt;
@@ -80,7 +80,7 @@ std::optional<uint32_t> ExifOrientation(std::string_view tiff) {
   return std::nullopt;
 }
 
-// Finds tiff:Orientation="6" or <tiff:Orientation>6<; 1 without one.
+// Returns the value of tiff:Orientation="6" or <tiff:Orientation>6<; 1 if there is none.
 uint32_t XmpOrientation(std::string_view xmp) {
   constexpr std::string_view kName = "tiff:Orientation";
   xmp = xmp.substr(0, kMostMetadataBytes);
@@ -93,7 +93,7 @@ uint32_t XmpOrientation(std::string_view xmp) {
   return 1;
 }
 
-// Location of the upright image's pixel (y, x) in the stored one: origin + y * down + x * right, in pixels.
+// Maps pixel (y, x) of the upright image to its position in the stored image: origin + y * down + x * right, in pixels.
 struct Walk {
   ptrdiff_t origin, down, right;
 };
@@ -121,7 +121,7 @@ Walk WalkOf(int orientation, ptrdiff_t width, ptrdiff_t height) {
   }
 }
 
-// Copies in tiles, so that reading along the columns of the stored image does not miss the cache at every pixel.
+// Copies in tiles. Otherwise reading along the columns of the stored image would miss the cache at every pixel.
 template <int kChannels>
 void CopyAlong(const Walk& walk, const uint8_t* stored, Image& upright) {
   constexpr int kTile = 32;

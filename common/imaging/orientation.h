@@ -8,18 +8,18 @@
 
 namespace vitrine {
 
-// Returns the orientation, 1 to 8, of a file's metadata, as Pillow reads it: the tag of IFD0 in `exif`, else
+// Returns the orientation, 1 to 8, from a file's metadata, as Pillow reads it: the tag in IFD0 of `exif`, or else
 // tiff:Orientation in `xmp`; 1 if missing or invalid. `exif` is a TIFF structure, with or without "Exif\0\0" before it:
-// the contents of a JPEG's APP1 segment, a PNG's eXIf or a WebP's EXIF chunk. Reads the first 64 KiB of each; allocates
-// nothing.
+// the contents of a JPEG's APP1 segment, a PNG's eXIf chunk or a WebP's EXIF chunk. Reads the first 64 KiB of each;
+// allocates nothing.
 int OrientationOf(std::string_view exif, std::string_view xmp);
 
-// True if the orientation exchanges width and height.
+// Returns true if the orientation exchanges width and height.
 constexpr bool SwapsSides(int orientation) {
   return orientation >= 5;
 }
 
-// Applies the orientation to an image as stored. Orientation 1 returns it unchanged.
+// Applies the orientation to an image as stored. For orientation 1 the image is unchanged.
 Image Orient(Image stored, int orientation);
 
 }  // namespace vitrine

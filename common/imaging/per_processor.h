@@ -2,8 +2,9 @@
 #ifndef VITRINE_COMMON_IMAGING_PER_PROCESSOR_H_
 #define VITRINE_COMMON_IMAGING_PER_PROCESSOR_H_
 
-// Attribute of a function whose loops are compiled for AVX2 and for any processor; the loader picks one. Sanitizers run
-// before the loader's choice, so they get the generic one. Neither uses fused multiply-add, hence equal bits.
+// Attribute for a function with loops. It is compiled for AVX2 and for any processor; the loader picks one version.
+// With sanitizers there is one version only, because they run before the loader picks. Both versions give equal bits,
+// because neither uses fused multiply-add.
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && \
     !defined(__clang__)
 #define VITRINE_PER_PROCESSOR __attribute__((target_clones("avx2", "default")))

@@ -59,7 +59,7 @@ void InputRows::Normalise(int y, int channels) {
     const float* from = resized_.data() + (repeat ? 0 : c * width);
     float* to = values_.data() + c * plane + static_cast<ptrdiff_t>(y) * width;
     if (preprocessing_.rounding() == v1::Preprocessing::PILLOW) {
-      // Same operations in the same order as torchvision's ToTensor and Normalize, for equal bits.
+      // For equal bits, this uses the operations of torchvision's ToTensor and Normalize in the same order.
       const float mean = preprocessing_.mean(c), std = preprocessing_.std(c);
       for (int x = 0; x < width; ++x) to[x] = (from[x] / 255 - mean) / std;
       continue;

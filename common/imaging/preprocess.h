@@ -13,30 +13,32 @@
 
 namespace vitrine {
 
-// Returns the model's input for one decoded image: resized and cropped by `geometry`, grey or RGB as the model
-// requires, scaled to [0, 1] and normalised. Planar: [channels, geometry.input.height, geometry.input.width]. Grey from
-// colour is ITU-R BT.601 luma, not rounded; colour from grey repeats it. Requires that `geometry` was planned for this
-// image, which may be reduced (common/imaging/decode_planned.h). Thread-safe.
+// Returns the model's input for one decoded image: resized and cropped by `geometry`, converted to grey or RGB as the
+// model requires, scaled to [0, 1] and normalised. The result is planar: [channels, geometry.input.height,
+// geometry.input.width]. Grey from colour is ITU-R BT.601 luma, not rounded; colour from grey repeats the grey.
+// Requires that `geometry` was planned for this image, which may be reduced (common/imaging/decode_planned.h).
+// Thread-safe.
 std::vector<float> Preprocess(const Image& image, const v1::Preprocessing& preprocessing, const Geometry& geometry);
 
-// The same for float pixels in [0, 255].
+// Like the function above, for float pixels in [0, 255].
 std::vector<float> Preprocess(const FloatImage& image, const v1::Preprocessing& preprocessing,
                               const Geometry& geometry);
 
-// The same one row at a time, for an image of size `image` whose pixels arrive top down. Keeps references.
+// Computes the result of Preprocess one row at a time, for an image of `size` whose rows arrive from top to bottom.
+// Keeps references to the arguments.
 class InputRows {
  public:
   InputRows(Size size, const v1::Preprocessing& preprocessing, const Geometry& geometry);
 
-  // Resizer that tells which image rows each row depends on.
+  // Returns the resizer, which knows the image rows that each input row depends on.
   const RowResizer& resizer() const { return resizer_; }
-  // Computes row y from image rows in the form of RowResizer::Resize, or from the whole image; a float image is not
-  // rounded.
+  // Compute row y, from image rows in the form that RowResizer::Resize needs or from the whole image. A float image is
+  // not rounded.
   void Make(int y, const uint8_t* const* rows, int channels);
   void Make(int y, const Image& source);
   void Make(int y, const FloatImage& source);
 
-  // Returns the input; call after every row was computed.
+  // Returns the input. Call it after all rows were computed.
   std::vector<float> Take() { return std::move(values_); }
 
  private:

@@ -8,20 +8,21 @@
 namespace vitrine {
 namespace {
 
-// Reads an fp32 at any address.
+// Reads a float at any address.
 float FloatAt(const char* bytes, size_t i) {
   float value;
   std::memcpy(&value, bytes + i * sizeof(float), sizeof(float));
   return value;
 }
 
-// Returns 1 for NaN too. A number instead of bool, so that loops are vectorised.
+// Returns 1 if the value is outside the range or NaN, else 0. It is a number instead of a bool so that loops are
+// vectorised.
 unsigned IsOutside(float value, ValueRange range) {
   return static_cast<unsigned>(!(value >= range.least)) | static_cast<unsigned>(!(value <= range.largest));
 }
 
-// Computes to[c * pixels + i] = from[i * channels + c] * scale; returns true if all values were in the range. Does not
-// stop at the first other value, so that the loop is vectorised.
+// Computes to[c * pixels + i] = from[i * channels + c] * scale. Returns true if all values were in the range. Does not
+// stop at a value outside, so that the loop is vectorised.
 template <typename Channels>
 bool Separate(const char* from, ValueRange range, float scale, float* to, size_t pixels, Channels channels) {
   unsigned outside = 0;

@@ -9,24 +9,25 @@
 
 namespace vitrine {
 
-// Memory layout of raw pixels in a message.
+// Order of raw pixels in a message.
 enum class PixelOrder {
   kPlanar,       // [channels, height, width]
   kInterleaved,  // [height, width, channels]
 };
 
-// Allowed values, bounds included; NaN is in no range.
+// Allowed values, including the bounds; NaN is in no range.
 struct ValueRange {
   float least;
   float largest;
 };
 
-// Returns little-endian fp32 values at any address, times `scale`, as [channels, height, width]; nullopt if one is out
-// of `range`. Here and below, `bytes` hold whole pixels of at least one channel.
+// Returns little-endian floats, which may start at any address, times `scale`, as [channels, height, width]; nullopt if
+// a value is outside `range`. In all functions here `bytes` must be whole pixels of at least one channel.
 std::optional<std::vector<float>> PlanarFloats(std::string_view bytes, int channels, PixelOrder order, ValueRange range,
                                                float scale);
 
-// Returns the values in place, if all are in `range`; null if one is not, or the address is not aligned for floats.
+// Returns a pointer to the values in `bytes`. Returns null if a value is outside `range`, or the address is not aligned
+// for floats.
 const float* FloatsInPlace(std::string_view bytes, ValueRange range);
 
 // Returns 8-bit values as [height, width, channels].

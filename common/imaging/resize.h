@@ -11,24 +11,24 @@ namespace vitrine {
 
 using Rounding = v1::Preprocessing::Rounding;
 
-// Pixels as floats in [0, 255] (bicubic may overshoot), planar: [channels, height, width].
+// Float pixels in [0, 255], planar: [channels, height, width]. Bicubic values may be outside.
 struct FloatImage {
   int channels = 0;
   Size size;
   std::vector<float> values;
 };
 
-// Rounds every value to the nearest byte, clamped to 0 and 255: the input of the resize with PILLOW rounding.
+// Rounds every value to the nearest byte, clamped to [0, 255]. This is the input of the resize with PILLOW rounding.
 Image RoundedToBytes(const FloatImage& image);
 
-// Part of the resized image: `size` at (top, left).
+// Part of a resized image, with its upper left corner at (top, left).
 struct Region {
   int top = 0;
   int left = 0;
   Size size;
 };
 
-// Antialiased separable resize, equal to torchvision's resize(antialias=True) on float tensors within 0.01 of a grey
+// Antialiased separable resize. It equals torchvision's resize(antialias=True) on float tensors within 0.01 of a grey
 // level: triangle or Keys (a = -0.5) filter, support scaled by the reduction, weights normalised at the borders, no
 // rounding. With PILLOW the values are the bytes of Pillow's Image.resize. Equal images give equal bits on every
 // processor.
@@ -37,11 +37,11 @@ FloatImage Resize(const Image& image, Size size, v1::Interpolation interpolation
 FloatImage Resize(const FloatImage& image, Size size, v1::Interpolation interpolation,
                   Rounding rounding = v1::Preprocessing::NONE);
 
-// Resizes and rounds to bytes, for display. Calls GiveWay after every row.
+// Resizes an image and rounds to bytes, for display. Calls GiveWay after every row.
 Image ResizeForDisplay(const Image& image, Size size, v1::Interpolation interpolation);
 
-// Returns the part `region` of Resize(image, size, interpolation, rounding), bit by bit, without computing the rest:
-// cost and memory depend on the region, not on `size`. Requires that the region lies inside `size`.
+// Returns the part `region` of Resize(image, size, interpolation, rounding), with equal bits, without computing the
+// rest. Cost and memory depend on the region, not on `size`. Requires that the region is inside `size`.
 FloatImage ResizeRegion(const Image& image, Size size, const Region& region, v1::Interpolation interpolation,
                         Rounding rounding = v1::Preprocessing::NONE);
 FloatImage ResizeRegion(const FloatImage& image, Size size, const Region& region, v1::Interpolation interpolation,

@@ -25,7 +25,7 @@ double Keys(double x) {
   return 0;
 }
 
-// Makes the filter for the outputs [from, from + outputs) of an axis resized from `in` to `out`.
+// Makes the filter for the outputs [from, from + outputs) of an axis that is resized from `in` to `out`.
 ResizeFilter MakeFilter(int in, int out, int from, int outputs, v1::Interpolation interpolation, Rounding rounding) {
   const auto kernel = interpolation == v1::BICUBIC ? Keys : Triangle;
   const double radius = interpolation == v1::BICUBIC ? 2 : 1;
@@ -73,7 +73,7 @@ ResizeFilter MakeFilter(int in, int out, int from, int outputs, v1::Interpolatio
   return filter;
 }
 
-// Adds a few rows, at most four, times their weights to the sums in this order; if they are the first, to zero.
+// Adds up to four rows times their weights to the sums, in this order. If kFirst, the sums start at zero.
 template <typename T, int kRows, bool kFirst>
 inline __attribute__((always_inline)) void AddFewRows(const T* const* rows, const float* weights, int width,
                                                       float* __restrict sums) {
@@ -97,8 +97,8 @@ inline __attribute__((always_inline)) void AddUpToFourRows(const T* const* rows,
   if (count >= 4) AddFewRows<T, 4, kFirst>(rows, weights, width, sums);
 }
 
-// Computes sums[x] = weights[0] * row 0 at x + weights[1] * row 1 at x + ..., added in this order. Four rows at a time,
-// so that the sums are loaded and stored a quarter as often.
+// Computes sums[x] = weights[0] * row 0 at x + weights[1] * row 1 at x + ..., added in this order. Takes four rows at a
+// time, so that the sums are loaded and stored a quarter as often.
 template <typename T>
 inline __attribute__((always_inline)) void AddRowsInline(const T* const* rows, const float* weights, int count,
                                                          int width, float* sums) {
@@ -115,8 +115,8 @@ VITRINE_PER_PROCESSOR void AddRows(const float* const* rows, const float* weight
   AddRowsInline(rows, weights, count, width, sums);
 }
 
-// Filters one row along x. Tap t is added to sum t % 8, and the eight sums in the order below; FilterColours does the
-// same. `row` holds the inputs from filter.begin on, and kLanes more readable floats than needed.
+// Filters one row along x. Tap t is added to sum t % 8, and the eight sums are added in the order below, like in
+// FilterColours. `row` has the inputs from filter.begin on, and kLanes more readable floats than needed.
 VITRINE_PER_PROCESSOR void FilterRow(const float* row, const ResizeFilter& filter, int outputs, float* out) {
   typedef float Lanes __attribute__((vector_size(kLanes * sizeof(float))));
   for (int x = 0; x < outputs; ++x) {
@@ -133,7 +133,7 @@ VITRINE_PER_PROCESSOR void FilterRow(const float* row, const ResizeFilter& filte
   }
 }
 
-// A pixel's three colours, and a fourth, unused float.
+// The three colours of a pixel, and a fourth float that is unused.
 typedef float Colours __attribute__((vector_size(4 * sizeof(float))));
 
 inline __attribute__((always_inline)) Colours Tap(const float* in, const float* weights, int t) {
@@ -142,9 +142,9 @@ inline __attribute__((always_inline)) Colours Tap(const float* in, const float* 
   return colours * weights[t];
 }
 
-// Returns the sum of one output's `count` taps. kMost is the maximum of taps over all outputs if that is 4 or 8, else
-// 0. Unused weights are 0, so their sums are left out. This does not change the sign of any zero: some weight is
-// positive, and a column's sum is never -0.
+// Returns the sum of one output's `count` taps. kMost is the maximum of taps over all outputs if it is 4 or 8, else 0.
+// Sums of unused weights, which are 0, are left out. This does not change the sign of a zero: some weight is positive,
+// and a column's sum is never -0.
 template <int kMost>
 inline __attribute__((always_inline)) Colours SumTaps(const float* in, const float* weights, int count) {
   const auto tap = [&](int t) __attribute__((always_inline)) {
@@ -174,8 +174,8 @@ inline __attribute__((always_inline)) void FilterColoursInline(const float* row,
   }
 }
 
-// Equal to FilterRow of three interleaved channels, bit by bit, without separating them: a lane is a colour, and a tap
-// takes one multiplication for all three. `row` has 3 * kLanes + 1 more readable floats than needed.
+// Gives the same bits as FilterRow on each of three interleaved channels, without separating them: each lane is a
+// colour, and one multiplication handles a tap of all three. `row` has 3 * kLanes + 1 more readable floats than needed.
 VITRINE_PER_PROCESSOR void FilterColours(const float* row, const ResizeFilter& filter, int outputs, float* out,
                                          ptrdiff_t plane) {
   if (filter.most_taps <= 4) return FilterColoursInline<4>(row, filter, outputs, out, plane);
@@ -206,7 +206,7 @@ RowResizer::RowResizer(Size from, Size to, const Region& region, v1::Interpolati
   byte_row_.resize(outputs);
 }
 
-// Vertical pass first: it reads whole rows, and leaves only the output's rows to the horizontal pass.
+// The vertical pass comes first: it reads whole rows, and the horizontal pass then handles only the output's rows.
 template <typename T>
 void RowResizer::ResizeRows(int y, const T* const* rows, int channels, float* out, ptrdiff_t plane) {
   AddRows(rows, &down_.weights[static_cast<size_t>(y) * down_.taps], down_.count[y],
@@ -218,7 +218,7 @@ void RowResizer::ResizeRows(int y, const T* const* rows, int channels, float* ou
   }
 }
 
-// The horizontal pass of an image row is done once for all output rows that use it.
+// Does the horizontal pass of each image row once, for all output rows that use it.
 void RowResizer::AlongThenDown(int y, const uint8_t* const* rows, int channels) {
   for (int t = 0; t < down_.count[y]; ++t) {
     const int row = down_.first[y] + t;
@@ -243,8 +243,8 @@ void RowResizer::DownThenAlong(int y, const uint8_t* const* rows, int channels) 
   FilterAlong(line_.data(), along_, channels, byte_row_.data());
 }
 
-// The rounded result depends on the order of the passes. Pillow does the horizontal pass first; since version 13 the
-// vertical one if it removes more than twice as many rows as the other removes columns.
+// The rounded result depends on the order of the passes. Pillow does the horizontal pass first. Since version 13 it
+// does the vertical pass first if that removes more than twice as many rows as the horizontal one removes columns.
 void RowResizer::ResizeBytes(int y, const uint8_t* const* rows, int channels, float* out, ptrdiff_t plane) {
   if (down_first_) {
     DownThenAlong(y, rows, channels);

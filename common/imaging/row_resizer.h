@@ -13,43 +13,43 @@
 namespace vitrine {
 
 // Inputs and weights of each output along one axis: output i is the sum over t of weights[i * taps + t] *
-// input[first[i] + t]. Unused weights of a row are 0. Weights are `fixed` for bytes to bytes
-// (common/imaging/byte_passes.h), else floats.
+// input[first[i] + t]. Unused weights of a row are 0. For bytes to bytes (common/imaging/byte_passes.h) the weights are
+// in `fixed`, otherwise in `weights`.
 struct ResizeFilter {
-  int begin = 0;  // inputs read by any output: [begin, end)
+  int begin = 0;  // [begin, end): inputs that any output reads
   int end = 0;
-  int taps = 0;       // a multiple of the number of lanes that FilterRow sums in
-  int most_taps = 0;  // maximum over the outputs, without unused weights
+  int taps = 0;       // weights per output, a multiple of the number of lanes in FilterRow
+  int most_taps = 0;  // maximum of used weights over all outputs
   std::vector<int> first;
-  std::vector<int> count;  // inputs with a weight
+  std::vector<int> count;  // number of inputs with a weight, per output
   std::vector<float> weights;
   std::vector<int32_t> fixed;
 };
 
 // The resize of common/imaging/resize.h, one output row at a time, so that an image can be resized while it is decoded.
-// One resizer per image. Not thread-safe: rows for the next call are kept.
+// Needs one object per image. Not thread-safe, because it keeps rows for the next call.
 class RowResizer {
  public:
   static constexpr int kMostChannels = 3;
 
-  // Resizes an image of size `from` to `to` and computes the part `region` of it.
+  // Prepares to resize an image of size `from` to size `to`; only the part `region` of the result is computed.
   RowResizer(Size from, Size to, const Region& region, v1::Interpolation interpolation,
              Rounding rounding = v1::Preprocessing::NONE);
 
-  // Pixels of the image that any row depends on.
+  // Returns the part of the image that all computed rows depend on.
   ImagePart part() const { return {down_.begin, down_.end, along_.begin, along_.end}; }
-  // Row y depends on the image's rows [first_of(y), end_of(y)); neither decreases with y.
+  // Output row y depends on the image's rows [first_of(y), end_of(y)). Neither bound decreases with y.
   int first_of(int y) const { return down_.first[y]; }
   int end_of(int y) const { return down_.first[y] + down_.count[y]; }
   int most_rows() const { return down_.most_taps; }
   int height() const { return static_cast<int>(down_.first.size()); }
   int width() const { return static_cast<int>(along_.first.size()); }
 
-  // Computes row y of every channel: channel c to `out` + c * `plane`. `rows` are the image's rows from first_of(y) on,
-  // 1 or 3 interleaved channels, each from column part().left on.
+  // Computes row y of every channel; channel c is written to `out` + c * `plane`. `rows`: the image's rows from
+  // first_of(y) on, with 1 or 3 interleaved channels, each starting at column part().left.
   void Resize(int y, const uint8_t* const* rows, int channels, float* out, ptrdiff_t plane);
-  // The same from a whole image of the size `from`. A float image is never rounded (common/imaging/resize.h,
-  // RoundedToBytes).
+  // Like the function above, from a whole image of size `from`. A float image is never rounded (see RoundedToBytes in
+  // common/imaging/resize.h).
   void Resize(int y, const Image& image, float* out, ptrdiff_t plane);
   void Resize(int y, const FloatImage& image, float* out, ptrdiff_t plane);
 
@@ -66,15 +66,15 @@ class RowResizer {
   ResizeFilter down_;
   ResizeFilter along_;
   const bool rounds_;
-  const bool down_first_;              // order of the rounding passes
+  const bool down_first_;              // true: the vertical pass of the rounding resize comes first
   std::vector<float> sums_;            // vertical sums of one row; empty for bytes to bytes
   std::vector<const uint8_t*> bytes_;  // row pointers of a whole image
   std::vector<const float*> floats_;
 
-  // Empty unless bytes are resized to bytes.
-  std::vector<int32_t> line_;    // used part of a row, widened
+  // Used only for bytes to bytes, otherwise empty.
+  std::vector<int32_t> line_;    // used part of a row, as int32_t
   std::vector<uint8_t> passed_;  // results of the first pass: a ring of image rows, or one output row
-  std::vector<int> held_;        // image row at each place of the ring, or -1
+  std::vector<int> held_;        // image row in each entry of the ring, or -1
   std::vector<const uint8_t*> passed_rows_;
   std::vector<int32_t> byte_sums_;
   std::vector<uint8_t> byte_row_;  // one output row

@@ -45,13 +45,13 @@ bool Lists(const std::string& comma_separated, std::string_view word) {
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
-// Folders of a group and its parents, up to the mount.
+// Folders of a group and its parents, up to the mount point.
 struct Hierarchy {
-  std::vector<fs::path> up;  // own group first; empty if the hierarchy does not exist
+  std::vector<fs::path> up;  // the process's own group first; empty if the hierarchy does not exist
 };
 
-// Returns this process's group in one hierarchy: version 2 if `controller` is empty, otherwise that controller's of
-// version 1.
+// Returns this process's group in one hierarchy: in version 2 if `controller` is empty, otherwise the group of this
+// controller in version 1.
 std::optional<std::string> GroupOf(const fs::path& root, std::string_view controller) {
   for (const std::string& line : Lines(root / "proc/self/cgroup")) {
     const std::vector<std::string> fields = absl::StrSplit(line, absl::MaxSplits(':', 2));  // id:controllers:path
@@ -73,7 +73,7 @@ Hierarchy Find(const fs::path& root, std::string_view controller) {
     if (left.size() < 5 || right.size() < 3) continue;
     const bool fits = controller.empty() ? right[0] == "cgroup2" : right[0] == "cgroup" && Lists(right[2], controller);
     if (!fits) continue;
-    // A container without its own cgroup namespace sees the full path, but only its own part is mounted.
+    // A container without its own cgroup namespace sees the full path, but only the container's part is mounted.
     const fs::path mount = root / fs::path(left[4]).relative_path();
     fs::path below = fs::path(*group).lexically_relative(left[3]);
     if (below.empty() || *below.begin() == "..") below = ".";
@@ -93,7 +93,7 @@ void Lower(std::optional<T>& least, std::optional<T> value) {
   if (value.has_value() && (!least.has_value() || *value < *least)) least = value;
 }
 
-// Parses "200000 100000"; nullopt for "max 100000".
+// Parses "200000 100000" to 2; returns nullopt for "max 100000".
 std::optional<double> QuotaV2(const fs::path& folder) {
   std::istringstream fields(FirstLine(folder / "cpu.max").value_or(""));
   double quota = 0, period = 0;
@@ -108,7 +108,7 @@ std::optional<double> QuotaV1(const fs::path& folder) {
   return static_cast<double>(*quota) / static_cast<double>(*period);
 }
 
-// Reads the cpuset nearest to the process: it is a subset of its parents'.
+// Reads the cpuset of the nearest group that has one; it is a subset of its parents' cpusets.
 void ReadCores(const Hierarchy& hierarchy, const std::vector<const char*>& names, ControlGroup& found) {
   for (const fs::path& folder : hierarchy.up) {
     for (const char* name : names) {
@@ -118,8 +118,8 @@ void ReadCores(const Hierarchy& hierarchy, const std::vector<const char*>& names
     }
   }
   if (hierarchy.up.empty()) return;
-  // Only the group's own value counts: siblings may share cores that are exclusive to a parent. In version 1 the root
-  // always says 1.
+  // Reads only the group's own value, because siblings may share cores that are exclusive to a parent. In version 1 the
+  // root always has 1.
   const fs::path& own = hierarchy.up.front();
   const std::string partition = FirstLine(own / "cpuset.cpus.partition").value_or("");
   if (partition == "root" || partition == "isolated") found.exclusive = true;

@@ -9,11 +9,11 @@
 
 namespace vitrine {
 
-// Parses the kernel's list of cores, "0-3,8,10-11", into ascending numbers. nullopt if malformed; an empty list has no
-// cores.
+// Parses the kernel's list of cores, "0-3,8,10-11", to ascending numbers. Returns nullopt if it is malformed. An empty
+// list has no cores.
 std::optional<std::vector<int>> ParseCoreList(std::string_view text);
 
-// Formats such a list; requires ascending order.
+// Formats cores like the kernel, "0-3,8,10-11"; requires ascending order.
 std::string CoreListText(const std::vector<int>& cores);
 
 }  // namespace vitrine

@@ -11,23 +11,24 @@
 
 namespace vitrine {
 
-// Resources of the machine that this process may use. Read once, at start: later changes of limits apply after a
-// restart.
+// Resources of the machine that this process may use. They are read once, at start; later changes of limits apply after
+// a restart.
 struct Machine {
-  std::vector<int> cores;       // cores it may run on, ascending; at least one
-  double cpus = 1;              // CPU time in cores: the number of cores, or a lower quota
-  bool exclusive = false;       // no other control group may use these cores
-  int64_t memory_bytes = 0;     // memory of the machine, or a lower limit
-  bool memory_limited = false;  // memory_bytes is the control group's limit
+  std::vector<int> cores;       // cores that the process may run on, ascending; at least one
+  double cpus = 1;              // CPU time in cores: the number of cores, or a quota below it
+  bool exclusive = false;       // true: no other control group may use these cores
+  int64_t memory_bytes = 0;     // bytes of memory of the machine, or a lower limit
+  bool memory_limited = false;  // true: memory_bytes is the control group's limit
 
-  // Returns the number of compute threads: one per whole core of `cpus`, at least 1. One more would only be throttled,
-  // and the remaining fraction of a core serves the event loops.
+  // Returns the number of compute threads: one per whole core of `cpus`, at least 1. One more would be throttled; the
+  // remaining fraction of a core serves the event loops.
   int Threads() const;
-  // Returns "cores=0-1 cpus=1.5 ...", for the log.
+  // Returns "cores=0-1 cpus=1.5 ..." for the log.
   std::string Describe() const;
 };
 
-// Combines the limits. Pure: `affinity` is the process's mask, `host_memory` the machine's memory.
+// Combines the limits without reading any. `affinity`: the process's CPU mask. `host_memory`: the machine's memory in
+// bytes.
 Machine Combine(const ControlGroup& group, std::vector<int> affinity, int64_t host_memory);
 
 // Returns the resources of this process.

@@ -9,8 +9,8 @@
 #include "common/simd/four.h"
 #include "common/simd/view.h"
 
-// Vector operations for files built for AVX2 with FMA; see gelu.h. In an anonymous namespace, so that no function built
-// with their flags is linked into another file.
+// Vector operations for files compiled for AVX2 with FMA; see gelu.h. They are in an anonymous namespace, so that no
+// function compiled with these flags is linked into another file.
 namespace vitrine::cpu {
 namespace {
 
@@ -37,19 +37,19 @@ struct Avx2 {
   static Reg Fma(Reg a, Reg b, Reg c) { return _mm256_fmadd_ps(a, b, c); }
   static Reg Reciprocal(Reg v) { return _mm256_div_ps(_mm256_set1_ps(1), v); }
   static constexpr bool kLooksUp = false;
-  // Combines all lanes: halves, then halves and pairs within one.
+  // Combines all lanes: first the halves of the vector, then halves and pairs within one half.
   template <class Combine>
   [[gnu::always_inline]] static float Across(Reg v, Combine combine) {
     v = combine(v, _mm256_permute2f128_ps(v, v, 1));
     v = combine(v, _mm256_permute_ps(v, 0x4e));
     return _mm256_cvtss_f32(combine(v, _mm256_permute_ps(v, 0xb1)));
   }
-  // Combines the lanes of each of four vectors.
+  // Combines the lanes of each of the four vectors.
   template <class Combine>
   [[gnu::always_inline]] static Four Across(const Reg (&v)[4], Combine combine) {
     const Reg first = combine(_mm256_permute2f128_ps(v[0], v[1], 0x20), _mm256_permute2f128_ps(v[0], v[1], 0x31));
     const Reg last = combine(_mm256_permute2f128_ps(v[2], v[3], 0x20), _mm256_permute2f128_ps(v[2], v[3], 0x31));
-    // Rows 0 and 2 in the lower half, 1 and 3 in the upper.
+    // Rows 0 and 2 are in the lower half, rows 1 and 3 in the upper half.
     const Reg pairs = combine(_mm256_shuffle_ps(first, last, 0x44), _mm256_shuffle_ps(first, last, 0xee));
     const Reg rows = combine(pairs, _mm256_permute_ps(pairs, 0xb1));
     return (Four)_mm_unpacklo_ps(_mm_permute_ps(_mm256_castps256_ps128(rows), 0x08),

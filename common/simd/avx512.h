@@ -9,8 +9,8 @@
 #include "common/simd/four.h"
 #include "common/simd/view.h"
 
-// Vector operations for the two files built for AVX-512; see gelu.h. In an anonymous namespace, so that no function
-// built with their flags is linked into another file.
+// Vector operations for the two files compiled for AVX-512; see gelu.h. They are in an anonymous namespace, so that no
+// function compiled with these flags is linked into another file.
 namespace vitrine::cpu {
 namespace {
 
@@ -33,27 +33,27 @@ struct Avx512 {
   static Reg Min(Reg a, Reg b) { return _mm512_min_ps(a, b); }
   static Reg Max(Reg a, Reg b) { return _mm512_max_ps(a, b); }
   static Reg Fma(Reg a, Reg b, Reg c) { return _mm512_fmadd_ps(a, b, c); }
-  // The instruction's 14 bits, doubled by one Newton step.
+  // The instruction gives 14 bits; one Newton step doubles them.
   static Reg Reciprocal(Reg v) {
     const Reg guess = _mm512_rcp14_ps(v);
     return _mm512_fmadd_ps(_mm512_fnmadd_ps(v, guess, _mm512_set1_ps(1)), guess, guess);
   }
-  // True if Magnitude and LookUp exist.
+  // True: this class has Magnitude and LookUp.
   static constexpr bool kLooksUp = true;
   static Reg Magnitude(Reg v) { return _mm512_abs_ps(v); }
-  // Returns table[lowest five bits of each index], for 32 floats aligned to 64 bytes.
+  // Returns table[lowest five bits of the index] for each lane. `table` has 32 floats, aligned to 64 bytes.
   static Reg LookUp(const float* table, Reg index) {
     return _mm512_permutex2var_ps(_mm512_load_ps(table), _mm512_castps_si512(index), _mm512_load_ps(table + 16));
   }
   static constexpr int kLowerHalf = 0x44, kUpperHalf = 0xee, kEvenQuarters = 0x88, kOddQuarters = 0xdd;
-  // Combines all lanes: halves of the vector, quarters, then halves and pairs within one.
+  // Combines all lanes: first halves of the vector, then its quarters, then halves and pairs within a quarter.
   template <class Combine>
   [[gnu::always_inline]] static float Across(Reg v, Combine combine) {
     v = combine(v, _mm512_shuffle_f32x4(v, v, 0x4e));
     v = combine(v, _mm512_shuffle_f32x4(v, v, 0xb1));
     return _mm512_cvtss_f32(WithinQuarters(v, combine));
   }
-  // Combines the lanes of each of four vectors, with less than half of the operations.
+  // Combines the lanes of each of the four vectors, with less than half of the operations of four single calls.
   template <class Combine>
   [[gnu::always_inline]] static Four Across(const Reg (&v)[4], Combine combine) {
     const Reg first =

@@ -9,7 +9,7 @@
 
 namespace vitrine::cpu {
 
-// Rounds to nearest, ties to even, as the CPU's instruction does for finite values; NaN stays NaN.
+// Rounds to nearest, ties to even, like the CPU's instruction does for finite values. NaN stays NaN.
 inline Bf16 ToBf16(float value) {
   const uint32_t bits = std::bit_cast<uint32_t>(value);
   if (value != value) return Bf16{static_cast<uint16_t>(bits >> 16 | 0x40)};

@@ -8,17 +8,18 @@
 #include "absl/strings/string_view.h"
 #include "common/simd/cpu_path.h"
 
-// Separate from cpu_path.h, which kernels include: no inline function of a library may be compiled with their flags.
+// Separate from cpu_path.h, which kernels include: no inline function of a library may be compiled with the kernels'
+// flags.
 namespace vitrine::cpu {
 
 // Environment variable that forces a path by name.
 inline constexpr char kIsaVariable[] = "VITRINE_ISA";
 
-// Returns the path for this process's kernels: that in VITRINE_ISA, or the best for this CPU if it is unset or empty.
-// INVALID_ARGUMENT if it names no path, FAILED_PRECONDITION if this CPU cannot run the path.
+// Returns the path for this process's kernels: the one that VITRINE_ISA names, or the best for this CPU if it is unset
+// or empty. INVALID_ARGUMENT if it names no path. FAILED_PRECONDITION if this CPU cannot run the path.
 absl::StatusOr<CpuPath> ChosenPath();
 
-// Chooses without the environment. `supported` is the result of SupportedPaths().
+// Like ChosenPath, for the value `isa` of VITRINE_ISA. `supported`: the result of SupportedPaths().
 absl::StatusOr<CpuPath> ChoosePath(absl::string_view isa, std::span<const CpuPath> supported);
 
 }  // namespace vitrine::cpu

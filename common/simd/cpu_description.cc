@@ -17,7 +17,8 @@ namespace {
 
 constexpr unsigned kSignature = 1, kHighestExtended = 0x80000000, kFirstOfName = 0x80000002, kLastOfName = 0x80000004;
 
-// Returns the name: sixteen characters per leaf, padded with NULs at the end and on some CPUs with leading spaces.
+// Returns the CPU's name. CPUID has sixteen characters of it per leaf, padded with NULs at the end and, on some CPUs,
+// with spaces at the start.
 std::string ModelName() {
   if (static_cast<unsigned>(__get_cpuid_max(kHighestExtended, nullptr)) < kLastOfName) return "unnamed x86-64";
   std::string name;
@@ -37,7 +38,7 @@ std::string CpuDescription() {
   unsigned signature = 0, others[3];
   __get_cpuid(kSignature, &signature, &others[0], &others[1], &others[2]);
   const unsigned base_family = signature >> 8 & 15, base_model = signature >> 4 & 15;
-  // Extended fields apply from base family 15, or for the model also 6.
+  // Extended fields apply if the base family is 15; the extended model also applies if it is 6.
   const unsigned family = base_family + (base_family == 15 ? signature >> 20 & 255 : 0);
   const unsigned model = base_model + (base_family == 15 || base_family == 6 ? (signature >> 16 & 15) << 4 : 0);
   return absl::StrCat(ModelName(), ", family ", family, ", model ", model);

@@ -6,8 +6,8 @@
 
 namespace vitrine::cpu {
 
-// Returns this CPU's name and numbers for logs, from CPUID: "AMD EPYC 9B14, family 25, model 17". "portable" on other
-// architectures than x86.
+// Returns this CPU's name and numbers from CPUID, for logs: "AMD EPYC 9B14, family 25, model 17". Returns "portable" on
+// architectures other than x86.
 std::string CpuDescription();
 
 }  // namespace vitrine::cpu

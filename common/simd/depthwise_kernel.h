@@ -9,9 +9,9 @@
 // Included by one file per instruction set; see gelu.h.
 namespace vitrine::cpu {
 
-// A 3x3 depthwise convolution over the grid of one image, zero-padded, fp32: y = residual + bias + sum over the
-// neighbors, or with a scale y = residual + scale GELU(bias + sum) + shift. x, y and residual are [rows columns,
-// channels]; x and y must not overlap.
+// A zero-padded 3x3 depthwise convolution over the token grid of one image, in fp32. Without a scale: y = residual +
+// bias + sum over the neighbors. With a scale: y = residual + scale * GELU(bias + sum) + shift. x, y and residual are
+// [rows * columns, channels]; x and y must not overlap.
 struct DepthwiseCall {
   const float* x;
   int64_t x_stride;
@@ -22,20 +22,20 @@ struct DepthwiseCall {
   const float* bias;     // [channels]
   const float* zeros;    // [channels] zeros
   const float* scale;    // [channels] or null
-  const float* shift;    // [channels] if there is a scale
+  const float* shift;    // [channels]; used if there is a scale
   float* y;
   int64_t y_stride;
   const float* residual = nullptr;
   int64_t residual_stride = 0;
-  // Rows of the grid to compute: `wanted_rows` from `first_row` on, or all following if negative.
+  // Rows of the grid to compute: `wanted_rows` rows from `first_row` on; if negative, all following rows.
   int64_t first_row = 0;
   int64_t wanted_rows = -1;
 };
 
-// Computes one vector of channels of one row of tokens, so that the weights stay in registers and three rows in the
-// first-level cache. `load` and `store` handle whole vectors or a partial last one. The order of each sum is fixed.
-// Fields that the inner loop needs are copied from the call, since the compiler assumes that any vector store may
-// change it.
+// Computes one vector of channels in one row of tokens. The weights then stay in registers, and three rows stay in the
+// first-level cache. `load` and `store` handle whole vectors, or a partial last one. The order of each sum is fixed.
+// Fields for the inner loop are copied from the call, because the compiler assumes that any vector store may change
+// them.
 template <class V, class Gelu, class Load, class Store>
 class DepthwiseChannels {
  public:
@@ -59,7 +59,7 @@ class DepthwiseChannels {
     const int64_t line = columns_ * call_.x_stride;
     const float* const middle = call_.x + row * line + channel_;
     const bool has_above = row > 0, has_below = row + 1 < call_.rows;
-    // A row beyond the border reads the same zeros with step 0.
+    // A row outside the grid reads the same zeros at every token, with step 0.
     lines_[0] = has_above ? middle - line : call_.zeros + channel_;
     lines_[1] = middle;
     lines_[2] = has_below ? middle + line : call_.zeros + channel_;
@@ -81,7 +81,7 @@ class DepthwiseChannels {
 
  private:
   using Reg = typename V::Reg;
-  // Places of a row that are summed together, limited by the number of registers.
+  // Number of tokens of a row that are summed together, limited by the number of registers.
   static constexpr int kMost = V::kLanes == 16 ? 4 : 2;
 
   template <int kPlaces>
@@ -126,7 +126,7 @@ class DepthwiseChannels {
   const Reg bias_;
   const int64_t columns_;
   const bool has_gelu_;
-  const Reg scale_, shift_;  // scale and shift of the GELU's result
+  const Reg scale_, shift_;  // applied to the result of the GELU
   const int64_t y_step_, residual_step_;
   Reg weights_[9];
   const float* lines_[3];

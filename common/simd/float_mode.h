@@ -10,11 +10,11 @@
 
 namespace vitrine::cpu {
 
-// While it exists, this thread rounds to nearest, traps no floating-point exceptions, and treats denormals as zero in
-// operands and results: x86 computes with them a hundred times slower, and no logit is that small. The destructor
-// restores the previous mode. x86-64 and AArch64; no effect on other CPUs.
+// While this object exists, its thread rounds to nearest, traps no floating-point exceptions, and treats denormal
+// operands and results as zero. x86 computes denormals a hundred times slower, and no logit is that small. The
+// destructor restores the previous mode. For x86-64 and AArch64; has no effect on other CPUs.
 //
-// Compilers do not know about the mode: code that needs it must be called through something opaque to the optimizer.
+// Compilers do not know about the mode. Code that needs it must be called through something opaque to the optimizer.
 class FloatMode {
  public:
 #if defined(__x86_64__)
@@ -27,7 +27,7 @@ class FloatMode {
 #elif defined(__aarch64__)
   FloatMode() {
     asm volatile("mrs %0, fpcr" : "=r"(before_));
-    Set(kDenormalsAreZero);  // other bits zero: round to nearest, no traps
+    Set(kDenormalsAreZero);  // all other bits are zero: round to nearest, no traps
   }
   ~FloatMode() {
     Set(before_);
@@ -45,7 +45,7 @@ class FloatMode {
   const unsigned before_;
 #elif defined(__aarch64__)
  private:
-  static constexpr uint64_t kDenormalsAreZero = uint64_t{1} << 24;  // FZ: results and operands
+  static constexpr uint64_t kDenormalsAreZero = uint64_t{1} << 24;  // FZ covers results and operands
   static void Set(uint64_t control) {
     asm volatile("msr fpcr, %0" : : "r"(control) : "memory");
   }

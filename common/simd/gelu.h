@@ -4,14 +4,14 @@
 
 #include <cstdint>
 
-// Included by one file per instruction set, whose class `V` defines its vector operations. V is in that file's
-// anonymous namespace, so every template instance stays in the file too.
+// Included by one file per instruction set, whose class `V` has the vector operations. V is in an anonymous namespace
+// of that file, so every template instance stays in the file.
 namespace vitrine::cpu {
 
 // h(x) = erf(x / sqrt 2) / 2 = x * P(x^2) / Q(x^2) for |x| <= 5.4, and +-1/2 beyond.
 //
-// P and Q are a minimax fit: x^2 |P/Q - h/x| <= 1.8e-8 before rounding. All coefficients are positive, so nothing
-// cancels, and at 5.4 the quotient reaches 1/2 to within rounding.
+// P and Q are a minimax fit: x^2 |P/Q - h/x| <= 1.8e-8 before rounding. All coefficients are positive, so there is no
+// cancellation. At 5.4 the quotient reaches 1/2 to within rounding.
 template <class V>
 [[gnu::always_inline]] inline typename V::Reg HalfErfOf(typename V::Reg x) {
   const auto constant = [](float value) { return V::Broadcast(value); };

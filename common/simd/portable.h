@@ -9,8 +9,8 @@
 #include "common/simd/four.h"
 #include "common/simd/view.h"
 
-// Vector operations for any CPU: the compiler's vectors of four floats, which map to SSE2, NEON or plain code; see
-// gelu.h. In an anonymous namespace like the others.
+// Vector operations for any CPU: the compiler's vectors of four floats, which become SSE2, NEON or plain code; see
+// gelu.h. They are in an anonymous namespace, like those for other CPUs.
 namespace vitrine::cpu {
 namespace {
 
@@ -44,17 +44,17 @@ struct Portable {
   static Reg Root(Reg v) { return RootOf(v); }
   static Reg Min(Reg a, Reg b) { return a < b ? a : b; }
   static Reg Max(Reg a, Reg b) { return a > b ? a : b; }
-  // Rounds twice: std::fma is a library call on CPUs without the instruction.
+  // Rounds twice. std::fma would be a library call on CPUs without the instruction.
   static Reg Fma(Reg a, Reg b, Reg c) { return a * b + c; }
   static Reg Reciprocal(Reg v) { return Broadcast(1) / v; }
   static constexpr bool kLooksUp = false;
-  // Combines all lanes: halves, then the rest.
+  // Combines all lanes: first the halves, then the two remaining lanes.
   template <class Combine>
   static float Across(Reg v, Combine combine) {
     v = combine(v, Reg{v[2], v[3], v[0], v[1]});
     return combine(v, Reg{v[1], v[0], v[3], v[2]})[0];
   }
-  // Combines the lanes of each of four vectors.
+  // Combines the lanes of each of the four vectors.
   template <class Combine>
   static Four Across(const Reg (&v)[4], Combine combine) {
     return Four{Across(v[0], combine), Across(v[1], combine), Across(v[2], combine), Across(v[3], combine)};
@@ -62,12 +62,12 @@ struct Portable {
   static float Sum(Reg v) { return Across(v, Add); }
   static Reg WhereGreater(Reg a, Reg b, Reg x, Reg y) { return a > b ? x : y; }
   static Reg Round(Reg v) {
-    const Reg magic = Broadcast(12582912.0f);  // 1.5 * 2^23: adding it leaves no fraction bits
+    const Reg magic = Broadcast(12582912.0f);  // 1.5 * 2^23: after adding it, no fraction bits are left
     return (v + magic) - magic;
   }
   static Reg TimesPowerOfTwo(Reg v, Reg exponent) {
     for (int i = 0; i < kLanes; ++i) {
-      // Infinite and NaN exponents, which have no integer, become 0: `v` is not finite then.
+      // An infinite or NaN exponent has no integer and becomes 0; `v` is then not finite either.
       const float e = exponent[i] > -1024 && exponent[i] < 1024 ? exponent[i] : 0;
       v[i] *= std::bit_cast<float>(static_cast<uint32_t>(static_cast<int32_t>(e) + 127) << 23);
     }

@@ -7,8 +7,8 @@
 // Included by one file per instruction set; see gelu.h.
 namespace vitrine::cpu {
 
-// A small matrix product on strided operands: y[i, j] = sum over k of a(i, k) b[k, j], fp32. Any alignment; y overlaps
-// neither a nor b. Each sum is in the order of k.
+// A small fp32 matrix product on strided operands: y[i, j] = sum over k of a(i, k) b[k, j]. Operands may have any
+// alignment; y overlaps neither a nor b. Each sum is added in the order of k.
 struct ProductCall {
   const float* a;
   int64_t a_row;    // step from a(i, k) to a(i + 1, k)
@@ -22,7 +22,7 @@ struct ProductCall {
   int64_t y_stride;
 };
 
-// Computes one tile; its kRows x kVectors sums stay in registers. The last vector has `last` columns.
+// Computes one tile, with its kRows x kVectors sums in registers. The last vector has `last` columns.
 template <class V, int kRows, int kVectors>
 [[gnu::always_inline]] inline void ProductTile(const ProductCall& call, int64_t row, int64_t column, int64_t last) {
   typename V::Reg sums[kRows][kVectors];
@@ -56,7 +56,7 @@ template <class V, int kRows, int kVectors>
 
 template <class V, int kVectors>
 void ProductColumns(const ProductCall& call, int64_t column, int64_t last) {
-  constexpr int kRows = V::kLanes == 16 ? 8 : 4;  // for 32 registers or 16
+  constexpr int kRows = V::kLanes == 16 ? 8 : 4;  // for CPUs with 32 or 16 registers
   int64_t row = 0;
   for (; row + kRows <= call.rows; row += kRows) ProductTile<V, kRows, kVectors>(call, row, column, last);
   if (kRows > 4 && row + 4 <= call.rows) {
@@ -70,7 +70,7 @@ void ProductColumns(const ProductCall& call, int64_t column, int64_t last) {
   for (; row < call.rows; ++row) ProductTile<V, 1, kVectors>(call, row, column, last);
 }
 
-// Computes the product. Every sum is in the order of `inner`, in any tile.
+// Computes the product. In every tile, each sum is added in the order of `inner`.
 template <class V>
 void RunProduct(const ProductCall& call) {
   constexpr int64_t kWidest = 3 * V::kLanes;

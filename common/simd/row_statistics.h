@@ -9,7 +9,7 @@
 // Included by one file per instruction set; see gelu.h.
 namespace vitrine::cpu {
 
-// Combines the lanes of each vector; a single vector's result is in all four numbers.
+// Combines the lanes of each vector. The result of a single vector is in all four numbers.
 template <class V, int kRows, class Combine>
 [[gnu::always_inline]] inline Four AcrossEach(const typename V::Reg (&v)[kRows], Combine combine) {
   if constexpr (kRows == 4) {
@@ -21,8 +21,8 @@ template <class V, int kRows, class Combine>
   }
 }
 
-// Returns the sums over kRows rows, `stride` floats apart, of value(row, x). Two running sums per row let additions
-// overlap; their order depends only on `columns`, so a row's sum has the same bits beside any other rows.
+// Returns the sums of value(row, x) over each of kRows rows, which are `stride` floats apart. Two running sums per row
+// let additions overlap. Their order depends only on `columns`, so the bits of a row's sum do not depend on other rows.
 template <class V, int kRows, class Value>
 [[gnu::always_inline]] inline Four SumsOfRows(const float* x, int64_t stride, int64_t columns, Value value) {
   typename V::Reg even[kRows], odd[kRows];
@@ -51,7 +51,7 @@ template <class V, int kRows, class Value>
   return AcrossEach<V, kRows>(even, V::Add);
 }
 
-// Mean and 1 / sqrt(variance + epsilon) of each row; two passes.
+// Mean and 1 / sqrt(variance + epsilon) of each row, computed in two passes.
 struct RowStatistics {
   Four center;
   Four scale;

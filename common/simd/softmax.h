@@ -7,13 +7,13 @@
 // Included by one file per instruction set; see gelu.h.
 namespace vitrine::cpu {
 
-// Returns e^x for x <= 88 with an error of at most 2e-7, 0 below -87, NaN for NaN: V's Max and Min return their second
-// operand if either is NaN.
+// Returns e^x for x <= 88 with an error of at most 2e-7, and 0 below -87. Returns NaN for NaN, because V's Max and Min
+// return their second operand if either is NaN.
 template <class V>
 [[gnu::always_inline]] inline typename V::Reg ExpOf(typename V::Reg x) {
   const auto constant = [](float value) { return V::Broadcast(value); };
   x = V::Max(constant(-87.0f), x);
-  // x = n ln 2 + r; ln 2 in two parts, the first with few bits, for precision.
+  // x = n ln 2 + r. For precision, ln 2 is subtracted in two parts; the first has few bits.
   const auto n = V::Round(V::Mul(x, constant(1.44269504f)));
   auto r = V::Fma(n, constant(-0.693359375f), x);
   r = V::Fma(n, constant(2.12194440e-4f), r);
@@ -26,7 +26,7 @@ template <class V>
   return V::TimesPowerOfTwo(p, n);
 }
 
-// Softmax of one vector of columns; `load` and `store` handle whole vectors or a partial last one.
+// Softmax of one vector of columns. `load` and `store` handle whole vectors, or a partial last one.
 template <class V, class Load, class Store>
 [[gnu::always_inline]] inline void SoftmaxOfColumns(float* x, int64_t rows, int64_t stride, Load load, Store store) {
   auto largest = load(x);
@@ -41,7 +41,7 @@ template <class V, class Load, class Store>
   for (int64_t j = 0; j < rows; ++j) store(x + j * stride, V::Mul(factor, load(x + j * stride)));
 }
 
-// Softmax of each column: x[j, i] = exp(x[j, i]) / sum over j of that, without overflow. Rows are contiguous.
+// Softmax of each column without overflow: exp(x[j, i]) / sum over j of exp(x[j, i]). Rows are contiguous.
 template <class V>
 void SoftmaxColumns(float* x, int64_t rows, int64_t columns) {
   int64_t i = 0;

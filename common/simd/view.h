@@ -6,14 +6,14 @@
 
 namespace vitrine::cpu {
 
-// Upper half of a float, as stored in memory.
+// Upper half of a float's bits.
 enum class Bf16 : uint16_t {};
 
-// A matrix that it does not own: element (i, j) is data[i * stride + j]. Each kernel's header states the required
-// alignment and the use of elements between `columns` and `stride`.
+// A matrix whose data it does not own: element (i, j) is data[i * stride + j]. The header of each kernel states the
+// required alignment, and the use of elements between `columns` and `stride`.
 //
-// Members are forced inline: files built for other instruction sets include this header, and the linker would keep one
-// copy of an ordinary inline function for all of them.
+// Members are forced inline, because files compiled for other instruction sets include this header. The linker would
+// keep one copy of an ordinary inline function for all of them.
 template <typename T>
 struct View {
   T* data = nullptr;

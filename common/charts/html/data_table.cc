@@ -16,7 +16,7 @@ std::string CsvText(const std::string& text) {
   return absl::StrCat("\"", absl::StrReplaceAll(text, {{"\"", "\"\""}}), "\"");
 }
 
-// Lists have no CSV form; their text form is used.
+// A list has no CSV form; its text is used.
 std::string CsvField(const Cell& cell) {
   if (cell.value.is_null()) return "";
   if (cell.value.is_string()) return CsvText(cell.value.get<std::string>());

@@ -14,12 +14,12 @@ enum class OutputFormat { kTable, kJson, kCsv };
 
 // One value of a table, as JSON and as text.
 struct Cell {
-  nlohmann::ordered_json value;  // null if there is no value
+  nlohmann::ordered_json value;  // null: no value
   std::string text;
 
   static Cell Nothing() { return {nullptr, "-"}; }
-  static Cell Text(std::string_view text);  // empty text becomes Nothing
-  static Cell Count(int64_t count);         // the text has thousands separators
+  static Cell Text(std::string_view text);  // returns Nothing() for empty text
+  static Cell Count(int64_t count);         // its text has thousands separators
   // `text` is the text form of `value`.
   static Cell Number(double value, std::string text);
 };
@@ -29,8 +29,8 @@ class DataTable {
  public:
   struct Column {
     std::string name;     // in JSON and CSV: "parameters"
-    std::string heading;  // in text: "PARAMETERS"; empty: not in the aligned text
-    bool right = false;   // right-aligned, for numbers
+    std::string heading;  // in text: "PARAMETERS"; empty: the aligned text omits the column
+    bool right = false;   // true: right-aligned, for numbers
   };
   explicit DataTable(std::vector<Column> columns) : columns_(std::move(columns)) {}
 
@@ -39,7 +39,7 @@ class DataTable {
 
   std::string Print(OutputFormat format) const;
   nlohmann::ordered_json AsJson() const;
-  // Returns the text of all cells, including columns without a heading.
+  // Returns the text of all cells, including those of columns without a heading.
   std::vector<std::vector<std::string>> Texts() const;
 
  private:
@@ -50,7 +50,8 @@ class DataTable {
   std::vector<std::vector<Cell>> rows_;
 };
 
-// Returns columns as wide as their widest cell; `right` marks right-aligned ones. Lines end with a line feed.
+// Formats columns as wide as their widest cell; `right` marks the right-aligned columns. Every line ends with a line
+// feed.
 std::string Aligned(const std::vector<std::vector<std::string>>& rows, const std::vector<bool>& right);
 
 // Formats 1234567 as "1,234,567".

@@ -27,7 +27,7 @@ std::string EscapeHtml(std::string_view text) {
         escaped += "&quot;";
         break;
       default:
-        // Control characters are not allowed in HTML.
+        // HTML does not allow control characters.
         escaped += static_cast<unsigned char>(c) < 32 && c != '\n' && c != '\t' ? '?' : c;
     }
   }
@@ -53,7 +53,7 @@ void HtmlPage::Paragraph(std::string_view text) {
   absl::StrAppend(&body_, "<p>", EscapeHtml(text), "</p>\n");
 }
 
-// Headers have a scope, and the table a caption, for screen readers.
+// For screen readers, headers have a scope and the table has a caption.
 void HtmlPage::Table(const HtmlTable& table) {
   const auto cell = [&](const char* element, const char* attributes, size_t column, const std::string& text) {
     const bool right = column < table.columns.size() && table.columns[column].right;

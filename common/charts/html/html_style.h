@@ -4,8 +4,8 @@
 
 namespace vitrine {
 
-// Style of an HtmlPage. Colours are variables, which the SVG charts use too; the series have the colours of Okabe and
-// Ito, distinguishable by colour-blind readers, brighter on dark background.
+// Style of an HtmlPage. Colours are variables, which the SVG charts also use. The colours of the series are those of
+// Okabe and Ito, which colour-blind readers can distinguish; they are brighter on a dark background.
 inline constexpr char kHtmlStyle[] = R"css(
 :root {
   color-scheme: light dark;

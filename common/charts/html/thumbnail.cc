@@ -13,7 +13,7 @@
 namespace vitrine {
 namespace {
 
-constexpr int kTinySide = 96;  // smaller images are enlarged without smoothing
+constexpr int kTinySide = 96;  // images of up to this side are enlarged without smoothing
 constexpr int kBestQuality = 84, kWorstQuality = 24, kQualityStep = 15;
 
 }  // namespace

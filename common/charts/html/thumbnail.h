@@ -11,15 +11,15 @@
 
 namespace vitrine {
 
-// Maximum size of a thumbnail's file in bytes.
+// Maximum size of a thumbnail in bytes.
 inline constexpr size_t kMostThumbnailBytes = 20 << 10;
 
-// Returns the image with its longer side at most `side` pixels (at least 1); a smaller one is unchanged.
+// Returns the image reduced to at most `side` pixels (at least 1) on its longer side; a smaller image is unchanged.
 Image Reduced(const Image& image, int side);
 
-// Returns the image for a page, its longer side at most `side` pixels (16 to 512), as a data URI. Tiny images are
-// lossless and shown enlarged; others become JPEGs, with reduced quality if they would be too large. INVALID_ARGUMENT:
-// an empty image.
+// Returns the image for a page as a data URI. Its longer side is at most `side` pixels (16 to 512). Tiny images are
+// lossless PNGs, shown enlarged. Others become JPEGs, with lower quality or fewer pixels if they would exceed
+// kMostThumbnailBytes. INVALID_ARGUMENT: an empty image.
 absl::StatusOr<ImageCard::Tile> Thumbnail(const Image& image, int side, const std::string& caption);
 
 }  // namespace vitrine

@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 constexpr int kSide = 32;
 constexpr size_t kCoarseClasses = 20;
 
-// Returns the folder that the archive unpacks to, if it is below `directory`.
+// Returns the folder that the archive unpacks to if it is in `directory`, else `directory`.
 fs::path Unpacked(const fs::path& directory, const char* archive_folder) {
   return IsFolder(directory / archive_folder) ? directory / archive_folder : directory;
 }

@@ -28,8 +28,8 @@ class GzipFile {
     if (file_ != nullptr) gzclose(file_);
   }
   bool open() const { return file_ != nullptr; }
-  // Returns the number of bytes read, fewer at the end of the file, negative on damage. zlib passes plain files
-  // through.
+  // Returns the number of bytes read: less than `bytes` at the end of the file, negative if the file is damaged. zlib
+  // reads uncompressed files unchanged.
   int64_t Read(uint8_t* to, int64_t bytes) {
     int64_t done = 0;
     while (done < bytes) {
@@ -104,7 +104,7 @@ absl::StatusOr<IdxArray> ReadIdx(const std::filesystem::path& file) {
     if (length > kMostBytes || (bytes *= length) > kMostBytes) return Fault(file, "declares more than 1 GiB");
   }
   if (array.shape.empty()) return Fault(file, "declares no axis");
-  // Memory grows with the actual size of the file: a header of a few bytes may declare 1 GiB.
+  // Memory grows with the data actually read, because a header of a few bytes may declare 1 GiB.
   int64_t got = 0;
   for (int64_t read = 1; read > 0 && got < bytes; got += read) {
     array.values.resize(std::min(bytes, std::max(2 * got, kFirstBytes)));

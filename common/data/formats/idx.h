@@ -12,14 +12,14 @@
 
 namespace vitrine {
 
-// Contents of an idx file: big-endian sizes, then unsigned bytes; also gzip-compressed.
+// Contents of an idx file, which may be gzip-compressed: big-endian sizes, then unsigned bytes.
 struct IdxArray {
   std::vector<int64_t> shape;
   std::vector<uint8_t> values;
 };
 
 // Reads an idx file. INVALID_ARGUMENT names the file and the cause: not idx, an element type other than unsigned byte,
-// a size that does not match the header, more than 1 GiB. NOT_FOUND if the file cannot be opened.
+// a size different from the header's, more than 1 GiB. NOT_FOUND if the file cannot be opened.
 absl::StatusOr<IdxArray> ReadIdx(const std::filesystem::path& file);
 
 // Opens MNIST's layout: <prefix>-images-idx3-ubyte[.gz] and <prefix>-labels-idx1-ubyte[.gz] in `directory`, with the

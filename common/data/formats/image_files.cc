@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int64_t kRoomInRequest = 64 << 10;  // bytes for the rest of the request
+constexpr int64_t kRoomInRequest = 64 << 10;  // bytes reserved for the rest of the request
 
 absl::Status Named(std::string_view name, const absl::Status& reason) {
   return absl::Status(reason.code(), absl::StrCat(std::string(name), ": ", reason.message()));

@@ -14,7 +14,7 @@
 namespace vitrine {
 
 struct LabelledFile {
-  std::string path;  // relative to the set's folder; the image's name
+  std::string path;  // path relative to the set's folder, which is also the image's name
   int label = 0;
 };
 
@@ -22,15 +22,15 @@ struct LabelledFile {
 struct ImageList {
   std::vector<LabelledFile> files = {};
   std::vector<std::string> labels = {};
-  bool undivided = false;        // Dataset::undivided
-  std::string passed_over = {};  // Dataset::passed_over
+  bool undivided = false;        // see Dataset::undivided
+  std::string passed_over = {};  // see Dataset::passed_over
 };
 
-// Makes a set of JPEG, PNG and WebP files below `root`, in the given order. Files are opened when they are read.
+// Makes a set of JPEG, PNG and WebP files below `root`, in the given order. Each file is opened when it is read.
 std::unique_ptr<Dataset> MakeImageFiles(std::filesystem::path root, ImageList list);
 
 // Returns the file as a client sends it: unchanged, or reduced if a server would reject its size
-// (common/imaging/fit_image.h). INVALID_ARGUMENT, prefixed by `name`, if it is too large for that too.
+// (common/imaging/fit_image.h). INVALID_ARGUMENT, prefixed by `name`, if it is too large to be reduced.
 absl::StatusOr<std::string> SentFile(std::string_view name, std::string bytes);
 
 // Returns the image that a server would decode: Decode of SentFile, with errors prefixed by `name`.

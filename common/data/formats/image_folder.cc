@@ -20,11 +20,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Names of the test split's folder; the first that exists is used.
+// Names of the test split's folder; the first one that exists is used.
 constexpr std::array kTestFolders = {"test", "val", "valid", "validation"};
 
-// Returns the test folder, empty if there is none. Without train/ a folder of that name may be a class, which contains
-// images and no folders.
+// Returns the test folder; empty if there is none. If there is no train/, a folder of that name with images only may be
+// a class, so it must contain folders.
 fs::path TestFolder(const fs::path& root, bool beside_train) {
   for (const char* name : kTestFolders) {
     const fs::path folder = root / name;
@@ -37,7 +37,7 @@ fs::path TestFolder(const fs::path& root, bool beside_train) {
 
 // Parent folders of the classes, for training and for the requested split.
 struct Folders {
-  fs::path train;  // empty: there is none, and only `split` has the classes
+  fs::path train;  // empty: there is no training split, and the classes come from `split`
   fs::path split;
 };
 
@@ -56,7 +56,7 @@ absl::StatusOr<Folders> FindFolders(const fs::path& root, Split split) {
   return Folders{train, split == Split::kTrain ? train : test};
 }
 
-// Numbers classes in the order in which they occur. Names that differ only in Unicode form are one class.
+// Numbers classes in order of first use. Names that differ only in Unicode form are one class.
 class FolderClasses {
  public:
   int NumberOf(const std::string& folder) {
@@ -72,7 +72,7 @@ class FolderClasses {
   std::vector<std::string> labels_;
 };
 
-// Reads the parent folder of the classes. INVALID_ARGUMENT for a broken link: its class would be missing.
+// Reads the parent folder of the classes. INVALID_ARGUMENT for a broken link, because its class would be missing.
 absl::StatusOr<FolderContent> ReadClassFolders(const fs::path& folder) {
   ASSIGN_OR_RETURN(FolderContent content, ReadFolder(folder));
   if (content.broken_links.empty()) return content;
@@ -80,7 +80,7 @@ absl::StatusOr<FolderContent> ReadClassFolders(const fs::path& folder) {
       absl::StrCat((folder / content.broken_links.front()).string(), " is a link that leads nowhere"));
 }
 
-// Numbers the classes of the training split: its folders with images.
+// Numbers the classes of the training split, which are its folders with images.
 absl::Status AddClasses(const fs::path& train, FolderClasses& classes) {
   ASSIGN_OR_RETURN(const FolderContent content, ReadClassFolders(train));
   for (const std::string& name : content.folders) {
@@ -90,7 +90,7 @@ absl::Status AddClasses(const fs::path& train, FolderClasses& classes) {
   return absl::OkStatus();
 }
 
-// Adds the images of a split's folders, in byte order.
+// Adds the images of a split's class folders, sorted by bytes.
 absl::Status AddImages(const fs::path& folder, FolderClasses& classes, std::vector<LabelledFile>& files,
                        PassedOver& passed_over) {
   ASSIGN_OR_RETURN(const FolderContent content, ReadClassFolders(folder));

@@ -10,14 +10,18 @@
 
 namespace vitrine {
 
-// Opens root/train/<class>/*.{jpg,jpeg,jpe,jfif,png,webp} and the same below root/test, or else root/val, root/valid,
-// root/validation; either may be missing. Or root/<class>/*, which is then both splits. Classes are the names, in
-// Unicode form NFC, of the training split's folders with images, in byte order, then those only in the test split:
-// shared classes have the same number in both splits, and the test split does not change what is trained. Files are in
-// byte order within a class, so indices and labels are equal on every machine. Hidden names (common/data/folder.h) are
-// ignored; so are files of other kinds, deeper images and folders without an image, which Dataset::passed_over lists.
-// NOT_FOUND or PERMISSION_DENIED names a missing or unreadable folder, INVALID_ARGUMENT a broken link in place of a
-// class, or a split without an image.
+// Opens root/train/<class>/*.{jpg,jpeg,jpe,jfif,png,webp}, and for the test split the same layout below the first of
+// root/test, root/val, root/valid and root/validation that exists. Either split may be missing. Without split folders,
+// opens root/<class>/*, which is then both splits.
+//
+// Classes are the folder names in Unicode form NFC: first the training split's folders with images, in byte order, then
+// those that only the test split has. Thus shared classes have equal numbers in both splits, and the test split does
+// not change what is trained. Within a class files are in byte order, so indices and labels are equal on every machine.
+// Hidden names (common/data/folder.h) are ignored. Other files, deeper images and folders without images are also
+// ignored; Dataset::passed_over lists them.
+//
+// NOT_FOUND or PERMISSION_DENIED names a missing or unreadable folder. INVALID_ARGUMENT: a broken link in place of a
+// class, or a split without images.
 absl::StatusOr<std::unique_ptr<Dataset>> OpenImageFolder(const std::filesystem::path& root, Split split);
 
 }  // namespace vitrine

@@ -9,10 +9,10 @@
 
 namespace vitrine {
 
-// Returns the names of ImageNet-1k's 1,000 classes in the order of ILSVRC 2012, which is that of their WordNet ids.
+// Returns the names of ImageNet-1k's 1,000 classes in the order of ILSVRC 2012, that is, of their WordNet ids.
 const std::vector<std::string>& ImageNetNames();
 
-// Returns the class index of a WordNet id such as "n01440764"; nullopt if it is not in ImageNet-1k.
+// Returns the class index of a WordNet id such as "n01440764"; nullopt for an id outside ImageNet-1k.
 std::optional<int> ImageNetClass(std::string_view wnid);
 
 }  // namespace vitrine

@@ -10,7 +10,7 @@
 
 namespace vitrine {
 
-// A set that stores raw pixels: encoded as PNG, and digests are computed over the pixels.
+// A set that stores raw pixels: encoded() returns PNG, and digests cover the pixels.
 class RawDataset : public Dataset {
  public:
   absl::StatusOr<std::string> encoded(int64_t index) const final;

@@ -16,23 +16,23 @@ namespace vitrine {
 namespace {
 
 constexpr int64_t kBlock = 512;
-// Maximum size of names and pax records; larger is no valid header.
+// Maximum size of long names and pax records; a larger one is an invalid header.
 constexpr int64_t kMostExtension = 1 << 20;
-// tar pads its last record with zeros, 10 KiB by default. More is no padding.
+// Maximum size of padding. tar pads its last record with zeros, by default to 10 KiB.
 constexpr int64_t kMostFilling = 1 << 20;
 
 absl::Status Damage(const ReadOnlyFile& file, int64_t offset, const std::string& reason) {
   return Fault(file, absl::StrCat("damaged before byte ", offset, " (", reason, ")"));
 }
 
-// Returns a field as text: up to its first NUL, or all of it.
+// Returns a field as text, up to its first NUL if it has one.
 absl::string_view Text(absl::string_view block, size_t offset, size_t bytes) {
   const absl::string_view field = block.substr(offset, bytes);
   return field.substr(0, field.find('\0'));
 }
 
-// Parses a number: octal digits between blanks, or base 256 if the first bit is set. nullopt if it is neither, negative
-// or too large.
+// Parses a number: octal digits between blanks, or base 256 if the first bit is set. Returns nullopt for anything else,
+// for a negative number, and for one that is too large.
 std::optional<int64_t> Number(absl::string_view field) {
   constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
   int64_t number = 0;
@@ -50,7 +50,7 @@ std::optional<int64_t> Number(absl::string_view field) {
   return number;
 }
 
-// Verifies the sum of the header's bytes, with its own field as blanks. Some old tars added signed bytes.
+// Verifies the sum of the header's bytes, with blanks for the checksum field itself. Some old tars added signed bytes.
 bool ChecksumHolds(absl::string_view block) {
   int64_t as_unsigned = 0, as_signed = 0;
   for (int64_t i = 0; i < kBlock; ++i) {
@@ -71,7 +71,7 @@ struct Extension {
   bool sparse = false;
 };
 
-// Parses records "LENGTH KEY=VALUE\n", whose length covers the whole record. Returns false if they are invalid.
+// Parses records "LENGTH KEY=VALUE\n". LENGTH is the size of the whole record. Returns false if a record is invalid.
 bool ReadPax(absl::string_view records, Extension& extension) {
   extension.pax = true;
   while (!records.empty()) {
@@ -95,7 +95,7 @@ bool ReadPax(absl::string_view records, Extension& extension) {
   return true;
 }
 
-// Reads the headers of one file, from its start.
+// Reads the headers of one file, from the start of the file.
 class TarReader {
  public:
   explicit TarReader(const ReadOnlyFile& file) : file_(file) {}
@@ -104,7 +104,7 @@ class TarReader {
   absl::StatusOr<std::optional<TarMember>> Next() {
     Extension extension;
     for (;;) {
-      // Some programs omit the end mark.
+      // Accepts a file without end mark, which some programs omit.
       if (at_ == file_.size() && at_ > 0 && !extension.begun) return std::nullopt;
       ASSIGN_OR_RETURN(const std::string block, ReadHeader());
       if (IsZero(block)) return End();
@@ -141,7 +141,7 @@ class TarReader {
     return block;
   }
 
-  // Reads the content of an extension header, and moves past it.
+  // Reads the content of an extension header and moves to the next header.
   absl::StatusOr<std::string> ReadContent(int64_t bytes) {
     if (bytes > kMostExtension || bytes > file_.size() - at_) {
       return Damage(file_, at_, absl::StrCat("a header declares ", bytes, " bytes"));
@@ -162,16 +162,16 @@ class TarReader {
     return absl::OkStatus();
   }
 
-  // Returns nullopt for a link, a folder, a device.
+  // Returns nullopt for a link, a folder or a device.
   absl::StatusOr<std::optional<TarMember>> ReadMember(absl::string_view block, int64_t bytes,
                                                       const Extension& extension) {
     const char type = block[156];
     TarMember member{.name = extension.name.value_or(NameOf(block)), .offset = at_, .bytes = bytes};
-    const bool is_folder = type == '5' || member.name.ends_with('/');  // the oldest tars mark folders by name only
+    const bool is_folder = type == '5' || member.name.ends_with('/');  // the oldest tars mark a folder only by its name
     if (is_folder || (type >= '2' && type <= '6')) return std::nullopt;
     while (member.name.starts_with("./")) member.name.erase(0, 2);
     if (type == '1') {
-      // A hard link is followed by the next header, for any stated size, except in pax.
+      // Except in pax, a hard link has no content, whatever size its header states.
       if (!extension.pax) return std::nullopt;
     } else if (member.name.empty() || std::any_of(member.name.begin(), member.name.end(), absl::ascii_iscntrl)) {
       return Fault(file_, absl::StrCat("the member whose content begins at byte ", member.offset,
@@ -188,17 +188,17 @@ class TarReader {
     return member;
   }
 
-  // GNU's tar uses the prefix field of ustar for other data.
+  // Uses the prefix field only for ustar: GNU's tar stores other data there.
   static std::string NameOf(absl::string_view block) {
     const absl::string_view name = Text(block, 0, 100), prefix = Text(block, 345, 155);
     const bool is_ustar = block.substr(257, 6) == absl::string_view("ustar\0", 6);
     return is_ustar && !prefix.empty() ? absl::StrCat(prefix, "/", name) : std::string(name);
   }
 
-  // Content is padded to whole blocks.
+  // Moves past content, which is padded to whole blocks.
   void Skip(int64_t bytes) { at_ += (bytes + kBlock - 1) / kBlock * kBlock; }
 
-  // After the end mark only zeros may follow: a concatenated archive would otherwise be ignored silently.
+  // Checks that only zeros follow the end mark. Otherwise a concatenated archive would be ignored silently.
   absl::StatusOr<std::optional<TarMember>> End() const {
     const int64_t rest = file_.size() - at_;
     if (rest <= kMostFilling) {
@@ -210,7 +210,7 @@ class TarReader {
   }
 
   const ReadOnlyFile& file_;
-  int64_t at_ = 0;  // offset of the next header, or of the last one's content
+  int64_t at_ = 0;  // offset of the next header, or of the content of the last one read
 };
 
 }  // namespace

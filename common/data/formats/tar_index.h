@@ -13,13 +13,13 @@ namespace vitrine {
 
 // Location of a regular file within a tar file.
 struct TarMember {
-  std::string name;    // as stored, without a leading "./"; never used as a path
-  int64_t offset = 0;  // first byte, from the start of the tar file
+  std::string name;    // as stored, without leading "./"; never used as a path
+  int64_t offset = 0;  // of the first byte, from the start of the tar file
   int64_t bytes = 0;
 };
 
-// Indexes the regular files of an uncompressed tar file (ustar, pax, GNU) in their order, in one pass over the headers;
-// links, folders and devices are ignored. INVALID_ARGUMENT names the file and the member: no tar file, a damaged
+// Lists the regular files of an uncompressed tar file (ustar, pax, GNU) in their order, in one pass over the headers.
+// Links, folders and devices are ignored. INVALID_ARGUMENT names the file and the member: no tar file, a damaged
 // header, content beyond the end of the file, a sparse file, a name that is empty or has control characters, data after
 // the end mark.
 absl::StatusOr<std::vector<TarMember>> IndexTar(const ReadOnlyFile& file);

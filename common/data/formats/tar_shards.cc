@@ -27,7 +27,8 @@ constexpr size_t kMostShards = 100'000;
 
 using Words = std::vector<std::string>;
 
-// Returns the alternatives between a pair of braces: a list or a range; nullopt if it is neither.
+// Parses the text between a pair of braces and returns its alternatives. Returns nullopt if it is neither a list nor a
+// range.
 std::optional<Words> Alternatives(const std::string& body) {
   Words list(1);
   int depth = 0;
@@ -61,7 +62,7 @@ size_t Closing(const std::string& pattern, size_t open) {
   return std::string::npos;
 }
 
-// Split in a shard's name.
+// Split that a shard's name states; kTwo: more than one.
 enum class Said { kNothing, kTrain, kTest, kVal, kTwo };
 
 Said SplitIn(const std::string& name) {
@@ -108,7 +109,7 @@ absl::StatusOr<std::vector<fs::path>> ShardsBelow(const fs::path& folder) {
   return shards;
 }
 
-// Returns the folder of the shards: the one above the first brace or wildcard.
+// Returns the folder of the shards: the parent of the first part with a brace or wildcard.
 fs::path FolderOf(std::string_view where) {
   const fs::path fixed = where.substr(0, where.find_first_of("{*?["));
   return fixed.has_parent_path() ? fixed.parent_path() : fs::path(".");
@@ -145,8 +146,8 @@ absl::Status Divide(const std::vector<fs::path>& all, TarShards& shards) {
 
 absl::StatusOr<std::vector<std::string>> ExpandBraces(std::string_view text) {
   Words done;
-  Words open = {std::string(text)};  // patterns that may still contain braces; the next one last
-  std::vector<size_t> from = {0};    // start of the search for braces in each
+  Words open = {std::string(text)};  // patterns that may still contain braces; the last one is next
+  std::vector<size_t> from = {0};    // for each pattern, start of the search for braces
   while (!open.empty()) {
     const std::string pattern = std::move(open.back());
     const size_t begin = pattern.find('{', from.back());

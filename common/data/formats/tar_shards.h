@@ -12,23 +12,23 @@
 
 namespace vitrine {
 
-// Expands "x-{000..002}.tar" to x-000.tar, x-001.tar and x-002.tar; "{a,b}" to a and b; nested as in a shell. Braces
-// without a list or range are kept. INVALID_ARGUMENT for more than 100,000 results.
+// Expands "x-{000..002}.tar" to x-000.tar, x-001.tar and x-002.tar, and "{a,b}" to a and b. Braces may be nested, as in
+// a shell. Braces without a list or range stay as they are. INVALID_ARGUMENT for more than 100,000 results.
 absl::StatusOr<std::vector<std::string>> ExpandBraces(std::string_view text);
 
-// Tar files of a set, by split. The split of a shard is given by a word of its name (train, training; test, testing;
-// val, valid, validation, eval: "imagenet-train-0001.tar"), or else by its folder's name, if that is within the set's
-// folder.
+// Tar files of a set, by split. A shard's split is a word of its name: train, training; test, testing; val, valid,
+// validation, eval ("imagenet-train-0001.tar"). If the name has none, the name of its folder counts, if that is inside
+// the set's folder.
 struct TarShards {
   std::vector<std::filesystem::path> train;
   std::vector<std::filesystem::path> test;  // the val shards if there are no test shards
-  bool undivided = false;                   // no shard names a split: both lists hold all
-  std::filesystem::path folder;             // place of classes.txt; shard names are paths relative to it
+  bool undivided = false;                   // true: no shard names a split, and both lists have all shards
+  std::filesystem::path folder;             // folder of classes.txt; names of shards are relative to it
 };
 
-// Finds the shards of a folder (its *.tar files and those of its subfolders, in byte order), one tar file, or a pattern
-// of braces and wildcards (*, ?, [...]). NOT_FOUND if a shard listed by braces is missing, or no file matches;
-// INVALID_ARGUMENT if a name has two splits, only some have one, or a shard is listed twice.
+// Finds the shards of `where`: a folder (the *.tar files in it and in its subfolders, in byte order), one tar file, or
+// a pattern with braces and wildcards (*, ?, [...]). NOT_FOUND: a shard listed by braces is missing, or no file
+// matches. INVALID_ARGUMENT: a name has two splits, only some shards have a split, or a shard is listed twice.
 absl::StatusOr<TarShards> FindTarShards(std::string_view where);
 
 }  // namespace vitrine

@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Label of each class, by its WordNet id.
+// Label of each class; the key is its WordNet id.
 using Classes = std::map<std::string, int>;
 
 absl::Status LineFault(const fs::path& file, size_t line, const std::string& fault) {
@@ -31,7 +31,7 @@ absl::StatusOr<Classes> ReadClasses(const fs::path& file) {
   Classes classes;
   for (size_t line = 0; line < wnids.size(); ++line) {
     const std::string& wnid = wnids[line];
-    // It is used in a path.
+    // The id becomes part of a path.
     if (wnid.empty() || wnid.find_first_of("/.\t ") != std::string::npos) {
       return LineFault(file, line, "is no WordNet id");
     }

@@ -20,14 +20,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Limit of labels if no file names the classes.
+// Maximum number of classes if no file names them.
 constexpr int kMostClasses = 100'000;
-// Reading headers mostly waits for the disk, so there may be more threads than cores.
+// There may be more threads than cores, because reading headers mostly waits for the disk.
 constexpr int kIndexThreads = 8;
 
 struct Shard {
   fs::path path;
-  int64_t bytes = 0;  // when it was indexed
+  int64_t bytes = 0;  // size of the file when it was indexed
   std::vector<ShardSample> samples;
 };
 
@@ -69,7 +69,7 @@ class WebDataset final : public Dataset {
   }
 
  private:
-  // Name for error messages.
+  // Returns the image's name for error messages.
   static std::string NameOf(const Shard& shard, const ShardSample& sample) {
     return absl::StrCat(shard.path.string(), ": ", sample.key);
   }
@@ -79,7 +79,7 @@ class WebDataset final : public Dataset {
     return {shards_[shard], shards_[shard].samples[index - begins_[shard]]};
   }
 
-  // The file is opened for each image: large sets have more shards than a process may have open.
+  // Opens the file for each image, because large sets have more shards than a process may keep open.
   static absl::StatusOr<std::string> Read(const Shard& shard, const ShardSample& sample) {
     ASSIGN_OR_RETURN(const ReadOnlyFile file, ReadOnlyFile::Open(shard.path));
     if (file.size() != shard.bytes) {
@@ -106,7 +106,7 @@ absl::StatusOr<std::vector<Shard>> ReadShards(const std::vector<fs::path>& paths
   return shards;
 }
 
-// Returns the class names; empty if no file has them.
+// Returns the class names, or an empty list if no file has them.
 absl::StatusOr<std::vector<std::string>> NamedClasses(const fs::path& folder) {
   for (const char* name : {"classes.txt", "classnames.txt"}) {
     if (!IsRegularFile(folder / name)) continue;

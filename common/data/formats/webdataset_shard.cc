@@ -27,8 +27,8 @@ struct Parts {
   std::set<std::string> endings;
 };
 
-// Splits "a.b/0001.seg.png" into the key "a.b/0001" and the extension "seg.png", as WebDataset does. No key for hidden
-// files.
+// Splits "a.b/0001.seg.png" into the key "a.b/0001" and the extension "seg.png", like WebDataset. Returns an empty key
+// for a hidden file.
 std::pair<std::string, std::string> SplitKey(const std::string& name) {
   const size_t file = name.rfind('/') == std::string::npos ? 0 : name.rfind('/') + 1;
   const size_t dot = name.find('.', file);
@@ -56,7 +56,7 @@ absl::StatusOr<int64_t> ReadJson(const ReadOnlyFile& shard, const TarMember& mem
   if (label == json.end() || !label->is_number_integer()) {
     return Fault(shard, member.name + " has no whole number under \"label\", and there is no .cls beside it");
   }
-  // Numbers above int64's range become negative, and are rejected as out of range.
+  // Numbers above the range of int64 become negative; the caller rejects them as out of range.
   return label->get<int64_t>();
 }
 

@@ -19,7 +19,7 @@ struct ShardSample {
   int label = 0;  // 0 or more
 };
 
-// Reads the samples of one shard in the order of their images; see OpenWebDataset. `classes` bounds the labels.
+// Reads the samples of one shard, in the order of its images; see OpenWebDataset. Labels must be below `classes`.
 // INVALID_ARGUMENT names the shard and the key.
 absl::StatusOr<std::vector<ShardSample>> ReadShard(const ReadOnlyFile& shard, int classes);
 

@@ -16,41 +16,41 @@ namespace vitrine {
 // A byte stream to a client over a non-blocking socket, plain or TLS. Thread-compatible.
 class ByteStream {
  public:
-  // Result of a call: the number of bytes, the event to wait for before the same call is repeated, or that the client
-  // is gone.
+  // Result of a call: the number of bytes, and what to do next: go on, wait for an event and repeat the call, or give
+  // up because the client is gone.
   struct Result {
     enum class Next { kGoOn, kAwaitReadable, kAwaitWritable, kGone } next = Next::kGoOn;
     size_t bytes = 0;
   };
 
   virtual ~ByteStream() = default;
-  // Call before anything else; repeat until it returns kGoOn.
+  // Call before all other functions; repeat until the result is kGoOn.
   virtual Result Handshake() = 0;
   virtual Result Read(char* bytes, size_t size) = 0;
   // Writes a prefix of `first` followed by `second`, which must not both be empty.
   virtual Result Write(absl::string_view first, absl::string_view second) = 0;
-  // Tells the client that no more will be written.
+  // Tells the client that no more data will follow.
   virtual void EndWriting() = 0;
-  // Returns true if Read has buffered bytes, for which the socket may not become readable.
+  // Returns true if Read has buffered bytes; the socket may then not become readable.
   virtual bool HasPending() const { return false; }
 
-  // Returns the number of TLS KeyUpdates received since the last call: they cost time and carry no data.
+  // Returns the number of TLS KeyUpdates received since the last call. They cost time and carry no data.
   virtual int TakeKeyUpdates() { return 0; }
 
   // Returns true if TLS has negotiated HTTP/2. Call after Handshake.
   virtual bool HasChosenHttp2() const { return false; }
-  // Returns the names in the client's verified certificate, in gRPC's order: alternative names, then the subject. Empty
-  // without a certificate.
+  // Returns the names in the client's verified certificate in gRPC's order: alternative names, then the subject.
+  // Returns none without a certificate.
   virtual std::vector<std::string> CertificateNames() const { return {}; }
   // Returns the earliest expiry in the client's certificate chain; infinite without a certificate.
   virtual absl::Time CertificateExpires() const { return absl::InfiniteFuture(); }
-  // Returns true if the client's certificate is trusted by the authorities of that context, or if there is none.
+  // Returns true if the authorities of that context trust the client's certificate, or if there is none.
   virtual bool IsTrustedBy(const TlsContext&) const { return true; }
   // Returns true if the handshake failed because the client sent HTTP without TLS.
   virtual bool HasSeenPlainHttp() const { return false; }
 };
 
-// Create a stream over `socket`, which the caller owns and must keep open while the stream exists.
+// Create a stream over `socket`. The caller owns the socket and must keep it open while the stream exists.
 std::unique_ptr<ByteStream> PlainStream(int socket);
 std::unique_ptr<ByteStream> TlsStream(int socket, std::shared_ptr<const TlsContext> context);
 

@@ -12,7 +12,7 @@
 namespace vitrine {
 namespace {
 
-constexpr int kMappedBits = 96;  // prefix of an IPv4 address mapped into IPv6
+constexpr int kMappedBits = 96;  // length of the prefix of IPv4 addresses mapped into IPv6
 using Bytes = std::array<uint8_t, 16>;
 
 void Map(const void* ipv4, Bytes& mapped) {

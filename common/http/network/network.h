@@ -12,7 +12,7 @@
 
 namespace vitrine {
 
-// An IP network. An IPv4 network also contains its addresses mapped into IPv6.
+// An IP network. An IPv4 network also contains its addresses in the form mapped into IPv6.
 class Network {
  public:
   // Parses "10.0.0.0/8", "fd00::/8" or one address. INVALID_ARGUMENT contains the text.
@@ -20,7 +20,7 @@ class Network {
   bool Contains(const sockaddr_storage& address) const;
 
  private:
-  std::array<uint8_t, 16> address_ = {};  // IPv4 is mapped into IPv6
+  std::array<uint8_t, 16> address_ = {};  // IPv6, or IPv4 mapped into IPv6
   int bits_ = 0;
 };
 

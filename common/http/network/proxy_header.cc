@@ -12,7 +12,7 @@ namespace {
 constexpr absl::string_view kSignature("\r\n\r\n\0\r\nQUIT\n", 12);
 constexpr size_t kFixedBytes = 16;
 constexpr int kTcpOverIpv4 = 0x11, kTcpOverIpv6 = 0x21;
-constexpr size_t kIpv4Bytes = 12, kIpv6Bytes = 36;  // two addresses and two ports
+constexpr size_t kIpv4Bytes = 12, kIpv6Bytes = 36;  // size of two addresses and two ports
 
 sockaddr_storage Ipv4Client(const char* at) {
   sockaddr_storage client = {};

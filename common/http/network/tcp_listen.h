@@ -12,25 +12,25 @@
 
 namespace vitrine {
 
-// Non-blocking listening sockets of one address.
+// Non-blocking listening sockets for one address.
 struct TcpListening {
   std::vector<int> sockets;
-  std::string address;  // host:port as bound; an IPv6 host is in brackets
+  std::string address;  // bound host:port; an IPv6 host is in brackets
 };
 
-// Listens on host:port; port 0 picks a free port. 0.0.0.0 is IPv4 only, [::] is IPv6 and IPv4; a name is bound at all
-// its addresses. The kernel drops a connection whose data stay unacknowledged for `unacknowledged`. UNAVAILABLE if the
-// address cannot be bound, with the reason and `purpose`: "cannot listen on ... for gRPC: ...".
+// Listens on host:port; port 0 picks a free port. 0.0.0.0 means IPv4, [::] means IPv6 and IPv4; a name is bound at all
+// its addresses. The kernel drops a connection if its data stay unacknowledged for `unacknowledged`. UNAVAILABLE if the
+// address cannot be bound; the message has the reason and `purpose`: "cannot listen on ... for gRPC: ...".
 absl::StatusOr<TcpListening> ListenOnTcp(const std::string& address, const std::string& purpose,
                                          absl::Duration unacknowledged);
 
-// Returns one listening socket per address, all on one port; port 0 picks a free port. Addresses that this machine does
-// not have (::1 in the hosts file with IPv6 disabled) are skipped if another one is bound. Otherwise UNAVAILABLE with
-// the system's message; then nothing is bound. `both_families` lets an IPv6 socket accept IPv4 too.
+// Returns one listening socket per address, all on the same port; port 0 picks a free port. Skips addresses that this
+// machine does not have (::1 in the hosts file with IPv6 disabled) if another one is bound. On failure nothing is
+// bound, and UNAVAILABLE has the system's message. `both_families` lets an IPv6 socket also accept IPv4.
 absl::StatusOr<std::vector<int>> ListenOnAll(const addrinfo* addresses, bool both_families,
                                              absl::Duration unacknowledged);
 
-// Returns the bound address of a socket; IPv6 in brackets.
+// Returns the bound address of a socket; an IPv6 host is in brackets.
 std::string BoundAddress(int socket);
 
 }  // namespace vitrine

@@ -75,7 +75,7 @@ absl::Status AskForClients(SSL_CTX* context, const TlsPem& pem) {
   return absl::OkStatus();
 }
 
-// OpenSSL's socket write, without SIGPIPE if the client is gone.
+// OpenSSL's socket write, but without SIGPIPE if the client is gone.
 int WriteWithoutSignal(BIO* bio, const char* bytes, int size) {
   const ssize_t sent = send(static_cast<int>(BIO_get_fd(bio, nullptr)), bytes, static_cast<size_t>(size), MSG_NOSIGNAL);
   BIO_clear_retry_flags(bio);
@@ -113,7 +113,7 @@ void AddAlternativeNames(const X509* certificate, std::vector<std::string>& name
       const ASN1_OCTET_STRING* bytes = each->d.iPAddress;
       char text[INET6_ADDRSTRLEN] = "";
       const int length = ASN1_STRING_length(bytes);
-      if (length != 4 && length != 16) continue;  // malformed: not an address
+      if (length != 4 && length != 16) continue;  // malformed: the length of no address
       if (inet_ntop(length == 4 ? AF_INET : AF_INET6, ASN1_STRING_get0_data(bytes), text, sizeof(text)) != nullptr)
         names.emplace_back(text);
     }
@@ -227,7 +227,7 @@ class TlsSocket final : public ByteStream {
     if (is_update) ++static_cast<TlsSocket*>(self)->key_updates_;
   }
 
-  // Returns the client's verified certificate; null without one.
+  // Returns the client's verified certificate; null if there is none.
   X509Owner Verified() const {
     X509Owner certificate(SSL_get1_peer_certificate(tls_.get()), &X509_free);
     if (SSL_get_verify_result(tls_.get()) != X509_V_OK) certificate.reset();
@@ -264,11 +264,11 @@ absl::StatusOr<std::shared_ptr<const TlsContext>> TlsContext::Make(const TlsPem&
   SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
   SSL_CTX_set_mode(context,
                    SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS);
-  // One record at a time: with AUTO_RETRY, SSL_read does not return while a client sends KeyUpdates, and blocks all
-  // other connections.
+  // Reads one record per call: with AUTO_RETRY, SSL_read would not return while a client sends KeyUpdates, and would
+  // block all other connections.
   SSL_CTX_clear_mode(context, SSL_MODE_AUTO_RETRY);
   SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_CIPHER_SERVER_PREFERENCE);
-  // Sessions are resumed by tickets only: a cache would grow and ignore changed certificates.
+  // Sessions are resumed by tickets only. A cache would grow, and would ignore changed certificates.
   SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
   constexpr unsigned char kContext[] = "vitrine";
   SSL_CTX_set_session_id_context(context, kContext, sizeof(kContext) - 1);

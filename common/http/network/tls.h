@@ -11,12 +11,12 @@ typedef struct ssl_ctx_st SSL_CTX;  // NOLINT(modernize-use-using): declared as 
 
 namespace vitrine {
 
-// Credentials of a server. All PEM.
+// Credentials of a server, in PEM format.
 struct TlsPem {
-  std::string certificate;                   // server's certificate, followed by intermediate ones
+  std::string certificate;                   // the server's certificate, followed by the intermediate certificates
   std::string key;                           // without a passphrase
-  std::string client_ca = {};                // authorities of client certificates; empty: none are requested
-  bool client_certificate_optional = false;  // only with client_ca
+  std::string client_ca = {};                // authorities of client certificates; empty: no certificate is requested
+  bool client_certificate_optional = false;  // has an effect only with client_ca
 
   bool operator==(const TlsPem& other) const = default;
 };
@@ -24,7 +24,7 @@ struct TlsPem {
 // An OpenSSL context for connections: TLS 1.2 and 1.3. Thread-safe.
 class TlsContext {
  public:
-  // INVALID_ARGUMENT with OpenSSL's message if `pem` cannot be used.
+  // Returns INVALID_ARGUMENT with OpenSSL's message if `pem` cannot be used.
   static absl::StatusOr<std::shared_ptr<const TlsContext>> Make(const TlsPem& pem);
   ~TlsContext();
   TlsContext(const TlsContext&) = delete;

@@ -24,7 +24,7 @@ bool IsAlive(const sockaddr_un& where) {
   return !refused;
 }
 
-// Returns a listening socket; invalid, with errno, on failure.
+// Returns a listening socket; an invalid one, with errno set, on failure.
 FileDescriptor ListenOnPath(const sockaddr_un& where) {
   struct stat there = {};
   if (lstat(where.sun_path, &there) == 0) {
@@ -35,7 +35,7 @@ FileDescriptor ListenOnPath(const sockaddr_un& where) {
     unlink(where.sun_path);
   }
   FileDescriptor made(socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  // On Linux the file gets the mode that the socket has when it is bound.
+  // On Linux the file gets the mode that the socket has when bind is called.
   if (made.valid() && fchmod(made.get(), S_IRUSR | S_IWUSR) == 0 &&
       bind(made.get(), reinterpret_cast<const sockaddr*>(&where), sizeof(where)) == 0 &&
       listen(made.get(), SOMAXCONN) == 0) {

@@ -12,11 +12,12 @@
 
 namespace vitrine {
 
-// A non-blocking listening unix socket. Its destructor removes the file, unless another one has replaced it.
+// A non-blocking listening unix socket. The destructor removes the file if it is still this socket's file.
 class UnixListening {
  public:
-  // Listens on `address`, "unix:/PATH" or "unix:///PATH". Only this user and root can connect: mode 0600 from creation.
-  // Replaces the socket of a dead process, but not one in use. Otherwise UNAVAILABLE with the reason and `purpose`.
+  // Listens on `address`, "unix:/PATH" or "unix:///PATH". Only this user and root can connect: the file has mode 0600
+  // from its creation. Replaces the socket of a dead process. UNAVAILABLE, with the reason and `purpose`: the socket is
+  // in use, or another error.
   static absl::StatusOr<std::unique_ptr<UnixListening>> Open(const std::string& address, const std::string& purpose);
   ~UnixListening();
   UnixListening(const UnixListening&) = delete;
@@ -24,9 +25,9 @@ class UnixListening {
 
   // Returns "unix:///PATH".
   const std::string& address() const { return address_; }
-  // Returns the socket, once; the caller must close it before this object is destroyed.
+  // Returns the socket; may be called once. The caller must close it before this object is destroyed.
   FileDescriptor TakeSocket() { return std::move(socket_); }
-  // Removes the file. Call while the socket still listens: later a successor may have created its own. Idempotent.
+  // Removes the file. Call it while the socket still listens; later the file may be a successor's. Idempotent.
   void Unlink();
 
  private:

@@ -8,9 +8,9 @@
 
 namespace vitrine {
 
-// Sizes the HTTP/2 flow control window by the connection's bandwidth-delay product. Sends a PING while data arrives; if
-// half a window or more arrives before the answer, the window limits the sender, and is quadrupled. Data before the
-// PING, at least an eighth of the window, do not count. Thread-compatible.
+// Sizes the HTTP/2 flow control window to the connection's bandwidth-delay product. While data arrives, a PING is sent;
+// if at least half a window arrives before its answer, the window limits the sender, and is quadrupled. A PING is sent
+// after an eighth of the window has arrived; data before the PING do not count. Thread-compatible.
 class FlowWindow {
  public:
   static constexpr int32_t kFirst = 4 << 20;  // as in gRPC
@@ -25,7 +25,7 @@ class FlowWindow {
     return true;
   }
 
-  // Handles the PING's answer. Returns the new window if it grows.
+  // Handles the answer to the PING. Returns the new window if it grows.
   std::optional<int32_t> OnAnswer() {
     if (!is_probing_) return std::nullopt;
     is_probing_ = false;
@@ -40,7 +40,7 @@ class FlowWindow {
 
  private:
   int32_t window_ = kFirst;
-  int64_t received_ = 0;  // since the PING, or since its answer
+  int64_t received_ = 0;  // bytes since the last PING or its answer
   bool is_probing_ = false;
 };
 

@@ -19,9 +19,9 @@ namespace {
 using Next = ByteStream::Result::Next;
 using Time = EventLoop::Time;
 
-// Limit on bytes read ahead while a request is being answered.
+// Maximum number of bytes read ahead while a request is being answered.
 constexpr size_t kMostAhead = size_t{64} << 10;
-// Limit on steps before other connections have their turn.
+// Maximum number of steps before other connections have their turn.
 constexpr int kStepsAtOnce = 16;
 constexpr absl::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 
@@ -71,7 +71,7 @@ class Http1 final : public HttpProtocol {
   Step ReadBody();
   Step WatchClient();
   Step SendMore();
-  // Appends available bytes to received_; returns true if there were any.
+  // Appends available bytes to received_. Returns true if there were any.
   bool ReadMore();
   void BeginHead();
   void Serve();
@@ -86,28 +86,28 @@ class Http1 final : public HttpProtocol {
   const HttpServerOptions& options_;
 
   Phase phase_ = Phase::kHead;
-  Time since_ = {};       // start of the phase, or arrival of the headers' first byte; zero: not yet
+  Time since_ = {};       // start of the phase; in kHead, arrival of the headers' first byte, or zero before it
   std::string received_;  // bytes not yet parsed
   std::unique_ptr<HttpRequestParser> parser_;
-  std::shared_ptr<HttpRequest> request_;  // null if it could not be parsed
+  std::shared_ptr<HttpRequest> request_;  // null if the headers could not be parsed
   HttpHandling::WithBody with_body_;
   BudgetShare share_;     // for the body
-  bool is_whole_ = true;  // the whole request was read
-  bool is_gone_ = false;  // the client sends no more
+  bool is_whole_ = true;  // true: the whole request was read
+  bool is_gone_ = false;  // true: the client sends no more
   Next waits_for_ = Next::kAwaitReadable;
   // The response being sent.
   std::string head_, body_;
-  size_t sent_ = 0;  // bytes sent of head_ and body_
+  size_t sent_ = 0;  // number of bytes of head_ and body_ already sent
   std::shared_ptr<void> held_;
   bool keep_ = false;
-  std::optional<CloseReason> leaving_;  // set: the next response is the last
+  std::optional<CloseReason> leaving_;  // if set, the next response is the last
   int64_t requests_ = 0;
 
   Mutex mutex_;
-  std::optional<HttpResponse> reply_ ABSL_GUARDED_BY(mutex_);  // set by the handler in kWorking
+  std::optional<HttpResponse> reply_ ABSL_GUARDED_BY(mutex_);  // set by the handler during kWorking
 };
 
-// Keeps the connection and its protocol alive.
+// Sends the handler's response. Keeps the connection and its protocol alive.
 class Http1::Reply final : public HttpReply {
  public:
   Reply(std::shared_ptr<Watched> connection, Http1& to) : connection_(std::move(connection)), to_(to) {}
@@ -132,12 +132,12 @@ class Http1::Reply final : public HttpReply {
     std::exchange(connection_, nullptr)->Wake();
   }
 
-  std::shared_ptr<Watched> connection_;  // null once the response was sent
+  std::shared_ptr<Watched> connection_;  // null after the response was sent
   Http1& to_;
 };
 
 void Http1::OnReady(bool, bool, bool failed) {
-  if (failed && phase_ == Phase::kWorking) {  // the client cannot read the response any more
+  if (failed && phase_ == Phase::kWorking) {  // the client can no longer read the response
     if (request_ != nullptr) request_->hung_up->store(true, std::memory_order_release);
     return connection_.Close(CloseReason::kClient);
   }
@@ -165,7 +165,7 @@ void Http1::Advance() {
   }
   if (connection_.is_closed()) return;
   Await();
-  connection_.Wake();  // continues after the other connections
+  connection_.Wake();  // continues after the other connections had their turn
 }
 
 void Http1::Await() {
@@ -213,7 +213,7 @@ Http1::Step Http1::ReadHead() {
       return Step::kWait;
     }
     parser_ = std::make_unique<HttpRequestParser>(static_cast<size_t>(options_.max_head_bytes));
-    since_ = Now();  // for the whole headers, even if they arrive slowly
+    since_ = Now();  // the timeout covers the whole headers, however slowly they arrive
   }
   const absl::StatusOr<size_t> taken = parser_->Take(received_);
   if (!taken.ok()) {
@@ -274,7 +274,7 @@ void Http1::BeginBody() {
   share_ = BudgetShare(connection_.common().received);
   absl::Status fault = CheckAnnouncedBody(*request_, options_.max_body_bytes, true);
   const ByteBudget& budget = *connection_.common().received;
-  // Rejects now a body that would, as far as is known, exceed the budget later.
+  // Rejects at once a body whose announced length exceeds what is left of the budget.
   if (fault.ok() && request_->head.ContentLength().value_or(0) > budget.limit() - budget.used()) fault = NoRoomError();
   if (!fault.ok()) return GiveBody(std::move(fault));
   phase_ = Phase::kBody;
@@ -282,7 +282,8 @@ void Http1::BeginBody() {
   if (parser_->is_done()) return;
   parser_->ReadBody(options_.max_body_bytes);
   if (received_.empty() && absl::EqualsIgnoreCase(request_->Header("Expect").value_or(""), "100-continue")) {
-    (void)connection_.stream().Write({}, kContinue);  // best effort: clients send the body after a timeout anyway
+    // a failure is ignored: clients send the body after a timeout anyway
+    (void)connection_.stream().Write({}, kContinue);
   }
 }
 
@@ -386,7 +387,7 @@ Http1::Step Http1::SendMore() {
   return Step::kAgain;
 }
 
-// Returns true if less than least_rate was transferred after the grace period.
+// Returns true if, after the grace period, fewer than least_rate bytes per second were transferred.
 bool Http1::IsSlow(size_t bytes, std::chrono::nanoseconds grace) const {
   const std::chrono::duration<double> spent = Now() - since_ - grace;
   return spent.count() > 0 && static_cast<double>(bytes) < spent.count() * static_cast<double>(options_.least_rate);
@@ -407,7 +408,7 @@ void Http1::OnTick() {
 
 void Http1::StartLeaving(CloseReason reason) {
   leaving_ = reason;
-  // An idle HTTP/1 client cannot be notified: on server shutdown it learns it from its next response.
+  // An idle HTTP/1 client cannot be notified. On server shutdown its next response tells it.
   if (reason == CloseReason::kShutdown) return;
   if (phase_ == Phase::kHead && since_ == Time()) connection_.Close(reason);
 }

@@ -9,8 +9,8 @@
 
 namespace vitrine {
 
-// Serves HTTP/1.1 and 1.0 on `connection`, which must outlive the result, one request at a time. `first` was already
-// read from the connection.
+// Serves HTTP/1.1 and 1.0 on `connection`, one request at a time. `connection` must outlive the result. `first`: bytes
+// already read from the connection.
 std::unique_ptr<HttpProtocol> MakeHttp1(HttpConnection& connection, std::string first);
 
 }  // namespace vitrine

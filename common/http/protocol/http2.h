@@ -9,7 +9,7 @@
 
 namespace vitrine {
 
-// Serves HTTP/2 (RFC 9113) on `connection`, which must outlive the result. `first` was already read from the
+// Serves HTTP/2 (RFC 9113) on `connection`, which must outlive the result. `first`: bytes already read from the
 // connection.
 std::unique_ptr<HttpProtocol> MakeHttp2(HttpConnection& connection, std::string first);
 

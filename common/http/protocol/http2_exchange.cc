@@ -31,11 +31,11 @@ class Reply final : public HttpReply {
   }
 
  private:
-  std::shared_ptr<HttpStream> stream_;  // null once the response was sent
+  std::shared_ptr<HttpStream> stream_;  // null after the response was sent
   const std::shared_ptr<HttpRequest> request_;
 };
 
-// Collects a body and passes it to a worker.
+// Collects a body and passes it to a worker thread.
 class BodyReader final : public HttpStreamHandler {
  public:
   BodyReader(HttpHandling::WithBody with_body, std::shared_ptr<HttpRequest> request, std::shared_ptr<HttpStream> stream,

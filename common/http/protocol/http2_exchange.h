@@ -9,11 +9,11 @@
 
 namespace vitrine {
 
-// Converts a whole response to one part of a stream.
+// Converts a whole response to a single part of a stream.
 HttpStream::Part ResponsePart(HttpResponse response, const HttpRequest& request);
 
 // Starts handling a plain request (not HttpHandling::Stream) on an HTTP/2 stream. Returns the handler of its body; null
-// if the body is not read. Connection thread.
+// if the body is not read. Connection's thread.
 std::shared_ptr<HttpStreamHandler> BeginExchange(HttpHandling next, const std::shared_ptr<HttpRequest>& request,
                                                  const std::shared_ptr<HttpStream>& stream, HttpCommon& common);
 

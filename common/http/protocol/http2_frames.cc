@@ -12,19 +12,20 @@
 namespace vitrine {
 namespace {
 
-// Headers and header bytes per point, charged for a request that is not answered.
+// Number of headers, and of header bytes, that cost one point in a request that is not answered.
 constexpr size_t kHeadersPerPoint = 16;
 constexpr size_t kHeadBytesPerPoint = 1024;
 constexpr double kRefusedPoints = 4;
-// Decoded header size that only an attack reaches.
+// Size of decoded headers that only an attack reaches.
 constexpr size_t kAbsurdHeadBytes = size_t{1} << 20;
-// Bytes that HPACK adds for each header to its name and value (RFC 7541, 4.1).
+// Bytes that HPACK counts for each header in addition to its name and value (RFC 7541, 4.1).
 constexpr size_t kHeaderOverhead = 32;
-// Limit on a connection's live streams, as a multiple of the allowed ones: work on reset streams takes a moment to end.
+// Maximum number of a connection's live streams, as a multiple of the allowed concurrent ones, because work on reset
+// streams needs a moment to end.
 constexpr int64_t kHeldStreams = 2;
 constexpr size_t kSmallData = 64;
 
-// Returns the points of a frame: see HttpAbuseLimits.
+// Returns the points that a frame costs; see HttpAbuseLimits.
 double PointsOf(const nghttp2_frame_hd& head) {
   switch (head.type) {
     case NGHTTP2_HEADERS:
@@ -44,8 +45,8 @@ bool IsGrpc(const HttpRequest& request) {
   return absl::StartsWith(request.Header("content-type").value_or(""), "application/grpc");
 }
 
-// Returns the response to headers that are too large. The only gRPC-specific code in the transport: gRPC clients ignore
-// the reason in any other response.
+// Returns the response to headers that are too large. This is the only gRPC-specific code in the transport: gRPC
+// clients ignore the reason in any other response.
 HttpStream::Part HeadTooLarge(const HttpRequest& request, int64_t most) {
   const std::string why = absl::StrCat("the request's headers exceed ", most, " bytes");
   if (!IsGrpc(request)) {
@@ -75,7 +76,7 @@ absl::string_view View(const uint8_t* bytes, size_t size) {
 
 }  // namespace
 
-// Gives nghttp2's callbacks, which are free functions, access to the session's private members.
+// Gives nghttp2's callbacks, which are free functions, access to private members of the session.
 struct Http2Frames {
   static Http2Session& Of(void* session) { return *static_cast<Http2Session*>(session); }
   static int GoOn(const Http2Session& session) {
@@ -85,7 +86,7 @@ struct Http2Frames {
   static int OnBeginFrame(nghttp2_session*, const nghttp2_frame_hd* head, void* self) {
     Http2Session& session = Of(self);
     if (head->type != NGHTTP2_CONTINUATION) {
-      session.head_since_.reset();  // malformed headers end without a callback
+      session.head_since_.reset();  // there is no callback for the end of malformed headers
       session.head_of_.reset();
     }
     if (head->type == NGHTTP2_HEADERS) session.ChargeUnwantedHead(*head);
@@ -125,7 +126,7 @@ struct Http2Frames {
   static void AddHeader(Http2Stream& stream, absl::string_view name, absl::string_view value,
                         const Http2Session& session) {
     HttpHead& head = stream.request->head;
-    // content-type, which identifies gRPC, is kept even if the headers are too large.
+    // Keeps content-type, which identifies gRPC, even if the headers are too large.
     if (session.head_bytes_ > static_cast<size_t>(session.options_.max_head_bytes)) {
       stream.is_head_too_large = true;
       if (name != "content-type") return;
@@ -212,7 +213,8 @@ nghttp2_session* NewNghttp2Session(Http2Session& session, const HttpServerOption
   nghttp2_option_new(&option);
   nghttp2_option_set_no_auto_window_update(option, 1);
   nghttp2_option_set_no_closed_streams(option, 1);
-  // Disables nghttp2's limit on resets, which ends connections of busy proxies; HttpAbuseLimits counts resets.
+  // Disables nghttp2's limit on resets, which would end connections of busy proxies. HttpAbuseLimits counts resets
+  // instead.
   nghttp2_option_set_stream_reset_rate_limit(option, UINT64_MAX / 2, UINT64_MAX / 2);
   nghttp2_option_set_max_continuations(option, 8 + static_cast<size_t>(options.max_head_bytes) / 16384);
   nghttp2_session* made = nullptr;
@@ -227,7 +229,7 @@ std::shared_ptr<Http2Stream> Http2Session::Find(int32_t id) const {
 }
 
 bool Http2Session::BeginRequest(int32_t id) {
-  // The final GOAWAY was created before this request arrived and is sent after it, so the client considers the request
+  // The final GOAWAY, made before this request arrived but sent later, tells the client that the request is
   // unprocessed.
   if (leaving_ == Leaving::kFinal && id > final_stream_) {
     nghttp2_submit_rst_stream(session_.get(), NGHTTP2_FLAG_NONE, id, NGHTTP2_REFUSED_STREAM);
@@ -243,8 +245,8 @@ bool Http2Session::BeginRequest(int32_t id) {
   return true;
 }
 
-// Charges headers that nghttp2 rejects or ignores without a callback: beyond the limit of streams, or of a stream that
-// has ended.
+// Charges headers that nghttp2 rejects or ignores without a callback: those beyond the limit of streams, and those of a
+// stream that has ended.
 void Http2Session::ChargeUnwantedHead(const nghttp2_frame_hd& head) {
   const bool begins = head.stream_id > nghttp2_session_get_last_proc_stream_id(session_.get());
   const bool is_wanted = begins ? streams_.size() < static_cast<size_t>(options_.max_concurrent_streams)
@@ -258,7 +260,7 @@ void Http2Session::Dispatch(Http2Stream& stream) {
   HttpRequest& request = *stream.request;
   request.peer = connection_.peer();
   request.head.major_version = 2;
-  // Interleaves this response with others frame by frame: without it the first is sent whole.
+  // Interleaves this response with others, frame by frame. Without this setting the first response is sent whole.
   const nghttp2_extpri in_turn = {.urgency = NGHTTP2_EXTPRI_DEFAULT_URGENCY, .inc = 1};
   nghttp2_session_change_extpri_stream_priority(session_.get(), stream.id, &in_turn, 1);
   if (stream.is_head_too_large) {
@@ -308,7 +310,8 @@ void Http2Session::OnSent(const nghttp2_frame& frame) {
   if (!is_answer && frame.hd.type != NGHTTP2_RST_STREAM) return;
   const std::shared_ptr<Http2Stream> stream = Find(frame.hd.stream_id);
   if (frame.hd.type == NGHTTP2_RST_STREAM) {
-    // MadeYouReset (CVE-2025-8671): a client may provoke resets instead of sending them.
+    // The stream is unknown: a client can provoke resets instead of sending them (MadeYouReset, CVE-2025-8671), so they
+    // are charged.
     if (stream == nullptr) Spend(1, "too many streams end with a breach of the protocol");
     return;
   }
@@ -318,8 +321,8 @@ void Http2Session::OnSent(const nghttp2_frame& frame) {
   stream->has_local_ended = true;
   if (stream->has_remote_ended) return;
   stream->is_reset_here = true;
-  // gRPC clients read the status despite the reset; others (curl 7.88) would discard the response, so the reset is
-  // delayed.
+  // gRPC clients read the status despite the reset. Other clients (curl 7.88) would discard the response, so their
+  // reset is delayed.
   if (!IsGrpc(*stream->request)) {
     stream->answered_early = Now();
     return;

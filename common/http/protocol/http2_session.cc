@@ -11,14 +11,15 @@ namespace {
 
 using Next = ByteStream::Result::Next;
 
-// Limits on bytes of frames created before the kernel takes them, and on bytes written in one turn.
+// Maximum number of bytes of frames created before the kernel takes them, and of bytes written in one turn.
 constexpr size_t kOutBytes = size_t{64} << 10;
 constexpr size_t kTurnBytes = size_t{256} << 10;
-// Limit on bytes read in one turn from a connection that recently spent points: its frames may be small and many.
+// Maximum number of bytes read in one turn from a connection that recently spent points; its frames may be small and
+// many.
 constexpr size_t kSuspiciousBytes = size_t{8} << 10;
 constexpr size_t kMostQueuedFrames = 4096;
 constexpr std::chrono::seconds kRateCheck{1};
-// Delay of the second GOAWAY, unless the PING of the first one is answered earlier.
+// Delay of the second GOAWAY; it is sent earlier if the client answers the PING that follows the first one.
 constexpr std::chrono::seconds kLeavingTime{1};
 constexpr uint8_t kBandwidthPing[8] = {'v', 'i', 't', '-', 'r', 'a', 't', 'e'};
 constexpr uint8_t kKeepalivePing[8] = {'v', 'i', 't', '-', 'k', 'e', 'e', 'p'};
@@ -41,7 +42,7 @@ std::string GoawayFrame(int32_t last_stream, uint32_t code, absl::string_view wh
   return frame;
 }
 
-// Returns true if, after a grace period, fewer bytes than `least_rate` per second have passed.
+// Returns true if, after the grace period, fewer than `least_rate` bytes per second were transferred.
 bool IsSlower(int64_t bytes, std::chrono::duration<double> spent, absl::Duration grace, int64_t least_rate) {
   const double beyond = spent.count() - absl::ToDoubleSeconds(grace);
   return beyond > 0 && static_cast<double>(bytes) < beyond * static_cast<double>(least_rate);
@@ -78,7 +79,7 @@ void Http2Session::OnWoken() {
   if (!connection_.is_closed()) Continue();
 }
 
-// Reads once per turn, so that the loop's other connections are not delayed.
+// Reads once per turn, so that other connections of the loop are not delayed.
 void Http2Session::Read() {
   std::vector<char>& scratch = connection_.scratch();
   const size_t most = connection_.IsSuspicious() ? kSuspiciousBytes : scratch.size();
@@ -99,7 +100,7 @@ void Http2Session::Read() {
 void Http2Session::Feed(absl::string_view bytes) {
   const ssize_t taken =
       nghttp2_session_mem_recv(session_.get(), reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size());
-  // Replies to frames pile up if the client does not read.
+  // If the client does not read, replies to its frames accumulate.
   if (nghttp2_session_get_outbound_queue_size(session_.get()) > kMostQueuedFrames) {
     Fail(CloseReason::kAbuse, NGHTTP2_ENHANCE_YOUR_CALM, "the client does not read");
   }
@@ -131,7 +132,7 @@ void Http2Session::Continue() {
   connection_.Await(true, waits_for_writable_);
 }
 
-// Sends the frames of nghttp2 first: a client expects SETTINGS before anything else.
+// Sends nghttp2's frames first, because a client expects SETTINGS before all other frames.
 void Http2Session::SayFailure() {
   out_ += GoawayFrame(nghttp2_session_get_last_proc_stream_id(session_.get()), failed_->code, failed_->why);
   (void)connection_.stream().Write({}, absl::string_view(out_).substr(out_sent_));
@@ -182,7 +183,7 @@ void Http2Session::Queue(Http2Stream& stream, HttpStream::Part part) {
 }
 
 void Http2Session::Reset(Http2Stream& stream, uint32_t code) {
-  // NO_ERROR is implied by the end of a response being sent.
+  // The end of a response, sent or queued, implies NO_ERROR.
   const bool is_ending = !stream.parts.empty() && stream.parts.back().is_last;
   if (code == NGHTTP2_NO_ERROR && (is_ending || stream.has_local_ended)) return;
   stream.is_reset_here = true;
@@ -233,7 +234,8 @@ bool Http2Session::Flush() {
     out_sent_ = 0;
     blocked_since_.reset();
   }
-  waits_for_writable_ = !is_empty || written >= kTurnBytes;  // more may follow, after the others' turn
+  // more may follow after the other connections had their turn
+  waits_for_writable_ = !is_empty || written >= kTurnBytes;
   return true;
 }
 
@@ -280,8 +282,8 @@ void Http2Session::CheckRates() {
       stream->answered_early.reset();
       nghttp2_submit_rst_stream(session_.get(), NGHTTP2_FLAG_NONE, id, NGHTTP2_NO_ERROR);
     }
-    // Only clients that grant no window are slow: a slow line with many answers transfers a little of each. The rate of
-    // bodies likewise counts all streams.
+    // A client is slow only if it grants no window: on a slow line with many responses, each response progresses
+    // little. For the same reason the rate of bodies counts all streams.
     const bool withholds = !has_window || nghttp2_session_get_stream_remote_window_size(session_.get(), id) <= 0;
     if (withholds && !stream->parts.empty() &&
         IsSlower(stream->taken, Now() - *stream->taking_since, options_.body_timeout, options_.least_rate)) {
@@ -302,7 +304,8 @@ void Http2Session::CheckRates() {
 void Http2Session::StartLeaving(CloseReason reason) {
   leaving_reason_ = reason;
   if (leaving_ != Leaving::kNo) return;
-  // A new client gets its first request answered: if asked to leave before, it would reconnect endlessly.
+  // A new client's first request is answered before the client is asked to leave; otherwise it would reconnect
+  // endlessly.
   leaves_after_first_ = reason == CloseReason::kShutdown && requests_ == 0;
   if (!leaves_after_first_) Announce();
 }
@@ -339,7 +342,7 @@ void Http2Session::End() {
 void Http2Session::OnClosed() {
   StreamMap streams;
   streams.swap(streams_);
-  double points = 0;  // charged as if the client had reset them
+  double points = 0;  // streams are charged as if the client had reset them
   for (const auto& [id, stream] : streams) {
     if (!stream->has_local_ended && !stream->is_reset_here) points += stream->points;
     stream->request->hung_up->store(true, std::memory_order_release);
@@ -349,7 +352,7 @@ void Http2Session::OnClosed() {
   }
   if (points > 0) (void)connection_.Spend(points);
   head_of_.reset();
-  (void)mailbox_.Empty();  // listed streams hold references to the connection
+  (void)mailbox_.Empty();  // streams in the mailbox have references to the connection
   held_.clear();
   held_by_frame_.clear();
 }
@@ -380,7 +383,7 @@ void Http2Session::OnPing(const nghttp2_ping& ping, bool is_answer) {
     nghttp2_session_set_local_window_size(session_.get(), NGHTTP2_FLAG_NONE, 0, *grown);
     return;
   }
-  // Tolerates two early PINGs, and resets the count with each response sent, as gRPC does.
+  // Like gRPC, tolerates two early PINGs, and resets the count with each response sent.
   constexpr int kForgiven = 2;
   const bool is_early =
       last_ping_ != Time::min() && Now() - last_ping_ < Nanoseconds(options_.min_ping_interval) * 9 / 10;

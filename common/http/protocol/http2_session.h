@@ -20,8 +20,8 @@
 
 namespace vitrine {
 
-// HTTP/2 on one connection. nghttp2 handles frames and protocol rules; this class handles streams, windows, costs of
-// frames and the end of the connection. http2_frames.cc has nghttp2's callbacks.
+// HTTP/2 on one connection. nghttp2 handles frames and protocol rules; this class handles streams, windows, the points
+// of frames and the end of the connection. nghttp2's callbacks are in http2_frames.cc.
 class Http2Session final : public HttpProtocol {
  public:
   Http2Session(HttpConnection& connection, std::string first);
@@ -41,13 +41,13 @@ class Http2Session final : public HttpProtocol {
   friend struct Http2Frames;
   using Time = EventLoop::Time;
   using StreamMap = std::unordered_map<int32_t, std::shared_ptr<Http2Stream>>;
-  // Two GOAWAYs are sent: after the first one, requests already on their way are still accepted.
+  // Two GOAWAYs are sent. Requests on their way when the first is sent are still accepted.
   enum class Leaving { kNo, kAnnounced, kFinal };
 
   Time Now() const { return connection_.loop().now(); }
   void Read();
   void Feed(absl::string_view bytes);
-  // Processes the mail of other threads, writes pending output, and sets the events to wait for.
+  // Handles requests of other threads, writes pending output, and sets the events to wait for.
   void Continue();
   void DeliverMail();
   void Queue(Http2Stream& stream, HttpStream::Part part);
@@ -56,9 +56,9 @@ class Http2Session final : public HttpProtocol {
   void Fill();
   void ReleaseWritten();
   void SayFailure();
-  // Returns the reason for a connection that ends by HTTP/2's rules.
+  // Returns the reason for closing a connection that ended by HTTP/2's rules.
   CloseReason EndReason() const;
-  // Schedules the end of the connection with GOAWAY; further input and mail are not handled.
+  // Schedules the end of the connection with GOAWAY. Further input and requests of other threads are ignored.
   void Fail(CloseReason reason, uint32_t code, const char* why);
   bool Spend(double points, const char* why);
   void Announce();
@@ -86,40 +86,40 @@ class Http2Session final : public HttpProtocol {
   Http2Mailbox mailbox_;
   const std::shared_ptr<std::atomic<int64_t>> live_ = std::make_shared<std::atomic<int64_t>>(0);
   StreamMap streams_;
-  std::string first_;  // read before this object existed
+  std::string first_;  // bytes read before this object existed
   int64_t requests_ = 0;
 
-  // Frames written and not yet taken by the kernel, and objects to release once they are.
+  // Frames not yet taken by the kernel, and objects to release when they are.
   std::string out_;
   size_t out_sent_ = 0;
   uint64_t out_total_ = 0;                                       // total bytes ever added to out_
-  std::deque<std::pair<uint64_t, std::shared_ptr<void>>> held_;  // each with its out_total_
-  std::vector<std::shared_ptr<void>> held_by_frame_;             // objects of the frame being created
+  std::deque<std::pair<uint64_t, std::shared_ptr<void>>> held_;  // each with the out_total_ at which it is released
+  std::vector<std::shared_ptr<void>> held_by_frame_;             // objects to release after the frame being created
   bool waits_for_writable_ = false;
-  std::optional<Time> blocked_since_;  // time since the kernel accepts no output
+  std::optional<Time> blocked_since_;  // time since which the kernel has accepted no output
   uint64_t blocked_at_ = 0;
 
   FlowWindow window_;
-  std::optional<Time> pinged_;    // time of the unanswered keepalive PING
+  std::optional<Time> pinged_;    // time of the keepalive PING, until it is answered
   Time last_ping_ = Time::min();  // time of the client's last PING
   int ping_strikes_ = 0;
-  bool has_settings_ = false;             // the client's first SETTINGS arrived
-  std::optional<Time> head_since_;        // start of the headers being received
-  size_t head_bytes_ = 0;                 // their decoded size
-  std::shared_ptr<Http2Stream> head_of_;  // their stream; null if unwanted
-  int64_t body_bytes_ = 0;                // received on all streams
+  bool has_settings_ = false;             // true: the client's first SETTINGS arrived
+  std::optional<Time> head_since_;        // start time of the headers being received
+  size_t head_bytes_ = 0;                 // decoded size of these headers
+  std::shared_ptr<Http2Stream> head_of_;  // stream of these headers; null if unwanted
+  int64_t body_bytes_ = 0;                // body bytes received on all streams
   Leaving leaving_ = Leaving::kNo;
   int32_t final_stream_ = 0;         // last stream that the final GOAWAY declares processed
-  bool leaves_after_first_ = false;  // leave once the first request is answered
+  bool leaves_after_first_ = false;  // true: the client is asked to leave after its first request is answered
   Time announced_ = {};
   CloseReason leaving_reason_ = CloseReason::kDone;
-  bool is_broken_ = false;  // nghttp2 has ended the session after a protocol error
+  bool is_broken_ = false;  // true: nghttp2 has ended the session after a protocol error
   struct Failure {
     CloseReason reason;
     uint32_t code;
     const char* why;
   };
-  std::optional<Failure> failed_;  // set: the connection ends with GOAWAY
+  std::optional<Failure> failed_;  // if set, the connection ends with GOAWAY
   Time rates_checked_ = {};
 };
 

@@ -18,10 +18,10 @@ namespace vitrine {
 
 class Http2Stream;
 
-// Requests of other threads concerning the streams of one connection. Thread-safe.
+// Requests of other threads for the streams of one connection. Thread-safe.
 class Http2Mailbox {
  public:
-  // Requests concerning one stream since the mailbox was last emptied.
+  // Requests for one stream since the mailbox was last emptied.
   struct Mail {
     std::vector<HttpStream::Part> parts;
     size_t consumed = 0;
@@ -29,7 +29,7 @@ class Http2Mailbox {
     std::optional<bool> body_awaited = {};
   };
 
-  // Removes and returns all mail. Connection thread.
+  // Removes and returns all mail. Connection's thread.
   std::vector<std::pair<std::shared_ptr<Http2Stream>, Mail>> Empty();
 
  private:
@@ -42,7 +42,7 @@ class Http2Mailbox {
 // connection's thread.
 class Http2Stream final : public HttpStream, public std::enable_shared_from_this<Http2Stream> {
  public:
-  // `live` counts the connection's existing streams. `connection` keeps the mailbox alive.
+  // `live`: number of the connection's existing streams. `connection` keeps the mailbox alive.
   Http2Stream(int32_t id, std::shared_ptr<Watched> connection, Http2Mailbox& mailbox,
               std::shared_ptr<std::atomic<int64_t>> live, std::atomic<int64_t>& all_unsent);
   ~Http2Stream() override;
@@ -53,25 +53,25 @@ class Http2Stream final : public HttpStream, public std::enable_shared_from_this
   void Reset(uint32_t code) override;
   size_t unsent_bytes() const override { return static_cast<size_t>(unsent_.load(std::memory_order_relaxed)); }
 
-  // Records that `bytes` were passed on for sending, or dropped.
+  // Records that `bytes` were passed on for sending or dropped.
   void NoteTaken(size_t bytes);
-  // Drops all unsent parts, present and future.
+  // Drops all unsent parts and all later ones.
   void Close();
 
   const int32_t id;
   std::shared_ptr<HttpRequest> request = std::make_shared<HttpRequest>();
   std::shared_ptr<HttpStreamHandler> handler;  // null if the body is not wanted
-  double points = 1;                           // charged if it is not answered: HttpAbuseLimits
+  double points = 1;                           // points charged if the request is not answered; see HttpAbuseLimits
   bool is_head_too_large = false;
-  bool has_remote_ended = false;  // the body is complete
+  bool has_remote_ended = false;  // true: the body is complete
   bool has_sent_head = false;
-  bool has_local_ended = false;                   // the last part was sent
-  bool is_reset_here = false;                     // reset by the server
-  std::optional<EventLoop::Time> answered_early;  // time of the last part, if the body is incomplete
+  bool has_local_ended = false;                   // true: the last part was sent
+  bool is_reset_here = false;                     // true: the server reset the stream
+  std::optional<EventLoop::Time> answered_early;  // time at which the last part was sent, if the body was incomplete
   std::deque<Part> parts;                         // to be sent
-  size_t sent_of_first = 0;                       // bytes sent of parts.front()
-  bool is_deferred = false;                       // nghttp2 was told that there is no data
-  // Rates: time since the stream waits for its client, and bytes transferred since.
+  size_t sent_of_first = 0;                       // bytes of parts.front() already sent
+  bool is_deferred = false;                       // nghttp2 waits until data is queued
+  // For rates: time since which the stream waits for its client, and bytes transferred since then.
   std::optional<EventLoop::Time> taking_since;
   int64_t taken = 0;
   std::optional<EventLoop::Time> body_since;
@@ -79,7 +79,7 @@ class Http2Stream final : public HttpStream, public std::enable_shared_from_this
 
  private:
   friend class Http2Mailbox;
-  // Calls `change` with the mail, and wakes the connection if there was no mail.
+  // Calls `change` with the mail. Wakes the connection if there was no mail before.
   template <typename Change>
   void Post(Change change);
 

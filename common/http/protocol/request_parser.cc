@@ -29,8 +29,8 @@ namespace {
 
 constexpr absl::string_view kEndOfHead = "\r\n\r\n";
 
-// Returns true if a header line begins with a space or a tab, which continues the line before: Beast joins them, RFC
-// 9112 (section 5.2) requires rejection.
+// Returns true if a header line starts with a space or a tab, which continues the previous line. Beast joins such
+// lines; RFC 9112 (section 5.2) requires to reject them.
 bool IsFolded(absl::string_view head) {
   return absl::StrContains(head, "\n ") || absl::StrContains(head, "\n\t");
 }
@@ -45,7 +45,7 @@ HttpRequestParser::HttpRequestParser(size_t max_head_bytes) : parser_(std::make_
 HttpRequestParser::~HttpRequestParser() = default;
 
 absl::StatusOr<size_t> HttpRequestParser::Take(absl::string_view bytes) {
-  if (!has_head()) {  // Beast consumes the headers once they are complete
+  if (!has_head()) {  // Beast consumes the headers only when they are complete
     const size_t end = bytes.find(kEndOfHead);
     const bool is_whole = end != absl::string_view::npos;
     if ((is_whole ? end + kEndOfHead.size() : bytes.size()) > parser_->max_head_bytes) {
@@ -60,7 +60,7 @@ absl::StatusOr<size_t> HttpRequestParser::Take(absl::string_view bytes) {
   size_t taken = 0;
   try {
     taken = parser_->of.put(boost::asio::buffer(bytes.data(), bytes.size()), error);
-  } catch (const std::length_error&) {  // header_limit does not apply to trailers of a chunked body
+  } catch (const std::length_error&) {  // header_limit does not cover the trailers of a chunked body
     return absl::InvalidArgumentError("a field behind the body is longer than 65,533 bytes");
   }
   if (!error || error == beast::http::error::need_more) return taken;

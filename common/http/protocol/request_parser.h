@@ -13,8 +13,8 @@
 
 namespace vitrine {
 
-// Incremental parser for one HTTP/1.x request (RFC 9112): first the headers only; the body, with length or chunked,
-// after ReadBody. Thread-compatible.
+// Incremental parser for one HTTP/1.x request (RFC 9112). It parses the headers first, and the body (with length or
+// chunked) after ReadBody. Thread-compatible.
 class HttpRequestParser {
  public:
   // Rejects headers of more than `max_head_bytes`.
@@ -23,23 +23,23 @@ class HttpRequestParser {
   HttpRequestParser(const HttpRequestParser&) = delete;
   HttpRequestParser& operator=(const HttpRequestParser&) = delete;
 
-  // Returns the number of bytes consumed; pass the rest again, followed by new bytes. Do not call after an error.
-  // INVALID_ARGUMENT if the bytes are not HTTP/1.x, or a header is folded over several lines; RESOURCE_EXHAUSTED if the
-  // headers are too long (HTTP answers 431); TooLargeError if the body is.
+  // Returns the number of bytes consumed. Pass the rest again, followed by new bytes. Do not call it after an error.
+  // INVALID_ARGUMENT: not HTTP/1.x, or a header folded over several lines. RESOURCE_EXHAUSTED: headers too long (HTTP
+  // answers 431). TooLargeError: body too long.
   absl::StatusOr<size_t> Take(absl::string_view bytes);
 
-  // Returns true if the headers are complete. Take then consumes no more until ReadBody.
+  // Returns true if the headers are complete; Take then consumes nothing until ReadBody is called.
   bool has_head() const;
-  // Returns the headers. Requires has_head. INVALID_ARGUMENT if they are invalid: see ReadTarget, CheckBodyLength and
+  // Returns the headers. Requires has_head. INVALID_ARGUMENT for invalid headers: see ReadTarget, CheckBodyLength and
   // CheckHost.
   absl::StatusOr<HttpHead> Head() const;
 
-  // Makes Take consume the body. A longer chunked body fails once a chunk exceeds `max_bytes`; the caller must check a
+  // Makes Take consume the body. A chunked body fails when it exceeds `max_bytes`; the caller must check a
   // Content-Length. Requires has_head.
   void ReadBody(int64_t max_bytes);
-  // Returns the bytes of the body received.
+  // Returns the number of body bytes received.
   size_t body_bytes() const;
-  // Returns true if the request is complete: Take must not be called any more.
+  // Returns true if the request is complete; Take must not be called again.
   bool is_done() const;
   // Returns the body. Requires is_done.
   std::string TakeBody();

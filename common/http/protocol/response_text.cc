@@ -12,7 +12,7 @@ std::string ResponseHead(const HttpResponse& response, const HttpRequest* reques
       boost::beast::http::obsolete_reason(boost::beast::http::int_to_status(static_cast<unsigned>(response.code)));
   std::string head =
       absl::StrCat("HTTP/1.1 ", response.code, " ", absl::string_view(reason.data(), reason.size()), "\r\n");
-  if (response.code != 204 && response.code != 304) {  // neither has a body
+  if (response.code != 204 && response.code != 304) {  // 204 and 304 have no body
     absl::StrAppend(&head, "Content-Type: ", response.type, "\r\nContent-Length: ", response.body.size(), "\r\n");
   }
   for (const auto& [name, value] : response.headers) absl::StrAppend(&head, name, ": ", value, "\r\n");

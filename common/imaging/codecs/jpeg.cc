@@ -21,17 +21,17 @@
 namespace vitrine {
 namespace {
 
-// libjpeg reports errors by a callback that must not return: it longjmps to `escape`, over libjpeg's frames, the
-// callbacks below and those between setjmp and libjpeg. None of these, nor the functions that call setjmp, hold an
-// object with a destructor. Calls of JpegRows have returned before libjpeg is called again.
+// libjpeg reports errors by a callback that must not return. It longjmps to `escape`, over the frames of libjpeg and of
+// our functions between setjmp and longjmp, which therefore have no object with a destructor. Neither do the functions
+// that call setjmp. JpegRows's functions have always returned before libjpeg is called again.
 struct Decoder {
   jpeg_decompress_struct jpeg;
   jpeg_error_mgr errors;
   jpeg_source_mgr source;
   jpeg_progress_mgr progress;
   int max_scans;
-  bool lacks_end;    // the file has no end marker, and libjpeg has not been given one yet
-  bool is_complete;  // no scan of a progressive file is missing
+  bool lacks_end;    // true: the file has no end marker, and libjpeg has not yet been given one
+  bool is_complete;  // true: no scan of a progressive file is missing
   std::jmp_buf escape;
   char message[JMSG_LENGTH_MAX];
 };
@@ -46,9 +46,10 @@ Decoder& DecoderOf(j_common_ptr jpeg) {
   std::longjmp(decoder.escape, 1);
 }
 
-// Level -1 is a warning. libjpeg continues after damage and fills in missing data; we do not. Four warnings mean no
-// damage to the pixels: stray bytes before a marker, an unknown JFIF version, odd scan parameters that baseline
-// ignores, and an unknown Adobe transform, for which libjpeg's guess is the only reasonable one.
+// Handles warnings (level -1) as errors: after damage libjpeg would continue and fill in missing data. Four warnings
+// are ignored, because they mean no damage to the pixels: stray bytes before a marker, an unknown JFIF version, odd
+// scan parameters that baseline ignores, and an unknown Adobe transform, for which libjpeg's guess is the only
+// reasonable one.
 void OnMessage(j_common_ptr jpeg, int level) {
   if (level != -1) return;
   switch (jpeg->err->msg_code) {
@@ -67,8 +68,8 @@ void OnOutput(j_common_ptr) {}  // prints nothing
 void InitSource(j_decompress_ptr) {}
 void EndSource(j_decompress_ptr) {}
 
-// All bytes were given at the start, so a request for more means a truncated file. If only the end marker is missing,
-// libjpeg needs one to return the last rows, and warns if it had to invent any pixel before it.
+// Called if libjpeg needs more bytes. All bytes were given at the start, so the file is truncated. If only the end
+// marker is missing, libjpeg needs one to return the last rows; it warns if it had to invent a pixel.
 boolean NoMoreBytes(j_decompress_ptr jpeg) {
   static constexpr JOCTET kEnd[] = {0xFF, JPEG_EOI};
   Decoder& decoder = DecoderOf(reinterpret_cast<j_common_ptr>(jpeg));
@@ -92,8 +93,8 @@ void SkipBytes(j_decompress_ptr jpeg, long count) {  // NOLINT: libjpeg's signat
   jpeg->src->bytes_in_buffer -= count;
 }
 
-// Called while rows are read, and while all scans of a progressive image are, which takes most of its time.
-// CheckJpegScans has counted them already; the limit also applies to scans that only libjpeg sees.
+// Called while rows are read, and while libjpeg reads all scans of a progressive image, which takes most of the time.
+// CheckJpegScans has already counted the scans; this limit also covers scans that only libjpeg sees.
 void OnProgress(j_common_ptr jpeg) {
   GiveWay();
   if (reinterpret_cast<j_decompress_ptr>(jpeg)->input_scan_number <= DecoderOf(jpeg).max_scans) return;
@@ -142,16 +143,16 @@ bool Start(Decoder& decoder, const char* bytes, size_t size, int max_scans) {
   return true;
 }
 
-// Converts CMYK to RGB without a colour profile. Inks are stored inverted, as by Adobe's programs: Pillow and Chromium
-// assume so with and without Adobe's marker.
+// Converts CMYK to RGB without a colour profile. The inks are inverted, as Adobe's programs store them. Pillow and
+// Chromium also assume this, with and without Adobe's marker.
 void CmykRowToRgb(const uint8_t* cmyk, int width, uint8_t* rgb) {
   for (int x = 0; x < width; ++x, cmyk += 4, rgb += 3) {
     for (int c = 0; c < 3; ++c) rgb[c] = static_cast<uint8_t>((cmyk[c] * cmyk[3] + 127) / 255);
   }
 }
 
-// Returns true if libjpeg can skip pixels without a change to the others, and still read the whole file. With several
-// scans it may smooth across blocks, and at the edge of a crop with unusual chroma sampling other pixels change.
+// Returns true if libjpeg can skip pixels, read the whole file, and return the other pixels unchanged. Otherwise it may
+// smooth across blocks (several scans), or change pixels at the edge of a crop (unusual chroma sampling).
 bool CanLeaveOut(jpeg_decompress_struct& jpeg) {
   if (jpeg.out_color_space == JCS_CMYK || jpeg_has_multiple_scans(&jpeg)) return false;
   for (int c = 0; c < jpeg.num_components; ++c) {
@@ -161,8 +162,8 @@ bool CanLeaveOut(jpeg_decompress_struct& jpeg) {
   return true;
 }
 
-// Crops the columns that `part` does not need. Returns the first remaining one. Chroma is smoothed between neighbours,
-// and libjpeg treats the crop's edge as the image's; hence the margin.
+// Crops the columns that `part` does not need. Returns the first remaining column. The margin is needed because libjpeg
+// smooths chroma between neighbours and treats the edge of the crop as the image's edge.
 int CropColumns(jpeg_decompress_struct& jpeg, const ImagePart& part) {
   constexpr int kMargin = 2;  // one chroma sample
   const int width = static_cast<int>(jpeg.output_width);
@@ -182,20 +183,20 @@ void ReadRow(Decoder& decoder, uint8_t* cmyk_row, JpegRows& rows) {
   GiveWay();
 }
 
-// Returns true if the scans of a progressive file had every bit of every coefficient. libjpeg returns incomplete ones
+// Returns true if the scans of a progressive file had every bit of every coefficient. If not, libjpeg decodes the file
 // without a warning.
 bool HasEveryBit(const jpeg_decompress_struct& jpeg) {
   if (!jpeg.progressive_mode) return true;
   for (int c = 0; c < jpeg.num_components; ++c) {
     for (const int missing : jpeg.coef_bits[c]) {
-      if (missing != 0) return false;  // -1: no bit was present
+      if (missing != 0) return false;  // -1 means that no bit was present
     }
   }
   return true;
 }
 
-// Passes the rows of `part` to `rows`, and reads to the end marker. `cmyk_row` has room for one row of four bytes per
-// pixel; it is null unless the image is CMYK.
+// Passes the rows of `part` to `rows`, and reads to the end marker. `cmyk_row` has space for a row of four bytes per
+// pixel; it is null if the image is not CMYK.
 bool ReadRows(Decoder& decoder, const ImagePart& part, uint8_t* cmyk_row, JpegRows& rows) {
   if (setjmp(decoder.escape)) return false;
   jpeg_decompress_struct& jpeg = decoder.jpeg;
@@ -205,7 +206,7 @@ bool ReadRows(Decoder& decoder, const ImagePart& part, uint8_t* cmyk_row, JpegRo
   rows.Begin(left, static_cast<int>(jpeg.output_width), jpeg.out_color_space == JCS_GRAYSCALE ? 1 : 3);
   if (leave_out && part.top > 0) jpeg_skip_scanlines(&jpeg, part.top);
   while (jpeg.output_scanline < static_cast<JDIMENSION>(part.bottom)) ReadRow(decoder, cmyk_row, rows);
-  // Skipping the last row too would leave the rest of the file unread.
+  // The last row is read, because skipping it would leave the rest of the file unread.
   if (leave_out && jpeg.output_scanline + 1 < jpeg.output_height) {
     jpeg_skip_scanlines(&jpeg, jpeg.output_height - 1 - jpeg.output_scanline);
   }
@@ -215,13 +216,14 @@ bool ReadRows(Decoder& decoder, const ImagePart& part, uint8_t* cmyk_row, JpegRo
   return true;
 }
 
-// Returns the position of a decoder that found damage, independent of skipped pixels.
+// Returns the position at which a decoder found damage. It does not depend on skipped pixels.
 std::string PlaceOf(const jpeg_decompress_struct& jpeg) {
   const JDIMENSION rows = jpeg.input_iMCU_row * static_cast<JDIMENSION>(jpeg.max_v_samp_factor) * DCTSIZE;
   return absl::StrCat("in scan ", jpeg.input_scan_number, " near row ", rows, " of ", jpeg.image_height);
 }
 
-// Returns the error of a file without an end marker: what else is missing. `decoded`: libjpeg found nothing missing.
+// Returns the error for a file without an end marker, with what else is missing. `decoded`: true if libjpeg returned
+// all rows.
 absl::Status WithoutEnd(const Decoder& decoder, bool decoded) {
   constexpr absl::string_view kCure = "send the whole file";
   if (!decoded) return DamagedJpeg(absl::StrCat("its pixels end ", PlaceOf(decoder.jpeg), "; ", kCure));

@@ -11,17 +11,17 @@
 
 namespace vitrine {
 
-// Returns the pixels of a JPEG as stored, before its orientation is applied: 1 channel for grey, 3 for everything else.
-// `header` is the result of ReadHeader for the same bytes and limits. Decodes at 1/divisor of the size, with divisor 1,
-// 2, 4 or 8, sides rounded up. INVALID_ARGUMENT for any damage.
+// Returns the pixels of a JPEG as stored, before its orientation is applied: 1 channel for grey, 3 for all others.
+// Decodes at 1/divisor of the size, for divisor 1, 2, 4 or 8, with sides rounded up. `header` is the result of
+// ReadHeader for these bytes and limits. INVALID_ARGUMENT for any damage.
 absl::StatusOr<Image> DecodeJpeg(std::string_view bytes, const ImageHeader& header, const ImageLimits& limits,
                                  int divisor = 1);
 
-// Receives the rows of a JPEG as libjpeg decodes them, top down.
+// Receives the rows of a JPEG from top to bottom, as libjpeg decodes them.
 class JpegRows {
  public:
   virtual ~JpegRows() = default;
-  // Called before the first row: each row has `width` pixels from column `left` on, with 1 or 3 channels.
+  // Called before the first row. Each row has `width` pixels from column `left` on, with 1 or 3 channels.
   virtual void Begin(int left, int width, int channels) = 0;
   // Returns the buffer for row y.
   virtual uint8_t* RoomFor(int y) = 0;
@@ -29,9 +29,10 @@ class JpegRows {
   virtual void Take(int y) = 0;
 };
 
-// Decodes the same pixels row by row; allocates no buffer of the image's size, except for a JPEG with several scans.
-// Pixels outside `part` (of the reduced image) are only returned if that is as cheap as leaving them out, but the whole
-// file is read: damage anywhere is INVALID_ARGUMENT with the same message, possibly after rows were returned.
+// Like DecodeJpeg, but passes the pixels to `rows` row by row. Allocates no buffer of the image's size, except for a
+// JPEG with several scans. Pixels outside `part` (in the reduced image) are returned only if leaving them out would
+// save nothing. The whole file is read: damage anywhere is INVALID_ARGUMENT with the same message, possibly after rows
+// were returned.
 absl::Status DecodeJpegRows(std::string_view bytes, const ImageHeader& header, const ImageLimits& limits, int divisor,
                             const ImagePart& part, JpegRows& rows);
 

@@ -20,7 +20,7 @@ constexpr int kMostHeaderSegments = 1024;
 constexpr size_t kMostHeaderGarbage = 64 << 10;
 constexpr std::string_view kExifPrefix("Exif\0\0", 6);
 constexpr std::string_view kXmpPrefix("http://ns.adobe.com/xap/1.0/\0", 29);
-constexpr size_t kFrameFront = 6;  // bytes of a frame header before its components, each of 3
+constexpr size_t kFrameFront = 6;  // bytes of a frame header before its components, which have 3 bytes each
 
 enum Marker : int {
   kNoMarker = -1,  // the data ended
@@ -74,8 +74,8 @@ std::string NameOf(int marker) {
   }
 }
 
-// Reads marker after marker by libjpeg's rules: bytes before a marker are skipped, 0xFF may be repeated, 0xFF 0x00 is
-// no marker.
+// Reads markers by libjpeg's rules: bytes before a marker are skipped, 0xFF may be repeated, and 0xFF 0x00 is no
+// marker.
 class MarkerReader {
  public:
   explicit MarkerReader(std::string_view bytes) : bytes_(bytes) {}
@@ -96,7 +96,7 @@ class MarkerReader {
     return kNoMarker;
   }
 
-  // Returns the content of the segment whose marker Next() has just returned, nullopt if the file ends within it.
+  // Returns the content of the segment whose marker Next() just returned; nullopt if the file ends within the segment.
   std::optional<std::string_view> Segment() {
     if (bytes_.size() - position_ < 2) return std::nullopt;
     const size_t length = Byte(position_) << 8 | Byte(position_ + 1);
@@ -116,7 +116,7 @@ class MarkerReader {
   size_t skipped_ = 0;
 };
 
-// Parses a start of frame: precision, height, width, components. Sets the stored size.
+// Parses a start of frame (precision, height, width, components) and sets the stored size.
 absl::Status ReadFrame(int marker, std::string_view content, ImageHeader& header) {
   if (marker > kSof2) {
     const char* kind = marker == 0xC3                     ? "lossless"
@@ -146,13 +146,13 @@ absl::Status ReadFrame(int marker, std::string_view content, ImageHeader& header
   return absl::OkStatus();
 }
 
-// Components of the frame that have had a scan. A component is identified by its index in the frame, because ids may
-// repeat: component i of a scan is the first one with its id at or after index i in the frame, since earlier ones
-// belong to the components before it.
+// Records which components of the frame were in a scan. Components are identified by their index in the frame, because
+// ids may repeat: component i of a scan is the first one of the frame with its id at index i or later, because earlier
+// ones belong to earlier components of the scan.
 class SentComponents {
  public:
   void TakeFrame(std::string_view content) {
-    if (!ids_.empty()) return;  // libjpeg rejects a second one
+    if (!ids_.empty()) return;  // libjpeg rejects a second frame
     for (size_t at = kFrameFront; at < content.size(); at += 3) ids_.push_back(content[at]);
   }
 
@@ -177,7 +177,7 @@ class SentComponents {
 
  private:
   std::string ids_;
-  std::bitset<4> sent_;  // by index in the frame
+  std::bitset<4> sent_;  // index: component of the frame
 };
 
 }  // namespace

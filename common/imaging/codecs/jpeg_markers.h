@@ -11,17 +11,17 @@
 
 namespace vitrine {
 
-// Returns INVALID_ARGUMENT for a JPEG; `what` is the cause.
+// Returns INVALID_ARGUMENT for a JPEG with the cause `what`.
 absl::Status DamagedJpeg(absl::string_view what);
 
-// Reads the header of a JPEG: visits every segment up to the first scan, decodes none. INVALID_ARGUMENT: a damaged
+// Reads the header of a JPEG: visits every segment before the first scan, without decoding. INVALID_ARGUMENT: a damaged
 // header, more than 1024 segments before the first scan, or an unsupported variant (12 bits, arithmetic coding,
 // lossless, hierarchical, two components, height stated later). Checks no size limits.
 absl::StatusOr<ImageHeader> ReadJpegHeader(std::string_view bytes);
 
-// Walks the markers of the whole file without decoding, and returns true if its end marker is present. INVALID_ARGUMENT
-// if it has more than `max_scans` scans or no scan of one of its components, or ends within a segment. Components are
-// identified by their ids as in libjpeg-turbo, so that ids may repeat. Takes about 10 microseconds per 100 KB, so a
+// Visits the markers of the whole file without decoding, and returns true if its end marker is present.
+// INVALID_ARGUMENT: more than `max_scans` scans, a component without a scan, or the end of the file within a segment.
+// Components are identified like in libjpeg-turbo, so that ids may repeat. Takes about 10 microseconds per 100 KB, so a
 // scan bomb is cheap to reject. Requires that ReadJpegHeader accepted the bytes.
 absl::StatusOr<bool> CheckJpegScans(std::string_view bytes, int max_scans);
 

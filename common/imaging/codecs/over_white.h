@@ -6,7 +6,7 @@
 
 namespace vitrine {
 
-// Composites a value with `alpha` over white, rounded.
+// Returns `value` with opacity `alpha`, 0 to 255, composited over white and rounded.
 constexpr uint8_t OverWhite(uint32_t value, uint32_t alpha) {
   return static_cast<uint8_t>((value * alpha + 255 * (255 - alpha) + 127) / 255);
 }

@@ -21,7 +21,8 @@
 namespace vitrine {
 namespace {
 
-// Limit for chunks other than pixels; the largest that reach the decoder, PLTE and tRNS, have at most 768 bytes.
+// Maximum size of chunks other than pixels. The largest ones that reach the decoder, PLTE and tRNS, have at most 768
+// bytes.
 constexpr size_t kMostChunkBytes = 4096;
 
 struct FreeContext {
@@ -29,7 +30,7 @@ struct FreeContext {
 };
 using Context = std::unique_ptr<spng_ctx, FreeContext>;
 
-// The selected parts of the file as one stream.
+// Reads selected parts of the file as one stream.
 struct Parts {
   std::vector<std::string_view> parts;
   size_t next = 0;
@@ -55,12 +56,12 @@ absl::Status DamagedPng(int error) {
   return absl::InvalidArgumentError(absl::StrCat("the PNG is damaged or cut short: ", spng_strerror(error)));
 }
 
-// Returns the upper 8 bits, as Pillow and libpng do: equal results require the same loss.
+// Returns the upper 8 bits, which gives the same results as Pillow and libpng.
 uint8_t To8Bits(uint16_t value) {
   return static_cast<uint8_t>(value >> 8);
 }
 
-// Convert one pixel of the decoder to one pixel of the image.
+// Each of these converts one pixel of the decoder to one pixel of the image.
 struct Grey16 {
   using In = uint16_t;
   static constexpr int kIn = 1, kOut = 1;
@@ -90,7 +91,7 @@ struct Rgba16Over {
   }
 };
 
-// Pixels of a row that belong to a pass of the interlaced order.
+// Columns of a row that belong to one pass of an interlaced image.
 struct Columns {
   int first, step;
 };
@@ -105,8 +106,8 @@ void ConvertRow(const void* row, Columns columns, int width, uint8_t* out) {
   for (int x = columns.first; x < width; x += columns.step) Pixel::Convert(in + x * Pixel::kIn, out + x * Pixel::kOut);
 }
 
-// Conversion of one kind of PNG to an image: the decoder's output format and our own conversion (none for the common
-// kinds, which are decoded directly into the image).
+// How one kind of PNG becomes an image: the decoder's output format, and our conversion. The common kinds have no
+// conversion; they are decoded directly into the image.
 struct Plan {
   int format = 0;
   int flags = 0;
@@ -125,7 +126,7 @@ Plan Converting(int format, int flags) {
           .convert = &ConvertRow<Pixel>};
 }
 
-// Makes the pixels of a row with the colour `clear` white.
+// Makes those pixels of a row white that have the colour `clear`.
 void ClearRow(const std::array<uint8_t, 3>& clear, Columns columns, int width, uint8_t* row) {
   for (int x = columns.first; x < width; x += columns.step) {
     uint8_t* pixel = row + ptrdiff_t{3} * x;
@@ -133,14 +134,14 @@ void ClearRow(const std::array<uint8_t, 3>& clear, Columns columns, int width, u
   }
 }
 
-// A transparent colour of 16 bits is compared after the reduction to 8, as in Pillow.
+// Like Pillow, compares a transparent colour of 16 bits after the reduction to 8 bits.
 Plan PlanForDeepColour(const spng_trns* trns) {
   Plan plan = Converting<Rgb16>(SPNG_FMT_PNG, 0);
   if (trns != nullptr) plan.clear = {To8Bits(trns->red), To8Bits(trns->green), To8Bits(trns->blue)};
   return plan;
 }
 
-// `trns` is null if the file has none.
+// `trns`: null if the file has none.
 Plan PlanFor(const spng_ihdr& header, const spng_trns* trns) {
   const bool grey = header.color_type == SPNG_COLOR_TYPE_GRAYSCALE ||  //
                     header.color_type == SPNG_COLOR_TYPE_GRAYSCALE_ALPHA;
@@ -149,7 +150,7 @@ Plan PlanFor(const spng_ihdr& header, const spng_trns* trns) {
   const bool deep = header.bit_depth == 16;
   if (deep && header.color_type == SPNG_COLOR_TYPE_TRUECOLOR) return PlanForDeepColour(trns);
   if (alpha && deep) {
-    // Grey with alpha gets three channels, because Pillow has no grey mode for it.
+    // Grey with alpha gets three channels, like in Pillow, which has no grey mode for it.
     return header.color_type == SPNG_COLOR_TYPE_GRAYSCALE
                ? Converting<Rgba16Over<1>>(SPNG_FMT_RGBA16, SPNG_DECODE_TRNS)
                : Converting<Rgba16Over<3>>(SPNG_FMT_RGBA16, SPNG_DECODE_TRNS);
@@ -193,7 +194,7 @@ absl::StatusOr<Image> DecodePng(std::string_view bytes, const ImageHeader& heade
   ASSIGN_OR_RETURN(stream.parts, SelectPngPixels(bytes));
   Context context(spng_ctx_new(0));
   if (context == nullptr) return absl::ResourceExhaustedError("no memory for a PNG decoder");
-  spng_set_crc_action(context.get(), SPNG_CRC_USE, SPNG_CRC_USE);  // SelectPngPixels has verified them all
+  spng_set_crc_action(context.get(), SPNG_CRC_USE, SPNG_CRC_USE);  // SelectPngPixels has verified the checksums
   spng_set_chunk_limits(context.get(), kMostChunkBytes, kMostChunkBytes);
   if (int error = spng_set_png_stream(context.get(), ReadParts, &stream)) return DamagedPng(error);
   spng_ihdr ihdr = {};

@@ -21,7 +21,7 @@ namespace {
 constexpr int kMostHeaderChunks = 1024;
 constexpr int kMostChunks = 64 << 10;
 constexpr size_t kMostTextBytes = 64 << 10;
-constexpr size_t kChecksumPiece = 64 << 10;  // bytes between calls of GiveWay, about 20 us
+constexpr size_t kChecksumPiece = 64 << 10;  // bytes between two calls of GiveWay, about 20 us
 constexpr std::string_view kSignature("\x89PNG\r\n\x1a\n", 8);
 constexpr size_t kMostPngSide = 0x7FFFFFFF;
 
@@ -52,12 +52,12 @@ struct Chunk {
   }
 };
 
-// Returns "IDAT chunk" for error messages.
+// Returns for example "IDAT chunk", for error messages.
 std::string NameOf(std::string_view type) {
   return absl::StrCat(absl::CHexEscape(absl::string_view(type.data(), type.size())), " chunk");
 }
 
-// Returns the chunk at the start of `bytes`, nullopt if the file ends within it.
+// Returns the chunk at the start of `bytes`; nullopt if the file ends within the chunk.
 std::optional<Chunk> FirstChunk(std::string_view bytes) {
   if (bytes.size() < 12) return std::nullopt;
   const size_t length = U32(bytes, 0);
@@ -65,7 +65,7 @@ std::optional<Chunk> FirstChunk(std::string_view bytes) {
   return Chunk{bytes.substr(0, length + 12), bytes.substr(4, 4), bytes.substr(8, length)};
 }
 
-// Returns the error for a file that ends where a chunk was expected; `bytes` is the start of the chunk.
+// Returns the error for a file that ends before or within a chunk; `bytes` is the start of the chunk.
 absl::Status EndsEarly(std::string_view bytes) {
   if (bytes.empty()) return DamagedPng("its end chunk (IEND) is missing; send the whole file");
   if (bytes.size() < 8) return DamagedPng("it ends within the header of a chunk; send the whole file");
@@ -108,7 +108,7 @@ absl::Status ReadImageHeader(const Chunk& chunk, ImageHeader& header) {
   return absl::OkStatus();
 }
 
-// Decompresses at most kMostTextBytes; returns the data before any damage.
+// Decompresses at most kMostTextBytes. If the data is damaged, returns what precedes the damage.
 std::string Inflated(std::string_view compressed) {
   z_stream stream = {};
   if (inflateInit(&stream) != Z_OK) return "";
@@ -123,14 +123,14 @@ std::string Inflated(std::string_view compressed) {
   return text;
 }
 
-// Cuts `text` after the next zero byte and returns the part before it.
+// Removes from `text` the part up to the next zero byte, and returns that part without the zero.
 std::string_view UpToZero(std::string_view& text) {
   const std::string_view front = text.substr(0, text.find('\0'));
   text.remove_prefix(std::min(text.size(), front.size() + 1));
   return front;
 }
 
-// Returns the text, at most 64 KiB, of a text chunk with this keyword; nullopt for every other chunk.
+// Returns the text, at most 64 KiB, of a text chunk with this keyword; nullopt for other chunks.
 std::optional<std::string> TextOf(const Chunk& chunk, std::string_view keyword) {
   std::string_view rest = chunk.content;
   if (chunk.type != "tEXt" && chunk.type != "zTXt" && chunk.type != "iTXt") return std::nullopt;
@@ -146,7 +146,8 @@ std::optional<std::string> TextOf(const Chunk& chunk, std::string_view keyword) 
   return compressed ? Inflated(rest) : std::string(rest.substr(0, kMostTextBytes));
 }
 
-// Returns the bytes of a profile that ImageMagick wrote as text: an empty line, its name, its length, then digits.
+// Returns the bytes of a profile that ImageMagick wrote as text: an empty line, its name, its length, then hexadecimal
+// digits.
 std::string RawProfile(std::string_view text) {
   for (int line = 0; line < 3; ++line) text.remove_prefix(std::min(text.size(), text.find('\n') + 1));
   std::string digits;
@@ -157,7 +158,7 @@ std::string RawProfile(std::string_view text) {
   return absl::HexStringToBytes(digits);
 }
 
-// Orientation in the chunks of a file; the first of each kind counts.
+// Finds the orientation in the chunks of a file. For each kind of metadata, the first chunk counts.
 class Metadata {
  public:
   absl::Status Take(const Chunk& chunk) {
@@ -195,7 +196,7 @@ absl::StatusOr<ImageHeader> ReadPngHeader(std::string_view bytes) {
   bool has_pixels = false;
   for (int chunks = 0; chunks < (has_pixels ? kMostChunks : kMostHeaderChunks); ++chunks) {
     bytes.remove_prefix(chunk->whole.size());
-    // The file may end within the first chunk of pixels: for the header its start is enough.
+    // The file may end within the first chunk of pixels; its start is enough for the header.
     has_pixels = has_pixels || (bytes.size() >= 8 && bytes.substr(4, 4) == "IDAT");
     chunk = FirstChunk(bytes);
     if (!chunk && !has_pixels) return EndsEarly(bytes);

@@ -10,15 +10,15 @@
 
 namespace vitrine {
 
-// Reads the header of a PNG: IHDR, and the orientation in metadata before or after the pixels: an eXIf chunk, else
-// ImageMagick's text "Raw profile type exif", else XMP in an iTXt chunk. In a file cut off after its pixels began,
-// later metadata counts as absent. INVALID_ARGUMENT: a damaged header, more than 1024 chunks before the pixels or 65536
-// in total. Checks no size limits.
+// Reads the header of a PNG: IHDR, and the orientation in metadata before or after the pixels. It is taken from an eXIf
+// chunk, or else from ImageMagick's text "Raw profile type exif", or else from XMP in an iTXt chunk. If the file is cut
+// off after its pixels began, later metadata counts as absent. INVALID_ARGUMENT: a damaged header, more than 1024
+// chunks before the pixels or 65536 in total. Checks no size limits.
 absl::StatusOr<ImageHeader> ReadPngHeader(std::string_view bytes);
 
-// Returns the parts of the file that its pixels depend on, in order: signature, IHDR, PLTE, tRNS, IDAT, IEND.
-// Everything else (text, colour profiles, animation frames) is skipped and never reaches a decoder. INVALID_ARGUMENT:
-// the file ends before IEND, a wrong checksum, an unknown critical chunk, pixels in two places. Requires that
+// Returns the parts of the file that its pixels depend on, in order: signature, IHDR, PLTE, tRNS, IDAT, IEND. All other
+// chunks (text, colour profiles, animation frames) are skipped and never reach a decoder. INVALID_ARGUMENT: the file
+// ends before IEND, a wrong checksum, an unknown critical chunk, IDAT chunks that are not adjacent. Requires that
 // ReadPngHeader accepted the bytes.
 absl::StatusOr<std::vector<std::string_view>> SelectPngPixels(std::string_view bytes);
 

@@ -17,9 +17,10 @@
 namespace vitrine {
 namespace {
 
-// At most about a millisecond of decoding. Lossless decoding restarts some rows back for each piece.
+// Pixels decoded between two calls of GiveWay, at most about a millisecond. Lossless decoding restarts some rows back
+// for each piece.
 constexpr int64_t kLossyPixelsAtATime = 1 << 15, kLosslessPixelsAtATime = 1 << 17;
-constexpr int kLossless = 2;  // WebPBitstreamFeatures::format
+constexpr int kLossless = 2;  // value of WebPBitstreamFeatures::format
 
 absl::Status WebpFault(VP8StatusCode code) {
   switch (code) {
@@ -33,7 +34,7 @@ absl::Status WebpFault(VP8StatusCode code) {
   }
 }
 
-// Converts [height, width, 4] to [height, width, 3], over white.
+// Converts [height, width, 4] to [height, width, 3], composited over white.
 void OverWhiteInPlace(size_t width, std::vector<uint8_t>& pixels) {
   const size_t count = pixels.size() / 4;
   for (size_t i = 0; i < count; ++i) {
@@ -46,9 +47,10 @@ void OverWhiteInPlace(size_t width, std::vector<uint8_t>& pixels) {
   pixels.resize(3 * count);
 }
 
-// libwebp has no callback while it decodes, but decodes only as far as it has bytes. So it gets a little more of the
-// file at a time, which gives the same pixels as the whole file at once. Bytes do not correspond to rows: a uniform
-// image has few bytes and is decoded in one piece, or in an eighth of it if lossless.
+// Decodes in pieces, with GiveWay between them. libwebp has no callback, but decodes only as far as it has bytes, so
+// each piece passes a little more of the file. The pixels are the same as from the whole file at once. The number of
+// bytes does not tell the number of rows: a uniform image has few bytes and is decoded in one piece, or in eight if
+// lossless.
 VP8StatusCode DecodePieces(std::string_view bytes, int64_t pixels, WebPDecoderConfig& config) {
   struct Delete {
     void operator()(WebPIDecoder* decoder) const { WebPIDelete(decoder); }

@@ -11,8 +11,8 @@
 namespace vitrine {
 
 // Returns the pixels of a WebP as stored, before its orientation is applied: 3 channels, alpha composited over white.
-// `header` is the result of ReadHeader for the same bytes. INVALID_ARGUMENT for damage; RESOURCE_EXHAUSTED if libwebp
-// is out of memory.
+// `header` is the result of ReadHeader for these bytes. INVALID_ARGUMENT for damage. RESOURCE_EXHAUSTED if libwebp is
+// out of memory.
 absl::StatusOr<Image> DecodeWebp(std::string_view bytes, const ImageHeader& header);
 
 }  // namespace vitrine

@@ -16,8 +16,8 @@ namespace vitrine {
 namespace {
 
 constexpr int kMostWebpChunks = 1024;
-constexpr size_t kRiffHeader = 12;  // RIFF, length, WEBP
-constexpr size_t kChunkHeader = 8;  // four letters, length
+constexpr size_t kRiffHeader = 12;  // size of "RIFF", length and "WEBP"
+constexpr size_t kChunkHeader = 8;  // size of four letters and length
 constexpr std::string_view kLossyStart = "\x9D\x01\x2A";
 
 // Flags in the first byte of VP8X.
@@ -29,7 +29,7 @@ absl::Status DamagedWebp(absl::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat("the WebP is damaged or cut short: ", what));
 }
 
-// Reads `count` bytes, at most 4, little-endian.
+// Reads a little-endian number of `count` bytes, at most 4.
 uint32_t LittleEndian(std::string_view bytes, size_t at, size_t count) {
   uint32_t value = 0;
   for (size_t i = count; i-- > 0;) value = value << 8 | static_cast<uint8_t>(bytes[at + i]);
@@ -38,13 +38,13 @@ uint32_t LittleEndian(std::string_view bytes, size_t at, size_t count) {
 
 struct RiffChunk {
   std::string_view type;
-  std::string_view content;  // as much of it as is available
-  size_t stated = 0;         // its size in bytes, as stated
+  std::string_view content;  // the available part of the content
+  size_t stated = 0;         // size of the content in bytes, as stated
   size_t whole() const { return kChunkHeader + stated + stated % 2; }
   bool complete() const { return content.size() == stated; }
 };
 
-// Returns the chunk at the start of `bytes`, nullopt if they end within its header.
+// Returns the chunk at the start of `bytes`; nullopt if `bytes` ends within its header.
 std::optional<RiffChunk> FirstRiffChunk(std::string_view bytes) {
   if (bytes.size() < kChunkHeader) return std::nullopt;
   const size_t stated = LittleEndian(bytes, 4, 4);
@@ -91,14 +91,14 @@ absl::Status ReadSize(const RiffChunk& first, ImageHeader& header) {
   return DamagedWebp("it begins with neither pixels nor a header");
 }
 
-// Returns the bytes within RIFF's stated length, at least its header: some files state a length of 0.
+// Returns the bytes within RIFF's stated length. The header is always included, because some files state a length of 0.
 std::string_view Covered(std::string_view bytes) {
   const uint64_t stated = uint64_t{kChunkHeader} + LittleEndian(bytes, 4, 4);
   return bytes.substr(0, static_cast<size_t>(std::clamp<uint64_t>(stated, kRiffHeader, bytes.size())));
 }
 
-// Sets the orientation from the chunks after the first one, VP8X, at the start of `left`. libwebp gives Pillow and
-// browsers only the metadata that VP8X announces.
+// Sets the orientation from the chunks in `left`, which starts with VP8X. Metadata counts only if VP8X announces it;
+// libwebp does not give Pillow and browsers any other.
 absl::Status ReadOrientation(std::string_view left, ImageHeader& header) {
   std::string_view exif, xmp;
   std::optional<RiffChunk> chunk = FirstRiffChunk(left);
@@ -132,7 +132,7 @@ absl::StatusOr<ImageHeader> ReadWebpHeader(std::string_view bytes) {
   if (header.stored_width == 0 || header.stored_height == 0) {
     return DamagedWebp("its header states no height or no width");
   }
-  // Chunks after the pixels of a simple file are ignored.
+  // In a simple file, chunks after the pixels are ignored.
   if (is_extended) RETURN_IF_ERROR(ReadOrientation(left, header));
   return header;
 }

@@ -10,17 +10,17 @@
 
 namespace vitrine {
 
-// Returns true if the file starts as a WebP: RIFF, any length, WEBP.
+// Returns true if the file starts like a WebP: "RIFF", any length, "WEBP".
 bool BeginsAsWebp(std::string_view bytes);
 
-// Reads the header of a WebP: the size in its first chunk, and the orientation of its EXIF chunk or, without one, of
-// its XMP chunk, if the header announces them. They come after the pixels, so the beginning of a file may give
+// Reads the header of a WebP: the size in its first chunk, and the orientation in its EXIF chunk or, if there is none,
+// its XMP chunk, if the header announces them. These chunks follow the pixels, so the start of a file may give
 // orientation 1 where the whole file gives another. INVALID_ARGUMENT: a damaged header, more than 1024 chunks, an
 // animation. Checks no size limits.
 absl::StatusOr<ImageHeader> ReadWebpHeader(std::string_view bytes);
 
-// INVALID_ARGUMENT unless everything that the file announces is present: every chunk to its last byte, pixels once.
-// libwebp accepts some truncated files. Requires that ReadWebpHeader accepted the bytes.
+// Returns INVALID_ARGUMENT if anything that the file announces is missing: every chunk must be complete, and there must
+// be pixels exactly once. (libwebp accepts some truncated files.) Requires that ReadWebpHeader accepted the bytes.
 absl::Status CheckWebpIsWhole(std::string_view bytes);
 
 }  // namespace vitrine

@@ -16,7 +16,7 @@
 namespace vitrine {
 namespace {
 
-// Twice as fast as zlib's default level and a few percent larger; overlays are read once.
+// Twice as fast as zlib's default level, and the file is a few percent larger; an overlay is read only once.
 constexpr int kCompressionLevel = 4;
 
 struct FreeContext {
@@ -26,8 +26,8 @@ struct FreeBuffer {
   void operator()(void* buffer) const { std::free(buffer); }
 };
 
-// Size and distance of the sampled bands of rows: adjacent rows, because each row is compressed relative to the one
-// above.
+// Height of the sampled bands of rows, and distance between their starts. Rows of a band are adjacent, because each row
+// is compressed relative to the row above.
 constexpr int kBandRows = 8, kBandsApart = 64;
 
 absl::Status SpngError(int code) {

@@ -10,13 +10,13 @@
 
 namespace vitrine {
 
-// Encodes an image as a PNG file, grey or RGB with 8 bits per channel, lossless. INVALID_ARGUMENT if sides, channels
-// and number of bytes do not match. Thread-safe.
+// Encodes an image as a lossless PNG file, grey or RGB with 8 bits per channel. INVALID_ARGUMENT if sides, channels and
+// number of bytes do not match. Thread-safe.
 absl::StatusOr<std::string> EncodePng(const Image& image);
 
-// Estimates the size of EncodePng at the cost of an eighth of the rows: mostly too high, by up to a third for few rows,
-// but by nearly the same factor for similar images, such as the overlays of one image. Errors as EncodePng.
-// Thread-safe.
+// Estimates the size of EncodePng's result at the cost of an eighth of the rows. The estimate is usually too high, by
+// up to a third for images with few rows. The factor is nearly the same for similar images, such as the overlays of one
+// image. Errors are those of EncodePng. Thread-safe.
 absl::StatusOr<int64_t> EstimatePngBytes(const Image& image);
 
 }  // namespace vitrine
