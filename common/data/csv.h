@@ -20,7 +20,7 @@ struct CsvRow {
 };
 
 // Parses RFC 4180: a cell may be in double quotes, with blanks around them; a quote inside is doubled. Lines end with
-// "\n", "\\r\n" or "\\r". Empty lines and a byte order mark are ignored. INVALID_ARGUMENT names the line: an unclosed
+// "\n", "\r\n" or "\r". Empty lines and a byte order mark are ignored. INVALID_ARGUMENT names the line: an unclosed
 // quote, or text after a closing quote.
 absl::StatusOr<std::vector<CsvRow>> ParseCsv(std::string_view text, char separator = ',');
 

@@ -14,7 +14,7 @@
 namespace vitrine::cpu {
 namespace {
 
-// Returns the first value of each property that the kernel reports about the CPU; empty where the format differs.
+// Returns the first value of each property in /proc/cpuinfo; empty if the format differs.
 std::map<std::string, std::string> Findings() {
   std::map<std::string, std::string> findings;
   std::ifstream file("/proc/cpuinfo");

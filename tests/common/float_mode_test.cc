@@ -13,7 +13,7 @@ namespace {
 
 constexpr float kSmallest = std::numeric_limits<float>::min();
 
-// Volatile, or the compiler would compute it.
+// Volatile, so that the compiler does not compute it.
 float Product(float x, float y) {
   const volatile float a = x, b = y;
   const volatile float product = a * b;

@@ -25,11 +25,11 @@
 
 namespace vitrine {
 
-// An HTTP/2 client with one connection, run on the test's thread: an nghttp2 client session over a blocking socket.
+// An HTTP/2 client with one connection: an nghttp2 client session over a blocking socket, run on the test's thread.
 class Http2Client {
  public:
   struct Response {
-    std::map<std::string, std::string> headers = {};  // headers and trailers
+    std::map<std::string, std::string> headers = {};  // headers and trailers of the response
     std::string body = {};
     bool is_ended = false;
     std::optional<uint32_t> reset = {};  // error code of the server's RST_STREAM
@@ -41,8 +41,8 @@ class Http2Client {
     std::string why;
   };
 
-  // `address` is 127.0.0.1:PORT or unix:///PATH. `before` is sent ahead of the preface; `window` is the initial
-  // flow-control window of each stream.
+  // `address`: 127.0.0.1:PORT or unix:///PATH. `before`: bytes sent before the preface. `window`: initial flow-control
+  // window of each stream.
   explicit Http2Client(const std::string& address, const std::string& before = "", uint32_t window = 1 << 20) {
     Connect(address);
     nghttp2_session_callbacks* callbacks = nullptr;
@@ -63,7 +63,8 @@ class Http2Client {
   Http2Client(const Http2Client&) = delete;
   Http2Client& operator=(const Http2Client&) = delete;
 
-  // Begins a request and returns its stream id. `body` is sent as windows allow; without `ends`, the body stays open.
+  // Starts a request and returns its stream id. `body` is sent as the windows allow. If `ends` is false, the body stays
+  // incomplete.
   int32_t Begin(const std::string& path, const std::string& body = "", bool ends = true,
                 const std::vector<std::pair<std::string, std::string>>& more = {}) {
     std::vector<std::pair<std::string, std::string>> headers = {
@@ -96,14 +97,14 @@ class Http2Client {
     if (!bytes.empty()) (void)!send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
   }
 
-  // Reads and writes until `done` returns true, the server has hung up, or ten seconds have passed. Returns the last
+  // Reads and writes until `done` returns true, the server disconnects, or ten seconds have passed. Returns the last
   // result of `done`.
   bool Until(const std::function<bool()>& done) {
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
     while (!done() && !is_gone && std::chrono::steady_clock::now() < end) Step(50);
     return done();
   }
-  // Like Until, until the response has ended.
+  // Reads and writes until the response has ended, like Until.
   const Response& Await(int32_t id) {
     Until([&] { return responses[id].is_ended || responses[id].is_closed; });
     return responses[id];
@@ -116,9 +117,9 @@ class Http2Client {
   std::map<int32_t, Response> responses;
   std::vector<Goaway> goaways;
   int pings = 0, ping_answers = 0;
-  std::vector<int32_t> data_order;  // stream of each received DATA frame
+  std::vector<int32_t> data_order;  // stream id of each received DATA frame
   bool is_gone = false;
-  bool holds_answers = false;  // delays replies to the server's frames until other data is sent
+  bool holds_answers = false;  // true: replies to the server's frames wait until other data is sent
 
  private:
   struct Body {

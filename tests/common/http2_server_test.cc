@@ -22,12 +22,12 @@ namespace {
 using ::testing::HasSubstr;
 using Request = std::shared_ptr<HttpRequest>;
 
-// The reasons of closed connections.
+// Collects the reasons of closed connections.
 class Closings final : public HttpObserver {
  public:
   void OnClosed(CloseReason reason) override { Add(reason); }
   void OnRefused(CloseReason reason) override { Add(reason); }
-  // Waits up to five seconds for that reason.
+  // Waits for up to five seconds until a connection is closed for this reason.
   bool Await(const std::string& reason) {
     std::unique_lock<std::mutex> lock(mutex_);
     return changed_.wait_for(lock, std::chrono::seconds(5),
@@ -61,10 +61,10 @@ struct Seen {
   std::atomic<size_t> bytes = 0;
   std::atomic<int> closed = 0, answered = 0, too_slow = 0;
   std::mutex mutex;
-  std::vector<std::shared_ptr<HttpStream>> kept;  // open streams that a test holds
+  std::vector<std::shared_ptr<HttpStream>> kept;  // open streams that a test keeps
 };
 
-// Answers a stream with `answer` once its body is complete, and counts its events in `seen`.
+// Answers a stream with `answer` when its body is complete, and counts its events in `seen`.
 class Answering final : public HttpStreamHandler {
  public:
   Answering(std::shared_ptr<HttpStream> stream, std::string answer, Seen& seen)
@@ -148,7 +148,7 @@ TEST(Http2Server, LargeAnswersLetOthersPass) {
   const auto& order = other.data_order;
   const auto first_of_two = std::find(order.begin(), order.end(), two);
   const auto last_of_one = std::find(order.rbegin(), order.rend(), one).base();
-  EXPECT_LT(first_of_two, last_of_one);  // frame by frame in turn
+  EXPECT_LT(first_of_two, last_of_one);  // the two responses alternate, frame by frame
 }
 
 TEST(Http2Server, AnAnswerBeforeTheBodyTellsTheClientToStop) {
@@ -159,7 +159,7 @@ TEST(Http2Server, AnAnswerBeforeTheBodyTellsTheClientToStop) {
   EXPECT_EQ(client.responses[id].headers[":status"], "403");
   EXPECT_EQ(client.responses[id].body, "no");
   EXPECT_EQ(client.responses[id].reset, NGHTTP2_NO_ERROR);
-  // The server returned the connection's flow-control window for the unread body.
+  // Works only if the server returned the connection's flow-control window for the unread body.
   for (int i = 0; i < 40; ++i) client.Await(client.Begin("/", std::string(1'000'000, 'x')));
   EXPECT_EQ(client.Get("/").headers.at(":status"), "403");
 }
@@ -207,16 +207,17 @@ TEST(Http2Server, LeavingIsSaidTwiceAndTheLastStreamTellsWhatMayBeSentAgain) {
   EXPECT_EQ(client.goaways[1].last_stream, open);
   EXPECT_EQ(client.goaways[1].code, NGHTTP2_NO_ERROR);
   EXPECT_EQ(client.goaways[1].why, "shutdown");
-  client.Reset(open);  // the last request has ended
+  client.Reset(open);  // ends the last request
   EXPECT_TRUE(client.AwaitEnd());
   EXPECT_TRUE(closings.Await("shutdown"));
-  // A client that connects during the shutdown delay is served, and then gets a GOAWAY too.
+  // A client that connects during the shutdown delay is served, and then also gets a GOAWAY.
   Http2Client late(server->address());
   EXPECT_EQ(late.Get("/three").body, "answer");
   EXPECT_TRUE(late.AwaitEnd());
 }
 
-// Frames in one TCP segment: the answer to the PING triggers the last GOAWAY, which is sent after the request was read.
+// Both frames are in one TCP segment: the answer to the PING triggers the last GOAWAY, which is sent after the request
+// was read.
 TEST(Http2Server, ARequestBehindTheLastGoawayIsNotServed) {
   Seen seen;
   std::atomic<int> begun = 0;
@@ -322,7 +323,7 @@ TEST(Http2Server, HeadersBeyondTheLimitAreRefusedAsTheirProtocolSays) {
   const auto& grpc = client.Await(client.Begin("/", "", false, {large, {"content-type", "application/grpc"}}));
   EXPECT_EQ(grpc.headers.at(":status"), "200");
   EXPECT_EQ(grpc.headers.at("grpc-status"), "8");
-  EXPECT_EQ(client.Get("/").headers.at(":status"), "200");  // the table of HPACK is in step
+  EXPECT_EQ(client.Get("/").headers.at(":status"), "200");  // the HPACK tables of client and server still agree
 }
 
 TEST(Http2Server, ABodyThatDripsAndAnAnswerThatNobodyTakesAreGivenUp) {

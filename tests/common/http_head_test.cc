@@ -14,7 +14,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Parses a head and expects that it takes all bytes.
+// Parses a request without body and expects that all bytes are consumed.
 absl::StatusOr<HttpHead> ParseHttpHead(const std::string& head) {
   HttpRequestParser parser;
   const absl::StatusOr<size_t> taken = parser.Take(head);
@@ -48,7 +48,7 @@ TEST(HttpHead, CutAtAnyByteItIsNotComplete) {
   }
 }
 
-// The request is the same however its bytes are split, and bytes behind it are left.
+// The result does not depend on how the bytes are split, and bytes after the request are not consumed.
 TEST(HttpHead, ComesInAnyParts) {
   const std::string body = "twelve bytes";
   const std::string sent = kWhole + body + "GET /next";
@@ -106,7 +106,7 @@ TEST(HttpHead, NamesOneHost) {
   }
 }
 
-// Parsers differ on folded lines, which would let a client hide a header from one of them.
+// Parsers differ on folded lines, so a client could hide a header from one of them.
 TEST(HttpHead, AFoldedHeaderIsRefused) {
   for (const std::string fold : {" ", "\t", "   ", " \t"}) {
     for (const std::string& fields :
@@ -137,7 +137,7 @@ TEST(HttpHead, ALongOneIsRefusedWithItsLimit) {
   }
 }
 
-// The announced length is checked by the code that reads the head.
+// Tests chunks only, because the caller checks an announced length.
 TEST(HttpRequestParser, ChunksThatAreTooLongAreRefusedWithTheLimit) {
   HttpRequestParser parser;
   std::string sent = "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n65\r\n" + std::string(101, 'x');
@@ -151,7 +151,7 @@ TEST(HttpRequestParser, ChunksThatAreTooLongAreRefusedWithTheLimit) {
   EXPECT_THAT(std::string(taken.status().message()), HasSubstr("100 bytes"));
 }
 
-// Trailer fields have their own limit, since the head's limit does not cover them.
+// Trailers have their own limit, because the limit on headers does not cover them.
 TEST(HttpRequestParser, AFieldBehindTheBodyHasAnEnd) {
   for (const size_t bytes : {size_t{100}, size_t{65'533}, size_t{65'534}, size_t{1'000'000}}) {
     HttpRequestParser parser;
@@ -179,7 +179,7 @@ TEST(HttpRequestParser, TheLastChunkMayComeInParts) {
   EXPECT_TRUE(parser.is_done());
 }
 
-// Rejects every ambiguous length: a proxy in front may see the end of the body elsewhere (request smuggling).
+// Every ambiguous length must be rejected: a proxy in front could see another end of the body (request smuggling).
 TEST(HttpHead, ABodyHasOneLength) {
   for (const std::string headers :
        {"Content-Length: 1\r\nContent-Length: 1\r\n", "Content-Length: -1\r\n", "Content-Length: +1\r\n",

@@ -147,10 +147,10 @@ TEST(FlowWindow, GrowsWhileItHoldsTheSenderBack) {
   FlowWindow window;
   EXPECT_FALSE(window.OnData(1000));
   EXPECT_TRUE(window.OnData(FlowWindow::kFirst));
-  EXPECT_FALSE(window.OnData(FlowWindow::kFirst));  // one PING at a time
+  EXPECT_FALSE(window.OnData(FlowWindow::kFirst));  // only one PING at a time
   EXPECT_EQ(window.OnAnswer(), 4 * FlowWindow::kFirst);
   EXPECT_TRUE(window.OnData(FlowWindow::kFirst));
-  EXPECT_EQ(window.OnAnswer(), std::nullopt);  // no data since the PING: the window does not limit the sender
+  EXPECT_EQ(window.OnAnswer(), std::nullopt);  // no data came since the PING, so the window does not limit the sender
   for (int i = 0; i < 20; ++i) {
     if (!window.OnData(window.window())) continue;
     window.OnData(window.window());

@@ -44,13 +44,13 @@ class Client {
   bool Send(const std::string& bytes) {
     return send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(bytes.size());
   }
-  // Returns the next bytes; "" when the server has hung up; "nothing" if neither happens in time.
+  // Returns the next bytes, "" if the server has disconnected, or "nothing" if neither happens in time.
   std::string Read() {
     char bytes[4096];
     const ssize_t got = recv(socket_.get(), bytes, sizeof(bytes), 0);
     return got < 0 ? "nothing" : std::string(bytes, static_cast<size_t>(got));
   }
-  // Returns all bytes until the server hangs up.
+  // Returns all bytes until the server disconnects.
   std::string ReadAll() {
     std::string all;
     for (std::string more = Read(); !more.empty() && more != "nothing"; more = Read()) all += more;
@@ -127,7 +127,7 @@ TEST(HttpServer, ABodyInChunksIsReadWithinTheLimit) {
   EXPECT_THAT(post("1;" + std::string(200'000, 'x')), HasSubstr("INVALID_ARGUMENT"));
 }
 
-// Byte by byte, and never late with the next one.
+// The headers arrive byte by byte, with short pauses only.
 TEST(HttpServer, AHeadThatDripsHasOneEnd) {
   const auto server = Serve({.listen = "", .request_timeout = absl::Milliseconds(400)}, PathItself);
   for (const bool is_second : {false, true}) {
@@ -162,7 +162,7 @@ TEST(HttpServer, ABodyIsAskedForWhereTheClientWaits) {
   EXPECT_THAT(client.ReadAll(), EndsWith("\r\n\r\nok"));
 }
 
-// Far more requests than threads; the last one is answered first.
+// There are far more requests than threads, and the last one is answered first.
 TEST(HttpServer, AnswersThatAreAwaitedHoldNoThread) {
   std::vector<std::shared_ptr<HttpReply>> awaited;
   std::atomic<int> asked = 0;
@@ -197,10 +197,10 @@ TEST(HttpServer, ItIsToldThatTheClientHasHungUp) {
   client.Send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nConnection: close\r\n\r\nx");
   const Head request = asked.get_future().get();
   EXPECT_FALSE(request->hung_up->load());
-  client.Send(kRequest);  // the next request: bytes do not count as a hang-up
+  client.Send(kRequest);  // bytes of the next request do not count as a disconnect
   client.HangUp();
   while (!request->hung_up->load()) std::this_thread::yield();
-  kept->Send([] { return HttpResponse(); });  // the client has gone
+  kept->Send([] { return HttpResponse(); });  // the client has disconnected
 }
 
 TEST(HttpServer, AReplyThatIsDroppedIsAnswered) {
@@ -228,7 +228,7 @@ TEST_F(Places, TheOneOfWhichNothingCameForLongestMakesRoom) {
     client->Send(kRequest);
     EXPECT_THAT(client->ReadUntil("here"), EndsWith("here"));
   }
-  // Kept connections may stay idle longer than new ones may be silent, but are closed to make room for new ones.
+  // A kept connection may be idle for longer than a new one may be silent, but is closed if a new one needs its place.
   Client fourth(address_), fifth(address_);
   EXPECT_EQ(first.Read(), "");
   EXPECT_EQ(second.Read(), "");
@@ -255,7 +255,7 @@ TEST_F(Places, ABodyThatDoesNotComeMakesRoomAfterThoseThatAreIdle) {
   EXPECT_THAT(second.ReadUntil("nine more"), EndsWith("nine more"));
 }
 
-// An answer may be sent at the moment of shutdown.
+// A response may be sent at the moment of shutdown.
 TEST(HttpServerThatEnds, WithAnAnswerJustGivenBack) {
   for (int cycle = 0; cycle < 50; ++cycle) {
     std::promise<std::shared_ptr<HttpReply>> asked;

@@ -26,7 +26,7 @@ class ControlGroupTest : public ::testing::Test {
     std::filesystem::create_directories((folder_.path() / path).parent_path());
     std::ofstream(folder_.path() / path) << text;
   }
-  // Writes /proc/self as the process sees it.
+  // Writes the files of /proc/self that are read.
   void Self(const std::string& groups, const std::string& mounts) {
     Write("proc/self/cgroup", groups);
     Write("proc/self/mountinfo", "22 1 254:0 / / rw - ext4 /dev/vda rw\n" + mounts);
@@ -62,7 +62,7 @@ TEST_F(ControlGroupTest, Version2TakesTheLeastOnTheWayUp) {
   EXPECT_FALSE(group.exclusive);
 }
 
-// docker run --cpus 0.5 --memory 256m on version 2: the container's own group is the root that it sees.
+// As in docker run --cpus 0.5 --memory 256m on version 2: the container sees its own group as the root.
 TEST_F(ControlGroupTest, InsideANamespaceTheMountIsTheGroup) {
   Self("0::/\n", kUnified);
   Write("sys/fs/cgroup/cpu.max", "50000 100000\n");
@@ -75,7 +75,7 @@ TEST_F(ControlGroupTest, InsideANamespaceTheMountIsTheGroup) {
   EXPECT_TRUE(group.exclusive);
 }
 
-// Version 1 without a namespace: the path is the host's, and what is mounted is its end.
+// Version 1 without a namespace: the group's path is the host's, and the mount point has only its last part.
 TEST_F(ControlGroupTest, Version1InAContainerWithTheHostsPaths) {
   Self("4:memory:/docker/abc\n3:cpuset:/docker/abc\n2:cpu,cpuacct:/docker/abc\n1:name=systemd:/docker/abc\n",
        "32 31 0:29 /docker/abc /sys/fs/cgroup/cpu,cpuacct ro - cgroup cgroup rw,cpu,cpuacct\n"

@@ -9,7 +9,7 @@
 namespace vitrine {
 namespace {
 
-// Runs UntilSteady on these sums; the last sum repeats.
+// Runs UntilSteady on these sums. The last sum is repeated.
 Rounds Of(const std::vector<double>& sums, int most = 12) {
   size_t next = 0;
   return UntilSteady([&] { return sums[std::min(next++, sums.size() - 1)]; }, most);

@@ -23,7 +23,7 @@ std::string PortOf(const std::string& address) {
   return address.substr(address.rfind(':') + 1);
 }
 
-// Connects over IPv4 or IPv6 to this machine; returns a negative value if refused.
+// Connects to this machine over IPv4 or IPv6. Returns a negative value if the connection is refused.
 int Connect(int family, const std::string& port) {
   int number = 0;
   EXPECT_TRUE(absl::SimpleAtoi(port, &number));
@@ -41,7 +41,7 @@ int Connect(int family, const std::string& port) {
   return -1;
 }
 
-// Listening sockets, closed by the destructor.
+// Listening sockets; the destructor closes them.
 class Listening {
  public:
   explicit Listening(const std::string& address) : listening_(ListenOnTcp(address, "tests", absl::Seconds(20))) {}
@@ -96,7 +96,7 @@ TEST(ListenOnTcp, IPv4AloneAtItsWildcardAndBothAtTheOther) {
   }
 }
 
-// The addresses of a name, as a machine without IPv6 sees them where its hosts file names ::1.
+// Simulates the addresses of a name on a machine without IPv6 whose hosts file has ::1.
 class ListenOnAllTest : public ::testing::Test {
  protected:
   ListenOnAllTest() {
@@ -107,7 +107,8 @@ class ListenOnAllTest : public ::testing::Test {
       addresses_[i].ai_addrlen = sizeof(sockaddr_in);
       addresses_[i].ai_addr = reinterpret_cast<sockaddr*>(&hosts_[i]);
     }
-    hosts_[0].sin_addr.s_addr = inet_addr("203.0.113.1");  // reserved for documentation (RFC 5737)
+    // an address for documentation (RFC 5737), which this machine does not have
+    hosts_[0].sin_addr.s_addr = inet_addr("203.0.113.1");
     hosts_[1].sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     addresses_[0].ai_next = &addresses_[1];
   }

@@ -56,7 +56,7 @@ TEST(DrawHistogram, StandsBarsOnEachOther) {
        .high = 1,
        .stacked = true,
        .series = {{.name = "wrong", .values = {0.5}}, {.name = "right", .values = {0.5, 0.5, 0.5}, .colour = 1}}});
-  // The plot is 226 pixels high and ends 5 % above the 4 values: 53.8 pixels a value.
+  // The plot is 226 pixels high and ends 5 % above 4, the largest value: 53.8 pixels per value.
   EXPECT_THAT(svg, HasSubstr("y=\"226.2\" width=\"537.0\" height=\"53.8\""));
   EXPECT_THAT(svg, HasSubstr("y=\"64.8\" width=\"537.0\" height=\"161.4\""));
 }

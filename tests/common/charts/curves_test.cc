@@ -14,7 +14,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// The d attribute of the first path.
+// Returns the d attribute of the first path.
 std::string FirstPath(const std::string& svg) {
   const size_t begin = svg.find("<path d=\"") + 9;
   return svg.substr(begin, svg.find('"', begin) - begin);
@@ -31,7 +31,7 @@ TEST(DrawCurves, NamesEverythingAndSpansThePlot) {
                            "<title>training: 1 at 5</title>", "role=\"img\""}) {
     EXPECT_THAT(svg, HasSubstr(part));
   }
-  // x from the left end of the plot to the right one, y from the bottom upwards.
+  // x is from the left to the right end of the plot; y counts from its bottom upwards.
   EXPECT_EQ(FirstPath(svg).substr(0, 10), "M64.0 280.");
   EXPECT_THAT(FirstPath(svg), HasSubstr("L602.0 "));
 }

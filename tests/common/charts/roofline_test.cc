@@ -20,7 +20,7 @@ struct LabelBox {
   double left, top, right, bottom;
 };
 
-// Returns the boxes of the operators' labels, the only texts with a textLength.
+// Returns the boxes of the operators' labels. No other text has a textLength.
 std::vector<LabelBox> LabelsOf(const std::string& svg) {
   static const std::regex kLabel("<text x=\"([-0-9.]+)\" y=\"([-0-9.]+)\" textLength=\"([-0-9.]+)\"");
   std::vector<LabelBox> labels;
@@ -37,7 +37,7 @@ Roofline Crowded(int points) {
   roofline.peak_gflops = 500;
   roofline.gigabytes_per_second = 20;
   for (int i = 0; i < points; ++i) {
-    // Alternately of two colours, since points of one colour that cover each other share a label.
+    // Alternates two colours, because points of one colour that cover each other share a label.
     const RooflineGroup kind = i % 2 == 0 ? RooflineGroup::kLinear : RooflineGroup::kConvolution;
     roofline.points.push_back(
         {"operator.number." + std::to_string(i), kind, 8 * std::pow(1.06, i), 100.0 + i % 4, 1.0 / points});
@@ -87,7 +87,7 @@ TEST(Roofline, SaysHowItWasMeasured) {
 }
 
 TEST(Roofline, SaysWhyPointsLieAboveTheMemorysRoof) {
-  Roofline roofline = Crowded(3);  // at 8 FLOP per byte and 20 GB/s: 160 GFLOP/s
+  Roofline roofline = Crowded(3);  // The bound at 8 FLOP per byte and 20 GB/s is 160 GFLOP/s.
   EXPECT_THAT(RooflineSvg(roofline), Not(HasSubstr("stayed")));
   roofline.points[0].gflops = 200;
   EXPECT_THAT(RooflineSvg(roofline), HasSubstr("operands that stayed"));

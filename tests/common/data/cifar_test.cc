@@ -15,7 +15,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// Labels, then three planes of 32 rows of 32: red is the column, green the row, blue `blue`.
+// Returns a record: labels, then three planes of 32 rows of 32. Red is the column, green the row, blue is `blue`.
 std::string Record(const std::string& labels, int blue) {
   std::string red, green;
   for (int y = 0; y < 32; ++y) {

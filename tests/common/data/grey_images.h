@@ -11,18 +11,18 @@
 
 namespace vitrine {
 
-// Returns the file of an image of two equal pixels.
+// Returns a PNG file of two equal pixels.
 inline std::string GreyPng(uint8_t grey) {
   return *EncodePng(Image{.width = 2, .height = 1, .channels = 1, .pixels = {grey, grey}});
 }
 
-// Returns the file of a square image.
+// Returns a PNG file of a square of equal pixels.
 inline std::string GreyPng(uint8_t grey, int side) {
   const std::vector<uint8_t> pixels(static_cast<size_t>(side) * side, grey);
   return *EncodePng(Image{.width = side, .height = side, .channels = 1, .pixels = pixels});
 }
 
-// Returns the names of all images, in their order.
+// Returns the names of all images in the order of the set.
 inline std::vector<std::string> NamesOf(const Dataset& data) {
   std::vector<std::string> names;
   for (int64_t i = 0; i < data.size(); ++i) names.push_back(data.name(i));

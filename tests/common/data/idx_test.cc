@@ -128,7 +128,7 @@ TEST_F(IdxFolder, DamagedFilesAreRefused) {
   EXPECT_THAT(fault(Idx(8, {1 << 15, 1 << 15}, "few")), HasSubstr("ends after 3 of 1073741824 bytes"));
   EXPECT_THAT(fault(Idx(8, {0x7fffffff, 0x7fffffff}, "")), HasSubstr("more than 1 GiB"));
   std::string gzip = Gzip(images_);
-  gzip[gzip.size() - 12] ^= 0x55;  // within the compressed data or its checksum
+  gzip[gzip.size() - 12] ^= 0x55;  // the byte is in the compressed data or its checksum
   EXPECT_FALSE(ReadIdx(folder_.Write("file.gz", gzip)).ok());
 }
 

@@ -48,13 +48,14 @@ TEST(LabelMap, NamesInEitherUnicodeFormAreEqual) {
 }
 
 TEST(LabelMap, WordNetIdsAreImageNetsClasses) {
-  // Match by name, in timm's form and with all synonyms as in transformers, for either side.
+  // Names match in timm's form and, as in transformers, with all synonyms. The ids may be the data set's or the
+  // model's.
   const auto match = MatchLabels({"n01440764", "n01443537", "n00000001"}, {"goldfish, Carassius auratus", "Tench"});
   ASSERT_TRUE(match.ok()) << match.status();
   EXPECT_THAT(match->classes, ElementsAre(1, 0, -1));
   EXPECT_TRUE(match->by_wnid);
   EXPECT_THAT(MatchLabels({"goldfish"}, {"n01440764", "n01443537"})->classes, ElementsAre(1));
-  // Match by index if the model has all classes: names may differ, or occur twice.
+  // If the model has all classes, labels match by index; names may differ or be repeated.
   Labels model = ImageNetNames();
   for (int i = 200; i < 300; ++i) model[static_cast<size_t>(i)] = "same";
   const int place = *ImageNetClass("n02123045");
@@ -71,7 +72,7 @@ TEST(LabelMap, WordNetIdsMayHaveNamesBehindThem) {
   EXPECT_THAT(MatchLabels({"tench", "goldfish"}, synsets)->classes, ElementsAre(1, 0));
   EXPECT_THAT(MatchLabels(synsets, {"n01440764", "n01443537"})->classes, ElementsAre(1, 0));
   EXPECT_FALSE(MatchLabels({"n014407640", "n01440764th"}, {"tench"}).ok()) << "no WordNet ids";
-  // A dog, and a garment of the same name but for its case.
+  // A dog and a garment, whose names differ only in case, do not match.
   EXPECT_FALSE(MatchLabels({"n02113186"}, {"n02963159 cardigan"}).ok());
 }
 

@@ -8,7 +8,7 @@
 
 namespace vitrine {
 
-// Writes the checksum of the 512-byte header at `header`: the sum of its bytes with the field itself as spaces.
+// Sets the checksum of the 512-byte header at `header`: the sum of its bytes, with spaces for the checksum field.
 inline void SetTarChecksum(char* header) {
   std::memset(header + 148, ' ', 8);
   unsigned sum = 0;
@@ -16,7 +16,7 @@ inline void SetTarChecksum(char* header) {
   std::snprintf(header + 148, 8, "%06o", sum & 0777777u);
 }
 
-// Returns a ustar member, written by hand so that a test can make it invalid: `declared` is the text of the size field.
+// Returns a ustar member, written by hand so that a test can make it invalid. `declared`: text of the size field.
 inline std::string TarMemberBytes(const std::string& name, const std::string& content, char type,
                                   const std::string& declared) {
   std::string bytes(512, '\0');

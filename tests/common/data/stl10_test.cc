@@ -12,7 +12,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// Three planes, column by column: red is the column, green the row, blue `blue`.
+// Returns three planes, stored column by column. Red is the column, green the row, blue is `blue`.
 std::string StoredImage(int blue) {
   std::string red, green;
   for (int x = 0; x < 96; ++x) {

@@ -25,7 +25,7 @@ absl::StatusOr<std::vector<TarMember>> Index(const std::filesystem::path& path) 
   return IndexTar(*file);
 }
 
-// Returns the lines that Python prints: "name <tab> offset <tab> bytes".
+// Returns the lines "name <tab> offset <tab> bytes" that Python prints.
 std::string Listed(const std::vector<TarMember>& members) {
   std::string lines;
   for (const TarMember& member : members) {
@@ -126,8 +126,8 @@ TEST_F(TarFault, HandMadeMembersAreRead) {
 }
 
 TEST_F(TarFault, OthersThanRegularFilesArePassedOver) {
-  // A volume's label, a global pax header, a folder with a size that nothing follows, a hard link likewise, an old
-  // folder.
+  // These are the label of a volume, a global pax header, a folder and a hard link that state a size but have no
+  // content, and a folder of an old tar.
   const std::string others = TarMemberBytes("label", "", 'V') + TarMemberBytes("g", "11 k=value\n", 'g') +
                              TarMemberBytes("d", "", '5', "00000007777") + TarMemberBytes("l", "", '1', "00000007777") +
                              TarMemberBytes("old/", "", '\0');
@@ -170,7 +170,7 @@ TEST_F(TarFault, ADamagedHeaderIsRefused) {
 
 TEST_F(TarFault, AbsurdSizesAreRefused) {
   EXPECT_THAT(Fault(TarMemberBytes("a.jpg", "x", '0', "77777777777") + TarEnd()), HasSubstr("a.jpg declares"));
-  // Base 256: the largest number, one above it, and a negative one.
+  // In base 256: the largest number, one above it, and a negative one.
   const std::string largest = "\x80" + std::string(3, '\0') + "\x7f" + std::string(7, '\xff');
   const std::string above = "\x80" + std::string(3, '\0') + std::string(8, '\xff');
   const std::string negative(12, '\xff');

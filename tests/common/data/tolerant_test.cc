@@ -15,7 +15,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// Twelve images of the classes a (0 to 5) and b (6 to 11); a/1, a/2 and b/5 are corrupt.
+// Twelve images of the classes a (indices 0 to 5) and b (6 to 11). a/1, a/2 and b/5 are corrupt.
 class Tolerant : public ::testing::Test {
  protected:
   Tolerant() {

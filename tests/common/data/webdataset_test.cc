@@ -28,7 +28,7 @@ class WebDatasetTest : public ::testing::Test {
   absl::StatusOr<std::unique_ptr<Dataset>> Open(Split split) {
     return OpenDataset("tar:" + folder_.path().string(), split);
   }
-  // The fault of a set that is one shard of these members.
+  // Returns the error of opening a set whose only shard has these members.
   std::string Fault(const std::string& members) {
     Write("train-0.tar", members);
     const auto data = Open(Split::kTrain);

@@ -19,7 +19,7 @@ using ::testing::Not;
 TEST(Calibration, ErrorIsTheWeightedGapOfTheBins) {
   Calibration calibration(10);
   for (int i = 0; i < 6; ++i) calibration.Add(0.95, i < 3);  // gap 0.45
-  for (int i = 0; i < 4; ++i) calibration.Add(0.25, i < 2);  // gap 0.25, the other way
+  for (int i = 0; i < 4; ++i) calibration.Add(0.25, i < 2);  // gap 0.25, accuracy above confidence
   EXPECT_EQ(calibration.answers(), 10);
   EXPECT_NEAR(calibration.ExpectedError(), 0.6 * 0.45 + 0.4 * 0.25, 1e-12);
   EXPECT_NEAR(calibration.Overconfidence(), 0.6 * 0.45 - 0.4 * 0.25, 1e-12);

@@ -12,7 +12,7 @@
 namespace vitrine {
 namespace {
 
-// The top left corner of the squares.
+// Position of the top left corner of the squares.
 constexpr int kLeft = 68, kTop = 62;
 
 MatrixFigure Figure(int rows, int columns, const std::vector<float>& values) {
@@ -22,7 +22,7 @@ MatrixFigure Figure(int rows, int columns, const std::vector<float>& values) {
 TEST(DrawMatrix, DrawsOneSquarePerValue) {
   const std::vector<float> values = {0, 1, 2, 3, 4, 5};
   const Image image = Seen(DrawMatrix(Figure(2, 3, values)));
-  // 384 pixels over 3 columns: squares of 128.
+  // The 384 pixels are divided into 3 columns: squares of 128.
   int before = -1;
   for (int row = 0; row < 2; ++row) {
     for (int column = 0; column < 3; ++column) {
@@ -44,7 +44,7 @@ TEST(DrawMatrix, ValuesOfBothSignsDivergeAroundZero) {
   for (const int channel : cell(2)) EXPECT_NEAR(channel, 246, 1) << "0 is nearly white, without a hue";
   EXPECT_GT(cell(0)[2], cell(0)[0] + 100) << "blue";
   EXPECT_GT(cell(4)[0], cell(4)[2] + 100) << "red";
-  // Luma of the two sides agrees: neither sign looks stronger.
+  // Opposite values have nearly equal luma, so neither sign looks stronger.
   const auto luma = [](const Rgb& c) { return 0.299 * c[0] + 0.587 * c[1] + 0.114 * c[2]; };
   EXPECT_NEAR(luma(cell(0)), luma(cell(4)), 10);
   EXPECT_NEAR(luma(cell(1)), luma(cell(3)), 10);
@@ -87,7 +87,7 @@ TEST(DrawMatrix, HasAxesATitleAndAColourBar) {
   const Image image = Seen(DrawMatrix(figure));
   ASSERT_EQ(image.width, bare.width);
   ASSERT_EQ(image.height, bare.height);
-  const int right = kLeft + 400, bottom = kTop + 400;  // squares of 20 pixels
+  const int right = kLeft + 400, bottom = kTop + 400;  // the squares are 20 pixels wide
   EXPECT_GT(DarkPixels(image, kLeft, 10, kLeft + 200, 30), 100) << "the title";
   EXPECT_EQ(DarkPixels(bare, kLeft, 10, kLeft + 200, 30), 0);
   EXPECT_GT(DarkPixels(image, kLeft, 34, kLeft + 60, 52), 40) << "the note";
@@ -98,7 +98,7 @@ TEST(DrawMatrix, HasAxesATitleAndAColourBar) {
   EXPECT_GT(DarkPixels(bare, kLeft + 2, bottom + 8, kLeft + 18, bottom + 20), 10) << "0";
   EXPECT_EQ(DarkPixels(bare, kLeft + 22, bottom + 8, kLeft + 38, bottom + 20), 0);
   EXPECT_GT(DarkPixels(bare, kLeft + 42, bottom + 8, kLeft + 58, bottom + 20), 10) << "2";
-  // The bar from the largest value on top to the smallest.
+  // The bar is bright at the top, for the largest value, and dark at the bottom.
   EXPECT_GT(Brightness(At(bare, right + 28, kTop + 1)), 600);
   EXPECT_LT(Brightness(At(bare, right + 28, bottom - 2)), 20);
   EXPECT_GT(DarkPixels(bare, right + 44, kTop - 6, right + 90, kTop + 6), 20) << "399";

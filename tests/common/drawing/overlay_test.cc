@@ -33,7 +33,7 @@ Image Overlay(const Image& image, const SpatialMap& map, int max_side = 1024) {
 constexpr Rgb kGreen = {20, 160, 40};
 
 TEST(DrawOverlay, BrightCellsLieWhereTheirValuesAre) {
-  // 3x4 cells of 100 pixels; one value stands out.
+  // The image has 3x4 cells of 100 pixels; one value is much larger.
   std::vector<float> values(12, 0.1f);
   values[1 * 4 + 2] = 0.9f;
   const Image image = Overlay(Flat(400, 300, kGreen), {3, 4, values, Rectangle(0, 0, 400, 300)});
@@ -52,7 +52,7 @@ TEST(DrawOverlay, BrightCellsLieWhereTheirValuesAre) {
 TEST(DrawOverlay, ColoursOfTheExtremesAreKnown) {
   const std::vector<float> values = {0, 5};
   const Image image = Overlay(Flat(400, 200, {100, 100, 100}), {1, 2, values, Rectangle(0, 0, 400, 200)});
-  // 0.55 of inferno's ends, (0, 0, 4) and (252, 255, 164), and 0.45 of grey 100.
+  // Expected: 0.55 of inferno's ends, (0, 0, 4) and (252, 255, 164), plus 0.45 of grey 100.
   const Rgb low = At(image, 20, 100), high = At(image, 380, 100);
   for (int channel = 0; channel < 3; ++channel) {
     EXPECT_NEAR(low[channel], (std::array{45, 45, 47})[channel], 2);
@@ -60,7 +60,7 @@ TEST(DrawOverlay, ColoursOfTheExtremesAreKnown) {
   }
 }
 
-// Returns the largest difference in brightness between the centres of cells.
+// Returns the largest difference in brightness between centres of cells.
 int Spread(const Image& image, int rows, int columns) {
   int least = 765, most = 0;
   for (int cell = 0; cell < rows * columns; ++cell) {
@@ -78,7 +78,7 @@ TEST(DrawOverlay, NearlyEqualAttentionLooksFlat) {
   const SpatialMap map{7, 7, values, Rectangle(0, 0, 300, 300)};
   const Image flat = Overlay(Flat(300, 300, {100, 100, 100}), map);
   EXPECT_LT(Spread(flat, 7, 7), 12);
-  // Not bright, since nothing stands out: an equal share lies in the middle of the colours.
+  // The values are nearly equal, so their colours are in the middle of the range, not bright.
   EXPECT_LT(Brightness(At(flat, 21, 21)), 400);
   values[0] = 0.5f;
   EXPECT_GT(Spread(Overlay(Flat(300, 300, {100, 100, 100}), map), 7, 7), 200);
@@ -99,7 +99,7 @@ TEST(DrawOverlay, MapsOfOneRangeCanBeCompared) {
 TEST(DrawOverlay, OnlyTheCoveredPartIsColoured) {
   const std::vector<float> values = {1, 2, 3, 4};
   const Image image = Overlay(Flat(400, 300, kGreen), {2, 2, values, Rectangle(50, 0, 300, 300)});
-  const Rgb dimmed = {7, 56, 14};  // 0.35 of the image's own colour
+  const Rgb dimmed = {7, 56, 14};  // 0.35 of the image's colour
   for (const auto& [x, y] : {std::pair{0, 0}, {49, 150}, {350, 150}, {399, 299}}) {
     for (int channel = 0; channel < 3; ++channel) EXPECT_NEAR(At(image, x, y)[channel], dimmed[channel], 1) << x;
   }
@@ -110,7 +110,7 @@ TEST(DrawOverlay, OnlyTheCoveredPartIsColoured) {
 }
 
 TEST(DrawOverlay, ScalesTheRectangleWithTheImage) {
-  // 32x16 pixels are shown eight times as large.
+  // The 32x16 pixels are enlarged eight times.
   const std::vector<float> values = {1, 2};
   const Image image = Overlay(Flat(32, 16, kGreen), {1, 2, values, Rectangle(4, 0, 24, 16)});
   ASSERT_EQ(image.width, 256);
@@ -156,7 +156,7 @@ TEST(DrawOverlay, RefusesWhatItCannotDraw) {
             absl::StatusCode::kInvalidArgument);
 }
 
-// Returns the map's own colour at a pixel where the image below is black.
+// Returns the map's colour at a pixel where the image below is black.
 Rgb MapAlone(const Image& overlay, int x, int y) {
   Rgb colour = At(overlay, x, y);
   for (int& channel : colour) channel = static_cast<int>(channel / 0.55);
@@ -164,7 +164,7 @@ Rgb MapAlone(const Image& overlay, int x, int y) {
 }
 
 TEST(DrawOverlay, DivergingMapsAreNeutralAtZeroAndEquallyDarkOnBothSides) {
-  // The range is that of the largest magnitude, so -2 lies halfway although it is the smallest value.
+  // The range is -4 to 4, from the largest magnitude, so -2 is halfway although it is the smallest value.
   const std::vector<float> values = {-2, -2, -2, 0, 0, 0, 4, 4, 4};
   const SpatialMap map{
       .rows = 1, .columns = 9, .values = values, .covers = Rectangle(0, 0, 900, 200), .diverging = true};
@@ -242,7 +242,7 @@ TEST(DrawOverlay, FramesTheMarkedCell) {
   const std::vector<float> values(12, 0.5f);
   SpatialMap map{.rows = 3, .columns = 4, .values = values, .covers = Rectangle(0, 0, 400, 300), .marked = 6};
   const Image image = Overlay(Flat(400, 300, kGreen), map);
-  // Row 1, column 2: x from 200, y from 100; black, white, white, black.
+  // The marked cell is row 1, column 2: x from 200, y from 100. Its frame is black, white, white, black.
   for (const auto& [inset, colour] :
        {std::pair{0, Rgb{0, 0, 0}}, {1, Rgb{255, 255, 255}}, {2, Rgb{255, 255, 255}}, {3, Rgb{0, 0, 0}}}) {
     EXPECT_EQ(At(image, 200 + inset, 150), colour) << inset;
@@ -264,7 +264,7 @@ TEST(ComposeOverlay, GivesWayWhileItReducesAndPaints) {
   EXPECT_LT(gave.longest_share, 1.0 / 3);
 }
 
-// Smaller, larger and as it is; grey and in colour; with a part that the map does not cover.
+// Images are smaller and larger than shown, and of that size; grey and colour; with a part that the map does not cover.
 TEST(ComposeOverlay, WhatIsShownCanBeMadeOnceForAllMaps) {
   const std::vector<float> values = {0, 1, 2, 3}, others = {3, 0, 0, 1};
   for (const auto& [width, height] : {std::pair{2000, 1100}, {90, 120}, {700, 500}}) {

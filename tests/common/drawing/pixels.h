@@ -42,7 +42,7 @@ inline int Brightness(const Rgb& colour) {
   return std::accumulate(colour.begin(), colour.end(), 0);
 }
 
-// Decodes a drawing; returns an empty image, and fails the test, if there is none.
+// Decodes a drawing. If there is none, fails the test and returns an empty image.
 inline Image Seen(const absl::StatusOr<std::string>& png) {
   EXPECT_TRUE(png.ok()) << png.status();
   if (!png.ok()) return {};
@@ -51,7 +51,7 @@ inline Image Seen(const absl::StatusOr<std::string>& png) {
   return image.ok() ? *image : Image();
 }
 
-// Pixels darker than `limit` (the sum of the channels) within [left, right) x [top, bottom): ink on paper.
+// Counts pixels in [left, right) x [top, bottom) that are darker than `limit` (the sum of the channels): ink on paper.
 inline int DarkPixels(const Image& image, int left, int top, int right, int bottom, int limit = 400) {
   int dark = 0;
   for (int y = top; y < bottom; ++y) {

@@ -10,7 +10,7 @@
 namespace vitrine {
 namespace {
 
-// Pixels of a bar's length in a row of the tile: bars are bluer than their ground.
+// Returns the length of the bar in a row of the tile. Pixels of bars are bluer than the background.
 int BarPixels(const Image& tile, int y) {
   int count = 0;
   for (int x = 0; x < tile.width; ++x) {
@@ -20,7 +20,7 @@ int BarPixels(const Image& tile, int y) {
   return count;
 }
 
-// The longest bar within these rows, words left out where they cover it least.
+// Returns the length of the bar in these rows. It is the maximum, because text hides part of the bar in some rows.
 int LongestBar(const Image& tile, int top, int bottom) {
   int longest = 0;
   for (int y = top; y < bottom; ++y) longest = std::max(longest, BarPixels(tile, y));

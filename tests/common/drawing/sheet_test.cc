@@ -12,7 +12,7 @@ namespace {
 
 constexpr Rgb kWhite = {255, 255, 255};
 
-// Tiles of 60x40 whose red value encodes their position.
+// Returns a figure with tiles of 60x40 whose red value encodes their position.
 SheetFigure TwoByThree() {
   SheetFigure figure{.title = "Class attention", .note = "cat", .rows = {"layer 0", "layer 1"}};
   figure.columns = {"head 0", "head 1", "head 2"};
@@ -20,7 +20,7 @@ SheetFigure TwoByThree() {
   return figure;
 }
 
-// Returns the first pixel of this colour, row by row: the corner of the first tile.
+// Returns the first pixel of this colour, row by row, which is the corner of the first tile.
 std::pair<int, int> Find(const Image& image, const Rgb& colour) {
   for (int y = 0; y < image.height; ++y) {
     for (int x = 0; x < image.width; ++x) {
@@ -60,7 +60,8 @@ TEST(DrawSheet, ExplainsItsColours) {
   const Image sequential = Seen(DrawSheet(figure));
   figure.range->diverging = true;
   const Image diverging = Seen(DrawSheet(figure));
-  // The bar begins a gap behind its low number: 120 pixels around y = 69; its high number follows.
+  // The bar starts a gap after its low number, is 120 pixels wide, and has its middle at y = 69. The high number
+  // follows.
   const int low = 24 + TextWidth("0", 10), signed_low = 24 + TextWidth("-0.125", 10);
   EXPECT_LT(Brightness(At(sequential, low + 2, 69)), 60);
   EXPECT_GT(Brightness(At(sequential, low + 117, 69)), 600);

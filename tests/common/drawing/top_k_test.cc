@@ -21,7 +21,7 @@ std::vector<int> Indices(const std::vector<ScoredClass>& best) {
   return indices;
 }
 
-// Applies the definition in double precision: the rank of class i is the number of classes before it.
+// Computes the definition in higher precision: the rank of class i is the number of classes before it.
 std::vector<ScoredClass> Oracle(const std::vector<float>& logits, int k) {
   long double sum = 0;
   const long double largest = *std::max_element(logits.begin(), logits.end());

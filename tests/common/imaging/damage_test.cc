@@ -37,7 +37,7 @@ std::vector<File> Files() {
   };
 }
 
-// Decodes from memory that ends with the file, so that AddressSanitizer detects a read beyond it.
+// Decodes from memory that ends at the end of the file, so that AddressSanitizer detects reads beyond it.
 absl::StatusOr<Image> DecodeExactly(std::string_view bytes) {
   const std::unique_ptr<char[]> copy(new char[bytes.size()]);
   std::copy(bytes.begin(), bytes.end(), copy.get());

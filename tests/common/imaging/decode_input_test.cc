@@ -43,7 +43,8 @@ v1::Preprocessing Fixed(v1::Preprocessing model, int height, int width, v1::Fixe
   return model;
 }
 
-// Smaller and larger than the images below, cropped at either axis, stretched, and of the image's own size.
+// Returns models with inputs smaller and larger than the images below, cropped along either axis, stretched, and of a
+// size that depends on the image.
 std::vector<v1::Preprocessing> Models() {
   std::vector<v1::Preprocessing> models;
   for (const auto interpolation : {v1::BILINEAR, v1::BICUBIC}) {
@@ -68,7 +69,7 @@ std::vector<v1::Preprocessing> Models() {
 }
 
 void ExpectTheSame(std::string_view bytes, const v1::Preprocessing& model, const Geometry& geometry) {
-  // Copied to memory that ends with the file, so that AddressSanitizer detects a read beyond it.
+  // Uses memory that ends at the end of the file, so that AddressSanitizer detects reads beyond it.
   const std::unique_ptr<char[]> copy(new char[bytes.size()]);
   std::copy(bytes.begin(), bytes.end(), copy.get());
   const auto input = DecodeInput({copy.get(), bytes.size()}, model, geometry);
@@ -77,7 +78,7 @@ void ExpectTheSame(std::string_view bytes, const v1::Preprocessing& model, const
   if (!image.ok()) return;
   const std::vector<float> expected = Preprocess(*image, model, geometry);
   ASSERT_EQ(input->size(), expected.size());
-  // memcmp, because == treats 0 and -0 as equal.
+  // Uses memcmp, because == treats 0 and -0 as equal.
   ASSERT_EQ(std::memcmp(input->data(), expected.data(), expected.size() * sizeof(float)), 0);
 }
 
@@ -92,7 +93,7 @@ void ExpectTheSame(const Named& file, const std::vector<v1::Preprocessing>& mode
   }
 }
 
-// Crops keep or leave out the edges of blocks at every offset.
+// The sizes and models put the edges of crops at every offset within a block.
 TEST(DecodeInput, GivesTheSameForAnySizeAndSubsampling) {
   const std::vector<v1::Preprocessing> models = Models();
   for (const auto& [width, height] : {std::pair{1, 1}, {3, 200}, {64, 48}, {97, 61}, {61, 97}, {150, 33}, {131, 130}}) {
@@ -115,7 +116,7 @@ TEST(DecodeInput, GivesTheSameForEveryCrop) {
         const v1::Preprocessing model =
             Fixed(Model(3, v1::BILINEAR, decode), side, side, v1::FixedResolution::CENTER_CROP);
         Geometry geometry = *PlanGeometry(model, {71, 83});
-        // Through every corner of the scaled image.
+        // The crops reach every corner of the scaled image.
         geometry.input = {4, 4};
         for (geometry.top = 0; geometry.top + 4 <= geometry.scaled.height; geometry.top += 3) {
           for (geometry.left = 0; geometry.left + 4 <= geometry.scaled.width; geometry.left += 2) {
@@ -159,7 +160,7 @@ TEST(DecodeInput, GivesTheSameForEveryKindOfImage) {
   }
 }
 
-// Two models that leave out rows or columns of these files, and one that takes all of them.
+// Returns models that need only part of the rows or columns of these files, and one that needs all.
 std::vector<v1::Preprocessing> ModelsForDamage() {
   const v1::Preprocessing colour = Model(3, v1::BILINEAR, v1::Preprocessing::FULL);
   return {Fixed(colour, 5, 20, v1::FixedResolution::CENTER_CROP),

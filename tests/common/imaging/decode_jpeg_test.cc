@@ -12,7 +12,7 @@
 namespace vitrine {
 namespace {
 
-// Replaces the frame header's marker and returns the position of its content (precision first).
+// Replaces the marker of the frame header and returns the position of its content, which starts with the precision.
 size_t FrameContent(std::string& jpeg, char marker = '\xC0') {
   for (const char* frame : {"\xFF\xC0", "\xFF\xC2"}) {
     const size_t at = jpeg.find(frame);
@@ -108,7 +108,7 @@ TEST(DecodeJpeg, WhatLacksItsEndMarkerAloneIsToldFromWhatIsCutShort) {
 TEST(DecodeJpeg, AProgressiveFileWithoutItsLastScansIsCutShort) {
   const std::string file = JpegFile(SmoothImage(64, 64, 3), {.progressive = true});
   const size_t last = file.rfind("\xFF\xDA");
-  const size_t tables = file.rfind("\xFF\xC4");  // Huffman tables of the last scan
+  const size_t tables = file.rfind("\xFF\xC4");  // the Huffman tables of the last scan, if they precede it
   ExpectRefused(file.substr(0, std::min(last, tables)), "its last scans are missing");
 }
 
@@ -161,7 +161,7 @@ TEST(DecodeJpeg, DamageInTheEntropyCodedDataIsRefused) {
   ASSERT_NE(restart, std::string::npos);
   no_restart.erase(restart, 2);
   ExpectRefused(no_restart, "in scan 1 near row");
-  // A run of ones is no Huffman code.
+  // A long run of ones is not a Huffman code.
   std::string ones = file;
   const size_t scan = ones.find("\xFF\xDA");
   for (size_t i = scan + 40; i < scan + 80; i += 2) ones.replace(i, 2, std::string("\xFF\x00", 2));
@@ -173,12 +173,12 @@ TEST(DecodeJpeg, AMissingComponentIsRefused) {
   const size_t scan = file.find("\xFF\xDA");
   ASSERT_NE(scan, std::string::npos);
   ASSERT_EQ(file[scan + 4], 3);
-  // Send the first component twice and the second never.
+  // The file has the first component twice and no second one.
   file[scan + 7] = file[scan + 5];
   ExpectRefused(file, "damaged");
 }
 
-// The first scan is damaged, so that any attempt to decode it is reported.
+// The first scan is damaged, so decoding it would give another error.
 TEST(DecodeJpeg, AScanBombIsRefusedBeforeItIsDecoded) {
   const auto damaged = [](int scans) {
     std::string file = JpegFile(NoiseImage(64, 64, 3), {.scans = scans});

@@ -70,7 +70,7 @@ TEST(DecodePlanned, GivesThePixelsThatTheModelAskedFor) {
   EXPECT_EQ(reduced->geometry.scaled, full->geometry.scaled);
 }
 
-// Sides are rounded up, and orientation is applied: neither moves what the model sees by much.
+// The sizes need rounding up, and one orientation turns the image. Neither changes the model's input by much.
 TEST(DecodePlanned, TheModelSeesNearlyTheSameImage) {
   for (const int orientation : {1, 6}) {
     const std::string file = JpegFile(SmoothImage(501, 333, 3), {.exif = ExifBlock(orientation)});

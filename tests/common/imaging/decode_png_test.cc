@@ -13,7 +13,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-// Position just behind the header chunk.
+// Position after the header chunk.
 constexpr size_t kBehindHeader = 8 + 25;
 
 std::vector<uint8_t> Bytes16(const std::vector<uint16_t>& values) {
@@ -46,7 +46,7 @@ TEST(DecodePng, LargeFilesHaveLargeChunks) {
 }
 
 TEST(DecodePng, LowDepthGreyIsScaledToTheFullRange) {
-  // 0b00'01'10'11 at depth 2 is 0, 1/3, 2/3 and 1.
+  // The samples 0b00'01'10'11 at depth 2 are 0, 1/3, 2/3 and 1.
   const PngOptions options = {.color_type = SPNG_COLOR_TYPE_GRAYSCALE, .bit_depth = 2};
   const Image image = MustDecode(PngFile(4, 1, {0b00011011}, options));
   EXPECT_EQ(image.channels, 1);
@@ -104,7 +104,7 @@ TEST(DecodePng, ATransparentColourIsWhite) {
   EXPECT_THAT(MustDecode(PngFile(4, 1, {0b00011011}, low)).pixels, ElementsAre(0, 255, 170, 255));
 }
 
-// The upper half of 16 bits is compared, which is what an image of Pillow has.
+// Only the upper 8 of 16 bits are compared, like in Pillow.
 TEST(DecodePng, ATransparentColourOfSixteenBitsIsWhite) {
   PngOptions options = {.color_type = SPNG_COLOR_TYPE_TRUECOLOR, .bit_depth = 16, .transparent = {0x0102, 0x2000, 0}};
   const std::vector<uint8_t> samples = Bytes16({0x0102, 0x2000, 0, 0x0103, 0x20FF, 1, 0x0202, 0x2000, 0});
@@ -127,7 +127,7 @@ TEST(DecodePng, InterlacedTransparencyConvertsEveryPixelOnce) {
 TEST(DecodePng, ChunksThatPixelsDoNotDependOnAreLeftOut) {
   const Image image = NoiseImage(9, 9, 3);
   std::string file = PngFile(image);
-  // Damaged inside, intact as chunks: a decoder that parsed them would complain.
+  // These chunks have valid checksums and damaged contents, so a decoder that parsed them would report an error.
   file.insert(kBehindHeader, PngChunk("iCCP", "no profile") + PngChunk("gAMA", "x") + PngChunk("eXIf", "??") +
                                  PngChunk("gAMA", "x") + PngChunk("zTXt", std::string(5000, 'z')));
   EXPECT_EQ(LargestDifference(image, MustDecode(file)), 0);

@@ -10,7 +10,7 @@
 namespace vitrine {
 namespace {
 
-// The largest difference to the mean of each block of the whole image, away from the edges.
+// Returns the largest difference from the mean of each block of the whole image, away from the edges.
 double DifferenceToBlocks(const Image& small, const Image& whole, int divisor) {
   double largest = 0;
   for (int y = 0; y < whole.height / divisor; ++y) {

@@ -24,7 +24,7 @@ Image MustDecodeWebp(const std::string& file) {
   return image.ok() ? *std::move(image) : Image{};
 }
 
-// The chunks of a simple file.
+// Returns the chunks of a simple file.
 std::string Pixels(const std::string& file) {
   return file.substr(12);
 }
@@ -62,7 +62,7 @@ TEST(DecodeWebp, LosslessIsExactAndLossyNear) {
   EXPECT_LT(LargestDifference(smooth, MustDecodeWebp(WebpFile(smooth, {.quality = 95}))), 24);
 }
 
-// Returns a file of every kind, larger than the part that is decoded at a time.
+// Returns one file of each kind, larger than the part that is decoded in one piece.
 std::vector<std::pair<std::string, std::string>> LargeFiles() {
   const Image noise = NoiseImage(700, 600, 3), flat = PlainImage(700, 600, {10, 20, 30});
   const std::vector<uint8_t> alpha = SmoothImage(700, 600, 1).pixels;
@@ -76,7 +76,7 @@ std::vector<std::pair<std::string, std::string>> LargeFiles() {
           {"with what follows", WebpFile(noise, {.exif = ExifBlock(1)})}};
 }
 
-// Decodes with one call of libwebp.
+// Decodes the file with a single call of libwebp.
 std::optional<Image> DecodedAtOnce(const std::string& file) {
   int width = 0, height = 0;
   uint8_t* const rgba = WebPDecodeRGBA(reinterpret_cast<const uint8_t*>(file.data()), file.size(), &width, &height);
@@ -179,7 +179,7 @@ TEST(DecodeWebp, ALengthOfLessThanItsOwnHeaderIsRefused) {
   }
 }
 
-// Lengths match the bytes that are present, but pixels are missing.
+// The lengths match the bytes in the file, but pixels are missing.
 TEST(DecodeWebp, PixelsThatEndEarlyAreRefused) {
   for (const WebpOptions& options : {WebpOptions{}, {.lossless = true}}) {
     const std::string pixels = Pixels(WebpFile(NoiseImage(90, 70, 3), options));

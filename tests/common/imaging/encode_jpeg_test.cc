@@ -35,7 +35,7 @@ TEST(EncodeJpeg, RefusesWhatIsNoImage) {
   image.pixels.pop_back();
   EXPECT_EQ(EncodeJpeg(image, 90).status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_FALSE(EncodeJpeg({}, 90).ok());
-  const Image wide = Gradient(70000, 1, 1);  // more than a JPEG can have
+  const Image wide = Gradient(70000, 1, 1);  // wider than a JPEG can be
   EXPECT_EQ(EncodeJpeg(wide, 90).status().code(), absl::StatusCode::kInvalidArgument);
 }
 

@@ -38,7 +38,7 @@ TEST(EncodePng, RefusesImagesThatDoNotFitTheirBytes) {
             absl::StatusCode::kInvalidArgument);
 }
 
-// Noise at the top, flat below, mixed in between: no single band is representative.
+// The image has noise at the top, is flat at the bottom and mixed between them, so no single band is representative.
 TEST(EstimatePngBytes, IsNearTheTruth) {
   Image image = Noise(640, 1024, 3);
   for (size_t i = 0; i < image.pixels.size(); ++i) {

@@ -13,7 +13,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// 200 x 100 pixels are accepted, 10 KB, so that images of a test may be small.
+// Accepts 20,000 pixels and 10 KB, so that a test's images can be small.
 FitLimits Small() {
   FitLimits limits;
   limits.accepted = {.max_pixels = 20000, .max_side = 400};
@@ -34,7 +34,7 @@ TEST(FitImage, LeavesAloneWhatFitsAndWhatItDoesNotKnow) {
 }
 
 TEST(FitImage, LeavesAloneWhatIsAsLargeAsItMayBe) {
-  const std::string wide = JpegFile(SmoothImage(400, 50, 3));  // as long a side, and as many pixels, as are accepted
+  const std::string wide = JpegFile(SmoothImage(400, 50, 3));  // has exactly the maximum side and number of pixels
   FitLimits limits = Small();
   limits.max_bytes = static_cast<int64_t>(wide.size());
   limits.most_pixels_here = 20000;

@@ -82,7 +82,7 @@ TEST(NativeGeometry, HoldsItsPromisesForEverySize) {
         ASSERT_LE(tokens, m.max_tokens) << height << " x " << width;
         const double distortion = std::abs(std::log(grid.width / (grid.height * aspect)));
         ASSERT_LE(distortion, std::log(2) + 1e-6) << height << " x " << width;
-        // No grid within the limits is nearer in aspect and in tokens.
+        // Checks that no grid within the limits is nearer in both aspect ratio and tokens.
         const double own = static_cast<double>(height) * width / m.cell / m.cell;
         const double aim = std::clamp<double>(own, m.min_tokens, m.max_tokens);
         const double excess = std::abs(std::log(tokens / aim));
@@ -131,14 +131,14 @@ TEST(NativeGeometry, CostFollowsTheSizeOfTheImage) {
 
 TEST(NativeGeometry, ElongatedImages) {
   const v1::Preprocessing model = Native(4, 36, 144);
-  // 36 tokens are aimed at; the aspect weighs more.
+  // The target is 36 tokens, but the aspect ratio weighs more.
   EXPECT_EQ(Plan(model, {1, 144}).input, (Size{4, 532}));
   EXPECT_EQ(Plan(model, {1, 200}).input, (Size{4, 576}));
   EXPECT_EQ(Plan(model, {250, 1}).input, (Size{576, 4}));
   EXPECT_EQ(Plan(model, {1, 288}).input, (Size{4, 576}));
   EXPECT_THAT(Refusal(model, {1, 290}), HasSubstr("290 x 1"));
   EXPECT_THAT(Refusal(model, {8192, 1}), HasSubstr("long and narrow"));
-  // Limits that leave hardly a choice.
+  // These limits allow only 13 tokens.
   EXPECT_EQ(Grid(Plan(Native(8, 13, 13), {100, 900}), 8), (Size{1, 13}));
   EXPECT_THAT(Refusal(Native(8, 13, 13), {100, 100}), HasSubstr("13 to 13 tokens"));
 }

@@ -19,7 +19,7 @@ namespace {
 
 constexpr int kSide = 1024;
 
-// Returns how often `work` yields, and expects that it never runs for a third of its time without.
+// Returns the number of calls of GiveWay in `work`. Expects that no third of its time passes without one.
 int CallsOf(const std::string& name, const std::function<void()>& work) {
   const GaveWay gave = HowItGivesWay(work);
   EXPECT_LT(gave.longest_share, 1.0 / 3) << name;
@@ -40,7 +40,7 @@ TEST(GiveWay, DecodingDoes) {
   EXPECT_GE(CallsOfDecoding("webp with alpha", WebpFile(image, {.alpha = alpha})), kSide + (kSide * kSide >> 15));
 }
 
-// All scans are read before the first row is decoded.
+// All scans are read before the first row is decoded, and the calls must not wait for rows.
 TEST(GiveWay, AProgressiveJpegDoesWhileItsScansAreRead) {
   const Image image = NoiseImage(kSide, kSide, 3);
   const int of_rows = CallsOfDecoding("baseline", JpegFile(image));

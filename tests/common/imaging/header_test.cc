@@ -27,7 +27,7 @@ std::string Refusal(std::string_view bytes, const ImageLimits& limits = {}) {
   return std::string(header.status().message());
 }
 
-// A PNG's signature and header chunk, then the beginning of its pixels.
+// Returns a PNG's signature and header chunk, and the start of its pixels.
 std::string PngFront(uint32_t width, uint32_t height) {
   std::string header;
   for (const uint32_t side : {width, height}) {
@@ -82,7 +82,7 @@ TEST(ReadHeader, NeedsTheFrontOfTheFileAlone) {
   EXPECT_EQ(ReadHeader(webp.substr(0, 16 << 10))->width, 300) << "what turns it stands behind its pixels";
 }
 
-// Orientation in text chunks and XMP is read as Pillow does.
+// The orientation in text chunks and XMP counts as in Pillow.
 TEST(ReadHeader, TakesTheOrientationOfTextAndXmpWhereNoExifStatesOne) {
   const std::string xmp = "<rdf:Description tiff:Orientation=\"6\"/>";
   const std::string in_text = "XML:com.adobe.xmp" + std::string(5, '\0') + xmp;
@@ -145,7 +145,7 @@ TEST(ReadHeader, TheLimitsAreExact) {
   EXPECT_THAT(Refusal(PngFront(11, 10), {.max_pixels = 109}), HasSubstr("11 x 10"));
   EXPECT_THAT(Refusal(WebpOfChunks(WebpHeaderChunk(0, 4097, 4096))), HasSubstr("4097 x 4096"));
   EXPECT_TRUE(ReadHeader(WebpOfChunks(WebpHeaderChunk(0, 4096, 4096))).ok());
-  // A 17-megapixel photograph, upright by its orientation: the size is reported as displayed.
+  // The orientation of this 17-megapixel photograph exchanges its sides; the message has the size as displayed.
   std::string photograph = JpegFile(SmoothImage(16, 16, 3), {.exif = ExifBlock(6)});
   const size_t frame = photograph.find("\xFF\xC0");
   photograph.replace(frame + 5, 4, "\x0D\xA0\x13\x60");
@@ -177,7 +177,7 @@ TEST(ReadHeader, HostileHeadersCostLittle) {
   std::string junk = WebpHeaderChunk(0, 4, 4);
   while (junk.size() < (16 << 20)) junk += WebpChunk("JUNK", "");
   junk = WebpOfChunks(junk);
-  std::clock_t least = CLOCKS_PER_SEC;  // minimum over several runs, to exclude interference
+  std::clock_t least = CLOCKS_PER_SEC;  // the minimum of several runs excludes other load
   for (int run = 0; run < 5; ++run) {
     const std::clock_t start = std::clock();
     EXPECT_THAT(Refusal(segments), HasSubstr("1024 segments"));

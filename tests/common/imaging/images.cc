@@ -26,8 +26,8 @@ std::string BigEndian(uint32_t value, int bytes) {
   return out;
 }
 
-// A legal progressive script of `scans` scans: mean values, then one AC coefficient of one component at a time, first
-// coarse and then refined bit by bit.
+// Returns a valid progressive script of `scans` scans: one for the mean values, then one per AC coefficient of each
+// component, first coarse and then refined bit by bit.
 std::vector<jpeg_scan_info> Script(int components, int scans) {
   std::vector<jpeg_scan_info> script;
   jpeg_scan_info mean = {};
@@ -119,7 +119,7 @@ std::string ExifBlock(int orientation, bool little_endian) {
 std::string JpegFile(const Image& image, const JpegOptions& options) {
   jpeg_compress_struct jpeg;
   jpeg_error_mgr errors;
-  jpeg.err = jpeg_std_error(&errors);  // an error in a test's own image ends the test program
+  jpeg.err = jpeg_std_error(&errors);  // an error in a test's image ends the test program
   jpeg_create_compress(&jpeg);
   unsigned char* buffer = nullptr;
   unsigned long size = 0;  // NOLINT: libjpeg's type

@@ -12,53 +12,53 @@
 
 namespace vitrine {
 
-// Images and files for tests, written with libjpeg and libspng themselves.
+// Images and files for tests. The files are written with libjpeg and libspng.
 
-// A smooth image without symmetry, so that JPEG keeps it well and every orientation of it differs.
+// Returns a smooth image without symmetry: JPEG preserves it well, and all its orientations differ.
 Image SmoothImage(int width, int height, int channels);
-// Returns an image whose pixels come from an integer hash.
+// Returns an image whose pixels are integer hashes.
 Image NoiseImage(int width, int height, int channels, uint32_t seed = 1);
 Image PlainImage(int width, int height, std::vector<uint8_t> colour);
 
-// The TIFF structure of an EXIF block that states the orientation only.
+// Returns the TIFF structure of an EXIF block with only an orientation.
 std::string ExifBlock(int orientation, bool little_endian = true);
 
 struct JpegOptions {
   int quality = 95;
   bool progressive = false;
-  bool subsample = false;  // 4:2:0, unless the factors below are set
-  int across = 0;          // sampling factors of the first component relative to the others
+  bool subsample = false;  // true: 4:2:0, if `across` and `down` are not set
+  int across = 0;          // sampling factors of the first component; those of the others are 1
   int down = 0;
-  int restart_rows = 0;  // MCU rows between restart markers
+  int restart_rows = 0;  // number of MCU rows between restart markers
   std::optional<std::string> exif = {};
-  int scans = 0;      // if positive: a progressive file with this number of scans
-  bool cmyk = false;  // four components, of which `image` gives the first three, as stored
-  int key = 255;      // CMYK only: the fourth component, as stored
-  bool adobe = true;  // CMYK only: write Adobe's marker
+  int scans = 0;      // above 0: a progressive file with this number of scans
+  bool cmyk = false;  // true: four components; the first three are those of `image`, as stored
+  int key = 255;      // for CMYK: value of the fourth component, as stored
+  bool adobe = true;  // for CMYK: write Adobe's marker
   bool ycck = false;  // CMYK only
 };
 std::string JpegFile(const Image& image, const JpegOptions& options = {});
 
 struct PngOptions {
-  int color_type = -1;  // -1: grey or RGB as the image; otherwise `samples` are written as they are
+  int color_type = -1;  // -1: grey or RGB like the image; otherwise `samples` are written unchanged
   int bit_depth = 8;
   bool interlaced = false;
   std::vector<uint8_t> palette = {};  // RGB triples
   std::vector<uint8_t> palette_alpha = {};
-  std::vector<uint16_t> transparent = {};  // grey, or red, green, blue
+  std::vector<uint16_t> transparent = {};  // a grey value, or red, green and blue
   std::optional<std::string> exif = {};
 };
-// `samples` are in host byte order, packed for depths below 8.
+// Encodes `samples`, which are in host byte order and packed for depths below 8.
 std::string PngFile(int width, int height, const std::vector<uint8_t>& samples, const PngOptions& options);
 std::string PngFile(const Image& image, PngOptions options = {});
 
-// A PNG chunk with its checksum.
+// Returns a PNG chunk with its checksum.
 std::string PngChunk(std::string_view type, std::string_view content);
 
-// The largest difference between two images of the same size; 256 if the sizes differ.
+// Returns the largest difference between two images of equal size; 256 if the sizes differ.
 int LargestDifference(const Image& a, const Image& b);
 
-// Decode refuses the file as invalid, with this reason.
+// Expects that Decode returns INVALID_ARGUMENT for the file, with this reason.
 void ExpectRefused(const std::string& file, const char* reason);
 
 }  // namespace vitrine

@@ -15,8 +15,8 @@
 namespace vitrine {
 namespace {
 
-// Returns the image as a camera in this orientation stores it, from the definitions of the EXIF standard: the position
-// of stored row r and column c in the upright image.
+// Returns the image as a camera in this orientation stores it. The formulas are the EXIF standard's: position of stored
+// row r and column c in the upright image.
 Image Stored(const Image& upright, int orientation) {
   const bool swapped = orientation >= 5;
   const int rows = swapped ? upright.width : upright.height;
@@ -45,7 +45,7 @@ int ByLibexif(std::string_view tiff) {
   return orientation >= 1 && orientation <= 8 ? orientation : 1;
 }
 
-// A block with many tags, as a camera would write it.
+// Returns a block with many tags, like a camera's.
 std::string WrittenByLibexif(int orientation, ExifByteOrder order) {
   ExifData* data = exif_data_new();
   exif_data_set_option(data, EXIF_DATA_OPTION_FOLLOW_SPECIFICATION);
@@ -138,7 +138,7 @@ TEST(ExifOrientation, OfNonsenseIsUpright) {
   std::string wrong_type = block;
   wrong_type[24] = 2;
   EXPECT_EQ(OrientationOf(wrong_type, ""), 1);
-  // The last entry ends at byte 34; what is cut before is nonsense, never a read beyond the end.
+  // The last entry ends at byte 34. A shorter block is invalid, and nothing beyond its end may be read.
   for (size_t size = 0; size < 34; ++size) {
     const std::unique_ptr<char[]> exact(new char[size]);
     std::copy_n(block.data(), size, exact.get());

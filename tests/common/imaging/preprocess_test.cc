@@ -54,7 +54,7 @@ TEST(Preprocess, GreyForAColourModelIsRepeated) {
 TEST(Preprocess, CutsTheCropOutOfTheScaledImage) {
   v1::Preprocessing preprocessing = Stretch(1, 8, 8);
   preprocessing.mutable_fixed()->set_fit(v1::FixedResolution::CENTER_CROP);
-  // Left third black, middle third white, right third black: the crop is the middle.
+  // The left and right thirds are black, the middle third is white; the crop is the middle.
   Image image{24, 8, 1, {}};
   for (int i = 0; i < 24 * 8; ++i) image.pixels.push_back(i % 24 >= 8 && i % 24 < 16 ? 255 : 0);
   for (const float value : Input(image, preprocessing)) EXPECT_NEAR(value, (1 - 0.1f) / 0.2f, 1e-5);

@@ -14,7 +14,7 @@ namespace {
 using testing::ElementsAre;
 using testing::Optional;
 
-// Floats at an odd address, as a message may hold them.
+// Floats at an odd address, which can occur in a message.
 class FloatBytes {
  public:
   explicit FloatBytes(const std::vector<float>& values)
@@ -36,7 +36,7 @@ TEST(PlanarFloats, KeepPlanesAndTakePixelsApart) {
 TEST(PlanarFloats, TakeTheEndsOfTheRangeAndNothingBeyond) {
   for (const PixelOrder order : {PixelOrder::kPlanar, PixelOrder::kInterleaved}) {
     for (const int channels : {1, 2, 3}) {
-      // Long enough for vectors and what is left of them; each place in turn.
+      // The count needs whole vectors and a rest. Each element in turn is at or beyond an end of the range.
       const size_t count = size_t{6} * 11;
       for (size_t i = 0; i < count; ++i) {
         std::vector<float> values(count, 0.5F);

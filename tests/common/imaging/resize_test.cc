@@ -41,10 +41,10 @@ struct PillowResize {
   Size from, to;
   int channels;
   v1::Interpolation interpolation;
-  uint64_t hash;  // FNV-1a of the bytes, row by row with interleaved channels
+  uint64_t hash;  // FNV-1a of the bytes: row by row, interleaved channels
 };
 
-// Noise of black and white, so that bicubic overshoots at every edge and is cut off after either pass.
+// Returns noise of mostly black and white: bicubic overshoots at every edge, and both passes clamp.
 Image Contrasting(int width, int height, int channels) {
   Image image = NoiseImage(width, height, channels);
   for (size_t i = 0; i < image.pixels.size(); i += 2) image.pixels[i] = image.pixels[i] < 128 ? 0 : 255;
@@ -137,7 +137,7 @@ TEST(Resize, ARegionIsAPartOfTheWhole) {
 }
 
 TEST(Resize, ARegionOfAnEnormousSizeCostsTheRegion) {
-  // The whole would take 60 gigabytes.
+  // The whole result would need 60 gigabytes.
   const Image image = NoiseImage(8192, 1, 1);
   const FloatImage part = ResizeRegion(image, {8192, 1 << 21}, {4000, 1 << 20, {4, 4}}, v1::BILINEAR);
   EXPECT_EQ(part.values.size(), 16u);
@@ -149,7 +149,7 @@ TEST(Resize, FloatsAndBytesGiveTheSame) {
   for (int c = 0; c < 3; ++c) {
     for (int i = 0; i < 45 * 31; ++i) floats.values[c * 45 * 31 + i] = image.pixels[i * 3 + c];
   }
-  // Sizes with 4, 8 and more taps along a row.
+  // The sizes need up to 4, up to 8, and more taps along a row.
   for (const Size size : {Size{40, 60}, Size{20, 30}, Size{12, 12}, Size{3, 4}, Size{1, 1}}) {
     for (const auto interpolation : {v1::BILINEAR, v1::BICUBIC}) {
       EXPECT_EQ(Resize(image, size, interpolation).values, Resize(floats, size, interpolation).values) << size.width;

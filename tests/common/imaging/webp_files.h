@@ -12,23 +12,23 @@
 
 namespace vitrine {
 
-// WebP files for tests, written with libwebp itself.
+// WebP files for tests, written with libwebp.
 struct WebpOptions {
   float quality = 90;
   bool lossless = false;
-  int partitions = 0;               // lossy: the pixels' bytes in 2^partitions parts, rows in turn
-  std::vector<uint8_t> alpha = {};  // [height, width]; none: opaque
-  // EXIF chunk, written after the pixels as encoders do; makes the file an extended one.
+  int partitions = 0;               // for lossy: the rows are distributed over 2^partitions parts
+  std::vector<uint8_t> alpha = {};  // [height, width]; empty: opaque
+  // Content of an EXIF chunk after the pixels, where encoders write it. Makes the file an extended one.
   std::optional<std::string> exif = {};
 };
 // Encodes an RGB image.
 std::string WebpFile(const Image& image, const WebpOptions& options = {});
 
-// A chunk with its length, padded to even.
+// Returns a chunk with its length, padded to an even size.
 std::string WebpChunk(std::string_view type, std::string_view content);
-// Returns a file of these chunks: RIFF, length, WEBP, chunks.
+// Returns a file of these chunks after RIFF, length and WEBP.
 std::string WebpOfChunks(std::string_view chunks);
-// The chunk with which an extended file begins.
+// Returns the first chunk of an extended file.
 std::string WebpHeaderChunk(int flags, int width, int height);
 
 }  // namespace vitrine
