@@ -17,24 +17,24 @@ enum { kEndStream = 1, kAck = 1, kEndHeaders = 4, kPadded = 8 };
 typedef struct Stream {
   uint32_t id;
   double since;
-  bool has_headers;  // response headers have come, which did not end the stream
-  bool has_data;     // bytes of the response have come
+  bool has_headers;  // response headers arrived and did not end the stream
+  bool has_data;     // bytes of the response arrived
 } Stream;
 
 typedef struct Connection {
   int fd;       // -1: not connected
   int number;   // from 0
-  int variant;  // number plus reconnects: selects the variant of floods that have several
+  int variant;  // number plus reconnects; floods with several variants select by it
   bool connected, readable, writable, reads, has_goaway, had_bytes;
-  double opened_at, goaway_at, next_at;  // seconds of Now(); next_at: earliest time of the next write or open
+  double opened_at, goaway_at, next_at;  // seconds of Now(); next_at: earliest time of the next write or connect
   uint32_t next_stream;
   int64_t send_window;  // the connection's
   uint32_t most_streams;
-  double tokens;  // calls that may begin now, for floods of a fixed rate
+  double tokens;  // number of calls that may start now, for floods with a fixed rate
   Stream streams[kMostStreams];
   uint8_t* out;
-  size_t begin, end;  // range of `out` that is still to be sent
-  uint8_t in[64];     // header and first bytes of the frame that is being received
+  size_t begin, end;  // range of `out` still to be sent
+  uint8_t in[64];     // header and first bytes of the frame being received
   size_t in_size, in_skip;
   void* tls;
 } Connection;
@@ -42,11 +42,11 @@ typedef struct Connection {
 typedef struct Flood {
   const char* name;
   const char* what;
-  int sockets;                // sockets per connection of --connections
-  double interval;            // seconds between two fills; 0: at once
+  int sockets;                // number of sockets for each connection of --connections
+  double interval;            // seconds between two calls of `fill`; 0: no pause
   bool is_raw;                // sends bytes without preface or frames
-  bool is_silent;             // answers no frame of the server
-  void (*open)(Connection*);  // called once connected; may be null
+  bool is_silent;             // does not answer frames of the server
+  void (*open)(Connection*);  // called when connected; may be null
   void (*fill)(Connection*);  // appends frames to an empty `out`; may append nothing
   void (*received)(Connection*, uint8_t type, uint8_t flags, uint32_t stream, size_t length);  // may be null
   void (*bytes)(Connection*, const uint8_t*, size_t);                                          // if is_raw
@@ -57,17 +57,18 @@ typedef struct Options {
   double seconds;
   int in_flight;     // concurrent calls per connection
   double rate;       // calls per second over all connections
-  double deadline;   // seconds until a call is given up
+  double deadline;   // seconds until a call is cancelled
   const char* path;  // the calls' :path
-  uint8_t* message;  // the calls' message in gRPC framing; null: an empty message
+  uint8_t* message;  // message of the calls in gRPC framing; null: an empty message
   size_t message_size;
   bool refill;  // starts another call when one ends
 } Options;
 
 typedef struct Counts {
-  int64_t bytes, frames, connections, cut_off, refused, goaways, resets;  // resets: by the server
-  int64_t begun, answered, ended, given_up;                               // calls; ended: without any response data
-  int64_t waiting;                                                        // responses that are incomplete
+  int64_t bytes, frames, connections, cut_off, refused, goaways, resets;  // resets: those sent by the server
+  // calls; ended: calls without any response data
+  int64_t begun, answered, ended, given_up;
+  int64_t waiting;  // responses that are still incomplete
 } Counts;
 
 extern Options options;
@@ -75,27 +76,29 @@ extern Counts counts;
 
 double Now(void);
 
-// floods.c: floods of frames. calls.c: floods of calls, which are counted. handshakes.c: floods below HTTP/2.
+// Floods of frames are in floods.c, floods of calls (which are counted) in calls.c, floods below HTTP/2 in
+// handshakes.c.
 extern const Flood kFrameFloods[];
 extern const Flood kCallFloods[];
 extern const Flood kRawFloods[];
 
-// frames.c: appends to connection->out. A fill must check RoomFor before it writes.
+// In frames.c. These functions append to connection->out. A fill must call RoomFor before it writes.
 bool RoomFor(const Connection* connection, size_t bytes);
 void Put(Connection* connection, const void* bytes, size_t size);
 void PutFrame(Connection* connection, uint8_t type, uint8_t flags, uint32_t stream, const void* body, size_t size);
 void PutNumber(Connection* connection, uint8_t type, uint32_t stream, uint32_t number);  // RST_STREAM, WINDOW_UPDATE
 void PutPreface(Connection* connection);
-// Writes a header field, which enters the dynamic table if is_indexed; returns its size. Values up to 16,000 bytes.
+// Writes a header field and returns its size. If is_indexed, the field enters the dynamic table. Values may have up to
+// 16,000 bytes.
 size_t PutField(uint8_t* out, bool is_indexed, const char* name, const char* value);
-// Write the headers of a call to `path`: the first call fills the dynamic table, later ones refer to it.
+// Write the headers of a call to `path`. The first call fills the dynamic table; later calls refer to it.
 size_t FirstHeaders(uint8_t* out, const char* path, const char* timeout);
 size_t NextHeaders(uint8_t* out, bool has_timeout);
 uint32_t TakeStream(Connection* connection);
 
-// loop.c: sends and receives on every connection until the time is over.
+// In loop.c. Sends and receives on every connection until the time has passed.
 void RunFlood(const Flood* flood, bool shows_progress);
-// Closes the connection with a reset on behalf of the flood; it is opened again.
+// Resets the connection, as part of the flood. It will be opened again.
 void Leave(Connection* connection);
 
 #endif  // VITRINE_TESTS_FLOODS_FLOOD_H_

@@ -28,12 +28,12 @@ struct Settings {
   double seconds = 10;
   std::chrono::milliseconds pause{5};
   std::chrono::milliseconds timeout{5000};
-  std::string message;    // ClassifyRequest, serialized; empty: Classify is not called
-  int classify = 2;       // clients that call Classify
+  std::string message;    // serialized ClassifyRequest; empty: Classify is not called
+  int classify = 2;       // number of clients that call Classify
   std::string authority;  // PEM of the server's certificate; empty: cleartext
 };
 
-// Results of all clients of one kind.
+// Results of all clients of a kind.
 struct Calls {
   std::vector<double> milliseconds;
   int failed = 0;
@@ -54,8 +54,8 @@ struct Calls {
 
 std::shared_ptr<grpc::Channel> NewChannel(const Settings& settings) {
   grpc::ChannelArguments arguments;
-  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);  // a connection of its own
-  arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);             // a refused call is a failure
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);  // gives each client a connection of its own
+  arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);             // a rejected call counts as a failure
   arguments.SetMaxReceiveMessageSize(-1);
   std::shared_ptr<grpc::ChannelCredentials> credentials = grpc::InsecureChannelCredentials();
   if (!settings.authority.empty()) {
@@ -125,7 +125,7 @@ void Run(const Settings& settings) {
   };
   add("check", check, "", false);
   add("check", check, "", false);
-  add("fresh", check, "", true);  // a new connection for each call
+  add("fresh", check, "", true);  // this client makes a new connection for each call
   for (int i = 0; !settings.message.empty() && i < settings.classify; ++i)
     add("classify", classify, settings.message, false);
   for (std::thread& thread : threads) thread.join();

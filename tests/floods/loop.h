@@ -7,7 +7,7 @@
 
 enum { kOutBytes = 256 << 10 };
 
-// Addresses of the server and of the connections' source; `from_size` is 0 if the kernel chooses the source.
+// Address of the server, and source address of the connections. If `from_size` is 0, the kernel chooses the source.
 typedef struct Addresses {
   struct sockaddr_storage to, from;
   socklen_t to_size, from_size;
