@@ -44,7 +44,7 @@ struct Context : ClientContext {
   Context() { set_deadline(In(std::chrono::seconds(20))); }
 };
 
-// Bytes that do not compress to less than a 64th, which the server would refuse.
+// Returns bytes that compress to more than a 64th of their size; the server would reject less.
 std::string Mixed(int size) {
   std::string bytes(size, '\0');
   for (int i = 0; i < size; i += 4) bytes[i] = static_cast<char>(i / 4), bytes[i + 1] = static_cast<char>(i / 1024);

@@ -26,7 +26,7 @@ namespace {
 
 namespace gt = grpc::testing;
 
-// Records which messages of a request were compressed, in order; GrpcCall does not report it.
+// Records which messages of a request were compressed, in their order. GrpcCall does not report this.
 class Flags {
  public:
   void Look(absl::string_view bytes) {
@@ -76,7 +76,7 @@ class FlagReader final : public HttpStreamHandler {
   const std::shared_ptr<Flags> flags_;
 };
 
-constexpr int kLargest = 4 << 20;  // bytes of a payload
+constexpr int kLargest = 4 << 20;  // maximum size of a payload in bytes
 
 enum class Method { kEmpty, kUnary, kInput, kOutput, kFullDuplex, kHalfDuplex };
 
@@ -101,7 +101,7 @@ class TestCall final : public GrpcCall {
   }
 
  private:
-  // A message to be sent, or the end.
+  // A message to send, or the end of the call.
   struct Step {
     std::string frame = {};
     int interval_us = 0;
@@ -110,7 +110,7 @@ class TestCall final : public GrpcCall {
 
   void Start() override {
     if (method_ != Method::kOutput && method_ != Method::kFullDuplex && method_ != Method::kHalfDuplex) return;
-    // Streams pause between their answers, which takes a thread.
+    // A stream needs a thread, because it pauses between its responses.
     std::thread([self = std::static_pointer_cast<TestCall>(shared_from_this())] { self->SendSteps(); }).detach();
   }
 
@@ -189,7 +189,7 @@ class TestCall final : public GrpcCall {
     return compressed && accepts_gzip_ ? GzipFrame(std::move(frame)) : frame;
   }
 
-  // Ends the call with exactly this status, since Finish() hides the messages of UNKNOWN and INTERNAL.
+  // Ends the call with exactly this status. Finish() would hide the messages of UNKNOWN and INTERNAL.
   void End(const gt::EchoStatus& status) {
     if (status.code() == 0) return Finish(absl::OkStatus());
     HttpStream::Part part = {.is_last = true};
@@ -228,9 +228,9 @@ class TestCall final : public GrpcCall {
   const Method method_;
   const std::shared_ptr<Flags> flags_;
   bool accepts_gzip_ = false;
-  gt::SimpleRequest simple_;  // used by the reading thread
-  int sum_ = 0;               // used by the reading thread
-  bool has_sent_ = false;     // used by the sending thread
+  gt::SimpleRequest simple_;  // used only by the reading thread
+  int sum_ = 0;               // used only by the reading thread
+  bool has_sent_ = false;     // used only by the sending thread
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Step> steps_;
@@ -239,7 +239,7 @@ class TestCall final : public GrpcCall {
 
 int Run(const std::string& listen) {
   GrpcServer grpc({.max_message_bytes = kLargest}, SteadyClock());
-  // Flags of the request that is being opened, on its connection's thread.
+  // Flags of the request that is being opened on this connection thread.
   thread_local std::shared_ptr<Flags> flags;
   const std::pair<const char*, Method> methods[] = {{"EmptyCall", Method::kEmpty},
                                                     {"UnaryCall", Method::kUnary},
