@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Files that may read the time of day, and why a jump of it does no harm.
+// Files that may use the wall clock, and why it does no harm if that clock is set.
 const std::map<std::string, std::string> kMayAsk = {
     {"common/http/connection.cc", "certificates end by the time of day"},
     {"server/identity/audit_log.cc", "writes down when something was done"},
@@ -25,11 +25,11 @@ const std::map<std::string, std::string> kMayAsk = {
     {"server/trace/otlp_exporter.cc", "spans are told in the time of day, brought over from the steady clock"},
 };
 
-// absl's locks are forbidden too, since their timed waits follow the time of day; use common/mutex.h.
+// absl's locks are also forbidden, because their timed waits follow the wall clock; use common/mutex.h.
 const std::regex kTimeOfDay(R"(absl::Now\(|GetCurrentTimeNanos|system_clock|high_resolution_clock|CLOCK_REALTIME)"
                             R"(|gettimeofday|\btime\((nullptr|NULL|0)\)|absl::(Mutex|CondVar|Notification)\b)");
 
-// Returns the file's text without comments.
+// Returns the text of the file without comments.
 std::string CodeOf(const fs::path& path) {
   std::ifstream file(path);
   std::string code;
@@ -37,7 +37,7 @@ std::string CodeOf(const fs::path& path) {
   return code;
 }
 
-// Rooms within common/, which wait for no time.
+// Folders of common/ whose code waits for no time.
 const std::regex kRooms("^common/(imaging|data|drawing|charts)/");
 
 TEST(Clocks, NothingIsMeasuredByTheTimeOfDay) {

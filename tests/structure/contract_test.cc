@@ -110,7 +110,7 @@ bool HasComment(const google::protobuf::FieldDescriptor& field) {
 }
 
 void ExpectComments(const google::protobuf::Descriptor& message) {
-  if (message.options().map_entry()) return;  // its field has the comment
+  if (message.options().map_entry()) return;  // the map field has the comment
   for (int i = 0; i < message.field_count(); ++i) {
     EXPECT_TRUE(HasComment(*message.field(i))) << message.field(i)->full_name() << " has no comment";
   }

@@ -36,10 +36,10 @@ struct Room {
 };
 using Rooms = std::map<std::string, Room>;
 
-// The folder that every room may use, and that uses no room; it has no row in the table.
+// The folder that every room may use. It uses no room and has no row in the table.
 const std::string kParts = "common";
 
-// The table in cmake/rooms.cmake, which is also what stops the configuration.
+// Returns the table in cmake/rooms.cmake, which CMake also checks.
 Rooms Table() {
   Rooms table = {{kParts, {kParts, {}}}};
   const std::string text = ReadFile(fs::path(VITRINE_SOURCE) / "cmake/rooms.cmake");
@@ -51,7 +51,8 @@ Rooms Table() {
   return table;
 }
 
-// The room of a path from the root: the one whose folder is the innermost around it; empty where there is none.
+// Returns the room of a path relative to the root: the room with the innermost folder that contains it, or "" if there
+// is none.
 std::string RoomOf(const Rooms& table, const std::string& path) {
   if (path.starts_with("vitrine/v1/")) return "proto";
   std::string found;
@@ -74,7 +75,7 @@ std::vector<fs::path> SourcesBelow(const std::string& folder) {
   return sources;
 }
 
-// Those of rooms within it are theirs.
+// Returns the sources of a room, without those of rooms within its folder.
 std::vector<fs::path> SourcesOf(const Rooms& table, const std::string& room) {
   std::vector<fs::path> sources = SourcesBelow(table.at(room).folder);
   std::erase_if(sources,
@@ -100,7 +101,7 @@ TEST(Rooms, IncludeOnlyWhatTheTableAllows) {
   EXPECT_GT(includes, 50);
 }
 
-// The interface of back ends includes no back end, so that another can be added beside the CPU's.
+// The back-end interface must include no back end, so that others can be added beside the CPU's.
 TEST(Rooms, TheBackendIncludesNothingOfTheCpus) {
   std::set<std::string> seen = {"models/engine/backend.h"};
   std::vector<std::string> next = {"models/engine/backend.h"};
@@ -116,7 +117,8 @@ TEST(Rooms, TheBackendIncludesNothingOfTheCpus) {
   EXPECT_GE(seen.size(), 5u);
 }
 
-// The library and what its plugin generates; messages of its standard services are others'.
+// The pattern matches the gRPC library and the code that its plugin generates. Others may use the messages of its
+// standard services.
 TEST(Rooms, OnlyTheClientSeesGrpc) {
   const std::regex grpc(
       R"(#include [<"](grpcpp/[^>"]*|grpc/[^/>"]*|grpc/(?:support|impl)/[^>"]*|[^>"]*\.grpc\.pb\.h)[>"])");
@@ -131,7 +133,7 @@ TEST(Rooms, OnlyTheClientSeesGrpc) {
 
 const std::regex kLibTorch("#include [<\"]((?:ATen|torch|c10)/[^>\"]+)[>\"]");
 
-// All others neither include nor link LibTorch.
+// Returns true if the room may include and link LibTorch.
 bool SeesTensors(const Room& room) {
   return room.folder.starts_with("models/reference") || room.folder == "trainer";
 }
@@ -149,7 +151,7 @@ TEST(Rooms, ModelsAndClientKeepTheirHeavyNeighboursOut) {
   }
 }
 
-// They are built where LibTorch is not.
+// These tests are also built on machines without LibTorch.
 TEST(Rooms, TestsOfTheServerNeedNoLibTorch) {
   for (const char* folder : {"tests/server", "tests/e2e", "tests/faults", "tests/client", "tests/common"}) {
     for (const fs::path& source : SourcesBelow(folder)) {
@@ -189,7 +191,7 @@ TEST(Rooms, LinkOnlyWhatTheTableAllows) {
   EXPECT_GE(rooms, 14);
 }
 
-// Flags and mains are of their program alone.
+// Flags and main functions of a program may be included only by that program.
 TEST(Rooms, NothingIncludesPrograms) {
   const std::regex program("#include \"((?:programs|(?:client|trainer)/cli|models/tool|bench/gpu_check)/[^\"/]*)\"");
   for (const std::string folder : {"bench", "client", "server", "tests", "trainer"}) {
